@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// Everything of Orrery that an ordinary program needs.
+#include <orrery/process/call.hpp>
+#include <orrery/process/describe.hpp>
+#include <orrery/process/function.hpp>
+#include <orrery/process/future.hpp>
+#include <orrery/process/placement.hpp>
+#include <orrery/process/remote.hpp>
+#include <orrery/process/runtime.hpp>
+#include <orrery/process/spawn.hpp>

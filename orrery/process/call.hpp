@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <orrery/process/future.hpp>
+#include <orrery/process/invoke.hpp>
+#include <orrery/process/remote.hpp>
+
+#include <utility>
+
+// What calling a method means in each mode; method.hpp leads here.
+namespace orrery::detail {
+
+struct call_mode {
+  using target = address;
+
+  template <class M, class R, class... P>
+  static value_t<R> invoke(const address& to, P&&... args) {
+    using operation = method_operation<M, R>;
+    using handler = typed_handler<operation, P...>;
+    pe& self = here_pe();
+    if (to.pe == self.id()) {
+      slot* s = self.find(to.slot, to.generation);
+      if (s != nullptr && s->state == scheduler::process_state::idle && self.room_on_stack()) [[likely]] {
+        auto* object = object_in<typename M::object>(s->cls, s->object);
+        if (object == nullptr) [[unlikely]] throw_wrong_class(handler::instance, s->cls);
+        const inline_frame frame(self, *s, handler::instance);
+        return M::call(*object, std::forward<P>(args)...);
+      }
+    }
+    return far<handler, R>(self, to, std::forward<P>(args)...);
+  }
+
+ private:
+  template <class Handler, class R, class... P>
+  [[gnu::noinline]] static value_t<R> far(pe& self, address to, P&&... args) {
+    typed_sink<R> k;
+    send_call<Handler>(self, to, k, std::forward<P>(args)...);
+    return k.take();
+  }
+};
+
+struct start_mode {
+  using target = address;
+
+  template <class M, class R, class... P>
+  static future<value_t<R>> invoke(const address& to, P&&... args) {
+    return start_message<typed_handler<method_operation<M, R>, P...>, value_t<R>>(here_pe(), to,
+                                                                                  std::forward<P>(args)...);
+  }
+};
+
+struct post_mode {
+  using target = address;
+
+  template <class M, class R, class... P>
+  static void invoke(const address& to, P&&... args) {
+    send_owned<typed_handler<method_operation<M, R>, P...>>(here_pe(), to, nullptr, true, std::forward<P>(args)...);
+  }
+};
+
+struct try_post_mode {
+  using target = address;
+
+  template <class M, class R, class... P>
+  static bool invoke(const address& to, P&&... args) {
+    return send_owned<typed_handler<method_operation<M, R>, P...>>(here_pe(), to, nullptr, false,
+                                                                   std::forward<P>(args)...);
+  }
+};
+
+}  // namespace orrery::detail

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <orrery/process/for_each.hpp>
+
+#include <string_view>
+#include <type_traits>
+#include <utility>
+
+namespace orrery {
+namespace detail {
+
+// Descriptions are found by argument-dependent lookup of orrery_describe(T*, adl_tag). Overload resolution prefers the
+// nearest base, so a derived class is described by its base until it has a line of its own - and that line finds the base in the same way.
+struct adl_tag {};
+struct no_description {
+  template <class Mode>
+  struct proxy {};
+};
+no_description orrery_describe(const volatile void*, adl_tag);
+
+struct overloaded {};  // &T::f names several functions
+
+template <class T>
+constexpr std::string_view type_name() noexcept {
+  std::string_view s = __PRETTY_FUNCTION__;  // "... [with T = X; ...]" or "... [T = X]"
+  const std::size_t begin = s.find("T = ") + 4;
+  const std::size_t end = s.find_first_of(";]", begin);
+  return s.substr(begin, end - begin);
+}
+
+template <class Mode, class Method>
+struct method_proxy;  // method.hpp
+
+template <class Description, class Mode>
+using proxy_of = typename Description::template proxy<Mode>;
+
+}  // namespace detail
+
+/// The description of a class that ORRERY_PROCESS wrote, of T or else of its nearest base that has one.
+template <class T>
+using description_of = decltype(orrery_describe(static_cast<T*>(nullptr), detail::adl_tag{}));
+
+/// True if objects of T can be called through `remote<T>`.
+template <class T>
+concept described = !std::is_same_v<description_of<T>, detail::no_description>;
+
+}  // namespace orrery
+
+// One tag type for each method name: how to call it, and its exact type unless it is overloaded.
+#define ORRERY_METHOD_TAG(m)                                                                         \
+  struct orrery_method_##m {                                                                         \
+    using object = orrery_object;                                                                    \
+    static constexpr std::string_view name = #m;                                                     \
+    template <class O, class... A>                                                                   \
+    static auto call(O& o, A&&... a) -> decltype(o.m(std::forward<A>(a)...)) {                       \
+      return o.m(std::forward<A>(a)...);                                                             \
+    }                                                                                                \
+    template <class O>                                                                               \
+    static auto pointer(int) -> decltype(&O::m);                                                     \
+    template <class O>                                                                               \
+    static auto pointer(...) -> ::orrery::detail::overloaded;                                        \
+  };
+#define ORRERY_METHOD_PROXY(m) \
+  [[no_unique_address]] ::orrery::detail::method_proxy<Mode, orrery_method_##m> m;
+
+#define ORRERY_DESCRIPTION_BODY(Class, Base, ...)                                    \
+  using orrery_object = Class;                                                       \
+  using base = Base;                                                                 \
+  ORRERY_FOR_EACH(ORRERY_METHOD_TAG __VA_OPT__(, ) __VA_ARGS__)                      \
+  template <class Mode>                                                              \
+  struct proxy : ::orrery::detail::proxy_of<Base, Mode> {                            \
+    ORRERY_FOR_EACH(ORRERY_METHOD_PROXY __VA_OPT__(, ) __VA_ARGS__)                  \
+  };
+
+/// Makes the named public methods of a class callable through `remote<Class>`. Stands beside the class, in its
+/// namespace; up to 64 names. Methods of a base class that has its own line are callable too. Overloaded names are listed once.
+///
+///     struct PageDevice { ... };
+///     ORRERY_PROCESS(PageDevice, write, read)
+#define ORRERY_PROCESS(Class, ...)                                                                        \
+  using orrery_base_of_##Class =                                                                          \
+      decltype(orrery_describe(static_cast<Class*>(nullptr), ::orrery::detail::adl_tag{}));               \
+  struct orrery_process_##Class {                                                                         \
+    ORRERY_DESCRIPTION_BODY(Class, orrery_base_of_##Class __VA_OPT__(, ) __VA_ARGS__)                     \
+  };                                                                                                      \
+  orrery_process_##Class orrery_describe(Class*, ::orrery::detail::adl_tag)
+
+/// The same inside a class, for class templates:
+///
+///     template <class T> struct Queue {
+///       void push(T); T pop();
+///       ORRERY_PROCESS_MEMBERS(Queue, push, pop)
+///     };
+#define ORRERY_PROCESS_MEMBERS(Class, ...)                                                                \
+  struct orrery_description {                                                                             \
+    ORRERY_DESCRIPTION_BODY(Class, ::orrery::detail::no_description __VA_OPT__(, ) __VA_ARGS__)           \
+  };                                                                                                      \
+  friend orrery_description orrery_describe(Class*, ::orrery::detail::adl_tag) { return {}; }
+
+/// The same for a class template that derives from a described one.
+#define ORRERY_PROCESS_MEMBERS_DERIVED(Class, Base, ...)                                                  \
+  struct orrery_description {                                                                             \
+    ORRERY_DESCRIPTION_BODY(Class, ::orrery::description_of<Base> __VA_OPT__(, ) __VA_ARGS__)             \
+  };                                                                                                      \
+  friend orrery_description orrery_describe(Class*, ::orrery::detail::adl_tag) { return {}; }

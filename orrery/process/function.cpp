@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <orrery/process/function.hpp>
+
+#include <orrery/scheduler/node.hpp>
+
+extern "C" const char __executable_start;
+extern "C" const char etext;
+
+namespace orrery::detail {
+
+const scheduler::class_info function_class{"process function", nullptr, {}, false, true};
+
+namespace {
+
+void function_entry(scheduler::fiber&, void* argument) {
+  pe& self = *scheduler::current_pe;
+  auto* body = static_cast<function_body*>(argument);
+  slot& s = *body->process;
+  self.finish_fiber();
+  scheduler::activation frame{&s, nullptr, nullptr};
+  self.push_activation(frame);
+  s.active = &frame;
+  s.depth = 1;
+  try {
+    body->run();
+  } catch (const stopped&) {
+    // The end of a function that waited when it was destroyed or the runtime shut down.
+  } catch (...) {
+    self.report_failed_post(nullptr, std::current_exception());
+  }
+  delete body;
+  self.end_function(s);
+}
+
+}  // namespace
+
+void begin_function(pe& self, slot& s, std::unique_ptr<function_body> body) {
+  body->process = &s;
+  s.object = self.make_function_fiber(&function_entry, body.get());
+  body.release();
+  s.cls = &function_class;
+  self.make_runnable(s);
+}
+
+slot& receiving_slot(pe& self) {
+  self.require_process();
+  slot& s = *self.active()->process;
+  if (s.cls != &function_class)
+    throw usage_error(errc::bad_argument, "receive: called in a method; only process functions receive, methods are called");
+  return s;
+}
+
+void unlink(pe& self, slot& s, scheduler::message* before, scheduler::message* m) noexcept {
+  if (before == nullptr) {
+    (void)s.pop();
+  } else {
+    before->next = m->next;
+    if (s.tail == m) s.tail = before;
+    s.bytes -= m->bytes;
+  }
+  self.release_message(m);
+  if (s.extra != nullptr) [[unlikely]] self.made_room_if_low(s);
+}
+
+void check_destroyed(pe& self, slot& s, scheduler::message* before, scheduler::message* m) {
+  using handler = typed_handler<destroy_operation<function>>;
+  if (m->head.handler != reinterpret_cast<std::uint64_t>(&handler::instance)) return;
+  scheduler::delivery d;
+  self.load(d, *m);
+  const std::uint64_t reply = d.reply;
+  const std::uint32_t source = d.source_pe;
+  const bool remote = d.remote;
+  unlink(self, s, before, m);
+  if (reply != 0) answer<void>(self, reply, source, remote, [] {});
+  self.running()->cancelled = 1;
+  throw stopped("receive: the process was destroyed");
+}
+
+std::uint64_t code_to_offset(const void* code) {
+  const auto* p = static_cast<const char*>(code);
+  if (p < &__executable_start || p >= &etext)
+    throw usage_error(errc::bad_argument, "spawn: only a function of the program itself can be sent to another node as a "
+                                          "pointer, not one of a shared library");
+  return static_cast<std::uint64_t>(p - &__executable_start);
+}
+
+const void* offset_to_code(std::uint64_t offset) {
+  if (offset == 0 || offset >= static_cast<std::uint64_t>(&etext - &__executable_start))
+    throw bad_message(errc::message_corrupt, "a function outside of the program");
+  return &__executable_start + offset;
+}
+
+}  // namespace orrery::detail

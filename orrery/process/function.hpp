@@ -1,0 +1,246 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <orrery/process/placement.hpp>
+#include <orrery/process/spawn.hpp>
+
+#include <chrono>
+#include <concepts>
+#include <optional>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+
+namespace orrery {
+
+/// What a `remote<function>` names: a function that runs as a process of its own, with a stack of its own, and receives messages
+/// when it asks for them. (FG-MPI, Alam 2013, section 2: a process mapped to a function.)
+struct function {};
+
+namespace detail {
+
+extern const scheduler::class_info function_class;
+
+template <>
+struct class_of<function> {
+  static const scheduler::class_info& info() noexcept { return function_class; }
+};
+
+// A function process before it begins.
+struct function_body {
+  slot* process = nullptr;
+  virtual void run() = 0;
+  virtual ~function_body() = default;
+};
+/// Makes the slot a function process that runs the body when it is scheduled.
+void begin_function(pe& self, slot& s, std::unique_ptr<function_body> body);
+
+template <class F>
+remote<function> start_function(pe& self, F f) {
+  struct body final : function_body {
+    F f;
+    explicit body(F g) : f(std::move(g)) {}
+    void run() override { f(); }
+  };
+  slot& s = self.allocate_slot();
+  begin_function(self, s, std::make_unique<body>(std::move(f)));
+  return remote<function>(self.address_of(s));
+}
+
+[[nodiscard]] std::uint64_t code_to_offset(const void* code);
+[[nodiscard]] const void* offset_to_code(std::uint64_t offset);
+
+/// What is called, in a form that can travel: a captureless lambda is its type, a function pointer its place in the program, anything
+/// else has to be serializable.
+template <class F>
+struct callable {
+  F f;
+  template <class A>
+  void serialize(A& a) {
+    if constexpr (std::is_empty_v<F>) {
+      (void)a;
+    } else if constexpr (std::is_pointer_v<F>) {
+      std::uint64_t offset = f != nullptr ? code_to_offset(reinterpret_cast<const void*>(f)) : 0;
+      a & offset;
+      f = reinterpret_cast<F>(const_cast<void*>(offset_to_code(offset)));
+    } else if constexpr (requires { f.serialize(a); }) {
+      a & f;
+    } else {
+      throw usage_error(errc::bad_argument,
+                        "spawn: a lambda with captures stays inside its node; pass what it needs as arguments of spawn");
+    }
+  }
+};
+
+template <class F, class... A>
+struct spawn_function_operation {
+  using object = void;
+  using result = remote<function>;
+  static constexpr std::string_view class_name() noexcept { return "process function"; }
+  static constexpr std::string_view name() noexcept { return type_name<F>(); }
+  static remote<function> run(pe& self, slot& s, void*, callable<F> f, A... args) {
+    struct body final : function_body {
+      F f;
+      std::tuple<A...> args;
+      body(F g, A... a) : f(std::move(g)), args(std::move(a)...) {}
+      void run() override { std::apply(f, std::move(args)); }
+    };
+    const address a = self.address_of(s);
+    begin_function(self, s, std::make_unique<body>(std::move(f.f), std::move(args)...));
+    return remote<function>(a);
+  }
+};
+
+}  // namespace detail
+
+/// Runs `f(args...)` as a process of its own and returns a pointer to it at once, before f has begun. The process ends when f returns; an exception
+/// that leaves f is reported on its PE. f is a function, a captureless lambda, or (on the caller's node) any function object. Throws usage_error,
+/// node_lost, std::bad_alloc.
+template <class F, class... A>
+  requires std::invocable<std::decay_t<F>, detail::travels_t<A>...>
+remote<function> spawn(placement where, F&& f, A&&... args) {
+  using Fn = std::decay_t<F>;
+  using operation = detail::spawn_function_operation<Fn, detail::travels_t<A>...>;
+  detail::pe& self = detail::here_pe();
+  const std::uint32_t target = where.resolve();
+  if (target == self.id()) {
+    detail::slot& s = self.allocate_slot();
+    return operation::run(self, s, nullptr, detail::callable<Fn>{std::forward<F>(f)}, detail::travels_t<A>(std::forward<A>(args))...);
+  }
+  using handler = detail::typed_handler<operation, detail::callable<Fn>, detail::travels_t<A>...>;
+  detail::typed_sink<remote<function>> k;
+  detail::send_call<handler>(self, detail::pe_address(target), k, detail::callable<Fn>{std::forward<F>(f)},
+                             detail::travels_t<A>(std::forward<A>(args))...);
+  return k.take();
+}
+
+// --- messages to functions -------------------------------------------------------------------------------------------
+
+namespace detail {
+
+/// A message of type T: it waits in the mailbox until the function receives it.
+template <class T>
+struct message_operation {
+  using object = function;
+  using result = void;
+  static constexpr std::string_view class_name() noexcept { return "message"; }
+  static constexpr std::string_view name() noexcept { return type_name<T>(); }
+  static void run(pe&, slot&, function*, std::uint64_t, T) {}
+};
+template <class T>
+using message_handler = typed_handler<message_operation<T>, std::uint64_t, T>;
+
+/// The process function that calls; throws usage_error in a method.
+[[nodiscard]] slot& receiving_slot(pe& self);
+/// Takes a message out of the mailbox, behind `before` (null: the first).
+void unlink(pe& self, slot& s, scheduler::message* before, scheduler::message* m) noexcept;
+/// A message that is not what is waited for: throws `stopped` if it asks the function to end.
+void check_destroyed(pe& self, slot& s, scheduler::message* before, scheduler::message* m);
+
+template <class T>
+std::optional<T> take_message(pe& self, slot& s, const std::uint64_t* tag) {
+  using handler = message_handler<T>;
+  scheduler::message* before = nullptr;
+  for (scheduler::message* m = s.head; m != nullptr; before = m, m = m->next) {
+    if (m->head.handler != reinterpret_cast<std::uint64_t>(&handler::instance)) [[unlikely]] {
+      check_destroyed(self, s, before, m);
+      continue;
+    }
+    if (m->head.form == wire::payload_form::owned) {
+      auto& owned = *reinterpret_cast<typename handler::owned*>(m->payload());
+      auto& payload = [&]() -> auto& {
+        if constexpr (handler::boxed) {
+          return *owned;
+        } else {
+          return owned;
+        }
+      }();
+      if (tag != nullptr && std::get<0>(payload) != *tag) continue;
+      std::optional<T> value(std::move(std::get<1>(payload)));
+      handler::drop(&owned);
+      unlink(self, s, before, m);
+      return value;
+    }
+    scheduler::delivery d;
+    self.load(d, *m);
+    orrery::reader r({d.payload, d.payload_bytes});
+    if (const auto t = orrery::read<std::uint64_t>(r); tag != nullptr && t != *tag) continue;
+    std::optional<T> value(orrery::read<T>(r));
+    unlink(self, s, before, m);
+    return value;
+  }
+  return std::nullopt;
+}
+
+template <class T>
+std::optional<T> receive_until(const std::uint64_t* tag, std::int64_t deadline_ns) {
+  pe& self = here_pe();
+  slot& s = receiving_slot(self);
+  for (;;) {
+    if (auto value = take_message<T>(self, s, tag)) return value;
+    if (!self.await_message(s, deadline_ns)) return take_message<T>(self, s, tag);
+  }
+}
+
+}  // namespace detail
+
+/// Sends a value to a function. Messages of one sender arrive in the order sent; `receive` chooses by type and tag. Parks only while the
+/// mailbox is full. Throws node_lost, stopped.
+template <class T>
+void send(const remote<function>& to, T value, std::uint64_t tag = 0) {
+  detail::send_owned<detail::message_handler<T>>(detail::here_pe(), to.address(), nullptr, true, std::move(tag),
+                                                 std::move(value));
+}
+/// As send, but returns false, having sent nothing, where send would have to wait.
+template <class T>
+[[nodiscard]] bool try_send(const remote<function>& to, T value, std::uint64_t tag = 0) {
+  return detail::send_owned<detail::message_handler<T>>(detail::here_pe(), to.address(), nullptr, false, std::move(tag),
+                                                        std::move(value));
+}
+
+/// Waits for a message of type T and returns it; messages of other types and tags wait on. Called in a process function only
+/// (usage_error else). Throws stopped when the runtime shuts down or the process is destroyed: let it pass, so that the stack unwinds.
+template <class T>
+[[nodiscard]] T receive() {
+  return *detail::receive_until<T>(nullptr, -1);
+}
+/// The same for messages with this tag.
+template <class T>
+[[nodiscard]] T receive(std::uint64_t tag) {
+  return *detail::receive_until<T>(&tag, -1);
+}
+/// As receive, but nothing after `d`.
+template <class T>
+[[nodiscard]] std::optional<T> receive_for(std::chrono::nanoseconds d) {
+  return detail::receive_until<T>(nullptr, detail::deadline_after(d));
+}
+template <class T>
+[[nodiscard]] std::optional<T> receive_for(std::chrono::nanoseconds d, std::uint64_t tag) {
+  return detail::receive_until<T>(&tag, detail::deadline_after(d));
+}
+/// A message of type T if one is there.
+template <class T>
+[[nodiscard]] std::optional<T> try_receive() {
+  detail::pe& self = detail::here_pe();
+  return detail::take_message<T>(self, detail::receiving_slot(self), nullptr);
+}
+template <class T>
+[[nodiscard]] std::optional<T> try_receive(std::uint64_t tag) {
+  detail::pe& self = detail::here_pe();
+  return detail::take_message<T>(self, detail::receiving_slot(self), &tag);
+}
+
+/// The process that calls, as the class or function that it is. Throws usage_error if T is not that.
+template <class T>
+[[nodiscard]] remote<T> this_process() {
+  detail::pe& self = detail::here_pe();
+  self.require_process();
+  const detail::slot& s = *self.active()->process;
+  if (s.cls != nullptr && s.object != nullptr && !s.cls->is_function) {
+    if (scheduler::cast_object(*s.cls, s.object, detail::class_of<T>::info()) == nullptr)
+      throw usage_error(errc::bad_argument, "this_process<T>: the calling process is of another class");
+  }
+  return remote<T>(self.address_of(s));
+}
+
+}  // namespace orrery

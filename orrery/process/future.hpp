@@ -1,0 +1,376 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <orrery/process/invoke.hpp>
+
+#include <chrono>
+#include <concepts>
+#include <coroutine>
+#include <optional>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+namespace orrery {
+
+template <class T>
+class future;
+
+namespace detail {
+
+// The state of a future: a sink on the heap of the PE that made the call. Two may hold it: the future, and the call that
+// is on its way. Only that PE touches it, so the count is plain.
+struct future_state_base {
+  std::uint32_t holders = 1;
+  void (*continuation)(pe&, future_state_base&) = nullptr;  ///< then, when_all, co_await
+  void* continuation_data = nullptr;
+  void (*dispose)(future_state_base*) = nullptr;
+  scheduler::sink* k = nullptr;
+};
+
+template <class T>
+struct future_state : future_state_base, typed_sink<T> {
+  future_state() {
+    k = this;
+    dispose = [](future_state_base* s) { delete static_cast<future_state*>(s); };
+    this->on_done = [](pe& self, scheduler::sink& s) {
+      auto& state = static_cast<future_state&>(static_cast<typed_sink<T>&>(s));
+      if (state.continuation != nullptr) std::exchange(state.continuation, nullptr)(self, state);
+      state.drop();
+    };
+  }
+  void hold() noexcept { ++holders; }
+  void drop() noexcept {
+    if (--holders == 0) delete this;
+  }
+};
+
+template <class T>
+struct future_access;
+
+void require_same_pe(const scheduler::sink& k);
+[[nodiscard]] std::int64_t deadline_after(std::chrono::nanoseconds d) noexcept;
+
+}  // namespace detail
+
+/// The result of a call that was started: it arrives later. Movable; belongs to the PE on which the call was made and is used
+/// there only (it cannot be sent). Dropping a future does not cancel its call; a result nobody wants is discarded.
+///
+/// get, wait, wait_for and co_await may park the calling process, never its PE.
+template <class T>
+class [[nodiscard]] future {
+ public:
+  using value_type = T;
+
+  future() noexcept = default;
+  future(future&& other) noexcept : state_(std::exchange(other.state_, nullptr)) {}
+  future& operator=(future&& other) noexcept {
+    std::swap(state_, other.state_);
+    return *this;
+  }
+  ~future() {
+    if (state_ != nullptr) state_->drop();
+  }
+
+  [[nodiscard]] bool valid() const noexcept { return state_ != nullptr; }
+  /// True when get will not wait.
+  [[nodiscard]] bool ready() const noexcept {
+    return state_ != nullptr && state_->state != scheduler::sink::status::waiting;
+  }
+  /// Parks until the result is there. Throws deadlock_error, stopped, usage_error.
+  void wait() const {
+    check();
+    if (!ready()) {
+      detail::pe& self = detail::here_pe();
+      self.require_process();
+      self.wait(*state_);
+    }
+  }
+  /// As wait, but at most for `d`; false if there is still no result.
+  [[nodiscard]] bool wait_for(std::chrono::nanoseconds d) const {
+    check();
+    if (ready()) return true;
+    detail::pe& self = detail::here_pe();
+    self.require_process();
+    return self.wait_until(*state_, detail::deadline_after(d));
+  }
+  /// The result, once: parks until it is there, rethrows what the call ended with. The future is empty afterwards.
+  T get() {
+    wait();
+    future done(std::move(*this));
+    return done.state_->take();
+  }
+  /// Runs f(result) when the result is there, on this PE, and gives a future of what f returns. f runs between methods and must not wait; an
+  /// exception of the call passes f by and goes to the new future.
+  template <class F>
+  auto then(F f) -> future<std::invoke_result_t<F, T>>
+    requires(!std::is_void_v<T>);
+  template <class F>
+  auto then(F f) -> future<std::invoke_result_t<F>>
+    requires std::is_void_v<T>;
+
+  // co_await: parks the calling process where it stands, or suspends a coroutine.
+  [[nodiscard]] bool await_ready() const {
+    check();
+    return ready();
+  }
+  void await_suspend(std::coroutine_handle<> h) {
+    state_->continuation_data = h.address();
+    state_->continuation = [](detail::pe&, detail::future_state_base& s) {
+      std::coroutine_handle<>::from_address(s.continuation_data).resume();
+    };
+  }
+  T await_resume() {
+    future done(std::move(*this));
+    return done.state_->take();
+  }
+
+ private:
+  template <class>
+  friend struct detail::future_access;
+  explicit future(detail::future_state<T>* s) noexcept : state_(s) {}
+  void check() const {
+    if (state_ == nullptr) throw usage_error(errc::null_pointer, "future: it has no call: it was moved from, or get was called before");
+    detail::require_same_pe(*state_);
+  }
+
+  detail::future_state<T>* state_ = nullptr;
+};
+
+namespace detail {
+
+template <class T>
+struct future_access {
+  using state = future_state<T>;
+  struct drop {
+    void operator()(state* s) const noexcept { s->drop(); }
+  };
+  using owner = std::unique_ptr<state, drop>;
+
+  static owner make(pe& self, address to, const scheduler::handler& h) {
+    owner s(new state);
+    prepare(*s, self, to, h);
+    return s;
+  }
+  /// A state without a call behind it, which `resolve` completes.
+  static owner make_local(pe& self) {
+    owner s(new state);
+    s->home = self.id();
+    return s;
+  }
+  static owner make_hold(const owner& s) noexcept {
+    s->hold();
+    return owner(s.get());
+  }
+  static future<T> wrap(owner s) noexcept { return future<T>(s.release()); }
+  static state* get(future<T>& f) noexcept { return f.state_; }
+};
+
+/// Sends an asynchronous message: the future of its result.
+template <class Handler, class R, class... P>
+future<R> start_message(pe& self, address to, P&&... args) {
+  auto state = future_access<R>::make(self, to, Handler::instance);
+  auto travelling = future_access<R>::make_hold(state);  // given up to the reply, if the message was sent
+  send_owned<Handler>(self, to, state.get(), true, std::forward<P>(args)...);
+  travelling.release();
+  return future_access<R>::wrap(std::move(state));
+}
+
+/// Completes a state made by make_local with what f returns or throws. Takes over one hold.
+template <class T, class F>
+void resolve(pe& self, future_state<T>* s, F&& f) {
+  try {
+    if constexpr (std::is_void_v<T>) {
+      f();
+    } else {
+      new (s->storage) T(f());
+    }
+    s->scheduler::sink::state = scheduler::sink::status::value;
+  } catch (...) {
+    s->error = std::current_exception();
+    s->scheduler::sink::state = scheduler::sink::status::error;
+  }
+  self.complete(*s);
+}
+
+/// Attaches `f(pe&, future_state<T>&)`, called once when the result is there (now, if it is). Keeps the state alive until then.
+template <class T, class F>
+void when_done(pe& self, future<T> from, F f) {
+  auto* s = future_access<T>::get(from);
+  if (from.ready()) {
+    f(self, *s);
+    return;
+  }
+  struct hook {
+    future<T> from;
+    F f;
+  };
+  s->continuation_data = new hook{std::move(from), std::move(f)};
+  s->continuation = [](pe& at, future_state_base& base) {
+    const std::unique_ptr<hook> h(static_cast<hook*>(base.continuation_data));
+    h->f(at, static_cast<future_state<T>&>(base));
+  };
+}
+
+}  // namespace detail
+
+template <class T>
+template <class F>
+auto future<T>::then(F f) -> future<std::invoke_result_t<F, T>>
+  requires(!std::is_void_v<T>)
+{
+  using R = std::invoke_result_t<F, T>;
+  check();
+  detail::pe& self = detail::here_pe();
+  auto next = detail::future_access<R>::make_local(self);
+  next->hold();
+  detail::when_done(self, std::move(*this), [f = std::move(f), n = next.get()](detail::pe& at, auto& s) mutable {
+    detail::resolve<R>(at, n, [&]() -> R { return f(s.take()); });
+  });
+  return detail::future_access<R>::wrap(std::move(next));
+}
+
+template <class T>
+template <class F>
+auto future<T>::then(F f) -> future<std::invoke_result_t<F>>
+  requires std::is_void_v<T>
+{
+  using R = std::invoke_result_t<F>;
+  check();
+  detail::pe& self = detail::here_pe();
+  auto next = detail::future_access<R>::make_local(self);
+  next->hold();
+  detail::when_done(self, std::move(*this), [f = std::move(f), n = next.get()](detail::pe& at, auto& s) mutable {
+    detail::resolve<R>(at, n, [&]() -> R {
+      s.take();
+      return f();
+    });
+  });
+  return detail::future_access<R>::wrap(std::move(next));
+}
+
+/// A future of all results, in the order of the futures; of the first exception, if there is one, when all have ended.
+template <class T>
+auto when_all(std::vector<future<T>> futures) {
+  using R = std::conditional_t<std::is_void_v<T>, void, std::vector<std::conditional_t<std::is_void_v<T>, int, T>>>;
+  detail::pe& self = detail::here_pe();
+  auto all = detail::future_access<R>::make_local(self);
+  struct gathering {
+    std::size_t left;
+    std::vector<future<T>> ended;
+    detail::future_state<R>* target;
+    void one(detail::pe& at) {
+      if (--left != 0) return;
+      const std::unique_ptr<gathering> self(this);
+      detail::resolve<R>(at, target, [&]() -> R {
+        if constexpr (std::is_void_v<T>) {
+          for (auto& f : ended) f.get();
+        } else {
+          R values;
+          values.reserve(ended.size());
+          for (auto& f : ended) values.push_back(f.get());
+          return values;
+        }
+      });
+    }
+  };
+  all->hold();
+  auto* g = new gathering{futures.size() + 1, std::move(futures), all.get()};
+  for (auto& f : g->ended) {
+    auto* s = detail::future_access<T>::get(f);
+    if (f.ready()) {
+      --g->left;
+    } else {
+      s->continuation_data = g;
+      s->continuation = [](detail::pe& at, detail::future_state_base& base) {
+        static_cast<gathering*>(base.continuation_data)->one(at);
+      };
+    }
+  }
+  g->one(self);
+  return detail::future_access<R>::wrap(std::move(all));
+}
+
+/// The same for futures of different types: a future of a tuple.
+template <class... T>
+  requires(sizeof...(T) > 0 && (!std::is_void_v<T> && ...))
+future<std::tuple<T...>> when_all(future<T>... futures) {
+  using R = std::tuple<T...>;
+  detail::pe& self = detail::here_pe();
+  auto all = detail::future_access<R>::make_local(self);
+  struct gathering {
+    std::size_t left;
+    std::tuple<future<T>...> ended;
+    detail::future_state<R>* target;
+    void one(detail::pe& at) {
+      if (--left != 0) return;
+      const std::unique_ptr<gathering> self(this);
+      detail::resolve<R>(at, target,
+                         [&]() -> R { return std::apply([](auto&... f) { return R{f.get()...}; }, ended); });
+    }
+  };
+  all->hold();
+  auto* g = new gathering{sizeof...(T) + 1, {std::move(futures)...}, all.get()};
+  std::apply(
+      [&](auto&... f) {
+        auto attach = [&]<class U>(future<U>& one) {
+          if (one.ready()) {
+            --g->left;
+            return;
+          }
+          auto* s = detail::future_access<U>::get(one);
+          s->continuation_data = g;
+          s->continuation = [](detail::pe& at, detail::future_state_base& base) {
+            static_cast<gathering*>(base.continuation_data)->one(at);
+          };
+        };
+        (attach(f), ...);
+      },
+      g->ended);
+  g->one(self);
+  return detail::future_access<R>::wrap(std::move(all));
+}
+
+/// What when_any gives: which one ended first, and all the futures.
+template <class T>
+struct any_of {
+  std::size_t index;
+  std::vector<future<T>> futures;
+};
+
+/// A future that is ready when the first of the futures is.
+template <class T>
+future<any_of<T>> when_any(std::vector<future<T>> futures) {
+  using R = any_of<T>;
+  if (futures.empty()) throw usage_error(errc::bad_argument, "when_any: there is no future to wait for");
+  detail::pe& self = detail::here_pe();
+  auto any = detail::future_access<R>::make_local(self);
+  struct racing {
+    std::vector<future<T>> futures;
+    detail::future_state<R>* target;
+    static void finish(detail::pe& at, racing* race) {
+      const std::unique_ptr<racing> owned(race);
+      std::size_t first = race->futures.size();
+      for (std::size_t i = race->futures.size(); i-- > 0;) {
+        if (race->futures[i].ready()) first = i;
+        detail::future_access<T>::get(race->futures[i])->continuation = nullptr;
+      }
+      detail::resolve<R>(at, race->target, [&] { return R{first, std::move(race->futures)}; });
+    }
+  };
+  any->hold();
+  auto* r = new racing{std::move(futures), any.get()};
+  bool done = false;
+  for (auto& f : r->futures) {
+    auto* s = detail::future_access<T>::get(f);
+    done = done || f.ready();
+    s->continuation_data = r;
+    s->continuation = [](detail::pe& at, detail::future_state_base& base) {
+      racing::finish(at, static_cast<racing*>(base.continuation_data));
+    };
+  }
+  if (done) racing::finish(self, r);
+  return detail::future_access<R>::wrap(std::move(any));
+}
+
+}  // namespace orrery

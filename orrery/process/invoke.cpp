@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <orrery/process/invoke.hpp>
+
+#include <orrery/process/future.hpp>
+#include <orrery/scheduler/node.hpp>
+
+#include <fmt/format.h>
+
+namespace orrery::detail {
+
+namespace {
+std::string call_name(const scheduler::handler& h) { return fmt::format("{}::{}", h.class_name, h.method); }
+}  // namespace
+
+void throw_not_running() {
+  throw usage_error(errc::not_running, "this call");
+}
+
+void throw_gone(const scheduler::handler& h, address to) {
+  throw process_gone(fmt::format("{} at {}", call_name(h), to_string(to)));
+}
+
+void throw_wrong_class(const scheduler::handler& h, const scheduler::class_info* is) {
+  throw bad_message(errc::unknown_handler, fmt::format("{}, sent to a process of class {}", call_name(h),
+                                                       is != nullptr ? is->name : "(none)"));
+}
+
+bool on_this_node(pe& self, std::uint32_t target) noexcept { return self.owner().is_local(target); }
+
+slot& fresh_slot(pe& self) {
+  slot& s = self.allocate_slot();
+  s.state = scheduler::process_state::idle;
+  return s;
+}
+
+void fail_gone(const scheduler::handler& h, address to, scheduler::sink* sink, pe& self) {
+  const auto why = std::make_exception_ptr(process_gone(fmt::format("{} at {}", call_name(h), to_string(to))));
+  if (sink != nullptr) {
+    self.reply_error(reinterpret_cast<std::uint64_t>(sink), self.id(), false, &h, why);
+  } else {
+    self.report_failed_post(&h, why);
+  }
+}
+
+void push_call(pe& self, slot& s, scheduler::message* m) {
+  // A process on the stack of this very fiber waits for what is called from it: it can never take this message.
+  for (const scheduler::activation* a = self.active(); a != nullptr; a = a->below) {
+    if (a->process != &s || (s.cls != nullptr && s.cls->reentrant)) continue;
+    std::string cycle = call_name(*reinterpret_cast<const scheduler::handler*>(m->head.handler));
+    for (const scheduler::activation* b = self.active();; b = b->below) {
+      cycle = fmt::format("{} -> {}", b->method != nullptr ? call_name(*b->method) : "(process function)", cycle);
+      if (b == a) break;
+    }
+    self.release_message(m);
+    throw deadlock_error(cycle);
+  }
+  self.push(s, m);
+}
+
+bool has_space(pe& self, scheduler::channel& c) noexcept {
+  return self.try_reserve(c, 4096 + 2 * wire::granule) != nullptr;
+}
+
+void require_same_pe(const scheduler::sink& k) {
+  if (here_pe().id() != k.home)
+    throw usage_error(errc::bad_argument,
+                      fmt::format("future: it belongs to PE {} and was used on PE {}", k.home, here_pe().id()));
+}
+
+std::int64_t deadline_after(std::chrono::nanoseconds d) noexcept { return transport::now_ns() + d.count(); }
+
+}  // namespace orrery::detail

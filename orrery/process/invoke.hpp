@@ -1,0 +1,398 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <orrery/process/class_info.hpp>
+#include <orrery/process/outgoing.hpp>
+#include <orrery/scheduler/pe.hpp>
+#include <orrery/wire/serialize.hpp>
+
+#include <cstring>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+// The typed side of messages: how the arguments of a method become a payload and how a handler makes them arguments again, in each of
+// the forms of an envelope. An `Operation` says what to run:
+//   using result = R; static auto run(pe&, slot&, object, args...); names; see method_operation.
+namespace orrery::detail {
+
+using scheduler::pe;
+using scheduler::slot;
+
+[[noreturn]] void throw_not_running();
+[[noreturn]] void throw_gone(const scheduler::handler& h, address to);
+[[noreturn]] void throw_wrong_class(const scheduler::handler& h, const scheduler::class_info* is);
+
+/// The PE of the caller. Throws usage_error outside of the runtime.
+[[nodiscard]] inline pe& here_pe() {
+  pe* p = scheduler::current_pe;
+  if (p == nullptr) [[unlikely]] throw_not_running();
+  return *p;
+}
+
+// What an argument is kept as while its message waits: views own what they look at.
+template <class P>
+struct kept {
+  using type = std::remove_cvref_t<P>;
+};
+template <class P>
+  requires std::is_same_v<std::remove_cvref_t<P>, std::string_view>
+struct kept<P> {
+  using type = std::string;
+};
+template <class E>
+struct kept_span {
+  std::vector<E> data;
+  kept_span(std::span<const E> s) : data(s.begin(), s.end()) {}  // NOLINT(google-explicit-constructor)
+  operator std::span<const E>() const noexcept { return data; }  // NOLINT(google-explicit-constructor)
+};
+template <class P>
+struct span_element {};
+template <class E>
+struct span_element<std::span<const E>> {
+  using type = E;
+};
+template <class P>
+  requires requires { typename span_element<std::remove_cvref_t<P>>::type; }
+struct kept<P> {
+  using type = kept_span<typename span_element<std::remove_cvref_t<P>>::type>;
+};
+template <class P>
+using kept_t = typename kept<P>::type;
+
+// The value type of a result: what travels.
+template <class R>
+using value_t = std::remove_cvref_t<R>;
+
+/// A sink with room for the result.
+template <class R>
+struct typed_sink : scheduler::sink {
+  union {
+    value_t<R> value;
+  };
+  typed_sink() noexcept {
+    storage = &value;
+    decode = [](scheduler::sink& s, const std::byte* data, std::size_t bytes) {
+      orrery::reader r({data, bytes});
+      auto& self = static_cast<typed_sink&>(s);
+      new (&self.value) value_t<R>(orrery::read<value_t<R>>(r));
+    };
+  }
+  typed_sink(const typed_sink&) = delete;
+  typed_sink& operator=(const typed_sink&) = delete;
+  ~typed_sink() {
+    if (state == status::value) value.~value_t<R>();
+  }
+  value_t<R> take() {
+    if (state == status::error) std::rethrow_exception(error);
+    return std::move(value);
+  }
+};
+template <>
+struct typed_sink<void> : scheduler::sink {
+  void take() {
+    if (state == status::error) std::rethrow_exception(error);
+  }
+};
+
+/// Runs `f` and sends its result to where the delivery wanted it.
+template <class R, class F>
+void answer(pe& self, std::uint64_t reply, std::uint32_t source_pe, bool remote, F&& f) {
+  if constexpr (std::is_void_v<R>) {
+    f();
+    if (reply == 0) return;
+    if (!remote) {
+      self.reply_in_place(reply, source_pe);
+    } else {
+      outgoing out(self, self.channel_to(source_pe), 0);
+      out.send(wire::record_kind::reply, 0, 0, 0, reply);
+    }
+  } else {
+    if (reply == 0) {
+      (void)f();
+    } else if (!remote) {
+      new (reinterpret_cast<scheduler::sink*>(reply)->storage) value_t<R>(f());
+      self.reply_in_place(reply, source_pe);
+    } else {
+      decltype(auto) value = f();
+      outgoing out(self, self.channel_to(source_pe), orrery::wire_size(value));
+      orrery::writer w(out.payload());
+      orrery::write(w, value);
+      out.send(wire::record_kind::reply, 0, 0, 0, reply);
+    }
+  }
+}
+
+/// The handler of one operation with parameters P...: method, signature and forms.
+template <class Operation, class... P>
+struct typed_handler {
+  using tuple = std::tuple<kept_t<P>...>;
+  static constexpr bool boxed = sizeof(tuple) > 448 || alignof(tuple) > scheduler::payload_alignment;
+  using owned = std::conditional_t<boxed, std::unique_ptr<tuple>, tuple>;
+  static constexpr bool views = (orrery::is_view<std::remove_cvref_t<P>> || ...);
+  static constexpr std::size_t refs_bytes = sizeof...(P) * sizeof(void*);
+
+  template <class... A>
+  static void make_owned(void* at, A&&... args) {
+    if constexpr (boxed) {
+      new (at) owned(std::make_unique<tuple>(std::forward<A>(args)...));
+    } else {
+      new (at) owned(std::forward<A>(args)...);
+    }
+  }
+  static void relocate(void* to, void* from) {
+    auto* old = static_cast<owned*>(from);
+    new (to) owned(std::move(*old));
+    old->~owned();
+  }
+  static void drop(void* payload) { static_cast<owned*>(payload)->~owned(); }
+
+  static void run(pe& self, slot& s, scheduler::delivery& d) {
+    const std::uint64_t reply = d.reply;
+    const std::uint32_t source = d.source_pe;
+    const bool remote = d.remote;
+    const scheduler::handler* const method = d.method;
+    try {
+      typename Operation::object* object = nullptr;
+      if constexpr (!std::is_void_v<typename Operation::object>) {
+        object = object_in<typename Operation::object>(s.cls, s.object);
+        if (object == nullptr) [[unlikely]] throw_wrong_class(*method, s.cls);
+      }
+      switch (d.form) {
+        case wire::payload_form::refs: {
+          void* refs[sizeof...(P) + 1];
+          std::memcpy(refs, d.payload, refs_bytes);
+          d.release();
+          run_refs(self, s, object, d, refs, std::index_sequence_for<P...>{});
+          return;
+        }
+        case wire::payload_form::owned: {
+          owned args(std::move(*reinterpret_cast<owned*>(d.payload)));
+          reinterpret_cast<owned*>(d.payload)->~owned();
+          d.form = wire::payload_form::refs;  // nothing is left there to drop
+          d.release();
+          run_owned(self, s, object, reply, source, args, std::index_sequence_for<P...>{});
+          return;
+        }
+        default: {
+          orrery::reader r({d.payload, d.payload_bytes});
+          std::tuple<wire_value<P>...> args{wire_value<P>{orrery::read<std::remove_cvref_t<P>>(r)}...};
+          if constexpr (!views) d.release();
+          std::apply(
+              [&](auto&... a) {
+                answer<typename Operation::result>(self, reply, source, remote, [&]() -> decltype(auto) {
+                  return Operation::run(self, s, object, static_cast<P&&>(a.value)...);
+                });
+              },
+              args);
+          d.release();
+          return;
+        }
+      }
+    } catch (...) {
+      if (d.form == wire::payload_form::owned) {
+        drop(d.payload);
+        d.form = wire::payload_form::refs;
+      }
+      d.release();
+      if (reply != 0) {
+        self.reply_error(reply, source, remote, method, std::current_exception());
+      } else {
+        self.report_failed_post(method, std::current_exception());
+      }
+    }
+  }
+
+  inline static const scheduler::handler instance{Operation::class_name(), Operation::name(),
+                                                  type_name<void(P...)>(), &run, &relocate, &drop,
+                                                  static_cast<std::uint32_t>(sizeof(owned)), views};
+
+ private:
+  template <class Q>
+  struct wire_value {  // read in the order of the braces
+    std::remove_cvref_t<Q> value;
+  };
+  template <std::size_t... I>
+  static void run_refs(pe& self, slot& s, typename Operation::object* object, scheduler::delivery& d, void** refs,
+                       std::index_sequence<I...>) {
+    (void)refs;
+    answer<typename Operation::result>(self, d.reply, d.source_pe, false, [&]() -> decltype(auto) {
+      return Operation::run(self, s, object,
+                            static_cast<P&&>(*static_cast<std::remove_reference_t<P>*>(refs[I]))...);
+    });
+  }
+  template <std::size_t... I>
+  static void run_owned(pe& self, slot& s, typename Operation::object* object, std::uint64_t reply,
+                        std::uint32_t source, owned& args, std::index_sequence<I...>) {
+    answer<typename Operation::result>(self, reply, source, false, [&]() -> decltype(auto) {
+      if constexpr (boxed) {
+        return Operation::run(self, s, object, pass<P>(std::get<I>(*args))...);
+      } else {
+        return Operation::run(self, s, object, pass<P>(std::get<I>(args))...);
+      }
+    });
+  }
+  template <class Q>
+  static decltype(auto) pass(kept_t<Q>& k) {
+    if constexpr (orrery::is_view<std::remove_cvref_t<Q>>) {
+      return std::remove_cvref_t<Q>(k);
+    } else {
+      return static_cast<Q&&>(k);
+    }
+  }
+};
+
+/// Calling a method of an object.
+template <class M, class R>
+struct method_operation {
+  using object = typename M::object;
+  using result = R;
+  static constexpr std::string_view class_name() noexcept { return type_name<object>(); }
+  static constexpr std::string_view name() noexcept { return M::name; }
+  template <class... A>
+  static decltype(auto) run(pe&, slot&, object* o, A&&... args) {
+    return M::call(*o, std::forward<A>(args)...);
+  }
+};
+
+// What does not depend on types; in invoke.cpp.
+[[nodiscard]] bool on_this_node(pe& self, std::uint32_t target) noexcept;
+/// A slot for a message to the PE itself.
+[[nodiscard]] slot& fresh_slot(pe& self);
+void fail_gone(const scheduler::handler& h, address to, scheduler::sink* sink, pe& self);
+/// Appends a call to the mailbox of a process of this PE; throws deadlock_error instead if it could never be executed.
+void push_call(pe& self, slot& s, scheduler::message* m);
+[[nodiscard]] bool has_space(pe& self, scheduler::channel& c) noexcept;
+
+inline void fill(wire::envelope& e, address to, const scheduler::handler& h, wire::payload_form form, scheduler::sink* sink,
+                 std::uint16_t padding) noexcept {
+  e.kind = wire::record_kind::message;
+  e.form = form;
+  e.padding = padding;
+  e.slot = to.slot;
+  e.generation = to.generation;
+  e.handler = reinterpret_cast<std::uint64_t>(&h);
+  e.reply = reinterpret_cast<std::uint64_t>(sink);
+}
+inline void prepare(scheduler::sink& k, pe& self, address to, const scheduler::handler& h) noexcept {
+  k.home = self.id();
+  k.target = to;
+  k.method = &h;
+  k.caller = self.active() != nullptr ? self.active()->process : nullptr;
+}
+
+template <class... P>
+void send_wire(pe& self, scheduler::channel& c, address to, const scheduler::handler& h, scheduler::sink* sink,
+               const P&... args) {
+  static_assert((orrery::serializable<P> && ...),
+                "orrery: an argument of this call cannot be sent to another node: give its class "
+                "`template <class A> void serialize(A& a)`");
+  outgoing out(self, c, orrery::wire_size(args...));
+  orrery::writer w(out.payload());
+  (orrery::write(w, args), ...);
+  out.send(wire::record_kind::message, to.slot, to.generation, h.index, sink != nullptr ? self.pend(*sink) : 0);
+}
+
+/// Sends a one-way or asynchronous message whose payload owns its arguments. `sink` null: one way. May park while the destination is
+/// full; with `may_wait` false it returns false instead, having sent nothing.
+template <class Handler, class... P>
+bool send_owned(pe& self, address to, scheduler::sink* sink, bool may_wait, P&&... args) {
+  const scheduler::handler& h = Handler::instance;
+  if (to.pe == self.id()) {
+    slot* s = to.slot == wire::no_slot ? &fresh_slot(self) : self.find(to.slot, to.generation);
+    if (s == nullptr) [[unlikely]] {
+      fail_gone(h, to, sink, self);
+      return true;
+    }
+    if (!may_wait && self.over_limit(*s)) return false;
+    scheduler::message* m = self.allocate_message(sizeof(typename Handler::owned));
+    Handler::make_owned(m->payload(), std::forward<P>(args)...);
+    m->source_pe = to.pe;
+    fill(m->head, to, h, wire::payload_form::owned, sink, 0);
+    self.push(*s, m);
+    if (self.over_limit(*s)) [[unlikely]] self.wait_for_room(*s);
+    return true;
+  }
+  if (!may_wait && self.is_stopped(to)) return false;
+  self.wait_while_stopped(to);
+  scheduler::channel& c = self.channel_to(to.pe);
+  if (c.remote) {
+    if (!may_wait && !has_space(self, c)) return false;
+    send_wire(self, c, to, h, sink, std::as_const(args)...);
+    return true;
+  }
+  constexpr std::uint32_t bytes = wire::record_bytes(sizeof(typename Handler::owned));
+  wire::envelope* e = may_wait ? self.reserve(c, bytes) : self.try_reserve(c, bytes);
+  if (e == nullptr) return false;
+  Handler::make_owned(e->payload(), std::forward<P>(args)...);
+  fill(*e, to, h, wire::payload_form::owned, sink, 0);
+  self.commit(c, bytes);
+  return true;
+}
+
+/// Sends a call whose caller waits: inside the node only pointers to the arguments travel. Returns when the result has arrived in `k`.
+template <class Handler, class... P>
+void send_call(pe& self, address to, scheduler::sink& k, P&&... args) {
+  const scheduler::handler& h = Handler::instance;
+  self.require_process();
+  prepare(k, self, to, h);
+  constexpr std::size_t payload = sizeof...(P) * sizeof(void*);
+  const void* const refs[sizeof...(P) + 1] = {static_cast<const void*>(std::addressof(args))...};
+  if (to.pe == self.id()) {
+    slot* s = to.slot == wire::no_slot ? &fresh_slot(self) : self.find(to.slot, to.generation);
+    if (s == nullptr) [[unlikely]] throw_gone(h, to);
+    scheduler::message* m = self.allocate_message(payload);
+    std::memcpy(m->payload(), refs, payload);
+    m->source_pe = to.pe;
+    fill(m->head, to, h, wire::payload_form::refs, &k, 0);
+    push_call(self, *s, m);
+  } else {
+    self.wait_while_stopped(to);
+    scheduler::channel& c = self.channel_to(to.pe);
+    if (c.remote) {
+      send_wire(self, c, to, h, &k, std::as_const(args)...);
+    } else {
+      constexpr std::uint32_t bytes = wire::record_bytes(payload);
+      wire::envelope* e = self.reserve(c, bytes);
+      std::memcpy(e->payload(), refs, payload);
+      fill(*e, to, h, wire::payload_form::refs, &k, static_cast<std::uint16_t>(bytes - wire::granule - payload));
+      self.commit(c, bytes);
+    }
+  }
+  self.wait(k);
+}
+
+/// The frame of a method that runs inline, on its caller's stack.
+class inline_frame {
+ public:
+  inline_frame(pe& self, slot& s, const scheduler::handler& h) noexcept : self_(self), frame_{&s, &h, nullptr} {
+    self.push_activation(frame_);
+    s.state = scheduler::process_state::running;
+    s.active = &frame_;
+    ++s.depth;
+    ++self.count().inline_calls;
+  }
+  inline_frame(const inline_frame&) = delete;
+  inline_frame& operator=(const inline_frame&) = delete;
+  ~inline_frame() {
+    slot& s = *frame_.process;
+    self_.pop_activation(frame_);
+    s.active = nullptr;
+    --s.depth;
+    if (s.dying) [[unlikely]] {
+      if (s.depth == 0) self_.destroy(s);
+    } else if (s.state == scheduler::process_state::running) [[likely]] {
+      self_.settle(s);
+    }
+  }
+
+ private:
+  pe& self_;
+  scheduler::activation frame_;
+};
+
+}  // namespace orrery::detail

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <orrery/process/outgoing.hpp>
+
+#include <orrery/scheduler/node.hpp>
+
+#include <cstring>
+
+namespace orrery::detail {
+
+namespace {
+constexpr std::size_t largest_in_ring = 4096;
+}
+
+outgoing::outgoing(scheduler::pe& self, scheduler::channel& c, std::size_t bytes) : self_(self), channel_(c) {
+  in_block_ = bytes > largest_in_ring;
+  if (in_block_) {
+    std::byte* data = self.owner().allocate_block(c.pe, bytes, block_);
+    payload_ = {data, bytes};
+    bytes_ = wire::record_bytes(sizeof(wire::block_ref));
+  } else {
+    bytes_ = wire::record_bytes(bytes);
+    record_ = self.reserve(c, bytes_);
+    payload_ = {record_->payload(), bytes};
+  }
+}
+
+outgoing::~outgoing() {
+  if (in_block_) self_.owner().block_released(channel_.pe, block_);
+}
+
+void outgoing::send(wire::record_kind kind, std::uint32_t slot, std::uint32_t generation, std::uint64_t handler,
+                    std::uint64_t reply) {
+  std::size_t written = payload_.size();
+  if (in_block_) {
+    const wire::block_ref ref{block_, payload_.size()};
+    written = sizeof ref;
+    record_ = self_.reserve(channel_, bytes_);
+    std::memcpy(record_->payload(), &ref, sizeof ref);
+    in_block_ = false;
+    record_->form = wire::payload_form::block;
+  } else {
+    record_->form = wire::payload_form::wire;
+  }
+  record_->kind = kind;
+  record_->padding = static_cast<std::uint16_t>(bytes_ - wire::granule - written);
+  record_->slot = slot;
+  record_->generation = generation;
+  record_->handler = handler;
+  record_->reply = reply;
+  self_.commit(channel_, bytes_);
+}
+
+}  // namespace orrery::detail

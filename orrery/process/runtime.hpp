@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace orrery {
+
+/// The program's own arguments: those the runtime did not take; [0] is the program.
+using args = std::vector<std::string>;
+
+/// Runs the program: starts the PEs (and with --orrery-nodes=N the other nodes), runs `main` as a process on the first PE, and returns what
+/// it returned when everything has shut down. An exception that leaves main, and a world that cannot be started, is one line on stderr and exit
+/// code 1 (--orrery-help lists the options and exits with 0).
+///
+/// To be called from the main thread, once at a time. Nodes that others started run no main: there, run serves until the world
+/// ends and returns 0; so what stands before and after it runs once in each OS process.
+int run(int argc, char** argv, const std::function<int(args)>& main);
+
+/// Number of this PE, node, machine; how many there are. In a world that others may join or leave, the numbers given out so far.
+[[nodiscard]] std::uint32_t this_pe();
+[[nodiscard]] std::uint32_t this_node();
+[[nodiscard]] std::uint32_t this_machine();
+[[nodiscard]] std::uint32_t world_pes();
+[[nodiscard]] std::uint32_t world_nodes();
+[[nodiscard]] std::uint32_t world_machines();
+
+/// Parks the calling process for that long; its PE goes on. Throws stopped.
+void sleep_for(std::chrono::nanoseconds d);
+/// Lets the other processes of this PE run first. Throws stopped.
+void yield();
+
+}  // namespace orrery

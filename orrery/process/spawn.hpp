@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <orrery/process/call.hpp>
+#include <orrery/process/placement.hpp>
+
+#include <concepts>
+#include <memory>
+#include <type_traits>
+
+namespace orrery {
+namespace detail {
+
+void note_class(pe& self, const scheduler::class_info& cls) noexcept;
+
+/// Constructing a T as a process.
+template <class T>
+struct spawn_operation {
+  using object = void;
+  using result = remote<T>;
+  static constexpr std::string_view class_name() noexcept { return type_name<T>(); }
+  static constexpr std::string_view name() noexcept { return "(constructor)"; }
+  template <class... A>
+  static remote<T> run(pe& self, slot& s, void*, A&&... args) {
+    s.cls = &class_of<T>::value;
+    auto owner = std::make_unique<T>(std::forward<A>(args)...);
+    note_class(self, class_of<T>::value);
+    s.object = owner.release();
+    return remote<T>(self.address_of(s));
+  }
+};
+
+/// The destructor, run by destroy.
+template <class T>
+struct destroy_operation {
+  using object = T;
+  using result = void;
+  static constexpr std::string_view class_name() noexcept { return type_name<T>(); }
+  static constexpr std::string_view name() noexcept { return "(destructor)"; }
+  static void run(pe&, slot& s, T*) noexcept { s.dying = true; }
+};
+
+template <class T, class... A>
+concept constructible_from_kept = requires(travels_t<A>... a) { T{std::move(a)...}; } || std::is_constructible_v<T, travels_t<A>...>;
+
+template <class T, class... A>
+using spawn_handler = typed_handler<spawn_operation<T>, travels_t<A>...>;
+
+inline address pe_address(std::uint32_t pe) noexcept { return {pe, wire::no_slot, 0}; }
+
+template <class T, class... A>
+void check_spawnable() {
+  static_assert(std::is_class_v<T> && !std::is_abstract_v<T>,
+                "orrery: spawn<T>: T must be a class that can be constructed");
+  static_assert(constructible_from_kept<T, A...>, "orrery: spawn<T>(placement, args...): T has no constructor that takes these arguments");
+}
+
+}  // namespace detail
+
+/// Creates a process: constructs a T from the arguments on the PE that the placement means, and returns a pointer to it when that is
+/// done. On the caller's own PE this is little more than `new T`. Parks the caller otherwise. Throws what the constructor throws, usage_error
+/// (no such place), node_lost, stopped.
+///
+///     auto device = orrery::spawn<PageDevice>(orrery::machine(1), "pagefile", 1024, 32 << 20);
+template <class T, class... A>
+  requires(!std::is_array_v<T>)
+remote<T> spawn(placement where, A&&... args) {
+  detail::check_spawnable<T, A...>();
+  detail::pe& self = detail::here_pe();
+  const std::uint32_t target = where.resolve();
+  using handler = detail::spawn_handler<T, A...>;
+  if (target == self.id() && self.room_on_stack()) {
+    detail::slot& s = self.allocate_slot();
+    struct guard {
+      detail::pe& self;
+      detail::slot& s;
+      scheduler::activation a;
+      guard(detail::pe& p, detail::slot& q) : self(p), s(q), a{&q, &handler::instance, nullptr} {
+        self.push_activation(a);
+        s.active = &a;
+        s.depth = 1;
+      }
+      ~guard() {
+        self.pop_activation(a);
+        s.active = nullptr;
+        s.depth = 0;
+        if (s.object == nullptr) {
+          self.free_slot(s);
+        } else {
+          self.settle(s);
+        }
+      }
+    } g(self, s);
+    return detail::spawn_operation<T>::run(self, s, nullptr, std::forward<A>(args)...);
+  }
+  detail::typed_sink<remote<T>> k;
+  detail::send_call<handler>(self, detail::pe_address(target), k, detail::travels_t<A>(std::forward<A>(args))...);
+  return k.take();
+}
+
+/// As spawn, but returns at once: the future has the pointer when the object has been constructed.
+template <class T, class... A>
+  requires(!std::is_array_v<T>)
+future<remote<T>> start_spawn(placement where, A&&... args) {
+  detail::check_spawnable<T, A...>();
+  return detail::start_message<detail::spawn_handler<T, A...>, remote<T>>(
+      detail::here_pe(), detail::pe_address(where.resolve()), detail::travels_t<A>(std::forward<A>(args))...);
+}
+
+/// Ends a process: runs the destructor where it lives, after the messages that were sent before; returns when that is done. Messages behind
+/// it fail with process_gone, and so do later calls. Throws process_gone if it was gone already, node_lost, deadlock_error (a process that destroys
+/// itself: use start_destroy).
+template <class T>
+void destroy(const remote<T>& p) {
+  using handler = detail::typed_handler<detail::destroy_operation<T>>;
+  detail::typed_sink<void> k;
+  detail::send_call<handler>(detail::here_pe(), p.address(), k);
+  k.take();
+}
+
+/// As destroy, but returns at once.
+template <class T>
+future<void> start_destroy(const remote<T>& p) {
+  return detail::start_message<detail::typed_handler<detail::destroy_operation<T>>, void>(detail::here_pe(),
+                                                                                         p.address());
+}
+
+// --- remote functions ----------------------------------------------------------------------------------------------
+
+namespace detail {
+
+template <auto F>
+struct function_traits;
+template <class R, class... P, R (*F)(P...)>
+struct function_traits<F> {
+  using result = R;
+  template <template <class...> class X, class Op>
+  using with_parameters = X<Op, P...>;
+};
+template <class R, class... P, R (*F)(P...) noexcept>
+struct function_traits<F> {
+  using result = R;
+  template <template <class...> class X, class Op>
+  using with_parameters = X<Op, P...>;
+};
+
+template <auto F>
+struct function_name {  // its type carries the function's name into type_name
+  static constexpr std::string_view get() noexcept { return __PRETTY_FUNCTION__; }
+};
+
+template <auto F>
+struct function_operation {
+  using object = void;
+  using result = typename function_traits<F>::result;
+  static constexpr std::string_view class_name() noexcept { return "function"; }
+  static constexpr std::string_view name() noexcept {
+    std::string_view s = type_name<function_name<F>>();
+    const std::size_t begin = s.find('<') + 1;
+    return s.substr(begin, s.rfind('>') - begin);
+  }
+  template <class... A>
+  static result run(pe&, slot&, void*, A&&... args) {
+    return F(std::forward<A>(args)...);
+  }
+};
+
+template <auto F>
+using function_handler = typename function_traits<F>::template with_parameters<typed_handler, function_operation<F>>;
+
+// Converts the arguments to the parameters, so that wrong ones are errors at the caller's line.
+template <class Op, class... P>
+struct parameters_of {
+  template <class Handler, class R>
+  static value_t<R> call(address to, P... args) {
+    typed_sink<R> k;
+    send_call<Handler>(here_pe(), to, k, std::forward<P>(args)...);
+    return k.take();
+  }
+  template <class Handler, class R>
+  static future<value_t<R>> start(address to, P... args) {
+    return start_message<Handler, value_t<R>>(here_pe(), to, std::forward<P>(args)...);
+  }
+  template <class Handler>
+  static void post(address to, P... args) {
+    send_owned<Handler>(here_pe(), to, nullptr, true, std::forward<P>(args)...);
+  }
+};
+template <auto F>
+using parameters = typename function_traits<F>::template with_parameters<parameters_of, void>;
+
+}  // namespace detail
+
+/// Runs a function on another PE and returns its result: `double e = call<&energy>(pe(2), box);`. Parks the caller. Throws what f throws,
+/// usage_error, node_lost, stopped.
+template <auto F, class... A>
+auto call(placement where, A&&... args) {
+  using R = typename detail::function_traits<F>::result;
+  return detail::parameters<F>::template call<detail::function_handler<F>, R>(detail::pe_address(where.resolve()),
+                                                                             std::forward<A>(args)...);
+}
+/// As call, but returns a future at once.
+template <auto F, class... A>
+auto start_call(placement where, A&&... args) {
+  using R = typename detail::function_traits<F>::result;
+  return detail::parameters<F>::template start<detail::function_handler<F>, R>(detail::pe_address(where.resolve()),
+                                                                              std::forward<A>(args)...);
+}
+/// As call, one way.
+template <auto F, class... A>
+void post_call(placement where, A&&... args) {
+  detail::parameters<F>::template post<detail::function_handler<F>>(detail::pe_address(where.resolve()),
+                                                                   std::forward<A>(args)...);
+}
+
+}  // namespace orrery

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <orrery/scheduler/stack.hpp>
+
+#include <boost/context/detail/fcontext.hpp>
+
+#include <cstddef>
+#include <cstdint>
+
+#if defined(__SANITIZE_ADDRESS__)
+#define ORRERY_ASAN 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define ORRERY_ASAN 1
+#endif
+#endif
+#if defined(__SANITIZE_THREAD__)
+#define ORRERY_TSAN 1
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define ORRERY_TSAN 1
+#endif
+#endif
+
+namespace orrery::scheduler {
+
+struct activation;
+
+/// What libstdc++ and libc++abi keep for each thread about exceptions that are being handled (Itanium C++
+/// ABI, 2.2.2). It belongs to the fiber: a process parked inside a `catch` block must find it again.
+struct exception_globals {
+  void* caught = nullptr;
+  unsigned int uncaught = 0;
+};
+
+/// A stack with a computation on it. Fibers are switched only between others of the same PE.
+///
+/// Owned by the PE whose pool the stack is from. The object itself lies at the top of its stack, so that a blocked
+/// process costs one page and nothing else.
+struct fiber {
+  boost::context::detail::fcontext_t context = nullptr;
+  fiber* next = nullptr;         ///< in a free list or a list of waiters
+  fiber* to = nullptr;           ///< the fiber this one switched to last
+  activation* active = nullptr;  ///< the innermost activation, while it does not run
+  exception_globals exceptions;
+  stack memory;
+  const std::byte* limit = nullptr;     ///< below this address calls are no longer run inline
+  std::uint8_t is_loop : 1 = 1;         ///< runs the scheduler loop between methods
+  std::uint8_t queued : 1 = 0;          ///< in the run queue
+  std::uint8_t cancelled : 1 = 0;       ///< the runtime is ending: receive throws `stopped`
+#ifdef ORRERY_ASAN
+  void* fake_stack = nullptr;
+#endif
+#ifdef ORRERY_TSAN
+  void* tsan = nullptr;
+#endif
+};
+
+/// Puts a fiber at the top of `memory` that will run `entry(fiber, argument)`; entry never returns.
+fiber* make_fiber(stack memory, void (*entry)(fiber&, void*), void* argument) noexcept;
+
+/// Describes the stack that the calling thread runs on as a fiber, so that it can be switched away from.
+void adopt_thread(fiber& root) noexcept;
+
+/// Frees what a sanitizer keeps for a fiber that has ended.
+void forget_fiber(fiber& f) noexcept;
+
+/// Runs `to` until something switches back to `from`, the fiber that runs now. Saves and restores the exception globals.
+void switch_fiber(fiber& from, fiber& to) noexcept;
+
+/// As switch_fiber, for a fiber that has ended.
+[[noreturn]] void leave_fiber(fiber& from, fiber& to) noexcept;
+
+}  // namespace orrery::scheduler

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <orrery/scheduler/handler.hpp>
+
+#include <algorithm>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include <xxhash.h>
+
+namespace orrery::scheduler {
+namespace {
+
+// The one static table: filled by constructors before main, frozen when the runtime starts.
+constinit handler* registered = nullptr;
+
+std::vector<const handler*>& table() {
+  static std::vector<const handler*> t;
+  return t;
+}
+
+}  // namespace
+
+handler::handler(std::string_view class_name_, std::string_view method_, std::string_view signature_,
+                 void (*run_)(pe&, slot&, delivery&), void (*relocate_)(void*, void*), void (*drop_)(void*),
+                 std::uint32_t payload, bool views_) noexcept
+    : class_name(class_name_),
+      method(method_),
+      signature(signature_),
+      run(run_),
+      relocate(relocate_),
+      drop(drop_),
+      payload_bytes(payload),
+      views(views_),
+      next(registered) {
+  registered = this;
+}
+
+std::uint64_t freeze_handlers() {
+  auto& t = table();
+  if (t.empty()) {
+    std::vector<handler*> all;
+    for (handler* h = registered; h != nullptr; h = h->next) {
+      std::string key;
+      key.append(h->class_name).append("::").append(h->method).append(" ").append(h->signature);
+      h->hash = XXH3_64bits(key.data(), key.size());
+      all.push_back(h);
+    }
+    std::ranges::sort(all, {}, [](const handler* h) {
+      return std::tuple(h->hash, h->class_name, h->method, h->signature);
+    });
+    for (std::size_t i = 0; i < all.size(); ++i) all[i]->index = static_cast<std::uint32_t>(i);
+    t.assign(all.begin(), all.end());
+  }
+  std::uint64_t hash = t.size();
+  for (const handler* h : t) {
+    const std::uint64_t pair[2] = {hash, h->hash ^ h->payload_bytes};
+    hash = XXH3_64bits(pair, sizeof pair);
+  }
+  return hash;
+}
+
+std::span<const handler* const> handler_table() noexcept { return table(); }
+
+void* cast_object(const class_info& from, void* object, const class_info& to) noexcept {
+  if (&from == &to) return object;
+  for (const class_info::base& b : from.bases)
+    if (void* found = cast_object(b.info(), b.cast(object), to)) return found;
+  return nullptr;
+}
+
+}  // namespace orrery::scheduler

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+namespace orrery::scheduler {
+
+class pe;
+struct slot;
+struct delivery;
+
+/// What the runtime knows of a class whose objects are processes. One static object for each class.
+struct class_info {
+  struct base {
+    const class_info& (*info)();
+    void* (*cast)(void* derived);
+  };
+  std::string_view name;
+  void (*destroy)(void* object);  ///< runs the destructor and frees the object
+  std::span<const base> bases;
+  bool reentrant = false;    ///< takes messages while a method of it is parked
+  bool is_function = false;  ///< the object is a function_process: messages wait for its receive
+};
+
+/// The `to` part of an object of class `from`, or null if `to` is neither that class nor a base of it.
+[[nodiscard]] void* cast_object(const class_info& from, void* object, const class_info& to) noexcept;
+
+/// How a message is executed: one static object for each method and signature, remote function or message type. It
+/// registers itself before main; `freeze_handlers` then gives each a dense index, the same in every OS process of the same program.
+struct handler {
+  handler(std::string_view class_name, std::string_view method, std::string_view signature,
+          void (*run)(pe&, slot&, delivery&), void (*relocate)(void*, void*), void (*drop)(void*),
+          std::uint32_t payload, bool views) noexcept;
+  handler(const handler&) = delete;
+  handler& operator=(const handler&) = delete;
+
+  std::string_view class_name;
+  std::string_view method;
+  std::string_view signature;
+  /// Executes the message at the process. Calls delivery::release once, before user code runs unless the arguments are
+  /// read in place. Lets no exception out.
+  void (*run)(pe&, slot&, delivery&);
+  /// Moves an owned payload to other memory and ends the old one.
+  void (*relocate)(void* to, void* from);
+  /// Ends an owned payload that will not be executed.
+  void (*drop)(void* payload);
+  std::uint32_t payload_bytes;  ///< of the owned form
+  bool views;                   ///< reads arguments in place: the message must outlive the method
+  std::uint32_t index = 0;      ///< dense; valid after freeze_handlers
+  std::uint64_t hash = 0;       ///< of class, method and signature
+  handler* next = nullptr;
+};
+
+/// Sorts and numbers the handlers of this program. Called once, before any PE runs. Returns the hash of the whole table:
+/// two programs with the same hash understand each other's envelopes.
+std::uint64_t freeze_handlers();
+
+/// The handlers in the order of their index. Valid after freeze_handlers.
+[[nodiscard]] std::span<const handler* const> handler_table() noexcept;
+
+}  // namespace orrery::scheduler

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <orrery/scheduler/message.hpp>
+
+#include <new>
+
+namespace orrery::scheduler {
+
+namespace {
+constexpr std::align_val_t line{64};
+constexpr std::size_t slab_bytes = 64 << 10;
+}  // namespace
+
+message_pool::~message_pool() {
+  for (std::byte* slab : slabs_) ::operator delete(slab, line);
+}
+
+message* message_pool::allocate_slow(std::size_t total, unsigned c) {
+  if (c >= classes) {
+    const std::size_t rounded = (total + 63) / 64 * 64;
+    auto* m = new (::operator new(rounded, line)) message{};
+    m->bytes = static_cast<std::uint32_t>(rounded);
+    return m;
+  }
+  slabs_.reserve(slabs_.size() + 1);
+  auto* slab = static_cast<std::byte*>(::operator new(slab_bytes, line));
+  slabs_.push_back(slab);
+  const std::size_t size = std::size_t{64} << c;
+  for (std::size_t at = slab_bytes; at >= size; at -= size) {
+    auto* m = new (slab + at - size) message{};
+    m->bytes = static_cast<std::uint32_t>(size);
+    m->next = free_[c];
+    free_[c] = m;
+  }
+  message* m = free_[c];
+  free_[c] = m->next;
+  return m;
+}
+
+void message_pool::release_large(message* m) noexcept { ::operator delete(m, line); }
+
+}  // namespace orrery::scheduler

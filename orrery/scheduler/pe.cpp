@@ -1,0 +1,608 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <orrery/scheduler/pe.hpp>
+
+#include <orrery/scheduler/node.hpp>
+#include <orrery/wire/exception.hpp>
+#include <orrery/wire/serialize.hpp>
+
+#include <cstring>
+#include <mutex>
+#include <new>
+
+#include <fmt/format.h>
+#include <sched.h>
+#include <sys/mman.h>
+
+namespace orrery::scheduler {
+
+constinit thread_local pe* current_pe = nullptr;
+
+namespace {
+
+constexpr int messages_per_turn = 32;            // of one process, before the next one has its turn
+constexpr std::uint32_t spare_loops = 64;        // idle loop fibers that are kept
+constexpr std::size_t slot_reservation = std::size_t{1} << 26;
+
+std::string name_of(const handler* h) {
+  return h == nullptr ? std::string{"?"} : fmt::format("{}::{}", h->class_name, h->method);
+}
+
+}  // namespace
+
+pe::pe(node& owner, std::uint32_t id, transport::doorbell& bell, const pe_settings& settings)
+    : id_(id),
+      node_(owner),
+      bell_(bell),
+      settings_(settings),
+      method_stacks_(settings.method_stack),
+      function_stacks_(settings.function_stack) {
+  // Reserved, not backed: a slot never moves, so that a pointer to it stays good while its method is parked.
+  for (std::size_t n = slot_reservation; n >= 1024; n /= 4) {
+    void* p = mmap(nullptr, n * sizeof(slot), PROT_READ | PROT_WRITE,
+                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (p == MAP_FAILED) continue;
+    slots_ = static_cast<slot*>(p);
+    slot_capacity_ = n;
+    break;
+  }
+  if (slots_ == nullptr) throw std::bad_alloc{};
+  madvise(slots_, slot_capacity_ * sizeof(slot), MADV_HUGEPAGE);
+  pending_.emplace_back();  // entry 0 means "none"
+}
+
+pe::~pe() {
+  if (slots_ != nullptr) munmap(slots_, slot_capacity_ * sizeof(slot));
+}
+
+// --- the loop ---------------------------------------------------------------------------------------------------
+
+void pe::run() {
+  current_pe = this;
+  adopt_thread(root_);
+  current_ = &root_;
+  switch_to(take_loop_fiber());
+  end_all();
+  current_pe = nullptr;
+}
+
+void pe::stop() noexcept {
+  stop_.store(true, std::memory_order_relaxed);
+  transport::fence_heavy();
+  transport::ring_doorbell(bell_, node_.shares_memory());
+}
+
+void pe::loop_entry(fiber&, void* self) { static_cast<pe*>(self)->loop(); }
+
+void pe::loop() {
+  finish_fiber();
+  for (;;) {
+    while (!runnable_.empty()) {
+      if (--ticks_ <= 0) poll();
+      if (runnable_.empty()) break;
+      const run_queue::entry e = runnable_.pop();
+      if (e.is_fiber()) {
+        fiber& f = *e.as_fiber();
+        f.queued = 0;
+        resume(f);
+      } else {
+        run_slot(*e.as_slot());
+      }
+    }
+    if (poll()) continue;
+    if (stopping() && receivers_ended()) {
+      switch_to(root_);
+      std::terminate();
+    }
+    idle();
+  }
+}
+
+void pe::run_slot(slot& s) {
+  if (s.cls != nullptr && s.cls->is_function) {
+    s.state = process_state::running;
+    resume(*static_cast<fiber*>(s.object));
+    return;
+  }
+  run_messages(s);
+}
+
+void pe::run_messages(slot& s) {
+  s.state = process_state::running;
+  for (int n = 1;; ++n) {
+    delivery d;
+    load(d, *s.pop());
+    if (s.extra != nullptr) [[unlikely]] made_room_if_low(s);
+    if (!run_one(s, d)) return;
+    if (s.head == nullptr || n == messages_per_turn) {
+      settle(s);
+      return;
+    }
+  }
+}
+
+void pe::load(delivery& d, message& m) noexcept {
+  d.self = this;
+  d.heap = &m;
+  d.method = reinterpret_cast<const handler*>(m.head.handler);
+  d.payload = m.payload();
+  d.payload_bytes = m.head.payload_bytes();
+  d.reply = m.head.reply;
+  d.source_pe = m.source_pe;
+  d.form = m.head.form;
+  d.remote = d.form == wire::payload_form::wire || d.form == wire::payload_form::block;
+  if (d.form == wire::payload_form::block) [[unlikely]] find_block(d);
+}
+
+void pe::execute(slot& s, delivery& d) {
+  s.state = process_state::running;
+  if (run_one(s, d)) settle(s);
+}
+
+// Runs one message. True if the process is alive, not active any more and not yet settled.
+bool pe::run_one(slot& s, delivery& d) {
+  activation a{&s, d.method, active_};
+  s.active = &a;
+  ++s.depth;
+  active_ = &a;
+  ++count_.executed;
+  if (tracing_) [[unlikely]] {
+    const std::int64_t begin = transport::now_ns();
+    const address who = address_of(s);
+    d.method->run(*this, s, d);
+    node_.trace_span(*this, *a.method, who, begin, transport::now_ns());
+  } else {
+    d.method->run(*this, s, d);
+  }
+  active_ = a.below;
+  s.active = nullptr;
+  --s.depth;
+  if (s.depth == 0 && (s.dying || s.object == nullptr)) [[unlikely]] {
+    if (s.object != nullptr) {
+      destroy(s);
+    } else {
+      free_slot(s);
+    }
+    return false;
+  }
+  return s.state == process_state::running;
+}
+
+// --- fibers ------------------------------------------------------------------------------------------------------
+
+fiber& pe::take_loop_fiber() {
+  if (idle_loops_ != nullptr) {
+    fiber& f = *idle_loops_;
+    idle_loops_ = f.next;
+    --idle_loop_count_;
+    return f;
+  }
+  return *make_fiber(method_stacks_.allocate(), &pe::loop_entry, this);
+}
+
+void pe::switch_to(fiber& to) {
+  fiber& from = *current_;
+  from.active = active_;
+  active_ = nullptr;
+  current_ = &to;
+  switch_fiber(from, to);
+  active_ = from.active;
+  finish_fiber();
+}
+
+void pe::finish_fiber() {
+  if (finished_ == nullptr) [[likely]] return;
+  fiber* f = finished_;
+  finished_ = nullptr;
+  const stack memory = f->memory;
+  const bool loop_fiber = f->is_loop;
+  forget_fiber(*f);
+  (loop_fiber ? method_stacks_ : function_stacks_).release(memory);
+}
+
+void pe::resume(fiber& f) {
+  fiber& self = *current_;
+  if (idle_loop_count_ >= spare_loops) [[unlikely]] {
+    // Enough loops lie idle; this one holds nothing, so its stack goes back.
+    finished_ = &self;
+    current_ = &f;
+    leave_fiber(self, f);
+  }
+  self.next = idle_loops_;
+  idle_loops_ = &self;
+  ++idle_loop_count_;
+  switch_to(f);
+}
+
+void pe::require_process() const {
+  if (active_ == nullptr)
+    throw usage_error(errc::not_in_process);
+}
+
+void pe::park_reentrant() noexcept {
+  for (activation* a = active_; a != nullptr; a = a->below) {
+    slot& s = *a->process;
+    if (s.cls != nullptr && s.cls->reentrant && s.state == process_state::running && s.object != nullptr) settle(s);
+  }
+}
+
+void pe::park() {
+  ++count_.parks;
+  if (active_ != nullptr && node_.has_reentrant()) [[unlikely]] park_reentrant();
+  fiber* next = nullptr;
+  // Hand over without a detour through a loop fiber, when that is all the loop would do.
+  if (ticks_ > 1 && !runnable_.empty()) {
+    const run_queue::entry e = runnable_.front();
+    if (e.is_fiber()) {
+      next = e.as_fiber();
+      next->queued = 0;
+    } else if (slot& s = *e.as_slot(); s.cls != nullptr && s.cls->is_function) {
+      s.state = process_state::running;
+      next = static_cast<fiber*>(s.object);
+    }
+    if (next != nullptr) {
+      --ticks_;
+      (void)runnable_.pop();
+      if (next == current_) return;
+    }
+  }
+  switch_to(next != nullptr ? *next : take_loop_fiber());
+}
+
+void pe::yield() {
+  if (stopping()) throw stopped("yield: the runtime is shutting down");
+  ready(*current_);
+  park();
+}
+
+bool pe::park_until(std::int64_t deadline_ns) {
+  timer t{current_};
+  const auto it = timers_.emplace(deadline_ns, &t);
+  park();
+  if (!t.fired) timers_.erase(it);
+  return t.fired;
+}
+
+bool pe::fire_timers() {
+  if (timers_.empty()) return false;
+  const std::int64_t now = transport::now_ns();
+  bool any = false;
+  while (!timers_.empty() && timers_.begin()->first <= now) {
+    timer* t = timers_.begin()->second;
+    timers_.erase(timers_.begin());
+    t->fired = true;
+    any = true;
+    if (t->process == nullptr) {
+      ready(*t->waiter);
+    } else if (t->process->state == process_state::receiving) {
+      t->process->state = process_state::scheduled;
+      runnable_.push(*t->process);
+    }
+  }
+  return any;
+}
+
+void pe::wait(sink& s) {
+  while (s.state == sink::status::waiting) {
+    s.waiter = current_;
+    park();
+  }
+}
+
+bool pe::wait_until(sink& s, std::int64_t deadline_ns) {
+  while (s.state == sink::status::waiting) {
+    s.waiter = current_;
+    if (park_until(deadline_ns) && s.state == sink::status::waiting) {
+      s.waiter = nullptr;
+      return false;
+    }
+  }
+  return true;
+}
+
+void pe::complete(sink& s) {
+  if (s.waiter != nullptr) {
+    fiber* f = s.waiter;
+    s.waiter = nullptr;
+    ready(*f);
+  }
+  if (s.on_done != nullptr) s.on_done(*this, s);
+}
+
+// --- function processes ----------------------------------------------------------------------------------------
+
+fiber* pe::make_function_fiber(void (*entry)(fiber&, void*), void* argument) {
+  fiber* f = make_fiber(function_stacks_.allocate(), entry, argument);
+  f->is_loop = 0;
+  return f;
+}
+
+void pe::end_function(slot& s) noexcept {
+  fiber& self = *current_;
+  active_ = nullptr;
+  s.active = nullptr;
+  s.object = nullptr;
+  free_slot(s);
+  finished_ = &self;
+  fiber& next = take_loop_fiber();
+  current_ = &next;
+  leave_fiber(self, next);
+}
+
+bool pe::await_message(slot& s, std::int64_t deadline_ns) {
+  fiber& self = *current_;
+  if (stopping()) self.cancelled = 1;
+  if (self.cancelled) throw stopped("receive: the runtime is shutting down");
+  bool timed_out = false;
+  s.state = process_state::receiving;
+  if (deadline_ns < 0) {
+    park();
+  } else {
+    timer t{&self, &s};
+    const auto it = timers_.emplace(deadline_ns, &t);
+    park();
+    if (!t.fired) timers_.erase(it);
+    timed_out = t.fired;
+  }
+  if (self.cancelled) throw stopped("receive: the runtime is shutting down");
+  return !timed_out;
+}
+
+// --- processes ---------------------------------------------------------------------------------------------------
+
+slot& pe::allocate_slot_slow() {
+  if (slot_count_ == slot_capacity_) throw std::bad_alloc{};
+  slot& s = slots_[slot_count_++];
+  s.generation = 1;
+  s.state = process_state::running;
+  ++count_.processes;
+  return s;
+}
+
+void pe::free_slot(slot& s) noexcept {
+  const std::uint32_t index = static_cast<std::uint32_t>(&s - slots_);
+  const address gone{id_, index, s.generation};
+  s.state = process_state::free;
+  if (++s.generation == 0) s.generation = 1;
+  s.object = nullptr;
+  s.cls = nullptr;
+  s.dying = false;
+  s.depth = 0;
+  s.active = nullptr;
+  --count_.processes;
+  message* m = s.head;
+  s.head = s.tail = nullptr;
+  s.bytes = 0;
+  if (s.extra != nullptr) made_room(s);
+  delete s.extra;
+  s.extra = nullptr;
+  while (m != nullptr) {
+    message* next = m->next;
+    delivery d;
+    load(d, *m);
+    fail(d, std::make_exception_ptr(process_gone(fmt::format(
+                "{} at {}, which was destroyed before the message was executed", name_of(d.method), to_string(gone)))));
+    m = next;
+  }
+  s.link = free_slot_;
+  free_slot_ = index;
+}
+
+void pe::destroy(slot& s) {
+  if (s.depth > 0) {
+    s.dying = true;
+    return;
+  }
+  // The destructor is a method like any other: it may park.
+  s.state = process_state::running;
+  s.dying = false;
+  activation a{&s, nullptr, active_};
+  active_ = &a;
+  s.active = &a;
+  s.depth = 1;
+  void* object = s.object;
+  s.cls->destroy(object);
+  active_ = a.below;
+  s.depth = 0;
+  free_slot(s);
+}
+
+// --- mailboxes ---------------------------------------------------------------------------------------------------
+
+void pe::wait_for_room(slot& s) {
+  const std::uint32_t generation = s.generation;
+  for (activation* a = active_; a != nullptr; a = a->below)
+    if (a->process == &s)
+      throw mailbox_full(fmt::format(
+          "the process {} fills its own mailbox ({} bytes) while it runs, and only it could empty it; return from the "
+          "method now and then, or raise --orrery-mailbox",
+          to_string(address_of(s)), settings_.mailbox_bytes));
+  require_process();
+  while (s.generation == generation && over_limit(s)) {
+    if (s.extra == nullptr) s.extra = new slot_extra;
+    current_->next = s.extra->senders;
+    s.extra->senders = current_;
+    park();
+    if (stopping()) throw stopped("post: the runtime is shutting down");
+  }
+}
+
+void pe::made_room(slot& s) {
+  if (s.extra == nullptr) return;
+  fiber* f = s.extra->senders;
+  s.extra->senders = nullptr;
+  fiber* reversed = nullptr;  // oldest first
+  while (f != nullptr) {
+    fiber* next = f->next;
+    f->next = reversed;
+    reversed = f;
+    f = next;
+  }
+  for (f = reversed; f != nullptr;) {
+    fiber* next = f->next;
+    f->next = nullptr;
+    ready(*f);
+    f = next;
+  }
+  const auto index = static_cast<std::uint32_t>(&s - slots_);
+  for (const std::uint32_t p : s.extra->stopped_pes)
+    try {
+      // The generation that was stopped: free_slot has already moved on.
+      const std::uint32_t g = s.state == process_state::free ? s.generation - 1 : s.generation;
+      send_control(channel_to(p), wire::record_kind::go, index, g, 0);
+    } catch (const error&) {  // that PE is gone: nobody is held back there any more
+    }
+  s.extra->stopped_pes.clear();
+}
+
+void delivery::release() noexcept {
+  if (heap != nullptr) {
+    self->release_message(heap);
+    heap = nullptr;
+  } else if (from != nullptr) {
+    if (from->ring.pop()) self->owner().wake(from->pe);
+    from = nullptr;
+  }
+  if (form == wire::payload_form::block && block != 0) {
+    self->owner().release_block(*self, source_pe, block);
+    block = 0;
+  }
+}
+
+void pe::fail(delivery& d, std::exception_ptr why) noexcept {
+  if (d.form == wire::payload_form::owned && d.method != nullptr) d.method->drop(d.payload);
+  const handler* method = d.method;
+  d.release();
+  if (d.reply != 0) {
+    reply_error(d.reply, d.source_pe, d.remote, method, std::move(why));
+  } else {
+    report_failed_post(method, std::move(why));
+  }
+}
+
+void pe::report_failed_post(const handler* method, std::exception_ptr why) noexcept {
+  if (stopping()) return;
+  ++count_.failed_posts;
+  node_.failed_post(*this, method, std::move(why));
+}
+
+// --- replies -----------------------------------------------------------------------------------------------------
+
+void pe::reply_in_place(std::uint64_t reply, std::uint32_t source_pe) {
+  auto* s = reinterpret_cast<sink*>(reply);
+  if (source_pe == id_) {
+    s->state = sink::status::value;
+    complete(*s);
+    return;
+  }
+  channel& c = channel_to(source_pe);
+  wire::envelope* e = reserve(c, wire::granule);
+  e->kind = wire::record_kind::reply;
+  e->form = wire::payload_form::refs;
+  e->padding = 0;
+  e->reply = reply;
+  commit(c, wire::granule);
+}
+
+void pe::reply_error(std::uint64_t reply, std::uint32_t source_pe, bool remote, const handler* method,
+                     std::exception_ptr why) noexcept {
+  if (!remote) {
+    auto* s = reinterpret_cast<sink*>(reply);
+    s->error = std::move(why);
+    if (source_pe == id_) {
+      s->state = sink::status::error;
+      complete(*s);
+      return;
+    }
+    try {
+      send_control(channel_to(source_pe), wire::record_kind::failure, 0, 0, reply);
+    } catch (const error&) {  // only while shutting down
+    }
+    return;
+  }
+  try {
+    const wire_exception e =
+        encode_exception(why);
+    std::vector<std::byte> bytes(orrery::wire_size(e));
+    orrery::writer w(bytes);
+    orrery::write(w, e);
+    send_control(channel_to(source_pe), wire::record_kind::failure, 0, 0, reply, bytes.data(), bytes.size(),
+                 method != nullptr ? method->index + std::uint64_t{1} : 0);
+  } catch (const error&) {  // the caller's node is gone: nobody waits
+  }
+}
+
+std::uint32_t pe::pend(sink& s) {
+  constexpr std::uint32_t index_bits = 22;
+  std::uint32_t index = free_pending_;
+  if (index != 0) {
+    free_pending_ = pending_[index].next;
+  } else {
+    index = static_cast<std::uint32_t>(pending_.size());
+    if (index >> index_bits) throw world_error(errc::world_too_large, "more than 4,194,303 calls to other nodes wait on one PE");
+    pending_.emplace_back();
+  }
+  pending_[index].waiting = &s;
+  s.entry = index | (pending_[index].generation << index_bits);
+  return s.entry;
+}
+
+sink* pe::take_pending(std::uint32_t entry) noexcept {
+  constexpr std::uint32_t index_bits = 22;
+  const std::uint32_t index = entry & ((1U << index_bits) - 1);
+  if (index == 0 || index >= pending_.size()) return nullptr;
+  pending& p = pending_[index];
+  if (p.waiting == nullptr || (p.generation & 0x3ff) != entry >> index_bits) return nullptr;
+  sink* s = p.waiting;
+  p.waiting = nullptr;
+  p.generation = (p.generation + 1) & 0x3ff;
+  if (p.generation == 0) p.generation = 1;
+  p.next = free_pending_;
+  free_pending_ = index;
+  s->entry = 0;
+  return s;
+}
+
+// --- shutting down -----------------------------------------------------------------------------------------------
+
+// Functions that wait in receive are unwound, so that what they hold is destroyed. True when that is done.
+bool pe::receivers_ended() {
+  constexpr int rounds = 8;  // for those that catch `stopped` and receive again
+  if (++stop_rounds_ > rounds) return true;
+  bool any = false;
+  for (std::uint32_t i = 0; i < slot_count_; ++i) {
+    slot& s = slots_[i];
+    if (s.state != process_state::receiving) continue;
+    static_cast<fiber*>(s.object)->cancelled = 1;
+    s.state = process_state::scheduled;
+    runnable_.push(s);
+    any = true;
+  }
+  return !any;
+}
+
+void pe::end_all() noexcept {
+  node_.stop_barrier();
+  // Objects end in the order of their creation; what is parked is abandoned with its stack.
+  for (std::uint32_t i = 0; i < slot_count_; ++i) {
+    slot& s = slots_[i];
+    if (s.state == process_state::free || s.object == nullptr || s.cls->is_function || s.depth > 0) continue;
+    destroy(s);
+  }
+  for (std::uint32_t i = 0; i < slot_count_; ++i) {
+    slot& s = slots_[i];
+    for (message* m = s.head; m != nullptr;) {
+      message* next = m->next;
+      delivery d;
+      load(d, *m);
+      if (d.form == wire::payload_form::owned) d.method->drop(d.payload);
+      release_message(m);
+      m = next;
+    }
+    s.head = s.tail = nullptr;
+    delete s.extra;
+    s.extra = nullptr;
+  }
+  node_.stop_barrier();
+}
+
+}  // namespace orrery::scheduler

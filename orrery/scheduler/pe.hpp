@@ -1,0 +1,419 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <orrery/scheduler/fiber.hpp>
+#include <orrery/scheduler/handler.hpp>
+#include <orrery/scheduler/message.hpp>
+#include <orrery/scheduler/run_queue.hpp>
+#include <orrery/scheduler/slot.hpp>
+#include <orrery/scheduler/stack.hpp>
+#include <orrery/transport/ring.hpp>
+#include <orrery/transport/wait.hpp>
+#include <orrery/wire/address.hpp>
+#include <orrery/wire/error.hpp>
+
+#include <cstdint>
+#include <deque>
+#include <exception>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <unordered_map>
+#include <vector>
+
+// Glossary of this layer
+//   slot        a process as its PE keeps it            activation  a method that runs or is parked
+//   message     an envelope in a mailbox                delivery    a message on its way into a handler
+//   sink        where the result of a call goes         channel     the way to another PE
+//   fiber       a stack; loop fibers run the scheduler between methods, function fibers belong to one process
+namespace orrery::scheduler {
+
+class node;
+class pe;
+
+/// The PE of the calling thread, or null outside the runtime.
+extern constinit thread_local pe* current_pe;
+
+/// A method, remote function or process function that runs or is parked; it lies on the stack that runs it.
+struct activation {
+  slot* process;
+  const handler* method;  ///< null for a constructor run inline, or a process function
+  activation* below;      ///< the caller's, when this one was called inline
+};
+
+/// Where the result of a call goes. It lies on the stack of a caller that waits, or in the state of a future; always on the
+/// PE that made the call, and is touched by that PE only, except that a callee on the same node constructs the result in place before it
+/// says so.
+struct sink {
+  enum class status : std::uint8_t { waiting, value, error };
+
+  /// Called on the caller's PE when `state` has left `waiting`.
+  void (*on_done)(pe&, sink&) = nullptr;
+  /// Reads the result from its wire form. Throws bad_message.
+  void (*decode)(sink&, const std::byte* data, std::size_t bytes) = nullptr;
+  void* storage = nullptr;  ///< where the callee constructs the result, inside a node
+  std::exception_ptr error;
+  address target{};
+  const handler* method = nullptr;
+  fiber* waiter = nullptr;
+  slot* caller = nullptr;        ///< the process that made the call
+  std::uint32_t home = 0;        ///< PE
+  std::uint32_t entry = 0;       ///< in the table of pending calls; 0: none (the call stays inside the node)
+  status state = status::waiting;
+};
+
+/// The way from one PE to another. Owned by the sending PE.
+struct channel {
+  transport::ring_producer ring;
+  transport::doorbell* bell = nullptr;
+  std::uint32_t pe = 0;
+  bool remote = false;              ///< another node
+  bool lost = false;                ///< the node is gone
+  fiber* waiters = nullptr;         ///< processes that wait for space, oldest first
+  fiber* last_waiter = nullptr;
+  std::deque<std::vector<std::byte>> deferred;  ///< records of the scheduler itself, which must not wait
+};
+
+/// A ring that this PE receives from.
+struct inbound {
+  transport::ring_consumer ring;
+  std::uint32_t pe = 0;
+  bool remote = false;
+  bool lost = false;
+  const std::byte* segment = nullptr;  ///< of the sending node, for payload blocks
+  std::size_t segment_bytes = 0;
+};
+
+/// A message on its way into a handler.
+struct delivery {
+  pe* self = nullptr;
+  message* heap = nullptr;  ///< it lies in a message, or
+  inbound* from = nullptr;  ///< it lies at the front of this ring, or (both null) nowhere any more
+  const handler* method = nullptr;
+  std::byte* payload = nullptr;
+  std::size_t payload_bytes = 0;
+  std::uint64_t reply = 0;
+  std::uint64_t block = 0;  ///< offset of the payload block in the sender's segment, for form::block
+  std::uint32_t source_pe = 0;
+  wire::payload_form form = wire::payload_form::wire;
+  bool remote = false;  ///< from another node
+
+  /// Gives the message's memory back. The payload must have been moved out.
+  void release() noexcept;
+};
+
+/// Counters of a PE: written by it alone, read by anyone (relaxed).
+struct counters {
+  std::uint64_t executed = 0;      ///< messages and inline calls executed
+  std::uint64_t inline_calls = 0;  ///< of these, calls executed inline
+  std::uint64_t sent = 0;          ///< records sent to other PEs
+  std::uint64_t sent_bytes = 0;
+  std::uint64_t received = 0;
+  std::uint64_t received_bytes = 0;
+  std::uint64_t parks = 0;
+  std::uint64_t sleeps = 0;
+  std::uint64_t idle_ns = 0;         ///< asleep or spinning
+  std::uint64_t queue_high = 0;      ///< the longest run queue
+  std::uint64_t mailbox_high = 0;    ///< bytes in the fullest mailbox
+  std::uint64_t processes = 0;       ///< alive
+  std::uint64_t spawned = 0;
+  std::uint64_t failed_posts = 0;    ///< one-way messages that failed
+};
+
+/// What the runtime was started with that PEs need; see the runtime's options.
+struct pe_settings {
+  std::size_t method_stack = 256 << 10;
+  std::size_t function_stack = 64 << 10;
+  std::uint32_t mailbox_bytes = 1 << 20;
+  std::uint64_t ring_bytes = 128 << 10;
+  std::int64_t spin_ns = 50'000;
+  bool yield = false;  ///< more PEs than cores: give the core away instead of spinning
+};
+
+/// A fiber that waits for a point in time.
+struct timer {
+  fiber* waiter;
+  slot* process = nullptr;  ///< set if it waits in receive
+  bool fired = false;
+};
+using timer_queue = std::multimap<std::int64_t, timer*>;
+
+/// A processing element: one scheduler loop on one OS thread, and the processes that live there.
+///
+/// Problem: millions of objects must look as if each had a thread, at the cost of a function call.
+/// So a method runs to completion on the loop's own fiber; only one that blocks is parked, fiber and all, and the loop
+/// goes on with another fiber. A fiber whose method ends becomes the loop again, so that parking and resuming cost one
+/// switch each.
+///
+/// Owned by its node; used by its own thread only, except where said.
+/// Invariants: (1) exactly one fiber of the PE runs; (2) a slot is in the run queue iff its state is `scheduled`; (3) an `idle` slot has
+/// an empty mailbox; (4) a slot with depth > 0 is `running`, unless its class is reentrant.
+class pe {
+ public:
+  pe(node& owner, std::uint32_t id, transport::doorbell& bell, const pe_settings& settings);
+  pe(const pe&) = delete;
+  pe& operator=(const pe&) = delete;
+  ~pe();
+
+  [[nodiscard]] std::uint32_t id() const noexcept { return id_; }
+  [[nodiscard]] node& owner() const noexcept { return node_; }
+  [[nodiscard]] const pe_settings& settings() const noexcept { return settings_; }
+
+  /// Runs the scheduler on the calling thread until stop() was called.
+  void run();
+  /// Makes run() return, from any thread.
+  void stop() noexcept;
+  [[nodiscard]] bool stopping() const noexcept { return stop_.load(std::memory_order_relaxed); }
+
+  // --- processes -----------------------------------------------------------------------------------------------
+  /// The process behind an address of this PE, or null if it is gone.
+  [[nodiscard]] slot* find(std::uint32_t index, std::uint32_t generation) const noexcept {
+    if (index >= slot_count_) [[unlikely]] return nullptr;
+    slot* s = slots_ + index;
+    return s->generation == generation && s->state != process_state::free ? s : nullptr;
+  }
+  [[nodiscard]] address address_of(const slot& s) const noexcept {
+    return {id_, static_cast<std::uint32_t>(&s - slots_), s.generation};
+  }
+  /// A fresh slot in state `running`, without an object. Throws std::bad_alloc when the table is full.
+  [[nodiscard]] slot& allocate_slot() {
+    if (free_slot_ != wire::no_slot) {
+      slot& s = slots_[free_slot_];
+      free_slot_ = s.link;
+      s.state = process_state::running;
+      ++count_.processes;
+      return s;
+    }
+    return allocate_slot_slow();
+  }
+  /// Ends a process that has no active method: fails what waits in its mailbox, and gives the slot back. Does not touch the object.
+  void free_slot(slot& s) noexcept;
+  /// After a method: what is next for the process.
+  void settle(slot& s) {
+    if (s.head != nullptr) {
+      s.state = process_state::scheduled;
+      runnable_.push(s);
+    } else {
+      s.state = process_state::idle;
+    }
+  }
+  /// Puts a process that was not runnable into the run queue.
+  void make_runnable(slot& s) {
+    s.state = process_state::scheduled;
+    runnable_.push(s);
+  }
+  /// Runs the destructor and ends the process, now or when its last active method ends.
+  void destroy(slot& s);
+
+  // --- messages to processes of this PE -------------------------------------------------------------------------
+  [[nodiscard]] message* allocate_message(std::size_t payload) { return pool_.allocate(payload); }
+  void release_message(message* m) noexcept { pool_.release(m); }
+  /// Appends to the mailbox.
+  void push(slot& s, message* m) {
+    m->next = nullptr;
+    if (s.tail != nullptr) {
+      s.tail->next = m;
+    } else {
+      s.head = m;
+    }
+    s.tail = m;
+    s.bytes += m->bytes;
+    if (s.state <= process_state::receiving) {
+      s.state = process_state::scheduled;
+      runnable_.push(s);
+    }
+  }
+  [[nodiscard]] bool over_limit(const slot& s) const noexcept { return s.bytes > settings_.mailbox_bytes; }
+  /// Parks the caller until the mailbox has room. Throws mailbox_full if the caller is that process itself, process_gone.
+  void wait_for_room(slot& s);
+  void made_room_if_low(slot& s) {
+    if (s.bytes <= settings_.mailbox_bytes / 2) made_room(s);
+  }
+  void made_room(slot& s);  ///< called when bytes fell to half of the limit and there is an `extra`
+
+  /// Describes a message of a mailbox.
+  void load(delivery& d, message& m) noexcept;
+  /// Executes a message at a process that is idle (or a fresh slot); on return the process is settled.
+  void execute(slot& s, delivery& d);
+  /// Disposes of a message that cannot be executed: tells the caller, or the error handler.
+  void fail(delivery& d, std::exception_ptr why) noexcept;
+  /// A one-way message failed: one line on stderr, counted.
+  void report_failed_post(const handler* method, std::exception_ptr why) noexcept;
+
+  // --- messages to other PEs ------------------------------------------------------------------------------------
+  /// The channel to a PE. Throws node_lost or world_error.
+  [[nodiscard]] channel& channel_to(std::uint32_t pe) {
+    if (pe < channels_.size() && channels_[pe] != nullptr && !channels_[pe]->lost) [[likely]]
+      return *channels_[pe];
+    return open_channel(pe);
+  }
+  /// Space for a record; parks while the ring is full. Throws node_lost. The caller fills everything but `size` and commits
+  /// without parking in between.
+  [[nodiscard]] wire::envelope* reserve(channel& c, std::uint32_t bytes) {
+    if (c.waiters == nullptr && c.deferred.empty()) [[likely]]
+      if (wire::envelope* e = c.ring.reserve(bytes)) [[likely]] return e;
+    return reserve_slow(c, bytes);
+  }
+  /// As reserve, but null instead of parking.
+  [[nodiscard]] wire::envelope* try_reserve(channel& c, std::uint32_t bytes) noexcept {
+    return c.waiters == nullptr && c.deferred.empty() && !c.lost ? c.ring.reserve(bytes) : nullptr;
+  }
+  void commit(channel& c, std::uint32_t bytes) noexcept {
+    c.ring.commit(bytes);
+    transport::notify(*c.bell, c.remote);
+    ++count_.sent;
+    count_.sent_bytes += bytes;
+  }
+  /// Sends a record without a payload of user data, from anywhere, never parking.
+  void send_control(channel& c, wire::record_kind kind, std::uint32_t slot, std::uint32_t generation, std::uint64_t word,
+                    const void* payload = nullptr, std::size_t payload_bytes = 0, std::uint64_t word2 = 0) noexcept;
+  /// Parks while the process at a distant PE has told this PE to hold back.
+  void wait_while_stopped(address to) {
+    if (!stopped_.empty()) [[unlikely]] wait_while_stopped_slow(to);
+  }
+  [[nodiscard]] bool is_stopped(address to) const { return !stopped_.empty() && stopped_.contains(to); }
+
+  // --- replies --------------------------------------------------------------------------------------------------
+  /// The result was constructed in the sink's storage (a caller on this node): tells the caller.
+  void reply_in_place(std::uint64_t reply, std::uint32_t source_pe);
+  /// The call ended with an exception. Never parks.
+  void reply_error(std::uint64_t reply, std::uint32_t source_pe, bool remote, const handler* method,
+                   std::exception_ptr why) noexcept;
+  /// The sink's state has left `waiting`: wakes who waits.
+  void complete(sink& s);
+
+  /// Registers a sink in the table of pending calls; it stays there until the reply or the loss of the node.
+  std::uint32_t pend(sink& s);
+
+  // --- waiting --------------------------------------------------------------------------------------------------
+  /// Throws usage_error unless the caller is a process (and may park).
+  void require_process() const;
+  [[nodiscard]] address self() const noexcept {
+    return active_ != nullptr ? address_of(*active_->process) : address{id_, wire::no_slot, 0};
+  }
+  [[nodiscard]] fiber* running() const noexcept { return current_; }
+  [[nodiscard]] activation* active() const noexcept { return active_; }
+  /// True if there is stack left to run another method inline.
+  [[nodiscard]] bool room_on_stack() const noexcept {
+    return static_cast<const std::byte*>(__builtin_frame_address(0)) > current_->limit;
+  }
+  /// Parks the running fiber until ready(). Something must be sure to call that.
+  void park();
+  /// The fiber's wait is over.
+  void ready(fiber& f) {
+    if (f.queued) return;  // a result and a time-out may come at once
+    f.queued = 1;
+    runnable_.push(f);
+  }
+  /// Lets others run first.
+  void yield();
+  /// Parks until the deadline (CLOCK_MONOTONIC, ns) or ready(); true if the deadline came first.
+  bool park_until(std::int64_t deadline_ns);
+  /// Waits until the sink is done.
+  void wait(sink& s);
+  /// The same until a deadline; false if it came first.
+  bool wait_until(sink& s, std::int64_t deadline_ns);
+
+  void push_activation(activation& a) noexcept {
+    a.below = active_;
+    active_ = &a;
+  }
+  void pop_activation(activation& a) noexcept { active_ = a.below; }
+
+  // --- function processes ---------------------------------------------------------------------------------------
+  /// Gives the process a fiber of its own which runs entry(argument) when it is scheduled.
+  fiber* make_function_fiber(void (*entry)(fiber&, void*), void* argument);
+  /// What every new fiber does first: frees the stack of one that has ended.
+  void finish_fiber();
+  /// Ends the running function fiber and its process.
+  [[noreturn]] void end_function(slot& s) noexcept;
+  /// Parks the running function process until a message arrives; `deadline_ns` -1: for ever. False on timeout.
+  bool await_message(slot& s, std::int64_t deadline_ns);
+
+  void start_tracing(bool on) noexcept { tracing_ = on; }
+  [[nodiscard]] counters& count() noexcept { return count_; }
+  [[nodiscard]] transport::doorbell& bell() noexcept { return bell_; }
+
+  /// Called by any thread: a ring into this PE was made.
+  void add_inbound(std::unique_ptr<inbound> in);
+
+ private:
+  friend class node;
+  static void loop_entry(fiber& self, void* pe_pointer);
+  void loop();
+  void run_slot(slot& s);
+  void run_messages(slot& s);
+  bool run_one(slot& s, delivery& d);
+  void find_block(delivery& d) noexcept;
+  void resume(fiber& f);
+  void switch_to(fiber& to);
+  fiber& take_loop_fiber();
+  bool poll();
+  bool drain(inbound& in);
+  void receive_record(inbound& in, wire::envelope& e, std::uint32_t bytes);
+  void receive_message(inbound& in, wire::envelope& e, std::uint32_t bytes);
+  void receive_reply(inbound& in, wire::envelope& e, std::uint32_t bytes);
+  bool serve_channels();
+  bool fire_timers();
+  void idle();
+  [[nodiscard]] bool anything_inbound() noexcept;
+  void adopt_inbound();
+  void lose_channel(channel& c);
+  slot& allocate_slot_slow();
+  channel& open_channel(std::uint32_t pe);
+  wire::envelope* reserve_slow(channel& c, std::uint32_t bytes);
+  void wait_while_stopped_slow(address to);
+  sink* take_pending(std::uint32_t entry) noexcept;
+  void park_reentrant() noexcept;
+  bool receivers_ended();
+  void end_all() noexcept;
+  message* to_message(delivery& d, const wire::envelope& e, std::uint32_t bytes);
+  void hold_back(slot& s, std::uint32_t source_pe);
+  void mark_busy(channel& c);
+  void wake_waiters(channel& c);
+
+  // What every message touches.
+  slot* slots_ = nullptr;
+  std::uint32_t slot_count_ = 0;
+  std::uint32_t free_slot_ = wire::no_slot;
+  std::uint32_t id_;
+  std::int32_t ticks_ = 0;
+  fiber* current_ = nullptr;
+  activation* active_ = nullptr;
+  run_queue runnable_;
+  message_pool pool_;
+  counters count_;
+  bool tracing_ = false;
+
+  fiber* idle_loops_ = nullptr;
+  std::uint32_t idle_loop_count_ = 0;
+  fiber* finished_ = nullptr;  // its stack is free once another one runs
+  std::vector<std::unique_ptr<channel>> channels_;
+  std::vector<channel*> busy_channels_;  // with waiters or deferred records
+  std::vector<std::unique_ptr<inbound>> inbound_;
+  std::unordered_map<address, fiber*> stopped_;  // processes that asked to hold back, and who waits
+  struct pending {
+    sink* waiting = nullptr;
+    std::uint32_t generation = 1;
+    std::uint32_t next = 0;
+  };
+  std::vector<pending> pending_;
+  std::uint32_t free_pending_ = 0;
+  timer_queue timers_;
+
+  std::atomic<bool> stop_{false};
+  std::uint32_t announced_ = 0;
+  int stop_rounds_ = 0;
+  node& node_;
+  transport::doorbell& bell_;
+  pe_settings settings_;
+  std::size_t slot_capacity_ = 0;
+  stack_pool method_stacks_;
+  stack_pool function_stacks_;
+  fiber root_;
+
+  std::mutex arrivals_mutex_;
+  std::vector<std::unique_ptr<inbound>> arrivals_;  ///< rings that other threads have made
+};
+
+}  // namespace orrery::scheduler

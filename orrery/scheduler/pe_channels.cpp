@@ -1,0 +1,432 @@
+// SPDX-License-Identifier: Apache-2.0
+// The part of a PE that talks to other PEs: rings in and out, flow control, sleeping.
+#include <orrery/scheduler/node.hpp>
+#include <orrery/scheduler/pe.hpp>
+#include <orrery/wire/exception.hpp>
+#include <orrery/wire/serialize.hpp>
+
+#include <cstring>
+#include <mutex>
+
+#include <fmt/format.h>
+#include <sched.h>
+
+namespace orrery::scheduler {
+namespace {
+
+constexpr std::int32_t ticks_per_poll = 64;  // entries of the run queue between two looks at the rings
+constexpr int records_per_drain = 64;        // of one ring, before the next one has its turn
+constexpr int yields_before_sleep = 20;      // when PEs share cores
+
+}  // namespace
+
+// --- receiving ---------------------------------------------------------------------------------------------------
+
+bool pe::poll() {
+  ticks_ = ticks_per_poll;
+  bool any = false;
+  if (bell_.announce.load(std::memory_order_relaxed) != announced_) [[unlikely]] adopt_inbound();
+  // By index: a handler may park here, and others poll meanwhile.
+  for (std::size_t i = 0; i < inbound_.size(); ++i) any |= drain(*inbound_[i]);
+  if (!busy_channels_.empty()) [[unlikely]] any |= serve_channels();
+  any |= fire_timers();
+  if (runnable_.size() > count_.queue_high) count_.queue_high = runnable_.size();
+  return any || !runnable_.empty();
+}
+
+void pe::adopt_inbound() {
+  // SYNC: acquire, with add_inbound and with the announcement of another node
+  announced_ = bell_.announce.load(std::memory_order_acquire);
+  {
+    const std::lock_guard lock(arrivals_mutex_);
+    for (auto& in : arrivals_) inbound_.push_back(std::move(in));
+    arrivals_.clear();
+  }
+  node_.adopt_remote(*this, inbound_);
+}
+
+void pe::add_inbound(std::unique_ptr<inbound> in) {
+  {
+    const std::lock_guard lock(arrivals_mutex_);
+    arrivals_.push_back(std::move(in));
+  }
+  bell_.announce.fetch_add(1, std::memory_order_release);  // SYNC: with adopt_inbound
+  transport::notify(bell_, node_.shares_memory());
+}
+
+bool pe::drain(inbound& in) {
+  int n = 0;
+  for (; n < records_per_drain; ++n) {
+    wire::envelope* e = in.ring.front();
+    if (e == nullptr) {
+      if (in.ring.corrupt()) [[unlikely]] {
+        node_.peer_corrupt(in.pe, "a record of impossible size in its ring");
+        in.ring = {};
+        in.lost = true;
+      }
+      break;
+    }
+    receive_record(in, *e, in.ring.front_bytes());
+  }
+  return n != 0;
+}
+
+void pe::receive_record(inbound& in, wire::envelope& e, std::uint32_t bytes) {
+  ++count_.received;
+  count_.received_bytes += bytes;
+  switch (e.kind) {
+    case wire::record_kind::message:
+      receive_message(in, e, bytes);
+      return;
+    case wire::record_kind::reply:
+    case wire::record_kind::failure:
+      receive_reply(in, e, bytes);
+      break;
+    case wire::record_kind::stop:
+      stopped_.emplace(address{in.pe, e.slot, e.generation}, nullptr);
+      break;
+    case wire::record_kind::go:
+      if (const auto it = stopped_.find(address{in.pe, e.slot, e.generation}); it != stopped_.end()) {
+        fiber* f = it->second;
+        stopped_.erase(it);
+        while (f != nullptr) {
+          fiber* next = f->next;
+          f->next = nullptr;
+          ready(*f);
+          f = next;
+        }
+      }
+      break;
+    case wire::record_kind::release:
+      node_.block_released(in.pe, e.reply);
+      break;
+    case wire::record_kind::control:
+    case wire::record_kind::probe:
+      node_.control(*this, in, e);
+      break;
+    default:
+      node_.peer_corrupt(in.pe, "a record of unknown kind in its ring");
+      break;
+  }
+  if (in.ring.header() != nullptr && in.ring.pop()) node_.wake(in.pe);
+}
+
+void pe::receive_message(inbound& in, wire::envelope& e, std::uint32_t bytes) {
+  delivery d;
+  d.self = this;
+  d.from = &in;
+  d.source_pe = in.pe;
+  d.form = e.form;
+  d.reply = e.reply;
+  d.remote = in.remote;
+  d.payload = e.payload();
+  d.payload_bytes = bytes - wire::granule;
+  if (!in.remote) {
+    d.method = reinterpret_cast<const handler*>(e.handler);
+  } else {
+    // Nothing that another OS process wrote is believed.
+    const auto table = handler_table();
+    const std::uint16_t padding = e.padding;
+    const char* wrong = nullptr;
+    if (d.form != wire::payload_form::wire && d.form != wire::payload_form::block) wrong = "a message of unknown form";
+    if (padding > d.payload_bytes || padding >= wire::granule) wrong = "a message with an impossible length";
+    if (e.handler >= table.size()) wrong = "a message for an unknown handler";
+    if (wrong == nullptr) {
+      d.method = table[e.handler];
+      d.payload_bytes -= padding;
+      if (d.form == wire::payload_form::block) {
+        find_block(d);
+        if (d.payload == nullptr) wrong = "a message whose payload lies outside of its sender's memory";
+      }
+    }
+    if (wrong != nullptr) [[unlikely]] {
+      d.form = wire::payload_form::wire;
+      const std::uint32_t pe_number = in.pe;
+      fail(d, std::make_exception_ptr(bad_message(errc::message_corrupt,
+                  fmt::format("PE {} received {} from PE {} and dropped it", id_, wrong, pe_number))));
+      return;
+    }
+  }
+  slot* s = nullptr;
+  if (e.slot == wire::no_slot) {
+    s = &allocate_slot();
+    s->state = process_state::idle;
+  } else {
+    s = find(e.slot, e.generation);
+    if (s == nullptr) [[unlikely]] {
+      const address to{id_, e.slot, e.generation};
+      fail(d, std::make_exception_ptr(process_gone(fmt::format("{}::{} at {}",
+                                                               d.method->class_name, d.method->method, to_string(to)))));
+      return;
+    }
+  }
+  if (s->state == process_state::idle) [[likely]] {
+    if (d.form == wire::payload_form::wire && d.method->views) {
+      d.heap = to_message(d, e, bytes);
+      d.payload = d.heap->payload();
+    }
+    execute(*s, d);
+    return;
+  }
+  message* m = to_message(d, e, bytes);
+  push(*s, m);
+  if (s->bytes > count_.mailbox_high) count_.mailbox_high = s->bytes;
+  if (over_limit(*s)) [[unlikely]] hold_back(*s, in.pe);
+}
+
+// Moves a message out of its ring, whose record is given back.
+message* pe::to_message(delivery& d, const wire::envelope& e, std::uint32_t bytes) {
+  const std::size_t payload = bytes - wire::granule;
+  message* m = pool_.allocate(payload);
+  m->source_pe = d.source_pe;
+  m->head.size.store(bytes, std::memory_order_relaxed);
+  m->head.kind = wire::record_kind::message;
+  m->head.form = d.form;
+  m->head.padding = e.padding;
+  m->head.slot = e.slot;
+  m->head.generation = e.generation;
+  m->head.handler = reinterpret_cast<std::uint64_t>(d.method);
+  m->head.reply = d.reply;
+  if (d.form == wire::payload_form::owned) {
+    d.method->relocate(m->payload(), d.payload);
+  } else if (d.form == wire::payload_form::block) {
+    const wire::block_ref ref{d.block, d.payload_bytes};  // as it was checked
+    std::memcpy(m->payload(), &ref, sizeof ref);
+  } else {
+    std::memcpy(m->payload(), d.payload, payload);
+  }
+  inbound* from = d.from;
+  d.from = nullptr;
+  if (from != nullptr && from->ring.pop()) node_.wake(from->pe);
+  return m;
+}
+
+void pe::find_block(delivery& d) noexcept {
+  wire::block_ref ref{};
+  std::memcpy(&ref, d.payload, sizeof ref);
+  d.payload = node_.block(d.source_pe, ref);
+  d.payload_bytes = ref.bytes;
+  d.block = ref.offset;
+}
+
+void pe::receive_reply(inbound& in, wire::envelope& e, std::uint32_t bytes) {
+  if (!in.remote) {
+    auto* s = reinterpret_cast<sink*>(e.reply);
+    s->state = e.kind == wire::record_kind::reply ? sink::status::value : sink::status::error;
+    complete(*s);
+    return;
+  }
+  sink* s = take_pending(static_cast<std::uint32_t>(e.reply));
+  if (s == nullptr) {
+    node_.peer_corrupt(in.pe, "a reply to a call that was never made");
+    return;
+  }
+  delivery d;
+  d.self = this;
+  d.source_pe = in.pe;
+  d.form = e.form;
+  d.payload = e.payload();
+  d.payload_bytes = bytes - wire::granule - std::min<std::uint32_t>(e.padding, bytes - wire::granule);
+  try {
+    if (d.form == wire::payload_form::block) {
+      find_block(d);
+      if (d.payload == nullptr) throw bad_message(errc::message_corrupt, "the result of a call lies outside of its sender's memory");
+    }
+    if (e.kind == wire::record_kind::reply) {
+      if (s->decode != nullptr) s->decode(*s, d.payload, d.payload_bytes);
+      s->state = sink::status::value;
+    } else {
+      orrery::reader r({d.payload, d.payload_bytes});
+      const auto what = orrery::read<wire_exception>(r);
+      const handler* h = s->method;
+      s->error = decode_exception(what, where{std::string(h ? h->class_name : "?"), std::string(h ? h->method : "?"), in.pe});
+      s->state = sink::status::error;
+    }
+  } catch (...) {
+    s->error = std::current_exception();
+    s->state = sink::status::error;
+  }
+  d.release();
+  complete(*s);
+}
+
+// --- flow control ------------------------------------------------------------------------------------------------
+
+void pe::hold_back(slot& s, std::uint32_t source_pe) {
+  if (s.extra == nullptr) s.extra = new slot_extra;
+  for (const std::uint32_t p : s.extra->stopped_pes)
+    if (p == source_pe) return;
+  s.extra->stopped_pes.push_back(source_pe);
+  try {
+    send_control(channel_to(source_pe), wire::record_kind::stop, static_cast<std::uint32_t>(&s - slots_), s.generation, 0);
+  } catch (const error&) {  // its node is gone: nothing more comes from there
+  }
+}
+
+void pe::wait_while_stopped_slow(address to) {
+  for (auto it = stopped_.find(to); it != stopped_.end(); it = stopped_.find(to)) {
+    require_process();
+    current_->next = it->second;
+    it->second = current_;
+    park();
+    if (stopping()) throw stopped("post: the runtime is shutting down");
+  }
+}
+
+// --- sending -----------------------------------------------------------------------------------------------------
+
+channel& pe::open_channel(std::uint32_t pe) {
+  if (pe < channels_.size() && channels_[pe] != nullptr)
+    throw node_lost(fmt::format("PE {}", pe));
+  std::unique_ptr<channel> c = node_.connect(*this, pe);
+  if (pe >= channels_.size()) channels_.resize(pe + 1);
+  channels_[pe] = std::move(c);
+  return *channels_[pe];
+}
+
+void pe::mark_busy(channel& c) {
+  for (channel* b : busy_channels_)
+    if (b == &c) return;
+  busy_channels_.push_back(&c);
+}
+
+wire::envelope* pe::reserve_slow(channel& c, std::uint32_t bytes) {
+  for (;;) {
+    if (c.lost) throw node_lost(fmt::format("PE {}", c.pe));
+    if (c.deferred.empty())
+      if (wire::envelope* e = c.ring.reserve(bytes)) return e;
+    if (c.ring.corrupt()) node_.peer_corrupt(c.pe, "an impossible position in a ring to it");
+    if (stopping()) throw stopped("send: the runtime is shutting down");
+    require_process();
+    current_->next = nullptr;
+    if (c.last_waiter != nullptr) {
+      c.last_waiter->next = current_;
+    } else {
+      c.waiters = current_;
+    }
+    c.last_waiter = current_;
+    mark_busy(c);
+    park();
+  }
+}
+
+void pe::wake_waiters(channel& c) {
+  fiber* f = c.waiters;
+  c.waiters = c.last_waiter = nullptr;
+  while (f != nullptr) {
+    fiber* next = f->next;
+    f->next = nullptr;
+    ready(*f);
+    f = next;
+  }
+}
+
+void pe::send_control(channel& c, wire::record_kind kind, std::uint32_t slot, std::uint32_t generation, std::uint64_t word,
+                      const void* payload, std::size_t payload_bytes, std::uint64_t word2) noexcept {
+  if (c.lost) return;
+  const std::uint32_t bytes = wire::record_bytes(payload_bytes);
+  std::vector<std::byte> kept;
+  wire::envelope* e = c.deferred.empty() ? c.ring.reserve(bytes) : nullptr;
+  if (e == nullptr) {
+    kept.resize(bytes);
+    e = reinterpret_cast<wire::envelope*>(kept.data());
+    e->size.store(bytes, std::memory_order_relaxed);
+  }
+  e->kind = kind;
+  e->form = wire::payload_form::wire;
+  e->padding = static_cast<std::uint16_t>(bytes - wire::granule - payload_bytes);
+  e->slot = slot;
+  e->generation = generation;
+  e->handler = word2;
+  e->reply = word;
+  if (payload_bytes != 0) std::memcpy(e->payload(), payload, payload_bytes);
+  if (kept.empty()) {
+    commit(c, bytes);
+  } else {
+    c.deferred.push_back(std::move(kept));
+    mark_busy(c);
+  }
+}
+
+bool pe::serve_channels() {
+  bool any = false;
+  for (std::size_t i = 0; i < busy_channels_.size();) {
+    channel& c = *busy_channels_[i];
+    while (!c.deferred.empty() && !c.lost) {
+      auto& kept = c.deferred.front();
+      const auto bytes = static_cast<std::uint32_t>(kept.size());
+      wire::envelope* e = c.ring.reserve(bytes);
+      if (e == nullptr) break;
+      constexpr std::size_t flag = sizeof(std::uint32_t);  // the size word is the ring's to publish
+      std::memcpy(reinterpret_cast<std::byte*>(e) + flag, kept.data() + flag, bytes - flag);
+      commit(c, bytes);
+      c.deferred.pop_front();
+      any = true;
+    }
+    if (c.lost) c.deferred.clear();
+    if (c.waiters != nullptr && (c.lost || (c.deferred.empty() && c.ring.has_moved()))) {
+      wake_waiters(c);
+      any = true;
+    }
+    if (c.waiters == nullptr && c.deferred.empty()) {
+      busy_channels_[i] = busy_channels_.back();
+      busy_channels_.pop_back();
+    } else {
+      ++i;
+    }
+  }
+  return any;
+}
+
+void pe::lose_channel(channel& c) {
+  c.lost = true;
+  c.deferred.clear();
+  wake_waiters(c);
+}
+
+// --- sleeping ----------------------------------------------------------------------------------------------------
+
+bool pe::anything_inbound() noexcept {
+  if (bell_.announce.load(std::memory_order_relaxed) != announced_) return true;
+  for (const auto& in : inbound_)
+    if (!in->lost && in->ring.front() != nullptr) return true;
+  for (channel* c : busy_channels_)
+    if (c->ring.has_moved()) {
+      wake_waiters(*c);
+      return true;
+    }
+  return stopping() && stop_rounds_ == 0;
+}
+
+void pe::idle() {
+  const std::int64_t begin = transport::now_ns();
+  for (const auto& in : inbound_)
+    if (in->ring.has_unreleased() && in->ring.release_space()) node_.wake(in->pe);
+  const std::int64_t due = timers_.empty() ? -1 : timers_.begin()->first;
+
+  bool found = false;
+  if (settings_.yield) {
+    for (int i = 0; i < yields_before_sleep && !(found = anything_inbound()); ++i) sched_yield();
+  } else {
+    const std::int64_t until = due >= 0 ? std::min(due, begin + settings_.spin_ns) : begin + settings_.spin_ns;
+    do {
+      for (int i = 0; i < 128 && !(found = anything_inbound()); ++i)
+        if (i % 8 == 7) transport::cpu_relax();
+    } while (!found && transport::now_ns() < until);
+  }
+  if (!found && (due < 0 || transport::now_ns() < due)) {
+    const std::uint32_t word = bell_.futex.load(std::memory_order_relaxed);
+    bell_.sleeping.store(1, std::memory_order_relaxed);
+    for (channel* c : busy_channels_) c->ring.header()->producer_waits.store(1, std::memory_order_relaxed);
+    transport::fence_heavy();  // SYNC: Dekker with notify and release_space
+    if (!anything_inbound()) {
+      ++count_.sleeps;
+      transport::futex_wait(bell_.futex, word, due, node_.shares_memory());
+    }
+    bell_.sleeping.store(0, std::memory_order_relaxed);
+    for (channel* c : busy_channels_) c->ring.header()->producer_waits.store(0, std::memory_order_relaxed);
+  }
+  count_.idle_ns += static_cast<std::uint64_t>(transport::now_ns() - begin);
+}
+
+}  // namespace orrery::scheduler

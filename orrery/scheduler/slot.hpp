@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <orrery/scheduler/handler.hpp>
+#include <orrery/scheduler/message.hpp>
+
+#include <cstdint>
+
+namespace orrery::scheduler {
+
+struct activation;
+struct fiber;
+
+/// What a process is doing. The order matters: `idle` and `receiving` are the states in which a message makes it runnable.
+enum class process_state : std::uint8_t {
+  idle,       ///< an object with an empty mailbox
+  receiving,  ///< a function that waits for a message
+  scheduled,  ///< in the run queue
+  running,    ///< inside a method or function; parked or not
+  free,       ///< no process
+};
+
+/// Rarely needed parts of a process.
+struct slot_extra {
+  fiber* senders = nullptr;                ///< processes of this PE that wait for room in the mailbox
+  std::vector<std::uint32_t> stopped_pes;  ///< PEs that were told to hold back
+};
+
+/// A process as its PE keeps it: one cache line. An idle process costs this and its object.
+struct slot {
+  void* object;  ///< null: being constructed, or a remote function
+  const class_info* cls;
+  message* head;  ///< of the mailbox
+  message* tail;
+  activation* active;  ///< the method that runs or is parked; of several (reentrant) the newest
+  slot_extra* extra;
+  std::uint32_t generation;  ///< of the process that lives here, or will next
+  std::uint32_t bytes;       ///< in the mailbox
+  process_state state;
+  bool dying;           ///< a destroy waits until no method is active
+  std::uint16_t depth;  ///< methods that are active
+  std::uint32_t link;   ///< next free slot
+
+  [[nodiscard]] message* pop() noexcept {
+    message* m = head;
+    head = m->next;
+    if (head == nullptr) tail = nullptr;
+    bytes -= m->bytes;
+    return m;
+  }
+};
+static_assert(sizeof(slot) == 64);
+
+}  // namespace orrery::scheduler

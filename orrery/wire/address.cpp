@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <orrery/wire/address.hpp>
+
+#include <fmt/core.h>
+
+namespace orrery {
+
+std::string to_string(const address& a) {
+  if (!a) return "null";
+  return fmt::format("{}.{}#{}", a.pe, a.slot, a.generation);
+}
+
+}  // namespace orrery

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+namespace orrery::wire {
+
+/// What an envelope asks of the PE that receives it.
+enum class record_kind : std::uint8_t {
+  skip = 0,     ///< nothing: fills the end of a ring that a record did not fit into
+  message = 1,  ///< run a handler at a process (or, with `no_slot`, at the PE itself)
+  reply = 2,    ///< the result of a call
+  failure = 3,  ///< the exception that a call ended with
+  stop = 4,     ///< flow control: hold back what goes to this process
+  go = 5,       ///< flow control: the process has room again
+  release = 6,  ///< a payload block was read and is its owner's again
+  probe = 7,    ///< deadlock detection: follow the chain of waits
+  control = 8,  ///< the node's own business: shutdown, membership, quiescence
+};
+
+/// How the payload behind an envelope is laid out.
+enum class payload_form : std::uint8_t {
+  wire = 0,   ///< serialized bytes
+  owned = 1,  ///< a typed tuple that the receiver takes over; inside a node only
+  refs = 2,   ///< a tuple of references to the arguments of a caller that waits; inside a node only
+  block = 3,  ///< serialized bytes in the sender's segment, named by a `block_ref`
+};
+
+/// Marks an envelope for the PE itself: a spawn or a remote function.
+inline constexpr std::uint32_t no_slot = 0xffff'ffff;
+
+/// All records of a ring are multiples of this many bytes.
+inline constexpr std::uint32_t granule = 32;
+
+/// What precedes every message, in a ring and in a mailbox. Only `size` is read before the record is
+/// known to be complete. Inside a node `handler` and `reply` are pointers; between nodes `handler` is
+/// an index of the handler table and `reply` names an entry of the caller's table of pending calls.
+struct envelope {
+  std::atomic<std::uint32_t> size;  ///< of the whole record; 0: not published yet
+  record_kind kind;
+  payload_form form;
+  std::uint16_t padding;     ///< bytes at the end of the record that are not payload
+  std::uint32_t slot;        ///< of the target
+  std::uint32_t generation;  ///< of the target
+  std::uint64_t handler;
+  std::uint64_t reply;  ///< 0: nobody waits for a result
+
+  [[nodiscard]] std::byte* payload() noexcept { return reinterpret_cast<std::byte*>(this + 1); }
+  [[nodiscard]] std::uint32_t payload_bytes() const noexcept {
+    return size.load(std::memory_order_relaxed) - granule - padding;
+  }
+};
+static_assert(sizeof(envelope) == granule);
+
+/// Where a `form::block` payload lies: in the segment of the node that sent it.
+struct block_ref {
+  std::uint64_t offset;
+  std::uint64_t bytes;
+};
+
+/// The record size that holds a payload of `bytes`.
+[[nodiscard]] constexpr std::uint32_t record_bytes(std::size_t bytes) noexcept {
+  return static_cast<std::uint32_t>((bytes + 2 * granule - 1) / granule * granule);
+}
+
+}  // namespace orrery::wire

@@ -1,0 +1,23 @@
+# SPDX-License-Identifier: Apache-2.0
+# cmake -D BUILD=... -D CXX=... -P test.cmake: installs BUILD into a fresh prefix, then builds and runs the consumer
+# there in both ways.
+set(here ${CMAKE_CURRENT_LIST_DIR})
+set(work ${BUILD}/tests/consumer_work)
+set(prefix ${work}/prefix)
+file(REMOVE_RECURSE ${work})
+
+function(run)
+  execute_process(COMMAND ${ARGN} COMMAND_ERROR_IS_FATAL ANY)
+endfunction()
+
+run(${CMAKE_COMMAND} --install ${BUILD} --prefix ${prefix})
+
+run(${CMAKE_COMMAND} -S ${here} -B ${work}/cmake -G Ninja -D CMAKE_CXX_COMPILER=${CXX} -D CMAKE_PREFIX_PATH=${prefix})
+run(${CMAKE_COMMAND} --build ${work}/cmake)
+run(${work}/cmake/consumer)
+
+file(GLOB_RECURSE pc ${prefix}/*/orrery.pc)
+cmake_path(GET pc PARENT_PATH pc)
+set(ENV{PKG_CONFIG_PATH} ${pc})
+run(sh -c "${CXX} -std=c++23 ${here}/main.cpp -o ${work}/consumer $(pkg-config --cflags --libs orrery)")
+run(${work}/consumer)
