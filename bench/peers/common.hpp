@@ -40,7 +40,9 @@ inline bool pin(int cpu) {
 }
 
 // The first and the last CPU this program may use; equal if there is only one.
-struct cpu_pair { int first = 0, last = 0; };
+struct cpu_pair {
+  int first = 0, last = 0;
+};
 inline cpu_pair two_cpus() {
   cpu_set_t set;
   CPU_ZERO(&set);
@@ -99,7 +101,9 @@ inline std::uint64_t sum_words(const void* data, std::size_t bytes) {
   return sum;
 }
 
-struct block64 { std::uint64_t word[8]; };  // the 64-byte request, reply and message
+struct block64 {
+  std::uint64_t word[8];
+};  // the 64-byte request, reply and message
 constexpr std::size_t bulk_bytes = 1 << 20;
 constexpr int clients = 7;
 

@@ -14,7 +14,13 @@ constexpr std::size_t largest_in_ring = 4096;
 outgoing::outgoing(scheduler::pe& self, scheduler::channel& c, std::size_t bytes) : self_(self), channel_(c) {
   in_block_ = bytes > largest_in_ring;
   if (in_block_) {
-    std::byte* data = self.owner().allocate_block(c.pe, bytes, block_);
+    std::byte* data = nullptr;
+    while ((data = self.owner().allocate_block(c.pe, bytes, block_)) == nullptr) {
+      // All memory for messages is on its way; receivers give it back.
+      self.require_process();
+      if (self.stopping()) throw stopped("send");
+      (void)self.park_until(transport::now_ns() + 100'000);
+    }
     payload_ = {data, bytes};
     bytes_ = wire::record_bytes(sizeof(wire::block_ref));
   } else {

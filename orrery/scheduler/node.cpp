@@ -1,13 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <orrery/scheduler/node.hpp>
 
+#include <orrery/transport/shm/monitor.hpp>
+#include <orrery/transport/shm/world.hpp>
+
+#include <bit>
 #include <cstdio>
-#include <mutex>
+#include <cstring>
+#include <thread>
 
 #include <fmt/format.h>
 #include <pthread.h>
 #include <sched.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 namespace orrery::scheduler {
 namespace {
@@ -30,62 +36,149 @@ void pin_to(int cpu) noexcept {
   pthread_setaffinity_np(pthread_self(), sizeof set, &set);
 }
 
+void say(const std::string& line) noexcept { std::fwrite(line.data(), 1, line.size(), stderr); }
+
+[[noreturn]] void throw_transport(const transport::transport_error& e) {
+  using transport::transport_errc;
+  switch (e.code) {
+    case transport_errc::gone:
+    case transport_errc::ended:
+      throw node_lost(e.message);
+    case transport_errc::no_space:
+    case transport_errc::full:
+      throw world_error(errc::world_no_space, verbatim, e.message);
+    default:
+      throw world_error(errc::world_no_transport, verbatim, e.message);
+  }
+}
+
 }  // namespace
 
-// Rings between PEs of this node: private memory, zeroed and backed lazily by the kernel.
-struct node::heap_rings {
-  std::mutex mutex;
-  std::vector<std::pair<void*, std::size_t>> maps;
-  ~heap_rings() {
-    for (auto [p, n] : maps) munmap(p, n);
+std::uint32_t available_cores() noexcept { return static_cast<std::uint32_t>(allowed_cpus().size()); }
+
+// Hears of nodes that come and go, on the monitor's thread, and passes it on to the PEs.
+class node::observer final : public transport::membership_observer {
+ public:
+  explicit observer(node& n) noexcept : node_(n) {}
+  void node_joined(std::uint32_t) noexcept override { node_.tell_pes(); }
+  void node_left(std::uint32_t n) noexcept override {
+    node_.free_blocks_of(n);
+    node_.tell_pes();
   }
+  void node_lost(std::uint32_t n, std::string_view how) noexcept override {
+    if (!node_.stopping_.load(std::memory_order_relaxed) && n != 0)
+      say(fmt::format("orrery: node {} {}: calls to it fail with node_lost\n", n, how));
+    node_.free_blocks_of(n);
+    node_.tell_pes();
+  }
+  void world_ending() noexcept override { node_.stop(); }
+  void world_lost(std::string_view how) noexcept override {
+    // Nothing can be trusted to come to an end by itself: methods may compute for hours for a caller that is gone.
+    say(fmt::format("orrery: the first node of the world {}: node {} ends too\n", how, node_.index()));
+    _exit(1);
+  }
+
+ private:
+  node& node_;
 };
 
-node::node(const node_settings& settings) : settings_(settings), rings_(std::make_unique<heap_rings>()) {
-  const auto cpus = allowed_cpus();
-  const auto n = settings_.pes != 0 ? settings_.pes : static_cast<std::uint32_t>(cpus.size());
-  if (n > cpus.size()) settings_.pe.yield = true;
+node::node(const node_settings& settings, transport::shm_world* world) : settings_(settings), world_(world) {
+  const std::uint32_t cores = available_cores();
+  const std::uint32_t n = world_ != nullptr ? world_->pe_count() : settings_.pes != 0 ? settings_.pes : cores;
   transport::enable_asymmetric_fences();
-  bells_ = std::make_unique<transport::doorbell[]>(n);
-  for (std::uint32_t i = 0; i < n; ++i)
-    pes_.push_back(std::make_unique<pe>(*this, first_pe_ + i, bells_[i], settings_.pe));
+  if (world_ != nullptr) {
+    first_pe_ = world_->first_pe();
+    distrusted_ = std::make_unique<std::atomic<bool>[]>(transport::max_nodes);
+  } else {
+    own_bells_ = std::make_unique<transport::doorbell[]>(n);
+  }
+  if (n > cores || world_pes() > cores) settings_.pe.yield = true;
+  for (std::uint32_t i = 0; i < n; ++i) {
+    transport::doorbell& bell = world_ != nullptr ? world_->bell(first_pe_ + i) : own_bells_[i];
+    pes_.push_back(std::make_unique<pe>(*this, first_pe_ + i, bell, settings_.pe));
+  }
   stopped_.emplace(static_cast<std::ptrdiff_t>(n));
 }
 
-node::~node() = default;
+node::~node() {
+  monitor_.reset();
+  for (auto [p, n] : local_rings_) munmap(p, n);
+}
+
+std::uint32_t node::index() const noexcept { return world_ != nullptr ? world_->node() : 0; }
+std::uint32_t node::world_pes() const noexcept {
+  return world_ != nullptr ? world_->pe_limit() : static_cast<std::uint32_t>(std::max<std::size_t>(pes_.size(), 1));
+}
+std::uint32_t node::world_nodes() const noexcept { return world_ != nullptr ? world_->node_limit() : 1; }
+
+std::uint32_t node::node_of(std::uint32_t pe) const noexcept {
+  return world_ != nullptr ? world_->pe_node(pe) : is_local(pe) ? 0 : transport::no_node;
+}
+
+std::pair<std::uint32_t, std::uint32_t> node::pes_of(std::uint32_t node) const {
+  if (node >= world_nodes())
+    throw usage_error(errc::no_such_place, fmt::format("node({}) in a world of {} nodes", node, world_nodes()));
+  if (node == index()) return {first_pe_, pe_count()};
+  const transport::node_info info = world_->info(node);
+  return {info.first_pe, info.pe_count};
+}
+
+bool node::reachable(std::uint32_t pe) const noexcept {
+  if (is_local(pe)) return true;
+  if (world_ == nullptr || pe >= world_->pe_limit()) return false;
+  const std::uint32_t n = world_->pe_node(pe);
+  return n != transport::no_node && world_->alive(n) && !distrusted_[n].load(std::memory_order_relaxed);
+}
 
 void node::run(const std::function<void(pe&)>& first) {
+  if (world_ != nullptr) {
+    observer_ = std::make_unique<observer>(*this);
+    auto monitor = transport::membership_monitor::start(*world_, *observer_);
+    if (!monitor) throw_transport(monitor.error());
+    monitor_ = std::move(*monitor);
+  }
   const auto cpus = allowed_cpus();
-  const bool pin = settings_.pin && pes_.size() <= cpus.size();
+  const bool pin = settings_.pin && world_pes() <= cpus.size();
   cpu_set_t before;
   CPU_ZERO(&before);
   pthread_getaffinity_np(pthread_self(), sizeof before, &before);
   std::vector<std::thread> threads;
-  for (std::size_t i = 1; i < pes_.size(); ++i)
+  for (std::uint32_t i = 1; i < pe_count(); ++i)
     threads.emplace_back([this, i, pin, &cpus] {
-      if (pin) pin_to(cpus[i]);
+      if (pin) pin_to(cpus[first_pe_ + i]);
       pes_[i]->run();
     });
-  if (pin) pin_to(cpus[0]);
+  if (pin) pin_to(cpus[first_pe_]);
   first(*pes_[0]);
   pes_[0]->run();
   for (auto& t : threads) t.join();
   if (pin) pthread_setaffinity_np(pthread_self(), sizeof before, &before);
+  monitor_.reset();
 }
 
 void node::stop() noexcept {
+  stopping_.store(true, std::memory_order_relaxed);
   for (auto& p : pes_) p->stop();
 }
 
+// --- rings -------------------------------------------------------------------------------------------------------
+
 std::unique_ptr<channel> node::connect(pe& from, std::uint32_t to) {
-  if (!is_local(to)) throw usage_error(errc::no_such_place, fmt::format("PE {} in a world of {} PEs", to, world_pes()));
+  if (is_local(to)) return connect_local(from, to);
+  if (to >= world_pes())
+    throw usage_error(errc::no_such_place, fmt::format("PE {} in a world of {} PEs", to, world_pes()));
+  if (!reachable(to)) throw node_lost(fmt::format("PE {}", to));
+  return connect_remote(from, to);
+}
+
+std::unique_ptr<channel> node::connect_local(pe& from, std::uint32_t to) {
   const std::uint64_t capacity = settings_.pe.ring_bytes;
   const std::size_t bytes = transport::ring_header::bytes_for(capacity);
   void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED) throw std::bad_alloc{};
   {
-    const std::lock_guard lock(rings_->mutex);
-    rings_->maps.emplace_back(memory, bytes);
+    const std::lock_guard lock(mutex_);
+    local_rings_.emplace_back(memory, bytes);
   }
   transport::ring_header* header = transport::make_ring(memory, capacity, from.id(), to);
   auto c = std::make_unique<channel>();
@@ -99,13 +192,154 @@ std::unique_ptr<channel> node::connect(pe& from, std::uint32_t to) {
   return c;
 }
 
-void node::adopt_remote(pe&, std::vector<std::unique_ptr<inbound>>&) {}
-
-void node::wake(std::uint32_t pe) noexcept {
-  if (is_local(pe)) transport::ring_doorbell(local(pe).bell(), shares_memory());
+std::unique_ptr<channel> node::connect_remote(pe& from, std::uint32_t to) {
+  const std::uint64_t capacity = settings_.pe.ring_bytes;
+  const std::uint64_t bytes = transport::ring_header::bytes_for(capacity);
+  auto block = world_->memory().allocate(bytes);
+  if (!block) throw_transport(block.error());
+  std::byte* memory = world_->memory().data() + block->offset;
+  if (!block->zeroed) std::memset(memory, 0, bytes);
+  transport::ring_header* header = transport::make_ring(memory, capacity, from.id(), to);
+  auto c = std::make_unique<channel>();
+  c->ring = transport::ring_producer(*header);
+  c->bell = &world_->bell(to);
+  c->pe = to;
+  c->remote = true;
+  c->offset = block->offset;
+  world_->publish_ring(to, from.id(), block->offset);
+  return c;
 }
 
+void node::give_back(channel& c) noexcept {
+  if (!c.remote) return;
+  (void)world_->memory().release(c.offset);
+}
+
+void node::adopt_remote(pe& to, std::vector<std::unique_ptr<inbound>>& rings) {
+  if (world_ == nullptr) return;
+  const std::uint32_t limit = world_->pe_limit();
+  for (std::uint32_t from = 0; from < limit; ++from) {
+    if (is_local(from)) continue;
+    const auto offset = world_->ring_offset(to.id(), from);
+    if (!offset) continue;
+    bool known = false;
+    for (const auto& in : rings) known = known || (in->remote && in->pe == from);
+    if (known || !reachable(from)) continue;
+    if (auto in = open_ring(from, to.id(), *offset)) rings.push_back(std::move(in));
+  }
+}
+
+std::unique_ptr<inbound> node::open_ring(std::uint32_t from, std::uint32_t to, std::uint64_t offset) {
+  const std::uint32_t n = node_of(from);
+  auto head = world_->map(n, offset, sizeof(transport::ring_header));
+  if (!head) {
+    if (head.error().code != transport::transport_errc::gone) peer_corrupt(from, "a ring that cannot be opened");
+    return nullptr;
+  }
+  auto* header = reinterpret_cast<transport::ring_header*>(head->data());
+  const std::uint64_t capacity = header->capacity;  // read once: it is another OS process's memory
+  const bool sound = header->magic == transport::ring_header::magic_value && std::has_single_bit(capacity) &&
+                     capacity >= 4096 && capacity <= (std::uint64_t{1} << 30) && header->producer_pe == from &&
+                     header->consumer_pe == to && offset % 64 == 0;
+  if (!sound || !world_->map(n, offset, transport::ring_header::bytes_for(capacity))) {
+    peer_corrupt(from, "a ring with an impossible header");
+    return nullptr;
+  }
+  auto in = std::make_unique<inbound>();
+  in->ring = transport::ring_consumer(*header, capacity);
+  in->pe = from;
+  in->remote = true;
+  hold(from);
+  return in;
+}
+
+void node::wake(std::uint32_t pe) noexcept {
+  if (is_local(pe)) {
+    transport::ring_doorbell(local(pe).bell(), shares_memory());
+  } else if (world_ != nullptr && pe < world_->pe_limit()) {
+    transport::ring_doorbell(world_->bell(pe), true);
+  }
+}
+
+// --- membership --------------------------------------------------------------------------------------------------
+
+void node::tell_pes() noexcept {
+  for (auto& p : pes_) {
+    p->bell().announce.fetch_add(1, std::memory_order_release);  // SYNC: with pe::adopt_inbound
+    transport::notify(p->bell(), true);
+  }
+}
+
+void node::peer_corrupt(std::uint32_t pe, const char* what) noexcept {
+  const std::uint32_t n = node_of(pe);
+  if (is_local(pe) || n == transport::no_node) {
+    say(fmt::format("orrery: PE {} sent {}: this is a bug in orrery, or memory was overwritten\n", pe, what));
+    return;
+  }
+  if (distrusted_[n].exchange(true)) return;
+  say(fmt::format("orrery: PE {} of node {} sent {}: the node is treated as lost\n", pe, n, what));
+  tell_pes();
+}
+
+void node::hold(std::uint32_t source_pe) noexcept {
+  const std::lock_guard lock(mutex_);
+  ++segment_use_[node_of(source_pe)];
+}
+
+void node::let_go(std::uint32_t source_pe) noexcept {
+  const std::uint32_t n = node_of(source_pe);
+  const std::lock_guard lock(mutex_);
+  if (--segment_use_[n] == 0 && !world_->alive(n)) world_->unmap(n);
+}
+
+// --- payload blocks ----------------------------------------------------------------------------------------------
+
+std::byte* node::allocate_block(std::uint32_t to, std::size_t bytes, std::uint64_t& offset) {
+  auto block = world_->memory().allocate(bytes);
+  if (!block) {
+    const std::lock_guard lock(mutex_);
+    // Those that are on their way come back.
+    if (block.error().code == transport::transport_errc::no_space && !blocks_.empty()) return nullptr;
+    throw_transport(block.error());
+  }
+  offset = block->offset;
+  const std::lock_guard lock(mutex_);
+  blocks_[offset] = to;
+  return world_->memory().data() + offset;
+}
+
+void node::block_released(std::uint32_t by_pe, std::uint64_t offset) noexcept {
+  {
+    const std::lock_guard lock(mutex_);
+    const auto it = blocks_.find(offset);
+    if (it == blocks_.end() || it->second != by_pe) return;  // not its to release: ignored
+    blocks_.erase(it);
+  }
+  (void)world_->memory().release(offset);
+}
+
+void node::free_blocks_of(std::uint32_t node) noexcept {
+  std::vector<std::uint64_t> gone;
+  {
+    const std::lock_guard lock(mutex_);
+    std::erase_if(blocks_, [&](const auto& b) {
+      if (node_of(b.second) != node) return false;
+      gone.push_back(b.first);
+      return true;
+    });
+  }
+  for (const std::uint64_t offset : gone) (void)world_->memory().release(offset);
+}
+
+std::byte* node::block(std::uint32_t source_pe, const wire::block_ref& ref) noexcept {
+  const auto range = world_->map(node_of(source_pe), ref.offset, ref.bytes);
+  return range && ref.offset % 64 == 0 ? range->data() : nullptr;
+}
+
+// --- reports -----------------------------------------------------------------------------------------------------
+
 void node::failed_post(pe& at, const handler* method, std::exception_ptr why) noexcept {
+  if (stopping_.load(std::memory_order_relaxed)) return;
   std::string what = "an exception that is not a std::exception";
   try {
     std::rethrow_exception(std::move(why));
@@ -113,22 +347,10 @@ void node::failed_post(pe& at, const handler* method, std::exception_ptr why) no
     what = e.what();
   } catch (...) {
   }
-  const std::string line =
-      fmt::format("orrery: PE {}: a one-way message failed: {}::{}: {}\n", at.id(),
-                  method ? method->class_name : "?", method ? method->method : "?", what);
-  std::fwrite(line.data(), 1, line.size(), stderr);
+  const std::string name = method != nullptr ? fmt::format("{}::{}", method->class_name, method->method) : "a process function";
+  say(fmt::format("orrery: PE {}: {} failed, and nobody waits for its result: {}\n", at.id(), name, what));
 }
 
-void node::peer_corrupt(std::uint32_t pe, const char* what) noexcept {
-  const std::string line =
-      fmt::format("orrery: PE {} sent {}: what it sends is ignored from now on\n", pe, what);
-  std::fwrite(line.data(), 1, line.size(), stderr);
-}
-
-std::byte* node::allocate_block(std::uint32_t, std::size_t, std::uint64_t&) { throw std::bad_alloc{}; }
-std::byte* node::block(std::uint32_t, const wire::block_ref&) noexcept { return nullptr; }
-void node::release_block(pe&, std::uint32_t, std::uint64_t) noexcept {}
-void node::block_released(std::uint32_t, std::uint64_t) noexcept {}
 void node::control(pe&, inbound&, wire::envelope&) noexcept {}
 void node::trace_span(pe&, const handler&, address, std::int64_t, std::int64_t) noexcept {}
 

@@ -6,68 +6,113 @@
 #include <barrier>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <optional>
-#include <thread>
+#include <string>
+#include <unordered_map>
 #include <vector>
+
+namespace orrery::transport {
+class shm_world;
+class membership_monitor;
+}  // namespace orrery::transport
 
 namespace orrery::scheduler {
 
 /// How a node is started.
 struct node_settings {
-  std::uint32_t pes = 0;  ///< 0: as many as there are cores for this node
+  std::uint32_t pes = 0;  ///< 0: as many as there are cores
   pe_settings pe;
-  bool pin = true;  ///< bind each PE to a core, when there are enough
+  bool pin = true;  ///< bind each PE to a core, when there are enough for the whole world
 };
 
-/// One OS process of the world: its PEs and what they share. Made by the runtime, lives for one run. The functions are called by the
-/// node's PEs, from any of their threads.
+/// Cores that this OS process may use.
+[[nodiscard]] std::uint32_t available_cores() noexcept;
+
+/// One OS process of the world: its PEs and what they share. Made by the runtime, lives for one run. Without a world it is alone: PEs are
+/// threads and nothing is shared. The functions are called by the node's PEs, from any of their threads, unless said otherwise.
 class node {
  public:
-  explicit node(const node_settings& settings);
+  /// `world` may be null and outlives the node.
+  node(const node_settings& settings, transport::shm_world* world);
   node(const node&) = delete;
   node& operator=(const node&) = delete;
   ~node();
 
+  [[nodiscard]] std::uint32_t index() const noexcept;  ///< of this node in its world
   [[nodiscard]] std::uint32_t first_pe() const noexcept { return first_pe_; }
   [[nodiscard]] std::uint32_t pe_count() const noexcept { return static_cast<std::uint32_t>(pes_.size()); }
-  /// PEs of the whole world, as far as this node knows: numbers are below this.
-  [[nodiscard]] std::uint32_t world_pes() const noexcept { return pe_count(); }
   [[nodiscard]] bool is_local(std::uint32_t pe) const noexcept { return pe - first_pe_ < pes_.size(); }
   [[nodiscard]] pe& local(std::uint32_t pe) noexcept { return *pes_[pe - first_pe_]; }
+  [[nodiscard]] transport::shm_world* world() const noexcept { return world_; }
+
+  // The world as this node sees it. Numbers given out so far: what they name may be gone.
+  [[nodiscard]] std::uint32_t world_pes() const noexcept;
+  [[nodiscard]] std::uint32_t world_nodes() const noexcept;
+  /// PEs of a node: first and count. Throws usage_error if there is no such node.
+  [[nodiscard]] std::pair<std::uint32_t, std::uint32_t> pes_of(std::uint32_t node) const;
+  [[nodiscard]] bool reachable(std::uint32_t pe) const noexcept;
+  /// A number that differs at each call: to take places in turn.
+  [[nodiscard]] std::uint32_t turn() noexcept { return turn_.fetch_add(1, std::memory_order_relaxed); }
 
   /// Runs the PEs until stop(); the first one on the calling thread. `first` is called there before its loop begins.
   void run(const std::function<void(pe&)>& first);
   /// Makes run() return, from any thread.
   void stop() noexcept;
 
-  [[nodiscard]] bool shares_memory() const noexcept { return false; }
+  [[nodiscard]] bool shares_memory() const noexcept { return world_ != nullptr; }
   [[nodiscard]] bool has_reentrant() const noexcept { return reentrant_.load(std::memory_order_relaxed); }
   void set_reentrant() noexcept { reentrant_.store(true, std::memory_order_relaxed); }
 
   // For PEs.
   std::unique_ptr<channel> connect(pe& from, std::uint32_t to);
+  /// Adds the rings that PEs of other nodes have made into `to`.
   void adopt_remote(pe& to, std::vector<std::unique_ptr<inbound>>& rings);
+  void give_back(channel& c) noexcept;          ///< its receiver is gone: the ring's memory is free
+  void let_go(std::uint32_t source_pe) noexcept;  ///< an inbound ring or block of a PE of another node is not used any more
   void wake(std::uint32_t pe) noexcept;
   void stop_barrier() noexcept { stopped_->arrive_and_wait(); }
   void failed_post(pe& at, const handler* method, std::exception_ptr why) noexcept;
   void peer_corrupt(std::uint32_t pe, const char* what) noexcept;
-  [[nodiscard]] std::byte* block(std::uint32_t source_pe, const wire::block_ref& ref) noexcept;
-  /// Memory for a payload that PE `to` will read in place; `offset` names it.
-  std::byte* allocate_block(std::uint32_t to, std::size_t bytes, std::uint64_t& offset);
-  void release_block(pe& self, std::uint32_t source_pe, std::uint64_t offset) noexcept;
-  void block_released(std::uint32_t by_pe, std::uint64_t offset) noexcept;
   void control(pe& at, inbound& in, wire::envelope& e) noexcept;
   void trace_span(pe& at, const handler& method, address process, std::int64_t begin, std::int64_t end) noexcept;
 
+  // Payload blocks.
+  /// Memory for a payload that PE `to` will read in place; `offset` names it. Null: none is free just now. Throws world_error if it never will.
+  std::byte* allocate_block(std::uint32_t to, std::size_t bytes, std::uint64_t& offset);
+  /// The PE has read the block, or will not get it.
+  void block_released(std::uint32_t by_pe, std::uint64_t offset) noexcept;
+  /// A block of another node, checked; null if it is not inside of that node's memory.
+  [[nodiscard]] std::byte* block(std::uint32_t source_pe, const wire::block_ref& ref) noexcept;
+  void hold(std::uint32_t source_pe) noexcept;  ///< a block of that PE's node is in use here until let_go
+
  private:
+  class observer;
+  std::unique_ptr<channel> connect_local(pe& from, std::uint32_t to);
+  std::unique_ptr<channel> connect_remote(pe& from, std::uint32_t to);
+  std::unique_ptr<inbound> open_ring(std::uint32_t from, std::uint32_t to, std::uint64_t offset);
+  void tell_pes() noexcept;
+  void free_blocks_of(std::uint32_t node) noexcept;
+  [[nodiscard]] std::uint32_t node_of(std::uint32_t pe) const noexcept;
+
   node_settings settings_;
+  transport::shm_world* world_;
   std::uint32_t first_pe_ = 0;
-  std::unique_ptr<transport::doorbell[]> bells_;
+  std::unique_ptr<transport::doorbell[]> own_bells_;  // when there is no world
   std::vector<std::unique_ptr<pe>> pes_;
   std::optional<std::barrier<>> stopped_;
   std::atomic<bool> reentrant_{false};
-  struct heap_rings;
-  std::unique_ptr<heap_rings> rings_;
+  std::atomic<bool> stopping_{false};
+  std::atomic<std::uint32_t> turn_{0};
+
+  std::mutex mutex_;  // of what follows
+  std::vector<std::pair<void*, std::size_t>> local_rings_;
+  std::unordered_map<std::uint64_t, std::uint32_t> blocks_;      // offset -> PE that reads it
+  std::unordered_map<std::uint32_t, std::uint32_t> segment_use_;  // node -> rings and blocks of it in use here
+  std::unique_ptr<std::atomic<bool>[]> distrusted_;              // nodes that sent nonsense
+
+  std::unique_ptr<observer> observer_;
+  std::unique_ptr<transport::membership_monitor> monitor_;
 };
 
 }  // namespace orrery::scheduler

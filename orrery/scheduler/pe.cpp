@@ -462,9 +462,18 @@ void delivery::release() noexcept {
     if (from->ring.pop()) self->owner().wake(from->pe);
     from = nullptr;
   }
-  if (form == wire::payload_form::block && block != 0) {
-    self->owner().release_block(*self, source_pe, block);
-    block = 0;
+  if (form == wire::payload_form::block && payload != nullptr) {
+    payload = nullptr;
+    self->release_block(source_pe, block);
+  }
+}
+
+// The payload was read: its memory is the sender's again.
+void pe::release_block(std::uint32_t source_pe, std::uint64_t offset) noexcept {
+  node_.let_go(source_pe);
+  try {
+    send_control(channel_to(source_pe), wire::record_kind::release, 0, 0, offset);
+  } catch (const std::exception&) {  // its node is gone, and its memory with it
   }
 }
 

@@ -69,6 +69,8 @@ struct channel {
   std::uint32_t pe = 0;
   bool remote = false;              ///< another node
   bool lost = false;                ///< the node is gone
+  bool slow = false;                ///< lost, or somebody waits for space: new records have to queue up
+  std::uint64_t offset = 0;         ///< of the ring in this node's segment, if remote
   fiber* waiters = nullptr;         ///< processes that wait for space, oldest first
   fiber* last_waiter = nullptr;
   std::deque<std::vector<std::byte>> deferred;  ///< records of the scheduler itself, which must not wait
@@ -80,8 +82,6 @@ struct inbound {
   std::uint32_t pe = 0;
   bool remote = false;
   bool lost = false;
-  const std::byte* segment = nullptr;  ///< of the sending node, for payload blocks
-  std::size_t segment_bytes = 0;
 };
 
 /// A message on its way into a handler.
@@ -237,6 +237,7 @@ class pe {
   void execute(slot& s, delivery& d);
   /// Disposes of a message that cannot be executed: tells the caller, or the error handler.
   void fail(delivery& d, std::exception_ptr why) noexcept;
+  void release_block(std::uint32_t source_pe, std::uint64_t offset) noexcept;
   /// A one-way message failed: one line on stderr, counted.
   void report_failed_post(const handler* method, std::exception_ptr why) noexcept;
 
@@ -250,13 +251,13 @@ class pe {
   /// Space for a record; parks while the ring is full. Throws node_lost. The caller fills everything but `size` and commits
   /// without parking in between.
   [[nodiscard]] wire::envelope* reserve(channel& c, std::uint32_t bytes) {
-    if (c.waiters == nullptr && c.deferred.empty()) [[likely]]
+    if (!c.slow) [[likely]]
       if (wire::envelope* e = c.ring.reserve(bytes)) [[likely]] return e;
     return reserve_slow(c, bytes);
   }
   /// As reserve, but null instead of parking.
   [[nodiscard]] wire::envelope* try_reserve(channel& c, std::uint32_t bytes) noexcept {
-    return c.waiters == nullptr && c.deferred.empty() && !c.lost ? c.ring.reserve(bytes) : nullptr;
+    return c.slow ? nullptr : c.ring.reserve(bytes);
   }
   void commit(channel& c, std::uint32_t bytes) noexcept {
     c.ring.commit(bytes);
@@ -359,6 +360,7 @@ class pe {
   [[nodiscard]] bool anything_inbound() noexcept;
   void adopt_inbound();
   void lose_channel(channel& c);
+  void lose_gone();
   slot& allocate_slot_slow();
   channel& open_channel(std::uint32_t pe);
   wire::envelope* reserve_slow(channel& c, std::uint32_t bytes);

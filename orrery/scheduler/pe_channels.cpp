@@ -43,6 +43,41 @@ void pe::adopt_inbound() {
     arrivals_.clear();
   }
   node_.adopt_remote(*this, inbound_);
+  lose_gone();
+}
+
+// Nodes that are gone: nothing can be sent there, and what was called there will not answer.
+void pe::lose_gone() {
+  for (const auto& c : channels_)
+    if (c != nullptr && c->remote && !c->lost && !node_.reachable(c->pe)) lose_channel(*c);
+  for (const auto& in : inbound_) {
+    if (!in->remote || in->lost || node_.reachable(in->pe)) continue;
+    while (drain(*in)) {  // what it had published is good
+    }
+    if (in->lost) continue;
+    in->lost = true;
+    in->ring = {};
+    node_.let_go(in->pe);
+  }
+  for (std::uint32_t i = 1; i < pending_.size(); ++i) {
+    sink* s = pending_[i].waiting;
+    if (s == nullptr || node_.reachable(s->target.pe)) continue;
+    (void)take_pending(s->entry);
+    s->error = std::make_exception_ptr(
+        node_lost(fmt::format("{}::{} at {}", s->method->class_name, s->method->method, to_string(s->target))));
+    s->state = sink::status::error;
+    complete(*s);
+  }
+  std::erase_if(stopped_, [&](const auto& held) {
+    if (node_.reachable(held.first.pe)) return false;
+    for (fiber* f = held.second; f != nullptr;) {
+      fiber* next = f->next;
+      f->next = nullptr;
+      ready(*f);
+      f = next;
+    }
+    return true;
+  });
 }
 
 void pe::add_inbound(std::unique_ptr<inbound> in) {
@@ -56,13 +91,14 @@ void pe::add_inbound(std::unique_ptr<inbound> in) {
 
 bool pe::drain(inbound& in) {
   int n = 0;
-  for (; n < records_per_drain; ++n) {
+  for (; n < records_per_drain && !in.lost; ++n) {
     wire::envelope* e = in.ring.front();
     if (e == nullptr) {
       if (in.ring.corrupt()) [[unlikely]] {
-        node_.peer_corrupt(in.pe, "a record of impossible size in its ring");
-        in.ring = {};
         in.lost = true;
+        in.ring = {};
+        node_.peer_corrupt(in.pe, "a record of impossible size");
+        if (in.remote) node_.let_go(in.pe);
       }
       break;
     }
@@ -98,7 +134,7 @@ void pe::receive_record(inbound& in, wire::envelope& e, std::uint32_t bytes) {
       }
       break;
     case wire::record_kind::release:
-      node_.block_released(in.pe, e.reply);
+      if (in.remote) node_.block_released(in.pe, e.reply);
       break;
     case wire::record_kind::control:
     case wire::record_kind::probe:
@@ -108,7 +144,7 @@ void pe::receive_record(inbound& in, wire::envelope& e, std::uint32_t bytes) {
       node_.peer_corrupt(in.pe, "a record of unknown kind in its ring");
       break;
   }
-  if (in.ring.header() != nullptr && in.ring.pop()) node_.wake(in.pe);
+  if (!in.lost && in.ring.pop()) node_.wake(in.pe);
 }
 
 void pe::receive_message(inbound& in, wire::envelope& e, std::uint32_t bytes) {
@@ -136,7 +172,11 @@ void pe::receive_message(inbound& in, wire::envelope& e, std::uint32_t bytes) {
       d.payload_bytes -= padding;
       if (d.form == wire::payload_form::block) {
         find_block(d);
-        if (d.payload == nullptr) wrong = "a message whose payload lies outside of its sender's memory";
+        if (d.payload == nullptr) {
+          wrong = "a message whose payload lies outside of its sender's memory";
+        } else {
+          node_.hold(in.pe);
+        }
       }
     }
     if (wrong != nullptr) [[unlikely]] {
@@ -230,7 +270,9 @@ void pe::receive_reply(inbound& in, wire::envelope& e, std::uint32_t bytes) {
   try {
     if (d.form == wire::payload_form::block) {
       find_block(d);
-      if (d.payload == nullptr) throw bad_message(errc::message_corrupt, "the result of a call lies outside of its sender's memory");
+      if (d.payload == nullptr)
+        throw bad_message(errc::message_corrupt, "the result of a call lies outside of its sender's memory");
+      node_.hold(in.pe);
     }
     if (e.kind == wire::record_kind::reply) {
       if (s->decode != nullptr) s->decode(*s, d.payload, d.payload_bytes);
@@ -285,6 +327,7 @@ channel& pe::open_channel(std::uint32_t pe) {
 }
 
 void pe::mark_busy(channel& c) {
+  c.slow = true;
   for (channel* b : busy_channels_)
     if (b == &c) return;
   busy_channels_.push_back(&c);
@@ -326,7 +369,7 @@ void pe::send_control(channel& c, wire::record_kind kind, std::uint32_t slot, st
   if (c.lost) return;
   const std::uint32_t bytes = wire::record_bytes(payload_bytes);
   std::vector<std::byte> kept;
-  wire::envelope* e = c.deferred.empty() ? c.ring.reserve(bytes) : nullptr;
+  wire::envelope* e = try_reserve(c, bytes);
   if (e == nullptr) {
     kept.resize(bytes);
     e = reinterpret_cast<wire::envelope*>(kept.data());
@@ -352,7 +395,7 @@ bool pe::serve_channels() {
   bool any = false;
   for (std::size_t i = 0; i < busy_channels_.size();) {
     channel& c = *busy_channels_[i];
-    while (!c.deferred.empty() && !c.lost) {
+    while (!c.lost && !c.deferred.empty()) {
       auto& kept = c.deferred.front();
       const auto bytes = static_cast<std::uint32_t>(kept.size());
       wire::envelope* e = c.ring.reserve(bytes);
@@ -369,6 +412,7 @@ bool pe::serve_channels() {
       any = true;
     }
     if (c.waiters == nullptr && c.deferred.empty()) {
+      c.slow = c.lost;
       busy_channels_[i] = busy_channels_.back();
       busy_channels_.pop_back();
     } else {
@@ -379,8 +423,10 @@ bool pe::serve_channels() {
 }
 
 void pe::lose_channel(channel& c) {
-  c.lost = true;
+  c.lost = c.slow = true;
   c.deferred.clear();
+  c.ring = {};
+  node_.give_back(c);
   wake_waiters(c);
 }
 
@@ -391,7 +437,7 @@ bool pe::anything_inbound() noexcept {
   for (const auto& in : inbound_)
     if (!in->lost && in->ring.front() != nullptr) return true;
   for (channel* c : busy_channels_)
-    if (c->ring.has_moved()) {
+    if (c->lost || c->ring.has_moved()) {
       wake_waiters(*c);
       return true;
     }
@@ -401,7 +447,7 @@ bool pe::anything_inbound() noexcept {
 void pe::idle() {
   const std::int64_t begin = transport::now_ns();
   for (const auto& in : inbound_)
-    if (in->ring.has_unreleased() && in->ring.release_space()) node_.wake(in->pe);
+    if (!in->lost && in->ring.has_unreleased() && in->ring.release_space()) node_.wake(in->pe);
   const std::int64_t due = timers_.empty() ? -1 : timers_.begin()->first;
 
   bool found = false;
@@ -417,14 +463,16 @@ void pe::idle() {
   if (!found && (due < 0 || transport::now_ns() < due)) {
     const std::uint32_t word = bell_.futex.load(std::memory_order_relaxed);
     bell_.sleeping.store(1, std::memory_order_relaxed);
-    for (channel* c : busy_channels_) c->ring.header()->producer_waits.store(1, std::memory_order_relaxed);
+    for (channel* c : busy_channels_)
+      if (!c->lost) c->ring.header()->producer_waits.store(1, std::memory_order_relaxed);
     transport::fence_heavy();  // SYNC: Dekker with notify and release_space
     if (!anything_inbound()) {
       ++count_.sleeps;
       transport::futex_wait(bell_.futex, word, due, node_.shares_memory());
     }
     bell_.sleeping.store(0, std::memory_order_relaxed);
-    for (channel* c : busy_channels_) c->ring.header()->producer_waits.store(0, std::memory_order_relaxed);
+    for (channel* c : busy_channels_)
+      if (!c->lost) c->ring.header()->producer_waits.store(0, std::memory_order_relaxed);
   }
   count_.idle_ns += static_cast<std::uint64_t>(transport::now_ns() - begin);
 }

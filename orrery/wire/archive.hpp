@@ -160,7 +160,7 @@ class writer {
   /// written that was sized.
   void finish() const {
     if (at_ != end_) [[unlikely]]
-      fail();
+      wire::fail_changed(position() + left(), position());
   }
 
   void put(const void* data, std::size_t bytes) {
@@ -190,10 +190,7 @@ class writer {
   // Always checked, also in release builds: a serialize() written by a user decides how much comes.
   void claim(std::size_t bytes) const {
     if (bytes > left()) [[unlikely]]
-      fail();
-  }
-  [[noreturn, gnu::cold]] void fail() const {
-    wire::fail_changed(static_cast<std::size_t>(end_ - begin_), position());
+      wire::fail_changed(position() + left(), position());
   }
 
   std::byte* begin_;
@@ -290,7 +287,8 @@ class reader {
       wire::fail_depth(true);
   }
   void leave() noexcept { --depth_; }
-  [[noreturn, gnu::cold]] void fail(const char* expected) const {
+  /// Throws bad_message (message_corrupt), whose text says what was expected here instead.
+  [[noreturn]] void fail(const char* expected) const {
     wire::fail_corrupt(position(), expected);
   }
 

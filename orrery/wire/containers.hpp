@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -21,7 +20,7 @@ namespace orrery::wire {
 /// The bytes of an element of a sequence, with the zero that stands for an element without bytes.
 template <class... T>
 inline constexpr std::size_t least_element =
-    std::max<std::size_t>(1, extent_of_all(type_list<T...>{}).least);
+    extent_of_all(type_list<T...>{}).least == 0 ? 1 : extent_of_all(type_list<T...>{}).least;
 
 /// Calls f(), which saves or loads an element of least size 0, and then the zero if it was nothing.
 template <class A, class F>
@@ -55,7 +54,8 @@ void load_element(reader& r, T&... x) {
 /// them would have to be far smaller on the wire than here. Then the container grows as they come.
 template <class Element>
 std::size_t room_for(const reader& r, std::size_t n) {
-  return std::min(n, 16 * (r.left() / sizeof(Element)) + 16);
+  const std::size_t most = 16 * (r.left() / sizeof(Element)) + 16;
+  return n < most ? n : most;
 }
 
 template <class T>
@@ -230,7 +230,7 @@ template <class T>
 void load_bits(reader& r, T& x) {
   for (std::size_t i = 0; i < x.size(); i += 8) {
     const auto byte = std::to_integer<unsigned>(*r.take(1));
-    const std::size_t here = std::min<std::size_t>(8, x.size() - i);
+    const std::size_t here = x.size() - i < 8 ? x.size() - i : 8;
     if ((byte >> here) != 0) [[unlikely]]
       r.fail("zeros after the last bit");
     for (std::size_t j = 0; j < here; ++j) x[i + j] = ((byte >> j) & 1) != 0;

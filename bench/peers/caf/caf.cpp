@@ -55,10 +55,14 @@ static void ring(actor_system& system, int hops) {
 static void fan_in(actor_system& system, int messages) {
   scoped_actor self{system};
   auto receiver = system.spawn([=](event_based_actor* a) -> behavior {
-    return {[a, left = messages / 100 * 100](int) mutable { if (--left == 0) a->quit(); }};
+    return {[a, left = messages / 100 * 100](int) mutable {
+      if (--left == 0) a->quit();
+    }};
   });
   for (int i = 0; i < 100; ++i)
-    system.spawn([=](event_based_actor* a) { for (int n = 0; n < messages / 100; ++n) a->send(receiver, n); });
+    system.spawn([=](event_based_actor* a) {
+      for (int n = 0; n < messages / 100; ++n) a->send(receiver, n);
+    });
   self->wait_for(receiver);
 }
 
@@ -80,7 +84,7 @@ static void calls(actor_system& system, int n) {
 
 // Spawn only: the actors' end is not in the figure.
 static double spawn_ns(actor_system& system) {
-  int n = std::max(1000, int(200'000 * peers::seconds()));
+  int n = std::max(1000, int(100'000 * peers::seconds()));
   std::vector<actor> all;
   all.reserve(std::size_t(n));
   auto t = now_ns();
@@ -100,9 +104,9 @@ static void round_trip(actor_system& system, int n) {
 
 int caf_main(actor_system& system) {
   using peers::report;
-  report("caf_ring_1k_hop_ns", ns_per_step(300'000, [&](int n) { ring(system, n); }));
-  report("caf_fanin_100_rate_m", 1e3 / ns_per_step(500'000, [&](int n) { fan_in(system, n); }));
-  report("caf_calls_100_rate_m", 1e3 / ns_per_step(200'000, [&](int n) { calls(system, n); }));
+  report("caf_ring_1k_hop_ns", ns_per_step(200'000, [&](int n) { ring(system, n); }));
+  report("caf_fanin_100_rate_m", 1e3 / ns_per_step(300'000, [&](int n) { fan_in(system, n); }));
+  report("caf_calls_100_rate_m", 1e3 / ns_per_step(100'000, [&](int n) { calls(system, n); }));
   report("caf_spawn_ns", spawn_ns(system));
   report("caf_pingpong_rtt_us", ns_per_step(10'000, [&](int n) { round_trip(system, n); }) / 1e3);
   return 0;

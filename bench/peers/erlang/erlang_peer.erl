@@ -8,9 +8,9 @@ main() ->
     case erlang:system_info(schedulers_online) of
         1 ->
             report("erlang_ring_1k_hop_ns", ns_per_step(500000, fun ring/1)),
-            report("erlang_fanin_100_rate_m", 1000 / ns_per_step(1000000, fun fan_in/1)),
+            report("erlang_fanin_100_rate_m", 1000 / ns_per_step(500000, fun fan_in/1)),
             report("erlang_calls_100_rate_m", 1000 / ns_per_step(300000, fun calls/1)),
-            report("erlang_spawn_ns", ns_per_step(200000, fun spawn_many/1));
+            report("erlang_spawn_ns", ns_per_step(100000, fun spawn_many/1));
         _ ->
             report("erlang_pingpong_rtt_us", ns_per_step(50000, fun ping_pong/1) / 1000)
     end,

@@ -2,17 +2,19 @@
 // What the hardware and the kernel cost, with nothing in between: the floors under every figure.
 #include "../common.hpp"
 
-#include <cstring>
 #include <linux/futex.h>
-#include <string_view>
 #include <sys/syscall.h>
+#include <cstring>
+#include <string_view>
 #include <thread>
 
 using namespace peers;
 
 // Two pinned threads bounce one cache line: each waits for the other's value and adds one.
 static void cacheline(cpu_pair cpu) {
-  struct alignas(128) line { std::atomic<std::uint64_t> value{0}; };
+  struct alignas(128) line {
+    std::atomic<std::uint64_t> value{0};
+  };
   line shared_line;
   auto& v = shared_line.value;
   constexpr std::uint64_t batch = 20'000, stop = ~std::uint64_t{0};
@@ -32,7 +34,8 @@ static void cacheline(cpu_pair cpu) {
     auto t = now_ns();
     for (std::uint64_t i = 0; i < batch; ++i, count += 2) {
       v.store(count + 1, std::memory_order_release);
-      while (v.load(std::memory_order_acquire) != count + 2) {}
+      while (v.load(std::memory_order_acquire) != count + 2) {
+      }
     }
     samples.push_back(double(now_ns() - t) / double(batch));
   }
@@ -48,7 +51,9 @@ static long futex(std::atomic<std::uint32_t>& word, int op, std::uint32_t value)
 // Two pinned threads wake each other by futex. A round trip counts only if both wake-ups found a
 // sleeper. `idle_us` is how long both stay asleep before each round: 0 is a plain ping-pong.
 static void futex_rtt(const char* metric, cpu_pair cpu, unsigned idle_us) {
-  struct alignas(128) side { std::atomic<std::uint32_t> word{0}; };
+  struct alignas(128) side {
+    std::atomic<std::uint32_t> word{0};
+  };
   side ping, pong;
   std::atomic<bool> stop{false}, found_sleeper{false};
   auto wait_for = [](side& s, std::uint32_t round) {
@@ -72,19 +77,19 @@ static void futex_rtt(const char* metric, cpu_pair cpu, unsigned idle_us) {
   std::uint32_t round = 0;
   usleep(1000);
   for (auto end = now_ns() + std::uint64_t(seconds() * 5e8); now_ns() < end;) {
-    if (idle_us) usleep(idle_us);
     auto t = now_ns();
     bool slept = wake(ping, ++round);
     wait_for(pong, round);
     auto taken = double(now_ns() - t) * 1e-3;
-    for (auto settle = now_ns() + 2000; now_ns() < settle;) {}  // let the other lie down again
+    usleep(idle_us);  // even with 0: the other has time to lie down again
     if (slept && found_sleeper) samples.push_back(taken);
   }
   stop = true;
   wake(ping, ++round);
   other.join();
   if (samples.size() * 10 < round * 9)
-    std::fprintf(stderr, "%s: only %zu of %u rounds slept on both sides\n", metric, samples.size(), round);
+    std::fprintf(stderr, "%s: only %zu of %u rounds slept on both sides\n", metric, samples.size(),
+                 round);
   report(metric, median(samples));
 }
 

@@ -41,8 +41,10 @@ static void print(const char* metric, double value) {
 static void ping_pong(int count) {
   block64 m{};
   for (int i = 0; i < count; ++i)
-    if (rank == 0) send(&m, sizeof m, 1), receive(&m, sizeof m, 1);
-    else receive(&m, sizeof m, 0), send(&m, sizeof m, 0);
+    if (rank == 0)
+      send(&m, sizeof m, 1), receive(&m, sizeof m, 1);
+    else
+      receive(&m, sizeof m, 0), send(&m, sizeof m, 0);
 }
 
 // Windows of 64 messages with requests for all of them, an empty message back after each window.
@@ -52,11 +54,15 @@ static void windows(int count, std::size_t bytes) {
   MPI_Request request[window];
   for (int n = 0; n < count; ++n) {
     for (int i = 0; i < window; ++i)
-      if (rank == 0) MPI_Isend(&m[i], int(bytes), MPI_CHAR, 1, 0, world, &request[i]);
-      else MPI_Irecv(&m[i], int(bytes), MPI_CHAR, 0, 0, world, &request[i]);
+      if (rank == 0)
+        MPI_Isend(&m[i], int(bytes), MPI_CHAR, 1, 0, world, &request[i]);
+      else
+        MPI_Irecv(&m[i], int(bytes), MPI_CHAR, 0, 0, world, &request[i]);
     MPI_Waitall(window, request, MPI_STATUSES_IGNORE);
-    if (rank == 0) receive(nullptr, 0, 1);
-    else send(nullptr, 0, 0);
+    if (rank == 0)
+      receive(nullptr, 0, 1);
+    else
+      send(nullptr, 0, 0);
   }
 }
 
@@ -74,12 +80,16 @@ static void bulk(int count) {
     MPI_Wait(&r, MPI_STATUS_IGNORE);
     if (rank == 1 && i >= window) sum += sum_words(data, bulk_bytes);
     if (i >= count) continue;
-    if (rank == 0) MPI_Isend(data, int(bulk_bytes), MPI_CHAR, 1, 0, world, &r);
-    else MPI_Irecv(data, int(bulk_bytes), MPI_CHAR, 0, 0, world, &r);
+    if (rank == 0)
+      MPI_Isend(data, int(bulk_bytes), MPI_CHAR, 1, 0, world, &r);
+    else
+      MPI_Irecv(data, int(bulk_bytes), MPI_CHAR, 0, 0, world, &r);
   }
   if (rank == 1 && sum != std::uint64_t(count) * (bulk_bytes / 8)) MPI_Abort(world, 1);
-  if (rank == 0) receive(nullptr, 0, 1);
-  else send(nullptr, 0, 0);
+  if (rank == 0)
+    receive(nullptr, 0, 1);
+  else
+    send(nullptr, 0, 0);
 }
 
 static void ring(int laps) {
@@ -101,7 +111,9 @@ int main(int argc, char** argv) {
     print("openmpi_rate_64b_m", 64e3 / ns_per_step(10'000, [](int n) { windows(n, 64); }));
     print("openmpi_bulk_gbps", double(bulk_bytes) / ns_per_step(500, bulk));
   } else {
-    auto barriers = [](int n) { for (int i = 0; i < n; ++i) MPI_Barrier(world); };
+    auto barriers = [](int n) {
+      for (int i = 0; i < n; ++i) MPI_Barrier(world);
+    };
     auto suffix = std::to_string(ranks);
     print(("openmpi_barrier_" + suffix + "_us").c_str(), ns_per_step(100, barriers) / 1e3);
     print(("openmpi_ring_" + suffix + "_hop_us").c_str(), ns_per_step(10, ring) / 1e3 / ranks);

@@ -7,7 +7,9 @@
 
 using namespace peers;
 
-struct pair { int a, b; };
+struct pair {
+  int a, b;
+};
 
 static pair make_pair(int type, int buffer = 0) {
   int fd[2];
@@ -37,7 +39,8 @@ static void round_trip(cpu_pair cpu) {
   });
   pin(cpu.first);
   block64 m{};
-  report("unix_rtt_us", rtt_ns([&] { send_all(a, &m, sizeof m), recv_all(a, &m, sizeof m); }) / 1e3);
+  report("unix_rtt_us",
+         rtt_ns([&] { send_all(a, &m, sizeof m), recv_all(a, &m, sizeof m); }) / 1e3);
   end_child(echo);
 }
 

@@ -2,8 +2,8 @@
 // ZeroMQ over ipc:// - DEALER clients and a ROUTER server, PUSH to PULL for the one-way streams.
 #include "../common.hpp"
 
-#include <string>
 #include <zmq.h>
+#include <string>
 
 using namespace peers;
 

@@ -20,7 +20,8 @@ namespace {
 
 constexpr std::uint64_t page = std::uint64_t{1} << arena::min_order;
 
-// Memory for small blocks is asked for in pieces of this order: a system call costs as much as its pages.
+// Memory for small blocks is asked for in pieces of this order: a system call costs as much as its
+// pages.
 constexpr unsigned piece_order = 16;
 
 constexpr std::uint64_t size_of(unsigned order) noexcept { return std::uint64_t{1} << order; }
@@ -92,11 +93,13 @@ std::uint64_t arena::default_limit() {
 
 result<arena::block> arena::allocate(std::uint64_t bytes) {
   if (bytes > size_of(max_order)) {
-    return fail(transport_errc::bad_argument, 0,
-                "a block of {} bytes of shared memory was asked for; the largest is {}: send it in parts", bytes,
-                size_of(max_order));
+    return fail(
+        transport_errc::bad_argument, 0,
+        "a block of {} bytes of shared memory was asked for; the largest is {}: send it in parts",
+        bytes, size_of(max_order));
   }
-  const auto pages = static_cast<std::uint32_t>((std::max<std::uint64_t>(bytes, 1) + page - 1) / page);
+  const auto pages =
+      static_cast<std::uint32_t>((std::max<std::uint64_t>(bytes, 1) + page - 1) / page);
   const auto order = static_cast<unsigned>(std::bit_width(pages - 1U)) + min_order;
   const std::scoped_lock lock{mutex_};
   return idle_[order].empty() ? take_fresh(order, pages) : reuse(order, pages);
@@ -160,7 +163,8 @@ result<arena::block> arena::take_fresh(unsigned order, std::uint32_t pages) {
     const auto whole = static_cast<std::uint32_t>(size_of(order) / page);
     bool clean = true;
     if (split_idle(order, offset, clean)) return hand_out(offset, order, whole, clean);
-    if (in_use_ + idle_bytes_ + size_of(piece_order) <= limit_ && take_vacant(piece_order, offset)) {
+    if (in_use_ + idle_bytes_ + size_of(piece_order) <= limit_ &&
+        take_vacant(piece_order, offset)) {
       if (auto backed = back(offset, 0, size_of(piece_order) / page); !backed) {
         make_vacant(offset, piece_order);
         return internal::pass(backed);
@@ -173,7 +177,8 @@ result<arena::block> arena::take_fresh(unsigned order, std::uint32_t pages) {
     // Address space is in fragments: those that idle places hold may be what is missing.
     if (!discard_coldest()) {
       return fail(transport_errc::no_space, 0,
-                  "no {} bytes in a row are free in the shared memory of the node: {} of {} bytes are in use, in fragments; "
+                  "no {} bytes in a row are free in the shared memory of the node: {} of {} bytes "
+                  "are in use, in fragments; "
                   "raise its memory limit",
                   size_of(order), in_use_, limit_);
     }
@@ -216,7 +221,8 @@ result<void> arena::back(std::uint64_t offset, std::uint32_t from, std::uint32_t
   const std::uint64_t bytes = (to - from) * page;
   if (!make_room(bytes)) {
     return fail(transport_errc::no_space, 0,
-                "{} more bytes of shared memory are over the node's limit: {} of {} bytes are in messages that nobody has read; "
+                "{} more bytes of shared memory are over the node's limit: {} of {} bytes are in "
+                "messages that nobody has read; "
                 "raise its memory limit or send less at a time",
                 bytes, in_use_, limit_);
   }

@@ -14,15 +14,17 @@ namespace orrery::transport {
 
 // Hands out blocks of a segment to the threads of the node that owns it.
 //
-// Problem: what a node sends lies in its own segment, and blocks come and go with every large message.
-// Memory that is in the caches and page tables should be used again before memory that is not; the
-// system may have none left; and what other nodes can write must not decide where the next block lies.
+// Problem: what a node sends lies in its own segment, and blocks come and go with every large
+// message. Memory that is in the caches and page tables should be used again before memory that is
+// not; the system may have none left; and what other nodes can write must not decide where the next
+// block lies.
 //
-// So blocks have places of powers of two, from 4 KiB to 1 GiB, and a block that comes back is the first
-// to be used again, without a system call. All bookkeeping is in private memory. Memory is asked
-// for with fallocate when a place is used for the first time, and only for the pages that were asked for: a
-// block of 33 MiB takes 64 MiB of address space but 33 MiB of memory. Places without memory are
-// merged with their buddies. Memory goes back to the system when the limit is reached or by trim().
+// So blocks have places of powers of two, from 4 KiB to 1 GiB, and a block that comes back is the
+// first to be used again, without a system call. All bookkeeping is in private memory. Memory is
+// asked for with fallocate when a place is used for the first time, and only for the pages that
+// were asked for: a block of 33 MiB takes 64 MiB of address space but 33 MiB of memory. Places
+// without memory are merged with their buddies. Memory goes back to the system when the limit is
+// reached or by trim().
 //
 // Ownership: lives as long as the segment, which it does not own. All calls are thread-safe; none
 // parks. A block that is used again costs one uncontended mutex and a few loads.
@@ -42,12 +44,12 @@ class arena {
   struct block {
     std::uint64_t offset;
     std::uint64_t bytes;  ///< what was asked for, rounded up to whole pages
-    bool zeroed;          ///< never used before; else it holds what it held
+    bool zeroed;  ///< never used before; else it holds what it held
   };
   struct statistics {
     std::uint64_t limit;
     std::uint64_t in_use;  ///< bytes of memory
-    std::uint64_t idle;    ///< bytes of memory that wait to be used again
+    std::uint64_t idle;  ///< bytes of memory that wait to be used again
   };
 
   /// The first `reserved` bytes of the segment are not the arena's.
@@ -55,12 +57,14 @@ class arena {
   arena(const arena&) = delete;
   ~arena();
 
-  /// How large the segment of an arena of `limit` bytes is best: sparse, with room against fragmentation.
+  /// How large the segment of an arena of `limit` bytes is best: sparse, with room against
+  /// fragmentation.
   [[nodiscard]] static std::uint64_t segment_bytes(std::uint64_t limit) noexcept;
   /// A quarter of the memory that this OS process may use (of the machine or of its control group).
   [[nodiscard]] static std::uint64_t default_limit();
 
-  /// Fails with `no_space` if that much is not free or the system has none, `bad_argument` above 1 GiB.
+  /// Fails with `no_space` if that much is not free or the system has none, `bad_argument` above 1
+  /// GiB.
   [[nodiscard]] result<block> allocate(std::uint64_t bytes);
   /// False, and nothing happens, if no block begins at `offset`: offsets may come from other nodes.
   [[nodiscard]] bool release(std::uint64_t offset);
@@ -98,7 +102,8 @@ class arena {
   void make_vacant(std::uint64_t offset, unsigned order);
   bool make_room(std::uint64_t bytes);
   bool discard_coldest();
-  void set(std::uint64_t offset, std::uint32_t pages, unsigned order, use state, bool clean) noexcept;
+  void set(std::uint64_t offset, std::uint32_t pages, unsigned order, use state,
+           bool clean) noexcept;
   block hand_out(std::uint64_t offset, unsigned order, std::uint32_t pages, bool clean) noexcept;
   [[nodiscard]] place& at(std::uint64_t offset) const noexcept {
     return places_[offset >> min_order];

@@ -8,21 +8,21 @@
 
 namespace orrery::transport {
 
-/// Why the transport could not do what was asked. What a caller can act upon; the sentence for people is
-/// in `transport_error::message`.
+/// Why the transport could not do what was asked. What a caller can act upon; the sentence for
+/// people is in `transport_error::message`.
 enum class transport_errc : std::uint8_t {
-  bad_argument,     ///< asked for something that cannot be, or a setting cannot be read
-  no_space,         ///< memory, a limit of the shell or the file system has no room
-  refused,          ///< the system denies an access that the node needs
-  foreign_owner,    ///< what was found belongs to another user, or others may write to it
+  bad_argument,  ///< asked for something that cannot be, or a setting cannot be read
+  no_space,  ///< memory, a limit of the shell or the file system has no room
+  refused,  ///< the system denies an access that the node needs
+  foreign_owner,  ///< what was found belongs to another user, or others may write to it
   different_build,  ///< the world runs another program or another build of it
-  damaged,          ///< what was found is not what Orrery writes there
-  full,             ///< all node or PE numbers of the world are used up
-  ended,            ///< the world is ending, has ended, or its first node is gone
-  gone,             ///< the OS process behind a node has ended
-  not_found,        ///< there is no world of that name
-  timed_out,        ///< others did not do their part before the deadline
-  system,           ///< a system call failed for another reason
+  damaged,  ///< what was found is not what Orrery writes there
+  full,  ///< all node or PE numbers of the world are used up
+  ended,  ///< the world is ending, has ended, or its first node is gone
+  gone,  ///< the OS process behind a node has ended
+  not_found,  ///< there is no world of that name
+  timed_out,  ///< others did not do their part before the deadline
+  system,  ///< a system call failed for another reason
 };
 
 /// One sentence for each code.

@@ -5,7 +5,9 @@
 #include <orrery/transport/shm/peer.hpp>
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -19,10 +21,12 @@ class shm_world;
 struct node_exit {
   std::uint32_t node = 0;
   pid_t pid = 0;
-  bool ok = false;   ///< exited with status 0
   bool killed = false;  ///< by a signal
-  int value = 0;     ///< exit status or signal
-  std::string how;   ///< a clause for people: "exited with status 1", "was killed by signal 9 (Killed)"
+  int value = 0;        ///< the exit status, or the signal; -1: not known
+  std::string
+      how;  ///< a clause for people: "exited with status 1", "was killed by signal 9 (Killed)"
+
+  [[nodiscard]] bool ok() const noexcept { return !killed && value == 0; }
 };
 
 /// What a launched node finds in its environment.
@@ -31,42 +35,57 @@ struct inherited_world {
   std::uint32_t node = 0;
 };
 
-/// If another node launched this OS process: by what to join. To be asked once, at start, before there are threads: it removes
-/// the variable from the environment, so that OS processes started from here are not taken for nodes.
+/// If another node launched this OS process: what to join (shm_world::join_inherited). To be asked
+/// once, before there are threads: it removes the variable from the environment, so that OS
+/// processes started from here are not taken for nodes.
 [[nodiscard]] result<std::optional<inherited_world>> take_inherited_world();
 
-// Starts the other nodes of a world on this machine, as OS processes of the same program, without a launcher.
+// Starts the other nodes of a world on this machine, as OS processes of the same program, without a
+// launcher or a daemon.
 //
-// They get the same arguments and environment and, in ORRERY_INTERNAL_JOIN, an open descriptor of the world and the number that was
-// reserved for them: PE numbers are known before anybody has started. Their standard input is /dev/null. Started as by
-// vfork: half a millisecond each, whatever the size of this OS process.
+// They get the same arguments and environment and, in ORRERY_INTERNAL_JOIN, an open descriptor of
+// the world and the number that is reserved for them: PE numbers are known before anybody has
+// started. Their standard input is /dev/null. They are started as by vfork, whatever the size of
+// this OS process.
 //
-// Ownership: the node that launches owns it; it may outlive the world. The destructor kills and reaps what still runs: a node does
-// not outlive its launcher unnoticed. (If the launcher is killed, monitors of the nodes see it.) Not thread-safe, but for
-// how_ended.
+// Ownership: of the node that launches; the world outlives it. The destructor kills and reaps those
+// that still run. If this node is killed, the monitors of the others see it. Not thread-safe; the
+// calls block the thread.
 class node_launcher {
  public:
-  /// Starts nodes [world.node() + 1, world.node() + world.reserved_nodes()). `arguments`: argv of the program, argv[0] included;
-  /// empty: those of this OS process. If one cannot be started those before are killed.
-  [[nodiscard]] static result<node_launcher> start(shm_world& world,
-                                                   std::span<const std::string> arguments = {});
-  node_launcher(node_launcher&&) noexcept;
-  node_launcher& operator=(node_launcher&&) noexcept;
+  /// Starts nodes [world.node() + 1, world.node() + world.reserved_nodes()). `arguments`: all of
+  /// them with argv[0]; empty: those of this OS process. If one cannot be started, none is.
+  [[nodiscard]] static result<std::unique_ptr<node_launcher>> start(
+      shm_world& world, std::span<const std::string> arguments = {});
+  node_launcher(const node_launcher&) = delete;
+  node_launcher& operator=(const node_launcher&) = delete;
   ~node_launcher();
 
-  /// Blocks the thread until all are alive. Fails with `gone` as soon as one has ended, with `timed_out` at the deadline, with a
-  /// message that names the node.
+  /// Until all are alive. Fails with `gone` when one has ended before, with `timed_out` after
+  /// `limit`; the message names the node.
   [[nodiscard]] result<void> wait_for_nodes(std::chrono::milliseconds limit);
-  /// Blocks the thread until all have ended or for `limit`; returns those that have ended since the last call, by node.
+  /// Until all have ended, or for `limit`. Returns those that have ended since the last call.
   [[nodiscard]] std::vector<node_exit> wait_for_exit(std::chrono::milliseconds limit);
   [[nodiscard]] std::size_t running() const noexcept;
   /// Sends a signal to all that run.
   void signal_all(int signal) noexcept;
 
  private:
-  struct child;
-  node_launcher();
-  shm_world* world_ = nullptr;
+  struct child {
+    std::uint32_t node = 0;
+    pid_t pid = 0;
+    peer process;
+    std::optional<node_exit> exit;  // until it has been reported
+    bool reaped = false;
+  };
+  explicit node_launcher(shm_world& world) noexcept : world_(world) {}
+  [[nodiscard]] result<void> spawn(std::uint32_t node, char* const* arguments,
+                                   std::span<char* const> environment);
+  void reap(child& c);
+  bool reap_all();
+  void wait_some(std::chrono::milliseconds limit);
+
+  shm_world& world_;
   std::vector<child> children_;
 };
 

@@ -11,38 +11,43 @@ namespace orrery::transport {
 
 class shm_world;
 
-/// Told by a monitor, on the monitor's thread: be short, throw nothing, post the news to a PE. Each is told once for each node
-/// and never for this node itself.
+/// Told by a monitor, on its thread: be short, post the news to a PE. Of each node each thing is
+/// told at most once, and nothing of this node itself.
 class membership_observer {
  public:
   virtual ~membership_observer() = default;
   virtual void node_joined(std::uint32_t node) noexcept = 0;
+  /// Of a node that came and went between two looks node_joined is not told before.
   virtual void node_left(std::uint32_t node) noexcept = 0;
-  /// `how` is a clause for people: "was killed by signal 9 (Killed)", "ended without leaving the world".
+  /// As node_left, but it ended without leaving. `how` is a clause for people: "was killed by
+  /// signal 9 (Killed)".
   virtual void node_lost(std::uint32_t node, std::string_view how) noexcept = 0;
   /// end_world was called somewhere.
   virtual void world_ending() noexcept = 0;
-  /// The first node is lost. node_lost(0) comes before it; nothing comes after it.
+  /// The first node is lost, and `how`. It follows node_lost(0, how); nothing follows it.
   virtual void world_lost(std::string_view how) noexcept = 0;
 };
 
 // Sees nodes come and go.
 //
 // Problem: an OS process that is killed says nothing, and nobody may spend time looking.
-// So one thread of each node blocks in poll() on a pidfd of every other node, which the kernel makes readable
-// when that OS process has ended, and on the kick pipe of its own node, into which those write who changed the tables. Idle, it costs
-// nothing: there is no period, unless the kernel gives out no pidfd; then it looks once a second.
 //
-// Every node sees the end of every other for itself; the first to see it changes the table. Nodes that were there
-// before the monitor are told as joined at its start.
+// So one thread of each node blocks in poll() on a pidfd of every other node, which the kernel
+// makes readable when that OS process has ended, and on this node's kick pipe, into which those
+// write who have changed the tables. Idle, it costs nothing: it has no period, unless the kernel or
+// the limit of open files gives no pidfd; then it looks once a second at those that it has none of.
 //
-// Ownership: started and destroyed by the node, before the world; `observer` and `world` outlive it. The destructor stops the thread; no
-// call comes after it. It must not be destroyed from a call to the observer.
+// Every node sees the end of every other for itself, and whoever is first changes the table. Nodes
+// that are there when it starts are told as joined.
+//
+// Ownership: of the node, destroyed before `world` and `observer`. The destructor stops the thread;
+// no call to the observer comes after it. It must not be destroyed from such a call.
 class membership_monitor {
  public:
-  [[nodiscard]] static result<std::unique_ptr<membership_monitor>> start(shm_world& world,
-                                                                         membership_observer& observer);
+  [[nodiscard]] static result<std::unique_ptr<membership_monitor>> start(
+      shm_world& world, membership_observer& observer);
   membership_monitor(const membership_monitor&) = delete;
+  membership_monitor& operator=(const membership_monitor&) = delete;
   ~membership_monitor();
 
  private:

@@ -24,7 +24,8 @@ struct stat_line {
   std::uint64_t start_time = 0;
 };
 
-// The command name in field 2 may hold anything, also ") Z 1": fields are counted from the last ')'.
+// The command name in field 2 may hold anything, also ") Z 1": fields are counted from the last
+// ')'.
 std::optional<stat_line> parse(std::string_view text) {
   const std::size_t close = text.rfind(')');
   if (close == std::string_view::npos || close + 2 >= text.size()) return std::nullopt;
@@ -42,19 +43,25 @@ std::optional<stat_line> parse(std::string_view text) {
   return line;
 }
 
-// Nothing with errno set, where there is no such OS process.
-std::optional<stat_line> read_stat(const char* path) {
+enum class seen : std::uint8_t { there, nobody, unknown };
+
+// `unknown`, with errno, where the system did not let us look: that is no proof that nobody is
+// there.
+seen read_stat(const char* path, stat_line& line) {
   const unique_fd file{retry([&] { return ::open(path, O_RDONLY | O_CLOEXEC); })};
-  if (!file) return std::nullopt;
+  if (!file) return errno == ENOENT ? seen::nobody : seen::unknown;
   char text[1024];
   const ssize_t n = retry([&] { return ::read(file.get(), text, sizeof text); });
-  if (n <= 0) return std::nullopt;  // ESRCH: it ended after the open
-  return parse({text, static_cast<std::size_t>(n)});
+  if (n <= 0) return n == 0 || errno == ESRCH ? seen::nobody : seen::unknown;
+  const auto parsed = parse({text, static_cast<std::size_t>(n)});
+  if (!parsed) return seen::unknown;
+  line = *parsed;
+  return seen::there;
 }
 
-std::optional<stat_line> read_stat(pid_t pid) {
-  if (pid <= 0) return std::nullopt;
-  return read_stat(fmt::format("/proc/{}/stat", pid).c_str());
+seen read_stat(pid_t pid, stat_line& line) {
+  if (pid <= 0) return seen::nobody;
+  return read_stat(fmt::format("/proc/{}/stat", pid).c_str(), line);
 }
 
 bool ended(const stat_line& line) noexcept { return line.state == 'Z' || line.state == 'X'; }
@@ -67,22 +74,22 @@ bool readable(int fd) noexcept {
 }  // namespace
 
 std::optional<peer_id> find_peer(pid_t pid) {
-  const auto line = read_stat(pid);
-  if (!line || ended(*line)) return std::nullopt;
-  return peer_id{pid, line->start_time};
+  stat_line line;
+  if (read_stat(pid, line) != seen::there || ended(line)) return std::nullopt;
+  return peer_id{pid, line.start_time};
 }
 
 result<peer_id> this_peer() {
-  const auto line = read_stat("/proc/self/stat");
-  if (!line) {
-    return fail(transport_errc::refused, errno,
-                "/proc/self/stat cannot be read; worlds of several nodes need /proc mounted");
+  stat_line line;
+  if (read_stat("/proc/self/stat", line) != seen::there) {
+    return fail_os(errno,
+                   "/proc/self/stat cannot be read; worlds of several nodes need /proc mounted");
   }
-  return peer_id{::getpid(), line->start_time};
+  return peer_id{::getpid(), line.start_time};
 }
 
 std::uint64_t pid_namespace() noexcept {
-  struct stat s {};
+  struct stat s{};
   return ::stat("/proc/self/ns/pid", &s) == 0 ? s.st_ino : 0;
 }
 
@@ -93,18 +100,22 @@ result<peer> peer::open(peer_id id) {
   if (id.pid <= 0) return gone();
   unique_fd fd{static_cast<int>(::syscall(SYS_pidfd_open, id.pid, 0))};
   if (!fd && errno == ESRCH) return gone();
-  // Looked at after the pidfd was opened: if the start time is the right one, so is the pidfd. That a main thread has
-  // ended ('Z') means nothing while others run; the pidfd knows.
-  const auto line = read_stat(id.pid);
-  if (!line || line->start_time != id.start_time) return gone();
-  if (fd ? readable(fd.get()) : ended(*line)) return gone();
+  // Looked at after the pidfd was opened: if the start time is the right one, so is the pidfd. That
+  // a main thread has ended ('Z') means nothing while others run; the pidfd knows.
+  stat_line line;
+  const seen there = read_stat(id.pid, line);
+  if (there == seen::unknown) return fail_os(errno, "/proc/{}/stat cannot be read", id.pid);
+  if (there == seen::nobody || line.start_time != id.start_time) return gone();
+  if (fd ? readable(fd.get()) : ended(line)) return gone();
   return peer{id, std::move(fd)};
 }
 
 bool peer::running() const noexcept {
   if (fd_) return !readable(fd_.get());
-  const auto line = read_stat(id_.pid);
-  return line && line->start_time == id_.start_time && !ended(*line);
+  stat_line line;
+  const seen there = read_stat(id_.pid, line);
+  if (there == seen::unknown) return true;
+  return there == seen::there && line.start_time == id_.start_time && !ended(line);
 }
 
 result<unique_fd> peer::open_file(int fd, int flags) const {
@@ -116,10 +127,12 @@ result<unique_fd> peer::open_file(int fd, int flags) const {
   }
   if (file) return file;
   if (error == EACCES || error == EPERM) {
-    return fail(transport_errc::refused, error,
-                "the system does not let this node open {} ({}); nodes of one world must run as the same user, "
-                "must not be set-user-ID or marked undumpable, and no security module may forbid it",
-                path, internal::os_text(error));
+    return fail(
+        transport_errc::refused, error,
+        "the system does not let this node open {} ({}); nodes of one world must run as the same "
+        "user, "
+        "must not be set-user-ID or marked undumpable, and no security module may forbid it",
+        path, internal::os_text(error));
   }
   if (error == ENOENT) {
     return fail(transport_errc::damaged, error,

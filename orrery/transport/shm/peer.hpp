@@ -26,19 +26,22 @@ struct peer_id {
 [[nodiscard]] std::optional<peer_id> find_peer(pid_t pid);
 [[nodiscard]] result<peer_id> this_peer();
 
-/// The PID namespace of this node: pids of another one mean nothing here. 0 where there is no /proc.
+/// The PID namespace of this node: pids of another one mean nothing here. 0 where there is no
+/// /proc.
 [[nodiscard]] std::uint64_t pid_namespace() noexcept;
 
 // A hold on another OS process, by which its end is seen and by which its files are opened.
 //
-// Problem: between "is pid 4711 still the one in the table?" and "open its file" the pid may have been given to another.
-// So a peer holds a pidfd, which never means another OS process, and looks at it *after* it has used the
-// pid. Where the kernel gives out no pidfd (before 5.3, some sandboxes) the start time is compared.
+// Problem: between "is pid 4711 still the one in the table?" and "open its file" the pid may have
+// been given to another.
+// So a peer holds a pidfd, which never means another OS process, and looks at it *after* it has
+// used the pid. Where the kernel gives out no pidfd (before 5.3, some sandboxes) the start time is
+// compared.
 class peer {
  public:
   peer() = default;
 
-  /// Fails with `gone` if it has ended.
+  /// Fails with `gone` if it has ended, otherwise if the system does not let us look.
   [[nodiscard]] static result<peer> open(peer_id id);
 
   [[nodiscard]] bool running() const noexcept;
@@ -46,7 +49,8 @@ class peer {
   [[nodiscard]] int fd() const noexcept { return fd_.get(); }
   [[nodiscard]] peer_id id() const noexcept { return id_; }
 
-  /// Opens descriptor `fd` of the peer a second time and makes sure that it was the peer's. The caller checks what it is.
+  /// Opens descriptor `fd` of the peer a second time and makes sure that it was the peer's. The
+  /// caller checks what it is.
   [[nodiscard]] result<unique_fd> open_file(int fd, int flags) const;
 
  private:

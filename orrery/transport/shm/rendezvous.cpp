@@ -38,7 +38,8 @@ struct file_record {
 };
 static_assert(sizeof(file_record) == 48);
 
-// NONBLOCK and NOCTTY: whatever somebody has put there, to open it must neither wait nor have effects.
+// NONBLOCK and NOCTTY: whatever somebody has put there, to open it must neither wait nor have
+// effects.
 constexpr int open_flags = O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
 
 std::string user_name(uid_t uid) {
@@ -52,13 +53,14 @@ std::string user_name(uid_t uid) {
 
 std::unexpected<transport_error> foreign(const std::string& path, uid_t owner) {
   return fail(transport_errc::foreign_owner, 0,
-              "{} belongs to user {}, this program runs as user {}; a world is private to its user: choose another name or set "
+              "{} belongs to user {}, this program runs as user {}; a world is private to its "
+              "user: choose another name or set "
               "ORRERY_SHM_DIR to a directory of your own",
               path, user_name(owner), user_name(::geteuid()));
 }
 
 result<void> check_file(int fd, const std::string& path) {
-  struct stat s {};
+  struct stat s{};
   if (::fstat(fd, &s) != 0) return fail_os(errno, "{} cannot be examined", path);
   if (s.st_uid != ::geteuid()) return foreign(path, s.st_uid);
   if (!S_ISREG(s.st_mode)) {
@@ -67,14 +69,15 @@ result<void> check_file(int fd, const std::string& path) {
   }
   if ((s.st_mode & 077) != 0) {
     return fail(transport_errc::foreign_owner, 0,
-                "{} has mode {:o}, so that other users could have changed it; remove it if no world of that name is running",
+                "{} has mode {:o}, so that other users could have changed it; remove it if no "
+                "world of that name is running",
                 path, s.st_mode & 07777U);
   }
   return {};
 }
 
 std::unexpected<transport_error> open_failed(const std::string& path, int error) {
-  struct stat s {};
+  struct stat s{};
   const bool there = ::lstat(path.c_str(), &s) == 0;
   if (there && S_ISLNK(s.st_mode)) {
     return fail(transport_errc::damaged, error,
@@ -86,11 +89,13 @@ std::unexpected<transport_error> open_failed(const std::string& path, int error)
                 "{} is not a regular file, so it is not the file of a world; remove it", path);
   }
   if (error == ENOSPC || error == EDQUOT) {
-    return fail(transport_errc::no_space, error,
-                "{} cannot be made ({}); free space there or set ORRERY_SHM_DIR to another directory", path,
-                internal::os_text(error));
+    return fail(
+        transport_errc::no_space, error,
+        "{} cannot be made ({}); free space there or set ORRERY_SHM_DIR to another directory", path,
+        internal::os_text(error));
   }
-  return fail_os(error, "{} cannot be opened; set ORRERY_SHM_DIR to a directory that you may write to", path);
+  return fail_os(
+      error, "{} cannot be opened; set ORRERY_SHM_DIR to a directory that you may write to", path);
 }
 
 // The file, made if need be; not locked.
@@ -98,8 +103,8 @@ result<unique_fd> open_or_make(const std::string& path) {
   for (;;) {
     unique_fd fd{retry([&] { return ::open(path.c_str(), O_RDWR | open_flags); })};
     if (!fd && errno == ENOENT) {
-      fd = unique_fd{
-          retry([&] { return ::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | open_flags, 0600); })};
+      fd = unique_fd{retry(
+          [&] { return ::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | open_flags, 0600); })};
       if (!fd && errno == EEXIST) continue;  // somebody was faster
       if (fd) (void)::fchmod(fd.get(), 0600);  // whatever the umask took away
     }
@@ -111,11 +116,10 @@ result<unique_fd> open_or_make(const std::string& path) {
 }  // namespace
 
 result<void> check_world_name(std::string_view name) {
-  const bool good = !name.empty() && name.size() <= 48 &&
-                    std::ranges::all_of(name, [](char c) {
-                      return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
-                             (c >= '0' && c <= '9') || c == '.' || c == '_' || c == '-';
-                    });
+  const bool good = !name.empty() && name.size() <= 48 && std::ranges::all_of(name, [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' ||
+           c == '_' || c == '-';
+  });
   if (good) return {};
   return fail(transport_errc::bad_argument, 0,
               "'{}' cannot be the name of a world; use 1 to 48 of the characters A-Z a-z 0-9 . _ -",
@@ -135,7 +139,8 @@ rendezvous::rendezvous(std::string path, unique_fd fd) noexcept
 
 rendezvous::~rendezvous() { unlock(); }
 
-result<std::unique_ptr<rendezvous>> rendezvous::enter(std::string_view name, std::string_view directory,
+result<std::unique_ptr<rendezvous>> rendezvous::enter(std::string_view name,
+                                                      std::string_view directory,
                                                       std::chrono::milliseconds patience) {
   if (auto good = check_world_name(name); !good) return internal::pass(good);
   const auto deadline = clock::now() + patience;
@@ -146,10 +151,12 @@ result<std::unique_ptr<rendezvous>> rendezvous::enter(std::string_view name, std
     if (!fd) return internal::pass(fd);
     if (auto good = check_file(fd->get(), path); !good) return internal::pass(good);
     std::unique_ptr<rendezvous> door{new rendezvous{path, std::move(*fd)}};
-    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(deadline - clock::now());
+    const auto left =
+        std::chrono::duration_cast<std::chrono::milliseconds>(deadline - clock::now());
     if (!door->lock(left)) {
       return fail(transport_errc::timed_out, 0,
-                  "another node has held the lock of {} for {} ms; it may be stopped (see /proc/locks): continue it or end it",
+                  "another node has held the lock of {} for {} ms; it may be stopped (see "
+                  "/proc/locks): continue it or end it",
                   path, patience.count());
     }
     if (door->path_is_this()) return door;
@@ -157,9 +164,11 @@ result<std::unique_ptr<rendezvous>> rendezvous::enter(std::string_view name, std
   }
 }
 
-result<std::unique_ptr<rendezvous>> rendezvous::look(std::string_view name, std::string_view directory) {
+result<std::unique_ptr<rendezvous>> rendezvous::look(std::string_view name,
+                                                     std::string_view directory) {
   if (auto good = check_world_name(name); !good) return internal::pass(good);
-  std::string path = fmt::format("{}/{}{}", rendezvous_directory(directory), rendezvous_prefix(), name);
+  std::string path =
+      fmt::format("{}/{}{}", rendezvous_directory(directory), rendezvous_prefix(), name);
   unique_fd fd{retry([&] { return ::open(path.c_str(), O_RDONLY | open_flags); })};
   if (!fd && errno == ENOENT) {
     return fail(transport_errc::not_found, ENOENT,
@@ -196,11 +205,13 @@ result<std::optional<world_address>> rendezvous::read() const {
   if (n == 0) return std::nullopt;
   if (n != sizeof r || r.magic != file_magic || r.pid <= 0 || r.fd < 0 || r.nonce == 0) {
     return fail(transport_errc::damaged, 0,
-                "{} is not what Orrery writes there; remove it if no world of that name is running", path_);
+                "{} is not what Orrery writes there; remove it if no world of that name is running",
+                path_);
   }
   if (r.version != file_version) {
     return fail(transport_errc::different_build, 0,
-                "{} was written by another version of Orrery (format {}, this is {}); build all programs with the same version",
+                "{} was written by another version of Orrery (format {}, this is {}); build all "
+                "programs with the same version",
                 path_, r.version, file_version);
   }
   return world_address{{r.pid, r.start_time}, r.fd, r.nonce, r.pid_namespace};
@@ -218,9 +229,10 @@ result<void> rendezvous::write(const world_address& address) {
   const ssize_t n = retry([&] { return ::pwrite(fd_.get(), &r, sizeof r, 0); });
   if (n == sizeof r) return {};
   const int error = n < 0 ? errno : ENOSPC;
-  return fail(internal::code_of(error), error,
-              "{} cannot be written ({}); free space there or set ORRERY_SHM_DIR to another directory", path_,
-              internal::os_text(error));
+  return fail(
+      internal::code_of(error), error,
+      "{} cannot be written ({}); free space there or set ORRERY_SHM_DIR to another directory",
+      path_, internal::os_text(error));
 }
 
 bool rendezvous::remove() noexcept {
@@ -231,7 +243,7 @@ namespace {
 
 // Far from what read and write touch: where locks are mandatory they would be in the way.
 struct flock hold_range(short type) noexcept {
-  struct flock range {};
+  struct flock range{};
   range.l_type = type;
   range.l_whence = SEEK_SET;
   range.l_start = off_t{1} << 30;
@@ -242,7 +254,8 @@ struct flock hold_range(short type) noexcept {
 }  // namespace
 
 void rendezvous::hold() noexcept {
-  // A lock of the open file and not of the OS process (F_SETLK): that one goes with any close() of the file.
+  // A lock of the open file and not of the OS process (F_SETLK): that one goes with any close() of
+  // the file.
   auto range = hold_range(F_RDLCK);
   (void)retry([&] { return ::fcntl(fd_.get(), F_OFD_SETLK, &range); });
 }
@@ -253,7 +266,8 @@ bool rendezvous::held_by_others() const noexcept {
   return range.l_type != F_UNLCK;
 }
 
-// Not a blocking flock() with an alarm: signals are the program's. It is held for less than a millisecond at a time.
+// Not a blocking flock() with an alarm: signals are the program's. It is held for less than a
+// millisecond at a time.
 bool rendezvous::lock(std::chrono::milliseconds patience) noexcept {
   if (locked_) return true;
   const auto deadline = clock::now() + patience;
@@ -274,8 +288,8 @@ void rendezvous::unlock() noexcept {
 }
 
 bool rendezvous::path_is_this() const noexcept {
-  struct stat open {};
-  struct stat named {};
+  struct stat open{};
+  struct stat named{};
   return ::fstat(fd_.get(), &open) == 0 && ::lstat(path_.c_str(), &named) == 0 &&
          open.st_dev == named.st_dev && open.st_ino == named.st_ino;
 }

@@ -26,29 +26,30 @@ struct world_address {
 
 // The file by which a named world is found, and the lock under which it is made, joined and ended.
 //
-// Problem: many may come at once, each may be killed at any instruction, the directory is open to all
-// users, and a world that was killed leaves its file.
+// Problem: many may come at once, each may be killed at any instruction, the directory is open to
+// all users, and a world that was killed leaves its file.
 //
-// So everything is done under flock() of the file, which the kernel drops when its holder dies, and when the
-// lock is held the path is compared with the file: whoever locked a file that was removed meanwhile starts
-// over. A file belongs to one world: a stale one is removed, not written again. What it says matters no longer
-// than the creator lives. Files of other users, links, and files that others may read or write are refused.
+// So everything is done under flock() of the file, which the kernel drops when its holder dies, and
+// when the lock is held the path is compared with the file: whoever locked a file that was removed
+// meanwhile starts over. A file belongs to one world: a stale one is removed, not written again.
+// What it says matters no longer than the creator lives. Files of other users, links, and files
+// that others may read or write are refused.
 //
-// A second lock, shared and held for as long as a member lives (`hold`), tells the living from the dead where
-// pids mean nothing: in other PID namespaces, and when the creator's descriptor is not what the file says.
+// A second lock, shared and held for as long as a member lives (`hold`), tells the living from the
+// dead where pids mean nothing: in other PID namespaces, and when the creator's descriptor is not
+// what the file says.
 //
 // Ownership: RAII; the destructor unlocks. Not thread-safe. `enter` and `lock` block the thread.
 class rendezvous {
  public:
   /// Opens and locks; makes the file if there is none. Waits for others at most `patience`.
-  [[nodiscard]] static result<std::unique_ptr<rendezvous>> enter(std::string_view name,
-                                                                 std::string_view directory,
-                                                                 std::chrono::milliseconds patience);
+  [[nodiscard]] static result<std::unique_ptr<rendezvous>> enter(
+      std::string_view name, std::string_view directory, std::chrono::milliseconds patience);
   /// The same for tools: read-only, not locked; `not_found` if there is none.
   [[nodiscard]] static result<std::unique_ptr<rendezvous>> look(std::string_view name,
                                                                 std::string_view directory);
-  /// Removes the file of that name if it is that of the world `nonce`, or, with nonce 0, if nobody holds it
-  /// and its creator is gone. False if it is not.
+  /// Removes the file of that name if it is that of the world `nonce`, or, with nonce 0, if nobody
+  /// holds it and its creator is gone. False if it is not.
   static bool remove_file(std::string_view name, std::string_view directory, std::uint64_t nonce,
                           std::chrono::milliseconds patience) noexcept;
 

@@ -37,11 +37,11 @@ int make_memfd(const char* label) noexcept {
 }
 
 result<std::uint64_t> check_file(int fd, std::uint64_t bytes, std::string_view what) {
-  struct stat s {};
+  struct stat s{};
   if (::fstat(fd, &s) != 0) return fail_os(errno, "{} cannot be examined", what);
   if (s.st_uid != ::geteuid()) {
-    return fail(transport_errc::foreign_owner, 0, "{} belongs to user {}, this node runs as user {}",
-                what, s.st_uid, ::geteuid());
+    return fail(transport_errc::foreign_owner, 0,
+                "{} belongs to user {}, this node runs as user {}", what, s.st_uid, ::geteuid());
   }
   if (!S_ISREG(s.st_mode)) {
     return fail(transport_errc::damaged, 0, "{} is not shared memory", what);
@@ -86,7 +86,8 @@ result<segment> segment::create(std::string_view label, std::uint64_t bytes) {
   if (::getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY &&
       limit.rlim_cur < bytes) {
     return fail(transport_errc::no_space, EFBIG,
-                "shared memory of {} bytes (sparse) is over the file size limit of {} bytes; raise it (ulimit -f) or "
+                "shared memory of {} bytes (sparse) is over the file size limit of {} bytes; raise "
+                "it (ulimit -f) or "
                 "lower the memory limit of the node",
                 bytes, limit.rlim_cur);
   }
@@ -126,11 +127,18 @@ result<segment> segment::adopt(unique_fd fd, std::uint64_t bytes, std::string_vi
 
 result<segment> segment::map(unique_fd fd, std::uint64_t bytes, access mode,
                              std::string_view what) {
+  if (fd.get() <= STDERR_FILENO) {
+    // The program was started without standard files: whoever writes to them must not find memory
+    // there.
+    fd = unique_fd{::fcntl(fd.get(), F_DUPFD_CLOEXEC, STDERR_FILENO + 1)};
+    if (!fd) return fail_os(errno, "there is no file descriptor for {}", what);
+  }
   const int protection = mode == access::read ? PROT_READ : PROT_READ | PROT_WRITE;
   void* at = ::mmap(nullptr, bytes, protection, MAP_SHARED | MAP_NORESERVE, fd.get(), 0);
   if (at == MAP_FAILED) {
     return fail(internal::code_of(errno), errno,
-                "{} bytes of address space for {} are not to be had ({}); a limit on it (ulimit -v) may be too low",
+                "{} bytes of address space for {} are not to be had ({}); a limit on it (ulimit "
+                "-v) may be too low",
                 bytes, what, internal::os_text(errno));
   }
   return segment{std::move(fd), static_cast<std::byte*>(at), bytes};
@@ -146,7 +154,8 @@ result<void> segment::back(std::uint64_t offset, std::uint64_t bytes) const {
   }
   const int error = errno;
   return fail(internal::code_of(error), error,
-              "{} bytes of shared memory are not to be had ({}); free memory, raise the limit of the container, or lower the "
+              "{} bytes of shared memory are not to be had ({}); free memory, raise the limit of "
+              "the container, or lower the "
               "memory limit of the node",
               bytes, internal::os_text(error));
 }

@@ -15,16 +15,17 @@ namespace orrery::transport {
 
 // Memory that several OS processes share.
 //
-// Problem: shared memory that has a name outlives those who use it, belongs to whoever made the name first, and can be
-// cut short by any of its users, which kills the others with SIGBUS. A page that cannot be had when it is first
-// touched kills with SIGBUS too.
+// Problem: shared memory that has a name outlives those who use it, belongs to whoever made the
+// name first, and can be cut short by any of its users, which kills the others with SIGBUS. A page
+// that cannot be had when it is first touched kills with SIGBUS too.
 //
-// So a segment is an anonymous file (memfd) of a fixed, large and sparse size: the kernel frees it when the last user is
-// gone, however it went; it is sealed against every change of its size; ranges are given memory
-// before they are used (`back`), so that "no space" is an error and not a signal; and those who open it through
-// /proc check whose it is.
+// So a segment is an anonymous file (memfd) of a fixed, large and sparse size: the kernel frees it
+// when the last user is gone, however it went; it is sealed against every change of its size;
+// ranges are given memory before they are used (`back`), so that "no space" is an error and not a
+// signal; and those who open it through /proc check whose it is.
 //
-// Ownership: RAII, moved but not copied. The mapping is at one address for life. Thread-safe but for moving.
+// Ownership: RAII, moved but not copied. The mapping is at one address for life. Thread-safe but
+// for moving.
 //
 // Invariants
 //   I1  size() never changes and the file is at least that long, as long as the mapping exists.
@@ -36,16 +37,18 @@ class segment {
   segment& operator=(segment&& other) noexcept;
   ~segment();
 
-  /// A new one, all zero and sparse. `label` is what /proc/<pid>/maps shows; `bytes` a multiple of the page size.
+  /// A new one, all zero and sparse. `label` is what /proc/<pid>/maps shows; `bytes` a multiple of
+  /// the page size.
   [[nodiscard]] static result<segment> create(std::string_view label, std::uint64_t bytes);
 
-  /// One that another node made, whose file descriptor there is `fd`. Checks that `owner` runs, that the file belongs to
-  /// this user and to nobody else, that it is sealed, and that it is `bytes` long (0: any length). The descriptor is not kept
-  /// open. `what` names it in errors.
+  /// One that another node made, whose file descriptor there is `fd`. Checks that `owner` runs,
+  /// that the file belongs to this user and to nobody else, that it is sealed, and that it is
+  /// `bytes` long (0: any length). The descriptor is not kept open. `what` names it in errors.
   [[nodiscard]] static result<segment> open_peer(const peer& owner, int fd, std::uint64_t bytes,
                                                  access mode, std::string_view what);
 
-  /// One whose descriptor was inherited at exec. Checks the same; keeps the descriptor and makes it close-on-exec.
+  /// One whose descriptor was inherited at exec. Checks the same; keeps the descriptor and makes it
+  /// close-on-exec.
   [[nodiscard]] static result<segment> adopt(unique_fd fd, std::uint64_t bytes,
                                              std::string_view what);
 

@@ -22,6 +22,7 @@ namespace orrery::transport {
 
 class rendezvous;
 class world_table;
+struct world_address;
 
 /// Node and PE numbers of one world, ever: numbers are never used again.
 inline constexpr std::uint32_t max_nodes = 4096;
@@ -35,14 +36,14 @@ enum class world_state : std::uint32_t {
   lost = 3,    ///< the first node ended without end_world
 };
 
-/// What is known of a node. Only these changes happen: empty -> reserved -> joining -> alive -> leaving -> left, and from
-/// any but empty and left to dead.
+/// What is known of a node. Only these changes happen: empty -> reserved -> joining -> alive ->
+/// leaving -> left, and from any but empty and left to dead.
 enum class node_state : std::uint32_t {
-  empty = 0,     ///< the number has not been given out
+  empty = 0,  ///< the number has not been given out
   reserved = 1,  ///< given out to an OS process that is yet to be started
-  joining = 2,   ///< its pid is known
-  alive = 3,     ///< it can be sent to
-  leaving = 4,   ///< it takes no new work
+  joining = 2,  ///< its pid is known
+  alive = 3,  ///< it can be sent to
+  leaving = 4,  ///< it takes no new work
   left = 5,
   dead = 6,  ///< it ended without leaving
 };
@@ -62,38 +63,43 @@ struct node_info {
 };
 
 struct world_config {
-  std::uint32_t pe_count = 1;      ///< PEs of each node
-  std::uint32_t nodes = 1;         ///< this node and those that it will launch: numbers are reserved
-  std::uint64_t build_id = 0;      ///< hash of the handler table; must be the same in all nodes
-  std::string program;             ///< for people; cut at 31 bytes
-  std::uint64_t memory_limit = 0;  ///< bytes that the node may have in flight; 0: see arena::default_limit
-  std::string rendezvous_dir;      ///< empty: $ORRERY_SHM_DIR, else /dev/shm
+  std::uint32_t pe_count = 1;  ///< PEs of each node
+  std::uint32_t nodes = 1;  ///< this node and those that it will launch: numbers are reserved
+  std::uint64_t build_id = 0;  ///< hash of the handler table; must be the same in all nodes
+  std::string program;  ///< for people; cut at 31 bytes
+  std::uint64_t memory_limit =
+      0;  ///< bytes that the node may have in flight; 0: see arena::default_limit
+  std::string rendezvous_dir;  ///< empty: $ORRERY_SHM_DIR, else /dev/shm
   /// How long create_or_join waits for others that hold the door.
   std::chrono::milliseconds patience{10'000};
 };
 
 // The world as the nodes of one machine share it.
 //
-// Problem: OS processes that come and go, and may be killed at any instruction, must agree on who is there, where everybody's
-// memory is, and whom to wake, without a daemon, and leave nothing behind.
+// Problem: OS processes that come and go, and may be killed at any instruction, must agree on who
+// is there, where everybody's memory is, and whom to wake, without a daemon, and leave nothing
+// behind.
 //
-// So the first node makes a *world segment* with tables: nodes, PEs (doorbell, counters) and, for each ordered pair of PEs,
-// where the ring between them lies. Each node makes a *node segment* for what it sends. Both are anonymous memory that is opened
-// through /proc/<pid>/fd and goes with its last user. Numbers are given out by one compare-and-swap and never
-// used again, so what points to a PE that is gone never points to another.
+// So the first node makes a *world segment* with tables: nodes, PEs (doorbell, counters) and, for
+// each ordered pair of PEs, where the ring between them lies. Each node makes a *node segment* for
+// what it sends. Both are anonymous memory that is opened through /proc/<pid>/fd and goes with its
+// last user. Numbers are given out by one compare-and-swap and never used again, so what points to
+// a PE that is gone never points to another.
 //
-// Ownership: one for each node, on the heap, outlives everything that uses its memory. The destructor leaves the world
-// (and ends it if this is the first node).
-// Thread safety: all calls may come from any thread, except that unmap(node) needs that nobody uses that node's memory.
+// Ownership: one for each node, on the heap, outlives everything that uses its memory. The
+// destructor leaves the world (and ends it if this is the first node).
+// Thread safety: all calls may come from any thread, except that unmap(node) needs that nobody uses
+// that node's memory.
 //
 // Invariants
-//   I1  A number that was read from shared memory is checked before it is an index, an offset or a length.
+//   I1  A number that was read from shared memory is checked before it is an index, an offset or a
+//       length.
 //   I2  Tables have memory (see segment::back) for all numbers below node_limit() and pe_limit().
 //   I3  A node is alive only after its segment can be opened and its PEs are in the tables.
 //   I4  Only a node itself, its launcher, and whoever saw its end change its entry.
 //
-// Glossary: *rendezvous* the file by which a named world is found; *epoch* counts changes of the membership;
-// *kick* wakes the thread of a node that watches the membership.
+// Glossary: *rendezvous* the file by which a named world is found; *epoch* counts changes of the
+// membership; *kick* wakes the thread of a node that watches the membership.
 //
 //   world_config config{.pe_count = 2, .build_id = id, .program = "fft"};
 //   auto world = shm_world::create_or_join("demo", config);
@@ -105,12 +111,14 @@ class shm_world {
  public:
   /// A world without a name: others come in only by being launched.
   [[nodiscard]] static result<std::unique_ptr<shm_world>> create(const world_config& config);
-  /// Joins the world whose segment is `fd`, under a number that was reserved; see launch.hpp. Takes `fd`.
-  [[nodiscard]] static result<std::unique_ptr<shm_world>> join_inherited(int fd, std::uint32_t node,
-                                                                         const world_config& config);
-  /// Joins the running world of that name and of this user, or makes it; exactly one of those that race makes it.
-  [[nodiscard]] static result<std::unique_ptr<shm_world>> create_or_join(std::string_view name,
-                                                                         const world_config& config);
+  /// Joins the world whose segment is `fd`, under a number that was reserved; see launch.hpp. Takes
+  /// `fd`.
+  [[nodiscard]] static result<std::unique_ptr<shm_world>> join_inherited(
+      int fd, std::uint32_t node, const world_config& config);
+  /// Joins the running world of that name and of this user, or makes it; exactly one of those that
+  /// race makes it.
+  [[nodiscard]] static result<std::unique_ptr<shm_world>> create_or_join(
+      std::string_view name, const world_config& config);
   shm_world(const shm_world&) = delete;
   ~shm_world();
 
@@ -120,37 +128,43 @@ class shm_world {
   [[nodiscard]] std::uint32_t pe_count() const noexcept { return pe_count_; }
   /// The node that made the world; its end is the end of the world.
   [[nodiscard]] bool is_first() const noexcept { return node_ == 0; }
-  /// Nodes whose numbers config.nodes reserved, this one included: [node(), node() + reserved_nodes()).
+  /// Nodes whose numbers config.nodes reserved, this one included: [node(), node() +
+  /// reserved_nodes()).
   [[nodiscard]] std::uint32_t reserved_nodes() const noexcept { return reserved_nodes_; }
   [[nodiscard]] const std::string& name() const noexcept { return name_; }  ///< empty: none
-  [[nodiscard]] std::uint64_t nonce() const noexcept { return nonce_; }     ///< names this world only
+  [[nodiscard]] std::uint64_t nonce() const noexcept { return nonce_; }  ///< names this world only
 
   // Everybody. Numbers grow; entries below them never go back to empty.
   [[nodiscard]] std::uint32_t node_limit() const noexcept;  ///< node numbers given out so far
-  [[nodiscard]] std::uint32_t pe_limit() const noexcept;    ///< PE numbers given out so far
+  [[nodiscard]] std::uint32_t pe_limit() const noexcept;  ///< PE numbers given out so far
   [[nodiscard]] node_info info(std::uint32_t node) const;
   [[nodiscard]] node_state state(std::uint32_t node) const noexcept;
-  [[nodiscard]] bool alive(std::uint32_t node) const noexcept { return state(node) == node_state::alive; }
+  [[nodiscard]] bool alive(std::uint32_t node) const noexcept {
+    return state(node) == node_state::alive;
+  }
   /// no_node if the PE's number has not been given out.
   [[nodiscard]] std::uint32_t pe_node(std::uint32_t pe) const noexcept;
   [[nodiscard]] world_state state() const noexcept;
-  /// Changes whenever a node joins, leaves or dies and when the world ends. One load of a line that is rarely written.
+  /// Changes whenever a node joins, leaves or dies and when the world ends. One load of a line that
+  /// is rarely written.
   [[nodiscard]] std::uint32_t epoch() const noexcept {
     return epoch_->load(std::memory_order_acquire);  // SYNC: with bump_epoch
   }
-  /// Blocks the thread until epoch() != seen or until the deadline (CLOCK_MONOTONIC; -1: for ever). False: deadline.
+  /// Blocks the thread until epoch() != seen or until the deadline (CLOCK_MONOTONIC; -1: for ever).
+  /// False: deadline.
   bool wait_epoch(std::uint32_t seen, std::int64_t deadline_ns) const noexcept;
 
   // Memory.
   /// What this node sends lies here.
   [[nodiscard]] arena& memory() noexcept { return *arena_; }
-  /// The segment of a node (this one included). Maps it at the first call; fails with `gone` if the node ended before that.
+  /// The segment of a node (this one included). Maps it at the first call; fails with `gone` if the
+  /// node ended before that.
   [[nodiscard]] result<std::span<std::byte>> map(std::uint32_t node);
   /// A range of a node's segment, checked against its size.
   [[nodiscard]] result<std::span<std::byte>> map(std::uint32_t node, std::uint64_t offset,
                                                  std::uint64_t bytes);
-  /// Lets go of the memory of a node that is gone, which returns it to the system when all have. What map() gave is
-  /// undefined afterwards.
+  /// Lets go of the memory of a node that is gone, which returns it to the system when all have.
+  /// What map() gave is undefined afterwards.
   void unmap(std::uint32_t node);
 
   // PEs. `pe` is below pe_limit().
@@ -159,29 +173,38 @@ class shm_world {
     return bells_[pe];
   }
   /// Written by the PE only, read by tools. What they count is the scheduler's business.
-  [[nodiscard]] std::span<std::atomic<std::uint64_t>, counters_per_pe> counters(std::uint32_t pe) const noexcept {
+  [[nodiscard]] std::span<std::atomic<std::uint64_t>, counters_per_pe> counters(
+      std::uint32_t pe) const noexcept {
     assert(pe < max_pes);
     return std::span<std::atomic<std::uint64_t>, counters_per_pe>{counters_ + pe * counters_per_pe,
                                                                   counters_per_pe};
   }
 
-  /// Tells PE `to` that a ring from PE `from` (of this node) lies at `offset` of this node's segment, and wakes it.
+  /// Tells PE `to` that a ring from PE `from` (of this node) lies at `offset` of this node's
+  /// segment, and wakes it.
   void publish_ring(std::uint32_t to, std::uint32_t from, std::uint64_t offset) noexcept;
   /// Takes it back; `to` may have it mapped still.
   void withdraw_ring(std::uint32_t to, std::uint32_t from) noexcept;
-  /// Where the ring lies in the segment of the node of `from`; nothing if there is none. Check it with map().
-  [[nodiscard]] std::optional<std::uint64_t> ring_offset(std::uint32_t to, std::uint32_t from) const noexcept;
+  /// Where the ring lies in the segment of the node of `from`; nothing if there is none. Check it
+  /// with map().
+  [[nodiscard]] std::optional<std::uint64_t> ring_offset(std::uint32_t to,
+                                                         std::uint32_t from) const noexcept;
 
   // Ending.
-  /// Nothing more will be sent to or by this node. Its memory stays readable for those who mapped it. On the first node: end_world.
+  /// This node takes no new work: others see `leaving`.
+  void begin_leave() noexcept;
+  /// Nothing more will be sent to or by this node. Its memory stays readable for those who have
+  /// mapped it. On the first node: end_world.
   void leave() noexcept;
-  /// Nobody can join any more, the name is free again, and every PE and every monitor is woken to see state(). Any node may do it.
+  /// Nobody can join any more, the name is free again, and every PE and every monitor is woken to
+  /// see state(). Any node may do it.
   void end_world() noexcept;
 
   // For monitor and launcher.
   /// The number was used to start an OS process. False if it was not reserved.
   bool mark_started(std::uint32_t node, peer_id id) noexcept;
-  /// True if this call changed it, false if it had left or was dead already. What it was to launch is dead too.
+  /// True if this call changed it, false if it had left or was dead already. What it was to launch
+  /// is dead too.
   bool mark_dead(std::uint32_t node) noexcept;
   /// The first node is dead: removes the rendezvous file if it is this world's.
   void mark_lost() noexcept;
@@ -196,13 +219,21 @@ class shm_world {
   shm_world();
 
   [[nodiscard]] result<void> make_world(std::string_view name, const world_config& config);
-  [[nodiscard]] result<void> check_world(const world_config& config);
-  [[nodiscard]] result<void> reserve(const world_config& config);
+  [[nodiscard]] result<void> join_named(std::string_view name, const world_address& address,
+                                        const world_config& config);
+  [[nodiscard]] result<void> join_reserved(unique_fd world, std::uint32_t node,
+                                           const world_config& config);
+  [[nodiscard]] result<void> open_world(unique_fd world, std::string_view what,
+                                        const world_config& config);
+  [[nodiscard]] result<void> reserve(peer_id self, const world_config& config);
   [[nodiscard]] result<void> enter(std::uint32_t node, const world_config& config);
-  [[nodiscard]] result<void> join_named(rendezvous& door, const world_config& config);
-  [[nodiscard]] result<mapping*> map_peer(std::uint32_t node);
+  [[nodiscard]] result<void> make_own_memory(std::uint32_t node, const world_config& config);
+  void bind();
+  [[nodiscard]] result<const mapping*> map_peer(std::uint32_t node);
+  bool change_state(std::uint32_t node, node_state from, node_state to) noexcept;
   void bump_epoch() noexcept;
   void kick_others() noexcept;
+  void kick(std::uint32_t node) noexcept;
 
   segment world_;  // the world's; the fd is kept by the first node and by those it launched
   std::unique_ptr<world_table> table_;
@@ -221,10 +252,12 @@ class shm_world {
   std::uint32_t reserved_nodes_ = 0;
   std::uint64_t nonce_ = 0;
   std::string name_;
-  std::atomic<bool> left_{false};
+  std::string directory_;
+  std::atomic<bool> left_{true};  // true until this node is alive
 
+  std::mutex door_mutex_;
   std::mutex map_mutex_;
-  std::unique_ptr<std::atomic<mapping*>[]> mappings_;  // max_nodes, each set once until unmap
+  std::unique_ptr<std::atomic<const mapping*>[]> mappings_;  // max_nodes of them
 };
 
 }  // namespace orrery::transport

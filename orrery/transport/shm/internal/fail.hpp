@@ -23,10 +23,13 @@ namespace orrery::transport::internal {
     case EFBIG:
     case EDQUOT:
     case EMFILE:
-    case ENFILE: return transport_errc::no_space;
+    case ENFILE:
+      return transport_errc::no_space;
     case EACCES:
-    case EPERM: return transport_errc::refused;
-    default: return transport_errc::system;
+    case EPERM:
+      return transport_errc::refused;
+    default:
+      return transport_errc::system;
   }
 }
 

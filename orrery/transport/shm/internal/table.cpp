@@ -28,9 +28,7 @@ void set_text(char (&field)[N], std::string_view text) noexcept {
   std::copy(text.begin(), text.end(), field);
 }
 
-constexpr std::uint64_t pack(handed_out n) noexcept {
-  return std::uint64_t{n.nodes} << 32 | n.pes;
-}
+constexpr std::uint64_t pack(handed_out n) noexcept { return std::uint64_t{n.nodes} << 32 | n.pes; }
 constexpr handed_out unpack(std::uint64_t word) noexcept {
   return {static_cast<std::uint32_t>(word >> 32), static_cast<std::uint32_t>(word)};
 }
@@ -60,39 +58,46 @@ result<void> world_table::check(std::uint64_t bytes, std::string_view what) cons
   }
   if (h.version != layout::version) {
     return fail(transport_errc::different_build, 0,
-                "{} was made by another version of Orrery (layout {}, this is {}); build all programs with the same version",
+                "{} was made by another version of Orrery (layout {}, this is {}); build all "
+                "programs with the same version",
                 what, h.version, layout::version);
   }
   const auto given = unpack(h.numbers.load(std::memory_order_relaxed));
   if (bytes != layout::world_bytes || h.bytes != bytes || h.uid != ::geteuid() ||
       given.nodes > max_nodes || given.pes > max_pes) {
-    return fail(transport_errc::damaged, 0, "the tables of {} are damaged; end its nodes and start it anew",
-                what);
+    return fail(transport_errc::damaged, 0,
+                "the tables of {} are damaged; end its nodes and start it anew", what);
   }
   return {};
 }
 
-// Memory for all entries that the new numbers make reachable. Row `to` of the ring directory needs memory for all senders
-// that have a number, so new senders may need more of the old rows.
+// Memory for all entries that the new numbers make reachable. Row `to` of the ring directory needs
+// memory for all senders that have a number, so new senders may need more of the old rows.
 result<void> world_table::back(const segment& memory, handed_out before, handed_out after) const {
   const auto range = [&](std::uint64_t at, std::uint64_t from, std::uint64_t to) {
     const std::uint64_t first = (at + from) / layout::page * layout::page;
     return memory.back(first, (at + to + layout::page - 1) / layout::page * layout::page - first);
   };
-  const auto table = [&](std::uint64_t at, std::uint64_t entry, std::uint32_t from, std::uint32_t to) {
-    return range(at, entry * from, entry * to);
-  };
-  if (auto r = table(layout::nodes_at, sizeof(layout::node_entry), before.nodes, after.nodes); !r) return r;
-  if (auto r = table(layout::pe_nodes_at, sizeof(std::uint32_t), before.pes, after.pes); !r) return r;
+  const auto table = [&](std::uint64_t at, std::uint64_t entry, std::uint32_t from,
+                         std::uint32_t to) { return range(at, entry * from, entry * to); };
+  if (auto r = table(layout::nodes_at, sizeof(layout::node_entry), before.nodes, after.nodes); !r)
+    return r;
+  if (auto r = table(layout::pe_nodes_at, sizeof(std::uint32_t), before.pes, after.pes); !r)
+    return r;
   if (auto r = table(layout::bells_at, sizeof(doorbell), before.pes, after.pes); !r) return r;
-  if (auto r = table(layout::counters_at, sizeof(layout::counter) * counters_per_pe, before.pes, after.pes); !r) return r;
+  if (auto r = table(layout::counters_at, sizeof(layout::counter) * counters_per_pe, before.pes,
+                     after.pes);
+      !r)
+    return r;
   constexpr std::uint64_t entry = sizeof(layout::ring_entry);
   constexpr std::uint64_t per_page = layout::page / entry;
   const std::uint64_t had = (before.pes + per_page - 1) / per_page * per_page;
   for (std::uint32_t to = 0; to < after.pes; ++to) {
     const std::uint64_t from = to < before.pes ? had : 0;
     if (from >= after.pes) continue;
-    if (auto r = range(layout::rings_at + layout::row_bytes * to, entry * from, entry * after.pes); !r) return r;
+    if (auto r = range(layout::rings_at + layout::row_bytes * to, entry * from, entry * after.pes);
+        !r)
+      return r;
   }
   return {};
 }
@@ -110,7 +115,8 @@ result<handed_out> world_table::reserve(const segment& memory, const world_confi
     const std::uint64_t pes = before.pes + std::uint64_t{config.nodes} * config.pe_count;
     if (nodes > max_nodes || pes > max_pes) {
       return fail(transport_errc::full, 0,
-                  "{} nodes of {} PEs do not fit into the world: it has given out {} of {} node numbers and {} of {} PE numbers, "
+                  "{} nodes of {} PEs do not fit into the world: it has given out {} of {} node "
+                  "numbers and {} of {} PE numbers, "
                   "which are never used again; ask for fewer or start a new world",
                   config.nodes, config.pe_count, before.nodes, max_nodes, before.pes, max_pes);
     }
@@ -146,9 +152,12 @@ std::string world_table::program() const { return text_of(head().program); }
 world_state world_table::state() const noexcept {
   // SYNC: acquire, with end_world and mark_lost
   switch (head().state.load(std::memory_order_acquire)) {
-    case 1: return world_state::running;
-    case 2: return world_state::ending;
-    default: return world_state::lost;  // whoever writes anything else has broken the world
+    case 1:
+      return world_state::running;
+    case 2:
+      return world_state::ending;
+    default:
+      return world_state::lost;  // whoever writes anything else has broken the world
   }
 }
 

@@ -51,6 +51,7 @@ struct alignas(128) node_entry {
   std::atomic<std::int32_t> segment_fd;
   std::atomic<std::uint64_t> segment_bytes;
   std::atomic<std::int32_t> kick_fd;  ///< + 1; 0: none yet
+  std::atomic<std::uint64_t> kick_inode;
   char program[32];                   ///< written before the state is `reserved`, then constant
 };
 static_assert(sizeof(node_entry) == 128);
@@ -71,8 +72,7 @@ inline constexpr std::uint64_t nodes_at = page;
 inline constexpr std::uint64_t pe_nodes_at = nodes_at + sizeof(node_entry) * max_nodes;
 inline constexpr std::uint64_t bells_at = pe_nodes_at + sizeof(std::uint32_t) * max_pes;
 inline constexpr std::uint64_t counters_at = bells_at + sizeof(doorbell) * max_pes;
-inline constexpr std::uint64_t rings_at =
-    counters_at + sizeof(counter) * counters_per_pe * max_pes;
+inline constexpr std::uint64_t rings_at = counters_at + sizeof(counter) * counters_per_pe * max_pes;
 inline constexpr std::uint64_t row_bytes = sizeof(ring_entry) * max_pes;
 inline constexpr std::uint64_t world_bytes = rings_at + row_bytes * max_pes;
 
@@ -88,8 +88,8 @@ struct handed_out {
   std::uint32_t pes = 0;
 };
 
-// The tables of the world segment, every number checked. Does not own the memory; copied at will. Thread-safe; what
-// it returns by value is true of some recent moment.
+// The tables of the world segment, every number checked. Does not own the memory; copied at will.
+// Thread-safe; what it returns by value is true of some recent moment.
 class world_table {
  public:
   explicit world_table(std::byte* base) noexcept : base_(base) {}
@@ -121,8 +121,8 @@ class world_table {
   /// Whether this is a world that this build of Orrery can read. `what` names it.
   [[nodiscard]] result<void> check(std::uint64_t bytes, std::string_view what) const;
 
-  /// Gives out `count` node numbers with `config.pe_count` PEs each; the first is for `self`, whose entry becomes
-  /// `joining`, the others are `reserved` for it.
+  /// Gives out `count` node numbers with `config.pe_count` PEs each; the first is for `self`, whose
+  /// entry becomes `joining`, the others are `reserved` for it.
   [[nodiscard]] result<handed_out> reserve(const segment& memory, const world_config& config,
                                            peer_id self) const;
 

@@ -1,0 +1,576 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <orrery/transport/shm/internal/fail.hpp>
+#include <orrery/transport/shm/internal/table.hpp>
+#include <orrery/transport/shm/rendezvous.hpp>
+#include <orrery/transport/shm/world.hpp>
+
+#include <algorithm>
+#include <climits>
+#include <new>
+#include <utility>
+
+#include <fcntl.h>
+#include <linux/futex.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+
+namespace orrery::transport {
+
+using internal::fail;
+using internal::fail_os;
+using internal::retry;
+
+namespace {
+
+constexpr std::uint64_t least_memory = std::uint64_t{1} << 20;
+constexpr std::chrono::milliseconds ending_patience{2000};
+
+constexpr std::uint32_t word(node_state s) noexcept { return static_cast<std::uint32_t>(s); }
+constexpr std::uint32_t word(world_state s) noexcept { return static_cast<std::uint32_t>(s); }
+
+result<std::uint64_t> random_nonce() {
+  std::uint64_t nonce = 0;
+  while (nonce == 0) {
+    if (retry([&] { return ::getrandom(&nonce, sizeof nonce, 0); }) != sizeof nonce)
+      return fail_os(errno, "the system gives no random number");
+  }
+  return nonce;
+}
+
+result<void> check(const world_config& config) {
+  if (config.nodes == 0 || config.pe_count == 0) {
+    return fail(transport_errc::bad_argument, 0,
+                "a world of {} nodes with {} PEs each was asked for; both must be at least 1",
+                config.nodes, config.pe_count);
+  }
+  if (config.nodes > max_nodes || config.pe_count > max_pes ||
+      std::uint64_t{config.nodes} * config.pe_count > max_pes) {
+    return fail(transport_errc::bad_argument, 0,
+                "{} nodes with {} PEs each were asked for; a world has at most {} nodes and {} "
+                "PEs: ask for fewer",
+                config.nodes, config.pe_count, max_nodes, max_pes);
+  }
+  if (config.memory_limit != 0 && config.memory_limit < least_memory) {
+    return fail(transport_errc::bad_argument, 0,
+                "a memory limit of {} bytes for the node was asked for; it must be at least {}",
+                config.memory_limit, least_memory);
+  }
+  return {};
+}
+
+void futex_wake_all(std::atomic<std::uint32_t>& futex) noexcept {
+  ::syscall(SYS_futex, &futex, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
+}
+
+}  // namespace
+
+std::string_view to_string(node_state state) noexcept {
+  switch (state) {
+    case node_state::empty:
+      return "empty";
+    case node_state::reserved:
+      return "reserved";
+    case node_state::joining:
+      return "joining";
+    case node_state::alive:
+      return "alive";
+    case node_state::leaving:
+      return "leaving";
+    case node_state::left:
+      return "left";
+    case node_state::dead:
+      return "dead";
+  }
+  return "unknown";
+}
+
+std::string_view to_string(world_state state) noexcept {
+  switch (state) {
+    case world_state::running:
+      return "running";
+    case world_state::ending:
+      return "ending";
+    case world_state::lost:
+      return "lost";
+  }
+  return "unknown";
+}
+
+// The segment of another node. `memory` is never changed, so that readers need no lock.
+struct shm_world::mapping {
+  segment memory;
+};
+
+shm_world::shm_world() : mappings_(std::make_unique<std::atomic<const mapping*>[]>(max_nodes)) {}
+
+shm_world::~shm_world() {
+  leave();
+  for (std::uint32_t n = 0; n < max_nodes; ++n) delete mappings_[n].load(std::memory_order_relaxed);
+}
+
+// Making and joining.
+
+result<std::unique_ptr<shm_world>> shm_world::create(const world_config& config) {
+  std::unique_ptr<shm_world> world{new shm_world};
+  if (auto made = world->make_world("", config); !made) return internal::pass(made);
+  return world;
+}
+
+result<std::unique_ptr<shm_world>> shm_world::join_inherited(int fd, std::uint32_t node,
+                                                             const world_config& config) {
+  std::unique_ptr<shm_world> world{new shm_world};
+  if (auto joined = world->join_reserved(unique_fd{fd}, node, config); !joined)
+    return internal::pass(joined);
+  return world;
+}
+
+result<std::unique_ptr<shm_world>> shm_world::create_or_join(std::string_view name,
+                                                             const world_config& config) {
+  if (auto good = check(config); !good) return internal::pass(good);
+  for (;;) {
+    auto door = rendezvous::enter(name, config.rendezvous_dir, config.patience);
+    if (!door) return internal::pass(door);
+    std::unique_ptr<shm_world> world{new shm_world};
+    auto address = (*door)->read();
+    const bool stale =
+        !address && address.error().code == transport_errc::damaged && !(*door)->held_by_others();
+    if (stale) {
+      (*door)->remove();
+      continue;
+    }
+    if (!address) return internal::pass(address);
+    if (*address) {
+      const bool foreign = (**address).pid_namespace != pid_namespace();
+      if (foreign && (*door)->held_by_others()) {
+        return fail(transport_errc::refused, 0,
+                    "world '{}' runs in another container (PID namespace), where this node cannot "
+                    "see its memory; run both in "
+                    "one, or choose another name or ORRERY_SHM_DIR",
+                    name);
+      }
+      auto joined = foreign ? fail(transport_errc::gone, 0, "its container has ended")
+                            : world->join_named(name, **address, config);
+      if (!joined) {
+        const auto code = joined.error().code;
+        const bool over = code == transport_errc::gone || code == transport_errc::ended ||
+                          (code == transport_errc::damaged && !(*door)->held_by_others());
+        if (!over) return internal::pass(joined);
+        (*door)->remove();
+        continue;
+      }
+    } else {
+      if (auto made = world->make_world(name, config); !made) {
+        (*door)->remove();
+        return internal::pass(made);
+      }
+      const auto self = world->info(0).id;
+      if (auto written = (*door)->write({self, world->world_fd(), world->nonce_, pid_namespace()});
+          !written) {
+        (*door)->remove();
+        return internal::pass(written);
+      }
+    }
+    (*door)->hold();
+    (*door)->unlock();
+    world->door_ = std::move(*door);
+    world->directory_ = config.rendezvous_dir;
+    return world;
+  }
+}
+
+result<void> shm_world::make_world(std::string_view name, const world_config& config) {
+  if (auto good = check(config); !good) return good;
+  auto self = this_peer();
+  if (!self) return internal::pass(self);
+  auto nonce = random_nonce();
+  if (!nonce) return internal::pass(nonce);
+  auto memory = segment::create("orrery-world", layout::world_bytes);
+  if (!memory) return internal::pass(memory);
+  world_ = std::move(*memory);
+  if (auto backed = world_.back(0, layout::page); !backed) return backed;
+  world_table{world_.data()}.create(name, config, *self, *nonce);
+  bind();
+  return reserve(*self, config);
+}
+
+result<void> shm_world::join_named(std::string_view name, const world_address& address,
+                                   const world_config& config) {
+  auto self = this_peer();
+  if (!self) return internal::pass(self);
+  auto creator = peer::open(address.creator);
+  if (!creator) return internal::pass(creator);
+  auto file = creator->open_file(address.fd, O_RDWR);
+  if (!file) return internal::pass(file);
+  const std::string what =
+      fmt::format("the memory of world '{}' (pid {})", name, address.creator.pid);
+  if (auto opened = open_world(std::move(*file), what, config); !opened) return opened;
+  if (nonce_ != address.nonce) {
+    return fail(transport_errc::damaged, 0, "{} is not the one that its file names", what);
+  }
+  return reserve(*self, config);
+}
+
+result<void> shm_world::join_reserved(unique_fd world, std::uint32_t node,
+                                      const world_config& config) {
+  auto self = this_peer();
+  if (!self) return internal::pass(self);
+  if (auto opened =
+          open_world(std::move(world), "the world that this node was launched into", config);
+      !opened)
+    return opened;
+  const node_info mine = info(node);
+  if (mine.state == node_state::empty || mine.launcher == node) {
+    return fail(transport_errc::bad_argument, 0,
+                "node number {} is not reserved in the world that this node was launched into; "
+                "ORRERY_INTERNAL_JOIN is set by "
+                "Orrery only: unset it",
+                node);
+  }
+  const node_info launcher = info(mine.launcher);
+  if (launcher.state == node_state::dead || !peer::open(launcher.id)) {
+    return fail(transport_errc::ended, 0, "node {}, which launched this one, has ended",
+                mine.launcher);
+  }
+  mark_started(node, *self);  // fails if the launcher was faster, which wrote the same
+  if (state(node) != node_state::joining || info(node).id != *self) {
+    return fail(
+        transport_errc::ended, 0,
+        "node number {} was given to pid {} and is {}: this OS process (pid {}) cannot have it",
+        node, info(node).id.pid, to_string(state(node)), self->pid);
+  }
+  reserved_nodes_ = 1;
+  directory_ = config.rendezvous_dir;
+  return enter(node, config);
+}
+
+// Maps the world and makes sure that this node may be in it.
+result<void> shm_world::open_world(unique_fd world, std::string_view what,
+                                   const world_config& config) {
+  auto memory = segment::adopt(std::move(world), 0, what);
+  if (!memory) return internal::pass(memory);
+  world_ = std::move(*memory);
+  if (auto good = world_table{world_.data()}.check(world_.size(), what); !good) return good;
+  bind();
+  if (state() != world_state::running) {
+    return fail(transport_errc::ended, 0, "the world has ended");
+  }
+  const std::uint64_t theirs = table_->head().build_id;
+  if (theirs != config.build_id) {
+    return fail(transport_errc::different_build, 0,
+                "the world{}{} runs program '{}' (build {:016x}) and this is '{}' (build {:016x}), "
+                "whose processes differ; join "
+                "with the same build or choose another name",
+                name_.empty() ? "" : " ", name_, table_->program(), theirs, config.program,
+                config.build_id);
+  }
+  return {};
+}
+
+void shm_world::bind() {
+  table_ = std::make_unique<world_table>(world_.data());
+  epoch_ = &table_->head().epoch;
+  bells_ = table_->bells();
+  counters_ = table_->counters();
+  nonce_ = table_->head().nonce;
+  name_ = table_->name();
+}
+
+result<void> shm_world::reserve(peer_id self, const world_config& config) {
+  auto before = table_->reserve(world_, config, self);
+  if (!before) return internal::pass(before);
+  reserved_nodes_ = config.nodes;
+  return enter(before->nodes, config);
+}
+
+// From joining to alive. The numbers are lost if it fails.
+result<void> shm_world::enter(std::uint32_t node, const world_config& config) {
+  if (auto made = make_own_memory(node, config); !made) {
+    change_state(node, node_state::joining, node_state::dead);
+    mark_dead(node);  // and what it was to launch
+    return made;
+  }
+  const node_info mine = info(node);
+  node_ = node;
+  first_pe_ = mine.first_pe;
+  pe_count_ = mine.pe_count;
+  // I3: everything that others need is in the entry.
+  if (!change_state(node, node_state::joining, node_state::alive)) {
+    return fail(transport_errc::ended, 0,
+                "node {} was declared dead before it was ready: its launcher has given up", node);
+  }
+  left_.store(false, std::memory_order_relaxed);
+  bump_epoch();
+  kick_others();
+  return {};
+}
+
+result<void> shm_world::make_own_memory(std::uint32_t node, const world_config& config) {
+  const std::uint64_t limit =
+      config.memory_limit != 0 ? config.memory_limit : arena::default_limit();
+  const std::uint64_t bytes = arena::segment_bytes(limit);
+  auto memory = segment::create("orrery-node", bytes);
+  if (!memory) return internal::pass(memory);
+  own_ = std::move(*memory);
+  if (auto backed = own_.back(0, layout::page); !backed) return backed;
+  new (own_.data()) layout::node_header{layout::node_magic, layout::version, node, nonce_, bytes};
+  arena_ = std::make_unique<arena>(own_, limit, layout::page);
+  int ends[2];
+  if (::pipe2(ends, O_CLOEXEC | O_NONBLOCK) != 0) {
+    return fail_os(errno, "a pipe for news of the membership cannot be made");
+  }
+  kick_read_ = unique_fd{ends[0]};
+  kick_write_ = unique_fd{ends[1]};
+  struct stat pipe{};
+  if (::fstat(ends[0], &pipe) != 0) return fail_os(errno, "a pipe cannot be examined");
+  auto& e = table_->entry(node);
+  e.kick_inode.store(pipe.st_ino, std::memory_order_relaxed);
+  e.segment_fd.store(own_.fd(), std::memory_order_relaxed);
+  e.segment_bytes.store(bytes, std::memory_order_relaxed);
+  // SYNC: release, with kick
+  e.kick_fd.store(ends[0] + 1, std::memory_order_release);
+  return {};
+}
+
+// Looking.
+
+std::uint32_t shm_world::node_limit() const noexcept { return table_->numbers().nodes; }
+std::uint32_t shm_world::pe_limit() const noexcept { return table_->numbers().pes; }
+node_info shm_world::info(std::uint32_t node) const { return table_->info(node); }
+node_state shm_world::state(std::uint32_t node) const noexcept { return table_->state_of(node); }
+std::uint32_t shm_world::pe_node(std::uint32_t pe) const noexcept { return table_->pe_node(pe); }
+world_state shm_world::state() const noexcept { return table_->state(); }
+
+bool shm_world::wait_epoch(std::uint32_t seen, std::int64_t deadline_ns) const noexcept {
+  while (epoch() == seen) {
+    if (deadline_ns >= 0 && now_ns() >= deadline_ns) return false;
+    futex_wait(table_->head().epoch, seen, deadline_ns, true);
+  }
+  return true;
+}
+
+// Memory.
+
+result<std::span<std::byte>> shm_world::map(std::uint32_t node) {
+  if (node == node_) return own_.bytes();
+  if (node < max_nodes) {
+    // SYNC: acquire, with map_peer
+    if (const mapping* m = mappings_[node].load(std::memory_order_acquire))
+      return m->memory.bytes();
+  }
+  auto mapped = map_peer(node);
+  if (!mapped) return internal::pass(mapped);
+  return (*mapped)->memory.bytes();
+}
+
+result<std::span<std::byte>> shm_world::map(std::uint32_t node, std::uint64_t offset,
+                                            std::uint64_t bytes) {
+  auto all = map(node);
+  if (!all) return all;
+  if (offset > all->size() || bytes > all->size() - offset) {
+    return fail(transport_errc::damaged, 0,
+                "{} bytes at {} are not in the shared memory of node {}, which has {}", bytes,
+                offset, node, all->size());
+  }
+  return all->subspan(offset, bytes);
+}
+
+result<const shm_world::mapping*> shm_world::map_peer(std::uint32_t node) {
+  const std::scoped_lock lock{map_mutex_};
+  const node_info there = info(node);
+  if (there.state == node_state::empty) {
+    return fail(transport_errc::bad_argument, 0, "there is no node {} in this world", node);
+  }
+  if (const mapping* m = mappings_[node].load(std::memory_order_relaxed)) return m;
+  if (there.state != node_state::alive && there.state != node_state::leaving) {
+    return fail(transport_errc::gone, 0, "node {} (pid {}) is {}", node, there.id.pid,
+                to_string(there.state));
+  }
+  auto owner = peer::open(there.id);
+  if (!owner) return internal::pass(owner);
+  const int fd = table_->entry(node).segment_fd.load(std::memory_order_relaxed);
+  const std::string what = fmt::format("the shared memory of node {} (pid {})", node, there.id.pid);
+  auto memory = segment::open_peer(*owner, fd, there.segment_bytes, access::read_write, what);
+  if (!memory) return internal::pass(memory);
+  const auto& h = *reinterpret_cast<const layout::node_header*>(memory->data());
+  if (memory->size() < layout::page || h.magic != layout::node_magic ||
+      h.version != layout::version || h.node != node || h.nonce != nonce_ ||
+      h.bytes != memory->size()) {
+    return fail(transport_errc::damaged, 0, "{} is not what its entry says", what);
+  }
+  auto* made = new mapping{std::move(*memory)};
+  // SYNC: release, with map
+  mappings_[node].store(made, std::memory_order_release);
+  return made;
+}
+
+void shm_world::unmap(std::uint32_t node) {
+  if (node >= max_nodes) return;
+  const std::scoped_lock lock{map_mutex_};
+  delete mappings_[node].exchange(nullptr, std::memory_order_acq_rel);
+}
+
+// Rings.
+
+void shm_world::publish_ring(std::uint32_t to, std::uint32_t from, std::uint64_t offset) noexcept {
+  assert(to < max_pes && from < max_pes);
+  // SYNC: release, with ring_offset: the ring's header is complete.
+  table_->ring(to, from).store(offset + 1, std::memory_order_release);
+  // SYNC: release, with the receiver's acquire of `announce`, after which it looks at its row.
+  bells_[to].announce.fetch_add(1, std::memory_order_release);
+  notify(bells_[to], true);
+}
+
+void shm_world::withdraw_ring(std::uint32_t to, std::uint32_t from) noexcept {
+  assert(to < max_pes && from < max_pes);
+  table_->ring(to, from).store(0, std::memory_order_release);
+}
+
+std::optional<std::uint64_t> shm_world::ring_offset(std::uint32_t to,
+                                                    std::uint32_t from) const noexcept {
+  assert(to < max_pes && from < max_pes);
+  // SYNC: acquire, with publish_ring
+  const std::uint64_t entry = table_->ring(to, from).load(std::memory_order_acquire);
+  if (entry == 0) return std::nullopt;
+  return entry - 1;
+}
+
+// Changing.
+
+bool shm_world::change_state(std::uint32_t node, node_state from, node_state to) noexcept {
+  std::uint32_t expected = word(from);
+  // SYNC: acq_rel, with state_of: what was written to the entry before is seen with the new state.
+  return table_->entry(node).state.compare_exchange_strong(expected, word(to),
+                                                           std::memory_order_acq_rel);
+}
+
+bool shm_world::mark_started(std::uint32_t node, peer_id id) noexcept {
+  if (state(node) != node_state::reserved) return false;
+  // Launcher and launched may both come here; they write the same.
+  auto& e = table_->entry(node);
+  e.pid.store(id.pid, std::memory_order_relaxed);
+  e.start_time.store(id.start_time, std::memory_order_relaxed);
+  return change_state(node, node_state::reserved, node_state::joining);
+}
+
+bool shm_world::mark_dead(std::uint32_t node) noexcept {
+  bool changed = false;
+  for (node_state now = state(node);
+       now != node_state::empty && now != node_state::left && now != node_state::dead && !changed;
+       now = state(node)) {
+    changed = change_state(node, now, node_state::dead);
+  }
+  // What a dead launcher has started looks after itself; what it was yet to start will never come.
+  for (std::uint32_t n = 0; n < node_limit(); ++n) {
+    if (table_->entry(n).launcher.load(std::memory_order_relaxed) == node)
+      change_state(n, node_state::reserved, node_state::dead);
+  }
+  if (changed) bump_epoch();
+  return changed;
+}
+
+void shm_world::mark_lost() noexcept {
+  std::uint32_t expected = word(world_state::running);
+  // SYNC: acq_rel, with world_table::state
+  table_->head().state.compare_exchange_strong(expected, word(world_state::lost),
+                                               std::memory_order_acq_rel);
+  bump_epoch();
+  if (!name_.empty()) rendezvous::remove_file(name_, directory_, nonce_, ending_patience);
+}
+
+void shm_world::begin_leave() noexcept {
+  if (left_.load(std::memory_order_relaxed)) return;
+  if (!change_state(node_, node_state::alive, node_state::leaving)) return;
+  bump_epoch();
+  kick_others();
+}
+
+void shm_world::leave() noexcept {
+  if (left_.exchange(true, std::memory_order_acq_rel)) return;
+  if (is_first()) end_world();
+  if (!change_state(node_, node_state::alive, node_state::left))
+    change_state(node_, node_state::leaving, node_state::left);
+  bump_epoch();
+  kick_others();
+}
+
+void shm_world::end_world() noexcept {
+  const auto declare = [&] {
+    std::uint32_t expected = word(world_state::running);
+    // SYNC: acq_rel, with world_table::state
+    return table_->head().state.compare_exchange_strong(expected, word(world_state::ending),
+                                                        std::memory_order_acq_rel);
+  };
+  const std::scoped_lock lock{door_mutex_};
+  // Under the lock of the file, so that whoever joins has either joined a running world or finds
+  // the name free.
+  if (door_ && door_->lock(ending_patience)) {
+    declare();
+    door_->remove();
+    door_->unlock();
+  } else {
+    declare();
+    if (!name_.empty()) rendezvous::remove_file(name_, directory_, nonce_, ending_patience);
+  }
+  bump_epoch();
+  // SYNC: Dekker with a PE that goes to sleep: it says so, fences, and looks at state() or epoch().
+  fence_heavy();
+  for (std::uint32_t pe = 0; pe < pe_limit(); ++pe) ring_doorbell(bells_[pe], true);
+  kick_others();
+  kick_self();
+}
+
+void shm_world::bump_epoch() noexcept {
+  auto& epoch = table_->head().epoch;
+  epoch.fetch_add(1, std::memory_order_acq_rel);  // SYNC: with epoch()
+  futex_wake_all(epoch);
+}
+
+// Kicks.
+
+void shm_world::kick_self() noexcept {
+  const char byte = 0;
+  // Full is as good as written: there is something to read.
+  (void)retry([&] { return ::write(kick_write_.get(), &byte, 1); });
+}
+
+void shm_world::clear_kicks() noexcept {
+  char bytes[256];
+  while (retry([&] { return ::read(kick_read_.get(), bytes, sizeof bytes); }) == sizeof bytes) {
+  }
+}
+
+void shm_world::kick_others() noexcept {
+  // SYNC: Dekker with membership_monitor's first look: it publishes its pipe, fences, and reads the
+  // table.
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  const std::uint32_t limit = node_limit();
+  for (std::uint32_t n = 0; n < limit; ++n) {
+    const node_state s = state(n);
+    const bool there =
+        s == node_state::joining || s == node_state::alive || s == node_state::leaving;
+    if (n != node_ && there) kick(n);
+  }
+}
+
+// The pipe of another node is opened through /proc as its memory is. For reading and writing, so
+// that a write can neither wait for a reader nor raise SIGPIPE when there is none any more.
+void shm_world::kick(std::uint32_t node) noexcept try {
+  // SYNC: acquire, with make_own_memory
+  const int fd = table_->entry(node).kick_fd.load(std::memory_order_acquire) - 1;
+  if (fd < 0) return;
+  auto owner = peer::open(info(node).id);
+  if (!owner) return;  // its end is seen by all monitors
+  auto pipe = owner->open_file(fd, O_RDWR | O_NONBLOCK);
+  if (!pipe) return;
+  // Not into any pipe of that node, should the table be damaged.
+  const std::uint64_t inode = table_->entry(node).kick_inode.load(std::memory_order_relaxed);
+  struct stat s{};
+  if (::fstat(pipe->get(), &s) != 0 || !S_ISFIFO(s.st_mode) || s.st_ino != inode) return;
+  const char byte = 0;
+  (void)retry([&] { return ::write(pipe->get(), &byte, 1); });
+} catch (...) {
+  // No memory for a path: the other learns of it with the next kick.
+}
+
+}  // namespace orrery::transport
