@@ -6,7 +6,9 @@
 #include <orrery/process/describe.hpp>
 #include <orrery/process/function.hpp>
 #include <orrery/process/future.hpp>
+#include <orrery/process/names.hpp>
 #include <orrery/process/placement.hpp>
 #include <orrery/process/remote.hpp>
+#include <orrery/process/remote_cast.hpp>
 #include <orrery/process/runtime.hpp>
 #include <orrery/process/spawn.hpp>

@@ -84,7 +84,10 @@ concept described = !std::is_same_v<description_of<T>, detail::no_description>;
   struct orrery_process_##Class {                                                                         \
     ORRERY_DESCRIPTION_BODY(Class, orrery_base_of_##Class __VA_OPT__(, ) __VA_ARGS__)                     \
   };                                                                                                      \
-  orrery_process_##Class orrery_describe(Class*, ::orrery::detail::adl_tag)
+  [[maybe_unused]] inline orrery_process_##Class orrery_describe(Class*, ::orrery::detail::adl_tag) {                          \
+    return {};                                                                                            \
+  }                                                                                                       \
+  static_assert(true)
 
 /// The same inside a class, for class templates:
 ///

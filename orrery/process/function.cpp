@@ -29,6 +29,8 @@ void function_entry(scheduler::fiber&, void* argument) {
     self.report_failed_post(nullptr, std::current_exception());
   }
   delete body;
+  s.dying = true;
+  if (s.named) [[unlikely]] self.owner().layer()->before_end(self, s);
   self.end_function(s);
 }
 
@@ -71,6 +73,8 @@ void check_destroyed(pe& self, slot& s, scheduler::message* before, scheduler::m
   const std::uint32_t source = d.source_pe;
   const bool remote = d.remote;
   unlink(self, s, before, m);
+  s.dying = true;
+  if (s.named) [[unlikely]] self.owner().layer()->before_end(self, s);
   if (reply != 0) answer<void>(self, reply, source, remote, [] {});
   self.running()->cancelled = 1;
   throw stopped("receive: the process was destroyed");

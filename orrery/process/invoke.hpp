@@ -334,11 +334,10 @@ bool send_owned(pe& self, address to, scheduler::sink* sink, bool may_wait, P&&.
   return true;
 }
 
-/// Sends a call whose caller waits: inside the node only pointers to the arguments travel. Returns when the result has arrived in `k`.
+/// Sends a call whose caller waits for it before the arguments end: inside the node only pointers to them travel.
 template <class Handler, class... P>
-void send_call(pe& self, address to, scheduler::sink& k, P&&... args) {
+void begin_call(pe& self, address to, scheduler::sink& k, P&&... args) {
   const scheduler::handler& h = Handler::instance;
-  self.require_process();
   prepare(k, self, to, h);
   constexpr std::size_t payload = sizeof...(P) * sizeof(void*);
   const void* const refs[sizeof...(P) + 1] = {static_cast<const void*>(std::addressof(args))...};
@@ -350,19 +349,26 @@ void send_call(pe& self, address to, scheduler::sink& k, P&&... args) {
     m->source_pe = to.pe;
     fill(m->head, to, h, wire::payload_form::refs, &k, 0);
     push_call(self, *s, m);
-  } else {
-    self.wait_while_stopped(to);
-    scheduler::channel& c = self.channel_to(to.pe);
-    if (c.remote) {
-      send_wire(self, c, to, h, &k, std::as_const(args)...);
-    } else {
-      constexpr std::uint32_t bytes = wire::record_bytes(payload);
-      wire::envelope* e = self.reserve(c, bytes);
-      std::memcpy(e->payload(), refs, payload);
-      fill(*e, to, h, wire::payload_form::refs, &k, static_cast<std::uint16_t>(bytes - wire::granule - payload));
-      self.commit(c, bytes);
-    }
+    return;
   }
+  self.wait_while_stopped(to);
+  scheduler::channel& c = self.channel_to(to.pe);
+  if (c.remote) {
+    send_wire(self, c, to, h, &k, std::as_const(args)...);
+  } else {
+    constexpr std::uint32_t bytes = wire::record_bytes(payload);
+    wire::envelope* e = self.reserve(c, bytes);
+    std::memcpy(e->payload(), refs, payload);
+    fill(*e, to, h, wire::payload_form::refs, &k, static_cast<std::uint16_t>(bytes - wire::granule - payload));
+    self.commit(c, bytes);
+  }
+}
+
+/// Sends a call and returns when the result has arrived in `k`.
+template <class Handler, class... P>
+void send_call(pe& self, address to, scheduler::sink& k, P&&... args) {
+  self.require_process();
+  begin_call<Handler>(self, to, k, std::forward<P>(args)...);
   self.wait(k);
 }
 

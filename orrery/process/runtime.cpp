@@ -2,6 +2,7 @@
 #include <orrery/process/runtime.hpp>
 
 #include <orrery/process/function.hpp>
+#include <orrery/process/internal/name_repository.hpp>
 #include <orrery/process/placement.hpp>
 #include <orrery/process/spawn.hpp>
 #include <orrery/scheduler/node.hpp>
@@ -152,6 +153,8 @@ int run_checked(const args& all, const std::function<int(args)>& main) {
   take_options(rest, o);
   scheduler::node_settings settings;
   settings.pes = o.pes;
+  detail::name_repository names;
+  settings.layer = &names;
   session s = open_world(settings, o, all, build);
   int result = s.launched ? 0 : 1;
   {

@@ -7,6 +7,7 @@
 #include <concepts>
 #include <memory>
 #include <type_traits>
+#include <utility>
 
 namespace orrery {
 namespace detail {
@@ -30,6 +31,15 @@ struct spawn_operation {
   }
 };
 
+/// Runs the destructor of a process, as its last method.
+inline void end_process(slot& s) noexcept {
+  if (s.depth == 1) {
+    scheduler::current_pe->end_object(s);
+  } else {  // reentrant: when its other methods have ended
+    s.dying = true;
+  }
+}
+
 /// The destructor, run by destroy.
 template <class T>
 struct destroy_operation {
@@ -37,7 +47,7 @@ struct destroy_operation {
   using result = void;
   static constexpr std::string_view class_name() noexcept { return type_name<T>(); }
   static constexpr std::string_view name() noexcept { return "(destructor)"; }
-  static void run(pe&, slot& s, T*) noexcept { s.dying = true; }
+  static void run(pe&, slot& s, T*) noexcept { end_process(s); }
 };
 
 template <class T, class... A>

@@ -26,6 +26,7 @@
 namespace orrery::scheduler {
 
 struct activation;
+struct sink;
 
 /// What libstdc++ and libc++abi keep for each thread about exceptions that are being handled (Itanium C++
 /// ABI, 2.2.2). It belongs to the fiber: a process parked inside a `catch` block must find it again.
@@ -43,6 +44,7 @@ struct fiber {
   fiber* next = nullptr;         ///< in a free list or a list of waiters
   fiber* to = nullptr;           ///< the fiber this one switched to last
   activation* active = nullptr;  ///< the innermost activation, while it does not run
+  sink* waiting_on = nullptr;    ///< the call whose result it waits for, without a time limit
   exception_globals exceptions;
   stack memory;
   const std::byte* limit = nullptr;     ///< below this address calls are no longer run inline

@@ -131,6 +131,8 @@ bool node::reachable(std::uint32_t pe) const noexcept {
 }
 
 void node::run(const std::function<void(pe&)>& first) {
+  if (settings_.layer != nullptr)
+    for (auto& p : pes_) settings_.layer->prepare(*p);
   if (world_ != nullptr) {
     observer_ = std::make_unique<observer>(*this);
     auto monitor = transport::membership_monitor::start(*world_, *observer_);

@@ -19,8 +19,23 @@ class membership_monitor;
 
 namespace orrery::scheduler {
 
+/// What the layer above has to do with the PEs of a node. It outlives the node.
+class process_layer {
+ public:
+  virtual ~process_layer() = default;
+  /// Makes the processes that every PE has. Called for each PE before any of them runs.
+  virtual void prepare(pe& at) = 0;
+  /// Nodes may have come or gone. On the PE's thread, between methods: it does not park.
+  virtual void membership_changed(pe& at) noexcept = 0;
+  /// A process that is `named` ends; its destructor comes next. Called in that process: it may park.
+  virtual void before_end(pe& at, slot& s) noexcept = 0;
+  /// The same for a process that was never complete; it is gone, and nothing may park.
+  virtual void after_end(pe& at, address gone) noexcept = 0;
+};
+
 /// How a node is started.
 struct node_settings {
+  process_layer* layer = nullptr;
   std::uint32_t pes = 0;  ///< 0: as many as there are cores
   pe_settings pe;
   bool pin = true;  ///< bind each PE to a core, when there are enough for the whole world
@@ -45,6 +60,7 @@ class node {
   [[nodiscard]] bool is_local(std::uint32_t pe) const noexcept { return pe - first_pe_ < pes_.size(); }
   [[nodiscard]] pe& local(std::uint32_t pe) noexcept { return *pes_[pe - first_pe_]; }
   [[nodiscard]] transport::shm_world* world() const noexcept { return world_; }
+  [[nodiscard]] process_layer* layer() const noexcept { return settings_.layer; }
 
   // The world as this node sees it. Numbers given out so far: what they name may be gone.
   [[nodiscard]] std::uint32_t world_pes() const noexcept;

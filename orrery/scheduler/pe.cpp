@@ -89,7 +89,8 @@ void pe::loop() {
       }
     }
     if (poll()) continue;
-    if (stopping() && receivers_ended()) {
+    if (stopping()) {
+      if (!receivers_ended()) continue;
       switch_to(root_);
       std::terminate();
     }
@@ -140,7 +141,7 @@ void pe::execute(slot& s, delivery& d) {
 
 // Runs one message. True if the process is alive, not active any more and not yet settled.
 bool pe::run_one(slot& s, delivery& d) {
-  activation a{&s, d.method, active_};
+  activation a{&s, d.method, active_, &d};
   s.active = &a;
   ++s.depth;
   active_ = &a;
@@ -227,7 +228,8 @@ void pe::park_reentrant() noexcept {
 
 void pe::park() {
   ++count_.parks;
-  if (active_ != nullptr && node_.has_reentrant()) [[unlikely]] park_reentrant();
+  for (activation* a = active_; a != nullptr; a = a->below) a->on = current_;
+  if (node_.has_reentrant()) [[unlikely]] park_reentrant();
   fiber* next = nullptr;
   // Hand over without a detour through a loop fiber, when that is all the loop would do.
   if (ticks_ > 1 && !runnable_.empty()) {
@@ -282,10 +284,15 @@ bool pe::fire_timers() {
 }
 
 void pe::wait(sink& s) {
+  if (s.state != sink::status::waiting) return;
+  for (activation* a = active_; a != nullptr; a = a->below)
+    if ((a->process->head != nullptr || s.on_done != nullptr) && !a->process->suspected) suspect(*a->process);
+  current_->waiting_on = &s;
   while (s.state == sink::status::waiting) {
     s.waiter = current_;
     park();
   }
+  current_->waiting_on = nullptr;
 }
 
 bool pe::wait_until(sink& s, std::int64_t deadline_ns) {
@@ -385,6 +392,10 @@ void pe::free_slot(slot& s) noexcept {
   }
   s.link = free_slot_;
   free_slot_ = index;
+  if (s.named) [[unlikely]] {
+    s.named = false;
+    node_.layer()->after_end(*this, gone);
+  }
 }
 
 void pe::destroy(slot& s) {
@@ -399,11 +410,17 @@ void pe::destroy(slot& s) {
   active_ = &a;
   s.active = &a;
   s.depth = 1;
-  void* object = s.object;
-  s.cls->destroy(object);
+  end_object(s);
   active_ = a.below;
   s.depth = 0;
   free_slot(s);
+}
+
+void pe::end_object(slot& s) noexcept {
+  void* object = std::exchange(s.object, nullptr);
+  s.dying = true;
+  if (s.named) [[unlikely]] node_.layer()->before_end(*this, s);
+  s.cls->destroy(object);
 }
 
 // --- mailboxes ---------------------------------------------------------------------------------------------------
@@ -466,6 +483,11 @@ void delivery::release() noexcept {
     payload = nullptr;
     self->release_block(source_pe, block);
   }
+}
+
+void delivery::leave_ring() noexcept {
+  if (from != nullptr && from->ring.pop()) self->owner().wake(from->pe);
+  from = nullptr;
 }
 
 // The payload was read: its memory is the sender's again.

@@ -39,6 +39,8 @@ struct activation {
   slot* process;
   const handler* method;  ///< null for a constructor run inline, or a process function
   activation* below;      ///< the caller's, when this one was called inline
+  const struct delivery* serving = nullptr;  ///< the message; null if called inline
+  fiber* on = nullptr;                       ///< set while it is parked
 };
 
 /// Where the result of a call goes. It lies on the stack of a caller that waits, or in the state of a future; always on the
@@ -100,6 +102,8 @@ struct delivery {
 
   /// Gives the message's memory back. The payload must have been moved out.
   void release() noexcept;
+  /// Gives back the record in the ring, but keeps a payload that lies in a block. For who reads it in place and may park.
+  void leave_ring() noexcept;
 };
 
 /// Counters of a PE: written by it alone, read by anyone (relaxed).
@@ -137,6 +141,20 @@ struct timer {
   bool fired = false;
 };
 using timer_queue = std::multimap<std::int64_t, timer*>;
+
+/// Something of a PE that has to know when other PEs are lost with their node. Registered with the PE; it lives longer than that.
+class loss_watcher {
+ public:
+  /// Some PEs are not reachable any more: called on the PE itself, between methods; does not park.
+  virtual void pes_lost(pe& self) noexcept = 0;
+
+ protected:
+  ~loss_watcher() = default;
+
+ private:
+  friend class pe;
+  std::size_t place_ = 0;
+};
 
 /// A processing element: one scheduler loop on one OS thread, and the processes that live there.
 ///
@@ -204,6 +222,8 @@ class pe {
   }
   /// Runs the destructor and ends the process, now or when its last active method ends.
   void destroy(slot& s);
+  /// Runs the destructor, after the names of the process were cleared. May park.
+  void end_object(slot& s) noexcept;
 
   // --- messages to processes of this PE -------------------------------------------------------------------------
   [[nodiscard]] message* allocate_message(std::size_t payload) { return pool_.allocate(payload); }
@@ -221,8 +241,12 @@ class pe {
     if (s.state <= process_state::receiving) {
       s.state = process_state::scheduled;
       runnable_.push(s);
+    } else if (m->head.reply != 0 && s.state == process_state::running && !s.suspected) [[unlikely]] {
+      suspect(s);
     }
   }
+  /// A caller waits for a process that is in the middle of a method: if that one waits too, there may be a cycle.
+  void suspect(slot& s);
   [[nodiscard]] bool over_limit(const slot& s) const noexcept { return s.bytes > settings_.mailbox_bytes; }
   /// Parks the caller until the mailbox has room. Throws mailbox_full if the caller is that process itself, process_gone.
   void wait_for_room(slot& s);
@@ -268,6 +292,8 @@ class pe {
   /// Sends a record without a payload of user data, from anywhere, never parking.
   void send_control(channel& c, wire::record_kind kind, std::uint32_t slot, std::uint32_t generation, std::uint64_t word,
                     const void* payload = nullptr, std::size_t payload_bytes = 0, std::uint64_t word2 = 0) noexcept;
+  /// Tells a PE to send nothing to the process until its mailbox has room again.
+  void hold_back(slot& s, std::uint32_t source_pe);
   /// Parks while the process at a distant PE has told this PE to hold back.
   void wait_while_stopped(address to) {
     if (!stopped_.empty()) [[unlikely]] wait_while_stopped_slow(to);
@@ -331,6 +357,20 @@ class pe {
   /// Parks the running function process until a message arrives; `deadline_ns` -1: for ever. False on timeout.
   bool await_message(slot& s, std::int64_t deadline_ns);
 
+  /// From now until unwatch_losses, w.pes_lost is called when PEs were lost.
+  void watch_losses(loss_watcher& w) {
+    w.place_ = watchers_.size();
+    watchers_.push_back(&w);
+  }
+  void unwatch_losses(loss_watcher& w) noexcept {
+    watchers_[w.place_] = watchers_.back();
+    watchers_[w.place_]->place_ = w.place_;
+    watchers_.pop_back();
+  }
+  void tell_losses() noexcept {
+    for (std::size_t i = 0; i < watchers_.size(); ++i) watchers_[i]->pes_lost(*this);
+  }
+
   void start_tracing(bool on) noexcept { tracing_ = on; }
   [[nodiscard]] counters& count() noexcept { return count_; }
   [[nodiscard]] transport::doorbell& bell() noexcept { return bell_; }
@@ -370,9 +410,15 @@ class pe {
   bool receivers_ended();
   void end_all() noexcept;
   message* to_message(delivery& d, const wire::envelope& e, std::uint32_t bytes);
-  void hold_back(slot& s, std::uint32_t source_pe);
   void mark_busy(channel& c);
   void wake_waiters(channel& c);
+  // Deadlock detection; deadlock.cpp.
+  struct probe;
+  bool chase_suspects();
+  void chase(probe& p, bool first);
+  void receive_probe(inbound& in, const wire::envelope& e, std::uint32_t bytes);
+  void send_probe(std::uint32_t to, const probe& p);
+  bool fail_queued(slot& s, std::uint32_t source_pe, std::uint64_t reply, const std::string& cycle);
 
   // What every message touches.
   slot* slots_ = nullptr;
@@ -402,6 +448,9 @@ class pe {
   std::vector<pending> pending_;
   std::uint32_t free_pending_ = 0;
   timer_queue timers_;
+  std::vector<address> suspects_;
+  std::vector<loss_watcher*> watchers_;
+  std::uint32_t polls_ = 0;
 
   std::atomic<bool> stop_{false};
   std::uint32_t announced_ = 0;

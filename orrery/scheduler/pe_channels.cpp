@@ -30,6 +30,7 @@ bool pe::poll() {
   for (std::size_t i = 0; i < inbound_.size(); ++i) any |= drain(*inbound_[i]);
   if (!busy_channels_.empty()) [[unlikely]] any |= serve_channels();
   any |= fire_timers();
+  if (!suspects_.empty() && (!any || (++polls_ & 255) == 0)) [[unlikely]] any |= chase_suspects();
   if (runnable_.size() > count_.queue_high) count_.queue_high = runnable_.size();
   return any || !runnable_.empty();
 }
@@ -136,8 +137,10 @@ void pe::receive_record(inbound& in, wire::envelope& e, std::uint32_t bytes) {
     case wire::record_kind::release:
       if (in.remote) node_.block_released(in.pe, e.reply);
       break;
-    case wire::record_kind::control:
     case wire::record_kind::probe:
+      receive_probe(in, e, bytes);
+      break;
+    case wire::record_kind::control:
       node_.control(*this, in, e);
       break;
     default:

@@ -37,8 +37,10 @@ struct slot {
   std::uint32_t generation;  ///< of the process that lives here, or will next
   std::uint32_t bytes;       ///< in the mailbox
   process_state state;
-  bool dying;           ///< a destroy waits until no method is active
-  std::uint16_t depth;  ///< methods that are active
+  bool dying : 1;       ///< it ends: when no method is active, or its destructor runs
+  bool named : 1;       ///< it was published: the layer above is told before it ends
+  std::uint16_t depth : 15;     ///< methods that are active
+  std::uint16_t suspected : 1;  ///< in the list of those that may be part of a cycle of waits
   std::uint32_t link;   ///< next free slot
 
   [[nodiscard]] message* pop() noexcept {

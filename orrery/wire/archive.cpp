@@ -13,9 +13,9 @@ void fail_truncated(std::size_t position, std::size_t needed, std::size_t left) 
 }
 
 void fail_count(std::size_t position, std::size_t count, std::size_t left) {
-  throw bad_message(errc::message_truncated,
-                    fmt::format("{} elements announced before byte {}, {} bytes left", count,
-                                position, left));
+  throw bad_message(
+      errc::message_truncated,
+      fmt::format("{} elements announced before byte {}, {} bytes left", count, position, left));
 }
 
 void fail_corrupt(std::size_t position, const char* expected) {

@@ -7,9 +7,9 @@
 #include <span>
 #include <type_traits>
 
-// The wire format. All nodes of a world run the same build on the same kind of machine (they compare
-// their tables when they join), so a value travels as it lies in memory: native byte order, native
-// sizes, no tags, no names, no padding between values.
+// The wire format. All nodes of a world run the same build on the same kind of machine (they
+// compare their tables when they join), so a value travels as it lies in memory: native byte order,
+// native sizes, no tags, no names, no padding between values.
 //
 //   arithmetic, enum     its bytes (long double: without its padding)
 //   bool                 one byte, 0 or 1
@@ -65,10 +65,11 @@ constexpr void load_checked(reader& r, T& x);
 
 }  // namespace wire
 
-/// Counts the bytes that values will take. First of the three archives over one traversal: a class's
-/// `template <class A> void serialize(A& a)` sees a sizer, then a writer, then, elsewhere, a reader,
-/// and names the same members to each. `A::is_loading` and `A::is_saving` are std::true_type or
-/// std::false_type, as in cereal and Boost, for a class that has to tell them apart.
+/// Counts the bytes that values will take. First of the three archives over one traversal: the
+/// `template <class A> void serialize(A& a)` of a class sees a sizer, then a writer, then,
+/// elsewhere, a reader, and names the same members to each. `A::is_loading` and `A::is_saving` are
+/// std::true_type or std::false_type, as in cereal and Boost, for a class that has to tell them
+/// apart.
 ///
 /// Owned by whoever sizes, lives for one message. Not thread-safe. Throws usage_error
 /// (value_too_deep, value_without_state) on a value that cannot be sent.
@@ -202,8 +203,8 @@ class writer {
 /// before it is used, and nothing is allocated that the rest of the message could not fill.
 ///
 /// Does not own the buffer; views that are read (`is_view`) point into it. The buffer must be
-/// aligned to `wire_alignment`. Not thread-safe. Throws bad_message; what was read so far is then to
-/// be discarded, and the reader with it.
+/// aligned to `wire_alignment`. Not thread-safe. Throws bad_message; what was read so far is then
+/// to be discarded, and the reader with it.
 class reader {
  public:
   using is_saving = std::false_type;
@@ -288,9 +289,7 @@ class reader {
   }
   void leave() noexcept { --depth_; }
   /// Throws bad_message (message_corrupt), whose text says what was expected here instead.
-  [[noreturn]] void fail(const char* expected) const {
-    wire::fail_corrupt(position(), expected);
-  }
+  [[noreturn]] void fail(const char* expected) const { wire::fail_corrupt(position(), expected); }
 
  private:
   const std::byte* begin_;

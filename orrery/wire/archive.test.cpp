@@ -31,13 +31,13 @@ errc code_of(F&& f) {
 TEST(writer, refuses_to_write_past_the_end_of_its_buffer) {
   const message m(7);
   writer w(m.bytes());
-  EXPECT_EQ(code_of<usage_error>([&] { w & std::uint64_t{1}; }), errc::value_changed);
+  EXPECT_EQ(code_of<usage_error>([&] { w& std::uint64_t{1}; }), errc::value_changed);
 }
 
 TEST(writer, finds_that_less_was_written_than_was_sized) {
   const message m(9);
   writer w(m.bytes());
-  w & std::uint64_t{1};
+  w& std::uint64_t{1};
   EXPECT_EQ(code_of<usage_error>([&] { w.finish(); }), errc::value_changed);
 }
 
@@ -157,8 +157,7 @@ TEST(depth, a_value_that_contains_itself_is_refused_by_the_sender) {
 TEST(depth, counts_what_is_nested_and_not_what_is_side_by_side) {
   std::vector<node> many(10 * max_depth);
   for (node& n : many) n = chain(2);
-  EXPECT_EQ(wire::decode<std::vector<node>>(wire::encode(many)).size(),
-            10 * max_depth);
+  EXPECT_EQ(wire::decode<std::vector<node>>(wire::encode(many)).size(), 10 * max_depth);
   EXPECT_EQ(wire::encode(many).size(), 4 + 3 * many.size());
 }
 

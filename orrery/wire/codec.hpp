@@ -10,10 +10,9 @@
 #include <orrery/wire/serializable.hpp>
 
 // How each kind of value is written and read, other than containers (containers.hpp). A codec has
-//   extent<T>()   how many bytes a T takes at least, and whether that is what it always takes
-//   save(a, x)    the one traversal for sizing and writing
-//   load(r, x)    the same for reading, into an existing object
-// save and load are functions, not objects, so that a build without optimization stays usable.
+//   extent_of<T>()   how many bytes a T takes at least, and whether that is what it always takes
+//   save(a, x)       the one traversal for sizing and writing
+//   load(r, x)       the same for reading, into an existing object
 
 namespace orrery::wire {
 
@@ -31,8 +30,10 @@ struct codec;
 
 template <class T>
 consteval extent find_extent() {
-  if constexpr (is_trivial<T>) return {sizeof(T), true};
-  else return codec<kind_of<T>>::template extent_of<T>();
+  if constexpr (is_trivial<T>)
+    return {sizeof(T), true};
+  else
+    return codec<kind_of<T>>::template extent_of<T>();
 }
 
 template <class T>
@@ -45,26 +46,34 @@ consteval extent extent_of_all(type_list<T...>) {
 
 template <class A, class T>
 constexpr void save(A& a, const T& x) {
-  if constexpr (is_trivial<T>) a.put(&x, sizeof x);
-  else codec<kind_of<T>>::save(a, x);
+  if constexpr (is_trivial<T>)
+    a.put(&x, sizeof x);
+  else
+    codec<kind_of<T>>::save(a, x);
 }
 
 template <class T>
 constexpr void load(reader& r, T& x) {
-  if constexpr (is_trivial<T>) std::memcpy(static_cast<void*>(&x), r.take(sizeof x), sizeof x);
-  else codec<kind_of<T>>::load(r, x);
+  if constexpr (is_trivial<T>)
+    std::memcpy(static_cast<void*>(&x), r.take(sizeof x), sizeof x);
+  else
+    codec<kind_of<T>>::load(r, x);
 }
 
 template <class A, class T>
 constexpr void save_checked(A& a, const T& x) {
-  if constexpr (serializable<T>) save(a, x);
-  else explain<T>();
+  if constexpr (serializable<T>)
+    save(a, x);
+  else
+    explain<T>();
 }
 
 template <class T>
 constexpr void load_checked(reader& r, T& x) {
-  if constexpr (serializable<T>) load(r, x);
-  else explain<T>();
+  if constexpr (serializable<T>)
+    load(r, x);
+  else
+    explain<T>();
 }
 
 template <>
@@ -148,8 +157,10 @@ template <>
 struct codec<kind::array> {
   template <class T>
   static consteval std::size_t size() {
-    if constexpr (std::is_array_v<T>) return std::extent_v<T>;
-    else return std::tuple_size_v<T>;
+    if constexpr (std::is_array_v<T>)
+      return std::extent_v<T>;
+    else
+      return std::tuple_size_v<T>;
   }
   template <class T>
   static consteval extent extent_of() {
@@ -231,16 +242,17 @@ struct codec<kind::optional> {
   static void load(reader& r, T& x) {
     bool present;
     wire::load(r, present);
-    if (present) wire::load(r, x.emplace());
-    else x.reset();
+    if (present)
+      wire::load(r, x.emplace());
+    else
+      x.reset();
   }
 };
 
 template <>
 struct codec<kind::variant> {
   template <class... T>
-  using index_type =
-      std::conditional_t<(sizeof...(T) < 256), std::uint8_t, std::uint16_t>;
+  using index_type = std::conditional_t<(sizeof...(T) < 256), std::uint8_t, std::uint16_t>;
 
   template <class T>
   static consteval extent extent_of() {

@@ -28,8 +28,10 @@ constexpr void with_filler(A& a, F&& f) {
   const std::size_t before = a.position();
   f();
   if (a.position() != before) return;
-  if constexpr (A::is_loading::value) (void)a.take(1);
-  else a.put_zeros(1);
+  if constexpr (A::is_loading::value)
+    (void)a.take(1);
+  else
+    a.put_zeros(1);
 }
 
 template <class A, class... T>
@@ -50,8 +52,9 @@ void load_element(reader& r, T&... x) {
   }
 }
 
-/// How many of n elements to make room for at once: all, unless the message is so short that most of
-/// them would have to be far smaller on the wire than here. Then the container grows as they come.
+/// How many of n elements to make room for at once: all, unless the message is so short that most
+/// of them would have to be far smaller on the wire than here. Then the container grows as they
+/// come.
 template <class Element>
 std::size_t room_for(const reader& r, std::size_t n) {
   const std::size_t most = 16 * (r.left() / sizeof(Element)) + 16;
@@ -246,8 +249,10 @@ struct codec<kind::bools> {
   template <class A, class T>
   static constexpr void save(A& a, const T& x) {
     a.put_length(x.size());
-    if constexpr (std::is_same_v<A, sizer>) a.put(nullptr, x.size() / 8 + (x.size() % 8 != 0));
-    else save_bits(a, x);
+    if constexpr (std::is_same_v<A, sizer>)
+      a.put(nullptr, x.size() / 8 + (x.size() % 8 != 0));
+    else
+      save_bits(a, x);
   }
   template <class T>
   static void load(reader& r, T& x) {

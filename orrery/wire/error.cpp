@@ -33,7 +33,8 @@ entry entry_of(errc code) noexcept {
               "the runtime is shutting down; finish work before the main function returns, or "
               "wait for quiescence()"};
     case errc::timeout:
-      return {"timeout", "the time limit passed; allow more time or check that the other side runs"};
+      return {"timeout",
+              "the time limit passed; allow more time or check that the other side runs"};
     case errc::mailbox_full:
       return {"mailbox_full",
               "the destination has no room for the message; try again later, or call or post "
@@ -136,20 +137,30 @@ std::string compose(errc code, std::string_view about) {
 template <class F>
 bool with_class_of(errc code, F&& make) {
   switch (code) {
-    case errc::process_gone: return make.template operator()<process_gone>();
-    case errc::node_lost: return make.template operator()<node_lost>();
-    case errc::deadlock: return make.template operator()<deadlock_error>();
-    case errc::remote: return false;
-    case errc::stopped: return make.template operator()<stopped>();
-    case errc::timeout: return make.template operator()<timeout_error>();
-    case errc::mailbox_full: return make.template operator()<mailbox_full>();
-    case errc::name_not_found: return make.template operator()<name_not_found>();
-    case errc::name_taken: return make.template operator()<name_taken>();
+    case errc::process_gone:
+      return make.template operator()<process_gone>();
+    case errc::node_lost:
+      return make.template operator()<node_lost>();
+    case errc::deadlock:
+      return make.template operator()<deadlock_error>();
+    case errc::remote:
+      return false;
+    case errc::stopped:
+      return make.template operator()<stopped>();
+    case errc::timeout:
+      return make.template operator()<timeout_error>();
+    case errc::mailbox_full:
+      return make.template operator()<mailbox_full>();
+    case errc::name_not_found:
+      return make.template operator()<name_not_found>();
+    case errc::name_taken:
+      return make.template operator()<name_taken>();
     case errc::message_truncated:
     case errc::message_corrupt:
     case errc::message_too_deep:
     case errc::message_misaligned:
-    case errc::unknown_handler: return make.template operator()<bad_message>();
+    case errc::unknown_handler:
+      return make.template operator()<bad_message>();
     case errc::world_other_build:
     case errc::world_other_user:
     case errc::world_no_space:
@@ -157,8 +168,10 @@ bool with_class_of(errc code, F&& make) {
     case errc::world_exists:
     case errc::world_not_found:
     case errc::world_no_transport:
-    case errc::world_bad_setting: return make.template operator()<world_error>();
-    case errc::bad_remote_cast: return make.template operator()<bad_remote_cast>();
+    case errc::world_bad_setting:
+      return make.template operator()<world_error>();
+    case errc::bad_remote_cast:
+      return make.template operator()<bad_remote_cast>();
     case errc::not_in_process:
     case errc::not_running:
     case errc::already_running:
@@ -167,7 +180,8 @@ bool with_class_of(errc code, F&& make) {
     case errc::value_too_deep:
     case errc::value_changed:
     case errc::value_without_state:
-    case errc::bad_argument: return make.template operator()<usage_error>();
+    case errc::bad_argument:
+      return make.template operator()<usage_error>();
   }
   return false;
 }
@@ -183,9 +197,10 @@ Class construct(errc code, const Args&... args) {
 }
 
 std::string remote_text(const where& at, std::string_view type, std::string_view text) {
-  return fmt::format("{}{}{} on PE {} threw {}{}{}", at.class_name, at.class_name.empty() ? "" : "::",
-                     at.method.empty() ? "a method" : at.method, at.pe,
-                     type.empty() ? "an unknown type" : type, text.empty() ? "" : ": ", text);
+  return fmt::format("{}{}{} on PE {} threw {}{}{}", at.class_name,
+                     at.class_name.empty() ? "" : "::", at.method.empty() ? "a method" : at.method,
+                     at.pe, type.empty() ? "an unknown type" : type, text.empty() ? "" : ": ",
+                     text);
 }
 
 }  // namespace
@@ -201,8 +216,8 @@ error::~error() = default;
 
 remote_error::remote_error(where at, std::string type, std::string text)
     : error(errc::remote, verbatim, remote_text(at, type, text)),
-      parts_(std::make_shared<const parts>(
-          parts{std::move(at), std::move(type), std::move(text)})) {}
+      parts_(
+          std::make_shared<const parts>(parts{std::move(at), std::move(type), std::move(text)})) {}
 
 void throw_error(errc code, std::string_view about) {
   with_class_of(code, [&]<class Class>() -> bool { throw construct<Class>(code, about); });

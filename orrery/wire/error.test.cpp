@@ -42,8 +42,7 @@ TEST(error, a_number_that_is_no_code_still_has_a_sentence) {
 
 TEST(error, what_is_the_sentence_after_what_it_is_about) {
   const process_gone e("Device::read of 3.17#2");
-  EXPECT_EQ(e.what(),
-            "Device::read of 3.17#2: " + std::string(sentence(errc::process_gone)));
+  EXPECT_EQ(e.what(), "Device::read of 3.17#2: " + std::string(sentence(errc::process_gone)));
 }
 
 TEST(error, what_is_the_sentence_alone_when_nothing_is_known) {
@@ -118,8 +117,7 @@ TEST(error, a_remote_error_says_where_and_what_was_thrown) {
 }
 
 TEST(error, a_remote_error_of_which_little_is_known_still_reads_well) {
-  EXPECT_STREQ(remote_error({"", "", 0}, "", "").what(),
-               "a method on PE 0 threw an unknown type");
+  EXPECT_STREQ(remote_error({"", "", 0}, "", "").what(), "a method on PE 0 threw an unknown type");
   EXPECT_STREQ(remote_error({"", "sum", 1}, "int", "").what(), "sum on PE 1 threw int");
 }
 

@@ -68,8 +68,7 @@ const std::array standard_classes{
     standard_class{&typeid(std::bad_exception), make_without_text<std::bad_exception>},
     standard_class{&typeid(std::bad_weak_ptr), make_without_text<std::bad_weak_ptr>},
     standard_class{&typeid(std::bad_function_call), make_without_text<std::bad_function_call>},
-    standard_class{&typeid(std::bad_optional_access),
-                   make_without_text<std::bad_optional_access>},
+    standard_class{&typeid(std::bad_optional_access), make_without_text<std::bad_optional_access>},
     standard_class{&typeid(std::bad_variant_access), make_without_text<std::bad_variant_access>},
     standard_class{&typeid(std::bad_any_cast), make_without_text<std::bad_any_cast>},
 };
@@ -189,9 +188,12 @@ wire_exception encode(const std::exception_ptr& thrown) {
 
 const std::error_category& category_of(form f) noexcept {
   switch (f) {
-    case form::generic_error: return std::generic_category();
-    case form::iostream_error: return std::iostream_category();
-    default: return std::system_category();
+    case form::generic_error:
+      return std::generic_category();
+    case form::iostream_error:
+      return std::iostream_category();
+    default:
+      return std::system_category();
   }
 }
 
@@ -209,7 +211,8 @@ wire_exception encode_exception(const std::exception_ptr& thrown) noexcept {
 
 std::exception_ptr decode_exception(const wire_exception& w, const where& at) {
   switch (static_cast<form>(w.kind)) {
-    case form::unknown: break;
+    case form::unknown:
+      break;
     case form::own:
       if (w.value >= 0 && w.value <= 0xffff) {
         if (auto e = make_error(static_cast<errc>(w.value), verbatim, w.what)) return e;

@@ -12,11 +12,11 @@ namespace orrery {
 /// An exception on its way to another node. An aggregate of strings and numbers: serializable as it
 /// is, see serialize.hpp.
 struct wire_exception {
-  std::uint16_t kind = 0;   ///< which class it becomes again; see exception.cpp
-  std::int32_t value = 0;   ///< the value of a std::error_code, or an orrery::errc
-  std::string what;         ///< the what() of the exception, or what else is known of it
-  std::string type;         ///< the thrown class as C++ writes it, "std::out_of_range"
-  where origin;             ///< where a remote_error came from; empty for all others
+  std::uint16_t kind = 0;  ///< which class it becomes again; see exception.cpp
+  std::int32_t value = 0;  ///< the value of a std::error_code, or an orrery::errc
+  std::string what;  ///< the what() of the exception, or what else is known of it
+  std::string type;  ///< the thrown class as C++ writes it, "std::out_of_range"
+  where origin;  ///< where a remote_error came from; empty for all others
 
   friend bool operator==(const wire_exception&, const wire_exception&) = default;
 };
@@ -33,8 +33,8 @@ struct wire_exception {
 ///   std::system_error of the generic, system and iostream categories, as which also
 ///   ios_base::failure and filesystem_error arrive.
 /// - Orrery's own exceptions come back as the same class, code and what().
-/// - Anything else, including classes derived from those, becomes a remote_error that names the type
-///   and `at`, the method that threw.
+/// - Anything else, including classes derived from those, becomes a remote_error that names the
+///   type and `at`, the method that threw.
 ///
 /// Throws std::bad_alloc only. The form may be forged or damaged. Does not park.
 [[nodiscard]] std::exception_ptr decode_exception(const wire_exception& form, const where& at);

@@ -44,10 +44,11 @@ struct type_list {};
 #define ORRERY_EIGHTS_7(M) ORRERY_EIGHTS_6(M) ORRERY_ONES_7(M, 6),
 #define ORRERY_LIST(M, q, r) ORRERY_EIGHTS_##q(M) ORRERY_ONES_##r(M, q)
 #define ORRERY_EIGHT_TIMES(M, q) M(q, 0) M(q, 1) M(q, 2) M(q, 3) M(q, 4) M(q, 5) M(q, 6) M(q, 7)
-#define ORRERY_64_TIMES(M)                                                              \
-  ORRERY_EIGHT_TIMES(M, 0) ORRERY_EIGHT_TIMES(M, 1) ORRERY_EIGHT_TIMES(M, 2)            \
-  ORRERY_EIGHT_TIMES(M, 3) ORRERY_EIGHT_TIMES(M, 4) ORRERY_EIGHT_TIMES(M, 5)            \
-  ORRERY_EIGHT_TIMES(M, 6) ORRERY_EIGHT_TIMES(M, 7)
+#define ORRERY_64_TIMES(M)                                                   \
+  ORRERY_EIGHT_TIMES(M, 0)                                                   \
+  ORRERY_EIGHT_TIMES(M, 1)                                                   \
+  ORRERY_EIGHT_TIMES(M, 2) ORRERY_EIGHT_TIMES(M, 3) ORRERY_EIGHT_TIMES(M, 4) \
+      ORRERY_EIGHT_TIMES(M, 5) ORRERY_EIGHT_TIMES(M, 6) ORRERY_EIGHT_TIMES(M, 7)
 
 /// What is done with an aggregate of N fields: `fits` tells whether T takes N pairs of braces (and
 /// one more initializer `Extra`), `visit` calls f with every field of x.
@@ -68,20 +69,20 @@ struct arity<0> {
   }
 };
 
-#define ORRERY_BRACES(i) {}
+#define ORRERY_BRACES(i) \
+  {                      \
+  }
 #define ORRERY_NAME(i) f##i
-#define ORRERY_ARITY(q, r)                                                              \
-  template <>                                                                           \
-  struct arity<8 * q + r + 1> {                                                         \
-    template <class T, class... Extra>                                                  \
-    static constexpr bool fits = requires {                                             \
-      T{ORRERY_LIST(ORRERY_BRACES, q, r), Extra()...};                                  \
-    };                                                                                  \
-    template <class T, class F>                                                         \
-    static constexpr decltype(auto) visit(T& x, F&& f) {                                \
-      auto& [ORRERY_LIST(ORRERY_NAME, q, r)] = x;                                       \
-      return f(ORRERY_LIST(ORRERY_NAME, q, r));                                         \
-    }                                                                                   \
+#define ORRERY_ARITY(q, r)                                                                      \
+  template <>                                                                                   \
+  struct arity<8 * q + r + 1> {                                                                 \
+    template <class T, class... Extra>                                                          \
+    static constexpr bool fits = requires { T{ORRERY_LIST(ORRERY_BRACES, q, r), Extra()...}; }; \
+    template <class T, class F>                                                                 \
+    static constexpr decltype(auto) visit(T& x, F&& f) {                                        \
+      auto& [ORRERY_LIST(ORRERY_NAME, q, r)] = x;                                               \
+      return f(ORRERY_LIST(ORRERY_NAME, q, r));                                                 \
+    }                                                                                           \
   };
 
 ORRERY_64_TIMES(ORRERY_ARITY)
@@ -122,8 +123,7 @@ consteval std::size_t count_fields() {
 /// True for an aggregate with a base class, whose fields cannot be told apart from its base's. (A
 /// first field that takes anything at all, such as std::any, is no sign of a base.)
 template <class T>
-inline constexpr bool has_base =
-    arity<0>::fits<T, any_base_of<T>> && !arity<0>::fits<T, nothing>;
+inline constexpr bool has_base = arity<0>::fits<T, any_base_of<T>> && !arity<0>::fits<T, nothing>;
 
 template <class T>
 consteval std::size_t find_field_count() {

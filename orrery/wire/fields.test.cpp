@@ -69,9 +69,7 @@ TEST(fields, an_array_or_a_class_inside_is_one_field) {
   EXPECT_EQ(field_count<nested>, 3u);
 }
 
-TEST(fields, a_class_of_many_mebibytes_costs_nothing_to_count) {
-  EXPECT_EQ(field_count<page>, 2u);
-}
+TEST(fields, a_class_of_many_mebibytes_costs_nothing_to_count) { EXPECT_EQ(field_count<page>, 2u); }
 
 TEST(fields, a_class_may_hold_a_container_of_itself) { EXPECT_EQ(field_count<tree>, 2u); }
 
@@ -80,8 +78,7 @@ struct sixty_four {
   EIGHT(a) EIGHT(b) EIGHT(c) EIGHT(d) EIGHT(e) EIGHT(f) EIGHT(g) EIGHT(h)
 };
 struct sixty_five {
-  EIGHT(a) EIGHT(b) EIGHT(c) EIGHT(d) EIGHT(e) EIGHT(f) EIGHT(g) EIGHT(h)
-  int i;
+  EIGHT(a) EIGHT(b) EIGHT(c) EIGHT(d) EIGHT(e) EIGHT(f) EIGHT(g) EIGHT(h) int i;
 };
 #undef EIGHT
 

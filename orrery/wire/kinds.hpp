@@ -50,13 +50,13 @@ enum class kind : unsigned char {
   scalar,
   boolean,
   member_serialize,  // void T::serialize(A&)
-  free_serialize,    // void serialize(A&, T&)
-  bytes,             // send_as_bytes
-  array,             // T[N], std::array
-  run,               // contiguous and resizable, of elements that are sent as their bytes
-  sequence,          // emplace_back
-  bools,             // std::vector<bool>
-  bits,              // std::bitset
+  free_serialize,  // void serialize(A&, T&)
+  bytes,  // send_as_bytes
+  array,  // T[N], std::array
+  run,  // contiguous and resizable, of elements that are sent as their bytes
+  sequence,  // emplace_back
+  bools,  // std::vector<bool>
+  bits,  // std::bitset
   set,
   map,
   tuple,
@@ -113,6 +113,48 @@ concept has_free_serialize = requires(T& x, sizer& s, writer& w, reader& r) {
   serialize(w, x);
   serialize(r, x);
 };
+
+template <class C, class M>
+std::type_identity<C> declaring_class(M C::*);
+
+/// As large as Base if there is room for a member in the padding at its end.
+template <class Base>
+struct one_more : Base {
+  char c;
+};
+
+/// Whether a class that inherits a function from Declaring may have members of its own, which that
+/// function does not know: to send what it names would lose them silently.
+template <class T, class Declaring>
+inline constexpr bool adds_members = false;
+template <class T, class Base>
+  requires(!std::is_same_v<T, Base> && !std::is_empty_v<Base>)
+inline constexpr bool adds_members<T, std::type_identity<Base>> =
+    sizeof(T) != sizeof(Base) || sizeof(one_more<Base>) == sizeof(Base);
+
+template <class T>
+concept inherits_member_serialize = requires {
+  requires adds_members<T, decltype(declaring_class(&T::template serialize<sizer>))>;
+};
+
+/// Converts to references to true bases of T only.
+template <class T>
+struct base_reference {
+  template <class U>
+    requires(std::is_base_of_v<U, T> && !std::is_same_v<U, T>)
+  operator U&() const;
+};
+template <class T>
+struct own_reference {
+  template <class U>
+    requires std::is_same_v<U, T>
+  operator U&() const;
+};
+
+template <class T>
+concept inherits_free_serialize = requires(sizer& s, base_reference<T> base) {
+  serialize(s, base);
+} && !requires(sizer& s, own_reference<T> own) { serialize(s, own); };
 
 template <class T>
 concept resizable_contiguous = requires(T& x, std::size_t n) {
@@ -173,13 +215,12 @@ concept time_point_like = requires(const T& x) {
 template <class T>
 inline constexpr bool complex_shape = false;
 template <template <class> class C, class T>
-inline constexpr bool complex_shape<C<T>> = std::is_floating_point_v<T> &&
-                                            requires(const C<T>& x) {
-                                              x.real();
-                                              x.imag();
-                                              requires sizeof(C<T>) == 2 * sizeof(T);
-                                              C<T>(T(), T());
-                                            };
+inline constexpr bool complex_shape<C<T>> = std::is_floating_point_v<T> && requires(const C<T>& x) {
+  x.real();
+  x.imag();
+  requires sizeof(C<T>) == 2 * sizeof(T);
+  C<T>(T(), T());
+};
 
 template <class T>
 inline constexpr bool bits_shape = false;
@@ -228,7 +269,9 @@ inline constexpr kind std_kind<std::basic_string_view<C, Traits>> = kind::view;
 
 template <class T>
 consteval kind find_container_kind() {
-  if constexpr (map_like<T>) {
+  if constexpr (requires { requires adds_members<T, decltype(declaring_class(&T::clear))>; }) {
+    return kind::none;
+  } else if constexpr (map_like<T>) {
     return kind::map;
   } else if constexpr (set_like<T>) {
     return kind::set;
@@ -244,31 +287,50 @@ consteval kind find_container_kind() {
 
 template <class T>
 consteval kind find_class_kind() {
-  // What its author wrote comes first.
-  if constexpr (has_member_serialize<T>) return kind::member_serialize;
-  else if constexpr (has_free_serialize<T>) return kind::free_serialize;
-  else if constexpr (send_as_bytes<T>) return kind::bytes;
-  else if constexpr (std_kind<T> != kind::none) return std_kind<T>;
-  else if constexpr (requires { std::tuple_size<T>::value; }) return kind::tuple;
-  else if constexpr (std::is_aggregate_v<T>) return kind::aggregate;
-  else if constexpr (find_container_kind<T>() != kind::none) return find_container_kind<T>();
-  else if constexpr (duration_like<T>) return kind::duration;
-  else if constexpr (time_point_like<T>) return kind::time_point;
-  else if constexpr (complex_shape<T>) return kind::complex;
-  else if constexpr (bits_shape<T>) return kind::bits;
-  else if constexpr (path_like<T>) return kind::path;
-  else return kind::none;
+  // Known types first: a serialize() template of somebody's that takes anything does not get them.
+  // Then what the author of the class wrote, then what can be found out.
+  if constexpr (std_kind<T> != kind::none)
+    return std_kind<T>;
+  else if constexpr (has_member_serialize<T>)
+    return kind::member_serialize;
+  else if constexpr (has_free_serialize<T>)
+    return kind::free_serialize;
+  else if constexpr (send_as_bytes<T>)
+    return kind::bytes;
+  else if constexpr (requires { std::tuple_size<T>::value; })
+    return kind::tuple;
+  else if constexpr (std::is_aggregate_v<T>)
+    return kind::aggregate;
+  else if constexpr (find_container_kind<T>() != kind::none)
+    return find_container_kind<T>();
+  else if constexpr (duration_like<T>)
+    return kind::duration;
+  else if constexpr (time_point_like<T>)
+    return kind::time_point;
+  else if constexpr (complex_shape<T>)
+    return kind::complex;
+  else if constexpr (bits_shape<T>)
+    return kind::bits;
+  else if constexpr (path_like<T>)
+    return kind::path;
+  else
+    return kind::none;
 }
 
 template <class T>
 consteval kind find_kind() {
-  if constexpr (is_boolean<T>()) return kind::boolean;
-  else if constexpr (std::is_arithmetic_v<T> || is_int128<T>) return kind::scalar;
+  if constexpr (is_boolean<T>())
+    return kind::boolean;
+  else if constexpr (std::is_arithmetic_v<T> || is_int128<T>)
+    return kind::scalar;
   else if constexpr (std::is_enum_v<T>)
     return has_free_serialize<T> ? kind::free_serialize : kind::scalar;
-  else if constexpr (std::is_class_v<T>) return find_class_kind<T>();
-  else if constexpr (std::is_bounded_array_v<T>) return kind::array;
-  else return kind::none;
+  else if constexpr (std::is_class_v<T>)
+    return find_class_kind<T>();
+  else if constexpr (std::is_bounded_array_v<T>)
+    return kind::array;
+  else
+    return kind::none;
 }
 
 template <class T>
@@ -300,11 +362,14 @@ consteval bool find_trivial() {
       return is_trivial<typename T::rep> && sizeof(T) == sizeof(typename T::rep);
     } else if constexpr (k == kind::time_point) {
       return is_trivial<typename T::duration> && sizeof(T) == sizeof(typename T::duration);
-    } else if constexpr (k == kind::tuple && requires(T& x) { x.first; x.second; }) {
+    } else if constexpr (k == kind::tuple && requires(T& x) {
+                           x.first;
+                           x.second;
+                         }) {
       // A std::pair is trivial but for its assignment.
       if constexpr (std::is_trivially_copy_constructible_v<T>) {
-        return fields_are_trivial(
-            sizeof(T), type_list<typename T::first_type, typename T::second_type>{});
+        return fields_are_trivial(sizeof(T),
+                                  type_list<typename T::first_type, typename T::second_type>{});
       } else {
         return false;
       }

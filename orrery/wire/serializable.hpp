@@ -19,6 +19,7 @@ enum class problem {
   function,
   union_type,
   base_class,
+  inherited_serialize,
   fields,
   deleter,
   pointer_to_array,
@@ -84,8 +85,7 @@ struct tuple_parts<T, std::index_sequence<I...>> {
 template <class T>
   requires(kind_of<T> == kind::tuple)
 struct parts_of<T> {
-  using type =
-      typename tuple_parts<T, std::make_index_sequence<std::tuple_size<T>::value>>::type;
+  using type = typename tuple_parts<T, std::make_index_sequence<std::tuple_size<T>::value>>::type;
 };
 
 template <class T>
@@ -111,11 +111,14 @@ inline constexpr bool is_good_view<std::span<const T>> =
 template <class T>
 consteval problem find_pointer_problem() {
   using pointee = std::remove_cv_t<typename T::element_type>;
-  if constexpr (points_to_array<T>) return problem::pointer_to_array;
-  else if constexpr (!owns_with_delete<T>) return problem::deleter;
+  if constexpr (points_to_array<T>)
+    return problem::pointer_to_array;
+  else if constexpr (!owns_with_delete<T>)
+    return problem::deleter;
   else if constexpr (std::is_polymorphic_v<pointee> && !std::is_final_v<pointee>)
     return problem::polymorphic;
-  else return problem::none;
+  else
+    return problem::none;
 }
 
 // What is wrong with T itself, whatever its parts are.
@@ -130,9 +133,12 @@ consteval problem find_own_problem() {
     return problem::none;
   } else if constexpr (std::is_pointer_v<T>) {
     using pointee = std::remove_cv_t<std::remove_pointer_t<T>>;
-    if constexpr (std::is_function_v<pointee>) return problem::function;
-    else if constexpr (std::is_same_v<pointee, char>) return problem::text_pointer;
-    else return problem::raw_pointer;
+    if constexpr (std::is_function_v<pointee>)
+      return problem::function;
+    else if constexpr (std::is_same_v<pointee, char>)
+      return problem::text_pointer;
+    else
+      return problem::raw_pointer;
   } else if constexpr (std::is_member_pointer_v<T> || std::is_function_v<T>) {
     return problem::function;
   } else if constexpr (std::is_union_v<T>) {
@@ -145,6 +151,9 @@ consteval problem find_own_problem() {
     return find_pointer_problem<T>();
   } else if constexpr (k == kind::aggregate && !has_fields<T>) {
     return has_base<T> ? problem::base_class : problem::fields;
+  } else if constexpr ((k == kind::member_serialize && inherits_member_serialize<T>) ||
+                       (k == kind::free_serialize && inherits_free_serialize<T>)) {
+    return problem::inherited_serialize;
   } else if constexpr (k == kind::array || std_kind<T> == kind::tuple) {
     return problem::none;  // if it has no default, neither has a part, which says more
   } else {
@@ -163,10 +172,12 @@ consteval bool is_sendable();
 
 template <class Whole, class Part, class... Seen>
 consteval bool is_sendable_part() {
-  if constexpr (is_view<Part> && !is_view<Whole>) return false;
+  if constexpr (is_view<Part> && !is_view<Whole>)
+    return false;
   else if constexpr (!std::is_class_v<Part> && !std::is_array_v<Part>)
     return own_problem<Part> == problem::none;
-  else return is_sendable<Part, Seen...>();
+  else
+    return is_sendable<Part, Seen...>();
 }
 
 template <class Whole, class... Seen, class... Part>
@@ -177,12 +188,16 @@ consteval bool are_sendable(type_list<Part...>) {
 // Seen are the aggregates around this one: a class may hold a container of itself.
 template <class T, class... Seen>
 consteval bool is_sendable() {
-  if constexpr ((std::is_same_v<T, Seen> || ...)) return true;
-  else if constexpr (own_problem<T> != problem::none) return false;
-  else if constexpr (is_trivial<T> || !has_parts<T>) return true;
+  if constexpr ((std::is_same_v<T, Seen> || ...))
+    return true;
+  else if constexpr (own_problem<T> != problem::none)
+    return false;
+  else if constexpr (is_trivial<T> || !has_parts<T>)
+    return true;
   else if constexpr (kind_of<T> == kind::aggregate)
     return are_sendable<T, T, Seen...>(typename parts_of<T>::type{});
-  else return are_sendable<T, Seen...>(typename parts_of<T>::type{});
+  else
+    return are_sendable<T, Seen...>(typename parts_of<T>::type{});
 }
 
 }  // namespace orrery::wire
@@ -216,29 +231,39 @@ consteval void say_why() {
   static_assert(P != problem::union_type,
                 "orrery: a union cannot be sent to another node: nobody knows which member it "
                 "holds; use std::variant");
-  static_assert(P != problem::base_class,
-                "orrery: this class cannot be sent to another node, as it has a base class: give it "
-                "`template <class A> void serialize(A& a)` that names the members of both");
-  static_assert(P != problem::fields,
-                "orrery: this class cannot be sent to another node, as it has more than 64 members, "
-                "or one with no default or an explicit default constructor: give it `template "
-                "<class A> void serialize(A& a)` that names its members");
+  static_assert(
+      P != problem::base_class,
+      "orrery: this class cannot be sent to another node, as it has a base class: give it "
+      "`template <class A> void serialize(A& a)` that names the members of both");
+  static_assert(
+      P != problem::inherited_serialize,
+      "orrery: this class would lose its own members on the way to another node, as it "
+      "only inherits serialize(): give it one that calls its base's and names the others");
+  static_assert(
+      P != problem::fields,
+      "orrery: this class cannot be sent to another node, as it has more than 64 members, "
+      "or one with no default or an explicit default constructor: give it `template "
+      "<class A> void serialize(A& a)` that names its members");
   static_assert(P != problem::deleter,
                 "orrery: a std::unique_ptr with a deleter of its own cannot be sent to another "
                 "node: give the class that holds it `template <class A> void serialize(A& a)`");
-  static_assert(P != problem::pointer_to_array,
-                "orrery: a smart pointer to an array cannot be sent to another node, as it does not "
-                "know its length: use std::vector, or a::block() in a serialize()");
-  static_assert(P != problem::polymorphic,
-                "orrery: a smart pointer to a class with virtual functions cannot be sent to another "
-                "node, as a derived object would be cut: make the class final, or use std::variant");
-  static_assert(P != problem::span_element,
-                "orrery: only a std::span<const T> of dynamic extent, of numbers, enums or classes of "
-                "them without padding, can be sent to another node, as it is read in place: use "
-                "std::vector");
-  static_assert(P != problem::nested_view,
-                "orrery: a view (std::span, std::string_view) can be sent as an argument but not "
-                "inside a value, where it would outlive its message: use std::vector or std::string");
+  static_assert(
+      P != problem::pointer_to_array,
+      "orrery: a smart pointer to an array cannot be sent to another node, as it does not "
+      "know its length: use std::vector, or a::block() in a serialize()");
+  static_assert(
+      P != problem::polymorphic,
+      "orrery: a smart pointer to a class with virtual functions cannot be sent to another "
+      "node, as a derived object would be cut: make the class final, or use std::variant");
+  static_assert(
+      P != problem::span_element,
+      "orrery: only a std::span<const T> of dynamic extent, of numbers, enums or classes of "
+      "them without padding, can be sent to another node, as it is read in place: use "
+      "std::vector");
+  static_assert(
+      P != problem::nested_view,
+      "orrery: a view (std::span, std::string_view) can be sent as an argument but not "
+      "inside a value, where it would outlive its message: use std::vector or std::string");
   static_assert(P != problem::no_default,
                 "orrery: this class cannot be received from another node, as it has no public "
                 "default constructor to receive it into: give it one");
@@ -254,8 +279,10 @@ consteval void explain();
 
 template <class Whole, class Part, class... Seen>
 consteval void explain_part() {
-  if constexpr (is_view<Part> && !is_view<Whole>) say_why<problem::nested_view, Part>();
-  else if constexpr (!is_sendable<Part, Seen...>()) explain<Part, Seen...>();
+  if constexpr (is_view<Part> && !is_view<Whole>)
+    say_why<problem::nested_view, Part>();
+  else if constexpr (!is_sendable<Part, Seen...>())
+    explain<Part, Seen...>();
 }
 
 template <class Whole, class... Seen, class... Part>
@@ -263,12 +290,14 @@ consteval void explain_parts(type_list<Part...>) {
   (explain_part<Whole, Part, Seen...>(), ...);
 }
 
-// Follows what cannot be sent down to the part that is the cause; the compiler's notes then show the
-// way: "explain<Outer>", "explain<Inner, Outer>", and the sentence.
+// Follows what cannot be sent down to the part that is the cause; the compiler's notes then show
+// the way: "explain<Outer>", "explain<Inner, Outer>", and the sentence.
 template <class T, class... Seen>
 consteval void explain() {
-  if constexpr (own_problem<T> != problem::none) say_why<own_problem<T>, T>();
-  else explain_parts<T, T, Seen...>(typename parts_of<T>::type{});
+  if constexpr (own_problem<T> != problem::none)
+    say_why<own_problem<T>, T>();
+  else
+    explain_parts<T, T, Seen...>(typename parts_of<T>::type{});
 }
 
 }  // namespace wire

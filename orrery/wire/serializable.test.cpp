@@ -51,13 +51,14 @@ struct with_array {
 
 class with_member {
  public:
+  explicit with_member(int* p = nullptr) : not_looked_at_(p) {}
   template <class A>
   void serialize(A& a) {
     a & x_;
   }
 
  private:
-  int* not_looked_at_ = nullptr;
+  [[maybe_unused]] int* not_looked_at_;
   int x_ = 0;
 };
 
@@ -224,6 +225,78 @@ TEST(serializable, a_class_that_nobody_can_look_into_is_not) {
   EXPECT_FALSE(serializable<std::forward_list<int>>);
 }
 
+struct inherits_member : with_member {
+  int lost = 0;
+};
+struct inherits_free : with_free {
+  int lost = 0;
+};
+struct without_padding {
+  template <class A>
+  void serialize(A& a) {
+    a & x;
+  }
+  int x = 0;
+};
+struct adds_nothing : without_padding {
+  int twice() const { return 2 * x; }
+};
+template <class T>
+struct mixin {
+  template <class A>
+  void serialize(A& a) {
+    a& static_cast<T*>(this)->x;
+  }
+};
+struct uses_mixin : mixin<uses_mixin> {
+  int x = 0;
+};
+struct extends_member : with_member {
+  int z = 0;
+  template <class A>
+  void serialize(A& a) {
+    with_member::serialize(a);
+    a & z;
+  }
+};
+struct extends_free : with_free {
+  int z = 0;
+};
+template <class A>
+void serialize(A& a, extends_free& e) {
+  serialize(a, static_cast<with_free&>(e));
+  a & e.z;
+}
+class inherits_vector : public std::vector<std::string> {
+ public:
+  using std::vector<std::string>::vector;
+  int lost = 0;
+};
+class renamed_vector : public std::vector<std::string> {
+ public:
+  using std::vector<std::string>::vector;
+};
+class inherits_map : public std::map<int, int> {
+ public:
+  using std::map<int, int>::map;
+  int lost = 0;
+};
+
+TEST(serializable, a_class_that_would_lose_its_own_members_is_not) {
+  EXPECT_FALSE(serializable<inherits_member>);
+  EXPECT_FALSE(serializable<inherits_free>);
+  EXPECT_FALSE(serializable<inherits_vector>);
+  EXPECT_FALSE(serializable<inherits_map>);
+}
+
+TEST(serializable, a_derived_class_that_adds_nothing_or_names_it_is) {
+  EXPECT_TRUE(serializable<adds_nothing>);
+  EXPECT_TRUE(serializable<uses_mixin>);
+  EXPECT_TRUE(serializable<extends_member>);
+  EXPECT_TRUE(serializable<extends_free>);
+  EXPECT_TRUE(serializable<renamed_vector>);
+}
+
 class without_default {
  public:
   explicit without_default(int x) : x_(x) {}
@@ -343,7 +416,7 @@ class vec3 {
   vec3(double x, double y, double z) : x_(x), y_(y), z_(z) {}
 
  private:
-  double x_ = 0, y_ = 0, z_ = 0;
+  [[maybe_unused]] double x_ = 0, y_ = 0, z_ = 0;
 };
 
 }  // namespace

@@ -34,9 +34,8 @@ namespace orrery {
 
 /// Whether all values of all T take the same number of bytes, so that wire_size<T...>() exists.
 template <class... T>
-inline constexpr bool has_fixed_wire_size =
-    (std::is_same_v<T, std::remove_cvref_t<T>> && ...) &&
-    wire::extent_of_all(wire::type_list<T...>{}).fixed;
+inline constexpr bool has_fixed_wire_size = (std::is_same_v<T, std::remove_cvref_t<T>> && ...) &&
+                                            wire::extent_of_all(wire::type_list<T...>{}).fixed;
 
 /// The bytes that values of these types take one after the other, whatever they are.
 template <class... T>
@@ -50,8 +49,9 @@ template <class T>
 inline constexpr std::size_t min_wire_size = wire::extent_of<T>.least;
 
 /// The bytes that these values take, written one after the other from the start of a buffer: a
-/// constant if the types have a fixed size. Throws usage_error for a value that cannot be sent (nested
-/// too deep, valueless variant). Does not park. Stops the compiler if a type is not serializable.
+/// constant if the types have a fixed size. Throws usage_error for a value that cannot be sent
+/// (nested too deep, valueless variant). Does not park. Stops the compiler if a type is not
+/// serializable.
 template <class... T>
 [[nodiscard]] constexpr std::size_t wire_size(const T&... x) {
   if constexpr ((serializable<T> && ...)) {

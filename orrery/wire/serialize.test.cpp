@@ -413,8 +413,10 @@ TEST(read_into, replaces_what_was_there_and_keeps_its_storage) {
 struct grows {
   template <class A>
   void serialize(A& a) {
-    if constexpr (std::is_same_v<A, writer>) a & x & x;
-    else a & x;
+    if constexpr (std::is_same_v<A, writer>)
+      a & x & x;
+    else
+      a & x;
   }
   int x = 0;
 };

@@ -19,6 +19,9 @@ static void receive(void* data, std::size_t bytes, int from) {
   MPI_Recv(data, int(bytes), MPI_CHAR, from, 0, world, MPI_STATUS_IGNORE);
 }
 
+// An empty message from rank 1 to rank 0.
+static void acknowledge() { rank == 0 ? receive(nullptr, 0, 1) : send(nullptr, 0, 0); }
+
 // The median, over a few batches, of the ns that `count` repetitions of one step take on rank 0.
 template <class Batch>
 double ns_per_step(int count, Batch batch) {
@@ -34,17 +37,17 @@ double ns_per_step(int count, Batch batch) {
   return median(samples);
 }
 
-static void print(const char* metric, double value) {
-  if (rank == 0) report(metric, value);
+static void print(const std::string& metric, double value) {
+  if (rank == 0) report(metric.c_str(), value);
 }
 
 static void ping_pong(int count) {
   block64 m{};
-  for (int i = 0; i < count; ++i)
-    if (rank == 0)
-      send(&m, sizeof m, 1), receive(&m, sizeof m, 1);
-    else
-      receive(&m, sizeof m, 0), send(&m, sizeof m, 0);
+  for (int i = 0; i < count; ++i) {
+    if (rank == 0) send(&m, sizeof m, 1);
+    receive(&m, sizeof m, 1 - rank);
+    if (rank == 1) send(&m, sizeof m, 0);
+  }
 }
 
 // Windows of 64 messages with requests for all of them, an empty message back after each window.
@@ -59,18 +62,15 @@ static void windows(int count, std::size_t bytes) {
       else
         MPI_Irecv(&m[i], int(bytes), MPI_CHAR, 0, 0, world, &request[i]);
     MPI_Waitall(window, request, MPI_STATUSES_IGNORE);
-    if (rank == 0)
-      receive(nullptr, 0, 1);
-    else
-      send(nullptr, 0, 0);
+    acknowledge();
   }
 }
 
-// A sliding window of messages of 1 MiB: while the receiver sums one, the next ones are on their way.
+// A sliding window of messages of 1 MiB; the receiver sums every word of each where MPI put it.
 static void bulk(int count) {
   constexpr int window = 4;
   static std::vector<std::uint64_t> m[window];
-  for (auto& b : m) b.resize(bulk_bytes / 8, 1);
+  for (auto& b : m) b.assign(bulk_bytes / 8, rank == 0 ? 1 : 0);
   MPI_Request request[window];
   std::fill(request, request + window, MPI_REQUEST_NULL);
   std::uint64_t sum = 0;
@@ -86,10 +86,7 @@ static void bulk(int count) {
       MPI_Irecv(data, int(bulk_bytes), MPI_CHAR, 0, 0, world, &r);
   }
   if (rank == 1 && sum != std::uint64_t(count) * (bulk_bytes / 8)) MPI_Abort(world, 1);
-  if (rank == 0)
-    receive(nullptr, 0, 1);
-  else
-    send(nullptr, 0, 0);
+  acknowledge();
 }
 
 static void ring(int laps) {
@@ -112,11 +109,11 @@ int main(int argc, char** argv) {
     print("openmpi_bulk_gbps", double(bulk_bytes) / ns_per_step(500, bulk));
   } else {
     auto barriers = [](int n) {
-      for (int i = 0; i < n; ++i) MPI_Barrier(world);
+      while (n-- > 0) MPI_Barrier(world);
     };
     auto suffix = std::to_string(ranks);
-    print(("openmpi_barrier_" + suffix + "_us").c_str(), ns_per_step(100, barriers) / 1e3);
-    print(("openmpi_ring_" + suffix + "_hop_us").c_str(), ns_per_step(10, ring) / 1e3 / ranks);
+    print("openmpi_barrier_" + suffix + "_us", ns_per_step(100, barriers) / 1e3);
+    print("openmpi_ring_" + suffix + "_hop_us", ns_per_step(10, ring) / 1e3 / ranks);
   }
   MPI_Finalize();
 }

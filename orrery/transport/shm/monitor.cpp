@@ -6,6 +6,7 @@
 
 #include <atomic>
 #include <csignal>
+#include <ctime>
 #include <string>
 #include <system_error>
 #include <thread>
@@ -57,6 +58,7 @@ class membership_monitor::impl {
   void run();
   void look_at_table();
   void look_at(std::uint32_t node);
+  void look_for_ending();
   void look_at_peers();
   void watch(std::uint32_t node, const node_info& there);
   void end_of(std::uint32_t node, std::string_view how);
@@ -87,10 +89,14 @@ void membership_monitor::impl::run() {
     }
     const int n = ::poll(polled_.data(), polled_.size(), blind ? look_period_ms : -1);
     if (stop_.load(std::memory_order_acquire)) return;
-    if (n < 0) continue;  // ENOMEM for a moment: signals are blocked
+    if (n < 0) {  // for a while: no memory in the kernel, or a limit was lowered
+      const timespec pause{.tv_sec = look_period_ms / 1000, .tv_nsec = 0};
+      ::nanosleep(&pause, nullptr);
+    }
     // Ends before changes of the table: who died before a newcomer came is told before it.
     look_at_peers();
-    if (over_ || (n > 0 && polled_[0].revents == 0)) continue;
+    const bool kicked = n <= 0 || polled_[0].revents != 0;
+    if (over_ || !kicked) continue;
     world_.clear_kicks();
     look_at_table();
   }
@@ -102,10 +108,13 @@ void membership_monitor::impl::look_at_table() {
   if (told_.size() < limit) told_.resize(limit, told::nothing);
   for (std::uint32_t n = 0; n < limit && !over_; ++n)
     if (n != world_.node() && told_[n] != told::gone) look_at(n);
-  if (!over_ && !said_ending_ && world_.state() == world_state::ending) {
-    said_ending_ = true;
-    observer_.world_ending();
-  }
+  if (!over_) look_for_ending();
+}
+
+void membership_monitor::impl::look_for_ending() {
+  if (said_ending_ || world_.state() != world_state::ending) return;
+  said_ending_ = true;
+  observer_.world_ending();
 }
 
 void membership_monitor::impl::look_at(std::uint32_t node) {
@@ -119,11 +128,11 @@ void membership_monitor::impl::look_at(std::uint32_t node) {
       return;
     case node_state::alive:
     case node_state::leaving:
+      watch(node, there);  // first: then its end is seen whole from here on
       if (told_[node] == told::nothing) {
         told_[node] = told::joined;
         observer_.node_joined(node);
       }
-      watch(node, there);
       return;
     case node_state::left:
       say_gone(node, false, {});
@@ -175,6 +184,7 @@ void membership_monitor::impl::say_gone(std::uint32_t node, bool lost, std::stri
   const bool was_there = told_[node] == told::joined || world_.info(node).segment_bytes != 0;
   told_[node] = told::gone;
   if (!was_there) return;  // it never was alive: nobody can wait for it
+  look_for_ending();  // the reason comes before those who go because of it
   if (lost) {
     observer_.node_lost(node, how);
   } else {

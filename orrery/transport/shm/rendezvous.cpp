@@ -236,7 +236,11 @@ result<void> rendezvous::write(const world_address& address) {
 }
 
 bool rendezvous::remove() noexcept {
-  return locked_ && path_is_this() && ::unlink(path_.c_str()) == 0;
+  if (!locked_ || !path_is_this()) {
+    errno = ENOENT;
+    return false;
+  }
+  return ::unlink(path_.c_str()) == 0;
 }
 
 namespace {

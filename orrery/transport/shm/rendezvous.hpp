@@ -60,7 +60,8 @@ class rendezvous {
   /// What the file says; nothing if it is empty: just made, or left by one who died at once.
   [[nodiscard]] result<std::optional<world_address>> read() const;
   [[nodiscard]] result<void> write(const world_address& address);
-  /// Removes the file; only while locked. False if the path names another file by now.
+  /// Removes the file; only while locked. False, with errno, if it cannot: ENOENT if the path names
+  /// another file by now.
   bool remove() noexcept;
 
   /// Shows others that a member of this world lives as long as this object.

@@ -59,6 +59,13 @@ result<void> check(const world_config& config) {
   return {};
 }
 
+// Not silently: who cannot remove it would come back to it for ever.
+result<void> remove_stale(rendezvous& door) {
+  if (door.remove() || errno == ENOENT) return {};
+  return fail_os(errno, "{} is left over from a world that has ended and cannot be removed",
+                 door.path());
+}
+
 void futex_wake_all(std::atomic<std::uint32_t>& futex) noexcept {
   ::syscall(SYS_futex, &futex, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
 }
@@ -136,7 +143,7 @@ result<std::unique_ptr<shm_world>> shm_world::create_or_join(std::string_view na
     const bool stale =
         !address && address.error().code == transport_errc::damaged && !(*door)->held_by_others();
     if (stale) {
-      (*door)->remove();
+      if (auto removed = remove_stale(**door); !removed) return internal::pass(removed);
       continue;
     }
     if (!address) return internal::pass(address);
@@ -156,7 +163,7 @@ result<std::unique_ptr<shm_world>> shm_world::create_or_join(std::string_view na
         const bool over = code == transport_errc::gone || code == transport_errc::ended ||
                           (code == transport_errc::damaged && !(*door)->held_by_others());
         if (!over) return internal::pass(joined);
-        (*door)->remove();
+        if (auto removed = remove_stale(**door); !removed) return internal::pass(removed);
         continue;
       }
     } else {
@@ -382,15 +389,21 @@ result<const shm_world::mapping*> shm_world::map_peer(std::uint32_t node) {
     return fail(transport_errc::bad_argument, 0, "there is no node {} in this world", node);
   }
   if (const mapping* m = mappings_[node].load(std::memory_order_relaxed)) return m;
-  if (there.state != node_state::alive && there.state != node_state::leaving) {
+  const auto gone = [&] {
     return fail(transport_errc::gone, 0, "node {} (pid {}) is {}", node, there.id.pid,
-                to_string(there.state));
-  }
+                to_string(state(node)));
+  };
+  const auto there_still = [&] {
+    const node_state now = state(node);
+    return now == node_state::alive || now == node_state::leaving;
+  };
+  if (!there_still()) return gone();
   auto owner = peer::open(there.id);
   if (!owner) return internal::pass(owner);
   const int fd = table_->entry(node).segment_fd.load(std::memory_order_relaxed);
   const std::string what = fmt::format("the shared memory of node {} (pid {})", node, there.id.pid);
   auto memory = segment::open_peer(*owner, fd, there.segment_bytes, access::read_write, what);
+  if (!memory && !there_still()) return gone();  // it left and closed its file meanwhile
   if (!memory) return internal::pass(memory);
   const auto& h = *reinterpret_cast<const layout::node_header*>(memory->data());
   if (memory->size() < layout::page || h.magic != layout::node_magic ||

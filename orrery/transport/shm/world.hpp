@@ -63,12 +63,11 @@ struct node_info {
 };
 
 struct world_config {
-  std::uint32_t pe_count = 1;  ///< PEs of each node
-  std::uint32_t nodes = 1;  ///< this node and those that it will launch: numbers are reserved
+  std::uint32_t pe_count = 1;      ///< PEs of each node
+  std::uint32_t nodes = 1;  ///< this one and those that it will launch: numbers are reserved
   std::uint64_t build_id = 0;  ///< hash of the handler table; must be the same in all nodes
   std::string program;  ///< for people; cut at 31 bytes
-  std::uint64_t memory_limit =
-      0;  ///< bytes that the node may have in flight; 0: see arena::default_limit
+  std::uint64_t memory_limit = 0;  ///< bytes that may be in flight; 0: arena::default_limit()
   std::string rendezvous_dir;  ///< empty: $ORRERY_SHM_DIR, else /dev/shm
   /// How long create_or_join waits for others that hold the door.
   std::chrono::milliseconds patience{10'000};

@@ -37,10 +37,10 @@ std::string describe_exit(const siginfo_t& info) {
 
 std::string describe_end(const peer& ended) {
   siginfo_t info{};
-  if (::waitid(P_PID, static_cast<id_t>(ended.id().pid), &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
-      info.si_pid == ended.id().pid) {
-    return describe_exit(info) + " without leaving the world";
-  }
+  constexpr auto by_pidfd = static_cast<idtype_t>(3);  // P_PIDFD, which old C libraries do not have
+  const bool child = ended.fd() >= 0 && ::waitid(by_pidfd, static_cast<id_t>(ended.fd()), &info,
+                                                 WEXITED | WNOHANG | WNOWAIT) == 0;
+  if (child && info.si_pid != 0) return describe_exit(info) + " without leaving the world";
   pidfd_info more{};
   more.mask = pidfd_info_exit;
   if (ended.fd() >= 0 && ::ioctl(ended.fd(), pidfd_get_info, &more) == 0 &&

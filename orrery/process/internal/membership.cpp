@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <orrery/process/internal/membership.hpp>
+
+#include <orrery/scheduler/node.hpp>
+#include <orrery/transport/shm/world.hpp>
+
+#include <algorithm>
+#include <utility>
+
+#define XXH_INLINE_ALL  // hashing a PE number costs less than a call
+#include <xxhash.h>
+
+namespace orrery::detail {
+
+namespace {
+
+enum seen : std::uint8_t { not_yet, alive, gone };
+
+seen state_of(const transport::shm_world& world, std::uint32_t node) noexcept {
+  switch (world.state(node)) {
+    case transport::node_state::empty:
+    case transport::node_state::reserved:
+    case transport::node_state::joining:
+      return not_yet;
+    case transport::node_state::alive:
+      return alive;
+    default:
+      return gone;
+  }
+}
+
+bool is_same(const transport::shm_world& world, const membership& m) noexcept {
+  const std::uint32_t limit = world.node_limit();
+  for (std::uint32_t n = 0; n < limit; ++n)
+    if (state_of(world, n) != (n < m.states.size() ? m.states[n] : not_yet)) return false;
+  return true;
+}
+
+}  // namespace
+
+std::size_t membership::member_of(std::uint32_t pe) const noexcept {
+  const auto next = std::ranges::upper_bound(members, pe, {}, &member::first_pe);
+  if (next == members.begin()) return members.size();
+  const auto at = next - 1;
+  return pe - at->first_pe < at->pe_count ? static_cast<std::size_t>(at - members.begin())
+                                          : members.size();
+}
+
+membership_ptr read_membership(const scheduler::node& self, membership_ptr before) {
+  const transport::shm_world* world = self.world();
+  if (world == nullptr) {
+    if (before != nullptr) return before;
+    auto m = std::make_shared<membership>();
+    m->id = 1;
+    m->members.push_back({self.first_pe(), self.pe_count()});
+    return m;
+  }
+  const std::uint32_t epoch = world->epoch();
+  if (before != nullptr && is_same(*world, *before)) {
+    if (before->epoch == epoch) return before;
+    auto m = std::make_shared<membership>(*before);  // a change that was seen before it was counted
+    m->epoch = epoch;
+    return m;
+  }
+  auto m = std::make_shared<membership>();
+  m->epoch = epoch;
+  const std::uint32_t limit = world->node_limit();
+  for (std::uint32_t n = 0; n < limit; ++n) {
+    m->states.push_back(state_of(*world, n));
+    if (m->states.back() != alive) continue;
+    const transport::node_info info = world->info(n);
+    m->members.push_back({info.first_pe, info.pe_count});
+  }
+  while (!m->states.empty() && m->states.back() == not_yet) m->states.pop_back();
+  std::ranges::sort(m->members, {}, &member::first_pe);
+  m->id = XXH3_64bits(m->states.data(), m->states.size());
+  m->self_alive = m->member_of(self.first_pe()) != m->members.size();
+  return m;
+}
+
+bool seems_current(const scheduler::node& self, const membership& m) noexcept {
+  return self.world() == nullptr || self.world()->epoch() == m.epoch;
+}
+
+std::uint64_t hash_of(std::string_view name) noexcept {
+  return XXH3_64bits(name.data(), name.size());
+}
+
+std::uint32_t owner_of(std::uint64_t hash, std::span<const member> members) noexcept {
+  std::uint32_t best = no_pe;
+  std::uint64_t highest = 0;
+  for (const member& m : members)
+    for (std::uint32_t pe = m.first_pe; pe != m.first_pe + m.pe_count; ++pe)
+      if (const std::uint64_t drawn = XXH3_64bits_withSeed(&pe, sizeof pe, hash);
+          drawn > highest || best == no_pe) {
+        highest = drawn;
+        best = pe;
+      }
+  return best;
+}
+
+}  // namespace orrery::detail

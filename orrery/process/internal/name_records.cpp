@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <orrery/process/internal/name_records.hpp>
+
+#include <orrery/scheduler/node.hpp>
+#include <orrery/wire/error.hpp>
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include <xxhash.h>
+
+namespace orrery::detail {
+
+void digest::add(std::uint64_t name, const address& process) noexcept {
+  const std::uint64_t words[3] = {name, process.pe,
+                                  std::uint64_t{process.slot} << 32 | process.generation};
+  ++count;
+  sum += XXH3_64bits(words, sizeof words);
+}
+
+void name_records::look(bool sure) {
+  if (members_ != nullptr && !sure && seems_current(node_, *members_)) return;
+  membership_ptr now = read_membership(node_, members_);
+  const bool moved = members_ == nullptr || now->id != members_->id;
+  members_ = std::move(now);
+  if (!moved) return;
+  for (auto& [name, r] : records_) r.owner = owner_of(r.hash, members_->members);
+}
+
+membership_ptr name_records::members(bool sure) {
+  const std::lock_guard lock(mutex_);
+  look(sure);
+  return members_;
+}
+
+bool name_records::is_current(std::uint64_t membership) {
+  const std::lock_guard lock(mutex_);
+  look(true);
+  return members_->id == membership;
+}
+
+name_records::record name_records::claim(std::string_view name, const address& process,
+                                         const scheduler::class_info& cls) {
+  const std::lock_guard lock(mutex_);
+  look(false);
+  if (const auto it = records_.find(name); it != records_.end()) return it->second;
+  const std::uint64_t hash = hash_of(name);
+  auto& names = of_process_[process];
+  names.emplace_back(name);
+  const record r{process, &cls, hash, owner_of(hash, members_->members), false};
+  records_.emplace(name, r);
+  return r;
+}
+
+name_records::outcome name_records::confirm(std::string_view name, const address& process,
+                                            std::uint64_t membership) {
+  const std::lock_guard lock(mutex_);
+  look(true);
+  const auto it = records_.find(name);
+  if (it == records_.end() || it->second.process != process) return outcome::gone;
+  if (members_->id != membership) return outcome::moved;
+  it->second.confirmed = true;
+  return outcome::done;
+}
+
+bool name_records::drop(std::string_view name, const address& process) {
+  const std::lock_guard lock(mutex_);
+  const auto it = records_.find(name);
+  if (it == records_.end() || it->second.process != process) return false;
+  records_.erase(it);
+  const auto of = of_process_.find(process);
+  std::erase(of->second, name);
+  if (of->second.empty()) of_process_.erase(of);
+  return true;
+}
+
+std::vector<std::string> name_records::take(const address& process) {
+  const std::lock_guard lock(mutex_);
+  const auto of = of_process_.find(process);
+  if (of == of_process_.end()) return {};
+  std::vector<std::string> names = std::move(of->second);
+  of_process_.erase(of);
+  for (const std::string& name : names) records_.erase(name);
+  return names;
+}
+
+pulled name_records::answer(const pull& request) {
+  std::uint64_t pes = 0;
+  for (const member& m : request.base) pes += m.pe_count;
+  if (pes > node_.world_pes() || request.part.index >= std::max(1U, request.part.count))
+    throw bad_message(errc::message_corrupt, "a shard asks for names");
+
+  const std::lock_guard lock(mutex_);
+  look(true);
+  pulled a;
+  if (members_->id != request.membership) {
+    a.retry = true;
+    return a;
+  }
+  const bool first = request.part.count == 0;
+  std::size_t moved = 0;
+  digest kept;
+  bool pending = false;
+  std::vector<const decltype(records_)::value_type*> owned;
+  for (const auto& entry : records_) {
+    const record& r = entry.second;
+    if (r.owner != request.shard || !request.part.has(r.hash)) continue;
+    const bool had = owner_of(r.hash, request.base) == request.shard;
+    if (had && first) {
+      kept.add(r.hash, r.process);
+      pending = pending || !r.confirmed;
+    }
+    if (!had) ++moved;
+    // Those that moved come first.
+    owned.push_back(&entry);
+    if (!had) std::swap(owned[moved - 1], owned.back());
+  }
+  a.whole = first ? pending || kept != request.kept : request.whole;
+  if (!a.whole) owned.resize(moved);
+  slice part = request.part;
+  if (first) {
+    a.slices = static_cast<std::uint32_t>(owned.size() / names_per_answer + 1);
+    part = {0, a.slices};
+  }
+  std::unordered_map<const scheduler::class_info*, std::uint32_t> classes;
+  for (const auto* entry : owned) {
+    const record& r = entry->second;
+    if (!part.has(r.hash)) continue;
+    const auto [cls, fresh] = classes.emplace(r.cls, static_cast<std::uint32_t>(classes.size()));
+    if (fresh) a.classes.push_back(chain_of(*r.cls));
+    a.names.push_back({entry->first, r.process, cls->second, r.confirmed});
+  }
+  return a;
+}
+
+}  // namespace orrery::detail

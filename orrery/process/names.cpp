@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <orrery/process/names.hpp>
+
+#include <orrery/process/call.hpp>
+#include <orrery/process/internal/name_repository.hpp>
+#include <orrery/process/internal/name_shard.hpp>
+#include <orrery/process/spawn.hpp>
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include <boost/locale/utf.hpp>
+#include <fmt/format.h>
+
+namespace orrery {
+
+namespace detail {
+namespace {
+
+using is = name_answer::is;
+
+constexpr std::size_t longest_name = 255;
+
+// What is wrong with a name, or nothing.
+std::optional<std::string> flaw_of(std::string_view name) {
+  using utf8 = boost::locale::utf::utf_traits<char>;
+  if (name.empty()) return "it is empty";
+  if (name.size() > longest_name)
+    return fmt::format("it has {} bytes, and a name has at most {}", name.size(), longest_name);
+  for (auto at = name.begin(); at != name.end();) {
+    const auto place = at - name.begin();
+    const auto c = utf8::decode(at, name.end());
+    if (c == boost::locale::utf::illegal || c == boost::locale::utf::incomplete)
+      return fmt::format("it is not UTF-8 at byte {}", place);
+    if (c < 0x20 || (c >= 0x7f && c < 0xa0))
+      return fmt::format("it has a control character (U+{:04X}) at byte {}", c, place);
+  }
+  return std::nullopt;
+}
+
+// The calling PE, if the name can be one.
+pe& check(std::string_view what, std::string_view name) {
+  pe& self = here_pe();
+  self.require_process();
+  if (const auto flaw = flaw_of(name))
+    throw usage_error(errc::bad_argument, fmt::format("{}: the name cannot be used: {}", what, *flaw));
+  return self;
+}
+
+[[noreturn]] void throw_other_class(std::string_view what, std::string_view name,
+                                    std::string_view wanted, const name_answer& a) {
+  throw bad_remote_cast(fmt::format("{}<{}>(\"{}\"): {} is of class {}", what, wanted, name,
+                                    to_string(a.process), a.class_name));
+}
+
+name_answer ask(pe& self, std::string_view what, std::string_view name, std::string_view cls) {
+  shard_calls shards(self, what);
+  for (;;) {
+    name_answer a = shards.at(name, [&](auto shard, const membership& now) {
+      name_answer said = shard->find(name, cls, now.id);
+      return said.what != is::retry ? std::optional(std::move(said)) : std::nullopt;
+    });
+    // The shard may not have heard yet what this PE has.
+    if (a.what == is::missing || self.owner().reachable(a.process.pe)) return a;
+    const membership_ptr now = shards.members();
+    if (now->member_of(a.process.pe) != now->members.size()) return a;
+  }
+}
+
+// Published names that are nearly the same, as a clause of an error's text; best effort.
+std::string nearest_names_to(pe& self, std::string_view name) {
+  suggestions best(name);
+  try {
+    const membership_ptr now = shard_here(self).members(true);
+    std::vector<future<nearest_names>> answers;
+    for (const member& m : now->members)
+      for (std::uint32_t i = 0; i < m.pe_count; ++i)
+        answers.push_back(start(system_process<name_shard>(m.first_pe + i))->nearest(name, now->id));
+    for (auto& answer : answers)
+      for (const suggestion& s : answer.get().best) best.consider(s.name);
+  } catch (const node_lost&) {  // so be it
+  }
+  std::string text;
+  for (const suggestion& s : best.best())
+    text += fmt::format("{}\"{}\"", text.empty() ? "; did you mean " : " or ", s.name);
+  return text;
+}
+
+void publish_there(std::string_view name, address process) { publish_here(name, process); }
+bool unpublish_there(std::string_view name, address process) {
+  return unpublish_here(name, process);
+}
+
+}  // namespace
+
+void publish(std::string_view name, const address& process) {
+  const pe& self = check("publish", name);
+  if (!process) throw usage_error(errc::null_pointer, fmt::format("publish \"{}\"", name));
+  if (process.pe == self.id()) {
+    publish_here(name, process);
+  } else {
+    call<&publish_there>(orrery::pe(process.pe), name, process);
+  }
+}
+
+address lookup(std::string_view name, std::string_view class_name) {
+  pe& self = check("lookup", name);
+  const name_answer a = ask(self, "lookup", name, class_name);
+  if (a.what == is::here) return a.process;
+  if (a.what == is::other_class) throw_other_class("lookup", name, class_name, a);
+  throw name_not_found(fmt::format("lookup \"{}\"{}", name, nearest_names_to(self, name)));
+}
+
+address await_name(std::string_view name, std::string_view class_name,
+                   std::chrono::nanoseconds timeout) {
+  pe& self = check("await_name", name);
+  const std::int64_t now_ns = transport::now_ns();
+  const std::int64_t deadline =
+      now_ns + std::min<std::int64_t>(timeout.count(), std::numeric_limits<std::int64_t>::max() / 2 - now_ns);
+  const auto left = [deadline] { return std::chrono::nanoseconds(deadline - transport::now_ns()); };
+  name_shard& here = shard_here(self);
+  name_shard::waiter w;
+  here.add(w);
+  struct guard {
+    name_shard& shard;
+    name_shard::waiter& w;
+    ~guard() { shard.remove(w); }
+  } const registered{here, w};
+  shard_calls shards(self, "await_name");
+  for (;;) {
+    const membership_ptr now = shards.members();
+    const auto shard = system_process<name_shard>(owner_of(hash_of(name), now->members));
+    w.membership = now->id;
+    w.woken = false;
+    bool late = false;
+    try {
+      auto answer = start(shard)->subscribe(name, class_name, now->id, self.id(), w.ticket);
+      late = !answer.wait_for(left());
+      if (!late) {
+        const name_answer a = answer.get();
+        if (a.what == is::here) return a.process;
+        if (a.what == is::other_class) throw_other_class("await_name", name, class_name, a);
+        if (a.what == is::retry) {
+          shards.pause();
+          late = left().count() <= 0;
+        } else {
+          late = !here.wait(w, deadline);
+        }
+      }
+      if (late) post(shard)->unsubscribe(name, self.id(), w.ticket);
+    } catch (const node_lost&) {
+      if (!shards.has_changed(*now)) throw;
+    }
+    if (late)
+      throw timeout_error(fmt::format("await_name \"{}\"", name));
+  }
+}
+
+}  // namespace detail
+
+bool unpublish(std::string_view name) {
+  detail::pe& self = detail::check("unpublish", name);
+  const auto a = detail::ask(self, "unpublish", name, {});
+  if (a.what == detail::is::missing) return false;
+  if (a.process.pe == self.id()) return detail::unpublish_here(name, a.process);
+  try {
+    return call<&detail::unpublish_there>(pe(a.process.pe), name, a.process);
+  } catch (const node_lost&) {  // and its names with it
+    return true;
+  }
+}
+
+std::vector<published_name> names(std::string_view prefix) {
+  detail::pe& self = detail::here_pe();
+  self.require_process();
+  detail::shard_calls shards(self, "names");
+  for (;;) {
+    const auto now = shards.members();
+    std::vector<published_name> all;
+    const auto take = [&](detail::name_list& from) {
+      for (auto& n : from.names) {
+        if (n.cls >= from.classes.size())
+          throw bad_message(errc::message_corrupt, "a list of names");
+        all.push_back({std::move(n.name), n.process, from.classes[n.cls]});
+      }
+      return !from.retry;
+    };
+    try {
+      std::vector<std::pair<remote<detail::name_shard>, future<detail::name_list>>> first;
+      for (const auto& m : now->members)
+        for (std::uint32_t i = 0; i < m.pe_count; ++i) {
+          const auto shard = detail::system_process<detail::name_shard>(m.first_pe + i);
+          first.emplace_back(shard, start(shard)->list(prefix, {}, now->id));
+        }
+      bool complete = true;
+      for (auto& [shard, answer] : first) {
+        auto list = answer.get();
+        complete = take(list) && complete;
+        for (std::uint32_t i = 1; complete && i < list.slices; ++i) {
+          auto more = shard->list(prefix, {i, list.slices}, now->id);
+          complete = take(more);
+        }
+        if (!complete) break;
+      }
+      if (complete) {
+        std::ranges::sort(all, {}, &published_name::name);
+        return all;
+      }
+    } catch (const node_lost&) {
+      if (!shards.has_changed(*now)) throw;
+      continue;
+    }
+    shards.pause();
+  }
+}
+
+}  // namespace orrery

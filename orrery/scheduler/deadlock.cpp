@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+// Cycles of calls that wait for each other.
+//
+// Problem: A calls B, B calls C, C calls A; A runs one method at a time, so nobody will ever answer. To carry the chain of
+// callers with every call would cost every call.
+// So nothing is carried. When a call arrives at a process that is itself waiting for a call, the process becomes a suspect; when its PE has
+// nothing better to do, a probe follows the waits from there: to the process that the suspect's call went to, if that process waits too to the one it
+// waits for, and so on (edge chasing: Chandy, Misra and Haas 1983). If it comes back, the call that closed the cycle fails with deadlock_error.
+//
+// Why a probe that comes back proves a deadlock: a process that waits for a call stays so until that call is answered (waits with a
+// time limit are not followed). A probe travels behind the call that it follows, in the same channel; where it arrives, the call is either
+// answered (the probe ends), queued, or being executed. So when it has come back to a suspect that still waits for the same call, every edge it
+// went along still stands.
+// Why every cycle is found: the last edge of a cycle comes about when a call reaches a process that waits (push makes it a suspect), or when a
+// process begins to wait for a call it had started before, or while calls are queued at it (wait makes it a suspect).
+#include <orrery/scheduler/node.hpp>
+#include <orrery/scheduler/pe.hpp>
+
+#include <cstring>
+
+#include <fmt/format.h>
+
+namespace orrery::scheduler {
+
+namespace {
+
+constexpr std::uint32_t longest_cycle = 32;
+constexpr std::uint32_t no_method = 0xffff'ffff;
+
+// A call, as both ends know it: who waits, and the reply word in its envelope.
+struct call_name {
+  address target;
+  std::uint32_t source_pe;
+  std::uint64_t reply;
+};
+
+struct step {
+  address process;
+  std::uint32_t method;
+};
+
+std::uint32_t index_of(const handler* h) { return h == nullptr ? no_method : h->index; }
+
+std::string method_name(std::uint32_t index) {
+  const auto table = handler_table();
+  if (index >= table.size()) return "(process function)";
+  return fmt::format("{}::{}", table[index]->class_name, table[index]->method);
+}
+
+}  // namespace
+
+struct pe::probe {
+  address origin;         // the suspect
+  std::uint64_t wait;     // what it waited for when the probe left
+  call_name follow;       // where to look next
+  call_name victim;       // a call of the path that is queued; its target is null if there is none yet
+  std::uint32_t decided;  // 1: the cycle is closed, fail the victim
+  std::uint32_t steps;
+  step path[longest_cycle];
+};
+
+void pe::suspect(slot& s) {
+  s.suspected = 1;
+  suspects_.push_back(address_of(s));
+}
+
+bool pe::chase_suspects() {
+  std::vector<address> now;
+  now.swap(suspects_);
+  for (const address a : now) {
+    slot* s = find(a.slot, a.generation);
+    if (s == nullptr) continue;
+    s->suspected = 0;
+    if (s->active == nullptr || s->active->on == nullptr || s->state != process_state::running) continue;
+    const sink* w = s->active->on->waiting_on;
+    if (w == nullptr) continue;
+    probe p{};
+    p.origin = a;
+    p.wait = reinterpret_cast<std::uint64_t>(w);
+    p.follow.target = a;
+    chase(p, true);
+  }
+  return !runnable_.empty();
+}
+
+void pe::chase(probe& p, bool first) {
+  for (;;) {
+    if (p.follow.target.pe != id_) {
+      send_probe(p.follow.target.pe, p);
+      return;
+    }
+    slot* s = find(p.follow.target.slot, p.follow.target.generation);
+    if (s == nullptr || s->state != process_state::running || s->active == nullptr) return;
+    if (!first) {
+      // Is the call we follow still to be answered here?
+      bool queued = false;
+      for (const message* m = s->head; m != nullptr && !queued; m = m->next)
+        queued = m->head.reply == p.follow.reply && m->source_pe == p.follow.source_pe;
+      const activation* outer = s->active;
+      const bool executing = outer->serving != nullptr && outer->serving->reply == p.follow.reply &&
+                             outer->serving->source_pe == p.follow.source_pe;
+      if (!queued && !executing) return;
+      if (queued) p.victim = p.follow;
+    }
+    const fiber* f = s->active->on;
+    const sink* w = f != nullptr ? f->waiting_on : nullptr;
+    if (w == nullptr || w->state != sink::status::waiting) return;
+    if (!first && p.follow.target == p.origin) {
+      if (reinterpret_cast<std::uint64_t>(w) != p.wait || p.victim.target.generation == 0) return;
+      p.decided = 1;
+      if (p.victim.target.pe != id_) {
+        send_probe(p.victim.target.pe, p);
+        return;
+      }
+      break;
+    }
+    first = false;
+    // The process's own method, and those it has called inline since.
+    std::uint32_t begin = p.steps;
+    for (const activation* a = f->active; a != nullptr && p.steps < longest_cycle; a = a->below) {
+      p.path[p.steps++] = {address_of(*a->process), index_of(a->method)};
+      if (a == s->active) break;
+    }
+    for (std::uint32_t end = p.steps; begin + 1 < end; ++begin, --end) std::swap(p.path[begin], p.path[end - 1]);
+    if (p.steps == longest_cycle) return;
+    p.follow = {w->target, id_, w->entry != 0 ? w->entry : reinterpret_cast<std::uint64_t>(w)};
+  }
+  // The cycle is closed and its victim is here.
+  std::string cycle;
+  for (std::uint32_t i = 0; i < p.steps; ++i) cycle += method_name(p.path[i].method) + " -> ";
+  if (slot* s = find(p.victim.target.slot, p.victim.target.generation); s != nullptr)
+    (void)fail_queued(*s, p.victim.source_pe, p.victim.reply, cycle);
+}
+
+// Takes a call out of the mailbox and answers it with deadlock_error.
+bool pe::fail_queued(slot& s, std::uint32_t source_pe, std::uint64_t reply, const std::string& cycle) {
+  message* before = nullptr;
+  for (message* m = s.head; m != nullptr; before = m, m = m->next) {
+    if (m->head.reply != reply || m->source_pe != source_pe) continue;
+    if (before == nullptr) {
+      (void)s.pop();
+    } else {
+      before->next = m->next;
+      if (s.tail == m) s.tail = before;
+      s.bytes -= m->bytes;
+    }
+    delivery d;
+    load(d, *m);
+    fail(d, std::make_exception_ptr(deadlock_error(cycle + method_name(index_of(d.method)))));
+    return true;
+  }
+  return false;
+}
+
+void pe::send_probe(std::uint32_t to, const probe& p) {
+  try {
+    send_control(channel_to(to), wire::record_kind::probe, 0, 0, 0, &p, offsetof(probe, path) + p.steps * sizeof(step));
+  } catch (const std::exception&) {  // that node is gone; who waits for it will hear so
+  }
+}
+
+void pe::receive_probe(inbound& in, const wire::envelope& e, std::uint32_t bytes) {
+  probe p{};
+  const std::size_t payload = bytes - wire::granule;
+  if (payload < offsetof(probe, path)) {
+    node_.peer_corrupt(in.pe, "a probe that is too short");
+    return;
+  }
+  std::memcpy(static_cast<void*>(&p), &e + 1, std::min(payload, sizeof p));
+  if (p.steps > longest_cycle || offsetof(probe, path) + p.steps * sizeof(step) > payload) {
+    node_.peer_corrupt(in.pe, "a probe with an impossible length");
+    return;
+  }
+  if (p.decided == 0) {
+    chase(p, false);
+    return;
+  }
+  std::string cycle;
+  for (std::uint32_t i = 0; i < p.steps; ++i) cycle += method_name(p.path[i].method) + " -> ";
+  if (slot* s = find(p.victim.target.slot, p.victim.target.generation); s != nullptr)
+    (void)fail_queued(*s, p.victim.source_pe, p.victim.reply, cycle);
+}
+
+}  // namespace orrery::scheduler

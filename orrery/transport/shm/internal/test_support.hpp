@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// For tests only: other OS processes, faults of the system, directories that go away.
+
+#include <orrery/transport/shm/error.hpp>
+#include <orrery/transport/shm/unique_fd.hpp>
+
+#include <csignal>
+#include <cstddef>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <functional>
+#include <initializer_list>
+#include <string>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define ORRERY_TEST_SANITIZED 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define ORRERY_TEST_SANITIZED 1
+#endif
+#endif
+#ifndef ORRERY_TEST_SANITIZED
+#define ORRERY_TEST_SANITIZED 0
+#endif
+
+namespace orrery::transport::testing {
+
+/// Lines of text between a test and an OS process that it made.
+class link {
+ public:
+  link(unique_fd in, unique_fd out) noexcept : in_(std::move(in)), out_(std::move(out)) {}
+
+  void say(const std::string& line) {
+    const std::string text = line + '\n';
+    (void)!::write(out_.get(), text.data(), text.size());
+  }
+  /// Blocks; empty when the other side has ended or hung up.
+  [[nodiscard]] std::string hear() {
+    std::string line;
+    for (char c = 0; ::read(in_.get(), &c, 1) == 1 && c != '\n';) line += c;
+    return line;
+  }
+  void hang_up() noexcept { out_.reset(); }
+
+ private:
+  unique_fd in_;
+  unique_fd out_;
+};
+
+/// Another OS process, forked from the test, that runs `body` and exits with what it returns. It is killed with the
+/// test and at the end of its scope.
+class other {
+ public:
+  explicit other(const std::function<int(link&)>& body) {
+    int down[2];
+    int up[2];
+    if (::pipe2(down, O_CLOEXEC) != 0 || ::pipe2(up, O_CLOEXEC) != 0) std::abort();
+    std::fflush(nullptr);
+    pid_ = ::fork();
+    if (pid_ == 0) {
+      ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+      ::close(down[1]);
+      ::close(up[0]);
+      ::alarm(100);
+      link to_test{unique_fd{down[0]}, unique_fd{up[1]}};
+      ::_exit(body(to_test));
+    }
+    ::close(down[0]);
+    ::close(up[1]);
+    link_.emplace_back(unique_fd{up[0]}, unique_fd{down[1]});
+  }
+  other(other&& o) noexcept
+      : link_(std::move(o.link_)), pid_(std::exchange(o.pid_, 0)), status_(o.status_) {}
+  ~other() {
+    kill();
+    wait();
+  }
+
+  void say(const std::string& line) { link_.front().say(line); }
+  [[nodiscard]] std::string hear() { return link_.front().hear(); }
+  void hang_up() { link_.front().hang_up(); }
+  [[nodiscard]] pid_t pid() const noexcept { return pid_; }
+  void kill(int signal = SIGKILL) const noexcept {
+    if (pid_ > 0) ::kill(pid_, signal);
+  }
+  /// Reaps it. The exit status; of one that was killed, minus the signal.
+  int wait() {
+    if (pid_ <= 0) return status_;
+    int status = 0;
+    ::waitpid(pid_, &status, 0);
+    pid_ = 0;
+    status_ = WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
+    return status_;
+  }
+
+ private:
+  std::vector<link> link_;  // one, or none when moved from
+  pid_t pid_ = 0;
+  int status_ = 0;
+};
+
+/// From here on `call` fails with `error` in this OS process and its children: only in an `other`.
+inline void fail_system_call(long call, int error) {
+  sock_filter code[] = {
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, static_cast<unsigned>(call), 0, 1),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | static_cast<unsigned>(error)),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+  };
+  sock_fprog program{.len = 4, .filter = code};
+  ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+  if (::prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) != 0) ::_exit(77);
+}
+
+/// Becomes a user without rights; false if this test does not run as root.
+inline bool become_nobody() {
+  if (::geteuid() != 0) return false;
+  const bool done = ::setgid(65534) == 0 && ::setuid(65534) == 0;
+  ::prctl(PR_SET_DUMPABLE, 1);  // a change of user takes it away
+  return done;
+}
+
+/// A directory of this test, empty at its begin and gone at its end.
+class scratch_directory {
+ public:
+  scratch_directory() {
+    std::string pattern = "/dev/shm/orrery-test-XXXXXX";
+    if (::mkdtemp(pattern.data()) == nullptr) std::abort();
+    path_ = pattern;
+  }
+  scratch_directory(const scratch_directory&) = delete;
+  ~scratch_directory() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);
+  }
+  [[nodiscard]] const std::string& path() const noexcept { return path_; }
+  [[nodiscard]] std::string file(const std::string& world) const {
+    return path_ + "/orrery-" + std::to_string(::geteuid()) + "-" + world;
+  }
+  [[nodiscard]] bool empty() const { return std::filesystem::is_empty(path_); }
+
+ private:
+  std::string path_;
+};
+
+/// Ends a test that hangs.
+class shm_test : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    ::alarm(100);
+    ::signal(SIGPIPE, SIG_IGN);  // to an `other` that has ended
+  }
+  void TearDown() override { ::alarm(0); }
+};
+
+/// The value; without one the test cannot go on.
+template <class T>
+[[nodiscard]] T take(result<T> r) {
+  if (!r) {
+    ADD_FAILURE() << r.error().message;
+    std::abort();
+  }
+  if constexpr (!std::is_void_v<T>) return std::move(*r);
+}
+
+template <class T>
+void expect_error(const result<T>& r, transport_errc code,
+                  std::initializer_list<const char*> words) {
+  ASSERT_FALSE(r.has_value()) << "no error";
+  EXPECT_EQ(r.error().code, code) << r.error().message;
+  for (const char* word : words)
+    EXPECT_NE(r.error().message.find(word), std::string::npos)
+        << "'" << word << "' is not in: " << r.error().message;
+}
+
+}  // namespace orrery::transport::testing
