@@ -8,6 +8,7 @@ fails is `absent`: it is never guessed.
 """
 import argparse
 import dataclasses
+import functools
 import json
 import os
 import pathlib
@@ -228,15 +229,17 @@ def run_peer(peer, smoke):
 # --- Orrery ---------------------------------------------------------------------------------------------------------
 
 def own(*metrics):
-    """Metrics that bench_core measures by itself."""
-    def run(smoke):
-        out = output_of([BENCH_CORE, "--json", "--only", ",".join(metrics), "--runs", 1, *(["--smoke"] * smoke)])
+    """A step for each metric that bench_core measures by itself: one that fails takes no other along."""
+    def run(metric, smoke):
+        out = output_of([BENCH_CORE, "--json", "--only", metric, "--runs", 1, *(["--smoke"] * smoke)])
         try:
-            found = json.loads(out[out.index("{"):])
-        except ValueError as error:
-            raise Failure(f"bench_core printed no JSON object but: {telling_line(out)}") from error
-        return {m: float(v) for m, v in found.items() if isinstance(v, (int, float))}
-    return Step(", ".join(metrics), metrics, run)
+            value = float(json.loads(out[out.index("{"):])[metric])
+        except (ValueError, KeyError, TypeError) as error:
+            raise Failure(f"bench_core gave no figure but: {telling_line(out)}") from error
+        if value < 0:  # how bench_core says that a result was wrong
+            raise Failure(f"bench_core says {value:g}: its result was wrong")
+        return {metric: value}
+    return [Step(metric, [metric], functools.partial(run, metric)) for metric in metrics]
 
 
 def startup(smoke):
@@ -307,13 +310,13 @@ def peer_step(name):
 def blocks():
     """What is compared stands side by side, so that both meet the same state of the machine."""
     return [
-        [peer_step("floor"), own("call_pe_rtt_ns", "call_node_rtt_ns"), own("call_node_sleep_rtt_us")],
-        [peer_step("openmpi"), own("post_node_rate_m", "bulk_node_gbps"), own("post_pe_rate_m")],
-        [peer_step("go"), own("fanin_100_rate_m", "calls_100_rate_m"), peer_step("caf"), peer_step("erlang")],
-        [peer_step("unix"), peer_step("mq"), own("calls_node_7_rate_k"), peer_step("zeromq"), peer_step("nanomsg")],
-        [peer_step("openmpi, 64 ranks"), own("barrier_64_us", "ring_64_hop_us")],
-        [own("call_inline_ns", "post_same_pe_ns", "ring_1k_hop_ns", "ring_100k_hop_ns", "ring_1k_receive_hop_ns"),
-         own("spawn_ns", "idle_bytes"), own("blocked_bytes")],
+        [peer_step("floor"), *own("call_pe_rtt_ns", "call_node_rtt_ns", "call_node_sleep_rtt_us")],
+        [peer_step("openmpi"), *own("post_node_rate_m", "bulk_node_gbps", "post_pe_rate_m")],
+        [peer_step("go"), *own("fanin_100_rate_m", "calls_100_rate_m"), peer_step("caf"), peer_step("erlang")],
+        [peer_step("unix"), peer_step("mq"), *own("calls_node_7_rate_k"), peer_step("zeromq"), peer_step("nanomsg")],
+        [peer_step("openmpi, 64 ranks"), *own("barrier_64_us", "ring_64_hop_us")],
+        own("call_inline_ns", "post_same_pe_ns", "ring_1k_hop_ns", "ring_100k_hop_ns", "ring_1k_receive_hop_ns",
+            "spawn_ns", "idle_bytes", "blocked_bytes"),
         [Step("compile", ["compile_s"], compile_probe), Step("start-up", ["startup_ms"], startup),
          Step("idle", ["idle_cpu_percent"], idle)],
     ]

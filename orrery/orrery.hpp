@@ -3,9 +3,12 @@
 
 /// Everything of Orrery that an ordinary program needs.
 #include <orrery/process/call.hpp>
+#include <orrery/process/data.hpp>
 #include <orrery/process/describe.hpp>
 #include <orrery/process/function.hpp>
 #include <orrery/process/future.hpp>
+#include <orrery/process/group.hpp>
+#include <orrery/process/member.hpp>
 #include <orrery/process/names.hpp>
 #include <orrery/process/placement.hpp>
 #include <orrery/process/remote.hpp>

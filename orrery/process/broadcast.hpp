@@ -150,7 +150,7 @@ struct broadcast final : broadcast_base {
   using result_type = part_result<R>;
   using handler = typed_handler<Operation, P...>;  // for its forms of the arguments
   using values = std::tuple<std::remove_cvref_t<P>...>;
-  static constexpr bool constructs = requires { Operation::constructs; };
+  static constexpr bool constructs = requires { &Operation::run_at; };
   static constexpr std::uint32_t argument_bytes = sizeof(values);
 
   std::optional<typename handler::tuple> owners;  // of what views look at
@@ -290,18 +290,19 @@ struct broadcast final : broadcast_base {
   }
   template <std::size_t... I>
   void run(pe& self, slot& s, std::size_t index, std::index_sequence<I...>) {
-    typename Operation::object* object = nullptr;
-    if constexpr (!std::is_void_v<typename Operation::object>) {
-      object = object_in<typename Operation::object>(s.cls, s.object);
-      if (object == nullptr) [[unlikely]] throw_wrong_class(*method, s.cls);
-    }
-    auto f = [&]() -> decltype(auto) {
-      return Operation::run(self, s, object, *static_cast<const std::remove_cvref_t<P>*>(refs[I])...);
-    };
-    if constexpr (std::is_void_v<R>) {
-      f();
+    if constexpr (constructs) {
+      Operation::run_at(self, s, *part, index, *static_cast<const std::remove_cvref_t<P>*>(refs[I])...);
     } else {
-      results.set(index, f);
+      auto* object = object_in<typename Operation::object>(s.cls, s.object);
+      if (object == nullptr) [[unlikely]] throw_wrong_class(*method, s.cls);
+      auto f = [&]() -> decltype(auto) {
+        return Operation::run(self, s, object, *static_cast<const std::remove_cvref_t<P>*>(refs[I])...);
+      };
+      if constexpr (std::is_void_v<R>) {
+        f();
+      } else {
+        results.set(index, f);
+      }
     }
   }
 

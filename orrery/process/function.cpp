@@ -12,17 +12,24 @@ const scheduler::class_info function_class{"process function", nullptr, {}, fals
 
 namespace {
 
+// The activation of a process function, and who asked it to end.
+struct function_frame : scheduler::activation {
+  std::uint64_t destroy_reply = 0;
+  std::uint32_t destroy_source = 0;
+  bool destroy_remote = false;
+};
+
 void function_entry(scheduler::fiber&, void* argument) {
   pe& self = *scheduler::current_pe;
   auto* body = static_cast<function_body*>(argument);
   slot& s = *body->process;
   self.finish_fiber();
-  scheduler::activation frame{&s, nullptr, nullptr};
+  function_frame frame{{&s, nullptr, nullptr}};
   self.push_activation(frame);
   s.active = &frame;
   s.depth = 1;
   try {
-    body->run();
+    if (!self.refusing()) body->run();
   } catch (const stopped&) {
     // The end of a function that waited when it was destroyed or the runtime shut down.
   } catch (...) {
@@ -31,6 +38,8 @@ void function_entry(scheduler::fiber&, void* argument) {
   delete body;
   s.dying = true;
   if (s.named) [[unlikely]] self.owner().layer()->before_end(self, s);
+  if (frame.destroy_reply != 0)
+    answer<void>(self, frame.destroy_reply, frame.destroy_source, frame.destroy_remote, [] {});
   self.end_function(s);
 }
 
@@ -69,13 +78,13 @@ void check_destroyed(pe& self, slot& s, scheduler::message* before, scheduler::m
   if (m->head.handler != reinterpret_cast<std::uint64_t>(&handler::instance)) return;
   scheduler::delivery d;
   self.load(d, *m);
-  const std::uint64_t reply = d.reply;
-  const std::uint32_t source = d.source_pe;
-  const bool remote = d.remote;
+  auto& frame = *static_cast<function_frame*>(s.active);
+  frame.destroy_reply = d.reply;  // answered when the stack is unwound
+  frame.destroy_source = d.source_pe;
+  frame.destroy_remote = d.remote;
   unlink(self, s, before, m);
   s.dying = true;
   if (s.named) [[unlikely]] self.owner().layer()->before_end(self, s);
-  if (reply != 0) answer<void>(self, reply, source, remote, [] {});
   self.running()->cancelled = 1;
   throw stopped("receive: the process was destroyed");
 }

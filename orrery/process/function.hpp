@@ -105,7 +105,13 @@ remote<function> spawn(placement where, F&& f, A&&... args) {
   const std::uint32_t target = where.resolve();
   if (target == self.id()) {
     detail::slot& s = self.allocate_slot();
-    return operation::run(self, s, nullptr, detail::callable<Fn>{std::forward<F>(f)}, detail::travels_t<A>(std::forward<A>(args))...);
+    try {
+      return operation::run(self, s, nullptr, detail::callable<Fn>{std::forward<F>(f)},
+                            detail::travels_t<A>(std::forward<A>(args))...);
+    } catch (...) {
+      self.free_slot(s);
+      throw;
+    }
   }
   using handler = detail::typed_handler<operation, detail::callable<Fn>, detail::travels_t<A>...>;
   detail::typed_sink<remote<function>> k;

@@ -22,6 +22,7 @@ namespace detail {
 // is on its way. Only that PE touches it, so the count is plain.
 struct future_state_base {
   std::uint32_t holders = 1;
+  bool queued = false;  ///< the continuation is in the run queue
   void (*continuation)(pe&, future_state_base&) = nullptr;  ///< then, when_all, co_await
   void* continuation_data = nullptr;
   void (*dispose)(future_state_base*) = nullptr;
@@ -35,6 +36,11 @@ struct future_state : future_state_base, typed_sink<T> {
     dispose = [](future_state_base* s) { delete static_cast<future_state*>(s); };
     this->on_done = [](pe& self, scheduler::sink& s) {
       auto& state = static_cast<future_state&>(static_cast<typed_sink<T>&>(s));
+      if (state.continuation != nullptr && !state.queued) {
+        state.queued = true;  // not here, in the middle of the method that has just ended
+        self.run_later(s);
+        return;
+      }
       if (state.continuation != nullptr) std::exchange(state.continuation, nullptr)(self, state);
       state.drop();
     };

@@ -83,16 +83,11 @@ slot* group_part::find(std::size_t i) const noexcept {
   return self_.find(members_[i].slot, members_[i].generation);
 }
 
-std::size_t group_part::index_of(const slot& s) noexcept {
+std::size_t group_part::index_of(const slot& s) const noexcept {
   const address a = self_.address_of(s);
-  const std::size_t n = members_.size();
-  for (std::size_t k = 0; k < n; ++k) {
-    const std::size_t i = hint_ + k < n ? hint_ + k : hint_ + k - n;
-    if (members_[i].slot != a.slot || members_[i].generation != a.generation) continue;
-    hint_ = i;  // the next to be constructed is this one or the one behind it
-    return i;
-  }
-  return n;
+  std::size_t i = 0;
+  while (i < members_.size() && (members_[i].slot != a.slot || members_[i].generation != a.generation)) ++i;
+  return i;
 }
 
 // --- collectives ---------------------------------------------------------------------------------------------------
@@ -112,7 +107,13 @@ void group_part::arrive(const collective& what, arrival& a) {
     first_ = &a;
   }
   last_ = &a;
-  if (++arrived_ == members_.size()) what.all_here(self_, *this);
+  if (++arrived_ == members_.size()) {
+    try {
+      what.all_here(self_, *this);
+    } catch (...) {  // a message could not be sent: nobody will get any further
+      broken(completed_, std::current_exception());
+    }
+  }
   while (!a.done) {
     a.waiter = self_.running();
     self_.park();

@@ -60,19 +60,17 @@ class group_handle {
 
   template <class A>
   void serialize(A& a) {
-    std::vector<address> members;
+    bool some = data_ != nullptr;
+    a & some;
+    if (!some) return;
     std::vector<address> parts;
     if constexpr (A::is_saving::value) {
-      if (data_ != nullptr) {
-        members = data_->members;
-        for (const auto& p : data_->parts) parts.push_back(p.at);
-      }
-      a & members & parts;
+      for (const auto& p : data_->parts) parts.push_back(p.at);
+      a & data_->members & parts;
     } else {
+      std::vector<address> members;
       a & members & parts;
-      data_ = parts.empty() && members.empty()
-                  ? nullptr
-                  : std::make_shared<const group_data>(std::move(members), parts);
+      data_ = std::make_shared<const group_data>(std::move(members), parts);
     }
   }
 
@@ -146,7 +144,7 @@ class group_part final : public scheduler::loss_watcher {
   }
   [[nodiscard]] slot* find(std::size_t i) const noexcept;
   /// The index among members() of a process of this PE; members().size() if it is none.
-  [[nodiscard]] std::size_t index_of(const slot& s) noexcept;
+  [[nodiscard]] std::size_t index_of(const slot& s) const noexcept;
 
   // --- members that wait for each other --------------------------------------------------------------------------
   /// Waits until all members of the group have arrived. Throws process_gone or node_lost if one never will, stopped,
@@ -154,6 +152,10 @@ class group_part final : public scheduler::loss_watcher {
   void arrive(const collective& what, arrival& a);
   /// The members of this PE that have arrived, in any order.
   [[nodiscard]] arrival* arrivals() const noexcept { return first_; }
+  /// The collective in which all members of this PE wait, or null.
+  [[nodiscard]] const collective* current() const noexcept {
+    return arrived_ != 0 && arrived_ == members_.size() ? what_ : nullptr;
+  }
   /// The collective is over: all who wait go on.
   void complete() noexcept { release(false); }
   std::unique_ptr<reduction_base> reduction;
@@ -180,7 +182,6 @@ class group_part final : public scheduler::loss_watcher {
   group_handle group_;
   std::vector<local> members_;
   std::uint32_t index_ = 0;
-  std::size_t hint_ = 0;  // where index_of looks first
 
   const collective* what_ = nullptr;  // that has begun
   arrival* first_ = nullptr;

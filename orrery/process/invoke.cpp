@@ -43,6 +43,11 @@ void fail_gone(const scheduler::handler& h, address to, scheduler::sink* sink, p
 }
 
 void push_call(pe& self, slot& s, scheduler::message* m) {
+  if (s.dying) [[unlikely]] {  // it takes nothing more, and the caller may be what it still waits for
+    const auto& h = *reinterpret_cast<const scheduler::handler*>(m->head.handler);
+    self.release_message(m);
+    throw_gone(h, self.address_of(s));
+  }
   // A process on the stack of this very fiber waits for what is called from it: it can never take this message.
   for (const scheduler::activation* a = self.active(); a != nullptr; a = a->below) {
     if (a->process != &s || (s.cls != nullptr && s.cls->reentrant)) continue;

@@ -181,7 +181,11 @@ struct typed_handler {
         default: {
           orrery::reader r({d.payload, d.payload_bytes});
           std::tuple<wire_value<P>...> args{wire_value<P>{orrery::read<std::remove_cvref_t<P>>(r)}...};
-          if constexpr (!views) d.release();
+          if constexpr (views) {
+            d.leave_ring();  // the method may park, and then others read the ring
+          } else {
+            d.release();
+          }
           std::apply(
               [&](auto&... a) {
                 answer<typename Operation::result>(self, reply, source, remote, [&]() -> decltype(auto) {
@@ -308,13 +312,26 @@ bool send_owned(pe& self, address to, scheduler::sink* sink, bool may_wait, P&&.
       fail_gone(h, to, sink, self);
       return true;
     }
-    if (!may_wait && self.over_limit(*s)) return false;
+    if (self.over_limit(*s)) [[unlikely]] {
+      if (!may_wait) return false;
+      self.wait_for_room(*s);  // before anything is sent: what it throws means that nothing was
+      s = self.find(to.slot, to.generation);
+      if (s == nullptr) {
+        fail_gone(h, to, sink, self);
+        return true;
+      }
+    }
     scheduler::message* m = self.allocate_message(sizeof(typename Handler::owned));
-    Handler::make_owned(m->payload(), std::forward<P>(args)...);
+    try {
+      Handler::make_owned(m->payload(), std::forward<P>(args)...);
+    } catch (...) {
+      self.release_message(m);
+      if (to.slot == wire::no_slot) self.free_slot(*s);
+      throw;
+    }
     m->source_pe = to.pe;
     fill(m->head, to, h, wire::payload_form::owned, sink, 0);
     self.push(*s, m);
-    if (self.over_limit(*s)) [[unlikely]] self.wait_for_room(*s);
     return true;
   }
   if (!may_wait && self.is_stopped(to)) return false;

@@ -81,10 +81,11 @@ std::string nearest_names_to(pe& self, std::string_view name) {
       for (const suggestion& s : answer.get().best) best.consider(s.name);
   } catch (const node_lost&) {  // so be it
   }
+  if (best.best().empty()) return {};
   std::string text;
   for (const suggestion& s : best.best())
-    text += fmt::format("{}\"{}\"", text.empty() ? "; did you mean " : " or ", s.name);
-  return text;
+    text += fmt::format("{}\"{}\"", text.empty() ? "" : " or ", s.name);
+  return fmt::format(" (did you mean {}?)", text);
 }
 
 void publish_there(std::string_view name, address process) { publish_here(name, process); }

@@ -18,7 +18,6 @@ outgoing::outgoing(scheduler::pe& self, scheduler::channel& c, std::size_t bytes
     while ((data = self.owner().allocate_block(c.pe, bytes, block_)) == nullptr) {
       // All memory for messages is on its way; receivers give it back.
       self.require_process();
-      if (self.stopping()) throw stopped("send");
       (void)self.park_until(transport::now_ns() + 100'000);
     }
     payload_ = {data, bytes};

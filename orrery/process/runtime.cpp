@@ -36,8 +36,10 @@ void sleep_for(std::chrono::nanoseconds d) {
   detail::pe& self = detail::here_pe();
   self.require_process();
   (void)self.park_until(detail::deadline_after(d));
-  if (self.stopping()) throw stopped("sleep_for");
+  if (self.refusing()) throw stopped("sleep_for");
 }
+
+void quiescence() { detail::here_pe().wait_for_quiescence(); }
 
 void yield() {
   detail::pe& self = detail::here_pe();
@@ -169,6 +171,7 @@ int run_checked(const args& all, const std::function<int(args)>& main) {
         try {
           result = main(rest);
         } catch (const std::exception& e) {
+          if (n.is_dead()) return;  // that has been said
           std::fputs(fmt::format("orrery: the main function ended with an exception: {}\n", e.what()).c_str(), stderr);
         }
         if (s.world != nullptr) s.world->leave();  // the first node's leave ends the world
@@ -176,6 +179,7 @@ int run_checked(const args& all, const std::function<int(args)>& main) {
       });
     });
   }
+  if (s.world != nullptr) s.world->leave();
   return end_world(s, result);
 }
 

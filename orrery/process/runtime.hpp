@@ -32,6 +32,9 @@ int run(int argc, char** argv, const std::function<int(args)>& main);
 
 /// Parks the calling process for that long; its PE goes on. Throws stopped.
 void sleep_for(std::chrono::nanoseconds d);
+/// Parks the calling process until no message is queued, executed or on its way anywhere in the world, and every other process is idle or parked for
+/// something that only a message can bring. Throws stopped.
+void quiescence();
 /// Lets the other processes of this PE run first. Throws stopped.
 void yield();
 

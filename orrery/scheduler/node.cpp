@@ -91,13 +91,13 @@ node::node(const node_settings& settings, transport::shm_world* world) : setting
     distrusted_ = std::make_unique<std::atomic<bool>[]>(transport::max_nodes);
   } else {
     own_bells_ = std::make_unique<transport::doorbell[]>(n);
+    own_idleness_ = std::make_unique<idleness[]>(n);
   }
   if (n > cores || world_pes() > cores) settings_.pe.yield = true;
   for (std::uint32_t i = 0; i < n; ++i) {
     transport::doorbell& bell = world_ != nullptr ? world_->bell(first_pe_ + i) : own_bells_[i];
     pes_.push_back(std::make_unique<pe>(*this, first_pe_ + i, bell, settings_.pe));
   }
-  stopped_.emplace(static_cast<std::ptrdiff_t>(n));
 }
 
 node::~node() {
@@ -156,6 +156,18 @@ void node::run(const std::function<void(pe&)>& first) {
   for (auto& t : threads) t.join();
   if (pin) pthread_setaffinity_np(pthread_self(), sizeof before, &before);
   monitor_.reset();
+}
+
+idleness& node::idleness_of(std::uint32_t pe) noexcept {
+  if (world_ == nullptr) return own_idleness_[pe];
+  // The last words of the PE's counters in the world segment.
+  return *reinterpret_cast<idleness*>(world_->counters(pe).data() + transport::counters_per_pe - 4);
+}
+
+bool node::ends_when_dead() const noexcept { return index() == 0 && (world_ == nullptr || world_->name().empty()); }
+
+bool node::someone_waits_for_quiescence() const noexcept {
+  return quiescence_waits_.load(std::memory_order_relaxed) != 0;
 }
 
 void node::stop() noexcept {

@@ -3,7 +3,6 @@
 
 #include <orrery/scheduler/pe.hpp>
 
-#include <barrier>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -80,6 +79,17 @@ class node {
   [[nodiscard]] bool has_reentrant() const noexcept { return reentrant_.load(std::memory_order_relaxed); }
   void set_reentrant() noexcept { reentrant_.store(true, std::memory_order_relaxed); }
 
+  // Quiescence; quiescence.cpp.
+  [[nodiscard]] idleness& idleness_of(std::uint32_t pe) noexcept;
+  /// If all PEs are idle and nothing is on its way: how much was sent until now.
+  [[nodiscard]] std::optional<std::uint64_t> sum_if_idle() noexcept;
+  /// True on the node whose main function keeps a closed world alive.
+  [[nodiscard]] bool ends_when_dead() const noexcept;
+  [[nodiscard]] bool someone_waits_for_quiescence() const noexcept;
+  void count_quiescence_wait(int change) noexcept { quiescence_waits_.fetch_add(change, std::memory_order_relaxed); }
+  void end_dead(const std::string& waits) noexcept;
+  [[nodiscard]] bool is_dead() const noexcept { return dead_.load(std::memory_order_relaxed); }
+
   // For PEs.
   std::unique_ptr<channel> connect(pe& from, std::uint32_t to);
   /// Adds the rings that PEs of other nodes have made into `to`.
@@ -87,7 +97,6 @@ class node {
   void give_back(channel& c) noexcept;          ///< its receiver is gone: the ring's memory is free
   void let_go(std::uint32_t source_pe) noexcept;  ///< an inbound ring or block of a PE of another node is not used any more
   void wake(std::uint32_t pe) noexcept;
-  void stop_barrier() noexcept { stopped_->arrive_and_wait(); }
   void failed_post(pe& at, const handler* method, std::exception_ptr why) noexcept;
   void peer_corrupt(std::uint32_t pe, const char* what) noexcept;
   void control(pe& at, inbound& in, wire::envelope& e) noexcept;
@@ -115,11 +124,13 @@ class node {
   transport::shm_world* world_;
   std::uint32_t first_pe_ = 0;
   std::unique_ptr<transport::doorbell[]> own_bells_;  // when there is no world
+  std::unique_ptr<idleness[]> own_idleness_;
   std::vector<std::unique_ptr<pe>> pes_;
-  std::optional<std::barrier<>> stopped_;
   std::atomic<bool> reentrant_{false};
   std::atomic<bool> stopping_{false};
   std::atomic<std::uint32_t> turn_{0};
+  std::atomic<int> quiescence_waits_{0};
+  std::atomic<bool> dead_{false};
 
   std::mutex mutex_;  // of what follows
   std::vector<std::pair<void*, std::size_t>> local_rings_;

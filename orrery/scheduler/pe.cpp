@@ -61,7 +61,7 @@ void pe::run() {
   adopt_thread(root_);
   current_ = &root_;
   switch_to(take_loop_fiber());
-  end_all();
+  drop_leftovers();
   current_pe = nullptr;
 }
 
@@ -77,31 +77,46 @@ void pe::loop() {
   finish_fiber();
   for (;;) {
     while (!runnable_.empty()) {
-      if (--ticks_ <= 0) poll();
-      if (runnable_.empty()) break;
+      if (--ticks_ <= 0) {
+        poll();
+        if (stopping() && wind_down(true)) [[unlikely]] leave_loop();
+        if (runnable_.empty()) break;
+      }
       const run_queue::entry e = runnable_.pop();
       if (e.is_fiber()) {
         fiber& f = *e.as_fiber();
         f.queued = 0;
         resume(f);
-      } else {
+      } else if (e.is_slot()) {
         run_slot(*e.as_slot());
+      } else {
+        sink& s = *e.as_sink();
+        s.on_done(*this, s);
       }
     }
     if (poll()) continue;
-    if (stopping()) {
-      if (!receivers_ended()) continue;
-      switch_to(root_);
-      std::terminate();
+    if (stopping()) [[unlikely]] {
+      if (wind_down(false)) leave_loop();
+      if (!runnable_.empty()) continue;
     }
     idle();
   }
+}
+
+void pe::leave_loop() noexcept {
+  finished_ = current_;
+  current_ = &root_;
+  leave_fiber(*finished_, root_);
 }
 
 void pe::run_slot(slot& s) {
   if (s.cls != nullptr && s.cls->is_function) {
     s.state = process_state::running;
     resume(*static_cast<fiber*>(s.object));
+    return;
+  }
+  if (refusing_) [[unlikely]] {
+    refuse_mailbox(s);
     return;
   }
   run_messages(s);
@@ -135,6 +150,11 @@ void pe::load(delivery& d, message& m) noexcept {
 }
 
 void pe::execute(slot& s, delivery& d) {
+  if (refusing_) [[unlikely]] {
+    if (s.object == nullptr) free_slot(s);
+    fail(d, refusal(d.method));
+    return;
+  }
   s.state = process_state::running;
   if (run_one(s, d)) settle(s);
 }
@@ -157,7 +177,8 @@ bool pe::run_one(slot& s, delivery& d) {
   active_ = a.below;
   s.active = nullptr;
   --s.depth;
-  if (s.depth == 0 && (s.dying || s.object == nullptr)) [[unlikely]] {
+  if (s.dying || s.object == nullptr) [[unlikely]] {
+    if (s.depth != 0) return false;  // reentrant: it ends with its last method, and takes nothing more until then
     if (s.object != nullptr) {
       destroy(s);
     } else {
@@ -177,7 +198,9 @@ fiber& pe::take_loop_fiber() {
     --idle_loop_count_;
     return f;
   }
-  return *make_fiber(method_stacks_.allocate(), &pe::loop_entry, this);
+  fiber& f = *make_fiber(method_stacks_.allocate(), &pe::loop_entry, this);
+  ++fiber_count_;
+  return f;
 }
 
 void pe::switch_to(fiber& to) {
@@ -197,6 +220,7 @@ void pe::finish_fiber() {
   const stack memory = f->memory;
   const bool loop_fiber = f->is_loop;
   forget_fiber(*f);
+  --fiber_count_;
   (loop_fiber ? method_stacks_ : function_stacks_).release(memory);
 }
 
@@ -222,7 +246,8 @@ void pe::require_process() const {
 void pe::park_reentrant() noexcept {
   for (activation* a = active_; a != nullptr; a = a->below) {
     slot& s = *a->process;
-    if (s.cls != nullptr && s.cls->reentrant && s.state == process_state::running && s.object != nullptr) settle(s);
+    if (s.cls != nullptr && s.cls->reentrant && s.state == process_state::running && s.object != nullptr && !s.dying)
+      settle(s);
   }
 }
 
@@ -237,9 +262,9 @@ void pe::park() {
     if (e.is_fiber()) {
       next = e.as_fiber();
       next->queued = 0;
-    } else if (slot& s = *e.as_slot(); s.cls != nullptr && s.cls->is_function) {
-      s.state = process_state::running;
-      next = static_cast<fiber*>(s.object);
+    } else if (e.is_slot() && e.as_slot()->cls != nullptr && e.as_slot()->cls->is_function) {
+      e.as_slot()->state = process_state::running;
+      next = static_cast<fiber*>(e.as_slot()->object);
     }
     if (next != nullptr) {
       --ticks_;
@@ -251,12 +276,13 @@ void pe::park() {
 }
 
 void pe::yield() {
-  if (stopping()) throw stopped("yield: the runtime is shutting down");
+  if (refusing_) refuse("yield");
   ready(*current_);
   park();
 }
 
 bool pe::park_until(std::int64_t deadline_ns) {
+  if (refusing_) refuse("a wait with a time limit");
   timer t{current_};
   const auto it = timers_.emplace(deadline_ns, &t);
   park();
@@ -271,16 +297,19 @@ bool pe::fire_timers() {
   while (!timers_.empty() && timers_.begin()->first <= now) {
     timer* t = timers_.begin()->second;
     timers_.erase(timers_.begin());
-    t->fired = true;
+    fire(*t);
     any = true;
-    if (t->process == nullptr) {
-      ready(*t->waiter);
-    } else if (t->process->state == process_state::receiving) {
-      t->process->state = process_state::scheduled;
-      runnable_.push(*t->process);
-    }
   }
   return any;
+}
+
+void pe::fire(timer& t) {
+  t.fired = true;
+  if (t.process == nullptr) {
+    ready(*t.waiter);
+  } else if (t.process->state == process_state::receiving) {
+    make_runnable(*t.process);
+  }
 }
 
 void pe::wait(sink& s) {
@@ -300,6 +329,7 @@ bool pe::wait_until(sink& s, std::int64_t deadline_ns) {
     s.waiter = current_;
     if (park_until(deadline_ns) && s.state == sink::status::waiting) {
       s.waiter = nullptr;
+      if (refusing_) refuse("a wait with a time limit");
       return false;
     }
   }
@@ -320,6 +350,7 @@ void pe::complete(sink& s) {
 fiber* pe::make_function_fiber(void (*entry)(fiber&, void*), void* argument) {
   fiber* f = make_fiber(function_stacks_.allocate(), entry, argument);
   f->is_loop = 0;
+  ++fiber_count_;
   return f;
 }
 
@@ -337,8 +368,7 @@ void pe::end_function(slot& s) noexcept {
 
 bool pe::await_message(slot& s, std::int64_t deadline_ns) {
   fiber& self = *current_;
-  if (stopping()) self.cancelled = 1;
-  if (self.cancelled) throw stopped("receive: the runtime is shutting down");
+  if (refusing_ || self.cancelled) refuse("receive");
   bool timed_out = false;
   s.state = process_state::receiving;
   if (deadline_ns < 0) {
@@ -350,7 +380,7 @@ bool pe::await_message(slot& s, std::int64_t deadline_ns) {
     if (!t.fired) timers_.erase(it);
     timed_out = t.fired;
   }
-  if (self.cancelled) throw stopped("receive: the runtime is shutting down");
+  if (self.cancelled) throw stopped("receive");
   return !timed_out;
 }
 
@@ -368,6 +398,7 @@ slot& pe::allocate_slot_slow() {
 void pe::free_slot(slot& s) noexcept {
   const std::uint32_t index = static_cast<std::uint32_t>(&s - slots_);
   const address gone{id_, index, s.generation};
+  if (s.extra != nullptr) made_room(s);
   s.state = process_state::free;
   if (++s.generation == 0) s.generation = 1;
   s.object = nullptr;
@@ -379,7 +410,6 @@ void pe::free_slot(slot& s) noexcept {
   message* m = s.head;
   s.head = s.tail = nullptr;
   s.bytes = 0;
-  if (s.extra != nullptr) made_room(s);
   delete s.extra;
   s.extra = nullptr;
   while (m != nullptr) {
@@ -399,13 +429,8 @@ void pe::free_slot(slot& s) noexcept {
 }
 
 void pe::destroy(slot& s) {
-  if (s.depth > 0) {
-    s.dying = true;
-    return;
-  }
   // The destructor is a method like any other: it may park.
   s.state = process_state::running;
-  s.dying = false;
   activation a{&s, nullptr, active_};
   active_ = &a;
   s.active = &a;
@@ -436,10 +461,10 @@ void pe::wait_for_room(slot& s) {
   require_process();
   while (s.generation == generation && over_limit(s)) {
     if (s.extra == nullptr) s.extra = new slot_extra;
+    if (refusing_) refuse("a message to a full mailbox");
     current_->next = s.extra->senders;
     s.extra->senders = current_;
     park();
-    if (stopping()) throw stopped("post: the runtime is shutting down");
   }
 }
 
@@ -454,18 +479,11 @@ void pe::made_room(slot& s) {
     reversed = f;
     f = next;
   }
-  for (f = reversed; f != nullptr;) {
-    fiber* next = f->next;
-    f->next = nullptr;
-    ready(*f);
-    f = next;
-  }
+  wake_all(reversed);
   const auto index = static_cast<std::uint32_t>(&s - slots_);
   for (const std::uint32_t p : s.extra->stopped_pes)
     try {
-      // The generation that was stopped: free_slot has already moved on.
-      const std::uint32_t g = s.state == process_state::free ? s.generation - 1 : s.generation;
-      send_control(channel_to(p), wire::record_kind::go, index, g, 0);
+      send_control(channel_to(p), wire::record_kind::go, index, s.generation, 0);
     } catch (const error&) {  // that PE is gone: nobody is held back there any more
     }
   s.extra->stopped_pes.clear();
@@ -526,7 +544,11 @@ void pe::reply_in_place(std::uint64_t reply, std::uint32_t source_pe) {
     return;
   }
   channel& c = channel_to(source_pe);
-  wire::envelope* e = reserve(c, wire::granule);
+  wire::envelope* e = try_reserve(c, wire::granule);
+  if (e == nullptr) [[unlikely]] {
+    send_control(c, wire::record_kind::reply, 0, 0, reply);
+    return;
+  }
   e->kind = wire::record_kind::reply;
   e->form = wire::payload_form::refs;
   e->padding = 0;
@@ -563,6 +585,8 @@ void pe::reply_error(std::uint64_t reply, std::uint32_t source_pe, bool remote, 
 }
 
 std::uint32_t pe::pend(sink& s) {
+  if (stage_.load(std::memory_order_relaxed) > shutdown_stage::finishing) [[unlikely]]
+    throw stopped("a call to another node");
   constexpr std::uint32_t index_bits = 22;
   std::uint32_t index = free_pending_;
   if (index != 0) {
@@ -591,49 +615,6 @@ sink* pe::take_pending(std::uint32_t entry) noexcept {
   free_pending_ = index;
   s->entry = 0;
   return s;
-}
-
-// --- shutting down -----------------------------------------------------------------------------------------------
-
-// Functions that wait in receive are unwound, so that what they hold is destroyed. True when that is done.
-bool pe::receivers_ended() {
-  constexpr int rounds = 8;  // for those that catch `stopped` and receive again
-  if (++stop_rounds_ > rounds) return true;
-  bool any = false;
-  for (std::uint32_t i = 0; i < slot_count_; ++i) {
-    slot& s = slots_[i];
-    if (s.state != process_state::receiving) continue;
-    static_cast<fiber*>(s.object)->cancelled = 1;
-    s.state = process_state::scheduled;
-    runnable_.push(s);
-    any = true;
-  }
-  return !any;
-}
-
-void pe::end_all() noexcept {
-  node_.stop_barrier();
-  // Objects end in the order of their creation; what is parked is abandoned with its stack.
-  for (std::uint32_t i = 0; i < slot_count_; ++i) {
-    slot& s = slots_[i];
-    if (s.state == process_state::free || s.object == nullptr || s.cls->is_function || s.depth > 0) continue;
-    destroy(s);
-  }
-  for (std::uint32_t i = 0; i < slot_count_; ++i) {
-    slot& s = slots_[i];
-    for (message* m = s.head; m != nullptr;) {
-      message* next = m->next;
-      delivery d;
-      load(d, *m);
-      if (d.form == wire::payload_form::owned) d.method->drop(d.payload);
-      release_message(m);
-      m = next;
-    }
-    s.head = s.tail = nullptr;
-    delete s.extra;
-    s.extra = nullptr;
-  }
-  node_.stop_barrier();
 }
 
 }  // namespace orrery::scheduler

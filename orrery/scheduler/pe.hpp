@@ -18,6 +18,8 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
+#include <string>
 #include <unordered_map>
 #include <vector>
 
@@ -49,7 +51,7 @@ struct activation {
 struct sink {
   enum class status : std::uint8_t { waiting, value, error };
 
-  /// Called on the caller's PE when `state` has left `waiting`.
+  /// Called on the caller's PE when `state` has left `waiting`, and once more by the loop each time that it calls run_later.
   void (*on_done)(pe&, sink&) = nullptr;
   /// Reads the result from its wire form. Throws bad_message.
   void (*decode)(sink&, const std::byte* data, std::size_t bytes) = nullptr;
@@ -134,6 +136,13 @@ struct pe_settings {
   bool yield = false;  ///< more PEs than cores: give the core away instead of spinning
 };
 
+/// What a PE says of itself when it goes to sleep; quiescence.cpp adds them up. In memory that all nodes see.
+struct alignas(32) idleness {
+  std::atomic<std::uint64_t> sent{0};
+  std::atomic<std::uint64_t> received{0};
+  std::atomic<std::uint64_t> idle{0};
+};
+
 /// A fiber that waits for a point in time.
 struct timer {
   fiber* waiter;
@@ -141,6 +150,9 @@ struct timer {
   bool fired = false;
 };
 using timer_queue = std::multimap<std::int64_t, timer*>;
+
+/// How far a PE has come in shutting down; see pe_shutdown.cpp.
+enum class shutdown_stage : std::uint8_t { running, finishing, cancelling, quiet, destroying, ended };
 
 /// Something of a PE that has to know when other PEs are lost with their node. Registered with the PE; it lives longer than that.
 class loss_watcher {
@@ -182,6 +194,10 @@ class pe {
   /// Makes run() return, from any thread.
   void stop() noexcept;
   [[nodiscard]] bool stopping() const noexcept { return stop_.load(std::memory_order_relaxed); }
+  /// True while nothing may be waited for any more, because the runtime shuts down: throw `refuse`.
+  [[nodiscard]] bool refusing() const noexcept { return refusing_; }
+  /// Lets others run, and throws stopped.
+  [[noreturn]] void refuse(const char* what);
 
   // --- processes -----------------------------------------------------------------------------------------------
   /// The process behind an address of this PE, or null if it is gone.
@@ -220,7 +236,7 @@ class pe {
     s.state = process_state::scheduled;
     runnable_.push(s);
   }
-  /// Runs the destructor and ends the process, now or when its last active method ends.
+  /// Runs the destructor of a process that has no active method, and ends it.
   void destroy(slot& s);
   /// Runs the destructor, after the names of the process were cleared. May park.
   void end_object(slot& s) noexcept;
@@ -248,7 +264,8 @@ class pe {
   /// A caller waits for a process that is in the middle of a method: if that one waits too, there may be a cycle.
   void suspect(slot& s);
   [[nodiscard]] bool over_limit(const slot& s) const noexcept { return s.bytes > settings_.mailbox_bytes; }
-  /// Parks the caller until the mailbox has room. Throws mailbox_full if the caller is that process itself, process_gone.
+  /// Parks the caller until the mailbox has room or the process has ended. Throws mailbox_full if the caller is that process
+  /// itself, stopped.
   void wait_for_room(slot& s);
   void made_room_if_low(slot& s) {
     if (s.bytes <= settings_.mailbox_bytes / 2) made_room(s);
@@ -301,13 +318,15 @@ class pe {
   [[nodiscard]] bool is_stopped(address to) const { return !stopped_.empty() && stopped_.contains(to); }
 
   // --- replies --------------------------------------------------------------------------------------------------
-  /// The result was constructed in the sink's storage (a caller on this node): tells the caller.
+  /// The result was constructed in the sink's storage (a caller on this node): tells the caller. Never parks.
   void reply_in_place(std::uint64_t reply, std::uint32_t source_pe);
   /// The call ended with an exception. Never parks.
   void reply_error(std::uint64_t reply, std::uint32_t source_pe, bool remote, const handler* method,
                    std::exception_ptr why) noexcept;
   /// The sink's state has left `waiting`: wakes who waits.
   void complete(sink& s);
+  /// Calls s.on_done from the loop, between methods.
+  void run_later(sink& s) { runnable_.push(s); }
 
   /// Registers a sink in the table of pending calls; it stays there until the reply or the loss of the node.
   std::uint32_t pend(sink& s);
@@ -334,12 +353,15 @@ class pe {
   }
   /// Lets others run first.
   void yield();
-  /// Parks until the deadline (CLOCK_MONOTONIC, ns) or ready(); true if the deadline came first.
+  /// Parks until the deadline (CLOCK_MONOTONIC, ns) or ready(); true if the deadline came first. Throws stopped.
   bool park_until(std::int64_t deadline_ns);
   /// Waits until the sink is done.
   void wait(sink& s);
   /// The same until a deadline; false if it came first.
   bool wait_until(sink& s, std::int64_t deadline_ns);
+
+  /// Parks until nothing is queued, running or on its way anywhere in the world but for those who wait here too. Throws stopped.
+  void wait_for_quiescence();
 
   void push_activation(activation& a) noexcept {
     a.below = active_;
@@ -396,6 +418,7 @@ class pe {
   void receive_reply(inbound& in, wire::envelope& e, std::uint32_t bytes);
   bool serve_channels();
   bool fire_timers();
+  void fire(timer& t);
   void idle();
   [[nodiscard]] bool anything_inbound() noexcept;
   void adopt_inbound();
@@ -407,11 +430,26 @@ class pe {
   void wait_while_stopped_slow(address to);
   sink* take_pending(std::uint32_t entry) noexcept;
   void park_reentrant() noexcept;
-  bool receivers_ended();
-  void end_all() noexcept;
+  // Shutting down; pe_shutdown.cpp.
+  bool wind_down(bool busy);
+  [[noreturn]] void leave_loop() noexcept;
+  void set_stage(shutdown_stage s) noexcept;
+  void end_stages() noexcept;
+  void watch_progress(std::uint64_t measure, std::int64_t now) noexcept;
+  void cancel_waits();
+  void destroy_all();
+  void refuse_mailbox(slot& s);
+  [[nodiscard]] static std::exception_ptr refusal(const handler* method);
+  void drop_leftovers() noexcept;
+  [[nodiscard]] bool everyone(shutdown_stage s, std::int64_t now) const noexcept;
   message* to_message(delivery& d, const wire::envelope& e, std::uint32_t bytes);
   void mark_busy(channel& c);
   void wake_waiters(channel& c);
+  void wake_all(fiber* list);
+  // Quiescence; quiescence.cpp.
+  void publish_idle(bool idle) noexcept;
+  std::int64_t look_for_quiescence(std::int64_t now);
+  [[nodiscard]] std::string describe_waits() const;
   // Deadlock detection; deadlock.cpp.
   struct probe;
   bool chase_suspects();
@@ -432,9 +470,12 @@ class pe {
   message_pool pool_;
   counters count_;
   bool tracing_ = false;
+  bool refusing_ = false;
+  bool queueing_ = false;  // messages go into mailboxes even if their process is idle
 
   fiber* idle_loops_ = nullptr;
   std::uint32_t idle_loop_count_ = 0;
+  std::uint32_t fiber_count_ = 0;  // all that have not ended
   fiber* finished_ = nullptr;  // its stack is free once another one runs
   std::vector<std::unique_ptr<channel>> channels_;
   std::vector<channel*> busy_channels_;  // with waiters or deferred records
@@ -449,12 +490,18 @@ class pe {
   std::uint32_t free_pending_ = 0;
   timer_queue timers_;
   std::vector<address> suspects_;
+  fiber* quiescence_waiters_ = nullptr;
+  std::optional<std::uint64_t> last_quiet_sum_;  // records sent and received, when all were idle
+  std::int64_t next_look_ = 0;
   std::vector<loss_watcher*> watchers_;
   std::uint32_t polls_ = 0;
 
   std::atomic<bool> stop_{false};
   std::uint32_t announced_ = 0;
-  int stop_rounds_ = 0;
+  std::atomic<shutdown_stage> stage_{shutdown_stage::running};
+  std::atomic<std::int64_t> stalled_{0};  // when the PE last looked and found no progress for long; 0: it makes some
+  std::int64_t stage_deadline_ = 0;
+  std::uint64_t stage_measure_ = 0;
   node& node_;
   transport::doorbell& bell_;
   pe_settings settings_;

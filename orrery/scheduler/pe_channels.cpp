@@ -17,6 +17,7 @@ namespace {
 constexpr std::int32_t ticks_per_poll = 64;  // entries of the run queue between two looks at the rings
 constexpr int records_per_drain = 64;        // of one ring, before the next one has its turn
 constexpr int yields_before_sleep = 20;      // when PEs share cores
+constexpr std::int64_t shutdown_nap_ns = 500'000;  // other PEs come to their end without saying so
 
 }  // namespace
 
@@ -45,6 +46,7 @@ void pe::adopt_inbound() {
   }
   node_.adopt_remote(*this, inbound_);
   lose_gone();
+  if (node_.layer() != nullptr) node_.layer()->membership_changed(*this);
 }
 
 // Nodes that are gone: nothing can be sent there, and what was called there will not answer.
@@ -53,8 +55,10 @@ void pe::lose_gone() {
     if (c != nullptr && c->remote && !c->lost && !node_.reachable(c->pe)) lose_channel(*c);
   for (const auto& in : inbound_) {
     if (!in->remote || in->lost || node_.reachable(in->pe)) continue;
+    queueing_ = true;     // a method that waits for what is lost here must not be run in the middle of it
     while (drain(*in)) {  // what it had published is good
     }
+    queueing_ = false;
     if (in->lost) continue;
     in->lost = true;
     in->ring = {};
@@ -71,12 +75,7 @@ void pe::lose_gone() {
   }
   std::erase_if(stopped_, [&](const auto& held) {
     if (node_.reachable(held.first.pe)) return false;
-    for (fiber* f = held.second; f != nullptr;) {
-      fiber* next = f->next;
-      f->next = nullptr;
-      ready(*f);
-      f = next;
-    }
+    wake_all(held.second);
     return true;
   });
 }
@@ -124,14 +123,9 @@ void pe::receive_record(inbound& in, wire::envelope& e, std::uint32_t bytes) {
       break;
     case wire::record_kind::go:
       if (const auto it = stopped_.find(address{in.pe, e.slot, e.generation}); it != stopped_.end()) {
-        fiber* f = it->second;
+        fiber* waiters = it->second;
         stopped_.erase(it);
-        while (f != nullptr) {
-          fiber* next = f->next;
-          f->next = nullptr;
-          ready(*f);
-          f = next;
-        }
+        wake_all(waiters);
       }
       break;
     case wire::record_kind::release:
@@ -203,7 +197,7 @@ void pe::receive_message(inbound& in, wire::envelope& e, std::uint32_t bytes) {
       return;
     }
   }
-  if (s->state == process_state::idle) [[likely]] {
+  if (s->state == process_state::idle && !queueing_) [[likely]] {
     if (d.form == wire::payload_form::wire && d.method->views) {
       d.heap = to_message(d, e, bytes);
       d.payload = d.heap->payload();
@@ -261,7 +255,7 @@ void pe::receive_reply(inbound& in, wire::envelope& e, std::uint32_t bytes) {
   }
   sink* s = take_pending(static_cast<std::uint32_t>(e.reply));
   if (s == nullptr) {
-    node_.peer_corrupt(in.pe, "a reply to a call that was never made");
+    if (!stopping()) node_.peer_corrupt(in.pe, "a reply to a call that was never made");
     return;
   }
   delivery d;
@@ -311,10 +305,10 @@ void pe::hold_back(slot& s, std::uint32_t source_pe) {
 void pe::wait_while_stopped_slow(address to) {
   for (auto it = stopped_.find(to); it != stopped_.end(); it = stopped_.find(to)) {
     require_process();
+    if (refusing_) refuse("a message to a full mailbox");
     current_->next = it->second;
     it->second = current_;
     park();
-    if (stopping()) throw stopped("post: the runtime is shutting down");
   }
 }
 
@@ -342,8 +336,8 @@ wire::envelope* pe::reserve_slow(channel& c, std::uint32_t bytes) {
     if (c.deferred.empty())
       if (wire::envelope* e = c.ring.reserve(bytes)) return e;
     if (c.ring.corrupt()) node_.peer_corrupt(c.pe, "an impossible position in a ring to it");
-    if (stopping()) throw stopped("send: the runtime is shutting down");
     require_process();
+    if (refusing_) refuse("a message into a full ring");
     current_->next = nullptr;
     if (c.last_waiter != nullptr) {
       c.last_waiter->next = current_;
@@ -357,13 +351,17 @@ wire::envelope* pe::reserve_slow(channel& c, std::uint32_t bytes) {
 }
 
 void pe::wake_waiters(channel& c) {
-  fiber* f = c.waiters;
+  fiber* first = c.waiters;
   c.waiters = c.last_waiter = nullptr;
-  while (f != nullptr) {
-    fiber* next = f->next;
-    f->next = nullptr;
-    ready(*f);
-    f = next;
+  wake_all(first);
+}
+
+void pe::wake_all(fiber* list) {
+  while (list != nullptr) {
+    fiber* next = list->next;
+    list->next = nullptr;
+    ready(*list);
+    list = next;
   }
 }
 
@@ -444,14 +442,16 @@ bool pe::anything_inbound() noexcept {
       wake_waiters(*c);
       return true;
     }
-  return stopping() && stop_rounds_ == 0;
+  return stopping() && stage_.load(std::memory_order_relaxed) == shutdown_stage::running;
 }
 
 void pe::idle() {
   const std::int64_t begin = transport::now_ns();
   for (const auto& in : inbound_)
     if (!in->lost && in->ring.has_unreleased() && in->ring.release_space()) node_.wake(in->pe);
-  const std::int64_t due = timers_.empty() ? -1 : timers_.begin()->first;
+  std::int64_t due = timers_.empty() ? -1 : timers_.begin()->first;
+  const bool nothing_due = due < 0;
+  if (stopping()) due = begin + shutdown_nap_ns;
 
   bool found = false;
   if (settings_.yield) {
@@ -462,6 +462,10 @@ void pe::idle() {
       for (int i = 0; i < 128 && !(found = anything_inbound()); ++i)
         if (i % 8 == 7) transport::cpu_relax();
     } while (!found && transport::now_ns() < until);
+  }
+  if (!found && nothing_due && !stopping()) {
+    publish_idle(true);
+    if (const std::int64_t look = look_for_quiescence(transport::now_ns()); look >= 0) due = look;
   }
   if (!found && (due < 0 || transport::now_ns() < due)) {
     const std::uint32_t word = bell_.futex.load(std::memory_order_relaxed);
@@ -477,6 +481,7 @@ void pe::idle() {
     for (channel* c : busy_channels_)
       if (!c->lost) c->ring.header()->producer_waits.store(0, std::memory_order_relaxed);
   }
+  if (nothing_due && (found || anything_inbound() || !runnable_.empty())) publish_idle(false);
   count_.idle_ns += static_cast<std::uint64_t>(transport::now_ns() - begin);
 }
 

@@ -43,12 +43,13 @@ struct type_list {};
 #define ORRERY_EIGHTS_6(M) ORRERY_EIGHTS_5(M) ORRERY_ONES_7(M, 5),
 #define ORRERY_EIGHTS_7(M) ORRERY_EIGHTS_6(M) ORRERY_ONES_7(M, 6),
 #define ORRERY_LIST(M, q, r) ORRERY_EIGHTS_##q(M) ORRERY_ONES_##r(M, q)
+// clang-format off
 #define ORRERY_EIGHT_TIMES(M, q) M(q, 0) M(q, 1) M(q, 2) M(q, 3) M(q, 4) M(q, 5) M(q, 6) M(q, 7)
 #define ORRERY_64_TIMES(M)                                                   \
-  ORRERY_EIGHT_TIMES(M, 0)                                                   \
-  ORRERY_EIGHT_TIMES(M, 1)                                                   \
-  ORRERY_EIGHT_TIMES(M, 2) ORRERY_EIGHT_TIMES(M, 3) ORRERY_EIGHT_TIMES(M, 4) \
-      ORRERY_EIGHT_TIMES(M, 5) ORRERY_EIGHT_TIMES(M, 6) ORRERY_EIGHT_TIMES(M, 7)
+  ORRERY_EIGHT_TIMES(M, 0) ORRERY_EIGHT_TIMES(M, 1) ORRERY_EIGHT_TIMES(M, 2) \
+  ORRERY_EIGHT_TIMES(M, 3) ORRERY_EIGHT_TIMES(M, 4) ORRERY_EIGHT_TIMES(M, 5) \
+  ORRERY_EIGHT_TIMES(M, 6) ORRERY_EIGHT_TIMES(M, 7)
+// clang-format on
 
 /// What is done with an aggregate of N fields: `fits` tells whether T takes N pairs of braces (and
 /// one more initializer `Extra`), `visit` calls f with every field of x.

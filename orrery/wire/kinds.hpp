@@ -343,12 +343,14 @@ consteval bool fields_are_trivial(std::size_t size, type_list<F...>) {
 
 template <class T>
 consteval bool find_trivial() {
-  if constexpr (std::is_array_v<T>) {
+  if constexpr (!std::is_same_v<T, std::remove_cv_t<T>>) {
+    return false;  // cannot be received
+  } else if constexpr (std::is_array_v<T>) {
     return is_trivial<std::remove_all_extents_t<T>>;
   } else {
     constexpr kind k = kind_of<T>;
     if constexpr (k == kind::scalar) {
-      return !std::is_const_v<T> && scalar_size<T> == sizeof(T);
+      return scalar_size<T> == sizeof(T);
     } else if constexpr (k == kind::bytes) {
       static_assert(std::is_trivially_copyable_v<T>,
                     "orrery: send_as_bytes is for trivially copyable classes only");

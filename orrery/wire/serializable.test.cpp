@@ -216,12 +216,26 @@ struct derived : point {
 struct constant {
   const int x = 0;
 };
+struct constant_time {
+  const std::chrono::seconds x{};
+};
+struct changes_by_itself {
+  int x;
+  volatile int y;
+};
+struct with_mutex {
+  std::mutex m;
+  int x;
+};
 
 TEST(serializable, a_class_that_nobody_can_look_into_is_not) {
   EXPECT_FALSE(serializable<closed>);
   EXPECT_FALSE(serializable<private_serialize>);
   EXPECT_FALSE(serializable<derived>);
   EXPECT_FALSE(serializable<constant>);
+  EXPECT_FALSE(serializable<constant_time>);
+  EXPECT_FALSE(serializable<changes_by_itself>);
+  EXPECT_FALSE(serializable<with_mutex>);
   EXPECT_FALSE(serializable<std::forward_list<int>>);
 }
 

@@ -32,7 +32,7 @@ seen state_of(const transport::shm_world& world, std::uint32_t node) noexcept {
 bool is_same(const transport::shm_world& world, const membership& m) noexcept {
   const std::uint32_t limit = world.node_limit();
   for (std::uint32_t n = 0; n < limit; ++n)
-    if (state_of(world, n) != (n < m.states.size() ? m.states[n] : not_yet)) return false;
+    if (state_of(world, n) != (n < m.states.size() ? seen{m.states[n]} : not_yet)) return false;
   return true;
 }
 

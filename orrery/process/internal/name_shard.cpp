@@ -40,10 +40,9 @@ const membership_ptr& name_shard::members(bool sure) {
 
 // True if this shard can answer what was asked in that membership.
 bool name_shard::is_ready(std::uint64_t in, bool sure) {
-  members(sure);
-  if (members_->id != in) members(true);
-  if (members_->id != in) return false;
-  return complete_ == in || complete(members_);
+  if (members(sure)->id != in && members(true)->id != in) return false;
+  if (complete_ == in) return true;
+  return complete(members_);
 }
 
 name_answer name_shard::tell(const entry& e, std::string_view cls) {
@@ -216,14 +215,17 @@ bool name_shard::take_over(const membership& now, std::size_t node, pull request
 // Drops what is not this shard's any more, or names a process that is gone. Returns what is left of each member.
 std::vector<digest> name_shard::keep_own(const membership& now) {
   std::vector<digest> kept(now.members.size());
-  std::erase_if(entries_, [&](auto& e) {
-    entry& x = e.second;
-    const std::size_t node = now.member_of(x.process.pe);
-    if (node == now.members.size() || owner_of(x.hash, now.members) != home_.id()) return true;
-    kept[node].add(x.hash, x.process);
-    x.confirmed = false;
-    return false;
-  });
+  for (auto it = entries_.begin(); it != entries_.end();) {
+    entry& e = it->second;
+    const std::size_t node = now.member_of(e.process.pe);
+    if (node == now.members.size() || owner_of(e.hash, now.members) != home_.id()) {
+      it = entries_.erase(it);
+    } else {
+      kept[node].add(e.hash, e.process);
+      e.confirmed = false;
+      ++it;
+    }
+  }
   return kept;
 }
 

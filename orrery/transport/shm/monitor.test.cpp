@@ -208,7 +208,6 @@ TEST_F(monitor_test, does_not_remove_the_file_of_the_world_that_comes_next) {
   EXPECT_TRUE(anew->is_first());
   news told;
   auto monitor = take(membership_monitor::start(*second, told));
-  EXPECT_EQ(told.next(), "joined 0");
   EXPECT_TRUE(told.next().starts_with("lost 0"));
   EXPECT_TRUE(told.next().starts_with("world lost"));
   EXPECT_FALSE(directory.empty());

@@ -20,8 +20,9 @@ using internal::retry;
 namespace {
 
 struct stat_line {
-  char state = '?';
-  std::uint64_t start_time = 0;
+  char state = '?';              // field 3
+  std::uint64_t flags = 0;       // field 9
+  std::uint64_t start_time = 0;  // field 22
 };
 
 // The command name in field 2 may hold anything, also ") Z 1": fields are counted from the last
@@ -32,14 +33,16 @@ std::optional<stat_line> parse(std::string_view text) {
   text.remove_prefix(close + 2);
   stat_line line;
   line.state = text.front();
+  const auto number = [&text](std::uint64_t& value) {
+    return std::from_chars(text.data(), text.data() + text.size(), value).ec == std::errc{};
+  };
   for (int field = 3; field < 22; ++field) {
     const std::size_t space = text.find(' ');
     if (space == std::string_view::npos) return std::nullopt;
     text.remove_prefix(space + 1);
+    if (field + 1 == 9 && !number(line.flags)) return std::nullopt;
   }
-  const auto [end, error] =
-      std::from_chars(text.data(), text.data() + text.size(), line.start_time);
-  if (error != std::errc{} || line.start_time == 0) return std::nullopt;
+  if (!number(line.start_time) || line.start_time == 0) return std::nullopt;
   return line;
 }
 
@@ -63,6 +66,9 @@ seen read_stat(pid_t pid, stat_line& line) {
   if (pid <= 0) return seen::nobody;
   return read_stat(fmt::format("/proc/{}/stat", pid).c_str(), line);
 }
+
+// PF_EXITING. It closes its files before it counts as ended.
+bool ending(const stat_line& line) noexcept { return (line.flags & 4) != 0; }
 
 bool ended(const stat_line& line) noexcept { return line.state == 'Z' || line.state == 'X'; }
 
@@ -122,16 +128,18 @@ result<unique_fd> peer::open_file(int fd, int flags) const {
   const std::string path = fmt::format("/proc/{}/fd/{}", id_.pid, fd);
   unique_fd file{retry([&] { return ::open(path.c_str(), flags | O_CLOEXEC); })};
   const int error = errno;
-  if (!running()) {
+  stat_line line;
+  const bool closing = !file && read_stat(id_.pid, line) == seen::there && ending(line);
+  if (closing || !running()) {
     return fail(transport_errc::gone, ESRCH, "the OS process with pid {} has ended", id_.pid);
   }
   if (file) return file;
   if (error == EACCES || error == EPERM) {
     return fail(
         transport_errc::refused, error,
-        "the system does not let this node open {} ({}); nodes of one world must run as the same "
-        "user, "
-        "must not be set-user-ID or marked undumpable, and no security module may forbid it",
+        "the system does not let this node open {} ({}); nodes of one world must run as the "
+        "same user, must not be set-user-ID or marked undumpable, and no security module may "
+        "forbid it",
         path, internal::os_text(error));
   }
   if (error == ENOENT) {

@@ -403,7 +403,8 @@ result<const shm_world::mapping*> shm_world::map_peer(std::uint32_t node) {
   const int fd = table_->entry(node).segment_fd.load(std::memory_order_relaxed);
   const std::string what = fmt::format("the shared memory of node {} (pid {})", node, there.id.pid);
   auto memory = segment::open_peer(*owner, fd, there.segment_bytes, access::read_write, what);
-  if (!memory && !there_still()) return gone();  // it left and closed its file meanwhile
+  // If it has left meanwhile, the descriptor may be closed or used for something else.
+  if (!there_still()) return gone();
   if (!memory) return internal::pass(memory);
   const auto& h = *reinterpret_cast<const layout::node_header*>(memory->data());
   if (memory->size() < layout::page || h.magic != layout::node_magic ||

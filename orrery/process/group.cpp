@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <orrery/process/group.hpp>
+
+#include <orrery/process/runtime.hpp>
+
+#include <map>
+
+#include <fmt/format.h>
+
+namespace orrery {
+
+// --- placements ----------------------------------------------------------------------------------------------------
+
+placements everywhere() {
+  placements p;
+  p.all_ = true;
+  return p;
+}
+
+placements in_blocks(placements places) {
+  places.blocks_ = true;
+  return places;
+}
+
+std::vector<std::uint32_t> placements::resolve(std::size_t n) const {
+  std::vector<placement> list = list_;
+  if (all_)
+    for (std::uint32_t i = 0; i < world_pes(); ++i) list.push_back(orrery::pe(i));
+  if (list.empty())
+    throw usage_error(errc::bad_argument, "spawn_group: an empty list of placements");
+  std::vector<std::uint32_t> pes;
+  pes.reserve(n);
+  for (std::size_t rank = 0; rank < n; ++rank)
+    pes.push_back(list[blocks_ ? rank * list.size() / n : rank % list.size()].resolve());
+  return pes;
+}
+
+namespace detail {
+
+// --- making a group ------------------------------------------------------------------------------------------------
+// First each PE makes its part and reserves a slot for each of its members, so that all addresses are known; then all parts learn them; then
+// the members are constructed. Until its constructor runs a reserved slot is in state `running`: what is sent to it waits.
+
+namespace {
+
+struct reserved {
+  address part;
+  std::vector<address> members;
+};
+
+void give_back(pe& self, const reserved& r) noexcept {
+  for (const address& a : r.members)
+    if (slot* s = self.find(a.slot, a.generation); s != nullptr && s->object == nullptr) self.free_slot(*s);
+  if (slot* s = self.find(r.part.slot, r.part.generation); s != nullptr && s->object != nullptr) self.destroy(*s);
+}
+
+reserved reserve_part(std::uint32_t members) {
+  pe& self = here_pe();
+  slot& s = self.allocate_slot();
+  reserved r{self.address_of(s), {}};
+  try {
+    s.object = new group_part(self, r.part);
+    s.cls = &class_of<group_part>::value;
+    self.settle(s);
+    r.members.reserve(members);
+    for (std::uint32_t i = 0; i < members; ++i) r.members.push_back(self.address_of(self.allocate_slot()));
+  } catch (...) {
+    if (s.object == nullptr) self.free_slot(s);
+    give_back(self, r);
+    throw;
+  }
+  return r;
+}
+
+void give_back_part(reserved r) { give_back(here_pe(), r); }
+
+void adopt_group(std::uint32_t index, std::uint32_t generation, const group_handle& g) {
+  group_part* p = find_part(here_pe(), index, generation);
+  if (p == nullptr) throw process_gone("a part of a group");
+  p->adopt(g);
+}
+
+}  // namespace
+
+group_handle reserve_group(const std::vector<std::uint32_t>& pes) {
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> counts;  // PE, members; in the order of the lowest ranks
+  std::map<std::uint32_t, std::size_t> part_on;
+  for (const std::uint32_t p : pes) {
+    const auto [it, fresh] = part_on.emplace(p, counts.size());
+    if (fresh) counts.emplace_back(p, 0);
+    ++counts[it->second].second;
+  }
+  std::vector<future<reserved>> asked;
+  std::vector<reserved> parts;
+  std::exception_ptr error;
+  auto attempt = [&](auto&& f) {
+    try {
+      f();
+    } catch (...) {
+      if (error == nullptr) error = std::current_exception();
+    }
+  };
+  for (const auto& [p, n] : counts)
+    attempt([&] { asked.push_back(start_call<&reserve_part>(orrery::pe(p), n)); });
+  for (auto& f : asked) attempt([&] { parts.push_back(f.get()); });
+  group_handle group;
+  if (error == nullptr) {
+    attempt([&] {
+      std::vector<address> members;
+      members.reserve(pes.size());
+      std::vector<std::size_t> next(parts.size());
+      for (const std::uint32_t p : pes) {
+        const std::size_t i = part_on[p];
+        members.push_back(parts[i].members.at(next[i]++));
+      }
+      std::vector<address> at;
+      for (const reserved& r : parts) at.push_back(r.part);
+      group = group_handle(std::make_shared<const group_data>(std::move(members), at));
+      std::vector<future<void>> told;
+      for (const address& a : at)
+        attempt([&] { told.push_back(start_call<&adopt_group>(orrery::pe(a.pe), a.slot, a.generation, group)); });
+      for (auto& f : told) attempt([&] { f.get(); });
+    });
+  }
+  if (error == nullptr) return group;
+  for (reserved& r : parts) attempt([&] { post_call<&give_back_part>(orrery::pe(r.part.pe), std::move(r)); });
+  std::rethrow_exception(error);
+}
+
+// --- members -------------------------------------------------------------------------------------------------------
+
+constinit thread_local construction_scope* construction_scope::first_ = nullptr;
+
+void member_base::join(group_handle& where) noexcept {
+  const construction_scope* c = construction_scope::first_;
+  if (c == nullptr) [[likely]] return;
+  const slot* s = here_pe().active() != nullptr ? here_pe().active()->process : nullptr;
+  while (c != nullptr && c->process_ != s) c = c->next_;
+  if (c == nullptr) return;
+  where = c->part_->group();
+  handle_ = &where;
+  part_ = c->part_->at();
+  index_ = c->index_;
+  rank_ = c->part_->members()[index_].rank;
+}
+
+member_base::~member_base() {
+  if (handle_ == nullptr || scheduler::current_pe == nullptr) return;
+  if (group_part* p = find_part(*scheduler::current_pe, part_.slot, part_.generation)) p->member_gone(rank_);
+}
+
+void member_base::meet(const collective& what, arrival& a) {
+  check();
+  if (meeting_)
+    throw usage_error(errc::bad_argument,
+                      fmt::format("{}: called while another method of this member waits in one", what.name));
+  pe& self = here_pe();
+  group_part* p = find_part(self, part_.slot, part_.generation);
+  if (p == nullptr) throw process_gone(fmt::format("{}: the group", what.name));
+  struct guard {
+    bool& meeting;
+    explicit guard(bool& m) noexcept : meeting(m) { meeting = true; }
+    ~guard() { meeting = false; }
+  } const g(meeting_);
+  a.index = index_;
+  p->arrive(what, a);
+}
+
+void member_base::throw_alone() {
+  throw usage_error(errc::bad_argument, "member: this process is in no group: spawn_group makes members, spawn does not");
+}
+
+}  // namespace detail
+}  // namespace orrery

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+// When nothing runs, nothing is queued and nothing is on its way in the whole world.
+//
+// Problem: each PE knows only itself; a message may be between two PEs that are both idle when one looks.
+// So each PE that goes to sleep publishes how many records it has sent to others and received from others, and that it is idle: nothing to run,
+// no timer, no I/O. Who wants to know adds them up. All idle and as many sent as received, twice in a row with the same sums, proves it: a record
+// on its way would be missing from one sum, and a PE that woke in between would have changed them (Mattern 1987, the four counters).
+//
+// Two ask. quiescence() waits for it. And the first PE asks while the main process has not ended: a world where nothing will ever happen again
+// is dead, and run ends with an error that says who waits for whom.
+#include <orrery/scheduler/node.hpp>
+#include <orrery/scheduler/pe.hpp>
+#include <orrery/transport/shm/world.hpp>
+
+#include <cstdio>
+
+#include <fmt/format.h>
+
+namespace orrery::scheduler {
+
+namespace {
+constexpr std::int64_t ask_again_ns = 20'000;          // for quiescence()
+constexpr std::int64_t look_for_death_ns = 250'000'000;
+}  // namespace
+
+void pe::publish_idle(bool idle) noexcept {
+  idleness& mine = node_.idleness_of(id_);
+  mine.sent.store(count_.sent, std::memory_order_relaxed);
+  mine.received.store(count_.received, std::memory_order_relaxed);
+  mine.idle.store(idle ? 1 : 0, std::memory_order_release);  // SYNC: with node::sum_if_idle
+}
+
+std::optional<std::uint64_t> node::sum_if_idle() noexcept {
+  std::uint64_t sent = 0;
+  std::uint64_t received = 0;
+  const std::uint32_t n = world_pes();
+  for (std::uint32_t i = 0; i < n; ++i) {
+    if (!reachable(i)) continue;
+    const idleness& one = idleness_of(i);
+    if (one.idle.load(std::memory_order_acquire) == 0) return std::nullopt;  // SYNC: with pe::publish_idle
+    sent += one.sent.load(std::memory_order_relaxed);
+    received += one.received.load(std::memory_order_relaxed);
+  }
+  if (sent != received) return std::nullopt;
+  return sent;
+}
+
+void pe::wait_for_quiescence() {
+  require_process();
+  if (refusing_) refuse("quiescence");
+  current_->next = quiescence_waiters_;
+  quiescence_waiters_ = current_;
+  last_quiet_sum_.reset();
+  node_.count_quiescence_wait(1);
+  park();
+  node_.count_quiescence_wait(-1);
+  if (refusing_) refuse("quiescence");
+}
+
+// Called by a PE that has nothing to do, after it has published so. When it should look again; -1: no need. Wakes who waited in vain no more.
+std::int64_t pe::look_for_quiescence(std::int64_t now) {
+  const bool watches = id_ == 0 && node_.ends_when_dead() && !stopping();
+  if (quiescence_waiters_ == nullptr && !watches) return -1;
+  if (quiescence_waiters_ == nullptr && now < next_look_) return next_look_;
+  const auto sum = node_.sum_if_idle();
+  const bool quiet = sum && last_quiet_sum_ == sum;
+  last_quiet_sum_ = sum;
+  next_look_ = now + (quiescence_waiters_ != nullptr ? ask_again_ns : look_for_death_ns);
+  if (!quiet) return next_look_;
+  if (quiescence_waiters_ != nullptr) {
+    fiber* f = quiescence_waiters_;
+    quiescence_waiters_ = nullptr;
+    last_quiet_sum_.reset();
+    wake_all(f);
+    return now;
+  }
+  if (node_.someone_waits_for_quiescence()) return next_look_;
+  node_.end_dead(describe_waits());
+  return now;
+}
+
+std::string pe::describe_waits() const {
+  std::string text;
+  int lines = 0;
+  for (std::uint32_t i = 0; i < slot_count_ && lines < 20; ++i) {
+    const slot& s = slots_[i];
+    if (s.state == process_state::receiving) {
+      text += fmt::format("  {} waits in receive\n", to_string(address_of(s)));
+      ++lines;
+      continue;
+    }
+    if (s.state != process_state::running || s.active == nullptr || s.active->on == nullptr) continue;
+    const handler* h = s.active->method;
+    const std::string who = h != nullptr ? fmt::format("{}::{}", h->class_name, h->method) : "a process function";
+    const sink* w = s.active->on->waiting_on;
+    if (w != nullptr && w->method != nullptr) {
+      text += fmt::format("  {} in {} waits for {}::{} at {}\n", to_string(address_of(s)), who, w->method->class_name,
+                          w->method->method, to_string(w->target));
+    } else {
+      text += fmt::format("  {} in {} waits\n", to_string(address_of(s)), who);
+    }
+    ++lines;
+  }
+  if (lines == 20) text += "  and more\n";
+  return text;
+}
+
+void node::end_dead(const std::string& waits) noexcept {
+  const std::string line = fmt::format(
+      "orrery: deadlock: nothing runs and nothing is on its way in the whole world, but the main function has not returned; on PE 0:\n{}",
+      waits.empty() ? "  nothing waits\n" : waits);
+  std::fwrite(line.data(), 1, line.size(), stderr);
+  dead_.store(true, std::memory_order_relaxed);
+  stop();
+}
+
+}  // namespace orrery::scheduler

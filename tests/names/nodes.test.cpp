@@ -1,0 +1,437 @@
+// SPDX-License-Identifier: Apache-2.0
+// Names in worlds of several nodes. Each test starts this program again as the first node of a world (--scenario=NAME and
+// the runtime's options), which says on stderr what is wrong and exits with 1, or exits with 0.
+#include <orrery/orrery.hpp>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <map>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+#include <spawn.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+using namespace std::chrono_literals;
+
+namespace {
+
+constexpr auto patience = 60s;  // nothing takes that long: the watchdog comes first
+
+// --- what runs in the worlds -------------------------------------------------------------------------
+
+struct device {
+  explicit device(int n) : number(n) {}
+  int get() { return number; }
+  int pid() { return ::getpid(); }
+  int number;
+};
+ORRERY_PROCESS(device, get, pid);
+
+struct special_device : device {
+  using device::device;
+  std::string hello() { return "special"; }
+};
+ORRERY_PROCESS(special_device, hello);
+
+std::atomic<int> failures = 0;
+
+void check(bool good, std::string_view what) {
+  if (good) return;
+  ++failures;
+  fmt::print(stderr, "node {}: {}\n", orrery::this_node(), what);
+}
+
+template <class Error, class F>
+void expect_throw(std::string_view what, F&& f) {
+  try {
+    f();
+    check(false, fmt::format("{}: nothing was thrown", what));
+  } catch (const Error&) {
+  } catch (const std::exception& e) {
+    check(false, fmt::format("{}: {}", what, e.what()));
+  }
+}
+
+std::string name_of(std::uint32_t pe, int i) { return fmt::format("/pe/{}/device/{}", pe, i); }
+
+constexpr int names_per_pe = 40;
+
+// Publishes devices of this PE, one name each; device i has the number i.
+void publish_devices() {
+  for (int i = 0; i < names_per_pe; ++i)
+    publish(name_of(orrery::this_pe(), i), orrery::spawn<special_device>(orrery::here(), i));
+}
+
+// Looks all names of these PEs up; the number of those that are not what they should be.
+int wrong_lookups(std::vector<std::uint32_t> pes) {
+  int wrong = 0;
+  for (const std::uint32_t pe : pes)
+    for (int i = 0; i < names_per_pe; ++i) try {
+        const auto p = orrery::lookup<device>(name_of(pe, i));
+        if (p.address().pe != pe || p->get() != i) ++wrong;
+      } catch (const std::exception& e) {
+        fmt::print(stderr, "node {}: {}\n", orrery::this_node(), e.what());
+        ++wrong;
+      }
+  return wrong;
+}
+
+// The same again and again until a name comes up.
+int wrong_lookups_until(std::vector<std::uint32_t> pes, std::string end) {
+  int wrong = 0;
+  for (;;) {
+    wrong += wrong_lookups(pes);
+    try {
+      (void)orrery::lookup<device>(end);
+      return wrong;
+    } catch (const orrery::name_not_found&) {
+    }
+  }
+}
+
+std::vector<std::uint32_t> all_pes() {
+  std::vector<std::uint32_t> pes(orrery::world_pes());
+  for (std::uint32_t i = 0; i < pes.size(); ++i) pes[i] = i;
+  return pes;
+}
+
+std::size_t published_by(std::uint32_t pe) {
+  return orrery::names(fmt::format("/pe/{}/", pe)).size();
+}
+
+int own_pid() { return ::getpid(); }
+
+void every_pe_finds_all() {
+  const auto pes = all_pes();
+  std::vector<orrery::future<void>> published;
+  for (const auto pe : pes)
+    published.push_back(orrery::start_call<&publish_devices>(orrery::pe(pe)));
+  for (auto& f : published) f.get();
+  for (const auto pe : pes)
+    check(orrery::call<&wrong_lookups>(orrery::pe(pe), pes) == 0, fmt::format("PE {}", pe));
+  const auto all = orrery::names("/pe/");
+  check(all.size() == pes.size() * names_per_pe, fmt::format("{} names are listed", all.size()));
+  check(std::ranges::is_sorted(all, {}, &orrery::published_name::name), "the list is not sorted");
+  for (const auto& n : all) check(n.class_name == "{anonymous}::special_device" ||
+                                      n.class_name == "(anonymous namespace)::special_device",
+                                  n.class_name);
+  try {
+    (void)orrery::lookup<device>("/pe/2/device/111");
+    check(false, "a wrong name was found");
+  } catch (const orrery::name_not_found& e) {
+    check(std::string_view(e.what()).find("did you mean \"/pe/2/device/11\"") != std::string::npos,
+          e.what());
+  }
+}
+
+void classes_are_checked() {
+  const auto last = orrery::pe(orrery::world_pes() - 1);
+  const auto plain = orrery::spawn<device>(last, 1);
+  publish("/plain", plain);
+  publish("/special", orrery::spawn<special_device>(last, 2));
+  check(orrery::lookup<special_device>("/special")->hello() == "special", "hello");
+  check(orrery::remote_cast<special_device>(orrery::lookup<device>("/special"))->get() == 2, "get");
+  expect_throw<orrery::bad_remote_cast>(
+      "lookup", [] { (void)orrery::lookup<special_device>("/plain"); });
+  expect_throw<orrery::bad_remote_cast>(
+      "cast", [&] { (void)orrery::remote_cast<special_device>(plain); });
+  expect_throw<orrery::bad_remote_cast>(
+      "await", [] { (void)orrery::await_name<special_device>("/plain", patience); });
+  check(orrery::remote_class_name(plain).ends_with("::device"), "class name");
+}
+
+void names_end_with_their_process() {
+  std::vector<orrery::remote<device>> devices;
+  for (const auto pe : all_pes())
+    for (int i = 0; i < 20; ++i) devices.push_back(orrery::spawn<device>(orrery::pe(pe), i));
+  for (std::size_t i = 0; i < devices.size(); ++i) {
+    publish(fmt::format("/a/{}", i), devices[i]);
+    publish(fmt::format("/b/{}", i), devices[i]);
+  }
+  for (std::size_t i = 0; i < devices.size(); i += 2) {
+    destroy(devices[i]);
+    expect_throw<orrery::name_not_found>(
+        "lookup", [&] { (void)orrery::lookup<device>(fmt::format("/a/{}", i)); });
+    publish(fmt::format("/b/{}", i), devices[i + 1]);  // free again
+    destroy(devices[i + 1]);
+  }
+  check(orrery::names().empty(), fmt::format("{} names are left", orrery::names().size()));
+  // A function that ends.
+  const auto f = orrery::spawn(orrery::pe(orrery::world_pes() - 1), [] {
+    publish("/function", orrery::this_process<orrery::function>());
+    (void)orrery::receive<int>();
+  });
+  check(orrery::await_name<orrery::function>("/function", patience) == f, "another function");
+  send(f, 1);
+  for (;;) {  // there is nothing to wait for the end of a function with
+    if (orrery::names("/function").empty()) break;
+    orrery::yield();
+  }
+}
+
+// Node 2 is killed while all others look names up without a pause.
+void a_killed_node_takes_only_its_own_names() {
+  const auto pes = all_pes();
+  for (const auto pe : pes) orrery::call<&publish_devices>(orrery::pe(pe));
+  std::vector<std::uint32_t> living;
+  std::vector<std::uint32_t> dying;
+  const auto first_dying = orrery::call<&orrery::this_pe>(orrery::node(2)) / 2 * 2;
+  for (const auto pe : pes)
+    (pe == first_dying || pe == first_dying + 1 ? dying : living).push_back(pe);
+  check(dying.size() == 2 && living.size() == pes.size() - 2, "the nodes do not have 2 PEs each");
+  const auto victim = orrery::lookup<device>(name_of(dying[0], 0));
+  const int pid = victim->pid();
+
+  std::vector<orrery::future<int>> searches;
+  for (const auto pe : living)
+    searches.push_back(
+        orrery::start_call<&wrong_lookups_until>(orrery::pe(pe), living, std::string("/end")));
+  // A name that nobody has is awaited across the change.
+  auto waiter = orrery::spawn(orrery::pe(living.back()), [] {
+    const auto p = orrery::await_name<device>("/late", patience);
+    publish("/late/answer", p);
+  });
+  (void)waiter;
+  ::kill(pid, SIGKILL);
+  expect_throw<orrery::node_lost>("a call to the killed node", [&] {
+    for (;;) (void)victim->get();
+  });
+  for (const auto pe : dying)
+    for (int i = 0; i < names_per_pe; ++i)
+      expect_throw<orrery::name_not_found>(
+          "a lookup of what is lost", [&] { (void)orrery::lookup<device>(name_of(pe, i)); });
+  for (const auto pe : dying) check(published_by(pe) == 0, "names of a lost node are listed");
+  for (const auto pe : living)
+    check(published_by(pe) == names_per_pe, "names of a living node are not listed");
+  // The names of the lost processes are free.
+  const auto heir = orrery::spawn<device>(orrery::here(), 1);
+  for (const auto pe : dying) publish(name_of(pe, 0), heir);
+  publish("/late", heir);
+  check(orrery::await_name<device>("/late/answer", patience) == heir, "another process");
+  publish("/end", heir);
+  for (auto& f : searches) check(f.get() == 0, "names of living processes were not found");
+}
+
+// Processes of all nodes are published and destroyed while node 1 is killed: in the end what is listed is what lives.
+void a_node_is_killed_while_names_come_and_go() {
+  const int pid = orrery::call<&own_pid>(orrery::node(1));
+  std::map<std::string, orrery::remote<device>> alive;
+  const auto change = [&](std::uint32_t node, int i) {
+    const std::string name = fmt::format("/churn/{}", i % 50);
+    if (const auto it = alive.find(name); it != alive.end()) {
+      if (i % 3 == 0) {
+        destroy(it->second);
+      } else {
+        check(orrery::unpublish(name), "a name was not there");
+      }
+      alive.erase(it);
+    } else {
+      const auto p = orrery::spawn<device>(orrery::node(node), i);
+      publish(name, p);
+      alive.emplace(name, p);
+    }
+  };
+  const std::array<std::uint32_t, 2> nodes{0, 2};
+  for (int i = 0; i < 500; ++i) {
+    if (i == 250) ::kill(pid, SIGKILL);
+    change(nodes[static_cast<std::size_t>(i) % 2], i * 7);
+  }
+  expect_throw<orrery::node_lost>("a call to the killed node", [&] {
+    for (;;) (void)orrery::call<&own_pid>(orrery::node(1));
+  });
+  for (int i = 500; i < 600; ++i) change(nodes[static_cast<std::size_t>(i) % 2], i * 7);
+  const auto listed = orrery::names("/churn/");
+  check(listed.size() == alive.size(),
+        fmt::format("{} names are listed, {} live", listed.size(), alive.size()));
+  for (const auto& n : listed)
+    check(alive.contains(n.name) && alive[n.name].address() == n.process, n.name);
+}
+
+// --- two programs in one world; `others` more join and leave ---
+
+void the_first_of_a_named_world() {
+  fmt::print(stderr, "up\n");
+  publish_devices();
+  publish("/first", orrery::spawn<device>(orrery::here(), 1));
+  const auto second = orrery::await_name<device>("/second", patience);
+  check(second->get() == 2, "second");
+  check(second.address().pe != orrery::this_pe(), "the second program is the first");
+  publish("/answer", orrery::spawn<device>(orrery::here(), 3));
+  // It leaves, and its names with it.
+  try {
+    for (;;) (void)second->get();
+  } catch (const orrery::node_lost&) {
+  }
+  expect_throw<orrery::name_not_found>("lookup of who left",
+                                       [] { (void)orrery::lookup<device>("/second"); });
+  check(wrong_lookups({0}) == 0, "own names");
+}
+
+void the_second_of_a_named_world() {
+  check(orrery::lookup<device>("/first")->get() == 1, "first");
+  check(wrong_lookups({0}) == 0, "names of the first program");
+  publish("/second", orrery::spawn<device>(orrery::here(), 2));
+  check(orrery::await_name<device>("/answer", patience)->get() == 3, "answer");
+}
+
+// Looks its own names up until `/guest/last`, while guests come and go.
+void host() {
+  fmt::print(stderr, "up\n");
+  publish_devices();
+  publish("/host", orrery::spawn<device>(orrery::here(), 0));
+  check(wrong_lookups_until({0}, "/guest/last") == 0, "names of a living process were not found");
+  publish("/host/has/seen/it", orrery::lookup<device>("/host"));
+}
+
+void guest(const std::string& name) {
+  check(orrery::lookup<device>("/host")->get() == 0, "host");
+  check(wrong_lookups({0}) == 0, "names of the host");
+  publish_devices();
+  check(wrong_lookups({orrery::this_pe()}) == 0, "names of the guest");
+  publish("/guest/" + name, orrery::spawn<device>(orrery::here(), 0));
+  if (name == "last") (void)orrery::await_name<device>("/host/has/seen/it", patience);
+}
+
+int run_scenario(std::string_view scenario, int argc, char** argv) {
+  ::alarm(100);                          // ends what hangs
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // and what the test left behind
+  const std::map<std::string_view, void (*)()> scenarios{
+      {"all", every_pe_finds_all},
+      {"classes", classes_are_checked},
+      {"end", names_end_with_their_process},
+      {"kill", a_killed_node_takes_only_its_own_names},
+      {"churn", a_node_is_killed_while_names_come_and_go},
+      {"first", the_first_of_a_named_world},
+      {"second", the_second_of_a_named_world},
+      {"host", host}};
+  return orrery::run(argc, argv, [&](const orrery::args&) {
+    if (scenario.starts_with("guest.")) {
+      guest(std::string(scenario.substr(6)));
+    } else {
+      scenarios.at(scenario)();
+    }
+    return failures == 0 ? 0 : 1;
+  });
+}
+
+// --- the tests ---------------------------------------------------------------------------------------
+
+/// This program once more. It is killed at the end of its scope if it still runs.
+class program {
+ public:
+  explicit program(std::vector<std::string> options) {
+    int ends[2];
+    if (::pipe2(ends, O_CLOEXEC) != 0) std::abort();
+    posix_spawn_file_actions_t files;
+    ::posix_spawn_file_actions_init(&files);
+    ::posix_spawn_file_actions_adddup2(&files, ends[1], STDERR_FILENO);
+    std::vector<char*> arguments{const_cast<char*>("names_of_nodes")};
+    for (std::string& o : options) arguments.push_back(o.data());
+    arguments.push_back(nullptr);
+    if (::posix_spawn(&pid_, "/proc/self/exe", &files, nullptr, arguments.data(), environ) != 0)
+      std::abort();
+    ::posix_spawn_file_actions_destroy(&files);
+    ::close(ends[1]);
+    errors_ = ends[0];
+  }
+  program(const program&) = delete;
+  program& operator=(const program&) = delete;
+  ~program() {
+    if (pid_ > 0) {
+      ::kill(pid_, SIGKILL);
+      ::waitpid(pid_, nullptr, 0);
+    }
+    ::close(errors_);
+  }
+
+  /// Blocks until it says this line, which it does first of all.
+  void hear(const std::string& line) {
+    std::string said;
+    for (char c = 0; said != line + "\n" && ::read(errors_, &c, 1) == 1;) said += c;
+  }
+  /// Until it has ended: how, and what it said.
+  std::string end() {
+    std::string said;
+    std::array<char, 4096> bytes{};
+    for (ssize_t n = 0; (n = ::read(errors_, bytes.data(), bytes.size())) > 0;)
+      said.append(bytes.data(), static_cast<std::size_t>(n));
+    int status = 0;
+    ::waitpid(std::exchange(pid_, 0), &status, 0);
+    if (WIFSIGNALED(status)) return said + fmt::format("killed by signal {}", WTERMSIG(status));
+    if (WEXITSTATUS(status) != 0) return said + fmt::format("exit status {}", WEXITSTATUS(status));
+    return said + "good";
+  }
+
+ private:
+  pid_t pid_ = 0;
+  int errors_ = -1;
+};
+
+std::string outcome_of(std::vector<std::string> options) { return program(std::move(options)).end(); }
+
+std::string own_world() { return fmt::format("--orrery-world=names-{}", ::getpid()); }
+
+TEST(NamesOfNodes, EveryPeFindsTheNamesOfAllOthers) {
+  EXPECT_EQ(outcome_of({"--scenario=all", "--orrery-nodes=3", "--orrery-pes=2"}), "good");
+}
+TEST(NamesOfNodes, AreFoundByPesOfOneNode) {
+  EXPECT_EQ(outcome_of({"--scenario=all", "--orrery-pes=4"}), "good");
+}
+TEST(NamesOfNodes, AreCheckedForTheirClassFromOtherNodes) {
+  EXPECT_EQ(outcome_of({"--scenario=classes", "--orrery-nodes=2", "--orrery-pes=1"}), "good");
+}
+TEST(NamesOfNodes, EndWithTheirProcess) {
+  EXPECT_EQ(outcome_of({"--scenario=end", "--orrery-nodes=3", "--orrery-pes=1"}), "good");
+}
+TEST(NamesOfNodes, AKilledNodeTakesOnlyItsOwnNames) {
+  const std::string said = outcome_of({"--scenario=kill", "--orrery-nodes=4", "--orrery-pes=2"});
+  EXPECT_TRUE(said.ends_with("good")) << said;  // and a line about the killed node
+}
+TEST(NamesOfNodes, ANodeIsKilledWhileNamesComeAndGo) {
+  const std::string said = outcome_of({"--scenario=churn", "--orrery-nodes=3", "--orrery-pes=1"});
+  EXPECT_TRUE(said.ends_with("good")) << said;
+}
+
+TEST(NamesOfNodes, AProgramThatJoinsFindsThemAtOnce) {
+  program first({"--scenario=first", own_world(), "--orrery-pes=1"});
+  first.hear("up");
+  EXPECT_EQ(outcome_of({"--scenario=second", own_world(), "--orrery-pes=2"}), "good");
+  EXPECT_EQ(first.end(), "good");
+}
+TEST(NamesOfNodes, AreNeverLostWhileProgramsJoinAndLeave) {
+  program host({"--scenario=host", own_world(), "--orrery-pes=1"});
+  host.hear("up");
+  for (int i = 0; i < 3; ++i) {
+    const auto name = [i](int j) { return fmt::format("--scenario=guest.{}.{}", i, j); };
+    program one({name(1), own_world(), "--orrery-pes=2"});
+    program two({name(2), own_world(), "--orrery-pes=1"});
+    EXPECT_EQ(one.end(), "good");
+    EXPECT_EQ(two.end(), "good");
+  }
+  EXPECT_EQ(outcome_of({"--scenario=guest.last", own_world(), "--orrery-pes=1"}), "good");
+  EXPECT_EQ(host.end(), "good");
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  for (int i = 1; i < argc; ++i)
+    if (const std::string_view a = argv[i]; a.starts_with("--scenario="))
+      return run_scenario(a.substr(11), argc, argv);
+  ::testing::InitGoogleTest(&argc, argv);
+  return RUN_ALL_TESTS();
+}
