@@ -160,7 +160,7 @@ struct broadcast final : broadcast_base {
 
   broadcast(group_part& p, const scheduler::handler& h)
       : broadcast_base(p, h, member_instance), results(p.members().size()) {
-    forgives = ends_part = requires { Operation::ends; };
+    forgives = ends_part = requires { typename Operation::ends; };
   }
 
   void refer() noexcept {
@@ -258,7 +258,9 @@ struct broadcast final : broadcast_base {
     d.form = wire::payload_form::refs;  // nothing is left there to drop
     d.release();
     try {
-      detail::answer<result_type>(self, l->reply, l->source_pe, true, [&]() -> result_type& { return l->result; });
+      detail::answer<result_type>(self, l->reply, l->source_pe, true, [&]() -> result_type&& {
+        return std::move(l->result);
+      });
     } catch (...) {
       self.reply_error(l->reply, l->source_pe, true, l->method, std::current_exception());
     }

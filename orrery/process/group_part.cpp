@@ -53,10 +53,10 @@ group_part* find_part(pe& self, std::uint32_t index, std::uint32_t generation) n
 
 // --- the part ------------------------------------------------------------------------------------------------------
 
-group_part::group_part(pe& self, address at) : self_(self), at_(at) { self.watch_losses(*this); }
+group_part::group_part(pe& self, address at) : self_(self), at_(at) { self.watch(*this); }
 
 group_part::~group_part() {
-  self_.unwatch_losses(*this);
+  self_.unwatch(*this);
   // Something is outstanding only when the runtime ends: nobody waits for it any more.
   while (outstanding != nullptr) {
     broadcast_base* b = outstanding;
@@ -94,7 +94,7 @@ std::size_t group_part::index_of(const slot& s) const noexcept {
 
 void group_part::arrive(const collective& what, arrival& a) {
   self_.require_process();
-  if (self_.stopping()) throw stopped(what.name);
+  if (self_.refusing()) self_.refuse(what.name);
   if (broken_ != nullptr && completed_ >= broken_from_) std::rethrow_exception(broken_);
   if (arrived_ != 0 && what_ != &what)
     throw usage_error(errc::bad_argument,
@@ -227,6 +227,11 @@ void group_part::pes_lost(pe& self) noexcept {
     }
 }
 
+void group_part::cancel_waits(pe&) noexcept {
+  broken_ = nullptr;
+  broken(completed_, make_error(errc::stopped, what_ != nullptr ? what_->name : ""));
+}
+
 // --- broadcasts ----------------------------------------------------------------------------------------------------
 
 broadcast_base::broadcast_base(group_part& p, const scheduler::handler& h, const scheduler::handler& member) noexcept
@@ -312,6 +317,18 @@ void broadcast_base::fail(std::size_t index, std::exception_ptr why) noexcept {
   error = std::move(why);
 }
 
+namespace {
+
+void end_part(pe& self, slot& s) noexcept {
+  if (s.depth == 0) {
+    self.destroy(s);
+  } else {  // it is handing something on: when it is done
+    s.dying = true;
+  }
+}
+
+}  // namespace
+
 void broadcast_base::one_done(pe& self) noexcept {
   if (--left != 0) return;
   (previous != nullptr ? previous->next : part->outstanding) = next;
@@ -324,7 +341,7 @@ void broadcast_base::one_done(pe& self) noexcept {
   if (ends_part) part->ending = true;
   answer(self);
   if (const group_part* p = find_part(self, at.slot, at.generation); p != nullptr && p->ending && p->outstanding == nullptr)
-    self.destroy(*self.find(at.slot, at.generation));
+    end_part(self, *self.find(at.slot, at.generation));
 }
 
 void broadcast_base::forget_messages(pe& self) noexcept {

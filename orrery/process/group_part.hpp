@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <exception>
 #include <memory>
-#include <string_view>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -94,7 +94,7 @@ struct arrival {
 
 /// What members do together. One static object for each; all members of a group call the same ones in the same order.
 struct collective {
-  std::string_view name;
+  const char* name;
   void (*all_here)(pe&, group_part&);  ///< called when the last member of the PE has arrived
 };
 
@@ -119,7 +119,7 @@ struct reduction_base {
 /// Invariants: (1) the arrivals are those of collective number completed_; (2) a message of another part that is ahead of this one by
 /// a barrier is counted, not lost: counts never go back; (3) once a member is gone nobody waits for it: collectives
 /// from number broken_from_ on fail.
-class group_part final : public scheduler::loss_watcher {
+class group_part final : public scheduler::wait_watcher {
  public:
   struct local {
     std::uint32_t rank;
@@ -167,6 +167,7 @@ class group_part final : public scheduler::loss_watcher {
   void member_gone(std::uint32_t rank) noexcept;
   void broken(std::uint64_t number, std::exception_ptr why) noexcept;
   void pes_lost(pe& self) noexcept override;
+  void cancel_waits(pe& self) noexcept override;
 
   // --- broadcasts ------------------------------------------------------------------------------------------------
   broadcast_base* outstanding = nullptr;  ///< list of those that members have still to execute

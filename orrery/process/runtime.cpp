@@ -155,8 +155,8 @@ int run_checked(const args& all, const std::function<int(args)>& main) {
   take_options(rest, o);
   scheduler::node_settings settings;
   settings.pes = o.pes;
-  detail::name_repository names;
-  settings.layer = &names;
+  detail::name_repository repository;
+  settings.layer = &repository;
   session s = open_world(settings, o, all, build);
   int result = s.launched ? 0 : 1;
   {

@@ -45,11 +45,11 @@ void make_system_process(scheduler::pe& at, A&&... args) {
 }
 
 /// The object of a system process of this PE, for code of the runtime that runs there between its
-/// methods; null when the PE has come to its end.
+/// methods; null when the PE has come to its end, or was made without it.
 template <class T>
 [[nodiscard]] T* system_object(scheduler::pe& at) noexcept {
   const scheduler::slot* s = at.find(static_cast<std::uint32_t>(T::place), 1);
-  return s != nullptr ? static_cast<T*>(s->object) : nullptr;
+  return s != nullptr && s->cls == &class_of<T>::info() ? static_cast<T*>(s->object) : nullptr;
 }
 
 }  // namespace orrery::detail

@@ -5,6 +5,9 @@
 #include <exception>
 #include <new>
 
+#if !defined(__x86_64__)
+#include <boost/context/detail/fcontext.hpp>
+#endif
 #include <pthread.h>
 
 #ifdef ORRERY_ASAN
@@ -22,11 +25,6 @@ void __tsan_switch_to_fiber(void* fiber, unsigned flags);
 namespace orrery::scheduler {
 namespace {
 
-using boost::context::detail::fcontext_t;
-using boost::context::detail::jump_fcontext;
-using boost::context::detail::make_fcontext;
-using boost::context::detail::transfer_t;
-
 // Bytes below which a call is parked rather than run inline: room for one method's frames.
 constexpr std::size_t inline_reserve = 24 << 10;
 
@@ -40,21 +38,68 @@ constinit thread_local exception_globals* own_globals = nullptr;
 
 exception_globals& thread_exceptions() noexcept { return *own_globals; }
 
-// What a fiber does first when it gets the processor: remember where the other one stopped.
-void arrive(transfer_t t) noexcept { static_cast<fiber*>(t.data)->context = t.fctx; }
-
-void run_entry(transfer_t t) {
-  auto* from = static_cast<fiber*>(t.data);
+// The first thing that runs on a new stack.
+void run_entry(fiber* self) {
 #ifdef ORRERY_ASAN
   __sanitizer_finish_switch_fiber(nullptr, nullptr, nullptr);
 #endif
-  arrive(t);
   thread_exceptions() = {};
-  fiber* self = from->to;
   auto* s = reinterpret_cast<start*>(self) - 1;
   s->entry(*self, s->argument);
   std::terminate();  // entry must not return
 }
+
+// Leaves one stack for another: saves where `from` stands, goes on where `to` had stood (or begins it).
+//
+// Boost.Context does the same by a call that is left with a jump. Each switch then shifts the processor's stack of return addresses by one, and every return
+// after it is predicted wrongly: a hop between two processes that receive cost 51 ns instead of 27. Inline, the returns of one fiber match the calls
+// of the other, as both stand at the same place in the same functions.
+// The floating-point environment is not switched: it belongs to the PE.
+#if defined(__x86_64__)
+void* first_context(std::byte* stack_top) noexcept {
+  auto* top = reinterpret_cast<void**>(reinterpret_cast<std::uintptr_t>(stack_top) & ~std::uintptr_t{15});
+  top[-1] = nullptr;  // in the place of a return address: run_entry begins as if it had been called
+  top[-2] = reinterpret_cast<void*>(&run_entry);
+  return top - 2;
+}
+
+inline void switch_stack(fiber& from, fiber& to) noexcept {
+  void** save = &from.context;
+  void** load = &to.context;
+  fiber* self = &to;
+  asm volatile(
+      "leaq -128(%%rsp), %%rsp\n\t"  // the red zone may be in use
+      "pushq %%rbp\n\t"
+      "leaq 1f(%%rip), %%rax\n\t"
+      "pushq %%rax\n\t"
+      "movq %%rsp, (%%rsi)\n\t"
+      "movq (%%rdx), %%rsp\n\t"
+      "popq %%rax\n\t"
+      "jmpq *%%rax\n"
+      "1:\n\t"
+      "popq %%rbp\n\t"
+      "leaq 128(%%rsp), %%rsp\n\t"
+      : "+S"(save), "+d"(load), "+D"(self)
+      :
+      : "rax", "rbx", "rcx", "r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15", "memory", "cc");
+}
+#else
+void boost_entry(boost::context::detail::transfer_t t) {
+  auto* from = static_cast<fiber*>(t.data);
+  from->context = t.fctx;
+  run_entry(from->to);
+}
+
+void* first_context(std::byte* stack_top) noexcept {
+  return boost::context::detail::make_fcontext(stack_top, 1, boost_entry);
+}
+
+inline void switch_stack(fiber& from, fiber& to) noexcept {
+  from.to = &to;
+  const auto t = boost::context::detail::jump_fcontext(to.context, &from);
+  static_cast<fiber*>(t.data)->context = t.fctx;
+}
+#endif
 
 }  // namespace
 
@@ -64,8 +109,7 @@ fiber* make_fiber(stack memory, void (*entry)(fiber&, void*), void* argument) no
   f->memory = memory;
   const auto usable = static_cast<std::size_t>(memory.top - memory.bottom);
   f->limit = memory.bottom + (usable / 4 < inline_reserve ? usable / 4 : inline_reserve);
-  auto* stack_top = reinterpret_cast<std::byte*>(s);
-  f->context = make_fcontext(stack_top, static_cast<std::size_t>(stack_top - memory.bottom), run_entry);
+  f->context = first_context(reinterpret_cast<std::byte*>(s));
 #ifdef ORRERY_TSAN
   f->tsan = __tsan_create_fiber(0);
 #endif
@@ -98,7 +142,6 @@ void forget_fiber(fiber& f) noexcept {
 void switch_fiber(fiber& from, fiber& to) noexcept {
   exception_globals& globals = thread_exceptions();
   from.exceptions = globals;
-  from.to = &to;  // a fiber that starts learns from it who it is
 #ifdef ORRERY_ASAN
   __sanitizer_start_switch_fiber(&from.fake_stack, to.memory.bottom,
                                  static_cast<std::size_t>(to.memory.top - to.memory.bottom));
@@ -106,7 +149,7 @@ void switch_fiber(fiber& from, fiber& to) noexcept {
 #ifdef ORRERY_TSAN
   __tsan_switch_to_fiber(to.tsan, 0);
 #endif
-  arrive(jump_fcontext(to.context, &from));
+  switch_stack(from, to);
 #ifdef ORRERY_ASAN
   __sanitizer_finish_switch_fiber(from.fake_stack, nullptr, nullptr);
 #endif
@@ -114,7 +157,6 @@ void switch_fiber(fiber& from, fiber& to) noexcept {
 }
 
 void leave_fiber(fiber& from, fiber& to) noexcept {
-  from.to = &to;
 #ifdef ORRERY_ASAN
   __sanitizer_start_switch_fiber(nullptr, to.memory.bottom,
                                  static_cast<std::size_t>(to.memory.top - to.memory.bottom));
@@ -122,7 +164,7 @@ void leave_fiber(fiber& from, fiber& to) noexcept {
 #ifdef ORRERY_TSAN
   __tsan_switch_to_fiber(to.tsan, 0);
 #endif
-  jump_fcontext(to.context, &from);
+  switch_stack(from, to);
   std::terminate();
 }
 

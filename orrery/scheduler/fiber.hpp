@@ -3,8 +3,6 @@
 
 #include <orrery/scheduler/stack.hpp>
 
-#include <boost/context/detail/fcontext.hpp>
-
 #include <cstddef>
 #include <cstdint>
 
@@ -40,9 +38,9 @@ struct exception_globals {
 /// Owned by the PE whose pool the stack is from. The object itself lies at the top of its stack, so that a blocked
 /// process costs one page and nothing else.
 struct fiber {
-  boost::context::detail::fcontext_t context = nullptr;
+  void* context = nullptr;  ///< where it stands while it does not run
   fiber* next = nullptr;         ///< in a free list or a list of waiters
-  fiber* to = nullptr;           ///< the fiber this one switched to last
+  fiber* to = nullptr;           ///< the fiber this one switched to last (where Boost.Context switches)
   activation* active = nullptr;  ///< the innermost activation, while it does not run
   sink* waiting_on = nullptr;    ///< the call whose result it waits for, without a time limit
   exception_globals exceptions;

@@ -130,6 +130,10 @@ bool node::reachable(std::uint32_t pe) const noexcept {
   return n != transport::no_node && world_->alive(n) && !distrusted_[n].load(std::memory_order_relaxed);
 }
 
+bool node::world_runs() const noexcept {
+  return world_ == nullptr || world_->state() == transport::world_state::running;
+}
+
 void node::run(const std::function<void(pe&)>& first) {
   if (settings_.layer != nullptr)
     for (auto& p : pes_) settings_.layer->prepare(*p);
@@ -198,6 +202,7 @@ std::unique_ptr<channel> node::connect_local(pe& from, std::uint32_t to) {
   auto c = std::make_unique<channel>();
   c->ring = transport::ring_producer(*header);
   c->bell = &local(to).bell();
+  c->shared_bell = shares_memory();
   c->pe = to;
   auto in = std::make_unique<inbound>();
   in->ring = transport::ring_consumer(*header, capacity);
@@ -217,6 +222,7 @@ std::unique_ptr<channel> node::connect_remote(pe& from, std::uint32_t to) {
   auto c = std::make_unique<channel>();
   c->ring = transport::ring_producer(*header);
   c->bell = &world_->bell(to);
+  c->shared_bell = true;
   c->pe = to;
   c->remote = true;
   c->offset = block->offset;

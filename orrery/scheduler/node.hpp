@@ -67,6 +67,7 @@ class node {
   /// PEs of a node: first and count. Throws usage_error if there is no such node.
   [[nodiscard]] std::pair<std::uint32_t, std::uint32_t> pes_of(std::uint32_t node) const;
   [[nodiscard]] bool reachable(std::uint32_t pe) const noexcept;
+  [[nodiscard]] bool world_runs() const noexcept;  ///< nobody has ended it
   /// A number that differs at each call: to take places in turn.
   [[nodiscard]] std::uint32_t turn() noexcept { return turn_.fetch_add(1, std::memory_order_relaxed); }
 

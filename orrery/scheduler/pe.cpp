@@ -489,7 +489,7 @@ void pe::made_room(slot& s) {
   s.extra->stopped_pes.clear();
 }
 
-void delivery::release() noexcept {
+void delivery::release_other() noexcept {
   if (heap != nullptr) {
     self->release_message(heap);
     heap = nullptr;

@@ -72,6 +72,7 @@ struct channel {
   transport::doorbell* bell = nullptr;
   std::uint32_t pe = 0;
   bool remote = false;              ///< another node
+  bool shared_bell = false;         ///< the doorbell lies in shared memory, as all do in a world
   bool lost = false;                ///< the node is gone
   bool slow = false;                ///< lost, or somebody waits for space: new records have to queue up
   std::uint64_t offset = 0;         ///< of the ring in this node's segment, if remote
@@ -103,7 +104,8 @@ struct delivery {
   bool remote = false;  ///< from another node
 
   /// Gives the message's memory back. The payload must have been moved out.
-  void release() noexcept;
+  inline void release() noexcept;
+  void release_other() noexcept;
   /// Gives back the record in the ring, but keeps a payload that lies in a block. For who reads it in place and may park.
   void leave_ring() noexcept;
 };
@@ -130,7 +132,7 @@ struct counters {
 struct pe_settings {
   std::size_t method_stack = 256 << 10;
   std::size_t function_stack = 64 << 10;
-  std::uint32_t mailbox_bytes = 1 << 20;
+  std::uint32_t mailbox_bytes = 256 << 10;
   std::uint64_t ring_bytes = 128 << 10;
   std::int64_t spin_ns = 50'000;
   bool yield = false;  ///< more PEs than cores: give the core away instead of spinning
@@ -154,14 +156,17 @@ using timer_queue = std::multimap<std::int64_t, timer*>;
 /// How far a PE has come in shutting down; see pe_shutdown.cpp.
 enum class shutdown_stage : std::uint8_t { running, finishing, cancelling, quiet, destroying, ended };
 
-/// Something of a PE that has to know when other PEs are lost with their node. Registered with the PE; it lives longer than that.
-class loss_watcher {
+/// Something of a PE in which processes wait for others, and that has to know when they will wait in vain. Registered with the PE, which it
+/// must not outlive. Called on the PE, between methods; must not park.
+class wait_watcher {
  public:
-  /// Some PEs are not reachable any more: called on the PE itself, between methods; does not park.
+  /// Some PEs are not reachable any more.
   virtual void pes_lost(pe& self) noexcept = 0;
+  /// The runtime shuts down: whoever waits is to be woken, and to throw stopped.
+  virtual void cancel_waits(pe& self) noexcept = 0;
 
  protected:
-  ~loss_watcher() = default;
+  ~wait_watcher() = default;
 
  private:
   friend class pe;
@@ -302,7 +307,7 @@ class pe {
   }
   void commit(channel& c, std::uint32_t bytes) noexcept {
     c.ring.commit(bytes);
-    transport::notify(*c.bell, c.remote);
+    transport::notify(*c.bell, c.shared_bell);
     ++count_.sent;
     count_.sent_bytes += bytes;
   }
@@ -379,12 +384,12 @@ class pe {
   /// Parks the running function process until a message arrives; `deadline_ns` -1: for ever. False on timeout.
   bool await_message(slot& s, std::int64_t deadline_ns);
 
-  /// From now until unwatch_losses, w.pes_lost is called when PEs were lost.
-  void watch_losses(loss_watcher& w) {
+  /// From now until unwatch w hears of lost PEs and of the end.
+  void watch(wait_watcher& w) {
     w.place_ = watchers_.size();
     watchers_.push_back(&w);
   }
-  void unwatch_losses(loss_watcher& w) noexcept {
+  void unwatch(wait_watcher& w) noexcept {
     watchers_[w.place_] = watchers_.back();
     watchers_[w.place_]->place_ = w.place_;
     watchers_.pop_back();
@@ -493,7 +498,7 @@ class pe {
   fiber* quiescence_waiters_ = nullptr;
   std::optional<std::uint64_t> last_quiet_sum_;  // records sent and received, when all were idle
   std::int64_t next_look_ = 0;
-  std::vector<loss_watcher*> watchers_;
+  std::vector<wait_watcher*> watchers_;
   std::uint32_t polls_ = 0;
 
   std::atomic<bool> stop_{false};
@@ -513,5 +518,14 @@ class pe {
   std::mutex arrivals_mutex_;
   std::vector<std::unique_ptr<inbound>> arrivals_;  ///< rings that other threads have made
 };
+
+inline void delivery::release() noexcept {
+  if (heap != nullptr && form != wire::payload_form::block) [[likely]] {
+    self->release_message(heap);
+    heap = nullptr;
+    return;
+  }
+  release_other();
+}
 
 }  // namespace orrery::scheduler

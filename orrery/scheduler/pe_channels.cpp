@@ -278,8 +278,17 @@ void pe::receive_reply(inbound& in, wire::envelope& e, std::uint32_t bytes) {
       orrery::reader r({d.payload, d.payload_bytes});
       const auto what = orrery::read<wire_exception>(r);
       const handler* h = s->method;
-      s->error = decode_exception(what, where{std::string(h ? h->class_name : "?"), std::string(h ? h->method : "?"), in.pe});
+      const auto error = decode_exception(what, where{std::string(h ? h->class_name : "?"), std::string(h ? h->method : "?"), in.pe});
       s->state = sink::status::error;
+      if (stopping() || !node_.world_runs()) {
+        s->error = error;
+      } else {
+        try {
+          std::rethrow_exception(error);
+        } catch (const stopped& ending) {  // only that node: it leaves
+          throw node_lost(fmt::format("PE {} leaves the world ({})", in.pe, ending.what()));
+        }
+      }
     }
   } catch (...) {
     s->error = std::current_exception();

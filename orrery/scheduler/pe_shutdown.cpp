@@ -143,6 +143,7 @@ void pe::cancel_waits() {
   stopped_.clear();
   for (const auto& c : channels_)
     if (c != nullptr) wake_waiters(*c);
+  for (std::size_t i = 0; i < watchers_.size(); ++i) watchers_[i]->cancel_waits(*this);
   // What other nodes were asked: they end as well. Their arguments were sent as copies.
   for (std::uint32_t i = 1; i < pending_.size(); ++i) {
     sink* s = pending_[i].waiting;

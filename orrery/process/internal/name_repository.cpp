@@ -14,7 +14,6 @@ namespace orrery::detail {
 // --- asking shards -----------------------------------------------------------------------------------
 
 membership_ptr shard_calls::members() {
-  if (self_.stopping()) throw stopped(what_);
   membership_ptr now = shard_here(self_).members(sure_);
   sure_ = false;
   if (!now->self_alive || now->members.empty()) throw stopped(what_);
@@ -22,7 +21,6 @@ membership_ptr shard_calls::members() {
 }
 
 bool shard_calls::has_changed(const membership& m) {
-  if (self_.stopping()) throw stopped(what_);
   return shard_here(self_).members(true)->id != m.id;
 }
 
@@ -57,7 +55,7 @@ void erase_everywhere(pe& self, name_records& records, std::string_view name, ad
 void publish_here(std::string_view name, address process) {
   pe& self = here_pe();
   slot* s = self.find(process.slot, process.generation);
-  if (s == nullptr)
+  if (s == nullptr || s->dying)
     throw process_gone(fmt::format("publish \"{}\" for {}", name, to_string(process)));
   if (s->cls == nullptr)
     throw usage_error(errc::bad_argument,

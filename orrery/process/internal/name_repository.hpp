@@ -29,6 +29,8 @@ class shard_calls {
       } catch (const node_lost&) {
         if (!has_changed(*now)) throw;
         continue;
+      } catch (const process_gone&) {  // its PE has come to its end already
+        throw stopped(what_);
       }
       pause();
     }

@@ -258,10 +258,10 @@ void name_shard::add(waiter& w) {
 
 bool name_shard::wait(waiter& w, std::int64_t deadline_ns) {
   while (!w.woken) {
-    if (home_.stopping()) throw stopped("await_name");
     w.parked = home_.running();
     const bool late = home_.park_until(deadline_ns);
     w.parked = nullptr;
+    if (home_.refusing()) throw stopped("await_name");
     if (late && !w.woken) return false;
   }
   return true;

@@ -178,8 +178,7 @@ result<arena::block> arena::take_fresh(unsigned order, std::uint32_t pages) {
     if (!discard_coldest()) {
       return fail(transport_errc::no_space, 0,
                   "no {} bytes in a row are free in the shared memory of the node: {} of {} bytes "
-                  "are in use, in fragments; "
-                  "raise its memory limit",
+                  "are in use, in fragments; raise its memory limit",
                   size_of(order), in_use_, limit_);
     }
   }
@@ -222,8 +221,7 @@ result<void> arena::back(std::uint64_t offset, std::uint32_t from, std::uint32_t
   if (!make_room(bytes)) {
     return fail(transport_errc::no_space, 0,
                 "{} more bytes of shared memory are over the node's limit: {} of {} bytes are in "
-                "messages that nobody has read; "
-                "raise its memory limit or send less at a time",
+                "messages that nobody has read; raise its memory limit or send less at a time",
                 bytes, in_use_, limit_);
   }
   for (;;) {

@@ -146,8 +146,7 @@ result<void> node_launcher::spawn(std::uint32_t node, char* const* arguments,
   if (error != 0) {
     return fail(internal::code_of(error), error,
                 "node {} cannot be started ({}); the limit of OS processes (ulimit -u) may be too "
-                "low, or /proc/self/exe may not "
-                "be executed",
+                "low, or /proc/self/exe may not be executed",
                 node, internal::os_text(error));
   }
   child& c = children_.emplace_back();
@@ -163,7 +162,9 @@ result<void> node_launcher::spawn(std::uint32_t node, char* const* arguments,
 
 node_launcher::~node_launcher() {
   signal_all(SIGKILL);
-  while (!reap_all()) wait_some(milliseconds{1000});
+  // One that hangs in the kernel does not die at once, and must not keep this one from ending.
+  const auto deadline = after(milliseconds{5000});
+  while (!reap_all() && clock::now() < deadline) wait_some(milliseconds{1000});
 }
 
 void node_launcher::signal_all(int signal) noexcept {
@@ -242,8 +243,7 @@ result<void> node_launcher::wait_for_nodes(milliseconds limit) {
     if (left.count() == 0) {
       return fail(transport_errc::timed_out, 0,
                   "node {} (pid {}) has not joined the world after {} ms; the program must start "
-                  "the runtime before it does "
-                  "anything that takes long",
+                  "the runtime before it does anything that takes long",
                   late->node, late->pid, limit.count());
     }
     // A node that ends at once changes no epoch, and one thread cannot wait for a futex and a

@@ -78,7 +78,7 @@ class membership_monitor::impl {
 
 void membership_monitor::impl::run() {
   // SYNC: Dekker with shm_world::kick_others: this node's pipe was published before.
-  std::atomic_thread_fence(std::memory_order_seq_cst);
+  fence_heavy();
   look_at_table();
   while (!over_ && !stop_.load(std::memory_order_acquire)) {  // SYNC: with the destructor
     bool blind = unwatched_;

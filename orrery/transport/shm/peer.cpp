@@ -137,9 +137,8 @@ result<unique_fd> peer::open_file(int fd, int flags) const {
   if (error == EACCES || error == EPERM) {
     return fail(
         transport_errc::refused, error,
-        "the system does not let this node open {} ({}); nodes of one world must run as the "
-        "same user, must not be set-user-ID or marked undumpable, and no security module may "
-        "forbid it",
+        "the system does not let this node open {} ({}); nodes of one world must run as the same "
+        "user, must not be set-user-ID or marked undumpable, and no security module may forbid it",
         path, internal::os_text(error));
   }
   if (error == ENOENT) {

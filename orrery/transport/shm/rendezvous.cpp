@@ -54,8 +54,7 @@ std::string user_name(uid_t uid) {
 std::unexpected<transport_error> foreign(const std::string& path, uid_t owner) {
   return fail(transport_errc::foreign_owner, 0,
               "{} belongs to user {}, this program runs as user {}; a world is private to its "
-              "user: choose another name or set "
-              "ORRERY_SHM_DIR to a directory of your own",
+              "user: choose another name or set ORRERY_SHM_DIR to a directory of your own",
               path, user_name(owner), user_name(::geteuid()));
 }
 

@@ -26,7 +26,7 @@ using internal::retry;
 
 namespace {
 
-// SEAL: nobody may add F_SEAL_FUTURE_WRITE, which would shut the door on nodes that come later.
+// SEAL: so that nobody adds F_SEAL_FUTURE_WRITE, which would shut out nodes that come later.
 constexpr int seals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
 
 int make_memfd(const char* label) noexcept {
@@ -86,9 +86,8 @@ result<segment> segment::create(std::string_view label, std::uint64_t bytes) {
   if (::getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY &&
       limit.rlim_cur < bytes) {
     return fail(transport_errc::no_space, EFBIG,
-                "shared memory of {} bytes (sparse) is over the file size limit of {} bytes; raise "
-                "it (ulimit -f) or "
-                "lower the memory limit of the node",
+                "shared memory of {} bytes (sparse) is over the file size limit of {} bytes; "
+                "raise it (ulimit -f) or lower the memory limit of the node",
                 bytes, limit.rlim_cur);
   }
   unique_fd fd{make_memfd(std::string{label}.c_str())};
@@ -141,6 +140,8 @@ result<segment> segment::map(unique_fd fd, std::uint64_t bytes, access mode,
                 "-v) may be too low",
                 bytes, what, internal::os_text(errno));
   }
+  // A core dump would walk all of every sparse segment, for minutes, while others wait to be told.
+  (void)::madvise(at, bytes, MADV_DONTDUMP);
   return segment{std::move(fd), static_cast<std::byte*>(at), bytes};
 }
 
@@ -155,8 +156,7 @@ result<void> segment::back(std::uint64_t offset, std::uint64_t bytes) const {
   const int error = errno;
   return fail(internal::code_of(error), error,
               "{} bytes of shared memory are not to be had ({}); free memory, raise the limit of "
-              "the container, or lower the "
-              "memory limit of the node",
+              "the container, or lower the memory limit of the node",
               bytes, internal::os_text(error));
 }
 

@@ -59,13 +59,6 @@ result<void> check(const world_config& config) {
   return {};
 }
 
-// Not silently: who cannot remove it would come back to it for ever.
-result<void> remove_stale(rendezvous& door) {
-  if (door.remove() || errno == ENOENT) return {};
-  return fail_os(errno, "{} is left over from a world that has ended and cannot be removed",
-                 door.path());
-}
-
 void futex_wake_all(std::atomic<std::uint32_t>& futex) noexcept {
   ::syscall(SYS_futex, &futex, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
 }
@@ -139,51 +132,56 @@ result<std::unique_ptr<shm_world>> shm_world::create_or_join(std::string_view na
     auto door = rendezvous::enter(name, config.rendezvous_dir, config.patience);
     if (!door) return internal::pass(door);
     std::unique_ptr<shm_world> world{new shm_world};
-    auto address = (*door)->read();
-    const bool stale =
-        !address && address.error().code == transport_errc::damaged && !(*door)->held_by_others();
-    if (stale) {
-      if (auto removed = remove_stale(**door); !removed) return internal::pass(removed);
-      continue;
-    }
-    if (!address) return internal::pass(address);
-    if (*address) {
-      const bool foreign = (**address).pid_namespace != pid_namespace();
-      if (foreign && (*door)->held_by_others()) {
-        return fail(transport_errc::refused, 0,
-                    "world '{}' runs in another container (PID namespace), where this node cannot "
-                    "see its memory; run both in "
-                    "one, or choose another name or ORRERY_SHM_DIR",
-                    name);
-      }
-      auto joined = foreign ? fail(transport_errc::gone, 0, "its container has ended")
-                            : world->join_named(name, **address, config);
-      if (!joined) {
-        const auto code = joined.error().code;
-        const bool over = code == transport_errc::gone || code == transport_errc::ended ||
-                          (code == transport_errc::damaged && !(*door)->held_by_others());
-        if (!over) return internal::pass(joined);
-        if (auto removed = remove_stale(**door); !removed) return internal::pass(removed);
-        continue;
-      }
-    } else {
-      if (auto made = world->make_world(name, config); !made) {
-        (*door)->remove();
-        return internal::pass(made);
-      }
-      const auto self = world->info(0).id;
-      if (auto written = (*door)->write({self, world->world_fd(), world->nonce_, pid_namespace()});
-          !written) {
-        (*door)->remove();
-        return internal::pass(written);
-      }
-    }
+    auto in = world->go_in(**door, name, config);
+    if (!in) return internal::pass(in);
+    if (!*in) continue;
     (*door)->hold();
     (*door)->unlock();
     world->door_ = std::move(*door);
     world->directory_ = config.rendezvous_dir;
     return world;
   }
+}
+
+// With the file locked. False if it was the file of a world that has ended, which is removed now.
+result<bool> shm_world::go_in(rendezvous& door, std::string_view name, const world_config& config) {
+  const auto remove = [&]() -> result<bool> {
+    // Not silently: who cannot remove it would come back to it for ever.
+    if (door.remove() || errno == ENOENT) return false;
+    return fail_os(errno, "{} is left over from a world that has ended and cannot be removed",
+                   door.path());
+  };
+  auto address = door.read();
+  if (!address) {
+    const bool damaged = address.error().code == transport_errc::damaged;
+    if (damaged && !door.held_by_others()) return remove();
+    return internal::pass(address);
+  }
+  if (!*address) {
+    auto made = make_named(door, name, config);
+    if (made) return true;
+    door.remove();
+    return internal::pass(made);
+  }
+  if ((**address).pid_namespace != pid_namespace()) {
+    if (!door.held_by_others()) return remove();
+    return fail(transport_errc::refused, 0,
+                "world '{}' runs in another container (PID namespace), where this node cannot see "
+                "its memory; run both in one, or choose another name or ORRERY_SHM_DIR",
+                name);
+  }
+  auto joined = join_named(name, **address, config);
+  if (joined) return true;
+  const auto code = joined.error().code;
+  if (code == transport_errc::gone || code == transport_errc::ended) return remove();
+  if (code == transport_errc::damaged && !door.held_by_others()) return remove();
+  return internal::pass(joined);
+}
+
+result<void> shm_world::make_named(rendezvous& door, std::string_view name,
+                                   const world_config& config) {
+  if (auto made = make_world(name, config); !made) return made;
+  return door.write({info(node_).id, world_fd(), nonce_, pid_namespace()});
 }
 
 result<void> shm_world::make_world(std::string_view name, const world_config& config) {
@@ -230,8 +228,7 @@ result<void> shm_world::join_reserved(unique_fd world, std::uint32_t node,
   if (mine.state == node_state::empty || mine.launcher == node) {
     return fail(transport_errc::bad_argument, 0,
                 "node number {} is not reserved in the world that this node was launched into; "
-                "ORRERY_INTERNAL_JOIN is set by "
-                "Orrery only: unset it",
+                "ORRERY_INTERNAL_JOIN is set by Orrery only: unset it",
                 node);
   }
   const node_info launcher = info(mine.launcher);
@@ -265,9 +262,8 @@ result<void> shm_world::open_world(unique_fd world, std::string_view what,
   const std::uint64_t theirs = table_->head().build_id;
   if (theirs != config.build_id) {
     return fail(transport_errc::different_build, 0,
-                "the world{}{} runs program '{}' (build {:016x}) and this is '{}' (build {:016x}), "
-                "whose processes differ; join "
-                "with the same build or choose another name",
+                "the world{}{} runs program '{}' (build {:016x}) and this is '{}' (build "
+                "{:016x}), whose processes differ; join with the same build or choose another name",
                 name_.empty() ? "" : " ", name_, table_->program(), theirs, config.program,
                 config.build_id);
   }
@@ -303,7 +299,7 @@ result<void> shm_world::enter(std::uint32_t node, const world_config& config) {
   pe_count_ = mine.pe_count;
   // I3: everything that others need is in the entry.
   if (!change_state(node, node_state::joining, node_state::alive)) {
-    return fail(transport_errc::ended, 0,
+    return fail(transport_errc::refused, 0,
                 "node {} was declared dead before it was ready: its launcher has given up", node);
   }
   left_.store(false, std::memory_order_relaxed);
@@ -557,7 +553,7 @@ void shm_world::clear_kicks() noexcept {
 void shm_world::kick_others() noexcept {
   // SYNC: Dekker with membership_monitor's first look: it publishes its pipe, fences, and reads the
   // table.
-  std::atomic_thread_fence(std::memory_order_seq_cst);
+  fence_heavy();
   const std::uint32_t limit = node_limit();
   for (std::uint32_t n = 0; n < limit; ++n) {
     const node_state s = state(n);

@@ -217,6 +217,10 @@ class shm_world {
   struct mapping;
   shm_world();
 
+  [[nodiscard]] result<bool> go_in(rendezvous& door, std::string_view name,
+                                   const world_config& config);
+  [[nodiscard]] result<void> make_named(rendezvous& door, std::string_view name,
+                                        const world_config& config);
   [[nodiscard]] result<void> make_world(std::string_view name, const world_config& config);
   [[nodiscard]] result<void> join_named(std::string_view name, const world_address& address,
                                         const world_config& config);

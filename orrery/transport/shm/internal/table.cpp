@@ -116,8 +116,8 @@ result<handed_out> world_table::reserve(const segment& memory, const world_confi
     if (nodes > max_nodes || pes > max_pes) {
       return fail(transport_errc::full, 0,
                   "{} nodes of {} PEs do not fit into the world: it has given out {} of {} node "
-                  "numbers and {} of {} PE numbers, "
-                  "which are never used again; ask for fewer or start a new world",
+                  "numbers and {} of {} PE numbers, which are never used again; ask for fewer or "
+                  "start a new world",
                   config.nodes, config.pe_count, before.nodes, max_nodes, before.pes, max_pes);
     }
     after = {static_cast<std::uint32_t>(nodes), static_cast<std::uint32_t>(pes)};
