@@ -38,14 +38,14 @@ struct broadcast_base {
   group_part* part;
   broadcast_base* previous = nullptr;
   broadcast_base* next = nullptr;
-  const scheduler::handler* method;         // of the broadcast
+  const scheduler::handler* method;  // of the broadcast
   const scheduler::handler* member_method;  // of the messages to the members
-  std::uint64_t reply = 0;                  // as in the delivery
+  std::uint64_t reply = 0;  // as in the delivery
   std::uint32_t source_pe = 0;
   bool remote = false;
-  bool forgives = false;    // members that are gone do not count as failed
+  bool forgives = false;  // members that are gone do not count as failed
   bool ends_part = false;
-  std::uint32_t left = 0;   // members that are not done
+  std::uint32_t left = 0;  // members that are not done
   std::uint32_t charged = 0;  // to the part's mailbox: so senders are held back while members are behind
   std::uint32_t failed = group_data::none;
   std::exception_ptr error;
@@ -258,9 +258,8 @@ struct broadcast final : broadcast_base {
     d.form = wire::payload_form::refs;  // nothing is left there to drop
     d.release();
     try {
-      detail::answer<result_type>(self, l->reply, l->source_pe, true, [&]() -> result_type&& {
-        return std::move(l->result);
-      });
+      detail::answer<result_type>(self, l->reply, l->source_pe, true,
+                                  [&]() -> result_type&& { return std::move(l->result); });
     } catch (...) {
       self.reply_error(l->reply, l->source_pe, true, l->method, std::current_exception());
     }
@@ -296,7 +295,8 @@ struct broadcast final : broadcast_base {
       Operation::run_at(self, s, *part, index, *static_cast<const std::remove_cvref_t<P>*>(refs[I])...);
     } else {
       auto* object = object_in<typename Operation::object>(s.cls, s.object);
-      if (object == nullptr) [[unlikely]] throw_wrong_class(*method, s.cls);
+      if (object == nullptr) [[unlikely]]
+        throw_wrong_class(*method, s.cls);
       auto f = [&]() -> decltype(auto) {
         return Operation::run(self, s, object, *static_cast<const std::remove_cvref_t<P>*>(refs[I])...);
       };
@@ -308,12 +308,22 @@ struct broadcast final : broadcast_base {
     }
   }
 
-  inline static const scheduler::handler member_instance{
-      Operation::class_name(), Operation::name(), type_name<member_signature<Fold, P...>>(), &run_member,
-      &move_pointer, [](void*) {}, sizeof(message_payload), false};
-  inline static const scheduler::handler answer_instance{
-      Operation::class_name(), Operation::name(), type_name<broadcast_signature<broadcast, Fold, P...>>(), &run_answer,
-      &move_pointer, &drop_answer, sizeof(late*), false};
+  inline static const scheduler::handler member_instance{Operation::class_name(),
+                                                         Operation::name(),
+                                                         type_name<member_signature<Fold, P...>>(),
+                                                         &run_member,
+                                                         &move_pointer,
+                                                         [](void*) {},
+                                                         sizeof(message_payload),
+                                                         false};
+  inline static const scheduler::handler answer_instance{Operation::class_name(),
+                                                         Operation::name(),
+                                                         type_name<broadcast_signature<broadcast, Fold, P...>>(),
+                                                         &run_answer,
+                                                         &move_pointer,
+                                                         &drop_answer,
+                                                         sizeof(late*),
+                                                         false};
 };
 
 /// The handler of a broadcast at a part: typed_handler's forms, handed on to the members instead of run.
@@ -326,7 +336,8 @@ struct broadcast_handler : typed_handler<Operation, P...> {
   static void run(pe& self, slot& s, scheduler::delivery& d) {
     try {
       auto* part = object_in<group_part>(s.cls, s.object);
-      if (part == nullptr || !part->group()) [[unlikely]] throw_wrong_class(instance, s.cls);
+      if (part == nullptr || !part->group()) [[unlikely]]
+        throw_wrong_class(instance, s.cls);
       auto b = std::make_unique<state>(*part, instance);
       b->reply = d.reply;
       b->source_pe = d.source_pe;
@@ -368,9 +379,14 @@ struct broadcast_handler : typed_handler<Operation, P...> {
     }
   }
 
-  inline static const scheduler::handler instance{
-      Operation::class_name(), Operation::name(), type_name<broadcast_signature<Fold, P...>>(), &run,
-      &base::relocate, &base::drop, static_cast<std::uint32_t>(sizeof(typename base::owned)), base::views};
+  inline static const scheduler::handler instance{Operation::class_name(),
+                                                  Operation::name(),
+                                                  type_name<broadcast_signature<Fold, P...>>(),
+                                                  &run,
+                                                  &base::relocate,
+                                                  &base::drop,
+                                                  static_cast<std::uint32_t>(sizeof(typename base::owned)),
+                                                  base::views};
 };
 
 // --- the caller ----------------------------------------------------------------------------------------------------
@@ -449,8 +465,7 @@ auto call_parts(const group_data& d, const std::remove_cvref_t<P>&... args) {
   for (std::size_t i = 0; i < n; ++i) self.wait(sinks[i]);
   std::vector<part_result<R>> results;
   results.reserve(n);
-  for (std::size_t i = 0; i < n; ++i)
-    results.push_back(part_result_of<R>(d.parts[i], [&] { return sinks[i].take(); }));
+  for (std::size_t i = 0; i < n; ++i) results.push_back(part_result_of<R>(d.parts[i], [&] { return sinks[i].take(); }));
   return results;
 }
 

@@ -22,7 +22,8 @@ struct call_mode {
       slot* s = self.find(to.slot, to.generation);
       if (s != nullptr && s->state == scheduler::process_state::idle && self.room_on_stack()) [[likely]] {
         auto* object = object_in<typename M::object>(s->cls, s->object);
-        if (object == nullptr) [[unlikely]] throw_wrong_class(handler::instance, s->cls);
+        if (object == nullptr) [[unlikely]]
+          throw_wrong_class(handler::instance, s->cls);
         const inline_frame frame(self, *s, handler::instance);
         return M::call(*object, std::forward<P>(args)...);
       }

@@ -343,8 +343,7 @@ TEST_P(order, of_each_of_several_senders_is_kept) {
     constexpr int each = 500;
     const auto j = spawn<Journal>(where());
     std::vector<future<int>> running;
-    for (int i = 0; i < senders; ++i)
-      running.push_back(start(spawn<Sender>(pe(i % 2), j, i * each, each))->run());
+    for (int i = 0; i < senders; ++i) running.push_back(start(spawn<Sender>(pe(i % 2), j, i * each, each))->run());
     for (auto& f : running) (void)f.get();
     std::vector<int> last(senders, -1);
     const auto seen = j->seen();

@@ -11,7 +11,9 @@ namespace orrery {
 /// Specialize as std::true_type, or give the class a `static constexpr bool orrery_reentrant = true`, to let a process take further
 /// messages while one of its methods is parked. Its methods must then keep the object consistent whenever they may wait.
 template <class T>
-struct reentrant : std::bool_constant<requires { requires T::orrery_reentrant; }> {};
+    struct reentrant : std::bool_constant < requires {
+  requires T::orrery_reentrant;
+}>{};
 
 namespace detail {
 
@@ -64,15 +66,15 @@ struct class_of {
     }
   }
   static constexpr scheduler::class_info::base bases[1] = {{base_info(), &to_base}};
-  static constexpr scheduler::class_info value{type_name<T>(), &destroy,
-                                               std::span(bases).first(std::is_void_v<base> ? 0 : 1),
-                                               reentrant<T>::value, false};
+  static constexpr scheduler::class_info value{
+      type_name<T>(), &destroy, std::span(bases).first(std::is_void_v<base> ? 0 : 1), reentrant<T>::value, false};
 };
 
 /// The T inside a process, or null if it is of another class.
 template <class T>
 [[nodiscard]] inline T* object_in(const scheduler::class_info* cls, void* object) noexcept {
-  if (cls == &class_of<T>::info()) [[likely]] return static_cast<T*>(object);
+  if (cls == &class_of<T>::info()) [[likely]]
+    return static_cast<T*>(object);
   if (cls == nullptr || object == nullptr) return nullptr;
   return static_cast<T*>(scheduler::cast_object(*cls, object, class_of<T>::info()));
 }

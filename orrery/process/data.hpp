@@ -36,15 +36,14 @@ enum class element_update : std::uint8_t { add, subtract, multiply, divide };
 /// All methods throw std::out_of_range, which names the index and the size, and change nothing then.
 template <class T>
 class block {
-  static_assert(std::is_same_v<T, std::remove_cv_t<T>> && serializable<std::span<const T>>,
-                "orrery: the elements of remote data have to be numbers, enums or classes of them without padding, as they are "
-                "read and written in place (not bool: use unsigned char); make a process of a class of your own for all others");
+  static_assert(
+      std::is_same_v<T, std::remove_cv_t<T>> && serializable<std::span<const T>>,
+      "orrery: the elements of remote data have to be numbers, enums or classes of them without padding, as they are "
+      "read and written in place (not bool: use unsigned char); make a process of a class of your own for all others");
 
  public:
   explicit block(std::size_t size) : size_(size), elements_(std::make_unique<T[]>(size)) {}
-  block(std::size_t size, T value) : size_(size), elements_(std::make_unique_for_overwrite<T[]>(size)) {
-    fill(value);
-  }
+  block(std::size_t size, T value) : size_(size), elements_(std::make_unique_for_overwrite<T[]>(size)) { fill(value); }
 
   [[nodiscard]] std::size_t size() const noexcept { return size_; }
   [[nodiscard]] T get(std::size_t i) const {
@@ -62,10 +61,18 @@ class block {
     check(i);
     T& e = elements_[i];
     switch (what) {
-      case element_update::add: e = static_cast<T>(e + value); break;
-      case element_update::subtract: e = static_cast<T>(e - value); break;
-      case element_update::multiply: e = static_cast<T>(e * value); break;
-      case element_update::divide: e = static_cast<T>(e / value); break;
+      case element_update::add:
+        e = static_cast<T>(e + value);
+        break;
+      case element_update::subtract:
+        e = static_cast<T>(e - value);
+        break;
+      case element_update::multiply:
+        e = static_cast<T>(e * value);
+        break;
+      case element_update::divide:
+        e = static_cast<T>(e / value);
+        break;
     }
     return e;
   }
@@ -89,10 +96,12 @@ class block {
 
  private:
   void check(std::size_t i) const {
-    if (i >= size_) [[unlikely]] detail::throw_outside(i, size_);
+    if (i >= size_) [[unlikely]]
+      detail::throw_outside(i, size_);
   }
   void check(std::size_t first, std::size_t count) const {
-    if (first > size_ || count > size_ - first) [[unlikely]] detail::throw_outside(first, count, size_);
+    if (first > size_ || count > size_ - first) [[unlikely]]
+      detail::throw_outside(first, count, size_);
   }
 
   std::size_t size_;
@@ -240,7 +249,8 @@ void remote<T[]>::read(std::size_t first, std::span<T> out) const {
     detail::slot* s = self.find(address_.slot, address_.generation);
     if (s != nullptr && s->state == scheduler::process_state::idle && self.room_on_stack()) [[likely]] {
       const auto* b = detail::object_in<block<T>>(s->cls, s->object);
-      if (b == nullptr) [[unlikely]] detail::throw_wrong_class(handler::instance, s->cls);
+      if (b == nullptr) [[unlikely]]
+        detail::throw_wrong_class(handler::instance, s->cls);
       const detail::inline_frame frame(self, *s, handler::instance);
       std::ranges::copy(b->view(first, out.size()), out.begin());
       return;

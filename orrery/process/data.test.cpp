@@ -178,9 +178,7 @@ TEST_P(remote_data, an_empty_range_at_the_end_is_inside) {
 }
 
 TEST_P(remote_data, too_many_elements_are_a_bad_alloc) {
-  in_world([] {
-    EXPECT_THROW(spawn<double[]>(where(), static_cast<std::size_t>(-1)), std::bad_alloc);
-  });
+  in_world([] { EXPECT_THROW(spawn<double[]>(where(), static_cast<std::size_t>(-1)), std::bad_alloc); });
 }
 
 TEST_P(remote_data, start_reads_and_writes_asynchronously) {

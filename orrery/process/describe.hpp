@@ -48,29 +48,28 @@ concept described = !std::is_same_v<description_of<T>, detail::no_description>;
 }  // namespace orrery
 
 // One tag type for each method name: how to call it, and its exact type unless it is overloaded.
-#define ORRERY_METHOD_TAG(m)                                                                         \
-  struct orrery_method_##m {                                                                         \
-    using object = orrery_object;                                                                    \
-    static constexpr std::string_view name = #m;                                                     \
-    template <class O, class... A>                                                                   \
-    static auto call(O& o, A&&... a) -> decltype(o.m(std::forward<A>(a)...)) {                       \
-      return o.m(std::forward<A>(a)...);                                                             \
-    }                                                                                                \
-    template <class O>                                                                               \
-    static auto pointer(int) -> decltype(&O::m);                                                     \
-    template <class O>                                                                               \
-    static auto pointer(...) -> ::orrery::detail::overloaded;                                        \
+#define ORRERY_METHOD_TAG(m)                                                   \
+  struct orrery_method_##m {                                                   \
+    using object = orrery_object;                                              \
+    static constexpr std::string_view name = #m;                               \
+    template <class O, class... A>                                             \
+    static auto call(O& o, A&&... a) -> decltype(o.m(std::forward<A>(a)...)) { \
+      return o.m(std::forward<A>(a)...);                                       \
+    }                                                                          \
+    template <class O>                                                         \
+    static auto pointer(int) -> decltype(&O::m);                               \
+    template <class O>                                                         \
+    static auto pointer(...) -> ::orrery::detail::overloaded;                  \
   };
-#define ORRERY_METHOD_PROXY(m) \
-  [[no_unique_address]] ::orrery::detail::method_proxy<Mode, orrery_method_##m> m;
+#define ORRERY_METHOD_PROXY(m) [[no_unique_address]] ::orrery::detail::method_proxy<Mode, orrery_method_##m> m;
 
-#define ORRERY_DESCRIPTION_BODY(Class, Base, ...)                                    \
-  using orrery_object = Class;                                                       \
-  using base = Base;                                                                 \
-  ORRERY_FOR_EACH(ORRERY_METHOD_TAG __VA_OPT__(, ) __VA_ARGS__)                      \
-  template <class Mode>                                                              \
-  struct proxy : ::orrery::detail::proxy_of<Base, Mode> {                            \
-    ORRERY_FOR_EACH(ORRERY_METHOD_PROXY __VA_OPT__(, ) __VA_ARGS__)                  \
+#define ORRERY_DESCRIPTION_BODY(Class, Base, ...)                   \
+  using orrery_object = Class;                                      \
+  using base = Base;                                                \
+  ORRERY_FOR_EACH(ORRERY_METHOD_TAG __VA_OPT__(, ) __VA_ARGS__)     \
+  template <class Mode>                                             \
+  struct proxy : ::orrery::detail::proxy_of<Base, Mode> {           \
+    ORRERY_FOR_EACH(ORRERY_METHOD_PROXY __VA_OPT__(, ) __VA_ARGS__) \
   };
 
 /// Makes the named public methods of a class callable through `remote<Class>`. Stands beside the class, in its
@@ -78,15 +77,12 @@ concept described = !std::is_same_v<description_of<T>, detail::no_description>;
 ///
 ///     struct PageDevice { ... };
 ///     ORRERY_PROCESS(PageDevice, write, read)
-#define ORRERY_PROCESS(Class, ...)                                                                        \
-  using orrery_base_of_##Class =                                                                          \
-      decltype(orrery_describe(static_cast<Class*>(nullptr), ::orrery::detail::adl_tag{}));               \
-  struct orrery_process_##Class {                                                                         \
-    ORRERY_DESCRIPTION_BODY(Class, orrery_base_of_##Class __VA_OPT__(, ) __VA_ARGS__)                     \
-  };                                                                                                      \
-  [[maybe_unused]] inline orrery_process_##Class orrery_describe(Class*, ::orrery::detail::adl_tag) {                          \
-    return {};                                                                                            \
-  }                                                                                                       \
+#define ORRERY_PROCESS(Class, ...)                                                                                     \
+  using orrery_base_of_##Class = decltype(orrery_describe(static_cast<Class*>(nullptr), ::orrery::detail::adl_tag{})); \
+  struct orrery_process_##Class {                                                                                      \
+    ORRERY_DESCRIPTION_BODY(Class, orrery_base_of_##Class __VA_OPT__(, ) __VA_ARGS__)                                  \
+  };                                                                                                                   \
+  [[maybe_unused]] inline orrery_process_##Class orrery_describe(Class*, ::orrery::detail::adl_tag) { return {}; }     \
   static_assert(true)
 
 /// The same inside a class, for class templates:
@@ -95,15 +91,15 @@ concept described = !std::is_same_v<description_of<T>, detail::no_description>;
 ///       void push(T); T pop();
 ///       ORRERY_PROCESS_MEMBERS(Queue, push, pop)
 ///     };
-#define ORRERY_PROCESS_MEMBERS(Class, ...)                                                                \
-  struct orrery_description {                                                                             \
-    ORRERY_DESCRIPTION_BODY(Class, ::orrery::detail::no_description __VA_OPT__(, ) __VA_ARGS__)           \
-  };                                                                                                      \
+#define ORRERY_PROCESS_MEMBERS(Class, ...)                                                      \
+  struct orrery_description {                                                                   \
+    ORRERY_DESCRIPTION_BODY(Class, ::orrery::detail::no_description __VA_OPT__(, ) __VA_ARGS__) \
+  };                                                                                            \
   friend orrery_description orrery_describe(Class*, ::orrery::detail::adl_tag) { return {}; }
 
 /// The same for a class template that derives from a described one.
-#define ORRERY_PROCESS_MEMBERS_DERIVED(Class, Base, ...)                                                  \
-  struct orrery_description {                                                                             \
-    ORRERY_DESCRIPTION_BODY(Class, ::orrery::description_of<Base> __VA_OPT__(, ) __VA_ARGS__)             \
-  };                                                                                                      \
+#define ORRERY_PROCESS_MEMBERS_DERIVED(Class, Base, ...)                                      \
+  struct orrery_description {                                                                 \
+    ORRERY_DESCRIPTION_BODY(Class, ::orrery::description_of<Base> __VA_OPT__(, ) __VA_ARGS__) \
+  };                                                                                          \
   friend orrery_description orrery_describe(Class*, ::orrery::detail::adl_tag) { return {}; }

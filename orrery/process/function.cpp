@@ -37,7 +37,8 @@ void function_entry(scheduler::fiber&, void* argument) {
   }
   delete body;
   s.dying = true;
-  if (s.named) [[unlikely]] self.owner().layer()->before_end(self, s);
+  if (s.named) [[unlikely]]
+    self.owner().layer()->before_end(self, s);
   if (frame.destroy_reply != 0)
     answer<void>(self, frame.destroy_reply, frame.destroy_source, frame.destroy_remote, [] {});
   self.end_function(s);
@@ -57,7 +58,8 @@ slot& receiving_slot(pe& self) {
   self.require_process();
   slot& s = *self.active()->process;
   if (s.cls != &function_class)
-    throw usage_error(errc::bad_argument, "receive: called in a method; only process functions receive, methods are called");
+    throw usage_error(errc::bad_argument,
+                      "receive: called in a method; only process functions receive, methods are called");
   return s;
 }
 
@@ -70,7 +72,8 @@ void unlink(pe& self, slot& s, scheduler::message* before, scheduler::message* m
     s.bytes -= m->bytes;
   }
   self.release_message(m);
-  if (s.extra != nullptr) [[unlikely]] self.made_room_if_low(s);
+  if (s.extra != nullptr) [[unlikely]]
+    self.made_room_if_low(s);
 }
 
 void check_destroyed(pe& self, slot& s, scheduler::message* before, scheduler::message* m) {
@@ -84,7 +87,8 @@ void check_destroyed(pe& self, slot& s, scheduler::message* before, scheduler::m
   frame.destroy_remote = d.remote;
   unlink(self, s, before, m);
   s.dying = true;
-  if (s.named) [[unlikely]] self.owner().layer()->before_end(self, s);
+  if (s.named) [[unlikely]]
+    self.owner().layer()->before_end(self, s);
   self.running()->cancelled = 1;
   throw stopped("receive: the process was destroyed");
 }
@@ -92,8 +96,9 @@ void check_destroyed(pe& self, slot& s, scheduler::message* before, scheduler::m
 std::uint64_t code_to_offset(const void* code) {
   const auto* p = static_cast<const char*>(code);
   if (p < &__executable_start || p >= &etext)
-    throw usage_error(errc::bad_argument, "spawn: only a function of the program itself can be sent to another node as a "
-                                          "pointer, not one of a shared library");
+    throw usage_error(errc::bad_argument,
+                      "spawn: only a function of the program itself can be sent to another node as a "
+                      "pointer, not one of a shared library");
   return static_cast<std::uint64_t>(p - &__executable_start);
 }
 

@@ -51,23 +51,25 @@ remote<function> start_function(pe& self, F f) {
 [[nodiscard]] const void* offset_to_code(std::uint64_t offset);
 
 /// What is called, in a form that can travel: a captureless lambda is its type, a function pointer its place in the program, anything
-/// else has to be serializable.
+/// else has to be serializable to leave its node.
 template <class F>
 struct callable {
-  F f;
+  std::optional<F> f;
   template <class A>
   void serialize(A& a) {
-    if constexpr (std::is_empty_v<F>) {
-      (void)a;
+    if constexpr (std::is_empty_v<F> && std::is_default_constructible_v<F>) {
+      if (!f) f.emplace();
     } else if constexpr (std::is_pointer_v<F>) {
-      std::uint64_t offset = f != nullptr ? code_to_offset(reinterpret_cast<const void*>(f)) : 0;
+      std::uint64_t offset = f ? code_to_offset(reinterpret_cast<const void*>(*f)) : 0;
       a & offset;
       f = reinterpret_cast<F>(const_cast<void*>(offset_to_code(offset)));
-    } else if constexpr (requires { f.serialize(a); }) {
-      a & f;
+    } else if constexpr (serializable<F>) {
+      if (!f) f.emplace();
+      a&* f;
     } else {
-      throw usage_error(errc::bad_argument,
-                        "spawn: a lambda with captures stays inside its node; pass what it needs as arguments of spawn");
+      throw usage_error(
+          errc::bad_argument,
+          "spawn: a lambda with captures stays inside its node; pass what it needs as arguments of spawn");
     }
   }
 };
@@ -86,7 +88,7 @@ struct spawn_function_operation {
       void run() override { std::apply(f, std::move(args)); }
     };
     const address a = self.address_of(s);
-    begin_function(self, s, std::make_unique<body>(std::move(f.f), std::move(args)...));
+    begin_function(self, s, std::make_unique<body>(std::move(*f.f), std::move(args)...));
     return remote<function>(a);
   }
 };

@@ -25,15 +25,17 @@ struct future_state_base {
   bool queued = false;  ///< the continuation is in the run queue
   void (*continuation)(pe&, future_state_base&) = nullptr;  ///< then, when_all, co_await
   void* continuation_data = nullptr;
-  void (*dispose)(future_state_base*) = nullptr;
+  void (*dispose)(future_state_base*) = nullptr;  ///< gives up one hold
   scheduler::sink* k = nullptr;
 };
 
 template <class T>
 struct future_state : future_state_base, typed_sink<T> {
-  future_state() {
+  future_state() { begin(); }
+  explicit future_state(stays_here h) : typed_sink<T>(h) { begin(); }
+  void begin() noexcept {
     k = this;
-    dispose = [](future_state_base* s) { delete static_cast<future_state*>(s); };
+    dispose = [](future_state_base* s) { static_cast<future_state*>(s)->drop(); };
     this->on_done = [](pe& self, scheduler::sink& s) {
       auto& state = static_cast<future_state&>(static_cast<typed_sink<T>&>(s));
       if (state.continuation != nullptr && !state.queued) {
@@ -55,6 +57,8 @@ template <class T>
 struct future_access;
 
 void require_same_pe(const scheduler::sink& k);
+/// Gives up a future on another PE than its own: tells that one to.
+void drop_elsewhere(future_state_base& s) noexcept;
 [[nodiscard]] std::int64_t deadline_after(std::chrono::nanoseconds d) noexcept;
 
 }  // namespace detail
@@ -75,7 +79,12 @@ class [[nodiscard]] future {
     return *this;
   }
   ~future() {
-    if (state_ != nullptr) state_->drop();
+    if (state_ == nullptr) return;
+    if (const detail::pe* here = scheduler::current_pe; here != nullptr && here->id() != state_->home) [[unlikely]] {
+      detail::drop_elsewhere(*state_);
+    } else {
+      state_->drop();
+    }
   }
 
   [[nodiscard]] bool valid() const noexcept { return state_ != nullptr; }
@@ -136,7 +145,8 @@ class [[nodiscard]] future {
   friend struct detail::future_access;
   explicit future(detail::future_state<T>* s) noexcept : state_(s) {}
   void check() const {
-    if (state_ == nullptr) throw usage_error(errc::null_pointer, "future: it has no call: it was moved from, or get was called before");
+    if (state_ == nullptr)
+      throw usage_error(errc::null_pointer, "future: it has no call: it was moved from, or get was called before");
     detail::require_same_pe(*state_);
   }
 
@@ -160,7 +170,7 @@ struct future_access {
   }
   /// A state without a call behind it, which `resolve` completes.
   static owner make_local(pe& self) {
-    owner s(new state);
+    owner s(new state(stays_here{}));
     s->home = self.id();
     return s;
   }
@@ -170,6 +180,7 @@ struct future_access {
   }
   static future<T> wrap(owner s) noexcept { return future<T>(s.release()); }
   static state* get(future<T>& f) noexcept { return f.state_; }
+  static void check(const future<T>& f) { f.check(); }
 };
 
 /// Sends an asynchronous message: the future of its result.
@@ -259,6 +270,7 @@ auto future<T>::then(F f) -> future<std::invoke_result_t<F>>
 template <class T>
 auto when_all(std::vector<future<T>> futures) {
   using R = std::conditional_t<std::is_void_v<T>, void, std::vector<std::conditional_t<std::is_void_v<T>, int, T>>>;
+  for (const auto& f : futures) detail::future_access<T>::check(f);
   detail::pe& self = detail::here_pe();
   auto all = detail::future_access<R>::make_local(self);
   struct gathering {
@@ -302,6 +314,7 @@ template <class... T>
   requires(sizeof...(T) > 0 && (!std::is_void_v<T> && ...))
 future<std::tuple<T...>> when_all(future<T>... futures) {
   using R = std::tuple<T...>;
+  (detail::future_access<T>::check(futures), ...);
   detail::pe& self = detail::here_pe();
   auto all = detail::future_access<R>::make_local(self);
   struct gathering {
@@ -349,6 +362,7 @@ template <class T>
 future<any_of<T>> when_any(std::vector<future<T>> futures) {
   using R = any_of<T>;
   if (futures.empty()) throw usage_error(errc::bad_argument, "when_any: there is no future to wait for");
+  for (const auto& f : futures) detail::future_access<T>::check(f);
   detail::pe& self = detail::here_pe();
   auto any = detail::future_access<R>::make_local(self);
   struct racing {

@@ -26,8 +26,7 @@ std::vector<std::uint32_t> placements::resolve(std::size_t n) const {
   std::vector<placement> list = list_;
   if (all_)
     for (std::uint32_t i = 0; i < world_pes(); ++i) list.push_back(orrery::pe(i));
-  if (list.empty())
-    throw usage_error(errc::bad_argument, "spawn_group: an empty list of placements");
+  if (list.empty()) throw usage_error(errc::bad_argument, "spawn_group: an empty list of placements");
   std::vector<std::uint32_t> pes;
   pes.reserve(n);
   for (std::size_t rank = 0; rank < n; ++rank)
@@ -100,8 +99,7 @@ group_handle reserve_group(const std::vector<std::uint32_t>& pes) {
       if (error == nullptr) error = std::current_exception();
     }
   };
-  for (const auto& [p, n] : counts)
-    attempt([&] { asked.push_back(start_call<&reserve_part>(orrery::pe(p), n)); });
+  for (const auto& [p, n] : counts) attempt([&] { asked.push_back(start_call<&reserve_part>(orrery::pe(p), n)); });
   for (auto& f : asked) attempt([&] { parts.push_back(f.get()); });
   group_handle group;
   if (error == nullptr) {
@@ -133,7 +131,8 @@ constinit thread_local construction_scope* construction_scope::first_ = nullptr;
 
 void member_base::join(group_handle& where) noexcept {
   const construction_scope* c = construction_scope::first_;
-  if (c == nullptr) [[likely]] return;
+  if (c == nullptr) [[likely]]
+    return;
   const slot* s = here_pe().active() != nullptr ? here_pe().active()->process : nullptr;
   while (c != nullptr && c->process_ != s) c = c->next_;
   if (c == nullptr) return;
@@ -167,7 +166,8 @@ void member_base::meet(const collective& what, arrival& a) {
 }
 
 void member_base::throw_alone() {
-  throw usage_error(errc::bad_argument, "member: this process is in no group: spawn_group makes members, spawn does not");
+  throw usage_error(errc::bad_argument,
+                    "member: this process is in no group: spawn_group makes members, spawn does not");
 }
 
 }  // namespace detail

@@ -69,9 +69,10 @@ struct broadcast_method {
     if constexpr (requires { M::call(*o, args...); }) {
       return M::call(*o, args...);  // what it takes by value is copied
     } else {
-      static_assert((std::is_copy_constructible_v<std::remove_cvref_t<P>> && ...),
-                    "orrery: each member of a group needs an argument of its own where its method takes one by value or `&&`: it "
-                    "must be copyable");
+      static_assert(
+          (std::is_copy_constructible_v<std::remove_cvref_t<P>> && ...),
+          "orrery: each member of a group needs an argument of its own where its method takes one by value or `&&`: it "
+          "must be copyable");
       return M::call(*o, std::remove_cvref_t<P>(args)...);
     }
   }
@@ -107,8 +108,10 @@ struct group_post_mode {
 /// The proxy of a class for all members of a group.
 template <class Mode, class T>
 [[nodiscard]] const auto* view_all(const group_handle& g) noexcept {
-  static_assert(described<T>, "orrery: this class has no ORRERY_PROCESS(Class, methods...) line before this use; if its own methods use "
-                              "it, put the line before the class, behind a forward declaration");
+  static_assert(
+      described<T>,
+      "orrery: this class has no ORRERY_PROCESS(Class, methods...) line before this use; if its own methods use "
+      "it, put the line before the class, behind a forward declaration");
   using proxy = proxy_of<description_of<T>, Mode>;
   static_assert(std::is_empty_v<proxy>);
   return std::launder(reinterpret_cast<const proxy*>(&g));
@@ -180,8 +183,8 @@ struct reduction_calls {
 
 template <class T, auto F, class Op, class Pointer = decltype(F)>
 struct reduction;
-#define ORRERY_REDUCTION(qualifiers)                                                  \
-  template <class T, auto F, class Op, class C, class R, class... P>                  \
+#define ORRERY_REDUCTION(qualifiers)                                 \
+  template <class T, auto F, class Op, class C, class R, class... P> \
   struct reduction<T, F, Op, R (C::*)(P...) qualifiers> : reduction_calls<T, F, Op, R, P...> {};
 ORRERY_REDUCTION()
 ORRERY_REDUCTION(const)
@@ -235,7 +238,9 @@ class group {
   [[nodiscard]] iterator end() const noexcept { return iterator(data(), size()); }
 
   /// All members; see the class.
-  [[nodiscard]] const auto* operator->() const noexcept { return detail::view_all<detail::group_call_mode, T>(handle_); }
+  [[nodiscard]] const auto* operator->() const noexcept {
+    return detail::view_all<detail::group_call_mode, T>(handle_);
+  }
 
   /// Calls a method of all members and combines the results in the order of the ranks: op(op(r0, r1), r2)... `op` is associative; it need not be
   /// commutative. An op without state (std::plus, a captureless lambda) is applied where the members are, so that each PE sends one result for each run
@@ -265,9 +270,7 @@ class group {
   friend class member;
   friend struct detail::group_access;
 
-  [[nodiscard]] const address* data() const noexcept {
-    return handle_ ? handle_.data().members.data() : nullptr;
-  }
+  [[nodiscard]] const address* data() const noexcept { return handle_ ? handle_.data().members.data() : nullptr; }
 
   detail::group_handle handle_;
 };
@@ -414,10 +417,11 @@ template <class T, class... A>
 group<T> spawn_group(const placements& where, std::size_t n, A&&... args) {
   static_assert(std::is_class_v<T> && !std::is_abstract_v<T>,
                 "orrery: spawn_group<T>: T must be a class that can be constructed");
-  static_assert(std::is_constructible_v<T, const detail::travels_t<A>&...> ||
-                    ((std::is_copy_constructible_v<detail::travels_t<A>> && ...) &&
-                     std::is_constructible_v<T, detail::travels_t<A>...>),
-                "orrery: spawn_group<T>(placements, n, args...): T has no constructor that takes copies of these arguments");
+  static_assert(
+      std::is_constructible_v<T, const detail::travels_t<A>&...> ||
+          ((std::is_copy_constructible_v<detail::travels_t<A>> && ...) &&
+           std::is_constructible_v<T, detail::travels_t<A>...>),
+      "orrery: spawn_group<T>(placements, n, args...): T has no constructor that takes copies of these arguments");
   auto g = detail::group_access::make<T>(detail::reserve_group(where.resolve(n)));
   try {
     const detail::group_data& d = detail::group_access::handle(g).data();

@@ -73,15 +73,12 @@ void group_part::adopt(const group_handle& g) {
   index_ = static_cast<std::uint32_t>(d.parts.size());
   for (std::uint32_t i = 0; i < d.parts.size(); ++i)
     if (d.parts[i].at == at_) index_ = i;
-  if (index_ == d.parts.size())
-    throw bad_message(errc::message_corrupt, "a message for another group");
+  if (index_ == d.parts.size()) throw bad_message(errc::message_corrupt, "a message for another group");
   received_.assign(static_cast<std::size_t>(std::bit_width(d.parts.size() - 1)), 0);
   group_ = g;
 }
 
-slot* group_part::find(std::size_t i) const noexcept {
-  return self_.find(members_[i].slot, members_[i].generation);
-}
+slot* group_part::find(std::size_t i) const noexcept { return self_.find(members_[i].slot, members_[i].generation); }
 
 std::size_t group_part::index_of(const slot& s) const noexcept {
   const address a = self_.address_of(s);
@@ -97,9 +94,10 @@ void group_part::arrive(const collective& what, arrival& a) {
   if (self_.refusing()) self_.refuse(what.name);
   if (broken_ != nullptr && completed_ >= broken_from_) std::rethrow_exception(broken_);
   if (arrived_ != 0 && what_ != &what)
-    throw usage_error(errc::bad_argument,
-                      fmt::format("{}: other members of the group are in {}; all members must call the same, in the same order",
-                                  what.name, what_->name));
+    throw usage_error(
+        errc::bad_argument,
+        fmt::format("{}: other members of the group are in {}; all members must call the same, in the same order",
+                    what.name, what_->name));
   what_ = &what;
   if (last_ != nullptr) {
     last_->next = &a;
@@ -156,8 +154,8 @@ void part_barrier(std::uint32_t index, std::uint32_t generation, std::uint32_t r
 void part_broken(std::uint32_t index, std::uint32_t generation, std::uint64_t number, std::uint32_t rank) {
   group_part* p = find_part(here_pe(), index, generation);
   if (p == nullptr || rank >= p->group().size()) return;
-  p->broken(number, std::make_exception_ptr(process_gone(
-                        fmt::format("member {} of the group, at {}", rank, to_string(p->group().data().members[rank])))));
+  p->broken(number, std::make_exception_ptr(process_gone(fmt::format("member {} of the group, at {}", rank,
+                                                                     to_string(p->group().data().members[rank])))));
 }
 
 // Never parks. To a fresh slot rather than to the part, which may be gone: then nobody needs the message.
@@ -278,8 +276,8 @@ void broadcast_base::fan_out(pe& self, std::uint32_t argument_bytes, bool constr
     slot* s = part->find(i);
     if (s == nullptr) {
       if (!forgives)
-        fail(i, std::make_exception_ptr(process_gone(
-                    fmt::format("{}::{} at member {} of the group", method->class_name, method->method, part->members()[i].rank))));
+        fail(i, std::make_exception_ptr(process_gone(fmt::format("{}::{} at member {} of the group", method->class_name,
+                                                                 method->method, part->members()[i].rank))));
       --left;
       continue;
     }
@@ -340,7 +338,8 @@ void broadcast_base::one_done(pe& self) noexcept {
   }
   if (ends_part) part->ending = true;
   answer(self);
-  if (const group_part* p = find_part(self, at.slot, at.generation); p != nullptr && p->ending && p->outstanding == nullptr)
+  if (const group_part* p = find_part(self, at.slot, at.generation);
+      p != nullptr && p->ending && p->outstanding == nullptr)
     end_part(self, *self.find(at.slot, at.generation));
 }
 
@@ -375,8 +374,9 @@ void check_not_inside(pe& self, const group_data& d, const scheduler::handler& h
     if (a->process->cls == nullptr || a->process->cls->is_function || a->process->cls->reentrant) continue;
     if (part->index_of(*a->process) == part->members().size()) continue;
     throw deadlock_error(fmt::format("{} -> {}::{} (a member calls its own group and waits; use start or post)",
-                                     a->method != nullptr ? fmt::format("{}::{}", a->method->class_name, a->method->method)
-                                                          : std::string("(constructor)"),
+                                     a->method != nullptr
+                                         ? fmt::format("{}::{}", a->method->class_name, a->method->method)
+                                         : std::string("(constructor)"),
                                      h.class_name, h.method));
   }
 }
@@ -388,8 +388,9 @@ bool wait_for_members(pe& self, address at) {
   group_part* part = find_part(self, at.slot, at.generation);
   for (const scheduler::activation* a = self.active(); a != nullptr; a = a->below)
     if (part != nullptr && part->index_of(*a->process) != part->members().size())
-      throw mailbox_full("a member of a group fills its own mailbox by broadcasts while it runs, and only it could empty it; "
-                         "return from the method now and then, or raise --orrery-mailbox");
+      throw mailbox_full(
+          "a member of a group fills its own mailbox by broadcasts while it runs, and only it could empty it; "
+          "return from the method now and then, or raise --orrery-mailbox");
   self.wait_for_room(*s);
   return self.find(at.slot, at.generation) != nullptr;
 }

@@ -50,12 +50,12 @@ class group_handle {
   [[nodiscard]] std::size_t size() const noexcept { return data_ != nullptr ? data_->members.size() : 0; }
   /// Throws usage_error if it refers to none.
   [[nodiscard]] const group_data& data() const {
-    if (data_ == nullptr) [[unlikely]] throw_null();
+    if (data_ == nullptr) [[unlikely]]
+      throw_null();
     return *data_;
   }
   friend bool operator==(const group_handle& a, const group_handle& b) noexcept {
-    return a.data_ == b.data_ ||
-           (a.data_ != nullptr && b.data_ != nullptr && a.data_->members == b.data_->members);
+    return a.data_ == b.data_ || (a.data_ != nullptr && b.data_ != nullptr && a.data_->members == b.data_->members);
   }
 
   template <class A>
@@ -171,7 +171,7 @@ class group_part final : public scheduler::wait_watcher {
 
   // --- broadcasts ------------------------------------------------------------------------------------------------
   broadcast_base* outstanding = nullptr;  ///< list of those that members have still to execute
-  bool ending = false;                    ///< the part ends when there are none any more
+  bool ending = false;  ///< the part ends when there are none any more
 
  private:
   void exchange();

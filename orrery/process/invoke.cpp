@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <orrery/process/invoke.hpp>
 
-#include <orrery/process/future.hpp>
 #include <orrery/scheduler/node.hpp>
 
 #include <fmt/format.h>
@@ -12,9 +11,7 @@ namespace {
 std::string call_name(const scheduler::handler& h) { return fmt::format("{}::{}", h.class_name, h.method); }
 }  // namespace
 
-void throw_not_running() {
-  throw usage_error(errc::not_running, "this call");
-}
+void throw_not_running() { throw usage_error(errc::not_running, "this call"); }
 
 void throw_gone(const scheduler::handler& h, address to) {
   throw process_gone(fmt::format("{} at {}", call_name(h), to_string(to)));
@@ -65,13 +62,5 @@ void push_call(pe& self, slot& s, scheduler::message* m) {
 bool has_space(pe& self, scheduler::channel& c) noexcept {
   return self.try_reserve(c, 4096 + 2 * wire::granule) != nullptr;
 }
-
-void require_same_pe(const scheduler::sink& k) {
-  if (here_pe().id() != k.home)
-    throw usage_error(errc::bad_argument,
-                      fmt::format("future: it belongs to PE {} and was used on PE {}", k.home, here_pe().id()));
-}
-
-std::int64_t deadline_after(std::chrono::nanoseconds d) noexcept { return transport::now_ns() + d.count(); }
 
 }  // namespace orrery::detail

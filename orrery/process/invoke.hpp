@@ -30,7 +30,8 @@ using scheduler::slot;
 /// The PE of the caller. Throws usage_error outside of the runtime.
 [[nodiscard]] inline pe& here_pe() {
   pe* p = scheduler::current_pe;
-  if (p == nullptr) [[unlikely]] throw_not_running();
+  if (p == nullptr) [[unlikely]]
+    throw_not_running();
   return *p;
 }
 
@@ -68,14 +69,17 @@ using kept_t = typename kept<P>::type;
 template <class R>
 using value_t = std::remove_cvref_t<R>;
 
+/// For results that do not come from another node, and need no wire form.
+struct stays_here {};
+
 /// A sink with room for the result.
 template <class R>
 struct typed_sink : scheduler::sink {
   union {
     value_t<R> value;
   };
-  typed_sink() noexcept {
-    storage = &value;
+  explicit typed_sink(stays_here) noexcept { storage = &value; }
+  typed_sink() noexcept : typed_sink(stays_here{}) {
     decode = [](scheduler::sink& s, const std::byte* data, std::size_t bytes) {
       orrery::reader r({data, bytes});
       auto& self = static_cast<typed_sink&>(s);
@@ -94,6 +98,8 @@ struct typed_sink : scheduler::sink {
 };
 template <>
 struct typed_sink<void> : scheduler::sink {
+  typed_sink() noexcept = default;
+  explicit typed_sink(stays_here) noexcept {}
   void take() {
     if (state == status::error) std::rethrow_exception(error);
   }
@@ -160,7 +166,8 @@ struct typed_handler {
       typename Operation::object* object = nullptr;
       if constexpr (!std::is_void_v<typename Operation::object>) {
         object = object_in<typename Operation::object>(s.cls, s.object);
-        if (object == nullptr) [[unlikely]] throw_wrong_class(*method, s.cls);
+        if (object == nullptr) [[unlikely]]
+          throw_wrong_class(*method, s.cls);
       }
       switch (d.form) {
         case wire::payload_form::refs: {
@@ -211,9 +218,14 @@ struct typed_handler {
     }
   }
 
-  inline static const scheduler::handler instance{Operation::class_name(), Operation::name(),
-                                                  type_name<void(P...)>(), &run, &relocate, &drop,
-                                                  static_cast<std::uint32_t>(sizeof(owned)), views};
+  inline static const scheduler::handler instance{Operation::class_name(),
+                                                  Operation::name(),
+                                                  type_name<void(P...)>(),
+                                                  &run,
+                                                  &relocate,
+                                                  &drop,
+                                                  static_cast<std::uint32_t>(sizeof(owned)),
+                                                  views};
 
  private:
   template <class Q>
@@ -225,8 +237,7 @@ struct typed_handler {
                        std::index_sequence<I...>) {
     (void)refs;
     answer<typename Operation::result>(self, d.reply, d.source_pe, false, [&]() -> decltype(auto) {
-      return Operation::run(self, s, object,
-                            static_cast<P&&>(*static_cast<std::remove_reference_t<P>*>(refs[I]))...);
+      return Operation::run(self, s, object, static_cast<P&&>(*static_cast<std::remove_reference_t<P>*>(refs[I]))...);
     });
   }
   template <std::size_t... I>
@@ -272,8 +283,8 @@ void fail_gone(const scheduler::handler& h, address to, scheduler::sink* sink, p
 void push_call(pe& self, slot& s, scheduler::message* m);
 [[nodiscard]] bool has_space(pe& self, scheduler::channel& c) noexcept;
 
-inline void fill(wire::envelope& e, address to, const scheduler::handler& h, wire::payload_form form, scheduler::sink* sink,
-                 std::uint16_t padding) noexcept {
+inline void fill(wire::envelope& e, address to, const scheduler::handler& h, wire::payload_form form,
+                 scheduler::sink* sink, std::uint16_t padding) noexcept {
   e.kind = wire::record_kind::message;
   e.form = form;
   e.padding = padding;
@@ -360,7 +371,8 @@ void begin_call(pe& self, address to, scheduler::sink& k, P&&... args) {
   const void* const refs[sizeof...(P) + 1] = {static_cast<const void*>(std::addressof(args))...};
   if (to.pe == self.id()) {
     slot* s = to.slot == wire::no_slot ? &fresh_slot(self) : self.find(to.slot, to.generation);
-    if (s == nullptr) [[unlikely]] throw_gone(h, to);
+    if (s == nullptr) [[unlikely]]
+      throw_gone(h, to);
     scheduler::message* m = self.allocate_message(payload);
     std::memcpy(m->payload(), refs, payload);
     m->source_pe = to.pe;

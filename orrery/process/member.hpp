@@ -72,7 +72,8 @@ class member_base {
   ~member_base();
 
   void check() const {
-    if (handle_ == nullptr) [[unlikely]] throw_alone();
+    if (handle_ == nullptr) [[unlikely]]
+      throw_alone();
   }
   /// Waits until all members have arrived.
   void meet(const collective& what, arrival& a);

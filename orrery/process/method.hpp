@@ -54,9 +54,10 @@ inline constexpr bool sendable_parameter =
 template <class Mode, class M, class R, class... P>
 struct exact_proxy {
   auto operator()(P... args) const {
-    static_assert((sendable_parameter<P> && ...),
-                  "orrery: a method of a process cannot take a pointer or a non-const reference: the object may be in another "
-                  "process; take it by value or const reference, and return what changed");
+    static_assert(
+        (sendable_parameter<P> && ...),
+        "orrery: a method of a process cannot take a pointer or a non-const reference: the object may be in another "
+        "process; take it by value or const reference, and return what changed");
     return Mode::template invoke<M, R, P...>(target_of<typename Mode::target>(this), std::forward<P>(args)...);
   }
 };
@@ -77,10 +78,10 @@ template <class Mode, class M, class Pointer>
 struct proxy_for;
 template <class Mode, class M>
 struct proxy_for<Mode, M, overloaded> : forwarding_proxy<Mode, M> {};
-#define ORRERY_PROXY_FOR(qualifiers)                                                             \
-  template <class Mode, class M, class C, class R, class... P>                                   \
-  struct proxy_for<Mode, M, R (C::*)(P...) qualifiers> : exact_proxy<Mode, M, R, P...> {         \
-    using exact_proxy<Mode, M, R, P...>::operator();                                             \
+#define ORRERY_PROXY_FOR(qualifiers)                                                     \
+  template <class Mode, class M, class C, class R, class... P>                           \
+  struct proxy_for<Mode, M, R (C::*)(P...) qualifiers> : exact_proxy<Mode, M, R, P...> { \
+    using exact_proxy<Mode, M, R, P...>::operator();                                     \
   };
 ORRERY_PROXY_FOR()
 ORRERY_PROXY_FOR(const)

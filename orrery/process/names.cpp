@@ -10,8 +10,8 @@
 #include <optional>
 #include <utility>
 
-#include <boost/locale/utf.hpp>
 #include <fmt/format.h>
+#include <boost/locale/utf.hpp>
 
 namespace orrery {
 
@@ -48,10 +48,10 @@ pe& check(std::string_view what, std::string_view name) {
   return self;
 }
 
-[[noreturn]] void throw_other_class(std::string_view what, std::string_view name,
-                                    std::string_view wanted, const name_answer& a) {
-  throw bad_remote_cast(fmt::format("{}<{}>(\"{}\"): {} is of class {}", what, wanted, name,
-                                    to_string(a.process), a.class_name));
+[[noreturn]] void throw_other_class(std::string_view what, std::string_view name, std::string_view wanted,
+                                    const name_answer& a) {
+  throw bad_remote_cast(
+      fmt::format("{}<{}>(\"{}\"): {} is of class {}", what, wanted, name, to_string(a.process), a.class_name));
 }
 
 name_answer ask(pe& self, std::string_view what, std::string_view name, std::string_view cls) {
@@ -83,15 +83,12 @@ std::string nearest_names_to(pe& self, std::string_view name) {
   }
   if (best.best().empty()) return {};
   std::string text;
-  for (const suggestion& s : best.best())
-    text += fmt::format("{}\"{}\"", text.empty() ? "" : " or ", s.name);
+  for (const suggestion& s : best.best()) text += fmt::format("{}\"{}\"", text.empty() ? "" : " or ", s.name);
   return fmt::format(" (did you mean {}?)", text);
 }
 
 void publish_there(std::string_view name, address process) { publish_here(name, process); }
-bool unpublish_there(std::string_view name, address process) {
-  return unpublish_here(name, process);
-}
+bool unpublish_there(std::string_view name, address process) { return unpublish_here(name, process); }
 
 }  // namespace
 
@@ -113,8 +110,7 @@ address lookup(std::string_view name, std::string_view class_name) {
   throw name_not_found(fmt::format("lookup \"{}\"{}", name, nearest_names_to(self, name)));
 }
 
-address await_name(std::string_view name, std::string_view class_name,
-                   std::chrono::nanoseconds timeout) {
+address await_name(std::string_view name, std::string_view class_name, std::chrono::nanoseconds timeout) {
   pe& self = check("await_name", name);
   const std::int64_t now_ns = transport::now_ns();
   const std::int64_t deadline =
@@ -153,8 +149,7 @@ address await_name(std::string_view name, std::string_view class_name,
     } catch (const node_lost&) {
       if (!shards.has_changed(*now)) throw;
     }
-    if (late)
-      throw timeout_error(fmt::format("await_name \"{}\"", name));
+    if (late) throw timeout_error(fmt::format("await_name \"{}\"", name));
   }
 }
 
@@ -181,8 +176,7 @@ std::vector<published_name> names(std::string_view prefix) {
     std::vector<published_name> all;
     const auto take = [&](detail::name_list& from) {
       for (auto& n : from.names) {
-        if (n.cls >= from.classes.size())
-          throw bad_message(errc::message_corrupt, "a list of names");
+        if (n.cls >= from.classes.size()) throw bad_message(errc::message_corrupt, "a list of names");
         all.push_back({std::move(n.name), n.process, from.classes[n.cls]});
       }
       return !from.retry;

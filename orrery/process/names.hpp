@@ -46,8 +46,7 @@ struct published_name {
 namespace detail {
 void publish(std::string_view name, const address& process);
 [[nodiscard]] address lookup(std::string_view name, std::string_view class_name);
-[[nodiscard]] address await_name(std::string_view name, std::string_view class_name,
-                                 std::chrono::nanoseconds timeout);
+[[nodiscard]] address await_name(std::string_view name, std::string_view class_name, std::chrono::nanoseconds timeout);
 }  // namespace detail
 
 /// Gives the process a name. When this returns, every lookup anywhere finds it. A process may have

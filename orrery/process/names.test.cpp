@@ -36,9 +36,7 @@ void in_world(std::uint32_t pes, Body body) {
   (void)testing::in_world(settings, std::move(body));
 }
 
-bool has(const std::string& text, std::string_view part) {
-  return text.find(part) != std::string::npos;
-}
+bool has(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
 
 struct shape {
   virtual ~shape() = default;
@@ -75,8 +73,8 @@ TEST(Names, FindTheProcessThatWasPublished) {
 TEST(Names, MayBeAnyTextWithoutControlCharacters) {
   in_world(1, [] {
     const auto e = spawn<engine>(here());
-    for (const std::string& name : {std::string("x"), std::string(" "), std::string("/größe/数/🚀"),
-                                    std::string(255, 'n')}) {
+    for (const std::string& name :
+         {std::string("x"), std::string(" "), std::string("/größe/数/🚀"), std::string(255, 'n')}) {
       publish(name, e);
       EXPECT_EQ(lookup<engine>(name), e);
     }
@@ -102,8 +100,7 @@ TEST(Names, ThatCannotBeUsedAreRefusedWithTheReason) {
     for (const auto& [name, reason] : cases) {
       EXPECT_PRED2(has, what_is_thrown<usage_error>([&] { publish(name, e); }), reason);
       EXPECT_PRED2(has, what_is_thrown<usage_error>([&] { (void)lookup<engine>(name); }), reason);
-      EXPECT_PRED2(has, what_is_thrown<usage_error>([&] { (void)await_name<engine>(name, 1s); }),
-                   reason);
+      EXPECT_PRED2(has, what_is_thrown<usage_error>([&] { (void)await_name<engine>(name, 1s); }), reason);
       EXPECT_PRED2(has, what_is_thrown<usage_error>([&] { unpublish(name); }), reason);
     }
     EXPECT_TRUE(names().empty());
@@ -132,8 +129,7 @@ TEST(Names, BelongToOneProcess) {
     publish("/x", first);
     publish("/x", first);  // again: nothing happens
     for (const auto where : {pe(0), pe(1)}) {
-      const std::string what =
-          what_is_thrown<name_taken>([&] { publish("/x", spawn<shape>(where)); });
+      const std::string what = what_is_thrown<name_taken>([&] { publish("/x", spawn<shape>(where)); });
       EXPECT_PRED2(has, what, "\"/x\"");
       EXPECT_PRED2(has, what, to_string(first.address()));
       EXPECT_PRED2(has, what, "::engine");
@@ -157,8 +153,7 @@ TEST(Names, AreGivenToOneOfThoseThatWantThemAtTheSameTime) {
     for (int round = 0; round < 50; ++round) {
       const std::string name = fmt::format("/round/{}", round);
       std::vector<future<bool>> attempts;
-      for (std::uint32_t i = 0; i < 8; ++i)
-        attempts.push_back(start_call<&publish_a_new_one>(pe(i % 4), name));
+      for (std::uint32_t i = 0; i < 8; ++i) attempts.push_back(start_call<&publish_a_new_one>(pe(i % 4), name));
       int won = 0;
       for (auto& a : attempts) won += a.get() ? 1 : 0;
       EXPECT_EQ(won, 1);
@@ -277,8 +272,7 @@ TEST(Names, AreFoundAsTheClassOfTheProcessOrABaseOfIt) {
     EXPECT_EQ(lookup<square>("/square")->side(), 1);
     EXPECT_EQ(lookup<shape>("/square")->corners(), 4);
     EXPECT_EQ(lookup<shape>("/shape")->corners(), 0);
-    const std::string what =
-        what_is_thrown<bad_remote_cast>([] { (void)lookup<square>("/shape"); });
+    const std::string what = what_is_thrown<bad_remote_cast>([] { (void)lookup<square>("/shape"); });
     EXPECT_PRED2(has, what, "::shape");
     EXPECT_PRED2(has, what, "\"/shape\"");
     EXPECT_THROW((void)lookup<engine>("/square"), bad_remote_cast);
@@ -306,8 +300,7 @@ TEST(RemoteCast, AsksTheProcessForItsClass) {
       EXPECT_EQ(remote_cast<shape>(remote_cast<square>(s)), s);
       EXPECT_TRUE(remote_class_name(s).ends_with("::square"));
       const remote<shape> plain = spawn<shape>(where);
-      EXPECT_PRED2(has,
-                   what_is_thrown<bad_remote_cast>([&] { (void)remote_cast<square>(plain); }),
+      EXPECT_PRED2(has, what_is_thrown<bad_remote_cast>([&] { (void)remote_cast<square>(plain); }),
                    fmt::format("{} is of class", to_string(plain.address())));
       destroy(plain);
       EXPECT_THROW((void)remote_cast<square>(plain), process_gone);
@@ -344,12 +337,13 @@ TEST(AwaitName, WakesAllWhoWaitWhenTheNameComes) {
     constexpr int waiters = 40;
     const auto main = this_process<function>();
     for (int i = 0; i < waiters; ++i)
-      spawn(pe(static_cast<std::uint32_t>(i) % 4),
-            [](remote<function> to) {
-              send(to, 1);
-              send(to, await_name<engine>("/x", patience));
-            },
-            main);
+      spawn(
+          pe(static_cast<std::uint32_t>(i) % 4),
+          [](remote<function> to) {
+            send(to, 1);
+            send(to, await_name<engine>("/x", patience));
+          },
+          main);
     for (int i = 0; i < waiters; ++i) (void)receive<int>();
     const auto e = spawn<engine>(pe(2));
     publish("/x", e);
@@ -360,8 +354,8 @@ TEST(AwaitName, WakesAllWhoWaitWhenTheNameComes) {
 TEST(AwaitName, GivesUpAfterTheTimeout) {
   in_world(2, [] {
     for (int i = 0; i < 20; ++i) {
-      const std::string what = what_is_thrown<timeout_error>(
-          [&] { (void)await_name<engine>(fmt::format("/{}", i), 100us); });
+      const std::string what =
+          what_is_thrown<timeout_error>([&] { (void)await_name<engine>(fmt::format("/{}", i), 100us); });
       EXPECT_PRED2(has, what, fmt::format("\"/{}\"", i));
     }
     EXPECT_THROW((void)await_name<engine>("/x", -1s), timeout_error);
@@ -400,8 +394,7 @@ TEST(Names, AreListedInSlicesWhenThereAreMany) {
     for (int i = 0; i < many; ++i) publish(fmt::format("/{:05}", i), e);
     const auto list = names();
     ASSERT_EQ(list.size(), static_cast<std::size_t>(many));
-    for (int i = 0; i < many; i += 997)
-      EXPECT_EQ(list[static_cast<std::size_t>(i)].name, fmt::format("/{:05}", i));
+    for (int i = 0; i < many; i += 997) EXPECT_EQ(list[static_cast<std::size_t>(i)].name, fmt::format("/{:05}", i));
     destroy(e);
     EXPECT_TRUE(names().empty());
   });
@@ -410,17 +403,15 @@ TEST(Names, AreListedInSlicesWhenThereAreMany) {
 TEST(Names, ThatAreNearlyTheSameAreNamedInTheError) {
   in_world(3, [] {
     const auto e = spawn<engine>(here());
-    for (const char* name : {"/data/set/PageDevice/34", "/data/set/PageDevice/35",
-                             "/data/set/PageDevice/36", "/data/set/PageDevice/37", "/other"})
+    for (const char* name : {"/data/set/PageDevice/34", "/data/set/PageDevice/35", "/data/set/PageDevice/36",
+                             "/data/set/PageDevice/37", "/other"})
       publish(name, e);
-    EXPECT_PRED2(has,
-                 what_is_thrown<name_not_found>([] { (void)lookup<engine>("/data/set/PageDevise/34"); }),
+    EXPECT_PRED2(has, what_is_thrown<name_not_found>([] { (void)lookup<engine>("/data/set/PageDevise/34"); }),
                  "\"/data/set/PageDevise/34\" (did you mean \"/data/set/PageDevice/34\" or "
                  "\"/data/set/PageDevice/35\" or \"/data/set/PageDevice/36\"?)");
     EXPECT_PRED2(has, what_is_thrown<name_not_found>([] { (void)lookup<engine>("/ohter"); }),
                  "(did you mean \"/other\"?)");
-    EXPECT_FALSE(has(what_is_thrown<name_not_found>([] { (void)lookup<engine>("/nothing like it"); }),
-                     "did you mean"));
+    EXPECT_FALSE(has(what_is_thrown<name_not_found>([] { (void)lookup<engine>("/nothing like it"); }), "did you mean"));
   });
 }
 
@@ -545,27 +536,22 @@ struct model {
 RC_GTEST_PROP(Names, AreAsInAMap, ()) {
   constexpr int processes = 5;
   const auto pes = *rc::gen::inRange<std::uint32_t>(1, 5);
-  const auto steps = *rc::gen::container<std::vector<step>>(
-      rc::gen::tuple(rc::gen::weightedElement<action>({{4, action::publish},
-                                                       {2, action::unpublish},
-                                                       {4, action::lookup},
-                                                       {1, action::destroy},
-                                                       {1, action::list}}),
-                     rc::gen::inRange(0, 6), rc::gen::inRange(0, processes),
-                     rc::gen::inRange<std::uint32_t>(0, 4)));
+  const auto steps = *rc::gen::container<std::vector<step>>(rc::gen::tuple(
+      rc::gen::weightedElement<action>(
+          {{4, action::publish}, {2, action::unpublish}, {4, action::lookup}, {1, action::destroy}, {1, action::list}}),
+      rc::gen::inRange(0, 6), rc::gen::inRange(0, processes), rc::gen::inRange<std::uint32_t>(0, 4)));
   std::vector<std::string> wrong;
   in_world(pes, [&] {
     std::vector<remote<engine>> all;
-    for (int i = 0; i < processes; ++i)
-      all.push_back(spawn<engine>(pe(static_cast<std::uint32_t>(i) % pes)));
+    for (int i = 0; i < processes; ++i) all.push_back(spawn<engine>(pe(static_cast<std::uint32_t>(i) % pes)));
     model expected;
     for (const auto& [what, name, process, where] : steps) {
       const auto p = all[static_cast<std::size_t>(process)];
       const auto should = expected.make(what, name, process, to_string(p.address()));
       const auto is = call<&make>(pe(where % pes), what, name, p);
       if (is != should)
-        wrong.push_back(fmt::format("{} of {} and {}: {} instead of {}", static_cast<int>(what),
-                                    nth_name(name), to_string(p.address()), is, should));
+        wrong.push_back(fmt::format("{} of {} and {}: {} instead of {}", static_cast<int>(what), nth_name(name),
+                                    to_string(p.address()), is, should));
     }
   });
   RC_ASSERT(wrong == std::vector<std::string>());

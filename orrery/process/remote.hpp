@@ -35,8 +35,10 @@ class remote {
   [[nodiscard]] constexpr const orrery::address& address() const noexcept { return address_; }
   [[nodiscard]] constexpr explicit operator bool() const noexcept { return static_cast<bool>(address_); }
   [[nodiscard]] const auto* operator->() const noexcept {
-    static_assert(described<T>, "orrery: this class has no ORRERY_PROCESS(Class, methods...) line before this use; if its own methods use it, put the line "
-                  "before the class, behind a forward declaration");
+    static_assert(
+        described<T>,
+        "orrery: this class has no ORRERY_PROCESS(Class, methods...) line before this use; if its own methods use it, put the line "
+        "before the class, behind a forward declaration");
     return detail::view_as<detail::call_mode, T>(address_);
   }
 
@@ -59,8 +61,10 @@ class bound {
  public:
   explicit bound(orrery::address a) noexcept : address_(a) {}
   [[nodiscard]] const auto* operator->() const noexcept {
-    static_assert(described<T>, "orrery: this class has no ORRERY_PROCESS(Class, methods...) line before this use; if its own methods use it, put the line "
-                  "before the class, behind a forward declaration");
+    static_assert(
+        described<T>,
+        "orrery: this class has no ORRERY_PROCESS(Class, methods...) line before this use; if its own methods use it, put the line "
+        "before the class, behind a forward declaration");
     return view_as<Mode, T>(address_);
   }
 

@@ -27,8 +27,7 @@ namespace {
 
 class_chain class_at(address process) {
   const slot* s = here_pe().find(process.slot, process.generation);
-  if (s == nullptr || s->cls == nullptr)
-    throw process_gone(fmt::format("the class of {}", to_string(process)));
+  if (s == nullptr || s->cls == nullptr) throw process_gone(fmt::format("the class of {}", to_string(process)));
   return chain_of(*s->cls);
 }
 
@@ -46,8 +45,8 @@ std::string ask_class_name(const address& process) { return ask_class(process).f
 void require_class(const address& process, std::string_view class_name) {
   const class_chain chain = ask_class(process);
   if (is_kind_of(chain, class_name)) return;
-  throw bad_remote_cast(fmt::format("remote_cast<{}>: {} is of class {}", class_name,
-                                    to_string(process), chain.front()));
+  throw bad_remote_cast(
+      fmt::format("remote_cast<{}>: {} is of class {}", class_name, to_string(process), chain.front()));
 }
 
 }  // namespace orrery::detail

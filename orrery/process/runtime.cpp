@@ -116,7 +116,8 @@ session open_world(scheduler::node_settings& settings, const options& o, const a
   s.launched = inherited->has_value();
   if (!s.launched && o.nodes <= 1 && o.world.empty()) return s;
   transport::world_config config;
-  config.pe_count = settings.pes != 0 ? settings.pes : std::max(1U, scheduler::available_cores() / std::max(1U, o.nodes));
+  config.pe_count =
+      settings.pes != 0 ? settings.pes : std::max(1U, scheduler::available_cores() / std::max(1U, o.nodes));
   config.nodes = std::max(1U, o.nodes);
   config.build_id = build;
   config.program = arguments.empty() ? "?" : std::filesystem::path(arguments[0]).filename().string();
@@ -142,8 +143,9 @@ int end_world(session& s, int result) {
       std::fputs(fmt::format("orrery: node {} {}\n", e.node, e.how).c_str(), stderr);
     }
     if (const auto left = s.launcher->running(); left != 0)
-      std::fputs(fmt::format("orrery: {} nodes did not end within {} s and were killed\n", left, patience.count()).c_str(),
-                 stderr);
+      std::fputs(
+          fmt::format("orrery: {} nodes did not end within {} s and were killed\n", left, patience.count()).c_str(),
+          stderr);
   }
   return result;
 }

@@ -51,7 +51,8 @@ struct destroy_operation {
 };
 
 template <class T, class... A>
-concept constructible_from_kept = requires(travels_t<A>... a) { T{std::move(a)...}; } || std::is_constructible_v<T, travels_t<A>...>;
+concept constructible_from_kept =
+    requires(travels_t<A>... a) { T{std::move(a)...}; } || std::is_constructible_v<T, travels_t<A>...>;
 
 template <class T, class... A>
 using spawn_handler = typed_handler<spawn_operation<T>, travels_t<A>...>;
@@ -62,7 +63,8 @@ template <class T, class... A>
 void check_spawnable() {
   static_assert(std::is_class_v<T> && !std::is_abstract_v<T>,
                 "orrery: spawn<T>: T must be a class that can be constructed");
-  static_assert(constructible_from_kept<T, A...>, "orrery: spawn<T>(placement, args...): T has no constructor that takes these arguments");
+  static_assert(constructible_from_kept<T, A...>,
+                "orrery: spawn<T>(placement, args...): T has no constructor that takes these arguments");
 }
 
 }  // namespace detail
@@ -132,7 +134,7 @@ void destroy(const remote<T>& p) {
 template <class T>
 future<void> start_destroy(const remote<T>& p) {
   return detail::start_message<detail::typed_handler<detail::destroy_operation<T>>, void>(detail::here_pe(),
-                                                                                         p.address());
+                                                                                          p.address());
 }
 
 // --- remote functions ----------------------------------------------------------------------------------------------
@@ -207,20 +209,20 @@ template <auto F, class... A>
 auto call(placement where, A&&... args) {
   using R = typename detail::function_traits<F>::result;
   return detail::parameters<F>::template call<detail::function_handler<F>, R>(detail::pe_address(where.resolve()),
-                                                                             std::forward<A>(args)...);
+                                                                              std::forward<A>(args)...);
 }
 /// As call, but returns a future at once.
 template <auto F, class... A>
 auto start_call(placement where, A&&... args) {
   using R = typename detail::function_traits<F>::result;
   return detail::parameters<F>::template start<detail::function_handler<F>, R>(detail::pe_address(where.resolve()),
-                                                                              std::forward<A>(args)...);
+                                                                               std::forward<A>(args)...);
 }
 /// As call, one way.
 template <auto F, class... A>
 void post_call(placement where, A&&... args) {
   detail::parameters<F>::template post<detail::function_handler<F>>(detail::pe_address(where.resolve()),
-                                                                   std::forward<A>(args)...);
+                                                                    std::forward<A>(args)...);
 }
 
 }  // namespace orrery

@@ -50,10 +50,10 @@ std::string method_name(std::uint32_t index) {
 }  // namespace
 
 struct pe::probe {
-  address origin;         // the suspect
-  std::uint64_t wait;     // what it waited for when the probe left
-  call_name follow;       // where to look next
-  call_name victim;       // a call of the path that is queued; its target is null if there is none yet
+  address origin;  // the suspect
+  std::uint64_t wait;  // what it waited for when the probe left
+  call_name follow;  // where to look next
+  call_name victim;  // a call of the path that is queued; its target is null if there is none yet
   std::uint32_t decided;  // 1: the cycle is closed, fail the victim
   std::uint32_t steps;
   step path[longest_cycle];

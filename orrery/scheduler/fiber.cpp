@@ -158,8 +158,7 @@ void switch_fiber(fiber& from, fiber& to) noexcept {
 
 void leave_fiber(fiber& from, fiber& to) noexcept {
 #ifdef ORRERY_ASAN
-  __sanitizer_start_switch_fiber(nullptr, to.memory.bottom,
-                                 static_cast<std::size_t>(to.memory.top - to.memory.bottom));
+  __sanitizer_start_switch_fiber(nullptr, to.memory.bottom, static_cast<std::size_t>(to.memory.top - to.memory.bottom));
 #endif
 #ifdef ORRERY_TSAN
   __tsan_switch_to_fiber(to.tsan, 0);

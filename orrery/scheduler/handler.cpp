@@ -46,9 +46,8 @@ std::uint64_t freeze_handlers() {
       h->hash = XXH3_64bits(key.data(), key.size());
       all.push_back(h);
     }
-    std::ranges::sort(all, {}, [](const handler* h) {
-      return std::tuple(h->hash, h->class_name, h->method, h->signature);
-    });
+    std::ranges::sort(all, {},
+                      [](const handler* h) { return std::tuple(h->hash, h->class_name, h->method, h->signature); });
     for (std::size_t i = 0; i < all.size(); ++i) all[i]->index = static_cast<std::uint32_t>(i);
     t.assign(all.begin(), all.end());
   }

@@ -48,9 +48,9 @@ struct handler {
   /// Ends an owned payload that will not be executed.
   void (*drop)(void* payload);
   std::uint32_t payload_bytes;  ///< of the owned form
-  bool views;                   ///< reads arguments in place: the message must outlive the method
-  std::uint32_t index = 0;      ///< dense; valid after freeze_handlers
-  std::uint64_t hash = 0;       ///< of class, method and signature
+  bool views;  ///< reads arguments in place: the message must outlive the method
+  std::uint32_t index = 0;  ///< dense; valid after freeze_handlers
+  std::uint64_t hash = 0;  ///< of class, method and signature
   handler* next = nullptr;
 };
 

@@ -367,7 +367,8 @@ void node::failed_post(pe& at, const handler* method, std::exception_ptr why) no
     what = e.what();
   } catch (...) {
   }
-  const std::string name = method != nullptr ? fmt::format("{}::{}", method->class_name, method->method) : "a process function";
+  const std::string name =
+      method != nullptr ? fmt::format("{}::{}", method->class_name, method->method) : "a process function";
   say(fmt::format("orrery: PE {}: {} failed, and nobody waits for its result: {}\n", at.id(), name, what));
 }
 

@@ -95,8 +95,9 @@ class node {
   std::unique_ptr<channel> connect(pe& from, std::uint32_t to);
   /// Adds the rings that PEs of other nodes have made into `to`.
   void adopt_remote(pe& to, std::vector<std::unique_ptr<inbound>>& rings);
-  void give_back(channel& c) noexcept;          ///< its receiver is gone: the ring's memory is free
-  void let_go(std::uint32_t source_pe) noexcept;  ///< an inbound ring or block of a PE of another node is not used any more
+  void give_back(channel& c) noexcept;  ///< its receiver is gone: the ring's memory is free
+  void let_go(
+      std::uint32_t source_pe) noexcept;  ///< an inbound ring or block of a PE of another node is not used any more
   void wake(std::uint32_t pe) noexcept;
   void failed_post(pe& at, const handler* method, std::exception_ptr why) noexcept;
   void peer_corrupt(std::uint32_t pe, const char* what) noexcept;
@@ -135,9 +136,9 @@ class node {
 
   std::mutex mutex_;  // of what follows
   std::vector<std::pair<void*, std::size_t>> local_rings_;
-  std::unordered_map<std::uint64_t, std::uint32_t> blocks_;      // offset -> PE that reads it
+  std::unordered_map<std::uint64_t, std::uint32_t> blocks_;  // offset -> PE that reads it
   std::unordered_map<std::uint32_t, std::uint32_t> segment_use_;  // node -> rings and blocks of it in use here
-  std::unique_ptr<std::atomic<bool>[]> distrusted_;              // nodes that sent nonsense
+  std::unique_ptr<std::atomic<bool>[]> distrusted_;  // nodes that sent nonsense
 
   std::unique_ptr<observer> observer_;
   std::unique_ptr<transport::membership_monitor> monitor_;

@@ -38,8 +38,8 @@ pe::pe(node& owner, std::uint32_t id, transport::doorbell& bell, const pe_settin
       function_stacks_(settings.function_stack) {
   // Reserved, not backed: a slot never moves, so that a pointer to it stays good while its method is parked.
   for (std::size_t n = slot_reservation; n >= 1024; n /= 4) {
-    void* p = mmap(nullptr, n * sizeof(slot), PROT_READ | PROT_WRITE,
-                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    void* p =
+        mmap(nullptr, n * sizeof(slot), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (p == MAP_FAILED) continue;
     slots_ = static_cast<slot*>(p);
     slot_capacity_ = n;
@@ -79,7 +79,8 @@ void pe::loop() {
     while (!runnable_.empty()) {
       if (--ticks_ <= 0) {
         poll();
-        if (stopping() && wind_down(true)) [[unlikely]] leave_loop();
+        if (stopping() && wind_down(true)) [[unlikely]]
+          leave_loop();
         if (runnable_.empty()) break;
       }
       const run_queue::entry e = runnable_.pop();
@@ -127,7 +128,8 @@ void pe::run_messages(slot& s) {
   for (int n = 1;; ++n) {
     delivery d;
     load(d, *s.pop());
-    if (s.extra != nullptr) [[unlikely]] made_room_if_low(s);
+    if (s.extra != nullptr) [[unlikely]]
+      made_room_if_low(s);
     if (!run_one(s, d)) return;
     if (s.head == nullptr || n == messages_per_turn) {
       settle(s);
@@ -146,7 +148,8 @@ void pe::load(delivery& d, message& m) noexcept {
   d.source_pe = m.source_pe;
   d.form = m.head.form;
   d.remote = d.form == wire::payload_form::wire || d.form == wire::payload_form::block;
-  if (d.form == wire::payload_form::block) [[unlikely]] find_block(d);
+  if (d.form == wire::payload_form::block) [[unlikely]]
+    find_block(d);
 }
 
 void pe::execute(slot& s, delivery& d) {
@@ -214,7 +217,8 @@ void pe::switch_to(fiber& to) {
 }
 
 void pe::finish_fiber() {
-  if (finished_ == nullptr) [[likely]] return;
+  if (finished_ == nullptr) [[likely]]
+    return;
   fiber* f = finished_;
   finished_ = nullptr;
   const stack memory = f->memory;
@@ -239,8 +243,7 @@ void pe::resume(fiber& f) {
 }
 
 void pe::require_process() const {
-  if (active_ == nullptr)
-    throw usage_error(errc::not_in_process);
+  if (active_ == nullptr) throw usage_error(errc::not_in_process);
 }
 
 void pe::park_reentrant() noexcept {
@@ -254,7 +257,8 @@ void pe::park_reentrant() noexcept {
 void pe::park() {
   ++count_.parks;
   for (activation* a = active_; a != nullptr; a = a->below) a->on = current_;
-  if (node_.has_reentrant()) [[unlikely]] park_reentrant();
+  if (node_.has_reentrant()) [[unlikely]]
+    park_reentrant();
   fiber* next = nullptr;
   // Hand over without a detour through a loop fiber, when that is all the loop would do.
   if (ticks_ > 1 && !runnable_.empty()) {
@@ -444,7 +448,8 @@ void pe::destroy(slot& s) {
 void pe::end_object(slot& s) noexcept {
   void* object = std::exchange(s.object, nullptr);
   s.dying = true;
-  if (s.named) [[unlikely]] node_.layer()->before_end(*this, s);
+  if (s.named) [[unlikely]]
+    node_.layer()->before_end(*this, s);
   s.cls->destroy(object);
 }
 
@@ -481,8 +486,7 @@ void pe::made_room(slot& s) {
   }
   wake_all(reversed);
   const auto index = static_cast<std::uint32_t>(&s - slots_);
-  for (const std::uint32_t p : s.extra->stopped_pes)
-    try {
+  for (const std::uint32_t p : s.extra->stopped_pes) try {
       send_control(channel_to(p), wire::record_kind::go, index, s.generation, 0);
     } catch (const error&) {  // that PE is gone: nobody is held back there any more
     }
@@ -573,8 +577,7 @@ void pe::reply_error(std::uint64_t reply, std::uint32_t source_pe, bool remote, 
     return;
   }
   try {
-    const wire_exception e =
-        encode_exception(why);
+    const wire_exception e = encode_exception(why);
     std::vector<std::byte> bytes(orrery::wire_size(e));
     orrery::writer w(bytes);
     orrery::write(w, e);
@@ -593,7 +596,8 @@ std::uint32_t pe::pend(sink& s) {
     free_pending_ = pending_[index].next;
   } else {
     index = static_cast<std::uint32_t>(pending_.size());
-    if (index >> index_bits) throw world_error(errc::world_too_large, "more than 4,194,303 calls to other nodes wait on one PE");
+    if (index >> index_bits)
+      throw world_error(errc::world_too_large, "more than 4,194,303 calls to other nodes wait on one PE");
     pending_.emplace_back();
   }
   pending_[index].waiting = &s;

@@ -21,6 +21,7 @@
 #include <optional>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 // Glossary of this layer
@@ -60,9 +61,9 @@ struct sink {
   address target{};
   const handler* method = nullptr;
   fiber* waiter = nullptr;
-  slot* caller = nullptr;        ///< the process that made the call
-  std::uint32_t home = 0;        ///< PE
-  std::uint32_t entry = 0;       ///< in the table of pending calls; 0: none (the call stays inside the node)
+  slot* caller = nullptr;  ///< the process that made the call
+  std::uint32_t home = 0;  ///< PE
+  std::uint32_t entry = 0;  ///< in the table of pending calls; 0: none (the call stays inside the node)
   status state = status::waiting;
 };
 
@@ -71,12 +72,12 @@ struct channel {
   transport::ring_producer ring;
   transport::doorbell* bell = nullptr;
   std::uint32_t pe = 0;
-  bool remote = false;              ///< another node
-  bool shared_bell = false;         ///< the doorbell lies in shared memory, as all do in a world
-  bool lost = false;                ///< the node is gone
-  bool slow = false;                ///< lost, or somebody waits for space: new records have to queue up
-  std::uint64_t offset = 0;         ///< of the ring in this node's segment, if remote
-  fiber* waiters = nullptr;         ///< processes that wait for space, oldest first
+  bool remote = false;  ///< another node
+  bool shared_bell = false;  ///< the doorbell lies in shared memory, as all do in a world
+  bool lost = false;  ///< the node is gone
+  bool slow = false;  ///< lost, or somebody waits for space: new records have to queue up
+  std::uint64_t offset = 0;  ///< of the ring in this node's segment, if remote
+  fiber* waiters = nullptr;  ///< processes that wait for space, oldest first
   fiber* last_waiter = nullptr;
   std::deque<std::vector<std::byte>> deferred;  ///< records of the scheduler itself, which must not wait
 };
@@ -112,20 +113,20 @@ struct delivery {
 
 /// Counters of a PE: written by it alone, read by anyone (relaxed).
 struct counters {
-  std::uint64_t executed = 0;      ///< messages and inline calls executed
+  std::uint64_t executed = 0;  ///< messages and inline calls executed
   std::uint64_t inline_calls = 0;  ///< of these, calls executed inline
-  std::uint64_t sent = 0;          ///< records sent to other PEs
+  std::uint64_t sent = 0;  ///< records sent to other PEs
   std::uint64_t sent_bytes = 0;
   std::uint64_t received = 0;
   std::uint64_t received_bytes = 0;
   std::uint64_t parks = 0;
   std::uint64_t sleeps = 0;
-  std::uint64_t idle_ns = 0;         ///< asleep or spinning
-  std::uint64_t queue_high = 0;      ///< the longest run queue
-  std::uint64_t mailbox_high = 0;    ///< bytes in the fullest mailbox
-  std::uint64_t processes = 0;       ///< alive
+  std::uint64_t idle_ns = 0;  ///< asleep or spinning
+  std::uint64_t queue_high = 0;  ///< the longest run queue
+  std::uint64_t mailbox_high = 0;  ///< bytes in the fullest mailbox
+  std::uint64_t processes = 0;  ///< alive
   std::uint64_t spawned = 0;
-  std::uint64_t failed_posts = 0;    ///< one-way messages that failed
+  std::uint64_t failed_posts = 0;  ///< one-way messages that failed
 };
 
 /// What the runtime was started with that PEs need; see the runtime's options.
@@ -207,7 +208,8 @@ class pe {
   // --- processes -----------------------------------------------------------------------------------------------
   /// The process behind an address of this PE, or null if it is gone.
   [[nodiscard]] slot* find(std::uint32_t index, std::uint32_t generation) const noexcept {
-    if (index >= slot_count_) [[unlikely]] return nullptr;
+    if (index >= slot_count_) [[unlikely]]
+      return nullptr;
     slot* s = slots_ + index;
     return s->generation == generation && s->state != process_state::free ? s : nullptr;
   }
@@ -298,7 +300,8 @@ class pe {
   /// without parking in between.
   [[nodiscard]] wire::envelope* reserve(channel& c, std::uint32_t bytes) {
     if (!c.slow) [[likely]]
-      if (wire::envelope* e = c.ring.reserve(bytes)) [[likely]] return e;
+      if (wire::envelope* e = c.ring.reserve(bytes)) [[likely]]
+        return e;
     return reserve_slow(c, bytes);
   }
   /// As reserve, but null instead of parking.
@@ -312,13 +315,15 @@ class pe {
     count_.sent_bytes += bytes;
   }
   /// Sends a record without a payload of user data, from anywhere, never parking.
-  void send_control(channel& c, wire::record_kind kind, std::uint32_t slot, std::uint32_t generation, std::uint64_t word,
-                    const void* payload = nullptr, std::size_t payload_bytes = 0, std::uint64_t word2 = 0) noexcept;
+  void send_control(channel& c, wire::record_kind kind, std::uint32_t slot, std::uint32_t generation,
+                    std::uint64_t word, const void* payload = nullptr, std::size_t payload_bytes = 0,
+                    std::uint64_t word2 = 0) noexcept;
   /// Tells a PE to send nothing to the process until its mailbox has room again.
   void hold_back(slot& s, std::uint32_t source_pe);
   /// Parks while the process at a distant PE has told this PE to hold back.
   void wait_while_stopped(address to) {
-    if (!stopped_.empty()) [[unlikely]] wait_while_stopped_slow(to);
+    if (!stopped_.empty()) [[unlikely]]
+      wait_while_stopped_slow(to);
   }
   [[nodiscard]] bool is_stopped(address to) const { return !stopped_.empty() && stopped_.contains(to); }
 
@@ -404,6 +409,8 @@ class pe {
 
   /// Called by any thread: a ring into this PE was made.
   void add_inbound(std::unique_ptr<inbound> in);
+  /// Called by any thread: the PE will call f(argument) between methods; f must not wait or throw. Throws std::bad_alloc.
+  void run_errand(void (*f)(void*), void* argument);
 
  private:
   friend class node;
@@ -517,6 +524,7 @@ class pe {
 
   std::mutex arrivals_mutex_;
   std::vector<std::unique_ptr<inbound>> arrivals_;  ///< rings that other threads have made
+  std::vector<std::pair<void (*)(void*), void*>> errands_;
 };
 
 inline void delivery::release() noexcept {

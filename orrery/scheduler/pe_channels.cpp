@@ -26,12 +26,15 @@ constexpr std::int64_t shutdown_nap_ns = 500'000;  // other PEs come to their en
 bool pe::poll() {
   ticks_ = ticks_per_poll;
   bool any = false;
-  if (bell_.announce.load(std::memory_order_relaxed) != announced_) [[unlikely]] adopt_inbound();
+  if (bell_.announce.load(std::memory_order_relaxed) != announced_) [[unlikely]]
+    adopt_inbound();
   // By index: a handler may park here, and others poll meanwhile.
   for (std::size_t i = 0; i < inbound_.size(); ++i) any |= drain(*inbound_[i]);
-  if (!busy_channels_.empty()) [[unlikely]] any |= serve_channels();
+  if (!busy_channels_.empty()) [[unlikely]]
+    any |= serve_channels();
   any |= fire_timers();
-  if (!suspects_.empty() && (!any || (++polls_ & 255) == 0)) [[unlikely]] any |= chase_suspects();
+  if (!suspects_.empty() && (!any || (++polls_ & 255) == 0)) [[unlikely]]
+    any |= chase_suspects();
   if (runnable_.size() > count_.queue_high) count_.queue_high = runnable_.size();
   return any || !runnable_.empty();
 }
@@ -39,11 +42,14 @@ bool pe::poll() {
 void pe::adopt_inbound() {
   // SYNC: acquire, with add_inbound and with the announcement of another node
   announced_ = bell_.announce.load(std::memory_order_acquire);
+  decltype(errands_) errands;
   {
     const std::lock_guard lock(arrivals_mutex_);
     for (auto& in : arrivals_) inbound_.push_back(std::move(in));
     arrivals_.clear();
+    errands.swap(errands_);
   }
+  for (const auto& [f, argument] : errands) f(argument);
   node_.adopt_remote(*this, inbound_);
   lose_gone();
   if (node_.layer() != nullptr) node_.layer()->membership_changed(*this);
@@ -84,6 +90,15 @@ void pe::add_inbound(std::unique_ptr<inbound> in) {
   {
     const std::lock_guard lock(arrivals_mutex_);
     arrivals_.push_back(std::move(in));
+  }
+  bell_.announce.fetch_add(1, std::memory_order_release);  // SYNC: with adopt_inbound
+  transport::notify(bell_, node_.shares_memory());
+}
+
+void pe::run_errand(void (*f)(void*), void* argument) {
+  {
+    const std::lock_guard lock(arrivals_mutex_);
+    errands_.emplace_back(f, argument);
   }
   bell_.announce.fetch_add(1, std::memory_order_release);  // SYNC: with adopt_inbound
   transport::notify(bell_, node_.shares_memory());
@@ -179,8 +194,9 @@ void pe::receive_message(inbound& in, wire::envelope& e, std::uint32_t bytes) {
     if (wrong != nullptr) [[unlikely]] {
       d.form = wire::payload_form::wire;
       const std::uint32_t pe_number = in.pe;
-      fail(d, std::make_exception_ptr(bad_message(errc::message_corrupt,
-                  fmt::format("PE {} received {} from PE {} and dropped it", id_, wrong, pe_number))));
+      fail(d, std::make_exception_ptr(
+                  bad_message(errc::message_corrupt,
+                              fmt::format("PE {} received {} from PE {} and dropped it", id_, wrong, pe_number))));
       return;
     }
   }
@@ -192,8 +208,8 @@ void pe::receive_message(inbound& in, wire::envelope& e, std::uint32_t bytes) {
     s = find(e.slot, e.generation);
     if (s == nullptr) [[unlikely]] {
       const address to{id_, e.slot, e.generation};
-      fail(d, std::make_exception_ptr(process_gone(fmt::format("{}::{} at {}",
-                                                               d.method->class_name, d.method->method, to_string(to)))));
+      fail(d, std::make_exception_ptr(
+                  process_gone(fmt::format("{}::{} at {}", d.method->class_name, d.method->method, to_string(to)))));
       return;
     }
   }
@@ -208,7 +224,8 @@ void pe::receive_message(inbound& in, wire::envelope& e, std::uint32_t bytes) {
   message* m = to_message(d, e, bytes);
   push(*s, m);
   if (s->bytes > count_.mailbox_high) count_.mailbox_high = s->bytes;
-  if (over_limit(*s)) [[unlikely]] hold_back(*s, in.pe);
+  if (over_limit(*s)) [[unlikely]]
+    hold_back(*s, in.pe);
 }
 
 // Moves a message out of its ring, whose record is given back.
@@ -278,7 +295,8 @@ void pe::receive_reply(inbound& in, wire::envelope& e, std::uint32_t bytes) {
       orrery::reader r({d.payload, d.payload_bytes});
       const auto what = orrery::read<wire_exception>(r);
       const handler* h = s->method;
-      const auto error = decode_exception(what, where{std::string(h ? h->class_name : "?"), std::string(h ? h->method : "?"), in.pe});
+      const auto error =
+          decode_exception(what, where{std::string(h ? h->class_name : "?"), std::string(h ? h->method : "?"), in.pe});
       s->state = sink::status::error;
       if (stopping() || !node_.world_runs()) {
         s->error = error;
@@ -306,7 +324,8 @@ void pe::hold_back(slot& s, std::uint32_t source_pe) {
     if (p == source_pe) return;
   s.extra->stopped_pes.push_back(source_pe);
   try {
-    send_control(channel_to(source_pe), wire::record_kind::stop, static_cast<std::uint32_t>(&s - slots_), s.generation, 0);
+    send_control(channel_to(source_pe), wire::record_kind::stop, static_cast<std::uint32_t>(&s - slots_), s.generation,
+                 0);
   } catch (const error&) {  // its node is gone: nothing more comes from there
   }
 }
@@ -324,8 +343,7 @@ void pe::wait_while_stopped_slow(address to) {
 // --- sending -----------------------------------------------------------------------------------------------------
 
 channel& pe::open_channel(std::uint32_t pe) {
-  if (pe < channels_.size() && channels_[pe] != nullptr)
-    throw node_lost(fmt::format("PE {}", pe));
+  if (pe < channels_.size() && channels_[pe] != nullptr) throw node_lost(fmt::format("PE {}", pe));
   std::unique_ptr<channel> c = node_.connect(*this, pe);
   if (pe >= channels_.size()) channels_.resize(pe + 1);
   channels_[pe] = std::move(c);
@@ -374,8 +392,9 @@ void pe::wake_all(fiber* list) {
   }
 }
 
-void pe::send_control(channel& c, wire::record_kind kind, std::uint32_t slot, std::uint32_t generation, std::uint64_t word,
-                      const void* payload, std::size_t payload_bytes, std::uint64_t word2) noexcept {
+void pe::send_control(channel& c, wire::record_kind kind, std::uint32_t slot, std::uint32_t generation,
+                      std::uint64_t word, const void* payload, std::size_t payload_bytes,
+                      std::uint64_t word2) noexcept {
   if (c.lost) return;
   const std::uint32_t bytes = wire::record_bytes(payload_bytes);
   std::vector<std::byte> kept;

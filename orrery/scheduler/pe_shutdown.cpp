@@ -33,8 +33,8 @@ constexpr std::int64_t patience_ns = 1'000'000'000;
 constexpr std::int64_t fresh_ns = 100'000'000;  // a PE that looked longer ago is inside a method
 
 void say_abandoned(std::uint32_t pe, std::uint32_t count, const char* what) noexcept {
-  const std::string line = fmt::format(
-      "orrery: PE {}: {} {} did not end when the program did; they were abandoned\n", pe, count, what);
+  const std::string line =
+      fmt::format("orrery: PE {}: {} {} did not end when the program did; they were abandoned\n", pe, count, what);
   std::fwrite(line.data(), 1, line.size(), stderr);
 }
 
@@ -217,6 +217,7 @@ void pe::drop_leftovers() noexcept {
     for (auto& in : arrivals_) inbound_.push_back(std::move(in));
     arrivals_.clear();
   }
+  for (const auto& [f, argument] : errands_) f(argument);
   for (const auto& in : inbound_) {
     if (in->remote || in->lost) continue;
     while (wire::envelope* e = in->ring.front()) {

@@ -19,7 +19,7 @@
 namespace orrery::scheduler {
 
 namespace {
-constexpr std::int64_t ask_again_ns = 20'000;          // for quiescence()
+constexpr std::int64_t ask_again_ns = 20'000;  // for quiescence()
 constexpr std::int64_t look_for_death_ns = 250'000'000;
 }  // namespace
 

@@ -38,7 +38,8 @@ class run_queue {
 
  private:
   void push(entry e) {
-    if (tail_ - head_ > mask_) [[unlikely]] grow();
+    if (tail_ - head_ > mask_) [[unlikely]]
+      grow();
     items_[tail_++ & mask_] = e;
   }
   void grow() {

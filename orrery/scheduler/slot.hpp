@@ -13,16 +13,16 @@ struct fiber;
 
 /// What a process is doing. The order matters: `idle` and `receiving` are the states in which a message makes it runnable.
 enum class process_state : std::uint8_t {
-  idle,       ///< an object with an empty mailbox
+  idle,  ///< an object with an empty mailbox
   receiving,  ///< a function that waits for a message
   scheduled,  ///< in the run queue
-  running,    ///< inside a method or function; parked or not
-  free,       ///< no process
+  running,  ///< inside a method or function; parked or not
+  free,  ///< no process
 };
 
 /// Rarely needed parts of a process.
 struct slot_extra {
-  fiber* senders = nullptr;                ///< processes of this PE that wait for room in the mailbox
+  fiber* senders = nullptr;  ///< processes of this PE that wait for room in the mailbox
   std::vector<std::uint32_t> stopped_pes;  ///< PEs that were told to hold back
 };
 
@@ -35,13 +35,13 @@ struct slot {
   activation* active;  ///< the method that runs or is parked; of several (reentrant) the newest
   slot_extra* extra;
   std::uint32_t generation;  ///< of the process that lives here, or will next
-  std::uint32_t bytes;       ///< in the mailbox
+  std::uint32_t bytes;  ///< in the mailbox
   process_state state;
-  bool dying : 1;       ///< it ends: when no method is active, or its destructor runs
-  bool named : 1;       ///< it was published: the layer above is told before it ends
-  std::uint16_t depth : 15;     ///< methods that are active
+  bool dying : 1;  ///< it ends: when no method is active, or its destructor runs
+  bool named : 1;  ///< it was published: the layer above is told before it ends
+  std::uint16_t depth : 15;  ///< methods that are active
   std::uint16_t suspected : 1;  ///< in the list of those that may be part of a cycle of waits
-  std::uint32_t link;   ///< next free slot
+  std::uint32_t link;  ///< next free slot
 
   [[nodiscard]] message* pop() noexcept {
     message* m = head;

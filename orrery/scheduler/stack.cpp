@@ -7,6 +7,10 @@
 
 #include <sys/mman.h>
 
+#ifdef ORRERY_ASAN
+#include <sanitizer/asan_interface.h>
+#endif
+
 #ifndef MADV_GUARD_INSTALL
 #define MADV_GUARD_INSTALL 102
 #endif
@@ -70,6 +74,9 @@ void stack_pool::grow() {
   void* p = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (p == MAP_FAILED) throw std::bad_alloc{};
   madvise(p, bytes, MADV_NOHUGEPAGE);  // else the first touch of a stack would cost 2 MiB
+#ifdef ORRERY_ASAN
+  __asan_unpoison_memory_region(p, bytes);  // from stacks that were here and were never unwound
+#endif
   chunks_.push_back({static_cast<std::byte*>(p), bytes});
   remember(chunks_.back().begin, bytes, stride_);
   next_ = chunks_.back().begin;

@@ -66,9 +66,7 @@ class ring_producer {
       : header_(&header), data_(header.data()), capacity_(header.capacity), mask_(capacity_ - 1) {}
 
   /// The largest record that is sure to fit into an empty ring.
-  [[nodiscard]] std::uint32_t max_record() const noexcept {
-    return static_cast<std::uint32_t>(capacity_ / 4);
-  }
+  [[nodiscard]] std::uint32_t max_record() const noexcept { return static_cast<std::uint32_t>(capacity_ / 4); }
 
   /// Space for a record of `bytes` (a multiple of granule, at most max_record()), or null if the ring is
   /// full. Fill it, then commit(bytes). What was reserved and not committed is simply reserved again.
@@ -157,7 +155,8 @@ class ring_consumer {
         return nullptr;
       }
       size_ = size;
-      if (e->kind != wire::record_kind::skip) [[likely]] return e;
+      if (e->kind != wire::record_kind::skip) [[likely]]
+        return e;
       pop();
     }
   }
@@ -169,7 +168,8 @@ class ring_consumer {
   /// producer had asked to be woken.
   bool pop() noexcept {
     head_ += size_;
-    if (head_ - released_ >= capacity_ / 4) [[unlikely]] return release_space();
+    if (head_ - released_ >= capacity_ / 4) [[unlikely]]
+      return release_space();
     return false;
   }
 

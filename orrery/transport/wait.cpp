@@ -30,8 +30,7 @@ bool enable_asymmetric_fences() noexcept {
 }
 
 void fence_heavy() noexcept {
-  if (!internal::fences_asymmetric ||
-      syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL_EXPEDITED, 0, 0) != 0)
+  if (!internal::fences_asymmetric || syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL_EXPEDITED, 0, 0) != 0)
     internal::full_fence();
 }
 

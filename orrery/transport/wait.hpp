@@ -51,7 +51,8 @@ void ring_doorbell(doorbell& bell, bool shared) noexcept;
 /// What a sender does after it has published a record.
 inline void notify(doorbell& bell, bool shared) noexcept {
   fence_light();
-  if (bell.sleeping.load(std::memory_order_relaxed) != 0) [[unlikely]] ring_doorbell(bell, shared);
+  if (bell.sleeping.load(std::memory_order_relaxed) != 0) [[unlikely]]
+    ring_doorbell(bell, shared);
 }
 
 inline void cpu_relax() noexcept {

@@ -46,8 +46,7 @@ template <>
 struct std::hash<orrery::address> {
   [[nodiscard]] std::size_t operator()(const orrery::address& a) const noexcept {
     // The library's own hash over the object's bytes: an address has no padding.
-    return std::hash<std::string_view>{}(
-        std::string_view(reinterpret_cast<const char*>(&a), sizeof a));
+    return std::hash<std::string_view>{}(std::string_view(reinterpret_cast<const char*>(&a), sizeof a));
   }
 };
 

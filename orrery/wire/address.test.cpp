@@ -22,9 +22,7 @@ TEST(address, prints_as_pe_slot_and_generation) {
   EXPECT_EQ(to_string(address{.pe = 3, .slot = 17, .generation = 2}), "3.17#2");
 }
 
-TEST(address, differs_from_the_next_tenant_of_the_same_slot) {
-  EXPECT_NE((address{3, 17, 2}), (address{3, 17, 3}));
-}
+TEST(address, differs_from_the_next_tenant_of_the_same_slot) { EXPECT_NE((address{3, 17, 2}), (address{3, 17, 3})); }
 
 TEST(address, is_ordered_by_pe_then_slot_then_generation) {
   EXPECT_LT((address{1, 9, 9}), (address{2, 0, 0}));

@@ -48,8 +48,7 @@ constexpr std::size_t padding(std::size_t position, std::size_t alignment) noexc
 }
 
 // Out of line, so that the checks in the headers cost a compare and a jump.
-[[noreturn, gnu::cold]] void fail_truncated(std::size_t position, std::size_t needed,
-                                            std::size_t left);
+[[noreturn, gnu::cold]] void fail_truncated(std::size_t position, std::size_t needed, std::size_t left);
 [[noreturn, gnu::cold]] void fail_count(std::size_t position, std::size_t count, std::size_t left);
 [[noreturn, gnu::cold]] void fail_corrupt(std::size_t position, const char* expected);
 [[noreturn, gnu::cold]] void fail_depth(bool reading);
@@ -152,9 +151,7 @@ class writer {
   /// Nothing here; see reader::require.
   constexpr void require(std::size_t, std::size_t) const noexcept {}
 
-  [[nodiscard]] std::size_t position() const noexcept {
-    return static_cast<std::size_t>(at_ - begin_);
-  }
+  [[nodiscard]] std::size_t position() const noexcept { return static_cast<std::size_t>(at_ - begin_); }
   [[nodiscard]] std::size_t left() const noexcept { return static_cast<std::size_t>(end_ - at_); }
 
   /// Throws usage_error (value_changed) unless the buffer is full, as it is after all has been
@@ -241,9 +238,7 @@ class reader {
       wire::fail_count(position(), count, left());
   }
 
-  [[nodiscard]] std::size_t position() const noexcept {
-    return static_cast<std::size_t>(at_ - begin_);
-  }
+  [[nodiscard]] std::size_t position() const noexcept { return static_cast<std::size_t>(at_ - begin_); }
   [[nodiscard]] std::size_t left() const noexcept { return static_cast<std::size_t>(end_ - at_); }
 
   /// Throws bad_message (message_corrupt) if anything is left.

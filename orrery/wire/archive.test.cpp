@@ -86,8 +86,8 @@ TEST(length, takes_4_bytes_until_it_does_not_fit) {
 }
 
 TEST(length, of_any_size_comes_back) {
-  for (const std::size_t n : {std::size_t{0}, std::size_t{1}, std::size_t{0xfffffffe},
-                              std::size_t{0xffffffff}, std::size_t{0x100000000}, SIZE_MAX}) {
+  for (const std::size_t n : {std::size_t{0}, std::size_t{1}, std::size_t{0xfffffffe}, std::size_t{0xffffffff},
+                              std::size_t{0x100000000}, SIZE_MAX}) {
     sizer s;
     s.put_length(n);
     const message m(s.size());
@@ -132,8 +132,7 @@ TEST(depth, up_to_the_limit_can_be_sent) {
 }
 
 TEST(depth, above_the_limit_is_refused_by_the_sender) {
-  EXPECT_EQ(code_of<usage_error>([] { (void)wire_size(chain(max_depth + 1)); }),
-            errc::value_too_deep);
+  EXPECT_EQ(code_of<usage_error>([] { (void)wire_size(chain(max_depth + 1)); }), errc::value_too_deep);
 }
 
 TEST(depth, above_the_limit_is_refused_by_the_receiver) {

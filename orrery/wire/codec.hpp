@@ -20,9 +20,7 @@ struct extent {
   std::size_t least = 0;
   bool fixed = false;
 
-  friend consteval extent operator+(extent a, extent b) {
-    return {a.least + b.least, a.fixed && b.fixed};
-  }
+  friend consteval extent operator+(extent a, extent b) { return {a.least + b.least, a.fixed && b.fixed}; }
 };
 
 template <kind K>

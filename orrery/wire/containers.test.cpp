@@ -88,8 +88,7 @@ TEST(sequence, of_elements_without_bytes_takes_one_byte_for_each) {
 
 TEST(sequence, of_elements_without_bytes_cannot_be_forged_to_be_endless) {
   EXPECT_THROW((void)decode<std::vector<empty>>(encode(std::uint32_t{0xfffffffe})), bad_message);
-  EXPECT_THROW((void)decode<std::vector<writes_nothing>>(encode(std::uint32_t{0xfffffffe})),
-               bad_message);
+  EXPECT_THROW((void)decode<std::vector<writes_nothing>>(encode(std::uint32_t{0xfffffffe})), bad_message);
   EXPECT_THROW((void)decode<std::list<std::tuple<>>>(encode(std::uint32_t{5}, 'x')), bad_message);
 }
 

@@ -16,8 +16,7 @@ struct entry {
 entry entry_of(errc code) noexcept {
   switch (code) {
     case errc::process_gone:
-      return {"process_gone",
-              "the process was destroyed; spawn a new one or look its name up again"};
+      return {"process_gone", "the process was destroyed; spawn a new one or look its name up again"};
     case errc::node_lost:
       return {"node_lost",
               "the node that runs the process crashed or was killed before it answered, so the "
@@ -33,8 +32,7 @@ entry entry_of(errc code) noexcept {
               "the runtime is shutting down; finish work before the main function returns, or "
               "wait for quiescence()"};
     case errc::timeout:
-      return {"timeout",
-              "the time limit passed; allow more time or check that the other side runs"};
+      return {"timeout", "the time limit passed; allow more time or check that the other side runs"};
     case errc::mailbox_full:
       return {"mailbox_full",
               "the destination has no room for the message; try again later, or call or post "
@@ -72,18 +70,15 @@ entry entry_of(errc code) noexcept {
               "the world was started by a different build of the program; run the same executable "
               "on every node"};
     case errc::world_other_user:
-      return {"world_other_user",
-              "the world belongs to another user; choose another name for yours"};
+      return {"world_other_user", "the world belongs to another user; choose another name for yours"};
     case errc::world_no_space:
       return {"world_no_space",
               "there is not enough shared memory for the world; free some in /dev/shm or lower "
               "the limits of the world"};
     case errc::world_too_large:
-      return {"world_too_large",
-              "the world would have more PEs, nodes or machines than it can; ask for fewer"};
+      return {"world_too_large", "the world would have more PEs, nodes or machines than it can; ask for fewer"};
     case errc::world_exists:
-      return {"world_exists",
-              "a world of this name is running already; join it or choose another name"};
+      return {"world_exists", "a world of this name is running already; join it or choose another name"};
     case errc::world_not_found:
       return {"world_not_found", "no world of this name is running; start it before joining it"};
     case errc::world_no_transport:
@@ -105,11 +100,9 @@ entry entry_of(errc code) noexcept {
     case errc::already_running:
       return {"already_running", "a runtime runs here already; leave it before starting another"};
     case errc::null_pointer:
-      return {"null_pointer",
-              "the remote pointer names no process; spawn one or look one up before the call"};
+      return {"null_pointer", "the remote pointer names no process; spawn one or look one up before the call"};
     case errc::no_such_place:
-      return {"no_such_place",
-              "the world has no such PE, node or machine; see world() for how many there are"};
+      return {"no_such_place", "the world has no such PE, node or machine; see world() for how many there are"};
     case errc::value_too_deep:
       return {"value_too_deep",
               "a value nested deeper than orrery::max_depth, or containing itself, cannot be sent; "
@@ -119,8 +112,7 @@ entry entry_of(errc code) noexcept {
               "a value changed its size while it was being written; do not change it meanwhile, "
               "and let its serialize() name the same parts every time"};
     case errc::value_without_state:
-      return {"value_without_state",
-              "a std::variant that is valueless_by_exception cannot be sent; give it a value"};
+      return {"value_without_state", "a std::variant that is valueless_by_exception cannot be sent; give it a value"};
     case errc::bad_argument:
       return {"bad_argument", "an argument has a value that it cannot have; correct it"};
   }
@@ -198,9 +190,8 @@ Class construct(errc code, const Args&... args) {
 
 std::string remote_text(const where& at, std::string_view type, std::string_view text) {
   return fmt::format("{}{}{} on PE {} threw {}{}{}", at.class_name,
-                     at.class_name.empty() ? "" : "::", at.method.empty() ? "a method" : at.method,
-                     at.pe, type.empty() ? "an unknown type" : type, text.empty() ? "" : ": ",
-                     text);
+                     at.class_name.empty() ? "" : "::", at.method.empty() ? "a method" : at.method, at.pe,
+                     type.empty() ? "an unknown type" : type, text.empty() ? "" : ": ", text);
 }
 
 }  // namespace
@@ -209,15 +200,13 @@ std::string_view to_string(errc code) noexcept { return entry_of(code).name; }
 
 std::string_view sentence(errc code) noexcept { return entry_of(code).sentence; }
 
-error::error(errc code, std::string_view about)
-    : std::runtime_error(compose(code, about)), code_(code) {}
+error::error(errc code, std::string_view about) : std::runtime_error(compose(code, about)), code_(code) {}
 
 error::~error() = default;
 
 remote_error::remote_error(where at, std::string type, std::string text)
     : error(errc::remote, verbatim, remote_text(at, type, text)),
-      parts_(
-          std::make_shared<const parts>(parts{std::move(at), std::move(type), std::move(text)})) {}
+      parts_(std::make_shared<const parts>(parts{std::move(at), std::move(type), std::move(text)})) {}
 
 void throw_error(errc code, std::string_view about) {
   with_class_of(code, [&]<class Class>() -> bool { throw construct<Class>(code, about); });

@@ -149,8 +149,7 @@ class name_taken final : public error {
 /// reads; nothing outside the message has been touched, what was read so far is to be discarded.
 class bad_message final : public error {
  public:
-  explicit bad_message(errc code = errc::message_corrupt, std::string_view about = {})
-      : error(code, about) {}
+  explicit bad_message(errc code = errc::message_corrupt, std::string_view about = {}) : error(code, about) {}
   bad_message(errc code, verbatim_t v, const std::string& what) : error(code, v, what) {}
 };
 

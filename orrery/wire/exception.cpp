@@ -61,8 +61,7 @@ const std::array standard_classes{
     standard_class{&typeid(std::overflow_error), make_with_text<std::overflow_error>},
     standard_class{&typeid(std::underflow_error), make_with_text<std::underflow_error>},
     standard_class{&typeid(std::bad_alloc), make_without_text<std::bad_alloc>},
-    standard_class{&typeid(std::bad_array_new_length),
-                   make_without_text<std::bad_array_new_length>},
+    standard_class{&typeid(std::bad_array_new_length), make_without_text<std::bad_array_new_length>},
     standard_class{&typeid(std::bad_cast), make_without_text<std::bad_cast>},
     standard_class{&typeid(std::bad_typeid), make_without_text<std::bad_typeid>},
     standard_class{&typeid(std::bad_exception), make_without_text<std::bad_exception>},
@@ -89,8 +88,8 @@ std::uint16_t standard_kind(const std::type_info& type) noexcept {
 
 std::string readable(const std::type_info& type) {
   int status = 0;
-  const std::unique_ptr<char, decltype(&std::free)> name(
-      abi::__cxa_demangle(type.name(), nullptr, nullptr, &status), &std::free);
+  const std::unique_ptr<char, decltype(&std::free)> name(abi::__cxa_demangle(type.name(), nullptr, nullptr, &status),
+                                                         &std::free);
   return name ? name.get() : type.name();
 }
 
@@ -110,8 +109,7 @@ std::exception_ptr make_system_error(std::error_code code, const std::string& wh
   if (std::system_error plain(code); plain.what() == what) return std::make_exception_ptr(plain);
   const std::string tail = ": " + code.message();
   if (what.ends_with(tail)) {
-    return std::make_exception_ptr(
-        std::system_error(code, what.substr(0, what.size() - tail.size())));
+    return std::make_exception_ptr(std::system_error(code, what.substr(0, what.size() - tail.size())));
   }
   return std::make_exception_ptr(system_error_with_text(code, what));
 }

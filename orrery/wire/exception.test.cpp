@@ -25,8 +25,7 @@ const where device_read{"Device", "read", 3};
 // As the caller of Device::read on PE 3 gets it, bytes and all.
 template <class E>
 std::exception_ptr send(const E& e) {
-  return decode_exception(wire::round_trip(encode_exception(std::make_exception_ptr(e))),
-                          device_read);
+  return decode_exception(wire::round_trip(encode_exception(std::make_exception_ptr(e))), device_read);
 }
 
 template <class E>
@@ -89,13 +88,13 @@ TEST(exception, a_system_error_keeps_code_category_and_text) {
 
 TEST(exception, stream_and_file_errors_arrive_as_system_errors_with_the_same_text) {
   expect_same_code(std::ios_base::failure("cannot read"));
-  expect_same_code(std::filesystem::filesystem_error(
-      "cannot open", "/tmp/x", std::make_error_code(std::errc::no_such_file_or_directory)));
+  expect_same_code(std::filesystem::filesystem_error("cannot open", "/tmp/x",
+                                                     std::make_error_code(std::errc::no_such_file_or_directory)));
 }
 
 TEST(exception, a_system_error_that_is_forwarded_keeps_its_text) {
-  const std::filesystem::filesystem_error e(
-      "cannot open", "/tmp/x", std::make_error_code(std::errc::no_such_file_or_directory));
+  const std::filesystem::filesystem_error e("cannot open", "/tmp/x",
+                                            std::make_error_code(std::errc::no_such_file_or_directory));
   const auto once = send(e);
   const auto twice = decode_exception(encode_exception(once), {"Proxy", "read", 4});
   try {
@@ -147,8 +146,7 @@ TEST(exception, a_class_of_the_users_own_becomes_a_remote_error_that_names_it) {
   EXPECT_EQ(e.at(), device_read);
   EXPECT_EQ(e.type(), "orrery::(anonymous namespace)::disk_error");
   EXPECT_EQ(e.text(), "page 18");
-  EXPECT_STREQ(e.what(),
-               "Device::read on PE 3 threw orrery::(anonymous namespace)::disk_error: page 18");
+  EXPECT_STREQ(e.what(), "Device::read on PE 3 threw orrery::(anonymous namespace)::disk_error: page 18");
 }
 
 class application_category final : public std::error_category {
@@ -166,8 +164,7 @@ TEST(exception, a_system_error_of_an_unknown_category_becomes_a_remote_error) {
 
 TEST(exception, a_remote_error_that_is_forwarded_still_names_its_origin) {
   const auto once = send(disk_error("page 18"));
-  const auto again =
-      decode_exception(wire::round_trip(encode_exception(once)), {"Proxy", "fetch", 9});
+  const auto again = decode_exception(wire::round_trip(encode_exception(once)), {"Proxy", "fetch", 9});
   EXPECT_STREQ(received_error(again).what(), received_error(once).what());
   EXPECT_EQ(received_error(again).at(), device_read);
 }

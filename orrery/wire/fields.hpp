@@ -113,8 +113,7 @@ template <class T, std::size_t N = 0>
 consteval std::size_t count_fields() {
   if constexpr (arity<N + 1>::template fits<T>) {
     return count_fields<T, N + 1>();
-  } else if constexpr (arity<N>::template fits<T, any_value> ||
-                       arity<N>::template fits<T, any_reference>) {
+  } else if constexpr (arity<N>::template fits<T, any_value> || arity<N>::template fits<T, any_reference>) {
     return no_fields_known;  // there is one more: field 65, or one that braces cannot initialize
   } else {
     return N;

@@ -176,9 +176,7 @@ TEST(fields, are_visited_in_order_and_can_be_written) {
 
 TEST(fields, of_a_const_object_are_const) {
   const point p{1, 2.0};
-  visit_fields(p, [](auto&... f) {
-    EXPECT_TRUE((std::is_const_v<std::remove_reference_t<decltype(f)>> && ...));
-  });
+  visit_fields(p, [](auto&... f) { EXPECT_TRUE((std::is_const_v<std::remove_reference_t<decltype(f)>> && ...)); });
   visit_fields(p, [](const int& x, const double& y) { EXPECT_EQ(x + y, 3.0); });
 }
 

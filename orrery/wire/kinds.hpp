@@ -133,9 +133,8 @@ inline constexpr bool adds_members<T, std::type_identity<Base>> =
     sizeof(T) != sizeof(Base) || sizeof(one_more<Base>) == sizeof(Base);
 
 template <class T>
-concept inherits_member_serialize = requires {
-  requires adds_members<T, decltype(declaring_class(&T::template serialize<sizer>))>;
-};
+concept inherits_member_serialize =
+    requires { requires adds_members<T, decltype(declaring_class(&T::template serialize<sizer>))>; };
 
 /// Converts to references to true bases of T only.
 template <class T>
@@ -152,9 +151,8 @@ struct own_reference {
 };
 
 template <class T>
-concept inherits_free_serialize = requires(sizer& s, base_reference<T> base) {
-  serialize(s, base);
-} && !requires(sizer& s, own_reference<T> own) { serialize(s, own); };
+concept inherits_free_serialize = requires(sizer& s, base_reference<T> base) { serialize(s, base); } &&
+                                  !requires(sizer& s, own_reference<T> own) { serialize(s, own); };
 
 template <class T>
 concept resizable_contiguous = requires(T& x, std::size_t n) {
@@ -352,12 +350,10 @@ consteval bool find_trivial() {
     if constexpr (k == kind::scalar) {
       return scalar_size<T> == sizeof(T);
     } else if constexpr (k == kind::bytes) {
-      static_assert(std::is_trivially_copyable_v<T>,
-                    "orrery: send_as_bytes is for trivially copyable classes only");
+      static_assert(std::is_trivially_copyable_v<T>, "orrery: send_as_bytes is for trivially copyable classes only");
       return true;
     } else if constexpr (k == kind::array) {
-      return is_trivial<typename T::value_type> &&
-             sizeof(T) == std::tuple_size_v<T> * sizeof(typename T::value_type);
+      return is_trivial<typename T::value_type> && sizeof(T) == std::tuple_size_v<T> * sizeof(typename T::value_type);
     } else if constexpr (k == kind::complex) {
       return is_trivial<typename T::value_type> && std::is_trivially_copyable_v<T>;
     } else if constexpr (k == kind::duration) {
@@ -370,8 +366,7 @@ consteval bool find_trivial() {
                          }) {
       // A std::pair is trivial but for its assignment.
       if constexpr (std::is_trivially_copy_constructible_v<T>) {
-        return fields_are_trivial(sizeof(T),
-                                  type_list<typename T::first_type, typename T::second_type>{});
+        return fields_are_trivial(sizeof(T), type_list<typename T::first_type, typename T::second_type>{});
       } else {
         return false;
       }

@@ -97,16 +97,14 @@ inline constexpr bool points_to_array<std::unique_ptr<T, D>> = std::is_array_v<T
 template <class T>
 inline constexpr bool owns_with_delete = true;
 template <class T, class D>
-inline constexpr bool owns_with_delete<std::unique_ptr<T, D>> =
-    std::is_same_v<D, std::default_delete<T>>;
+inline constexpr bool owns_with_delete<std::unique_ptr<T, D>> = std::is_same_v<D, std::default_delete<T>>;
 
 template <class T>
 inline constexpr bool is_good_view = true;  // a class that says so itself
 template <class T, std::size_t N>
 inline constexpr bool is_good_view<std::span<T, N>> = false;
 template <class T>
-inline constexpr bool is_good_view<std::span<const T>> =
-    is_trivial<T> && alignof(T) <= wire_alignment;
+inline constexpr bool is_good_view<std::span<const T>> = is_trivial<T> && alignof(T) <= wire_alignment;
 
 template <class T>
 consteval problem find_pointer_problem() {
@@ -217,8 +215,7 @@ consteval void say_why() {
   static_assert(P != problem::reference,
                 "orrery: a reference cannot be sent to another node: send the value itself, or a "
                 "remote pointer to it");
-  static_assert(P != problem::constant,
-                "orrery: a const or volatile part cannot be received: let it be neither");
+  static_assert(P != problem::constant, "orrery: a const or volatile part cannot be received: let it be neither");
   static_assert(P != problem::text_pointer,
                 "orrery: a char pointer cannot be sent to another node: use std::string, or "
                 "std::string_view as an argument");
@@ -231,47 +228,39 @@ consteval void say_why() {
   static_assert(P != problem::union_type,
                 "orrery: a union cannot be sent to another node: nobody knows which member it "
                 "holds; use std::variant");
-  static_assert(
-      P != problem::base_class,
-      "orrery: this class cannot be sent to another node, as it has a base class: give it "
-      "`template <class A> void serialize(A& a)` that names the members of both");
-  static_assert(
-      P != problem::inherited_serialize,
-      "orrery: this class would lose its own members on the way to another node, as it "
-      "only inherits serialize(): give it one that calls its base's and names the others");
-  static_assert(
-      P != problem::fields,
-      "orrery: this class cannot be sent to another node, as it has more than 64 members, "
-      "or one with no default or an explicit default constructor: give it `template "
-      "<class A> void serialize(A& a)` that names its members");
+  static_assert(P != problem::base_class,
+                "orrery: this class cannot be sent to another node, as it has a base class: give it "
+                "`template <class A> void serialize(A& a)` that names the members of both");
+  static_assert(P != problem::inherited_serialize,
+                "orrery: this class would lose its own members on the way to another node, as it "
+                "only inherits serialize(): give it one that calls its base's and names the others");
+  static_assert(P != problem::fields,
+                "orrery: this class cannot be sent to another node, as it has more than 64 members, "
+                "or one with no default or an explicit default constructor: give it `template "
+                "<class A> void serialize(A& a)` that names its members");
   static_assert(P != problem::deleter,
                 "orrery: a std::unique_ptr with a deleter of its own cannot be sent to another "
                 "node: give the class that holds it `template <class A> void serialize(A& a)`");
-  static_assert(
-      P != problem::pointer_to_array,
-      "orrery: a smart pointer to an array cannot be sent to another node, as it does not "
-      "know its length: use std::vector, or a::block() in a serialize()");
-  static_assert(
-      P != problem::polymorphic,
-      "orrery: a smart pointer to a class with virtual functions cannot be sent to another "
-      "node, as a derived object would be cut: make the class final, or use std::variant");
-  static_assert(
-      P != problem::span_element,
-      "orrery: only a std::span<const T> of dynamic extent, of numbers, enums or classes of "
-      "them without padding, can be sent to another node, as it is read in place: use "
-      "std::vector");
-  static_assert(
-      P != problem::nested_view,
-      "orrery: a view (std::span, std::string_view) can be sent as an argument but not "
-      "inside a value, where it would outlive its message: use std::vector or std::string");
+  static_assert(P != problem::pointer_to_array,
+                "orrery: a smart pointer to an array cannot be sent to another node, as it does not "
+                "know its length: use std::vector, or a::block() in a serialize()");
+  static_assert(P != problem::polymorphic,
+                "orrery: a smart pointer to a class with virtual functions cannot be sent to another "
+                "node, as a derived object would be cut: make the class final, or use std::variant");
+  static_assert(P != problem::span_element,
+                "orrery: only a std::span<const T> of dynamic extent, of numbers, enums or classes of "
+                "them without padding, can be sent to another node, as it is read in place: use "
+                "std::vector");
+  static_assert(P != problem::nested_view,
+                "orrery: a view (std::span, std::string_view) can be sent as an argument but not "
+                "inside a value, where it would outlive its message: use std::vector or std::string");
   static_assert(P != problem::no_default,
                 "orrery: this class cannot be received from another node, as it has no public "
                 "default constructor to receive it into: give it one");
   static_assert(P != problem::unknown_class,
                 "orrery: this class cannot be sent to another node: give it `template <class A> "
                 "void serialize(A& a)`, public, that names its members: a & x & y;");
-  static_assert(P != problem::unknown,
-                "orrery: this type cannot be sent to another node: it is no value");
+  static_assert(P != problem::unknown, "orrery: this type cannot be sent to another node: it is no value");
 }
 
 template <class T, class... Seen>

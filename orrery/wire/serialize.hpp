@@ -34,8 +34,8 @@ namespace orrery {
 
 /// Whether all values of all T take the same number of bytes, so that wire_size<T...>() exists.
 template <class... T>
-inline constexpr bool has_fixed_wire_size = (std::is_same_v<T, std::remove_cvref_t<T>> && ...) &&
-                                            wire::extent_of_all(wire::type_list<T...>{}).fixed;
+inline constexpr bool has_fixed_wire_size =
+    (std::is_same_v<T, std::remove_cvref_t<T>> && ...) && wire::extent_of_all(wire::type_list<T...>{}).fixed;
 
 /// The bytes that values of these types take one after the other, whatever they are.
 template <class... T>

@@ -52,8 +52,7 @@ enum class flag : bool { off, on };
 
 TEST(scalar, of_every_kind_comes_back) {
   EXPECT_EQ(round_trip('x'), 'x');
-  EXPECT_EQ(round_trip(std::numeric_limits<std::int64_t>::min()),
-            std::numeric_limits<std::int64_t>::min());
+  EXPECT_EQ(round_trip(std::numeric_limits<std::int64_t>::min()), std::numeric_limits<std::int64_t>::min());
   EXPECT_EQ(round_trip(3.25f), 3.25f);
   EXPECT_EQ(round_trip(-0.1), -0.1);
   EXPECT_TRUE(std::isnan(round_trip(std::nan(""))));

@@ -136,10 +136,10 @@ TEST(hostile, many_bytes_may_be_any_other) {
 }
 
 TEST(hostile, lengths_of_any_size_allocate_next_to_nothing) {
-  for (const std::uint64_t n : {std::uint64_t{1000}, std::uint64_t{1} << 20, std::uint64_t{1} << 32,
-                                std::uint64_t{1} << 61, UINT64_MAX}) {
-    const message m = n < wire::long_length ? encode(static_cast<std::uint32_t>(n), 'x')
-                                            : encode(wire::long_length, n, 'x');
+  for (const std::uint64_t n :
+       {std::uint64_t{1000}, std::uint64_t{1} << 20, std::uint64_t{1} << 32, std::uint64_t{1} << 61, UINT64_MAX}) {
+    const message m =
+        n < wire::long_length ? encode(static_cast<std::uint32_t>(n), 'x') : encode(wire::long_length, n, 'x');
     read_hostile<std::string>(m);
     read_hostile<std::vector<double>>(m);
     read_hostile<std::vector<std::string>>(m);

@@ -50,11 +50,10 @@ struct thing {
 bool operator==(const thing& a, const thing& b) {
   if ((a.next == nullptr) != (b.next == nullptr)) return false;
   if (a.next && !(*a.next == *b.next)) return false;
-  return a.small == b.small && a.number == b.number && a.flag == b.flag && a.text == b.text &&
-         a.numbers == b.numbers && a.bits == b.bits && a.maybe == b.maybe && a.choice == b.choice &&
-         a.map == b.map && a.table == b.table && a.set == b.set && a.pair == b.pair &&
-         a.array == b.array && std::equal(&a.grid[0][0], &a.grid[0][0] + 4, &b.grid[0][0]) &&
-         a.children == b.children;
+  return a.small == b.small && a.number == b.number && a.flag == b.flag && a.text == b.text && a.numbers == b.numbers &&
+         a.bits == b.bits && a.maybe == b.maybe && a.choice == b.choice && a.map == b.map && a.table == b.table &&
+         a.set == b.set && a.pair == b.pair && a.array == b.array &&
+         std::equal(&a.grid[0][0], &a.grid[0][0] + 4, &b.grid[0][0]) && a.children == b.children;
 }
 
 std::ostream& operator<<(std::ostream& out, const thing& t) { return out << "thing " << t.text; }
@@ -124,9 +123,7 @@ bool is_refused(const message& m) {
   }
 }
 
-RC_GTEST_PROP(property, every_value_comes_back_equal, (const thing& t)) {
-  RC_ASSERT(wire::round_trip(t) == t);
-}
+RC_GTEST_PROP(property, every_value_comes_back_equal, (const thing& t)) { RC_ASSERT(wire::round_trip(t) == t); }
 
 RC_GTEST_PROP(property, the_size_is_what_is_written, (const thing& t, const std::string& s)) {
   const message m(wire_size(s, t, s));

@@ -56,8 +56,7 @@ void write_seeds(const std::filesystem::path& directory) {
     const wire::message m = wire::encode(value);
     std::ofstream file(directory / std::to_string(number), std::ios::binary);
     file.put(static_cast<char>(number));
-    file.write(reinterpret_cast<const char*>(m.bytes().data()),
-               static_cast<std::streamsize>(m.size()));
+    file.write(reinterpret_cast<const char*>(m.bytes().data()), static_cast<std::streamsize>(m.size()));
     check(file.flush().good());
     ++number;
   });

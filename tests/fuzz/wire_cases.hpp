@@ -89,16 +89,14 @@ struct view {
 
 using cases =
     std::tuple<bool, colour, packed, mixed, tree, page, view, address, wire_exception,  //
-               std::string, std::u16string, std::vector<double>, std::vector<bool>,
-               std::vector<std::string>, std::vector<nothing>,
-               std::vector<std::vector<std::tuple<>>>, std::deque<mixed>, std::list<page>,
-               std::set<std::string>, std::multiset<nothing>,
-               std::map<std::string, std::vector<int>>, std::multimap<int, tree>,
-               std::unordered_map<std::string, std::deque<std::string>>, std::unordered_set<int>,
-               std::optional<std::optional<std::string>>, std::pair<bool, std::string>,
-               std::tuple<int, std::string, std::vector<bool>>, std::bitset<77>,
-               std::filesystem::path, std::complex<long double>,
-               std::chrono::system_clock::time_point, std::span<const double>, std::string_view>;
+               std::string, std::u16string, std::vector<double>, std::vector<bool>, std::vector<std::string>,
+               std::vector<nothing>, std::vector<std::vector<std::tuple<>>>, std::deque<mixed>, std::list<page>,
+               std::set<std::string>, std::multiset<nothing>, std::map<std::string, std::vector<int>>,
+               std::multimap<int, tree>, std::unordered_map<std::string, std::deque<std::string>>,
+               std::unordered_set<int>, std::optional<std::optional<std::string>>, std::pair<bool, std::string>,
+               std::tuple<int, std::string, std::vector<bool>>, std::bitset<77>, std::filesystem::path,
+               std::complex<long double>, std::chrono::system_clock::time_point, std::span<const double>,
+               std::string_view>;
 
 inline tree make_tree(int depth) {
   tree t;

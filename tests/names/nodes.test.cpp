@@ -109,32 +109,27 @@ std::vector<std::uint32_t> all_pes() {
   return pes;
 }
 
-std::size_t published_by(std::uint32_t pe) {
-  return orrery::names(fmt::format("/pe/{}/", pe)).size();
-}
+std::size_t published_by(std::uint32_t pe) { return orrery::names(fmt::format("/pe/{}/", pe)).size(); }
 
 int own_pid() { return ::getpid(); }
 
 void every_pe_finds_all() {
   const auto pes = all_pes();
   std::vector<orrery::future<void>> published;
-  for (const auto pe : pes)
-    published.push_back(orrery::start_call<&publish_devices>(orrery::pe(pe)));
+  for (const auto pe : pes) published.push_back(orrery::start_call<&publish_devices>(orrery::pe(pe)));
   for (auto& f : published) f.get();
-  for (const auto pe : pes)
-    check(orrery::call<&wrong_lookups>(orrery::pe(pe), pes) == 0, fmt::format("PE {}", pe));
+  for (const auto pe : pes) check(orrery::call<&wrong_lookups>(orrery::pe(pe), pes) == 0, fmt::format("PE {}", pe));
   const auto all = orrery::names("/pe/");
   check(all.size() == pes.size() * names_per_pe, fmt::format("{} names are listed", all.size()));
   check(std::ranges::is_sorted(all, {}, &orrery::published_name::name), "the list is not sorted");
-  for (const auto& n : all) check(n.class_name == "{anonymous}::special_device" ||
-                                      n.class_name == "(anonymous namespace)::special_device",
-                                  n.class_name);
+  for (const auto& n : all)
+    check(n.class_name == "{anonymous}::special_device" || n.class_name == "(anonymous namespace)::special_device",
+          n.class_name);
   try {
     (void)orrery::lookup<device>("/pe/2/device/111");
     check(false, "a wrong name was found");
   } catch (const orrery::name_not_found& e) {
-    check(std::string_view(e.what()).find("did you mean \"/pe/2/device/11\"") != std::string::npos,
-          e.what());
+    check(std::string_view(e.what()).find("did you mean \"/pe/2/device/11\"") != std::string::npos, e.what());
   }
 }
 
@@ -145,12 +140,9 @@ void classes_are_checked() {
   publish("/special", orrery::spawn<special_device>(last, 2));
   check(orrery::lookup<special_device>("/special")->hello() == "special", "hello");
   check(orrery::remote_cast<special_device>(orrery::lookup<device>("/special"))->get() == 2, "get");
-  expect_throw<orrery::bad_remote_cast>(
-      "lookup", [] { (void)orrery::lookup<special_device>("/plain"); });
-  expect_throw<orrery::bad_remote_cast>(
-      "cast", [&] { (void)orrery::remote_cast<special_device>(plain); });
-  expect_throw<orrery::bad_remote_cast>(
-      "await", [] { (void)orrery::await_name<special_device>("/plain", patience); });
+  expect_throw<orrery::bad_remote_cast>("lookup", [] { (void)orrery::lookup<special_device>("/plain"); });
+  expect_throw<orrery::bad_remote_cast>("cast", [&] { (void)orrery::remote_cast<special_device>(plain); });
+  expect_throw<orrery::bad_remote_cast>("await", [] { (void)orrery::await_name<special_device>("/plain", patience); });
   check(orrery::remote_class_name(plain).ends_with("::device"), "class name");
 }
 
@@ -164,8 +156,7 @@ void names_end_with_their_process() {
   }
   for (std::size_t i = 0; i < devices.size(); i += 2) {
     destroy(devices[i]);
-    expect_throw<orrery::name_not_found>(
-        "lookup", [&] { (void)orrery::lookup<device>(fmt::format("/a/{}", i)); });
+    expect_throw<orrery::name_not_found>("lookup", [&] { (void)orrery::lookup<device>(fmt::format("/a/{}", i)); });
     publish(fmt::format("/b/{}", i), devices[i + 1]);  // free again
     destroy(devices[i + 1]);
   }
@@ -190,16 +181,14 @@ void a_killed_node_takes_only_its_own_names() {
   std::vector<std::uint32_t> living;
   std::vector<std::uint32_t> dying;
   const auto first_dying = orrery::call<&orrery::this_pe>(orrery::node(2)) / 2 * 2;
-  for (const auto pe : pes)
-    (pe == first_dying || pe == first_dying + 1 ? dying : living).push_back(pe);
+  for (const auto pe : pes) (pe == first_dying || pe == first_dying + 1 ? dying : living).push_back(pe);
   check(dying.size() == 2 && living.size() == pes.size() - 2, "the nodes do not have 2 PEs each");
   const auto victim = orrery::lookup<device>(name_of(dying[0], 0));
   const int pid = victim->pid();
 
   std::vector<orrery::future<int>> searches;
   for (const auto pe : living)
-    searches.push_back(
-        orrery::start_call<&wrong_lookups_until>(orrery::pe(pe), living, std::string("/end")));
+    searches.push_back(orrery::start_call<&wrong_lookups_until>(orrery::pe(pe), living, std::string("/end")));
   // A name that nobody has is awaited across the change.
   auto waiter = orrery::spawn(orrery::pe(living.back()), [] {
     const auto p = orrery::await_name<device>("/late", patience);
@@ -212,11 +201,10 @@ void a_killed_node_takes_only_its_own_names() {
   });
   for (const auto pe : dying)
     for (int i = 0; i < names_per_pe; ++i)
-      expect_throw<orrery::name_not_found>(
-          "a lookup of what is lost", [&] { (void)orrery::lookup<device>(name_of(pe, i)); });
+      expect_throw<orrery::name_not_found>("a lookup of what is lost",
+                                           [&] { (void)orrery::lookup<device>(name_of(pe, i)); });
   for (const auto pe : dying) check(published_by(pe) == 0, "names of a lost node are listed");
-  for (const auto pe : living)
-    check(published_by(pe) == names_per_pe, "names of a living node are not listed");
+  for (const auto pe : living) check(published_by(pe) == names_per_pe, "names of a living node are not listed");
   // The names of the lost processes are free.
   const auto heir = orrery::spawn<device>(orrery::here(), 1);
   for (const auto pe : dying) publish(name_of(pe, 0), heir);
@@ -255,18 +243,16 @@ void a_node_is_killed_while_names_come_and_go() {
   });
   for (int i = 500; i < 600; ++i) change(nodes[static_cast<std::size_t>(i) % 2], i * 7);
   const auto listed = orrery::names("/churn/");
-  check(listed.size() == alive.size(),
-        fmt::format("{} names are listed, {} live", listed.size(), alive.size()));
-  for (const auto& n : listed)
-    check(alive.contains(n.name) && alive[n.name].address() == n.process, n.name);
+  check(listed.size() == alive.size(), fmt::format("{} names are listed, {} live", listed.size(), alive.size()));
+  for (const auto& n : listed) check(alive.contains(n.name) && alive[n.name].address() == n.process, n.name);
 }
 
 // --- two programs in one world; `others` more join and leave ---
 
 void the_first_of_a_named_world() {
-  fmt::print(stderr, "up\n");
   publish_devices();
   publish("/first", orrery::spawn<device>(orrery::here(), 1));
+  fmt::print(stderr, "up\n");
   const auto second = orrery::await_name<device>("/second", patience);
   check(second->get() == 2, "second");
   check(second.address().pe != orrery::this_pe(), "the second program is the first");
@@ -276,8 +262,7 @@ void the_first_of_a_named_world() {
     for (;;) (void)second->get();
   } catch (const orrery::node_lost&) {
   }
-  expect_throw<orrery::name_not_found>("lookup of who left",
-                                       [] { (void)orrery::lookup<device>("/second"); });
+  expect_throw<orrery::name_not_found>("lookup of who left", [] { (void)orrery::lookup<device>("/second"); });
   check(wrong_lookups({0}) == 0, "own names");
 }
 
@@ -290,9 +275,9 @@ void the_second_of_a_named_world() {
 
 // Looks its own names up until `/guest/last`, while guests come and go.
 void host() {
-  fmt::print(stderr, "up\n");
   publish_devices();
   publish("/host", orrery::spawn<device>(orrery::here(), 0));
+  fmt::print(stderr, "up\n");
   check(wrong_lookups_until({0}, "/guest/last") == 0, "names of a living process were not found");
   // The world ends with this program: the last guest is to leave before.
   publish("/host/has/seen/it", orrery::lookup<device>("/host"));
@@ -314,17 +299,16 @@ void guest(const std::string& name) {
 }
 
 int run_scenario(std::string_view scenario, int argc, char** argv) {
-  ::alarm(100);                          // ends what hangs
+  ::alarm(100);  // ends what hangs
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // and what the test left behind
-  const std::map<std::string_view, void (*)()> scenarios{
-      {"all", every_pe_finds_all},
-      {"classes", classes_are_checked},
-      {"end", names_end_with_their_process},
-      {"kill", a_killed_node_takes_only_its_own_names},
-      {"churn", a_node_is_killed_while_names_come_and_go},
-      {"first", the_first_of_a_named_world},
-      {"second", the_second_of_a_named_world},
-      {"host", host}};
+  const std::map<std::string_view, void (*)()> scenarios{{"all", every_pe_finds_all},
+                                                         {"classes", classes_are_checked},
+                                                         {"end", names_end_with_their_process},
+                                                         {"kill", a_killed_node_takes_only_its_own_names},
+                                                         {"churn", a_node_is_killed_while_names_come_and_go},
+                                                         {"first", the_first_of_a_named_world},
+                                                         {"second", the_second_of_a_named_world},
+                                                         {"host", host}};
   return orrery::run(argc, argv, [&](const orrery::args&) {
     if (scenario.starts_with("guest.")) {
       guest(std::string(scenario.substr(6)));
@@ -349,8 +333,7 @@ class program {
     std::vector<char*> arguments{const_cast<char*>("names_of_nodes")};
     for (std::string& o : options) arguments.push_back(o.data());
     arguments.push_back(nullptr);
-    if (::posix_spawn(&pid_, "/proc/self/exe", &files, nullptr, arguments.data(), environ) != 0)
-      std::abort();
+    if (::posix_spawn(&pid_, "/proc/self/exe", &files, nullptr, arguments.data(), environ) != 0) std::abort();
     ::posix_spawn_file_actions_destroy(&files);
     ::close(ends[1]);
     errors_ = ends[0];
@@ -365,7 +348,7 @@ class program {
     ::close(errors_);
   }
 
-  /// Blocks until it says this line, which it does first of all.
+  /// Blocks until it says this line.
   void hear(const std::string& line) {
     std::string said;
     for (char c = 0; said != line + "\n" && ::read(errors_, &c, 1) == 1;) said += c;
@@ -395,9 +378,7 @@ std::string own_world() { return fmt::format("--orrery-world=names-{}", ::getpid
 TEST(NamesOfNodes, EveryPeFindsTheNamesOfAllOthers) {
   EXPECT_EQ(outcome_of({"--scenario=all", "--orrery-nodes=3", "--orrery-pes=2"}), "good");
 }
-TEST(NamesOfNodes, AreFoundByPesOfOneNode) {
-  EXPECT_EQ(outcome_of({"--scenario=all", "--orrery-pes=4"}), "good");
-}
+TEST(NamesOfNodes, AreFoundByPesOfOneNode) { EXPECT_EQ(outcome_of({"--scenario=all", "--orrery-pes=4"}), "good"); }
 TEST(NamesOfNodes, AreCheckedForTheirClassFromOtherNodes) {
   EXPECT_EQ(outcome_of({"--scenario=classes", "--orrery-nodes=2", "--orrery-pes=1"}), "good");
 }
@@ -437,8 +418,7 @@ TEST(NamesOfNodes, AreNeverLostWhileProgramsJoinAndLeave) {
 
 int main(int argc, char** argv) {
   for (int i = 1; i < argc; ++i)
-    if (const std::string_view a = argv[i]; a.starts_with("--scenario="))
-      return run_scenario(a.substr(11), argc, argv);
+    if (const std::string_view a = argv[i]; a.starts_with("--scenario=")) return run_scenario(a.substr(11), argc, argv);
   ::testing::InitGoogleTest(&argc, argv);
   return RUN_ALL_TESTS();
 }

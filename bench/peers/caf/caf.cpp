@@ -35,8 +35,7 @@ struct ring_head : event_based_actor {
   actor next;
   ring_head(actor_config& c) : event_based_actor(c) {}
   behavior make_behavior() override {
-    return {[this](actor to) { next = std::move(to); },
-            [this](int left) { left > 0 ? send(next, left - 1) : quit(); }};
+    return {[this](actor to) { next = std::move(to); }, [this](int left) { left > 0 ? send(next, left - 1) : quit(); }};
   }
 };
 
@@ -68,8 +67,7 @@ static void fan_in(actor_system& system, int messages) {
 
 // 100 actors call one server with request and response.
 static void call_next(event_based_actor* a, const actor& server, int left) {
-  if (left > 0)
-    a->request(server, infinite, left).await([=](int) { call_next(a, server, left - 1); });
+  if (left > 0) a->request(server, infinite, left).await([=](int) { call_next(a, server, left - 1); });
 }
 
 static void calls(actor_system& system, int n) {

@@ -88,8 +88,7 @@ static void futex_rtt(const char* metric, cpu_pair cpu, unsigned idle_us) {
   wake(ping, ++round);
   other.join();
   if (samples.size() * 10 < round * 9)
-    std::fprintf(stderr, "%s: only %zu of %u rounds slept on both sides\n", metric, samples.size(),
-                 round);
+    std::fprintf(stderr, "%s: only %zu of %u rounds slept on both sides\n", metric, samples.size(), round);
   report(metric, median(samples));
 }
 

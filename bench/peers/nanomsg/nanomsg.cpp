@@ -37,12 +37,10 @@ int main() {
   auto address = [&](const char* name) { return "ipc://" + (folder + std::string(name)); };
 
   report("nanomsg_calls_7_rate_k",
-         seven_clients_rate_k([&] { serve(address("/calls")); },
-                              [&](int) { return client(address("/calls")); }));
+         seven_clients_rate_k([&] { serve(address("/calls")); }, [&](int) { return client(address("/calls")); }));
 
   pid_t server = fork_child([&] { serve(address("/rtt")); });
-  pid_t caller =
-      fork_child([&] { report("nanomsg_rtt_us", rtt_ns(client(address("/rtt")), 100) / 1e3); });
+  pid_t caller = fork_child([&] { report("nanomsg_rtt_us", rtt_ns(client(address("/rtt")), 100) / 1e3); });
   waitpid(caller, nullptr, 0);
   end_child(server);
 

@@ -11,9 +11,7 @@ using namespace peers;
 static int rank, ranks;
 static const MPI_Comm world = MPI_COMM_WORLD;
 
-static void send(const void* data, std::size_t bytes, int to) {
-  MPI_Send(data, int(bytes), MPI_CHAR, to, 0, world);
-}
+static void send(const void* data, std::size_t bytes, int to) { MPI_Send(data, int(bytes), MPI_CHAR, to, 0, world); }
 
 static void receive(void* data, std::size_t bytes, int from) {
   MPI_Recv(data, int(bytes), MPI_CHAR, from, 0, world, MPI_STATUS_IGNORE);

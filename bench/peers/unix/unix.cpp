@@ -39,8 +39,7 @@ static void round_trip(cpu_pair cpu) {
   });
   pin(cpu.first);
   block64 m{};
-  report("unix_rtt_us",
-         rtt_ns([&] { send_all(a, &m, sizeof m), recv_all(a, &m, sizeof m); }) / 1e3);
+  report("unix_rtt_us", rtt_ns([&] { send_all(a, &m, sizeof m), recv_all(a, &m, sizeof m); }) / 1e3);
   end_child(echo);
 }
 

@@ -42,8 +42,7 @@ std::size_t membership::member_of(std::uint32_t pe) const noexcept {
   const auto next = std::ranges::upper_bound(members, pe, {}, &member::first_pe);
   if (next == members.begin()) return members.size();
   const auto at = next - 1;
-  return pe - at->first_pe < at->pe_count ? static_cast<std::size_t>(at - members.begin())
-                                          : members.size();
+  return pe - at->first_pe < at->pe_count ? static_cast<std::size_t>(at - members.begin()) : members.size();
 }
 
 membership_ptr read_membership(const scheduler::node& self, membership_ptr before) {
@@ -82,17 +81,14 @@ bool seems_current(const scheduler::node& self, const membership& m) noexcept {
   return self.world() == nullptr || self.world()->epoch() == m.epoch;
 }
 
-std::uint64_t hash_of(std::string_view name) noexcept {
-  return XXH3_64bits(name.data(), name.size());
-}
+std::uint64_t hash_of(std::string_view name) noexcept { return XXH3_64bits(name.data(), name.size()); }
 
 std::uint32_t owner_of(std::uint64_t hash, std::span<const member> members) noexcept {
   std::uint32_t best = no_pe;
   std::uint64_t highest = 0;
   for (const member& m : members)
     for (std::uint32_t pe = m.first_pe; pe != m.first_pe + m.pe_count; ++pe)
-      if (const std::uint64_t drawn = XXH3_64bits_withSeed(&pe, sizeof pe, hash);
-          drawn > highest || best == no_pe) {
+      if (const std::uint64_t drawn = XXH3_64bits_withSeed(&pe, sizeof pe, hash); drawn > highest || best == no_pe) {
         highest = drawn;
         best = pe;
       }

@@ -52,9 +52,7 @@ using membership_ptr = std::shared_ptr<const membership>;
 [[nodiscard]] std::uint64_t hash_of(std::string_view name) noexcept;
 struct name_hash {
   using is_transparent = void;
-  [[nodiscard]] std::size_t operator()(std::string_view name) const noexcept {
-    return hash_of(name);
-  }
+  [[nodiscard]] std::size_t operator()(std::string_view name) const noexcept { return hash_of(name); }
 };
 
 /// The PE that a hash belongs to: each PE draws a number from the hash and its own number, and the

@@ -13,8 +13,7 @@
 namespace orrery::detail {
 
 void digest::add(std::uint64_t name, const address& process) noexcept {
-  const std::uint64_t words[3] = {name, process.pe,
-                                  std::uint64_t{process.slot} << 32 | process.generation};
+  const std::uint64_t words[3] = {name, process.pe, std::uint64_t{process.slot} << 32 | process.generation};
   ++count;
   sum += XXH3_64bits(words, sizeof words);
 }
@@ -53,8 +52,7 @@ name_records::record name_records::claim(std::string_view name, const address& p
   return r;
 }
 
-name_records::outcome name_records::confirm(std::string_view name, const address& process,
-                                            std::uint64_t membership) {
+name_records::outcome name_records::confirm(std::string_view name, const address& process, std::uint64_t membership) {
   const std::lock_guard lock(mutex_);
   look(true);
   const auto it = records_.find(name);

@@ -21,9 +21,7 @@ struct slice {
   std::uint32_t index = 0;
   std::uint32_t count = 0;  ///< 0: not known yet
 
-  [[nodiscard]] bool has(std::uint64_t hash) const noexcept {
-    return count <= 1 || (hash >> 32) % count == index;
-  }
+  [[nodiscard]] bool has(std::uint64_t hash) const noexcept { return count <= 1 || (hash >> 32) % count == index; }
 };
 inline constexpr std::size_t names_per_answer = 4096;
 
@@ -90,13 +88,11 @@ class name_records {
   [[nodiscard]] membership_ptr members(bool sure);
 
   /// The record of that name, after a pending one was made if there was none.
-  [[nodiscard]] record claim(std::string_view name, const address& process,
-                             const scheduler::class_info& cls);
+  [[nodiscard]] record claim(std::string_view name, const address& process, const scheduler::class_info& cls);
   enum class outcome : std::uint8_t { done, moved, gone };
   /// A shard has accepted the name. `moved`: in a membership that is not the newest any more;
   /// `gone`: it was dropped meanwhile.
-  [[nodiscard]] outcome confirm(std::string_view name, const address& process,
-                                std::uint64_t membership);
+  [[nodiscard]] outcome confirm(std::string_view name, const address& process, std::uint64_t membership);
   /// Whether this is still the membership.
   [[nodiscard]] bool is_current(std::uint64_t membership);
   /// Forgets the name if it names that process.

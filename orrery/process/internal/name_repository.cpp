@@ -20,9 +20,7 @@ membership_ptr shard_calls::members() {
   return now;
 }
 
-bool shard_calls::has_changed(const membership& m) {
-  return shard_here(self_).members(true)->id != m.id;
-}
+bool shard_calls::has_changed(const membership& m) { return shard_here(self_).members(true)->id != m.id; }
 
 void shard_calls::pause() {
   constexpr std::int64_t longest_ns = 2'000'000;
@@ -55,13 +53,11 @@ void erase_everywhere(pe& self, name_records& records, std::string_view name, ad
 void publish_here(std::string_view name, address process) {
   pe& self = here_pe();
   slot* s = self.find(process.slot, process.generation);
-  if (s == nullptr || s->dying)
-    throw process_gone(fmt::format("publish \"{}\" for {}", name, to_string(process)));
+  if (s == nullptr || s->dying) throw process_gone(fmt::format("publish \"{}\" for {}", name, to_string(process)));
   if (s->cls == nullptr)
-    throw usage_error(errc::bad_argument,
-                      fmt::format("publish \"{}\" for {}, which is a remote function that runs and "
-                                  "not a process that stays",
-                                  name, to_string(process)));
+    throw usage_error(errc::bad_argument, fmt::format("publish \"{}\" for {}, which is a remote function that runs and "
+                                                      "not a process that stays",
+                                                      name, to_string(process)));
   const class_chain classes = chain_of(*s->cls);
   name_records& records = shard_here(self).records();
   s->named = 1;
@@ -136,8 +132,7 @@ void name_repository::after_end(pe& at, address gone) noexcept {
   if (at.stopping()) return;
   try {
     start_function(at, [this, gone] {
-      for (const std::string& name : records_->take(gone))
-        erase_everywhere(here_pe(), *records_, name, gone);
+      for (const std::string& name : records_->take(gone)) erase_everywhere(here_pe(), *records_, name, gone);
     });
   } catch (const std::exception& e) {  // no memory for a stack
     at.report_failed_post(nullptr, std::current_exception());

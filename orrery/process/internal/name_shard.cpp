@@ -62,24 +62,21 @@ name_answer name_shard::find(std::string_view name, std::string_view cls, std::u
   return tell(it->second, cls);
 }
 
-name_answer name_shard::subscribe(std::string_view name, std::string_view cls, std::uint64_t in,
-                                  std::uint32_t from, std::uint64_t ticket) {
+name_answer name_shard::subscribe(std::string_view name, std::string_view cls, std::uint64_t in, std::uint32_t from,
+                                  std::uint64_t ticket) {
   name_answer a = find(name, cls, in);
-  if (a.what == name_answer::is::missing)
-    subscribers_[std::string(name)].push_back({from, ticket});
+  if (a.what == name_answer::is::missing) subscribers_[std::string(name)].push_back({from, ticket});
   return a;
 }
 
 void name_shard::unsubscribe(std::string_view name, std::uint32_t from, std::uint64_t ticket) {
   const auto it = subscribers_.find(name);
   if (it == subscribers_.end()) return;
-  std::erase_if(it->second,
-                [&](const subscriber& s) { return s.pe == from && s.ticket == ticket; });
+  std::erase_if(it->second, [&](const subscriber& s) { return s.pe == from && s.ticket == ticket; });
   if (it->second.empty()) subscribers_.erase(it);
 }
 
-name_answer name_shard::put(std::string_view name, address process, const class_chain& classes,
-                            std::uint64_t in) {
+name_answer name_shard::put(std::string_view name, address process, const class_chain& classes, std::uint64_t in) {
   if (classes.empty()) throw bad_message(errc::message_corrupt, "a name without a class");
   if (!is_ready(in, true)) return {};
   const auto it = entries_.find(name);
@@ -114,8 +111,7 @@ name_list name_shard::list(std::string_view prefix, slice part, std::uint64_t in
   std::unordered_map<const class_chain*, std::uint32_t> classes;
   for (const auto& e : entries_) {
     if (!is_wanted(e) || !part.has(e.second.hash)) continue;
-    const auto [cls, fresh] =
-        classes.emplace(e.second.cls, static_cast<std::uint32_t>(classes.size()));
+    const auto [cls, fresh] = classes.emplace(e.second.cls, static_cast<std::uint32_t>(classes.size()));
     if (fresh) a.classes.push_back(e.second.cls->front());
     a.names.push_back({e.first, e.second.process, cls->second});
   }
@@ -135,8 +131,7 @@ nearest_names name_shard::nearest(std::string_view name, std::uint64_t in) {
 
 const class_chain* name_shard::intern(const class_chain& classes) {
   const auto it = classes_.find(classes.front());
-  return it != classes_.end() ? &it->second
-                              : &classes_.emplace(classes.front(), classes).first->second;
+  return it != classes_.end() ? &it->second : &classes_.emplace(classes.front(), classes).first->second;
 }
 
 void name_shard::tell_subscribers(std::string_view name) {
@@ -144,8 +139,7 @@ void name_shard::tell_subscribers(std::string_view name) {
   if (it == subscribers_.end()) return;
   const std::vector<subscriber> waiting = std::move(it->second);
   subscribers_.erase(it);
-  for (const subscriber& s : waiting)
-    try {
+  for (const subscriber& s : waiting) try {
       post_call<&wake_waiter>(orrery::pe(s.pe), s.ticket);
     } catch (const error&) {  // who waited there has gone
     }
@@ -193,8 +187,7 @@ placement name_shard::whom_to_ask(const member& m) const noexcept {
 }
 
 // Takes over the names of the processes of one node, which was asked already if it is another one.
-bool name_shard::take_over(const membership& now, std::size_t node, pull request,
-                           future<pulled> asked) {
+bool name_shard::take_over(const membership& now, std::size_t node, pull request, future<pulled> asked) {
   const bool local = home_.owner().is_local(now.members[node].first_pe);
   if (!local && !asked.valid()) throw node_lost();
   pulled names = local ? records_.answer(request) : asked.get();
@@ -204,8 +197,7 @@ bool name_shard::take_over(const membership& now, std::size_t node, pull request
   request.whole = names.whole;
   request.part.count = names.slices;
   while (++request.part.index < request.part.count) {
-    names = local ? records_.answer(request)
-                  : call<&answer_pull>(whom_to_ask(now.members[node]), request);
+    names = local ? records_.answer(request) : call<&answer_pull>(whom_to_ask(now.members[node]), request);
     if (names.retry) return false;
     merge(now, node, names);
   }
@@ -245,8 +237,7 @@ void name_shard::merge(const membership& now, std::size_t node, pulled& from) {
 }
 
 void name_shard::forget(const membership& now, std::size_t node) {
-  std::erase_if(entries_,
-                [&](const auto& e) { return now.member_of(e.second.process.pe) == node; });
+  std::erase_if(entries_, [&](const auto& e) { return now.member_of(e.second.process.pe) == node; });
 }
 
 // --- those who wait on this PE ---

@@ -73,12 +73,11 @@ class name_shard {
   [[nodiscard]] name_answer find(std::string_view name, std::string_view cls, std::uint64_t in);
   /// The same; if the name is missing, waiter `ticket` of PE `from` is told when it comes, unless the
   /// membership changes before.
-  [[nodiscard]] name_answer subscribe(std::string_view name, std::string_view cls, std::uint64_t in,
-                                      std::uint32_t from, std::uint64_t ticket);
+  [[nodiscard]] name_answer subscribe(std::string_view name, std::string_view cls, std::uint64_t in, std::uint32_t from,
+                                      std::uint64_t ticket);
   void unsubscribe(std::string_view name, std::uint32_t from, std::uint64_t ticket);
   /// Gives the name to the process unless another one has it: `here` or `other_class`, and who has it.
-  [[nodiscard]] name_answer put(std::string_view name, address process, const class_chain& classes,
-                                std::uint64_t in);
+  [[nodiscard]] name_answer put(std::string_view name, address process, const class_chain& classes, std::uint64_t in);
   /// Takes the name from the process if it has it. False: retry.
   [[nodiscard]] bool erase(std::string_view name, address process, std::uint64_t in);
   [[nodiscard]] name_list list(std::string_view prefix, slice part, std::uint64_t in);
@@ -121,8 +120,7 @@ class name_shard {
   [[nodiscard]] bool complete(membership_ptr now);
   [[nodiscard]] std::vector<digest> keep_own(const membership& now);
   [[nodiscard]] placement whom_to_ask(const member& m) const noexcept;
-  [[nodiscard]] bool take_over(const membership& now, std::size_t node, pull request,
-                               future<pulled> asked);
+  [[nodiscard]] bool take_over(const membership& now, std::size_t node, pull request, future<pulled> asked);
   void merge(const membership& now, std::size_t node, pulled& from);
   void forget(const membership& now, std::size_t node);
   [[nodiscard]] const class_chain* intern(const class_chain& classes);

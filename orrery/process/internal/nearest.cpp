@@ -38,8 +38,7 @@ std::size_t edit_distance(std::string_view a, std::string_view b, std::size_t li
     std::size_t least = row[0] = i;
     for (std::size_t j = 1; j <= a.size(); ++j) {
       row[j] = std::min({up[j] + 1, row[j - 1] + 1, up[j - 1] + (a[j - 1] != b[i - 1])});
-      if (i > 1 && j > 1 && a[j - 1] == b[i - 2] && a[j - 2] == b[i - 1])
-        row[j] = std::min(row[j], two_up[j - 2] + 1);
+      if (i > 1 && j > 1 && a[j - 1] == b[i - 2] && a[j - 2] == b[i - 1]) row[j] = std::min(row[j], two_up[j - 2] + 1);
       least = std::min(least, row[j]);
     }
     if (std::min(least, least_before) > limit) return limit + 1;  // a swap looks two rows back

@@ -24,8 +24,7 @@ class suggestions {
  public:
   static constexpr std::size_t most = 3;
 
-  explicit suggestions(std::string_view wanted)
-      : wanted_(wanted), limit_(1 + wanted.size() / 5) {}
+  explicit suggestions(std::string_view wanted) : wanted_(wanted), limit_(1 + wanted.size() / 5) {}
 
   void consider(std::string_view name);
   [[nodiscard]] const std::vector<suggestion>& best() const noexcept { return best_; }

@@ -39,8 +39,7 @@ statistics in_world(scheduler::node_settings settings, Body body) {
         world.stop();
       });
     });
-    for (std::uint32_t i = 0; i < world.pe_count(); ++i)
-      counts.push_back(world.local(i).count());
+    for (std::uint32_t i = 0; i < world.pe_count(); ++i) counts.push_back(world.local(i).count());
   }
   return counts;
 }
@@ -66,8 +65,8 @@ inline std::string place_name(const ::testing::TestParamInfo<std::uint32_t>& inf
   return info.param == 0 ? "same_pe" : "other_pe";
 }
 
-#define ORRERY_AT_EACH_PLACE(suite)                                                             \
-  using suite = ::orrery::testing::at_each_place;                                               \
+#define ORRERY_AT_EACH_PLACE(suite)               \
+  using suite = ::orrery::testing::at_each_place; \
   INSTANTIATE_TEST_SUITE_P(at, suite, ::testing::Values(0U, 1U), ::orrery::testing::place_name)
 
 /// The exception that f throws, as a string "type: what" of the classes that tests ask for; "" if it throws none.

@@ -93,13 +93,11 @@ std::uint64_t arena::default_limit() {
 
 result<arena::block> arena::allocate(std::uint64_t bytes) {
   if (bytes > size_of(max_order)) {
-    return fail(
-        transport_errc::bad_argument, 0,
-        "a block of {} bytes of shared memory was asked for; the largest is {}: send it in parts",
-        bytes, size_of(max_order));
+    return fail(transport_errc::bad_argument, 0,
+                "a block of {} bytes of shared memory was asked for; the largest is {}: send it in parts", bytes,
+                size_of(max_order));
   }
-  const auto pages =
-      static_cast<std::uint32_t>((std::max<std::uint64_t>(bytes, 1) + page - 1) / page);
+  const auto pages = static_cast<std::uint32_t>((std::max<std::uint64_t>(bytes, 1) + page - 1) / page);
   const auto order = static_cast<unsigned>(std::bit_width(pages - 1U)) + min_order;
   const std::scoped_lock lock{mutex_};
   return idle_[order].empty() ? take_fresh(order, pages) : reuse(order, pages);
@@ -163,8 +161,7 @@ result<arena::block> arena::take_fresh(unsigned order, std::uint32_t pages) {
     const auto whole = static_cast<std::uint32_t>(size_of(order) / page);
     bool clean = true;
     if (split_idle(order, offset, clean)) return hand_out(offset, order, whole, clean);
-    if (in_use_ + idle_bytes_ + size_of(piece_order) <= limit_ &&
-        take_vacant(piece_order, offset)) {
+    if (in_use_ + idle_bytes_ + size_of(piece_order) <= limit_ && take_vacant(piece_order, offset)) {
       if (auto backed = back(offset, 0, size_of(piece_order) / page); !backed) {
         make_vacant(offset, piece_order);
         return internal::pass(backed);
@@ -284,13 +281,11 @@ void arena::make_vacant(std::uint64_t offset, unsigned order) {
   vacant_[order].insert(offset);
 }
 
-void arena::set(std::uint64_t offset, std::uint32_t pages, unsigned order, use state,
-                bool clean) noexcept {
+void arena::set(std::uint64_t offset, std::uint32_t pages, unsigned order, use state, bool clean) noexcept {
   at(offset) = place{pages, static_cast<std::uint8_t>(order), state, clean};
 }
 
-arena::block arena::hand_out(std::uint64_t offset, unsigned order, std::uint32_t pages,
-                             bool clean) noexcept {
+arena::block arena::hand_out(std::uint64_t offset, unsigned order, std::uint32_t pages, bool clean) noexcept {
   set(offset, pages, order, use::taken, false);
   in_use_ += pages * page;
   return {offset, pages * page, clean};

@@ -102,12 +102,9 @@ class arena {
   void make_vacant(std::uint64_t offset, unsigned order);
   bool make_room(std::uint64_t bytes);
   bool discard_coldest();
-  void set(std::uint64_t offset, std::uint32_t pages, unsigned order, use state,
-           bool clean) noexcept;
+  void set(std::uint64_t offset, std::uint32_t pages, unsigned order, use state, bool clean) noexcept;
   block hand_out(std::uint64_t offset, unsigned order, std::uint32_t pages, bool clean) noexcept;
-  [[nodiscard]] place& at(std::uint64_t offset) const noexcept {
-    return places_[offset >> min_order];
-  }
+  [[nodiscard]] place& at(std::uint64_t offset) const noexcept { return places_[offset >> min_order]; }
 
   const segment& memory_;
   std::uint64_t limit_;

@@ -24,8 +24,7 @@ constexpr std::uint64_t mib = 1 << 20;
 
 struct arena_of {
   explicit arena_of(std::uint64_t limit)
-      : memory(take(segment::create("test", arena::segment_bytes(limit)))),
-        blocks(memory, limit, 4 * kib) {}
+      : memory(take(segment::create("test", arena::segment_bytes(limit)))), blocks(memory, limit, 4 * kib) {}
   [[nodiscard]] std::uint64_t memory_used() const {
     struct stat info{};
     ::fstat(memory.fd(), &info);
@@ -83,9 +82,8 @@ TEST_F(arena_test, cuts_small_blocks_from_one_piece) {
 TEST_F(arena_test, refuses_offsets_at_which_no_block_begins) {
   arena_of a{64 * mib};
   const auto b = take(a.blocks.allocate(64 * kib));
-  for (const std::uint64_t offset :
-       {std::uint64_t{0}, b.offset + 4 * kib, b.offset + 1, a.memory.size(),
-        a.memory.size() + 4 * kib, ~std::uint64_t{0}}) {
+  for (const std::uint64_t offset : {std::uint64_t{0}, b.offset + 4 * kib, b.offset + 1, a.memory.size(),
+                                     a.memory.size() + 4 * kib, ~std::uint64_t{0}}) {
     EXPECT_FALSE(a.blocks.release(offset));
     EXPECT_EQ(a.blocks.block_bytes(offset), 0U);
   }
@@ -98,8 +96,7 @@ TEST_F(arena_test, refuses_offsets_at_which_no_block_begins) {
 TEST_F(arena_test, stops_at_its_limit_and_goes_on_when_blocks_come_back) {
   arena_of a{8 * mib};
   const auto b = take(a.blocks.allocate(6 * mib));
-  expect_error(a.blocks.allocate(3 * mib), transport_errc::no_space,
-               {"3145728", "6291456", "8388608"});
+  expect_error(a.blocks.allocate(3 * mib), transport_errc::no_space, {"3145728", "6291456", "8388608"});
   EXPECT_TRUE(a.blocks.release(b.offset));
   (void)take(a.blocks.allocate(3 * mib));
   EXPECT_TRUE(a.blocks.consistent());
@@ -108,8 +105,7 @@ TEST_F(arena_test, stops_at_its_limit_and_goes_on_when_blocks_come_back) {
 TEST_F(arena_test, uses_idle_memory_of_one_size_for_another) {
   arena_of a{8 * mib};
   std::vector<arena::block> small;
-  for (std::uint64_t i = 0; i < 8 * mib / (4 * kib); ++i)
-    small.push_back(take(a.blocks.allocate(4 * kib)));
+  for (std::uint64_t i = 0; i < 8 * mib / (4 * kib); ++i) small.push_back(take(a.blocks.allocate(4 * kib)));
   EXPECT_FALSE(a.blocks.allocate(1));
   for (const auto& b : small) EXPECT_TRUE(a.blocks.release(b.offset));
   EXPECT_EQ(take(a.blocks.allocate(8 * mib)).bytes, 8 * mib);
@@ -150,9 +146,8 @@ TEST_F(arena_test, stays_whole_when_the_system_has_no_memory) {
     const auto more = a.blocks.allocate(4 * mib);  // of the place that has 3 MiB
     const auto small = a.blocks.allocate(5);
     const auto again = a.blocks.allocate(3 * mib);
-    const bool good = !fresh && fresh.error().code == transport_errc::no_space && !more && !small &&
-                      again && again->offset == idle.offset && a.blocks.consistent() &&
-                      a.blocks.release(used.offset);
+    const bool good = !fresh && fresh.error().code == transport_errc::no_space && !more && !small && again &&
+                      again->offset == idle.offset && a.blocks.consistent() && a.blocks.release(used.offset);
     l.say(good ? "good" : "wrong");
     return 0;
   }};
@@ -179,8 +174,7 @@ TEST_F(arena_test, serves_many_threads) {
         } else if (!mine.empty()) {
           const auto b = mine[random % mine.size()];
           std::erase_if(mine, [&](const auto& m) { return m.offset == b.offset; });
-          if (a.blocks.data()[b.offset] != tag || a.blocks.data()[b.offset + b.bytes - 1] != tag)
-            ++wrong;
+          if (a.blocks.data()[b.offset] != tag || a.blocks.data()[b.offset + b.bytes - 1] != tag) ++wrong;
           if (!a.blocks.release(b.offset)) ++wrong;
         }
       }
@@ -198,8 +192,7 @@ RC_GTEST_PROP(arena_property, blocks_never_overlap_and_the_limit_holds, ()) {
   const std::uint64_t limit = *rc::gen::element(mib, 16 * mib, 100 * mib);
   arena_of a{limit};
   std::map<std::uint64_t, std::uint64_t> blocks;  // offset -> bytes
-  const auto steps =
-      *rc::gen::container<std::vector<std::uint32_t>>(rc::gen::arbitrary<std::uint32_t>());
+  const auto steps = *rc::gen::container<std::vector<std::uint32_t>>(rc::gen::arbitrary<std::uint32_t>());
   for (const std::uint32_t step : steps) {
     const std::uint32_t size = step >> 8;
     if (step % 16 == 0) {

@@ -106,8 +106,7 @@ result<std::optional<inherited_world>> take_inherited_world() {
               join_variable, text);
 }
 
-result<std::unique_ptr<node_launcher>> node_launcher::start(
-    shm_world& world, std::span<const std::string> arguments) {
+result<std::unique_ptr<node_launcher>> node_launcher::start(shm_world& world, std::span<const std::string> arguments) {
   std::vector<std::string> argv{arguments.begin(), arguments.end()};
   if (argv.empty()) {
     auto own = own_arguments();
@@ -117,16 +116,14 @@ result<std::unique_ptr<node_launcher>> node_launcher::start(
   std::vector<char*> argv_pointers = pointers_to(argv);
   std::vector<char*> environment{nullptr};  // the first is for join_variable
   for (char** e = environ; *e != nullptr; ++e) {
-    if (!std::string_view{*e}.starts_with(std::string{join_variable} + '='))
-      environment.push_back(*e);
+    if (!std::string_view{*e}.starts_with(std::string{join_variable} + '=')) environment.push_back(*e);
   }
   environment.push_back(nullptr);
   std::unique_ptr<node_launcher> launcher{new node_launcher{world}};
   for (std::uint32_t i = 1; i < world.reserved_nodes(); ++i) {
     std::string join = fmt::format("{}={}:{}", join_variable, world.world_fd(), world.node() + i);
     environment.front() = join.data();
-    if (auto spawned = launcher->spawn(world.node() + i, argv_pointers.data(), environment);
-        !spawned) {
+    if (auto spawned = launcher->spawn(world.node() + i, argv_pointers.data(), environment); !spawned) {
       for (; i < world.reserved_nodes(); ++i) world.mark_dead(world.node() + i);
       return internal::pass(spawned);
     }
@@ -134,15 +131,13 @@ result<std::unique_ptr<node_launcher>> node_launcher::start(
   return launcher;
 }
 
-result<void> node_launcher::spawn(std::uint32_t node, char* const* arguments,
-                                  std::span<char* const> environment) {
+result<void> node_launcher::spawn(std::uint32_t node, char* const* arguments, std::span<char* const> environment) {
   spawn_actions actions;
   if (!actions || actions.keep(world_.world_fd()) != 0 || actions.no_input() != 0) {
     return fail(transport_errc::no_space, ENOMEM, "there is no memory to start node {}", node);
   }
   pid_t pid = 0;
-  const int error =
-      ::posix_spawn(&pid, "/proc/self/exe", actions.get(), nullptr, arguments, environment.data());
+  const int error = ::posix_spawn(&pid, "/proc/self/exe", actions.get(), nullptr, arguments, environment.data());
   if (error != 0) {
     return fail(internal::code_of(error), error,
                 "node {} cannot be started ({}); the limit of OS processes (ulimit -u) may be too "
@@ -180,15 +175,13 @@ void node_launcher::signal_all(int signal) noexcept {
 }
 
 std::size_t node_launcher::running() const noexcept {
-  return static_cast<std::size_t>(
-      std::ranges::count_if(children_, [](const child& c) { return !c.reaped; }));
+  return static_cast<std::size_t>(std::ranges::count_if(children_, [](const child& c) { return !c.reaped; }));
 }
 
 void node_launcher::reap(child& c) {
   if (c.reaped) return;
   siginfo_t info{};
-  const int r =
-      retry([&] { return ::waitid(P_PID, static_cast<id_t>(c.pid), &info, WEXITED | WNOHANG); });
+  const int r = retry([&] { return ::waitid(P_PID, static_cast<id_t>(c.pid), &info, WEXITED | WNOHANG); });
   if (r == 0 && info.si_pid == 0) return;
   c.reaped = true;
   c.exit = node_exit{.node = c.node, .pid = c.pid, .killed = false, .value = -1, .how = {}};

@@ -23,8 +23,7 @@ struct node_exit {
   pid_t pid = 0;
   bool killed = false;  ///< by a signal
   int value = 0;        ///< the exit status, or the signal; -1: not known
-  std::string
-      how;  ///< a clause for people: "exited with status 1", "was killed by signal 9 (Killed)"
+  std::string how;  ///< a clause for people: "exited with status 1", "was killed by signal 9 (Killed)"
 
   [[nodiscard]] bool ok() const noexcept { return !killed && value == 0; }
 };
@@ -55,8 +54,8 @@ class node_launcher {
  public:
   /// Starts nodes [world.node() + 1, world.node() + world.reserved_nodes()). `arguments`: all of
   /// them with argv[0]; empty: those of this OS process. If one cannot be started, none is.
-  [[nodiscard]] static result<std::unique_ptr<node_launcher>> start(
-      shm_world& world, std::span<const std::string> arguments = {});
+  [[nodiscard]] static result<std::unique_ptr<node_launcher>> start(shm_world& world,
+                                                                    std::span<const std::string> arguments = {});
   node_launcher(const node_launcher&) = delete;
   node_launcher& operator=(const node_launcher&) = delete;
   ~node_launcher();
@@ -79,8 +78,7 @@ class node_launcher {
     bool reaped = false;
   };
   explicit node_launcher(shm_world& world) noexcept : world_(world) {}
-  [[nodiscard]] result<void> spawn(std::uint32_t node, char* const* arguments,
-                                   std::span<char* const> environment);
+  [[nodiscard]] result<void> spawn(std::uint32_t node, char* const* arguments, std::span<char* const> environment);
   void reap(child& c);
   bool reap_all();
   void wait_some(std::chrono::milliseconds limit);

@@ -61,16 +61,14 @@ int run_as_node(const std::string& role) {
   if (role == "look") {
     struct stat input{};
     struct stat null{};
-    const bool no_input =
-        ::fstat(0, &input) == 0 && ::stat("/dev/null", &null) == 0 && input.st_rdev == null.st_rdev;
+    const bool no_input = ::fstat(0, &input) == 0 && ::stat("/dev/null", &null) == 0 && input.st_rdev == null.st_rdev;
     w.counters(w.first_pe())[0].store(no_input ? 1 : 2);
     w.counters(w.first_pe())[1].store(static_cast<std::uint64_t>(::fcntl(w.world_fd(), F_GETFD)));
   }
   if (role == "fail" && w.node() == 2) ::_exit(4);
   leaver observer;
   auto monitor = take(membership_monitor::start(w, observer));
-  for (std::uint32_t epoch = w.epoch(); w.state() == world_state::running; epoch = w.epoch())
-    w.wait_epoch(epoch, -1);
+  for (std::uint32_t epoch = w.epoch(); w.state() == world_state::running; epoch = w.epoch()) w.wait_epoch(epoch, -1);
   monitor.reset();
   w.leave();
   return role == "fail" ? 0 : static_cast<int>(w.node());
@@ -134,8 +132,7 @@ TEST_F(launch_test, has_nothing_to_do_for_one_node) {
 TEST_F(launch_test, reports_a_node_that_ends_before_it_joins) {
   auto world = take(shm_world::create(config(3)));
   auto nodes = take(start(*world, "refuse"));
-  expect_error(nodes->wait_for_nodes(for_ever), transport_errc::gone,
-               {"exited with status 5 before it had joined"});
+  expect_error(nodes->wait_for_nodes(for_ever), transport_errc::gone, {"exited with status 5 before it had joined"});
   (void)nodes->wait_for_exit(for_ever);
   EXPECT_EQ(world->state(1), node_state::dead);
   EXPECT_EQ(world->state(2), node_state::dead);
@@ -144,8 +141,7 @@ TEST_F(launch_test, reports_a_node_that_ends_before_it_joins) {
 TEST_F(launch_test, reports_a_node_that_does_not_join_in_time) {
   auto world = take(shm_world::create(config(2)));
   auto nodes = take(start(*world, "sleep"));
-  expect_error(nodes->wait_for_nodes(milliseconds{30}), transport_errc::timed_out,
-               {"node 1", "30 ms"});
+  expect_error(nodes->wait_for_nodes(milliseconds{30}), transport_errc::timed_out, {"node 1", "30 ms"});
 }
 
 TEST_F(launch_test, reports_how_each_node_ended) {
@@ -259,11 +255,10 @@ TEST_F(launch_test, says_so_when_no_os_process_can_be_started) {
 
 TEST_F(launch_test, knows_when_it_was_not_launched_and_refuses_nonsense) {
   EXPECT_FALSE(take(take_inherited_world()));
-  for (const char* bad : {"", "3", "3:", ":1", "3:x", "x:1", "3:1 ", "-1:1", "2:1", "3:-1",
-                          "3:99999", "99999999999:1"}) {
+  for (const char* bad :
+       {"", "3", "3:", ":1", "3:x", "x:1", "3:1 ", "-1:1", "2:1", "3:-1", "3:99999", "99999999999:1"}) {
     ::setenv("ORRERY_INTERNAL_JOIN", bad, 1);
-    expect_error(take_inherited_world(), transport_errc::bad_argument,
-                 {"ORRERY_INTERNAL_JOIN", "unset it"});
+    expect_error(take_inherited_world(), transport_errc::bad_argument, {"ORRERY_INTERNAL_JOIN", "unset it"});
     EXPECT_EQ(std::getenv("ORRERY_INTERNAL_JOIN"), nullptr);
   }
   ::setenv("ORRERY_INTERNAL_JOIN", "17:3", 1);

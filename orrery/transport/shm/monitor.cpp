@@ -197,12 +197,10 @@ void membership_monitor::impl::say_gone(std::uint32_t node, bool lost, std::stri
   }
 }
 
-membership_monitor::membership_monitor(std::unique_ptr<impl> state) noexcept
-    : impl_(std::move(state)) {}
+membership_monitor::membership_monitor(std::unique_ptr<impl> state) noexcept : impl_(std::move(state)) {}
 membership_monitor::~membership_monitor() = default;
 
-result<std::unique_ptr<membership_monitor>> membership_monitor::start(
-    shm_world& world, membership_observer& observer) {
+result<std::unique_ptr<membership_monitor>> membership_monitor::start(shm_world& world, membership_observer& observer) {
   auto state = std::make_unique<impl>(world, observer);
   try {
     state->start();

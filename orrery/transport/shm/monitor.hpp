@@ -44,8 +44,8 @@ class membership_observer {
 // no call to the observer comes after it. It must not be destroyed from such a call.
 class membership_monitor {
  public:
-  [[nodiscard]] static result<std::unique_ptr<membership_monitor>> start(
-      shm_world& world, membership_observer& observer);
+  [[nodiscard]] static result<std::unique_ptr<membership_monitor>> start(shm_world& world,
+                                                                         membership_observer& observer);
   membership_monitor(const membership_monitor&) = delete;
   membership_monitor& operator=(const membership_monitor&) = delete;
   ~membership_monitor();

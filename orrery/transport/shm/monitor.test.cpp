@@ -25,9 +25,7 @@ class news final : public membership_observer {
     add("lost " + std::to_string(node) + ": " + std::string{how});
   }
   void world_ending() noexcept override { add("ending"); }
-  void world_lost(std::string_view how) noexcept override {
-    add("world lost: " + std::string{how});
-  }
+  void world_lost(std::string_view how) noexcept override { add("world lost: " + std::string{how}); }
 
   /// Blocks.
   [[nodiscard]] std::string next() {
@@ -62,9 +60,7 @@ class monitor_test : public testing::shm_test {
             .memory_limit = 1 << 20,
             .rendezvous_dir = directory.path()};
   }
-  [[nodiscard]] std::unique_ptr<shm_world> come() const {
-    return take(shm_world::create_or_join("w", config()));
-  }
+  [[nodiscard]] std::unique_ptr<shm_world> come() const { return take(shm_world::create_or_join("w", config())); }
   /// A node in another OS process: says its number, then does what it is told.
   [[nodiscard]] other node_elsewhere() const {
     return other{[this](link& l) {
@@ -188,8 +184,7 @@ TEST_F(monitor_test, tells_all_that_the_first_node_was_killed_and_removes_its_fi
   first.kill();
   for (other& w : watchers) {
     std::string line;
-    while (line = w.hear(), !line.starts_with("lost 0"))
-      ASSERT_TRUE(line.starts_with("joined")) << line;
+    while (line = w.hear(), !line.starts_with("lost 0")) ASSERT_TRUE(line.starts_with("joined")) << line;
     EXPECT_TRUE(w.hear().starts_with("world lost: "));
     EXPECT_TRUE(directory.empty());
     EXPECT_EQ(w.hear(), "out") << "nothing follows";

@@ -88,8 +88,7 @@ std::optional<peer_id> find_peer(pid_t pid) {
 result<peer_id> this_peer() {
   stat_line line;
   if (read_stat("/proc/self/stat", line) != seen::there) {
-    return fail_os(errno,
-                   "/proc/self/stat cannot be read; worlds of several nodes need /proc mounted");
+    return fail_os(errno, "/proc/self/stat cannot be read; worlds of several nodes need /proc mounted");
   }
   return peer_id{::getpid(), line.start_time};
 }
@@ -100,9 +99,7 @@ std::uint64_t pid_namespace() noexcept {
 }
 
 result<peer> peer::open(peer_id id) {
-  const auto gone = [&] {
-    return fail(transport_errc::gone, ESRCH, "the OS process with pid {} has ended", id.pid);
-  };
+  const auto gone = [&] { return fail(transport_errc::gone, ESRCH, "the OS process with pid {} has ended", id.pid); };
   if (id.pid <= 0) return gone();
   unique_fd fd{static_cast<int>(::syscall(SYS_pidfd_open, id.pid, 0))};
   if (!fd && errno == ESRCH) return gone();
@@ -135,16 +132,14 @@ result<unique_fd> peer::open_file(int fd, int flags) const {
   }
   if (file) return file;
   if (error == EACCES || error == EPERM) {
-    return fail(
-        transport_errc::refused, error,
-        "the system does not let this node open {} ({}); nodes of one world must run as the same "
-        "user, must not be set-user-ID or marked undumpable, and no security module may forbid it",
-        path, internal::os_text(error));
+    return fail(transport_errc::refused, error,
+                "the system does not let this node open {} ({}); nodes of one world must run as the same "
+                "user, must not be set-user-ID or marked undumpable, and no security module may forbid it",
+                path, internal::os_text(error));
   }
   if (error == ENOENT) {
     return fail(transport_errc::damaged, error,
-                "{} does not exist: pid {} has closed it or never was a node of this world", path,
-                id_.pid);
+                "{} does not exist: pid {} has closed it or never was a node of this world", path, id_.pid);
   }
   return fail_os(error, "{} cannot be opened", path);
 }

@@ -99,8 +99,7 @@ TEST_F(peer_test, does_not_take_a_lack_of_descriptors_for_an_end) {
     const rlimit none{.rlim_cur = 0, .rlim_max = 0};
     ::setrlimit(RLIMIT_NOFILE, &none);
     const auto there = peer::open(id);
-    l.say(!there && there.error().code == transport_errc::no_space ? there.error().message
-                                                                   : "wrong");
+    l.say(!there && there.error().code == transport_errc::no_space ? there.error().message : "wrong");
     return 0;
   }};
   EXPECT_NE(child.hear().find("ulimit -n"), std::string::npos);

@@ -63,8 +63,8 @@ result<void> check_file(int fd, const std::string& path) {
   if (::fstat(fd, &s) != 0) return fail_os(errno, "{} cannot be examined", path);
   if (s.st_uid != ::geteuid()) return foreign(path, s.st_uid);
   if (!S_ISREG(s.st_mode)) {
-    return fail(transport_errc::damaged, 0,
-                "{} is not a regular file, so it is not the file of a world; remove it", path);
+    return fail(transport_errc::damaged, 0, "{} is not a regular file, so it is not the file of a world; remove it",
+                path);
   }
   if ((s.st_mode & 077) != 0) {
     return fail(transport_errc::foreign_owner, 0,
@@ -79,22 +79,19 @@ std::unexpected<transport_error> open_failed(const std::string& path, int error)
   struct stat s{};
   const bool there = ::lstat(path.c_str(), &s) == 0;
   if (there && S_ISLNK(s.st_mode)) {
-    return fail(transport_errc::damaged, error,
-                "{} is a symbolic link, which Orrery does not follow; remove it", path);
+    return fail(transport_errc::damaged, error, "{} is a symbolic link, which Orrery does not follow; remove it", path);
   }
   if (there && s.st_uid != ::geteuid()) return foreign(path, s.st_uid);
   if (there && !S_ISREG(s.st_mode)) {
-    return fail(transport_errc::damaged, error,
-                "{} is not a regular file, so it is not the file of a world; remove it", path);
+    return fail(transport_errc::damaged, error, "{} is not a regular file, so it is not the file of a world; remove it",
+                path);
   }
   if (error == ENOSPC || error == EDQUOT) {
-    return fail(
-        transport_errc::no_space, error,
-        "{} cannot be made ({}); free space there or set ORRERY_SHM_DIR to another directory", path,
-        internal::os_text(error));
+    return fail(transport_errc::no_space, error,
+                "{} cannot be made ({}); free space there or set ORRERY_SHM_DIR to another directory", path,
+                internal::os_text(error));
   }
-  return fail_os(
-      error, "{} cannot be opened; set ORRERY_SHM_DIR to a directory that you may write to", path);
+  return fail_os(error, "{} cannot be opened; set ORRERY_SHM_DIR to a directory that you may write to", path);
 }
 
 // The file, made if need be; not locked.
@@ -102,8 +99,7 @@ result<unique_fd> open_or_make(const std::string& path) {
   for (;;) {
     unique_fd fd{retry([&] { return ::open(path.c_str(), O_RDWR | open_flags); })};
     if (!fd && errno == ENOENT) {
-      fd = unique_fd{retry(
-          [&] { return ::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | open_flags, 0600); })};
+      fd = unique_fd{retry([&] { return ::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | open_flags, 0600); })};
       if (!fd && errno == EEXIST) continue;  // somebody was faster
       if (fd) (void)::fchmod(fd.get(), 0600);  // whatever the umask took away
     }
@@ -116,8 +112,8 @@ result<unique_fd> open_or_make(const std::string& path) {
 
 result<void> check_world_name(std::string_view name) {
   const bool good = !name.empty() && name.size() <= 48 && std::ranges::all_of(name, [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' ||
-           c == '_' || c == '-';
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' || c == '_' ||
+           c == '-';
   });
   if (good) return {};
   return fail(transport_errc::bad_argument, 0,
@@ -133,25 +129,21 @@ std::string rendezvous_directory(std::string_view configured) {
 
 std::string rendezvous_prefix() { return fmt::format("orrery-{}-", ::geteuid()); }
 
-rendezvous::rendezvous(std::string path, unique_fd fd) noexcept
-    : path_(std::move(path)), fd_(std::move(fd)) {}
+rendezvous::rendezvous(std::string path, unique_fd fd) noexcept : path_(std::move(path)), fd_(std::move(fd)) {}
 
 rendezvous::~rendezvous() { unlock(); }
 
-result<std::unique_ptr<rendezvous>> rendezvous::enter(std::string_view name,
-                                                      std::string_view directory,
+result<std::unique_ptr<rendezvous>> rendezvous::enter(std::string_view name, std::string_view directory,
                                                       std::chrono::milliseconds patience) {
   if (auto good = check_world_name(name); !good) return internal::pass(good);
   const auto deadline = clock::now() + patience;
-  const std::string path =
-      fmt::format("{}/{}{}", rendezvous_directory(directory), rendezvous_prefix(), name);
+  const std::string path = fmt::format("{}/{}{}", rendezvous_directory(directory), rendezvous_prefix(), name);
   for (;;) {
     auto fd = open_or_make(path);
     if (!fd) return internal::pass(fd);
     if (auto good = check_file(fd->get(), path); !good) return internal::pass(good);
     std::unique_ptr<rendezvous> door{new rendezvous{path, std::move(*fd)}};
-    const auto left =
-        std::chrono::duration_cast<std::chrono::milliseconds>(deadline - clock::now());
+    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(deadline - clock::now());
     if (!door->lock(left)) {
       return fail(transport_errc::timed_out, 0,
                   "another node has held the lock of {} for {} ms; it may be stopped (see "
@@ -163,15 +155,13 @@ result<std::unique_ptr<rendezvous>> rendezvous::enter(std::string_view name,
   }
 }
 
-result<std::unique_ptr<rendezvous>> rendezvous::look(std::string_view name,
-                                                     std::string_view directory) {
+result<std::unique_ptr<rendezvous>> rendezvous::look(std::string_view name, std::string_view directory) {
   if (auto good = check_world_name(name); !good) return internal::pass(good);
-  std::string path =
-      fmt::format("{}/{}{}", rendezvous_directory(directory), rendezvous_prefix(), name);
+  std::string path = fmt::format("{}/{}{}", rendezvous_directory(directory), rendezvous_prefix(), name);
   unique_fd fd{retry([&] { return ::open(path.c_str(), O_RDONLY | open_flags); })};
   if (!fd && errno == ENOENT) {
-    return fail(transport_errc::not_found, ENOENT,
-                "no world '{}' of this user is running ({} does not exist)", name, path);
+    return fail(transport_errc::not_found, ENOENT, "no world '{}' of this user is running ({} does not exist)", name,
+                path);
   }
   if (!fd) return open_failed(path, errno);
   if (auto good = check_file(fd.get(), path); !good) return internal::pass(good);
@@ -204,8 +194,7 @@ result<std::optional<world_address>> rendezvous::read() const {
   if (n == 0) return std::nullopt;
   if (n != sizeof r || r.magic != file_magic || r.pid <= 0 || r.fd < 0 || r.nonce == 0) {
     return fail(transport_errc::damaged, 0,
-                "{} is not what Orrery writes there; remove it if no world of that name is running",
-                path_);
+                "{} is not what Orrery writes there; remove it if no world of that name is running", path_);
   }
   if (r.version != file_version) {
     return fail(transport_errc::different_build, 0,
@@ -228,10 +217,9 @@ result<void> rendezvous::write(const world_address& address) {
   const ssize_t n = retry([&] { return ::pwrite(fd_.get(), &r, sizeof r, 0); });
   if (n == sizeof r) return {};
   const int error = n < 0 ? errno : ENOSPC;
-  return fail(
-      internal::code_of(error), error,
-      "{} cannot be written ({}); free space there or set ORRERY_SHM_DIR to another directory",
-      path_, internal::os_text(error));
+  return fail(internal::code_of(error), error,
+              "{} cannot be written ({}); free space there or set ORRERY_SHM_DIR to another directory", path_,
+              internal::os_text(error));
 }
 
 bool rendezvous::remove() noexcept {
@@ -293,8 +281,8 @@ void rendezvous::unlock() noexcept {
 bool rendezvous::path_is_this() const noexcept {
   struct stat open{};
   struct stat named{};
-  return ::fstat(fd_.get(), &open) == 0 && ::lstat(path_.c_str(), &named) == 0 &&
-         open.st_dev == named.st_dev && open.st_ino == named.st_ino;
+  return ::fstat(fd_.get(), &open) == 0 && ::lstat(path_.c_str(), &named) == 0 && open.st_dev == named.st_dev &&
+         open.st_ino == named.st_ino;
 }
 
 }  // namespace orrery::transport

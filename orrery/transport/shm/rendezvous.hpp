@@ -43,11 +43,10 @@ struct world_address {
 class rendezvous {
  public:
   /// Opens and locks; makes the file if there is none. Waits for others at most `patience`.
-  [[nodiscard]] static result<std::unique_ptr<rendezvous>> enter(
-      std::string_view name, std::string_view directory, std::chrono::milliseconds patience);
+  [[nodiscard]] static result<std::unique_ptr<rendezvous>> enter(std::string_view name, std::string_view directory,
+                                                                 std::chrono::milliseconds patience);
   /// The same for tools: read-only, not locked; `not_found` if there is none.
-  [[nodiscard]] static result<std::unique_ptr<rendezvous>> look(std::string_view name,
-                                                                std::string_view directory);
+  [[nodiscard]] static result<std::unique_ptr<rendezvous>> look(std::string_view name, std::string_view directory);
   /// Removes the file of that name if it is that of the world `nonce`, or, with nonce 0, if nobody
   /// holds it and its creator is gone. False if it is not.
   static bool remove_file(std::string_view name, std::string_view directory, std::uint64_t nonce,

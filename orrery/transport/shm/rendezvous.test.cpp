@@ -32,14 +32,12 @@ class rendezvous_test : public testing::shm_test {
 };
 
 TEST_F(rendezvous_test, accepts_names_that_are_safe_in_a_path) {
-  for (const char* good :
-       {"a", "A-z_0.9", "..", "123456789012345678901234567890123456789012345678"})
+  for (const char* good : {"a", "A-z_0.9", "..", "123456789012345678901234567890123456789012345678"})
     EXPECT_TRUE(check_world_name(good)) << good;
-  for (const char* bad : {"", "a/b", "a b", "a\n", "\xc3\xa4", "*",
-                          "1234567890123456789012345678901234567890123456789"})
+  for (const char* bad :
+       {"", "a/b", "a b", "a\n", "\xc3\xa4", "*", "1234567890123456789012345678901234567890123456789"})
     expect_error(check_world_name(bad), transport_errc::bad_argument, {"1 to 48"});
-  expect_error(rendezvous::enter("a/b", directory.path(), patience), transport_errc::bad_argument,
-               {"'a/b'"});
+  expect_error(rendezvous::enter("a/b", directory.path(), patience), transport_errc::bad_argument, {"'a/b'"});
 }
 
 TEST_F(rendezvous_test, makes_a_private_file_and_reads_what_was_written) {
@@ -175,8 +173,7 @@ TEST_F(rendezvous_test, refuses_the_file_of_another_user_and_names_him) {
   std::ofstream{file()} << "";
   ASSERT_EQ(::chmod(file().c_str(), 0600), 0);
   ASSERT_EQ(::chown(file().c_str(), 65534, 65534), 0);
-  expect_error(enter(), transport_errc::foreign_owner,
-               {file().c_str(), "65534", "0 (root)", "ORRERY_SHM_DIR"});
+  expect_error(enter(), transport_errc::foreign_owner, {file().c_str(), "65534", "0 (root)", "ORRERY_SHM_DIR"});
 
   // One who cannot even open it.
   const std::string theirs = directory.path() + "/orrery-65534-w";
@@ -206,15 +203,14 @@ TEST_F(rendezvous_test, says_what_is_wrong_with_the_directory) {
 }
 
 TEST_F(rendezvous_test, reports_a_file_that_orrery_did_not_write) {
-  for (const char* text :
-       {"hello", "0123456789012345678901234567890123456789012345678901234567890"}) {
+  for (const char* text : {"hello", "0123456789012345678901234567890123456789012345678901234567890"}) {
     std::ofstream{file(), std::ios::trunc} << text;
     ASSERT_EQ(::chmod(file().c_str(), 0600), 0);
     expect_error(take(enter())->read(), transport_errc::damaged, {file().c_str(), "remove it"});
   }
   auto door = take(enter());
-  for (const world_address& bad : {world_address{{0, 1}, 3, 1, 1}, world_address{{1, 1}, -1, 1, 1},
-                                   world_address{{1, 1}, 3, 0, 1}}) {
+  for (const world_address& bad :
+       {world_address{{0, 1}, 3, 1, 1}, world_address{{1, 1}, -1, 1, 1}, world_address{{1, 1}, 3, 0, 1}}) {
     take(door->write(bad));
     expect_error(door->read(), transport_errc::damaged, {"remove it"});
   }
@@ -231,8 +227,7 @@ TEST_F(rendezvous_test, reports_a_file_of_another_version) {
 
 TEST_F(rendezvous_test, says_so_when_the_file_system_is_full) {
   other child{[&](link& l) {
-    if (::unshare(CLONE_NEWNS) != 0 ||
-        ::mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0 ||
+    if (::unshare(CLONE_NEWNS) != 0 || ::mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0 ||
         ::mount("none", directory.path().c_str(), "tmpfs", 0, "size=8k,nr_inodes=4") != 0) {
       l.say("no mount");
       return 0;
@@ -240,14 +235,12 @@ TEST_F(rendezvous_test, says_so_when_the_file_system_is_full) {
     std::ofstream{directory.path() + "/full"} << std::string(8192, 'x');
     auto door = take(enter());
     const auto written = door->write(somebody);
-    l.say(!written && written.error().code == transport_errc::no_space ? written.error().message
-                                                                       : "wrong");
+    l.say(!written && written.error().code == transport_errc::no_space ? written.error().message : "wrong");
     door->remove();
     std::ofstream{directory.path() + "/a"}.flush();
     std::ofstream{directory.path() + "/b"}.flush();
     const auto entered = rendezvous::enter("x", directory.path(), patience);
-    l.say(!entered && entered.error().code == transport_errc::no_space ? entered.error().message
-                                                                       : "wrong");
+    l.say(!entered && entered.error().code == transport_errc::no_space ? entered.error().message : "wrong");
     return 0;
   }};
   const std::string first = child.hear();

@@ -40,16 +40,15 @@ result<std::uint64_t> check_file(int fd, std::uint64_t bytes, std::string_view w
   struct stat s{};
   if (::fstat(fd, &s) != 0) return fail_os(errno, "{} cannot be examined", what);
   if (s.st_uid != ::geteuid()) {
-    return fail(transport_errc::foreign_owner, 0,
-                "{} belongs to user {}, this node runs as user {}", what, s.st_uid, ::geteuid());
+    return fail(transport_errc::foreign_owner, 0, "{} belongs to user {}, this node runs as user {}", what, s.st_uid,
+                ::geteuid());
   }
   if (!S_ISREG(s.st_mode)) {
     return fail(transport_errc::damaged, 0, "{} is not shared memory", what);
   }
   if ((s.st_mode & 07777) != 0600) {
-    return fail(transport_errc::foreign_owner, 0,
-                "{} has mode {:o} instead of 600, so that others could change it", what,
-                s.st_mode & 07777U);
+    return fail(transport_errc::foreign_owner, 0, "{} has mode {:o} instead of 600, so that others could change it",
+                what, s.st_mode & 07777U);
   }
   const int found = ::fcntl(fd, F_GET_SEALS);
   if (found < 0 || (found & F_SEAL_SHRINK) == 0) {
@@ -65,9 +64,7 @@ result<std::uint64_t> check_file(int fd, std::uint64_t bytes, std::string_view w
 }  // namespace
 
 segment::segment(segment&& other) noexcept
-    : fd_(std::move(other.fd_)),
-      data_(std::exchange(other.data_, nullptr)),
-      size_(std::exchange(other.size_, 0)) {}
+    : fd_(std::move(other.fd_)), data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)) {}
 
 segment& segment::operator=(segment&& other) noexcept {
   std::swap(fd_, other.fd_);
@@ -83,8 +80,7 @@ segment::~segment() {
 result<segment> segment::create(std::string_view label, std::uint64_t bytes) {
   // Beyond this limit ftruncate would not only fail but send SIGXFSZ, which kills.
   rlimit limit{};
-  if (::getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY &&
-      limit.rlim_cur < bytes) {
+  if (::getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY && limit.rlim_cur < bytes) {
     return fail(transport_errc::no_space, EFBIG,
                 "shared memory of {} bytes (sparse) is over the file size limit of {} bytes; "
                 "raise it (ulimit -f) or lower the memory limit of the node",
@@ -104,8 +100,7 @@ result<segment> segment::create(std::string_view label, std::uint64_t bytes) {
   return map(std::move(fd), bytes, access::read_write, label);
 }
 
-result<segment> segment::open_peer(const peer& owner, int fd, std::uint64_t bytes, access mode,
-                                   std::string_view what) {
+result<segment> segment::open_peer(const peer& owner, int fd, std::uint64_t bytes, access mode, std::string_view what) {
   auto file = owner.open_file(fd, mode == access::read ? O_RDONLY : O_RDWR);
   if (!file) return internal::pass(file);
   const auto size = check_file(file->get(), bytes, what);
@@ -124,8 +119,7 @@ result<segment> segment::adopt(unique_fd fd, std::uint64_t bytes, std::string_vi
   return map(std::move(fd), *size, access::read_write, what);
 }
 
-result<segment> segment::map(unique_fd fd, std::uint64_t bytes, access mode,
-                             std::string_view what) {
+result<segment> segment::map(unique_fd fd, std::uint64_t bytes, access mode, std::string_view what) {
   if (fd.get() <= STDERR_FILENO) {
     // The program was started without standard files: whoever writes to them must not find memory
     // there.
@@ -148,9 +142,7 @@ result<segment> segment::map(unique_fd fd, std::uint64_t bytes, access mode,
 result<void> segment::back(std::uint64_t offset, std::uint64_t bytes) const {
   assert(fd_ && offset <= size_ && bytes <= size_ - offset);
   if (bytes == 0) return {};
-  if (retry([&] {
-        return ::fallocate(fd_.get(), 0, static_cast<off_t>(offset), static_cast<off_t>(bytes));
-      }) == 0) {
+  if (retry([&] { return ::fallocate(fd_.get(), 0, static_cast<off_t>(offset), static_cast<off_t>(bytes)); }) == 0) {
     return {};
   }
   const int error = errno;
@@ -163,8 +155,8 @@ result<void> segment::back(std::uint64_t offset, std::uint64_t bytes) const {
 bool segment::discard(std::uint64_t offset, std::uint64_t bytes) const noexcept {
   assert(fd_ && offset <= size_ && bytes <= size_ - offset);
   return retry([&] {
-           return ::fallocate(fd_.get(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
-                              static_cast<off_t>(offset), static_cast<off_t>(bytes));
+           return ::fallocate(fd_.get(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(offset),
+                              static_cast<off_t>(bytes));
          }) == 0;
 }
 

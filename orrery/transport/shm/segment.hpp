@@ -44,13 +44,12 @@ class segment {
   /// One that another node made, whose file descriptor there is `fd`. Checks that `owner` runs,
   /// that the file belongs to this user and to nobody else, that it is sealed, and that it is
   /// `bytes` long (0: any length). The descriptor is not kept open. `what` names it in errors.
-  [[nodiscard]] static result<segment> open_peer(const peer& owner, int fd, std::uint64_t bytes,
-                                                 access mode, std::string_view what);
+  [[nodiscard]] static result<segment> open_peer(const peer& owner, int fd, std::uint64_t bytes, access mode,
+                                                 std::string_view what);
 
   /// One whose descriptor was inherited at exec. Checks the same; keeps the descriptor and makes it
   /// close-on-exec.
-  [[nodiscard]] static result<segment> adopt(unique_fd fd, std::uint64_t bytes,
-                                             std::string_view what);
+  [[nodiscard]] static result<segment> adopt(unique_fd fd, std::uint64_t bytes, std::string_view what);
 
   /// Gives memory to a range. Cheap where it has it already.
   [[nodiscard]] result<void> back(std::uint64_t offset, std::uint64_t bytes) const;
@@ -65,8 +64,7 @@ class segment {
   explicit operator bool() const noexcept { return data_ != nullptr; }
 
  private:
-  segment(unique_fd fd, std::byte* data, std::uint64_t size) noexcept
-      : fd_(std::move(fd)), data_(data), size_(size) {}
+  segment(unique_fd fd, std::byte* data, std::uint64_t size) noexcept : fd_(std::move(fd)), data_(data), size_(size) {}
   static result<segment> map(unique_fd fd, std::uint64_t bytes, access mode, std::string_view what);
 
   unique_fd fd_;

@@ -87,8 +87,7 @@ TEST_F(segment_test, outlives_the_os_process_that_made_it_where_it_is_mapped) {
   child.kill();
   child.wait();
   EXPECT_EQ(s.data()[5], std::byte{42});
-  expect_error(segment::open_peer(there, fd, mib, access::read_write, "x"), transport_errc::gone,
-               {"has ended"});
+  expect_error(segment::open_peer(there, fd, mib, access::read_write, "x"), transport_errc::gone, {"has ended"});
 }
 
 TEST_F(segment_test, is_refused_if_it_is_not_what_was_said) {
@@ -105,8 +104,7 @@ TEST_F(segment_test, is_refused_if_it_is_not_what_was_said) {
   expect_error(open_own(unsealed.get(), mib), transport_errc::foreign_owner, {"644"});
 
   const testing::scratch_directory directory;
-  const unique_fd file{
-      ::open((directory.path() + "/f").c_str(), O_CREAT | O_RDWR | O_CLOEXEC, 0600)};
+  const unique_fd file{::open((directory.path() + "/f").c_str(), O_CREAT | O_RDWR | O_CLOEXEC, 0600)};
   ASSERT_EQ(::ftruncate(file.get(), mib), 0);
   expect_error(open_own(file.get(), mib), transport_errc::damaged, {"sealed"});
   int pipe[2];

@@ -15,9 +15,7 @@ namespace orrery::transport {
 using internal::fail;
 
 world_view::world_view(peer creator, segment world)
-    : creator_(std::move(creator)),
-      world_(std::move(world)),
-      table_(std::make_unique<world_table>(world_.data())) {}
+    : creator_(std::move(creator)), world_(std::move(world)), table_(std::make_unique<world_table>(world_.data())) {}
 world_view::world_view(world_view&&) noexcept = default;
 world_view& world_view::operator=(world_view&&) noexcept = default;
 world_view::~world_view() = default;
@@ -28,25 +26,21 @@ result<world_view> world_view::attach(std::string_view name, std::string_view di
   auto address = (*door)->read();
   if (!address) return internal::pass(address);
   if (!*address) {
-    return fail(transport_errc::not_found, 0,
-                "world '{}' is just being made, or whoever made it has ended", name);
+    return fail(transport_errc::not_found, 0, "world '{}' is just being made, or whoever made it has ended", name);
   }
   if ((**address).pid_namespace != pid_namespace()) {
     return fail(transport_errc::refused, 0,
-                "world '{}' runs in another container (PID namespace); look at it from there",
-                name);
+                "world '{}' runs in another container (PID namespace); look at it from there", name);
   }
   auto creator = peer::open((**address).creator);
   if (!creator) return internal::pass(creator);
-  const std::string what =
-      fmt::format("the memory of world '{}' (pid {})", name, (**address).creator.pid);
+  const std::string what = fmt::format("the memory of world '{}' (pid {})", name, (**address).creator.pid);
   auto memory = segment::open_peer(*creator, (**address).fd, 0, access::read, what);
   if (!memory) return internal::pass(memory);
   const world_table table{memory->data()};
   if (auto good = table.check(memory->size(), what); !good) return internal::pass(good);
   if (table.head().nonce != (**address).nonce) {
-    return fail(transport_errc::damaged, 0, "{} is not the one that {} names", what,
-                (*door)->path());
+    return fail(transport_errc::damaged, 0, "{} is not the one that {} names", what, (*door)->path());
   }
   return world_view{std::move(*creator), std::move(*memory)};
 }
@@ -89,8 +83,7 @@ world_info look_at(std::string name, std::string path, std::string_view director
   }
   w.creator = view->creator();
   w.program = view->program();
-  w.state = view->state() == world_state::running ? world_info::condition::running
-                                                  : world_info::condition::ending;
+  w.state = view->state() == world_state::running ? world_info::condition::running : world_info::condition::ending;
   for (std::uint32_t n = 0; n < view->node_limit(); ++n) {
     const node_info i = view->info(n);
     if (i.state != node_state::alive && i.state != node_state::leaving) continue;
@@ -108,8 +101,7 @@ result<std::vector<world_info>> list_worlds(std::string_view directory) {
   const std::string prefix = rendezvous_prefix();
   std::vector<world_info> worlds;
   std::error_code error;
-  for (fs::directory_iterator it{where, error}; !error && it != fs::directory_iterator{};
-       it.increment(error)) {
+  for (fs::directory_iterator it{where, error}; !error && it != fs::directory_iterator{}; it.increment(error)) {
     std::string name = it->path().filename().string();
     if (!name.starts_with(prefix)) continue;
     name.erase(0, prefix.size());

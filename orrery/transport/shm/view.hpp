@@ -24,8 +24,7 @@ class world_view {
  public:
   /// Fails with `not_found` if no world of that name and of this user is there, `gone` if its first
   /// node has ended.
-  [[nodiscard]] static result<world_view> attach(std::string_view name,
-                                                 std::string_view directory = {});
+  [[nodiscard]] static result<world_view> attach(std::string_view name, std::string_view directory = {});
   world_view(world_view&&) noexcept;
   world_view& operator=(world_view&&) noexcept;
   ~world_view();

@@ -41,8 +41,8 @@ result<std::uint64_t> random_nonce() {
 result<void> check(const world_config& config) {
   if (config.nodes == 0 || config.pe_count == 0) {
     return fail(transport_errc::bad_argument, 0,
-                "a world of {} nodes with {} PEs each was asked for; both must be at least 1",
-                config.nodes, config.pe_count);
+                "a world of {} nodes with {} PEs each was asked for; both must be at least 1", config.nodes,
+                config.pe_count);
   }
   if (config.nodes > max_nodes || config.pe_count > max_pes ||
       std::uint64_t{config.nodes} * config.pe_count > max_pes) {
@@ -53,8 +53,8 @@ result<void> check(const world_config& config) {
   }
   if (config.memory_limit != 0 && config.memory_limit < least_memory) {
     return fail(transport_errc::bad_argument, 0,
-                "a memory limit of {} bytes for the node was asked for; it must be at least {}",
-                config.memory_limit, least_memory);
+                "a memory limit of {} bytes for the node was asked for; it must be at least {}", config.memory_limit,
+                least_memory);
   }
   return {};
 }
@@ -117,16 +117,13 @@ result<std::unique_ptr<shm_world>> shm_world::create(const world_config& config)
   return world;
 }
 
-result<std::unique_ptr<shm_world>> shm_world::join_inherited(int fd, std::uint32_t node,
-                                                             const world_config& config) {
+result<std::unique_ptr<shm_world>> shm_world::join_inherited(int fd, std::uint32_t node, const world_config& config) {
   std::unique_ptr<shm_world> world{new shm_world};
-  if (auto joined = world->join_reserved(unique_fd{fd}, node, config); !joined)
-    return internal::pass(joined);
+  if (auto joined = world->join_reserved(unique_fd{fd}, node, config); !joined) return internal::pass(joined);
   return world;
 }
 
-result<std::unique_ptr<shm_world>> shm_world::create_or_join(std::string_view name,
-                                                             const world_config& config) {
+result<std::unique_ptr<shm_world>> shm_world::create_or_join(std::string_view name, const world_config& config) {
   if (auto good = check(config); !good) return internal::pass(good);
   for (;;) {
     auto door = rendezvous::enter(name, config.rendezvous_dir, config.patience);
@@ -148,8 +145,7 @@ result<bool> shm_world::go_in(rendezvous& door, std::string_view name, const wor
   const auto remove = [&]() -> result<bool> {
     // Not silently: who cannot remove it would come back to it for ever.
     if (door.remove() || errno == ENOENT) return false;
-    return fail_os(errno, "{} is left over from a world that has ended and cannot be removed",
-                   door.path());
+    return fail_os(errno, "{} is left over from a world that has ended and cannot be removed", door.path());
   };
   auto address = door.read();
   if (!address) {
@@ -178,8 +174,7 @@ result<bool> shm_world::go_in(rendezvous& door, std::string_view name, const wor
   return internal::pass(joined);
 }
 
-result<void> shm_world::make_named(rendezvous& door, std::string_view name,
-                                   const world_config& config) {
+result<void> shm_world::make_named(rendezvous& door, std::string_view name, const world_config& config) {
   if (auto made = make_world(name, config); !made) return made;
   return door.write({info(node_).id, world_fd(), nonce_, pid_namespace()});
 }
@@ -199,16 +194,14 @@ result<void> shm_world::make_world(std::string_view name, const world_config& co
   return reserve(*self, config);
 }
 
-result<void> shm_world::join_named(std::string_view name, const world_address& address,
-                                   const world_config& config) {
+result<void> shm_world::join_named(std::string_view name, const world_address& address, const world_config& config) {
   auto self = this_peer();
   if (!self) return internal::pass(self);
   auto creator = peer::open(address.creator);
   if (!creator) return internal::pass(creator);
   auto file = creator->open_file(address.fd, O_RDWR);
   if (!file) return internal::pass(file);
-  const std::string what =
-      fmt::format("the memory of world '{}' (pid {})", name, address.creator.pid);
+  const std::string what = fmt::format("the memory of world '{}' (pid {})", name, address.creator.pid);
   if (auto opened = open_world(std::move(*file), what, config); !opened) return opened;
   if (nonce_ != address.nonce) {
     return fail(transport_errc::damaged, 0, "{} is not the one that its file names", what);
@@ -216,13 +209,10 @@ result<void> shm_world::join_named(std::string_view name, const world_address& a
   return reserve(*self, config);
 }
 
-result<void> shm_world::join_reserved(unique_fd world, std::uint32_t node,
-                                      const world_config& config) {
+result<void> shm_world::join_reserved(unique_fd world, std::uint32_t node, const world_config& config) {
   auto self = this_peer();
   if (!self) return internal::pass(self);
-  if (auto opened =
-          open_world(std::move(world), "the world that this node was launched into", config);
-      !opened)
+  if (auto opened = open_world(std::move(world), "the world that this node was launched into", config); !opened)
     return opened;
   const node_info mine = info(node);
   if (mine.state == node_state::empty || mine.launcher == node) {
@@ -233,15 +223,13 @@ result<void> shm_world::join_reserved(unique_fd world, std::uint32_t node,
   }
   const node_info launcher = info(mine.launcher);
   if (launcher.state == node_state::dead || !peer::open(launcher.id)) {
-    return fail(transport_errc::ended, 0, "node {}, which launched this one, has ended",
-                mine.launcher);
+    return fail(transport_errc::ended, 0, "node {}, which launched this one, has ended", mine.launcher);
   }
   mark_started(node, *self);  // fails if the launcher was faster, which wrote the same
   if (state(node) != node_state::joining || info(node).id != *self) {
-    return fail(
-        transport_errc::ended, 0,
-        "node number {} was given to pid {} and is {}: this OS process (pid {}) cannot have it",
-        node, info(node).id.pid, to_string(state(node)), self->pid);
+    return fail(transport_errc::ended, 0,
+                "node number {} was given to pid {} and is {}: this OS process (pid {}) cannot have it", node,
+                info(node).id.pid, to_string(state(node)), self->pid);
   }
   reserved_nodes_ = 1;
   directory_ = config.rendezvous_dir;
@@ -249,8 +237,7 @@ result<void> shm_world::join_reserved(unique_fd world, std::uint32_t node,
 }
 
 // Maps the world and makes sure that this node may be in it.
-result<void> shm_world::open_world(unique_fd world, std::string_view what,
-                                   const world_config& config) {
+result<void> shm_world::open_world(unique_fd world, std::string_view what, const world_config& config) {
   auto memory = segment::adopt(std::move(world), 0, what);
   if (!memory) return internal::pass(memory);
   world_ = std::move(*memory);
@@ -264,8 +251,7 @@ result<void> shm_world::open_world(unique_fd world, std::string_view what,
     return fail(transport_errc::different_build, 0,
                 "the world{}{} runs program '{}' (build {:016x}) and this is '{}' (build "
                 "{:016x}), whose processes differ; join with the same build or choose another name",
-                name_.empty() ? "" : " ", name_, table_->program(), theirs, config.program,
-                config.build_id);
+                name_.empty() ? "" : " ", name_, table_->program(), theirs, config.program, config.build_id);
   }
   return {};
 }
@@ -299,8 +285,8 @@ result<void> shm_world::enter(std::uint32_t node, const world_config& config) {
   pe_count_ = mine.pe_count;
   // I3: everything that others need is in the entry.
   if (!change_state(node, node_state::joining, node_state::alive)) {
-    return fail(transport_errc::refused, 0,
-                "node {} was declared dead before it was ready: its launcher has given up", node);
+    return fail(transport_errc::refused, 0, "node {} was declared dead before it was ready: its launcher has given up",
+                node);
   }
   left_.store(false, std::memory_order_relaxed);
   bump_epoch();
@@ -309,8 +295,7 @@ result<void> shm_world::enter(std::uint32_t node, const world_config& config) {
 }
 
 result<void> shm_world::make_own_memory(std::uint32_t node, const world_config& config) {
-  const std::uint64_t limit =
-      config.memory_limit != 0 ? config.memory_limit : arena::default_limit();
+  const std::uint64_t limit = config.memory_limit != 0 ? config.memory_limit : arena::default_limit();
   const std::uint64_t bytes = arena::segment_bytes(limit);
   auto memory = segment::create("orrery-node", bytes);
   if (!memory) return internal::pass(memory);
@@ -358,22 +343,19 @@ result<std::span<std::byte>> shm_world::map(std::uint32_t node) {
   if (node == node_) return own_.bytes();
   if (node < max_nodes) {
     // SYNC: acquire, with map_peer
-    if (const mapping* m = mappings_[node].load(std::memory_order_acquire))
-      return m->memory.bytes();
+    if (const mapping* m = mappings_[node].load(std::memory_order_acquire)) return m->memory.bytes();
   }
   auto mapped = map_peer(node);
   if (!mapped) return internal::pass(mapped);
   return (*mapped)->memory.bytes();
 }
 
-result<std::span<std::byte>> shm_world::map(std::uint32_t node, std::uint64_t offset,
-                                            std::uint64_t bytes) {
+result<std::span<std::byte>> shm_world::map(std::uint32_t node, std::uint64_t offset, std::uint64_t bytes) {
   auto all = map(node);
   if (!all) return all;
   if (offset > all->size() || bytes > all->size() - offset) {
-    return fail(transport_errc::damaged, 0,
-                "{} bytes at {} are not in the shared memory of node {}, which has {}", bytes,
-                offset, node, all->size());
+    return fail(transport_errc::damaged, 0, "{} bytes at {} are not in the shared memory of node {}, which has {}",
+                bytes, offset, node, all->size());
   }
   return all->subspan(offset, bytes);
 }
@@ -386,8 +368,7 @@ result<const shm_world::mapping*> shm_world::map_peer(std::uint32_t node) {
   }
   if (const mapping* m = mappings_[node].load(std::memory_order_relaxed)) return m;
   const auto gone = [&] {
-    return fail(transport_errc::gone, 0, "node {} (pid {}) is {}", node, there.id.pid,
-                to_string(state(node)));
+    return fail(transport_errc::gone, 0, "node {} (pid {}) is {}", node, there.id.pid, to_string(state(node)));
   };
   const auto there_still = [&] {
     const node_state now = state(node);
@@ -403,9 +384,8 @@ result<const shm_world::mapping*> shm_world::map_peer(std::uint32_t node) {
   if (!there_still()) return gone();
   if (!memory) return internal::pass(memory);
   const auto& h = *reinterpret_cast<const layout::node_header*>(memory->data());
-  if (memory->size() < layout::page || h.magic != layout::node_magic ||
-      h.version != layout::version || h.node != node || h.nonce != nonce_ ||
-      h.bytes != memory->size()) {
+  if (memory->size() < layout::page || h.magic != layout::node_magic || h.version != layout::version ||
+      h.node != node || h.nonce != nonce_ || h.bytes != memory->size()) {
     return fail(transport_errc::damaged, 0, "{} is not what its entry says", what);
   }
   auto* made = new mapping{std::move(*memory)};
@@ -436,8 +416,7 @@ void shm_world::withdraw_ring(std::uint32_t to, std::uint32_t from) noexcept {
   table_->ring(to, from).store(0, std::memory_order_release);
 }
 
-std::optional<std::uint64_t> shm_world::ring_offset(std::uint32_t to,
-                                                    std::uint32_t from) const noexcept {
+std::optional<std::uint64_t> shm_world::ring_offset(std::uint32_t to, std::uint32_t from) const noexcept {
   assert(to < max_pes && from < max_pes);
   // SYNC: acquire, with publish_ring
   const std::uint64_t entry = table_->ring(to, from).load(std::memory_order_acquire);
@@ -450,8 +429,7 @@ std::optional<std::uint64_t> shm_world::ring_offset(std::uint32_t to,
 bool shm_world::change_state(std::uint32_t node, node_state from, node_state to) noexcept {
   std::uint32_t expected = word(from);
   // SYNC: acq_rel, with state_of: what was written to the entry before is seen with the new state.
-  return table_->entry(node).state.compare_exchange_strong(expected, word(to),
-                                                           std::memory_order_acq_rel);
+  return table_->entry(node).state.compare_exchange_strong(expected, word(to), std::memory_order_acq_rel);
 }
 
 bool shm_world::mark_started(std::uint32_t node, peer_id id) noexcept {
@@ -466,8 +444,7 @@ bool shm_world::mark_started(std::uint32_t node, peer_id id) noexcept {
 bool shm_world::mark_dead(std::uint32_t node) noexcept {
   bool changed = false;
   for (node_state now = state(node);
-       now != node_state::empty && now != node_state::left && now != node_state::dead && !changed;
-       now = state(node)) {
+       now != node_state::empty && now != node_state::left && now != node_state::dead && !changed; now = state(node)) {
     changed = change_state(node, now, node_state::dead);
   }
   // What a dead launcher has started looks after itself; what it was yet to start will never come.
@@ -482,8 +459,7 @@ bool shm_world::mark_dead(std::uint32_t node) noexcept {
 void shm_world::mark_lost() noexcept {
   std::uint32_t expected = word(world_state::running);
   // SYNC: acq_rel, with world_table::state
-  table_->head().state.compare_exchange_strong(expected, word(world_state::lost),
-                                               std::memory_order_acq_rel);
+  table_->head().state.compare_exchange_strong(expected, word(world_state::lost), std::memory_order_acq_rel);
   bump_epoch();
   if (!name_.empty()) rendezvous::remove_file(name_, directory_, nonce_, ending_patience);
 }
@@ -508,8 +484,7 @@ void shm_world::end_world() noexcept {
   const auto declare = [&] {
     std::uint32_t expected = word(world_state::running);
     // SYNC: acq_rel, with world_table::state
-    return table_->head().state.compare_exchange_strong(expected, word(world_state::ending),
-                                                        std::memory_order_acq_rel);
+    return table_->head().state.compare_exchange_strong(expected, word(world_state::ending), std::memory_order_acq_rel);
   };
   const std::scoped_lock lock{door_mutex_};
   // Under the lock of the file, so that whoever joins has either joined a running world or finds
@@ -557,8 +532,7 @@ void shm_world::kick_others() noexcept {
   const std::uint32_t limit = node_limit();
   for (std::uint32_t n = 0; n < limit; ++n) {
     const node_state s = state(n);
-    const bool there =
-        s == node_state::joining || s == node_state::alive || s == node_state::leaving;
+    const bool there = s == node_state::joining || s == node_state::alive || s == node_state::leaving;
     if (n != node_ && there) kick(n);
   }
 }

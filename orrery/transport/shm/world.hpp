@@ -112,12 +112,12 @@ class shm_world {
   [[nodiscard]] static result<std::unique_ptr<shm_world>> create(const world_config& config);
   /// Joins the world whose segment is `fd`, under a number that was reserved; see launch.hpp. Takes
   /// `fd`.
-  [[nodiscard]] static result<std::unique_ptr<shm_world>> join_inherited(
-      int fd, std::uint32_t node, const world_config& config);
+  [[nodiscard]] static result<std::unique_ptr<shm_world>> join_inherited(int fd, std::uint32_t node,
+                                                                         const world_config& config);
   /// Joins the running world of that name and of this user, or makes it; exactly one of those that
   /// race makes it.
-  [[nodiscard]] static result<std::unique_ptr<shm_world>> create_or_join(
-      std::string_view name, const world_config& config);
+  [[nodiscard]] static result<std::unique_ptr<shm_world>> create_or_join(std::string_view name,
+                                                                         const world_config& config);
   shm_world(const shm_world&) = delete;
   ~shm_world();
 
@@ -138,9 +138,7 @@ class shm_world {
   [[nodiscard]] std::uint32_t pe_limit() const noexcept;  ///< PE numbers given out so far
   [[nodiscard]] node_info info(std::uint32_t node) const;
   [[nodiscard]] node_state state(std::uint32_t node) const noexcept;
-  [[nodiscard]] bool alive(std::uint32_t node) const noexcept {
-    return state(node) == node_state::alive;
-  }
+  [[nodiscard]] bool alive(std::uint32_t node) const noexcept { return state(node) == node_state::alive; }
   /// no_node if the PE's number has not been given out.
   [[nodiscard]] std::uint32_t pe_node(std::uint32_t pe) const noexcept;
   [[nodiscard]] world_state state() const noexcept;
@@ -160,8 +158,7 @@ class shm_world {
   /// node ended before that.
   [[nodiscard]] result<std::span<std::byte>> map(std::uint32_t node);
   /// A range of a node's segment, checked against its size.
-  [[nodiscard]] result<std::span<std::byte>> map(std::uint32_t node, std::uint64_t offset,
-                                                 std::uint64_t bytes);
+  [[nodiscard]] result<std::span<std::byte>> map(std::uint32_t node, std::uint64_t offset, std::uint64_t bytes);
   /// Lets go of the memory of a node that is gone, which returns it to the system when all have.
   /// What map() gave is undefined afterwards.
   void unmap(std::uint32_t node);
@@ -172,11 +169,9 @@ class shm_world {
     return bells_[pe];
   }
   /// Written by the PE only, read by tools. What they count is the scheduler's business.
-  [[nodiscard]] std::span<std::atomic<std::uint64_t>, counters_per_pe> counters(
-      std::uint32_t pe) const noexcept {
+  [[nodiscard]] std::span<std::atomic<std::uint64_t>, counters_per_pe> counters(std::uint32_t pe) const noexcept {
     assert(pe < max_pes);
-    return std::span<std::atomic<std::uint64_t>, counters_per_pe>{counters_ + pe * counters_per_pe,
-                                                                  counters_per_pe};
+    return std::span<std::atomic<std::uint64_t>, counters_per_pe>{counters_ + pe * counters_per_pe, counters_per_pe};
   }
 
   /// Tells PE `to` that a ring from PE `from` (of this node) lies at `offset` of this node's
@@ -186,8 +181,7 @@ class shm_world {
   void withdraw_ring(std::uint32_t to, std::uint32_t from) noexcept;
   /// Where the ring lies in the segment of the node of `from`; nothing if there is none. Check it
   /// with map().
-  [[nodiscard]] std::optional<std::uint64_t> ring_offset(std::uint32_t to,
-                                                         std::uint32_t from) const noexcept;
+  [[nodiscard]] std::optional<std::uint64_t> ring_offset(std::uint32_t to, std::uint32_t from) const noexcept;
 
   // Ending.
   /// This node takes no new work: others see `leaving`.
@@ -217,17 +211,13 @@ class shm_world {
   struct mapping;
   shm_world();
 
-  [[nodiscard]] result<bool> go_in(rendezvous& door, std::string_view name,
-                                   const world_config& config);
-  [[nodiscard]] result<void> make_named(rendezvous& door, std::string_view name,
-                                        const world_config& config);
+  [[nodiscard]] result<bool> go_in(rendezvous& door, std::string_view name, const world_config& config);
+  [[nodiscard]] result<void> make_named(rendezvous& door, std::string_view name, const world_config& config);
   [[nodiscard]] result<void> make_world(std::string_view name, const world_config& config);
   [[nodiscard]] result<void> join_named(std::string_view name, const world_address& address,
                                         const world_config& config);
-  [[nodiscard]] result<void> join_reserved(unique_fd world, std::uint32_t node,
-                                           const world_config& config);
-  [[nodiscard]] result<void> open_world(unique_fd world, std::string_view what,
-                                        const world_config& config);
+  [[nodiscard]] result<void> join_reserved(unique_fd world, std::uint32_t node, const world_config& config);
+  [[nodiscard]] result<void> open_world(unique_fd world, std::string_view what, const world_config& config);
   [[nodiscard]] result<void> reserve(peer_id self, const world_config& config);
   [[nodiscard]] result<void> enter(std::uint32_t node, const world_config& config);
   [[nodiscard]] result<void> make_own_memory(std::uint32_t node, const world_config& config);

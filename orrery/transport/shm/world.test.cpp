@@ -48,14 +48,12 @@ class world_test : public testing::shm_test {
     }};
   }
   [[nodiscard]] static std::string line_of(const shm_world& w) {
-    return std::to_string(w.nonce()) + ' ' + std::to_string(w.node()) + ' ' +
-           std::to_string(w.first_pe());
+    return std::to_string(w.nonce()) + ' ' + std::to_string(w.node()) + ' ' + std::to_string(w.first_pe());
   }
   /// The tables of a world, to break them.
   struct tables {
     explicit tables(const shm_world& world)
-        : memory(take(
-              segment::adopt(unique_fd{::fcntl(world.world_fd(), F_DUPFD_CLOEXEC, 3)}, 0, "t"))),
+        : memory(take(segment::adopt(unique_fd{::fcntl(world.world_fd(), F_DUPFD_CLOEXEC, 3)}, 0, "t"))),
           table(memory.data()) {}
     segment memory;
     world_table table;
@@ -140,12 +138,8 @@ TEST_F(world_test, checks_every_range_of_memory) {
   const std::uint64_t size = take(second->map(0)).size();
   EXPECT_EQ(take(second->map(0, size, 0)).size(), 0U);
   EXPECT_EQ(take(second->map(0, size - 5, 5)).size(), 5U);
-  for (const auto& [offset, bytes] : {std::pair{size, std::uint64_t{1}},
-                                      {size - 5, 6UL},
-                                      {0UL, size + 1},
-                                      {~0UL, 1UL},
-                                      {64UL, ~0UL},
-                                      {~0UL, ~0UL}}) {
+  for (const auto& [offset, bytes] :
+       {std::pair{size, std::uint64_t{1}}, {size - 5, 6UL}, {0UL, size + 1}, {~0UL, 1UL}, {64UL, ~0UL}, {~0UL, ~0UL}}) {
     expect_error(second->map(0, offset, bytes), transport_errc::damaged, {"node 0"});
   }
   expect_error(second->map(2), transport_errc::bad_argument, {"no node 2"});
@@ -197,8 +191,7 @@ TEST_F(world_test, says_so_when_its_numbers_are_used_up) {
 
 TEST_F(world_test, refuses_what_cannot_be) {
   expect_error(shm_world::create(config(0)), transport_errc::bad_argument, {"at least 1"});
-  expect_error(shm_world::create(config(max_pes + 1)), transport_errc::bad_argument,
-               {"4097", "4096"});
+  expect_error(shm_world::create(config(max_pes + 1)), transport_errc::bad_argument, {"4097", "4096"});
   auto many = config(0x8000'0000);
   many.nodes = 0x8000'0000;
   expect_error(shm_world::create(many), transport_errc::bad_argument, {"2147483648"});
@@ -273,8 +266,7 @@ TEST_F(world_test, survives_many_that_come_go_and_are_killed) {
           l.say(world.error().message);
           return 1;
         }
-        if ((*world)->pe_node((*world)->first_pe()) != (*world)->node() ||
-            !(*world)->alive((*world)->node())) {
+        if ((*world)->pe_node((*world)->first_pe()) != (*world)->node() || !(*world)->alive((*world)->node())) {
           l.say("a node is not in the tables");
           return 1;
         }
@@ -345,8 +337,7 @@ TEST_F(world_test, says_so_when_a_file_that_means_nothing_cannot_be_removed) {
   other child{[&](link& l) {
     testing::become_nobody();
     const auto world = come();
-    l.say(!world && world.error().code == transport_errc::refused ? world.error().message
-                                                                  : "wrong");
+    l.say(!world && world.error().code == transport_errc::refused ? world.error().message : "wrong");
     return 0;
   }};
   EXPECT_NE(child.hear().find("cannot be removed"), std::string::npos);
@@ -490,8 +481,8 @@ TEST_F(world_test, gives_up_numbers_that_a_dead_launcher_had_reserved) {
   EXPECT_TRUE(first->mark_dead(1));
   EXPECT_EQ(first->state(2), node_state::dead);
   EXPECT_EQ(first->state(3), node_state::dead);
-  expect_error(shm_world::join_inherited(::dup(first->world_fd()), 2, config(1)),
-               transport_errc::ended, {"node 1", "has ended"});
+  expect_error(shm_world::join_inherited(::dup(first->world_fd()), 2, config(1)), transport_errc::ended,
+               {"node 1", "has ended"});
 }
 
 TEST_F(world_test, that_is_damaged_is_refused) {
@@ -549,8 +540,7 @@ TEST_F(world_test, believes_no_number_of_tables_that_hold_noise) {
   std::minstd_rand random{42};
   const auto noise = [&](std::uint64_t at, std::uint64_t bytes) {
     take(t.memory.back(at / 4096 * 4096, (bytes + 4095) / 4096 * 4096));
-    for (std::uint64_t i = 0; i < bytes; ++i)
-      t.memory.data()[at + i] = static_cast<std::byte>(random());
+    for (std::uint64_t i = 0; i < bytes; ++i) t.memory.data()[at + i] = static_cast<std::byte>(random());
   };
   for (int round = 0; round < 20; ++round) {
     noise(layout::nodes_at, 64 * sizeof(layout::node_entry));
@@ -597,9 +587,7 @@ TEST_F(world_test, fails_cleanly_whatever_system_call_fails) {
       // The text of the error is the only thing that may be written.
       testing::fail_system_call(f.call, f.error);
       auto world = come();
-      l.say(!world && world.error().code == f.code ? "good"
-            : world                                ? "none"
-                                                   : world.error().message);
+      l.say(!world && world.error().code == f.code ? "good" : world ? "none" : world.error().message);
       return 0;
     }};
     EXPECT_EQ(child.hear(), "good") << f.name;
@@ -630,8 +618,7 @@ TEST_F(world_test, needs_room_for_its_tables) {
     const rlimit limit{.rlim_cur = 1 << 20, .rlim_max = 1 << 20};
     ::setrlimit(RLIMIT_FSIZE, &limit);
     auto world = come();
-    l.say(!world && world.error().code == transport_errc::no_space ? world.error().message
-                                                                   : "wrong");
+    l.say(!world && world.error().code == transport_errc::no_space ? world.error().message : "wrong");
     return 0;
   }};
   EXPECT_NE(child.hear().find("ulimit -f"), std::string::npos);
@@ -648,8 +635,7 @@ TEST_F(world_test, of_another_container_is_refused_while_it_lives_and_replaced_a
     const pid_t inner = ::fork();
     if (inner == 0) {
       ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-      if (::unshare(CLONE_NEWNS) != 0 ||
-          ::mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0 ||
+      if (::unshare(CLONE_NEWNS) != 0 || ::mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0 ||
           ::mount("proc", "/proc", "proc", 0, nullptr) != 0) {
         l.say("no namespace");
         ::_exit(0);
@@ -666,8 +652,7 @@ TEST_F(world_test, of_another_container_is_refused_while_it_lives_and_replaced_a
     other child{[&](link& l) {
       return contained(l, [&] {
         auto mine = come();
-        l.say(!mine && mine.error().code == transport_errc::refused ? mine.error().message
-                                                                    : "wrong");
+        l.say(!mine && mine.error().code == transport_errc::refused ? mine.error().message : "wrong");
       });
     }};
     const std::string said = child.hear();

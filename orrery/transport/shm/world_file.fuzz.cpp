@@ -11,8 +11,7 @@ using namespace orrery::transport;
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t bytes) {
   const std::string path = "./" + rendezvous_prefix() + 'w';
-  const unique_fd file{
-      ::open(path.c_str(), O_CREAT | O_TRUNC | O_WRONLY | O_CLOEXEC | O_NOFOLLOW, 0600)};
+  const unique_fd file{::open(path.c_str(), O_CREAT | O_TRUNC | O_WRONLY | O_CLOEXEC | O_NOFOLLOW, 0600)};
   if (::write(file.get(), data, bytes) != static_cast<ssize_t>(bytes)) std::abort();
   const auto door = rendezvous::look("w", ".");
   if (!door) std::abort();

@@ -16,8 +16,7 @@ namespace orrery::wire {
 class message {
  public:
   explicit message(std::size_t size)
-      : bytes_(static_cast<std::byte*>(::operator new(size, std::align_val_t{wire_alignment}))),
-        size_(size) {}
+      : bytes_(static_cast<std::byte*>(::operator new(size, std::align_val_t{wire_alignment}))), size_(size) {}
   explicit message(std::span<const std::byte> bytes) : message(bytes.size()) {
     if (!bytes.empty()) std::memcpy(bytes_.get(), bytes.data(), bytes.size());
   }

@@ -38,16 +38,14 @@ std::string describe_exit(const siginfo_t& info) {
 std::string describe_end(const peer& ended) {
   siginfo_t info{};
   constexpr auto by_pidfd = static_cast<idtype_t>(3);  // P_PIDFD, which old C libraries do not have
-  const bool child = ended.fd() >= 0 && ::waitid(by_pidfd, static_cast<id_t>(ended.fd()), &info,
-                                                 WEXITED | WNOHANG | WNOWAIT) == 0;
+  const bool child =
+      ended.fd() >= 0 && ::waitid(by_pidfd, static_cast<id_t>(ended.fd()), &info, WEXITED | WNOHANG | WNOWAIT) == 0;
   if (child && info.si_pid != 0) return describe_exit(info) + " without leaving the world";
   pidfd_info more{};
   more.mask = pidfd_info_exit;
-  if (ended.fd() >= 0 && ::ioctl(ended.fd(), pidfd_get_info, &more) == 0 &&
-      (more.mask & pidfd_info_exit) != 0) {
+  if (ended.fd() >= 0 && ::ioctl(ended.fd(), pidfd_get_info, &more) == 0 && (more.mask & pidfd_info_exit) != 0) {
     const int status = more.exit_code;
-    if (WIFSIGNALED(status))
-      return describe_signal(WTERMSIG(status), WCOREDUMP(status)) + " without leaving the world";
+    if (WIFSIGNALED(status)) return describe_signal(WTERMSIG(status), WCOREDUMP(status)) + " without leaving the world";
     return fmt::format("exited with status {} without leaving the world", WEXITSTATUS(status));
   }
   return "ended without leaving the world (killed or crashed)";

@@ -35,16 +35,13 @@ namespace orrery::transport::internal {
 
 template <class... Args>
 [[nodiscard]] std::unexpected<transport_error> fail(transport_errc code, int os_error,
-                                                    fmt::format_string<Args...> format,
-                                                    Args&&... args) {
-  return std::unexpected(
-      transport_error{code, os_error, fmt::format(format, std::forward<Args>(args)...)});
+                                                    fmt::format_string<Args...> format, Args&&... args) {
+  return std::unexpected(transport_error{code, os_error, fmt::format(format, std::forward<Args>(args)...)});
 }
 
 /// A failed system call: appends what the system says.
 template <class... Args>
-[[nodiscard]] std::unexpected<transport_error> fail_os(int os_error,
-                                                       fmt::format_string<Args...> format,
+[[nodiscard]] std::unexpected<transport_error> fail_os(int os_error, fmt::format_string<Args...> format,
                                                        Args&&... args) {
   std::string text = fmt::format(format, std::forward<Args>(args)...);
   text += ": ";

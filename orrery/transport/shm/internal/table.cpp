@@ -63,10 +63,9 @@ result<void> world_table::check(std::uint64_t bytes, std::string_view what) cons
                 what, h.version, layout::version);
   }
   const auto given = unpack(h.numbers.load(std::memory_order_relaxed));
-  if (bytes != layout::world_bytes || h.bytes != bytes || h.uid != ::geteuid() ||
-      given.nodes > max_nodes || given.pes > max_pes) {
-    return fail(transport_errc::damaged, 0,
-                "the tables of {} are damaged; end its nodes and start it anew", what);
+  if (bytes != layout::world_bytes || h.bytes != bytes || h.uid != ::geteuid() || given.nodes > max_nodes ||
+      given.pes > max_pes) {
+    return fail(transport_errc::damaged, 0, "the tables of {} are damaged; end its nodes and start it anew", what);
   }
   return {};
 }
@@ -78,16 +77,13 @@ result<void> world_table::back(const segment& memory, handed_out before, handed_
     const std::uint64_t first = (at + from) / layout::page * layout::page;
     return memory.back(first, (at + to + layout::page - 1) / layout::page * layout::page - first);
   };
-  const auto table = [&](std::uint64_t at, std::uint64_t entry, std::uint32_t from,
-                         std::uint32_t to) { return range(at, entry * from, entry * to); };
-  if (auto r = table(layout::nodes_at, sizeof(layout::node_entry), before.nodes, after.nodes); !r)
-    return r;
-  if (auto r = table(layout::pe_nodes_at, sizeof(std::uint32_t), before.pes, after.pes); !r)
-    return r;
+  const auto table = [&](std::uint64_t at, std::uint64_t entry, std::uint32_t from, std::uint32_t to) {
+    return range(at, entry * from, entry * to);
+  };
+  if (auto r = table(layout::nodes_at, sizeof(layout::node_entry), before.nodes, after.nodes); !r) return r;
+  if (auto r = table(layout::pe_nodes_at, sizeof(std::uint32_t), before.pes, after.pes); !r) return r;
   if (auto r = table(layout::bells_at, sizeof(doorbell), before.pes, after.pes); !r) return r;
-  if (auto r = table(layout::counters_at, sizeof(layout::counter) * counters_per_pe, before.pes,
-                     after.pes);
-      !r)
+  if (auto r = table(layout::counters_at, sizeof(layout::counter) * counters_per_pe, before.pes, after.pes); !r)
     return r;
   constexpr std::uint64_t entry = sizeof(layout::ring_entry);
   constexpr std::uint64_t per_page = layout::page / entry;
@@ -95,15 +91,12 @@ result<void> world_table::back(const segment& memory, handed_out before, handed_
   for (std::uint32_t to = 0; to < after.pes; ++to) {
     const std::uint64_t from = to < before.pes ? had : 0;
     if (from >= after.pes) continue;
-    if (auto r = range(layout::rings_at + layout::row_bytes * to, entry * from, entry * after.pes);
-        !r)
-      return r;
+    if (auto r = range(layout::rings_at + layout::row_bytes * to, entry * from, entry * after.pes); !r) return r;
   }
   return {};
 }
 
-result<handed_out> world_table::reserve(const segment& memory, const world_config& config,
-                                        peer_id self) const {
+result<handed_out> world_table::reserve(const segment& memory, const world_config& config, peer_id self) const {
   auto& numbers = head().numbers;
   std::uint64_t word = numbers.load(std::memory_order_acquire);
   handed_out before;
@@ -123,8 +116,7 @@ result<handed_out> world_table::reserve(const segment& memory, const world_confi
     after = {static_cast<std::uint32_t>(nodes), static_cast<std::uint32_t>(pes)};
     if (auto backed = back(memory, before, after); !backed) return internal::pass(backed);
     // SYNC: release, with numbers(): who sees the numbers may touch the tables.
-  } while (!numbers.compare_exchange_weak(word, pack(after), std::memory_order_acq_rel,
-                                          std::memory_order_acquire));
+  } while (!numbers.compare_exchange_weak(word, pack(after), std::memory_order_acq_rel, std::memory_order_acquire));
   for (std::uint32_t n = before.nodes; n < after.nodes; ++n) {
     auto& e = entry(n);
     const std::uint32_t first = before.pes + (n - before.nodes) * config.pe_count;
@@ -172,8 +164,7 @@ node_state world_table::state_of(std::uint32_t n) const noexcept {
   // SYNC: acquire, with reserve and everything that changes an entry
   const std::uint32_t word = entry(n).state.load(std::memory_order_acquire);
   // What cannot be is a node that cannot be trusted, hence dead.
-  return word > static_cast<std::uint32_t>(node_state::dead) ? node_state::dead
-                                                             : static_cast<node_state>(word);
+  return word > static_cast<std::uint32_t>(node_state::dead) ? node_state::dead : static_cast<node_state>(word);
 }
 
 node_info world_table::info(std::uint32_t n) const {

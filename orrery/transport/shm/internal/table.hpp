@@ -94,37 +94,30 @@ class world_table {
  public:
   explicit world_table(std::byte* base) noexcept : base_(base) {}
 
-  [[nodiscard]] layout::world_header& head() const noexcept {
-    return *reinterpret_cast<layout::world_header*>(base_);
-  }
+  [[nodiscard]] layout::world_header& head() const noexcept { return *reinterpret_cast<layout::world_header*>(base_); }
   /// `n` < max_nodes, checked by the caller.
   [[nodiscard]] layout::node_entry& entry(std::uint32_t n) const noexcept {
     return reinterpret_cast<layout::node_entry*>(base_ + layout::nodes_at)[n];
   }
-  [[nodiscard]] doorbell* bells() const noexcept {
-    return reinterpret_cast<doorbell*>(base_ + layout::bells_at);
-  }
+  [[nodiscard]] doorbell* bells() const noexcept { return reinterpret_cast<doorbell*>(base_ + layout::bells_at); }
   [[nodiscard]] layout::counter* counters() const noexcept {
     return reinterpret_cast<layout::counter*>(base_ + layout::counters_at);
   }
   [[nodiscard]] layout::ring_entry& ring(std::uint32_t to, std::uint32_t from) const noexcept {
-    return reinterpret_cast<layout::ring_entry*>(base_ + layout::rings_at +
-                                                 layout::row_bytes * to)[from];
+    return reinterpret_cast<layout::ring_entry*>(base_ + layout::rings_at + layout::row_bytes * to)[from];
   }
   [[nodiscard]] std::atomic<std::uint32_t>& pe_node_word(std::uint32_t pe) const noexcept {
     return reinterpret_cast<std::atomic<std::uint32_t>*>(base_ + layout::pe_nodes_at)[pe];
   }
 
   /// Makes the header. The memory is zero.
-  void create(std::string_view name, const world_config& config, peer_id creator,
-              std::uint64_t nonce) const noexcept;
+  void create(std::string_view name, const world_config& config, peer_id creator, std::uint64_t nonce) const noexcept;
   /// Whether this is a world that this build of Orrery can read. `what` names it.
   [[nodiscard]] result<void> check(std::uint64_t bytes, std::string_view what) const;
 
   /// Gives out `count` node numbers with `config.pe_count` PEs each; the first is for `self`, whose
   /// entry becomes `joining`, the others are `reserved` for it.
-  [[nodiscard]] result<handed_out> reserve(const segment& memory, const world_config& config,
-                                           peer_id self) const;
+  [[nodiscard]] result<handed_out> reserve(const segment& memory, const world_config& config, peer_id self) const;
 
   [[nodiscard]] std::string name() const;
   [[nodiscard]] std::string program() const;

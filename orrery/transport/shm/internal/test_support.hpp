@@ -84,8 +84,7 @@ class other {
     ::close(up[1]);
     link_.emplace_back(unique_fd{up[0]}, unique_fd{down[1]});
   }
-  other(other&& o) noexcept
-      : link_(std::move(o.link_)), pid_(std::exchange(o.pid_, 0)), status_(o.status_) {}
+  other(other&& o) noexcept : link_(std::move(o.link_)), pid_(std::exchange(o.pid_, 0)), status_(o.status_) {}
   ~other() {
     kill();
     wait();
@@ -179,13 +178,11 @@ template <class T>
 }
 
 template <class T>
-void expect_error(const result<T>& r, transport_errc code,
-                  std::initializer_list<const char*> words) {
+void expect_error(const result<T>& r, transport_errc code, std::initializer_list<const char*> words) {
   ASSERT_FALSE(r.has_value()) << "no error";
   EXPECT_EQ(r.error().code, code) << r.error().message;
   for (const char* word : words)
-    EXPECT_NE(r.error().message.find(word), std::string::npos)
-        << "'" << word << "' is not in: " << r.error().message;
+    EXPECT_NE(r.error().message.find(word), std::string::npos) << "'" << word << "' is not in: " << r.error().message;
 }
 
 }  // namespace orrery::transport::testing

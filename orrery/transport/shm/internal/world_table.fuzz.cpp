@@ -36,8 +36,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t byte
   };
   constexpr std::uint32_t nodes = 8;
   constexpr std::uint32_t pes = 64;
-  place(offsetof(layout::world_header, name),
-        sizeof(layout::world_header) - offsetof(layout::world_header, name));
+  place(offsetof(layout::world_header, name), sizeof(layout::world_header) - offsetof(layout::world_header, name));
   place(layout::pe_nodes_at, pes * sizeof(std::uint32_t));
   place(layout::nodes_at, nodes * sizeof(layout::node_entry));
 

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <orrery/process/future.hpp>
+
+#include <orrery/scheduler/node.hpp>
+
+#include <fmt/format.h>
+
+namespace orrery::detail {
+
+void drop_elsewhere(future_state_base& s) noexcept {
+  here_pe().owner().local(s.k->home).run_errand(
+      [](void* state) {
+        auto* base = static_cast<future_state_base*>(state);
+        base->dispose(base);
+      },
+      &s);
+}
+
+void require_same_pe(const scheduler::sink& k) {
+  if (here_pe().id() != k.home)
+    throw usage_error(errc::bad_argument,
+                      fmt::format("future: it belongs to PE {} and was used on PE {}", k.home, here_pe().id()));
+}
+
+std::int64_t deadline_after(std::chrono::nanoseconds d) noexcept { return transport::now_ns() + d.count(); }
+
+}  // namespace orrery::detail
