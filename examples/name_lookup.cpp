@@ -1,18 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 // A second program joins a running world, looks a process up by its name, and calls it. The first waits for the second.
-// run: ./name_lookup serve --orrery-world=example-$$ & ./name_lookup ask --orrery-world=example-$$ && wait $!
+// run: ./name_lookup serve --orrery-world=example-$$ & server=$!; sleep 0.2; ./name_lookup ask --orrery-world=example-$$ && wait $server
 #include <orrery/orrery.hpp>
 
 #include <cstdio>
 
 struct Counter {
   int add(int n) { return count_ += n; }
-  int count() const { return count_; }
+  void finish() { finished_ = true; }
+  bool finished() const { return finished_; }
 
  private:
   int count_ = 0;
+  bool finished_ = false;
 };
-ORRERY_PROCESS(Counter, add, count);
+ORRERY_PROCESS(Counter, add, finish, finished);
 
 int main(int argc, char** argv) {
   return orrery::run(argc, argv, [](orrery::args args) {
@@ -20,15 +22,14 @@ int main(int argc, char** argv) {
     if (args.size() > 1 && args[1] == "serve") {
       auto counter = orrery::spawn<Counter>(orrery::here());
       orrery::publish("/example/counter", counter);
-      auto asked = orrery::await_name<Counter>("/example/asked", 20s);  // the other program says that it is done
-      std::printf("served: %d\n", asked->count());
-      return 0;
+      while (!counter->finished()) orrery::sleep_for(1ms);
+      return 0;  // the first program's end is the end of the world
     }
     auto counter = orrery::await_name<Counter>("/example/counter", 20s);
     counter->add(40);
     const int count = counter->add(2);
     std::printf("node %u counted to %d on PE %u\n", orrery::this_node(), count, counter.address().pe);
-    orrery::publish("/example/asked", counter);
+    post(counter)->finish();  // one way: nothing more to wait for
     return count == 42 ? 0 : 1;
   });
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <orrery/scheduler/node.hpp>
 
+#include <orrery/scheduler/io_pool.hpp>
 #include <orrery/transport/shm/monitor.hpp>
 #include <orrery/transport/shm/world.hpp>
 
@@ -82,7 +83,8 @@ class node::observer final : public transport::membership_observer {
   node& node_;
 };
 
-node::node(const node_settings& settings, transport::shm_world* world) : settings_(settings), world_(world) {
+node::node(const node_settings& settings, transport::shm_world* world)
+    : settings_(settings), world_(world), io_pool_(std::make_unique<io_pool>()) {
   const std::uint32_t cores = available_cores();
   const std::uint32_t n = world_ != nullptr ? world_->pe_count() : settings_.pes != 0 ? settings_.pes : cores;
   transport::enable_asymmetric_fences();

@@ -18,6 +18,8 @@ class membership_monitor;
 
 namespace orrery::scheduler {
 
+class io_pool;
+
 /// What the layer above has to do with the PEs of a node. It outlives the node.
 class process_layer {
  public:
@@ -113,6 +115,9 @@ class node {
   [[nodiscard]] std::byte* block(std::uint32_t source_pe, const wire::block_ref& ref) noexcept;
   void hold(std::uint32_t source_pe) noexcept;  ///< a block of that PE's node is in use here until let_go
 
+  /// The threads that do I/O where io_uring is not to be had.
+  [[nodiscard]] io_pool& io_helpers() noexcept { return *io_pool_; }
+
  private:
   class observer;
   std::unique_ptr<channel> connect_local(pe& from, std::uint32_t to);
@@ -127,6 +132,7 @@ class node {
   std::uint32_t first_pe_ = 0;
   std::unique_ptr<transport::doorbell[]> own_bells_;  // when there is no world
   std::unique_ptr<idleness[]> own_idleness_;
+  std::unique_ptr<io_pool> io_pool_;
   std::vector<std::unique_ptr<pe>> pes_;
   std::atomic<bool> reentrant_{false};
   std::atomic<bool> stopping_{false};

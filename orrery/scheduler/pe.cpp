@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <orrery/scheduler/pe.hpp>
 
+#include <orrery/scheduler/io.hpp>
 #include <orrery/scheduler/node.hpp>
 #include <orrery/wire/exception.hpp>
 #include <orrery/wire/serialize.hpp>
@@ -62,6 +63,7 @@ void pe::run() {
   current_ = &root_;
   switch_to(take_loop_fiber());
   drop_leftovers();
+  io_.reset();  // on the thread that made it
   current_pe = nullptr;
 }
 
@@ -97,7 +99,7 @@ void pe::loop() {
     }
     if (poll()) continue;
     if (stopping()) [[unlikely]] {
-      if (wind_down(false)) leave_loop();
+      if (wind_down(waits_for_files())) leave_loop();
       if (!runnable_.empty()) continue;
     }
     idle();

@@ -31,6 +31,7 @@
 //   fiber       a stack; loop fibers run the scheduler between methods, function fibers belong to one process
 namespace orrery::scheduler {
 
+class io_engine;
 class node;
 class pe;
 
@@ -127,6 +128,9 @@ struct counters {
   std::uint64_t processes = 0;  ///< alive
   std::uint64_t spawned = 0;
   std::uint64_t failed_posts = 0;  ///< one-way messages that failed
+  std::uint64_t io_requests = 0;  ///< I/O requests that have ended
+  std::uint64_t io_bytes = 0;  ///< read and written by them
+  std::uint64_t io_enters = 0;  ///< system calls that handed requests over
 };
 
 /// What the runtime was started with that PEs need; see the runtime's options.
@@ -379,6 +383,23 @@ class pe {
   }
   void pop_activation(activation& a) noexcept { active_ = a.below; }
 
+  // --- I/O --------------------------------------------------------------------------------------------------------
+  /// This PE's I/O, made at the first call. Throws usage_error, std::bad_alloc.
+  [[nodiscard]] io_engine& io() {
+    if (io_ == nullptr) [[unlikely]]
+      make_io();
+    return *io_;
+  }
+  /// Requests that the kernel has not done yet.
+  [[nodiscard]] std::uint32_t io_outstanding() const noexcept;
+  // For io_engine.
+  void io_begins() noexcept { io_active_ = io_.get(); }
+  void io_ends() noexcept { io_active_ = nullptr; }
+  /// The next poll is not to be far away.
+  void poll_soon() noexcept {
+    if (ticks_ > 8) ticks_ = 8;
+  }
+
   // --- function processes ---------------------------------------------------------------------------------------
   /// Gives the process a fiber of its own which runs entry(argument) when it is scheduled.
   fiber* make_function_fiber(void (*entry)(fiber&, void*), void* argument);
@@ -450,6 +471,8 @@ class pe {
   void watch_progress(std::uint64_t measure, std::int64_t now) noexcept;
   void cancel_waits();
   void destroy_all();
+  void make_io();
+  [[nodiscard]] bool waits_for_files() const noexcept;
   void refuse_mailbox(slot& s);
   [[nodiscard]] static std::exception_ptr refusal(const handler* method);
   void drop_leftovers() noexcept;
@@ -501,6 +524,8 @@ class pe {
   std::vector<pending> pending_;
   std::uint32_t free_pending_ = 0;
   timer_queue timers_;
+  io_engine* io_active_ = nullptr;  // while requests are outstanding
+  std::unique_ptr<io_engine> io_;
   std::vector<address> suspects_;
   fiber* quiescence_waiters_ = nullptr;
   std::optional<std::uint64_t> last_quiet_sum_;  // records sent and received, when all were idle

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The part of a PE that talks to other PEs: rings in and out, flow control, sleeping.
+#include <orrery/scheduler/io.hpp>
 #include <orrery/scheduler/node.hpp>
 #include <orrery/scheduler/pe.hpp>
 #include <orrery/wire/exception.hpp>
@@ -32,6 +33,8 @@ bool pe::poll() {
   for (std::size_t i = 0; i < inbound_.size(); ++i) any |= drain(*inbound_[i]);
   if (!busy_channels_.empty()) [[unlikely]]
     any |= serve_channels();
+  if (io_active_ != nullptr) [[unlikely]]
+    any |= io_active_->poll();
   any |= fire_timers();
   if (!suspects_.empty() && (!any || (++polls_ & 255) == 0)) [[unlikely]]
     any |= chase_suspects();
@@ -470,6 +473,7 @@ bool pe::anything_inbound() noexcept {
       wake_waiters(*c);
       return true;
     }
+  if (io_active_ != nullptr && io_active_->ready()) return true;
   return stopping() && stage_.load(std::memory_order_relaxed) == shutdown_stage::running;
 }
 
@@ -478,7 +482,7 @@ void pe::idle() {
   for (const auto& in : inbound_)
     if (!in->lost && in->ring.has_unreleased() && in->ring.release_space()) node_.wake(in->pe);
   std::int64_t due = timers_.empty() ? -1 : timers_.begin()->first;
-  const bool nothing_due = due < 0;
+  const bool nothing_due = due < 0 && io_active_ == nullptr;
   if (stopping()) due = begin + shutdown_nap_ns;
 
   bool found = false;
@@ -503,7 +507,11 @@ void pe::idle() {
     transport::fence_heavy();  // SYNC: Dekker with notify and release_space
     if (!anything_inbound()) {
       ++count_.sleeps;
-      transport::futex_wait(bell_.futex, word, due, node_.shares_memory());
+      if (io_ != nullptr && io_->sleeps()) {
+        io_->sleep(word, due);  // until a request is done, or as below
+      } else {
+        transport::futex_wait(bell_.futex, word, due, node_.shares_memory());
+      }
     }
     bell_.sleeping.store(0, std::memory_order_relaxed);
     for (channel* c : busy_channels_)

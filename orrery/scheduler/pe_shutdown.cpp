@@ -14,6 +14,9 @@
 // What does not end by itself, because its calls wait for each other in a circle or because it catches `stopped` and goes
 // on, must not keep the program from ending: when every PE of the node has been in its loop without progress for `patience`,
 // it is abandoned with its stack, and one line on stderr says so.
+// I/O is never abandoned: the kernel would write into memory that is somebody else's by then. It is cancelled in
+// `cancelling`, or when a destructor makes no progress, and waited for without limit.
+#include <orrery/scheduler/io.hpp>
 #include <orrery/scheduler/node.hpp>
 #include <orrery/scheduler/pe.hpp>
 
@@ -95,6 +98,10 @@ bool pe::wind_down(bool busy) {
         cancel_waits();
         return false;
       case shutdown_stage::cancelling:
+        if (io_active_ != nullptr) {
+          io_active_->cancel_all();
+          return false;
+        }
         if (const std::uint32_t left = fiber_count_ - idle_loop_count_ - 1; busy || left != 0) {
           watch_progress(fiber_count_, now);
           if (!everyone(shutdown_stage::quiet, now)) return false;
@@ -108,16 +115,32 @@ bool pe::wind_down(bool busy) {
         destroy_all();
         break;
       case shutdown_stage::destroying:  // a destructor is parked
-        watch_progress(~(count_.executed + count_.sent + count_.received), now);
+        if (waits_for_files()) return false;
+        watch_progress(~(count_.executed + count_.sent + count_.received + count_.io_requests), now);
         if (!everyone(shutdown_stage::ended, now)) return false;
+        if (io_active_ != nullptr) {
+          io_active_->cancel_all();
+          return false;
+        }
         say_abandoned(id_, 1, "destructors");
         end_stages();
         break;
       case shutdown_stage::ended:
+        if (io_active_ != nullptr) {  // started by a destructor, which did not wait
+          io_active_->cancel_all();
+          return false;
+        }
         return everyone(shutdown_stage::ended, now);
     }
   }
 }
+
+// Requests that end by themselves, soon or late.
+bool pe::waits_for_files() const noexcept { return io_active_ != nullptr && io_active_->bounded() != 0; }
+
+void pe::make_io() { io_ = io_engine::make(*this); }
+
+std::uint32_t pe::io_outstanding() const noexcept { return io_active_ != nullptr ? io_active_->outstanding() : 0; }
 
 void pe::end_stages() noexcept {
   refusing_ = true;
