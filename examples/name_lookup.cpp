@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A second program joins a running world, looks a process up by its name, and calls it. The first waits for the second.
-// run: ./name_lookup serve --orrery-world=example-$$ & server=$!; sleep 0.2; ./name_lookup ask --orrery-world=example-$$ && wait $server
+// run: ./name_lookup serve --orrery-world=example-$$ & server=$!; ./name_lookup ask --orrery-world=example-$$ && wait $server
 #include <orrery/orrery.hpp>
 
 #include <cstdio>
@@ -22,8 +22,11 @@ int main(int argc, char** argv) {
     if (args.size() > 1 && args[1] == "serve") {
       auto counter = orrery::spawn<Counter>(orrery::here());
       orrery::publish("/example/counter", counter);
-      while (!counter->finished()) orrery::sleep_for(1ms);
-      return 0;  // the first program's end is the end of the world
+      try {
+        while (!counter->finished()) orrery::sleep_for(1ms);
+      } catch (const orrery::stopped&) {  // the other program was the first one, and its end is the end of the world
+      }
+      return 0;
     }
     auto counter = orrery::await_name<Counter>("/example/counter", 20s);
     counter->add(40);

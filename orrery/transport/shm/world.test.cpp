@@ -38,7 +38,7 @@ class world_test : public testing::shm_test {
   [[nodiscard]] result<std::unique_ptr<shm_world>> come(std::uint32_t pes = 2) const {
     return shm_world::create_or_join("w", config(pes));
   }
-  /// A node of world "w" in another OS process: says its number and stays until it is told to leave.
+  /// A node of world "w" in another OS process: says its number and stays until it is told to go.
   [[nodiscard]] other node_elsewhere(std::uint32_t pes = 2) const {
     return other{[this, pes](link& l) {
       auto world = come(pes);
@@ -261,7 +261,7 @@ TEST_F(world_test, survives_many_that_come_go_and_are_killed) {
       for (int turn = 0; turn < 150; ++turn) {
         auto world = come(1);
         if (!world) {
-          // The numbers of a world with a long-lived first node may run out; nothing else may go wrong.
+          // The numbers of a world may run out; nothing else may go wrong.
           if (world.error().code == transport_errc::full) continue;
           l.say(world.error().message);
           return 1;

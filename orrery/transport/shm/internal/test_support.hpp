@@ -62,8 +62,8 @@ class link {
   unique_fd out_;
 };
 
-/// Another OS process, forked from the test, that runs `body` and exits with what it returns. It is killed with the
-/// test and at the end of its scope.
+/// Another OS process, forked from the test, that runs `body` and exits with what it returns. It is
+/// killed with the test and at the end of its scope.
 class other {
  public:
   explicit other(const std::function<int(link&)>& body) {
