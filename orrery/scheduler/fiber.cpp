@@ -11,6 +11,7 @@
 #include <pthread.h>
 
 #ifdef ORRERY_ASAN
+#include <sanitizer/asan_interface.h>
 #include <sanitizer/common_interface_defs.h>
 #endif
 #ifdef ORRERY_TSAN
@@ -104,6 +105,10 @@ inline void switch_stack(fiber& from, fiber& to) noexcept {
 }  // namespace
 
 fiber* make_fiber(stack memory, void (*entry)(fiber&, void*), void* argument) noexcept {
+#ifdef ORRERY_ASAN
+  // Who ended on this stack before did not return: its frames are still poisoned.
+  __asan_unpoison_memory_region(memory.bottom, static_cast<std::size_t>(memory.top - memory.bottom));
+#endif
   auto* f = new (memory.top - sizeof(fiber)) fiber{};
   auto* s = new (reinterpret_cast<std::byte*>(f) - sizeof(start)) start{entry, argument};
   f->memory = memory;
