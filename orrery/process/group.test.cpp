@@ -21,12 +21,14 @@
 #include <gtest/gtest.h>
 
 #include <orrery/orrery.hpp>
+#include <orrery/process/internal/test_places.hpp>
 #include <orrery/process/internal/test_world.hpp>
 
 namespace orrery {
 namespace {
 
 using testing::in_world;
+using testing::random_places;
 using testing::what_is_thrown;
 
 // Copies made of arguments, on any PE.
@@ -115,22 +117,6 @@ std::vector<std::size_t> ranks(std::size_t n) {
   std::vector<std::size_t> v(n);
   std::iota(v.begin(), v.end(), 0u);
   return v;
-}
-
-placements random_places(std::mt19937& random) {
-  switch (random() % 4) {
-    case 0:
-      return everywhere();
-    case 1:
-      return in_blocks();
-    case 2:
-      return pe(static_cast<std::uint32_t>(random() % world_pes()));
-    default: {
-      std::vector<placement> list(1 + random() % 7);
-      for (auto& p : list) p = pe(static_cast<std::uint32_t>(random() % world_pes()));
-      return list;
-    }
-  }
 }
 
 // --- spawn_group ---------------------------------------------------------------------------------------------------

@@ -21,12 +21,14 @@
 #include <gtest/gtest.h>
 
 #include <orrery/orrery.hpp>
+#include <orrery/process/internal/test_places.hpp>
 #include <orrery/process/internal/test_world.hpp>
 
 namespace orrery {
 namespace {
 
 using testing::in_world;
+using testing::random_places;
 using testing::what_is_thrown;
 
 // --- barrier -------------------------------------------------------------------------------------------------------
