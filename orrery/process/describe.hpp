@@ -95,11 +95,11 @@ concept described = !std::is_same_v<description_of<T>, detail::no_description>;
   struct orrery_description {                                                                   \
     ORRERY_DESCRIPTION_BODY(Class, ::orrery::detail::no_description __VA_OPT__(, ) __VA_ARGS__) \
   };                                                                                            \
-  friend orrery_description orrery_describe(Class*, ::orrery::detail::adl_tag) { return {}; }
+  [[maybe_unused]] friend orrery_description orrery_describe(Class*, ::orrery::detail::adl_tag) { return {}; }
 
 /// The same for a class template that derives from a described one.
 #define ORRERY_PROCESS_MEMBERS_DERIVED(Class, Base, ...)                                      \
   struct orrery_description {                                                                 \
     ORRERY_DESCRIPTION_BODY(Class, ::orrery::description_of<Base> __VA_OPT__(, ) __VA_ARGS__) \
   };                                                                                          \
-  friend orrery_description orrery_describe(Class*, ::orrery::detail::adl_tag) { return {}; }
+  [[maybe_unused]] friend orrery_description orrery_describe(Class*, ::orrery::detail::adl_tag) { return {}; }

@@ -5,6 +5,8 @@
 
 #include <fmt/format.h>
 
+#include <limits>
+
 namespace orrery::detail {
 
 void drop_elsewhere(future_state_base& s) noexcept {
@@ -22,6 +24,9 @@ void require_same_pe(const scheduler::sink& k) {
                       fmt::format("future: it belongs to PE {} and was used on PE {}", k.home, here_pe().id()));
 }
 
-std::int64_t deadline_after(std::chrono::nanoseconds d) noexcept { return transport::now_ns() + d.count(); }
+std::int64_t deadline_after(std::chrono::nanoseconds d) noexcept {
+  std::int64_t at = 0;
+  return __builtin_add_overflow(transport::now_ns(), d.count(), &at) ? std::numeric_limits<std::int64_t>::max() : at;
+}
 
 }  // namespace orrery::detail
