@@ -51,7 +51,7 @@ concept described = !std::is_same_v<description_of<T>, detail::no_description>;
 #define ORRERY_METHOD_TAG(m)                                                   \
   struct orrery_method_##m {                                                   \
     using object = orrery_object;                                              \
-    static constexpr std::string_view name = #m;                               \
+    [[maybe_unused]] static constexpr std::string_view name = #m;              \
     template <class O, class... A>                                             \
     static auto call(O& o, A&&... a) -> decltype(o.m(std::forward<A>(a)...)) { \
       return o.m(std::forward<A>(a)...);                                       \
