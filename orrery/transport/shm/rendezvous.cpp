@@ -136,22 +136,21 @@ rendezvous::~rendezvous() { unlock(); }
 result<std::unique_ptr<rendezvous>> rendezvous::enter(std::string_view name, std::string_view directory,
                                                       std::chrono::milliseconds patience) {
   if (auto good = check_world_name(name); !good) return internal::pass(good);
-  const auto deadline = clock::now() + patience;
   const std::string path = fmt::format("{}/{}{}", rendezvous_directory(directory), rendezvous_prefix(), name);
   for (;;) {
     auto fd = open_or_make(path);
     if (!fd) return internal::pass(fd);
     if (auto good = check_file(fd->get(), path); !good) return internal::pass(good);
     std::unique_ptr<rendezvous> door{new rendezvous{path, std::move(*fd)}};
-    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(deadline - clock::now());
-    if (!door->lock(left)) {
+    if (!door->lock(patience)) {
       return fail(transport_errc::timed_out, 0,
-                  "another node has held the lock of {} for {} ms; it may be stopped (see "
-                  "/proc/locks): continue it or end it",
+                  "another node has held the lock of {} for {} ms; it may be stopped (see /proc/locks): continue it or "
+                  "end it",
                   path, patience.count());
     }
     if (door->path_is_this()) return door;
-    // It was removed between open and lock: whoever did it has ended that world.
+    // It was removed between open and lock: whoever did it has ended that world. The patience begins anew, for
+    // nobody is stuck.
   }
 }
 
@@ -262,7 +261,7 @@ bool rendezvous::held_by_others() const noexcept {
 bool rendezvous::lock(std::chrono::milliseconds patience) noexcept {
   if (locked_) return true;
   const auto deadline = clock::now() + patience;
-  for (long pause_us = 100;; pause_us = std::min(pause_us * 2, 5000L)) {
+  for (long pause_us = 100;; pause_us = std::min(pause_us * 2, 2000L)) {
     if (retry([&] { return ::flock(fd_.get(), LOCK_EX | LOCK_NB); }) == 0) {
       locked_ = true;
       return true;

@@ -42,7 +42,7 @@ struct world_address {
 // Ownership: RAII; the destructor unlocks. Not thread-safe. `enter` and `lock` block the thread.
 class rendezvous {
  public:
-  /// Opens and locks; makes the file if there is none. Waits for others at most `patience`.
+  /// Opens and locks; makes the file if there is none. Waits at most `patience` for one that holds it.
   [[nodiscard]] static result<std::unique_ptr<rendezvous>> enter(std::string_view name, std::string_view directory,
                                                                  std::chrono::milliseconds patience);
   /// The same for tools: read-only, not locked; `not_found` if there is none.

@@ -258,7 +258,7 @@ TEST_F(world_test, survives_many_that_come_go_and_are_killed) {
   for (unsigned i = 0; i < 6; ++i) {
     nodes.emplace_back([&, i](link& l) {
       std::minstd_rand random{i + 1};
-      for (int turn = 0; turn < 150; ++turn) {
+      for (int turn = 0; turn < 60; ++turn) {
         auto world = come(1);
         if (!world) {
           // The numbers of a world may run out; nothing else may go wrong.
@@ -282,7 +282,7 @@ TEST_F(world_test, survives_many_that_come_go_and_are_killed) {
     });
   }
   std::vector<other> victims;
-  for (int i = 0; i < 40; ++i) {
+  for (int i = 0; i < 25; ++i) {
     victims.emplace_back([&](link& l) {
       l.say("up");
       for (;;) (void)come(1);
