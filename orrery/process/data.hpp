@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <new>
 #include <span>
 #include <type_traits>
 #include <utility>
@@ -42,8 +43,10 @@ class block {
       "read and written in place (not bool: use unsigned char); make a process of a class of your own for all others");
 
  public:
-  explicit block(std::size_t size) : size_(size), elements_(std::make_unique<T[]>(size)) {}
-  block(std::size_t size, T value) : size_(size), elements_(std::make_unique_for_overwrite<T[]>(size)) { fill(value); }
+  explicit block(std::size_t size) : size_(checked(size)), elements_(std::make_unique<T[]>(size)) {}
+  block(std::size_t size, T value) : size_(checked(size)), elements_(std::make_unique_for_overwrite<T[]>(size)) {
+    fill(value);
+  }
 
   [[nodiscard]] std::size_t size() const noexcept { return size_; }
   [[nodiscard]] T get(std::size_t i) const {
@@ -95,6 +98,11 @@ class block {
   ORRERY_PROCESS_MEMBERS(block, size, get, set, update, fill, read, write)
 
  private:
+  // What no memory can hold is refused here: not every allocator reports it by an exception.
+  static std::size_t checked(std::size_t size) {
+    if (size > std::size_t{PTRDIFF_MAX} / sizeof(T)) throw std::bad_array_new_length();
+    return size;
+  }
   void check(std::size_t i) const {
     if (i >= size_) [[unlikely]]
       detail::throw_outside(i, size_);

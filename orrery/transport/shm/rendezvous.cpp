@@ -142,15 +142,15 @@ result<std::unique_ptr<rendezvous>> rendezvous::enter(std::string_view name, std
     if (!fd) return internal::pass(fd);
     if (auto good = check_file(fd->get(), path); !good) return internal::pass(good);
     std::unique_ptr<rendezvous> door{new rendezvous{path, std::move(*fd)}};
-    if (!door->lock(patience)) {
+    const bool locked = door->lock(patience);
+    if (locked && door->path_is_this()) return door;
+    if (!locked && door->path_is_this()) {
       return fail(transport_errc::timed_out, 0,
                   "another node has held the lock of {} for {} ms; it may be stopped (see /proc/locks): continue it or "
                   "end it",
                   path, patience.count());
     }
-    if (door->path_is_this()) return door;
-    // It was removed between open and lock: whoever did it has ended that world. The patience begins anew, for
-    // nobody is stuck.
+    // It was removed between open and lock: whoever did it has ended that world. Patience begins anew.
   }
 }
 
@@ -256,19 +256,23 @@ bool rendezvous::held_by_others() const noexcept {
   return range.l_type != F_UNLCK;
 }
 
-// Not a blocking flock() with an alarm: signals are the program's. It is held for less than a
-// millisecond at a time.
+// Not a blocking flock() with an alarm: signals are the program's. It is held for less than a millisecond at a time.
 bool rendezvous::lock(std::chrono::milliseconds patience) noexcept {
   if (locked_) return true;
+  // Tries are counted too: when the whole machine stood still, the time that has passed says nothing of the holder.
+  constexpr int enough_tries = 100;
   const auto deadline = clock::now() + patience;
-  for (long pause_us = 100;; pause_us = std::min(pause_us * 2, 2000L)) {
+  long pause_us = 100;
+  for (int tries = 1;; ++tries) {
     if (retry([&] { return ::flock(fd_.get(), LOCK_EX | LOCK_NB); }) == 0) {
       locked_ = true;
       return true;
     }
-    if (errno != EWOULDBLOCK || clock::now() >= deadline) return false;
+    if (errno != EWOULDBLOCK || !path_is_this()) return false;
+    if (clock::now() >= deadline && (tries >= enough_tries || patience.count() <= 0)) return false;
     const timespec pause{.tv_sec = 0, .tv_nsec = pause_us * 1000};
     ::nanosleep(&pause, nullptr);
+    pause_us = std::min(pause_us * 2, 2000L);
   }
 }
 
