@@ -16,3 +16,4 @@
 #include <orrery/process/remote_cast.hpp>
 #include <orrery/process/runtime.hpp>
 #include <orrery/process/spawn.hpp>
+#include <orrery/scheduler/counters.hpp>

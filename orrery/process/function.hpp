@@ -244,10 +244,14 @@ template <class T>
   detail::pe& self = detail::here_pe();
   self.require_process();
   const detail::slot& s = *self.active()->process;
-  if (s.cls != nullptr && s.object != nullptr && !s.cls->is_function) {
-    if (scheduler::cast_object(*s.cls, s.object, detail::class_of<T>::info()) == nullptr)
-      throw usage_error(errc::bad_argument, "this_process<T>: the calling process is of another class");
+  const bool is_function = s.cls != nullptr && s.cls->is_function;
+  bool is_this = std::is_same_v<T, function> == is_function;
+  if constexpr (!std::is_same_v<T, function>) {
+    // A constructor has no object yet, and is believed.
+    if (is_this && s.cls != nullptr && s.object != nullptr)
+      is_this = scheduler::cast_object(*s.cls, s.object, detail::class_of<T>::info()) != nullptr;
   }
+  if (!is_this) throw usage_error(errc::bad_argument, "this_process<T>: the calling process is of another class");
   return remote<T>(self.address_of(s));
 }
 

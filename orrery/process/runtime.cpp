@@ -3,8 +3,10 @@
 
 #include <orrery/process/function.hpp>
 #include <orrery/process/internal/name_repository.hpp>
+#include <orrery/process/options.hpp>
 #include <orrery/process/placement.hpp>
 #include <orrery/process/spawn.hpp>
+#include <orrery/process/tracing.hpp>
 #include <orrery/scheduler/node.hpp>
 
 #include <orrery/transport/shm/launch.hpp>
@@ -73,28 +75,6 @@ std::uint32_t placement::resolve() const {
 
 namespace {
 
-struct options {
-  std::uint32_t pes = 0;
-  std::uint32_t nodes = 1;
-  std::string world;
-  std::uint64_t memory = 0;
-};
-void take_options(args& rest, options& o) {
-  for (auto it = rest.begin(); it != rest.end();) {
-    if (it->starts_with("--orrery-pes=")) {
-      o.pes = static_cast<std::uint32_t>(std::stoul(it->substr(13)));
-    } else if (it->starts_with("--orrery-nodes=")) {
-      o.nodes = static_cast<std::uint32_t>(std::stoul(it->substr(15)));
-    } else if (it->starts_with("--orrery-world=")) {
-      o.world = it->substr(15);
-    } else {
-      ++it;
-      continue;
-    }
-    it = rest.erase(it);
-  }
-}
-
 using transport::node_launcher;
 using transport::shm_world;
 
@@ -122,6 +102,7 @@ session open_world(scheduler::node_settings& settings, const options& o, const a
   config.build_id = build;
   config.program = arguments.empty() ? "?" : std::filesystem::path(arguments[0]).filename().string();
   config.memory_limit = o.memory;
+  config.rendezvous_dir = o.shm_dir;
   auto world = s.launched         ? shm_world::join_inherited((*inherited)->fd, (*inherited)->node, config)
                : !o.world.empty() ? shm_world::create_or_join(o.world, config)
                                   : shm_world::create(config);
@@ -152,11 +133,14 @@ int end_world(session& s, int result) {
 
 int run_checked(const args& all, const std::function<int(args)>& main) {
   const std::uint64_t build = scheduler::freeze_handlers();
-  args rest = all;
-  options o;
-  take_options(rest, o);
-  scheduler::node_settings settings;
-  settings.pes = o.pes;
+  const auto [o, rest, warnings] = parse_options(all);
+  if (o.help) {
+    std::fputs(options_help(all.empty() ? "program" : all[0]).c_str(), stdout);
+    return 0;
+  }
+  if (!o.quiet)
+    for (const std::string& w : warnings) std::fputs(fmt::format("orrery: {}\n", w).c_str(), stderr);
+  scheduler::node_settings settings = node_settings_of(o);
   detail::name_repository repository;
   settings.layer = &repository;
   session s = open_world(settings, o, all, build);
@@ -164,12 +148,13 @@ int run_checked(const args& all, const std::function<int(args)>& main) {
   {
     scheduler::node n(settings, s.world.get());
     if (s.launcher) {
-      auto up = s.launcher->wait_for_nodes(std::chrono::seconds(30));
+      auto up = s.launcher->wait_for_nodes(std::chrono::ceil<std::chrono::milliseconds>(o.startup_timeout));
       if (!up) fail(up.error());
     }
+    tracing trace(o, n, rest.empty() ? std::string{} : rest[0]);
     n.run([&](scheduler::pe& first) {
       if (s.launched) return;
-      detail::start_function(first, [&, rest] {
+      detail::start_function(first, [&] {
         try {
           result = main(rest);
         } catch (const std::exception& e) {
@@ -180,9 +165,12 @@ int run_checked(const args& all, const std::function<int(args)>& main) {
         n.stop();
       });
     });
+    trace.write();
   }
   if (s.world != nullptr) s.world->leave();
-  return end_world(s, result);
+  result = end_world(s, result);
+  if (s.world != nullptr) tracing::merge(o, *s.world);
+  return result;
 }
 
 }  // namespace

@@ -162,7 +162,8 @@ void io_engine::cancel_all() {
   while (room_waiters_ != nullptr) wake_for_room();
   for (io_request* r = all_; r != nullptr;) {
     io_request* next = r->next;
-    cancel(*r);
+    r->cancelled = true;
+    submit_cancel(*r);  // also if that was done before: what was just changing hands may not have been found
     r = next;
   }
 }

@@ -375,6 +375,5 @@ void node::failed_post(pe& at, const handler* method, std::exception_ptr why) no
 }
 
 void node::control(pe&, inbound&, wire::envelope&) noexcept {}
-void node::trace_span(pe&, const handler&, address, std::int64_t, std::int64_t) noexcept {}
 
 }  // namespace orrery::scheduler

@@ -104,7 +104,6 @@ class node {
   void failed_post(pe& at, const handler* method, std::exception_ptr why) noexcept;
   void peer_corrupt(std::uint32_t pe, const char* what) noexcept;
   void control(pe& at, inbound& in, wire::envelope& e) noexcept;
-  void trace_span(pe& at, const handler& method, address process, std::int64_t begin, std::int64_t end) noexcept;
 
   // Payload blocks.
   /// Memory for a payload that PE `to` will read in place; `offset` names it. Null: none is free just now. Throws world_error if it never will.

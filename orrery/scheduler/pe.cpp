@@ -3,6 +3,9 @@
 
 #include <orrery/scheduler/io.hpp>
 #include <orrery/scheduler/node.hpp>
+#include <orrery/scheduler/overflow.hpp>
+#include <orrery/scheduler/trace.hpp>
+#include <orrery/transport/shm/world.hpp>
 #include <orrery/wire/exception.hpp>
 #include <orrery/wire/serialize.hpp>
 
@@ -32,6 +35,7 @@ std::string name_of(const handler* h) {
 
 pe::pe(node& owner, std::uint32_t id, transport::doorbell& bell, const pe_settings& settings)
     : id_(id),
+      publisher_(owner.world() != nullptr ? owner.world()->counters(id).data() : nullptr),
       node_(owner),
       bell_(bell),
       settings_(settings),
@@ -58,12 +62,14 @@ pe::~pe() {
 // --- the loop ---------------------------------------------------------------------------------------------------
 
 void pe::run() {
+  const overflow_report report;
   current_pe = this;
   adopt_thread(root_);
   current_ = &root_;
   switch_to(take_loop_fiber());
   drop_leftovers();
   io_.reset();  // on the thread that made it
+  publisher_.publish(count_, transport::now_ns());
   current_pe = nullptr;
 }
 
@@ -171,14 +177,11 @@ bool pe::run_one(slot& s, delivery& d) {
   ++s.depth;
   active_ = &a;
   ++count_.executed;
-  if (tracing_) [[unlikely]] {
-    const std::int64_t begin = transport::now_ns();
-    const address who = address_of(s);
-    d.method->run(*this, s, d);
-    node_.trace_span(*this, *a.method, who, begin, transport::now_ns());
-  } else {
-    d.method->run(*this, s, d);
-  }
+  if (trace_ != nullptr) [[unlikely]]
+    trace_begin(a);
+  d.method->run(*this, s, d);
+  if (trace_ != nullptr) [[unlikely]]
+    trace_end(a);
   active_ = a.below;
   s.active = nullptr;
   --s.depth;
@@ -208,13 +211,20 @@ fiber& pe::take_loop_fiber() {
   return f;
 }
 
+void pe::trace_begin(const activation& a) noexcept { trace_->begin(a, address_of(*a.process)); }
+void pe::trace_end(const activation& a) noexcept { trace_->end(a); }
+
 void pe::switch_to(fiber& to) {
+  if (trace_ != nullptr) [[unlikely]]
+    trace_->park();
   fiber& from = *current_;
   from.active = active_;
   active_ = nullptr;
   current_ = &to;
   switch_fiber(from, to);
   active_ = from.active;
+  if (trace_ != nullptr) [[unlikely]]
+    trace_->resume(active_);
   finish_fiber();
 }
 
@@ -362,6 +372,8 @@ fiber* pe::make_function_fiber(void (*entry)(fiber&, void*), void* argument) {
 
 void pe::end_function(slot& s) noexcept {
   fiber& self = *current_;
+  if (trace_ != nullptr && active_ != nullptr) [[unlikely]]
+    trace_end(*active_);
   active_ = nullptr;
   s.active = nullptr;
   s.object = nullptr;
@@ -398,6 +410,7 @@ slot& pe::allocate_slot_slow() {
   s.generation = 1;
   s.state = process_state::running;
   ++count_.processes;
+  ++count_.spawned;
   return s;
 }
 
@@ -437,12 +450,12 @@ void pe::free_slot(slot& s) noexcept {
 void pe::destroy(slot& s) {
   // The destructor is a method like any other: it may park.
   s.state = process_state::running;
-  activation a{&s, nullptr, active_};
-  active_ = &a;
+  activation a{&s, nullptr, nullptr};
+  push_activation(a);
   s.active = &a;
   s.depth = 1;
   end_object(s);
-  active_ = a.below;
+  pop_activation(a);
   s.depth = 0;
   free_slot(s);
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <orrery/scheduler/counters.hpp>
 #include <orrery/scheduler/fiber.hpp>
 #include <orrery/scheduler/handler.hpp>
 #include <orrery/scheduler/message.hpp>
@@ -34,6 +35,7 @@ namespace orrery::scheduler {
 class io_engine;
 class node;
 class pe;
+class trace_buffer;
 
 /// The PE of the calling thread, or null outside the runtime.
 extern constinit thread_local pe* current_pe;
@@ -110,27 +112,6 @@ struct delivery {
   void release_other() noexcept;
   /// Gives back the record in the ring, but keeps a payload that lies in a block. For who reads it in place and may park.
   void leave_ring() noexcept;
-};
-
-/// Counters of a PE: written by it alone, read by anyone (relaxed).
-struct counters {
-  std::uint64_t executed = 0;  ///< messages and inline calls executed
-  std::uint64_t inline_calls = 0;  ///< of these, calls executed inline
-  std::uint64_t sent = 0;  ///< records sent to other PEs
-  std::uint64_t sent_bytes = 0;
-  std::uint64_t received = 0;
-  std::uint64_t received_bytes = 0;
-  std::uint64_t parks = 0;
-  std::uint64_t sleeps = 0;
-  std::uint64_t idle_ns = 0;  ///< asleep or spinning
-  std::uint64_t queue_high = 0;  ///< the longest run queue
-  std::uint64_t mailbox_high = 0;  ///< bytes in the fullest mailbox
-  std::uint64_t processes = 0;  ///< alive
-  std::uint64_t spawned = 0;
-  std::uint64_t failed_posts = 0;  ///< one-way messages that failed
-  std::uint64_t io_requests = 0;  ///< I/O requests that have ended
-  std::uint64_t io_bytes = 0;  ///< read and written by them
-  std::uint64_t io_enters = 0;  ///< system calls that handed requests over
 };
 
 /// What the runtime was started with that PEs need; see the runtime's options.
@@ -227,6 +208,7 @@ class pe {
       free_slot_ = s.link;
       s.state = process_state::running;
       ++count_.processes;
+      ++count_.spawned;
       return s;
     }
     return allocate_slot_slow();
@@ -380,8 +362,14 @@ class pe {
   void push_activation(activation& a) noexcept {
     a.below = active_;
     active_ = &a;
+    if (trace_ != nullptr) [[unlikely]]
+      trace_begin(a);
   }
-  void pop_activation(activation& a) noexcept { active_ = a.below; }
+  void pop_activation(activation& a) noexcept {
+    if (trace_ != nullptr) [[unlikely]]
+      trace_end(a);
+    active_ = a.below;
+  }
 
   // --- I/O --------------------------------------------------------------------------------------------------------
   /// This PE's I/O, made at the first call. Throws usage_error, std::bad_alloc.
@@ -420,12 +408,12 @@ class pe {
     watchers_[w.place_]->place_ = w.place_;
     watchers_.pop_back();
   }
-  void tell_losses() noexcept {
-    for (std::size_t i = 0; i < watchers_.size(); ++i) watchers_[i]->pes_lost(*this);
-  }
 
-  void start_tracing(bool on) noexcept { tracing_ = on; }
+  /// Before run(): what the PE does is recorded there. The buffer outlives the PE.
+  void trace_to(trace_buffer& buffer) noexcept { trace_ = &buffer; }
   [[nodiscard]] counters& count() noexcept { return count_; }
+  /// The counters as other threads see them.
+  [[nodiscard]] published_counters published() const noexcept { return publisher_.words(); }
   [[nodiscard]] transport::doorbell& bell() noexcept { return bell_; }
 
   /// Called by any thread: a ring into this PE was made.
@@ -443,6 +431,8 @@ class pe {
   void find_block(delivery& d) noexcept;
   void resume(fiber& f);
   void switch_to(fiber& to);
+  [[gnu::cold]] void trace_begin(const activation& a) noexcept;
+  [[gnu::cold]] void trace_end(const activation& a) noexcept;
   fiber& take_loop_fiber();
   bool poll();
   bool drain(inbound& in);
@@ -504,7 +494,8 @@ class pe {
   run_queue runnable_;
   message_pool pool_;
   counters count_;
-  bool tracing_ = false;
+  trace_buffer* trace_ = nullptr;  // null: not traced
+  counter_publisher publisher_;
   bool refusing_ = false;
   bool queueing_ = false;  // messages go into mailboxes even if their process is idle
 

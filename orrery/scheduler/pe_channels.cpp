@@ -3,6 +3,7 @@
 #include <orrery/scheduler/io.hpp>
 #include <orrery/scheduler/node.hpp>
 #include <orrery/scheduler/pe.hpp>
+#include <orrery/scheduler/trace.hpp>
 #include <orrery/wire/exception.hpp>
 #include <orrery/wire/serialize.hpp>
 
@@ -26,6 +27,7 @@ constexpr std::int64_t shutdown_nap_ns = 500'000;  // other PEs come to their en
 
 bool pe::poll() {
   ticks_ = ticks_per_poll;
+  publisher_.poll(count_);
   bool any = false;
   if (bell_.announce.load(std::memory_order_relaxed) != announced_) [[unlikely]]
     adopt_inbound();
@@ -87,6 +89,7 @@ void pe::lose_gone() {
     wake_all(held.second);
     return true;
   });
+  for (std::size_t i = 0; i < watchers_.size(); ++i) watchers_[i]->pes_lost(*this);
 }
 
 void pe::add_inbound(std::unique_ptr<inbound> in) {
@@ -500,6 +503,7 @@ void pe::idle() {
     if (const std::int64_t look = look_for_quiescence(transport::now_ns()); look >= 0) due = look;
   }
   if (!found && (due < 0 || transport::now_ns() < due)) {
+    publisher_.sleeping(count_, begin);
     const std::uint32_t word = bell_.futex.load(std::memory_order_relaxed);
     bell_.sleeping.store(1, std::memory_order_relaxed);
     for (channel* c : busy_channels_)
@@ -507,18 +511,23 @@ void pe::idle() {
     transport::fence_heavy();  // SYNC: Dekker with notify and release_space
     if (!anything_inbound()) {
       ++count_.sleeps;
+      const std::int64_t asleep = trace_ != nullptr ? transport::now_ns() : 0;
       if (io_ != nullptr && io_->sleeps()) {
         io_->sleep(word, due);  // until a request is done, or as below
       } else {
         transport::futex_wait(bell_.futex, word, due, node_.shares_memory());
       }
+      if (trace_ != nullptr) [[unlikely]]
+        trace_->slept(asleep, transport::now_ns());
     }
     bell_.sleeping.store(0, std::memory_order_relaxed);
     for (channel* c : busy_channels_)
       if (!c->lost) c->ring.header()->producer_waits.store(0, std::memory_order_relaxed);
   }
   if (nothing_due && (found || anything_inbound() || !runnable_.empty())) publish_idle(false);
-  count_.idle_ns += static_cast<std::uint64_t>(transport::now_ns() - begin);
+  const std::int64_t end = transport::now_ns();
+  count_.idle_ns += static_cast<std::uint64_t>(end - begin);
+  publisher_.awake(count_, end);
 }
 
 }  // namespace orrery::scheduler

@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <cstdio>
+#include <mutex>
 #include <new>
 
 #include <sys/mman.h>
@@ -24,21 +25,33 @@ constexpr std::size_t hot_stacks = 256;  // idle stacks that keep their pages
 
 // What in_stack_guard may read inside a signal handler: a fixed table, entries written once and never moved.
 struct guarded_range {
-  std::atomic<std::uintptr_t> begin{0};
-  std::uintptr_t end = 0;
-  std::size_t stride = 0;
+  std::atomic<std::uintptr_t> begin{0};  // 0: free
+  std::atomic<std::uintptr_t> end{0};
+  std::atomic<std::size_t> stride{0};
 };
 constexpr std::size_t max_ranges = 4096;
 guarded_range ranges[max_ranges];
 std::atomic<std::size_t> range_count{0};
 
+std::mutex ranges_mutex;  // of those who write
+
 void remember(std::byte* begin, std::size_t bytes, std::size_t stride) noexcept {
-  const std::size_t i = range_count.fetch_add(1, std::memory_order_relaxed);
-  if (i >= max_ranges) return;  // the overflow is still caught, only not named
-  ranges[i].end = reinterpret_cast<std::uintptr_t>(begin) + bytes;
-  ranges[i].stride = stride;
+  const std::lock_guard lock(ranges_mutex);
+  std::size_t i = 0;
+  while (i < max_ranges && ranges[i].begin.load(std::memory_order_relaxed) != 0) ++i;
+  if (i == max_ranges) return;  // the overflow is still caught, only not named
+  ranges[i].end.store(reinterpret_cast<std::uintptr_t>(begin) + bytes, std::memory_order_relaxed);
+  ranges[i].stride.store(stride, std::memory_order_relaxed);
   // SYNC: release, with in_stack_guard
   ranges[i].begin.store(reinterpret_cast<std::uintptr_t>(begin), std::memory_order_release);
+  if (i >= range_count.load(std::memory_order_relaxed)) range_count.store(i + 1, std::memory_order_relaxed);
+}
+
+void forget(const std::byte* begin) noexcept {
+  const std::lock_guard lock(ranges_mutex);
+  for (auto& r : ranges)
+    if (r.begin.load(std::memory_order_relaxed) == reinterpret_cast<std::uintptr_t>(begin))
+      r.begin.store(0, std::memory_order_relaxed);
 }
 
 void install_guard(std::byte* at) noexcept {
@@ -61,9 +74,7 @@ stack_pool::stack_pool(std::size_t usable_bytes) noexcept
 
 stack_pool::~stack_pool() {
   for (const chunk& c : chunks_) {
-    for (auto& r : ranges)
-      if (r.begin.load(std::memory_order_relaxed) == reinterpret_cast<std::uintptr_t>(c.begin))
-        r.begin.store(0, std::memory_order_release);
+    forget(c.begin);
     munmap(c.begin, c.bytes);
   }
 }
@@ -117,7 +128,8 @@ bool in_stack_guard(const void* address) noexcept {
   for (std::size_t i = 0; i < n && i < max_ranges; ++i) {
     // SYNC: acquire, with remember
     const std::uintptr_t begin = ranges[i].begin.load(std::memory_order_acquire);
-    if (begin != 0 && a >= begin && a < ranges[i].end) return (a - begin) % ranges[i].stride < guard_bytes;
+    if (begin != 0 && a >= begin && a < ranges[i].end.load(std::memory_order_relaxed))
+      return (a - begin) % ranges[i].stride.load(std::memory_order_relaxed) < guard_bytes;
   }
   return false;
 }

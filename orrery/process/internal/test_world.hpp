@@ -18,6 +18,13 @@
 
 namespace orrery::testing {
 
+/// True where a sanitizer makes everything several times slower and larger.
+#if defined(ORRERY_ASAN) || defined(ORRERY_TSAN)
+inline constexpr bool slowed_down = true;
+#else
+inline constexpr bool slowed_down = false;
+#endif
+
 /// What happened on the PEs of a world that has ended.
 using statistics = std::vector<scheduler::counters>;
 

@@ -143,7 +143,11 @@ result<std::unique_ptr<rendezvous>> rendezvous::enter(std::string_view name, std
     if (auto good = check_file(fd->get(), path); !good) return internal::pass(good);
     std::unique_ptr<rendezvous> door{new rendezvous{path, std::move(*fd)}};
     const bool locked = door->lock(patience);
+    const int error = errno;
     if (locked && door->path_is_this()) return door;
+    if (!locked && error != EWOULDBLOCK) {
+      return fail_os(error, "{} cannot be locked; set ORRERY_SHM_DIR to a directory of this machine", path);
+    }
     if (!locked && door->path_is_this()) {
       return fail(transport_errc::timed_out, 0,
                   "another node has held the lock of {} for {} ms; it may be stopped (see /proc/locks): continue it or "
@@ -268,8 +272,12 @@ bool rendezvous::lock(std::chrono::milliseconds patience) noexcept {
       locked_ = true;
       return true;
     }
-    if (errno != EWOULDBLOCK || !path_is_this()) return false;
-    if (clock::now() >= deadline && (tries >= enough_tries || patience.count() <= 0)) return false;
+    if (errno != EWOULDBLOCK) return false;
+    const bool over = clock::now() >= deadline && (tries >= enough_tries || patience.count() <= 0);
+    if (over || !path_is_this()) {
+      errno = EWOULDBLOCK;
+      return false;
+    }
     const timespec pause{.tv_sec = 0, .tv_nsec = pause_us * 1000};
     ::nanosleep(&pause, nullptr);
     pause_us = std::min(pause_us * 2, 2000L);

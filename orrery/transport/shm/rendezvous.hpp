@@ -68,7 +68,8 @@ class rendezvous {
   /// True if another object, in any OS process, holds.
   [[nodiscard]] bool held_by_others() const noexcept;
 
-  /// False if another holds it for longer than `patience`, or if the path names another file by now.
+  /// False, with errno, if the system refuses; with EWOULDBLOCK if another holds it for longer than `patience`, or if
+  /// the path names another file by now.
   [[nodiscard]] bool lock(std::chrono::milliseconds patience) noexcept;
   void unlock() noexcept;
   [[nodiscard]] const std::string& path() const noexcept { return path_; }

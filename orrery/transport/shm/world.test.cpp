@@ -582,7 +582,7 @@ TEST_F(world_test, fails_cleanly_whatever_system_call_fails) {
                          fault{"pipe2", SYS_pipe2, ENFILE, transport_errc::no_space},
                          fault{"getrandom", SYS_getrandom, ENOSYS, transport_errc::system},
                          fault{"pwrite", SYS_pwrite64, ENOSPC, transport_errc::no_space},
-                         fault{"flock", SYS_flock, ENOLCK, transport_errc::timed_out}}) {
+                         fault{"flock", SYS_flock, ENOLCK, transport_errc::system}}) {
     other child{[&](link& l) {
       // The text of the error is the only thing that may be written.
       testing::fail_system_call(f.call, f.error);

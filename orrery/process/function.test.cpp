@@ -1,0 +1,293 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <orrery/process/function.hpp>
+
+#include <array>
+#include <chrono>
+#include <memory>
+#include <numeric>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include <orrery/orrery.hpp>
+#include <orrery/process/internal/test_world.hpp>
+
+namespace orrery {
+namespace {
+
+using testing::in_world;
+using testing::what_is_thrown;
+using namespace std::chrono_literals;
+
+ORRERY_AT_EACH_PLACE(process_function);
+
+void echo(remote<function> to, int count) {
+  for (int i = 0; i < count; ++i) send(to, receive<int>());
+}
+
+TEST_P(process_function, runs_with_its_arguments_and_answers_messages) {
+  in_world([] {
+    const auto f = spawn(where(), echo, this_process<function>(), 100);
+    for (int i = 0; i < 100; ++i) send(f, i);
+    for (int i = 0; i < 100; ++i) EXPECT_EQ(receive<int>(), i);
+  });
+}
+
+TEST_P(process_function, may_be_a_function_object_with_captures_inside_its_node) {
+  in_world([] {
+    const auto me = this_process<function>();
+    const std::string text = "captured";
+    spawn(where(), [=] { send(me, text); });
+    EXPECT_EQ(receive<std::string>(), "captured");
+    spawn(where(), [me, owned = std::make_unique<int>(7)] { send(me, *owned); });
+    EXPECT_EQ(receive<int>(), 7);
+  });
+}
+
+TEST_P(process_function, takes_arguments_that_can_only_be_moved) {
+  in_world([] {
+    spawn(
+        where(), [](std::unique_ptr<int> p, remote<function> to) { send(to, std::move(p)); }, std::make_unique<int>(3),
+        this_process<function>());
+    EXPECT_EQ(*receive<std::unique_ptr<int>>(), 3);
+  });
+}
+
+TEST_P(process_function, receives_by_type_whatever_the_order) {
+  in_world([] {
+    const auto me = this_process<function>();
+    spawn(where(), [me] {
+      send(me, 1);
+      send(me, std::string("two"));
+      send(me, 3.0);
+      send(me, 4);
+    });
+    EXPECT_EQ(receive<double>(), 3.0);
+    EXPECT_EQ(receive<std::string>(), "two");
+    EXPECT_EQ(receive<int>(), 1);
+    EXPECT_EQ(receive<int>(), 4);
+  });
+}
+
+TEST_P(process_function, receives_by_tag_whatever_the_order) {
+  in_world([] {
+    const auto me = this_process<function>();
+    spawn(where(), [me] {
+      for (int i = 0; i < 10; ++i) send(me, i, static_cast<std::uint64_t>(i % 3));
+    });
+    EXPECT_EQ(receive<int>(2), 2);
+    EXPECT_EQ(receive<int>(1), 1);
+    EXPECT_EQ(receive<int>(), 0);
+    EXPECT_EQ(receive<int>(2), 5);
+    for (const int i : {3, 4, 6, 7, 8, 9}) EXPECT_EQ(receive<int>(), i);
+    EXPECT_FALSE(try_receive<int>());
+  });
+}
+
+TEST_P(process_function, receives_nothing_when_the_time_is_over) {
+  in_world([] {
+    EXPECT_EQ(receive_for<int>(0ns), std::nullopt);
+    EXPECT_EQ(receive_for<int>(1ms), std::nullopt);
+    send(this_process<function>(), std::string("another type"));
+    EXPECT_EQ(receive_for<int>(1ms), std::nullopt);
+    EXPECT_EQ(receive_for<int>(1ms, 5), std::nullopt);
+    const auto me = this_process<function>();
+    spawn(where(), [me] { send(me, 5); });
+    EXPECT_EQ(receive_for<int>(1h), 5);
+    EXPECT_EQ(receive<std::string>(), "another type");
+  });
+}
+
+TEST_P(process_function, loses_no_message_that_comes_as_the_time_runs_out) {
+  in_world([] {
+    constexpr int count = 2000;
+    const auto me = this_process<function>();
+    spawn(where(), [me] {
+      for (int i = 0; i < count; ++i) {
+        send(me, i);
+        if (i % 7 == 0) yield();
+      }
+    });
+    int next = 0;
+    while (next < count) {
+      const auto got = receive_for<int>(std::chrono::nanoseconds(next * 37 % 3000));
+      if (!got) continue;
+      ASSERT_EQ(*got, next);
+      ++next;
+    }
+    EXPECT_FALSE(try_receive<int>());
+  });
+}
+
+TEST_P(process_function, tries_to_receive_without_waiting) {
+  in_world([] {
+    EXPECT_FALSE(try_receive<int>());
+    const auto me = this_process<function>();
+    send(me, 1, 7);
+    EXPECT_FALSE(try_receive<int>(6));
+    EXPECT_EQ(try_receive<int>(7), 1);
+    EXPECT_FALSE(try_receive<int>());
+  });
+}
+
+TEST_P(process_function, may_call_and_wait_between_two_messages) {
+  in_world([] {
+    const auto me = this_process<function>();
+    const auto other = spawn(pe(1), [] {
+      for (;;) {
+        const auto from = receive<remote<function>>();
+        send(from, 10);
+      }
+    });
+    const auto f = spawn(where(), [=] {
+      int sum = 0;
+      for (int i = 0; i < 20; ++i) {
+        sum += receive<int>(1);
+        send(other, this_process<function>());
+        sum += receive<int>(0);
+        sleep_for(1us);
+        yield();
+      }
+      send(me, sum);
+    });
+    for (int i = 0; i < 20; ++i) send(f, i, 1);
+    EXPECT_EQ(receive<int>(), 190 + 200);
+  });
+}
+
+TEST_P(process_function, that_has_ended_is_gone_for_senders) {
+  ::testing::internal::CaptureStderr();
+  const auto counts = in_world([] {
+    const auto me = this_process<function>();
+    const auto f = spawn(where(), [me] { send(me, 1); });
+    (void)receive<int>();
+    EXPECT_THROW(destroy(f), process_gone);  // it has ended when that comes back
+    send(f, 2);
+    EXPECT_TRUE(try_send(f, 2));
+    spawn(where(), [me] { send(me, 3); });
+    EXPECT_EQ(receive<int>(), 3);
+  });
+  EXPECT_EQ(counts[GetParam()].failed_posts, 2U);
+  EXPECT_NE(::testing::internal::GetCapturedStderr().find("destroyed"), std::string::npos);
+}
+
+/// Sends when it is destroyed.
+struct goodbye {
+  remote<function> to;
+  explicit goodbye(remote<function> t) : to(t) {}
+  goodbye(const goodbye&) = delete;
+  goodbye& operator=(const goodbye&) = delete;
+  ~goodbye() { send(to, std::string("goodbye")); }
+};
+
+TEST_P(process_function, is_unwound_when_it_is_destroyed_and_destroy_waits_for_that) {
+  in_world([] {
+    const auto f = spawn(
+        where(),
+        [](remote<function> to) {
+          const goodbye last(to);
+          for (;;) (void)receive<int>();
+        },
+        this_process<function>());
+    for (int i = 0; i < 10; ++i) send(f, i);
+    destroy(f);
+    EXPECT_EQ(try_receive<std::string>(), "goodbye");
+    EXPECT_THROW(destroy(f), process_gone);
+  });
+}
+
+TEST_P(process_function, takes_the_messages_that_were_sent_before_it_was_destroyed) {
+  in_world([] {
+    const auto f = spawn(
+        where(),
+        [](remote<function> to) {
+          for (;;) send(to, receive<int>());
+        },
+        this_process<function>());
+    for (int i = 0; i < 100; ++i) send(f, i);
+    destroy(f);
+    for (int i = 0; i < 100; ++i) EXPECT_EQ(try_receive<int>(), i);
+  });
+}
+
+TEST_P(process_function, that_throws_is_reported_and_counted) {
+  ::testing::internal::CaptureStderr();
+  const auto counts = in_world([] {
+    const auto f = spawn(where(), [] { throw std::runtime_error("thrown by a function"); });
+    EXPECT_THROW(destroy(f), process_gone);
+  });
+  EXPECT_NE(::testing::internal::GetCapturedStderr().find("thrown by a function"), std::string::npos);
+  EXPECT_EQ(counts[GetParam()].failed_posts, 1U);
+}
+
+TEST_P(process_function, may_be_one_of_very_many_in_a_ring) {
+  in_world([] {
+    constexpr int size = 500;
+    std::vector<remote<function>> ring;
+    for (int i = 0; i < size; ++i)
+      ring.push_back(spawn(where(), [] {
+        const auto next = receive<remote<function>>();
+        for (;;) {
+          const int n = receive<int>();
+          send(next, n - 1);
+        }
+      }));
+    for (int i = 0; i + 1 < size; ++i) send(ring[i], ring[i + 1]);
+    send(ring.back(), this_process<function>());
+    for (int round = 0; round < 20; ++round) {
+      send(ring.front(), 1000);
+      EXPECT_EQ(receive<int>(), 1000 - size);
+    }
+  });
+}
+
+struct Method {
+  void receives() { (void)receive<int>(); }
+  bool knows_itself(remote<Method> itself) { return this_process<Method>() == itself; }
+  void is_another() { (void)this_process<std::string>(); }
+};
+ORRERY_PROCESS(Method, receives, knows_itself, is_another);
+
+TEST_P(process_function, alone_can_receive) {
+  in_world([] {
+    const auto m = spawn<Method>(where());
+    EXPECT_NE(what_is_thrown<usage_error>([&] { m->receives(); }).find("receive"), std::string::npos);
+  });
+}
+
+TEST(receive_outside, of_the_runtime_fails_with_usage_error) {
+  EXPECT_THROW((void)receive<int>(), usage_error);
+  EXPECT_THROW((void)try_receive<int>(), usage_error);
+  EXPECT_THROW(send(remote<function>{}, 1), usage_error);
+  EXPECT_THROW((void)this_process<function>(), usage_error);
+}
+
+TEST_P(process_function, knows_itself) {
+  in_world([] {
+    const auto m = spawn<Method>(where());
+    EXPECT_TRUE(m->knows_itself(m));
+    EXPECT_THROW(m->is_another(), usage_error);
+    EXPECT_THROW((void)this_process<Method>(), usage_error);
+  });
+}
+
+TEST_P(process_function, receives_large_messages_unharmed) {
+  in_world([] {
+    std::array<int, 1000> many{};
+    std::iota(many.begin(), many.end(), 0);
+    const auto me = this_process<function>();
+    spawn(where(), [=] {
+      send(me, many);
+      send(me, std::vector<int>(many.begin(), many.end()));
+    });
+    const auto vector = receive<std::vector<int>>();
+    EXPECT_TRUE(std::equal(vector.begin(), vector.end(), many.begin(), many.end()));
+    EXPECT_EQ((receive<std::array<int, 1000>>()), many);
+  });
+}
+
+}  // namespace
+}  // namespace orrery

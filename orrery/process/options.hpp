@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <orrery/scheduler/node.hpp>
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+namespace orrery {
+
+/// What a PE with nothing to do does until a message comes: the strategies of the task and message
+/// framework (Gingras 2018, section 3.9), for a whole PE.
+enum class waiting : std::uint8_t {
+  wait,       ///< spins: answers in 0.1 us and takes a core
+  notify,     ///< spins for a while, then sleeps
+  immediate,  ///< sleeps at once: takes nothing and answers in some 20 us
+};
+
+/// With what a program was started that is the runtime's business.
+struct options {
+  std::uint32_t pes = 0;  ///< of each node; 0: cores / nodes
+  std::uint32_t nodes = 1;
+  std::string world;  ///< name; empty: none
+
+  orrery::waiting waiting = orrery::waiting::notify;
+  std::chrono::nanoseconds spin{scheduler::pe_settings{}.spin_ns};
+  bool pin = scheduler::node_settings{}.pin;
+
+  std::uint64_t method_stack = scheduler::pe_settings{}.method_stack;
+  std::uint64_t function_stack = scheduler::pe_settings{}.function_stack;
+  std::uint64_t mailbox = scheduler::pe_settings{}.mailbox_bytes;
+  std::uint64_t ring = scheduler::pe_settings{}.ring_bytes;
+  std::uint64_t memory = 0;  ///< of each node for messages on their way; 0: the transport's default
+  std::string shm_dir;
+  std::chrono::nanoseconds startup_timeout = std::chrono::seconds(30);
+
+  std::string trace;  ///< path; empty: no trace
+  std::uint64_t trace_memory = 32U << 20;
+  bool quiet = false;
+  bool help = false;
+};
+
+/// One option, for the parser, --orrery-help and the docs.
+struct option_info {
+  /// Where the value is; says its type too.
+  using member = std::variant<bool options::*, std::uint32_t options::*, std::uint64_t options::*,
+                              std::chrono::nanoseconds options::*, std::string options::*, waiting options::*>;
+  std::string_view name;  ///< --orrery-<name>; the environment variable has the same letters
+  member value;
+  std::string_view meaning;  ///< a clause without a full stop
+  std::string_view automatic = {};  ///< what a value of 0 or "" means; such a number is written `auto`
+  std::uint64_t least = 0;  ///< allowed, for numbers: in bytes and nanoseconds
+  std::uint64_t most = UINT64_MAX;
+  bool command_line_only = false;
+
+  [[nodiscard]] std::string flag() const;  ///< --orrery-ring
+  [[nodiscard]] std::string variable() const;  ///< ORRERY_RING; empty if there is none
+  [[nodiscard]] std::string placeholder() const;  ///< SIZE
+  [[nodiscard]] std::string default_text() const;
+};
+
+/// All options, in the order of --orrery-help. The only place where they are listed.
+[[nodiscard]] std::span<const option_info> option_table();
+
+/// What a program was started with, taken apart.
+struct started_with {
+  options values;
+  std::vector<std::string> rest;  ///< for the program; [0] is its name
+  std::vector<std::string> warnings;  ///< environment variables that look like an option's
+};
+
+/// The environment: as getenv.
+using environment = std::function<std::optional<std::string>(std::string_view variable)>;
+
+/// Takes the options of the runtime out of the arguments and the environment; the command line
+/// wins, and of two on it the last. `--` ends them: it and what follows is the program's. Throws
+/// world_error (world_bad_setting) that names the option, its value and what is allowed.
+[[nodiscard]] started_with parse_options(std::span<const std::string> arguments);
+/// The same with another environment; `variables` are the names of all it has.
+[[nodiscard]] started_with parse_options(std::span<const std::string> arguments, const environment& environment,
+                                         std::span<const std::string> variables);
+
+/// What --orrery-help prints.
+[[nodiscard]] std::string options_help(std::string_view program);
+/// The same as a table for the docs.
+[[nodiscard]] std::string options_markdown();
+
+/// What the scheduler needs of them.
+[[nodiscard]] scheduler::node_settings node_settings_of(const options& o);
+
+}  // namespace orrery

@@ -1,0 +1,366 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <orrery/scheduler/pe.hpp>
+#include <orrery/scheduler/trace.hpp>
+#include <orrery/transport/wait.hpp>
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <filesystem>
+#include <fstream>
+#include <new>
+#include <ranges>
+#include <system_error>
+#include <utility>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <unistd.h>
+#include <nlohmann/json.hpp>
+
+namespace orrery::scheduler {
+
+namespace {
+
+constexpr std::size_t events_per_chunk = 4096;
+
+std::string error_text(int os_error) { return std::generic_category().message(os_error); }
+
+std::string json_string(std::string_view text) {
+  return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+std::string name_of(const handler* method, const class_info* cls) {
+  if (method != nullptr) return fmt::format("{}::{}", method->class_name, method->method);
+  if (cls == nullptr) return "?";
+  return cls->is_function ? std::string(cls->name) : fmt::format("{}::(destructor)", cls->name);
+}
+
+// A trace is one line for the world and the node, then one for each event, then one for the end: so
+// that merging is a matter of lines.
+std::string first_line(std::uint64_t world, std::uint32_t node) {
+  return fmt::format(R"({{"displayTimeUnit":"ns","otherData":{{"world":"{:016x}","node":{}}},"traceEvents":[)", world,
+                     node);
+}
+constexpr std::string_view last_line = R"(],"dropped":)";  // then the number and }
+constexpr std::string_view metadata = R"({"ph":"M")";
+
+/// Not so is /dev/stdout, or a pipe: what may be written but not replaced or removed.
+bool is_file(const std::string& path) {
+  std::error_code ignored;
+  return std::filesystem::is_regular_file(path, ignored);
+}
+
+std::string part_of(const std::string& path, std::uint32_t node) { return fmt::format("{}.{}", path, node); }
+
+}  // namespace
+
+std::string to_string(const trace_summary& s) {
+  if (!s.problem.empty()) return fmt::format("the trace was not written: {}", s.problem);
+  std::string line = fmt::format("{} trace events are in {}: open it with https://ui.perfetto.dev", s.events, s.path);
+  if (s.dropped != 0) line += fmt::format("; {} later ones had no room: raise --orrery-trace-memory", s.dropped);
+  if (!s.missing.empty()) line += fmt::format("; of nodes {} there are none", fmt::join(s.missing, ", "));
+  return line;
+}
+
+// --- recording ---------------------------------------------------------------------------------
+
+trace_buffer::trace_buffer(std::uint32_t pe, std::size_t limit_bytes) : pe_(pe), limit_(limit_bytes / sizeof(event)) {
+  open_.reserve(64);
+}
+
+trace_buffer::~trace_buffer() = default;
+
+void trace_buffer::add(const event& e, kind what, std::int64_t begin, std::int64_t end) noexcept {
+  if (events_ >= limit_) {
+    ++dropped_;
+    return;
+  }
+  const std::size_t at = events_ % events_per_chunk;
+  try {
+    if (at == 0) chunks_.push_back(std::make_unique_for_overwrite<event[]>(events_per_chunk));
+  } catch (const std::bad_alloc&) {
+    ++dropped_;
+    return;
+  }
+  event& to = chunks_.back()[at];
+  to = e;
+  to.what = what;
+  to.begin = begin;
+  to.end = end;
+  ++events_;
+}
+
+void trace_buffer::begin(const activation& a, address process) noexcept {
+  const std::int64_t now = transport::now_ns();
+  const event who{0, 0, a.method, a.process->cls, process.slot, process.generation, 0, {}};
+  try {
+    open_.push_back({&a, now, now, who});
+  } catch (const std::bad_alloc&) {
+    ++dropped_;
+  }
+}
+
+void trace_buffer::end(const activation& a) noexcept {
+  if (std::ranges::find(open_, &a, &open_method::frame) == open_.end()) return;
+  const std::int64_t now = transport::now_ns();
+  for (bool found = false; !found;) {  // what lies above was left by an exception
+    const open_method& top = open_.back();
+    found = top.frame == &a;
+    add(top.who, kind::stretch, top.stretch_begin, now);
+    if (top.who.sequence != 0) add(top.who, kind::method, top.begin, now);
+    open_.pop_back();
+  }
+}
+
+void trace_buffer::park() noexcept {
+  if (open_.empty()) return;
+  const std::int64_t now = transport::now_ns();
+  for (open_method& m : open_ | std::views::reverse) {
+    if (m.who.sequence == 0) m.who.sequence = ++sequence_;
+    add(m.who, kind::stretch, m.stretch_begin, now);
+    try {
+      parked_.insert_or_assign(m.frame, parked_method{now, m});
+    } catch (const std::bad_alloc&) {
+      ++dropped_;
+    }
+  }
+  open_.clear();
+}
+
+void trace_buffer::resume(const activation* innermost) noexcept {
+  if (innermost == nullptr) return;
+  const std::int64_t now = transport::now_ns();
+  for (const activation* a = innermost; a != nullptr; a = a->below) {
+    const auto it = parked_.find(a);
+    if (it == parked_.end()) continue;
+    parked_method& p = it->second;
+    add(p.method.who, kind::parked, p.since, now);
+    p.method.stretch_begin = now;
+    open_.push_back(p.method);
+    parked_.erase(it);
+  }
+  std::ranges::reverse(open_);
+}
+
+void trace_buffer::slept(std::int64_t begin_ns, std::int64_t end_ns) noexcept {
+  add(event{}, kind::sleep, begin_ns, end_ns);
+}
+
+// --- writing -----------------------------------------------------------------------------------
+
+/// Writes the events of one node. A temporary of tracer::finish.
+class trace_writer {
+ public:
+  trace_writer(std::FILE* file, const trace_settings& settings) noexcept : file_(file), settings_(settings) {}
+
+  void head() {
+    fmt::format_to(to(), "{}\n", first_line(settings_.world, settings_.node));
+    meta("process_name", 0, fmt::format(R"("name":{})", json_string(node_name())));
+    meta("process_sort_index", 0, fmt::format(R"("sort_index":{})", settings_.node));
+  }
+
+  void pe(const trace_buffer& b) {
+    meta("thread_name", b.pe(), fmt::format(R"("name":"PE {}")", b.pe()));
+    meta("thread_sort_index", b.pe(), fmt::format(R"("sort_index":{})", b.pe()));
+    std::vector<const event*> sorted;
+    sorted.reserve(b.events_);
+    for (std::uint64_t i = b.events_; i-- > 0;)
+      sorted.push_back(&b.chunks_[i / events_per_chunk][i % events_per_chunk]);
+    // An inline call ends, and is recorded, before its caller; a viewer wants the caller first,
+    // also where the clock has not moved between them.
+    std::ranges::stable_sort(sorted, [](const event* x, const event* y) {
+      return std::pair(x->begin, -x->end) < std::pair(y->begin, -y->end);
+    });
+    for (const event* e : sorted) one(b, *e);
+    for (const auto& [frame, p] : b.parked_) {
+      event e = p.method.who;
+      e.end = -1;
+      e.begin = p.method.begin;
+      e.what = kind::method;
+      one(b, e);
+      e.begin = p.since;
+      e.what = kind::parked;
+      one(b, e);
+    }
+    if (b.dropped() != 0 && b.events_ != 0) {
+      const event& last = b.chunks_.back()[(b.events_ - 1) % events_per_chunk];
+      line(R"({{"ph":"i","s":"t","name":"{} later events had no room","pid":{},"tid":{},"ts":{}}})", b.dropped(),
+           settings_.node, b.pe(), us(last.end));
+    }
+  }
+
+  /// 0 or the errno of what failed.
+  [[nodiscard]] int finish(std::uint64_t dropped) {
+    fmt::format_to(to(), "\n{}{}}}\n", last_line, dropped);
+    flush();
+    if (error_ == 0 && std::fflush(file_) != 0) error_ = errno;
+    return error_;
+  }
+
+ private:
+  using event = trace_buffer::event;
+  using kind = trace_buffer::kind;
+
+  [[nodiscard]] std::back_insert_iterator<fmt::memory_buffer> to() { return std::back_inserter(text_); }
+
+  [[nodiscard]] std::string node_name() const {
+    return fmt::format("node {}: {} (pid {})", settings_.node, settings_.program, ::getpid());
+  }
+
+  template <class... Args>
+  void line(fmt::format_string<Args...> format, Args&&... args) {
+    if (!std::exchange(first_, false)) text_.append(std::string_view(",\n"));
+    fmt::format_to(to(), format, std::forward<Args>(args)...);
+    if (text_.size() >= (1U << 20)) flush();
+  }
+
+  void meta(std::string_view what, std::uint32_t tid, std::string_view value) {
+    line(R"({{"ph":"M","name":"{}","pid":{},"tid":{},"args":{{{}}}}})", what, settings_.node, tid, value);
+  }
+
+  const std::string& name(const event& e) {
+    const void* const key = e.method != nullptr ? static_cast<const void*>(e.method) : e.cls;
+    std::string& known = names_[key];
+    if (known.empty()) known = json_string(name_of(e.method, e.cls));
+    return known;
+  }
+
+  void one(const trace_buffer& b, const event& e) {
+    const std::uint32_t pid = settings_.node;
+    const std::uint32_t tid = b.pe();
+    if (e.what == kind::sleep) {
+      line(R"({{"ph":"X","name":"sleep","cat":"pe","pid":{},"tid":{},"ts":{},"dur":{}}})", pid, tid, us(e.begin),
+           us(e.end - e.begin));
+      return;
+    }
+    const address process{tid, e.slot, e.generation};
+    if (e.what == kind::stretch) {
+      line(R"({{"ph":"X","name":{},"cat":"method","pid":{},"tid":{},"ts":{},"dur":{},)"
+           R"("args":{{"process":"{}"}}}})",
+           name(e), pid, tid, us(e.begin), us(e.end - e.begin), to_string(process));
+      return;
+    }
+    const std::string_view shown = e.what == kind::parked ? std::string_view(R"("parked")") : std::string_view(name(e));
+    const std::uint64_t id = std::uint64_t{tid} << 32 | e.sequence;
+    line(R"({{"ph":"b","name":{},"cat":"parked","id":"{:#x}","pid":{},"tid":{},"ts":{},)"
+         R"("args":{{"process":"{}"}}}})",
+         shown, id, pid, tid, us(e.begin), to_string(process));
+    if (e.end < 0) return;
+    line(R"({{"ph":"e","name":{},"cat":"parked","id":"{:#x}","pid":{},"tid":{},"ts":{}}})", shown, id, pid, tid,
+         us(e.end));
+  }
+
+  // The unit of the format.
+  static std::string us(std::int64_t ns) { return fmt::format("{}.{:03}", ns / 1000, ns % 1000); }
+
+  void flush() {
+    if (error_ == 0 && std::fwrite(text_.data(), 1, text_.size(), file_) != text_.size()) error_ = errno;
+    text_.clear();
+  }
+
+  std::FILE* file_;
+  const trace_settings& settings_;
+  fmt::memory_buffer text_;
+  std::unordered_map<const void*, std::string> names_;
+  bool first_ = true;
+  int error_ = 0;
+};
+
+tracer::tracer(trace_settings settings)
+    : settings_(std::move(settings)),
+      path_(settings_.alone ? settings_.path : part_of(settings_.path, settings_.node)),
+      file_(std::fopen(path_.c_str(), "we")) {
+  if (file_ == nullptr) {
+    throw world_error(errc::world_bad_setting, verbatim,
+                      fmt::format("the trace {} cannot be written: {}; choose another path for "
+                                  "--orrery-trace",
+                                  path_, error_text(errno)));
+  }
+}
+
+tracer::~tracer() {
+  if (file_ != nullptr && is_file(path_)) ::unlink(path_.c_str());
+}
+
+trace_buffer& tracer::add_pe(std::uint32_t pe) {
+  return *buffers_.emplace_back(std::make_unique<trace_buffer>(pe, settings_.bytes_per_pe));
+}
+
+trace_summary tracer::finish() {
+  trace_summary s;
+  s.path = path_;
+  trace_writer writer(file_.get(), settings_);
+  writer.head();
+  for (const auto& b : buffers_) {
+    s.events += b->events();
+    s.dropped += b->dropped();
+    writer.pe(*b);
+  }
+  int error = writer.finish(s.dropped);
+  if (std::fclose(file_.release()) != 0 && error == 0) error = errno;
+  if (error != 0) s.problem = fmt::format("{}: {}", path_, error_text(error));
+  return s;
+}
+
+// --- merging -----------------------------------------------------------------------------------
+
+namespace {
+
+/// Copies the events of a node's file; false if there is none of that world.
+bool append_part(std::ofstream& out, bool& first, const std::string& part, std::uint64_t world, std::uint32_t node,
+                 trace_summary& s) {
+  std::ifstream in(part);
+  std::string line;
+  if (!std::getline(in, line) || line != first_line(world, node)) return false;
+  std::string held;  // the last line may have been cut off by the node's end
+  const auto put = [&](std::string_view text) {
+    if (text.ends_with(',')) text.remove_suffix(1);
+    out << (std::exchange(first, false) ? "\n" : ",\n") << text;
+    if (!text.starts_with(metadata)) ++s.events;
+  };
+  bool whole = false;
+  while (!whole && std::getline(in, line)) {
+    if (line.starts_with(last_line)) {
+      whole = true;
+      std::uint64_t dropped = 0;
+      std::from_chars(line.data() + last_line.size(), line.data() + line.size(), dropped);
+      s.dropped += dropped;
+    } else {
+      if (!held.empty()) put(held);
+      held = std::move(line);
+    }
+  }
+  if (whole ? !held.empty() : nlohmann::json::accept(held)) put(held);
+  return true;
+}
+
+}  // namespace
+
+trace_summary merge_traces(const std::string& path, std::uint64_t world, std::uint32_t nodes) {
+  trace_summary s;
+  s.path = path;
+  const bool replace = is_file(path) || !std::filesystem::exists(path);
+  const std::string unfinished = replace ? path + ".merging" : path;
+  std::ofstream out(unfinished, std::ios::trunc);
+  out << R"({"displayTimeUnit":"ns","traceEvents":[)";
+  std::vector<std::string> parts;
+  bool first = true;
+  for (std::uint32_t n = 0; n < nodes; ++n) {
+    const std::string part = part_of(path, n);
+    const bool there = append_part(out, first, part, world, n, s);
+    if (!there) s.missing.push_back(n);
+    // A node that has crashed leaves the empty file that it had opened.
+    if (there || (is_file(part) && std::filesystem::is_empty(part))) parts.push_back(part);
+  }
+  out << '\n' << last_line << s.dropped << "}\n";
+  out.close();
+  if (!out || (replace && std::rename(unfinished.c_str(), path.c_str()) != 0)) {
+    s.problem = fmt::format("{}: {}; the parts of each node are kept", path, error_text(errno));
+    return s;
+  }
+  for (const std::string& part : parts) ::unlink(part.c_str());
+  return s;
+}
+
+}  // namespace orrery::scheduler

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "attach.hpp"
+
+#include "text.hpp"
+
+#include <cstdio>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+namespace orrery::tool {
+
+std::expected<transport::world_view, std::string> attach(const std::string& name, const std::string& directory) {
+  auto view = transport::world_view::attach(name, directory);
+  if (view) return std::move(*view);
+  std::string why = view.error().message;
+  if (view.error().code == transport::transport_errc::not_found) {
+    std::vector<std::string> running;
+    if (const auto worlds = transport::list_worlds(directory))
+      for (const auto& w : *worlds)
+        if (w.state == transport::world_info::condition::running) running.push_back(w.name);
+    if (!running.empty()) why += fmt::format("; running are: {}", fmt::join(running, ", "));
+  }
+  return std::unexpected(std::move(why));
+}
+
+std::string headline(const world_sample& w) {
+  std::size_t nodes = 0;
+  std::size_t pes = 0;
+  std::uint64_t processes = 0;
+  for (const node_sample& n : w.nodes) {
+    nodes += n.here() ? 1 : 0;
+    pes += n.pes.size();
+    for (const pe_sample& p : n.pes) processes += p.counters.processes;
+  }
+  return fmt::format("world {}: {}, {} for {}, {} {}, {} {}, {} processes", w.name, w.program, w.state,
+                     short_time(w.age_s), nodes, nodes == 1 ? "node" : "nodes", pes, pes == 1 ? "PE" : "PEs",
+                     processes);
+}
+
+int fail(const std::string& why) {
+  fmt::print(stderr, "orrery: {}\n", why);
+  return 1;
+}
+
+void print_lines(const std::vector<std::string>& lines) {
+  for (const std::string& line : lines) fmt::print("{}\n", line);
+  std::fflush(stdout);
+}
+
+void print_json(const nlohmann::ordered_json& value) {
+  print_lines({value.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace)});
+}
+
+}  // namespace orrery::tool

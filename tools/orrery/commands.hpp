@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <string>
+
+namespace orrery::tool {
+
+/// What all commands take.
+struct common {
+  std::string directory;  ///< where named worlds are found; empty: $ORRERY_SHM_DIR, else /dev/shm
+  bool json = false;
+};
+
+// Each returns the exit code, and says on stderr why it is not 0.
+
+/// `orrery ls`: the worlds of this user.
+int list_all(const common& c);
+/// `orrery ls NAME`: nodes and PEs of a world.
+int list_one(const common& c, const std::string& name);
+
+struct top_settings {
+  std::chrono::milliseconds interval{1000};
+  bool once = false;
+};
+/// `orrery top NAME`: what the PEs of a world do, again and again. On a terminal until q, else
+/// until the world ends.
+int top(const common& c, const std::string& name, const top_settings& s);
+
+/// `orrery clean`: removes what crashed worlds have left.
+int clean(const common& c);
+
+}  // namespace orrery::tool

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "attach.hpp"
+#include "commands.hpp"
+#include "sample.hpp"
+#include "text.hpp"
+
+#include <cstdio>
+
+#include <fmt/format.h>
+
+namespace orrery::tool {
+
+namespace {
+
+using transport::world_info;
+
+std::string_view to_string(world_info::condition c) {
+  switch (c) {
+    case world_info::condition::running:
+      return "running";
+    case world_info::condition::ending:
+      return "ending";
+    case world_info::condition::stale:
+      return "stale";
+    case world_info::condition::unreadable:
+      return "unreadable";
+  }
+  return "?";
+}
+
+}  // namespace
+
+int list_all(const common& c) {
+  const auto worlds = transport::list_worlds(c.directory);
+  if (!worlds) return fail(worlds.error().message);
+  if (c.json) {
+    auto list = nlohmann::ordered_json::array();
+    for (const world_info& w : *worlds) {
+      list.push_back({{"name", w.name},
+                      {"program", w.program},
+                      {"state", to_string(w.state)},
+                      {"nodes", w.nodes},
+                      {"pes", w.pes},
+                      {"pid", w.creator.pid},
+                      {"age_s", age_of(w.creator)}});
+      if (!w.problem.empty()) list.back()["problem"] = w.problem;
+    }
+    print_json({{"worlds", std::move(list)}});
+    return 0;
+  }
+  if (worlds->empty()) {
+    fmt::print(
+        "No named world of this user is running; a program that is started with "
+        "--orrery-world=NAME makes one.\n");
+    return 0;
+  }
+  text_table table({"NAME", "PROGRAM", ">NODES", ">PES", ">AGE", ">PID", "STATE"});
+  bool stale = false;
+  for (const world_info& w : *worlds) {
+    stale |= w.state == world_info::condition::stale;
+    if (w.creator.pid == 0) {
+      table.add({w.name, "", "", "", "", "", std::string(to_string(w.state))});
+      continue;
+    }
+    table.add({w.name, w.program, std::to_string(w.nodes), std::to_string(w.pes), short_time(age_of(w.creator)),
+               std::to_string(w.creator.pid), std::string(to_string(w.state))});
+  }
+  print_lines(table.lines());
+  for (const world_info& w : *worlds)
+    if (w.state == world_info::condition::unreadable) fmt::print(stderr, "{}: {}\n", w.name, w.problem);
+  if (stale) fmt::print(stderr, "The first node of a stale world has crashed; 'orrery clean' removes what it left.\n");
+  return 0;
+}
+
+int list_one(const common& c, const std::string& name) {
+  const auto view = attach(name, c.directory);
+  if (!view) return fail(view.error());
+  const world_sample w = take_sample(*view);
+  if (c.json) {
+    print_json(to_json(w));
+    return 0;
+  }
+  print_lines({headline(w), ""});
+  text_table table({">NODE", "STATE", ">PID", "PROGRAM", ">PE", ">PROCESSES", ">EXECUTED", ">SENT", ">RECEIVED",
+                    ">PARKS", ">QUEUE", ">MAILBOX"});
+  for (const node_sample& n : w.nodes) {
+    std::vector<std::string> start{std::to_string(n.info.node), std::string(to_string(n.info.state)),
+                                   std::to_string(n.info.id.pid), n.info.program};
+    if (n.pes.empty()) {
+      start.resize(12);
+      table.add(start);
+    }
+    for (const pe_sample& p : n.pes) {
+      const pe_counters& k = p.counters;
+      std::vector<std::string> row = start;
+      for (const std::uint64_t number : {std::uint64_t{p.pe}, k.processes}) row.push_back(std::to_string(number));
+      for (const std::uint64_t number :
+           {k.executed + k.inline_calls, k.sent, k.received, k.parks, k.queue_high, k.mailbox_high})
+        row.push_back(short_number(static_cast<double>(number)));
+      table.add(std::move(row));
+      start.assign(4, "");
+    }
+  }
+  print_lines(table.lines());
+  return 0;
+}
+
+int clean(const common& c) {
+  const auto removed = transport::remove_stale_worlds(c.directory);
+  if (!removed) return fail(removed.error().message);
+  if (c.json) {
+    print_json({{"removed", *removed}});
+  } else {
+    fmt::print("{} stale {} removed\n", *removed, *removed == 1 ? "world was" : "worlds were");
+  }
+  return 0;
+}
+
+}  // namespace orrery::tool

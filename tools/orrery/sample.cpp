@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sample.hpp"
+
+#include <orrery/transport/wait.hpp>
+
+#include <algorithm>
+#include <array>
+#include <ctime>
+
+#include <unistd.h>
+
+namespace orrery::tool {
+
+namespace {
+
+pe_counters read_counters(const transport::world_view& view, std::uint32_t pe) {
+  std::array<std::uint64_t, scheduler::published_words> words{};
+  for (std::uint32_t i = 0; i < words.size(); ++i) words[i] = view.counter(pe, i);
+  return scheduler::decode_counters(words, transport::now_ns());
+}
+
+const pe_counters* find(const world_sample& w, std::uint32_t pe) {
+  for (const node_sample& n : w.nodes)
+    for (const pe_sample& p : n.pes)
+      if (p.pe == pe) return &p.counters;
+  return nullptr;
+}
+
+}  // namespace
+
+world_sample take_sample(const transport::world_view& view) {
+  world_sample w;
+  w.name = view.name();
+  w.program = view.program();
+  w.state = to_string(view.state());
+  w.pid = view.creator().pid;
+  w.age_s = age_of(view.creator());
+  const std::uint32_t pes = view.pe_limit();
+  for (std::uint32_t n = 0; n < view.node_limit(); ++n) {
+    node_sample node{view.info(n), {}};
+    if (node.info.state == transport::node_state::empty) continue;
+    const std::uint32_t end = std::min(pes, node.info.first_pe + node.info.pe_count);
+    for (std::uint32_t pe = node.info.first_pe; node.here() && pe < end; ++pe)
+      node.pes.push_back({pe, read_counters(view, pe)});
+    w.nodes.push_back(std::move(node));
+  }
+  return w;
+}
+
+bool is_over(const transport::world_view& view) {
+  return !view.creator_running() || view.state() != transport::world_state::running;
+}
+
+pe_rates rates_between(const pe_counters& before, const pe_counters& after) noexcept {
+  const auto elapsed = static_cast<double>(after.at_ns - before.at_ns);
+  if (before.at_ns == 0 || elapsed <= 0) return {};  // no news: it computes
+  const auto rate = [&](std::uint64_t b, std::uint64_t a) {
+    return a > b ? static_cast<double>(a - b) * 1e9 / elapsed : 0.0;
+  };
+  return {
+      .messages = rate(before.executed + before.inline_calls, after.executed + after.inline_calls),
+      .sent = rate(before.sent, after.sent),
+      .sent_bytes = rate(before.sent_bytes, after.sent_bytes),
+      .received_bytes = rate(before.received_bytes, after.received_bytes),
+      .parks = rate(before.parks, after.parks),
+      .idle = std::min(1.0, rate(before.idle_ns, after.idle_ns) / 1e9),
+  };
+}
+
+double age_of(const transport::peer_id& id) {
+  if (transport::find_peer(id.pid) != id) return 0;
+  timespec now{};
+  clock_gettime(CLOCK_BOOTTIME, &now);
+  const double started = static_cast<double>(id.start_time) / static_cast<double>(sysconf(_SC_CLK_TCK));
+  return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) / 1e9 - started;
+}
+
+nlohmann::ordered_json to_json(const world_sample& now, const world_sample* before) {
+  using json = nlohmann::ordered_json;
+  json world{{"name", now.name}, {"program", now.program}, {"state", now.state},
+             {"pid", now.pid},   {"age_s", now.age_s},     {"nodes", json::array()}};
+  for (const node_sample& n : now.nodes) {
+    json node{{"node", n.info.node},
+              {"state", to_string(n.info.state)},
+              {"pid", n.info.id.pid},
+              {"program", n.info.program},
+              {"pes", json::array()}};
+    for (const pe_sample& p : n.pes) {
+      json pe{{"pe", p.pe}, {"asleep", p.counters.asleep}};
+      for (const auto& c : scheduler::counter_table()) pe[std::string(c.name)] = p.counters.*c.value;
+      if (before != nullptr) {
+        const pe_counters* const old = find(*before, p.pe);
+        const pe_rates r = old != nullptr ? rates_between(*old, p.counters) : pe_rates{};
+        pe["per_second"] = {{"messages", r.messages},
+                            {"sent", r.sent},
+                            {"sent_bytes", r.sent_bytes},
+                            {"received_bytes", r.received_bytes},
+                            {"parks", r.parks}};
+        pe["idle"] = r.idle;
+      }
+      node["pes"].push_back(std::move(pe));
+    }
+    world["nodes"].push_back(std::move(node));
+  }
+  return world;
+}
+
+}  // namespace orrery::tool

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <orrery/scheduler/counters.hpp>
+#include <orrery/transport/shm/view.hpp>
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+namespace orrery::tool {
+
+/// A running world at one moment.
+struct pe_sample {
+  std::uint32_t pe = 0;
+  pe_counters counters;
+};
+struct node_sample {
+  transport::node_info info;
+  std::vector<pe_sample> pes;
+
+  [[nodiscard]] bool here() const noexcept {
+    return info.state == transport::node_state::alive || info.state == transport::node_state::leaving;
+  }
+};
+struct world_sample {
+  std::string name;
+  std::string program;
+  std::string state;  ///< running, ending, lost
+  std::int32_t pid = 0;  ///< of the first node
+  double age_s = 0;
+  std::vector<node_sample> nodes;  ///< gone ones too, but without PEs
+};
+
+[[nodiscard]] world_sample take_sample(const transport::world_view& view);
+/// True as long as it makes sense to look again.
+[[nodiscard]] bool is_over(const transport::world_view& view);
+
+/// What a PE did between two samples, per second.
+struct pe_rates {
+  double messages = 0;  ///< executed, inline calls included
+  double sent = 0;      ///< records to other PEs
+  double sent_bytes = 0;
+  double received_bytes = 0;
+  double parks = 0;
+  double idle = 0;  ///< 0 to 1
+};
+[[nodiscard]] pe_rates rates_between(const pe_counters& before, const pe_counters& after) noexcept;
+
+/// Seconds since an OS process was started; 0 if it is gone.
+[[nodiscard]] double age_of(const transport::peer_id& id);
+
+// For --json. With `before` each PE also has its rates.
+[[nodiscard]] nlohmann::ordered_json to_json(const world_sample& now, const world_sample* before = nullptr);
+
+}  // namespace orrery::tool

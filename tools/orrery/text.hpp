@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace orrery::tool {
+
+/// Rows of cells, printed with columns as wide as they need to be.
+class text_table {
+ public:
+  /// A name that begins with '>' is of a column that is aligned to the right.
+  explicit text_table(std::vector<std::string> names);
+  void add(std::vector<std::string> row) { rows_.push_back(std::move(row)); }
+  /// The names, then the rows.
+  [[nodiscard]] std::vector<std::string> lines() const;
+
+ private:
+  std::vector<std::string> names_;
+  std::vector<bool> right_;
+  std::vector<std::vector<std::string>> rows_;
+};
+
+/// "0", "950", "12.3K", "4.56M": never longer than six letters.
+[[nodiscard]] std::string short_number(double n);
+/// "12 s", "3 min", "5 h", "2 d".
+[[nodiscard]] std::string short_time(double seconds);
+[[nodiscard]] std::string percent(double part);
+
+}  // namespace orrery::tool

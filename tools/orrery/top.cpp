@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "attach.hpp"
+#include "commands.hpp"
+#include "sample.hpp"
+#include "screen.hpp"
+#include "text.hpp"
+
+#include <algorithm>
+#include <cstdio>
+#include <thread>
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+namespace orrery::tool {
+
+namespace {
+
+using clock = std::chrono::steady_clock;
+using std::chrono::milliseconds;
+
+const pe_counters* counters_of(const world_sample& w, const node_sample& n, std::uint32_t pe) {
+  for (const node_sample& old : w.nodes) {
+    if (old.info.node != n.info.node) continue;
+    for (const pe_sample& p : old.pes)
+      if (p.pe == pe) return &p.counters;
+  }
+  return nullptr;
+}
+
+std::vector<std::string> cells(const pe_rates& r) {
+  return {short_number(r.messages),   short_number(r.sent),           short_number(r.parks),
+          short_number(r.sent_bytes), short_number(r.received_bytes), percent(r.idle)};
+}
+
+// The names of the columns, one line for each PE, and one for all of them.
+std::vector<std::string> rate_lines(const world_sample& before, const world_sample& now) {
+  text_table table({">PE", ">NODE", "STATE", ">PROCESSES", ">MSG/s", ">SENT/s", ">PARKS/s", ">OUT B/s", ">IN B/s",
+                    ">IDLE", ">QUEUE", ">MAILBOX"});
+  pe_rates all;
+  std::uint64_t processes = 0;
+  std::size_t pes = 0;
+  for (const node_sample& n : now.nodes) {
+    for (const pe_sample& p : n.pes) {
+      const pe_counters* const old = counters_of(before, n, p.pe);
+      const pe_rates r = old != nullptr ? rates_between(*old, p.counters) : pe_rates{};
+      std::vector<std::string> row{std::to_string(p.pe), std::to_string(n.info.node),
+                                   n.info.state == transport::node_state::leaving ? "leaving"
+                                   : p.counters.asleep                            ? "asleep"
+                                                                                  : "awake",
+                                   std::to_string(p.counters.processes)};
+      for (std::string& cell : cells(r)) row.push_back(std::move(cell));
+      row.push_back(short_number(static_cast<double>(p.counters.queue_high)));
+      row.push_back(short_number(static_cast<double>(p.counters.mailbox_high)));
+      table.add(std::move(row));
+      all.messages += r.messages;
+      all.sent += r.sent;
+      all.parks += r.parks;
+      all.sent_bytes += r.sent_bytes;
+      all.received_bytes += r.received_bytes;
+      all.idle += r.idle;
+      processes += p.counters.processes;
+      ++pes;
+    }
+  }
+  if (pes != 0) all.idle /= static_cast<double>(pes);
+  std::vector<std::string> row{"all", "", "", std::to_string(processes)};
+  for (std::string& cell : cells(all)) row.push_back(std::move(cell));
+  row.resize(12);
+  table.add(std::move(row));
+  return table.lines();
+}
+
+int print_rates(const transport::world_view& view, const common& c, const top_settings& s) {
+  world_sample before = take_sample(view);
+  do {
+    std::this_thread::sleep_for(s.interval);
+    const world_sample now = take_sample(view);
+    if (c.json) {
+      print_json(to_json(now, &before));
+    } else {
+      print_lines({headline(now)});
+      print_lines(rate_lines(before, now));
+      if (!s.once) print_lines({""});
+    }
+    before = now;
+  } while (!s.once && !is_over(view) && std::ferror(stdout) == 0);
+  return 0;
+}
+
+// What of `lines` is shown: the first two and the last always, of the others as many as fit.
+std::vector<std::string> scrolled(const std::vector<std::string>& table, std::size_t room, std::size_t& first) {
+  const std::size_t pes = table.size() - 2;
+  const std::size_t shown = std::min(pes, room > 2 ? room - 2 : 1);
+  first = std::min(first, pes - shown);
+  std::vector<std::string> lines{table.front()};
+  const auto begin = table.begin() + 1 + static_cast<std::ptrdiff_t>(first);
+  lines.insert(lines.end(), begin, begin + static_cast<std::ptrdiff_t>(shown));
+  lines.push_back(table.back());
+  return lines;
+}
+
+int show_rates(const transport::world_view& view, screen& terminal, milliseconds interval) {
+  world_sample before = take_sample(view);
+  world_sample now = before;
+  std::size_t first = 0;
+  key pressed = key::none;
+  auto due = clock::now() + interval;
+  for (;;) {
+    std::vector<std::string> lines{headline(now)};
+    lines.emplace_back("q quits, arrows scroll; totals since the start: orrery ls " + now.name);
+    for (std::string& line : scrolled(rate_lines(before, now), terminal.rows() - 2, first))
+      lines.push_back(std::move(line));
+    terminal.draw(lines, 2, pressed != key::none);
+    const auto left = std::chrono::ceil<milliseconds>(due - clock::now());
+    pressed = terminal.wait_key(std::max(left, milliseconds{0}));
+    const std::size_t page = std::max<std::size_t>(1, terminal.rows() - std::min<std::size_t>(4, terminal.rows()));
+    switch (pressed) {
+      case key::quit:
+        return 0;
+      case key::up:
+        first -= std::min<std::size_t>(first, 1);
+        break;
+      case key::down:
+        ++first;
+        break;
+      case key::page_up:
+        first -= std::min(first, page);
+        break;
+      case key::page_down:
+        first += page;
+        break;
+      default:
+        break;
+    }
+    if (clock::now() < due) continue;
+    if (is_over(view)) return 0;
+    before = std::exchange(now, take_sample(view));
+    due += interval;
+  }
+}
+
+}  // namespace
+
+int top(const common& c, const std::string& name, const top_settings& s) {
+  const auto view = attach(name, c.directory);
+  if (!view) return fail(view.error());
+  const bool terminal = !c.json && !s.once && ::isatty(STDIN_FILENO) != 0 && ::isatty(STDOUT_FILENO) != 0;
+  int result = 0;
+  if (const auto drawn = terminal ? screen::open() : nullptr) {
+    result = show_rates(*view, *drawn, s.interval);
+  } else {
+    result = print_rates(*view, c, s);
+  }
+  if (!s.once && !c.json && is_over(*view)) fmt::print(stderr, "World {} has ended.\n", name);
+  return result;
+}
+
+}  // namespace orrery::tool
