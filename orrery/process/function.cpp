@@ -69,7 +69,7 @@ void unlink(pe& self, slot& s, scheduler::message* before, scheduler::message* m
   } else {
     before->next = m->next;
     if (s.tail == m) s.tail = before;
-    s.bytes -= m->bytes;
+    s.charge -= m->charge();
   }
   self.release_message(m);
   if (s.extra != nullptr) [[unlikely]]

@@ -269,8 +269,9 @@ void broadcast_base::fan_out(pe& self, std::uint32_t argument_bytes, bool constr
   if (next != nullptr) next->previous = this;
   part->outstanding = this;
   const std::size_t n = part->members().size();
-  charged = static_cast<std::uint32_t>(std::min<std::size_t>(n * message_bytes + argument_bytes, 1 << 30));
-  if (slot* s = self.find(part->at().slot, part->at().generation)) s->bytes += charged;
+  charged = static_cast<std::uint32_t>(
+      std::min<std::size_t>((n * message_bytes + argument_bytes) / scheduler::charge_unit, 1 << 24));
+  if (slot* s = self.find(part->at().slot, part->at().generation)) s->charge += charged;
   left = static_cast<std::uint32_t>(n) + 1;
   for (std::size_t i = 0; i < n; ++i) {
     slot* s = part->find(i);
@@ -299,7 +300,7 @@ void broadcast_base::fan_out(pe& self, std::uint32_t argument_bytes, bool constr
       m->next = s->head;
       s->head = m;
       if (s->tail == nullptr) s->tail = m;
-      s->bytes += m->bytes;
+      s->charge += m->charge();
       self.make_runnable(*s);
     } else {
       self.push(*s, m);
@@ -333,7 +334,7 @@ void broadcast_base::one_done(pe& self) noexcept {
   if (next != nullptr) next->previous = previous;
   const address at = part->at();
   if (slot* s = self.find(at.slot, at.generation)) {
-    s->bytes -= charged;
+    s->charge -= charged;
     if (s->extra != nullptr) self.made_room_if_low(*s);
   }
   if (ends_part) part->ending = true;

@@ -59,8 +59,8 @@ void push_call(pe& self, slot& s, scheduler::message* m) {
   self.push(s, m);
 }
 
-bool has_space(pe& self, scheduler::channel& c) noexcept {
-  return self.try_reserve(c, 4096 + 2 * wire::granule) != nullptr;
+bool has_space(pe& self, scheduler::channel& c, std::size_t bytes) noexcept {
+  return self.try_reserve(c, outgoing::record_bytes(c, bytes)) != nullptr;
 }
 
 }  // namespace orrery::detail

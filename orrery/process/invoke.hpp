@@ -281,7 +281,8 @@ struct method_operation {
 void fail_gone(const scheduler::handler& h, address to, scheduler::sink* sink, pe& self);
 /// Appends a call to the mailbox of a process of this PE; throws deadlock_error instead if it could never be executed.
 void push_call(pe& self, slot& s, scheduler::message* m);
-[[nodiscard]] bool has_space(pe& self, scheduler::channel& c) noexcept;
+/// Room for a message to another node with a payload of `bytes`.
+[[nodiscard]] bool has_space(pe& self, scheduler::channel& c, std::size_t bytes) noexcept;
 
 inline void fill(wire::envelope& e, address to, const scheduler::handler& h, wire::payload_form form,
                  scheduler::sink* sink, std::uint16_t padding) noexcept {
@@ -298,6 +299,20 @@ inline void prepare(scheduler::sink& k, pe& self, address to, const scheduler::h
   k.target = to;
   k.method = &h;
   k.caller = self.active() != nullptr ? self.active()->process : nullptr;
+}
+
+/// The pages that arguments hold in memory of their own, as their wire form says; 0 for what has none or is not known.
+template <class P>
+[[nodiscard]] std::size_t bytes_beside(const P& argument) {
+  if constexpr (std::is_trivially_copyable_v<P> || !orrery::serializable<P>) {
+    return 0;
+  } else {
+    return orrery::wire_size(argument);
+  }
+}
+template <class... P>
+[[nodiscard]] std::uint16_t pages_beside(const P&... arguments) {
+  return wire::pages_beside((std::size_t{0} + ... + bytes_beside(arguments)));
 }
 
 template <class... P>
@@ -332,6 +347,7 @@ bool send_owned(pe& self, address to, scheduler::sink* sink, bool may_wait, P&&.
         return true;
       }
     }
+    const std::uint16_t pages = pages_beside(args...);
     scheduler::message* m = self.allocate_message(sizeof(typename Handler::owned));
     try {
       Handler::make_owned(m->payload(), std::forward<P>(args)...);
@@ -341,7 +357,7 @@ bool send_owned(pe& self, address to, scheduler::sink* sink, bool may_wait, P&&.
       throw;
     }
     m->source_pe = to.pe;
-    fill(m->head, to, h, wire::payload_form::owned, sink, 0);
+    fill(m->head, to, h, wire::payload_form::owned, sink, pages);
     self.push(*s, m);
     return true;
   }
@@ -349,15 +365,17 @@ bool send_owned(pe& self, address to, scheduler::sink* sink, bool may_wait, P&&.
   self.wait_while_stopped(to);
   scheduler::channel& c = self.channel_to(to.pe);
   if (c.remote) {
-    if (!may_wait && !has_space(self, c)) return false;
+    if (!may_wait && !has_space(self, c, orrery::wire_size(args...))) return false;
     send_wire(self, c, to, h, sink, std::as_const(args)...);
     return true;
   }
-  constexpr std::uint32_t bytes = wire::record_bytes(sizeof(typename Handler::owned));
+  const std::uint16_t pages = pages_beside(args...);
+  const std::uint32_t bytes =
+      wire::record_bytes(sizeof(typename Handler::owned)) + wire::ring_surcharge(pages, c.ring.capacity());
   wire::envelope* e = may_wait ? self.reserve(c, bytes) : self.try_reserve(c, bytes);
   if (e == nullptr) return false;
   Handler::make_owned(e->payload(), std::forward<P>(args)...);
-  fill(*e, to, h, wire::payload_form::owned, sink, 0);
+  fill(*e, to, h, wire::payload_form::owned, sink, pages);
   self.commit(c, bytes);
   return true;
 }

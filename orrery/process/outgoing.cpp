@@ -9,11 +9,21 @@ namespace orrery::detail {
 
 namespace {
 constexpr std::size_t largest_in_ring = 4096;
+constexpr std::uint32_t many_blocks = 4;
+}  // namespace
+
+std::uint32_t outgoing::record_bytes(const scheduler::channel& c, std::size_t bytes) noexcept {
+  if (bytes <= largest_in_ring) return wire::record_bytes(bytes);
+  return wire::record_bytes(sizeof(wire::block_ref)) +
+         wire::ring_surcharge(wire::pages_beside(bytes), c.ring.capacity());
 }
 
 outgoing::outgoing(scheduler::pe& self, scheduler::channel& c, std::size_t bytes) : self_(self), channel_(c) {
+  bytes_ = record_bytes(c, bytes);
   in_block_ = bytes > largest_in_ring;
   if (in_block_) {
+    // A sender that never has to wait would never hear which blocks are free again, and fill new ones that are not in the cache.
+    if (c.blocks_out >= many_blocks && self.active() != nullptr && !self.refusing()) self.yield();
     std::byte* data = nullptr;
     while ((data = self.owner().allocate_block(c.pe, bytes, block_)) == nullptr) {
       // All memory for messages is on its way; receivers give it back.
@@ -21,9 +31,7 @@ outgoing::outgoing(scheduler::pe& self, scheduler::channel& c, std::size_t bytes
       (void)self.park_until(transport::now_ns() + 100'000);
     }
     payload_ = {data, bytes};
-    bytes_ = wire::record_bytes(sizeof(wire::block_ref));
   } else {
-    bytes_ = wire::record_bytes(bytes);
     record_ = self.reserve(c, bytes_);
     payload_ = {record_->payload(), bytes};
   }
@@ -35,19 +43,19 @@ outgoing::~outgoing() {
 
 void outgoing::send(wire::record_kind kind, std::uint32_t slot, std::uint32_t generation, std::uint64_t handler,
                     std::uint64_t reply) {
-  std::size_t written = payload_.size();
   if (in_block_) {
     const wire::block_ref ref{block_, payload_.size()};
-    written = sizeof ref;
     record_ = self_.reserve(channel_, bytes_);
     std::memcpy(record_->payload(), &ref, sizeof ref);
     in_block_ = false;
+    ++channel_.blocks_out;
     record_->form = wire::payload_form::block;
+    record_->padding = wire::pages_beside(payload_.size());
   } else {
     record_->form = wire::payload_form::wire;
+    record_->padding = static_cast<std::uint16_t>(bytes_ - wire::granule - payload_.size());
   }
   record_->kind = kind;
-  record_->padding = static_cast<std::uint16_t>(bytes_ - wire::granule - written);
   record_->slot = slot;
   record_->generation = generation;
   record_->handler = handler;

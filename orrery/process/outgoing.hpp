@@ -19,6 +19,9 @@ class outgoing {
   /// Takes an unsent payload back.
   ~outgoing();
 
+  /// What a payload of `bytes` takes of the channel's ring.
+  [[nodiscard]] static std::uint32_t record_bytes(const scheduler::channel& c, std::size_t bytes) noexcept;
+
   /// Where the payload goes; aligned to 16 (ring) or 64 (block).
   [[nodiscard]] std::span<std::byte> payload() noexcept { return payload_; }
   void send(wire::record_kind kind, std::uint32_t slot, std::uint32_t generation, std::uint64_t handler,

@@ -142,7 +142,7 @@ bool pe::fail_queued(slot& s, std::uint32_t source_pe, std::uint64_t reply, cons
     } else {
       before->next = m->next;
       if (s.tail == m) s.tail = before;
-      s.bytes -= m->bytes;
+      s.charge -= m->charge();
     }
     delivery d;
     load(d, *m);

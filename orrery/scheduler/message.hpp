@@ -12,14 +12,22 @@ namespace orrery::scheduler {
 struct handler;
 class pe;
 
+/// Mailboxes count in these units.
+inline constexpr std::uint32_t charge_unit = 64;
+
 /// A message that waits in a mailbox: an envelope and its payload, in memory of the receiving PE.
 struct message {
   message* next;
   std::uint32_t source_pe;
-  std::uint32_t bytes;  ///< of this allocation: what counts against the mailbox's limit
+  std::uint32_t bytes;  ///< of this allocation
   wire::envelope head;
 
   [[nodiscard]] std::byte* payload() noexcept { return head.payload(); }
+  /// What it counts against the mailbox's limit, in units of charge_unit bytes.
+  [[nodiscard]] std::uint32_t charge() const noexcept {
+    const bool beside = head.form == wire::payload_form::owned || head.form == wire::payload_form::block;
+    return bytes / charge_unit + (beside ? head.padding * std::uint32_t{wire::page_bytes / charge_unit} : 0);
+  }
 };
 static_assert(sizeof(message) == 48);
 

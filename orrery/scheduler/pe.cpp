@@ -423,12 +423,13 @@ void pe::free_slot(slot& s) noexcept {
   s.object = nullptr;
   s.cls = nullptr;
   s.dying = false;
+  s.suspected = 0;  // else the next process here would never be one
   s.depth = 0;
   s.active = nullptr;
   --count_.processes;
   message* m = s.head;
   s.head = s.tail = nullptr;
-  s.bytes = 0;
+  s.charge = 0;
   delete s.extra;
   s.extra = nullptr;
   while (m != nullptr) {

@@ -80,6 +80,7 @@ struct channel {
   bool lost = false;  ///< the node is gone
   bool slow = false;  ///< lost, or somebody waits for space: new records have to queue up
   std::uint64_t offset = 0;  ///< of the ring in this node's segment, if remote
+  std::uint32_t blocks_out = 0;  ///< payload blocks that the receiver has not given back, as far as is known
   fiber* waiters = nullptr;  ///< processes that wait for space, oldest first
   fiber* last_waiter = nullptr;
   std::deque<std::vector<std::byte>> deferred;  ///< records of the scheduler itself, which must not wait
@@ -246,7 +247,7 @@ class pe {
       s.head = m;
     }
     s.tail = m;
-    s.bytes += m->bytes;
+    s.charge += m->charge();
     if (s.state <= process_state::receiving) {
       s.state = process_state::scheduled;
       runnable_.push(s);
@@ -256,12 +257,14 @@ class pe {
   }
   /// A caller waits for a process that is in the middle of a method: if that one waits too, there may be a cycle.
   void suspect(slot& s);
-  [[nodiscard]] bool over_limit(const slot& s) const noexcept { return s.bytes > settings_.mailbox_bytes; }
+  [[nodiscard]] bool over_limit(const slot& s) const noexcept {
+    return s.charge > settings_.mailbox_bytes / charge_unit;
+  }
   /// Parks the caller until the mailbox has room or the process has ended. Throws mailbox_full if the caller is that process
   /// itself, stopped.
   void wait_for_room(slot& s);
   void made_room_if_low(slot& s) {
-    if (s.bytes <= settings_.mailbox_bytes / 2) made_room(s);
+    if (s.charge <= settings_.mailbox_bytes / (2 * charge_unit)) made_room(s);
   }
   void made_room(slot& s);  ///< called when bytes fell to half of the limit and there is an `extra`
 

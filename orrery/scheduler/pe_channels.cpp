@@ -150,7 +150,11 @@ void pe::receive_record(inbound& in, wire::envelope& e, std::uint32_t bytes) {
       }
       break;
     case wire::record_kind::release:
-      if (in.remote) node_.block_released(in.pe, e.reply);
+      if (in.remote) {
+        node_.block_released(in.pe, e.reply);
+        if (in.pe < channels_.size() && channels_[in.pe] != nullptr && channels_[in.pe]->blocks_out != 0)
+          --channels_[in.pe]->blocks_out;
+      }
       break;
     case wire::record_kind::probe:
       receive_probe(in, e, bytes);
@@ -183,11 +187,12 @@ void pe::receive_message(inbound& in, wire::envelope& e, std::uint32_t bytes) {
     const std::uint16_t padding = e.padding;
     const char* wrong = nullptr;
     if (d.form != wire::payload_form::wire && d.form != wire::payload_form::block) wrong = "a message of unknown form";
-    if (padding > d.payload_bytes || padding >= wire::granule) wrong = "a message with an impossible length";
+    const bool in_block = d.form == wire::payload_form::block;
+    if (in_block ? d.payload_bytes < sizeof(wire::block_ref) : padding > d.payload_bytes || padding >= wire::granule)
+      wrong = "a message with an impossible length";
     if (e.handler >= table.size()) wrong = "a message for an unknown handler";
     if (wrong == nullptr) {
       d.method = table[e.handler];
-      d.payload_bytes -= padding;
       if (d.form == wire::payload_form::block) {
         find_block(d);
         if (d.payload == nullptr) {
@@ -195,6 +200,8 @@ void pe::receive_message(inbound& in, wire::envelope& e, std::uint32_t bytes) {
         } else {
           node_.hold(in.pe);
         }
+      } else {
+        d.payload_bytes -= padding;
       }
     }
     if (wrong != nullptr) [[unlikely]] {
@@ -229,20 +236,29 @@ void pe::receive_message(inbound& in, wire::envelope& e, std::uint32_t bytes) {
   }
   message* m = to_message(d, e, bytes);
   push(*s, m);
-  if (s->bytes > count_.mailbox_high) count_.mailbox_high = s->bytes;
+  const std::uint64_t high = std::uint64_t{s->charge} * charge_unit;
+  if (high > count_.mailbox_high) count_.mailbox_high = high;
   if (over_limit(*s)) [[unlikely]]
     hold_back(*s, in.pe);
 }
 
 // Moves a message out of its ring, whose record is given back.
 message* pe::to_message(delivery& d, const wire::envelope& e, std::uint32_t bytes) {
-  const std::size_t payload = bytes - wire::granule;
+  std::uint32_t size = bytes;
+  std::uint16_t padding = e.padding;
+  if (d.form == wire::payload_form::block) {
+    size = wire::record_bytes(sizeof(wire::block_ref));
+    padding = wire::pages_beside(d.payload_bytes);
+  } else if (d.form == wire::payload_form::owned) {
+    size -= wire::ring_surcharge(padding, d.from->ring.capacity());
+  }
+  const std::size_t payload = size - wire::granule;
   message* m = pool_.allocate(payload);
   m->source_pe = d.source_pe;
-  m->head.size.store(bytes, std::memory_order_relaxed);
+  m->head.size.store(size, std::memory_order_relaxed);
   m->head.kind = wire::record_kind::message;
   m->head.form = d.form;
-  m->head.padding = e.padding;
+  m->head.padding = padding;
   m->head.slot = e.slot;
   m->head.generation = e.generation;
   m->head.handler = reinterpret_cast<std::uint64_t>(d.method);
@@ -289,6 +305,8 @@ void pe::receive_reply(inbound& in, wire::envelope& e, std::uint32_t bytes) {
   d.payload_bytes = bytes - wire::granule - std::min<std::uint32_t>(e.padding, bytes - wire::granule);
   try {
     if (d.form == wire::payload_form::block) {
+      if (bytes - wire::granule < sizeof(wire::block_ref))
+        throw bad_message(errc::message_corrupt, "the result of a call is too short");
       find_block(d);
       if (d.payload == nullptr)
         throw bad_message(errc::message_corrupt, "the result of a call lies outside of its sender's memory");

@@ -35,7 +35,7 @@ struct slot {
   activation* active;  ///< the method that runs or is parked; of several (reentrant) the newest
   slot_extra* extra;
   std::uint32_t generation;  ///< of the process that lives here, or will next
-  std::uint32_t bytes;  ///< in the mailbox
+  std::uint32_t charge;  ///< what is in the mailbox, in units of charge_unit bytes
   process_state state;
   bool dying : 1;  ///< it ends: when no method is active, or its destructor runs
   bool named : 1;  ///< it was published: the layer above is told before it ends
@@ -47,7 +47,7 @@ struct slot {
     message* m = head;
     head = m->next;
     if (head == nullptr) tail = nullptr;
-    bytes -= m->bytes;
+    charge -= m->charge();
     return m;
   }
 };

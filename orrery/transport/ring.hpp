@@ -102,6 +102,7 @@ class ring_producer {
     return head_ == tail_;
   }
 
+  [[nodiscard]] std::uint64_t capacity() const noexcept { return capacity_; }
   [[nodiscard]] ring_header* header() const noexcept { return header_; }
   explicit operator bool() const noexcept { return header_ != nullptr; }
 
@@ -157,6 +158,11 @@ class ring_consumer {
       size_ = size;
       if (e->kind != wire::record_kind::skip) [[likely]]
         return e;
+      // Fillers that lead elsewhere could lead round and round for ever.
+      if ((head_ & mask_) == 0 || size != capacity_ - (head_ & mask_)) [[unlikely]] {
+        corrupt_ = true;
+        return nullptr;
+      }
       pop();
     }
   }
@@ -176,6 +182,7 @@ class ring_consumer {
   /// Hands all space that was read back to the producer; to be called when the ring was found empty.
   bool release_space() noexcept;
 
+  [[nodiscard]] std::uint64_t capacity() const noexcept { return capacity_; }
   [[nodiscard]] bool has_unreleased() const noexcept { return head_ != released_; }
   [[nodiscard]] bool corrupt() const noexcept { return corrupt_; }
   [[nodiscard]] ring_header* header() const noexcept { return header_; }

@@ -41,7 +41,7 @@ struct envelope {
   std::atomic<std::uint32_t> size;  ///< of the whole record; 0: not published yet
   record_kind kind;
   payload_form form;
-  std::uint16_t padding;     ///< bytes at the end of the record that are not payload
+  std::uint16_t padding;     ///< bytes at the end of the record that are not payload; or see `pages_beside`
   std::uint32_t slot;        ///< of the target
   std::uint32_t generation;  ///< of the target
   std::uint64_t handler;
@@ -59,6 +59,19 @@ struct block_ref {
   std::uint64_t offset;
   std::uint64_t bytes;
 };
+
+/// What an owned payload, or one in a block, holds beside its record is counted in these units, so that queues are bounded in what
+/// they really hold. The number is in `padding`; such a payload has a size that its receiver knows.
+inline constexpr std::size_t page_bytes = 4096;
+[[nodiscard]] constexpr std::uint16_t pages_beside(std::size_t bytes) noexcept {
+  return static_cast<std::uint16_t>(bytes / page_bytes < 0xffff ? bytes / page_bytes : 0xffff);
+}
+/// It takes that much more of a ring than it needs: 1/64, at most an eighth of the ring. So a ring of 128 KiB holds no more than
+/// 8 MiB of such payloads, or 8 of them: what bounds memory, and leaves them in the cache between writer and reader.
+[[nodiscard]] constexpr std::uint32_t ring_surcharge(std::uint16_t pages, std::uint64_t capacity) noexcept {
+  const std::uint64_t share = page_bytes / 64 * pages;
+  return static_cast<std::uint32_t>(share < capacity / 8 ? share : capacity / 8);
+}
 
 /// The record size that holds a payload of `bytes`.
 [[nodiscard]] constexpr std::uint32_t record_bytes(std::size_t bytes) noexcept {
