@@ -42,6 +42,47 @@ double post_pe(effort e) {
   return n / t * 1e3;
 }
 
+// A member of a group of 64: half of the ranks on each PE.
+struct Rank;
+ORRERY_PROCESS(Rank, meet, token);
+
+struct Rank : member<Rank> {
+  void meet(int rounds) {
+    for (int i = 0; i < rounds; ++i) barrier();
+  }
+  void token(int hops, remote<function> done) {
+    if (hops == 0) {
+      send(done, 0);
+    } else {
+      post(group()[(rank() + 1) % size()])->token(hops - 1, done);
+    }
+  }
+};
+constexpr std::size_t ranks = 64;
+
+double barrier_64(effort e) {
+  const int n = e.times(20'000);
+  auto g = spawn_group<Rank>(in_blocks(), ranks);
+  g->meet(10);
+  const auto begin = clock::now();
+  g->meet(n);
+  const double t = ns_since(begin);
+  destroy(g);
+  return t / n / 1e3;
+}
+
+double ring_64(effort e) {
+  const int n = e.times(2'000'000);
+  auto g = spawn_group<Rank>(in_blocks(), ranks);
+  const auto me = this_process<function>();
+  const auto begin = clock::now();
+  post(g[0])->token(n, me);
+  (void)receive<int>();
+  const double t = ns_since(begin);
+  destroy(g);
+  return t / n / 1e3;
+}
+
 }  // namespace
 
 std::vector<metric> bench::two_pes() {
@@ -49,5 +90,7 @@ std::vector<metric> bench::two_pes() {
   return {
       {"call_pe_rtt_ns", world, call_pe},
       {"post_pe_rate_m", world, post_pe},
+      {"barrier_64_us", world, barrier_64},
+      {"ring_64_hop_us", world, ring_64},
   };
 }

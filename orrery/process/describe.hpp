@@ -45,6 +45,11 @@ using description_of = decltype(orrery_describe(static_cast<T*>(nullptr), detail
 template <class T>
 concept described = !std::is_same_v<description_of<T>, detail::no_description>;
 
+namespace detail {
+template <class T>
+inline constexpr bool is_described = described<T>;  // compilers explain a concept at length
+}
+
 }  // namespace orrery
 
 // One tag type for each method name: how to call it, and its exact type unless it is overloaded.
@@ -63,14 +68,17 @@ concept described = !std::is_same_v<description_of<T>, detail::no_description>;
   };
 #define ORRERY_METHOD_PROXY(m) [[no_unique_address]] ::orrery::detail::method_proxy<Mode, orrery_method_##m> m;
 
-#define ORRERY_DESCRIPTION_BODY(Class, Base, ...)                   \
-  using orrery_object = Class;                                      \
-  using base = Base;                                                \
-  ORRERY_FOR_EACH(ORRERY_METHOD_TAG __VA_OPT__(, ) __VA_ARGS__)     \
-  template <class Mode>                                             \
-  struct proxy : ::orrery::detail::proxy_of<Base, Mode> {           \
-    ORRERY_FOR_EACH(ORRERY_METHOD_PROXY __VA_OPT__(, ) __VA_ARGS__) \
-  };
+// The name of the proxy is what compilers show when a method is not there.
+#define ORRERY_DESCRIPTION_BODY(Class, Base, ...)                             \
+  using orrery_object = Class;                                                \
+  using base = Base;                                                          \
+  ORRERY_FOR_EACH(ORRERY_METHOD_TAG __VA_OPT__(, ) __VA_ARGS__)               \
+  template <class Mode>                                                       \
+  struct methods_in_ORRERY_PROCESS : ::orrery::detail::proxy_of<Base, Mode> { \
+    ORRERY_FOR_EACH(ORRERY_METHOD_PROXY __VA_OPT__(, ) __VA_ARGS__)           \
+  };                                                                          \
+  template <class Mode>                                                       \
+  using proxy = methods_in_ORRERY_PROCESS<Mode>;
 
 /// Makes the named public methods of a class callable through `remote<Class>`. Stands beside the class, in its
 /// namespace; up to 64 names. Methods of a base class that has its own line are callable too. Overloaded names are listed once.

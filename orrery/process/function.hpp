@@ -74,6 +74,12 @@ struct callable {
   }
 };
 
+template <class F>
+inline constexpr bool is_callable = std::is_function_v<std::remove_pointer_t<F>>;
+template <class F>
+  requires requires { &F::operator(); }
+inline constexpr bool is_callable<F> = !described<F>;
+
 template <class F, class... A>
 struct spawn_function_operation {
   using object = void;
@@ -101,6 +107,7 @@ struct spawn_function_operation {
 template <class F, class... A>
   requires std::invocable<std::decay_t<F>, detail::travels_t<A>...>
 remote<function> spawn(placement where, F&& f, A&&... args) {
+  (detail::require_parameter<detail::travels_t<A>>(), ...);
   using Fn = std::decay_t<F>;
   using operation = detail::spawn_function_operation<Fn, detail::travels_t<A>...>;
   detail::pe& self = detail::here_pe();
@@ -120,6 +127,16 @@ remote<function> spawn(placement where, F&& f, A&&... args) {
   detail::send_call<handler>(self, detail::pe_address(target), k, detail::callable<Fn>{std::forward<F>(f)},
                              detail::travels_t<A>(std::forward<A>(args))...);
   return k.take();
+}
+
+/// A function that cannot be called with these arguments, which travel as values.
+template <class F, class... A>
+  requires(!std::invocable<std::decay_t<F>, detail::travels_t<A>...> && detail::is_callable<std::decay_t<F>>)
+void spawn(placement, F&&, A&&...) {
+  static_assert(
+      detail::never<F>,
+      "orrery: spawn(placement, f, args...): f cannot be called with these arguments; they travel as values, so that f "
+      "cannot take them by non-const reference");
 }
 
 // --- messages to functions -------------------------------------------------------------------------------------------
@@ -196,12 +213,14 @@ std::optional<T> receive_until(const std::uint64_t* tag, std::int64_t deadline_n
 /// mailbox is full. Throws node_lost, stopped.
 template <class T>
 void send(const remote<function>& to, T value, std::uint64_t tag = 0) {
+  detail::require_message<T>();
   detail::send_owned<detail::message_handler<T>>(detail::here_pe(), to.address(), nullptr, true, std::move(tag),
                                                  std::move(value));
 }
 /// As send, but returns false, having sent nothing, where send would have to wait.
 template <class T>
 [[nodiscard]] bool try_send(const remote<function>& to, T value, std::uint64_t tag = 0) {
+  detail::require_message<T>();
   return detail::send_owned<detail::message_handler<T>>(detail::here_pe(), to.address(), nullptr, false, std::move(tag),
                                                         std::move(value));
 }
@@ -210,30 +229,36 @@ template <class T>
 /// (usage_error else). Throws stopped when the runtime shuts down or the process is destroyed: let it pass, so that the stack unwinds.
 template <class T>
 [[nodiscard]] T receive() {
+  detail::require_message<T>();
   return *detail::receive_until<T>(nullptr, -1);
 }
 /// The same for messages with this tag.
 template <class T>
 [[nodiscard]] T receive(std::uint64_t tag) {
+  detail::require_message<T>();
   return *detail::receive_until<T>(&tag, -1);
 }
 /// As receive, but nothing after `d`.
 template <class T>
 [[nodiscard]] std::optional<T> receive_for(std::chrono::nanoseconds d) {
+  detail::require_message<T>();
   return detail::receive_until<T>(nullptr, detail::deadline_after(d));
 }
 template <class T>
 [[nodiscard]] std::optional<T> receive_for(std::chrono::nanoseconds d, std::uint64_t tag) {
+  detail::require_message<T>();
   return detail::receive_until<T>(&tag, detail::deadline_after(d));
 }
 /// A message of type T if one is there.
 template <class T>
 [[nodiscard]] std::optional<T> try_receive() {
+  detail::require_message<T>();
   detail::pe& self = detail::here_pe();
   return detail::take_message<T>(self, detail::receiving_slot(self), nullptr);
 }
 template <class T>
 [[nodiscard]] std::optional<T> try_receive(std::uint64_t tag) {
+  detail::require_message<T>();
   detail::pe& self = detail::here_pe();
   return detail::take_message<T>(self, detail::receiving_slot(self), &tag);
 }

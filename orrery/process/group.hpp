@@ -109,7 +109,7 @@ struct group_post_mode {
 template <class Mode, class T>
 [[nodiscard]] const auto* view_all(const group_handle& g) noexcept {
   static_assert(
-      described<T>,
+      is_described<T>,
       "orrery: this class has no ORRERY_PROCESS(Class, methods...) line before this use; if its own methods use "
       "it, put the line before the class, behind a forward declaration");
   using proxy = proxy_of<description_of<T>, Mode>;
@@ -146,7 +146,7 @@ struct pointed_method {
 template <class T, auto F, class Op, class R, class... P>
 struct reduction_calls {
   static_assert(!std::is_void_v<R>, "orrery: reduce needs a method that returns something");
-  static_assert((sendable_parameter<P> && ...),
+  static_assert((can_be_parameter<P> && ...),
                 "orrery: a method of a process cannot take a pointer or a non-const reference");
   using V = value_t<R>;
   using operation = broadcast_method<pointed_method<T, F>, R, P...>;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <orrery/process/check.hpp>
 #include <orrery/process/describe.hpp>
 #include <orrery/wire/address.hpp>
 
@@ -46,36 +47,56 @@ struct travels_as<A> {
 template <class A>
 using travels_t = typename travels_as<A>::type;
 
-template <class P>
-inline constexpr bool sendable_parameter =
-    !std::is_pointer_v<std::remove_cvref_t<P>> &&
-    (!std::is_lvalue_reference_v<P> || std::is_const_v<std::remove_reference_t<P>>);
-
 template <class Mode, class M, class R, class... P>
 struct exact_proxy {
   auto operator()(P... args) const {
-    static_assert(
-        (sendable_parameter<P> && ...),
-        "orrery: a method of a process cannot take a pointer or a non-const reference: the object may be in another "
-        "process; take it by value or const reference, and return what changed");
-    return Mode::template invoke<M, R, P...>(target_of<typename Mode::target>(this), std::forward<P>(args)...);
+    if constexpr ((can_be_parameter<P> && ...) && can_be_result<R>) {
+      return Mode::template invoke<M, R, P...>(target_of<typename Mode::target>(this), std::forward<P>(args)...);
+    } else {
+      (require_parameter<P>(), ...);
+      require_result<R>();
+      return refused{};
+    }
   }
 };
+
+template <class M, class... A>
+concept takes = requires(typename M::object& o, A... a) { M::call(o, std::move(a)...); };
 
 template <class Mode, class M>
 struct forwarding_proxy {
   template <class... A>
-    requires requires(typename M::object& o, typename travels_as<A>::type... a) { M::call(o, std::move(a)...); }
+    requires takes<M, travels_t<A>...>
   auto operator()(A&&... args) const {
-    using R = decltype(M::call(std::declval<typename M::object&>(), std::declval<typename travels_as<A>::type>()...));
-    return Mode::template invoke<M, R, typename travels_as<A>::type...>(
-        target_of<typename Mode::target>(this), typename travels_as<A>::type(std::forward<A>(args))...);
+    using R = decltype(M::call(std::declval<typename M::object&>(), std::declval<travels_t<A>>()...));
+    if constexpr ((can_be_parameter<travels_t<A>> && ...) && can_be_result<R>) {
+      return Mode::template invoke<M, R, travels_t<A>...>(target_of<typename Mode::target>(this),
+                                                          travels_t<A>(std::forward<A>(args))...);
+    } else {
+      (require_parameter<travels_t<A>>(), ...);
+      require_result<R>();
+      return refused{};
+    }
+  }
+  template <class... A>
+  auto operator()(A&&...) const {
+    static_assert(
+        never<A...>,
+        "orrery: the class has no public method of this name that takes these arguments: look at the spelling in "
+        "ORRERY_PROCESS, at `public`, and at the arguments, which travel as values (so that a non-const reference or a "
+        "pointer cannot take them)");
+    return refused{};
   }
 };
 
 // Picks the proxy by the type of &T::m.
 template <class Mode, class M, class Pointer>
-struct proxy_for;
+struct proxy_for {
+  static_assert(
+      never<Pointer>,
+      "orrery: ORRERY_PROCESS lists methods; this is a data member, or a method for rvalues, volatile objects or "
+      "with C variadic arguments");
+};
 template <class Mode, class M>
 struct proxy_for<Mode, M, overloaded> : forwarding_proxy<Mode, M> {};
 #define ORRERY_PROXY_FOR(qualifiers)                                                     \

@@ -36,7 +36,7 @@ class remote {
   [[nodiscard]] constexpr explicit operator bool() const noexcept { return static_cast<bool>(address_); }
   [[nodiscard]] const auto* operator->() const noexcept {
     static_assert(
-        described<T>,
+        detail::is_described<T>,
         "orrery: this class has no ORRERY_PROCESS(Class, methods...) line before this use; if its own methods use it, put the line "
         "before the class, behind a forward declaration");
     return detail::view_as<detail::call_mode, T>(address_);
@@ -62,7 +62,7 @@ class bound {
   explicit bound(orrery::address a) noexcept : address_(a) {}
   [[nodiscard]] const auto* operator->() const noexcept {
     static_assert(
-        described<T>,
+        detail::is_described<T>,
         "orrery: this class has no ORRERY_PROCESS(Class, methods...) line before this use; if its own methods use it, put the line "
         "before the class, behind a forward declaration");
     return view_as<Mode, T>(address_);

@@ -12,10 +12,26 @@
 namespace orrery {
 namespace detail {
 
+template <class T>
+inline constexpr bool is_remote = false;
+template <class T>
+inline constexpr bool is_remote<remote<T>> = true;
+
+template <class T, class U>
+inline constexpr bool is_relative = std::is_array_v<T> || std::is_array_v<U>;
+template <class T, class U>
+  requires(std::is_class_v<T> && std::is_class_v<U> && !is_remote<T>)
+inline constexpr bool is_relative<T, U> = std::is_base_of_v<T, U> || std::is_base_of_v<U, T>;
+
 /// The name of the class that a `remote<T>` stands for: for remote data that of the process behind
 /// it.
 template <class T>
 [[nodiscard]] constexpr std::string_view class_name_of() noexcept {
+  static_assert(std::is_class_v<T> || std::is_array_v<T>,
+                "orrery: lookup<T>, await_name<T> and remote_cast<T> need the class of a process");
+  static_assert(
+      !is_remote<T>,
+      "orrery: lookup<T>, await_name<T> and remote_cast<T>: T is the class of the process, not remote<class>");
   if constexpr (std::is_array_v<T>) {
     return type_name<typename description_of<T>::orrery_object>();
   } else if constexpr (requires { class_of<T>::value; }) {
@@ -48,6 +64,9 @@ template <class T>
 /// remote_class_name throws.
 template <class T, class U>
 [[nodiscard]] remote<T> remote_cast(const remote<U>& p) {
+  if constexpr (std::is_class_v<T> && !detail::is_remote<T>)
+    static_assert(detail::is_relative<T, U>,
+                  "orrery: remote_cast<T>(p): the class of p is neither T nor a base of T nor derived from it");
   if constexpr (!std::convertible_to<remote<U>, remote<T>>)
     detail::require_class(p.address(), detail::class_name_of<T>());
   return remote<T>(p.address());

@@ -14,6 +14,10 @@ namespace detail {
 
 void note_class(pe& self, const scheduler::class_info& cls) noexcept;
 
+template <class T, class... A>
+concept constructible_from_kept =
+    requires(travels_t<A>... a) { T{std::move(a)...}; } || std::is_constructible_v<T, travels_t<A>...>;
+
 /// Constructing a T as a process.
 template <class T>
 struct spawn_operation {
@@ -23,10 +27,12 @@ struct spawn_operation {
   static constexpr std::string_view name() noexcept { return "(constructor)"; }
   template <class... A>
   static remote<T> run(pe& self, slot& s, void*, A&&... args) {
-    s.cls = &class_of<T>::value;
-    auto owner = std::make_unique<T>(std::forward<A>(args)...);
-    note_class(self, class_of<T>::value);
-    s.object = owner.release();
+    if constexpr (constructible_from_kept<T, A...>) {  // else check_spawnable has said it
+      s.cls = &class_of<T>::value;
+      auto owner = std::make_unique<T>(std::forward<A>(args)...);
+      note_class(self, class_of<T>::value);
+      s.object = owner.release();
+    }
     return remote<T>(self.address_of(s));
   }
 };
@@ -51,10 +57,6 @@ struct destroy_operation {
 };
 
 template <class T, class... A>
-concept constructible_from_kept =
-    requires(travels_t<A>... a) { T{std::move(a)...}; } || std::is_constructible_v<T, travels_t<A>...>;
-
-template <class T, class... A>
 using spawn_handler = typed_handler<spawn_operation<T>, travels_t<A>...>;
 
 inline address pe_address(std::uint32_t pe) noexcept { return {pe, wire::no_slot, 0}; }
@@ -65,6 +67,7 @@ void check_spawnable() {
                 "orrery: spawn<T>: T must be a class that can be constructed");
   static_assert(constructible_from_kept<T, A...>,
                 "orrery: spawn<T>(placement, args...): T has no constructor that takes these arguments");
+  (require_parameter<travels_t<A>>(), ...);
 }
 
 }  // namespace detail
@@ -142,7 +145,15 @@ future<void> start_destroy(const remote<T>& p) {
 namespace detail {
 
 template <auto F>
-struct function_traits;
+struct function_traits {
+  static_assert(
+      never<std::integral_constant<decltype(F), F>>,
+      "orrery: call<&f>(placement, args...): f is a function or a static method; for a method of a process write "
+      "p->m(args...)");
+  using result = void;
+  template <template <class...> class X, class Op>
+  using with_parameters = X<Op>;
+};
 template <class R, class... P, R (*F)(P...)>
 struct function_traits<F> {
   using result = R;
@@ -198,6 +209,15 @@ struct parameters_of {
     send_owned<Handler>(here_pe(), to, nullptr, true, std::forward<P>(args)...);
   }
 };
+template <class Op, class... P>
+struct check_function {
+  static consteval void require() {
+    (require_parameter<P>(), ...);
+    require_result<typename Op::result>();
+  }
+};
+template <auto F>
+using function_check = typename function_traits<F>::template with_parameters<check_function, function_operation<F>>;
 template <auto F>
 using parameters = typename function_traits<F>::template with_parameters<parameters_of, void>;
 
@@ -207,6 +227,7 @@ using parameters = typename function_traits<F>::template with_parameters<paramet
 /// usage_error, node_lost, stopped.
 template <auto F, class... A>
 auto call(placement where, A&&... args) {
+  detail::function_check<F>::require();
   using R = typename detail::function_traits<F>::result;
   return detail::parameters<F>::template call<detail::function_handler<F>, R>(detail::pe_address(where.resolve()),
                                                                               std::forward<A>(args)...);
@@ -214,6 +235,7 @@ auto call(placement where, A&&... args) {
 /// As call, but returns a future at once.
 template <auto F, class... A>
 auto start_call(placement where, A&&... args) {
+  detail::function_check<F>::require();
   using R = typename detail::function_traits<F>::result;
   return detail::parameters<F>::template start<detail::function_handler<F>, R>(detail::pe_address(where.resolve()),
                                                                                std::forward<A>(args)...);
@@ -221,6 +243,7 @@ auto start_call(placement where, A&&... args) {
 /// As call, one way.
 template <auto F, class... A>
 void post_call(placement where, A&&... args) {
+  detail::function_check<F>::require();
   detail::parameters<F>::template post<detail::function_handler<F>>(detail::pe_address(where.resolve()),
                                                                     std::forward<A>(args)...);
 }

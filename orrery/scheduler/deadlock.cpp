@@ -24,7 +24,7 @@ namespace orrery::scheduler {
 
 namespace {
 
-constexpr std::uint32_t longest_cycle = 32;
+constexpr std::uint32_t longest_path = 32;  // that is named in the error
 constexpr std::uint32_t no_method = 0xffff'ffff;
 
 // A call, as both ends know it: who waits, and the reply word in its envelope.
@@ -56,7 +56,28 @@ struct pe::probe {
   call_name victim;  // a call of the path that is queued; its target is null if there is none yet
   std::uint32_t decided;  // 1: the cycle is closed, fail the victim
   std::uint32_t steps;
-  step path[longest_cycle];
+  std::uint32_t unnamed;  // further steps
+  std::uint32_t hops;
+  std::uint32_t next_mark;
+  address mark;  // where the probe was at hop 1, 2, 4, 8...
+  step path[longest_path];
+
+  // A probe may get into a cycle that its origin is no part of, and must not go round there for ever: some day it meets its mark again (Brent).
+  // In a cycle that the origin is part of it meets nobody twice before it is back.
+  bool goes_round() {
+    if (hops != 0 && follow.target == mark) return true;
+    if (hops++ == next_mark) {
+      mark = follow.target;
+      next_mark = 2 * next_mark + 1;
+    }
+    return false;
+  }
+  [[nodiscard]] std::string text() const {
+    std::string cycle;
+    for (std::uint32_t i = 0; i < steps; ++i) cycle += method_name(path[i].method) + " -> ";
+    if (unnamed != 0) cycle += fmt::format("... ({} more) -> ", unnamed);
+    return cycle;
+  }
 };
 
 void pe::suspect(slot& s) {
@@ -114,22 +135,24 @@ void pe::chase(probe& p, bool first) {
       }
       break;
     }
+    if (!first && p.goes_round()) return;
     first = false;
     // The process's own method, and those it has called inline since.
     std::uint32_t begin = p.steps;
-    for (const activation* a = f->active; a != nullptr && p.steps < longest_cycle; a = a->below) {
-      p.path[p.steps++] = {address_of(*a->process), index_of(a->method)};
+    for (const activation* a = f->active; a != nullptr; a = a->below) {
+      if (p.steps < longest_path) {
+        p.path[p.steps++] = {address_of(*a->process), index_of(a->method)};
+      } else {
+        ++p.unnamed;
+      }
       if (a == s->active) break;
     }
     for (std::uint32_t end = p.steps; begin + 1 < end; ++begin, --end) std::swap(p.path[begin], p.path[end - 1]);
-    if (p.steps == longest_cycle) return;
     p.follow = {w->target, id_, w->entry != 0 ? w->entry : reinterpret_cast<std::uint64_t>(w)};
   }
   // The cycle is closed and its victim is here.
-  std::string cycle;
-  for (std::uint32_t i = 0; i < p.steps; ++i) cycle += method_name(p.path[i].method) + " -> ";
   if (slot* s = find(p.victim.target.slot, p.victim.target.generation); s != nullptr)
-    (void)fail_queued(*s, p.victim.source_pe, p.victim.reply, cycle);
+    (void)fail_queued(*s, p.victim.source_pe, p.victim.reply, p.text());
 }
 
 // Takes a call out of the mailbox and answers it with deadlock_error.
@@ -167,7 +190,7 @@ void pe::receive_probe(inbound& in, const wire::envelope& e, std::uint32_t bytes
     return;
   }
   std::memcpy(static_cast<void*>(&p), &e + 1, std::min(payload, sizeof p));
-  if (p.steps > longest_cycle || offsetof(probe, path) + p.steps * sizeof(step) > payload) {
+  if (p.steps > longest_path || offsetof(probe, path) + p.steps * sizeof(step) > payload) {
     node_.peer_corrupt(in.pe, "a probe with an impossible length");
     return;
   }
@@ -175,10 +198,8 @@ void pe::receive_probe(inbound& in, const wire::envelope& e, std::uint32_t bytes
     chase(p, false);
     return;
   }
-  std::string cycle;
-  for (std::uint32_t i = 0; i < p.steps; ++i) cycle += method_name(p.path[i].method) + " -> ";
   if (slot* s = find(p.victim.target.slot, p.victim.target.generation); s != nullptr)
-    (void)fail_queued(*s, p.victim.source_pe, p.victim.reply, cycle);
+    (void)fail_queued(*s, p.victim.source_pe, p.victim.reply, p.text());
 }
 
 }  // namespace orrery::scheduler

@@ -60,14 +60,19 @@ std::uint32_t available_cores() noexcept { return static_cast<std::uint32_t>(all
 // Hears of nodes that come and go, on the monitor's thread, and passes it on to the PEs.
 class node::observer final : public transport::membership_observer {
  public:
-  explicit observer(node& n) noexcept : node_(n) {}
+  explicit observer(node& n) : node_(n), gone_before_(n.world_->node_limit()) {
+    for (std::uint32_t i = 0; i < gone_before_.size(); ++i)
+      gone_before_[i] = n.world_->state(i) == transport::node_state::dead;
+  }
   void node_joined(std::uint32_t) noexcept override { node_.tell_pes(); }
   void node_left(std::uint32_t n) noexcept override {
     node_.free_blocks_of(n);
     node_.tell_pes();
   }
   void node_lost(std::uint32_t n, std::string_view how) noexcept override {
-    if (!node_.stopping_.load(std::memory_order_relaxed) && n != 0)
+    if (n == 0) return;  // world_lost follows, and has the last word
+    const bool known = n >= gone_before_.size() || !gone_before_[n];
+    if (known && !node_.stopping_.load(std::memory_order_relaxed))
       say(fmt::format("orrery: node {} {}: calls to it fail with node_lost\n", n, how));
     node_.free_blocks_of(n);
     node_.tell_pes();
@@ -81,6 +86,7 @@ class node::observer final : public transport::membership_observer {
 
  private:
   node& node_;
+  std::vector<bool> gone_before_;  // whose loss is no news to this node
 };
 
 node::node(const node_settings& settings, transport::shm_world* world)
@@ -172,10 +178,6 @@ idleness& node::idleness_of(std::uint32_t pe) noexcept {
 
 bool node::ends_when_dead() const noexcept { return index() == 0 && (world_ == nullptr || world_->name().empty()); }
 
-bool node::someone_waits_for_quiescence() const noexcept {
-  return quiescence_waits_.load(std::memory_order_relaxed) != 0;
-}
-
 void node::stop() noexcept {
   stopping_.store(true, std::memory_order_relaxed);
   for (auto& p : pes_) p->stop();
@@ -234,6 +236,7 @@ std::unique_ptr<channel> node::connect_remote(pe& from, std::uint32_t to) {
 
 void node::give_back(channel& c) noexcept {
   if (!c.remote) return;
+  if (world_->alive(node_of(c.pe))) return;  // it is only not trusted: it still reads there
   (void)world_->memory().release(c.offset);
 }
 

@@ -84,12 +84,12 @@ class node {
 
   // Quiescence; quiescence.cpp.
   [[nodiscard]] idleness& idleness_of(std::uint32_t pe) noexcept;
-  /// If all PEs are idle and nothing is on its way: how much was sent until now.
-  [[nodiscard]] std::optional<std::uint64_t> sum_if_idle() noexcept;
+  /// Nothing unless all PEs are idle and nothing is on its way.
+  [[nodiscard]] std::optional<idle_world> world_if_idle() noexcept;
+  /// Nodes that have left the world or were lost.
+  [[nodiscard]] std::uint64_t gone_nodes() const noexcept;
   /// True on the node whose main function keeps a closed world alive.
   [[nodiscard]] bool ends_when_dead() const noexcept;
-  [[nodiscard]] bool someone_waits_for_quiescence() const noexcept;
-  void count_quiescence_wait(int change) noexcept { quiescence_waits_.fetch_add(change, std::memory_order_relaxed); }
   void end_dead(const std::string& waits) noexcept;
   [[nodiscard]] bool is_dead() const noexcept { return dead_.load(std::memory_order_relaxed); }
 
@@ -136,7 +136,6 @@ class node {
   std::atomic<bool> reentrant_{false};
   std::atomic<bool> stopping_{false};
   std::atomic<std::uint32_t> turn_{0};
-  std::atomic<int> quiescence_waits_{0};
   std::atomic<bool> dead_{false};
 
   std::mutex mutex_;  // of what follows

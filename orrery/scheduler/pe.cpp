@@ -66,6 +66,7 @@ void pe::run() {
   current_pe = this;
   adopt_thread(root_);
   current_ = &root_;
+  gone_nodes_ = node_.gone_nodes();
   switch_to(take_loop_fiber());
   drop_leftovers();
   io_.reset();  // on the thread that made it
@@ -417,7 +418,10 @@ slot& pe::allocate_slot_slow() {
 void pe::free_slot(slot& s) noexcept {
   const std::uint32_t index = static_cast<std::uint32_t>(&s - slots_);
   const address gone{id_, index, s.generation};
-  if (s.extra != nullptr) made_room(s);
+  if (s.extra != nullptr) {
+    wake_all(std::exchange(s.extra->senders, nullptr));
+    made_room(s);
+  }
   s.state = process_state::free;
   if (++s.generation == 0) s.generation = 1;
   s.object = nullptr;
@@ -480,27 +484,38 @@ void pe::wait_for_room(slot& s) {
           "method now and then, or raise --orrery-mailbox",
           to_string(address_of(s)), settings_.mailbox_bytes));
   require_process();
+  bool waited = false;
   while (s.generation == generation && over_limit(s)) {
     if (s.extra == nullptr) s.extra = new slot_extra;
     if (refusing_) refuse("a message to a full mailbox");
-    current_->next = s.extra->senders;
-    s.extra->senders = current_;
+    slot_extra& x = *s.extra;
+    current_->next = nullptr;
+    if (x.senders == nullptr) {
+      x.senders = x.last_sender = current_;
+    } else if (waited) {  // its place is the first one
+      current_->next = x.senders;
+      x.senders = current_;
+    } else {
+      x.last_sender->next = current_;
+      x.last_sender = current_;
+    }
     park();
+    waited = true;
   }
+  if (waited && s.generation == generation && s.extra != nullptr) wake_sender(s);
+}
+
+void pe::wake_sender(slot& s) {
+  fiber* f = s.extra->senders;
+  if (f == nullptr) return;
+  s.extra->senders = f->next;
+  f->next = nullptr;
+  ready(*f);
 }
 
 void pe::made_room(slot& s) {
   if (s.extra == nullptr) return;
-  fiber* f = s.extra->senders;
-  s.extra->senders = nullptr;
-  fiber* reversed = nullptr;  // oldest first
-  while (f != nullptr) {
-    fiber* next = f->next;
-    f->next = reversed;
-    reversed = f;
-    f = next;
-  }
-  wake_all(reversed);
+  wake_sender(s);
   const auto index = static_cast<std::uint32_t>(&s - slots_);
   for (const std::uint32_t p : s.extra->stopped_pes) try {
       send_control(channel_to(p), wire::record_kind::go, index, s.generation, 0);

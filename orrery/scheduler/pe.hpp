@@ -127,9 +127,21 @@ struct pe_settings {
 
 /// What a PE says of itself when it goes to sleep; quiescence.cpp adds them up. In memory that all nodes see.
 struct alignas(32) idleness {
-  std::atomic<std::uint64_t> sent{0};
+  static constexpr std::uint64_t is_idle = 1;
+  static constexpr std::uint64_t waits_for_quiescence = 2;  ///< a process of the PE
+  static constexpr unsigned gone_shift = 2;
+
+  std::atomic<std::uint64_t> sent{0};  ///< bytes, in the rings to PEs that are not lost
   std::atomic<std::uint64_t> received{0};
-  std::atomic<std::uint64_t> idle{0};
+  std::atomic<std::uint64_t> idle{0};  ///< 0, or the flags and, above them, how many nodes the PE knows to be gone
+};
+
+/// The whole world when all its PEs are idle.
+struct idle_world {
+  std::uint64_t sent;
+  std::uint64_t gone;  ///< nodes that have left or were lost
+  bool someone_waits;
+  bool operator==(const idle_world&) const = default;
 };
 
 /// A fiber that waits for a point in time.
@@ -267,6 +279,9 @@ class pe {
     if (s.charge <= settings_.mailbox_bytes / (2 * charge_unit)) made_room(s);
   }
   void made_room(slot& s);  ///< called when bytes fell to half of the limit and there is an `extra`
+  /// Wakes the oldest who waits for room. It wakes the next when it has found some: to wake all at once, of whom most find the
+  /// mailbox full again, would cost the square of their number.
+  void wake_sender(slot& s);
 
   /// Describes a message of a mailbox.
   void load(delivery& d, message& m) noexcept;
@@ -475,7 +490,8 @@ class pe {
   void wake_waiters(channel& c);
   void wake_all(fiber* list);
   // Quiescence; quiescence.cpp.
-  void publish_idle(bool idle) noexcept;
+  void rest() noexcept;
+  void end_rest() noexcept;
   std::int64_t look_for_quiescence(std::int64_t now);
   [[nodiscard]] std::string describe_waits() const;
   // Deadlock detection; deadlock.cpp.
@@ -522,7 +538,9 @@ class pe {
   std::unique_ptr<io_engine> io_;
   std::vector<address> suspects_;
   fiber* quiescence_waiters_ = nullptr;
-  std::optional<std::uint64_t> last_quiet_sum_;  // records sent and received, when all were idle
+  bool resting_ = false;  // published as idle
+  std::optional<idle_world> last_idle_world_;
+  std::uint64_t gone_nodes_ = 0;  // of which this PE knows
   std::int64_t next_look_ = 0;
   std::vector<wait_watcher*> watchers_;
   std::uint32_t polls_ = 0;

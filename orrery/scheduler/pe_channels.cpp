@@ -28,6 +28,10 @@ constexpr std::int64_t shutdown_nap_ns = 500'000;  // other PEs come to their en
 bool pe::poll() {
   ticks_ = ticks_per_poll;
   publisher_.poll(count_);
+  if (resting_) [[unlikely]] {
+    if (!anything_inbound()) return !runnable_.empty();
+    end_rest();  // before anything is received
+  }
   bool any = false;
   if (bell_.announce.load(std::memory_order_relaxed) != announced_) [[unlikely]]
     adopt_inbound();
@@ -62,6 +66,7 @@ void pe::adopt_inbound() {
 
 // Nodes that are gone: nothing can be sent there, and what was called there will not answer.
 void pe::lose_gone() {
+  gone_nodes_ = node_.gone_nodes();  // before looking: those that go meanwhile are announced again
   for (const auto& c : channels_)
     if (c != nullptr && c->remote && !c->lost && !node_.reachable(c->pe)) lose_channel(*c);
   for (const auto& in : inbound_) {
@@ -488,7 +493,7 @@ void pe::lose_channel(channel& c) {
 bool pe::anything_inbound() noexcept {
   if (bell_.announce.load(std::memory_order_relaxed) != announced_) return true;
   for (const auto& in : inbound_)
-    if (!in->lost && in->ring.front() != nullptr) return true;
+    if (!in->lost && (in->ring.front() != nullptr || in->ring.corrupt())) return true;
   for (channel* c : busy_channels_)
     if (c->lost || c->ring.has_moved()) {
       wake_waiters(*c);
@@ -503,11 +508,14 @@ void pe::idle() {
   for (const auto& in : inbound_)
     if (!in->lost && in->ring.has_unreleased() && in->ring.release_space()) node_.wake(in->pe);
   std::int64_t due = timers_.empty() ? -1 : timers_.begin()->first;
-  const bool nothing_due = due < 0 && io_active_ == nullptr;
+  // Who waits for space in a ring, or has a record in hand for it, is not idle.
+  const bool nothing_due = due < 0 && io_active_ == nullptr && busy_channels_.empty();
   if (stopping()) due = begin + shutdown_nap_ns;
 
   bool found = false;
-  if (settings_.yield) {
+  if (resting_) {
+    found = anything_inbound();
+  } else if (settings_.yield) {
     for (int i = 0; i < yields_before_sleep && !(found = anything_inbound()); ++i) sched_yield();
   } else {
     const std::int64_t until = due >= 0 ? std::min(due, begin + settings_.spin_ns) : begin + settings_.spin_ns;
@@ -517,7 +525,7 @@ void pe::idle() {
     } while (!found && transport::now_ns() < until);
   }
   if (!found && nothing_due && !stopping()) {
-    publish_idle(true);
+    rest();
     if (const std::int64_t look = look_for_quiescence(transport::now_ns()); look >= 0) due = look;
   }
   if (!found && (due < 0 || transport::now_ns() < due)) {
@@ -542,7 +550,7 @@ void pe::idle() {
     for (channel* c : busy_channels_)
       if (!c->lost) c->ring.header()->producer_waits.store(0, std::memory_order_relaxed);
   }
-  if (nothing_due && (found || anything_inbound() || !runnable_.empty())) publish_idle(false);
+  if (resting_ && (!runnable_.empty() || stopping())) end_rest();
   const std::int64_t end = transport::now_ns();
   count_.idle_ns += static_cast<std::uint64_t>(end - begin);
   publisher_.awake(count_, end);

@@ -160,12 +160,16 @@ void pe::cancel_waits() {
       static_cast<fiber*>(s.object)->cancelled = 1;
       if (s.state == process_state::receiving) make_runnable(s);
     }
-    if (s.extra != nullptr) made_room(s);
+    if (s.extra != nullptr) {
+      wake_all(std::exchange(s.extra->senders, nullptr));
+      made_room(s);
+    }
   }
   for (auto& held : stopped_) wake_all(std::exchange(held.second, nullptr));
   stopped_.clear();
   for (const auto& c : channels_)
     if (c != nullptr) wake_waiters(*c);
+  wake_all(std::exchange(quiescence_waiters_, nullptr));
   for (std::size_t i = 0; i < watchers_.size(); ++i) watchers_[i]->cancel_waits(*this);
   // What other nodes were asked: they end as well. Their arguments were sent as copies.
   for (std::uint32_t i = 1; i < pending_.size(); ++i) {

@@ -2,9 +2,13 @@
 // When nothing runs, nothing is queued and nothing is on its way in the whole world.
 //
 // Problem: each PE knows only itself; a message may be between two PEs that are both idle when one looks.
-// So each PE that goes to sleep publishes how many records it has sent to others and received from others, and that it is idle: nothing to run,
-// no timer, no I/O. Who wants to know adds them up. All idle and as many sent as received, twice in a row with the same sums, proves it: a record
+// So each PE that goes to sleep publishes how much it has sent to others and received from others, and that it is idle: nothing to run,
+// no timer, no I/O. Who wants to know adds them up. All idle and as much sent as received, twice in a row with the same sums, proves it: a record
 // on its way would be missing from one sum, and a PE that woke in between would have changed them (Mattern 1987, the four counters).
+//
+// Nodes come and go. What was sent to one that is gone will never be received, so a PE that has learned of the loss counts the rings to and from that
+// node no more; and the sums are good only if all PEs know of the same losses. (Counted are the bytes that went through the rings, whose positions
+// both ends know anyway.) A node that has just joined is busy until its PEs say otherwise.
 //
 // Two ask. quiescence() waits for it. And the first PE asks while the main process has not ended: a world where nothing will ever happen again
 // is dead, and run ends with an error that says who waits for whom.
@@ -23,26 +27,54 @@ constexpr std::int64_t ask_again_ns = 20'000;  // for quiescence()
 constexpr std::int64_t look_for_death_ns = 250'000'000;
 }  // namespace
 
-void pe::publish_idle(bool idle) noexcept {
+// From here until end_rest() the PE does nothing but look whether something has come.
+void pe::rest() noexcept {
+  if (resting_) return;
+  std::uint64_t sent = 0;
+  std::uint64_t received = 0;
+  for (const auto& c : channels_)
+    if (c != nullptr) sent += c->ring.written();
+  for (const auto& in : inbound_) received += in->ring.read();
   idleness& mine = node_.idleness_of(id_);
-  mine.sent.store(count_.sent, std::memory_order_relaxed);
-  mine.received.store(count_.received, std::memory_order_relaxed);
-  mine.idle.store(idle ? 1 : 0, std::memory_order_release);  // SYNC: with node::sum_if_idle
+  mine.sent.store(sent, std::memory_order_relaxed);
+  mine.received.store(received, std::memory_order_relaxed);
+  const std::uint64_t waits = quiescence_waiters_ != nullptr ? idleness::waits_for_quiescence : 0;
+  const std::uint64_t word = idleness::is_idle | waits | gone_nodes_ << idleness::gone_shift;
+  mine.idle.store(word, std::memory_order_release);  // SYNC: with node::world_if_idle
+  resting_ = true;
 }
 
-std::optional<std::uint64_t> node::sum_if_idle() noexcept {
-  std::uint64_t sent = 0;
+void pe::end_rest() noexcept {
+  // SYNC: release; what the PE does now others learn only from the records that it sends, and after this.
+  node_.idleness_of(id_).idle.store(0, std::memory_order_release);
+  resting_ = false;
+}
+
+std::uint64_t node::gone_nodes() const noexcept {
+  std::uint64_t gone = 0;
+  for (std::uint32_t n = 0; world_ != nullptr && n < world_->node_limit(); ++n) {
+    const auto s = world_->state(n);
+    const bool ended = s == transport::node_state::left || s == transport::node_state::dead;
+    if (ended && world_->info(n).segment_bytes != 0) ++gone;  // others never were there
+  }
+  return gone;
+}
+
+std::optional<idle_world> node::world_if_idle() noexcept {
+  idle_world w{0, gone_nodes(), false};
   std::uint64_t received = 0;
   const std::uint32_t n = world_pes();
   for (std::uint32_t i = 0; i < n; ++i) {
     if (!reachable(i)) continue;
     const idleness& one = idleness_of(i);
-    if (one.idle.load(std::memory_order_acquire) == 0) return std::nullopt;  // SYNC: with pe::publish_idle
-    sent += one.sent.load(std::memory_order_relaxed);
+    const std::uint64_t word = one.idle.load(std::memory_order_acquire);  // SYNC: with pe::rest
+    if ((word & idleness::is_idle) == 0 || word >> idleness::gone_shift != w.gone) return std::nullopt;
+    if ((word & idleness::waits_for_quiescence) != 0) w.someone_waits = true;
+    w.sent += one.sent.load(std::memory_order_relaxed);
     received += one.received.load(std::memory_order_relaxed);
   }
-  if (sent != received) return std::nullopt;
-  return sent;
+  if (w.sent != received) return std::nullopt;
+  return w;
 }
 
 void pe::wait_for_quiescence() {
@@ -50,10 +82,8 @@ void pe::wait_for_quiescence() {
   if (refusing_) refuse("quiescence");
   current_->next = quiescence_waiters_;
   quiescence_waiters_ = current_;
-  last_quiet_sum_.reset();
-  node_.count_quiescence_wait(1);
+  last_idle_world_.reset();
   park();
-  node_.count_quiescence_wait(-1);
   if (refusing_) refuse("quiescence");
 }
 
@@ -62,19 +92,19 @@ std::int64_t pe::look_for_quiescence(std::int64_t now) {
   const bool watches = id_ == 0 && node_.ends_when_dead() && !stopping();
   if (quiescence_waiters_ == nullptr && !watches) return -1;
   if (quiescence_waiters_ == nullptr && now < next_look_) return next_look_;
-  const auto sum = node_.sum_if_idle();
-  const bool quiet = sum && last_quiet_sum_ == sum;
-  last_quiet_sum_ = sum;
+  const auto world = node_.world_if_idle();
+  const bool quiet = world && last_idle_world_ == world;
+  last_idle_world_ = world;
   next_look_ = now + (quiescence_waiters_ != nullptr ? ask_again_ns : look_for_death_ns);
   if (!quiet) return next_look_;
   if (quiescence_waiters_ != nullptr) {
     fiber* f = quiescence_waiters_;
     quiescence_waiters_ = nullptr;
-    last_quiet_sum_.reset();
+    last_idle_world_.reset();
     wake_all(f);
     return now;
   }
-  if (node_.someone_waits_for_quiescence()) return next_look_;
+  if (world->someone_waits) return next_look_;  // it will be woken
   node_.end_dead(describe_waits());
   return now;
 }

@@ -22,7 +22,8 @@ enum class process_state : std::uint8_t {
 
 /// Rarely needed parts of a process.
 struct slot_extra {
-  fiber* senders = nullptr;  ///< processes of this PE that wait for room in the mailbox
+  fiber* senders = nullptr;  ///< processes of this PE that wait for room in the mailbox, oldest first
+  fiber* last_sender = nullptr;
   std::vector<std::uint32_t> stopped_pes;  ///< PEs that were told to hold back
 };
 
@@ -39,8 +40,9 @@ struct slot {
   process_state state;
   bool dying : 1;  ///< it ends: when no method is active, or its destructor runs
   bool named : 1;  ///< it was published: the layer above is told before it ends
-  std::uint16_t depth : 15;  ///< methods that are active
-  std::uint16_t suspected : 1;  ///< in the list of those that may be part of a cycle of waits
+  bool suspected : 1;  ///< in the list of those that may be part of a cycle of waits
+  std::uint16_t
+      depth;  ///< methods that are active; not a bit field, whose bytes would be stored apart and stall the next load
   std::uint32_t link;  ///< next free slot
 
   [[nodiscard]] message* pop() noexcept {

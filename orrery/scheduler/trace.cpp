@@ -9,8 +9,10 @@
 #include <filesystem>
 #include <fstream>
 #include <new>
+#include <numeric>
 #include <ranges>
 #include <system_error>
+#include <tuple>
 #include <utility>
 
 #include <fmt/format.h>
@@ -163,16 +165,19 @@ class trace_writer {
   void pe(const trace_buffer& b) {
     meta("thread_name", b.pe(), fmt::format(R"("name":"PE {}")", b.pe()));
     meta("thread_sort_index", b.pe(), fmt::format(R"("sort_index":{})", b.pe()));
-    std::vector<const event*> sorted;
-    sorted.reserve(b.events_);
-    for (std::uint64_t i = b.events_; i-- > 0;)
-      sorted.push_back(&b.chunks_[i / events_per_chunk][i % events_per_chunk]);
+    std::vector<std::uint64_t> sorted(b.events_);
+    std::iota(sorted.begin(), sorted.end(), 0U);
+    const auto at = [&](std::uint64_t i) -> const event& {
+      return b.chunks_[i / events_per_chunk][i % events_per_chunk];
+    };
     // An inline call ends, and is recorded, before its caller; a viewer wants the caller first,
     // also where the clock has not moved between them.
-    std::ranges::stable_sort(sorted, [](const event* x, const event* y) {
-      return std::pair(x->begin, -x->end) < std::pair(y->begin, -y->end);
+    std::ranges::sort(sorted, [&](std::uint64_t i, std::uint64_t j) {
+      const event& x = at(i);
+      const event& y = at(j);
+      return std::tuple(x.begin, -x.end, j) < std::tuple(y.begin, -y.end, i);
     });
-    for (const event* e : sorted) one(b, *e);
+    for (const std::uint64_t i : sorted) one(b, at(i));
     for (const auto& [frame, p] : b.parked_) {
       event e = p.method.who;
       e.end = -1;

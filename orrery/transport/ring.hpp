@@ -88,6 +88,9 @@ class ring_producer {
   /// Makes the record that was reserved visible to the consumer.
   void commit(std::uint32_t bytes) noexcept { publish(bytes); }
 
+  /// Bytes that were ever published here, fillers included; what the consumer has when it has read() all.
+  [[nodiscard]] std::uint64_t written() const noexcept { return tail_; }
+
   /// True if a consumer has released a position that was never written: it is broken or hostile.
   [[nodiscard]] bool corrupt() const noexcept { return corrupt_; }
 
@@ -169,6 +172,9 @@ class ring_consumer {
 
   /// Size of the record that front() returned, as it was checked.
   [[nodiscard]] std::uint32_t front_bytes() const noexcept { return size_; }
+
+  /// Bytes that were ever taken out.
+  [[nodiscard]] std::uint64_t read() const noexcept { return head_; }
 
   /// Gives up the record that front() returned. True if space was handed back to the producer and the
   /// producer had asked to be woken.

@@ -2,8 +2,10 @@
 // The program `orrery`, as a user runs it. Worlds are made by the test itself, where what is shown
 // must be known, and by a program of the runtime: this one, with `program` as its first argument.
 #include <orrery/orrery.hpp>
+#include <orrery/process/names_on_board.hpp>
 #include <orrery/process/options.hpp>
 #include <orrery/scheduler/counters.hpp>
+#include <orrery/transport/shm/board.hpp>
 #include <orrery/transport/shm/world.hpp>
 #include <orrery/transport/wait.hpp>
 
@@ -11,6 +13,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <iostream>
 #include <memory>
 #include <sstream>
 #include <string>
@@ -341,6 +344,139 @@ TEST_F(orrery_tool, a_program_of_several_nodes_is_shown_with_all_of_them_while_i
   EXPECT_TRUE(run_json({"ls", "--json"}).at("worlds").empty());
 }
 
+std::vector<std::string> names_in(const json& world) {
+  std::vector<std::string> names;
+  for (const json& n : world.at("names")) names.push_back(n.at("name"));
+  return names;
+}
+
+class names_in_orrery_tool : public orrery_tool {
+ protected:
+  /// Names are shown a moment after they were published: looks until they are.
+  static json wait_for_names(const std::vector<std::string>& names) {
+    for (;;) {
+      json shown = run_json({"ls", "real", "--json"});
+      if (names_in(shown) == names) return shown;
+    }
+  }
+  static void tell(child& p, const std::string& what) {
+    p.write(what + "\n");
+    ASSERT_TRUE(p.wait_for("done " + what.substr(0, what.find(' ')))) << p.output();
+  }
+  /// Two nodes of one PE each; PE 1 is of the second one.
+  child p{program({"--orrery-world=real", "--orrery-nodes=2", "--orrery-pes=1"}), false};
+};
+
+TEST_F(names_in_orrery_tool, ls_shows_the_names_of_all_nodes_and_what_they_name) {
+  ASSERT_TRUE(p.wait_for("ready")) << p.output();
+  EXPECT_EQ(run_json({"ls", "real", "--json"}).at("name_count"), 0);
+  tell(p, "publish /data/set/ 3");
+  const json shown = wait_for_names({"/data/set/0", "/data/set/1", "/data/set/2"});
+  EXPECT_EQ(shown.at("name_count"), 3);
+  const json& second = shown.at("names").at(1);
+  EXPECT_EQ(second.at("class"), "listed");
+  EXPECT_EQ(second.at("node"), 1);
+  EXPECT_EQ(second.at("pe"), 1);
+  EXPECT_EQ(shown.at("names").at(2).at("node"), 0);
+  const std::string text = run({"ls", "real"}).text;
+  EXPECT_NE(text.find("CLASS"), std::string::npos) << text;
+  EXPECT_NE(text.find("/data/set/1"), std::string::npos) << text;
+  EXPECT_NE(text.find(second.at("process").get<std::string>()), std::string::npos) << text;
+  EXPECT_NE(text.find("3 names"), std::string::npos) << text;
+  EXPECT_NE(run({"top", "real", "--once", "--interval", "0.05"}).text.find("3 names"), std::string::npos);
+}
+
+TEST_F(names_in_orrery_tool, ls_shows_only_the_names_that_were_asked_for) {
+  ASSERT_TRUE(p.wait_for("ready")) << p.output();
+  tell(p, "publish /data/ 12");
+  while (run_json({"ls", "real", "--json"}).at("name_count") != 12) {
+  }
+  const json shown = run_json({"ls", "real", "--json", "--names", "/data/1"});
+  EXPECT_EQ(names_in(shown), (std::vector<std::string>{"/data/1", "/data/10", "/data/11"}));
+  EXPECT_EQ(run({"ls", "real", "--names", "/data/1"}).text.find("/data/2"), std::string::npos);
+}
+
+TEST_F(names_in_orrery_tool, names_vanish_when_they_are_taken_back_and_when_their_process_ends) {
+  ASSERT_TRUE(p.wait_for("ready")) << p.output();
+  tell(p, "publish n 4");
+  (void)wait_for_names({"n0", "n1", "n2", "n3"});
+  tell(p, "unpublish n1");
+  (void)wait_for_names({"n0", "n2", "n3"});
+  tell(p, "destroy n3");
+  (void)wait_for_names({"n0", "n2"});
+}
+
+TEST_F(names_in_orrery_tool, names_vanish_when_their_node_is_killed) {
+  ASSERT_TRUE(p.wait_for("ready")) << p.output();
+  tell(p, "publish n 4");
+  const json shown = wait_for_names({"n0", "n1", "n2", "n3"});
+  ::kill(shown.at("nodes").at(1).at("pid").get<pid_t>(), SIGKILL);
+  (void)wait_for_names({"n0", "n2"});
+}
+
+TEST_F(names_in_orrery_tool, many_long_names_are_shown) {
+  ASSERT_TRUE(p.wait_for("ready")) << p.output();
+  const std::string long_name(250, 'x');
+  tell(p, "publish " + long_name + " 2000");
+  json shown;
+  do shown = run_json({"ls", "real", "--json"});
+  while (shown.at("name_count") != 2000);
+  EXPECT_EQ(shown.at("names").size(), 2000u);
+  EXPECT_NE(run({"ls", "real"}).text.find(long_name + "1999 "), std::string::npos);
+}
+
+// A board as a node of another mind may write it.
+class board_in_orrery_tool : public orrery_tool {
+ protected:
+  board_in_orrery_tool() { world->show_board(board.fd()); }
+  void show(const detail::names_on_board& names) {
+    std::vector<std::byte> text(wire_size(names));
+    writer w(text);
+    write(w, names);
+    ASSERT_TRUE(board.show(text));
+  }
+  std::unique_ptr<shm_world> world = make_world("demo", 1);
+  transport::board board = std::move(transport::board::create().value());
+};
+
+TEST_F(board_in_orrery_tool, names_that_are_not_utf8_do_not_break_json_or_a_terminal) {
+  show({2, {"Device\x07"}, {{"bad \xff\xfe name", {0, 1, 1}, 0}, {"\x1b[31mred \xc3\xa9", {0, 2, 1}, 0}}});
+  const json shown = run_json({"ls", "demo", "--json"});
+  ASSERT_EQ(shown.at("names").size(), 2u);
+  EXPECT_EQ(shown.at("names").at(0).at("name"), "\x1b[31mred \xc3\xa9");
+  const std::string text = run({"ls", "demo"}).text;
+  EXPECT_NE(text.find("bad ?? name"), std::string::npos) << text;
+  EXPECT_NE(text.find("?[31mred \xc3\xa9"), std::string::npos) << text;
+  EXPECT_NE(text.find("Device? "), std::string::npos) << text;
+}
+
+TEST_F(board_in_orrery_tool, names_that_do_not_fit_onto_the_board_are_counted) {
+  show({40, {"A"}, {{"n", {0, 1, 1}, 0}, {"m", {0, 2, 1}, 0}}});
+  const json shown = run_json({"ls", "demo", "--json"});
+  EXPECT_EQ(shown.at("name_count"), 40);
+  EXPECT_EQ(names_in(shown), (std::vector<std::string>{"m", "n"}));
+  const std::string text = run({"ls", "demo"}).text;
+  EXPECT_NE(text.find("40 names"), std::string::npos) << text;
+  EXPECT_NE(text.find("38 more names are too many to be shown."), std::string::npos) << text;
+}
+
+TEST_F(board_in_orrery_tool, nonsense_on_a_board_is_told_and_the_rest_is_shown) {
+  const auto ls = [] {
+    const outcome o = run({"ls", "demo"});
+    EXPECT_EQ(o.code, 0);
+    EXPECT_NE(o.text.find("world demo: tester"), std::string::npos) << o.text;
+    return o.text;
+  };
+  show({1, {"A"}, {{"n", {0, 1, 1}, 7}}});  // there is no class 7
+  EXPECT_NE(ls().find("names of node 0 cannot be read"), std::string::npos);
+  ASSERT_TRUE(board.show(std::vector<std::byte>(1000, std::byte{0xff})));
+  EXPECT_NE(ls().find("names of node 0 cannot be read"), std::string::npos);
+  show({~std::uint64_t{0}, {"A"}, {{"n", {0, 1, 1}, 0}}});  // more names than there can be
+  EXPECT_NE(ls().find("0.1#1"), std::string::npos);
+  world->show_board(1 << 20);  // not open
+  EXPECT_EQ(ls().find("0.1#1"), std::string::npos);
+}
+
 TEST_F(orrery_tool, a_program_of_several_nodes_leaves_one_trace) {
   const fs::path trace = directory_ / "trace.json";
   child p(program({"--orrery-nodes=2", "--orrery-pes=1", "--orrery-trace=" + trace.string()}), false);
@@ -372,7 +508,7 @@ TEST_P(documentation, has_the_tables_as_they_are) {
 
 INSTANTIATE_TEST_SUITE_P(orrery_tool, documentation, testing::Values("options", "counters"));
 
-// 100 processes, one call to each, spread over the PEs.
+// 100 processes, one call to each, spread over the PEs. Then it publishes and takes back what it reads.
 int program(int argc, char** argv) {
   return orrery::run(argc, argv, [](const args&) {
     std::vector<remote<listed>> all;
@@ -380,9 +516,17 @@ int program(int argc, char** argv) {
     for (const auto& p : all) (void)start(p)->add(1).get();
     // What the PEs have counted is shown when they have come to rest.
     sleep_for(std::chrono::milliseconds(5));
-    (void)!::write(STDOUT_FILENO, "ready\n", 6);
-    char c = 0;
-    while (::read(STDIN_FILENO, &c, 1) > 0) {
+    std::cout << "ready" << std::endl;
+    for (std::string what, text; std::cin >> what >> text;) {
+      std::size_t n = 0;
+      if (what == "publish" && std::cin >> n) {
+        for (std::size_t i = 0; i < n; ++i) publish(text + std::to_string(i), all[i % all.size()]);
+      } else if (what == "unpublish") {
+        unpublish(text);
+      } else if (what == "destroy") {
+        destroy(lookup<listed>(text));
+      }
+      std::cout << "done " << what << std::endl;
     }
     return 0;
   });

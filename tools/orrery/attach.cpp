@@ -33,9 +33,9 @@ std::string headline(const world_sample& w) {
     pes += n.pes.size();
     for (const pe_sample& p : n.pes) processes += p.counters.processes;
   }
-  return fmt::format("world {}: {}, {} for {}, {} {}, {} {}, {} processes", w.name, w.program, w.state,
-                     short_time(w.age_s), nodes, nodes == 1 ? "node" : "nodes", pes, pes == 1 ? "PE" : "PEs",
-                     processes);
+  return fmt::format("world {}: {}, {} for {}, {} {}, {} {}, {} processes, {} {}", w.name, w.program, w.state,
+                     short_time(w.age_s), nodes, nodes == 1 ? "node" : "nodes", pes, pes == 1 ? "PE" : "PEs", processes,
+                     w.name_count, w.name_count == 1 ? "name" : "names");
 }
 
 int fail(const std::string& why) {

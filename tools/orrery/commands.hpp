@@ -16,8 +16,8 @@ struct common {
 
 /// `orrery ls`: the worlds of this user.
 int list_all(const common& c);
-/// `orrery ls NAME`: nodes and PEs of a world.
-int list_one(const common& c, const std::string& name);
+/// `orrery ls NAME`: nodes and PEs of a world, and its names that begin with `prefix`.
+int list_one(const common& c, const std::string& name, const std::string& prefix);
 
 struct top_settings {
   std::chrono::milliseconds interval{1000};

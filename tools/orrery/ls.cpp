@@ -28,6 +28,18 @@ std::string_view to_string(world_info::condition c) {
   return "?";
 }
 
+void print_names(const std::vector<name_sample>& names) {
+  if (names.empty()) return;
+  constexpr std::size_t longest_name = 255;
+  constexpr std::size_t longest_class = 60;
+  text_table table({"NAME", "PROCESS", "CLASS", ">NODE", ">PE"});
+  for (const name_sample& n : names)
+    table.add({printable(n.name, longest_name), to_string(n.process), printable(n.class_name, longest_class),
+               std::to_string(n.node), std::to_string(n.process.pe)});
+  print_lines({""});
+  print_lines(table.lines());
+}
+
 }  // namespace
 
 int list_all(const common& c) {
@@ -72,10 +84,13 @@ int list_all(const common& c) {
   return 0;
 }
 
-int list_one(const common& c, const std::string& name) {
+int list_one(const common& c, const std::string& name, const std::string& prefix) {
   const auto view = attach(name, c.directory);
   if (!view) return fail(view.error());
-  const world_sample w = take_sample(*view);
+  world_sample w = take_sample(*view);
+  const std::uint64_t hidden = w.name_count - w.names.size();
+  std::erase_if(w.names, [&](const name_sample& n) { return !n.name.starts_with(prefix); });
+  for (const std::string& problem : w.problems) fmt::print(stderr, "orrery: {}\n", problem);
   if (c.json) {
     print_json(to_json(w));
     return 0;
@@ -102,6 +117,8 @@ int list_one(const common& c, const std::string& name) {
     }
   }
   print_lines(table.lines());
+  print_names(w.names);
+  if (hidden != 0) fmt::print("{} more {} too many to be shown.\n", hidden, hidden == 1 ? "name is" : "names are");
   return 0;
 }
 

@@ -35,9 +35,11 @@ int run(int argc, char** argv) {
   app.fallthrough();
 
   std::string name;
-  CLI::App* const ls = app.add_subcommand("ls", "List the worlds of this user, or the nodes and PEs of one");
+  CLI::App* const ls = app.add_subcommand("ls", "List the worlds of this user, or the nodes, PEs and names of one");
   ls->add_option("NAME", name, "Of a world")->type_name("");
   ls->add_flag("--json", c.json, "Print JSON");
+  std::string prefix;
+  ls->add_option("--names", prefix, "Of the world's names, only those that begin with this")->type_name("PREFIX");
 
   top_settings settings;
   double interval = 1;
@@ -65,7 +67,7 @@ int run(int argc, char** argv) {
     return app.exit(e) == 0 ? 0 : 2;
   }
   settings.interval = std::chrono::milliseconds(static_cast<std::int64_t>(interval * 1000));
-  if (ls->parsed()) return name.empty() ? list_all(c) : list_one(c, name);
+  if (ls->parsed()) return name.empty() ? list_all(c) : list_one(c, name, prefix);
   if (top_command->parsed()) return top(c, name, settings);
   if (clean_command->parsed()) return clean(c);
   if (topic == "options") {

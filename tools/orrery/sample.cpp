@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sample.hpp"
 
+#include <orrery/process/names_on_board.hpp>
 #include <orrery/transport/wait.hpp>
+#include <orrery/wire/error.hpp>
 
 #include <algorithm>
 #include <array>
 #include <ctime>
 
+#include <fmt/format.h>
 #include <unistd.h>
 
 namespace orrery::tool {
@@ -26,6 +29,23 @@ const pe_counters* find(const world_sample& w, std::uint32_t pe) {
   return nullptr;
 }
 
+// A world's names are as good as its nodes: a damaged board is told, and costs no more than its names.
+void add_names(world_sample& w, const transport::world_view& view, std::uint32_t node) {
+  try {
+    const auto text = view.read_board(node);
+    if (!text) {
+      w.problems.push_back(text.error().message);
+      return;
+    }
+    detail::names_on_board board = detail::decode_names(*text);
+    constexpr std::uint64_t most = std::uint64_t{1} << 40;  // so that no sum wraps
+    w.name_count += std::max<std::uint64_t>(std::min(board.total, most), board.names.size());
+    for (auto& n : board.names) w.names.push_back({std::move(n.name), n.process, board.classes[n.cls], node});
+  } catch (const orrery::error& e) {
+    w.problems.push_back(fmt::format("the names of node {} cannot be read: {}", node, e.what()));
+  }
+}
+
 }  // namespace
 
 world_sample take_sample(const transport::world_view& view) {
@@ -42,8 +62,10 @@ world_sample take_sample(const transport::world_view& view) {
     const std::uint32_t end = std::min(pes, node.info.first_pe + node.info.pe_count);
     for (std::uint32_t pe = node.info.first_pe; node.here() && pe < end; ++pe)
       node.pes.push_back({pe, read_counters(view, pe)});
+    if (node.here()) add_names(w, view, n);
     w.nodes.push_back(std::move(node));
   }
+  std::ranges::sort(w.names, {}, &name_sample::name);
   return w;
 }
 
@@ -102,6 +124,15 @@ nlohmann::ordered_json to_json(const world_sample& now, const world_sample* befo
     }
     world["nodes"].push_back(std::move(node));
   }
+  world["name_count"] = now.name_count;
+  if (before != nullptr) return world;
+  world["names"] = json::array();
+  for (const name_sample& n : now.names)
+    world["names"].push_back({{"name", n.name},
+                              {"process", to_string(n.process)},
+                              {"class", n.class_name},
+                              {"node", n.node},
+                              {"pe", n.process.pe}});
   return world;
 }
 

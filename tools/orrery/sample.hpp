@@ -3,6 +3,7 @@
 
 #include <orrery/scheduler/counters.hpp>
 #include <orrery/transport/shm/view.hpp>
+#include <orrery/wire/address.hpp>
 
 #include <chrono>
 #include <cstdint>
@@ -26,6 +27,13 @@ struct node_sample {
     return info.state == transport::node_state::alive || info.state == transport::node_state::leaving;
   }
 };
+/// A name that is published.
+struct name_sample {
+  std::string name;
+  address process;
+  std::string class_name;
+  std::uint32_t node = 0;
+};
 struct world_sample {
   std::string name;
   std::string program;
@@ -33,6 +41,9 @@ struct world_sample {
   std::int32_t pid = 0;  ///< of the first node
   double age_s = 0;
   std::vector<node_sample> nodes;  ///< gone ones too, but without PEs
+  std::uint64_t name_count = 0;
+  std::vector<name_sample> names;  ///< those that fit onto the boards of their nodes, in order
+  std::vector<std::string> problems;  ///< what could not be read, and why
 };
 
 [[nodiscard]] world_sample take_sample(const transport::world_view& view);

@@ -6,8 +6,38 @@
 #include <cstddef>
 
 #include <fmt/format.h>
+#include <boost/locale/utf.hpp>
 
 namespace orrery::tool {
+
+namespace {
+
+bool continues(char c) noexcept { return (static_cast<unsigned char>(c) & 0xc0) == 0x80; }
+std::size_t letters(std::string_view utf8) noexcept {
+  return static_cast<std::size_t>(std::ranges::count_if(utf8, [](char c) { return !continues(c); }));
+}
+
+}  // namespace
+
+std::string printable(std::string_view text, std::size_t longest) {
+  using utf8 = boost::locale::utf::utf_traits<char>;
+  std::string shown;
+  std::size_t count = 0;
+  for (auto at = text.begin(); at != text.end(); ++count) {
+    if (count == longest) return shown + "...";
+    const auto begin = at;
+    const auto c = utf8::decode(at, text.end());
+    if (c == boost::locale::utf::illegal || c == boost::locale::utf::incomplete) {
+      shown += '?';
+      at = begin + 1;
+    } else if (c < 0x20 || (c >= 0x7f && c < 0xa0)) {
+      shown += '?';
+    } else {
+      shown.append(begin, at);
+    }
+  }
+  return shown;
+}
 
 text_table::text_table(std::vector<std::string> names) : names_(std::move(names)) {
   for (std::string& name : names_) {
@@ -19,15 +49,16 @@ text_table::text_table(std::vector<std::string> names) : names_(std::move(names)
 std::vector<std::string> text_table::lines() const {
   std::vector<std::size_t> widths;
   for (std::size_t i = 0; i < names_.size(); ++i) {
-    std::size_t width = names_[i].size();
-    for (const auto& row : rows_) width = std::max(width, row[i].size());
+    std::size_t width = letters(names_[i]);
+    for (const auto& row : rows_) width = std::max(width, letters(row[i]));
     widths.push_back(width);
   }
   const auto line = [&](const std::vector<std::string>& cells) {
     std::string text;
     for (std::size_t i = 0; i < cells.size(); ++i) {
       if (i != 0) text += "  ";
-      text += right_[i] ? fmt::format("{:>{}}", cells[i], widths[i]) : fmt::format("{:<{}}", cells[i], widths[i]);
+      const std::string pad(widths[i] - letters(cells[i]), ' ');
+      text += right_[i] ? pad + cells[i] : cells[i] + pad;
     }
     text.erase(text.find_last_not_of(' ') + 1);
     return text;

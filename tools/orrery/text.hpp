@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace orrery::tool {
@@ -22,6 +23,8 @@ class text_table {
   std::vector<std::vector<std::string>> rows_;
 };
 
+/// Text from elsewhere as a terminal may have it, at most `longest` letters: control characters and what is not UTF-8 as '?'.
+[[nodiscard]] std::string printable(std::string_view text, std::size_t longest);
 /// "0", "950", "12.3K", "4.56M": never longer than six letters.
 [[nodiscard]] std::string short_number(double n);
 /// "12 s", "3 min", "5 h", "2 d".

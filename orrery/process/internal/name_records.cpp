@@ -3,6 +3,7 @@
 
 #include <orrery/scheduler/node.hpp>
 #include <orrery/wire/error.hpp>
+#include <orrery/wire/serialize.hpp>
 
 #include <algorithm>
 #include <limits>
@@ -59,6 +60,7 @@ name_records::outcome name_records::confirm(std::string_view name, const address
   if (it == records_.end() || it->second.process != process) return outcome::gone;
   if (members_->id != membership) return outcome::moved;
   it->second.confirmed = true;
+  board_.changed();
   return outcome::done;
 }
 
@@ -67,6 +69,7 @@ bool name_records::drop(std::string_view name, const address& process) {
   const auto it = records_.find(name);
   if (it == records_.end() || it->second.process != process) return false;
   records_.erase(it);
+  board_.changed();
   const auto of = of_process_.find(process);
   std::erase(of->second, name);
   if (of->second.empty()) of_process_.erase(of);
@@ -80,7 +83,31 @@ std::vector<std::string> name_records::take(const address& process) {
   std::vector<std::string> names = std::move(of->second);
   of_process_.erase(of);
   for (const std::string& name : names) records_.erase(name);
+  board_.changed();
   return names;
+}
+
+names_on_board name_records::list(std::size_t room) {
+  const std::lock_guard lock(mutex_);
+  names_on_board all;
+  std::unordered_map<const scheduler::class_info*, std::uint32_t> classes;
+  std::size_t bytes = orrery::wire_size(all);
+  for (const auto& [name, r] : records_) {
+    if (!r.confirmed) continue;
+    ++all.total;
+    const auto cls = classes.find(r.cls);
+    const bool fresh = cls == classes.end();
+    std::string class_name(fresh ? r.cls->name : std::string_view{});
+    name_on_board n{name, r.process, fresh ? static_cast<std::uint32_t>(classes.size()) : cls->second};
+    bytes += orrery::wire_size(n) + (fresh ? orrery::wire_size(class_name) : 0);
+    if (bytes > room) continue;  // and all that follow; they are counted
+    if (fresh) {
+      classes.emplace(r.cls, n.cls);
+      all.classes.push_back(std::move(class_name));
+    }
+    all.names.push_back(std::move(n));
+  }
+  return all;
 }
 
 pulled name_records::answer(const pull& request) {

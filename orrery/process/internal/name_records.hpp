@@ -3,6 +3,8 @@
 
 #include <orrery/process/internal/class_chain.hpp>
 #include <orrery/process/internal/membership.hpp>
+#include <orrery/process/internal/name_board.hpp>
+#include <orrery/scheduler/node.hpp>
 #include <orrery/wire/address.hpp>
 
 #include <cstdint>
@@ -80,7 +82,8 @@ class name_records {
     bool confirmed = false;
   };
 
-  explicit name_records(const scheduler::node& owner) : node_(owner) {}
+  explicit name_records(const scheduler::node& owner)
+      : node_(owner), board_(owner.world(), [this](std::size_t room) { return list(room); }) {}
   name_records(const name_records&) = delete;
   name_records& operator=(const name_records&) = delete;
 
@@ -101,6 +104,8 @@ class name_records {
   [[nodiscard]] std::vector<std::string> take(const address& process);
   /// Throws bad_message.
   [[nodiscard]] pulled answer(const pull& request);
+  /// The names that were confirmed, as many as fit into `room` bytes on the wire.
+  [[nodiscard]] names_on_board list(std::size_t room);
 
  private:
   void look(bool sure);
@@ -110,6 +115,7 @@ class name_records {
   membership_ptr members_;
   std::unordered_map<std::string, record, name_hash, std::equal_to<>> records_;
   std::unordered_map<address, std::vector<std::string>> of_process_;
+  name_board board_;  // the last, as its thread uses the others
 };
 
 }  // namespace orrery::detail

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <orrery/transport/shm/board.hpp>
 #include <orrery/transport/shm/internal/fail.hpp>
 #include <orrery/transport/shm/internal/table.hpp>
 #include <orrery/transport/shm/rendezvous.hpp>
@@ -56,6 +57,23 @@ std::uint32_t world_view::node_limit() const noexcept { return table_->numbers()
 std::uint32_t world_view::pe_limit() const noexcept { return table_->numbers().pes; }
 node_info world_view::info(std::uint32_t node) const { return table_->info(node); }
 std::uint32_t world_view::pe_node(std::uint32_t pe) const noexcept { return table_->pe_node(pe); }
+
+result<std::vector<std::byte>> world_view::read_board(std::uint32_t node) const {
+  const auto here = [&] {
+    const node_state now = table_->state_of(node);
+    return now == node_state::alive || now == node_state::leaving;
+  };
+  if (node >= max_nodes || !here()) return {};
+  // SYNC: acquire, with shm_world::show_board
+  const int fd = table_->entry(node).board_fd.load(std::memory_order_acquire) - 1;
+  if (fd < 0) return {};
+  auto owner = peer::open(info(node).id);
+  auto text = owner ? board::read(*owner, fd, fmt::format("what node {} shows", node))
+                    : result<std::vector<std::byte>>{internal::pass(owner)};
+  // If it has ended meanwhile, the descriptor may be closed, or something else.
+  if (!text && (text.error().code == transport_errc::gone || !here())) return {};
+  return text;
+}
 
 bool world_view::sleeping(std::uint32_t pe) const noexcept {
   assert(pe < max_pes);

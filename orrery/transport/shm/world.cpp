@@ -424,6 +424,11 @@ std::optional<std::uint64_t> shm_world::ring_offset(std::uint32_t to, std::uint3
   return entry - 1;
 }
 
+void shm_world::show_board(int fd) noexcept {
+  // SYNC: release, with world_view::read_board: the board is complete.
+  table_->entry(node_).board_fd.store(fd + 1, std::memory_order_release);
+}
+
 // Changing.
 
 bool shm_world::change_state(std::uint32_t node, node_state from, node_state to) noexcept {

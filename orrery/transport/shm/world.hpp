@@ -183,6 +183,9 @@ class shm_world {
   /// with map().
   [[nodiscard]] std::optional<std::uint64_t> ring_offset(std::uint32_t to, std::uint32_t from) const noexcept;
 
+  /// Lets tools find a board of this node, which lives until this node has left. Once.
+  void show_board(int fd) noexcept;
+
   // Ending.
   /// This node takes no new work: others see `leaving`.
   void begin_leave() noexcept;

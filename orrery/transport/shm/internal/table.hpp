@@ -19,7 +19,7 @@ namespace layout {
 
 inline constexpr std::uint64_t world_magic = 0x444c'524f'5752'524f;  // "ORRWORLD"
 inline constexpr std::uint64_t node_magic = 0x4544'4f4e'5252'524f;   // "ORRRNODE"
-inline constexpr std::uint32_t version = 1;
+inline constexpr std::uint32_t version = 2;
 inline constexpr std::uint64_t page = 4096;
 
 /// The first page of the world segment. Written once by the first node, but for what is atomic.
@@ -52,6 +52,7 @@ struct alignas(128) node_entry {
   std::atomic<std::uint64_t> segment_bytes;
   std::atomic<std::int32_t> kick_fd;  ///< + 1; 0: none yet
   std::atomic<std::uint64_t> kick_inode;
+  std::atomic<std::int32_t> board_fd;  ///< + 1; 0: none
   char program[32];                   ///< written before the state is `reserved`, then constant
 };
 static_assert(sizeof(node_entry) == 128);

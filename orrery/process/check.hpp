@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <orrery/wire/serialize.hpp>
+
+#include <type_traits>
+
+// What can be a parameter, a result or a message, and one sentence about each type that cannot. Asked where the user's call is, so
+// that the compiler speaks of that line and not of the depths behind it.
+namespace orrery::detail {
+
+template <class... T>
+inline constexpr bool never = false;
+
+/// Stands for the result of a call that is refused, so that it is refused once.
+struct refused {
+  template <class T>
+  operator T() const;  // NOLINT(google-explicit-constructor)
+};
+
+template <class P>
+inline constexpr bool is_out_parameter = std::is_lvalue_reference_v<P> && !std::is_const_v<std::remove_reference_t<P>>;
+template <class P>
+inline constexpr bool can_be_parameter = !is_out_parameter<P> && serializable<std::remove_cvref_t<P>>;
+template <class R>
+inline constexpr bool can_be_result = !is_view<std::remove_cvref_t<R>> && serializable<std::remove_cvref_t<R>> &&
+                                      std::is_constructible_v<std::remove_cvref_t<R>, R>;
+template <>
+inline constexpr bool can_be_result<void> = true;
+template <class T>
+inline constexpr bool can_be_message = std::is_same_v<T, std::remove_cvref_t<T>> && !is_view<T> && serializable<T>;
+
+template <class P>
+consteval void require_parameter() {
+  if constexpr (is_out_parameter<P>) {
+    static_assert(
+        never<P>,
+        "orrery: a method of a process, and a function that runs elsewhere, cannot take a pointer or a non-const "
+        "reference: the caller may be in another OS process; take it by value or const reference, and return what "
+        "changed");
+  } else {
+    require_serializable<std::remove_cvref_t<P>>();
+  }
+}
+
+template <class R>
+consteval void require_result() {
+  if constexpr (can_be_result<R>) {
+  } else if constexpr (is_view<std::remove_cvref_t<R>>) {
+    static_assert(
+        never<R>,
+        "orrery: the result of a method of a process cannot be a view (std::span, std::string_view), which would outlive "
+        "what it looks at: return std::vector or std::string");
+  } else if constexpr (!serializable<std::remove_cvref_t<R>>) {
+    require_serializable<std::remove_cvref_t<R>>();
+  } else {
+    static_assert(
+        never<R>,
+        "orrery: a result that is returned by reference travels as a copy, and this class cannot be copied: return "
+        "it by value, or what the caller needs of it");
+  }
+}
+
+template <class T>
+consteval void require_message() {
+  if constexpr (can_be_message<T>) {
+  } else if constexpr (!std::is_same_v<T, std::remove_cvref_t<T>> || is_view<T>) {
+    static_assert(
+        never<T>,
+        "orrery: send and receive<T> need a T that is a value: no reference, not const, and no view (use std::string or "
+        "std::vector)");
+  } else {
+    require_serializable<T>();
+  }
+}
+
+}  // namespace orrery::detail

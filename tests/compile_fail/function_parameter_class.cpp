@@ -1,0 +1,10 @@
+// expect: a char pointer cannot be sent to another node: use std::string
+// SPDX-License-Identifier: Apache-2.0
+#include <orrery/orrery.hpp>
+
+struct Page {
+  const char* data = nullptr;
+};
+void work(Page) {}
+
+void f() { orrery::spawn(orrery::here(), work, Page{}); }

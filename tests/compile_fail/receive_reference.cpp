@@ -1,0 +1,7 @@
+// expect: send and receive<T> need a T that is a value
+// SPDX-License-Identifier: Apache-2.0
+#include <orrery/orrery.hpp>
+
+#include <string>
+
+void f() { (void)orrery::receive<const std::string&>(); }

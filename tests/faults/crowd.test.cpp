@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+// More PEs than the machine has cores: everything works, and ends.
+#include "scenario.hpp"
+
+#include <numeric>
+#include <span>
+
+namespace orrery::faults {
+namespace {
+
+struct cell;
+ORRERY_PROCESS(cell, add, total, ask, meet, all_ranks);
+struct cell : member<cell> {
+  void add(int n) { sum += n; }
+  int total() { return sum; }
+  double ask(std::span<const double> v) { return std::accumulate(v.begin(), v.end(), 0.0); }
+  void meet(int rounds) {
+    for (int i = 0; i < rounds; ++i) barrier();
+  }
+  long all_ranks() { return all_reduce(static_cast<long>(rank())); }
+  int sum = 0;
+};
+
+// Calls and posts to each of the others, small and large.
+int talk_to_all(const group<cell>& cells, int rounds) {
+  const std::vector<double> large(3000, 1.0);
+  int wrong = 0;
+  for (int r = 0; r < rounds; ++r) {
+    std::vector<future<double>> answers;
+    for (const auto c : cells) {
+      post(c)->add(1);
+      answers.push_back(start(c)->ask(large));
+      if (c->ask(std::vector<double>{1.0, 2.0}) != 3.0) ++wrong;
+    }
+    for (auto& a : answers)
+      if (a.get() != 3000.0) ++wrong;
+  }
+  return wrong;
+}
+
+void all_talk_to_all() {
+  constexpr int rounds = slowed_down ? 2 : 8;
+  const std::uint32_t n = world_pes();
+  const auto cells = spawn_group<cell>(everywhere(), n);
+  std::vector<future<int>> talks;
+  for (std::uint32_t p = 0; p < n; ++p) talks.push_back(start_call<&talk_to_all>(pe(p), cells, rounds));
+  for (auto& t : talks) check(t.get() == 0, "a wrong answer");
+  quiescence();
+  for (const auto c : cells) check(c->total() == static_cast<int>(n) * rounds, "a post was lost or came twice");
+  cells->meet(20);
+  for (const long sum : cells->all_ranks()) check(sum == static_cast<long>(n) * (n - 1) / 2, "all_reduce");
+}
+
+void pass_on(std::uint32_t left) {
+  const auto next = pe((this_pe() + 1) % world_pes());
+  if (left == 0) return;
+  call<&pass_on>(next, left - 1);
+}
+void a_chain_round_all() {
+  for (int i = 0; i < 10; ++i) pass_on(4 * world_pes());
+}
+
+TEST(more_pes_than_cores, of_one_node_all_work) {
+  EXPECT_EQ(outcome_of({"--scenario=talk", "--orrery-pes=8"}), "good");
+  EXPECT_EQ(outcome_of({"--scenario=chain", "--orrery-pes=8"}), "good");
+}
+TEST(more_pes_than_cores, of_four_nodes_all_work) {
+  EXPECT_EQ(outcome_of({"--scenario=talk", "--orrery-nodes=4", "--orrery-pes=4"}), "good");
+  EXPECT_EQ(outcome_of({"--scenario=chain", "--orrery-nodes=4", "--orrery-pes=4"}), "good");
+}
+TEST(more_pes_than_cores, that_spin_all_work) {
+  EXPECT_EQ(outcome_of({"--scenario=talk", "--orrery-nodes=3", "--orrery-pes=2", "--orrery-waiting=wait"}), "good");
+}
+
+}  // namespace
+}  // namespace orrery::faults
+
+int main(int argc, char** argv) {
+  using namespace orrery::faults;
+  return run_tests_or_scenario(argc, argv, {{"talk", all_talk_to_all}, {"chain", a_chain_round_all}});
+}

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+// No memory, no descriptors, no threads: each is a clear error, and nothing hangs.
+#include "scenario.hpp"
+
+#include <orrery/transport/shm/internal/test_support.hpp>
+
+#include <span>
+
+#include <sys/resource.h>
+#include <sys/syscall.h>
+
+namespace orrery::faults {
+namespace {
+
+struct store {
+  double last(std::span<const double> v) { return v.back(); }
+  std::vector<double> give(std::size_t n) { return std::vector<double>(n, 2.0); }
+};
+ORRERY_PROCESS(store, last, give);
+
+// All PEs send each other more than there is memory for: they wait, and nothing is lost.
+int keep_sending(std::uint32_t to, int rounds) {
+  const auto s = spawn<store>(pe(to));
+  const std::vector<double> v(20'000, 3.0);
+  int wrong = 0;
+  for (int r = 0; r < rounds; ++r) {
+    std::vector<future<double>> answers;
+    for (int i = 0; i < 30; ++i) answers.push_back(start(s)->last(v));
+    for (auto& a : answers)
+      if (a.get() != 3.0) ++wrong;
+    if (s->give(20'000).size() != 20'000) ++wrong;
+  }
+  return wrong;
+}
+void little_memory() {
+  std::vector<future<int>> all;
+  for (std::uint32_t p = 0; p < world_pes(); ++p)
+    all.push_back(start_call<&keep_sending>(pe(p), (p + 1) % world_pes(), 10));
+  for (auto& f : all) check(f.get() == 0, "a wrong answer");
+}
+
+void say_hello() {
+  for (std::uint32_t p = 0; p < world_pes(); ++p) check(call<&keep_sending>(pe(p), 0U, 1) == 0, "a wrong answer");
+}
+
+// The system has no memory left when the first block is asked for.
+void memory_ends() {
+  const auto s = spawn<store>(pe(world_pes() - 1));
+  transport::testing::fail_system_call(SYS_fallocate, ENOSPC);
+  const std::vector<double> v(1 << 20, 1.0);
+  const std::string said = thrown<world_error>("a large argument", [&] { (void)s->last(v); });
+  check_contains(said, "memory");
+  check(s->last(std::vector<double>{1.0, 5.0}) == 5.0, "what needs no memory");
+}
+
+TEST(little_memory, makes_senders_wait_and_loses_nothing) {
+  EXPECT_EQ(outcome_of({"--scenario=little", "--orrery-nodes=3", "--orrery-pes=1", "--orrery-memory=2M"}), "good");
+}
+TEST(no_memory, in_the_middle_is_an_error_of_the_call_that_needs_it) {
+  EXPECT_EQ(outcome_of({"--scenario=ends", "--orrery-nodes=2", "--orrery-pes=1"}), "good");
+}
+
+// What fails from the start of the program on; all nodes inherit it.
+class no_system_call : public ::testing::TestWithParam<const char*> {};
+TEST_P(no_system_call, is_an_error_of_a_line_and_nothing_hangs) {
+  const scratch_directory worlds;
+  for (const std::string& world : {std::string("--orrery-nodes=2"), own_world()}) {
+    const std::string said =
+        outcome_of({"--scenario=hello", std::string("--fail=") + GetParam(), world, worlds.option(), "--orrery-pes=1"});
+    EXPECT_TRUE(said.ends_with("exit status 1")) << said;
+    EXPECT_GE(count_of(said, "orrery: "), 1) << said;
+    EXPECT_LE(count_of(said, "\n"), 3) << said;
+    EXPECT_TRUE(worlds.files().empty()) << said;
+  }
+}
+INSTANTIATE_TEST_SUITE_P(works, no_system_call, ::testing::Values("memfd_create", "fallocate", "ftruncate", "pipe2"),
+                         [](const auto& i) { return std::string(i.param); });
+
+}  // namespace
+}  // namespace orrery::faults
+
+int main(int argc, char** argv) {
+  using namespace orrery::faults;
+  const std::map<std::string_view, std::pair<long, int>> faults{{"--fail=memfd_create", {SYS_memfd_create, EMFILE}},
+                                                                {"--fail=fallocate", {SYS_fallocate, ENOSPC}},
+                                                                {"--fail=ftruncate", {SYS_ftruncate, ENOSPC}},
+                                                                {"--fail=pipe2", {SYS_pipe2, EMFILE}}};
+  for (int i = 1; i < argc; ++i)
+    if (const auto f = faults.find(argv[i]); f != faults.end())
+      orrery::transport::testing::fail_system_call(f->second.first, f->second.second);
+  return run_tests_or_scenario(argc, argv, {{"little", little_memory}, {"ends", memory_ends}, {"hello", say_hello}});
+}
