@@ -75,7 +75,10 @@ class Slow {
     for (;;) post(caller)->take(1);
   }
   void call_one_that_floods_it(remote<Slow> other) { other->flood_caller(this_process<Slow>()); }
-  ORRERY_PROCESS_MEMBERS(Slow, wait_at, take, take_bytes, taken, bytes, flood_itself, sent, flood_caller,
+  void flood_other(remote<Slow> other, int n) {
+    for (int i = 0; i < n; ++i) post(other)->take(1);
+  }
+  ORRERY_PROCESS_MEMBERS(Slow, flood_other, wait_at, take, take_bytes, taken, bytes, flood_itself, sent, flood_caller,
                          call_one_that_floods_it)
 
  private:
@@ -196,6 +199,57 @@ TEST_P(full, mailbox_of_a_process_that_waits_for_the_sender_is_an_error) {
     const auto caller = spawn<Slow>(where());
     EXPECT_THROW(caller->call_one_that_floods_it(spawn<Slow>(where())), mailbox_full);
     EXPECT_GT(caller->taken(), 10);
+  });
+}
+
+TEST_P(full, mailbox_of_a_caller_on_another_pe_is_an_error_and_nothing_hangs) {
+  testing::in_world(small_mailboxes(3), [] {
+    const auto caller = spawn<Slow>(pe(2));
+    const auto what = what_is_thrown<deadlock_error>([&] { caller->call_one_that_floods_it(spawn<Slow>(where())); });
+    EXPECT_NE(what.find("Slow::flood_caller"), std::string::npos) << what;
+    EXPECT_NE(what.find("full mailbox"), std::string::npos) << what;
+    EXPECT_GT(caller->taken(), 10);
+  });
+}
+
+TEST_P(full, mailboxes_of_two_that_flood_each_other_are_an_error_for_one) {
+  testing::in_world(small_mailboxes(2), [] {
+    const auto one = spawn<Slow>(pe(0));
+    const auto other = spawn<Slow>(where());
+    for (int round = 0; round < 20; ++round) {
+      auto first = start(one)->flood_other(other, 2000);
+      auto second = start(other)->flood_other(one, 2000);
+      int errors = 0;
+      for (auto* f : {&first, &second}) try {
+          f->get();
+        } catch (const deadlock_error&) {
+          ++errors;
+        }
+      EXPECT_LE(errors, 1);  // none if one had ended before the other began
+      if (where().resolve() == 0) {
+        EXPECT_EQ(errors, 1);
+      }
+    }
+    EXPECT_GT(one->taken() + other->taken(), 20 * 2000);
+  });
+}
+
+TEST_P(full, mailboxes_of_a_ring_that_floods_itself_are_an_error_for_one) {
+  testing::in_world(small_mailboxes(2), [] {
+    std::vector<remote<Slow>> ring;
+    for (int i = 0; i < 7; ++i) ring.push_back(spawn<Slow>(i % 2 == 0 ? pe(0) : where()));
+    for (int round = 0; round < 10; ++round) {
+      std::vector<future<void>> floods;
+      for (std::size_t i = 0; i < ring.size(); ++i)
+        floods.push_back(start(ring[i])->flood_other(ring[(i + 1) % ring.size()], 2000));
+      int errors = 0;
+      for (auto& f : floods) try {
+          f.get();
+        } catch (const deadlock_error&) {
+          ++errors;
+        }
+      EXPECT_LE(errors, 1);
+    }
   });
 }
 

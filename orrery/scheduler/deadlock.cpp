@@ -13,9 +13,15 @@
 // went along still stands.
 // Why every cycle is found: the last edge of a cycle comes about when a call reaches a process that waits (push makes it a suspect), or when a
 // process begins to wait for a call it had started before, or while calls are queued at it (wait makes it a suspect).
+//
+// A process that waits for room in a full mailbox waits for the process behind it just so, and makes a cycle with calls or with others of its kind
+// (park_for_room makes it a suspect). Such an edge stands while the mailbox is full, if its process is on the same PE; else while the sign that
+// stopped the sender has not been taken back, which its number shows. If no call of the cycle is queued, the wait of one that waits for
+// room fails.
 #include <orrery/scheduler/node.hpp>
 #include <orrery/scheduler/pe.hpp>
 
+#include <algorithm>
 #include <cstring>
 
 #include <fmt/format.h>
@@ -47,14 +53,24 @@ std::string method_name(std::uint32_t index) {
   return fmt::format("{}::{}", table[index]->class_name, table[index]->method);
 }
 
+// What the fiber waits for, as a number that is not used for another wait; 0: nothing that could be part of a cycle.
+std::uint64_t wait_of(const fiber& f) {
+  if (f.waiting_on != nullptr)
+    return f.waiting_on->state == sink::status::waiting ? reinterpret_cast<std::uint64_t>(f.waiting_on) : 0;
+  return f.room != nullptr && !f.room->over ? f.room->number << 1 | 1 : 0;
+}
+
 }  // namespace
 
 struct pe::probe {
   address origin;  // the suspect
   std::uint64_t wait;  // what it waited for when the probe left
-  call_name follow;  // where to look next
+  call_name follow;  // where to look next; for room in a mailbox: reply is 0
+  std::uint32_t stop;  // then the number of the stop sign
   call_name victim;  // a call of the path that is queued; its target is null if there is none yet
-  std::uint32_t decided;  // 1: the cycle is closed, fail the victim
+  address sender;  // the least process of the path that waits for room in a mailbox: it fails if no call is queued
+  std::uint64_t sender_wait;
+  std::uint32_t decided;  // 1: the cycle is closed, fail the victim; 2: the sender
   std::uint32_t steps;
   std::uint32_t unnamed;  // further steps
   std::uint32_t hops;
@@ -93,11 +109,11 @@ bool pe::chase_suspects() {
     if (s == nullptr) continue;
     s->suspected = 0;
     if (s->active == nullptr || s->active->on == nullptr || s->state != process_state::running) continue;
-    const sink* w = s->active->on->waiting_on;
-    if (w == nullptr) continue;
+    const std::uint64_t wait = wait_of(*s->active->on);
+    if (wait == 0) continue;
     probe p{};
     p.origin = a;
-    p.wait = reinterpret_cast<std::uint64_t>(w);
+    p.wait = wait;
     p.follow.target = a;
     chase(p, true);
   }
@@ -112,7 +128,17 @@ void pe::chase(probe& p, bool first) {
     }
     slot* s = find(p.follow.target.slot, p.follow.target.generation);
     if (s == nullptr || s->state != process_state::running || s->active == nullptr) return;
-    if (!first) {
+    if (!first && p.follow.reply == 0) {
+      if (!over_limit(*s)) {
+        made_room(
+            *s);  // a little: senders are usually let go on when half of the mailbox is empty, but here that may never be
+        return;
+      }
+      // Is the sender still to wait?
+      const auto stops = [&](const stop_sign& i) { return i.pe == p.follow.source_pe && i.number == p.stop; };
+      if (p.follow.source_pe != id_ && (s->extra == nullptr || std::ranges::none_of(s->extra->stopped_pes, stops)))
+        return;
+    } else if (!first) {
       // Is the call we follow still to be answered here?
       bool queued = false;
       for (const message* m = s->head; m != nullptr && !queued; m = m->next)
@@ -124,10 +150,21 @@ void pe::chase(probe& p, bool first) {
       if (queued) p.victim = p.follow;
     }
     const fiber* f = s->active->on;
-    const sink* w = f != nullptr ? f->waiting_on : nullptr;
-    if (w == nullptr || w->state != sink::status::waiting) return;
+    const std::uint64_t wait = f != nullptr ? wait_of(*f) : 0;
+    if (wait == 0) return;
+    const sink* w = f->waiting_on;
     if (!first && p.follow.target == p.origin) {
-      if (reinterpret_cast<std::uint64_t>(w) != p.wait || p.victim.target.generation == 0) return;
+      if (wait != p.wait) return;
+      if (p.victim.target.generation == 0) {  // no call of the cycle is queued
+        if (p.sender.generation == 0) return;
+        p.decided = 2;
+        if (p.sender.pe != id_) {
+          send_probe(p.sender.pe, p);
+        } else {
+          fail_sender(p);
+        }
+        return;
+      }
       p.decided = 1;
       if (p.victim.target.pe != id_) {
         send_probe(p.victim.target.pe, p);
@@ -148,11 +185,51 @@ void pe::chase(probe& p, bool first) {
       if (a == s->active) break;
     }
     for (std::uint32_t end = p.steps; begin + 1 < end; ++begin, --end) std::swap(p.path[begin], p.path[end - 1]);
+    if (w == nullptr) {
+      // All probes that go round a cycle choose the same.
+      if (p.sender.generation == 0 || address_of(*s) < p.sender) {
+        p.sender = address_of(*s);
+        p.sender_wait = wait;
+      }
+      p.follow = {f->room->at, id_, 0};
+      p.stop = f->room->stop;
+      continue;
+    }
     p.follow = {w->target, id_, w->entry != 0 ? w->entry : reinterpret_cast<std::uint64_t>(w)};
   }
   // The cycle is closed and its victim is here.
   if (slot* s = find(p.victim.target.slot, p.victim.target.generation); s != nullptr)
     (void)fail_queued(*s, p.victim.source_pe, p.victim.reply, p.text());
+}
+
+// Takes the fiber of a process out of those that wait for room; its wait ends with deadlock_error.
+void pe::fail_sender(const probe& p) {
+  const slot* waits = find(p.sender.slot, p.sender.generation);
+  if (waits == nullptr || waits->state != process_state::running || waits->active == nullptr) return;
+  const fiber* f = waits->active->on;
+  if (f == nullptr || f->room == nullptr || wait_of(*f) != p.sender_wait) return;
+  room_wait& w = *f->room;
+  fiber** at = nullptr;
+  if (w.at.pe == id_) {
+    if (slot* s = find(w.at.slot, w.at.generation); s != nullptr && s->extra != nullptr) at = &s->extra->senders;
+  } else if (const auto it = stopped_.find(w.at); it != stopped_.end()) {
+    at = &it->second.waiters;
+  }
+  fiber* before = nullptr;
+  while (at != nullptr && *at != nullptr && *at != w.on) {
+    before = *at;
+    at = &before->next;
+  }
+  if (at == nullptr || *at == nullptr) return;
+  *at = w.on->next;
+  if (w.at.pe == id_) {
+    slot_extra& x = *find(w.at.slot, w.at.generation)->extra;
+    if (x.last_sender == w.on) x.last_sender = before;
+  }
+  w.on->next = nullptr;
+  w.over = true;
+  w.cycle = fmt::format("{}the full mailbox of {}", p.text(), to_string(w.at));
+  ready(*w.on);
 }
 
 // Takes a call out of the mailbox and answers it with deadlock_error.
@@ -196,6 +273,10 @@ void pe::receive_probe(inbound& in, const wire::envelope& e, std::uint32_t bytes
   }
   if (p.decided == 0) {
     chase(p, false);
+    return;
+  }
+  if (p.decided == 2) {
+    fail_sender(p);
     return;
   }
   if (slot* s = find(p.victim.target.slot, p.victim.target.generation); s != nullptr)

@@ -9,6 +9,7 @@
 namespace orrery::scheduler {
 
 struct activation;
+struct room_wait;
 struct sink;
 
 /// What libstdc++ and libc++abi keep for each thread about exceptions that are being handled (Itanium C++
@@ -28,6 +29,7 @@ struct fiber {
   fiber* to = nullptr;           ///< the fiber this one switched to last (where Boost.Context switches)
   activation* active = nullptr;  ///< the innermost activation, while it does not run
   sink* waiting_on = nullptr;    ///< the call whose result it waits for, without a time limit
+  room_wait* room = nullptr;     ///< the room in a mailbox that it waits for
   exception_globals exceptions;
   stack memory;
   const std::byte* limit = nullptr;     ///< below this address calls are no longer run inline

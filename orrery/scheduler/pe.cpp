@@ -499,7 +499,7 @@ void pe::wait_for_room(slot& s) {
       x.last_sender->next = current_;
       x.last_sender = current_;
     }
-    park();
+    park_for_room(address_of(s), 0);
     waited = true;
   }
   if (waited && s.generation == generation && s.extra != nullptr) wake_sender(s);
@@ -510,6 +510,7 @@ void pe::wake_sender(slot& s) {
   if (f == nullptr) return;
   s.extra->senders = f->next;
   f->next = nullptr;
+  f->room->over = true;
   ready(*f);
 }
 
@@ -517,8 +518,8 @@ void pe::made_room(slot& s) {
   if (s.extra == nullptr) return;
   wake_sender(s);
   const auto index = static_cast<std::uint32_t>(&s - slots_);
-  for (const std::uint32_t p : s.extra->stopped_pes) try {
-      send_control(channel_to(p), wire::record_kind::go, index, s.generation, 0);
+  for (const stop_sign& p : s.extra->stopped_pes) try {
+      send_control(channel_to(p.pe), wire::record_kind::go, index, s.generation, 0);
     } catch (const error&) {  // that PE is gone: nobody is held back there any more
     }
   s.extra->stopped_pes.clear();

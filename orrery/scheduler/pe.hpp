@@ -70,6 +70,16 @@ struct sink {
   status state = status::waiting;
 };
 
+/// A fiber that waits until a mailbox has room; on its stack.
+struct room_wait {
+  address at;
+  std::uint32_t stop;  ///< of a process of another PE: the number of the stop sign
+  std::uint64_t number;  ///< of waits of this kind on this PE
+  fiber* on;
+  bool over = false;  ///< it was woken
+  std::string cycle;  ///< not empty: the wait would never end
+};
+
 /// The way from one PE to another. Owned by the sending PE.
 struct channel {
   transport::ring_producer ring;
@@ -469,6 +479,8 @@ class pe {
   channel& open_channel(std::uint32_t pe);
   wire::envelope* reserve_slow(channel& c, std::uint32_t bytes);
   void wait_while_stopped_slow(address to);
+  /// Parks the running fiber, which is in a list of those that wait for room, until it is woken. Throws deadlock_error.
+  void park_for_room(address at, std::uint32_t stop);
   sink* take_pending(std::uint32_t entry) noexcept;
   void park_reentrant() noexcept;
   // Shutting down; pe_shutdown.cpp.
@@ -497,6 +509,7 @@ class pe {
   // Deadlock detection; deadlock.cpp.
   struct probe;
   bool chase_suspects();
+  void fail_sender(const probe& p);
   void chase(probe& p, bool first);
   void receive_probe(inbound& in, const wire::envelope& e, std::uint32_t bytes);
   void send_probe(std::uint32_t to, const probe& p);
@@ -525,7 +538,13 @@ class pe {
   std::vector<std::unique_ptr<channel>> channels_;
   std::vector<channel*> busy_channels_;  // with waiters or deferred records
   std::vector<std::unique_ptr<inbound>> inbound_;
-  std::unordered_map<address, fiber*> stopped_;  // processes that asked to hold back, and who waits
+  struct held_back {
+    std::uint32_t stop;
+    fiber* waiters;
+  };
+  std::unordered_map<address, held_back> stopped_;  // processes that asked to hold back
+  std::uint32_t stops_ = 0;  // that this PE has asked for
+  std::uint64_t room_waits_ = 0;
   struct pending {
     sink* waiting = nullptr;
     std::uint32_t generation = 1;

@@ -91,7 +91,7 @@ void pe::lose_gone() {
   }
   std::erase_if(stopped_, [&](const auto& held) {
     if (node_.reachable(held.first.pe)) return false;
-    wake_all(held.second);
+    wake_all(held.second.waiters);
     return true;
   });
   for (std::size_t i = 0; i < watchers_.size(); ++i) watchers_[i]->pes_lost(*this);
@@ -145,11 +145,12 @@ void pe::receive_record(inbound& in, wire::envelope& e, std::uint32_t bytes) {
       receive_reply(in, e, bytes);
       break;
     case wire::record_kind::stop:
-      stopped_.emplace(address{in.pe, e.slot, e.generation}, nullptr);
+      stopped_.insert_or_assign(address{in.pe, e.slot, e.generation},
+                                held_back{static_cast<std::uint32_t>(e.reply), nullptr});
       break;
     case wire::record_kind::go:
       if (const auto it = stopped_.find(address{in.pe, e.slot, e.generation}); it != stopped_.end()) {
-        fiber* waiters = it->second;
+        fiber* waiters = it->second.waiters;
         stopped_.erase(it);
         wake_all(waiters);
       }
@@ -349,12 +350,12 @@ void pe::receive_reply(inbound& in, wire::envelope& e, std::uint32_t bytes) {
 
 void pe::hold_back(slot& s, std::uint32_t source_pe) {
   if (s.extra == nullptr) s.extra = new slot_extra;
-  for (const std::uint32_t p : s.extra->stopped_pes)
-    if (p == source_pe) return;
-  s.extra->stopped_pes.push_back(source_pe);
+  for (const stop_sign& p : s.extra->stopped_pes)
+    if (p.pe == source_pe) return;
+  s.extra->stopped_pes.push_back({source_pe, ++stops_});
   try {
     send_control(channel_to(source_pe), wire::record_kind::stop, static_cast<std::uint32_t>(&s - slots_), s.generation,
-                 0);
+                 stops_);
   } catch (const error&) {  // its node is gone: nothing more comes from there
   }
 }
@@ -363,10 +364,20 @@ void pe::wait_while_stopped_slow(address to) {
   for (auto it = stopped_.find(to); it != stopped_.end(); it = stopped_.find(to)) {
     require_process();
     if (refusing_) refuse("a message to a full mailbox");
-    current_->next = it->second;
-    it->second = current_;
-    park();
+    current_->next = it->second.waiters;
+    it->second.waiters = current_;
+    park_for_room(to, it->second.stop);
   }
+}
+
+void pe::park_for_room(address at, std::uint32_t stop) {
+  room_wait w{at, stop, ++room_waits_, current_, false, {}};
+  for (activation* a = active_; a != nullptr; a = a->below)
+    if (!a->process->suspected) suspect(*a->process);
+  current_->room = &w;
+  park();
+  current_->room = nullptr;
+  if (!w.cycle.empty()) throw deadlock_error(w.cycle);
 }
 
 // --- sending -----------------------------------------------------------------------------------------------------
@@ -416,6 +427,7 @@ void pe::wake_all(fiber* list) {
   while (list != nullptr) {
     fiber* next = list->next;
     list->next = nullptr;
+    if (list->room != nullptr) list->room->over = true;
     ready(*list);
     list = next;
   }

@@ -165,7 +165,7 @@ void pe::cancel_waits() {
       made_room(s);
     }
   }
-  for (auto& held : stopped_) wake_all(std::exchange(held.second, nullptr));
+  for (auto& held : stopped_) wake_all(std::exchange(held.second.waiters, nullptr));
   stopped_.clear();
   for (const auto& c : channels_)
     if (c != nullptr) wake_waiters(*c);

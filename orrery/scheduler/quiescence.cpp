@@ -126,6 +126,9 @@ std::string pe::describe_waits() const {
     if (w != nullptr && w->method != nullptr) {
       text += fmt::format("  {} in {} waits for {}::{} at {}\n", to_string(address_of(s)), who, w->method->class_name,
                           w->method->method, to_string(w->target));
+    } else if (const room_wait* r = s.active->on->room; r != nullptr) {
+      text += fmt::format("  {} in {} waits for room in the mailbox of {}\n", to_string(address_of(s)), who,
+                          to_string(r->at));
     } else {
       text += fmt::format("  {} in {} waits\n", to_string(address_of(s)), who);
     }

@@ -20,11 +20,17 @@ enum class process_state : std::uint8_t {
   free,  ///< no process
 };
 
+/// A PE was told to hold back what goes to a process.
+struct stop_sign {
+  std::uint32_t pe;
+  std::uint32_t number;  ///< tells it from earlier ones
+};
+
 /// Rarely needed parts of a process.
 struct slot_extra {
   fiber* senders = nullptr;  ///< processes of this PE that wait for room in the mailbox, oldest first
   fiber* last_sender = nullptr;
-  std::vector<std::uint32_t> stopped_pes;  ///< PEs that were told to hold back
+  std::vector<stop_sign> stopped_pes;  ///< PEs that were told to hold back
 };
 
 /// A process as its PE keeps it: one cache line. An idle process costs this and its object.

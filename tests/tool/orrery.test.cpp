@@ -359,6 +359,11 @@ class names_in_orrery_tool : public orrery_tool {
       if (names_in(shown) == names) return shown;
     }
   }
+  /// All nodes have ended when their output has: they remove files where the fixture does.
+  void TearDown() override {
+    p.close_input();
+    (void)p.finish();
+  }
   static void tell(child& p, const std::string& what) {
     p.write(what + "\n");
     ASSERT_TRUE(p.wait_for("done " + what.substr(0, what.find(' ')))) << p.output();
