@@ -6,6 +6,7 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -339,9 +340,19 @@ TEST_P(destroying, a_reentrant_process_waits_for_its_parked_methods_and_takes_no
     for (int i = 0; i < 3; ++i) post(c)->wait();
     post(c)->call_itself();
     for (int i = 0; i < 4; ++i) (void)receive<int>();
+    // The other PE does nothing until all three are on their way.
+    std::atomic<int> held = 0;
+    if (where().resolve() != this_pe()) {
+      spawn(where(), [&held] {
+        held = 1;
+        while (held != 2) std::this_thread::yield();
+      });
+      while (held != 1) std::this_thread::yield();
+    }
     auto open = start(c)->open();
     auto gone = start_destroy(c);
     auto late = start(c)->wait();
+    held = 2;
     open.get();
     gone.get();
     EXPECT_THROW(late.get(), process_gone);

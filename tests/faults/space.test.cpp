@@ -73,7 +73,11 @@ TEST_P(no_system_call, is_an_error_of_a_line_and_nothing_hangs) {
     EXPECT_TRUE(worlds.files().empty()) << said;
   }
 }
-INSTANTIATE_TEST_SUITE_P(works, no_system_call, ::testing::Values("memfd_create", "fallocate", "ftruncate", "pipe2"),
+// UBSan itself needs pipes, and takes an object that it could not look at for a wrong one.
+INSTANTIATE_TEST_SUITE_P(works, no_system_call,
+                         ::testing::ValuesIn(slowed_down
+                                                 ? std::vector{"memfd_create", "fallocate", "ftruncate"}
+                                                 : std::vector{"memfd_create", "fallocate", "ftruncate", "pipe2"}),
                          [](const auto& i) { return std::string(i.param); });
 
 }  // namespace

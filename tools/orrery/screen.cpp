@@ -9,7 +9,8 @@
 namespace orrery::tool {
 
 std::unique_ptr<screen> screen::open() {
-  // Not initscr, which ends the OS process if it does not know the terminal.
+  // newterm would leave memory behind, and initscr end the OS process.
+  if (!is_known_terminal()) return nullptr;
   SCREEN* const terminal = ::newterm(nullptr, stdout, stdin);
   if (terminal == nullptr) return nullptr;
   ::set_term(terminal);

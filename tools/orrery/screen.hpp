@@ -12,6 +12,9 @@ namespace orrery::tool {
 /// A key that the user has pressed.
 enum class key { none, quit, up, down, page_up, page_down, resized, other };
 
+/// True if stdout is a terminal of a kind ($TERM) that can be drawn on.
+[[nodiscard]] bool is_known_terminal();
+
 /// The terminal, taken over: its old contents come back with the destructor. One at a time.
 class screen {
  public:
