@@ -160,6 +160,8 @@ int run_checked(const args& all, const std::function<int(args)>& main) {
         } catch (const std::exception& e) {
           if (n.is_dead()) return;  // that has been said
           std::fputs(fmt::format("orrery: the main function ended with an exception: {}\n", e.what()).c_str(), stderr);
+        } catch (...) {
+          std::fputs("orrery: the main function ended with an exception that is not a std::exception\n", stderr);
         }
         if (s.world != nullptr) s.world->leave();  // the first node's leave ends the world
         n.stop();

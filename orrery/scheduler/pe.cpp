@@ -592,6 +592,15 @@ void pe::reply_in_place(std::uint64_t reply, std::uint32_t source_pe) {
   commit(c, wire::granule);
 }
 
+namespace {
+void shorten(std::string& text, std::size_t most) {
+  if (text.size() <= most) return;
+  const std::size_t cut = text.size() - most;
+  text.resize(most);
+  text += fmt::format("... ({} more bytes)", cut);
+}
+}  // namespace
+
 void pe::reply_error(std::uint64_t reply, std::uint32_t source_pe, bool remote, const handler* method,
                      std::exception_ptr why) noexcept {
   if (!remote) {
@@ -609,11 +618,19 @@ void pe::reply_error(std::uint64_t reply, std::uint32_t source_pe, bool remote, 
     return;
   }
   try {
-    const wire_exception e = encode_exception(why);
+    wire_exception e = encode_exception(why);
+    channel& c = channel_to(source_pe);
+    if (!c.lost) {  // a record that does not fit into the ring would never leave
+      constexpr std::size_t rest = 1024;
+      shorten(e.type, rest / 2);
+      const std::size_t others = orrery::wire_size(e) - e.what.size() + rest;
+      const std::size_t most = c.ring.max_record();
+      shorten(e.what, most > others ? most - others : 0);
+    }
     std::vector<std::byte> bytes(orrery::wire_size(e));
     orrery::writer w(bytes);
     orrery::write(w, e);
-    send_control(channel_to(source_pe), wire::record_kind::failure, 0, 0, reply, bytes.data(), bytes.size(),
+    send_control(c, wire::record_kind::failure, 0, 0, reply, bytes.data(), bytes.size(),
                  method != nullptr ? method->index + std::uint64_t{1} : 0);
   } catch (const error&) {  // the caller's node is gone: nobody waits
   }

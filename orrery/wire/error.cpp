@@ -19,7 +19,7 @@ entry entry_of(errc code) noexcept {
       return {"process_gone", "the process was destroyed; spawn a new one or look its name up again"};
     case errc::node_lost:
       return {"node_lost",
-              "the node that runs the process crashed or was killed before it answered, so the "
+              "the node of the process has left the world, or crashed, before it answered, so the "
               "call may or may not have taken effect; spawn the process again on another node"};
     case errc::deadlock:
       return {"deadlock",

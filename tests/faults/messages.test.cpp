@@ -6,6 +6,7 @@
 #include <orrery/process/invoke.hpp>
 #include <orrery/scheduler/node.hpp>
 
+#include <algorithm>
 #include <cstring>
 #include <limits>
 #include <memory>
@@ -54,6 +55,7 @@ struct thrower {
         return how;
     }
   }
+  void fail_at_length(std::size_t n) { throw std::length_error(std::string(n, 'w')); }
   std::vector<double> large(std::size_t n) { return std::vector<double>(n, 1.0); }
   double sum(std::span<const double> v) { return v.empty() ? 0 : v.back(); }
   int slow() {
@@ -63,7 +65,7 @@ struct thrower {
   int finished() { return done; }
   int done = 0;
 };
-ORRERY_PROCESS(thrower, value, fail, large, sum, slow, finished);
+ORRERY_PROCESS(thrower, fail_at_length, value, fail, large, sum, slow, finished);
 
 void exceptions() {
   for (std::uint32_t p = 0; p < world_pes(); ++p) {
@@ -112,6 +114,18 @@ void exceptions() {
 }
 
 // --- answers nobody waits for ------------------------------------------------------------------------------------------
+
+// What does not fit into the ring between two PEs is cut.
+void texts_of_any_length() {
+  const auto s = spawn<thrower>(pe(world_pes() - 1), false);
+  for (const std::size_t n : {0UL, 1000UL, 30'000UL, 200'000UL, 10'000'000UL}) {
+    const std::string what = thrown<std::length_error>("a long text", [&] { s->fail_at_length(n); });
+    const auto letters = static_cast<std::size_t>(std::ranges::count(what, 'w'));
+    check(letters >= std::min(n, std::size_t{20'000}), fmt::format("{} of {} letters came", letters, n));
+    check(letters == n || what.ends_with(" more bytes)"), "what was cut is not said");
+  }
+  check(s->value() == 7, "a call after all that");
+}
 
 void unwanted_answers() {
   for (std::uint32_t p = 0; p < world_pes(); ++p) {
@@ -274,6 +288,14 @@ void guest() {
 
 // --- the tests ---------------------------------------------------------------------------------------------------------
 
+TEST(an_exception, with_a_text_of_any_length_reaches_the_caller) {
+  EXPECT_EQ(outcome_of({"--scenario=texts", "--orrery-nodes=2", "--orrery-pes=1"}), "good");
+}
+TEST(an_exception, of_any_type_from_main_ends_the_program_with_one_line) {
+  for (const char* nodes : {"--orrery-nodes=1", "--orrery-nodes=2"})
+    EXPECT_EQ(outcome_of({"--scenario=main", nodes, "--orrery-pes=1"}),
+              "orrery: the main function ended with an exception that is not a std::exception\nexit status 1");
+}
 TEST(an_exception, of_any_type_reaches_a_caller_on_another_node) {
   const std::string said = outcome_of({"--scenario=exceptions", "--orrery-nodes=2", "--orrery-pes=2"});
   EXPECT_TRUE(said.ends_with("good")) << said;
@@ -333,6 +355,8 @@ int main(int argc, char** argv) {
   const auto nonsense_of = [](damage d) { return [d] { a_node_that_sends_nonsense(d); }; };
   return run_tests_or_scenario(argc, argv,
                                {{"exceptions", exceptions},
+                                {"texts", texts_of_any_length},
+                                {"main", [] { throw 5; }},
                                 {"unwanted", unwanted_answers},
                                 {"large", payloads_above_the_limit},
                                 {"damaged", damaged_messages_are_answered},
