@@ -17,3 +17,4 @@
 #include <orrery/process/runtime.hpp>
 #include <orrery/process/spawn.hpp>
 #include <orrery/scheduler/counters.hpp>
+#include <orrery/wire/exception_class.hpp>

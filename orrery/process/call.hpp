@@ -24,8 +24,12 @@ struct call_mode {
         auto* object = object_in<typename M::object>(s->cls, s->object);
         if (object == nullptr) [[unlikely]]
           throw_wrong_class(handler::instance, s->cls);
-        const inline_frame frame(self, *s, handler::instance);
-        return M::call(*object, std::forward<P>(args)...);
+        try {
+          const inline_frame frame(self, *s, handler::instance);
+          return M::call(*object, std::forward<P>(args)...);
+        } catch (...) {
+          rethrow_as_received(handler::instance, self);
+        }
       }
     }
     return far<handler, R>(self, to, std::forward<P>(args)...);

@@ -44,6 +44,15 @@ struct own_error : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+struct known_error : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+ORRERY_EXCEPTION(known_error);
+
+struct Fragile {
+  Fragile() { throw own_error("in the constructor"); }
+};
+
 class Device {
  public:
   int add(int a, int b) { return a + b; }
@@ -76,6 +85,8 @@ class Device {
         throw own_error("my own");
       case 3:
         throw 17;
+      case 5:
+        throw known_error("known");
       default:
         throw timeout_error("in there");
     }
@@ -204,11 +215,47 @@ TEST_P(call, ends_with_the_same_standard_exception_that_the_method_threw) {
   });
 }
 
-TEST_P(call, inside_a_node_hands_on_exceptions_of_any_type) {
+TEST_P(call, ends_with_an_exception_of_the_program_as_itself_if_it_has_a_line_wherever_the_process_is) {
   in_world([] {
     const auto d = spawn<Device>(where());
-    EXPECT_EQ(what_is_thrown<own_error>([&] { d->fail(2); }), "my own");
-    EXPECT_THROW(d->fail(3), int);
+    EXPECT_EQ(what_is_thrown<known_error>([&] { d->fail(5); }), "known");
+    EXPECT_EQ(what_is_thrown<known_error>([&] { start(d)->fail(5).get(); }), "known");
+  });
+}
+
+TEST_P(call, ends_with_remote_error_for_any_other_exception_wherever_the_process_is) {
+  in_world([] {
+    const auto d = spawn<Device>(where());
+    for (const int how : {2, 3}) {
+      try {
+        if (how == 2) {
+          d->fail(how);
+        } else {
+          start(d)->fail(how).get();
+        }
+        ADD_FAILURE();
+      } catch (const remote_error& e) {
+        EXPECT_NE(e.class_name().find("Device"), std::string::npos);
+        EXPECT_EQ(e.method(), "fail");
+        EXPECT_EQ(e.pe(), d.address().pe);
+        EXPECT_NE(e.type().find(how == 2 ? "own_error" : "int"), std::string::npos);
+        EXPECT_EQ(e.text(), how == 2 ? "my own" : "");
+      }
+    }
+    EXPECT_THROW((void)spawn<Fragile>(where()), remote_error);
+    EXPECT_EQ(d->add(1, 1), 2);
+  });
+}
+
+TEST_P(call, through_a_null_pointer_is_a_usage_error) {
+  in_world([] {
+    const remote<Device> nobody;
+    EXPECT_NE(what_is_thrown<usage_error>([&] { (void)nobody->add(1, 2); }).find("Device::add"), std::string::npos);
+    EXPECT_THROW(start(nobody)->add(1, 2).get(), usage_error);
+    EXPECT_THROW(destroy(nobody), usage_error);
+    EXPECT_THROW((void)spawn<Device>(near(nobody)), usage_error);
+    const auto d = spawn<Device>(where());
+    EXPECT_EQ(spawn<Device>(near(d)).address().pe, d.address().pe);
   });
 }
 
@@ -258,13 +305,6 @@ TEST(call_outside, of_the_runtime_fails_with_usage_error) {
   remote<Device> d;
   EXPECT_THROW(d->add(1, 2), usage_error);
   EXPECT_THROW(post(d)->add(1, 2), usage_error);
-}
-
-TEST(call_through, a_null_pointer_fails_with_process_gone) {
-  in_world(2, [] {
-    remote<Device> d;
-    EXPECT_THROW(d->add(1, 2), process_gone);
-  });
 }
 
 // --- order -------------------------------------------------------------------------------------------------------

@@ -4,6 +4,7 @@
 #include <orrery/process/describe.hpp>
 #include <orrery/scheduler/handler.hpp>
 
+#include <array>
 #include <type_traits>
 
 namespace orrery {
@@ -20,29 +21,47 @@ namespace detail {
 template <class T>
 struct class_of;
 
-// The described base of T that class_info names: the nearest one.
+// The described classes that T derives from and that class_info names: the nearest ones.
+template <class... Base>
+struct base_list {};
+template <class Description>
+struct object_of {
+  using type = base_list<typename Description::orrery_object>;
+};
+template <>
+struct object_of<no_description> {
+  using type = base_list<>;
+};
+template <>
+struct object_of<ambiguous_description> {
+  using type = base_list<>;
+};
+template <class... Description>
+struct object_of<joined_description<Description...>> {
+  using type = base_list<typename Description::orrery_object...>;
+};
+template <class T, class Own>
+struct bases_by : object_of<Own> {};  // T has no line of its own
+template <class T, class Own>
+  requires std::is_same_v<typename Own::orrery_object, T>
+struct bases_by<T, Own> : object_of<typename Own::base> {};
+template <class T, class = void>
+struct bases_of {  // it derives from several, and has no line that names them
+  using type = base_list<>;
+};
 template <class T>
-struct base_of {
-  using own = description_of<T>;
-  template <class D>
-  struct object_of {
-    using type = typename D::orrery_object;
-  };
-  template <class D>
-    requires std::is_same_v<D, no_description>
-  struct object_of<D> {
-    using type = void;
-  };
-  static auto pick() {
-    if constexpr (std::is_same_v<own, no_description>) {
-      return std::type_identity<void>{};
-    } else if constexpr (std::is_same_v<typename own::orrery_object, T>) {
-      return std::type_identity<typename object_of<typename own::base>::type>{};
-    } else {
-      return std::type_identity<typename own::orrery_object>{};
-    }
+struct bases_of<T, std::void_t<description_of<T>>> : bases_by<T, description_of<T>> {};
+
+template <class T, class Bases>
+struct base_table;
+template <class T, class... Base>
+struct base_table<T, base_list<Base...>> {
+  template <class B>
+  static void* cast(void* object) {
+    return static_cast<B*>(static_cast<T*>(object));
   }
-  using type = typename decltype(pick())::type;
+  static constexpr std::array<scheduler::class_info::base, sizeof...(Base)> value{
+      scheduler::class_info::base{&class_of<Base>::info, &cast<Base>}...};
 };
 
 template <class T>
@@ -50,24 +69,8 @@ struct class_of {
   static const scheduler::class_info& info() noexcept { return value; }
   static void destroy(void* object) { delete static_cast<T*>(object); }
 
-  using base = typename base_of<T>::type;
-  static void* to_base(void* object) {
-    if constexpr (std::is_void_v<base>) {
-      return nullptr;
-    } else {
-      return static_cast<base*>(static_cast<T*>(object));
-    }
-  }
-  static constexpr auto base_info() {
-    if constexpr (std::is_void_v<base>) {
-      return nullptr;
-    } else {
-      return &class_of<base>::info;
-    }
-  }
-  static constexpr scheduler::class_info::base bases[1] = {{base_info(), &to_base}};
   static constexpr scheduler::class_info value{
-      type_name<T>(), &destroy, std::span(bases).first(std::is_void_v<base> ? 0 : 1), reentrant<T>::value, false};
+      type_name<T>(), &destroy, base_table<T, typename bases_of<T>::type>::value, reentrant<T>::value, false};
 };
 
 /// The T inside a process, or null if it is of another class.

@@ -35,6 +35,39 @@ struct method_proxy;  // method.hpp
 template <class Description, class Mode>
 using proxy_of = typename Description::template proxy<Mode>;
 
+// What the proxy of Class derives from. Each class without a described base has a root of its own: two empty bases of one type could not lie
+// at the same place, and all of a proxy must (method.hpp).
+template <class Class>
+struct proxy_root {};
+template <class Base, class Mode, class Class>
+struct base_proxy {
+  using type = proxy_of<Base, Mode>;
+};
+template <class Mode, class Class>
+struct base_proxy<no_description, Mode, Class> {
+  using type = proxy_root<Class>;
+};
+
+// Several bases.
+template <class... Description>
+struct joined_description {
+  template <class Mode>
+  struct proxy : proxy_of<Description, Mode>... {
+    static_assert((std::is_empty_v<proxy_of<Description, Mode>> && ...));
+  };
+};
+
+// The description of the nearest base, for the line of a class itself and nothing else: after it the answer would be another one.
+struct ambiguous_description : no_description {};
+template <class T, class = void>
+struct base_description {
+  using type = ambiguous_description;
+};
+template <class T>
+struct base_description<T, std::void_t<decltype(orrery_describe(static_cast<T*>(nullptr), adl_tag{}))>> {
+  using type = decltype(orrery_describe(static_cast<T*>(nullptr), adl_tag{}));
+};
+
 }  // namespace detail
 
 /// The description of a class that ORRERY_PROCESS wrote, of T or else of its nearest base that has one.
@@ -48,7 +81,12 @@ concept described = !std::is_same_v<description_of<T>, detail::no_description>;
 namespace detail {
 template <class T>
 inline constexpr bool is_described = described<T>;  // compilers explain a concept at length
-}
+
+template <class... Base>
+using join_descriptions = joined_description<description_of<Base>...>;
+template <class Class, class... Base>
+inline constexpr bool is_base_of_all = (std::is_base_of_v<Base, Class> && ...);
+}  // namespace detail
 
 }  // namespace orrery
 
@@ -69,15 +107,15 @@ inline constexpr bool is_described = described<T>;  // compilers explain a conce
 #define ORRERY_METHOD_PROXY(m) [[no_unique_address]] ::orrery::detail::method_proxy<Mode, orrery_method_##m> m;
 
 // The name of the proxy is what compilers show when a method is not there.
-#define ORRERY_DESCRIPTION_BODY(Class, Base, ...)                             \
-  using orrery_object = Class;                                                \
-  using base = Base;                                                          \
-  ORRERY_FOR_EACH(ORRERY_METHOD_TAG __VA_OPT__(, ) __VA_ARGS__)               \
-  template <class Mode>                                                       \
-  struct methods_in_ORRERY_PROCESS : ::orrery::detail::proxy_of<Base, Mode> { \
-    ORRERY_FOR_EACH(ORRERY_METHOD_PROXY __VA_OPT__(, ) __VA_ARGS__)           \
-  };                                                                          \
-  template <class Mode>                                                       \
+#define ORRERY_DESCRIPTION_BODY(Class, Base, ...)                                            \
+  using orrery_object = Class;                                                               \
+  using base = Base;                                                                         \
+  ORRERY_FOR_EACH(ORRERY_METHOD_TAG __VA_OPT__(, ) __VA_ARGS__)                              \
+  template <class Mode>                                                                      \
+  struct methods_in_ORRERY_PROCESS : ::orrery::detail::base_proxy<Base, Mode, Class>::type { \
+    ORRERY_FOR_EACH(ORRERY_METHOD_PROXY __VA_OPT__(, ) __VA_ARGS__)                          \
+  };                                                                                         \
+  template <class Mode>                                                                      \
   using proxy = methods_in_ORRERY_PROCESS<Mode>;
 
 /// Makes the named public methods of a class callable through `remote<Class>`. Stands beside the class, in its
@@ -85,12 +123,32 @@ inline constexpr bool is_described = described<T>;  // compilers explain a conce
 ///
 ///     struct PageDevice { ... };
 ///     ORRERY_PROCESS(PageDevice, write, read)
-#define ORRERY_PROCESS(Class, ...)                                                                                     \
-  using orrery_base_of_##Class = decltype(orrery_describe(static_cast<Class*>(nullptr), ::orrery::detail::adl_tag{})); \
-  struct orrery_process_##Class {                                                                                      \
-    ORRERY_DESCRIPTION_BODY(Class, orrery_base_of_##Class __VA_OPT__(, ) __VA_ARGS__)                                  \
-  };                                                                                                                   \
-  [[maybe_unused]] inline orrery_process_##Class orrery_describe(Class*, ::orrery::detail::adl_tag) { return {}; }     \
+#define ORRERY_PROCESS(Class, ...)                                                                \
+  using orrery_base_of_##Class = typename ::orrery::detail::base_description<Class>::type;        \
+  static_assert(!std::is_same_v<orrery_base_of_##Class, ::orrery::detail::ambiguous_description>, \
+                "orrery: " #Class                                                                 \
+                " derives from several described classes: name them, "                            \
+                "ORRERY_PROCESS_DERIVED(" #Class ", (A, B), methods...)");                        \
+  ORRERY_DESCRIBE(Class, orrery_base_of_##Class __VA_OPT__(, ) __VA_ARGS__)
+
+/// The same for a class that derives from several described classes (one needs not be named): their methods are callable too. Two of
+/// them must not derive from the same described class.
+///
+///     struct Camera : Device, Sensor { ... };
+///     ORRERY_PROCESS_DERIVED(Camera, (Device, Sensor), shoot)
+#define ORRERY_PROCESS_DERIVED(Class, Bases, ...)                                                   \
+  using orrery_base_of_##Class = ::orrery::detail::join_descriptions<ORRERY_UNPARENTHESIZED Bases>; \
+  static_assert((::orrery::detail::is_base_of_all<Class, ORRERY_UNPARENTHESIZED Bases>),            \
+                "orrery: ORRERY_PROCESS_DERIVED(" #Class                                            \
+                ", (A, B), methods...): the class must derive from all of them");                   \
+  ORRERY_DESCRIBE(Class, orrery_base_of_##Class __VA_OPT__(, ) __VA_ARGS__)
+
+#define ORRERY_UNPARENTHESIZED(...) __VA_ARGS__
+#define ORRERY_DESCRIBE(Class, Base, ...)                                                                          \
+  struct orrery_process_##Class {                                                                                  \
+    ORRERY_DESCRIPTION_BODY(Class, Base __VA_OPT__(, ) __VA_ARGS__)                                                \
+  };                                                                                                               \
+  [[maybe_unused]] inline orrery_process_##Class orrery_describe(Class*, ::orrery::detail::adl_tag) { return {}; } \
   static_assert(true)
 
 /// The same inside a class, for class templates:

@@ -59,6 +59,22 @@ struct Mixed : Other, Shape {  // the described base is not at the beginning of 
   int own() const { return 3; }
 };
 
+struct Both : Shape, Other {  // both bases are described
+  Both() : Shape("both") {}
+  int own() const { return 5; }
+};
+ORRERY_PROCESS_DERIVED(Both, (Shape, Other), own);
+
+struct More : Both {
+  int more() const { return 6; }
+};
+ORRERY_PROCESS(More, more);
+
+struct Part : virtual Other {
+  int part() const { return other() + 1; }
+};
+ORRERY_PROCESS(Part, part);
+
 template <class T>
 class Queue {
  public:
@@ -136,6 +152,39 @@ TEST_P(description, of_a_class_without_a_line_is_that_of_its_base) {
     EXPECT_EQ(b->name(), "square");
     destroy(b);  // through the base
     EXPECT_THROW((void)t->area(), process_gone);
+  });
+}
+
+TEST_P(description, of_a_class_with_several_described_bases_has_the_methods_of_all) {
+  in_world([] {
+    const auto b = spawn<Both>(where());
+    EXPECT_EQ(b->own(), 5);
+    EXPECT_EQ(b->name(), "both");
+    EXPECT_EQ(b->other(), 9);
+    EXPECT_EQ(start(b)->other().get(), 9);
+    const remote<Shape> shape = b;
+    const remote<Other> other = b;  // not at the beginning of the object
+    EXPECT_EQ(shape->name(), "both");
+    EXPECT_EQ(other->other(), 9);
+    EXPECT_EQ(remote_cast<Both>(other)->own(), 5);
+    const auto m = spawn<More>(where());
+    EXPECT_EQ(m->more(), 6);
+    EXPECT_EQ(m->own(), 5);
+    EXPECT_EQ(m->other(), 9);
+    EXPECT_EQ(remote<Other>(m)->other(), 9);
+    const auto both = spawn_group<Both>(everywhere(), 3);
+    EXPECT_EQ(both->other(), (std::vector{9, 9, 9}));
+    destroy(other);
+    EXPECT_THROW((void)b->own(), process_gone);
+  });
+}
+
+TEST_P(description, of_a_class_with_a_virtual_base_has_its_methods) {
+  in_world([] {
+    const auto p = spawn<Part>(where());
+    EXPECT_EQ(p->part(), 10);
+    EXPECT_EQ(p->other(), 9);
+    EXPECT_EQ(remote<Other>(p)->other(), 9);
   });
 }
 

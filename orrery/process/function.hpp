@@ -4,7 +4,6 @@
 #include <orrery/process/placement.hpp>
 #include <orrery/process/spawn.hpp>
 
-#include <chrono>
 #include <concepts>
 #include <optional>
 #include <tuple>
@@ -240,12 +239,12 @@ template <class T>
 }
 /// As receive, but nothing after `d`.
 template <class T>
-[[nodiscard]] std::optional<T> receive_for(std::chrono::nanoseconds d) {
+[[nodiscard]] std::optional<T> receive_for(time_limit d) {
   detail::require_message<T>();
   return detail::receive_until<T>(nullptr, detail::deadline_after(d));
 }
 template <class T>
-[[nodiscard]] std::optional<T> receive_for(std::chrono::nanoseconds d, std::uint64_t tag) {
+[[nodiscard]] std::optional<T> receive_for(time_limit d, std::uint64_t tag) {
   detail::require_message<T>();
   return detail::receive_until<T>(&tag, detail::deadline_after(d));
 }

@@ -24,9 +24,10 @@ void require_same_pe(const scheduler::sink& k) {
                       fmt::format("future: it belongs to PE {} and was used on PE {}", k.home, here_pe().id()));
 }
 
-std::int64_t deadline_after(std::chrono::nanoseconds d) noexcept {
+std::int64_t deadline_after(time_limit d) noexcept {
   std::int64_t at = 0;
-  return __builtin_add_overflow(transport::now_ns(), d.count(), &at) ? std::numeric_limits<std::int64_t>::max() : at;
+  return __builtin_add_overflow(transport::now_ns(), d.time().count(), &at) ? std::numeric_limits<std::int64_t>::max()
+                                                                            : at;
 }
 
 }  // namespace orrery::detail

@@ -2,8 +2,8 @@
 #pragma once
 
 #include <orrery/process/invoke.hpp>
+#include <orrery/process/time_limit.hpp>
 
-#include <chrono>
 #include <concepts>
 #include <coroutine>
 #include <optional>
@@ -59,7 +59,7 @@ struct future_access;
 void require_same_pe(const scheduler::sink& k);
 /// Gives up a future on another PE than its own: tells that one to.
 void drop_elsewhere(future_state_base& s) noexcept;
-[[nodiscard]] std::int64_t deadline_after(std::chrono::nanoseconds d) noexcept;
+[[nodiscard]] std::int64_t deadline_after(time_limit d) noexcept;
 
 }  // namespace detail
 
@@ -102,7 +102,7 @@ class [[nodiscard]] future {
     }
   }
   /// As wait, but at most for `d`; false if there is still no result.
-  [[nodiscard]] bool wait_for(std::chrono::nanoseconds d) const {
+  [[nodiscard]] bool wait_for(time_limit d) const {
     check();
     if (ready()) return true;
     detail::pe& self = detail::here_pe();
@@ -115,8 +115,9 @@ class [[nodiscard]] future {
     future done(std::move(*this));
     return done.state_->take();
   }
-  /// Runs f(result) when the result is there, on this PE, and gives a future of what f returns. f runs between methods and must not wait; an
-  /// exception of the call passes f by and goes to the new future.
+  /// Runs f(result) when the result is there, on this PE, and gives a future of what f returns. f runs as a process of its own, which may call
+  /// others and wait; if the result is there already it runs at once, in the caller. An exception of the call passes f by and goes to the
+  /// new future, as does one of f.
   template <class F>
   auto then(F f) -> future<std::invoke_result_t<F, T>>
     requires(!std::is_void_v<T>);

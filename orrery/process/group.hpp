@@ -113,7 +113,7 @@ template <class Mode, class T>
       "orrery: this class has no ORRERY_PROCESS(Class, methods...) line before this use; if its own methods use "
       "it, put the line before the class, behind a forward declaration");
   using proxy = proxy_of<description_of<T>, Mode>;
-  static_assert(std::is_empty_v<proxy>);
+  static_assert(std::is_empty_v<proxy> && sizeof(proxy) == 1);
   return std::launder(reinterpret_cast<const proxy*>(&g));
 }
 
@@ -228,10 +228,8 @@ class group {
 
   [[nodiscard]] std::size_t size() const noexcept { return handle_.size(); }
   [[nodiscard]] bool empty() const noexcept { return size() == 0; }
-  /// The member of that rank, which must be below size().
-  [[nodiscard]] remote<T> operator[](std::size_t rank) const noexcept {
-    return remote<T>(handle_.data().members[rank]);
-  }
+  /// The member of that rank, which must be below size(). Throws usage_error for a group that was default-constructed.
+  [[nodiscard]] remote<T> operator[](std::size_t rank) const { return remote<T>(handle_.data().members[rank]); }
   /// The same; throws std::out_of_range.
   [[nodiscard]] remote<T> at(std::size_t rank) const { return remote<T>(handle_.data().members.at(rank)); }
   [[nodiscard]] iterator begin() const noexcept { return iterator(data(), 0); }

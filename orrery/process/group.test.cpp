@@ -184,6 +184,9 @@ TEST(group, a_default_constructed_group_has_no_members_to_call) {
     EXPECT_TRUE(g.empty());
     EXPECT_EQ(g.begin(), g.end());
     EXPECT_THROW(g->add(1), usage_error);
+    EXPECT_THROW((void)g[0], usage_error);
+    EXPECT_THROW((void)g.at(0), usage_error);
+    EXPECT_THROW(destroy(g), usage_error);
   });
 }
 

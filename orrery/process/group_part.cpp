@@ -313,7 +313,7 @@ void broadcast_base::fail(std::size_t index, std::exception_ptr why) noexcept {
   const std::uint32_t rank = part->members()[index].rank;
   if (rank >= failed) return;
   failed = rank;
-  error = std::move(why);
+  error = as_received(why, scheduler::where_is(method, here_pe().id()));
 }
 
 namespace {

@@ -2,6 +2,7 @@
 #include <orrery/process/invoke.hpp>
 
 #include <orrery/scheduler/node.hpp>
+#include <orrery/wire/exception.hpp>
 
 #include <fmt/format.h>
 
@@ -13,13 +14,17 @@ std::string call_name(const scheduler::handler& h) { return fmt::format("{}::{}"
 
 void throw_not_running() { throw usage_error(errc::not_running, "this call"); }
 
-void throw_gone(const scheduler::handler& h, address to) {
-  throw process_gone(fmt::format("{} at {}", call_name(h), to_string(to)));
-}
+void throw_gone(const scheduler::handler& h, address to) { std::rethrow_exception(scheduler::gone_error(h, to)); }
 
 void throw_wrong_class(const scheduler::handler& h, const scheduler::class_info* is) {
   throw bad_message(errc::unknown_handler, fmt::format("{}, sent to a process of class {}", call_name(h),
                                                        is != nullptr ? is->name : "(none)"));
+}
+
+void rethrow_as_received(const scheduler::handler& h, pe& self) {
+  const std::exception_ptr thrown = std::current_exception();
+  if (keeps_class(thrown)) throw;
+  std::rethrow_exception(as_received(thrown, scheduler::where_is(&h, self.id())));
 }
 
 bool on_this_node(pe& self, std::uint32_t target) noexcept { return self.owner().is_local(target); }
@@ -31,7 +36,7 @@ slot& fresh_slot(pe& self) {
 }
 
 void fail_gone(const scheduler::handler& h, address to, scheduler::sink* sink, pe& self) {
-  const auto why = std::make_exception_ptr(process_gone(fmt::format("{} at {}", call_name(h), to_string(to))));
+  const auto why = scheduler::gone_error(h, to);
   if (sink != nullptr) {
     self.reply_error(reinterpret_cast<std::uint64_t>(sink), self.id(), false, &h, why);
   } else {

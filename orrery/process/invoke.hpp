@@ -25,6 +25,8 @@ using scheduler::slot;
 
 [[noreturn]] void throw_not_running();
 [[noreturn]] void throw_gone(const scheduler::handler& h, address to);
+/// In a handler of what a method threw that ran inline: throws what its caller gets.
+[[noreturn, gnu::cold]] void rethrow_as_received(const scheduler::handler& h, pe& self);
 [[noreturn]] void throw_wrong_class(const scheduler::handler& h, const scheduler::class_info* is);
 
 /// The PE of the caller. Throws usage_error outside of the runtime.

@@ -185,7 +185,8 @@ void close(int fd) {
   value_of<void>(r);
 }
 
-unsigned poll(int fd, unsigned events, std::chrono::nanoseconds timeout) {
+unsigned poll(int fd, unsigned events, time_limit limit) {
+  const std::chrono::nanoseconds timeout = limit.time();
   io_request r = plain(io_call::poll, fd);
   r.flags = events;
   if (timeout <= std::chrono::nanoseconds::zero()) {
@@ -203,8 +204,8 @@ unsigned poll(int fd, unsigned events, std::chrono::nanoseconds timeout) {
   if (r.result == -ECANCELED && !self.refusing()) return 0;
   return value_of<unsigned>(r);
 }
-bool wait_readable(int fd, std::chrono::nanoseconds timeout) { return poll(fd, POLLIN, timeout) != 0; }
-bool wait_writable(int fd, std::chrono::nanoseconds timeout) { return poll(fd, POLLOUT, timeout) != 0; }
+bool wait_readable(int fd, time_limit timeout) { return poll(fd, POLLIN, timeout) != 0; }
+bool wait_writable(int fd, time_limit timeout) { return poll(fd, POLLOUT, timeout) != 0; }
 
 future<std::size_t> start_read(int fd, std::span<std::byte> into, std::uint64_t offset) {
   return start<std::size_t>(read_request(fd, into, offset));

@@ -66,12 +66,12 @@ void write_all(int fd, std::span<const std::byte> from);
 
 /// Waits until one of the events of poll(2) is there and returns those that are, POLLERR and
 /// POLLHUP included; 0 when the time is over.
-[[nodiscard]] unsigned poll(int fd, unsigned events, std::chrono::nanoseconds timeout = forever);
+[[nodiscard]] unsigned poll(int fd, unsigned events, time_limit timeout = forever);
 /// Waits until a read would not wait (a connection to accept, an end, and an error count, too);
 /// false when the time is over.
-[[nodiscard]] bool wait_readable(int fd, std::chrono::nanoseconds timeout = forever);
+[[nodiscard]] bool wait_readable(int fd, time_limit timeout = forever);
 /// The same for a write.
-[[nodiscard]] bool wait_writable(int fd, std::chrono::nanoseconds timeout = forever);
+[[nodiscard]] bool wait_writable(int fd, time_limit timeout = forever);
 
 // --- several at once --------------------------------------------------------------------------------------------
 

@@ -23,7 +23,9 @@ struct try_post_mode;
 template <class Mode, class T>
 [[nodiscard]] inline const auto* view_as(const address& a) noexcept {
   using proxy = proxy_of<description_of<T>, Mode>;
-  static_assert(std::is_empty_v<proxy>);
+  static_assert(
+      std::is_empty_v<proxy> && sizeof(proxy) == 1,
+      "orrery: two of the bases in ORRERY_PROCESS_DERIVED derive from the same described class: name only one of them");
   return std::launder(reinterpret_cast<const proxy*>(&a));
 }
 template <class Target>

@@ -110,11 +110,9 @@ address lookup(std::string_view name, std::string_view class_name) {
   throw name_not_found(fmt::format("lookup \"{}\"{}", name, nearest_names_to(self, name)));
 }
 
-address await_name(std::string_view name, std::string_view class_name, std::chrono::nanoseconds timeout) {
+address await_name(std::string_view name, std::string_view class_name, time_limit timeout) {
   pe& self = check("await_name", name);
-  const std::int64_t now_ns = transport::now_ns();
-  const std::int64_t deadline =
-      now_ns + std::min<std::int64_t>(timeout.count(), std::numeric_limits<std::int64_t>::max() / 2 - now_ns);
+  const std::int64_t deadline = deadline_after(timeout);
   const auto left = [deadline] { return std::chrono::nanoseconds(deadline - transport::now_ns()); };
   name_shard& here = shard_here(self);
   name_shard::waiter w;

@@ -3,8 +3,8 @@
 
 #include <orrery/process/remote.hpp>
 #include <orrery/process/remote_cast.hpp>
+#include <orrery/process/time_limit.hpp>
 
-#include <chrono>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -46,7 +46,7 @@ struct published_name {
 namespace detail {
 void publish(std::string_view name, const address& process);
 [[nodiscard]] address lookup(std::string_view name, std::string_view class_name);
-[[nodiscard]] address await_name(std::string_view name, std::string_view class_name, std::chrono::nanoseconds timeout);
+[[nodiscard]] address await_name(std::string_view name, std::string_view class_name, time_limit timeout);
 }  // namespace detail
 
 /// Gives the process a name. When this returns, every lookup anywhere finds it. A process may have
@@ -72,7 +72,7 @@ template <class T>
 ///
 /// Throws timeout_error, bad_remote_cast, usage_error, stopped.
 template <class T>
-[[nodiscard]] remote<T> await_name(std::string_view name, std::chrono::nanoseconds timeout) {
+[[nodiscard]] remote<T> await_name(std::string_view name, time_limit timeout) {
   return remote<T>(detail::await_name(name, detail::class_name_of<T>(), timeout));
 }
 

@@ -12,7 +12,7 @@ class remote;
 
 /// Where a process is to live. A value; it is resolved when it is used.
 struct placement {
-  enum class kind : std::uint8_t { pe, node, machine, here, anywhere };
+  enum class kind : std::uint8_t { pe, node, machine, here, anywhere, nowhere };
   kind what = kind::here;
   std::uint32_t index = 0;
 
@@ -30,10 +30,10 @@ struct placement {
 [[nodiscard]] constexpr placement here() noexcept { return {}; }
 /// All PEs of the world in turn.
 [[nodiscard]] constexpr placement anywhere() noexcept { return {placement::kind::anywhere, 0}; }
-/// The PE on which that process lives.
+/// The PE on which that process lives. Using it throws usage_error if the pointer is null.
 template <class T>
 [[nodiscard]] constexpr placement near(const remote<T>& p) noexcept {
-  return {placement::kind::pe, p.address().pe};
+  return {p.address() ? placement::kind::pe : placement::kind::nowhere, p.address().pe};
 }
 
 }  // namespace orrery

@@ -34,11 +34,19 @@ std::uint32_t world_pes() { return detail::here_pe().owner().world_pes(); }
 std::uint32_t world_nodes() { return detail::here_pe().owner().world_nodes(); }
 std::uint32_t world_machines() { return 1; }
 
-void sleep_for(std::chrono::nanoseconds d) {
+void sleep_for(time_limit d) {
   detail::pe& self = detail::here_pe();
   self.require_process();
   (void)self.park_until(detail::deadline_after(d));
   if (self.refusing()) throw stopped("sleep_for");
+}
+
+std::vector<std::uint32_t> reachable_pes() {
+  const scheduler::node& n = detail::here_pe().owner();
+  std::vector<std::uint32_t> pes;
+  for (std::uint32_t pe = 0; pe < n.world_pes(); ++pe)
+    if (n.reachable(pe)) pes.push_back(pe);
+  return pes;
 }
 
 void quiescence() { detail::here_pe().wait_for_quiescence(); }
@@ -59,6 +67,8 @@ std::uint32_t placement::resolve() const {
       if (index >= n.world_pes())
         throw usage_error(errc::no_such_place, fmt::format("pe({}) in a world of {} PEs", index, n.world_pes()));
       return index;
+    case kind::nowhere:
+      throw usage_error(errc::null_pointer, "near(p)");
     case kind::node: {
       const auto [first, count] = n.pes_of(index);
       return first + n.turn() % count;

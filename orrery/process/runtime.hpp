@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <chrono>
+#include <orrery/process/time_limit.hpp>
+
 #include <cstdint>
 #include <functional>
 #include <span>
@@ -30,8 +31,11 @@ int run(int argc, char** argv, const std::function<int(args)>& main);
 [[nodiscard]] std::uint32_t world_nodes();
 [[nodiscard]] std::uint32_t world_machines();
 
+/// The PEs that can be reached now, in ascending order: all of them, but for those of nodes that have left a named world or were lost.
+[[nodiscard]] std::vector<std::uint32_t> reachable_pes();
+
 /// Parks the calling process for that long; its PE goes on. Throws stopped.
-void sleep_for(std::chrono::nanoseconds d);
+void sleep_for(time_limit d);
 /// Parks the calling process until no message is queued, executed or on its way anywhere in the world, and every other process is idle or parked for
 /// something that only a message can bring. Throws stopped.
 void quiescence();

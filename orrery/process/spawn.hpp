@@ -105,8 +105,13 @@ remote<T> spawn(placement where, A&&... args) {
           self.settle(s);
         }
       }
-    } g(self, s);
-    return detail::spawn_operation<T>::run(self, s, nullptr, std::forward<A>(args)...);
+    };
+    try {
+      const guard g(self, s);
+      return detail::spawn_operation<T>::run(self, s, nullptr, std::forward<A>(args)...);
+    } catch (...) {
+      detail::rethrow_as_received(handler::instance, self);
+    }
   }
   detail::typed_sink<remote<T>> k;
   detail::send_call<handler>(self, detail::pe_address(target), k, detail::travels_t<A>(std::forward<A>(args))...);

@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <orrery/scheduler/handler.hpp>
 
+#include <orrery/wire/address.hpp>
+#include <orrery/wire/error.hpp>
+
 #include <algorithm>
 #include <string>
 #include <tuple>
 #include <vector>
 
+#include <fmt/format.h>
 #include <xxhash.h>
 
 namespace orrery::scheduler {
@@ -60,6 +64,17 @@ std::uint64_t freeze_handlers() {
 }
 
 std::span<const handler* const> handler_table() noexcept { return table(); }
+
+std::exception_ptr gone_error(const handler& method, const address& to) {
+  const std::string call = fmt::format("{}::{}", method.class_name, method.method);
+  if (!to) return make_error(errc::null_pointer, call);
+  return make_error(errc::process_gone, fmt::format("{} at {}", call, to_string(to)));
+}
+
+where where_is(const handler* method, std::uint32_t pe) {
+  if (method == nullptr) return {"?", "?", pe};
+  return {std::string(method->class_name), std::string(method->method), pe};
+}
 
 void* cast_object(const class_info& from, void* object, const class_info& to) noexcept {
   if (&from == &to) return object;

@@ -3,8 +3,14 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <exception>
 #include <span>
 #include <string_view>
+
+namespace orrery {
+struct address;
+struct where;
+}  // namespace orrery
 
 namespace orrery::scheduler {
 
@@ -53,6 +59,12 @@ struct handler {
   std::uint64_t hash = 0;  ///< of class, method and signature
   handler* next = nullptr;
 };
+
+/// Why a message for `to` cannot be delivered: process_gone, or usage_error if it is the null address.
+[[nodiscard]] std::exception_ptr gone_error(const handler& method, const address& to);
+
+/// The place that a remote_error names: the method (null: unknown) on that PE.
+[[nodiscard]] where where_is(const handler* method, std::uint32_t pe);
 
 /// Sorts and numbers the handlers of this program. Called once, before any PE runs. Returns the hash of the whole table:
 /// two programs with the same hash understand each other's envelopes.

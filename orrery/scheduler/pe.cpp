@@ -100,8 +100,7 @@ void pe::loop() {
       } else if (e.is_slot()) {
         run_slot(*e.as_slot());
       } else {
-        sink& s = *e.as_sink();
-        s.on_done(*this, s);
+        run_sink(*e.as_sink());
       }
     }
     if (poll()) continue;
@@ -111,6 +110,31 @@ void pe::loop() {
     }
     idle();
   }
+}
+
+namespace {
+// What a continuation is called in traces and reports; nobody sends it.
+const handler continuation{"future",
+                           "then",
+                           "continuation",
+                           [](pe& self, slot&, delivery& d) {
+                             self.fail(d, make_error(errc::unknown_handler, "a message that is never sent"));
+                           },
+                           [](void*, void*) {},
+                           [](void*) {},
+                           0,
+                           false};
+}  // namespace
+
+void pe::run_sink(sink& s) {
+  slot& process = allocate_slot();
+  activation a{&process, &continuation, nullptr};
+  push_activation(a);
+  process.active = &a;
+  process.depth = 1;
+  s.on_done(*this, s);  // s may end here
+  pop_activation(a);
+  free_slot(process);
 }
 
 void pe::leave_loop() noexcept {
@@ -605,7 +629,7 @@ void pe::reply_error(std::uint64_t reply, std::uint32_t source_pe, bool remote, 
                      std::exception_ptr why) noexcept {
   if (!remote) {
     auto* s = reinterpret_cast<sink*>(reply);
-    s->error = std::move(why);
+    s->error = as_received(why, where_is(method, id_));
     if (source_pe == id_) {
       s->state = sink::status::error;
       complete(*s);
@@ -623,6 +647,7 @@ void pe::reply_error(std::uint64_t reply, std::uint32_t source_pe, bool remote, 
     if (!c.lost) {  // a record that does not fit into the ring would never leave
       constexpr std::size_t rest = 1024;
       shorten(e.type, rest / 2);
+      if (e.state.size() > c.ring.max_record() / 2) e.state.clear();  // it arrives as a remote_error with the text
       const std::size_t others = orrery::wire_size(e) - e.what.size() + rest;
       const std::size_t most = c.ring.max_record();
       shorten(e.what, most > others ? most - others : 0);

@@ -344,12 +344,12 @@ class pe {
   // --- replies --------------------------------------------------------------------------------------------------
   /// The result was constructed in the sink's storage (a caller on this node): tells the caller. Never parks.
   void reply_in_place(std::uint64_t reply, std::uint32_t source_pe);
-  /// The call ended with an exception. Never parks.
+  /// The call ended with an exception: the caller gets what as_received() makes of it. Never parks.
   void reply_error(std::uint64_t reply, std::uint32_t source_pe, bool remote, const handler* method,
                    std::exception_ptr why) noexcept;
   /// The sink's state has left `waiting`: wakes who waits.
   void complete(sink& s);
-  /// Calls s.on_done from the loop, between methods.
+  /// Calls s.on_done from the loop, as a process of its own: it may park.
   void run_later(sink& s) { runnable_.push(s); }
 
   /// Registers a sink in the table of pending calls; it stays there until the reply or the loss of the node.
@@ -454,6 +454,7 @@ class pe {
   static void loop_entry(fiber& self, void* pe_pointer);
   void loop();
   void run_slot(slot& s);
+  void run_sink(sink& s);
   void run_messages(slot& s);
   bool run_one(slot& s, delivery& d);
   void find_block(delivery& d) noexcept;

@@ -226,9 +226,7 @@ void pe::receive_message(inbound& in, wire::envelope& e, std::uint32_t bytes) {
   } else {
     s = find(e.slot, e.generation);
     if (s == nullptr) [[unlikely]] {
-      const address to{id_, e.slot, e.generation};
-      fail(d, std::make_exception_ptr(
-                  process_gone(fmt::format("{}::{} at {}", d.method->class_name, d.method->method, to_string(to)))));
+      fail(d, gone_error(*d.method, {id_, e.slot, e.generation}));
       return;
     }
   }
@@ -324,9 +322,7 @@ void pe::receive_reply(inbound& in, wire::envelope& e, std::uint32_t bytes) {
     } else {
       orrery::reader r({d.payload, d.payload_bytes});
       const auto what = orrery::read<wire_exception>(r);
-      const handler* h = s->method;
-      const auto error =
-          decode_exception(what, where{std::string(h ? h->class_name : "?"), std::string(h ? h->method : "?"), in.pe});
+      const auto error = decode_exception(what, where_is(s->method, in.pe));
       s->state = sink::status::error;
       if (stopping() || !node_.world_runs()) {
         s->error = error;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <orrery/wire/exception.hpp>
 
+#include <orrery/wire/exception_class.hpp>
+
 #include <cxxabi.h>
 
 #include <any>
@@ -30,6 +32,7 @@ enum class form : std::uint16_t {
   generic_error = 3,
   system_error = 4,
   iostream_error = 5,
+  user = 6,  // a class with ORRERY_EXCEPTION; type is its name
   standard = 16,  // and up: 16 + index into `standard_classes`
 };
 
@@ -157,6 +160,10 @@ wire_exception encode_standard(const std::exception& e) {
   } else if (const auto* system = dynamic_cast<const std::system_error*>(&e)) {
     result.kind = number(form_of(*system));
     result.value = system->code().value();
+  } else if (const detail::exception_class* known = detail::exception_class::find(type)) {
+    result.kind = number(form::user);
+    result.type = known->name;
+    known->save(e, result);
   } else {
     result.kind = standard_kind(type);
   }
@@ -218,6 +225,16 @@ std::exception_ptr decode_exception(const wire_exception& w, const where& at) {
       break;
     case form::remote:
       return std::make_exception_ptr(remote_error(w.origin, w.type, w.what));
+    case form::user:
+      if (const detail::exception_class* known = detail::exception_class::find(w.type)) {
+        try {
+          if (auto e = known->load(w)) return e;
+        } catch (const std::bad_alloc&) {
+          throw;
+        } catch (const std::exception&) {  // its state cannot be read: what is known of it is better than nothing
+        }
+      }
+      break;
     case form::generic_error:
     case form::system_error:
     case form::iostream_error:
@@ -230,5 +247,51 @@ std::exception_ptr decode_exception(const wire_exception& w, const where& at) {
   }
   return std::make_exception_ptr(remote_error(at, w.type, w.what));
 }
+
+std::exception_ptr as_received(const std::exception_ptr& thrown, const where& at) noexcept {
+  try {
+    return decode_exception(encode_exception(thrown), at);
+  } catch (...) {
+    return std::make_exception_ptr(std::bad_alloc());
+  }
+}
+
+bool keeps_class(const std::exception_ptr& thrown) noexcept {
+  if (thrown == nullptr) return false;
+  try {
+    std::rethrow_exception(thrown);
+  } catch (const error&) {
+    return true;
+  } catch (const std::system_error& e) {
+    return form_of(e) != form::unknown || detail::exception_class::find(typeid(e)) != nullptr;
+  } catch (const std::exception& e) {
+    return standard_kind(typeid(e)) != 0 || detail::exception_class::find(typeid(e)) != nullptr;
+  } catch (...) {
+    return false;
+  }
+}
+
+// --- classes of the program ----------------------------------------------------------------------------------------
+
+namespace detail {
+namespace {
+constinit const exception_class* first_class = nullptr;  // filled before main
+}
+
+exception_class::exception_class(const std::type_info& t, save_function s, load_function l)
+    : type(&t), name(readable(t)), save(s), load(l), next_(std::exchange(first_class, this)) {}
+
+const exception_class* exception_class::find(const std::type_info& type) noexcept {
+  const exception_class* c = first_class;
+  while (c != nullptr && *c->type != type) c = c->next_;
+  return c;
+}
+const exception_class* exception_class::find(const std::string& name) noexcept {
+  const exception_class* c = first_class;
+  while (c != nullptr && c->name != name) c = c->next_;
+  return c;
+}
+
+}  // namespace detail
 
 }  // namespace orrery

@@ -11,14 +11,35 @@
 #include <string>
 #include <system_error>
 #include <typeinfo>
+#include <utility>
 #include <variant>
+#include <vector>
 
 #include <gtest/gtest.h>
 
+#include <orrery/wire/exception_class.hpp>
 #include <orrery/wire/internal/message.hpp>
 
 namespace orrery {
 namespace {
+
+struct drive_error : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+ORRERY_EXCEPTION(drive_error);
+
+struct seek_error : std::exception {
+  int cylinder = 0;
+  std::vector<int> tried;
+  seek_error() = default;
+  seek_error(int c, std::vector<int> t) : cylinder(c), tried(std::move(t)) {}
+  const char* what() const noexcept override { return "seek"; }
+  template <class A>
+  void serialize(A& a) {
+    a & cylinder & tried;
+  }
+};
+ORRERY_EXCEPTION(seek_error);
 
 const where device_read{"Device", "read", 3};
 
@@ -200,10 +221,51 @@ TEST(exception, no_exception_becomes_a_remote_error_of_unknown_type) {
   EXPECT_STREQ(e.what(), "Device::read on PE 3 threw an unknown type");
 }
 
+TEST(exception, of_a_class_with_a_line_comes_back_as_that_class) {
+  expect_same(drive_error("on fire"));
+  try {
+    std::rethrow_exception(send(seek_error(7, {1, 2, 3})));
+  } catch (const seek_error& e) {
+    EXPECT_EQ(e.cylinder, 7);
+    EXPECT_EQ(e.tried, (std::vector{1, 2, 3}));
+  }
+}
+
+TEST(exception, of_a_class_derived_from_one_with_a_line_is_not_taken_for_it) {
+  struct worse_error : drive_error {
+    using drive_error::drive_error;
+  };
+  EXPECT_EQ(received_error(send(worse_error("smoke"))).text(), "smoke");
+}
+
+TEST(exception, with_a_damaged_state_becomes_a_remote_error) {
+  wire_exception form = encode_exception(std::make_exception_ptr(seek_error(7, {1, 2, 3})));
+  form.state.pop_back();
+  EXPECT_NE(received_error(decode_exception(form, device_read)).type().find("seek_error"), std::string::npos);
+  form.state.clear();
+  EXPECT_NE(received_error(decode_exception(form, device_read)).type().find("seek_error"), std::string::npos);
+}
+
+TEST(exception, keeps_its_class_inside_a_node_where_it_would_between_nodes) {
+  const auto keeps = [](const auto& e) { return keeps_class(std::make_exception_ptr(e)); };
+  EXPECT_TRUE(keeps(std::out_of_range("a")));
+  EXPECT_TRUE(keeps(drive_error("a")));
+  EXPECT_TRUE(keeps(seek_error()));
+  EXPECT_TRUE(keeps(process_gone("a")));
+  EXPECT_TRUE(keeps(remote_error(device_read, "t", "a")));
+  EXPECT_TRUE(keeps(std::system_error(std::make_error_code(std::errc::io_error))));
+  struct own : std::logic_error {
+    using std::logic_error::logic_error;
+  };
+  EXPECT_FALSE(keeps(own("a")));
+  EXPECT_FALSE(keeps(17));
+  EXPECT_FALSE(keeps_class(nullptr));
+}
+
 TEST(exception, any_numbers_make_some_exception) {
   for (unsigned kind = 0; kind <= 0xffff; kind += kind < 256 ? 1 : 255) {
     for (const std::int32_t value : {0, 1, -1, 3, 52, 70000, INT32_MIN, INT32_MAX}) {
-      const wire_exception form{static_cast<std::uint16_t>(kind), value, "what", "type", {}};
+      const wire_exception form{static_cast<std::uint16_t>(kind), value, "what", "type", "state", {}};
       EXPECT_NE(decode_exception(form, device_read), nullptr);
     }
   }

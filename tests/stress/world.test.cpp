@@ -13,15 +13,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#ifdef ORRERY_TSAN
-// Exceptions are shared between PEs and count their holders in the C++ library, where the sanitizer sees nothing: to it the
-// last holder's delete and another's last look are a race.
-extern "C" const char* __tsan_default_suppressions();
-extern "C" const char* __tsan_default_suppressions() {
-  return "race:std::runtime_error::~runtime_error\nrace:std::logic_error::~logic_error\nrace:orrery_method_fail\n";
-}
-#endif
-
 namespace orrery::stress {
 namespace {
 
