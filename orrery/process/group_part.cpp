@@ -114,7 +114,9 @@ void group_part::arrive(const collective& what, arrival& a) {
   }
   while (!a.done) {
     a.waiter = self_.running();
+    a.waiter->waits_in = what.name;
     self_.park();
+    self_.running()->waits_in = nullptr;
   }
   if (a.failed) std::rethrow_exception(broken_);
 }
@@ -228,6 +230,23 @@ void group_part::pes_lost(pe& self) noexcept {
 void group_part::cancel_waits(pe&) noexcept {
   broken_ = nullptr;
   broken(completed_, make_error(errc::stopped, what_ != nullptr ? what_->name : ""));
+}
+
+std::string group_part::explain_waits() const {
+  std::string text;
+  for (const broadcast_base* b = outstanding; b != nullptr; b = b->next) {
+    if (b->failed == group_data::none || b->left == 0) continue;
+    std::string why = "an exception";
+    try {
+      std::rethrow_exception(b->error);
+    } catch (const std::exception& e) {
+      why = e.what();
+    } catch (...) {
+    }
+    text += fmt::format("  {} of {} members on this PE have not ended {}::{}, which failed at member {}: {}\n", b->left,
+                        members_.size(), b->method->class_name, b->method->method, b->failed, why);
+  }
+  return text;
 }
 
 // --- broadcasts ----------------------------------------------------------------------------------------------------

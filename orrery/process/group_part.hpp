@@ -168,6 +168,7 @@ class group_part final : public scheduler::wait_watcher {
   void broken(std::uint64_t number, std::exception_ptr why) noexcept;
   void pes_lost(pe& self) noexcept override;
   void cancel_waits(pe& self) noexcept override;
+  [[nodiscard]] std::string explain_waits() const override;
 
   // --- broadcasts ------------------------------------------------------------------------------------------------
   broadcast_base* outstanding = nullptr;  ///< list of those that members have still to execute

@@ -30,6 +30,7 @@ struct fiber {
   activation* active = nullptr;  ///< the innermost activation, while it does not run
   sink* waiting_on = nullptr;    ///< the call whose result it waits for, without a time limit
   room_wait* room = nullptr;     ///< the room in a mailbox that it waits for
+  const char* waits_in = nullptr;  ///< what else it waits in, for reports: "barrier"
   exception_globals exceptions;
   stack memory;
   const std::byte* limit = nullptr;     ///< below this address calls are no longer run inline

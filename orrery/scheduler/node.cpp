@@ -306,6 +306,25 @@ void node::peer_corrupt(std::uint32_t pe, const char* what) noexcept {
   tell_pes();
 }
 
+void node::refused_by(std::uint32_t pe) noexcept {
+  const std::uint32_t n = node_of(pe);
+  if (is_local(pe) || n == transport::no_node || distrusted_[n].exchange(true)) return;
+  say(fmt::format(
+      "orrery: node {} has received nonsense from this one, node {}, and takes nothing more: it is treated as lost here too\n",
+      n, index()));
+  tell_pes();
+}
+
+bool node::is_refused(std::uint32_t pe) const noexcept {
+  const std::uint32_t n = node_of(pe);
+  return world_ != nullptr && n != transport::no_node && world_->alive(n) &&
+         distrusted_[n].load(std::memory_order_relaxed);
+}
+
+std::unique_ptr<channel> node::connect_to_refused(pe& from, std::uint32_t to) {
+  return is_refused(to) ? connect_remote(from, to) : nullptr;
+}
+
 void node::hold(std::uint32_t source_pe) noexcept {
   const std::lock_guard lock(mutex_);
   ++segment_use_[node_of(source_pe)];
@@ -376,7 +395,5 @@ void node::failed_post(pe& at, const handler* method, std::exception_ptr why) no
       method != nullptr ? fmt::format("{}::{}", method->class_name, method->method) : "a process function";
   say(fmt::format("orrery: PE {}: {} failed, and nobody waits for its result: {}\n", at.id(), name, what));
 }
-
-void node::control(pe&, inbound&, wire::envelope&) noexcept {}
 
 }  // namespace orrery::scheduler

@@ -103,7 +103,12 @@ class node {
   void wake(std::uint32_t pe) noexcept;
   void failed_post(pe& at, const handler* method, std::exception_ptr why) noexcept;
   void peer_corrupt(std::uint32_t pe, const char* what) noexcept;
-  void control(pe& at, inbound& in, wire::envelope& e) noexcept;
+  /// The PE's node treats this one as lost.
+  void refused_by(std::uint32_t pe) noexcept;
+  /// A channel over which a PE of a node that is not trusted can still be told so; null if there is nobody to tell.
+  std::unique_ptr<channel> connect_to_refused(pe& from, std::uint32_t to);
+  /// The PE's node lives, but is treated as lost.
+  [[nodiscard]] bool is_refused(std::uint32_t pe) const noexcept;
 
   // Payload blocks.
   /// Memory for a payload that PE `to` will read in place; `offset` names it. Null: none is free just now. Throws world_error if it never will.

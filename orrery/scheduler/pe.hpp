@@ -102,6 +102,7 @@ struct inbound {
   std::uint32_t pe = 0;
   bool remote = false;
   bool lost = false;
+  bool refused = false;  ///< its node is treated as lost, and was told if it lives
 };
 
 /// A message on its way into a handler.
@@ -144,6 +145,7 @@ struct alignas(32) idleness {
   std::atomic<std::uint64_t> sent{0};  ///< bytes, in the rings to PEs that are not lost
   std::atomic<std::uint64_t> received{0};
   std::atomic<std::uint64_t> idle{0};  ///< 0, or the flags and, above them, how many nodes the PE knows to be gone
+  std::atomic<std::uint64_t> dead{0};  ///< of the first PE: it has found that nothing will ever happen again
 };
 
 /// The whole world when all its PEs are idle.
@@ -173,6 +175,8 @@ class wait_watcher {
   virtual void pes_lost(pe& self) noexcept = 0;
   /// The runtime shuts down: whoever waits is to be woken, and to throw stopped.
   virtual void cancel_waits(pe& self) noexcept = 0;
+  /// What those should know who read why a world is dead: lines that begin with two blanks.
+  [[nodiscard]] virtual std::string explain_waits() const { return {}; }
 
  protected:
   ~wait_watcher() = default;
@@ -476,6 +480,7 @@ class pe {
   void adopt_inbound();
   void lose_channel(channel& c);
   void lose_gone();
+  void refuse_peer(std::uint32_t peer) noexcept;
   slot& allocate_slot_slow();
   channel& open_channel(std::uint32_t pe);
   wire::envelope* reserve_slow(channel& c, std::uint32_t bytes);
@@ -507,6 +512,7 @@ class pe {
   void end_rest() noexcept;
   std::int64_t look_for_quiescence(std::int64_t now);
   [[nodiscard]] std::string describe_waits() const;
+  void tell_waits();
   // Deadlock detection; deadlock.cpp.
   struct probe;
   bool chase_suspects();
@@ -559,6 +565,7 @@ class pe {
   std::vector<address> suspects_;
   fiber* quiescence_waiters_ = nullptr;
   bool resting_ = false;  // published as idle
+  bool told_ = false;  // what it waits for, in a dead world
   std::optional<idle_world> last_idle_world_;
   std::uint64_t gone_nodes_ = 0;  // of which this PE knows
   std::int64_t next_look_ = 0;

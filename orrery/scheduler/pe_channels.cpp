@@ -66,11 +66,18 @@ void pe::adopt_inbound() {
 
 // Nodes that are gone: nothing can be sent there, and what was called there will not answer.
 void pe::lose_gone() {
+  tell_waits();  // before they end
   gone_nodes_ = node_.gone_nodes();  // before looking: those that go meanwhile are announced again
   for (const auto& c : channels_)
-    if (c != nullptr && c->remote && !c->lost && !node_.reachable(c->pe)) lose_channel(*c);
+    if (c != nullptr && c->remote && !c->lost && !node_.reachable(c->pe)) {
+      refuse_peer(c->pe);
+      lose_channel(*c);
+    }
   for (const auto& in : inbound_) {
-    if (!in->remote || in->lost || node_.reachable(in->pe)) continue;
+    if (!in->remote || in->refused || node_.reachable(in->pe)) continue;
+    in->refused = true;
+    refuse_peer(in->pe);
+    if (in->lost) continue;
     queueing_ = true;     // a method that waits for what is lost here must not be run in the middle of it
     while (drain(*in)) {  // what it had published is good
     }
@@ -95,6 +102,25 @@ void pe::lose_gone() {
     return true;
   });
   for (std::size_t i = 0; i < watchers_.size(); ++i) watchers_[i]->pes_lost(*this);
+}
+
+// Tells a PE whose node is treated as lost, but lives: else its calls to this one would never end. If the ring is full, that
+// node has stopped reading, and other PEs tell it.
+void pe::refuse_peer(std::uint32_t peer) noexcept {
+  if (!node_.is_refused(peer)) return;
+  try {
+    if (peer >= channels_.size()) channels_.resize(peer + 1);
+    if (channels_[peer] == nullptr && (channels_[peer] = node_.connect_to_refused(*this, peer)) == nullptr) return;
+    channel& c = *channels_[peer];
+    wire::envelope* e = c.lost ? nullptr : c.ring.reserve(wire::granule);
+    if (e == nullptr) return;
+    e->kind = wire::record_kind::refusal;
+    e->form = wire::payload_form::wire;
+    e->padding = 0;
+    commit(c, wire::granule);
+    lose_channel(c);
+  } catch (const std::exception&) {  // there is no memory to say it with
+  }
 }
 
 void pe::add_inbound(std::unique_ptr<inbound> in) {
@@ -165,8 +191,8 @@ void pe::receive_record(inbound& in, wire::envelope& e, std::uint32_t bytes) {
     case wire::record_kind::probe:
       receive_probe(in, e, bytes);
       break;
-    case wire::record_kind::control:
-      node_.control(*this, in, e);
+    case wire::record_kind::refusal:
+      if (in.remote) node_.refused_by(in.pe);
       break;
     default:
       node_.peer_corrupt(in.pe, "a record of unknown kind in its ring");

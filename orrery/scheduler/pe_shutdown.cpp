@@ -89,6 +89,7 @@ bool pe::wind_down(bool busy) {
     const std::int64_t now = transport::now_ns();
     switch (stage_.load(std::memory_order_relaxed)) {
       case shutdown_stage::running:
+        tell_waits();
         set_stage(shutdown_stage::finishing);
         stage_deadline_ = now + grace_ns;
         break;

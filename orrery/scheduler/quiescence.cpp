@@ -130,12 +130,25 @@ std::string pe::describe_waits() const {
       text += fmt::format("  {} in {} waits for room in the mailbox of {}\n", to_string(address_of(s)), who,
                           to_string(r->at));
     } else {
-      text += fmt::format("  {} in {} waits\n", to_string(address_of(s)), who);
+      const char* in = s.active->on->waits_in;
+      text += fmt::format("  {} in {} waits{}{}\n", to_string(address_of(s)), who, in != nullptr ? " in " : "",
+                          in != nullptr ? in : "");
     }
     ++lines;
   }
   if (lines == 20) text += "  and more\n";
+  for (const wait_watcher* w : watchers_) text += w->explain_waits();
   return text;
+}
+
+// A PE hears that the world ends because it is dead: the first one has said so, the others add what they know.
+void pe::tell_waits() {
+  if (id_ == 0 || told_ || node_.idleness_of(0).dead.load(std::memory_order_relaxed) == 0) return;
+  told_ = true;
+  if (const std::string waits = describe_waits(); !waits.empty()) {
+    const std::string text = fmt::format("orrery: deadlock: on PE {}:\n{}", id_, waits);
+    std::fwrite(text.data(), 1, text.size(), stderr);
+  }
 }
 
 void node::end_dead(const std::string& waits) noexcept {
@@ -143,6 +156,7 @@ void node::end_dead(const std::string& waits) noexcept {
       "orrery: deadlock: nothing runs and nothing is on its way in the whole world, but the main function has not returned; on PE 0:\n{}",
       waits.empty() ? "  nothing waits\n" : waits);
   std::fwrite(line.data(), 1, line.size(), stderr);
+  idleness_of(0).dead.store(1, std::memory_order_relaxed);
   dead_.store(true, std::memory_order_relaxed);
   stop();
 }

@@ -17,7 +17,7 @@ enum class record_kind : std::uint8_t {
   go = 5,       ///< flow control: the process has room again
   release = 6,  ///< a payload block was read and is its owner's again
   probe = 7,    ///< deadlock detection: follow the chain of waits
-  control = 8,  ///< the node's own business: shutdown, membership, quiescence
+  refusal = 8,  ///< this node has received nonsense from yours and treats it as lost
 };
 
 /// How the payload behind an envelope is laid out.

@@ -407,6 +407,16 @@ TEST(the_killed_first_node, ends_all_others_with_one_line_each) {
   for (int n = 1; n < 4; ++n) EXPECT_EQ(count_of(said, fmt::format("node {} ends too\n", n)), 1) << said;
   EXPECT_EQ(count_of(said, "\n"), 3) << said;
 }
+TEST(a_program, that_is_told_to_end_by_a_signal_ends_with_all_its_nodes) {
+  for (const int how : {SIGTERM, SIGINT, SIGHUP}) {
+    program first({"--scenario=wait", "--orrery-nodes=3", "--orrery-pes=1"});
+    first.hear("up");
+    ::kill(first.pid(), how);
+    const std::string said = first.end();  // when the last node has ended
+    EXPECT_TRUE(said.ends_with(fmt::format("killed by signal {}", how))) << said;
+    EXPECT_EQ(count_of(said, "ends too\n"), 2) << said;
+  }
+}
 TEST(the_killed_first_node, ends_others_that_compute) {
   const std::string said = outcome_of({"--scenario=compute", "--orrery-nodes=3", "--orrery-pes=2"});
   EXPECT_TRUE(said.ends_with("killed by signal 9")) << said;

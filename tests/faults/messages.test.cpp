@@ -7,6 +7,7 @@
 #include <orrery/scheduler/node.hpp>
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 #include <limits>
 #include <memory>
@@ -256,8 +257,20 @@ void damaged_messages_are_answered() {
   check(call<&length_of>(pe(2), std::string("good")) == 4, "node 2");
 }
 std::size_t ask_others(std::uint32_t at) { return call<&length_of>(pe(at), std::string("others")); }
+std::atomic<bool> was_told{false};
+void tell() { was_told = true; }
+bool told() { return was_told; }
+// On the node that is not trusted any more, and does not know why: it calls the one that found the nonsense.
+void call_until_it_fails() {
+  try {
+    for (;;) (void)call<&length_of>(pe(0), std::string("first"));
+  } catch (const node_lost&) {
+    call<&tell>(pe(2));
+  }
+}
 void a_node_that_sends_nonsense(damage what) {
   const auto victim = spawn<thrower>(pe(1), false);
+  if (what != damage::size) post_call<&call_until_it_fails>(pe(1));  // there, the PE does not go on
   auto pending = start(victim)->slow();
   post_call<&send_damaged>(pe(1), static_cast<int>(what));
   await_loss_of(1);
@@ -267,6 +280,7 @@ void a_node_that_sends_nonsense(damage what) {
   }
   (void)thrown<node_lost>("a call", [&] { (void)victim->value(); });
   for (int i = 0; i < 100; ++i) check(ask_others(2) == 6, "the others");
+  while (what != damage::size && !call<&told>(pe(2))) yield();
 }
 
 // --- another build -----------------------------------------------------------------------------------------------------

@@ -273,11 +273,20 @@ void all_wait_in_receive() {
 }
 
 struct meeting;
-ORRERY_PROCESS(meeting, meet, wait_for);
+ORRERY_PROCESS(meeting, meet, wait_for, meet_unless_last);
 struct meeting : member<meeting> {
   void meet() { barrier(); }
   void wait_for(remote<meeting> other) { other->meet(); }
+  void meet_unless_last() {
+    if (rank() + 1 == size()) throw std::runtime_error("the last one is late");
+    barrier();
+  }
 };
+// The others wait in a barrier that one of them, which threw, will never reach.
+void one_throws_before_the_barrier() {
+  const auto g = spawn_group<meeting>(everywhere(), 2 * world_pes());
+  g->meet_unless_last();
+}
 // Main waits for a method that waits for a method that waits in a barrier to which nobody else comes.
 void waits_for_who_never_comes() {
   const auto g = spawn_group<meeting>(everywhere(), world_pes() + 1);
@@ -351,7 +360,14 @@ TEST_P(dead, world_ends_with_an_error_if_all_wait_in_receive) {
   expect_dead(outcome("all_receive"), "waits in receive");
 }
 TEST_P(dead, world_ends_with_an_error_that_says_what_main_waits_for) {
-  expect_dead(outcome("never_comes"), "waits for");
+  const std::string said = outcome("never_comes");
+  expect_dead(said, "waits for");
+  EXPECT_NE(said.find("meeting::meet waits in barrier"), std::string::npos) << said;  // on whatever PE that is
+}
+TEST_P(dead, world_ends_with_an_error_that_says_who_failed_before_the_barrier_that_others_wait_in) {
+  const std::string said = outcome("late");
+  expect_dead(said, "waits in barrier");
+  EXPECT_NE(said.find("the last one is late"), std::string::npos) << said;
 }
 TEST_P(dead, world_is_none_whose_processes_sleep) { EXPECT_EQ(outcome("asleep"), "good"); }
 
@@ -390,6 +406,7 @@ int main(int argc, char** argv) {
                                 {"receive", main_waits_in_receive},
                                 {"all_receive", all_wait_in_receive},
                                 {"never_comes", waits_for_who_never_comes},
+                                {"late", one_throws_before_the_barrier},
                                 {"dead_after_loss", nothing_is_left_after_a_loss},
                                 {"asleep", asleep_is_not_dead}});
 }
