@@ -23,7 +23,7 @@ outgoing::outgoing(scheduler::pe& self, scheduler::channel& c, std::size_t bytes
   in_block_ = bytes > largest_in_ring;
   if (in_block_) {
     // A sender that never has to wait would never hear which blocks are free again, and fill new ones that are not in the cache.
-    if (c.blocks_out >= many_blocks && self.active() != nullptr && !self.refusing()) self.yield();
+    if (c.blocks_out >= many_blocks && self.active() != nullptr && !self.refusing()) self.listen();
     std::byte* data = nullptr;
     while ((data = self.owner().allocate_block(c.pe, bytes, block_)) == nullptr) {
       // All memory for messages is on its way; receivers give it back.

@@ -80,7 +80,8 @@ template <class T>
   return detail::bound<detail::start_mode, T>(p.address());
 }
 
-/// `post(p)->m(args...)`: a one-way message. Parks only while the destination is full. What goes wrong there is reported on the PE where
+/// `post(p)->m(args...)`: a one-way message. Parks while the destination is full, and for a moment after each ring full of messages to other
+/// PEs, to hear whether it is. What goes wrong there is reported on the PE where
 /// it happens, and counted.
 template <class T>
 [[nodiscard]] detail::bound<detail::post_mode, T> post(const remote<T>& p) noexcept {

@@ -338,12 +338,18 @@ class pe {
                     std::uint64_t word2 = 0) noexcept;
   /// Tells a PE to send nothing to the process until its mailbox has room again.
   void hold_back(slot& s, std::uint32_t source_pe);
-  /// Parks while the process at a distant PE has told this PE to hold back.
+  /// Parks while the process at a distant PE has told this PE to hold back. A method that sends and sends, while the receiver makes
+  /// room in the ring as fast, would never hear that: after each ring full of records it listens.
   void wait_while_stopped(address to) {
-    if (!stopped_.empty()) [[unlikely]]
+    if (!stopped_.empty() || unheard() > settings_.ring_bytes) [[unlikely]]
       wait_while_stopped_slow(to);
   }
-  [[nodiscard]] bool is_stopped(address to) const { return !stopped_.empty() && stopped_.contains(to); }
+  /// True where wait_while_stopped would have to park.
+  [[nodiscard]] bool is_stopped(address to) const {
+    return (!stopped_.empty() && stopped_.contains(to)) || unheard() > unheard_tries * settings_.ring_bytes;
+  }
+  /// Lets others run, and looks at what has come from other PEs.
+  void listen();
 
   // --- replies --------------------------------------------------------------------------------------------------
   /// The result was constructed in the sink's storage (a caller on this node): tells the caller. Never parks.
@@ -485,6 +491,9 @@ class pe {
   channel& open_channel(std::uint32_t pe);
   wire::envelope* reserve_slow(channel& c, std::uint32_t bytes);
   void wait_while_stopped_slow(address to);
+  // Bytes sent since the PE last looked at what has come. try_post fails only after many: it cannot listen.
+  [[nodiscard]] std::uint64_t unheard() const noexcept { return count_.sent_bytes - sent_when_heard_; }
+  static constexpr std::uint64_t unheard_tries = 16;
   /// Parks the running fiber, which is in a list of those that wait for room, until it is woken. Throws deadlock_error.
   void park_for_room(address at, std::uint32_t stop);
   sink* take_pending(std::uint32_t entry) noexcept;
@@ -533,6 +542,7 @@ class pe {
   run_queue runnable_;
   message_pool pool_;
   counters count_;
+  std::uint64_t sent_when_heard_ = 0;
   trace_buffer* trace_ = nullptr;  // null: not traced
   counter_publisher publisher_;
   bool refusing_ = false;

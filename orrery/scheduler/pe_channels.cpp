@@ -27,6 +27,7 @@ constexpr std::int64_t shutdown_nap_ns = 500'000;  // other PEs come to their en
 
 bool pe::poll() {
   ticks_ = ticks_per_poll;
+  sent_when_heard_ = count_.sent_bytes;
   publisher_.poll(count_);
   if (resting_) [[unlikely]] {
     if (!anything_inbound()) return !runnable_.empty();
@@ -382,7 +383,13 @@ void pe::hold_back(slot& s, std::uint32_t source_pe) {
   }
 }
 
+void pe::listen() {
+  ticks_ = 0;  // the loop polls before it runs anything
+  yield();
+}
+
 void pe::wait_while_stopped_slow(address to) {
+  if (unheard() > settings_.ring_bytes && active_ != nullptr && !refusing_) listen();
   for (auto it = stopped_.find(to); it != stopped_.end(); it = stopped_.find(to)) {
     require_process();
     if (refusing_) refuse("a message to a full mailbox");

@@ -26,11 +26,12 @@ struct slow {
     if (++taken % 2 == 0) yield();
     sum -= v.front();
   }
+  void nap() { sleep_for(std::chrono::milliseconds(100)); }
   std::uint64_t total() const { return sum; }
   std::uint64_t taken = 0;
   std::uint64_t sum = 0;
 };
-ORRERY_PROCESS(slow, take, take_much, total);
+ORRERY_PROCESS(slow, take, take_much, nap, total);
 
 constexpr int messages = slowed_down ? 5'000 : 50'000;
 constexpr int large_messages = slowed_down ? 20 : 100;
@@ -50,6 +51,49 @@ std::uint64_t flood_with_large(remote<slow> to) {
     most = std::max(most, arena.stats().in_use);
   }
   return most;
+}
+
+// So slowly that the receiver's PE makes room in the ring as fast: the sender never has to wait for that.
+void compute() {
+  volatile int n = 0;
+  for (int i = 0; i < 1000; ++i) n = i;
+  (void)n;
+}
+void drip(remote<slow> to) {
+  for (int i = 0; i < messages; ++i) {
+    compute();
+    post(to)->take(1);
+  }
+}
+std::uint64_t try_drip(remote<slow> to) {
+  std::uint64_t sent = 0;
+  for (int i = 0; i < messages; ++i) {
+    compute();
+    if (try_post(to)->take(1)) ++sent;
+  }
+  return sent;
+}
+// All of it while the receiver is parked in a method.
+void drops() {
+  const auto sink = spawn<slow>(pe(0));
+  post(sink)->nap();
+  std::vector<future<void>> drips;
+  for (std::uint32_t p = 1; p < world_pes(); ++p) drips.push_back(start_call<&drip>(pe(p), sink));
+  for (auto& f : drips) f.get();
+  check(sink->total() == std::uint64_t{messages} * (world_pes() - 1), "a message was lost or came twice");
+  const std::uint64_t bound = mailbox + world_pes() * 8 * ring;
+  check(stats(0).mailbox_high <= bound, fmt::format("{} bytes were in the mailbox", stats(0).mailbox_high));
+}
+void tried_drops() {
+  const auto sink = spawn<slow>(pe(0));
+  post(sink)->nap();
+  std::vector<future<std::uint64_t>> drips;
+  for (std::uint32_t p = 1; p < world_pes(); ++p) drips.push_back(start_call<&try_drip>(pe(p), sink));
+  std::uint64_t sent = 0;
+  for (auto& f : drips) sent += f.get();
+  check(sink->total() == sent, "a message was lost or came twice");
+  const std::uint64_t bound = mailbox + world_pes() * 20 * ring;  // try_post cannot listen
+  check(stats(0).mailbox_high <= bound, fmt::format("{} bytes were in the mailbox", stats(0).mailbox_high));
 }
 
 void small_messages() {
@@ -85,6 +129,14 @@ TEST(a_flood_from_all_nodes, of_small_messages_is_held_back_and_nothing_is_lost)
   EXPECT_EQ(outcome_with_small_queues("--scenario=small", "--orrery-nodes=4", "--orrery-pes=1"), "good");
   EXPECT_EQ(outcome_with_small_queues("--scenario=small", "--orrery-nodes=2", "--orrery-pes=2"), "good");
 }
+TEST(a_slow_flood, is_held_back_before_the_mailbox_of_a_parked_process_grows) {
+  EXPECT_EQ(outcome_with_small_queues("--scenario=drops", "--orrery-nodes=1", "--orrery-pes=3"), "good");
+  EXPECT_EQ(outcome_with_small_queues("--scenario=drops", "--orrery-nodes=3", "--orrery-pes=1"), "good");
+}
+TEST(a_slow_flood, of_messages_that_are_tried_is_refused_before_the_mailbox_of_a_parked_process_grows) {
+  EXPECT_EQ(outcome_with_small_queues("--scenario=tried", "--orrery-nodes=1", "--orrery-pes=3"), "good");
+  EXPECT_EQ(outcome_with_small_queues("--scenario=tried", "--orrery-nodes=3", "--orrery-pes=1"), "good");
+}
 TEST(a_flood_from_all_nodes, of_large_messages_is_held_back_and_nothing_is_lost) {
   EXPECT_EQ(outcome_with_small_queues("--scenario=large", "--orrery-nodes=4", "--orrery-pes=1"), "good");
 }
@@ -94,5 +146,6 @@ TEST(a_flood_from_all_nodes, of_large_messages_is_held_back_and_nothing_is_lost)
 
 int main(int argc, char** argv) {
   using namespace orrery::faults;
-  return run_tests_or_scenario(argc, argv, {{"small", small_messages}, {"large", large_ones}});
+  return run_tests_or_scenario(
+      argc, argv, {{"small", small_messages}, {"large", large_ones}, {"drops", drops}, {"tried", tried_drops}});
 }
