@@ -364,7 +364,7 @@ bool send_owned(pe& self, address to, scheduler::sink* sink, bool may_wait, P&&.
     }
     m->source_pe = to.pe;
     fill(m->head, to, h, wire::payload_form::owned, sink, pages);
-    self.push(*s, m);
+    self.push(*s, m, scheduler::message::charge_of(m->bytes, pages));
     return true;
   }
   if (!may_wait && self.is_stopped(to)) return false;

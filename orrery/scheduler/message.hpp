@@ -26,7 +26,10 @@ struct message {
   /// What it counts against the mailbox's limit, in units of charge_unit bytes.
   [[nodiscard]] std::uint32_t charge() const noexcept {
     const bool beside = head.form == wire::payload_form::owned || head.form == wire::payload_form::block;
-    return bytes / charge_unit + (beside ? head.padding * std::uint32_t{wire::page_bytes / charge_unit} : 0);
+    return charge_of(bytes, beside ? head.padding : 0);
+  }
+  [[nodiscard]] static constexpr std::uint32_t charge_of(std::uint32_t bytes, std::uint32_t pages_beside) noexcept {
+    return bytes / charge_unit + pages_beside * std::uint32_t{wire::page_bytes / charge_unit};
   }
 };
 static_assert(sizeof(message) == 48);

@@ -156,47 +156,8 @@ void pe::run_slot(slot& s) {
   run_messages(s);
 }
 
-void pe::run_messages(slot& s) {
-  s.state = process_state::running;
-  for (int n = 1;; ++n) {
-    delivery d;
-    load(d, *s.pop());
-    if (s.extra != nullptr) [[unlikely]]
-      made_room_if_low(s);
-    if (!run_one(s, d)) return;
-    if (s.head == nullptr || n == messages_per_turn) {
-      settle(s);
-      return;
-    }
-  }
-}
-
-void pe::load(delivery& d, message& m) noexcept {
-  d.self = this;
-  d.heap = &m;
-  d.method = reinterpret_cast<const handler*>(m.head.handler);
-  d.payload = m.payload();
-  d.payload_bytes = m.head.payload_bytes();
-  d.reply = m.head.reply;
-  d.source_pe = m.source_pe;
-  d.form = m.head.form;
-  d.remote = d.form == wire::payload_form::wire || d.form == wire::payload_form::block;
-  if (d.form == wire::payload_form::block) [[unlikely]]
-    find_block(d);
-}
-
-void pe::execute(slot& s, delivery& d) {
-  if (refusing_) [[unlikely]] {
-    if (s.object == nullptr) free_slot(s);
-    fail(d, refusal(d.method));
-    return;
-  }
-  s.state = process_state::running;
-  if (run_one(s, d)) settle(s);
-}
-
 // Runs one message. True if the process is alive, not active any more and not yet settled.
-bool pe::run_one(slot& s, delivery& d) {
+[[gnu::always_inline]] inline bool pe::run_one(slot& s, delivery& d) {
   activation a{&s, d.method, active_, &d};
   s.active = &a;
   ++s.depth;
@@ -220,6 +181,31 @@ bool pe::run_one(slot& s, delivery& d) {
     return false;
   }
   return s.state == process_state::running;
+}
+
+void pe::run_messages(slot& s) {
+  s.state = process_state::running;
+  for (int n = 1;; ++n) {
+    delivery d;
+    load(d, *s.pop());
+    if (s.extra != nullptr) [[unlikely]]
+      made_room_if_low(s);
+    if (!run_one(s, d)) return;
+    if (s.head == nullptr || n == messages_per_turn) {
+      settle(s);
+      return;
+    }
+  }
+}
+
+void pe::execute(slot& s, delivery& d) {
+  if (refusing_) [[unlikely]] {
+    if (s.object == nullptr) free_slot(s);
+    fail(d, refusal(d.method));
+    return;
+  }
+  s.state = process_state::running;
+  if (run_one(s, d)) settle(s);
 }
 
 // --- fibers ------------------------------------------------------------------------------------------------------

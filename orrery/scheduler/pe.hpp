@@ -265,7 +265,9 @@ class pe {
   [[nodiscard]] message* allocate_message(std::size_t payload) { return pool_.allocate(payload); }
   void release_message(message* m) noexcept { pool_.release(m); }
   /// Appends to the mailbox.
-  void push(slot& s, message* m) {
+  void push(slot& s, message* m) { push(s, m, m->charge()); }
+  /// The same, where the charge is known: to read what has just been written costs a wait for it.
+  void push(slot& s, message* m, std::uint32_t charge) {
     m->next = nullptr;
     if (s.tail != nullptr) {
       s.tail->next = m;
@@ -273,7 +275,7 @@ class pe {
       s.head = m;
     }
     s.tail = m;
-    s.charge += m->charge();
+    s.charge += charge;
     if (s.state <= process_state::receiving) {
       s.state = process_state::scheduled;
       runnable_.push(s);
@@ -298,7 +300,19 @@ class pe {
   void wake_sender(slot& s);
 
   /// Describes a message of a mailbox.
-  void load(delivery& d, message& m) noexcept;
+  void load(delivery& d, message& m) noexcept {
+    d.self = this;
+    d.heap = &m;
+    d.method = reinterpret_cast<const handler*>(m.head.handler);
+    d.payload = m.payload();
+    d.payload_bytes = m.head.payload_bytes();
+    d.reply = m.head.reply;
+    d.source_pe = m.source_pe;
+    d.form = m.head.form;
+    d.remote = d.form == wire::payload_form::wire || d.form == wire::payload_form::block;
+    if (d.form == wire::payload_form::block) [[unlikely]]
+      find_block(d);
+  }
   /// Executes a message at a process that is idle (or a fresh slot); on return the process is settled.
   void execute(slot& s, delivery& d);
   /// Disposes of a message that cannot be executed: tells the caller, or the error handler.
@@ -466,7 +480,7 @@ class pe {
   void run_slot(slot& s);
   void run_sink(sink& s);
   void run_messages(slot& s);
-  bool run_one(slot& s, delivery& d);
+  inline bool run_one(slot& s, delivery& d);
   void find_block(delivery& d) noexcept;
   void resume(fiber& f);
   void switch_to(fiber& to);
