@@ -2,10 +2,12 @@
 #pragma once
 
 #include <orrery/process/describe.hpp>
-#include <orrery/scheduler/handler.hpp>
+#include <orrery/scheduler/pe.hpp>
 
 #include <array>
+#include <new>
 #include <type_traits>
+#include <utility>
 
 namespace orrery {
 
@@ -64,10 +66,31 @@ struct base_table<T, base_list<Base...>> {
       scheduler::class_info::base{&class_of<Base>::info, &cast<Base>}...};
 };
 
+/// Objects of T lie in the table of their PE, not on the heap.
+template <class T>
+inline constexpr bool is_small = sizeof(T) <= scheduler::pe::small_object &&
+                                 alignof(T) <= scheduler::pe::small_object && !requires { T::operator new(sizeof(T)); };
+
+/// Constructs the object of a process.
+template <class T, class... A>
+[[nodiscard]] T* make_object(scheduler::pe& self, const scheduler::slot& s, A&&... args) {
+  if constexpr (is_small<T>) {
+    return ::new (self.room_of(s)) T(std::forward<A>(args)...);
+  } else {
+    return new T(std::forward<A>(args)...);
+  }
+}
+
 template <class T>
 struct class_of {
   static const scheduler::class_info& info() noexcept { return value; }
-  static void destroy(void* object) { delete static_cast<T*>(object); }
+  static void destroy(void* object) {
+    if constexpr (is_small<T>) {
+      static_cast<T*>(object)->~T();
+    } else {
+      delete static_cast<T*>(object);
+    }
+  }
 
   static constexpr scheduler::class_info value{
       type_name<T>(), &destroy, base_table<T, typename bases_of<T>::type>::value, reentrant<T>::value, false};

@@ -58,7 +58,7 @@ reserved reserve_part(std::uint32_t members) {
   slot& s = self.allocate_slot();
   reserved r{self.address_of(s), {}};
   try {
-    s.object = new group_part(self, r.part);
+    s.object = make_object<group_part>(self, s, self, r.part);
     s.cls = &class_of<group_part>::value;
     self.settle(s);
     r.members.reserve(members);

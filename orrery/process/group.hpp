@@ -354,17 +354,17 @@ struct construct_operation {
   static void run_at(pe& self, slot& s, group_part& part, std::size_t index, const A&... args) {
     s.cls = &class_of<T>::value;
     try {
-      std::unique_ptr<T> owner;
+      T* object = nullptr;
       {
         const construction_scope scope(s, part, index);
         if constexpr (std::is_constructible_v<T, const A&...>) {
-          owner = std::make_unique<T>(args...);
+          object = make_object<T>(self, s, args...);
         } else {
-          owner = std::make_unique<T>(A(args)...);
+          object = make_object<T>(self, s, A(args)...);
         }
       }
       note_class(self, class_of<T>::value);
-      s.object = owner.release();
+      s.object = object;
     } catch (...) {
       part.member_gone(part.members()[index].rank);
       throw;

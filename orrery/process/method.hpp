@@ -84,7 +84,7 @@ struct forwarding_proxy {
   auto operator()(A&&...) const {
     static_assert(
         never<A...>,
-        "orrery: the class has no public method of this name that takes these arguments: look at the spelling in "
+        "orrery: the class has no public method of this name that takes these arguments, or several take them equally well: look at the spelling in "
         "ORRERY_PROCESS, at `public`, and at the arguments, which travel as values (so that a non-const reference or a "
         "pointer cannot take them)");
     return refused{};

@@ -29,9 +29,9 @@ struct spawn_operation {
   static remote<T> run(pe& self, slot& s, void*, A&&... args) {
     if constexpr (constructible_from_kept<T, A...>) {  // else check_spawnable has said it
       s.cls = &class_of<T>::value;
-      auto owner = std::make_unique<T>(std::forward<A>(args)...);
+      T* const object = make_object<T>(self, s, std::forward<A>(args)...);
       note_class(self, class_of<T>::value);
-      s.object = owner.release();
+      s.object = object;
     }
     return remote<T>(self.address_of(s));
   }

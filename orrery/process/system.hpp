@@ -35,11 +35,10 @@ template <class T>
 /// runs. Throws what the constructor throws.
 template <class T, class... A>
 void make_system_process(scheduler::pe& at, A&&... args) {
-  auto object = std::make_unique<T>(std::forward<A>(args)...);
   scheduler::slot& s = at.allocate_slot();
   assert(at.address_of(s) == system_process<T>(at.id()).address());
+  s.object = make_object<T>(at, s, std::forward<A>(args)...);
   s.cls = &class_of<T>::info();
-  s.object = object.release();
   at.settle(s);
   --at.count().processes;  // it is not the program's
 }

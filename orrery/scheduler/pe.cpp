@@ -33,6 +33,11 @@ std::string name_of(const handler* h) {
 
 }  // namespace
 
+// Slots and then rooms; shifted, so that a slot and its room do not share a set of the cache.
+std::size_t pe::table_bytes(std::size_t n) noexcept {
+  return n * (sizeof(slot) + sizeof(room)) + room_colour * sizeof(room);
+}
+
 pe::pe(node& owner, std::uint32_t id, transport::doorbell& bell, const pe_settings& settings)
     : id_(id),
       publisher_(owner.world() != nullptr ? owner.world()->counters(id).data() : nullptr),
@@ -43,20 +48,20 @@ pe::pe(node& owner, std::uint32_t id, transport::doorbell& bell, const pe_settin
       function_stacks_(settings.function_stack) {
   // Reserved, not backed: a slot never moves, so that a pointer to it stays good while its method is parked.
   for (std::size_t n = slot_reservation; n >= 1024; n /= 4) {
-    void* p =
-        mmap(nullptr, n * sizeof(slot), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    void* p = mmap(nullptr, table_bytes(n), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (p == MAP_FAILED) continue;
     slots_ = static_cast<slot*>(p);
+    rooms_ = reinterpret_cast<room*>(slots_ + n) + room_colour;
     slot_capacity_ = n;
     break;
   }
   if (slots_ == nullptr) throw std::bad_alloc{};
-  madvise(slots_, slot_capacity_ * sizeof(slot), MADV_HUGEPAGE);
+  madvise(slots_, table_bytes(slot_capacity_), MADV_HUGEPAGE);
   pending_.emplace_back();  // entry 0 means "none"
 }
 
 pe::~pe() {
-  if (slots_ != nullptr) munmap(slots_, slot_capacity_ * sizeof(slot));
+  if (slots_ != nullptr) munmap(slots_, table_bytes(slot_capacity_));
 }
 
 // --- the loop ---------------------------------------------------------------------------------------------------
