@@ -17,6 +17,11 @@ namespace orrery::scheduler {
 class pe;
 struct slot;
 struct delivery;
+}  // namespace orrery::scheduler
+namespace orrery::wire {
+struct envelope;
+}  // namespace orrery::wire
+namespace orrery::scheduler {
 
 /// What the runtime knows of a class whose objects are processes. One static object for each class.
 struct class_info {
@@ -55,6 +60,9 @@ struct handler {
   void (*drop)(void* payload);
   std::uint32_t payload_bytes;  ///< of the owned form
   bool views;  ///< reads arguments in place: the message must outlive the method
+  /// Not null: the message is not for the slot in its envelope; this finds the process for it, on the PE that has received it and
+  /// between methods, so that it must not park or throw. Null is returned for a message that was dealt with: released, or taken out by pe::detach.
+  slot* (*route)(pe&, delivery&, const wire::envelope&, std::uint32_t bytes) = nullptr;
   std::uint32_t index = 0;  ///< dense; valid after freeze_handlers
   std::uint64_t hash = 0;  ///< of class, method and signature
   handler* next = nullptr;

@@ -74,6 +74,7 @@ void pe::run() {
   gone_nodes_ = node_.gone_nodes();
   switch_to(take_loop_fiber());
   drop_leftovers();
+  for (auto& annex : annexes_) annex.reset();
   io_.reset();  // on the thread that made it
   publisher_.publish(count_, transport::now_ns());
   current_pe = nullptr;

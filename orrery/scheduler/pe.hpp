@@ -186,6 +186,17 @@ class wait_watcher {
   std::size_t place_ = 0;
 };
 
+/// What a layer above keeps on each PE. Made, used and destroyed on the PE's thread.
+struct pe_annex {
+  pe_annex() = default;
+  pe_annex(const pe_annex&) = delete;
+  pe_annex& operator=(const pe_annex&) = delete;
+  virtual ~pe_annex() = default;
+};
+/// Which layer's.
+enum class annex_of : std::uint8_t { array, shared, service, task };
+inline constexpr std::size_t annex_count = 4;
+
 /// A processing element: one scheduler loop on one OS thread, and the processes that live there.
 ///
 /// Problem: millions of objects must look as if each had a thread, at the cost of a function call.
@@ -355,6 +366,10 @@ class pe {
   void send_control(channel& c, wire::record_kind kind, std::uint32_t slot, std::uint32_t generation,
                     std::uint64_t word, const void* payload = nullptr, std::size_t payload_bytes = 0,
                     std::uint64_t word2 = 0) noexcept;
+  /// Moves a message that is being routed (handler::route) out of its ring, if it lies in one. It is the caller's then.
+  [[nodiscard]] message* detach(delivery& d, const wire::envelope& e, std::uint32_t bytes) {
+    return d.heap != nullptr ? d.heap : to_message(d, e, bytes);
+  }
   /// Tells a PE to send nothing to the process until its mailbox has room again.
   void hold_back(slot& s, std::uint32_t source_pe);
   /// Parks while the process at a distant PE has told this PE to hold back. A method that sends and sends, while the receiver makes
@@ -454,6 +469,11 @@ class pe {
   [[noreturn]] void end_function(slot& s) noexcept;
   /// Parks the running function process until a message arrives; `deadline_ns` -1: for ever. False on timeout.
   bool await_message(slot& s, std::int64_t deadline_ns);
+
+  /// What a layer keeps here; null until it has put something there.
+  [[nodiscard]] std::unique_ptr<pe_annex>& annex(annex_of layer) noexcept {
+    return annexes_[static_cast<std::size_t>(layer)];
+  }
 
   /// From now until unwatch w hears of lost PEs and of the end.
   void watch(wait_watcher& w) {
@@ -570,6 +590,7 @@ class pe {
   std::uint64_t sent_when_heard_ = 0;
   trace_buffer* trace_ = nullptr;  // null: not traced
   counter_publisher publisher_;
+  std::unique_ptr<pe_annex> annexes_[annex_count];
   bool refusing_ = false;
   bool queueing_ = false;  // messages go into mailboxes even if their process is idle
 

@@ -247,7 +247,10 @@ void pe::receive_message(inbound& in, wire::envelope& e, std::uint32_t bytes) {
     }
   }
   slot* s = nullptr;
-  if (e.slot == wire::no_slot) {
+  if (d.method->route != nullptr) {
+    s = d.method->route(*this, d, e, bytes);
+    if (s == nullptr) return;
+  } else if (e.slot == wire::no_slot) {
     s = &allocate_slot();
     s->state = process_state::idle;
   } else {
