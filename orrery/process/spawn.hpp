@@ -129,7 +129,7 @@ future<remote<T>> start_spawn(placement where, A&&... args) {
 
 /// Ends a process: runs the destructor where it lives, after the messages that were sent before; returns when that is done. Messages behind
 /// it fail with process_gone, and so do later calls. Throws process_gone if it was gone already, node_lost, deadlock_error (a process that destroys
-/// itself: use start_destroy).
+/// itself: use start_destroy). A reentrant process ends when its other methods have ended; destroy does not wait for that.
 template <class T>
 void destroy(const remote<T>& p) {
   using handler = detail::typed_handler<detail::destroy_operation<T>>;

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// The program `orrery`: looks at named worlds that are running on this machine.
+// The program `orrery`: looks at named worlds that are running on this machine, and at arrays on disk.
 #include "attach.hpp"
 #include "commands.hpp"
+#include "data.hpp"
 
 #include <orrery/process/options.hpp>
 
 #include <cstdio>
 #include <exception>
+#include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
@@ -26,8 +29,48 @@ std::string counters_help(bool markdown) {
   return text;
 }
 
+using data_commands = std::vector<std::pair<CLI::App*, int (*)(const data_request&)>>;
+
+data_commands add_data_commands(CLI::App& app, data_request& r) {
+  CLI::App* const data = app.add_subcommand("data", "Look at, make, import, export and verify data sets");
+  data->require_subcommand(1);
+  const auto add = [&](const char* name, const char* what) { return data->add_subcommand(name, what); };
+  const auto path = [&](CLI::App* c) { c->add_option("PATH", r.path, "Of the data set")->required()->type_name(""); };
+  const auto file = [&](CLI::App* c) {
+    c->add_option("FILE", r.file, "NumPy's format if its name ends in .npy, else the bare elements")
+        ->required()
+        ->type_name("");
+  };
+  const auto layout = [&](CLI::App* c) {
+    c->add_option("--pages", r.page_shape, "Shape of pages; default: 64,64,64")->delimiter(',')->expected(3);
+    c->add_option("--folder", r.folders, "For a device, on a drive of its own; once for each")->type_name("PATH");
+    c->add_option("--shape", r.shape, "Of the array")->delimiter(',')->expected(3);
+    c->add_option("--type", r.type, "float32, float64, complex64 or complex128");
+  };
+  CLI::App* const info = add("info", "What a data set is");
+  CLI::App* const verify = add("verify", "Read all of it and name what cannot be trusted");
+  CLI::App* const create = add("create", "Make one of zeros");
+  CLI::App* const import = add("import", "Make one of a file");
+  CLI::App* const out = add("export", "Write its array to a file");
+  for (CLI::App* c : {info, verify}) {
+    path(c);
+    c->add_flag("--json", r.json, "Print JSON");
+  }
+  path(create);
+  layout(create);
+  create->get_option("--shape")->required();
+  file(import);
+  path(import);
+  layout(import);
+  path(out);
+  file(out);
+  return {
+      {info, &data_info}, {verify, &data_verify}, {create, &data_create}, {import, &data_import}, {out, &data_export}};
+}
+
 int run(int argc, char** argv) {
-  CLI::App app("Looks at named worlds of Orrery programs that are running on this machine.", "orrery");
+  CLI::App app("Looks at named worlds of Orrery programs that are running on this machine, and at arrays on disk.",
+               "orrery");
   common c;
   app.add_option("--shm-dir", c.directory, "Where named worlds are found; default: $ORRERY_SHM_DIR, else /dev/shm")
       ->type_name("PATH");
@@ -54,6 +97,9 @@ int run(int argc, char** argv) {
   CLI::App* const clean_command = app.add_subcommand("clean", "Remove what crashed worlds have left");
   clean_command->add_flag("--json", c.json, "Print JSON");
 
+  data_request data;
+  const data_commands data_subcommands = add_data_commands(app, data);
+
   std::string topic;
   bool markdown = false;
   CLI::App* const help =
@@ -70,6 +116,8 @@ int run(int argc, char** argv) {
   if (ls->parsed()) return name.empty() ? list_all(c) : list_one(c, name, prefix);
   if (top_command->parsed()) return top(c, name, settings);
   if (clean_command->parsed()) return clean(c);
+  for (const auto& [command, action] : data_subcommands)
+    if (command->parsed()) return action(data);
   if (topic == "options") {
     fmt::print("{}", markdown ? options_markdown() : options_help("PROGRAM"));
   } else if (topic == "counters") {

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <orrery/storage/array.hpp>
+#include <orrery/storage/array_device.hpp>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace orrery::storage {
+
+/// What a data set is to be.
+struct data_set_description {
+  index3 shape{};
+  index3 page_shape{};
+  element_type type = element_type::complex128;
+  /// One for each device, mostly each on another drive; empty: one device, in the data set's own folder.
+  std::vector<std::string> folders = {};
+  any_page_map map = {};  ///< empty: circulant
+  bool checksums = true;
+};
+
+/// How a data set is opened.
+struct data_set_options {
+  open_mode mode = open_mode::read_only;  ///< of an existing one: read_only or read_write
+  bool unfinished = false;  ///< open it read-only also if its last writer has not finished
+  transfer_mode transfers = transfer_mode::automatic;
+  std::uint32_t depth = 8;
+  cache_options cache = {};
+  /// Where the devices live, in turn; empty: all PEs of the world, from the data set's own on.
+  std::vector<std::uint32_t> pes = {};
+};
+
+/// What the header of a data set says.
+struct data_set_info {
+  std::string path;
+  index3 shape{};
+  index3 page_shape{};
+  element_type type = element_type::complex128;
+  std::string map;  ///< kind of the page map
+  std::vector<std::string> files;  ///< of the devices
+  std::vector<std::uint64_t> pages;  ///< of the devices
+  bool checksums = false;
+  bool finished = false;  ///< its last writer has called finish()
+};
+
+/// A page that cannot be trusted.
+struct page_damage {
+  index3 page{};
+  std::string what;  ///< names file, place and cause
+};
+
+/// An array on disk: a folder with a header (`orrery.json`) and one device file, with its checksums, for each drive. As a process: it makes the
+/// devices, and owns them.
+///
+/// Problem: files outlive programs. What another program, later and elsewhere, finds must say what it is; what an
+/// interrupted program has left must not be taken for data; and several programs may want it at once.
+/// So the header is replaced as a whole (written beside, synced, renamed). It says `unfinished` from the moment when somebody may
+/// write until `finish()`, and an unfinished data set is opened read-only only by who asks for that. Each page has a checksum, see page_sums: what
+/// was being written when a program died is named when it is read. One program at a time can have it open for writing (the
+/// device files are locked), any number for reading.
+///
+/// Made by spawn. Its methods may be called by any process; they may park. What is thrown is std::system_error or std::invalid_argument, whose texts
+/// name the file and say what to do. When it is destroyed its devices are: what is not flushed is written, but the data set stays
+/// unfinished unless finish() was called.
+///
+///     auto set = spawn<storage::data_set>(here(), "/data/x", storage::data_set_description{.shape = {512, 512, 512}, .page_shape = {64, 64, 64}});
+///     storage::array a = set->contents();       // a value, to be sent to whoever works on it
+///     ...
+///     set->finish();
+///     publish("/data/x", set);                   // lookup<storage::data_set>("/data/x")->contents()
+class data_set {
+ public:
+  /// Creates it, open for writing; `path` and the folders are made if they are not there (their parents are). Throws EEXIST if there is one
+  /// already, ENOSPC if there is no room for all pages: nothing is left behind then.
+  data_set(std::string path, const data_set_description& description, const data_set_options& options = {});
+  /// Opens it. Throws ENOENT (no header, or a device file is missing), EINVAL (a header that makes no sense, a device file that was truncated), EBUSY (a
+  /// second writer), EBADMSG (unfinished).
+  explicit data_set(std::string path, const data_set_options& options = {});
+  data_set(const data_set&) = delete;
+  data_set& operator=(const data_set&) = delete;
+  ~data_set();
+
+  /// What the header at that path says. Opens nothing else.
+  [[nodiscard]] static data_set_info read_info(const std::string& path);
+
+  [[nodiscard]] data_set_info info() const { return info_; }
+  /// The array. It can be used for as long as this process lives.
+  [[nodiscard]] array contents() const { return array_; }
+  /// Everything that was written is on the drives when this returns. Throws errors of writes that nobody saw.
+  void flush();
+  /// As flush, and the header says that the data set is finished. Whoever goes on writing calls `reopen` first.
+  void finish();
+  /// Marks it unfinished again, before more is written.
+  void reopen();
+  /// Reads every page and returns those that cannot be trusted, in the order of pages. (Of a data set without checksums: those
+  /// that cannot be read.)
+  [[nodiscard]] std::vector<page_damage> verify();
+
+ private:
+  void make_devices(const data_set_options& options, open_mode mode);
+  void end_devices() noexcept;
+  void mark(bool finished);
+
+  data_set_info info_;
+  any_page_map map_;
+  std::vector<remote<array_device>> devices_;
+  array array_;
+  bool writable_ = false;
+};
+ORRERY_PROCESS(data_set, info, contents, flush, finish, reopen, verify);
+
+}  // namespace orrery::storage

@@ -1,0 +1,265 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <orrery/storage/data_set.hpp>
+
+#include <orrery/orrery.hpp>
+#include <orrery/storage/internal/test_support.hpp>
+
+#include <cerrno>
+#include <complex>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+namespace orrery::storage {
+namespace {
+
+using testing::elements;
+using testing::error_text;
+using testing::program;
+using testing::scratch;
+using testing::text_of;
+
+constexpr index3 shape{9, 10, 11};
+const std::int64_t count = product(shape);
+
+data_set_description small() { return {.shape = shape, .page_shape = {4, 4, 4}, .type = element_type::float64}; }
+const data_set_options writing{.mode = open_mode::read_write};
+
+void expect_in(const std::string& part, const std::string& text) {
+  EXPECT_NE(text.find(part), std::string::npos) << "'" << part << "' is not in: " << text;
+}
+remote<data_set> create(const std::string& path, const data_set_description& d = small()) {
+  return spawn<data_set>(pe(1), path, d, data_set_options{});
+}
+remote<data_set> open(const std::string& path, const data_set_options& o = {}) {
+  return spawn<data_set>(pe(1), path, o);
+}
+void fill(const remote<data_set>& set) {
+  const array a = set->contents();
+  a.write(a.whole(), std::span<const double>(elements<double>(count)));
+}
+std::vector<double> all_of(const remote<data_set>& set) {
+  const array a = set->contents();
+  std::vector<double> v(static_cast<std::size_t>(a.whole().size()));
+  a.read(a.whole(), std::span(v));
+  return v;
+}
+void make_finished(const std::string& path, const data_set_description& d = small()) {
+  auto set = create(path, d);
+  fill(set);
+  set->finish();
+  destroy(set);
+}
+std::string text_of_file(const std::string& path) {
+  std::ostringstream text;
+  text << std::ifstream(path).rdbuf();
+  return text.str();
+}
+void replace_in_file(const std::string& path, const std::string& what, const std::string& by) {
+  std::string text = text_of_file(path);
+  const std::size_t at = text.find(what);
+  ASSERT_NE(at, std::string::npos) << what;
+  text.replace(at, what.size(), by);
+  std::ofstream(path) << text;
+}
+void overwrite(const std::string& file, std::uint64_t offset, char c) {
+  std::fstream f(file, std::ios::in | std::ios::out | std::ios::binary);
+  f.seekp(static_cast<std::streamoff>(offset));
+  f.put(c);
+}
+
+TEST(data_set, is_found_again_by_the_next_program) {
+  const scratch folder;
+  program([&] { make_finished(folder / "x"); });
+  program([&] {
+    auto set = open(folder / "x");
+    EXPECT_EQ(all_of(set), elements<double>(count));
+    const data_set_info info = set->info();
+    EXPECT_EQ(info.shape, shape);
+    EXPECT_EQ(info.type, element_type::float64);
+    EXPECT_TRUE(info.finished);
+    EXPECT_TRUE(set->verify().empty());
+  });
+}
+TEST(data_set, lies_in_as_many_folders_as_it_is_told_with_any_map) {
+  const scratch folder;
+  const scratch other;
+  data_set_description d = small();
+  d.folders = {folder / "x", other.path, other / "deeper"};
+  const page_grid grid{shape, d.page_shape};
+  for (const any_page_map& map : {any_page_map(), any_page_map(blocked_map(grid.pages(), 3)),
+                                  any_page_map(table_map(grid.pages(), 3, tabulate(blocked_map(grid.pages(), 3))))}) {
+    d.map = map;
+    program([&] { make_finished(folder / "x", d); });
+    program([&] {
+      EXPECT_TRUE(std::filesystem::exists(other / "x-1.pages"));
+      EXPECT_TRUE(std::filesystem::exists(other / "deeper/x-2.pages"));
+      auto set = open(folder / "x");
+      EXPECT_EQ(all_of(set), elements<double>(count));
+      EXPECT_EQ(set->info().map, map ? map->kind() : "circulant");
+    });
+    std::filesystem::remove_all(folder / "x");
+    std::filesystem::remove_all(other / "deeper");
+    std::filesystem::remove(other / "x-1.pages");
+    std::filesystem::remove(other / "x-1.sums");
+  }
+}
+TEST(data_set, is_found_by_its_name) {
+  const scratch folder;
+  program([&] {
+    make_finished(folder / "x");
+    publish("/data/x", open(folder / "x"));
+    EXPECT_EQ(all_of(lookup<data_set>("/data/x")), elements<double>(count));
+  });
+}
+TEST(data_set, is_read_by_several_and_written_by_one) {
+  const scratch folder;
+  program([&] {
+    const std::string path = folder / "x";
+    make_finished(path);
+    auto first = open(path);
+    auto second = open(path);
+    EXPECT_EQ(all_of(first), all_of(second));
+    auto writer = open(path, writing);
+    expect_in("is open for writing", error_text(EBUSY, [&] { (void)open(path, writing); }));
+    expect_in(path + " is unfinished", error_text(EBADMSG, [&] { (void)open(path); }));
+    auto curious = open(path, {.unfinished = true});
+    EXPECT_EQ(all_of(curious), elements<double>(count));
+    writer->contents().write(domain{{0, 0, 0}, {1, 1, 2}}, std::span<const double>(std::vector<double>{-1, -2}));
+    writer->finish();
+    EXPECT_EQ(all_of(open(path))[1], -2);
+  });
+}
+TEST(data_set, that_was_opened_for_reading_is_not_written) {
+  const scratch folder;
+  program([&] {
+    make_finished(folder / "x");
+    auto set = open(folder / "x");
+    (void)error_text(EROFS, [&] { fill(set); });
+    (void)error_text(EROFS, [&] { set->finish(); });
+  });
+}
+TEST(data_set, is_unfinished_until_it_is_finished) {
+  const scratch folder;
+  program([&] {
+    const std::string path = folder / "x";
+    auto set = create(path);
+    fill(set);
+    EXPECT_FALSE(data_set::read_info(path).finished);
+    destroy(set);
+    (void)error_text(EBADMSG, [&] { (void)open(path); });
+    set = open(path, writing);
+    EXPECT_EQ(all_of(set), elements<double>(count));
+    set->finish();
+    EXPECT_TRUE(data_set::read_info(path).finished);
+    set->reopen();
+    EXPECT_FALSE(data_set::read_info(path).finished);
+  });
+}
+TEST(data_set, names_every_page_that_cannot_be_trusted) {
+  const scratch folder;
+  program([&] {
+    const std::string path = folder / "x";
+    make_finished(path);
+    overwrite(path + "/device-0.pages", 5 * 4096 + 17, 'x');
+    auto set = open(path);
+    const auto damage = set->verify();
+    ASSERT_EQ(damage.size(), 1);
+    EXPECT_EQ(damage[0].page, (index3{0, 1, 2}));
+    expect_in("page 5 of " + path + "/device-0.pages is damaged", damage[0].what);
+    expect_in("page 5 of", error_text(EBADMSG, [&] { (void)all_of(set); }));
+    std::vector<double> v(64);
+    set->contents().read(domain{{4, 4, 4}, {8, 8, 8}}, std::span(v));  // the others are good
+  });
+}
+TEST(data_set, without_checksums_has_no_file_of_them) {
+  const scratch folder;
+  program([&] {
+    data_set_description d = small();
+    d.checksums = false;
+    make_finished(folder / "x", d);
+    EXPECT_FALSE(std::filesystem::exists(folder / "x/device-0.sums"));
+    EXPECT_EQ(all_of(open(folder / "x")), elements<double>(count));
+  });
+}
+TEST(data_set, is_not_created_where_there_is_one) {
+  const scratch folder;
+  program([&] {
+    make_finished(folder / "x");
+    expect_in("there is a data set at " + folder / "x", error_text(EEXIST, [&] { (void)create(folder / "x"); }));
+    EXPECT_EQ(all_of(open(folder / "x")), elements<double>(count));
+  });
+}
+TEST(data_set, leaves_nothing_behind_when_it_cannot_be_created) {
+  const scratch folder;
+  program([&] {
+    data_set_description d = small();
+    d.shape = {1 << 14, 1 << 14, 1 << 12};  // 8 TiB
+    d.page_shape = {64, 64, 64};
+    expect_in("make room", error_text(ENOSPC, [&] { (void)create(folder / "x", d); }));
+    EXPECT_FALSE(std::filesystem::exists(folder / "x"));
+    expect_in("make the one around it first", error_text(ENOENT, [&] { (void)create(folder / "a/b"); }));
+    d.shape = {0, 1, 1};
+    EXPECT_THROW((void)create(folder / "x", d), std::invalid_argument);
+  });
+}
+TEST(data_set, cannot_be_created_in_a_folder_that_may_only_be_read) {
+  program([&] {
+    int code = 0;
+    std::string text;
+    try {
+      (void)create("/sys/orrery-storage-test");  // not even root makes folders there
+    } catch (const std::system_error& e) {
+      code = e.code().value();
+      text = e.what();
+    }
+    EXPECT_TRUE(code == EACCES || code == EPERM || code == EROFS) << text;
+    expect_in("may only be read", text);
+  });
+}
+TEST(data_set, names_a_device_file_that_is_missing_or_truncated) {
+  const scratch folder;
+  program([&] {
+    const std::string path = folder / "x";
+    make_finished(path);
+    const std::string file = path + "/device-0.pages";
+    std::filesystem::resize_file(file, 4096);
+    expect_in("the device file " + file + " was truncated", error_text(EINVAL, [&] { (void)open(path); }));
+    std::filesystem::remove(file);
+    expect_in("the device file " + file + " is missing", error_text(ENOENT, [&] { (void)open(path); }));
+  });
+}
+TEST(data_set, says_what_is_wrong_with_its_header) {
+  const scratch folder;
+  program([&] {
+    const std::string path = folder / "x";
+    expect_in("there is no data set at " + path, error_text(ENOENT, [&] { (void)open(path); }));
+    make_finished(path);
+    const std::string header = path + "/orrery.json";
+    const std::string good = text_of_file(header);
+    const std::vector<std::vector<std::string>> cases{
+        {"\"version\": 1", "\"version\": 2", "its version is 2, and this program reads version 1"},
+        {"\"type\": \"float64\"", "\"type\": \"int3\"", "its \"type\" is \"int3\""},
+        {"\"type\": \"float64\"", "\"type\": 7", "type"},
+        {"\"shape\"", "\"shap\"", "key 'shape' not found"},
+        {"\"kind\": \"circulant\"", "\"kind\": \"odd\"", "there is no page map of the kind 'odd'"},
+        {"\"pages\": 27", "\"pages\": 26", "device 0 has 26 pages, and the page map needs 27"},
+        {"{", "", "parse error"},
+    };
+    for (const auto& c : cases) {
+      std::ofstream(header) << good;
+      replace_in_file(header, c[0], c[1]);
+      const std::string text = error_text(EINVAL, [&] { (void)open(path); });
+      expect_in(header, text);
+      expect_in(c[2], text);
+    }
+  });
+}
+
+}  // namespace
+}  // namespace orrery::storage

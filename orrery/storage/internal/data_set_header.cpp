@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <orrery/storage/internal/data_set_header.hpp>
+
+#include <orrery/process/io.hpp>
+
+#include <bit>
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <stdexcept>
+#include <system_error>
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+#include <nlohmann/json.hpp>
+
+namespace orrery::storage::internal {
+namespace {
+
+using detail::throw_errno;
+using json = nlohmann::json;
+
+constexpr int version = 1;
+constexpr std::string_view format_name = "orrery data set";
+constexpr std::size_t largest_header = std::size_t{1} << 30;
+constexpr const char* byte_order = std::endian::native == std::endian::little ? "little" : "big";
+
+json to_json(const data_set_info& info, const any_page_map& map) {
+  json devices = json::array();
+  for (std::size_t i = 0; i < info.files.size(); ++i) {
+    const std::filesystem::path file(info.files[i]);
+    const bool own = file.parent_path() == std::filesystem::path(info.path);
+    devices.push_back({{"file", own ? file.filename().string() : info.files[i]}, {"pages", info.pages[i]}});
+  }
+  json where{{"kind", info.map}};
+  if (info.map != "circulant" && info.map != "blocked") {
+    json table = json::array();
+    for (const page_address& a : tabulate(*map)) table.push_back({a.device, a.index});
+    where["table"] = std::move(table);
+  }
+  return {{"format", format_name},
+          {"version", version},
+          {"shape", info.shape},
+          {"page_shape", info.page_shape},
+          {"type", to_string(info.type)},
+          {"byte_order", byte_order},
+          {"state", info.finished ? "finished" : "unfinished"},
+          {"checksums", info.checksums ? "xxh3" : "none"},
+          {"map", std::move(where)},
+          {"devices", std::move(devices)}};
+}
+
+void require(bool good, const std::string& why) {
+  if (!good) throw std::invalid_argument(why);
+}
+
+data_set_info from_json(const json& j, const std::string& folder, any_page_map& map) {
+  require(j.at("format") == format_name, "its \"format\" is another one");
+  require(j.at("version") == version,
+          fmt::format("its version is {}, and this program reads version {}", j.at("version").dump(), version));
+  require(j.at("byte_order") == byte_order, "it was written by a machine with another byte order");
+  data_set_info info;
+  info.path = folder;
+  info.shape = j.at("shape").get<index3>();
+  info.page_shape = j.at("page_shape").get<index3>();
+  const page_grid grid = page_grid::checked(info.shape, info.page_shape);
+  const auto type = element_type_named(j.at("type").get<std::string>());
+  require(type.has_value(), fmt::format("its \"type\" is {}", j.at("type").dump()));
+  info.type = *type;
+  const std::string state = j.at("state").get<std::string>();
+  require(state == "finished" || state == "unfinished", fmt::format("its \"state\" is '{}'", state));
+  info.finished = state == "finished";
+  const std::string sums = j.at("checksums").get<std::string>();
+  require(sums == "xxh3" || sums == "none", fmt::format("its \"checksums\" are '{}'", sums));
+  info.checksums = sums == "xxh3";
+  for (const json& d : j.at("devices")) {
+    info.files.push_back((std::filesystem::path(folder) / d.at("file").get<std::string>()).string());
+    info.pages.push_back(d.at("pages").get<std::uint64_t>());
+  }
+  require(!info.files.empty() && info.files.size() <= 1 << 20, "it has no devices, or too many");
+  const auto devices = static_cast<std::uint32_t>(info.files.size());
+  info.map = j.at("map").at("kind").get<std::string>();
+  if (j.at("map").contains("table")) {
+    std::vector<page_address> table;
+    for (const json& a : j.at("map").at("table"))
+      table.push_back({a.at(0).get<std::uint32_t>(), a.at(1).get<std::uint64_t>()});
+    map = table_map(grid.pages(), devices, std::move(table));
+  } else {
+    map = make_page_map(info.map, grid.pages(), devices);
+  }
+  for (std::uint32_t d = 0; d < devices; ++d)
+    require(info.pages[d] >= map->pages_on(d),
+            fmt::format("device {} has {} pages, and the page map needs {}", d, info.pages[d], map->pages_on(d)));
+  return info;
+}
+
+std::string read_text(const std::string& path) {
+  const io::descriptor file(path, O_RDONLY);
+  std::string text;
+  for (;;) {
+    const std::size_t before = text.size();
+    if (before > largest_header) throw_errno(EFBIG, fmt::format("{} is no header of a data set", path));
+    text.resize(before + (64 << 10));
+    const std::size_t got =
+        io::read_all(file.get(), std::as_writable_bytes(std::span(text.data() + before, text.size() - before)), before);
+    text.resize(before + got);
+    if (got == 0) return text;
+  }
+}
+
+void sync_folder(const std::string& folder) {
+  const io::descriptor d(folder, O_RDONLY | O_DIRECTORY);
+  try {
+    io::fsync(d.get());
+  } catch (const std::system_error& e) {
+    if (e.code().value() != EINVAL) throw;  // a file system without that
+  }
+}
+
+}  // namespace
+
+std::string header_path(const std::string& folder) { return folder + "/orrery.json"; }
+
+data_set_info read_header(const std::string& folder, any_page_map* map) {
+  const std::string path = header_path(folder);
+  std::string text;
+  try {
+    text = read_text(path);
+  } catch (const std::system_error& e) {
+    if (e.code().value() == ENOENT || e.code().value() == ENOTDIR)
+      throw_errno(e.code().value(), fmt::format("there is no data set at {}: it has no header orrery.json", folder));
+    throw_errno(e.code().value(), fmt::format("cannot read the header of the data set, {}", path));
+  }
+  any_page_map found;
+  try {
+    data_set_info info = from_json(json::parse(text), folder, found);
+    if (map != nullptr) *map = std::move(found);
+    return info;
+  } catch (const json::exception& e) {
+    throw_errno(EINVAL, fmt::format("{} is not the header of a data set: {}", path, e.what()));
+  } catch (const std::invalid_argument& e) {
+    throw_errno(EINVAL, fmt::format("{} is not the header of a data set that can be opened: {}", path, e.what()));
+  }
+}
+
+void write_header(const data_set_info& info, const any_page_map& map, bool fresh) {
+  const std::string path = header_path(info.path);
+  const std::string beside = fmt::format("{}.new-{}", path, ::getpid());
+  const std::string text = to_json(info, map).dump(1) + "\n";
+  try {
+    {
+      io::descriptor file(beside, O_WRONLY | O_CREAT | O_TRUNC);
+      io::write_all(file.get(), std::as_bytes(std::span(text)), 0);
+      io::fsync(file.get());
+      file.close();
+    }
+    // A second name fails where there is a file, a new name replaces it.
+    if ((fresh ? ::link(beside.c_str(), path.c_str()) : ::rename(beside.c_str(), path.c_str())) != 0)
+      throw_errno(errno, "rename");
+    if (fresh) (void)::unlink(beside.c_str());
+    sync_folder(info.path);
+  } catch (const std::system_error& e) {
+    (void)::unlink(beside.c_str());
+    if (e.code().value() == EEXIST)
+      throw_errno(EEXIST, fmt::format("there is a data set at {} already: open it, or remove it first", info.path));
+    throw_errno(e.code().value(), fmt::format("cannot write the header of the data set, {}", path));
+  }
+}
+
+}  // namespace orrery::storage::internal

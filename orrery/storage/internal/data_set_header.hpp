@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <orrery/storage/data_set.hpp>
+
+#include <string>
+
+// The header of a data set: a small JSON file.
+//
+//   {"format": "orrery data set", "version": 1, "shape": [512, 512, 512], "page_shape": [64, 64, 64], "type": "complex128",
+//    "byte_order": "little", "state": "finished", "checksums": "xxh3" or "none", "map": {"kind": "circulant"},
+//    "devices": [{"file": "device-0.pages", "pages": 512}, ...]}
+//
+// A map of another kind than circulant and blocked has "table": [[device, place], ...], one for each page in their order. Names of files are
+// relative to the data set's folder, or absolute for other drives. The checksums are beside the device's file, with .sums at its name's end.
+namespace orrery::storage::internal {
+
+/// "<folder>/orrery.json"
+[[nodiscard]] std::string header_path(const std::string& folder);
+/// Reads and checks it. `map` may be null. May park. Throws std::system_error (ENOENT, EINVAL, ...).
+[[nodiscard]] data_set_info read_header(const std::string& folder, any_page_map* map);
+/// Replaces it: when this returns the new one is on the drive, and whatever happens meanwhile there is the old or the new one. `fresh`: there
+/// must be none yet; throws EEXIST, also to all but one of several programs that do this at once.
+void write_header(const data_set_info& info, const any_page_map& map, bool fresh = false);
+
+}  // namespace orrery::storage::internal

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// The storage layer: arrays far larger than memory, on drives that are processes. (Givelberg 2014, sections 2 to 4.)
+#include <orrery/storage/array.hpp>
+#include <orrery/storage/array_device.hpp>
+#include <orrery/storage/array_page_device.hpp>
+#include <orrery/storage/data_set.hpp>
+#include <orrery/storage/domain.hpp>
+#include <orrery/storage/element.hpp>
+#include <orrery/storage/page.hpp>
+#include <orrery/storage/page_device.hpp>
+#include <orrery/storage/page_map.hpp>

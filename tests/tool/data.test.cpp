@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+// `orrery data`, as a user runs it.
+#include <orrery/storage/internal/test_support.hpp>
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <nlohmann/json.hpp>
+
+namespace orrery {
+namespace {
+
+namespace fs = std::filesystem;
+using storage::testing::scratch;
+
+struct outcome {
+  int code;
+  std::string text;
+};
+outcome orrery_data(const std::string& arguments) {
+  const fs::path program = fs::read_symlink("/proc/self/exe").parent_path().parent_path() / "orrery";
+  FILE* const out = ::popen(("ORRERY_PES=2 " + program.string() + " data " + arguments + " 2>&1").c_str(), "r");
+  if (out == nullptr) return {-1, "popen"};
+  std::string text;
+  std::array<char, 4096> buffer;
+  for (std::size_t n = 0; (n = std::fread(buffer.data(), 1, buffer.size(), out)) > 0;) text.append(buffer.data(), n);
+  const int status = ::pclose(out);
+  return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, text};
+}
+void expect_good(const std::string& arguments) {
+  const outcome o = orrery_data(arguments);
+  EXPECT_EQ(o.code, 0) << arguments << "\n" << o.text;
+}
+void expect_bad(const std::string& arguments, const std::string& why) {
+  const outcome o = orrery_data(arguments);
+  EXPECT_NE(o.code, 0) << arguments;
+  EXPECT_NE(o.text.find(why), std::string::npos) << "'" << why << "' is not in: " << o.text;
+}
+
+std::string text_of(const std::string& path) {
+  std::ostringstream text;
+  text << std::ifstream(path, std::ios::binary).rdbuf();
+  return text.str();
+}
+void write_text(const std::string& path, const std::string& text) { std::ofstream(path, std::ios::binary) << text; }
+std::string bytes_of(std::size_t n) {
+  std::string s(n, ' ');
+  for (std::size_t i = 0; i < n; ++i) s[i] = static_cast<char>(i * 7 + i / 256);
+  return s;
+}
+// As NumPy writes it.
+std::string npy(const std::string& dictionary, const std::string& elements) {
+  std::string d = dictionary;
+  d.append(63 - (10 + d.size()) % 64, ' ');
+  d += '\n';
+  return std::string("\x93NUMPY\x01\x00", 8) + static_cast<char>(d.size() & 0xff) + static_cast<char>(d.size() >> 8) +
+         d + elements;
+}
+
+TEST(orrery_data, imports_and_exports_bare_elements) {
+  const scratch folder;
+  const std::string elements = bytes_of(9 * 10 * 11 * 8);
+  write_text(folder / "in.raw", elements);
+  expect_good("import " + folder / "in.raw" + " " + folder / "x" +
+              " --shape 9,10,11 --type float64 --pages 4,4,4 --folder " + folder / "x" + " --folder " + folder.path);
+  expect_good("verify " + folder / "x");
+  expect_good("export " + folder / "x" + " " + folder / "out.raw");
+  EXPECT_EQ(text_of(folder / "out.raw"), elements);
+}
+TEST(orrery_data, imports_and_exports_what_numpy_reads_and_writes) {
+  const scratch folder;
+  const std::string file =
+      npy("{'descr': '<c16', 'fortran_order': False, 'shape': (3, 5, 7), }", bytes_of(3 * 5 * 7 * 16));
+  write_text(folder / "in.npy", file);
+  expect_good("import " + folder / "in.npy" + " " + folder / "x" + " --pages 2,3,4");
+  expect_good("export " + folder / "x" + " " + folder / "out.npy");
+  EXPECT_EQ(text_of(folder / "out.npy"), file);
+  const outcome info = orrery_data("info --json " + folder / "x");
+  const auto j = nlohmann::json::parse(info.text, nullptr, false);
+  EXPECT_EQ(j.value("shape", std::vector<int>()), (std::vector<int>{3, 5, 7})) << info.text;
+  EXPECT_EQ(j.value("type", ""), "complex128");
+  EXPECT_TRUE(j.value("finished", false));
+}
+TEST(orrery_data, imports_an_array_in_fortrans_order) {
+  const scratch folder;
+  std::string c_order(2 * 3 * 4 * 4, ' ');
+  std::string fortran(c_order.size(), ' ');
+  for (std::uint32_t i = 0; i < 2; ++i)
+    for (std::uint32_t j = 0; j < 3; ++j)
+      for (std::uint32_t k = 0; k < 4; ++k) {
+        const std::uint32_t x = 100 * i + 10 * j + k;
+        std::copy_n(reinterpret_cast<const char*>(&x), 4, c_order.begin() + ((i * 3 + j) * 4 + k) * 4);
+        std::copy_n(reinterpret_cast<const char*>(&x), 4, fortran.begin() + ((k * 3 + j) * 2 + i) * 4);
+      }
+  write_text(folder / "in.npy", npy("{'descr': '<f4', 'fortran_order': True, 'shape': (2, 3, 4), }", fortran));
+  expect_good("import " + folder / "in.npy" + " " + folder / "x" + " --pages 2,2,2");
+  expect_good("export " + folder / "x" + " " + folder / "out.raw");
+  EXPECT_EQ(text_of(folder / "out.raw"), c_order);
+}
+TEST(orrery_data, creates_zeros) {
+  const scratch folder;
+  expect_good("create " + folder / "x" + " --shape 5,6,7 --type float32 --pages 4,4,4");
+  expect_good("export " + folder / "x" + " " + folder / "out.raw");
+  EXPECT_EQ(text_of(folder / "out.raw"), std::string(5 * 6 * 7 * 4, '\0'));
+  EXPECT_NE(orrery_data("info " + folder / "x").text.find("5 x 6 x 7 elements of type float32 in pages of 4 x 4 x 4"),
+            std::string::npos);
+}
+TEST(orrery_data, names_damaged_pages) {
+  const scratch folder;
+  write_text(folder / "in.raw", bytes_of(512 * 8));
+  expect_good("import " + folder / "in.raw" + " " + folder / "x" + " --shape 8,8,8 --type float64 --pages 8,8,8");
+  {
+    std::fstream f(folder / "x/device-0.pages", std::ios::in | std::ios::out | std::ios::binary);
+    f.seekp(1000);
+    f.put('!');
+  }
+  expect_bad("verify " + folder / "x", "(0, 0, 0): page 0 of " + folder / "x/device-0.pages is damaged");
+  expect_bad("export " + folder / "x" + " " + folder / "out.raw",
+             "page 0 of " + folder / "x/device-0.pages is damaged");
+}
+TEST(orrery_data, says_what_is_wrong) {
+  const scratch folder;
+  write_text(folder / "in.raw", bytes_of(100));
+  expect_bad("info " + folder / "x", "there is no data set at " + folder / "x");
+  expect_bad("import " + folder / "in.raw" + " " + folder / "x", "give --shape and --type");
+  expect_bad("import " + folder / "in.raw" + " " + folder / "x --shape 2,2,2 --type int8", "there is no type 'int8'");
+  expect_bad("import " + folder / "in.raw" + " " + folder / "x --shape 2,2,2 --type float64",
+             "has 100 bytes, and that array would take 64");
+  EXPECT_FALSE(fs::exists(folder / "x"));
+  write_text(folder / "a.npy", "nonsense nonsense");
+  expect_bad("import " + folder / "a.npy" + " " + folder / "x", "it is not a file in NumPy's format");
+  write_text(folder / "a.npy", npy("{'descr': '<i8', 'fortran_order': False, 'shape': (3,), }", bytes_of(24)));
+  expect_bad("import " + folder / "a.npy" + " " + folder / "x", "convert them with a.astype('float64')");
+  write_text(folder / "a.npy",
+             npy("{'descr': '<f8', 'fortran_order': False, 'shape': (1, 2, 3, 4), }", bytes_of(24 * 8)));
+  expect_bad("import " + folder / "a.npy" + " " + folder / "x", "it has 4 dimensions");
+}
+
+}  // namespace
+}  // namespace orrery
