@@ -182,7 +182,7 @@ struct all_reducer {
   }
 
   // At the first part.
-  static void take(pe&, group_part& part, std::uint32_t from, part_result<V> r) {
+  static void take(pe& self, group_part& part, std::uint32_t from, part_result<V> r) {
     const group_data& d = part.group().data();
     if (from >= d.parts.size()) return;
     if (part.reduction == nullptr) part.reduction = std::make_unique<gathered>(what, d.parts.size());
@@ -203,8 +203,10 @@ struct all_reducer {
     finish(part, all);
     for (std::size_t i = 1; i < group.data().parts.size(); ++i) {
       const address to = group.data().parts[i].at;
+      part_result<V> copy = all;  // PEs share no exception
+      if (all.error != nullptr) copy.error = as_received(all.error, {"(group)", what.name, self.id()});
       try {
-        post_call<&down>(orrery::pe(to.pe), to.slot, to.generation, all);
+        post_call<&down>(orrery::pe(to.pe), to.slot, to.generation, std::move(copy));
       } catch (const node_lost&) {  // the others are to have their result
       }
     }

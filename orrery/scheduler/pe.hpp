@@ -241,7 +241,7 @@ class pe {
   }
   /// Room for the object of a process, if it is small: so the object's place is known before the slot is in the cache, both are
   /// fetched at the same time, and a spawn allocates nothing.
-  static constexpr std::size_t small_object = 64;
+  static constexpr std::size_t small_object = 32;
   [[nodiscard]] void* room_of(const slot& s) const noexcept { return rooms_ + (&s - slots_); }
   /// A fresh slot in state `running`, without an object. Throws std::bad_alloc when the table is full.
   [[nodiscard]] slot& allocate_slot() {

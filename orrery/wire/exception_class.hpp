@@ -5,7 +5,6 @@
 #include <orrery/wire/serialize.hpp>
 
 #include <cstddef>
-#include <cstring>
 #include <exception>
 #include <string>
 #include <type_traits>
@@ -62,8 +61,8 @@ struct exception_form {
   }
   static std::exception_ptr load(const wire_exception& form) {
     if constexpr (has_state<E>) {
-      std::vector<std::byte> bytes(form.state.size());  // aligned, as views in it need
-      std::memcpy(bytes.data(), form.state.data(), bytes.size());
+      const auto* data = reinterpret_cast<const std::byte*>(form.state.data());
+      const std::vector<std::byte> bytes(data, data + form.state.size());  // aligned, as what it holds needs
       orrery::reader r(bytes);
       return std::make_exception_ptr(orrery::read<E>(r));
     } else {
