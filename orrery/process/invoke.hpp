@@ -71,6 +71,11 @@ using kept_t = typename kept<P>::type;
 template <class R>
 using value_t = std::remove_cvref_t<R>;
 
+/// Such a result travels inside the record that says it is there.
+template <class R>
+inline constexpr bool travels_small =
+    std::is_trivially_copyable_v<value_t<R>> && sizeof(value_t<R>) <= wire::small_result;
+
 /// For results that do not come from another node, and need no wire form.
 struct stays_here {};
 
@@ -80,7 +85,10 @@ struct typed_sink : scheduler::sink {
   union {
     value_t<R> value;
   };
-  explicit typed_sink(stays_here) noexcept { storage = &value; }
+  explicit typed_sink(stays_here) noexcept {
+    storage = &value;
+    if constexpr (travels_small<R>) small = sizeof(value);
+  }
   typed_sink() noexcept : typed_sink(stays_here{}) {
     decode = [](scheduler::sink& s, const std::byte* data, std::size_t bytes) {
       orrery::reader r({data, bytes});
@@ -123,6 +131,14 @@ void answer(pe& self, std::uint64_t reply, std::uint32_t source_pe, bool remote,
     if (reply == 0) {
       (void)f();
     } else if (!remote) {
+      if constexpr (travels_small<R>) {
+        if (source_pe != self.id()) {
+          alignas(wire::small_result) std::byte result[wire::small_result] = {};
+          new (result) value_t<R>(f());
+          self.reply_small(reply, source_pe, result);
+          return;
+        }
+      }
       new (reinterpret_cast<scheduler::sink*>(reply)->storage) value_t<R>(f());
       self.reply_in_place(reply, source_pe);
     } else {

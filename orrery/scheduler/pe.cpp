@@ -608,6 +608,25 @@ void pe::reply_in_place(std::uint64_t reply, std::uint32_t source_pe) {
   commit(c, wire::granule);
 }
 
+void pe::reply_small(std::uint64_t reply, std::uint32_t source_pe, const std::byte (&result)[wire::small_result]) {
+  channel& c = channel_to(source_pe);
+  wire::envelope* e = try_reserve(c, wire::granule);
+  if (e == nullptr) [[unlikely]] {
+    std::uint32_t words[2];
+    std::uint64_t rest;
+    std::memcpy(words, result, sizeof words);
+    std::memcpy(&rest, result + sizeof words, sizeof rest);
+    send_control(c, wire::record_kind::small_reply, words[0], words[1], reply, nullptr, 0, rest);
+    return;
+  }
+  e->kind = wire::record_kind::small_reply;
+  e->form = wire::payload_form::refs;
+  e->padding = 0;
+  std::memcpy(e->result(), result, sizeof result);
+  e->reply = reply;
+  commit(c, wire::granule);
+}
+
 namespace {
 void shorten(std::string& text, std::size_t most) {
   if (text.size() <= most) return;

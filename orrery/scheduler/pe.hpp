@@ -68,6 +68,7 @@ struct sink {
   std::uint32_t home = 0;  ///< PE
   std::uint32_t entry = 0;  ///< in the table of pending calls; 0: none (the call stays inside the node)
   status state = status::waiting;
+  std::uint8_t small = 0;  ///< bytes of a result that record_kind::small_reply carries
 };
 
 /// A fiber that waits until a mailbox has room; on its stack.
@@ -388,6 +389,9 @@ class pe {
   // --- replies --------------------------------------------------------------------------------------------------
   /// The result was constructed in the sink's storage (a caller on this node): tells the caller. Never parks.
   void reply_in_place(std::uint64_t reply, std::uint32_t source_pe);
+  /// The same with a result of sink::small bytes for a caller on another PE of this node: it travels in the record, so that no line of
+  /// the caller's stack has to.
+  void reply_small(std::uint64_t reply, std::uint32_t source_pe, const std::byte (&result)[wire::small_result]);
   /// The call ended with an exception: the caller gets what as_received() makes of it. Never parks.
   void reply_error(std::uint64_t reply, std::uint32_t source_pe, bool remote, const handler* method,
                    std::exception_ptr why) noexcept;
@@ -625,6 +629,10 @@ class pe {
   std::optional<idle_world> last_idle_world_;
   std::uint64_t gone_nodes_ = 0;  // of which this PE knows
   std::int64_t next_look_ = 0;
+  struct {
+    std::int64_t ns = transport::now_ns();
+    std::uint64_t ticks = transport::ticks();
+  } clock_origin_;
   std::vector<wait_watcher*> watchers_;
   std::uint32_t polls_ = 0;
 

@@ -66,4 +66,14 @@ inline void cpu_relax() noexcept {
 /// CLOCK_MONOTONIC in nanoseconds.
 [[nodiscard]] std::int64_t now_ns() noexcept;
 
+/// A clock of unknown unit for what is measured often: where the CPU has a counter, it does not wait for the loads before it as the
+/// clock above does (25 ns).
+[[nodiscard]] inline std::uint64_t ticks() noexcept {
+#if defined(__x86_64__)
+  return __builtin_ia32_rdtsc();
+#else
+  return static_cast<std::uint64_t>(now_ns());
+#endif
+}
+
 }  // namespace orrery::transport

@@ -18,6 +18,7 @@ enum class record_kind : std::uint8_t {
   release = 6,  ///< a payload block was read and is its owner's again
   probe = 7,    ///< deadlock detection: follow the chain of waits
   refusal = 8,  ///< this node has received nonsense from yours and treats it as lost
+  small_reply = 9,  ///< a result of at most small_result bytes, in the envelope itself; inside a node only
 };
 
 /// How the payload behind an envelope is laid out.
@@ -30,6 +31,9 @@ enum class payload_form : std::uint8_t {
 
 /// Marks an envelope for the PE itself: a spawn or a remote function.
 inline constexpr std::uint32_t no_slot = 0xffff'ffff;
+
+/// A result of at most this many bytes fits into an envelope, in place of the words that name a target.
+inline constexpr std::size_t small_result = 16;
 
 /// All records of a ring are multiples of this many bytes.
 inline constexpr std::uint32_t granule = 32;
@@ -48,11 +52,15 @@ struct envelope {
   std::uint64_t reply;  ///< 0: nobody waits for a result
 
   [[nodiscard]] std::byte* payload() noexcept { return reinterpret_cast<std::byte*>(this + 1); }
+  [[nodiscard]] std::byte* result() noexcept { return reinterpret_cast<std::byte*>(this) + result_at; }
+  static constexpr std::size_t result_at = 8;
   [[nodiscard]] std::uint32_t payload_bytes() const noexcept {
     return size.load(std::memory_order_relaxed) - granule - padding;
   }
 };
 static_assert(sizeof(envelope) == granule);
+static_assert(offsetof(envelope, slot) == envelope::result_at &&
+              offsetof(envelope, reply) == envelope::result_at + small_result);
 
 /// Where a `form::block` payload lies: in the segment of the node that sent it.
 struct block_ref {
