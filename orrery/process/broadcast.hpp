@@ -294,9 +294,9 @@ struct broadcast final : broadcast_base {
     if constexpr (constructs) {
       Operation::run_at(self, s, *part, index, *static_cast<const std::remove_cvref_t<P>*>(refs[I])...);
     } else {
-      auto* object = object_in<typename Operation::object>(s.cls, s.object);
+      auto* object = object_in<typename Operation::object>(s);
       if (object == nullptr) [[unlikely]]
-        throw_wrong_class(*method, s.cls);
+        throw_wrong_class(*method, s.cls());
       auto f = [&]() -> decltype(auto) {
         return Operation::run(self, s, object, *static_cast<const std::remove_cvref_t<P>*>(refs[I])...);
       };
@@ -335,9 +335,9 @@ struct broadcast_handler : typed_handler<Operation, P...> {
 
   static void run(pe& self, slot& s, scheduler::delivery& d) {
     try {
-      auto* part = object_in<group_part>(s.cls, s.object);
+      auto* part = object_in<group_part>(s);
       if (part == nullptr || !part->group()) [[unlikely]]
-        throw_wrong_class(instance, s.cls);
+        throw_wrong_class(instance, s.cls());
       auto b = std::make_unique<state>(*part, instance);
       b->reply = d.reply;
       b->source_pe = d.source_pe;

@@ -21,9 +21,9 @@ struct call_mode {
     if (to.pe == self.id()) {
       slot* s = self.find(to.slot, to.generation);
       if (s != nullptr && s->state == scheduler::process_state::idle && self.room_on_stack()) [[likely]] {
-        auto* object = object_in<typename M::object>(s->cls, s->object);
+        auto* object = object_in<typename M::object>(*s);
         if (object == nullptr) [[unlikely]]
-          throw_wrong_class(handler::instance, s->cls);
+          throw_wrong_class(handler::instance, s->cls());
         try {
           const inline_frame frame(self, *s, handler::instance);
           return M::call(*object, std::forward<P>(args)...);

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <orrery/process/call.hpp>
 
+#include <array>
+#include <atomic>
+#include <cstdint>
 #include <memory>
 #include <numeric>
 #include <span>
@@ -455,6 +458,75 @@ TEST_P(mailbox, of_a_reentrant_class_gives_messages_while_methods_are_parked) {
 
 TEST_P(mailbox, of_a_reentrant_class_takes_calls_of_its_own_methods) {
   in_world([] { EXPECT_EQ(spawn<Open>(where())->fib(10), 55); });
+}
+
+template <std::size_t N>
+struct bytes_of {
+  std::array<std::uint8_t, N> at;
+  bool operator==(const bytes_of&) const = default;
+};
+
+/// Results of all sizes about the limit up to which they travel in the record of the reply.
+struct Results {
+  inline static std::atomic<bool> open = false;
+  inline static std::atomic<int> executed = 0;
+  void hold() const {
+    while (!open) yield();
+  }
+  bool flag(bool x) const { return !x; }
+  double number(double x) const { return -x; }
+  template <std::size_t N>
+  static bytes_of<N> filled(std::uint8_t with) {
+    bytes_of<N> b{};
+    for (std::size_t i = 0; i < N; ++i) b.at[i] = static_cast<std::uint8_t>(with + i);
+    ++executed;
+    return b;
+  }
+  bytes_of<3> three(std::uint8_t x) const { return filled<3>(x); }
+  bytes_of<12> twelve(std::uint8_t x) const { return filled<12>(x); }
+  bytes_of<16> sixteen(std::uint8_t x) const { return filled<16>(x); }
+  bytes_of<17> seventeen(std::uint8_t x) const { return filled<17>(x); }
+  remote<Results> pointer(remote<Results> x) const { return x; }
+  std::unique_ptr<int> owner(int x) const { return std::make_unique<int>(x); }
+  ORRERY_PROCESS_MEMBERS(Results, hold, flag, number, three, twelve, sixteen, seventeen, pointer, owner)
+};
+
+TEST(results, of_all_sizes_arrive_whole_from_another_pe) {
+  scheduler::node_settings small_rings;
+  small_rings.pes = 2;
+  small_rings.pe.ring_bytes = 4 << 10;
+  in_world(small_rings, [] {
+    const auto p = spawn<Results>(pe(1));
+    EXPECT_EQ(p->flag(false), true);
+    EXPECT_EQ(p->number(2.5), -2.5);
+    EXPECT_EQ(p->pointer(p), p);
+    EXPECT_EQ(*p->owner(4), 4);
+    constexpr int calls = 300;
+    Results::executed = 0;
+    post(p)->hold();
+    std::vector<future<bytes_of<3>>> threes;
+    std::vector<future<bytes_of<12>>> twelves;
+    std::vector<future<bytes_of<16>>> sixteens;
+    std::vector<future<bytes_of<17>>> seventeens;
+    for (int i = 0; i < calls; ++i) {
+      const auto x = static_cast<std::uint8_t>(i);
+      threes.push_back(start(p)->three(x));
+      twelves.push_back(start(p)->twelve(x));
+      sixteens.push_back(start(p)->sixteen(x));
+      seventeens.push_back(start(p)->seventeen(x));
+    }
+    Results::open = true;
+    while (Results::executed <
+           4 * calls) {  // this PE does not read the replies: the ring is full, and they take another way
+    }
+    for (int i = 0; i < calls; ++i) {
+      const auto x = static_cast<std::uint8_t>(i);
+      ASSERT_EQ(threes[i].get(), Results::filled<3>(x));
+      ASSERT_EQ(twelves[i].get(), Results::filled<12>(x));
+      ASSERT_EQ(sixteens[i].get(), Results::filled<16>(x));
+      ASSERT_EQ(seventeens[i].get(), Results::filled<17>(x));
+    }
+  });
 }
 
 }  // namespace

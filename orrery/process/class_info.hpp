@@ -68,14 +68,15 @@ struct base_table<T, base_list<Base...>> {
 
 /// Objects of T lie in the table of their PE, not on the heap.
 template <class T>
-inline constexpr bool is_small = sizeof(T) <= scheduler::pe::small_object &&
-                                 alignof(T) <= scheduler::pe::small_object && !requires { T::operator new(sizeof(T)); };
+inline constexpr bool is_small =
+    sizeof(T) <= scheduler::slot::small_object && alignof(T) <= scheduler::slot::small_object &&
+    !requires { T::operator new(sizeof(T)); };
 
-/// Constructs the object of a process.
+/// Constructs the object of a process; set_object shows it to others.
 template <class T, class... A>
-[[nodiscard]] T* make_object(scheduler::pe& self, const scheduler::slot& s, A&&... args) {
+[[nodiscard]] T* make_object(scheduler::slot& s, A&&... args) {
   if constexpr (is_small<T>) {
-    return ::new (self.room_of(s)) T(std::forward<A>(args)...);
+    return ::new (s.open_room()) T(std::forward<A>(args)...);
   } else {
     return new T(std::forward<A>(args)...);
   }
@@ -92,17 +93,17 @@ struct class_of {
     }
   }
 
-  static constexpr scheduler::class_info value{
-      type_name<T>(), &destroy, base_table<T, typename bases_of<T>::type>::value, reentrant<T>::value, false};
+  inline static const scheduler::class_info value{
+      type_name<T>(), &destroy, base_table<T, typename bases_of<T>::type>::value, reentrant<T>::value};
 };
 
-/// The T inside a process, or null if it is of another class.
+/// The T inside a process, or null if it is of another class or has no object.
 template <class T>
-[[nodiscard]] inline T* object_in(const scheduler::class_info* cls, void* object) noexcept {
-  if (cls == &class_of<T>::info()) [[likely]]
-    return static_cast<T*>(object);
-  if (cls == nullptr || object == nullptr) return nullptr;
-  return static_cast<T*>(scheduler::cast_object(*cls, object, class_of<T>::info()));
+[[nodiscard]] inline T* object_in(scheduler::slot& s) noexcept {
+  if (s.class_number == class_of<T>::info().number && s.has_object) [[likely]]
+    return static_cast<T*>(is_small<T> ? static_cast<void*>(s.room) : s.where_apart());
+  if (s.cls() == nullptr || !s.has_object) return nullptr;
+  return static_cast<T*>(scheduler::cast_object(*s.cls(), s.object(), class_of<T>::info()));
 }
 
 }  // namespace detail

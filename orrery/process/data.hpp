@@ -256,9 +256,9 @@ void remote<T[]>::read(std::size_t first, std::span<T> out) const {
   if (address_.pe == self.id()) {
     detail::slot* s = self.find(address_.slot, address_.generation);
     if (s != nullptr && s->state == scheduler::process_state::idle && self.room_on_stack()) [[likely]] {
-      const auto* b = detail::object_in<block<T>>(s->cls, s->object);
+      const auto* b = detail::object_in<block<T>>(*s);
       if (b == nullptr) [[unlikely]]
-        detail::throw_wrong_class(handler::instance, s->cls);
+        detail::throw_wrong_class(handler::instance, s->cls());
       const detail::inline_frame frame(self, *s, handler::instance);
       std::ranges::copy(b->view(first, out.size()), out.begin());
       return;

@@ -8,7 +8,7 @@ extern "C" const char etext;
 
 namespace orrery::detail {
 
-const scheduler::class_info function_class{"process function", nullptr, {}, false, true};
+const scheduler::class_info function_class{"process function", nullptr, {}, false};
 
 namespace {
 
@@ -48,31 +48,27 @@ void function_entry(scheduler::fiber&, void* argument) {
 
 void begin_function(pe& self, slot& s, std::unique_ptr<function_body> body) {
   body->process = &s;
-  s.object = self.make_function_fiber(&function_entry, body.get());
+  s.set_object(self.make_function_fiber(&function_entry, body.get()));
   body.release();
-  s.cls = &function_class;
+  s.class_number = function_class.number;
+  s.is_function = true;
   self.make_runnable(s);
 }
 
 slot& receiving_slot(pe& self) {
   self.require_process();
   slot& s = *self.active()->process;
-  if (s.cls != &function_class)
+  if (!s.is_function)
     throw usage_error(errc::bad_argument,
                       "receive: called in a method; only process functions receive, methods are called");
   return s;
 }
 
 void unlink(pe& self, slot& s, scheduler::message* before, scheduler::message* m) noexcept {
-  if (before == nullptr) {
-    (void)s.pop();
-  } else {
-    before->next = m->next;
-    if (s.tail == m) s.tail = before;
-    s.charge -= m->charge();
-  }
+  s.charge -= m->charge();
+  (void)s.unlink_after(before);
   self.release_message(m);
-  if (s.extra != nullptr) [[unlikely]]
+  if (s.has_extra) [[unlikely]]
     self.made_room_if_low(s);
 }
 

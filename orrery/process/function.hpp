@@ -164,11 +164,11 @@ void check_destroyed(pe& self, slot& s, scheduler::message* before, scheduler::m
 template <class T>
 std::optional<T> take_message(pe& self, slot& s, const std::uint64_t* tag) {
   using handler = message_handler<T>;
-  scheduler::message* before = nullptr;
-  for (scheduler::message* m = s.head; m != nullptr; before = m, m = m->next) {
+  std::optional<T> value;
+  s.search([&](scheduler::message* before, scheduler::message* m) {
     if (m->head.handler != reinterpret_cast<std::uint64_t>(&handler::instance)) [[unlikely]] {
       check_destroyed(self, s, before, m);
-      continue;
+      return false;
     }
     if (m->head.form == wire::payload_form::owned) {
       auto& owned = *reinterpret_cast<typename handler::owned*>(m->payload());
@@ -179,21 +179,21 @@ std::optional<T> take_message(pe& self, slot& s, const std::uint64_t* tag) {
           return owned;
         }
       }();
-      if (tag != nullptr && std::get<0>(payload) != *tag) continue;
-      std::optional<T> value(std::move(std::get<1>(payload)));
+      if (tag != nullptr && std::get<0>(payload) != *tag) return false;
+      value.emplace(std::move(std::get<1>(payload)));
       handler::drop(&owned);
       unlink(self, s, before, m);
-      return value;
+      return true;
     }
     scheduler::delivery d;
     self.load(d, *m);
     orrery::reader r({d.payload, d.payload_bytes});
-    if (const auto t = orrery::read<std::uint64_t>(r); tag != nullptr && t != *tag) continue;
-    std::optional<T> value(orrery::read<T>(r));
+    if (const auto t = orrery::read<std::uint64_t>(r); tag != nullptr && t != *tag) return false;
+    value.emplace(orrery::read<T>(r));
     unlink(self, s, before, m);
-    return value;
-  }
-  return std::nullopt;
+    return true;
+  });
+  return value;
 }
 
 template <class T>
@@ -267,13 +267,11 @@ template <class T>
 [[nodiscard]] remote<T> this_process() {
   detail::pe& self = detail::here_pe();
   self.require_process();
-  const detail::slot& s = *self.active()->process;
-  const bool is_function = s.cls != nullptr && s.cls->is_function;
-  bool is_this = std::is_same_v<T, function> == is_function;
+  detail::slot& s = *self.active()->process;
+  bool is_this = std::is_same_v<T, function> == s.is_function;
   if constexpr (!std::is_same_v<T, function>) {
     // A constructor has no object yet, and is believed.
-    if (is_this && s.cls != nullptr && s.object != nullptr)
-      is_this = scheduler::cast_object(*s.cls, s.object, detail::class_of<T>::info()) != nullptr;
+    if (is_this && s.cls() != nullptr && s.has_object) is_this = detail::object_in<T>(s) != nullptr;
   }
   if (!is_this) throw usage_error(errc::bad_argument, "this_process<T>: the calling process is of another class");
   return remote<T>(self.address_of(s));

@@ -49,8 +49,8 @@ struct reserved {
 
 void give_back(pe& self, const reserved& r) noexcept {
   for (const address& a : r.members)
-    if (slot* s = self.find(a.slot, a.generation); s != nullptr && s->object == nullptr) self.free_slot(*s);
-  if (slot* s = self.find(r.part.slot, r.part.generation); s != nullptr && s->object != nullptr) self.destroy(*s);
+    if (slot* s = self.find(a.slot, a.generation); s != nullptr && !s->has_object) self.free_slot(*s);
+  if (slot* s = self.find(r.part.slot, r.part.generation); s != nullptr && s->has_object) self.destroy(*s);
 }
 
 reserved reserve_part(std::uint32_t members) {
@@ -58,13 +58,13 @@ reserved reserve_part(std::uint32_t members) {
   slot& s = self.allocate_slot();
   reserved r{self.address_of(s), {}};
   try {
-    s.object = make_object<group_part>(self, s, self, r.part);
-    s.cls = &class_of<group_part>::value;
+    s.set_object(make_object<group_part>(s, self, r.part));
+    s.class_number = class_of<group_part>::value.number;
     self.settle(s);
     r.members.reserve(members);
     for (std::uint32_t i = 0; i < members; ++i) r.members.push_back(self.address_of(self.allocate_slot()));
   } catch (...) {
-    if (s.object == nullptr) self.free_slot(s);
+    if (!s.has_object) self.free_slot(s);
     give_back(self, r);
     throw;
   }

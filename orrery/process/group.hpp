@@ -352,19 +352,19 @@ struct construct_operation {
   static constexpr std::string_view class_name() noexcept { return type_name<T>(); }
   static constexpr std::string_view name() noexcept { return "(constructor)"; }
   static void run_at(pe& self, slot& s, group_part& part, std::size_t index, const A&... args) {
-    s.cls = &class_of<T>::value;
+    s.class_number = class_of<T>::value.number;
     try {
       T* object = nullptr;
       {
         const construction_scope scope(s, part, index);
         if constexpr (std::is_constructible_v<T, const A&...>) {
-          object = make_object<T>(self, s, args...);
+          object = make_object<T>(s, args...);
         } else {
-          object = make_object<T>(self, s, A(args)...);
+          object = make_object<T>(s, A(args)...);
         }
       }
       note_class(self, class_of<T>::value);
-      s.object = object;
+      s.set_object(object);
     } catch (...) {
       part.member_gone(part.members()[index].rank);
       throw;

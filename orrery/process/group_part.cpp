@@ -48,7 +48,7 @@ void group_handle::throw_null() {
 
 group_part* find_part(pe& self, std::uint32_t index, std::uint32_t generation) noexcept {
   slot* s = self.find(index, generation);
-  return s != nullptr ? object_in<group_part>(s->cls, s->object) : nullptr;
+  return s != nullptr ? object_in<group_part>(*s) : nullptr;
 }
 
 // --- the part ------------------------------------------------------------------------------------------------------
@@ -316,9 +316,7 @@ void broadcast_base::fan_out(pe& self, std::uint32_t argument_bytes, bool constr
     fill(m->head, self.address_of(*s), *member_method, wire::payload_form::refs, &dropped, 0);
     if (constructs) {
       // Before what peers that were constructed sooner have sent.
-      m->next = s->head;
-      s->head = m;
-      if (s->tail == nullptr) s->tail = m;
+      s->push_front(m);
       s->charge += m->charge();
       self.make_runnable(*s);
     } else {
@@ -354,7 +352,7 @@ void broadcast_base::one_done(pe& self) noexcept {
   const address at = part->at();
   if (slot* s = self.find(at.slot, at.generation)) {
     s->charge -= charged;
-    if (s->extra != nullptr) self.made_room_if_low(*s);
+    if (s->has_extra) self.made_room_if_low(*s);
   }
   if (ends_part) part->ending = true;
   answer(self);
@@ -367,20 +365,15 @@ void broadcast_base::forget_messages(pe& self) noexcept {
   for (std::size_t i = 0; i < part->members().size(); ++i) {
     slot* s = part->find(i);
     if (s == nullptr) continue;
-    scheduler::message* before = nullptr;
-    for (scheduler::message* m = s->head; m != nullptr;) {
-      scheduler::message* after = m->next;
+    const auto forget = [&](scheduler::message* before, scheduler::message* m) {
       message_payload payload{};
       if (m->head.handler == reinterpret_cast<std::uint64_t>(member_method))
         std::memcpy(&payload, m->payload(), sizeof payload);
-      if (payload.of != this) {
-        before = m;
-      } else {
-        (before != nullptr ? before->next : s->head) = after;
-        if (s->tail == m) s->tail = before;
-        self.release_message(m);
-      }
-      m = after;
+      if (payload.of != this) return false;
+      self.release_message(s->unlink_after(before));
+      return true;
+    };
+    while (s->search(forget)) {
     }
   }
 }
@@ -391,7 +384,7 @@ void check_not_inside(pe& self, const group_data& d, const scheduler::handler& h
   group_part* part = find_part(self, p->at.slot, p->at.generation);
   if (part == nullptr) return;
   for (const scheduler::activation* a = self.active(); a != nullptr; a = a->below) {
-    if (a->process->cls == nullptr || a->process->cls->is_function || a->process->cls->reentrant) continue;
+    if (a->process->cls() == nullptr || a->process->is_function || a->process->cls()->reentrant) continue;
     if (part->index_of(*a->process) == part->members().size()) continue;
     throw deadlock_error(fmt::format("{} -> {}::{} (a member calls its own group and waits; use start or post)",
                                      a->method != nullptr

@@ -52,7 +52,7 @@ void push_call(pe& self, slot& s, scheduler::message* m) {
   }
   // A process on the stack of this very fiber waits for what is called from it: it can never take this message.
   for (const scheduler::activation* a = self.active(); a != nullptr; a = a->below) {
-    if (a->process != &s || (s.cls != nullptr && s.cls->reentrant)) continue;
+    if (a->process != &s || (s.cls() != nullptr && s.cls()->reentrant)) continue;
     std::string cycle = call_name(*reinterpret_cast<const scheduler::handler*>(m->head.handler));
     for (const scheduler::activation* b = self.active();; b = b->below) {
       cycle = fmt::format("{} -> {}", b->method != nullptr ? call_name(*b->method) : "(process function)", cycle);

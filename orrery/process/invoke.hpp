@@ -183,9 +183,9 @@ struct typed_handler {
     try {
       typename Operation::object* object = nullptr;
       if constexpr (!std::is_void_v<typename Operation::object>) {
-        object = object_in<typename Operation::object>(s.cls, s.object);
+        object = object_in<typename Operation::object>(s);
         if (object == nullptr) [[unlikely]]
-          throw_wrong_class(*method, s.cls);
+          throw_wrong_class(*method, s.cls());
       }
       switch (d.form) {
         case wire::payload_form::refs: {

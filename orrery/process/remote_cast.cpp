@@ -27,8 +27,8 @@ namespace {
 
 class_chain class_at(address process) {
   const slot* s = here_pe().find(process.slot, process.generation);
-  if (s == nullptr || s->cls == nullptr) throw process_gone(fmt::format("the class of {}", to_string(process)));
-  return chain_of(*s->cls);
+  if (s == nullptr || s->cls() == nullptr) throw process_gone(fmt::format("the class of {}", to_string(process)));
+  return chain_of(*s->cls());
 }
 
 class_chain ask_class(const address& process) {

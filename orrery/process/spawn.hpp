@@ -28,10 +28,10 @@ struct spawn_operation {
   template <class... A>
   static remote<T> run(pe& self, slot& s, void*, A&&... args) {
     if constexpr (constructible_from_kept<T, A...>) {  // else check_spawnable has said it
-      s.cls = &class_of<T>::value;
-      T* const object = make_object<T>(self, s, std::forward<A>(args)...);
+      s.class_number = class_of<T>::value.number;
+      T* const object = make_object<T>(s, std::forward<A>(args)...);
       note_class(self, class_of<T>::value);
-      s.object = object;
+      s.set_object(object);
     }
     return remote<T>(self.address_of(s));
   }
@@ -99,7 +99,7 @@ remote<T> spawn(placement where, A&&... args) {
         self.pop_activation(a);
         s.active = nullptr;
         s.depth = 0;
-        if (s.object == nullptr) {
+        if (!s.has_object) {
           self.free_slot(s);
         } else {
           self.settle(s);

@@ -37,8 +37,8 @@ template <class T, class... A>
 void make_system_process(scheduler::pe& at, A&&... args) {
   scheduler::slot& s = at.allocate_slot();
   assert(at.address_of(s) == system_process<T>(at.id()).address());
-  s.object = make_object<T>(at, s, std::forward<A>(args)...);
-  s.cls = &class_of<T>::info();
+  s.set_object(make_object<T>(s, std::forward<A>(args)...));
+  s.class_number = class_of<T>::info().number;
   at.settle(s);
   --at.count().processes;  // it is not the program's
 }
@@ -47,8 +47,8 @@ void make_system_process(scheduler::pe& at, A&&... args) {
 /// methods; null when the PE has come to its end, or was made without it.
 template <class T>
 [[nodiscard]] T* system_object(scheduler::pe& at) noexcept {
-  const scheduler::slot* s = at.find(static_cast<std::uint32_t>(T::place), 1);
-  return s != nullptr && s->cls == &class_of<T>::info() ? static_cast<T*>(s->object) : nullptr;
+  scheduler::slot* s = at.find(static_cast<std::uint32_t>(T::place), 1);
+  return s != nullptr ? object_in<T>(*s) : nullptr;
 }
 
 }  // namespace orrery::detail

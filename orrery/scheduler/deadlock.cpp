@@ -136,13 +136,13 @@ void pe::chase(probe& p, bool first) {
       }
       // Is the sender still to wait?
       const auto stops = [&](const stop_sign& i) { return i.pe == p.follow.source_pe && i.number == p.stop; };
-      if (p.follow.source_pe != id_ && (s->extra == nullptr || std::ranges::none_of(s->extra->stopped_pes, stops)))
+      if (p.follow.source_pe != id_ && (!s->has_extra || std::ranges::none_of(extra_of(*s)->stopped_pes, stops)))
         return;
     } else if (!first) {
       // Is the call we follow still to be answered here?
-      bool queued = false;
-      for (const message* m = s->head; m != nullptr && !queued; m = m->next)
-        queued = m->head.reply == p.follow.reply && m->source_pe == p.follow.source_pe;
+      const bool queued = s->search([&](message*, const message* m) {
+        return m->head.reply == p.follow.reply && m->source_pe == p.follow.source_pe;
+      });
       const activation* outer = s->active;
       const bool executing = outer->serving != nullptr && outer->serving->reply == p.follow.reply &&
                              outer->serving->source_pe == p.follow.source_pe;
@@ -211,7 +211,7 @@ void pe::fail_sender(const probe& p) {
   room_wait& w = *f->room;
   fiber** at = nullptr;
   if (w.at.pe == id_) {
-    if (slot* s = find(w.at.slot, w.at.generation); s != nullptr && s->extra != nullptr) at = &s->extra->senders;
+    if (slot* s = find(w.at.slot, w.at.generation); s != nullptr && s->has_extra) at = &extra_of(*s)->senders;
   } else if (const auto it = stopped_.find(w.at); it != stopped_.end()) {
     at = &it->second.waiters;
   }
@@ -223,7 +223,7 @@ void pe::fail_sender(const probe& p) {
   if (at == nullptr || *at == nullptr) return;
   *at = w.on->next;
   if (w.at.pe == id_) {
-    slot_extra& x = *find(w.at.slot, w.at.generation)->extra;
+    slot_extra& x = *extra_of(*find(w.at.slot, w.at.generation));
     if (x.last_sender == w.on) x.last_sender = before;
   }
   w.on->next = nullptr;
@@ -234,22 +234,15 @@ void pe::fail_sender(const probe& p) {
 
 // Takes a call out of the mailbox and answers it with deadlock_error.
 bool pe::fail_queued(slot& s, std::uint32_t source_pe, std::uint64_t reply, const std::string& cycle) {
-  message* before = nullptr;
-  for (message* m = s.head; m != nullptr; before = m, m = m->next) {
-    if (m->head.reply != reply || m->source_pe != source_pe) continue;
-    if (before == nullptr) {
-      (void)s.pop();
-    } else {
-      before->next = m->next;
-      if (s.tail == m) s.tail = before;
-      s.charge -= m->charge();
-    }
+  return s.search([&](message* before, message* m) {
+    if (m->head.reply != reply || m->source_pe != source_pe) return false;
+    s.charge -= m->charge();
+    (void)s.unlink_after(before);
     delivery d;
     load(d, *m);
     fail(d, std::make_exception_ptr(deadlock_error(cycle + method_name(index_of(d.method)))));
     return true;
-  }
-  return false;
+  });
 }
 
 void pe::send_probe(std::uint32_t to, const probe& p) {

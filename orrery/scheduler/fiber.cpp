@@ -11,7 +11,6 @@
 #include <pthread.h>
 
 #ifdef ORRERY_ASAN
-#include <sanitizer/asan_interface.h>
 #include <sanitizer/common_interface_defs.h>
 #endif
 #ifdef ORRERY_TSAN

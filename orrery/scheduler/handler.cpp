@@ -5,6 +5,8 @@
 #include <orrery/wire/error.hpp>
 
 #include <algorithm>
+#include <cstdio>
+#include <cstdlib>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -17,6 +19,7 @@ namespace {
 
 // The one static table: filled by constructors before main, frozen when the runtime starts.
 constinit handler* registered = nullptr;
+constinit std::uint32_t last_class = 0;
 
 std::vector<const handler*>& table() {
   static std::vector<const handler*> t;
@@ -24,6 +27,17 @@ std::vector<const handler*>& table() {
 }
 
 }  // namespace
+
+constinit const class_info* class_table[max_classes] = {};
+
+class_info::class_info(std::string_view n, void (*d)(void*), std::span<const base> b, bool r) noexcept
+    : name(n), destroy(d), bases(b), reentrant(r), number(++last_class) {
+  if (number >= max_classes) {  // before main: there is nobody to throw to
+    fmt::print(stderr, "orrery: this program has more than {} classes of processes\n", max_classes - 1);
+    std::abort();
+  }
+  class_table[number] = this;
+}
 
 handler::handler(std::string_view class_name_, std::string_view method_, std::string_view signature_,
                  void (*run_)(pe&, slot&, delivery&), void (*relocate_)(void*, void*), void (*drop_)(void*),

@@ -23,18 +23,26 @@ struct envelope;
 }  // namespace orrery::wire
 namespace orrery::scheduler {
 
-/// What the runtime knows of a class whose objects are processes. One static object for each class.
+/// What the runtime knows of a class whose objects are processes. One static object for each class; it numbers itself before main.
 struct class_info {
   struct base {
     const class_info& (*info)();
     void* (*cast)(void* derived);
   };
+  class_info(std::string_view name, void (*destroy)(void*), std::span<const base> bases, bool reentrant) noexcept;
+  class_info(const class_info&) = delete;
+  class_info& operator=(const class_info&) = delete;
+
   std::string_view name;
   void (*destroy)(void* object);  ///< runs the destructor and frees the object
   std::span<const base> bases;
-  bool reentrant = false;    ///< takes messages while a method of it is parked
-  bool is_function = false;  ///< the object is a function_process: messages wait for its receive
+  bool reentrant;  ///< takes messages while a method of it is parked
+  std::uint32_t number;  ///< in class_table; not the same in all programs
 };
+
+/// All classes by their numbers; at 0 is null. A slot has room for a number, not for a pointer.
+inline constexpr std::size_t max_classes = 1 << 16;
+extern const class_info* class_table[max_classes];
 
 /// The `to` part of an object of class `from`, or null if `to` is neither that class nor a base of it.
 [[nodiscard]] void* cast_object(const class_info& from, void* object, const class_info& to) noexcept;

@@ -64,14 +64,14 @@ template <class From, class To>
 void* cast(void* p) {
   return static_cast<To*>(static_cast<From*>(p));
 }
-const class_info top_class{"top", nullptr, {}, false, false};
-const class_info right_class{"right", nullptr, {}, false, false};
-const class_info stranger_class{"stranger", nullptr, {}, false, false};
+const class_info top_class{"top", nullptr, {}, false};
+const class_info right_class{"right", nullptr, {}, false};
+const class_info stranger_class{"stranger", nullptr, {}, false};
 const class_info::base left_bases[] = {{[]() -> const class_info& { return top_class; }, cast<left, top>}};
-const class_info left_class{"left", nullptr, left_bases, false, false};
+const class_info left_class{"left", nullptr, left_bases, false};
 const class_info::base both_bases[] = {{[]() -> const class_info& { return left_class; }, cast<both, left>},
                                        {[]() -> const class_info& { return right_class; }, cast<both, right>}};
-const class_info both_class{"both", nullptr, both_bases, false, false};
+const class_info both_class{"both", nullptr, both_bases, false};
 
 TEST(cast_object, finds_the_parts_of_an_object_at_any_depth) {
   both object;

@@ -25,7 +25,7 @@ namespace {
 
 // --- processes without the layer above --------------------------------------------------------------------------
 
-const class_info function_class{"test", nullptr, {}, false, true};
+const class_info function_class{"test", nullptr, {}, false};
 
 struct body {
   slot* process;
@@ -53,8 +53,9 @@ void run_body(fiber&, void* argument) {
 // Runs f as a process of the PE whose thread calls, or that does not run yet.
 void spawn(pe& self, std::function<void(pe&)> f) {
   slot& s = self.allocate_slot();
-  s.object = self.make_function_fiber(&run_body, new body{&s, std::move(f)});
-  s.cls = &function_class;
+  s.set_object(self.make_function_fiber(&run_body, new body{&s, std::move(f)}));
+  s.class_number = function_class.number;
+  s.is_function = true;
   self.make_runnable(s);
 }
 

@@ -26,7 +26,7 @@ void say_overflow(const pe& self) noexcept {
   std::string_view class_name = "(no process)";
   std::string_view method;
   if (a != nullptr) {
-    const class_info* cls = a->process->cls;  // of a constructor, destructor or process function
+    const class_info* cls = a->process->cls();  // of a constructor, destructor or process function
     class_name = a->method != nullptr ? a->method->class_name : cls != nullptr ? cls->name : class_name;
     if (a->method != nullptr) method = a->method->method;
   }

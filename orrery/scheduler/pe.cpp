@@ -33,11 +33,6 @@ std::string name_of(const handler* h) {
 
 }  // namespace
 
-// Slots and then rooms; shifted, so that a slot and its room do not share a set of the cache.
-std::size_t pe::table_bytes(std::size_t n) noexcept {
-  return n * (sizeof(slot) + sizeof(room)) + room_colour * sizeof(room);
-}
-
 pe::pe(node& owner, std::uint32_t id, transport::doorbell& bell, const pe_settings& settings)
     : id_(id),
       publisher_(owner.world() != nullptr ? owner.world()->counters(id).data() : nullptr),
@@ -48,20 +43,22 @@ pe::pe(node& owner, std::uint32_t id, transport::doorbell& bell, const pe_settin
       function_stacks_(settings.function_stack) {
   // Reserved, not backed: a slot never moves, so that a pointer to it stays good while its method is parked.
   for (std::size_t n = slot_reservation; n >= 1024; n /= 4) {
-    void* p = mmap(nullptr, table_bytes(n), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    void* p =
+        mmap(nullptr, n * sizeof(slot), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (p == MAP_FAILED) continue;
     slots_ = static_cast<slot*>(p);
-    rooms_ = reinterpret_cast<room*>(slots_ + n) + room_colour;
     slot_capacity_ = n;
     break;
   }
   if (slots_ == nullptr) throw std::bad_alloc{};
-  madvise(slots_, table_bytes(slot_capacity_), MADV_HUGEPAGE);
+  madvise(slots_, slot_capacity_ * sizeof(slot), MADV_HUGEPAGE);
   pending_.emplace_back();  // entry 0 means "none"
 }
 
 pe::~pe() {
-  if (slots_ != nullptr) munmap(slots_, table_bytes(slot_capacity_));
+  if (slots_ == nullptr) return;
+  for (std::uint32_t i = 0; i < slot_count_; ++i) (void)slots_[i].open_room();  // who maps this memory next may use it
+  munmap(slots_, slot_capacity_ * sizeof(slot));
 }
 
 // --- the loop ---------------------------------------------------------------------------------------------------
@@ -150,9 +147,9 @@ void pe::leave_loop() noexcept {
 }
 
 void pe::run_slot(slot& s) {
-  if (s.cls != nullptr && s.cls->is_function) {
+  if (s.is_function) {
     s.state = process_state::running;
-    resume(*static_cast<fiber*>(s.object));
+    resume(*static_cast<fiber*>(s.object()));
     return;
   }
   if (refusing_) [[unlikely]] {
@@ -177,9 +174,9 @@ void pe::run_slot(slot& s) {
   active_ = a.below;
   s.active = nullptr;
   --s.depth;
-  if (s.dying || s.object == nullptr) [[unlikely]] {
+  if (s.dying || !s.has_object) [[unlikely]] {
     if (s.depth != 0) return false;  // reentrant: it ends with its last method, and takes nothing more until then
-    if (s.object != nullptr) {
+    if (s.has_object) {
       destroy(s);
     } else {
       free_slot(s);
@@ -194,10 +191,10 @@ void pe::run_messages(slot& s) {
   for (int n = 1;; ++n) {
     delivery d;
     load(d, *s.pop());
-    if (s.extra != nullptr) [[unlikely]]
+    if (s.has_extra) [[unlikely]]
       made_room_if_low(s);
     if (!run_one(s, d)) return;
-    if (s.head == nullptr || n == messages_per_turn) {
+    if (!s.has_messages() || n == messages_per_turn) {
       settle(s);
       return;
     }
@@ -206,7 +203,7 @@ void pe::run_messages(slot& s) {
 
 void pe::execute(slot& s, delivery& d) {
   if (refusing_) [[unlikely]] {
-    if (s.object == nullptr) free_slot(s);
+    if (!s.has_object) free_slot(s);
     fail(d, refusal(d.method));
     return;
   }
@@ -278,7 +275,7 @@ void pe::require_process() const {
 void pe::park_reentrant() noexcept {
   for (activation* a = active_; a != nullptr; a = a->below) {
     slot& s = *a->process;
-    if (s.cls != nullptr && s.cls->reentrant && s.state == process_state::running && s.object != nullptr && !s.dying)
+    if (s.cls() != nullptr && s.cls()->reentrant && s.state == process_state::running && s.has_object && !s.dying)
       settle(s);
   }
 }
@@ -295,9 +292,9 @@ void pe::park() {
     if (e.is_fiber()) {
       next = e.as_fiber();
       next->queued = 0;
-    } else if (e.is_slot() && e.as_slot()->cls != nullptr && e.as_slot()->cls->is_function) {
+    } else if (e.is_slot() && e.as_slot()->is_function) {
       e.as_slot()->state = process_state::running;
-      next = static_cast<fiber*>(e.as_slot()->object);
+      next = static_cast<fiber*>(e.as_slot()->object());
     }
     if (next != nullptr) {
       --ticks_;
@@ -348,7 +345,7 @@ void pe::fire(timer& t) {
 void pe::wait(sink& s) {
   if (s.state != sink::status::waiting) return;
   for (activation* a = active_; a != nullptr; a = a->below)
-    if ((a->process->head != nullptr || s.on_done != nullptr) && !a->process->suspected) suspect(*a->process);
+    if ((a->process->has_messages() || s.on_done != nullptr) && !a->process->suspected) suspect(*a->process);
   current_->waiting_on = &s;
   while (s.state == sink::status::waiting) {
     s.waiter = current_;
@@ -393,7 +390,6 @@ void pe::end_function(slot& s) noexcept {
     trace_end(*active_);
   active_ = nullptr;
   s.active = nullptr;
-  s.object = nullptr;
   free_slot(s);
   finished_ = &self;
   fiber& next = take_loop_fiber();
@@ -434,25 +430,18 @@ slot& pe::allocate_slot_slow() {
 void pe::free_slot(slot& s) noexcept {
   const std::uint32_t index = static_cast<std::uint32_t>(&s - slots_);
   const address gone{id_, index, s.generation};
-  if (s.extra != nullptr) {
-    wake_all(std::exchange(s.extra->senders, nullptr));
-    made_room(s);
-  }
+  if (s.has_extra) drop_extra(s);
   s.state = process_state::free;
   if (++s.generation == 0) s.generation = 1;
-  s.object = nullptr;
-  s.cls = nullptr;
+  s.close_room();
+  s.has_object = s.apart = s.is_function = false;
+  s.class_number = 0;
   s.dying = false;
-  s.suspected = 0;  // else the next process here would never be one
+  s.suspected = false;  // else the next process here would never be one
   s.depth = 0;
   s.active = nullptr;
   --count_.processes;
-  message* m = s.head;
-  s.head = s.tail = nullptr;
-  s.charge = 0;
-  delete s.extra;
-  s.extra = nullptr;
-  while (m != nullptr) {
+  for (message* m = s.take_all(); m != nullptr;) {
     message* next = m->next;
     delivery d;
     load(d, *m);
@@ -482,11 +471,12 @@ void pe::destroy(slot& s) {
 }
 
 void pe::end_object(slot& s) noexcept {
-  void* object = std::exchange(s.object, nullptr);
+  void* object = s.object();
+  s.has_object = false;
   s.dying = true;
   if (s.named) [[unlikely]]
     node_.layer()->before_end(*this, s);
-  s.cls->destroy(object);
+  s.cls()->destroy(object);
 }
 
 // --- mailboxes ---------------------------------------------------------------------------------------------------
@@ -502,9 +492,8 @@ void pe::wait_for_room(slot& s) {
   require_process();
   bool waited = false;
   while (s.generation == generation && over_limit(s)) {
-    if (s.extra == nullptr) s.extra = new slot_extra;
     if (refusing_) refuse("a message to a full mailbox");
-    slot_extra& x = *s.extra;
+    slot_extra& x = make_extra(s);
     current_->next = nullptr;
     if (x.senders == nullptr) {
       x.senders = x.last_sender = current_;
@@ -518,27 +507,45 @@ void pe::wait_for_room(slot& s) {
     park_for_room(address_of(s), 0);
     waited = true;
   }
-  if (waited && s.generation == generation && s.extra != nullptr) wake_sender(s);
+  if (waited && s.generation == generation && s.has_extra) wake_sender(s);
+}
+
+slot_extra* pe::extra_of(const slot& s) noexcept {
+  return s.has_extra ? &extras_.find(static_cast<std::uint32_t>(&s - slots_))->second : nullptr;
+}
+slot_extra& pe::make_extra(slot& s) {
+  slot_extra& x = extras_[static_cast<std::uint32_t>(&s - slots_)];
+  s.has_extra = true;
+  return x;
+}
+// Whoever waits for room in the mailbox finds that the process has ended.
+void pe::drop_extra(slot& s) noexcept {
+  wake_all(std::exchange(extra_of(s)->senders, nullptr));
+  made_room(s);
+  extras_.erase(static_cast<std::uint32_t>(&s - slots_));
+  s.has_extra = false;
 }
 
 void pe::wake_sender(slot& s) {
-  fiber* f = s.extra->senders;
+  slot_extra& x = *extra_of(s);
+  fiber* f = x.senders;
   if (f == nullptr) return;
-  s.extra->senders = f->next;
+  x.senders = f->next;
   f->next = nullptr;
   f->room->over = true;
   ready(*f);
 }
 
 void pe::made_room(slot& s) {
-  if (s.extra == nullptr) return;
+  if (!s.has_extra) return;
   wake_sender(s);
   const auto index = static_cast<std::uint32_t>(&s - slots_);
-  for (const stop_sign& p : s.extra->stopped_pes) try {
+  slot_extra& x = *extra_of(s);
+  for (const stop_sign& p : x.stopped_pes) try {
       send_control(channel_to(p.pe), wire::record_kind::go, index, s.generation, 0);
     } catch (const error&) {  // that PE is gone: nobody is held back there any more
     }
-  s.extra->stopped_pes.clear();
+  x.stopped_pes.clear();
 }
 
 void delivery::release_other() noexcept {

@@ -240,15 +240,12 @@ class pe {
   [[nodiscard]] address address_of(const slot& s) const noexcept {
     return {id_, static_cast<std::uint32_t>(&s - slots_), s.generation};
   }
-  /// Room for the object of a process, if it is small: so the object's place is known before the slot is in the cache, both are
-  /// fetched at the same time, and a spawn allocates nothing.
-  static constexpr std::size_t small_object = 32;
-  [[nodiscard]] void* room_of(const slot& s) const noexcept { return rooms_ + (&s - slots_); }
   /// A fresh slot in state `running`, without an object. Throws std::bad_alloc when the table is full.
   [[nodiscard]] slot& allocate_slot() {
     if (free_slot_ != wire::no_slot) {
       slot& s = slots_[free_slot_];
       free_slot_ = s.link;
+      s.charge = 0;
       s.state = process_state::running;
       ++count_.processes;
       ++count_.spawned;
@@ -260,7 +257,7 @@ class pe {
   void free_slot(slot& s) noexcept;
   /// After a method: what is next for the process.
   void settle(slot& s) {
-    if (s.head != nullptr) {
+    if (s.has_messages()) {
       s.state = process_state::scheduled;
       runnable_.push(s);
     } else {
@@ -284,16 +281,9 @@ class pe {
   void push(slot& s, message* m) { push(s, m, m->charge()); }
   /// The same, where the charge is known: to read what has just been written costs a wait for it.
   void push(slot& s, message* m, std::uint32_t charge) {
-    m->next = nullptr;
-    if (s.tail != nullptr) {
-      s.tail->next = m;
-    } else {
-      s.head = m;
-    }
-    s.tail = m;
+    s.push_back(m);
     s.charge += charge;
     if (s.state <= process_state::receiving) {
-      __builtin_prefetch(room_of(s));
       s.state = process_state::scheduled;
       runnable_.push(s);
     } else if (m->head.reply != 0 && s.state == process_state::running && !s.suspected) [[unlikely]] {
@@ -312,6 +302,8 @@ class pe {
     if (s.charge <= settings_.mailbox_bytes / (2 * charge_unit)) made_room(s);
   }
   void made_room(slot& s);  ///< called when bytes fell to half of the limit and there is an `extra`
+  /// Null if it has none.
+  [[nodiscard]] slot_extra* extra_of(const slot& s) noexcept;
   /// Wakes the oldest who waits for room. It wakes the next when it has found some: to wake all at once, of whom most find the
   /// mailbox full again, would cost the square of their number.
   void wake_sender(slot& s);
@@ -574,14 +566,11 @@ class pe {
   void send_probe(std::uint32_t to, const probe& p);
   bool fail_queued(slot& s, std::uint32_t source_pe, std::uint64_t reply, const std::string& cycle);
 
+  slot_extra& make_extra(slot& s);
+  void drop_extra(slot& s) noexcept;
+
   // What every message touches.
-  struct alignas(small_object) room {
-    std::byte bytes[small_object];
-  };
-  static constexpr std::size_t room_colour = 37;
-  [[nodiscard]] static std::size_t table_bytes(std::size_t slots) noexcept;
   slot* slots_ = nullptr;
-  room* rooms_ = nullptr;  // touched only where there are small objects
   std::uint32_t slot_count_ = 0;
   std::uint32_t free_slot_ = wire::no_slot;
   std::uint32_t id_;
@@ -622,6 +611,7 @@ class pe {
   timer_queue timers_;
   io_engine* io_active_ = nullptr;  // while requests are outstanding
   std::unique_ptr<io_engine> io_;
+  std::unordered_map<std::uint32_t, slot_extra> extras_;  // by slot
   std::vector<address> suspects_;
   fiber* quiescence_waiters_ = nullptr;
   bool resting_ = false;  // published as idle

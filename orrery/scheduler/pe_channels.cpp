@@ -385,10 +385,10 @@ void pe::receive_reply(inbound& in, wire::envelope& e, std::uint32_t bytes) {
 // --- flow control ------------------------------------------------------------------------------------------------
 
 void pe::hold_back(slot& s, std::uint32_t source_pe) {
-  if (s.extra == nullptr) s.extra = new slot_extra;
-  for (const stop_sign& p : s.extra->stopped_pes)
+  slot_extra& x = make_extra(s);
+  for (const stop_sign& p : x.stopped_pes)
     if (p.pe == source_pe) return;
-  s.extra->stopped_pes.push_back({source_pe, ++stops_});
+  x.stopped_pes.push_back({source_pe, ++stops_});
   try {
     send_control(channel_to(source_pe), wire::record_kind::stop, static_cast<std::uint32_t>(&s - slots_), s.generation,
                  stops_);

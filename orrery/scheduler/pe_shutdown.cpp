@@ -157,12 +157,12 @@ void pe::cancel_waits() {
   }
   for (std::uint32_t i = 0; i < slot_count_; ++i) {
     slot& s = slots_[i];
-    if (s.cls != nullptr && s.cls->is_function && s.object != nullptr) {
-      static_cast<fiber*>(s.object)->cancelled = 1;
+    if (s.is_function && s.has_object) {
+      static_cast<fiber*>(s.object())->cancelled = 1;
       if (s.state == process_state::receiving) make_runnable(s);
     }
-    if (s.extra != nullptr) {
-      wake_all(std::exchange(s.extra->senders, nullptr));
+    if (s.has_extra) {
+      wake_all(std::exchange(extra_of(s)->senders, nullptr));
       made_room(s);
     }
   }
@@ -191,12 +191,12 @@ std::exception_ptr pe::refusal(const handler* method) {
 // Instead of executing what is in the mailbox.
 void pe::refuse_mailbox(slot& s) {
   s.state = process_state::running;
-  while (s.head != nullptr) {
+  while (s.has_messages()) {
     delivery d;
     load(d, *s.pop());
     fail(d, refusal(d.method));
   }
-  if (s.object == nullptr) {
+  if (!s.has_object) {
     free_slot(s);
   } else {
     settle(s);
@@ -209,7 +209,7 @@ void pe::destroy_all() {
     again = false;
     for (std::uint32_t i = slot_count_; i-- > 0;) {
       slot& s = slots_[i];
-      if (s.state == process_state::free || s.object == nullptr || s.cls->is_function) continue;
+      if (s.state == process_state::free || !s.has_object || s.is_function) continue;
       if (s.state == process_state::idle && s.depth == 0) {
         destroy(s);
       } else {
@@ -228,7 +228,7 @@ void pe::destroy_all() {
 void pe::drop_leftovers() noexcept {
   for (std::uint32_t i = 0; i < slot_count_; ++i) {
     slot& s = slots_[i];
-    for (message* m = s.head; m != nullptr;) {
+    for (message* m = s.take_all(); m != nullptr;) {
       message* next = m->next;
       delivery d;
       load(d, *m);
@@ -236,9 +236,6 @@ void pe::drop_leftovers() noexcept {
       release_message(m);
       m = next;
     }
-    s.head = s.tail = nullptr;
-    delete s.extra;
-    s.extra = nullptr;
   }
   {
     const std::lock_guard lock(arrivals_mutex_);

@@ -8,10 +8,6 @@
 
 #include <sys/mman.h>
 
-#ifdef ORRERY_ASAN
-#include <sanitizer/asan_interface.h>
-#endif
-
 #ifndef MADV_GUARD_INSTALL
 #define MADV_GUARD_INSTALL 102
 #endif

@@ -1,24 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <orrery/scheduler/sanitizers.hpp>
+
 #include <cstddef>
 #include <cstdint>
 #include <vector>
-
-#if defined(__SANITIZE_ADDRESS__)
-#define ORRERY_ASAN 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define ORRERY_ASAN 1
-#endif
-#endif
-#if defined(__SANITIZE_THREAD__)
-#define ORRERY_TSAN 1
-#elif defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-#define ORRERY_TSAN 1
-#endif
-#endif
 
 namespace orrery::scheduler {
 

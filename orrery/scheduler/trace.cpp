@@ -35,7 +35,7 @@ std::string json_string(std::string_view text) {
 std::string name_of(const handler* method, const class_info* cls) {
   if (method != nullptr) return fmt::format("{}::{}", method->class_name, method->method);
   if (cls == nullptr) return "?";
-  return cls->is_function ? std::string(cls->name) : fmt::format("{}::(destructor)", cls->name);
+  return cls->destroy == nullptr ? std::string(cls->name) : fmt::format("{}::(destructor)", cls->name);
 }
 
 // A trace is one line for the world and the node, then one for each event, then one for the end: so
@@ -95,7 +95,7 @@ void trace_buffer::add(const event& e, kind what, std::int64_t begin, std::int64
 
 void trace_buffer::begin(const activation& a, address process) noexcept {
   const std::int64_t now = transport::now_ns();
-  const event who{0, 0, a.method, a.process->cls, process.slot, process.generation, 0, {}};
+  const event who{0, 0, a.method, a.process->cls(), process.slot, process.generation, 0, {}};
   try {
     open_.push_back({&a, now, now, who});
   } catch (const std::bad_alloc&) {

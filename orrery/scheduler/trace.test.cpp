@@ -25,15 +25,15 @@ using nlohmann::json;
 
 const handler outer_method("Traced", "outer", "void()", nullptr, nullptr, nullptr, 0, false);
 const handler inner_method("Traced", "in\"ner", "void()", nullptr, nullptr, nullptr, 0, false);
-const class_info traced_class{"Traced", nullptr, {}, false, false};
-const class_info function_class{"process function", nullptr, {}, false, true};
+const class_info traced_class{"Traced", [](void*) {}, {}, false};
+const class_info function_class{"process function", nullptr, {}, false};
 
 // A folder of its own for each test.
 class trace : public testing::Test {
  protected:
   trace() {
     fs::create_directories(folder_);
-    object_.cls = &traced_class;
+    object_.class_number = traced_class.number;
   }
   ~trace() override { fs::remove_all(folder_); }
 
@@ -238,7 +238,7 @@ TEST_F(trace, a_process_function_and_a_destructor_are_named_by_their_class) {
   tracer t(settings());
   trace_buffer& b = t.add_pe(1);
   slot function{};
-  function.cls = &function_class;
+  function.class_number = function_class.number;
   activation f{&function, nullptr, nullptr};
   b.begin(f, where_);
   b.end(f);

@@ -54,14 +54,14 @@ void publish_here(std::string_view name, address process) {
   pe& self = here_pe();
   slot* s = self.find(process.slot, process.generation);
   if (s == nullptr || s->dying) throw process_gone(fmt::format("publish \"{}\" for {}", name, to_string(process)));
-  if (s->cls == nullptr)
+  if (s->cls() == nullptr)
     throw usage_error(errc::bad_argument, fmt::format("publish \"{}\" for {}, which is a remote function that runs and "
                                                       "not a process that stays",
                                                       name, to_string(process)));
-  const class_chain classes = chain_of(*s->cls);
+  const class_chain classes = chain_of(*s->cls());
   name_records& records = shard_here(self).records();
   s->named = 1;
-  const name_records::record r = records.claim(name, process, *s->cls);
+  const name_records::record r = records.claim(name, process, *s->cls());
   if (r.process != process) throw_taken(name, r.process, r.cls->name);
   if (r.confirmed) return;
   shard_calls shards(self, "publish");
