@@ -517,6 +517,9 @@ class pe {
   bool fire_timers();
   void fire(timer& t);
   void idle();
+  bool spin(std::int64_t begin, std::int64_t due, bool nothing_due);
+  bool at_rest(std::int64_t begin, std::int64_t now);
+  void sleep(std::int64_t begin, std::int64_t due);
   [[nodiscard]] bool anything_inbound() noexcept;
   void adopt_inbound();
   void lose_channel(channel& c);
@@ -616,7 +619,6 @@ class pe {
   fiber* quiescence_waiters_ = nullptr;
   bool resting_ = false;  // published as idle
   bool told_ = false;  // what it waits for, in a dead world
-  std::optional<idle_world> last_idle_world_;
   std::uint64_t gone_nodes_ = 0;  // of which this PE knows
   std::int64_t next_look_ = 0;
   struct {

@@ -82,7 +82,6 @@ void pe::wait_for_quiescence() {
   if (refusing_) refuse("quiescence");
   current_->next = quiescence_waiters_;
   quiescence_waiters_ = current_;
-  last_idle_world_.reset();
   park();
   if (refusing_) refuse("quiescence");
 }
@@ -93,14 +92,12 @@ std::int64_t pe::look_for_quiescence(std::int64_t now) {
   if (quiescence_waiters_ == nullptr && !watches) return -1;
   if (quiescence_waiters_ == nullptr && now < next_look_) return next_look_;
   const auto world = node_.world_if_idle();
-  const bool quiet = world && last_idle_world_ == world;
-  last_idle_world_ = world;
+  const bool quiet = world && node_.world_if_idle() == world;
   next_look_ = now + (quiescence_waiters_ != nullptr ? ask_again_ns : look_for_death_ns);
   if (!quiet) return next_look_;
   if (quiescence_waiters_ != nullptr) {
     fiber* f = quiescence_waiters_;
     quiescence_waiters_ = nullptr;
-    last_idle_world_.reset();
     wake_all(f);
     return now;
   }
