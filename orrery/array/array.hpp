@@ -1,0 +1,354 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <orrery/array/element.hpp>
+#include <orrery/array/send.hpp>
+#include <orrery/array/target.hpp>
+#include <orrery/process/runtime.hpp>
+
+#include <compare>
+#include <optional>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+// Dynamic object arrays (Lawlor and Kale 2001).
+//
+//     struct Block : orrery::element<Block, orrery::index<2>> { void step(); ... };
+//     ORRERY_PROCESS(Block, step, recv_border);
+//
+//     auto grid = orrery::create_array<Block>(orrery::range<orrery::index<2>>{{64, 64}}, {}, arguments...);
+//     post(grid[3, 4])->recv_border(side, border);       // one element, wherever it is
+//     post(grid)->step();                                // all
+//     grid.insert({70, 70}, arguments...);
+//     destroy(grid[70, 70]);
+
+namespace orrery {
+
+/// How an array is made. What is left out has a good default.
+template <array_index Index>
+struct array_options {
+  std::string name = "array";  ///< for errors
+  placement_map<Index> home{};  ///< the home of each index; its elements are created there
+  std::uint32_t branching = 4;  ///< of the spanning tree of broadcasts and reductions
+  bool always_serialize = false;  ///< elements are packed even when they stay in their OS process: for tests
+  std::uint32_t cached = 1 << 16;  ///< places of elements that a PE remembers; rarely used ones are forgotten beyond
+  std::uint32_t deleted =
+      1 << 16;  ///< deleted indices that a home remembers, the latest: messages to others wait as if they were early
+  std::uint64_t early_bytes =
+      64
+      << 20;  ///< of messages that wait on a PE for elements to be created: what comes beyond fails with mailbox_full
+};
+
+namespace detail {
+template <class T>
+struct index_type_of {
+  using type = std::int32_t;
+};
+template <class T>
+  requires requires { typename T::index_type; }
+struct index_type_of<T> {
+  using type = typename T::index_type;
+};
+}  // namespace detail
+
+/// One element, by its index: a value that can be stored and sent. It stays good wherever the element goes, and names the next one when the
+/// index is used again. Made by `grid[i]`.
+///
+/// `e->m(args...)` is a sequential call, `start(e)->m(...)`, `post(e)->m(...)` and `try_post(e)->m(...)` as for any remote pointer. A call to an
+/// element that does not exist yet waits for it, or creates it, as `when_early` of the class says; to one that was destroyed it throws
+/// process_gone with the names of array and index.
+template <class T, array_index Index = typename detail::index_type_of<T>::type>
+class element_ptr {
+ public:
+  using element_type = T;
+  using modes = detail::element_modes<T, Index>;
+
+  element_ptr() = default;
+  explicit element_ptr(detail::element_name<T, Index> n) : name_(std::move(n)) {}
+  [[nodiscard]] const Index& index() const noexcept { return name_.index; }
+  [[nodiscard]] const detail::element_name<T, Index>& name() const noexcept { return name_; }
+  [[nodiscard]] const auto* operator->() const noexcept { return detail::view_target<typename modes::call, T>(name_); }
+  friend bool operator==(const element_ptr& a, const element_ptr& b) {
+    return a.name_.array == b.name_.array && a.name_.index == b.name_.index;
+  }
+  template <class A>
+  void serialize(A& a) {
+    a & name_.array & name_.index;
+  }
+
+  friend auto start(const element_ptr& e) { return detail::bound_target<typename modes::start, T>(e.name_); }
+  friend auto post(const element_ptr& e) { return detail::bound_target<typename modes::post, T>(e.name_); }
+  friend auto try_post(const element_ptr& e) { return detail::bound_target<typename modes::try_post, T>(e.name_); }
+
+  /// Destroys the element when it has executed what was sent before by the caller; returns when that is done. Throws process_gone if there is none,
+  /// usage_error if another method of it is parked (reentrant classes), node_lost, deadlock_error (an element itself: use start_destroy).
+  friend void destroy(const element_ptr& e) {
+    detail::call_element<detail::end_message<T, Index>, void>(detail::here_pe(), e.name_);
+  }
+  /// The same without waiting for it.
+  friend future<void> start_destroy(const element_ptr& e) {
+    return detail::start_element<detail::end_message<T, Index>, void>(detail::here_pe(), e.name_);
+  }
+  /// Moves the element to another PE, after what was sent before by the caller; the future is ready when it has left. Throws as
+  /// element::migrate_to reports.
+  friend future<void> start_migrate(const element_ptr& e, std::uint32_t pe) {
+    return detail::start_element<detail::leave_message<T, Index>, void>(detail::here_pe(), e.name_, std::uint32_t{pe});
+  }
+  /// The same, one way.
+  friend void post_migrate(const element_ptr& e, std::uint32_t pe) {
+    detail::send_element<detail::leave_message<T, Index>>(detail::here_pe(), e.name_, nullptr,
+                                                          detail::patience::may_wait, std::uint32_t{pe});
+  }
+
+ private:
+  detail::element_name<T, Index> name_;
+};
+
+/// A dynamic, sparse set of processes of class T, addressed by an Index of the program's choice, spread over all PEs, that can be created,
+/// destroyed and moved at any time. This is a small value that names it: to be copied, stored and sent.
+template <class T, array_index Index = typename detail::index_type_of<T>::type>
+class array {
+ public:
+  using element_type = T;
+  using index_type = Index;
+  using modes = detail::element_modes<T, Index>;
+
+  array() = default;
+  explicit array(std::uint32_t id) noexcept : id_(id) {}
+  [[nodiscard]] std::uint32_t id() const noexcept { return id_; }
+  [[nodiscard]] explicit operator bool() const noexcept { return id_ != 0; }
+
+  [[nodiscard]] element_ptr<T, Index> operator[](const Index& i) const { return element_ptr<T, Index>({id_, i}); }
+  /// `grid[x, y]`
+  template <class... C>
+    requires(detail::is_coordinates<Index> && sizeof...(C) > 1)
+  [[nodiscard]] element_ptr<T, Index> operator[](C... coordinates) const {
+    static_assert(sizeof...(C) == std::tuple_size_v<Index>, "orrery: this array has another number of dimensions");
+    return element_ptr<T, Index>({id_, Index{static_cast<typename Index::value_type>(coordinates)...}});
+  }
+  /// `grid->m(args...)`: calls the method of every element, one way. See post(grid).
+  [[nodiscard]] const auto* operator->() const noexcept { return detail::view_target<typename modes::cast, T>(id_); }
+  /// `post(grid)->m(args...)`: a broadcast. Every element that exists when it comes to the PE where it lives gets it exactly once, however
+  /// it moves. Broadcasts of an array come to all elements in one order. Parks, except in an element of such an array, while many of this
+  /// PE are under way.
+  friend auto post(const array& a) { return detail::bound_target<typename modes::cast, T>(a.id_); }
+
+  friend bool operator==(const array&, const array&) = default;
+  template <class A>
+  void serialize(A& a) {
+    a & id_;
+  }
+
+  /// Creates an element at the home of the index; returns when it is there. Throws usage_error if there is one already, with the names of array and
+  /// index; what the constructor throws; node_lost. Parks if the home is another PE or the constructor waits.
+  template <class... A>
+  void insert(const Index& i, A&&... args) const {
+    detail::pe& self = detail::here_pe();
+    auto& part = detail::part_of<T, Index>(self, id_);
+    insert_on(part.home_of(i), i, std::forward<A>(args)...);
+  }
+  /// The same on a PE of the caller's choice; its home is told.
+  template <class... A>
+  void insert_at(placement where, const Index& i, A&&... args) const {
+    insert_on(where.resolve(), i, std::forward<A>(args)...);
+  }
+  /// As insert, without waiting.
+  template <class... A>
+  future<void> start_insert(const Index& i, A&&... args) const {
+    detail::pe& self = detail::here_pe();
+    return start_insert_on(detail::part_of<T, Index>(self, id_).home_of(i), i, std::forward<A>(args)...);
+  }
+  template <class... A>
+  future<void> start_insert_at(placement where, const Index& i, A&&... args) const {
+    return start_insert_on(where.resolve(), i, std::forward<A>(args)...);
+  }
+  /// As insert, one way: what goes wrong is reported on the PE where it happens.
+  template <class... A>
+  void post_insert(const Index& i, A&&... args) const {
+    detail::pe& self = detail::here_pe();
+    auto& part = detail::part_of<T, Index>(self, id_);
+    const std::uint32_t home = part.home_of(i);
+    if (home == self.id() && self.room_on_stack()) {
+      create_here(part, i, std::forward<A>(args)...);
+    } else {
+      ask(self, home, home, {}, i, std::forward<A>(args)...);
+    }
+  }
+  template <class... A>
+  void post_insert_at(placement where, const Index& i, A&&... args) const {
+    detail::pe& self = detail::here_pe();
+    ask(self, detail::part_of<T, Index>(self, id_).home_of(i), where.resolve(), {}, i, std::forward<A>(args)...);
+  }
+
+  /// How many elements live on this PE. Does not park.
+  [[nodiscard]] std::size_t local_size() const {
+    return detail::part_of<T, Index>(detail::here_pe(), id_).cells().size();
+  }
+  /// Calls f(T&) for each element on this PE, between methods of others: f must not wait, create, destroy or move elements.
+  template <class F>
+  void for_each_local(F f) const {
+    for (detail::cell_base* c : detail::part_of<T, Index>(detail::here_pe(), id_).cells())
+      if (c->process->has_object) f(*static_cast<T*>(c->process->where_apart()));
+  }
+
+ private:
+  template <class... A>
+  static void create_here(detail::array_part<T, Index>& part, const Index& i, A&&... args) {
+    auto& c = part.conceive(i, part.admit(i));
+    part.flush_early();
+    part.construct_inline(c, std::forward<A>(args)...);
+  }
+  template <class... A>
+  void insert_on(std::uint32_t where, const Index& i, A&&... args) const {
+    detail::pe& self = detail::here_pe();
+    auto& part = detail::part_of<T, Index>(self, id_);
+    const std::uint32_t home = part.home_of(i);
+    if (home == self.id() && where == home && self.room_on_stack()) {
+      create_here(part, i, std::forward<A>(args)...);
+      return;
+    }
+    self.require_process();
+    detail::typed_sink<void> k;
+    detail::prepare(k, self, address{}, detail::create_message<T, Index, detail::travels_t<A>...>::instance);
+    detail::array_directory::expectation answer(detail::array_directory::of(self), k);
+    ask(self, home, where, {self.id(), answer.call()}, i, std::forward<A>(args)...);
+    answer.sent();
+    self.wait(k);
+    k.take();
+  }
+  template <class... A>
+  future<void> start_insert_on(std::uint32_t where, const Index& i, A&&... args) const {
+    detail::pe& self = detail::here_pe();
+    const std::uint32_t home = detail::part_of<T, Index>(self, id_).home_of(i);
+    using message = detail::create_message<T, Index, detail::travels_t<A>...>;
+    auto state = detail::future_access<void>::make(self, address{}, message::instance);
+    auto travelling = detail::future_access<void>::make_hold(state);
+    detail::array_directory::expectation answer(detail::array_directory::of(self), *state);
+    ask(self, home, where, {self.id(), answer.call()}, i, std::forward<A>(args)...);
+    answer.sent();
+    travelling.release();
+    return detail::future_access<void>::wrap(std::move(state));
+  }
+  template <class... A>
+  void ask(detail::pe& self, std::uint32_t home, std::uint32_t where, detail::caller from, const Index& i,
+           A&&... args) const {
+    detail::check_spawnable<T, A...>();
+    using message = detail::create_message<T, Index, detail::travels_t<A>...>;
+    if (home != self.id()) {
+      scheduler::channel& c = self.channel_to(home);
+      if (c.slow && self.active() != nullptr) (void)self.reserve(c, wire::granule * 2);  // waits for its turn
+    }
+    detail::bytes b = detail::pack(0, detail::creation{from, where, 0, false}, i);
+    detail::pack_after(b, detail::travels_t<A>(std::forward<A>(args))...);
+    detail::tell(self, home, message::instance, id_, 0, b);
+  }
+
+  std::uint32_t id_ = 0;
+};
+
+namespace detail {
+
+/// What makes the parts of an array on all PEs, down the spanning tree.
+template <class T, class Index>
+struct array_maker {
+  using part_type = array_part<T, Index>;
+  using settings = typename part_type::settings;
+
+  static std::vector<std::uint32_t> children_of(const array_core::shape& s, std::uint32_t pe) {
+    std::vector<std::uint32_t> v;
+    const std::uint64_t rank = (pe + std::uint64_t{s.pes} - s.root) % s.pes;
+    const std::uint64_t k = s.branching < 1 ? 1 : s.branching;
+    for (std::uint64_t c = k * rank + 1; c <= k * rank + k && c < s.pes; ++c)
+      v.push_back(static_cast<std::uint32_t>((c + s.root) % s.pes));
+    return v;
+  }
+  static void make(array_core::shape s, settings o) {
+    pe& self = here_pe();
+    std::vector<future<void>> below;
+    for (const std::uint32_t c : children_of(s, self.id())) below.push_back(start_call<&make>(orrery::pe(c), s, o));
+    array_directory::of(self).add(s.id, std::make_unique<part_type>(self, s, o));
+    for (auto& f : below) f.get();
+  }
+  // Each PE creates what belongs to it.
+  template <class... A>
+  static void fill(std::uint32_t id, range<Index> all, std::optional<placement_map<Index>> where, A... args) {
+    pe& self = here_pe();
+    auto& part = part_of<T, Index>(self, id);
+    std::vector<future<void>> below;
+    for (const std::uint32_t c : children_of(part.about(), self.id()))
+      below.push_back(start_call<&fill<A...>>(orrery::pe(c), id, all, where, args...));
+    const std::uint32_t pes = part.about().pes;
+    const placement_map<Index>& map = where ? *where : part.options().home;
+    part.reserve(all.size() / pes + 1);
+    std::vector<std::vector<Index>> homes(where ? pes : 0);
+    map.for_each_of(all, self.id(), pes, [&](const Index& i) {
+      if (where) {
+        if (const std::uint32_t home = part.home_of(i); home != self.id()) homes[home].push_back(i);
+      }
+      part.construct_inline(part.conceive(i, 0), args...);
+    });
+    for (std::uint32_t h = 0; h < homes.size(); ++h)
+      if (!homes[h].empty()) below.push_back(start_call<&know>(orrery::pe(h), id, self.id(), homes[h]));
+    for (auto& f : below) f.get();
+  }
+  static void know(std::uint32_t id, std::uint32_t pe, std::vector<Index> all) {
+    part_of<T, Index>(here_pe(), id).know_bulk(all, pe);
+  }
+  static void unmake(std::uint32_t id) {
+    pe& self = here_pe();
+    auto& part = part_of<T, Index>(self, id);
+    std::vector<future<void>> below;
+    for (const std::uint32_t c : children_of(part.about(), self.id()))
+      below.push_back(start_call<&unmake>(orrery::pe(c), id));
+    while (!part.cells().empty()) {
+      auto& c = static_cast<cell<T, Index>&>(*part.cells().back());
+      const Index i = c.index;
+      call_element<end_message<T, Index>, void>(self, element_name<T, Index>{id, i});
+    }
+    for (auto& f : below) f.get();
+    array_directory::of(self).remove(id);
+  }
+};
+
+}  // namespace detail
+
+/// Makes an array without elements; returns when all PEs know it. Parks. Throws world_error, node_lost, stopped.
+template <class T, array_index Index = typename detail::index_type_of<T>::type>
+array<T, Index> create_array(const array_options<Index>& o = {}) {
+  detail::pe& self = detail::here_pe();
+  using maker = detail::array_maker<T, Index>;
+  const detail::array_core::shape s{detail::array_directory::of(self).new_id(), self.id(), world_pes(), o.branching,
+                                    o.name};
+  maker::make(s, {o.home, o.always_serialize, o.cached, o.deleted, o.early_bytes});
+  return array<T, Index>(s.id);
+}
+
+/// Makes an array with an element for each index of a range; all PEs create theirs at once, each element with a copy of the arguments. Returns
+/// when they are there. `where`: not at their homes but by this map. Parks. Throws also what a constructor throws.
+template <class T, array_index Index = typename detail::index_type_of<T>::type, class... A>
+  requires detail::has_range<Index>
+array<T, Index> create_array(const range<Index>& all, const std::type_identity_t<array_options<Index>>& o = {},
+                             std::type_identity_t<std::optional<placement_map<Index>>> where = {}, A&&... args) {
+  const auto a = create_array<T, Index>(o);
+  detail::check_spawnable<T, A...>();
+  detail::array_maker<T, Index>::template fill<detail::travels_t<A>...>(a.id(), all, std::move(where),
+                                                                        detail::travels_t<A>(std::forward<A>(args))...);
+  return a;
+}
+
+/// Destroys all elements and the array, everywhere. To be called when nothing of it is on its way (see quiescence()): what comes later fails with
+/// process_gone. Parks. Throws node_lost, deadlock_error (called by an element).
+template <class T, class Index>
+void destroy(const array<T, Index>& a) {
+  detail::pe& self = detail::here_pe();
+  const std::uint32_t root = detail::part_of<T, Index>(self, a.id()).about().root;
+  if (root == self.id()) {
+    detail::array_maker<T, Index>::unmake(a.id());
+  } else {
+    call<&detail::array_maker<T, Index>::unmake>(pe(root), a.id());
+  }
+}
+
+}  // namespace orrery

@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <orrery/array/array.hpp>
+
+#include <orrery/process/internal/test_world.hpp>
+
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+namespace orrery {
+namespace {
+
+using testing::in_world;
+using testing::what_is_thrown;
+
+struct Counter;
+ORRERY_PROCESS(Counter, add, get, where, log, entries, name, step, move, done, number);
+struct Counter : element<Counter> {
+  Counter() = default;
+  explicit Counter(int start) : value(start) {}
+  void add(int x) { value += x; }
+  int get() const { return value; }
+  std::uint32_t where() const { return this_pe(); }
+  void log(int x) { seen.push_back(x); }
+  std::vector<int> entries() const { return seen; }
+  std::string name(const std::string& prefix) const { return prefix + std::to_string(index()); }
+  void step(const result_target& t) { contribute(value, sum, t); }
+  void number(const result_target& t) { contribute(index(), maximum, t); }
+  void move(std::uint32_t pe) { migrate_to(pe); }
+  void done(int result) { seen.push_back(result); }
+  template <class A>
+  void serialize(A& a) {
+    a & value & seen;
+  }
+  int value = 0;
+  std::vector<int> seen;
+};
+
+struct Word {
+  static constexpr early when_early(std::string_view method) {
+    return method == "link"             ? early::create_at_home
+           : method == "link_from_here" ? early::create_at_sender
+                                        : early::refuse;
+  }
+  void link(int) { ++n; }
+  void link_from_here(int) { ++n; }
+  int links() const { return n; }
+  std::uint32_t where() const { return this_pe(); }
+  int n = 0;
+};
+ORRERY_PROCESS(Word, link, link_from_here, links, where);
+
+TEST(array, keeps_a_bounded_number_of_messages_for_an_element_that_was_not_created) {
+  in_world(2, [] {
+    auto a = create_array<Counter>(
+        array_options<int>{.name = "grid", .home = placement_map<int>::cyclic(4), .early_bytes = 32 << 10});
+    for (const int i : {0, 1, 2}) {  // their homes are this PE, the other one, and this one again
+      constexpr int calls = 3000;
+      std::vector<future<int>> f;
+      for (int k = 0; k < calls; ++k) f.push_back(start(a[i])->get());
+      quiescence();
+      a.insert(i, 7);
+      int answered = 0;
+      int refused = 0;
+      for (auto& x : f) {
+        try {
+          answered += x.get() == 7;
+        } catch (const mailbox_full& e) {
+          EXPECT_NE(std::string(e.what()).find("grid[" + std::to_string(i) + "]"), std::string::npos) << e.what();
+          ++refused;
+        }
+      }
+      EXPECT_GT(answered, 100) << i;
+      EXPECT_GT(refused, 100) << i;
+      EXPECT_EQ(answered + refused, calls) << i;
+    }
+  });
+}
+
+TEST(array, calls_reach_the_element_of_an_index) {
+  in_world(2, [] {
+    auto a = create_array<Counter>(range<int>{10}, {}, {}, 5);
+    for (int i = 0; i < 10; ++i) a[i]->add(i);
+    for (int i = 0; i < 10; ++i) EXPECT_EQ(a[i]->get(), 5 + i);
+    EXPECT_EQ(a[7]->name("n"), "n7");
+    EXPECT_EQ(start(a[3])->get().get(), 8);
+    destroy(a);
+  });
+}
+
+TEST(array, elements_are_inserted_one_by_one) {
+  in_world(2, [] {
+    auto a = create_array<Counter>();
+    for (int i = 0; i < 20; ++i) a.insert(i, i * i);
+    for (int i = 0; i < 20; ++i) EXPECT_EQ(a[i]->get(), i * i);
+    a.insert_at(pe(1), 100, 1);
+    a.insert_at(pe(0), 101, 2);
+    EXPECT_EQ(a[100]->where(), 1U);
+    EXPECT_EQ(a[101]->where(), 0U);
+  });
+}
+
+TEST(array, a_second_element_at_an_index_is_refused) {
+  in_world(2, [] {
+    auto a = create_array<Counter>({.name = "grid"});
+    for (int i = 0; i < 4; ++i) {
+      a.insert(i, 1);
+      EXPECT_EQ(what_is_thrown<usage_error>([&] { a.insert(i, 2); }).find("grid[" + std::to_string(i) + "]: there is"),
+                0U);
+    }
+  });
+}
+
+TEST(array, messages_to_a_deleted_element_are_errors) {
+  in_world(2, [] {
+    auto a = create_array<Counter>({.name = "grid"});
+    for (int i = 0; i < 4; ++i) {
+      a.insert(i, 1);
+      EXPECT_EQ(a[i]->get(), 1);
+      destroy(a[i]);
+      EXPECT_NE(what_is_thrown<process_gone>([&] { a[i]->get(); }).find("grid[" + std::to_string(i) + "]"),
+                std::string::npos);
+      a.insert(i, 3);
+      EXPECT_EQ(a[i]->get(), 3);
+    }
+  });
+}
+
+TEST(array, early_messages_wait_for_their_element) {
+  in_world(2, [] {
+    auto a = create_array<Counter>();
+    std::vector<future<int>> f;
+    for (int i = 0; i < 8; ++i) {
+      post(a[i])->add(1);
+      f.push_back(start(a[i])->get());
+    }
+    for (int i = 0; i < 8; ++i) a.insert(i, 10);
+    for (auto& x : f) EXPECT_EQ(x.get(), 11);
+  });
+}
+
+TEST(array, an_element_is_reached_wherever_it_migrates) {
+  for (const bool packed : {false, true})
+    in_world(3, [&] {
+      auto a = create_array<Counter>(range<int>{6}, {.always_serialize = packed}, {}, 0);
+      for (int round = 0; round < 30; ++round)
+        for (int i = 0; i < 6; ++i) {
+          const auto to = static_cast<std::uint32_t>((round + i) % 3);
+          start_migrate(a[i], to).get();
+          a[i]->add(1);
+          EXPECT_EQ(a[i]->where(), to);
+        }
+      for (int i = 0; i < 6; ++i) EXPECT_EQ(a[i]->get(), 30);
+    });
+}
+
+TEST(array, a_reduction_gives_the_sum_of_all_contributions) {
+  in_world(3, [] {
+    auto a = create_array<Counter>(range<int>{100}, {}, {}, 2);
+    for (int round = 1; round < 20; ++round) {
+      auto [target, result] = expect_result<int>();
+      post(a)->step(target);
+      EXPECT_EQ(result.get(), 200 * round);
+      post(a)->add(2);
+    }
+  });
+}
+
+TEST(array, a_message_creates_its_element_where_the_class_says_so) {
+  in_world(2, [] {
+    auto words = create_array<Word, std::string>();
+    for (int round = 0; round < 3; ++round)
+      for (const char* w : {"in", "the", "beginning", "was", "the", "word"}) post(words[w])->link(round);
+    quiescence();
+    EXPECT_EQ(words["the"]->links(), 6);
+    EXPECT_EQ(words["word"]->links(), 3);
+    EXPECT_THROW((void)words["end"]->links(), process_gone);
+    post(words["end"])->link_from_here(1);
+    EXPECT_EQ(words["end"]->where(), this_pe());
+  });
+}
+
+TEST(array, indices_are_of_any_serializable_type) {
+  in_world(2, [] {
+    auto tree = create_array<Word, bit_path>();
+    const bit_path leaf = bit_path("1011").child(2, 2);
+    tree.insert(leaf);
+    tree.insert(leaf.parent(2));
+    post(tree[leaf])->link(1);
+    EXPECT_EQ(tree[bit_path("101110")]->links(), 1);
+    EXPECT_EQ(tree[bit_path("1011")]->links(), 0);
+    auto cube = create_array<Word, index<6>>();
+    cube.insert({1, 2, 3, -4, 5, 6});
+    post(cube[1, 2, 3, -4, 5, 6])->link(1);
+    EXPECT_EQ((cube[1, 2, 3, -4, 5, 6]->links()), 1);
+  });
+}
+
+TEST(array, a_map_of_the_user_says_where_elements_are) {
+  in_world(3, [] {
+    auto a = create_array<Counter>(
+        range<int>{30},
+        {.home = placement_map<int>([](const int& i, std::uint32_t) { return static_cast<std::uint32_t>(i / 10); })});
+    for (int i = 0; i < 30; ++i) EXPECT_EQ(a[i]->where(), static_cast<std::uint32_t>(i / 10));
+    auto b = create_array<Counter>(range<int>{31}, {}, placement_map<int>::cyclic(31));
+    for (int i = 0; i < 31; ++i) EXPECT_EQ(b[i]->where(), static_cast<std::uint32_t>(i % 3));
+    auto c = create_array<Counter>(range<int>{31}, {.home = placement_map<int>::blocks(31)});
+    for (int i = 1; i < 31; ++i) EXPECT_LE(c[i - 1]->where(), c[i]->where());
+    EXPECT_EQ(c[30]->where(), 2U);
+  });
+}
+
+TEST(array, the_result_of_a_reduction_can_be_a_message_to_elements) {
+  in_world(2, [] {
+    auto a = create_array<Counter>(range<int>{9}, {}, {}, 1);
+    post(a)->step(result_to<&Counter::done>(a[4]));
+    post(a)->step(result_to<&Counter::done>(a));
+    quiescence();
+    for (int i = 0; i < 9; ++i) EXPECT_EQ(a[i]->entries(), i == 4 ? (std::vector{9, 9}) : std::vector{9});
+  });
+}
+
+TEST(array, places_that_are_not_used_any_more_are_forgotten) {
+  in_world(2, [] {
+    constexpr int n = 4000;
+    auto a = create_array<Counter>(range<int>{n}, {.home = placement_map<int>::blocks(n), .cached = 64}, {}, 0);
+    for (int round = 0; round < 2; ++round)
+      for (int i = 0; i < n; ++i) {
+        post(a[i])->add(1);
+        if (i % 32 == 0) (void)a[i]->get();  // lets answers come
+      }
+    for (int i = 0; i < n; ++i) EXPECT_EQ(a[i]->get(), 2);
+    auto& part = detail::part_of<Counter, int>(detail::here_pe(), a.id());
+    EXPECT_LT(part.cached(), 1000U);
+  });
+}
+
+}  // namespace
+}  // namespace orrery

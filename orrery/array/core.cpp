@@ -1,0 +1,280 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <orrery/array/core.hpp>
+
+#include <orrery/scheduler/node.hpp>
+
+#include <algorithm>
+#include <cassert>
+#include <cstring>
+
+#include <fmt/format.h>
+
+// Who lives on a PE, and broadcasts. Reductions are in core_reduction.cpp.
+namespace orrery::detail {
+
+namespace {
+
+// The first section of a broadcast.
+struct cast_head {
+  std::uint32_t number = 0;  // 0: it is still on its way to the root
+  std::uint32_t low = 0;
+  std::uint32_t from = 0;  // the PE where it began
+};
+
+slot* route_ack(pe& self, scheduler::delivery& d, const wire::envelope& e, std::uint32_t) noexcept {
+  const std::uint32_t from = d.source_pe;
+  const std::uint32_t number = e.generation;
+  array_core* part = array_directory::of(self).find(e.slot);
+  d.release();
+  if (part != nullptr) part->acknowledge(number, from);
+  return nullptr;
+}
+slot* route_fence(pe& self, scheduler::delivery& d, const wire::envelope& e, std::uint32_t) noexcept {
+  const std::uint32_t from = d.source_pe;
+  const std::uint32_t number = e.generation;
+  array_core* part = array_directory::of(self).find(e.slot);
+  d.release();
+  if (part != nullptr) part->fence(number, from);
+  return nullptr;
+}
+slot* route_fence_answer(pe& self, scheduler::delivery& d, const wire::envelope& e, std::uint32_t) noexcept {
+  const std::uint32_t number = e.generation;
+  array_core* part = array_directory::of(self).find(e.slot);
+  d.release();
+  if (part != nullptr) part->fence_answered(number);
+  return nullptr;
+}
+
+const control_handler ack_handler{"acknowledge", &route_ack};
+const control_handler fence_handler{"fence", &route_fence};
+const control_handler fence_answer_handler{"fence answered", &route_fence_answer};
+
+}  // namespace
+
+array_core::array_core(pe& self, shape s) : self_(self), shape_(std::move(s)) {
+  const std::uint64_t n = shape_.pes;
+  const std::uint64_t k = std::max(1U, shape_.branching);
+  const std::uint64_t rank = (self.id() + n - shape_.root) % n;  // the root is rank 0
+  if (rank != 0) parent_ = static_cast<std::uint32_t>(((rank - 1) / k + shape_.root) % n);
+  for (std::uint64_t c = k * rank + 1; c <= k * rank + k && c < n; ++c)
+    children_.push_back({static_cast<std::uint32_t>((c + shape_.root) % n)});
+}
+
+array_core::~array_core() {
+  for (broadcast_record* r : past_) release(r);
+}
+
+// --- who lives here ------------------------------------------------------------------------------------------------
+
+void array_core::born(cell_base& c) {
+  c.part = this;
+  c.broadcasts = received_;
+  c.reductions = done_;
+  c.position = static_cast<std::uint32_t>(cells_.size());
+  cells_.push_back(&c);
+  ++births_;
+}
+
+bool array_core::arrived(cell_base& c) {
+  c.part = this;
+  c.position = static_cast<std::uint32_t>(cells_.size());
+  cells_.push_back(&c);
+  ahead_ = std::max(ahead_, c.reductions);
+  for (open_reduction& r : open_)
+    if (r.number <= c.reductions && !r.here_done) ++r.have;
+  return static_cast<std::int32_t>(received_ - c.broadcasts) > 0;
+}
+
+void array_core::catch_up(cell_base& c) {
+  assert(!past_.empty() && past_.front()->number <= c.broadcasts + 1);
+  for (broadcast_record* r : past_) {
+    if (r->number <= c.broadcasts) continue;
+    post_to(c, *r);
+    c.broadcasts = r->number;
+  }
+}
+
+std::vector<baggage> array_core::pack_broadcasts(scheduler::message*& mailbox) {
+  std::vector<baggage> all;
+  for (scheduler::message** at = &mailbox; *at != nullptr;) {
+    scheduler::message* m = *at;
+    const auto* h = reinterpret_cast<const scheduler::handler*>(m->head.handler);
+    if (h->route == nullptr || !static_cast<const array_handler*>(h)->is_member) {
+      at = &m->next;
+      continue;
+    }
+    *at = m->next;
+    broadcast_record* r = nullptr;
+    std::memcpy(&r, m->payload(), sizeof r);
+    self_.release_message(m);
+    baggage b{r->cast->index, {}};
+    r->append_arguments(b.arguments);
+    all.push_back(std::move(b));
+    executed(r);
+  }
+  return all;
+}
+
+void array_core::unpack_broadcasts(cell_base& c, const std::vector<baggage>& all) {
+  const auto table = scheduler::handler_table();
+  for (const baggage& b : all) {
+    const auto* h = b.cast < table.size() ? table[b.cast] : nullptr;
+    if (h == nullptr || h->route == nullptr || static_cast<const array_handler*>(h)->decode == nullptr)
+      throw bad_message(errc::unknown_handler, "a broadcast that came with an element");
+    auto r = static_cast<const array_handler*>(h)->decode(b.arguments);
+    r->part = this;
+    r->holders = r->left = 1;
+    post_to(c, *r);
+    executed(r.release());
+  }
+}
+
+void array_core::departed(cell_base& c, std::uint32_t to) {
+  leave_reductions(c);
+  if (std::ranges::find(departed_to_, to) == departed_to_.end()) departed_to_.push_back(to);
+  complete_here();
+}
+
+void array_core::died(cell_base& c) {
+  --births_;
+  leave_reductions(c);
+  if (c.reductions > done_) {
+    const auto it = std::ranges::find(ghosts_, c.reductions, &std::pair<std::uint32_t, std::uint32_t>::first);
+    if (it != ghosts_.end()) {
+      ++it->second;
+    } else {
+      ghosts_.emplace_back(c.reductions, 1);
+    }
+  }
+  const std::uint32_t through = done_;  // what follows may go on with the next ones, where it does not count any more
+  for (std::uint32_t n = c.reductions + 1; n <= through; ++n) send_late(n, 0, -1, nullptr, nullptr);
+  complete_here();
+}
+
+// --- broadcasts ----------------------------------------------------------------------------------------------------
+
+// An element waits for itself if it waits until its broadcasts have been executed.
+bool array_core::inside_element() const noexcept {
+  for (const scheduler::activation* a = self_.active(); a != nullptr; a = a->below)
+    if (a->process->cls() == element_class) return true;
+  return self_.active() == nullptr;
+}
+
+void array_core::broadcast(const array_handler& cast, std::span<const std::byte> arguments) {
+  const std::uint32_t array = id();
+  array_directory::of(self_).require_whole("a broadcast");
+  while (own_ >= own_broadcasts && !inside_element()) {
+    if (self_.refusing()) self_.refuse("a broadcast");
+    self_.yield();
+    if (array_directory::of(self_).find(array) != this) return;  // the array was destroyed meanwhile
+  }
+  broadcast_now(cast, arguments);
+}
+
+void array_core::broadcast_now(const array_handler& cast, std::span<const std::byte> arguments) {
+  bytes b = pack(arguments.size(), cast_head{0, 0, self_.id()});
+  if (!arguments.empty()) std::memcpy(b.data() + b.size() - arguments.size(), arguments.data(), arguments.size());
+  ++own_;
+  tell(self_, shape_.root, cast, id(), 0, b);
+}
+
+void array_core::receive_broadcast(const array_handler& cast, std::span<const std::byte> payload) {
+  orrery::reader r(payload);
+  auto head = orrery::read<cast_head>(r);
+  const auto arguments = after_section(payload, r);
+  bytes numbered;
+  if (head.number == 0) {
+    if (self_.id() != shape_.root) throw bad_message(errc::message_corrupt, "a broadcast without a number");
+    head.number = ++numbered_;
+    head.low = low_;
+    numbered = pack(arguments.size(), head);
+    if (!arguments.empty())
+      std::memcpy(numbered.data() + numbered.size() - arguments.size(), arguments.data(), arguments.size());
+    payload = numbered;
+  }
+  for (const child& c : children_) tell(self_, c.pe, cast, id(), 0, payload);
+  auto record = cast.decode(arguments);
+  record->number = head.number;
+  record->part = this;
+  record->ours = head.from == self_.id();
+  received_ = head.number;
+  deliver(*record.release());
+  forget_past(head.low);
+  if (head.number % ack_every == 0) begin_ack(head.number);
+}
+
+void array_core::deliver(broadcast_record& r) {
+  r.holders = 2;  // one of this function
+  r.left = 1;
+  past_.push_back(&r);
+  for (cell_base* c : cells_) {
+    if (c->broadcasts >= r.number) continue;  // it has got it elsewhere
+    c->broadcasts = r.number;
+    post_to(*c, r);
+  }
+  executed(&r);
+}
+
+void array_core::post_to(cell_base& c, broadcast_record& r) {
+  scheduler::message* m = self_.allocate_message(sizeof(void*));
+  broadcast_record* p = &r;
+  std::memcpy(m->payload(), &p, sizeof p);
+  m->source_pe = self_.id();
+  fill(m->head, self_.address_of(*c.process), *r.member, wire::payload_form::owned, nullptr, 0);
+  ++r.holders;
+  ++r.left;
+  self_.push(*c.process, m);
+}
+
+void array_core::release(broadcast_record* r) noexcept {
+  if (--r->holders == 0) delete r;
+}
+
+void array_core::executed(broadcast_record* r) noexcept {
+  if (--r->left == 0 && r->ours) {
+    r->ours = false;
+    --own_;
+  }
+  release(r);
+}
+
+void array_core::forget_past(std::uint32_t low) noexcept {
+  low_ = std::max(low_, low);
+  while (!past_.empty() && past_.front()->number <= low_) {
+    broadcast_record* r = past_.front();
+    past_.pop_front();
+    release(r);
+  }
+}
+
+// Everything that left this PE for another before the broadcast came is there before the fence is.
+void array_core::begin_ack(std::uint32_t number) {
+  acks_.push_back({number, static_cast<std::uint32_t>(children_.size() + departed_to_.size()) + 1});
+  const auto to = std::exchange(departed_to_, {});
+  for (const std::uint32_t pe : to) tell(self_, pe, fence_handler, id(), number, {});
+  ack_step(number);
+}
+
+void array_core::fence(std::uint32_t number, std::uint32_t from) {
+  tell(self_, from, fence_answer_handler, id(), number, {});
+}
+void array_core::fence_answered(std::uint32_t number) { ack_step(number); }
+void array_core::acknowledge(std::uint32_t number, std::uint32_t) { ack_step(number); }
+
+void array_core::ack_step(std::uint32_t number) {
+  const auto round = std::ranges::find(acks_, number, &ack_round::number);
+  if (round == acks_.end()) return;
+  --round->left;
+  // In order: what left this PE before an earlier round is behind the fence of that one only.
+  while (!acks_.empty() && acks_.front().left == 0) {
+    const std::uint32_t done = acks_.front().number;
+    acks_.pop_front();
+    if (self_.id() == shape_.root) {
+      forget_past(done);
+    } else {
+      tell(self_, parent_, ack_handler, id(), done, {});
+    }
+  }
+}
+
+}  // namespace orrery::detail

@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <orrery/array/directory.hpp>
+#include <orrery/array/reduction.hpp>
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <string>
+#include <vector>
+
+// The part of an array on one PE, as far as it does not depend on the types of elements and indices: who lives here, broadcasts and
+// reductions. Glossary:
+//   cell     an element with what the array has to know of it; its process's object lies in it
+//   root     the PE that numbers broadcasts and ends reductions: the one that made the array
+//   parent, children   of this PE in the spanning tree over all PEs, with the root at its top
+namespace orrery::detail {
+
+/// What the array knows of an element of this PE.
+struct cell_base {
+  array_core* part = nullptr;
+  slot* process = nullptr;
+  std::uint32_t position = 0;  ///< among the part's cells
+  std::uint32_t broadcasts = 0;  ///< that the element has got, or that are in its mailbox
+  std::uint32_t reductions = 0;  ///< that it has contributed to
+  std::uint32_t birth = 0;  ///< tells it from others with this index, before and after it
+  std::uint32_t moves = 0;  ///< migrations so far
+};
+
+/// A broadcast on one PE: the arguments, until every element here has executed it and none can come that has not.
+struct broadcast_record {
+  std::uint32_t number = 0;
+  std::uint32_t holders = 0;  ///< messages in mailboxes, and the buffer of past broadcasts
+  std::uint32_t left = 0;  ///< messages in mailboxes
+  bool ours = false;  ///< begun on this PE
+  array_core* part = nullptr;
+  const array_handler* member = nullptr;  ///< of the messages to elements
+  const array_handler* cast = nullptr;  ///< of the broadcast
+  virtual ~broadcast_record() = default;
+  virtual void append_arguments(bytes& b) const = 0;
+};
+
+/// A broadcast that an element has got but not executed, on its way with the element.
+struct baggage {
+  std::uint32_t cast = 0;  ///< in the table of handlers
+  bytes arguments;
+};
+
+/// A reduction that is not over. (Paper: "Reductions", figure 7.)
+struct open_reduction {
+  std::uint32_t number = 0;
+  std::uint32_t have = 0;  ///< elements that live here and have contributed
+  bool here_done = false;  ///< all that lived here had
+  bool tree_done = false;  ///< at the root: the parts of all PEs are in
+  std::uint32_t children_left = 0;
+  std::uint64_t contributions = 0;
+  std::int64_t births = 0;  ///< created less destroyed
+  std::unique_ptr<accumulator> value;
+  std::unique_ptr<reduction_target> target;
+  std::exception_ptr error;
+};
+
+/// See above. Owned by the PE's directory; used on the PE's thread.
+///
+/// Broadcasts (paper, "Broadcasts"): numbered by the root, sent down the tree, so that they arrive everywhere in one order. Each element has
+/// the count of those it has got. One that arrives by migration gets what it has missed out of `past_`, and what it had already is not delivered again.
+/// A past broadcast is forgotten when it is sure that no element will ask for it: each PE has it (children acknowledge to parents), and all
+/// that had left a PE before it got there have arrived (a fence is sent after them, and is answered). The root says how far that is, the low-water
+/// mark, with the next broadcast. One in `ack_every` asks for it.
+///
+/// Reductions: contribution k of an element belongs to reduction k. When all elements of a PE have contributed, their value, number and the PE's
+/// net births are added to those of the children, and go to the parent. An element that arrives at a PE which is through already sends its
+/// contribution to the root. There the reduction is over when all parts are in and contributions equal births. An element destroyed after its contribution
+/// counts as alive in that reduction (`ghosts_`); one destroyed after its PE is through, but before its contribution, is taken back at the root.
+/// A PE without elements is told that a reduction has begun, if its parent knows that such a PE is below (`hungry`).
+///
+/// Invariants: (1) past_ holds the broadcasts from low_ + 1 to received_; (2) open_ is sorted by number, and local completion is in that order;
+/// (3) have of each reduction counts the cells with reductions >= number.
+class array_core {
+ public:
+  struct shape {
+    std::uint32_t id = 0;
+    std::uint32_t root = 0;
+    std::uint32_t pes = 1;
+    std::uint32_t branching = 4;
+    std::string name;
+    template <class A>
+    void serialize(A& a) {
+      a & id & root & pes & branching & name;
+    }
+  };
+
+  array_core(pe& self, shape s);
+  array_core(const array_core&) = delete;
+  array_core& operator=(const array_core&) = delete;
+  virtual ~array_core();
+
+  [[nodiscard]] pe& self() const noexcept { return self_; }
+  [[nodiscard]] const shape& about() const noexcept { return shape_; }
+  [[nodiscard]] std::uint32_t id() const noexcept { return shape_.id; }
+  [[nodiscard]] const std::vector<cell_base*>& cells() const noexcept { return cells_; }
+
+  // --- who lives here ----------------------------------------------------------------------------------------------
+  void reserve_cells(std::size_t n) { cells_.reserve(cells_.size() + n); }
+  /// A new element.
+  void born(cell_base& c);
+  /// One that comes from another PE: true if it has missed broadcasts; call catch_up then.
+  [[nodiscard]] bool arrived(cell_base& c);
+  void catch_up(cell_base& c);
+  /// Broadcasts that are taken out of a mailbox, to go with their element; so that it executes all in order.
+  [[nodiscard]] std::vector<baggage> pack_broadcasts(scheduler::message*& mailbox);
+  /// Before catch_up.
+  void unpack_broadcasts(cell_base& c, const std::vector<baggage>& all);
+  /// It goes to another PE.
+  void departed(cell_base& c, std::uint32_t to);
+  /// The world ends, and it with it.
+  void abandon(cell_base& c) noexcept { take_out(c); }
+  /// It is destroyed.
+  void died(cell_base& c);
+
+  // --- broadcasts --------------------------------------------------------------------------------------------------
+  /// Sends a broadcast: `cast` is its handler, `arguments` its second section. May park while this PE has many under way, if the caller is
+  /// not an element of the array. Throws stopped, node_lost (a part of the array is gone).
+  void broadcast(const array_handler& cast, std::span<const std::byte> arguments);
+  /// The same without waiting.
+  void broadcast_now(const array_handler& cast, std::span<const std::byte> arguments);
+  /// A broadcast arrives.
+  void receive_broadcast(const array_handler& cast, std::span<const std::byte> payload);
+  void release(broadcast_record* r) noexcept;  ///< gives up one hold
+  void executed(broadcast_record* r) noexcept;  ///< one message of it is out of its mailbox
+  void acknowledge(std::uint32_t number, std::uint32_t child);  ///< a child has it
+  void fence(std::uint32_t number, std::uint32_t from);
+  void fence_answered(std::uint32_t number);
+  [[nodiscard]] std::size_t past_size() const noexcept { return past_.size(); }
+
+  // --- reductions --------------------------------------------------------------------------------------------------
+  /// An element contributes its next value.
+  template <class V, class Op>
+  void contribute(cell_base& c, V&& value, const reduction_target* target) {
+    using reducer = typed_reducer<std::decay_t<V>, Op>;
+    const std::uint32_t n = c.reductions + 1;
+    if (n <= done_) [[unlikely]] {
+      c.reductions = n;
+      auto a = std::make_unique<typed_accumulator<std::decay_t<V>, Op>>();
+      a->add(std::forward<V>(value));
+      send_late(n, 1, 0, std::move(a), target);
+      return;
+    }
+    open_reduction& r = open(n);
+    c.reductions = n;
+    if (r.target == nullptr && target != nullptr) r.target = std::make_unique<reduction_target>(*target);
+    if (r.value == nullptr) r.value = std::make_unique<typed_accumulator<std::decay_t<V>, Op>>();
+    if (r.value->kind() != &reducer::kind) [[unlikely]] {
+      mixed(r);
+    } else {
+      static_cast<typed_accumulator<std::decay_t<V>, Op>&>(*r.value).add(std::forward<V>(value));
+    }
+    ++r.contributions;
+    if (++r.have == cells_.size()) complete_here();
+  }
+  /// What a child, or a late element, sends.
+  struct partial {
+    std::uint32_t number = 0;
+    std::uint32_t child = 0;  ///< PE
+    std::uint64_t contributions = 0;
+    std::int64_t births = 0;
+    bool late = false;
+    bool hungry = false;
+    bool has_target = false;
+    template <class A>
+    void serialize(A& a) {
+      a & number & child & contributions & births & late & hungry & has_target;
+    }
+  };
+  void receive_partial(const partial& p, std::unique_ptr<accumulator> value, std::unique_ptr<reduction_target> target);
+  void receive_start(std::uint32_t number);
+  void receive_hungry(std::uint32_t child);
+  [[nodiscard]] std::size_t open_reductions() const noexcept { return open_.size(); }
+  /// A node is gone, and with it a part of the array: reductions that are not over never will be, and are reported.
+  virtual void pes_lost() noexcept;
+
+  /// The class of the elements as processes.
+  const scheduler::class_info* element_class = nullptr;
+
+ protected:
+  pe& self_;
+
+ private:
+  static constexpr std::uint32_t ack_every = 8;
+  static constexpr std::uint32_t own_broadcasts = 16;  // of one PE under way
+  struct ack_round {
+    std::uint32_t number;
+    std::uint32_t left;
+  };
+  struct child {
+    std::uint32_t pe;
+    std::uint32_t done = 0;  // its last reduction
+    bool hungry = true;  // below it are PEs without elements, as far as is known
+  };
+
+  [[nodiscard]] bool inside_element() const noexcept;
+  void deliver(broadcast_record& r);
+  void post_to(cell_base& c, broadcast_record& r);
+  void forget_past(std::uint32_t low) noexcept;
+  void begin_ack(std::uint32_t number);
+  void ack_step(std::uint32_t number);
+
+  open_reduction& open(std::uint32_t number);
+  void complete_here();
+  void take_out(const cell_base& c) noexcept {
+    cells_.back()->position = c.position;
+    cells_[c.position] = cells_.back();
+    cells_.pop_back();
+  }
+  void leave_reductions(const cell_base& c);
+  void pass_on();
+  void finish(open_reduction& r) noexcept;
+  void send_late(std::uint32_t number, std::uint64_t contributions, std::int64_t births, std::unique_ptr<accumulator> a,
+                 const reduction_target* target);
+  void send_partial(std::uint32_t to, const partial& p, const accumulator* a, const reduction_target* target);
+  static void mixed(open_reduction& r);
+  [[nodiscard]] bool is_hungry() const noexcept;
+  void tell_hungry();
+
+  shape shape_;
+  std::uint32_t parent_ = 0;
+  std::vector<child> children_;
+  std::vector<cell_base*> cells_;
+
+  std::uint32_t numbered_ = 0;  // at the root
+  std::uint32_t low_ = 0;
+  std::uint32_t received_ = 0;
+  std::uint32_t own_ = 0;  // broadcasts of this PE that its elements have not all executed
+  std::deque<broadcast_record*> past_;
+  std::deque<ack_round> acks_;  // by number
+  std::vector<std::uint32_t> departed_to_;  // PEs, since the last fence
+
+  std::uint32_t done_ = 0;  // reductions through which this PE is
+  std::uint32_t passed_ = 0;  // that were sent to the parent
+  std::int64_t births_ = 0;
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> ghosts_;  // last reduction of destroyed elements, how many
+  std::uint32_t ahead_ = 0;  // no element that came from elsewhere had contributed to more
+  std::deque<open_reduction> open_;
+  bool told_hungry_ = true;
+};
+
+}  // namespace orrery::detail

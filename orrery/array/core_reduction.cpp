@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <orrery/array/core.hpp>
+
+#include <algorithm>
+#include <cstring>
+
+#include <fmt/format.h>
+
+namespace orrery::detail {
+
+namespace {
+
+slot* route_empty_partial(pe& self, scheduler::delivery& d, const wire::envelope& e, std::uint32_t size) {
+  return route_partial(self, d, e, size, nullptr);
+}
+slot* route_start(pe& self, scheduler::delivery& d, const wire::envelope& e, std::uint32_t) noexcept {
+  array_core* part = array_directory::of(self).find(e.slot);
+  const std::uint32_t number = e.generation;
+  d.release();
+  if (part != nullptr) part->receive_start(number);
+  return nullptr;
+}
+slot* route_hungry(pe& self, scheduler::delivery& d, const wire::envelope& e, std::uint32_t) noexcept {
+  array_core* part = array_directory::of(self).find(e.slot);
+  const std::uint32_t from = d.source_pe;
+  d.release();
+  if (part != nullptr) part->receive_hungry(from);
+  return nullptr;
+}
+
+const control_handler empty_partial_handler{"partial result", &route_empty_partial};
+const control_handler start_handler{"reduction begins", &route_start};
+const control_handler hungry_handler{"no elements", &route_hungry};
+
+void deliver_result(pe& self, const reduction_target& t, std::span<const std::byte> value);
+
+}  // namespace
+
+slot* route_partial(pe& self, scheduler::delivery& d, const wire::envelope& e, std::uint32_t size,
+                    accumulator_reader read) noexcept {
+  try {
+    array_core* part = array_directory::of(self).find(e.slot);
+    if (part == nullptr) {  // the array was destroyed in the middle of it
+      d.release();
+      return nullptr;
+    }
+    auto payload = wire_payload(d, e, size);
+    orrery::reader r(payload);
+    const auto p = orrery::read<array_core::partial>(r);
+    std::unique_ptr<reduction_target> target;
+    if (p.has_target) target = std::make_unique<reduction_target>(orrery::read<reduction_target>(r));
+    std::unique_ptr<accumulator> value;
+    if (read != nullptr) value = read(after_section(payload, r));
+    d.release();
+    part->receive_partial(p, std::move(value), std::move(target));
+  } catch (...) {
+    self.fail(d, std::current_exception());
+  }
+  return nullptr;
+}
+
+open_reduction& array_core::open(std::uint32_t number) {
+  // Mostly the newest.
+  for (auto it = open_.rbegin(); it != open_.rend(); ++it)
+    if (it->number == number) return *it;
+  const auto at = std::ranges::find_if(open_, [&](const open_reduction& r) { return r.number > number; });
+  open_reduction& r = *open_.emplace(at);
+  r.number = number;
+  r.here_done = number <= done_;
+  if (!r.here_done && number <= ahead_)
+    for (const cell_base* c : cells_)
+      if (c->reductions >= number) ++r.have;
+  for (const child& c : children_) {
+    if (c.done >= number) continue;
+    ++r.children_left;
+    if (c.hungry) tell(self_, c.pe, start_handler, id(), number, {});
+  }
+  return r;
+}
+
+void array_core::leave_reductions(const cell_base& c) {
+  take_out(c);
+  for (open_reduction& r : open_)
+    if (!r.here_done && r.number <= c.reductions) --r.have;
+  if (cells_.empty()) tell_hungry();
+}
+
+void array_core::complete_here() {
+  bool any = false;
+  for (open_reduction& r : open_) {
+    if (r.here_done) continue;
+    if (r.number != done_ + 1 || r.have != cells_.size()) break;
+    r.here_done = true;
+    any = true;
+    r.births += births_;
+    for (const auto& [last, count] : ghosts_)
+      if (last >= r.number) r.births += count;
+    done_ = r.number;
+    std::erase_if(ghosts_, [&](const auto& g) { return g.first <= done_; });
+  }
+  if (any) pass_on();
+}
+
+void array_core::pass_on() {
+  while (!open_.empty()) {
+    // At the root late values can be for reductions that are through here; elsewhere the first is always the next.
+    const auto at = std::ranges::find(open_, passed_ + 1, &open_reduction::number);
+    if (at == open_.end() || !at->here_done || at->children_left != 0) break;
+    passed_ = at->number;
+    if (self_.id() == shape_.root) {
+      at->tree_done = true;
+      finish(*at);
+      continue;
+    }
+    told_hungry_ = is_hungry();
+    const partial p{at->number, self_.id(), at->contributions, at->births, false, told_hungry_, at->target != nullptr};
+    if (at->error != nullptr) self_.report_failed_post(nullptr, at->error);
+    send_partial(parent_, p, at->value.get(), at->target.get());
+    open_.erase(at);
+  }
+}
+
+void array_core::send_partial(std::uint32_t to, const partial& p, const accumulator* a,
+                              const reduction_target* target) {
+  bytes b = target != nullptr ? pack(0, p, *target) : pack(0, p);
+  if (a != nullptr) a->append_to(b);
+  tell(self_, to, a != nullptr ? a->handler() : empty_partial_handler, id(), 0, b);
+}
+
+void array_core::send_late(std::uint32_t number, std::uint64_t contributions, std::int64_t births,
+                           std::unique_ptr<accumulator> a, const reduction_target* target) {
+  const partial p{number, self_.id(), contributions, births, true, false, target != nullptr};
+  send_partial(shape_.root, p, a.get(), target);
+}
+
+void array_core::receive_partial(const partial& p, std::unique_ptr<accumulator> value,
+                                 std::unique_ptr<reduction_target> target) {
+  open_reduction& r = open(p.number);
+  r.contributions += p.contributions;
+  r.births += p.births;
+  if (r.target == nullptr) r.target = std::move(target);
+  if (value != nullptr) {
+    if (r.value == nullptr) {
+      r.value = std::move(value);
+    } else if (r.value->kind() != value->kind()) {
+      mixed(r);
+    } else {
+      try {
+        r.value->merge(std::move(*value));
+      } catch (...) {
+        r.error = std::current_exception();
+      }
+    }
+  }
+  if (p.late) {
+    if (r.tree_done) finish(r);
+    complete_here();  // it may be the first that this PE hears of it
+    return;
+  }
+  for (child& c : children_) {
+    if (c.pe != p.child) continue;
+    c.done = p.number;
+    c.hungry = p.hungry;
+  }
+  --r.children_left;
+  complete_here();
+  pass_on();
+}
+
+void array_core::receive_start(std::uint32_t number) {
+  if (number <= done_) return;
+  (void)open(number);
+  complete_here();
+}
+
+bool array_core::is_hungry() const noexcept { return cells_.empty() || std::ranges::any_of(children_, &child::hungry); }
+
+void array_core::tell_hungry() {
+  if (told_hungry_ || self_.id() == shape_.root) return;
+  told_hungry_ = true;
+  tell(self_, parent_, hungry_handler, id(), 0, {});
+}
+
+void array_core::receive_hungry(std::uint32_t pe) {
+  for (child& c : children_) {
+    if (c.pe != pe) continue;
+    c.hungry = true;
+    for (const open_reduction& r : open_)
+      if (r.number > c.done) tell(self_, pe, start_handler, id(), r.number, {});
+  }
+  tell_hungry();
+}
+
+void array_core::mixed(open_reduction& r) {
+  r.error = std::make_exception_ptr(usage_error(
+      errc::bad_argument, fmt::format("reduction {} of an array: elements contributed values of different types, or "
+                                      "with different operations",
+                                      r.number)));
+}
+
+void array_core::pes_lost() noexcept {
+  for (const open_reduction& r : open_)
+    if (r.contributions != 0)
+      self_.report_failed_post(
+          nullptr, std::make_exception_ptr(node_lost(fmt::format(
+                       "reduction {} of {}: some elements were lost before they contributed", r.number, shape_.name))));
+  open_.clear();
+}
+
+// At the root: when everybody has contributed who had to.
+void array_core::finish(open_reduction& r) noexcept {
+  if (static_cast<std::int64_t>(r.contributions) != r.births) return;
+  const std::unique_ptr<accumulator> value = std::move(r.value);
+  const std::unique_ptr<reduction_target> target = std::move(r.target);
+  const std::exception_ptr error = std::move(r.error);
+  open_.erase(std::ranges::find(open_, r.number, &open_reduction::number));
+  try {
+    if (error != nullptr) std::rethrow_exception(error);
+    if (value == nullptr || target == nullptr) return;
+    bytes b;
+    value->append_to(b);
+    deliver_result(self_, *target, b);
+  } catch (...) {
+    answer_error(self_, target != nullptr && target->what == reduction_target::kind::call ? target->call : caller{},
+                 nullptr, std::current_exception());
+  }
+}
+
+namespace {
+
+void deliver_result(pe& self, const reduction_target& t, std::span<const std::byte> value) {
+  if (t.what == reduction_target::kind::none) return;
+  if (t.what == reduction_target::kind::call) {
+    answer_value(self, t.call, value);
+    return;
+  }
+  const auto table = scheduler::handler_table();
+  if (t.handler >= table.size()) throw bad_message(errc::unknown_handler, "the target of a reduction");
+  const scheduler::handler& h = *table[t.handler];
+  switch (t.what) {
+    case reduction_target::kind::process:
+      if (t.process.pe != self.id()) {
+        scheduler::channel& c = self.channel_to(t.process.pe);
+        self.send_control(c, wire::record_kind::message, t.process.slot, t.process.generation, 0, value.data(),
+                          value.size(), c.remote ? h.index : reinterpret_cast<std::uint64_t>(&h));
+      } else if (slot* s = self.find(t.process.slot, t.process.generation)) {
+        self.push(*s, wire_message(self, h, t.process.slot, t.process.generation, value));
+      } else {
+        fail_gone(h, t.process, nullptr, self);
+      }
+      break;
+    case reduction_target::kind::element: {
+      bytes b = t.head;
+      b.insert(b.end(), value.begin(), value.end());
+      tell(self, self.id(), h, t.array, self.id(), b);
+      break;
+    }
+    default:
+      if (array_core* part = array_directory::of(self).find(t.array))
+        part->broadcast_now(static_cast<const array_handler&>(h), value);
+      break;
+  }
+}
+
+}  // namespace
+}  // namespace orrery::detail

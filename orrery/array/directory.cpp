@@ -1,0 +1,314 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <orrery/array/directory.hpp>
+
+#include <orrery/array/core.hpp>
+#include <orrery/scheduler/node.hpp>
+#include <orrery/wire/exception.hpp>
+
+#include <algorithm>
+#include <cstring>
+
+#include <fmt/format.h>
+
+namespace orrery::detail {
+
+namespace {
+
+constexpr std::size_t piece_bytes = 16 << 10;
+constexpr std::uint32_t id_bits_of_pe = 14;  // arrays that one PE can have made
+
+// One piece of a message. It says of which message in its first piece only: pieces of one PE arrive in order.
+struct piece_head {
+  std::uint64_t total = 0;  ///< 0: not the first piece
+  std::uint32_t handler = 0;
+  std::uint32_t slot = 0;
+  std::uint32_t generation = 0;
+};
+
+slot* route_piece(pe& self, scheduler::delivery& d, const wire::envelope& e, std::uint32_t size);
+slot* route_value(pe& self, scheduler::delivery& d, const wire::envelope& e, std::uint32_t size);
+slot* route_error(pe& self, scheduler::delivery& d, const wire::envelope& e, std::uint32_t size);
+
+const control_handler piece_handler{"piece", &route_piece};
+const control_handler value_handler{"value", &route_value};
+const control_handler error_handler{"error", &route_error};
+
+slot* route_piece(pe& self, scheduler::delivery& d, const wire::envelope& e, std::uint32_t size) {
+  const std::uint32_t from = d.source_pe;
+  try {
+    const auto payload = wire_payload(d, e, size);
+    orrery::reader r(payload);
+    const auto head = orrery::read<piece_head>(r);
+    auto& p = array_directory::of(self).partial_from(from);
+    if (head.total != 0) {
+      const auto table = scheduler::handler_table();
+      if (head.handler >= table.size() || table[head.handler]->route == nullptr || !p.data.empty())
+        throw bad_message(errc::message_corrupt, "a piece of a message");
+      p.total = head.total;
+      p.data = pack(0, head);
+    }
+    const auto part = after_section(payload, r);
+    p.data.insert(p.data.end(), part.begin(), part.end());
+    d.release();
+    if (p.data.size() - section < p.total) return nullptr;
+    const bytes all = std::move(p.data);
+    p = {};
+    orrery::reader first({all.data(), all.size()});
+    const auto whole = orrery::read<piece_head>(first);
+    scheduler::message* m = wire_message(self, *scheduler::handler_table()[whole.handler], whole.slot, whole.generation,
+                                         std::span(all).subspan(section));
+    m->source_pe = from;
+    dispatch(self, m);
+  } catch (...) {
+    self.fail(d, std::current_exception());
+  }
+  return nullptr;
+}
+
+std::uint64_t call_of(const wire::envelope& e) noexcept { return std::uint64_t{e.generation} << 32 | e.slot; }
+
+void complete(pe& self, scheduler::sink& s, std::exception_ptr error) noexcept {
+  s.error = std::move(error);
+  s.state = s.error != nullptr ? scheduler::sink::status::error : scheduler::sink::status::value;
+  self.complete(s);
+}
+
+void settle_value(pe& self, scheduler::sink& s, std::span<const std::byte> value) noexcept {
+  std::exception_ptr error;
+  try {
+    if (s.decode != nullptr) s.decode(s, value.data(), value.size());
+  } catch (...) {
+    error = std::current_exception();
+  }
+  complete(self, s, std::move(error));
+}
+
+slot* route_value(pe& self, scheduler::delivery& d, const wire::envelope& e, std::uint32_t size) {
+  scheduler::sink* s = array_directory::of(self).take(call_of(e));
+  if (s != nullptr) settle_value(self, *s, wire_payload(d, e, size));
+  d.release();
+  return nullptr;
+}
+
+slot* route_error(pe& self, scheduler::delivery& d, const wire::envelope& e, std::uint32_t size) {
+  scheduler::sink* s = array_directory::of(self).take(call_of(e));
+  std::exception_ptr error;
+  try {
+    orrery::reader r(wire_payload(d, e, size));
+    const auto form = orrery::read<wire_exception>(r);
+    const auto at = orrery::read<where>(r);
+    error = decode_exception(form, at);
+  } catch (...) {
+    error = std::current_exception();
+  }
+  d.release();
+  if (s != nullptr) complete(self, *s, std::move(error));
+  return nullptr;
+}
+
+}  // namespace
+
+slot* refuse_route(pe& self, scheduler::delivery& d, const wire::envelope&, std::uint32_t) noexcept {
+  self.fail(d, std::make_exception_ptr(bad_message(errc::unknown_handler, "a message that does not leave its PE")));
+  return nullptr;
+}
+
+std::span<const std::byte> after_section(std::span<const std::byte> all, const orrery::reader& r) {
+  const std::size_t end = section_end(r.position());
+  if (end > all.size()) throw bad_message(errc::message_truncated, "a message of an array");
+  return all.subspan(end);
+}
+
+// --- sending -------------------------------------------------------------------------------------------------------
+
+scheduler::message* wire_message(pe& self, const scheduler::handler& h, std::uint32_t slot, std::uint32_t generation,
+                                 std::span<const std::byte> payload) {
+  scheduler::message* m = self.allocate_message(payload.size());
+  m->source_pe = self.id();
+  m->head.size.store(static_cast<std::uint32_t>(wire::granule + payload.size()), std::memory_order_relaxed);
+  m->head.kind = wire::record_kind::message;
+  m->head.form = wire::payload_form::wire;
+  m->head.padding = 0;
+  m->head.slot = slot;
+  m->head.generation = generation;
+  m->head.handler = reinterpret_cast<std::uint64_t>(&h);
+  m->head.reply = 0;
+  if (!payload.empty()) std::memcpy(m->payload(), payload.data(), payload.size());
+  return m;
+}
+
+void dispatch(pe& self, scheduler::message* m) {
+  scheduler::delivery d;
+  self.load(d, *m);
+  if (slot* s = d.method->route(self, d, m->head, m->head.size.load(std::memory_order_relaxed))) self.push(*s, m);
+}
+
+void discard(pe& self, scheduler::message* m) noexcept {
+  if (m->head.form == wire::payload_form::owned)
+    reinterpret_cast<const scheduler::handler*>(m->head.handler)->drop(m->payload());
+  self.release_message(m);
+}
+
+void tell(pe& self, std::uint32_t to, const scheduler::handler& h, std::uint32_t slot, std::uint32_t generation,
+          std::span<const std::byte> payload) noexcept try {
+  if (to == self.id()) {
+    dispatch(self, wire_message(self, h, slot, generation, payload));
+    return;
+  }
+  scheduler::channel& c = self.channel_to(to);
+  const auto name = [&](const scheduler::handler& x) {
+    return c.remote ? std::uint64_t{x.index} : reinterpret_cast<std::uint64_t>(&x);
+  };
+  if (payload.size() <= piece_bytes) {
+    self.send_control(c, wire::record_kind::message, slot, generation, 0, payload.data(), payload.size(), name(h));
+    return;
+  }
+  piece_head head{payload.size(), h.index, slot, generation};
+  for (std::size_t at = 0; at < payload.size(); at += piece_bytes) {
+    bytes piece = pack(0, head);
+    const auto part = payload.subspan(at, std::min(piece_bytes, payload.size() - at));
+    piece.insert(piece.end(), part.begin(), part.end());
+    self.send_control(c, wire::record_kind::message, 0, 0, 0, piece.data(), piece.size(), name(piece_handler));
+    head = {};
+  }
+} catch (const node_lost&) {  // whoever waits for an answer hears of it in pes_lost
+} catch (...) {
+  self.report_failed_post(&h, std::current_exception());
+}
+
+void answer_value(pe& self, caller to, std::span<const std::byte> value) noexcept {
+  if (to.call == 0) return;
+  if (to.pe == self.id()) {
+    if (scheduler::sink* s = array_directory::of(self).take(to.call)) settle_value(self, *s, value);
+    return;
+  }
+  tell(self, to.pe, value_handler, static_cast<std::uint32_t>(to.call), static_cast<std::uint32_t>(to.call >> 32),
+       value);
+}
+
+void answer_error(pe& self, caller to, const scheduler::handler* method, std::exception_ptr why) noexcept {
+  if (to.call == 0) {
+    self.report_failed_post(method, std::move(why));
+    return;
+  }
+  if (to.pe == self.id()) {
+    if (scheduler::sink* s = array_directory::of(self).take(to.call)) complete(self, *s, std::move(why));
+    return;
+  }
+  try {
+    const wire_exception form = encode_exception(why);
+    const where at = method != nullptr ? where{std::string(method->class_name), std::string(method->method), self.id()}
+                                       : where{"(array)", "", self.id()};
+    bytes b;
+    pack_after(b, form, at);
+    tell(self, to.pe, error_handler, static_cast<std::uint32_t>(to.call), static_cast<std::uint32_t>(to.call >> 32), b);
+  } catch (...) {
+    self.report_failed_post(method, std::current_exception());
+  }
+}
+
+// --- the directory -------------------------------------------------------------------------------------------------
+
+namespace {
+std::optional<std::uint32_t> lost_pe(const pe& self) {
+  for (std::uint32_t i = 0; i < self.owner().world_pes(); ++i)
+    if (!self.owner().reachable(i)) return i;
+  return {};
+}
+}  // namespace
+
+array_directory::array_directory(pe& self) : self_(self), lost_(lost_pe(self)), pending_(1) { self.watch(*this); }
+
+array_directory::~array_directory() {
+  self_.unwatch(*this);
+  parts_.clear();
+}
+
+std::uint32_t array_directory::new_id() {
+  constexpr std::uint32_t most = std::uint32_t{1} << id_bits_of_pe;
+  if (self_.id() >= 1U << (32 - id_bits_of_pe))
+    throw world_error(errc::world_too_large,
+                      fmt::format("arrays can be made on the first {} PEs only", 1U << (32 - id_bits_of_pe)));
+  std::uint32_t n = 0;
+  if (ids_ + 1 < most) {
+    n = ++ids_;
+  } else if (!free_ids_.empty()) {
+    n = free_ids_.back();
+    free_ids_.pop_back();
+  } else {
+    throw world_error(errc::world_too_large, fmt::format("{} arrays that were made on PE {}", most - 1, self_.id()));
+  }
+  return self_.id() << id_bits_of_pe | n;
+}
+
+void array_directory::add(std::uint32_t id, std::unique_ptr<array_core> part) {
+  array_core* p = part.get();
+  parts_[id] = std::move(part);
+  cache_[id % cache_size] = {id, p};
+}
+
+void array_directory::remove(std::uint32_t id) noexcept {
+  if (cache_[id % cache_size].id == id) cache_[id % cache_size] = {};
+  const auto it = parts_.find(id);
+  if (it == parts_.end()) return;
+  const auto ended = std::move(it->second);  // while it is not found any more
+  parts_.erase(it);
+  if (id >> id_bits_of_pe == self_.id()) free_ids_.push_back(id & ((1U << id_bits_of_pe) - 1));
+}
+
+array_core* array_directory::find_slow(std::uint32_t id) noexcept {
+  const auto it = parts_.find(id);
+  if (it == parts_.end()) return nullptr;
+  cache_[id % cache_size] = {id, it->second.get()};
+  return it->second.get();
+}
+
+std::uint64_t array_directory::expect(scheduler::sink& s) {
+  std::uint32_t index = free_pending_;
+  if (index != 0) {
+    free_pending_ = pending_[index].next;
+  } else {
+    index = static_cast<std::uint32_t>(pending_.size());
+    pending_.emplace_back();
+  }
+  pending_[index].waiting = &s;
+  return std::uint64_t{pending_[index].generation} << 32 | index;
+}
+
+scheduler::sink* array_directory::take(std::uint64_t call) noexcept {
+  const auto index = static_cast<std::uint32_t>(call);
+  if (index == 0 || index >= pending_.size()) return nullptr;
+  pending& p = pending_[index];
+  if (p.waiting == nullptr || p.generation != call >> 32) return nullptr;
+  scheduler::sink* s = p.waiting;
+  p.waiting = nullptr;
+  if (++p.generation == 0) p.generation = 1;
+  p.next = free_pending_;
+  free_pending_ = index;
+  return s;
+}
+
+void array_directory::fail_all(const std::exception_ptr& why) noexcept {
+  for (std::uint32_t i = 1; i < pending_.size(); ++i)
+    if (pending_[i].waiting != nullptr)
+      if (scheduler::sink* s = take(std::uint64_t{pending_[i].generation} << 32 | i)) complete(self_, *s, why);
+}
+
+void array_directory::require_whole(const char* what) const {
+  if (lost_) [[unlikely]]
+    throw node_lost(fmt::format("{} of an array, of which a part was on PE {}", what, *lost_));
+}
+
+void array_directory::pes_lost(pe& self) noexcept {
+  lost_ = lost_pe(self);
+  if (!lost_) return;
+  // What waits for an answer: the message may have been there, or on its way through there.
+  fail_all(std::make_exception_ptr(node_lost(fmt::format("a call to an element of an array; PE {}", *lost_))));
+  for (const auto& [id, part] : parts_) part->pes_lost();
+}
+
+void array_directory::cancel_waits(pe&) noexcept {
+  fail_all(make_error(errc::stopped, "a call to an element of an array"));
+}
+
+}  // namespace orrery::detail

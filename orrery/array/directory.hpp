@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <orrery/process/future.hpp>
+#include <orrery/process/invoke.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+// What a PE knows of arrays, and how their parts talk to each other.
+namespace orrery::detail {
+
+class array_core;
+struct broadcast_record;
+struct cell_base;
+class array_directory;
+using bytes = std::vector<std::byte>;
+
+/// The handler of a message to elements. What all of them have is a route; so whoever finds one in a mailbox knows it for this class.
+struct array_handler : scheduler::handler {
+  using forward_function = void (*)(array_core&, cell_base&, scheduler::message*);
+  using route_function = slot* (*)(pe&, scheduler::delivery&, const wire::envelope&, std::uint32_t);
+
+  array_handler(std::string_view of, std::string_view method, std::string_view signature,
+                void (*run)(pe&, slot&, scheduler::delivery&), void (*relocate)(void*, void*), void (*drop)(void*),
+                std::uint32_t payload, bool views, route_function r, forward_function f) noexcept
+      : handler(of, method, signature, run, relocate, drop, payload, views), forward(f) {
+    route = r;
+  }
+  /// The element that has the message in its mailbox leaves its PE or has ended: sends the message after it. Takes the message over.
+  forward_function forward;
+  /// Of broadcasts on their way: makes the record of the arguments.
+  std::unique_ptr<broadcast_record> (*decode)(std::span<const std::byte> arguments) = nullptr;
+  /// Of broadcasts in mailboxes.
+  bool is_member = false;
+};
+
+/// Handlers of messages that are dealt with where they arrive, by their route.
+struct control_handler : array_handler {
+  control_handler(std::string_view name, route_function r) noexcept
+      : array_handler("(array)", name, "control", &never_run, &never_relocate, &never_drop, 0, false, r, nullptr) {}
+  static void never_run(pe&, slot&, scheduler::delivery& d) { d.release(); }
+  static void never_relocate(void*, void*) {}
+  static void never_drop(void*) {}
+};
+
+/// A route for messages that never leave their PE.
+slot* refuse_route(pe& self, scheduler::delivery& d, const wire::envelope& e, std::uint32_t size) noexcept;
+
+// --- bytes ---------------------------------------------------------------------------------------------------------
+
+/// Where the second section of a message begins: so that it can be written, moved and read on its own.
+inline constexpr std::size_t section = wire_alignment;
+[[nodiscard]] constexpr std::size_t section_end(std::size_t n) noexcept {
+  return (n + section - 1) / section * section;
+}
+
+/// The first section of a message: the values, filled up. `more` bytes of room are added.
+template <class... V>
+[[nodiscard]] bytes pack(std::size_t more, const V&... values) {
+  const std::size_t n = orrery::wire_size(values...);
+  bytes b(section_end(n) + more);
+  orrery::writer w(std::span<std::byte>(b).first(n));
+  orrery::write(w, values...);
+  return b;
+}
+/// Appends values as a section of their own.
+template <class... V>
+void pack_after(bytes& b, const V&... values) {
+  const std::size_t begin = b.size();
+  b.resize(begin + orrery::wire_size(values...));
+  orrery::writer w(std::span<std::byte>(b).subspan(begin));
+  orrery::write(w, values...);
+}
+/// What comes after the first section, of which `r` has read everything. Throws bad_message.
+[[nodiscard]] std::span<const std::byte> after_section(std::span<const std::byte> all, const orrery::reader& r);
+
+/// The payload of a wire message that is being routed.
+[[nodiscard]] inline std::span<const std::byte> wire_payload(const scheduler::delivery& d, const wire::envelope& e,
+                                                             std::uint32_t size) noexcept {
+  return {d.payload, d.heap != nullptr ? d.payload_bytes : std::size_t{size} - wire::granule - e.padding};
+}
+
+// --- sending -------------------------------------------------------------------------------------------------------
+
+/// Sends a serialized message to a PE, from anywhere: never parks and throws nothing. Such messages, and all others to that PE, arrive in the
+/// order sent; those too large for a ring travel in pieces. `slot` and `generation` are the handler's to use. What is for a lost node is dropped.
+void tell(pe& self, std::uint32_t to, const scheduler::handler& h, std::uint32_t slot, std::uint32_t generation,
+          std::span<const std::byte> payload) noexcept;
+/// A message of the PE's own memory with a serialized payload.
+[[nodiscard]] scheduler::message* wire_message(pe& self, const scheduler::handler& h, std::uint32_t slot,
+                                               std::uint32_t generation, std::span<const std::byte> payload);
+/// Routes a message that this PE has in its memory.
+void dispatch(pe& self, scheduler::message* m);
+/// Gives back a message that will not be executed.
+void discard(pe& self, scheduler::message* m) noexcept;
+
+/// Who waits for an answer: a PE and an entry of its table. `call` 0: nobody.
+struct caller {
+  std::uint32_t pe = 0;
+  std::uint64_t call = 0;
+  template <class A>
+  void serialize(A& a) {
+    a & pe & call;
+  }
+};
+/// Answers with a serialized value.
+void answer_value(pe& self, caller to, std::span<const std::byte> value) noexcept;
+/// Answers with an exception; one-way messages have theirs reported here.
+void answer_error(pe& self, caller to, const scheduler::handler* method, std::exception_ptr why) noexcept;
+
+/// The arrays of a PE, and the calls of this PE whose answer is still to come. Owned by the PE, used on its thread.
+class array_directory final : public scheduler::pe_annex, public scheduler::wait_watcher {
+ public:
+  explicit array_directory(pe& self);
+  ~array_directory() override;
+
+  [[nodiscard]] static array_directory& of(pe& self) {
+    auto& annex = self.annex(scheduler::annex_of::array);
+    if (annex == nullptr) [[unlikely]]
+      annex = std::make_unique<array_directory>(self);
+    return static_cast<array_directory&>(*annex);
+  }
+
+  /// The part of an array on this PE, or null if there is no such array.
+  [[nodiscard]] array_core* find(std::uint32_t id) noexcept {
+    const cached& c = cache_[id % cache_size];
+    if (c.id == id) [[likely]]
+      return c.part;
+    return find_slow(id);
+  }
+  /// A number for a new array. Throws world_error when there are too many.
+  [[nodiscard]] std::uint32_t new_id();
+  void add(std::uint32_t id, std::unique_ptr<array_core> part);
+  void remove(std::uint32_t id) noexcept;
+
+  /// Registers a sink until its answer comes.
+  [[nodiscard]] std::uint64_t expect(scheduler::sink& s);
+  /// Takes a sink out again, unless what leads to its answer has been sent: for what throws before.
+  class expectation {
+   public:
+    expectation(array_directory& d, scheduler::sink& s) : directory_(d), call_(d.expect(s)) {}
+    expectation(const expectation&) = delete;
+    expectation& operator=(const expectation&) = delete;
+    ~expectation() {
+      if (call_ != 0) (void)directory_.take(call_);
+    }
+    [[nodiscard]] std::uint64_t call() const noexcept { return call_; }
+    void sent() noexcept { call_ = 0; }
+
+   private:
+    array_directory& directory_;
+    std::uint64_t call_;
+  };
+  /// The sink behind a call, which is registered no more; null if it is not known.
+  [[nodiscard]] scheduler::sink* take(std::uint64_t call) noexcept;
+  /// Throws node_lost if a PE of the world is gone: what concerns all elements has no meaning any more.
+  void require_whole(const char* what) const;
+  void pes_lost(pe& self) noexcept override;
+  void cancel_waits(pe& self) noexcept override;
+
+  /// A message from another PE that arrives in pieces.
+  struct partial {
+    bytes data;
+    std::size_t total = 0;
+  };
+  [[nodiscard]] partial& partial_from(std::uint32_t pe) { return partials_[pe]; }
+
+ private:
+  static constexpr std::size_t cache_size = 16;
+  struct cached {
+    std::uint32_t id = 0;
+    array_core* part = nullptr;
+  };
+  struct pending {
+    scheduler::sink* waiting = nullptr;
+    std::uint32_t generation = 1;
+    std::uint32_t next = 0;
+  };
+  array_core* find_slow(std::uint32_t id) noexcept;
+  void fail_all(const std::exception_ptr& why) noexcept;
+
+  cached cache_[cache_size];
+  pe& self_;
+  std::optional<std::uint32_t> lost_;  // a PE that is gone
+  std::unordered_map<std::uint32_t, std::unique_ptr<array_core>> parts_;
+  std::uint32_t ids_ = 0;
+  std::vector<std::uint32_t> free_ids_;
+  std::vector<pending> pending_;
+  std::uint32_t free_pending_ = 0;
+  std::unordered_map<std::uint32_t, partial> partials_;
+};
+
+}  // namespace orrery::detail

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <orrery/array/element.hpp>
+
+namespace orrery::detail {
+
+void throw_no_element() { throw usage_error(errc::bad_argument, "element: this object is not an element of an array"); }
+
+// Before all that is in the mailbox: the element moves when its method has returned.
+void post_leave(pe& self, slot& s, const scheduler::handler& h, std::uint32_t to) {
+  scheduler::message* m = self.allocate_message(sizeof(std::tuple<std::uint32_t>));
+  new (m->payload()) std::tuple<std::uint32_t>(to);
+  m->source_pe = self.id();
+  fill(m->head, self.address_of(s), h, wire::payload_form::owned, nullptr, 0);
+  s.push_front(m);
+  s.charge += m->charge();
+}
+
+}  // namespace orrery::detail

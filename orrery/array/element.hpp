@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <orrery/array/message.hpp>
+
+namespace orrery {
+
+template <class T, array_index Index>
+class array;
+
+namespace detail {
+template <class T, class Index>
+struct leave_operation;
+template <class T, class Index>
+struct element_end;
+[[noreturn]] void throw_no_element();
+void post_leave(pe& self, slot& s, const scheduler::handler& h, std::uint32_t to);
+}  // namespace detail
+
+/// The base of a class whose objects know that they are elements of an array (paper, section 10). Not needed for being one.
+///
+///     struct Block : orrery::element<Block, orrery::index<2>> {
+///       void step() { ...; contribute(error, orrery::maximum, done); }
+///     };
+///
+/// Its functions are for the methods and constructors of the element itself; in an object that is no element they throw usage_error.
+template <class T, array_index Index = std::int32_t>
+class element {
+ public:
+  using index_type = Index;
+
+  /// The index of this element.
+  [[nodiscard]] const Index& index() const { return cell().index; }
+  /// The array.
+  [[nodiscard]] orrery::array<T, Index> array() const { return orrery::array<T, Index>(cell().part->id()); }
+  /// Adds a value to the next reduction of the array: the k-th contribution of each element goes into the k-th reduction. The result
+  /// goes to `target`, of which all elements give the same. Does not park.
+  template <class V, class Op>
+  void contribute(V&& value, Op, const detail::reduction_target& target) {
+    auto& c = cell();
+    c.part->template contribute<V, Op>(c, std::forward<V>(value), &target);
+  }
+  /// How many reductions this element has contributed to or was born after: its next contribution is for the one with this number plus 1.
+  [[nodiscard]] std::uint32_t contributed() const { return cell().reductions; }
+  /// Moves this element to another PE when the running method has returned, before its next message. The object travels by its serialize();
+  /// inside a node its memory changes hands. A reentrant class whose other methods are parked then, a class that cannot be packed, and a PE that
+  /// there is not, are errors that the PE reports; the element stays. Does not park.
+  void migrate_to(std::uint32_t pe) { detail::post_leave(detail::here_pe(), *cell().process, leave_handler(), pe); }
+
+ protected:
+  element() noexcept {
+    if (detail::constructing_cell == nullptr) return;
+    auto* c = static_cast<detail::cell<T, Index>*>(detail::constructing_cell);
+    const auto* at = static_cast<const std::byte*>(static_cast<const void*>(this));
+    const auto* begin = static_cast<const std::byte*>(c->storage());
+    if (at < begin || at >= begin + sizeof(T)) return;  // another object, made on the way
+    cell_ = c;
+    detail::constructing_cell = nullptr;
+  }
+  element(const element&) noexcept {}
+  element& operator=(const element&) noexcept { return *this; }
+  ~element() = default;
+
+ private:
+  [[nodiscard]] detail::cell<T, Index>& cell() const {
+    if (cell_ == nullptr) [[unlikely]]
+      detail::throw_no_element();
+    return *cell_;
+  }
+  static const scheduler::handler& leave_handler() noexcept;
+
+  detail::cell<T, Index>* cell_ = nullptr;
+};
+
+namespace detail {
+
+/// Moves the element; the first or a later message of its mailbox.
+template <class T, class Index>
+struct leave_operation {
+  using object = void;
+  using result = void;
+  static constexpr std::string_view class_name() noexcept { return type_name<T>(); }
+  static constexpr std::string_view name() noexcept { return "(migration)"; }
+  static void run(pe&, slot& s, void*, std::uint32_t to) {
+    auto& c = cell<T, Index>::of(s.where_apart());
+    static_cast<array_part<T, Index>*>(c.part)->depart(c, to);
+  }
+};
+
+/// Destroys the element, as its last message.
+template <class T, class Index>
+struct element_end {
+  using object = void;
+  using result = void;
+  static constexpr std::string_view class_name() noexcept { return type_name<T>(); }
+  static constexpr std::string_view name() noexcept { return "(destructor)"; }
+  static void run(pe& self, slot& s, void*) {
+    auto& c = cell<T, Index>::of(s.where_apart());
+    auto* part = static_cast<array_part<T, Index>*>(c.part);
+    if (s.depth > 1) throw_parked(part->text_of(c.index));
+    part->bury(c);
+    cell<T, Index> gone;
+    gone.index = c.index;
+    scheduler::message* mailbox = part->take_mailbox(s);
+    self.end_object(s);  // may park; what is sent meanwhile does not find it any more
+    part->send_after(gone, mailbox);
+  }
+};
+
+template <class T, class Index>
+using leave_message = element_message<T, Index, leave_operation<T, Index>, std::uint32_t>;
+template <class T, class Index>
+using end_message = element_message<T, Index, element_end<T, Index>>;
+
+}  // namespace detail
+
+template <class T, array_index Index>
+const scheduler::handler& element<T, Index>::leave_handler() noexcept {
+  return detail::leave_message<T, Index>::here;
+}
+
+}  // namespace orrery

@@ -1,0 +1,360 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <orrery/array/part_route.hpp>
+
+#include <cstring>
+#include <tuple>
+
+// A method of an element as a message, in its four forms:
+//   here     in the mailbox of an element of this PE: the arguments, as for any process
+//   routed   on its way, behind its route: what the element is found by
+//   cast     a broadcast on its way
+//   member   a broadcast in a mailbox
+namespace orrery::detail {
+
+/// Calls a method of the T of a process that is an element.
+template <class T, class M, class R>
+struct element_operation {
+  using object = void;
+  using result = R;
+  static constexpr std::string_view class_name() noexcept { return type_name<T>(); }
+  static constexpr std::string_view name() noexcept { return M::name; }
+  template <class... A>
+  static decltype(auto) run(pe&, slot& s, void*, A&&... args) {
+    return M::call(static_cast<typename M::object&>(*static_cast<T*>(s.where_apart())), std::forward<A>(args)...);
+  }
+};
+
+// What is written for an argument that is kept.
+template <class K>
+[[nodiscard]] const K& wire_form(const K& k) noexcept {
+  return k;
+}
+template <class E>
+[[nodiscard]] const std::vector<E>& wire_form(const kept_span<E>& k) noexcept {
+  return k.data;
+}
+
+template <class T, class Index, class Operation, class... P>
+struct element_message {
+  using base = typed_handler<Operation, P...>;
+  using owned = typename base::owned;
+  using part_type = array_part<T, Index>;
+  using result = typename Operation::result;
+  static constexpr early policy = early_policy<T>(Operation::name());
+  static_assert((policy != early::create_at_home && policy != early::create_at_sender) ||
+                    std::is_default_constructible_v<T>,
+                "orrery: when_early() of this class creates elements on demand: it needs a default constructor");
+
+  struct payload {
+    route_head head;
+    Index index;
+    owned args;
+  };
+  static_assert(alignof(payload) <= scheduler::payload_alignment);
+
+  static typename base::tuple& values(owned& a) noexcept {
+    if constexpr (base::boxed) {
+      return *a;
+    } else {
+      return a;
+    }
+  }
+  static const typename base::tuple& values(const owned& a) noexcept {
+    if constexpr (base::boxed) {
+      return *a;
+    } else {
+      return a;
+    }
+  }
+  static bytes to_wire(const route_head& h, const Index& i, const owned& a) {
+    return std::apply(
+        [&](const auto&... v) {
+          bytes b = pack(0, h, i);
+          pack_after(b, wire_form(v)...);
+          return b;
+        },
+        values(a));
+  }
+
+  // --- on its way --------------------------------------------------------------------------------------------------
+
+  static slot* route(pe& self, scheduler::delivery& d, const wire::envelope& e, std::uint32_t size) {
+    route_head h;
+    try {
+      array_core* core = array_directory::of(self).find(e.slot);
+      if (d.form == wire::payload_form::owned) {
+        auto& p = *reinterpret_cast<payload*>(d.payload);
+        h = p.head;
+        if (core == nullptr) throw_no_array(e.slot);
+        auto* part = static_cast<part_type*>(core);
+        if (part->find_local(p.index) == nullptr) {
+          const Index i = p.index;  // the payload moves
+          return part->template route<element_message>(d, e, size, h, i);
+        }
+        return part->template route<element_message>(d, e, size, h, p.index);
+      }
+      orrery::reader r(wire_payload(d, e, size));
+      h = orrery::read<route_head>(r);
+      const auto i = orrery::read<Index>(r);
+      if (core == nullptr) throw_no_array(e.slot);
+      return static_cast<part_type*>(core)->template route<element_message>(d, e, size, h, i);
+    } catch (...) {
+      reject(self, d, h, std::current_exception());
+      return nullptr;
+    }
+  }
+
+  static void forward_to(part_type& part, scheduler::delivery& d, const wire::envelope& e, std::uint32_t size,
+                         std::uint32_t to) {
+    pe& self = part.self();
+    if (d.form != wire::payload_form::owned) {
+      const auto from = wire_payload(d, e, size);
+      bytes b(from.begin(), from.end());
+      route_head h;
+      std::memcpy(&h, b.data(), sizeof h);
+      ++h.hops;
+      std::memcpy(b.data(), &h, sizeof h);
+      d.release();
+      tell(self, to, routed, part.id(), 0, b);
+      return;
+    }
+    auto* p = reinterpret_cast<payload*>(d.payload);
+    ++p->head.hops;
+    if (self.owner().is_local(to) && to != self.id()) {
+      scheduler::channel& c = self.channel_to(to);
+      const std::uint32_t record =
+          wire::record_bytes(sizeof(payload)) + wire::ring_surcharge(e.padding, c.ring.capacity());
+      if (wire::envelope* out = self.try_reserve(c, record)) {
+        relocate(out->payload(), p);
+        fill(*out, {to, part.id(), 0}, routed, wire::payload_form::owned, nullptr, e.padding);
+        d.form = wire::payload_form::refs;  // nothing is left there to drop
+        d.release();
+        self.commit(c, record);
+        return;
+      }
+    }
+    const bytes b = to_wire(p->head, p->index, p->args);
+    p->~payload();
+    d.form = wire::payload_form::refs;
+    d.release();
+    tell(self, to, routed, part.id(), 0, b);
+  }
+
+  static void fail(part_type& part, scheduler::delivery& d, const route_head& h, std::exception_ptr why) {
+    reject(part.self(), d, h, std::move(why));
+  }
+  static void reject(pe& self, scheduler::delivery& d, const route_head& h, std::exception_ptr why) {
+    if (d.form == wire::payload_form::owned) {
+      reinterpret_cast<payload*>(d.payload)->~payload();
+      d.form = wire::payload_form::refs;
+    }
+    d.release();
+    answer_error(self, {h.origin, h.call}, &routed, std::move(why));
+  }
+
+  // --- at the element ----------------------------------------------------------------------------------------------
+
+  template <std::size_t... I>
+  static void invoke(pe& self, slot& s, const route_head& h, typename base::tuple& args, std::index_sequence<I...>) {
+    auto call = [&]() -> decltype(auto) { return Operation::run(self, s, nullptr, pass<P>(std::get<I>(args))...); };
+    if constexpr (std::is_void_v<result>) {
+      call();
+      answer_value(self, {h.origin, h.call}, {});
+    } else if (h.call == 0) {
+      (void)call();
+    } else {
+      bytes b;
+      pack_after(b, call());
+      answer_value(self, {h.origin, h.call}, b);
+    }
+  }
+  template <class Q>
+  static decltype(auto) pass(kept_t<Q>& k) {
+    if constexpr (orrery::is_view<std::remove_cvref_t<Q>>) {
+      return std::remove_cvref_t<Q>(k);
+    } else {
+      return static_cast<Q&&>(k);
+    }
+  }
+  static void run(pe& self, slot& s, scheduler::delivery& d) {
+    route_head h;
+    try {
+      if (d.form == wire::payload_form::owned) {
+        auto* p = reinterpret_cast<payload*>(d.payload);
+        h = p->head;
+        owned args(std::move(p->args));
+        p->~payload();
+        d.form = wire::payload_form::refs;
+        d.release();
+        if (!s.has_object) throw process_gone("an element that was never complete");
+        invoke(self, s, h, values(args), std::index_sequence_for<P...>{});
+        return;
+      }
+      orrery::reader r({d.payload, d.payload_bytes});
+      h = orrery::read<route_head>(r);
+      (void)orrery::read<Index>(r);
+      orrery::reader from(after_section({d.payload, d.payload_bytes}, r));
+      // Views are read as what they are kept as: the message need not outlive the call.
+      typename base::tuple args{read_kept<P>(from)...};
+      d.release();
+      if (!s.has_object) throw process_gone("an element that was never complete");
+      invoke(self, s, h, args, std::index_sequence_for<P...>{});
+    } catch (...) {
+      reject(self, d, h, std::current_exception());
+    }
+  }
+  template <class Q>
+  static kept_t<Q> read_kept(orrery::reader& r) {
+    return kept_t<Q>(orrery::read<std::remove_cvref_t<Q>>(r));
+  }
+
+  // --- left behind -------------------------------------------------------------------------------------------------
+
+  // The arguments, as a message on its way.
+  static scheduler::message* make_routed(pe& self, std::uint32_t array, const route_head& h, const Index& i,
+                                         std::uint16_t pages) {
+    scheduler::message* m = self.allocate_message(sizeof(payload));
+    m->source_pe = self.id();
+    m->head.size.store(wire::record_bytes(sizeof(payload)), std::memory_order_relaxed);
+    fill(m->head, {self.id(), array, 0}, routed, wire::payload_form::owned, nullptr, pages);
+    auto* p = reinterpret_cast<payload*>(m->payload());
+    new (&p->head) route_head(h);
+    new (&p->index) Index(i);
+    return m;
+  }
+  static void forward_here(array_core& core, cell_base& c, scheduler::message* m) {
+    pe& self = core.self();
+    route_head h{0, 0, self.id(), 0, 0};
+    if (m->head.reply != 0)
+      h.call = array_directory::of(self).expect(*reinterpret_cast<scheduler::sink*>(m->head.reply));
+    scheduler::message* out = make_routed(self, core.id(), h, static_cast<cell<T, Index>&>(c).index, m->head.padding);
+    auto* p = reinterpret_cast<payload*>(out->payload());
+    base::relocate(&p->args, m->payload());
+    self.release_message(m);
+    dispatch(self, out);
+  }
+  static void forward_routed(array_core& core, cell_base&, scheduler::message* m) { dispatch(core.self(), m); }
+  static void relocate(void* to, void* from) {
+    auto* old = static_cast<payload*>(from);
+    new (to) payload{old->head, std::move(old->index), std::move(old->args)};
+    old->~payload();
+  }
+  static void drop(void* p) { static_cast<payload*>(p)->~payload(); }
+
+  struct name {};
+  inline static const array_handler here{
+      Operation::class_name(), Operation::name(), type_name<void(name, element_message)>(),  &base::run,
+      &base::relocate,         &base::drop,       static_cast<std::uint32_t>(sizeof(owned)), base::views,
+      &refuse_route,           &forward_here};
+  inline static const array_handler routed{Operation::class_name(),
+                                           Operation::name(),
+                                           type_name<element_message>(),
+                                           &run,
+                                           &relocate,
+                                           &drop,
+                                           static_cast<std::uint32_t>(sizeof(payload)),
+                                           false,
+                                           &route,
+                                           &forward_routed};
+};
+
+// --- broadcasts ----------------------------------------------------------------------------------------------------
+
+template <class T, class Index, class M, class R, class... P>
+struct broadcast_message {
+  using routed = element_message<T, Index, element_operation<T, M, R>, P...>;
+  using tuple = std::tuple<kept_t<P>...>;
+  static_assert((std::is_copy_constructible_v<kept_t<P>> && ...),
+                "orrery: each element needs arguments of its own: those of a broadcast must be copyable");
+  struct record final : broadcast_record {
+    tuple args;
+    explicit record(tuple&& t) : args(std::move(t)) {}
+    void append_arguments(bytes& b) const override {
+      std::apply([&](const auto&... v) { pack_after(b, wire_form(v)...); }, args);
+    }
+  };
+
+  static std::unique_ptr<broadcast_record> decode(std::span<const std::byte> from) {
+    orrery::reader r(from);
+    auto b = std::make_unique<record>(tuple{routed::template read_kept<P>(r)...});
+    b->member = &member;
+    b->cast = &broadcast_message::cast;
+    return b;
+  }
+  static slot* route(pe& self, scheduler::delivery& d, const wire::envelope& e, std::uint32_t size) {
+    try {
+      if (array_core* part = array_directory::of(self).find(e.slot))
+        part->receive_broadcast(cast, wire_payload(d, e, size));
+      d.release();
+    } catch (...) {
+      self.fail(d, std::current_exception());
+    }
+    return nullptr;
+  }
+  [[nodiscard]] static record* record_in(const void* payload) noexcept {
+    broadcast_record* r = nullptr;
+    std::memcpy(&r, payload, sizeof r);
+    return static_cast<record*>(r);
+  }
+  static void run(pe& self, slot& s, scheduler::delivery& d) {
+    record* r = record_in(d.payload);
+    d.form = wire::payload_form::refs;
+    d.release();
+    try {
+      if (s.has_object)
+        [&]<std::size_t... I>(std::index_sequence<I...>) {
+          auto& object = static_cast<typename M::object&>(*static_cast<T*>(s.where_apart()));
+          if constexpr (requires { M::call(object, view<P>(std::get<I>(std::as_const(r->args)))...); }) {
+            M::call(object, view<P>(std::get<I>(std::as_const(r->args)))...);
+          } else {
+            M::call(object, kept_t<P>(std::get<I>(std::as_const(r->args)))...);
+          }
+        }(std::index_sequence_for<P...>{});
+    } catch (...) {
+      self.report_failed_post(&member, std::current_exception());
+    }
+    r->part->executed(r);
+  }
+  template <class Q>
+  static decltype(auto) view(const kept_t<Q>& k) {
+    if constexpr (orrery::is_view<std::remove_cvref_t<Q>>) {
+      return std::remove_cvref_t<Q>(k);
+    } else {
+      return (k);
+    }
+  }
+  // The element has ended: it need not hear of it.
+  static void forward(array_core& core, cell_base&, scheduler::message* m) {
+    broadcast_record* r = record_in(m->payload());
+    core.self().release_message(m);
+    core.executed(r);
+  }
+  static void move_pointer(void* to, void* from) { std::memcpy(to, from, sizeof(void*)); }
+  static void drop(void* payload) {
+    record* r = record_in(payload);
+    r->part->executed(r);
+  }
+
+  struct cast_handler : array_handler {
+    cast_handler() noexcept
+        : array_handler(type_name<T>(), M::name, type_name<broadcast_message>(), &control_handler::never_run,
+                        &control_handler::never_relocate, &control_handler::never_drop, 0, false,
+                        &broadcast_message::route, nullptr) {
+      decode = &broadcast_message::decode;
+    }
+  };
+  struct member_handler : array_handler {
+    member_handler() noexcept
+        : array_handler(type_name<T>(), M::name, type_name<void(broadcast_message)>(), &broadcast_message::run,
+                        &broadcast_message::move_pointer, &broadcast_message::drop, sizeof(void*), false, &refuse_route,
+                        &broadcast_message::forward) {
+      is_member = true;
+    }
+  };
+  inline static const cast_handler cast;
+  inline static const member_handler member;
+};
+
+}  // namespace orrery::detail

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <orrery/array/part.hpp>
+
+#include <fmt/format.h>
+
+namespace orrery::detail {
+
+constinit thread_local cell_base* constructing_cell = nullptr;
+
+void throw_no_array(std::uint32_t id) {
+  throw process_gone(fmt::format("array number {}: it was destroyed, or is not known on this PE", id));
+}
+void throw_taken(const std::string& element) {
+  throw usage_error(errc::bad_argument, fmt::format("{}: there is an element at this index already", element));
+}
+std::string early_text(const std::string& element, std::uint64_t limit) {
+  return fmt::format(
+      "{}: no such element was created yet, and {} bytes wait on its home PE for elements to be created; "
+      "create them sooner, or raise array_options::early_bytes",
+      element, limit);
+}
+void throw_not_packable(const std::string& element, std::string_view cls) {
+  throw usage_error(errc::bad_argument,
+                    fmt::format("{} cannot move to another node: its class {} needs a default constructor and "
+                                "`template <class A> void serialize(A& a)`",
+                                element, cls));
+}
+void throw_parked(const std::string& element) {
+  throw usage_error(errc::bad_argument,
+                    fmt::format("{} cannot move: another method of it is parked, with its stack on this PE", element));
+}
+void throw_no_pe(const std::string& element, std::uint32_t to, std::uint32_t pes) {
+  throw usage_error(errc::no_such_place,
+                    fmt::format("{} cannot move to PE {}: the array is spread over {} PEs", element, to, pes));
+}
+
+}  // namespace orrery::detail

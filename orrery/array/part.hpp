@@ -1,0 +1,290 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <orrery/array/core.hpp>
+#include <orrery/array/early.hpp>
+#include <orrery/array/placement_map.hpp>
+
+#include <boost/unordered/unordered_flat_map.hpp>
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <new>
+#include <type_traits>
+#include <utility>
+
+// The part of an array on one PE, with the types of its elements and indices: the table from index to where the element is, and what goes with
+// it: delivery, creation, migration. What happens to messages is said in docs/arrays.md.
+namespace orrery::detail {
+
+/// An element: what the array knows of it, and behind that, in the same block of memory, the object.
+template <class T, class Index>
+struct cell : cell_base {
+  Index index{};
+
+  static constexpr bool over_aligned = alignof(T) > __STDCPP_DEFAULT_NEW_ALIGNMENT__;
+  [[nodiscard]] static constexpr std::size_t offset() noexcept {
+    return (sizeof(cell) + alignof(T) - 1) / alignof(T) * alignof(T);
+  }
+  [[nodiscard]] void* storage() noexcept { return reinterpret_cast<std::byte*>(this) + offset(); }
+  [[nodiscard]] T* object() noexcept { return std::launder(static_cast<T*>(storage())); }
+  [[nodiscard]] static cell& of(void* object) noexcept {
+    return *std::launder(reinterpret_cast<cell*>(static_cast<std::byte*>(object) - offset()));
+  }
+  [[nodiscard]] static cell* make(const Index& i) {
+    void* p = nullptr;
+    if constexpr (over_aligned) {
+      p = ::operator new(offset() + sizeof(T), std::align_val_t{alignof(T)});
+    } else {
+      p = ::operator new(offset() + sizeof(T));
+    }
+    auto* c = new (p) cell;
+    c->index = i;
+    return c;
+  }
+  /// The object must have ended.
+  static void free(cell* c) noexcept {
+    c->~cell();
+    if constexpr (over_aligned) {
+      ::operator delete(static_cast<void*>(c), std::align_val_t{alignof(T)});
+    } else {
+      ::operator delete(static_cast<void*>(c));
+    }
+  }
+};
+
+/// The cell whose object is being constructed on this thread, for the base class of the object. Set just before, taken at once.
+extern constinit thread_local cell_base* constructing_cell;
+
+/// What the table knows of an element that does not live here.
+struct away {
+  enum class what : std::uint8_t {
+    at,  ///< it was last seen at `pe`
+    waiting,  ///< messages wait: at the home until it is created, elsewhere until it is sure which way they have to go
+    deleted,  ///< (at its home) it was destroyed
+  };
+  std::uint32_t pe = 0;
+  std::uint32_t slot = wire::no_slot;  ///< its process there, if that is known: for flow control
+  std::uint32_t generation = 0;
+  std::uint32_t birth = 0;
+  std::uint32_t moves = 0;
+  what state = what::at;
+  bool is_home = false;  ///< this PE is the home of the index: what it knows is right, and is kept
+  bool used = true;  ///< since the last sweep
+  bool expiring = false;  ///< asked whether it can be forgotten
+  std::uint64_t last = 0;  ///< number of the last message that went this way
+  std::uint64_t confirmed = 0;  ///< the highest number that was heard of
+  std::uint32_t queued = 0;
+  std::uint64_t early = 0;  ///< bytes that wait for the element to be created
+  scheduler::message* head = nullptr;
+  scheduler::message* tail = nullptr;
+
+  void append(scheduler::message* m) noexcept {
+    m->next = nullptr;
+    (tail != nullptr ? tail->next : head) = m;
+    tail = m;
+    ++queued;
+  }
+  [[nodiscard]] scheduler::message* take_all() noexcept {
+    queued = 0;
+    tail = nullptr;
+    return std::exchange(head, nullptr);
+  }
+};
+
+/// What precedes the index in a message that finds its element by it.
+struct route_head {
+  std::uint64_t number = 0;  ///< of the sending part; 0: it did not come through a table
+  std::uint64_t call = 0;  ///< entry in the sender's table of calls; 0: one way
+  std::uint32_t origin = 0;  ///< the sender's PE
+  std::uint16_t hops = 0;
+  std::uint16_t flags = 0;
+  static constexpr std::uint16_t wants_location = 1;
+};
+static_assert(sizeof(route_head) == 24 && wire_size<route_head>() == 24);
+
+template <class T, class Index>
+class array_part;
+
+/// The part of an array on this PE. Throws process_gone if the array was destroyed.
+template <class T, class Index>
+[[nodiscard]] array_part<T, Index>& part_of(pe& self, std::uint32_t id);
+[[noreturn]] void throw_no_array(std::uint32_t id);
+
+template <class T, class Index>
+class array_part final : public array_core {
+ public:
+  using cell_type = cell<T, Index>;
+  struct settings {
+    placement_map<Index> home;
+    bool always_serialize = false;
+    std::uint32_t cached = 1 << 16;  ///< entries of elsewhere that are kept at least
+    std::uint32_t deleted = 1 << 16;  ///< deleted indices that are remembered
+    std::uint64_t early_bytes = 64 << 20;  ///< of messages that wait for elements to be created
+    template <class A>
+    void serialize(A& a) {
+      a & home & always_serialize & cached & deleted & early_bytes;
+    }
+  };
+
+  array_part(pe& self, shape s, settings o) : array_core(self, std::move(s)), settings_(std::move(o)) {
+    element_class = &process_class;
+    sweep_at_ = settings_.cached;
+  }
+  ~array_part() override {
+    for (auto& [index, e] : table_)
+      if (e.is_away()) drop_away(e.there());
+  }
+
+  [[nodiscard]] cell_type* find_local(const Index& i) const noexcept {
+    const auto it = table_.find(i);
+    return it != table_.end() && !it->second.is_away() ? it->second.here() : nullptr;
+  }
+  [[nodiscard]] std::uint32_t home_of(const Index& i) const { return settings_.home(i, about().pes); }
+  [[nodiscard]] bool is_home(const Index& i) const { return home_of(i) == self_.id(); }
+  [[nodiscard]] const settings& options() const noexcept { return settings_; }
+  [[nodiscard]] std::size_t table_size() const noexcept { return table_.size(); }
+  [[nodiscard]] std::size_t cached() const noexcept { return cached_; }
+  [[nodiscard]] std::string text_of(const Index& i) const { return about().name + "[" + index_text(i) + "]"; }
+  [[nodiscard]] std::exception_ptr gone(const Index& i) const {
+    return make_error(errc::process_gone, text_of(i) + ": the element was destroyed, or never created");
+  }
+
+  // --- creating and destroying; part_life.hpp ---------------------------------------------------------------------
+  void reserve(std::size_t n) {
+    table_.reserve(table_.size() + n);
+    reserve_cells(n);
+  }
+  /// A cell and a slot for a new element on this PE; its constructor is still to run. The index must not be in use here.
+  cell_type& conceive(const Index& i, std::uint32_t birth);
+  /// Sends on what had waited for the element that was placed last.
+  void flush_early() { dispatch_all(std::exchange(early_, nullptr)); }
+  /// Runs the constructor in the element's process. Undoes conceive if it throws.
+  template <class... A>
+  void construct(cell_type& c, A&&... args);
+  /// The same on the caller's stack.
+  template <class... A>
+  void construct_inline(cell_type& c, A&&... args);
+  /// Throws usage_error if there is an element at an index whose home this is. Returns the birth number of a new one.
+  std::uint32_t admit(const Index& i);
+  /// At the home: a new element is at `pe`; what was sent early goes after it.
+  void settle_at(const Index& i, std::uint32_t birth, std::uint32_t pe);
+  /// Many elements that were created elsewhere, of which this is the home.
+  void know_bulk(const std::vector<Index>& all, std::uint32_t pe);
+  /// The element ends: it is found no more. Its object is still there.
+  void bury(cell_type& c);
+  void forget_buried(const Index& i, std::uint32_t birth);
+  /// Sends on what was in the mailbox of an element that is here no more.
+  void send_after(cell_base& c, scheduler::message* mailbox);
+  [[nodiscard]] static scheduler::message* take_mailbox(slot& s) noexcept;
+
+  // --- migration; part_life.hpp ------------------------------------------------------------------------------------
+  /// Moves the element whose process runs this, as a message. Throws usage_error.
+  void depart(cell_type& c, std::uint32_t to);
+  slot* arrive_packed(scheduler::delivery& d, const wire::envelope& e, std::uint32_t size);
+  void arrive_whole(cell_type* c, const std::vector<baggage>& broadcasts);
+
+  // --- delivery; part_route.hpp ------------------------------------------------------------------------------------
+  /// Where a message to an element that is not here has to go: null if it has to be dispatched on this PE.
+  [[nodiscard]] away* way_to(const Index& i);
+  /// Messages that wait on this PE until it is sure which way they have to go.
+  [[nodiscard]] std::uint32_t waiting_at(const Index& i) const noexcept {
+    const away* a = find_away(i);
+    return a != nullptr && !a->is_home ? a->queued : 0;
+  }
+  [[nodiscard]] std::uint64_t next_number() noexcept { return ++numbers_; }
+  /// Finds the process for a message; null if it was dealt with.
+  template <class Message>
+  slot* route(scheduler::delivery& d, const wire::envelope& e, std::uint32_t size, const route_head& h, const Index& i);
+  void tell_location(const route_head& h, const Index& i, const cell_type* c);
+  struct location {
+    std::uint64_t echo = 0;
+    std::uint32_t slot = wire::no_slot;  ///< no_slot: there is no such element
+    std::uint32_t generation = 0;
+    std::uint32_t birth = 0;
+    std::uint32_t moves = 0;
+  };
+  void learn(const Index& i, const location& l, std::uint32_t pe);
+  [[nodiscard]] std::uint64_t early_bytes() const noexcept { return early_bytes_; }
+  void pes_lost() noexcept override;
+  void registered(const Index& i, const location& l, std::uint32_t pe);
+  void probe(const Index& i, const route_head& h);
+
+ private:
+  // Where an element is: its cell, or what is known of another place.
+  class entry {
+   public:
+    entry() = default;
+    explicit entry(cell_type* c) noexcept : bits_(reinterpret_cast<std::uintptr_t>(c)) {}
+    explicit entry(away* a) noexcept : bits_(reinterpret_cast<std::uintptr_t>(a) | 1) {}
+    [[nodiscard]] bool is_away() const noexcept { return (bits_ & 1) != 0; }
+    [[nodiscard]] cell_type* here() const noexcept { return reinterpret_cast<cell_type*>(bits_); }
+    [[nodiscard]] away* there() const noexcept { return reinterpret_cast<away*>(bits_ & ~std::uintptr_t{1}); }
+
+   private:
+    std::uintptr_t bits_ = 1;
+  };
+
+  void drop_away(away* a) noexcept {
+    for (scheduler::message* m = a->take_all(); m != nullptr;) discard(self_, std::exchange(m, m->next));
+    delete a;
+  }
+  [[nodiscard]] away* find_away(const Index& i) const noexcept {
+    const auto it = table_.find(i);
+    return it != table_.end() && it->second.is_away() ? it->second.there() : nullptr;
+  }
+  away& make_away(const Index& i, std::uint32_t pe, bool is_home);
+  /// Removes what is known of elsewhere; gives back the messages that wait.
+  [[nodiscard]] scheduler::message* erase_away(const Index& i);
+  void dispatch_all(scheduler::message* m) {
+    while (m != nullptr) dispatch(self_, std::exchange(m, m->next));
+  }
+  void send_probe(const Index& i, away& a);
+  template <class Message>
+  slot* keep_early(away& a, scheduler::delivery& d, const wire::envelope& e, std::uint32_t size, const route_head& h,
+                   const Index& i);
+  [[nodiscard]] std::exception_ptr lost(const Index& i, std::uint32_t pe) const {
+    return std::make_exception_ptr(node_lost(text_of(i) + ": it was last seen on PE " + std::to_string(pe)));
+  }
+  void sweep();
+  void mark_deleted(const Index& i, std::uint32_t birth);
+  void place(const Index& i, cell_type& c);
+  void report_arrival(const cell_type& c);
+
+  // The elements as processes: their objects end with their cells.
+  static void destroy_object(void* object) {
+    cell_type& c = cell_type::of(object);
+    static_cast<T*>(object)->~T();
+    auto* part = static_cast<array_part*>(c.part);
+    if (part->find_local(c.index) == &c) {  // the world ends
+      part->table_.erase(c.index);
+      part->abandon(c);
+    }
+    cell_type::free(&c);
+  }
+  static void* to_object(void* object) { return object; }
+  static constexpr scheduler::class_info::base process_bases[1] = {{&class_of<T>::info, &to_object}};
+  inline static const scheduler::class_info process_class{type_name<T>(), &destroy_object, process_bases,
+                                                          reentrant<T>::value};
+
+  settings settings_;
+  boost::unordered_flat_map<Index, entry, index_hash<Index>> table_;
+  std::uint64_t numbers_ = 0;
+  std::uint32_t births_given_ = 0;
+  std::size_t cached_ = 0;  // entries of elsewhere of which this is not the home
+  std::size_t sweep_at_ = 0;
+  std::uint64_t early_bytes_ = 0;
+  scheduler::message* early_ = nullptr;  // what place found waiting, oldest first
+  std::deque<std::pair<Index, std::uint32_t>> deleted_;  // index and birth, oldest first
+};
+
+template <class T, class Index>
+array_part<T, Index>& part_of(pe& self, std::uint32_t id) {
+  array_core* p = array_directory::of(self).find(id);
+  if (p == nullptr) [[unlikely]]
+    throw_no_array(id);
+  return static_cast<array_part<T, Index>&>(*p);
+}
+
+}  // namespace orrery::detail

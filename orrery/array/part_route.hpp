@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <orrery/array/part_life.hpp>
+
+// How messages find their element (paper, "Message delivery", figures 3 to 5).
+//
+// Order. Messages of one sender to one element must not overtake each other while neither moves, though the way to the element changes when the
+// sender learns where it is. So each message has a number. Whoever finds its element after a detour, or was asked to, says so to the sender's PE with
+// this number. If it is that of the last message that went the old way, nothing is under way there any more, and the new way is taken. Else messages
+// wait at the sender while a probe follows the others on the old way; its answer says that they are there. An entry that is not used any more is
+// forgotten only after such a probe.
+namespace orrery::detail {
+
+template <class T, class Index>
+away& array_part<T, Index>::make_away(const Index& i, std::uint32_t pe, bool is_home) {
+  if (!is_home && ++cached_ > sweep_at_) sweep();
+  auto* a = new away;
+  a->pe = pe;
+  a->is_home = is_home;
+  table_.insert_or_assign(i, entry(a));
+  return *a;
+}
+
+template <class T, class Index>
+scheduler::message* array_part<T, Index>::erase_away(const Index& i) {
+  const auto it = table_.find(i);
+  if (it == table_.end() || !it->second.is_away()) return nullptr;
+  away* a = it->second.there();
+  if (!a->is_home) --cached_;
+  scheduler::message* waiting = a->take_all();
+  early_bytes_ -= a->early;
+  delete a;
+  table_.erase(it);
+  return waiting;
+}
+
+// At the home of an index where nothing was created yet. Nobody can be told to hold back messages for a process that there is not, so
+// those that are too many fail.
+template <class T, class Index>
+template <class Message>
+slot* array_part<T, Index>::keep_early(away& a, scheduler::delivery& d, const wire::envelope& e, std::uint32_t size,
+                                       const route_head& h, const Index& i) {
+  const bool beside = d.form == wire::payload_form::owned;
+  const std::uint64_t bytes = size + (beside ? std::uint64_t{e.padding} * wire::page_bytes : 0);
+  if (early_bytes_ + bytes > settings_.early_bytes) {
+    Message::fail(*this, d, h, make_error(errc::mailbox_full, early_text(text_of(i), settings_.early_bytes)));
+    return nullptr;
+  }
+  early_bytes_ += bytes;
+  a.early += bytes;
+  a.append(self_.detach(d, e, size));
+  return nullptr;
+}
+
+template <class T, class Index>
+away* array_part<T, Index>::way_to(const Index& i) {
+  if (const auto it = table_.find(i); it != table_.end()) {
+    away* a = it->second.there();
+    return a->state == away::what::at ? a : nullptr;
+  }
+  const std::uint32_t home = home_of(i);
+  return home == self_.id() ? nullptr : &make_away(i, home, false);
+}
+
+template <class T, class Index>
+template <class Message>
+slot* array_part<T, Index>::route(scheduler::delivery& d, const wire::envelope& e, std::uint32_t size,
+                                  const route_head& h, const Index& i) {
+  const auto it = table_.find(i);
+  if (it != table_.end() && !it->second.is_away()) {
+    cell_type* c = it->second.here();
+    if (h.number != 0 && (h.hops != 0 || (h.flags & route_head::wants_location) != 0)) [[unlikely]]
+      tell_location(h, i, c);
+    return c->process;
+  }
+  away* a = it != table_.end() ? it->second.there() : nullptr;
+  if (const std::uint32_t to = a != nullptr && a->state == away::what::at ? a->pe : home_of(i);
+      !self_.owner().reachable(to)) [[unlikely]] {
+    Message::fail(*this, d, h, lost(i, to));
+    return nullptr;
+  }
+  if (a != nullptr && a->state == away::what::at) {
+    a->last = next_number();
+    a->used = true;
+    Message::forward_to(*this, d, e, size, a->pe);
+    return nullptr;
+  }
+  if (a == nullptr && !is_home(i)) {
+    Message::forward_to(*this, d, e, size, home_of(i));
+    return nullptr;
+  }
+  constexpr early policy = Message::policy;
+  if constexpr (policy == early::create_at_home || policy == early::create_at_sender) {
+    if (a == nullptr || a->is_home) {
+      const std::uint32_t at = policy == early::create_at_home ? self_.id() : h.origin;
+      tell(self_, self_.id(), create_message<T, Index>::instance, id(), 0, pack(0, creation{{}, at, 0, false}, i));
+      return route<Message>(d, e, size, h, i);
+    }
+  }
+  if (a != nullptr && a->state == away::what::waiting) {
+    if (a->is_home) return keep_early<Message>(*a, d, e, size, h, i);
+    a->append(self_.detach(d, e, size));
+    return nullptr;
+  }
+  if (policy == early::wait && a == nullptr) {
+    away& fresh = make_away(i, self_.id(), true);
+    fresh.state = away::what::waiting;
+    return keep_early<Message>(fresh, d, e, size, h, i);
+  }
+  if (h.number != 0) tell_location(h, i, nullptr);
+  Message::fail(*this, d, h, gone(i));
+  return nullptr;
+}
+
+template <class T, class Index>
+struct location_message {
+  using location = typename array_part<T, Index>::location;
+  static slot* route(pe& self, scheduler::delivery& d, const wire::envelope& e, std::uint32_t size) {
+    const std::uint32_t from = d.source_pe;
+    try {
+      orrery::reader r(wire_payload(d, e, size));
+      const auto l = orrery::read<location>(r);
+      const auto i = orrery::read<Index>(r);
+      array_core* part = array_directory::of(self).find(e.slot);
+      d.release();
+      if (part != nullptr) static_cast<array_part<T, Index>*>(part)->learn(i, l, from);
+    } catch (...) {
+      self.fail(d, std::current_exception());
+    }
+    return nullptr;
+  }
+  inline static const control_handler instance{type_name<location_message>(), &route};
+};
+
+template <class T, class Index>
+void array_part<T, Index>::tell_location(const route_head& h, const Index& i, const cell_type* c) {
+  location l{h.number};
+  if (c != nullptr) {
+    const address at = self_.address_of(*c->process);
+    l = {h.number, at.slot, at.generation, c->birth, c->moves};
+  }
+  if (h.origin == self_.id()) {
+    learn(i, l, self_.id());
+  } else {
+    tell(self_, h.origin, location_message<T, Index>::instance, id(), 0, pack(0, l, i));
+  }
+}
+
+template <class T, class Index>
+void array_part<T, Index>::learn(const Index& i, const location& l, std::uint32_t pe) {
+  away* a = find_away(i);
+  if (a == nullptr || a->is_home || l.echo <= a->confirmed) return;
+  a->confirmed = l.echo;
+  const bool settled = l.echo == a->last;
+  if (settled && (l.slot == wire::no_slot || (a->expiring && !a->used && a->queued == 0))) {
+    dispatch_all(erase_away(i));
+    return;
+  }
+  if (l.slot == wire::no_slot) return;  // what was sent later will be heard of, too
+  if (pe != a->pe && !settled) {
+    if (a->state == away::what::at) {
+      a->state = away::what::waiting;
+      send_probe(i, *a);
+    }
+    return;
+  }
+  a->pe = pe;
+  a->slot = l.slot;
+  a->generation = l.generation;
+  if (!settled || a->state != away::what::waiting) return;
+  a->state = away::what::at;
+  dispatch_all(a->take_all());
+}
+
+// Messages that wait here until a probe has followed the others: it may have been on the lost node.
+template <class T, class Index>
+void array_part<T, Index>::pes_lost() noexcept {
+  std::vector<Index> stuck;
+  for (auto& [i, e] : table_)
+    if (e.is_away() && !e.there()->is_home && e.there()->state == away::what::waiting) stuck.push_back(i);
+  for (const Index& i : stuck)
+    dispatch_all(erase_away(i));  // to the home: an element there, or elsewhere, or none any more
+  array_core::pes_lost();
+}
+
+template <class T, class Index>
+struct probe_message {
+  static constexpr early policy = early::refuse;
+  static slot* route(pe& self, scheduler::delivery& d, const wire::envelope& e, std::uint32_t size) {
+    try {
+      orrery::reader r(wire_payload(d, e, size));
+      auto h = orrery::read<route_head>(r);
+      const auto i = orrery::read<Index>(r);
+      array_core* core = array_directory::of(self).find(e.slot);
+      if (core == nullptr) {
+        d.release();
+        return nullptr;
+      }
+      auto* part = static_cast<array_part<T, Index>*>(core);
+      if (const auto* c = part->find_local(i)) {
+        d.release();
+        part->tell_location(h, i, c);
+        return nullptr;
+      }
+      h.flags = 0;
+      return part->template route<probe_message>(d, e, size, h, i);
+    } catch (...) {
+      self.fail(d, std::current_exception());
+      return nullptr;
+    }
+  }
+  static void forward_to(array_part<T, Index>& part, scheduler::delivery& d, const wire::envelope& e,
+                         std::uint32_t size, std::uint32_t to) {
+    const auto payload = wire_payload(d, e, size);
+    const bytes b(payload.begin(), payload.end());
+    d.release();
+    tell(part.self(), to, instance, part.id(), 0, b);
+  }
+  static void fail(array_part<T, Index>&, scheduler::delivery& d, const route_head&, const std::exception_ptr&) {
+    d.release();  // its sender was told by the location
+  }
+  inline static const control_handler instance{type_name<probe_message>(), &route};
+};
+
+template <class T, class Index>
+void array_part<T, Index>::send_probe(const Index& i, away& a) {
+  a.last = next_number();
+  tell(self_, a.pe, probe_message<T, Index>::instance, id(), 0, pack(0, route_head{a.last, 0, self_.id(), 0, 0}, i));
+}
+
+// Twice unused: asked whether it can go.
+template <class T, class Index>
+void array_part<T, Index>::sweep() {
+  for (auto& [i, e] : table_) {
+    if (!e.is_away()) continue;
+    away* a = e.there();
+    if (a->is_home || a->state != away::what::at) continue;
+    if (a->used) {
+      a->used = a->expiring = false;
+    } else if (!a->expiring) {
+      a->expiring = true;
+      send_probe(i, *a);
+    }
+  }
+  sweep_at_ = cached_ + settings_.cached / 2 + 1;
+}
+
+}  // namespace orrery::detail

@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <orrery/array/index.hpp>
+#include <orrery/process/function.hpp>
+
+#include <array>
+#include <cstdint>
+#include <type_traits>
+
+namespace orrery {
+
+/// The indices of a dense array: 0 to extent - 1 in each dimension. Elements of a range are numbered with the last dimension fastest.
+template <array_index Index>
+struct range {
+  Index extent{};
+
+  [[nodiscard]] std::uint64_t size() const noexcept {
+    if constexpr (std::is_integral_v<Index>) {
+      return extent > 0 ? static_cast<std::uint64_t>(extent) : 0;
+    } else {
+      std::uint64_t n = 1;
+      for (const auto x : extent) n *= x > 0 ? static_cast<std::uint64_t>(x) : 0;
+      return n;
+    }
+  }
+  /// The index with this number; n < size().
+  [[nodiscard]] Index at(std::uint64_t n) const noexcept {
+    if constexpr (std::is_integral_v<Index>) {
+      return static_cast<Index>(n);
+    } else {
+      Index i{};
+      for (std::size_t d = i.size(); d-- > 0;) {
+        const auto x = static_cast<std::uint64_t>(extent[d]);
+        i[d] = static_cast<typename Index::value_type>(n % x);
+        n /= x;
+      }
+      return i;
+    }
+  }
+  [[nodiscard]] bool contains(const Index& i) const noexcept {
+    if constexpr (std::is_integral_v<Index>) {
+      return i >= 0 && i < extent;
+    } else {
+      for (std::size_t d = 0; d < i.size(); ++d)
+        if (i[d] < 0 || i[d] >= extent[d]) return false;
+      return true;
+    }
+  }
+  /// The number of an index that it contains.
+  [[nodiscard]] std::uint64_t number_of(const Index& i) const noexcept {
+    if constexpr (std::is_integral_v<Index>) {
+      return static_cast<std::uint64_t>(i);
+    } else {
+      std::uint64_t n = 0;
+      for (std::size_t d = 0; d < i.size(); ++d)
+        n = n * static_cast<std::uint64_t>(extent[d]) + static_cast<std::uint64_t>(i[d]);
+      return n;
+    }
+  }
+  template <class A>
+  void serialize(A& a) {
+    a & extent;
+  }
+};
+
+namespace detail {
+__extension__ typedef unsigned __int128 wide;  // products of two 64-bit numbers
+struct no_range {
+  template <class A>
+  void serialize(A&) {}
+};
+template <class Index>
+inline constexpr bool has_range = std::is_integral_v<Index> || is_coordinates<Index>;
+template <class Index>
+struct range_of {
+  using type = no_range;
+};
+template <class Index>
+  requires has_range<Index>
+struct range_of<Index> {
+  using type = range<Index>;
+};
+}  // namespace detail
+
+/// Which PE an index belongs to: a pure function of the index and the number of PEs, the same everywhere. It says where the *home* of an
+/// index is, which always knows where its element lives, and where elements are created.
+///
+///     array_options<index<2>> o{.home = placement_map<index<2>>::blocks({64, 64})};
+template <array_index Index>
+class placement_map {
+ public:
+  using function = std::uint32_t (*)(const Index& i, std::uint32_t pes);
+
+  /// Hashed: any index, evenly and at random. The default.
+  placement_map() noexcept = default;
+  [[nodiscard]] static placement_map hashed() noexcept { return {}; }
+  /// Consecutive numbers of a range on one PE; indices outside of it are hashed.
+  [[nodiscard]] static placement_map blocks(const Index& extent)
+    requires detail::has_range<Index>
+  {
+    return {kind::blocks, extent};
+  }
+  /// Consecutive numbers of a range on PEs in turn; indices outside of it are hashed.
+  [[nodiscard]] static placement_map cyclic(const Index& extent)
+    requires detail::has_range<Index>
+  {
+    return {kind::cyclic, extent};
+  }
+  /// The user's function; of what it returns the remainder by the number of PEs counts.
+  placement_map(function f) : what_(kind::user) { f_.f = f; }  // NOLINT(google-explicit-constructor)
+
+  /// The PE of an index in a world of so many. Does not park.
+  [[nodiscard]] std::uint32_t operator()(const Index& i, std::uint32_t pes) const {
+    if constexpr (detail::has_range<Index>) {
+      if (what_ == kind::blocks || what_ == kind::cyclic) {
+        if (range_.contains(i)) {
+          const std::uint64_t n = range_.number_of(i);
+          // The inverse of first_of below.
+          return static_cast<std::uint32_t>(
+              what_ == kind::cyclic ? n % pes : (static_cast<detail::wide>(n) * pes + pes - 1) / range_.size());
+        }
+      }
+    }
+    if (what_ == kind::user) return (*f_.f)(i, pes) % pes;
+    // By the lower half of the hash: the tables of the PEs go by the highest bits, and would have all their entries in a corner.
+    return static_cast<std::uint32_t>(
+        (std::uint64_t{static_cast<std::uint32_t>(detail::index_hash<Index>{}(i))} * pes) >> 32);
+  }
+
+  /// Calls f for each index of the range that belongs to the PE. A map of just this range costs nothing for the indices of others.
+  template <class F>
+  void for_each_of(const range<Index>& all, std::uint32_t pe, std::uint32_t pes, F f) const
+    requires detail::has_range<Index>
+  {
+    const std::uint64_t n = all.size();
+    const bool same = what_ != kind::hashed && what_ != kind::user && range_.extent == all.extent;
+    if (same && what_ == kind::cyclic) {
+      for (std::uint64_t i = pe; i < n; i += pes) f(all.at(i));
+      return;
+    }
+    std::uint64_t first = 0;
+    std::uint64_t last = n;
+    if (same) {
+      first = first_of(n, pe, pes);
+      last = first_of(n, pe + 1, pes);
+    }
+    for (std::uint64_t i = first; i < last; ++i)
+      if (const Index at = all.at(i); same || (*this)(at, pes) == pe) f(at);
+  }
+
+  template <class A>
+  void serialize(A& a) {
+    a & what_ & range_;
+    if (what_ == kind::user) a & f_;
+  }
+
+ private:
+  enum class kind : std::uint8_t { hashed, blocks, cyclic, user };
+  placement_map(kind k, const Index& extent) : what_(k) { range_.extent = extent; }
+  [[nodiscard]] static std::uint64_t first_of(std::uint64_t n, std::uint32_t pe, std::uint32_t pes) noexcept {
+    return static_cast<std::uint64_t>(static_cast<detail::wide>(n) * pe / pes);
+  }
+
+  kind what_ = kind::hashed;
+  typename detail::range_of<Index>::type range_;
+  detail::callable<function> f_;
+};
+
+}  // namespace orrery

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <orrery/array/directory.hpp>
+
+#include <algorithm>
+#include <functional>
+#include <iterator>
+#include <memory>
+#include <optional>
+#include <span>
+#include <utility>
+
+// How values of many elements become one (paper, "Reductions").
+
+namespace orrery {
+
+/// The operations of reductions. Any class that can be default-constructed and called with two values will do; it must be associative and
+/// commutative, as the order of the elements is not specified.
+struct sum_op {
+  template <class V>
+  [[nodiscard]] V operator()(V a, const V& b) const {
+    if constexpr (requires { a += b; }) {
+      a += b;
+      return a;
+    } else {
+      return static_cast<V>(a + b);
+    }
+  }
+};
+struct min_op {
+  template <class V>
+  [[nodiscard]] V operator()(V a, const V& b) const {
+    return b < a ? b : a;
+  }
+};
+struct max_op {
+  template <class V>
+  [[nodiscard]] V operator()(V a, const V& b) const {
+    return a < b ? b : a;
+  }
+};
+struct all_op {
+  [[nodiscard]] bool operator()(bool a, bool b) const noexcept { return a && b; }
+};
+struct any_op {
+  [[nodiscard]] bool operator()(bool a, bool b) const noexcept { return a || b; }
+};
+/// Appends containers, in any order: to sort them, contribute pairs of index and value.
+struct concat_op {
+  template <class V>
+  [[nodiscard]] V operator()(V a, const V& b) const {
+    a.insert(a.end(), b.begin(), b.end());
+    return a;
+  }
+};
+inline constexpr sum_op sum{};
+inline constexpr min_op minimum{};
+inline constexpr max_op maximum{};
+inline constexpr all_op logical_all{};
+inline constexpr any_op logical_any{};
+inline constexpr concat_op concat{};
+
+namespace detail {
+
+/// Where the result of a reduction goes: as a serialized value.
+struct reduction_target {
+  enum class kind : std::uint8_t { none, call, process, element, all };
+  kind what = kind::none;
+  caller call;  // kind::call
+  address process;  // kind::process
+  std::uint32_t handler = 0;  // the method's, in the table of handlers
+  std::uint32_t array = 0;  // kind::element, kind::all
+  bytes head;  // kind::element: the first section of its message
+  template <class A>
+  void serialize(A& a) {
+    a & what & call & process & handler & array & head;
+  }
+};
+
+/// What has been combined so far.
+struct accumulator {
+  virtual ~accumulator() = default;
+  /// Identifies value type and operation inside this OS process.
+  [[nodiscard]] virtual const void* kind() const noexcept = 0;
+  /// The handler of partial results of this kind.
+  [[nodiscard]] virtual const array_handler& handler() const noexcept = 0;
+  virtual void merge(accumulator&& other) = 0;  // of the same kind
+  virtual void append_to(bytes& b) const = 0;
+};
+
+template <class V, class Op>
+struct typed_reducer;
+
+template <class V, class Op>
+struct typed_accumulator final : accumulator {
+  std::optional<V> value;
+  template <class X>
+  void add(X&& x) {
+    if (value) {
+      *value = Op{}(std::move(*value), std::forward<X>(x));
+    } else {
+      value.emplace(std::forward<X>(x));
+    }
+  }
+  [[nodiscard]] const void* kind() const noexcept override { return &typed_reducer<V, Op>::kind; }
+  [[nodiscard]] const array_handler& handler() const noexcept override { return typed_reducer<V, Op>::partial; }
+  void merge(accumulator&& other) override {
+    auto& o = static_cast<typed_accumulator&>(other);
+    if (o.value) add(std::move(*o.value));
+  }
+  void append_to(bytes& b) const override { pack_after(b, *value); }
+};
+
+using accumulator_reader = std::unique_ptr<accumulator> (*)(std::span<const std::byte>);
+/// Takes a partial result; `read` makes its value, or is null when there is none.
+slot* route_partial(pe& self, scheduler::delivery& d, const wire::envelope& e, std::uint32_t size,
+                    accumulator_reader read) noexcept;
+
+template <class V, class Op>
+struct typed_reducer {
+  static inline const char kind = 0;
+  static std::unique_ptr<accumulator> read(std::span<const std::byte> from) {
+    auto a = std::make_unique<typed_accumulator<V, Op>>();
+    orrery::reader r(from);
+    a->value.emplace(orrery::read<V>(r));
+    return a;
+  }
+  static slot* route(pe& self, scheduler::delivery& d, const wire::envelope& e, std::uint32_t size) {
+    return route_partial(self, d, e, size, &read);
+  }
+  inline static const control_handler partial{type_name<typed_reducer<V, Op>>(), &route};
+};
+
+}  // namespace detail
+}  // namespace orrery

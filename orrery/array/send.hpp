@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <orrery/array/message.hpp>
+#include <orrery/scheduler/node.hpp>
+
+#include <optional>
+
+// Sending to one element.
+namespace orrery::detail {
+
+/// An element by its index: what `grid[x, y]` gives. `array` is the number of the array.
+template <class T, class Index>
+struct element_name {
+  std::uint32_t array = 0;
+  Index index{};
+};
+
+inline constexpr std::uint32_t most_waiting = 1024;  // messages at the sender, while the way changes
+
+enum class patience : std::uint8_t { may_wait, must_not };
+
+// The rarer ways; false if it would have to wait and must not. True in `again` when it has waited: everything may be different.
+template <class Message, class T, class Index, class... A>
+[[gnu::noinline]] bool send_away(pe& self, const element_name<T, Index>& to, scheduler::sink* sink, patience p,
+                                 bool& again, A&&... args) {
+  auto& part = part_of<T, Index>(self, to.array);
+  std::optional<array_directory::expectation> answer;
+  const auto number_of_call = [&] {
+    return sink != nullptr ? answer.emplace(array_directory::of(self), *sink).call() : 0;
+  };
+  const auto sent = [&] {
+    if (answer) answer->sent();
+  };
+  away* way = part.way_to(to.index);
+  if (way == nullptr) {
+    if (part.waiting_at(to.index) > most_waiting && self.active() != nullptr) {
+      if (p == patience::must_not) return false;
+      if (self.refusing()) self.refuse("a message to an element");
+      self.yield();
+      return again = true;
+    }
+    const std::uint16_t pages = pages_beside(args...);
+    scheduler::message* m =
+        Message::make_routed(self, part.id(), {0, number_of_call(), self.id(), 0, 0}, to.index, pages);
+    auto* out = reinterpret_cast<typename Message::payload*>(m->payload());
+    try {
+      Message::base::make_owned(&out->args, std::forward<A>(args)...);
+    } catch (...) {
+      out->index.~Index();
+      self.release_message(m);
+      throw;
+    }
+    sent();
+    dispatch(self, m);
+    return true;
+  }
+  if (const address there{way->pe, way->slot, way->generation}; way->slot != wire::no_slot && self.is_stopped(there)) {
+    if (p == patience::must_not) return false;
+    self.wait_while_stopped(there);
+    return again = true;
+  }
+  scheduler::channel& c = self.channel_to(way->pe);
+  const std::uint16_t pages = pages_beside(args...);
+  const std::uint32_t bytes_needed =
+      wire::record_bytes(sizeof(typename Message::payload)) + wire::ring_surcharge(pages, c.ring.capacity());
+  wire::envelope* e = self.try_reserve(c, bytes_needed);
+  if (e == nullptr) [[unlikely]] {
+    if (p == patience::must_not) return false;
+    const std::uint32_t pe_then = way->pe;
+    e = self.reserve(c, bytes_needed);  // parks, and then the way may be another one
+    auto& now = part_of<T, Index>(self, to.array);
+    way = now.find_local(to.index) == nullptr ? now.way_to(to.index) : nullptr;
+    if (way == nullptr || way->pe != pe_then) return again = true;
+  }
+  route_head h{part.next_number(), number_of_call(), self.id(), 0,
+               way->last == 0 ? route_head::wants_location : std::uint16_t{0}};
+  const auto numbered = [&] {  // when nothing can throw any more: who hears of a number believes that it was sent
+    way->last = h.number;
+    way->used = true;
+    sent();
+  };
+  if (c.remote) {
+    bytes b = pack(0, h, to.index);
+    pack_after(b, static_cast<const A&>(args)...);
+    numbered();
+    tell(self, way->pe, Message::routed, part.id(), 0, b);
+    return true;
+  }
+  auto* out = reinterpret_cast<typename Message::payload*>(e->payload());
+  new (&out->head) route_head(h);
+  new (&out->index) Index(to.index);
+  try {
+    Message::base::make_owned(&out->args, std::forward<A>(args)...);
+  } catch (...) {
+    out->index.~Index();
+    throw;
+  }
+  numbered();
+  fill(*e, {way->pe, part.id(), 0}, Message::routed, wire::payload_form::owned, nullptr, pages);
+  self.commit(c, bytes_needed);
+  return true;
+}
+
+/// Sends a message to an element; `sink` null: one way. Parks while the way or the element's mailbox is full, or returns false instead.
+template <class Message, class T, class Index, class... A>
+bool send_element(pe& self, const element_name<T, Index>& to, scheduler::sink* sink, patience p, A&&... args) {
+  for (;;) {
+    if (auto* c = part_of<T, Index>(self, to.array).find_local(to.index)) [[likely]] {
+      slot& s = *c->process;
+      if (self.over_limit(s)) [[unlikely]] {
+        if (p == patience::must_not) return false;
+        self.wait_for_room(s);
+        continue;  // it may be elsewhere now
+      }
+      const std::uint16_t pages = pages_beside(args...);
+      scheduler::message* m = self.allocate_message(sizeof(typename Message::owned));
+      try {
+        Message::base::make_owned(m->payload(), std::forward<A>(args)...);
+      } catch (...) {
+        self.release_message(m);
+        throw;
+      }
+      m->source_pe = self.id();
+      fill(m->head, {self.id(), 0, 0}, Message::here, wire::payload_form::owned, sink, pages);
+      if (sink == nullptr) {
+        self.push(s, m);
+      } else {
+        sink->target = self.address_of(s);
+        push_call(self, s, m);
+      }
+      return true;
+    }
+    bool again = false;
+    if (!send_away<Message>(self, to, sink, p, again, std::forward<A>(args)...)) return false;
+    if (!again) return true;
+  }
+}
+
+template <class Message, class R, class T, class Index, class... A>
+future<R> start_element(pe& self, const element_name<T, Index>& to, A&&... args) {
+  auto state = future_access<R>::make(self, address{}, Message::routed);
+  auto travelling = future_access<R>::make_hold(state);
+  send_element<Message>(self, to, state.get(), patience::may_wait, std::forward<A>(args)...);
+  travelling.release();
+  return future_access<R>::wrap(std::move(state));
+}
+
+template <class Message, class R, class T, class Index, class... A>
+value_t<R> call_element(pe& self, const element_name<T, Index>& to, A&&... args) {
+  self.require_process();
+  typed_sink<R> k;
+  prepare(k, self, address{}, Message::routed);
+  send_element<Message>(self, to, &k, patience::may_wait, std::forward<A>(args)...);
+  self.wait(k);
+  return k.take();
+}
+
+// What calling a method of `grid[i]` means in each mode.
+template <class T, class Index>
+struct element_modes {
+  using name = element_name<T, Index>;
+  template <class M, class R, class... P>
+  using message = element_message<T, Index, element_operation<T, M, R>, P...>;
+
+  struct call {
+    using target = name;
+    template <class M, class R, class... P>
+    static value_t<R> invoke(const name& to, P&&... args) {
+      using m = message<M, R, P...>;
+      pe& self = here_pe();
+      if (auto* c = part_of<T, Index>(self, to.array).find_local(to.index)) {
+        slot& s = *c->process;
+        if (s.state == scheduler::process_state::idle && self.room_on_stack()) [[likely]] {
+          const inline_frame frame(self, s, m::here);
+          return M::call(static_cast<typename M::object&>(*static_cast<T*>(s.where_apart())), std::forward<P>(args)...);
+        }
+      }
+      return call_element<m, R>(self, to, std::forward<P>(args)...);
+    }
+  };
+  struct start {
+    using target = name;
+    template <class M, class R, class... P>
+    static future<value_t<R>> invoke(const name& to, P&&... args) {
+      return start_element<message<M, R, P...>, value_t<R>>(here_pe(), to, std::forward<P>(args)...);
+    }
+  };
+  struct post {
+    using target = name;
+    template <class M, class R, class... P>
+    static void invoke(const name& to, P&&... args) {
+      send_element<message<M, R, P...>>(here_pe(), to, nullptr, patience::may_wait, std::forward<P>(args)...);
+    }
+  };
+  struct try_post {
+    using target = name;
+    template <class M, class R, class... P>
+    static bool invoke(const name& to, P&&... args) {
+      return send_element<message<M, R, P...>>(here_pe(), to, nullptr, patience::must_not, std::forward<P>(args)...);
+    }
+  };
+  // All elements.
+  struct cast {
+    using target = std::uint32_t;
+    template <class M, class R, class... P>
+    static void invoke(const std::uint32_t& array, P&&... args) {
+      bytes b;
+      pack_after(b, std::as_const(args)...);
+      part_of<T, Index>(here_pe(), array).broadcast(broadcast_message<T, Index, M, R, P...>::cast, b);
+    }
+  };
+};
+
+/// The proxy of a class, for an object of another kind than an address.
+template <class Mode, class T>
+[[nodiscard]] const auto* view_target(const typename Mode::target& at) noexcept {
+  static_assert(
+      is_described<T>,
+      "orrery: this class has no ORRERY_PROCESS(Class, methods...) line before this use; if its own methods use it, put the line "
+      "before the class, behind a forward declaration");
+  using proxy = proxy_of<description_of<T>, Mode>;
+  static_assert(std::is_empty_v<proxy>);
+  return std::launder(reinterpret_cast<const proxy*>(&at));
+}
+template <class Mode, class T>
+class bound_target {
+ public:
+  explicit bound_target(typename Mode::target t) : target_(std::move(t)) {}
+  [[nodiscard]] const auto* operator->() const noexcept { return view_target<Mode, T>(target_); }
+
+ private:
+  typename Mode::target target_;
+};
+
+}  // namespace orrery::detail

@@ -1,0 +1,298 @@
+// SPDX-License-Identifier: Apache-2.0
+// Arrays in worlds of several nodes: at random against a model, as in orrery/array/chaos.test.cpp, where elements move to other OS processes. Each
+// test starts this program again as the first node of a world (--scenario=NAME, --seed=N and the runtime's options), which says on stderr what is
+// wrong and exits with 1, or exits with 0.
+#include <orrery/array/array.hpp>
+#include <orrery/orrery.hpp>
+#include <orrery/transport/internal/test_seed.hpp>
+
+#include <atomic>
+#include <chrono>
+#include <csignal>
+#include <cstdlib>
+#include <functional>
+#include <map>
+#include <random>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+namespace {
+
+using namespace orrery;
+
+std::atomic<int> failures = 0;
+std::uint64_t seed = 0;
+
+void check(bool good, std::string_view what) {
+  if (good) return;
+  ++failures;
+  fmt::print(stderr, "node {}, seed {}: {}\n", this_node(), seed, what);
+}
+
+struct Block;
+ORRERY_PROCESS(Block, take, ordered, hop, count, sum_of, bad, where, fill, filled, step, hear, heard, pid, shout, nap);
+struct Block : element<Block, orrery::index<2>> {
+  Block() = default;
+  explicit Block(int n) : start(n) {}
+  void take(std::uint64_t n) {
+    ++got;
+    total += n;
+  }
+  void ordered(std::uint64_t n) {
+    if (n != last + 1) ++out_of_order;
+    last = n;
+  }
+  void hop(std::uint32_t to) { migrate_to(to); }
+  std::uint64_t count() const { return got; }
+  std::uint64_t sum_of() const { return total; }
+  int bad() const { return out_of_order; }
+  std::uint32_t where() const { return this_pe(); }
+  std::uint64_t pid() const { return static_cast<std::uint64_t>(getpid()); }
+  void fill(const std::vector<double>& v) { data = v; }
+  std::size_t filled() const {
+    for (std::size_t i = 0; i < data.size(); ++i)
+      if (data[i] != static_cast<double>(i)) return 0;
+    return data.size();
+  }
+  void step(const result_target& t) { contribute(std::uint64_t{1}, sum, t); }
+  void hear(int n) { broadcasts.push_back(n); }
+  std::vector<int> heard() const { return broadcasts; }
+  int nap() const {
+    sleep_for(std::chrono::hours(1));
+    return 0;
+  }
+  void shout() const { throw std::out_of_range("loud"); }
+  template <class A>
+  void serialize(A& a) {
+    a & start & got & total & last & out_of_order & data & broadcasts;
+  }
+  int start = 0;
+  std::uint64_t got = 0;
+  std::uint64_t total = 0;
+  std::uint64_t last = 0;
+  int out_of_order = 0;
+  std::vector<double> data;
+  std::vector<int> broadcasts;
+};
+using grid = array<Block>;
+
+grid make() { return create_array<Block>(range<orrery::index<2>>{{4, 5}}, {.name = "grid"}, {}, 3); }
+
+std::uint64_t send_many(grid g, std::uint64_t from, int n, bool moving) {
+  std::mt19937_64 random(from);
+  std::uint64_t all = 0;
+  for (int k = 0; k < n; ++k) {
+    const int x = static_cast<int>(random() % 4);
+    const int y = static_cast<int>(random() % 5);
+    const std::uint64_t number = random() % 1000;
+    post(g[x, y])->take(number);
+    all += number;
+    if (moving && random() % 4 == 0) post(g[x, y])->hop(static_cast<std::uint32_t>(random() % world_pes()));
+    if (random() % 20 == 0) yield();
+  }
+  return all;
+}
+int send_ordered(grid g, int x, std::uint64_t first, std::uint64_t n) {
+  for (std::uint64_t k = first; k < first + n; ++k)
+    for (int y = 0; y < 5; ++y) post(g[x, y])->ordered(k);
+  return 0;
+}
+
+void messages() {
+  auto g = make();
+  std::vector<future<std::uint64_t>> f;
+  const std::uint32_t pes = world_pes();
+  for (std::uint32_t p = 0; p < pes; ++p) f.push_back(start_call<&send_many>(pe(p), g, seed + p, 1000, true));
+  std::uint64_t sent = 0;
+  for (auto& x : f) sent += x.get();
+  quiescence();
+  std::uint64_t got = 0;
+  std::uint64_t total = 0;
+  for (int x = 0; x < 4; ++x)
+    for (int y = 0; y < 5; ++y) {
+      got += g[x, y]->count();
+      total += g[x, y]->sum_of();
+    }
+  check(got == 1000U * pes, fmt::format("{} messages arrived of {}", got, 1000 * pes));
+  check(total == sent, "other messages arrived than were sent");
+  // Where they are now nobody knows who has not asked: the way changes while messages are under way.
+  for (std::uint64_t round = 0; round < 4; ++round) {
+    std::vector<future<int>> o;
+    for (std::uint32_t p = 0; p < pes && p < 4; ++p)
+      o.push_back(start_call<&send_ordered>(pe(p), g, static_cast<int>(p), round * 200 + 1, std::uint64_t{200}));
+    for (auto& x : o) x.get();
+    quiescence();
+    for (std::uint32_t p = 0; p < pes && p < 4; ++p)
+      for (int y = 0; y < 5; ++y) check(g[static_cast<int>(p), y]->bad() == 0, "messages came out of order");
+    for (int x = 0; x < 4; ++x)
+      for (int y = 0; y < 5; ++y) post(g[x, y])->hop(static_cast<std::uint32_t>((x + y) + round) % pes);
+    quiescence();
+  }
+  destroy(g);
+}
+
+void state() {
+  auto g = make();
+  std::vector<double> v(100'000);
+  for (std::size_t i = 0; i < v.size(); ++i) v[i] = static_cast<double>(i);
+  g[1, 2]->fill(v);
+  const element_ptr<Block> p = g[1, 2];
+  std::map<std::uint64_t, int> pids;
+  for (std::uint32_t to = 0; to < 2 * world_pes(); ++to) {
+    start_migrate(p, to % world_pes()).get();
+    check(p->filled() == v.size(), "the state did not arrive as it was");
+    check(p->where() == to % world_pes(), "the element is elsewhere");
+    ++pids[p->pid()];
+  }
+  check(pids.size() == world_nodes(), "the element was not in every OS process");
+  destroy(g);
+}
+
+void collectives() {
+  auto g = make();
+  std::mt19937_64 random(seed);
+  std::size_t alive = 20;
+  for (int round = 0; round < 40; ++round) {
+    for (int k = 0; k < 10; ++k)
+      post(g[static_cast<int>(random() % 4), static_cast<int>(random() % 5)])
+          ->hop(static_cast<std::uint32_t>(random() % world_pes()));
+    post(g)->hear(round);
+    auto [target, result] = expect_result<std::uint64_t>();
+    post(g)->step(target);
+    check(result.get() == alive, "a reduction missed an element");
+    g.insert({100, round}, 1);
+    ++alive;
+  }
+  for (int x = 0; x < 4; ++x)
+    for (int y = 0; y < 5; ++y) {
+      std::vector<int> all(40);
+      for (int i = 0; i < 40; ++i) all[static_cast<std::size_t>(i)] = i;
+      check(g[x, y]->heard() == all, "an element did not get every broadcast once and in order");
+    }
+  destroy(g);
+}
+
+template <class Error, class F>
+std::string thrown(std::string_view what, F f) {
+  try {
+    f();
+    check(false, fmt::format("{}: nothing was thrown", what));
+  } catch (const Error& e) {
+    return e.what();
+  } catch (const std::exception& e) {
+    check(false, fmt::format("{}: {}", what, e.what()));
+  }
+  return {};
+}
+
+void errors() {
+  auto g = make();
+  for (std::uint32_t p = 0; p < world_pes(); ++p) {
+    const orrery::index<2> i{50, static_cast<int>(p)};
+    g.insert_at(pe(p), i, 1);
+    const auto taken = thrown<usage_error>("a second element", [&] { g.insert(i, 2); });
+    check(taken.find(fmt::format("grid[[50, {}]]", p)) != std::string::npos, taken);
+    check(thrown<std::out_of_range>("an exception", [&] { g[i]->shout(); }) == "loud", "another exception");
+    destroy(g[i]);
+    const auto gone = thrown<process_gone>("a call to a deleted element", [&] { (void)g[i]->count(); });
+    check(gone.find(fmt::format("grid[[50, {}]]", p)) != std::string::npos, gone);
+    g.insert(i, 1);
+    check(g[i]->count() == 0, "the new element is the old one");
+  }
+  destroy(g);
+}
+
+void kill_own_node() { ::kill(::getpid(), SIGKILL); }
+
+// What waits for elements of a node that is killed hears of it, and so does what comes later.
+void loss() {
+  auto g = make();
+  const std::uint32_t victim = world_pes() - 1;
+  g.insert_at(pe(victim), {9, 0}, 0);
+  auto never = start(g[9, 0])->nap();
+  auto [target, result] = expect_result<std::uint64_t>();
+  post(g)->step(target);  // it does not contribute
+  auto early = start(g[8, 8])->count();  // waits at a home
+  thrown<node_lost>("the end of the node", [&] { call<&kill_own_node>(pe(victim)); });
+  thrown<node_lost>("a call that was under way", [&] { (void)never.get(); });
+  thrown<node_lost>("a reduction", [&] { (void)result.get(); });
+  thrown<node_lost>("an early call", [&] { (void)early.get(); });
+  thrown<node_lost>("a broadcast", [&] { post(g)->hear(1); });
+  thrown<node_lost>("another reduction", [&] { (void)expect_result<int>(); });
+  thrown<node_lost>("a call", [&] { (void)g[9, 0]->count(); });
+  thrown<node_lost>("an element there", [&] { g.insert_at(pe(victim), {60, 0}, 1); });
+  thrown<node_lost>("another array", [] { (void)make(); });
+  int alive = 0;
+  int lost = 0;
+  for (int x = 0; x < 4; ++x)
+    for (int y = 0; y < 5; ++y) try {
+        alive += g[x, y]->where() < world_pes();
+      } catch (const node_lost&) {
+        ++lost;
+      }
+  check(alive > 0 && lost > 0 && alive + lost == 20, fmt::format("{} elements answered, {} were lost", alive, lost));
+}
+
+const std::map<std::string_view, void (*)()> scenarios{
+    {"messages", messages}, {"state", state}, {"collectives", collectives}, {"errors", errors}, {"loss", loss}};
+
+// --- the tests -----------------------------------------------------------------------------------------------------
+
+struct shape {
+  int nodes;
+  int pes;
+};
+
+class array_across_nodes : public ::testing::TestWithParam<shape> {
+ protected:
+  static int run(std::string_view scenario) {
+    const std::string line =
+        fmt::format("exec '{}' --scenario={} --seed={} --orrery-nodes={} --orrery-pes={}", program(), scenario,
+                    orrery::testing::test_seed(), GetParam().nodes, GetParam().pes);
+    return WEXITSTATUS(std::system(line.c_str()));
+  }
+  static std::string program() {
+    std::string path(4096, '\0');
+    path.resize(static_cast<std::size_t>(::readlink("/proc/self/exe", path.data(), path.size())));
+    return path;
+  }
+};
+INSTANTIATE_TEST_SUITE_P(of, array_across_nodes, ::testing::Values(shape{2, 1}, shape{3, 1}, shape{2, 2}),
+                         [](const auto& i) { return fmt::format("{}_nodes_of_{}_pes", i.param.nodes, i.param.pes); });
+
+TEST_P(array_across_nodes, every_message_arrives_once_and_in_order_where_nothing_moves) {
+  EXPECT_EQ(run("messages"), 0);
+}
+TEST_P(array_across_nodes, elements_take_their_state_along) { EXPECT_EQ(run("state"), 0); }
+TEST_P(array_across_nodes, broadcasts_and_reductions_are_exact_while_elements_move) {
+  EXPECT_EQ(run("collectives"), 0);
+}
+TEST_P(array_across_nodes, errors_name_the_element) { EXPECT_EQ(run("errors"), 0); }
+TEST_P(array_across_nodes, nobody_waits_for_elements_of_a_node_that_was_killed) { EXPECT_EQ(run("loss"), 0); }
+
+int run_scenario(std::string_view name, int argc, char** argv) {
+  return orrery::run(argc, argv, [&](const orrery::args&) {
+    scenarios.at(name)();
+    return failures == 0 ? 0 : 1;
+  });
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  std::string_view scenario;
+  for (int i = 1; i < argc; ++i) {
+    const std::string_view a = argv[i];
+    if (a.starts_with("--scenario=")) scenario = a.substr(11);
+    if (a.starts_with("--seed=")) seed = std::strtoull(argv[i] + 7, nullptr, 10);
+  }
+  if (!scenario.empty()) return run_scenario(scenario, argc, argv);
+  ::testing::InitGoogleTest(&argc, argv);
+  return RUN_ALL_TESTS();
+}
