@@ -2,6 +2,7 @@
 #include <orrery/array/core.hpp>
 
 #include <orrery/scheduler/node.hpp>
+#include <orrery/transport/wait.hpp>
 
 #include <algorithm>
 #include <cassert>
@@ -149,6 +150,24 @@ void array_core::died(cell_base& c) {
   const std::uint32_t through = done_;  // what follows may go on with the next ones, where it does not count any more
   for (std::uint32_t n = c.reductions + 1; n <= through; ++n) send_late(n, 0, -1, nullptr, nullptr);
   complete_here();
+}
+
+// --- load ----------------------------------------------------------------------------------------------------------
+
+void load_scope::begin(const cell_base& c) noexcept {
+  part_ = c.part;
+  self_ = &part_->self();
+  process_ = c.process;
+  position_ = c.position;
+  parks_ = self_->count().parks;
+  begin_ = transport::now_ns();
+}
+// Others have run on the PE if anything was parked; then it is not known what was this element's, and it and its array may have ended.
+void load_scope::end() noexcept {
+  if (self_->count().parks != parks_) return;
+  const auto& cells = part_->cells();
+  if (position_ < cells.size() && cells[position_]->process == process_)
+    cells[position_]->load_ns += static_cast<std::uint64_t>(transport::now_ns() - begin_);
 }
 
 // --- broadcasts ----------------------------------------------------------------------------------------------------

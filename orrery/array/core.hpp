@@ -26,6 +26,7 @@ struct cell_base {
   std::uint32_t reductions = 0;  ///< that it has contributed to
   std::uint32_t birth = 0;  ///< tells it from others with this index, before and after it
   std::uint32_t moves = 0;  ///< migrations so far
+  std::uint64_t load_ns = 0;  ///< in its methods, while that is measured
 };
 
 /// A broadcast on one PE: the arguments, until every element here has executed it and none can come that has not.
@@ -180,6 +181,10 @@ class array_core {
   /// A node is gone, and with it a part of the array: reductions that are not over never will be, and are reported.
   virtual void pes_lost() noexcept;
 
+  // --- load (balance.hpp) ------------------------------------------------------------------------------------------
+  void measure(bool on) noexcept { measures_ = on; }
+  [[nodiscard]] bool measures() const noexcept { return measures_; }
+
   /// The class of the elements as processes.
   const scheduler::class_info* element_class = nullptr;
 
@@ -243,6 +248,32 @@ class array_core {
   std::uint32_t ahead_ = 0;  // no element that came from elsewhere had contributed to more
   std::deque<open_reduction> open_;
   bool told_hungry_ = true;
+  bool measures_ = false;
+};
+
+/// Around a method of an element, whose time is measured if that is asked for.
+class load_scope {
+ public:
+  explicit load_scope(const cell_base& c) noexcept {
+    if (c.part->measures()) [[unlikely]]
+      begin(c);
+  }
+  load_scope(const load_scope&) = delete;
+  load_scope& operator=(const load_scope&) = delete;
+  ~load_scope() {
+    if (process_ != nullptr) [[unlikely]]
+      end();
+  }
+
+ private:
+  void begin(const cell_base& c) noexcept;
+  void end() noexcept;
+  pe* self_ = nullptr;
+  array_core* part_ = nullptr;
+  slot* process_ = nullptr;
+  std::uint32_t position_ = 0;
+  std::uint64_t parks_ = 0;
+  std::int64_t begin_ = 0;
 };
 
 }  // namespace orrery::detail

@@ -14,7 +14,7 @@
 namespace orrery::detail {
 
 /// Calls a method of the T of a process that is an element.
-template <class T, class M, class R>
+template <class T, class Index, class M, class R>
 struct element_operation {
   using object = void;
   using result = R;
@@ -22,7 +22,9 @@ struct element_operation {
   static constexpr std::string_view name() noexcept { return M::name; }
   template <class... A>
   static decltype(auto) run(pe&, slot& s, void*, A&&... args) {
-    return M::call(static_cast<typename M::object&>(*static_cast<T*>(s.where_apart())), std::forward<A>(args)...);
+    auto& object = *static_cast<T*>(s.where_apart());
+    const load_scope measured(cell<T, Index>::of(&object));
+    return M::call(static_cast<typename M::object&>(object), std::forward<A>(args)...);
   }
 };
 
@@ -264,7 +266,7 @@ struct element_message {
 
 template <class T, class Index, class M, class R, class... P>
 struct broadcast_message {
-  using routed = element_message<T, Index, element_operation<T, M, R>, P...>;
+  using routed = element_message<T, Index, element_operation<T, Index, M, R>, P...>;
   using tuple = std::tuple<kept_t<P>...>;
   static_assert((std::is_copy_constructible_v<kept_t<P>> && ...),
                 "orrery: each element needs arguments of its own: those of a broadcast must be copyable");
@@ -305,7 +307,9 @@ struct broadcast_message {
     try {
       if (s.has_object)
         [&]<std::size_t... I>(std::index_sequence<I...>) {
-          auto& object = static_cast<typename M::object&>(*static_cast<T*>(s.where_apart()));
+          auto& whole = *static_cast<T*>(s.where_apart());
+          auto& object = static_cast<typename M::object&>(whole);
+          const load_scope measured(cell<T, Index>::of(&whole));
           if constexpr (requires { M::call(object, view<P>(std::get<I>(std::as_const(r->args)))...); }) {
             M::call(object, view<P>(std::get<I>(std::as_const(r->args)))...);
           } else {

@@ -21,7 +21,14 @@ namespace orrery::detail {
 /// An element: what the array knows of it, and behind that, in the same block of memory, the object.
 template <class T, class Index>
 struct cell : cell_base {
+  using traffic = boost::unordered_flat_map<Index, std::uint64_t, index_hash<Index>>;
   Index index{};
+  std::unique_ptr<traffic> sent;  ///< bytes to other elements, while that is measured
+
+  void forget_load() noexcept {
+    load_ns = 0;
+    sent.reset();
+  }
 
   static constexpr bool over_aligned = alignof(T) > __STDCPP_DEFAULT_NEW_ALIGNMENT__;
   [[nodiscard]] static constexpr std::size_t offset() noexcept {
@@ -194,6 +201,15 @@ class array_part final : public array_core {
     return a != nullptr && !a->is_home ? a->queued : 0;
   }
   [[nodiscard]] std::uint64_t next_number() noexcept { return ++numbers_; }
+  /// An element of this array may be sending so much to another one.
+  void note_sent(const Index& to, std::uint64_t bytes) {
+    const scheduler::activation* a = self_.active();
+    if (a == nullptr || a->process->class_number != process_class.number || !a->process->has_object) return;
+    cell_type& from = cell_type::of(a->process->where_apart());
+    if (from.part != this) return;
+    if (from.sent == nullptr) from.sent = std::make_unique<typename cell_type::traffic>();
+    (*from.sent)[to] += bytes;
+  }
   /// Finds the process for a message; null if it was dealt with.
   template <class Message>
   slot* route(scheduler::delivery& d, const wire::envelope& e, std::uint32_t size, const route_head& h, const Index& i);

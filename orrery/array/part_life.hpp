@@ -290,6 +290,7 @@ struct travel_papers {
   std::uint32_t reductions = 0;
   std::uint32_t birth = 0;
   std::uint32_t moves = 0;
+  std::uint64_t load_ns = 0;
 };
 
 // To another node: its state. Then the first message of its new process is to unpack it.
@@ -422,7 +423,7 @@ void array_part<T, Index>::depart(cell_type& c, std::uint32_t to) {
     tell(self_, to, whole_message<T, Index>::instance, id(), 0, b);
     send_after(stay, mailbox);
   } else {
-    bytes b = pack(0, travel_papers{c.broadcasts, c.reductions, c.birth, c.moves}, c.index, broadcasts);
+    bytes b = pack(0, travel_papers{c.broadcasts, c.reductions, c.birth, c.moves, c.load_ns}, c.index, broadcasts);
     b.insert(b.end(), state.begin(), state.end());
     tell(self_, to, packed_message<T, Index>::instance, id(), 0, b);
     send_after(c, mailbox);
@@ -443,6 +444,7 @@ slot* array_part<T, Index>::arrive_packed(scheduler::delivery& d, const wire::en
   c->reductions = papers.reductions;
   c->birth = papers.birth;
   c->moves = papers.moves;
+  c->load_ns = papers.load_ns;
   slot& s = self_.allocate_slot();
   s.state = scheduler::process_state::idle;
   s.class_number = process_class.number;

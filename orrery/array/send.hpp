@@ -105,8 +105,14 @@ template <class Message, class T, class Index, class... A>
 /// Sends a message to an element; `sink` null: one way. Parks while the way or the element's mailbox is full, or returns false instead.
 template <class Message, class T, class Index, class... A>
 bool send_element(pe& self, const element_name<T, Index>& to, scheduler::sink* sink, patience p, A&&... args) {
-  for (;;) {
-    if (auto* c = part_of<T, Index>(self, to.array).find_local(to.index)) [[likely]] {
+  for (bool noted = false;;) {
+    auto& part = part_of<T, Index>(self, to.array);
+    if (part.measures() && !noted) [[unlikely]] {
+      noted = true;
+      part.note_sent(to.index, wire::record_bytes(sizeof(typename Message::payload)) +
+                                   std::uint64_t{pages_beside(args...)} * wire::page_bytes);
+    }
+    if (auto* c = part.find_local(to.index)) [[likely]] {
       slot& s = *c->process;
       if (self.over_limit(s)) [[unlikely]] {
         if (p == patience::must_not) return false;
@@ -161,7 +167,7 @@ template <class T, class Index>
 struct element_modes {
   using name = element_name<T, Index>;
   template <class M, class R, class... P>
-  using message = element_message<T, Index, element_operation<T, M, R>, P...>;
+  using message = element_message<T, Index, element_operation<T, Index, M, R>, P...>;
 
   struct call {
     using target = name;

@@ -68,7 +68,7 @@ template <auto F, class T, class Index>
 [[nodiscard]] result_target result_to(const element_ptr<T, Index>& e) {
   using parts = detail::method_parts<decltype(F)>;
   using method = detail::pointed_method<T, F>;
-  using message = detail::element_message<T, Index, detail::element_operation<T, method, typename parts::result>,
+  using message = detail::element_message<T, Index, detail::element_operation<T, Index, method, typename parts::result>,
                                           typename parts::parameter>;
   result_target t;
   t.what = result_target::kind::element;

@@ -2,7 +2,8 @@
 // Arrays in worlds of several nodes: at random against a model, as in orrery/array/chaos.test.cpp, where elements move to other OS processes. Each
 // test starts this program again as the first node of a world (--scenario=NAME, --seed=N and the runtime's options), which says on stderr what is
 // wrong and exits with 1, or exits with 0.
-#include <orrery/array/array.hpp>
+#include <orrery/array/balance.hpp>
+#include <orrery/array/checkpoint.hpp>
 #include <orrery/orrery.hpp>
 #include <orrery/transport/internal/test_seed.hpp>
 
@@ -10,6 +11,7 @@
 #include <chrono>
 #include <csignal>
 #include <cstdlib>
+#include <filesystem>
 #include <functional>
 #include <map>
 #include <random>
@@ -83,6 +85,8 @@ struct Block : element<Block, orrery::index<2>> {
 using grid = array<Block>;
 
 grid make() { return create_array<Block>(range<orrery::index<2>>{{4, 5}}, {.name = "grid"}, {}, 3); }
+
+std::size_t local_size(grid g) { return g.local_size(); }
 
 std::uint64_t send_many(grid g, std::uint64_t from, int n, bool moving) {
   std::mt19937_64 random(from);
@@ -208,6 +212,51 @@ void errors() {
   destroy(g);
 }
 
+// Balancing while messages are on their way, between OS processes.
+void balancing() {
+  auto g = make();
+  measure_load(g, true);
+  std::uint64_t sent = 0;
+  for (std::uint64_t round = 0; round < 10; ++round) {
+    sent += send_many(g, seed + round, 200, false);
+    const auto r = balance(g, round % 2 == 0 ? *balance_random(seed + round) : *balance_bisection());
+    check(r.elements == 20, fmt::format("{} elements were measured", r.elements));
+    check(round % 2 != 0 || r.moved > 0, "nothing was moved");
+  }
+  quiescence();
+  std::uint64_t total = 0;
+  for (int x = 0; x < 4; ++x)
+    for (int y = 0; y < 5; ++y) total += g[x, y]->sum_of();
+  check(total == sent, "other messages arrived than were sent");
+  destroy(g);
+}
+
+std::string folder;
+void save() {
+  auto g = make();
+  for (int x = 0; x < 4; ++x)
+    for (int y = 0; y < 5; ++y) {
+      g[x, y]->take(static_cast<std::uint64_t>(10 * x + y));
+      post(g[x, y])->hop(static_cast<std::uint32_t>(x * y) % world_pes());
+    }
+  quiescence();
+  checkpoint(g, folder);
+}
+void restore() {
+  const auto g = restore_array<Block>(folder);
+  std::size_t n = 0;
+  for (std::uint32_t p = 0; p < world_pes(); ++p) n += call<&local_size>(pe(p), g);
+  check(n == 20, fmt::format("{} elements came back", n));
+  for (int x = 0; x < 4; ++x)
+    for (int y = 0; y < 5; ++y)
+      check(g[x, y]->sum_of() == static_cast<std::uint64_t>(10 * x + y), "an element has another state");
+  post(g)->hear(1);
+  auto [target, result] = expect_result<std::uint64_t>();
+  post(g)->step(target);
+  check(result.get() == 20, "a reduction of what came back");
+  destroy(g);
+}
+
 void kill_own_node() { ::kill(::getpid(), SIGKILL); }
 
 // What waits for elements of a node that is killed hears of it, and so does what comes later.
@@ -240,7 +289,8 @@ void loss() {
 }
 
 const std::map<std::string_view, void (*)()> scenarios{
-    {"messages", messages}, {"state", state}, {"collectives", collectives}, {"errors", errors}, {"loss", loss}};
+    {"messages", messages},   {"state", state}, {"collectives", collectives}, {"errors", errors}, {"loss", loss},
+    {"balancing", balancing}, {"save", save},   {"restore", restore}};
 
 // --- the tests -----------------------------------------------------------------------------------------------------
 
@@ -251,10 +301,11 @@ struct shape {
 
 class array_across_nodes : public ::testing::TestWithParam<shape> {
  protected:
-  static int run(std::string_view scenario) {
+  static int run(std::string_view scenario) { return run(scenario, GetParam(), "none"); }
+  static int run(std::string_view scenario, shape s, const std::string& in_folder) {
     const std::string line =
-        fmt::format("exec '{}' --scenario={} --seed={} --orrery-nodes={} --orrery-pes={}", program(), scenario,
-                    orrery::testing::test_seed(), GetParam().nodes, GetParam().pes);
+        fmt::format("exec '{}' --scenario={} --seed={} --folder={} --orrery-nodes={} --orrery-pes={}", program(),
+                    scenario, orrery::testing::test_seed(), in_folder, s.nodes, s.pes);
     return WEXITSTATUS(std::system(line.c_str()));
   }
   static std::string program() {
@@ -274,6 +325,14 @@ TEST_P(array_across_nodes, broadcasts_and_reductions_are_exact_while_elements_mo
   EXPECT_EQ(run("collectives"), 0);
 }
 TEST_P(array_across_nodes, errors_name_the_element) { EXPECT_EQ(run("errors"), 0); }
+TEST_P(array_across_nodes, balancing_a_working_array_loses_nothing) { EXPECT_EQ(run("balancing"), 0); }
+TEST_P(array_across_nodes, a_checkpoint_comes_back_on_another_number_of_nodes_and_pes) {
+  std::string in = "/tmp/orrery-arrays-XXXXXX";
+  ASSERT_NE(mkdtemp(in.data()), nullptr);
+  EXPECT_EQ(run("save", GetParam(), in + "/saved"), 0);
+  for (const shape s : {shape{1, 1}, shape{2, 2}, shape{4, 1}}) EXPECT_EQ(run("restore", s, in + "/saved"), 0);
+  std::filesystem::remove_all(in);
+}
 TEST_P(array_across_nodes, nobody_waits_for_elements_of_a_node_that_was_killed) { EXPECT_EQ(run("loss"), 0); }
 
 int run_scenario(std::string_view name, int argc, char** argv) {
@@ -290,6 +349,7 @@ int main(int argc, char** argv) {
   for (int i = 1; i < argc; ++i) {
     const std::string_view a = argv[i];
     if (a.starts_with("--scenario=")) scenario = a.substr(11);
+    if (a.starts_with("--folder=")) folder = a.substr(9);
     if (a.starts_with("--seed=")) seed = std::strtoull(argv[i] + 7, nullptr, 10);
   }
   if (!scenario.empty()) return run_scenario(scenario, argc, argv);
