@@ -132,7 +132,8 @@ class Peer:
 
 PEERS = {
     "floor": Peer("floor", [], [[PEERS_OUT / "floor"]],
-                  ["floor_cacheline_rtt_ns", "floor_futex_rtt_us", "floor_futex_idle_rtt_us", "memcpy_gbps"]),
+                  ["floor_cacheline_rtt_ns", "floor_futex_rtt_us", "floor_futex_idle_rtt_us", "memcpy_gbps",
+                   "floor_random_line_ns"]),
     "openmpi": Peer("openmpi", ["openmpi-bin", "libopenmpi-dev"],
                     [mpirun(2), mpirun(2, "--mca", "btl_vader_single_copy_mechanism", "none")],
                     ["openmpi_pingpong_rtt_us", "openmpi_rate_m", "openmpi_rate_64b_m", "openmpi_bulk_gbps"]),

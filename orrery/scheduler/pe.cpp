@@ -9,6 +9,7 @@
 #include <orrery/wire/exception.hpp>
 #include <orrery/wire/serialize.hpp>
 
+#include <algorithm>
 #include <cstring>
 #include <mutex>
 #include <new>
@@ -26,6 +27,7 @@ namespace {
 constexpr int messages_per_turn = 32;            // of one process, before the next one has its turn
 constexpr std::uint32_t spare_loops = 64;        // idle loop fibers that are kept
 constexpr std::size_t slot_reservation = std::size_t{1} << 26;
+constexpr std::size_t huge_table = std::size_t{8} << 20;  // bytes of the table of slots that are to lie in huge pages
 
 std::string name_of(const handler* h) {
   return h == nullptr ? std::string{"?"} : fmt::format("{}::{}", h->class_name, h->method);
@@ -51,7 +53,9 @@ pe::pe(node& owner, std::uint32_t id, transport::doorbell& bell, const pe_settin
     break;
   }
   if (slots_ == nullptr) throw std::bad_alloc{};
-  madvise(slots_, slot_capacity_ * sizeof(slot), MADV_HUGEPAGE);
+  // The first slots, which are all that most programs have, share few entries of the TLB. More of that would make the first touch dear on virtual
+  // machines: huge pages are those that their host has taken back.
+  madvise(slots_, std::min(slot_capacity_ * sizeof(slot), huge_table), MADV_HUGEPAGE);
   pending_.emplace_back();  // entry 0 means "none"
 }
 

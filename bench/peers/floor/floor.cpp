@@ -4,7 +4,10 @@
 
 #include <linux/futex.h>
 #include <sys/syscall.h>
+#include <algorithm>
 #include <cstring>
+#include <numeric>
+#include <random>
 #include <string_view>
 #include <thread>
 
@@ -105,6 +108,29 @@ static void memory_copy() {
   report("memcpy_gbps", median(samples));
 }
 
+// Follows a pointer through 100,000 cache lines in random order: what a hop between as many processes waits for, if each is one line. They fit
+// into the shared cache, if that is not full of what others need.
+static void random_line() {
+  struct alignas(64) line {
+    line* next;
+  };
+  constexpr std::size_t count = 100'000;
+  std::vector<line> lines(count);
+  std::vector<std::size_t> order(count);
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::shuffle(order.begin(), order.end(), std::mt19937(7));
+  for (std::size_t i = 0; i < count; ++i) lines[order[i]].next = &lines[order[(i + 1) % count]];
+  const line* at = lines.data();
+  std::vector<double> samples;
+  for (int round = 0; round < 6; ++round) {
+    auto t = now_ns();
+    for (std::size_t i = 0; i < count; ++i) at = at->next;
+    asm volatile("" : : "r"(at));
+    if (round != 0) samples.push_back(double(now_ns() - t) / double(count));
+  }
+  report("floor_random_line_ns", median(samples));
+}
+
 int main() {
   auto cpu = two_cpus();
   if (cpu.first == cpu.last) {
@@ -115,4 +141,5 @@ int main() {
   futex_rtt("floor_futex_rtt_us", cpu, 0);
   futex_rtt("floor_futex_idle_rtt_us", cpu, 1000);
   memory_copy();
+  random_line();
 }
