@@ -114,8 +114,8 @@ struct Worker : element<Worker> {
     for (int i = 0; i < rounds; ++i) sink = sink + 1;
   }
   void wait() { sleep_for(std::chrono::milliseconds(1)); }
-  void pass_to(int other, int n) {
-    for (int i = 0; i < n; ++i) post(array()[other])->take();
+  void pass_to(int other, int times) {
+    for (int i = 0; i < times; ++i) post(array()[other])->take();
   }
   void take() { ++n; }
   int got() const { return n; }

@@ -29,7 +29,7 @@ std::vector<std::uint32_t> where_they_are(const load_database& d) {
 std::vector<std::uint32_t> heaviest_first(const load_database& d) {
   std::vector<std::uint32_t> order(d.elements.size());
   std::iota(order.begin(), order.end(), 0U);
-  std::ranges::stable_sort(order, std::greater<>{}, [&](std::uint32_t i) { return d.elements[i].load; });
+  std::ranges::sort(order, {}, [&](std::uint32_t i) { return std::pair(-d.elements[i].load, i); });
   return order;
 }
 
@@ -110,7 +110,7 @@ class bisection final : public balance_strategy {
       const auto [low, high] = std::ranges::minmax(all, {}, [&](std::uint32_t i) { return at(i, k); });
       if (at(high, k) - at(low, k) > length) longest = k, length = at(high, k) - at(low, k);
     }
-    std::ranges::stable_sort(all, {}, [&](std::uint32_t i) { return at(i, longest); });
+    std::ranges::sort(all, {}, [&](std::uint32_t i) { return std::pair(at(i, longest), i); });
     double total = 0;
     for (const std::uint32_t i : all) total += d.elements[i].load;
     const std::uint32_t left = pes / 2;
