@@ -21,8 +21,8 @@ int main(int argc, char** argv) {
     using namespace std::chrono_literals;
     if (args.size() > 1 && args[1] == "serve") {
       auto counter = orrery::spawn<Counter>(orrery::here());
-      orrery::publish("/example/counter", counter);
       try {
+        orrery::publish("/example/counter", counter);
         while (!counter->finished()) orrery::sleep_for(1ms);
       } catch (const orrery::stopped&) {  // the other program was the first one, and its end is the end of the world
       }
