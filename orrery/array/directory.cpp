@@ -108,6 +108,8 @@ slot* route_error(pe& self, scheduler::delivery& d, const wire::envelope& e, std
 
 }  // namespace
 
+void birth_handler::forget(array_core& part, cell_base&, scheduler::message* m) { part.self().release_message(m); }
+
 slot* refuse_route(pe& self, scheduler::delivery& d, const wire::envelope&, std::uint32_t) noexcept {
   self.fail(d, std::make_exception_ptr(bad_message(errc::unknown_handler, "a message that does not leave its PE")));
   return nullptr;

@@ -51,6 +51,15 @@ struct control_handler : array_handler {
   static void never_drop(void*) {}
 };
 
+/// Handlers of messages that bring an element, serialized: their route makes its process, which runs them first.
+struct birth_handler : array_handler {
+  birth_handler(std::string_view of, std::string_view name, std::string_view signature,
+                void (*run)(pe&, slot&, scheduler::delivery&), route_function r) noexcept
+      : array_handler(of, name, signature, run, &control_handler::never_relocate, &control_handler::never_drop, 0,
+                      false, r, &forget) {}
+  static void forget(array_core& part, cell_base&, scheduler::message* m);  // the element ends before it was there
+};
+
 /// A route for messages that never leave their PE.
 slot* refuse_route(pe& self, scheduler::delivery& d, const wire::envelope& e, std::uint32_t size) noexcept;
 

@@ -194,17 +194,7 @@ struct create_message {
       answer_error(self, from, &instance, std::current_exception());
     }
   }
-  static void forward(array_core&, cell_base&, scheduler::message*) {}
-  inline static const array_handler instance{type_name<T>(),
-                                             "(creation)",
-                                             type_name<create_message>(),
-                                             &run,
-                                             &control_handler::never_relocate,
-                                             &control_handler::never_drop,
-                                             0,
-                                             false,
-                                             &route,
-                                             &forward};
+  inline static const birth_handler instance{type_name<T>(), "(creation)", type_name<create_message>(), &run, &route};
 };
 
 // --- ending --------------------------------------------------------------------------------------------------------
@@ -326,17 +316,7 @@ struct packed_message {
       d.release();
     }
   }
-  static void forward(array_core&, cell_base&, scheduler::message*) {}
-  inline static const array_handler instance{type_name<T>(),
-                                             "(arrival)",
-                                             type_name<packed_message>(),
-                                             &run,
-                                             &control_handler::never_relocate,
-                                             &control_handler::never_drop,
-                                             0,
-                                             false,
-                                             &route,
-                                             &forward};
+  inline static const birth_handler instance{type_name<T>(), "(arrival)", type_name<packed_message>(), &run, &route};
 };
 
 // To another PE of the node: the cell as it is.
@@ -364,8 +344,9 @@ struct whole_message {
   inline static const control_handler instance{type_name<whole_message>(), &route};
 };
 
-template <class T, class Index>
-struct register_message {
+// News of where an element is, for one of the functions of the part that take them.
+template <class T, class Index, auto Told>
+struct news_message {
   using location = typename array_part<T, Index>::location;
   static slot* route(pe& self, scheduler::delivery& d, const wire::envelope& e, std::uint32_t size) {
     const std::uint32_t from = d.source_pe;
@@ -375,14 +356,16 @@ struct register_message {
       const auto i = orrery::read<Index>(r);
       array_core* part = array_directory::of(self).find(e.slot);
       d.release();
-      if (part != nullptr) static_cast<array_part<T, Index>*>(part)->registered(i, l, from);
+      if (part != nullptr) (static_cast<array_part<T, Index>*>(part)->*Told)(i, l, from);
     } catch (...) {
       self.fail(d, std::current_exception());
     }
     return nullptr;
   }
-  inline static const control_handler instance{type_name<register_message>(), &route};
+  inline static const control_handler instance{type_name<news_message>(), &route};
 };
+template <class T, class Index>
+using register_message = news_message<T, Index, &array_part<T, Index>::registered>;
 
 template <class T, class Index>
 void array_part<T, Index>::depart(cell_type& c, std::uint32_t to) {

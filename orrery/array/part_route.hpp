@@ -114,24 +114,7 @@ slot* array_part<T, Index>::route(scheduler::delivery& d, const wire::envelope& 
 }
 
 template <class T, class Index>
-struct location_message {
-  using location = typename array_part<T, Index>::location;
-  static slot* route(pe& self, scheduler::delivery& d, const wire::envelope& e, std::uint32_t size) {
-    const std::uint32_t from = d.source_pe;
-    try {
-      orrery::reader r(wire_payload(d, e, size));
-      const auto l = orrery::read<location>(r);
-      const auto i = orrery::read<Index>(r);
-      array_core* part = array_directory::of(self).find(e.slot);
-      d.release();
-      if (part != nullptr) static_cast<array_part<T, Index>*>(part)->learn(i, l, from);
-    } catch (...) {
-      self.fail(d, std::current_exception());
-    }
-    return nullptr;
-  }
-  inline static const control_handler instance{type_name<location_message>(), &route};
-};
+using location_message = news_message<T, Index, &array_part<T, Index>::learn>;
 
 template <class T, class Index>
 void array_part<T, Index>::tell_location(const route_head& h, const Index& i, const cell_type* c) {

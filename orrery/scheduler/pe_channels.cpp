@@ -625,10 +625,11 @@ void pe::idle() {
       resting_ || (nothing_due && at_rest(begin, begin)) ? anything_inbound() : spin(begin, due, nothing_due);
   if (found && !resting_) {
     // What has come to a PE that spins is dealt with at once: to ask for the time would cost a tenth of a round trip.
-    if (begin > clock_origin_.ns) {
+    const auto spun = static_cast<std::int64_t>(transport::ticks() - ticks);
+    if (spun > 0 && begin > clock_origin_.ns && ticks > clock_origin_.ticks) {  // cores may count from different points
       const double ns_per_tick =
           static_cast<double>(begin - clock_origin_.ns) / static_cast<double>(ticks - clock_origin_.ticks);
-      count_.idle_ns += static_cast<std::uint64_t>(ns_per_tick * static_cast<double>(transport::ticks() - ticks));
+      count_.idle_ns += static_cast<std::uint64_t>(ns_per_tick * static_cast<double>(spun));
     }
     publisher_.awake(count_, begin);
     return;

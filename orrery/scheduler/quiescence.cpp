@@ -2,7 +2,7 @@
 // When nothing runs, nothing is queued and nothing is on its way in the whole world.
 //
 // Problem: each PE knows only itself; a message may be between two PEs that are both idle when one looks.
-// So each PE that goes to sleep publishes how much it has sent to others and received from others, and that it is idle: nothing to run,
+// So each PE that has had nothing to do for a while, or goes to sleep, publishes how much it has sent to others and received from others, and that it is idle: nothing to run,
 // no timer, no I/O. Who wants to know adds them up. All idle and as much sent as received, twice in a row with the same sums, proves it: a record
 // on its way would be missing from one sum, and a PE that woke in between would have changed them (Mattern 1987, the four counters).
 //
