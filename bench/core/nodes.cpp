@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "../peers/sum_words.hpp"
 #include "bench.hpp"
 
 #include <orrery/orrery.hpp>
 
 #include <array>
-#include <numeric>
 #include <span>
 
 using namespace orrery;
@@ -17,7 +17,7 @@ using packet = std::array<std::uint64_t, 8>;  // 64 bytes
 struct Server {
   packet echo(const packet& p) const { return p; }
   void take(const packet& p) { sum += p[0]; }
-  void read(std::span<const std::uint64_t> data) { sum += std::accumulate(data.begin(), data.end(), std::uint64_t{0}); }
+  void read(std::span<const std::uint64_t> data) { sum += peers::sum_words(data.data(), data.size_bytes()); }
   std::uint64_t get() const { return sum; }
   std::uint64_t sum = 0;
 };

@@ -2,6 +2,8 @@
 // What the peers' programs share: a clock, pinning, a forked partner, and the seven-client harness.
 #pragma once
 
+#include "sum_words.hpp"
+
 #include <algorithm>
 #include <atomic>
 #include <cstddef>
@@ -91,14 +93,6 @@ pid_t fork_child(F f) {
 inline void end_child(pid_t pid) {
   kill(pid, SIGKILL);
   waitpid(pid, nullptr, 0);
-}
-
-// Reads every word of a message, so that a bulk figure means data that was really used.
-inline std::uint64_t sum_words(const void* data, std::size_t bytes) {
-  auto* w = static_cast<const std::uint64_t*>(data);
-  std::uint64_t sum = 0;
-  for (std::size_t i = 0; i < bytes / 8; ++i) sum += w[i];
-  return sum;
 }
 
 struct block64 {

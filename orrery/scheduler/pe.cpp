@@ -170,6 +170,8 @@ void pe::run_slot(slot& s) {
   ++s.depth;
   active_ = &a;
   ++count_.executed;
+  if (prefetcher_.active()) [[unlikely]]
+    prefetcher_.runs(static_cast<std::uint32_t>(&s - slots_), slots_);
   if (trace_ != nullptr) [[unlikely]]
     trace_begin(a);
   d.method->run(*this, s, d);
@@ -423,6 +425,7 @@ bool pe::await_message(slot& s, std::int64_t deadline_ns) {
 
 slot& pe::allocate_slot_slow() {
   if (slot_count_ == slot_capacity_) throw std::bad_alloc{};
+  if (slot_count_ == jump_prefetcher::worthwhile) prefetcher_.activate(slot_capacity_);
   slot& s = slots_[slot_count_++];
   s.generation = 1;
   s.state = process_state::running;

@@ -4,6 +4,7 @@
 #include <orrery/scheduler/counters.hpp>
 #include <orrery/scheduler/fiber.hpp>
 #include <orrery/scheduler/handler.hpp>
+#include <orrery/scheduler/jump_prefetcher.hpp>
 #include <orrery/scheduler/message.hpp>
 #include <orrery/scheduler/run_queue.hpp>
 #include <orrery/scheduler/slot.hpp>
@@ -581,6 +582,7 @@ class pe {
   fiber* current_ = nullptr;
   activation* active_ = nullptr;
   run_queue runnable_;
+  jump_prefetcher prefetcher_;
   message_pool pool_;
   counters count_;
   std::uint64_t sent_when_heard_ = 0;
