@@ -8,6 +8,7 @@
 #include <deque>
 #include <memory>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 // The part of an array on one PE, as far as it does not depend on the types of elements and indices: who lives here, broadcasts and
@@ -16,6 +17,15 @@
 //   root     the PE that numbers broadcasts and ends reductions: the one that made the array
 //   parent, children   of this PE in the spanning tree over all PEs, with the root at its top
 namespace orrery::detail {
+
+class section_core;
+
+/// A section that an element belongs to (section.hpp). Travels with it.
+struct membership {
+  std::uint64_t section = 0;
+  std::uint32_t home = 0;  ///< PE where the element's contributions are counted
+  std::uint32_t contributed = 0;  ///< reductions of the section so far
+};
 
 /// What the array knows of an element of this PE.
 struct cell_base {
@@ -27,6 +37,7 @@ struct cell_base {
   std::uint32_t birth = 0;  ///< tells it from others with this index, before and after it
   std::uint32_t moves = 0;  ///< migrations so far
   std::uint64_t load_ns = 0;  ///< in its methods, while that is measured
+  std::unique_ptr<std::vector<membership>> sections;  ///< mostly null
 };
 
 /// A broadcast on one PE: the arguments, until every element here has executed it and none can come that has not.
@@ -61,6 +72,9 @@ struct open_reduction {
   std::unique_ptr<reduction_target> target;
   std::exception_ptr error;
 };
+
+/// Elements contributed values of different kinds: that is its result.
+void mixed(open_reduction& r);
 
 /// See above. Owned by the PE's directory; used on the PE's thread.
 ///
@@ -162,8 +176,10 @@ class array_core {
   }
   /// What a child, or a late element, sends.
   struct partial {
+    static constexpr std::uint32_t no_child = ~0U;
+    std::uint64_t section = 0;  ///< 0: of the whole array
     std::uint32_t number = 0;
-    std::uint32_t child = 0;  ///< PE
+    std::uint32_t child = no_child;  ///< PE
     std::uint64_t contributions = 0;
     std::int64_t births = 0;
     bool late = false;
@@ -171,7 +187,7 @@ class array_core {
     bool has_target = false;
     template <class A>
     void serialize(A& a) {
-      a & number & child & contributions & births & late & hungry & has_target;
+      a & section & number & child & contributions & births & late & hungry & has_target;
     }
   };
   void receive_partial(const partial& p, std::unique_ptr<accumulator> value, std::unique_ptr<reduction_target> target);
@@ -180,6 +196,16 @@ class array_core {
   [[nodiscard]] std::size_t open_reductions() const noexcept { return open_.size(); }
   /// A node is gone, and with it a part of the array: reductions that are not over never will be, and are reported.
   virtual void pes_lost() noexcept;
+
+  // --- sections (section.hpp) --------------------------------------------------------------------------------------
+  [[nodiscard]] section_core* find_section(std::uint64_t id) const noexcept {
+    const auto it = sections_.find(id);
+    return it != sections_.end() ? it->second : nullptr;
+  }
+  void add_section(std::uint64_t id, section_core& s) { sections_.emplace(id, &s); }
+  void remove_section(std::uint64_t id) noexcept { sections_.erase(id); }
+  /// A number for a section that is made on this PE; never 0.
+  [[nodiscard]] std::uint64_t new_section() noexcept { return std::uint64_t{self_.id()} << 32 | ++sections_made_; }
 
   // --- load (balance.hpp) ------------------------------------------------------------------------------------------
   void measure(bool on) noexcept { measures_ = on; }
@@ -223,8 +249,6 @@ class array_core {
   void finish(open_reduction& r) noexcept;
   void send_late(std::uint32_t number, std::uint64_t contributions, std::int64_t births, std::unique_ptr<accumulator> a,
                  const reduction_target* target);
-  void send_partial(std::uint32_t to, const partial& p, const accumulator* a, const reduction_target* target);
-  static void mixed(open_reduction& r);
   [[nodiscard]] bool is_hungry() const noexcept;
   void tell_hungry();
 
@@ -247,9 +271,20 @@ class array_core {
   std::vector<std::pair<std::uint32_t, std::uint32_t>> ghosts_;  // last reduction of destroyed elements, how many
   std::uint32_t ahead_ = 0;  // no element that came from elsewhere had contributed to more
   std::deque<open_reduction> open_;
+  std::unordered_map<std::uint64_t, section_core*> sections_;  // whose agent is here
+  std::uint32_t sections_made_ = 0;
   bool told_hungry_ = true;
   bool measures_ = false;
 };
+
+/// Adds a value to a reduction; one of another kind makes it fail.
+void add_up(open_reduction& r, std::unique_ptr<accumulator> value);
+/// Sends a part of a reduction of an array to its part on another PE.
+void send_partial(pe& self, std::uint32_t to, std::uint32_t array, const array_core::partial& p, const accumulator* a,
+                  const reduction_target* target);
+/// The result goes where it has to.
+void deliver_reduction(pe& self, const accumulator* value, const reduction_target* target,
+                       std::exception_ptr error) noexcept;
 
 /// Around a method of an element, whose time is measured if that is asked for.
 class load_scope {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <orrery/array/core.hpp>
+#include <orrery/array/section_core.hpp>
 
 #include <algorithm>
 #include <cstring>
@@ -36,6 +36,8 @@ void deliver_result(pe& self, const reduction_target& t, std::span<const std::by
 
 }  // namespace
 
+const control_handler reduction_result{"result of a reduction", &refuse_route};
+
 slot* route_partial(pe& self, scheduler::delivery& d, const wire::envelope& e, std::uint32_t size,
                     accumulator_reader read) noexcept {
   try {
@@ -52,7 +54,11 @@ slot* route_partial(pe& self, scheduler::delivery& d, const wire::envelope& e, s
     std::unique_ptr<accumulator> value;
     if (read != nullptr) value = read(after_section(payload, r));
     d.release();
-    part->receive_partial(p, std::move(value), std::move(target));
+    if (p.section == 0) {
+      part->receive_partial(p, std::move(value), std::move(target));
+    } else if (section_core* s = part->find_section(p.section)) {
+      s->receive(p, std::move(value), std::move(target));
+    }
   } catch (...) {
     self.fail(d, std::current_exception());
   }
@@ -113,24 +119,25 @@ void array_core::pass_on() {
       continue;
     }
     told_hungry_ = is_hungry();
-    const partial p{at->number, self_.id(), at->contributions, at->births, false, told_hungry_, at->target != nullptr};
+    const partial p{0,          at->number, self_.id(),   at->contributions,
+                    at->births, false,      told_hungry_, at->target != nullptr};
     if (at->error != nullptr) self_.report_failed_post(nullptr, at->error);
-    send_partial(parent_, p, at->value.get(), at->target.get());
+    send_partial(self_, parent_, id(), p, at->value.get(), at->target.get());
     open_.erase(at);
   }
 }
 
-void array_core::send_partial(std::uint32_t to, const partial& p, const accumulator* a,
-                              const reduction_target* target) {
+void send_partial(pe& self, std::uint32_t to, std::uint32_t array, const array_core::partial& p, const accumulator* a,
+                  const reduction_target* target) {
   bytes b = target != nullptr ? pack(0, p, *target) : pack(0, p);
   if (a != nullptr) a->append_to(b);
-  tell(self_, to, a != nullptr ? a->handler() : empty_partial_handler, id(), 0, b);
+  tell(self, to, a != nullptr ? a->handler() : empty_partial_handler, array, 0, b);
 }
 
 void array_core::send_late(std::uint32_t number, std::uint64_t contributions, std::int64_t births,
                            std::unique_ptr<accumulator> a, const reduction_target* target) {
-  const partial p{number, self_.id(), contributions, births, true, false, target != nullptr};
-  send_partial(shape_.root, p, a.get(), target);
+  const partial p{0, number, self_.id(), contributions, births, true, false, target != nullptr};
+  send_partial(self_, shape_.root, id(), p, a.get(), target);
 }
 
 void array_core::receive_partial(const partial& p, std::unique_ptr<accumulator> value,
@@ -139,19 +146,7 @@ void array_core::receive_partial(const partial& p, std::unique_ptr<accumulator> 
   r.contributions += p.contributions;
   r.births += p.births;
   if (r.target == nullptr) r.target = std::move(target);
-  if (value != nullptr) {
-    if (r.value == nullptr) {
-      r.value = std::move(value);
-    } else if (r.value->kind() != value->kind()) {
-      mixed(r);
-    } else {
-      try {
-        r.value->merge(std::move(*value));
-      } catch (...) {
-        r.error = std::current_exception();
-      }
-    }
-  }
+  add_up(r, std::move(value));
   if (p.late) {
     if (r.tree_done) finish(r);
     complete_here();  // it may be the first that this PE hears of it
@@ -191,11 +186,26 @@ void array_core::receive_hungry(std::uint32_t pe) {
   tell_hungry();
 }
 
-void array_core::mixed(open_reduction& r) {
+void mixed(open_reduction& r) {
   r.error = std::make_exception_ptr(usage_error(
       errc::bad_argument, fmt::format("reduction {} of an array: elements contributed values of different types, or "
                                       "with different operations",
                                       r.number)));
+}
+
+void add_up(open_reduction& r, std::unique_ptr<accumulator> value) {
+  if (value == nullptr) return;
+  if (r.value == nullptr) {
+    r.value = std::move(value);
+  } else if (r.value->kind() != value->kind()) {
+    mixed(r);
+  } else {
+    try {
+      r.value->merge(std::move(*value));
+    } catch (...) {
+      r.error = std::current_exception();
+    }
+  }
 }
 
 void array_core::pes_lost() noexcept {
@@ -214,14 +224,19 @@ void array_core::finish(open_reduction& r) noexcept {
   const std::unique_ptr<reduction_target> target = std::move(r.target);
   const std::exception_ptr error = std::move(r.error);
   open_.erase(std::ranges::find(open_, r.number, &open_reduction::number));
+  deliver_reduction(self_, value.get(), target.get(), error);
+}
+
+void deliver_reduction(pe& self, const accumulator* value, const reduction_target* target,
+                       std::exception_ptr error) noexcept {
   try {
     if (error != nullptr) std::rethrow_exception(error);
     if (value == nullptr || target == nullptr) return;
     bytes b;
     value->append_to(b);
-    deliver_result(self_, *target, b);
+    deliver_result(self, *target, b);
   } catch (...) {
-    answer_error(self_, target != nullptr && target->what == reduction_target::kind::call ? target->call : caller{},
+    answer_error(self, target != nullptr && target->what == reduction_target::kind::call ? target->call : caller{},
                  nullptr, std::current_exception());
   }
 }

@@ -50,13 +50,13 @@ slot* route_piece(pe& self, scheduler::delivery& d, const wire::envelope& e, std
     const auto part = after_section(payload, r);
     p.data.insert(p.data.end(), part.begin(), part.end());
     d.release();
-    if (p.data.size() - section < p.total) return nullptr;
+    if (p.data.size() - section_size < p.total) return nullptr;
     const bytes all = std::move(p.data);
     p = {};
     orrery::reader first({all.data(), all.size()});
     const auto whole = orrery::read<piece_head>(first);
     scheduler::message* m = wire_message(self, *scheduler::handler_table()[whole.handler], whole.slot, whole.generation,
-                                         std::span(all).subspan(section));
+                                         std::span(all).subspan(section_size));
     m->source_pe = from;
     dispatch(self, m);
   } catch (...) {
@@ -206,6 +206,16 @@ void answer_error(pe& self, caller to, const scheduler::handler* method, std::ex
     tell(self, to.pe, error_handler, static_cast<std::uint32_t>(to.call), static_cast<std::uint32_t>(to.call >> 32), b);
   } catch (...) {
     self.report_failed_post(method, std::current_exception());
+  }
+}
+
+bool is_process_gone(const std::exception_ptr& why) noexcept {
+  try {
+    std::rethrow_exception(why);
+  } catch (const process_gone&) {
+    return true;
+  } catch (...) {
+    return false;
   }
 }
 

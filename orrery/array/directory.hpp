@@ -66,9 +66,9 @@ slot* refuse_route(pe& self, scheduler::delivery& d, const wire::envelope& e, st
 // --- bytes ---------------------------------------------------------------------------------------------------------
 
 /// Where the second section of a message begins: so that it can be written, moved and read on its own.
-inline constexpr std::size_t section = wire_alignment;
+inline constexpr std::size_t section_size = wire_alignment;
 [[nodiscard]] constexpr std::size_t section_end(std::size_t n) noexcept {
-  return (n + section - 1) / section * section;
+  return (n + section_size - 1) / section_size * section_size;
 }
 
 /// The first section of a message: the values, filled up. `more` bytes of room are added.
@@ -124,6 +124,8 @@ struct caller {
 void answer_value(pe& self, caller to, std::span<const std::byte> value) noexcept;
 /// Answers with an exception; one-way messages have theirs reported here.
 void answer_error(pe& self, caller to, const scheduler::handler* method, std::exception_ptr why) noexcept;
+
+[[nodiscard]] bool is_process_gone(const std::exception_ptr& why) noexcept;
 
 /// The arrays of a PE, and the calls of this PE whose answer is still to come. Owned by the PE, used on its thread.
 class array_directory final : public scheduler::pe_annex, public scheduler::wait_watcher {

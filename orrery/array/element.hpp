@@ -7,6 +7,8 @@ namespace orrery {
 
 template <class T, array_index Index>
 class array;
+template <class T, array_index Index>
+class section;
 
 namespace detail {
 template <class T, class Index>
@@ -39,6 +41,14 @@ class element {
   void contribute(V&& value, Op, const detail::reduction_target& target) {
     auto& c = cell();
     c.part->template contribute<V, Op>(c, std::forward<V>(value), &target);
+  }
+  /// Adds a value to the next reduction of a section that this element belongs to. Its own count: reductions of several sections and of
+  /// the array may be under way in any order. Throws usage_error if it is no member. Does not park.
+  template <class V, class Op>
+  void contribute(const section<T, Index>& to, V&& value, Op, const detail::reduction_target& target) {
+    auto a = std::make_unique<detail::typed_accumulator<std::decay_t<V>, Op>>();
+    a->add(std::forward<V>(value));
+    detail::contribute_to(cell(), to.id(), *a, target);
   }
   /// How many reductions this element has contributed to or was born after: its next contribution is for the one with this number plus 1.
   [[nodiscard]] std::uint32_t contributed() const { return cell().reductions; }

@@ -44,7 +44,9 @@ struct element_message {
   using owned = typename base::owned;
   using part_type = array_part<T, Index>;
   using result = typename Operation::result;
-  static constexpr early policy = early_policy<T>(Operation::name());
+  // Of a collective: one that has been destroyed meanwhile is not missed.
+  static constexpr bool may_miss = requires { Operation::may_miss; };
+  static constexpr early policy = may_miss ? early::refuse : early_policy<T>(Operation::name());
   static_assert((policy != early::create_at_home && policy != early::create_at_sender) ||
                     std::is_default_constructible_v<T>,
                 "orrery: when_early() of this class creates elements on demand: it needs a default constructor");
@@ -153,6 +155,8 @@ struct element_message {
       d.form = wire::payload_form::refs;
     }
     d.release();
+    if constexpr (may_miss)
+      if (h.call == 0 && is_process_gone(why)) return;
     answer_error(self, {h.origin, h.call}, &routed, std::move(why));
   }
 

@@ -148,6 +148,11 @@ class array_part final : public array_core {
     const auto it = table_.find(i);
     return it != table_.end() && !it->second.is_away() ? it->second.here() : nullptr;
   }
+  /// At the home of the index: there is an element, here or elsewhere.
+  [[nodiscard]] bool has_element(const Index& i) const noexcept {
+    const auto it = table_.find(i);
+    return it != table_.end() && (!it->second.is_away() || it->second.there()->state == away::what::at);
+  }
   [[nodiscard]] std::uint32_t home_of(const Index& i) const { return settings_.home(i, about().pes); }
   [[nodiscard]] bool is_home(const Index& i) const { return home_of(i) == self_.id(); }
   [[nodiscard]] const settings& options() const noexcept { return settings_; }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <orrery/array/part.hpp>
+#include <orrery/array/section_core.hpp>
 #include <orrery/process/spawn.hpp>
 #include <orrery/scheduler/node.hpp>
 
@@ -240,6 +241,11 @@ void array_part<T, Index>::bury(cell_type& c) {
   } else {
     tell(self_, home, buried_message<T, Index>::instance, id(), c.birth, pack(0, c.index));
   }
+  if (c.sections != nullptr) {
+    bytes index;
+    pack_after(index, c.index);
+    for (const membership& m : *c.sections) leave_section(*this, m.home, m, index);
+  }
   died(c);
 }
 
@@ -303,6 +309,7 @@ struct packed_message {
         (void)orrery::read<travel_papers>(r);
         const auto i = orrery::read<Index>(r);
         (void)orrery::read<std::vector<baggage>>(r);
+        (void)orrery::read<std::vector<membership>>(r);
         c = part.find_local(i);
         orrery::reader state(after_section({d.payload, d.payload_bytes}, r));
         part.construct(*c);
@@ -327,8 +334,8 @@ struct whole_message {
     cell<T, Index>* c = nullptr;
     std::memcpy(&c, d.payload, sizeof c);
     std::vector<baggage> broadcasts;
-    if (const auto all = wire_payload(d, e, size); all.size() > section) {
-      orrery::reader r(all.subspan(section));
+    if (const auto all = wire_payload(d, e, size); all.size() > section_size) {
+      orrery::reader r(all.subspan(section_size));
       broadcasts = orrery::read<std::vector<baggage>>(r);
     }
     array_core* part = array_directory::of(self).find(e.slot);
@@ -400,13 +407,14 @@ void array_part<T, Index>::depart(cell_type& c, std::uint32_t to) {
     bytes b;
     pack_after(b, reinterpret_cast<std::uint64_t>(p));
     if (!broadcasts.empty()) {
-      b.resize(section);
+      b.resize(section_size);
       pack_after(b, broadcasts);
     }
     tell(self_, to, whole_message<T, Index>::instance, id(), 0, b);
     send_after(stay, mailbox);
   } else {
-    bytes b = pack(0, travel_papers{c.broadcasts, c.reductions, c.birth, c.moves, c.load_ns}, c.index, broadcasts);
+    bytes b = pack(0, travel_papers{c.broadcasts, c.reductions, c.birth, c.moves, c.load_ns}, c.index, broadcasts,
+                   c.sections != nullptr ? *c.sections : std::vector<membership>{});
     b.insert(b.end(), state.begin(), state.end());
     tell(self_, to, packed_message<T, Index>::instance, id(), 0, b);
     send_after(c, mailbox);
@@ -421,6 +429,7 @@ slot* array_part<T, Index>::arrive_packed(scheduler::delivery& d, const wire::en
   const auto papers = orrery::read<travel_papers>(r);
   const auto i = orrery::read<Index>(r);
   const auto broadcasts = orrery::read<std::vector<baggage>>(r);
+  auto sections = orrery::read<std::vector<membership>>(r);
   if (find_local(i) != nullptr) throw bad_message(errc::message_corrupt, text_of(i) + " arrives twice");
   cell_type* c = cell_type::make(i);
   c->broadcasts = papers.broadcasts;
@@ -428,6 +437,7 @@ slot* array_part<T, Index>::arrive_packed(scheduler::delivery& d, const wire::en
   c->birth = papers.birth;
   c->moves = papers.moves;
   c->load_ns = papers.load_ns;
+  if (!sections.empty()) c->sections = std::make_unique<std::vector<membership>>(std::move(sections));
   slot& s = self_.allocate_slot();
   s.state = scheduler::process_state::idle;
   s.class_number = process_class.number;

@@ -78,6 +78,9 @@ struct reduction_target {
   }
 };
 
+/// What calls for the result of a reduction are called in reports; nobody sends it.
+extern const control_handler reduction_result;
+
 /// What has been combined so far.
 struct accumulator {
   virtual ~accumulator() = default;

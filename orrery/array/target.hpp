@@ -24,9 +24,8 @@ struct expected_result {
 template <class V>
 [[nodiscard]] expected_result<V> expect_result() {
   detail::pe& self = detail::here_pe();
-  static const auto& method = detail::typed_reducer<V, sum_op>::partial;
   detail::array_directory::of(self).require_whole("a reduction");
-  auto state = detail::future_access<V>::make(self, address{}, method);
+  auto state = detail::future_access<V>::make(self, address{}, detail::reduction_result);
   result_target t;
   t.what = result_target::kind::call;
   t.call = {self.id(), detail::array_directory::of(self).expect(*state)};

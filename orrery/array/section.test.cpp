@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <orrery/array/section.hpp>
+
+#include <orrery/process/internal/test_world.hpp>
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <string>
+#include <vector>
+
+namespace orrery {
+namespace {
+
+using testing::in_world;
+
+struct Member;
+ORRERY_PROCESS(Member, hear, heard, give, give_all, hop, ping);
+struct Member : element<Member> {
+  void hear(int n, const std::string&) { got.push_back(n); }
+  std::vector<int> heard() const { return got; }
+  void give(section<Member> s, result_target t) { contribute(s, std::vector<std::int32_t>{index()}, concat, t); }
+  void give_all(result_target t) { contribute(1, sum, t); }
+  void hop(std::uint32_t pe) { migrate_to(pe); }
+  void ping() const {}
+  template <class A>
+  void serialize(A& a) {
+    a & got;
+  }
+  std::vector<int> got;
+};
+
+std::vector<std::int32_t> every_third(std::int32_t n) {
+  std::vector<std::int32_t> v;
+  for (std::int32_t i = 0; i < n; i += 3) v.push_back(i);
+  return v;
+}
+std::vector<std::int32_t> who_gives(const section<Member>& s) {
+  auto [target, result] = expect_result<std::vector<std::int32_t>>();
+  post(s)->give(s, target);
+  auto all = result.get();
+  std::ranges::sort(all);
+  return all;
+}
+
+TEST(section, a_broadcast_reaches_its_members_and_nobody_else) {
+  in_world(4, [] {
+    const auto a = create_array<Member>(range<std::int32_t>{30});
+    const auto s = create_section(a, every_third(30));
+    for (int n = 0; n < 20; ++n) post(s)->hear(n, "text");
+    quiescence();
+    for (std::int32_t i = 0; i < 30; ++i) {
+      const auto got = a[i]->heard();
+      EXPECT_EQ(got.size(), i % 3 == 0 ? 20U : 0U) << i;
+      EXPECT_TRUE(std::ranges::is_sorted(got)) << i;
+    }
+  });
+}
+
+TEST(section, a_reduction_adds_up_its_members_only) {
+  in_world(3, [] {
+    const auto a = create_array<Member>(range<std::int32_t>{100});
+    const auto s = create_section(a, every_third(100), 2);
+    for (int k = 0; k < 5; ++k) EXPECT_EQ(who_gives(s), every_third(100));
+  });
+}
+
+TEST(section, members_may_be_anywhere) {
+  in_world(4, [] {
+    const auto a = create_array<Member>(range<std::int32_t>{40});
+    const auto s = create_section(a, every_third(40));
+    for (std::uint32_t k = 0; k < 8; ++k) {
+      for (std::int32_t i = 0; i < 40; ++i) post(a[i])->hop((static_cast<std::uint32_t>(i) + k) % 4);
+      EXPECT_EQ(who_gives(s), every_third(40));
+      post(s)->hear(static_cast<int>(k), "");
+    }
+    quiescence();
+    for (const std::int32_t i : every_third(40)) EXPECT_EQ(a[i]->heard().size(), 8U);
+  });
+}
+
+TEST(section, members_that_are_packed_on_their_way_stay_members) {
+  in_world(2, [] {
+    array_options<std::int32_t> o;
+    o.always_serialize = true;
+    const auto a = create_array<Member>(range<std::int32_t>{10}, o);
+    const auto s = create_section(a, every_third(10));
+    EXPECT_EQ(who_gives(s), every_third(10));
+    for (std::int32_t i = 0; i < 10; ++i) start_migrate(a[i], 1).get();
+    EXPECT_EQ(who_gives(s), every_third(10));
+  });
+}
+
+TEST(section, a_member_that_has_ended_is_not_waited_for) {
+  in_world(3, [] {
+    const auto a = create_array<Member>(range<std::int32_t>{12});
+    const auto s = create_section(a, every_third(12));
+    EXPECT_EQ(who_gives(s), every_third(12));
+    destroy(a[3]);
+    a.insert(3);  // is another one
+    EXPECT_EQ(who_gives(s), (std::vector<std::int32_t>{0, 6, 9}));
+    post(s)->hear(1, "");
+    quiescence();
+    EXPECT_TRUE(a[3]->heard().empty());
+  });
+}
+
+TEST(section, a_contribution_counts_though_its_member_ends_before_the_others_contribute) {
+  in_world(3, [] {
+    const auto a = create_array<Member>(range<std::int32_t>{9});
+    const auto s = create_section(a, every_third(9));
+    auto [target, result] = expect_result<std::vector<std::int32_t>>();
+    a[3]->give(s, target);
+    destroy(a[3]);
+    a[0]->give(s, target);
+    EXPECT_FALSE(result.ready());
+    a[6]->give(s, target);
+    EXPECT_EQ(result.get().size(), 3U);
+    EXPECT_EQ(who_gives(s), (std::vector<std::int32_t>{0, 6}));
+  });
+}
+
+TEST(section, without_members_on_some_pes_reductions_go_on) {
+  in_world(4, [] {
+    const auto a = create_array<Member>(range<std::int32_t>{64});
+    const auto s = create_section(a, range<std::int32_t>{64}, 1);  // a chain of agents
+    for (std::int32_t i = 1; i < 64; ++i) {
+      destroy(a[i]);
+      if (i % 8 != 0) continue;
+      EXPECT_EQ(who_gives(s).size(), static_cast<std::size_t>(64 - i));
+    }
+    EXPECT_EQ(who_gives(s), (std::vector<std::int32_t>{0}));
+  });
+}
+
+TEST(section, several_sections_and_the_array_reduce_at_the_same_time) {
+  in_world(2, [] {
+    const auto a = create_array<Member>(range<std::int32_t>{20});
+    const auto evens = create_section(a, std::vector<std::int32_t>{0, 2, 4, 6, 8});
+    const auto low = create_section(a, std::vector<std::int32_t>{0, 1, 2, 3});
+    auto [t1, r1] = expect_result<std::vector<std::int32_t>>();
+    auto [t2, r2] = expect_result<std::vector<std::int32_t>>();
+    auto [t3, r3] = expect_result<int>();
+    post(low)->give(low, t2);
+    post(a)->give_all(t3);
+    post(evens)->give(evens, t1);
+    EXPECT_EQ(r1.get().size(), 5U);
+    EXPECT_EQ(r2.get().size(), 4U);
+    EXPECT_EQ(r3.get(), 20);
+  });
+}
+
+TEST(section, of_an_element_that_does_not_exist_names_it) {
+  in_world(2, [] {
+    array_options<std::int32_t> o;
+    o.name = "field";
+    const auto a = create_array<Member>(range<std::int32_t>{4}, o);
+    try {
+      (void)create_section(a, std::vector<std::int32_t>{1, 77});
+      FAIL() << "a section of nobody";
+    } catch (const usage_error& e) {
+      EXPECT_NE(std::string(e.what()).find("field[77]"), std::string::npos) << e.what();
+    }
+    EXPECT_EQ(who_gives(create_section(a, std::vector<std::int32_t>{1})).size(), 1U);
+  });
+}
+
+TEST(section, who_is_no_member_cannot_contribute) {
+  in_world(2, [] {
+    const auto a = create_array<Member>(range<std::int32_t>{4});
+    const auto s = create_section(a, std::vector<std::int32_t>{1});
+    auto [target, result] = expect_result<std::vector<std::int32_t>>();
+    EXPECT_THROW(a[2]->give(s, target), usage_error);
+    a[1]->give(s, target);
+    EXPECT_EQ(result.get().size(), 1U);
+  });
+}
+
+TEST(section, destroyed_leaves_its_members) {
+  in_world(3, [] {
+    const auto a = create_array<Member>(range<std::int32_t>{12});
+    for (int k = 0; k < 3; ++k) {
+      const auto s = create_section(a, every_third(12));
+      EXPECT_EQ(who_gives(s), every_third(12));
+      destroy(s);
+      auto [target, result] = expect_result<std::vector<std::int32_t>>();
+      EXPECT_THROW(a[0]->give(s, target), usage_error);
+      a[0]->ping();
+    }
+  });
+}
+
+}  // namespace
+}  // namespace orrery

@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <orrery/array/section_core.hpp>
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+namespace orrery::detail {
+
+namespace {
+
+struct end_of_child {
+  std::uint64_t section = 0;
+  std::uint32_t child = 0;
+  std::uint32_t after = 0;
+};
+
+section_core* section_of(pe& self, std::uint32_t array, std::uint64_t id) noexcept {
+  const array_core* part = array_directory::of(self).find(array);
+  return part != nullptr ? part->find_section(id) : nullptr;
+}
+
+slot* route_left(pe& self, scheduler::delivery& d, const wire::envelope& e, std::uint32_t size) {
+  try {
+    const auto payload = wire_payload(d, e, size);
+    orrery::reader r(payload);
+    const auto m = orrery::read<membership>(r);
+    orrery::reader index(after_section(payload, r));
+    if (section_core* s = section_of(self, e.slot, m.section)) s->left(m.contributed, index);
+    d.release();
+  } catch (...) {
+    self.fail(d, std::current_exception());
+  }
+  return nullptr;
+}
+slot* route_ended(pe& self, scheduler::delivery& d, const wire::envelope& e, std::uint32_t size) {
+  try {
+    orrery::reader r(wire_payload(d, e, size));
+    const auto end = orrery::read<end_of_child>(r);
+    d.release();
+    if (section_core* s = section_of(self, e.slot, end.section)) s->child_ended(end.child, end.after);
+  } catch (...) {
+    self.fail(d, std::current_exception());
+  }
+  return nullptr;
+}
+
+const control_handler left_handler{"a member has ended", &route_left};
+const control_handler ended_handler{"no members left", &route_ended};
+
+}  // namespace
+
+section_core::section_core(pe& self, shape s, std::size_t members)
+    : self_(self), shape_(std::move(s)), alive_(members) {
+  array_core* part = array_directory::of(self).find(shape_.array);
+  if (part == nullptr) throw process_gone(fmt::format("array {}, of which a section was made", shape_.array));
+  for (const std::uint32_t c : shape_.children) children_.push_back({c});
+  part->add_section(shape_.id, *this);
+}
+
+section_core::~section_core() {
+  if (array_core* part = array_directory::of(self_).find(shape_.array)) part->remove_section(shape_.id);
+}
+
+open_reduction& section_core::open(std::uint32_t number) {
+  const auto at = std::ranges::lower_bound(open_, number, {}, &open_reduction::number);
+  if (at != open_.end() && at->number == number) return *at;
+  open_reduction& r = *open_.emplace(at);
+  r.number = number;
+  for (const child& c : children_) r.children_left += c.done < number && c.ended >= number ? 1 : 0;
+  return r;
+}
+
+std::uint64_t section_core::expected(std::uint32_t number) const noexcept {
+  std::uint64_t n = alive_;
+  for (const auto& [last, count] : ghosts_) n += last >= number ? count : 0;
+  return n;
+}
+
+void section_core::receive(const array_core::partial& p, std::unique_ptr<accumulator> value,
+                           std::unique_ptr<reduction_target> target) {
+  if (p.number <= passed_) throw bad_message(errc::message_corrupt, "a contribution to a reduction that is over");
+  open_reduction& r = open(p.number);
+  if (r.target == nullptr) r.target = std::move(target);
+  add_up(r, std::move(value));
+  if (p.child == array_core::partial::no_child) {
+    ++r.contributions;
+  } else {
+    const auto c = std::ranges::find(children_, p.child, &child::pe);
+    if (c == children_.end() || r.children_left == 0) throw bad_message(errc::message_corrupt, "a part of a section");
+    c->done = p.number;
+    --r.children_left;
+  }
+  pass_on();
+}
+
+void section_core::left(std::uint32_t contributed, orrery::reader& index) {
+  --alive_;
+  if (contributed > passed_) {
+    const auto it = std::ranges::find(ghosts_, contributed, &std::pair<std::uint32_t, std::uint32_t>::first);
+    if (it != ghosts_.end()) {
+      ++it->second;
+    } else {
+      ghosts_.emplace_back(contributed, 1);
+    }
+  }
+  remove(index);
+  pass_on();
+}
+
+void section_core::child_ended(std::uint32_t pe, std::uint32_t after) {
+  const auto c = std::ranges::find(children_, pe, &child::pe);
+  if (c == children_.end()) return;
+  c->ended = after;
+  for (open_reduction& r : open_)
+    if (r.number > after) --r.children_left;
+  pass_on();
+}
+
+void section_core::pass_on() {
+  while (!open_.empty()) {
+    open_reduction& r = open_.front();
+    if (r.number != passed_ + 1 || r.children_left != 0 || r.contributions != expected(r.number)) break;
+    passed_ = r.number;
+    std::erase_if(ghosts_, [&](const auto& g) { return g.first <= passed_; });
+    const open_reduction done = std::move(r);
+    open_.pop_front();
+    if (shape_.parent == self_.id()) {
+      deliver_reduction(self_, done.value.get(), done.target.get(), done.error);
+    } else {
+      if (done.error != nullptr) self_.report_failed_post(nullptr, done.error);
+      array_core::partial p;
+      p.section = shape_.id;
+      p.number = done.number;
+      p.child = self_.id();
+      p.has_target = done.target != nullptr;
+      send_partial(self_, shape_.parent, shape_.array, p, done.value.get(), done.target.get());
+    }
+  }
+  tell_end();
+}
+
+void section_core::tell_end() {
+  if (told_end_ || alive_ != 0 || !ghosts_.empty() || !open_.empty() || shape_.parent == self_.id()) return;
+  for (const child& c : children_)
+    if (c.ended == never) return;
+  told_end_ = true;
+  tell(self_, shape_.parent, ended_handler, shape_.array, 0, pack(0, end_of_child{shape_.id, self_.id(), passed_}));
+}
+
+void throw_no_member(const std::string& element) {
+  throw usage_error(errc::bad_argument, element + ": there is no such element, which was to be in a section");
+}
+
+void leave_section(const array_core& part, std::uint32_t home, const membership& m, const bytes& index) {
+  bytes b = pack(0, m);
+  b.insert(b.end(), index.begin(), index.end());
+  tell(part.self(), home, left_handler, part.id(), 0, b);
+}
+
+membership& require_member(cell_base& c, std::uint64_t section) {
+  if (c.sections != nullptr)
+    if (const auto it = std::ranges::find(*c.sections, section, &membership::section); it != c.sections->end())
+      return *it;
+  throw usage_error(
+      errc::bad_argument,
+      fmt::format("an element of {} contributes to a section of which it is no member", c.part->about().name));
+}
+
+void contribute_to(cell_base& c, std::uint64_t section, const accumulator& value, const reduction_target& target) {
+  membership& m = require_member(c, section);
+  array_core::partial p;
+  p.section = section;
+  p.number = ++m.contributed;
+  p.contributions = 1;
+  p.has_target = true;
+  send_partial(c.part->self(), m.home, c.part->id(), p, &value, &target);
+}
+
+}  // namespace orrery::detail
