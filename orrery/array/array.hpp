@@ -240,6 +240,7 @@ class array {
       scheduler::channel& c = self.channel_to(home);
       if (c.slow && self.active() != nullptr) (void)self.reserve(c, wire::granule * 2);  // waits for its turn
     }
+    detail::part_of<T, Index>(self, id_).begins();
     detail::bytes b = detail::pack(0, detail::creation{from, where, 0, false}, i);
     detail::pack_after(b, detail::travels_t<A>(std::forward<A>(args))...);
     detail::tell(self, home, message::instance, id_, 0, b);
@@ -336,6 +337,14 @@ array<T, Index> create_array(const range<Index>& all, const std::type_identity_t
   detail::array_maker<T, Index>::template fill<detail::travels_t<A>...>(a.id(), all, std::move(where),
                                                                         detail::travels_t<A>(std::forward<A>(args))...);
   return a;
+}
+
+/// Parks until nothing of an array is queued, running or on its way: no message to an element, method, creation, migration, broadcast or reduction, of the
+/// array and its sections. Messages that wait for elements that nobody has created do not count, and neither does what other processes do.
+/// Costs two rounds of calls to all PEs when it is so already. Throws usage_error (called by an element, which would wait for itself), node_lost, stopped.
+template <class T, class Index>
+void quiescence(const array<T, Index>& a) {
+  detail::wait_for_quiescence(a.id());
 }
 
 /// Destroys all elements and the array, everywhere. To be called when nothing of it is on its way (see quiescence()): what comes later fails with

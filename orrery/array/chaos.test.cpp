@@ -267,8 +267,9 @@ void chaos(setting s, std::uint64_t seed) {
           post(a[i])->give_until(reductions, t);
           if (random() % 4 == 0) post(a[i])->hop(static_cast<std::uint32_t>(random() % s.pes));
         }
-      quiescence();
+      quiescence(a);
       compare(a, all, heard);
+      quiescence();  // the judge has heard of all results
       const std::lock_guard lock(pages.mutex);
       for (std::uint32_t n = 1; n <= reductions; ++n) {
         EXPECT_TRUE(pages.results.contains(n)) << "reduction " << n << " did not end";

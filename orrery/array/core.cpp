@@ -80,6 +80,7 @@ bool array_core::arrived(cell_base& c) {
   c.part = this;
   c.position = static_cast<std::uint32_t>(cells_.size());
   cells_.push_back(&c);
+  over();
   ahead_ = std::max(ahead_, c.reductions);
   for (open_reduction& r : open_)
     if (r.number <= c.reductions && !r.here_done) ++r.have;
@@ -125,12 +126,14 @@ void array_core::unpack_broadcasts(cell_base& c, const std::vector<baggage>& all
     auto r = static_cast<const array_handler*>(h)->decode(b.arguments);
     r->part = this;
     r->holders = r->left = 1;
+    begins();
     post_to(c, *r);
     executed(r.release());
   }
 }
 
 void array_core::departed(cell_base& c, std::uint32_t to) {
+  begins();  // until it arrives
   leave_reductions(c);
   if (std::ranges::find(departed_to_, to) == departed_to_.end()) departed_to_.push_back(to);
   complete_here();
@@ -194,10 +197,12 @@ void array_core::broadcast_now(const array_handler& cast, std::span<const std::b
   bytes b = pack(arguments.size(), cast_head{0, 0, self_.id()});
   if (!arguments.empty()) std::memcpy(b.data() + b.size() - arguments.size(), arguments.data(), arguments.size());
   ++own_;
+  begins();
   tell(self_, shape_.root, cast, id(), 0, b);
 }
 
 void array_core::receive_broadcast(const array_handler& cast, std::span<const std::byte> payload) {
+  const activity_end arrived(this);
   orrery::reader r(payload);
   auto head = orrery::read<cast_head>(r);
   const auto arguments = after_section(payload, r);
@@ -211,6 +216,7 @@ void array_core::receive_broadcast(const array_handler& cast, std::span<const st
       std::memcpy(numbered.data() + numbered.size() - arguments.size(), arguments.data(), arguments.size());
     payload = numbered;
   }
+  begins(children_.size());
   for (const child& c : children_) tell(self_, c.pe, cast, id(), 0, payload);
   auto record = cast.decode(arguments);
   record->number = head.number;
@@ -225,6 +231,7 @@ void array_core::receive_broadcast(const array_handler& cast, std::span<const st
 void array_core::deliver(broadcast_record& r) {
   r.holders = 2;  // one of this function
   r.left = 1;
+  begins();
   past_.push_back(&r);
   for (cell_base* c : cells_) {
     if (c->broadcasts >= r.number) continue;  // it has got it elsewhere
@@ -242,6 +249,7 @@ void array_core::post_to(cell_base& c, broadcast_record& r) {
   fill(m->head, self_.address_of(*c.process), *r.member, wire::payload_form::owned, nullptr, 0);
   ++r.holders;
   ++r.left;
+  begins();
   self_.push(*c.process, m);
 }
 
@@ -250,6 +258,7 @@ void array_core::release(broadcast_record* r) noexcept {
 }
 
 void array_core::executed(broadcast_record* r) noexcept {
+  over();
   if (--r->left == 0 && r->ours) {
     r->ours = false;
     --own_;

@@ -197,6 +197,24 @@ class array_core {
   /// A node is gone, and with it a part of the array: reductions that are not over never will be, and are reported.
   virtual void pes_lost() noexcept;
 
+  // --- quiescence (quiescence.cpp) ---------------------------------------------------------------------------------
+  /// What was begun on this PE and what has ended here: messages, methods, creations, migrations, parts of reductions. Over all PEs they are equal when
+  /// there is nothing to do, and only then.
+  struct activity {
+    std::uint64_t begun = 0;
+    std::uint64_t over = 0;
+    bool operator==(const activity&) const = default;
+    template <class A>
+    void serialize(A& a) {
+      a & begun & over;
+    }
+  };
+  void begins(std::uint64_t n = 1) noexcept { activity_.begun += n; }
+  void over() noexcept { ++activity_.over; }
+  [[nodiscard]] activity active() const noexcept { return activity_; }
+  /// The caller is a method of an element, or called by one.
+  [[nodiscard]] bool inside_element() const noexcept;
+
   // --- sections (section.hpp) --------------------------------------------------------------------------------------
   [[nodiscard]] section_core* find_section(std::uint64_t id) const noexcept {
     const auto it = sections_.find(id);
@@ -230,7 +248,6 @@ class array_core {
     bool hungry = true;  // below it are PEs without elements, as far as is known
   };
 
-  [[nodiscard]] bool inside_element() const noexcept;
   void deliver(broadcast_record& r);
   void post_to(cell_base& c, broadcast_record& r);
   void forget_past(std::uint32_t low) noexcept;
@@ -238,6 +255,7 @@ class array_core {
   void ack_step(std::uint32_t number);
 
   open_reduction& open(std::uint32_t number);
+  void start_at(const child& c, std::uint32_t number);
   void complete_here();
   void take_out(const cell_base& c) noexcept {
     cells_.back()->position = c.position;
@@ -256,6 +274,7 @@ class array_core {
   std::uint32_t parent_ = 0;
   std::vector<child> children_;
   std::vector<cell_base*> cells_;
+  activity activity_;
 
   std::uint32_t numbered_ = 0;  // at the root
   std::uint32_t low_ = 0;
@@ -285,6 +304,22 @@ void send_partial(pe& self, std::uint32_t to, std::uint32_t array, const array_c
 /// The result goes where it has to.
 void deliver_reduction(pe& self, const accumulator* value, const reduction_target* target,
                        std::exception_ptr error) noexcept;
+
+/// Something of an array that has begun ends with this.
+class activity_end {
+ public:
+  explicit activity_end(array_core* part) noexcept : part_(part) {}
+  activity_end(const activity_end&) = delete;
+  activity_end& operator=(const activity_end&) = delete;
+  ~activity_end() {
+    if (part_ != nullptr) part_->over();
+  }
+
+ private:
+  array_core* part_;
+};
+/// Parks until nothing of an array is queued, running or on its way. Throws usage_error, node_lost, stopped, process_gone.
+void wait_for_quiescence(std::uint32_t array);
 
 /// Around a method of an element, whose time is measured if that is asked for.
 class load_scope {

@@ -16,6 +16,7 @@ slot* route_empty_partial(pe& self, scheduler::delivery& d, const wire::envelope
 slot* route_start(pe& self, scheduler::delivery& d, const wire::envelope& e, std::uint32_t) noexcept {
   array_core* part = array_directory::of(self).find(e.slot);
   const std::uint32_t number = e.generation;
+  const activity_end arrived(part);
   d.release();
   if (part != nullptr) part->receive_start(number);
   return nullptr;
@@ -23,6 +24,7 @@ slot* route_start(pe& self, scheduler::delivery& d, const wire::envelope& e, std
 slot* route_hungry(pe& self, scheduler::delivery& d, const wire::envelope& e, std::uint32_t) noexcept {
   array_core* part = array_directory::of(self).find(e.slot);
   const std::uint32_t from = d.source_pe;
+  const activity_end arrived(part);
   d.release();
   if (part != nullptr) part->receive_hungry(from);
   return nullptr;
@@ -46,6 +48,7 @@ slot* route_partial(pe& self, scheduler::delivery& d, const wire::envelope& e, s
       d.release();
       return nullptr;
     }
+    const activity_end arrived(part);
     auto payload = wire_payload(d, e, size);
     orrery::reader r(payload);
     const auto p = orrery::read<array_core::partial>(r);
@@ -79,9 +82,14 @@ open_reduction& array_core::open(std::uint32_t number) {
   for (const child& c : children_) {
     if (c.done >= number) continue;
     ++r.children_left;
-    if (c.hungry) tell(self_, c.pe, start_handler, id(), number, {});
+    if (c.hungry) start_at(c, number);
   }
   return r;
+}
+
+void array_core::start_at(const child& c, std::uint32_t number) {
+  begins();
+  tell(self_, c.pe, start_handler, id(), number, {});
 }
 
 void array_core::leave_reductions(const cell_base& c) {
@@ -131,6 +139,7 @@ void send_partial(pe& self, std::uint32_t to, std::uint32_t array, const array_c
                   const reduction_target* target) {
   bytes b = target != nullptr ? pack(0, p, *target) : pack(0, p);
   if (a != nullptr) a->append_to(b);
+  if (array_core* part = array_directory::of(self).find(array)) part->begins();
   tell(self, to, a != nullptr ? a->handler() : empty_partial_handler, array, 0, b);
 }
 
@@ -173,6 +182,7 @@ bool array_core::is_hungry() const noexcept { return cells_.empty() || std::rang
 void array_core::tell_hungry() {
   if (told_hungry_ || self_.id() == shape_.root) return;
   told_hungry_ = true;
+  begins();
   tell(self_, parent_, hungry_handler, id(), 0, {});
 }
 
@@ -181,7 +191,7 @@ void array_core::receive_hungry(std::uint32_t pe) {
     if (c.pe != pe) continue;
     c.hungry = true;
     for (const open_reduction& r : open_)
-      if (r.number > c.done) tell(self_, pe, start_handler, id(), r.number, {});
+      if (r.number > c.done) start_at(c, r.number);
   }
   tell_hungry();
 }
@@ -267,6 +277,7 @@ void deliver_result(pe& self, const reduction_target& t, std::span<const std::by
     case reduction_target::kind::element: {
       bytes b = t.head;
       b.insert(b.end(), value.begin(), value.end());
+      if (array_core* part = array_directory::of(self).find(t.array)) part->begins();
       tell(self, self.id(), h, t.array, self.id(), b);
       break;
     }

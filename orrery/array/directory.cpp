@@ -275,6 +275,13 @@ array_core* array_directory::find_slow(std::uint32_t id) noexcept {
   return it->second.get();
 }
 
+array_core* array_directory::part_of_process(const slot& s) const noexcept {
+  for (const auto& [id, part] : parts_)
+    for (const cell_base* c : part->cells())
+      if (c->process == &s) return part.get();
+  return nullptr;
+}
+
 std::uint64_t array_directory::expect(scheduler::sink& s) {
   std::uint32_t index = free_pending_;
   if (index != 0) {

@@ -147,6 +147,8 @@ class array_directory final : public scheduler::pe_annex, public scheduler::wait
       return c.part;
     return find_slow(id);
   }
+  /// The array of a process that is to become an element; null if it is none. Slow.
+  [[nodiscard]] array_core* part_of_process(const slot& s) const noexcept;
   /// A number for a new array. Throws world_error when there are too many.
   [[nodiscard]] std::uint32_t new_id();
   void add(std::uint32_t id, std::unique_ptr<array_core> part);

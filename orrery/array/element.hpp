@@ -55,7 +55,11 @@ class element {
   /// Moves this element to another PE when the running method has returned, before its next message. The object travels by its serialize();
   /// inside a node its memory changes hands. A reentrant class whose other methods are parked then, a class that cannot be packed, and a PE that
   /// there is not, are errors that the PE reports; the element stays. Does not park.
-  void migrate_to(std::uint32_t pe) { detail::post_leave(detail::here_pe(), *cell().process, leave_handler(), pe); }
+  void migrate_to(std::uint32_t pe) {
+    auto& c = cell();
+    detail::post_leave(detail::here_pe(), *c.process, leave_handler(), pe);
+    c.part->begins();
+  }
 
  protected:
   element() noexcept {

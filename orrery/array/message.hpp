@@ -86,8 +86,8 @@ struct element_message {
 
   static slot* route(pe& self, scheduler::delivery& d, const wire::envelope& e, std::uint32_t size) {
     route_head h;
+    array_core* const core = array_directory::of(self).find(e.slot);
     try {
-      array_core* core = array_directory::of(self).find(e.slot);
       if (d.form == wire::payload_form::owned) {
         auto& p = *reinterpret_cast<payload*>(d.payload);
         h = p.head;
@@ -105,6 +105,7 @@ struct element_message {
       if (core == nullptr) throw_no_array(e.slot);
       return static_cast<part_type*>(core)->template route<element_message>(d, e, size, h, i);
     } catch (...) {
+      const activity_end end(core);
       reject(self, d, h, std::current_exception());
       return nullptr;
     }
@@ -147,6 +148,7 @@ struct element_message {
   }
 
   static void fail(part_type& part, scheduler::delivery& d, const route_head& h, std::exception_ptr why) {
+    const activity_end end(&part);
     reject(part.self(), d, h, std::move(why));
   }
   static void reject(pe& self, scheduler::delivery& d, const route_head& h, std::exception_ptr why) {
@@ -184,7 +186,15 @@ struct element_message {
       return static_cast<Q&&>(k);
     }
   }
+  static void run_here(pe& self, slot& s, scheduler::delivery& d) {
+    const activity_end end(part_at(self, s));
+    base::run(self, s, d);
+  }
+  static array_core* part_at(pe& self, slot& s) noexcept {
+    return s.has_object ? cell<T, Index>::of(s.where_apart()).part : array_directory::of(self).part_of_process(s);
+  }
   static void run(pe& self, slot& s, scheduler::delivery& d) {
+    const activity_end end(part_at(self, s));
     route_head h;
     try {
       if (d.form == wire::payload_form::owned) {
@@ -251,7 +261,7 @@ struct element_message {
 
   struct name {};
   inline static const array_handler here{
-      Operation::class_name(), Operation::name(), type_name<void(name, element_message)>(),  &base::run,
+      Operation::class_name(), Operation::name(), type_name<void(name, element_message)>(),  &run_here,
       &base::relocate,         &base::drop,       static_cast<std::uint32_t>(sizeof(owned)), base::views,
       &refuse_route,           &forward_here};
   inline static const array_handler routed{Operation::class_name(),

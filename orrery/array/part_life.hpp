@@ -94,7 +94,9 @@ void array_part<T, Index>::construct_inline(cell_type& c, A&&... args) {
     pe& self;
     slot& s;
     scheduler::activation a;
-    guard(pe& p, slot& q) : self(p), s(q), a{&q, nullptr, nullptr} {
+    activity_end end;
+    guard(pe& p, slot& q, array_core& part) : self(p), s(q), a{&q, nullptr, nullptr}, end(&part) {
+      part.begins();
       self.push_activation(a);
       s.active = &a;
       s.depth = 1;
@@ -109,7 +111,7 @@ void array_part<T, Index>::construct_inline(cell_type& c, A&&... args) {
         self.settle(s);
       }
     }
-  } g(self_, s);
+  } g(self_, s, *this);
   construct(c, std::forward<A>(args)...);
 }
 
@@ -143,6 +145,7 @@ template <class T, class Index, class... A>
 struct create_message {
   static slot* route(pe& self, scheduler::delivery& d, const wire::envelope& e, std::uint32_t size) {
     creation c;
+    array_core* const core = array_directory::of(self).find(e.slot);
     try {
       const auto payload = wire_payload(d, e, size);
       orrery::reader r(payload);
@@ -169,6 +172,7 @@ struct create_message {
       part.flush_early();
       return nullptr;
     } catch (...) {
+      const activity_end end(core);
       d.release();
       answer_error(self, c.from, &instance, std::current_exception());
       return nullptr;
@@ -176,6 +180,7 @@ struct create_message {
   }
   static void run(pe& self, slot& s, scheduler::delivery& d) {
     caller from;
+    const activity_end end(array_directory::of(self).find(d.heap->head.slot));
     try {
       orrery::reader r({d.payload, d.payload_bytes});
       const auto c = orrery::read<creation>(r);

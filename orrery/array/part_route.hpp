@@ -27,6 +27,7 @@ scheduler::message* array_part<T, Index>::erase_away(const Index& i) {
   const auto it = table_.find(i);
   if (it == table_.end() || !it->second.is_away()) return nullptr;
   away* a = it->second.there();
+  if (a->is_home) begins(a->queued);  // early messages, which were at rest
   if (!a->is_home) --cached_;
   scheduler::message* waiting = a->take_all();
   early_bytes_ -= a->early;
@@ -49,6 +50,7 @@ slot* array_part<T, Index>::keep_early(away& a, scheduler::delivery& d, const wi
   }
   early_bytes_ += bytes;
   a.early += bytes;
+  over();  // until there is somebody to execute it
   a.append(self_.detach(d, e, size));
   return nullptr;
 }
@@ -94,6 +96,7 @@ slot* array_part<T, Index>::route(scheduler::delivery& d, const wire::envelope& 
   if constexpr (policy == early::create_at_home || policy == early::create_at_sender) {
     if (a == nullptr || a->is_home) {
       const std::uint32_t at = policy == early::create_at_home ? self_.id() : h.origin;
+      begins();
       tell(self_, self_.id(), create_message<T, Index>::instance, id(), 0, pack(0, creation{{}, at, 0, false}, i));
       return route<Message>(d, e, size, h, i);
     }

@@ -59,7 +59,12 @@ class section_agent final : public section_core {
   /// Sends a message with these arguments to the children, and to all members.
   template <class Handler, class Message, class... A>
   void cast(const A&... args) {
-    for (const auto& c : below_) send_owned<Handler>(self_, c.address(), nullptr, true, args...);
+    array_core& part = part_of<T, Index>(self_, about().array);
+    const activity_end arrived(&part);
+    for (const auto& c : below_) {
+      part.begins();
+      send_owned<Handler>(self_, c.address(), nullptr, true, args...);
+    }
     const walk all(*this);
     for (const Index& i : members_)
       send_element<Message>(self_, element_name<T, Index>{about().array, i}, nullptr, patience::may_wait,
@@ -175,12 +180,16 @@ struct section_cast {
 template <class T, class Index>
 struct section_modes {
   struct cast {
-    using target = address;  // of the root's agent
+    struct target {
+      address root;  // its agent
+      std::uint32_t array = 0;
+    };
     template <class M, class R, class... P>
-    static void invoke(const address& to, P&&... args) {
+    static void invoke(const target& to, P&&... args) {
       pe& self = here_pe();
       array_directory::of(self).require_whole("a broadcast to a section");
-      send_owned<typename section_cast<T, Index, M, R, P...>::handler>(self, to, nullptr, true,
+      part_of<T, Index>(self, to.array).begins();
+      send_owned<typename section_cast<T, Index, M, R, P...>::handler>(self, to.root, nullptr, true,
                                                                        std::forward<P>(args)...);
     }
   };
@@ -200,22 +209,21 @@ class section {
   using modes = detail::section_modes<T, Index>;
 
   section() = default;
-  section(std::uint64_t id, const remote<detail::section_agent<T, Index>>& root) : id_(id), root_(root) {}
+  section(std::uint64_t id, std::uint32_t array, const remote<detail::section_agent<T, Index>>& root)
+      : id_(id), root_{root.address(), array} {}
   [[nodiscard]] std::uint64_t id() const noexcept { return id_; }
   [[nodiscard]] explicit operator bool() const noexcept { return id_ != 0; }
 
   /// `row->m(args...)`: a broadcast, one way. See post(row).
-  [[nodiscard]] const auto* operator->() const noexcept {
-    return detail::view_target<typename modes::cast, T>(root_.address());
-  }
+  [[nodiscard]] const auto* operator->() const noexcept { return detail::view_target<typename modes::cast, T>(root_); }
   /// `post(row)->m(args...)`: sends to every member. Parks while much is under way. Throws process_gone (to the error handler: the section was
   /// destroyed), node_lost.
-  friend auto post(const section& s) { return detail::bound_target<typename modes::cast, T>(s.root_.address()); }
+  friend auto post(const section& s) { return detail::bound_target<typename modes::cast, T>(s.root_); }
 
-  friend bool operator==(const section&, const section&) = default;
+  friend bool operator==(const section& a, const section& b) noexcept { return a.id_ == b.id_; }
   template <class A>
   void serialize(A& a) {
-    a & id_ & root_;
+    a & id_ & root_.root & root_.array;
   }
 
  private:
@@ -223,7 +231,7 @@ class section {
   friend void destroy(const section<U, I>& s);
 
   std::uint64_t id_ = 0;
-  remote<detail::section_agent<T, Index>> root_;
+  typename modes::cast::target root_;
 };
 
 /// Makes a section of these elements, each named once or more; returns when all know it. `branching`: of the tree. Parks. Throws usage_error if there is no element at
@@ -275,7 +283,7 @@ section<T, Index> create_section(const array<T, Index>& a, const std::vector<Ind
         agents.begin() + static_cast<std::ptrdiff_t>(first), agents.begin() + static_cast<std::ptrdiff_t>(last))));
   }
   for (auto& j : joining) j.get();
-  return section<T, Index>(id, agents.front());
+  return section<T, Index>(id, a.id(), agents.front());
 }
 
 /// A section of the elements of a range.
@@ -291,8 +299,9 @@ section<T, Index> create_section(const array<T, Index>& a, const std::type_ident
 /// Ends a section: its members and the array stay. To be called when nothing of it is on its way. Parks. Throws process_gone, node_lost.
 template <class T, class Index>
 void destroy(const section<T, Index>& s) {
-  s.root_->leave();
-  destroy(s.root_);
+  const remote<detail::section_agent<T, Index>> root(s.root_.root);
+  root->leave();
+  destroy(root);
 }
 
 }  // namespace orrery

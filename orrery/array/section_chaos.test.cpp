@@ -161,7 +161,7 @@ void chaos(std::uint32_t pes, bool packed, std::uint32_t branching, std::uint64_
         running.push_back(start_call<&drive>(
             pe(k), a, orders{random(), k, pes, all, done[k].said, result_to<&Clerk::result>(clerk)}, done[k].ended));
       for (std::uint32_t k = 0; k < pes; ++k) done[k] = running[k].get();
-      quiescence();
+      quiescence(a);
       std::set<std::int32_t> ended;
       for (const auto& d : done) ended.insert(d.ended.begin(), d.ended.end());
       for (std::int32_t i = 0; i < elements; ++i) {
@@ -173,6 +173,7 @@ void chaos(std::uint32_t pes, bool packed, std::uint32_t branching, std::uint64_
           EXPECT_EQ(heard.contains(s) ? heard.at(s) : 0, member ? said : 0) << "element " << i << " of section " << s;
         }
       }
+      quiescence();  // the clerk has heard of all results
       const std::lock_guard lock(pages.mutex);
       EXPECT_EQ(pages.results, pages.given);
       for (const auto& w : pages.wrong) ADD_FAILURE() << w;

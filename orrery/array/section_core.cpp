@@ -24,6 +24,7 @@ slot* route_left(pe& self, scheduler::delivery& d, const wire::envelope& e, std:
   try {
     const auto payload = wire_payload(d, e, size);
     orrery::reader r(payload);
+    const activity_end arrived(array_directory::of(self).find(e.slot));
     const auto m = orrery::read<membership>(r);
     orrery::reader index(after_section(payload, r));
     if (section_core* s = section_of(self, e.slot, m.section)) s->left(m.contributed, index);
@@ -36,6 +37,7 @@ slot* route_left(pe& self, scheduler::delivery& d, const wire::envelope& e, std:
 slot* route_ended(pe& self, scheduler::delivery& d, const wire::envelope& e, std::uint32_t size) {
   try {
     orrery::reader r(wire_payload(d, e, size));
+    const activity_end arrived(array_directory::of(self).find(e.slot));
     const auto end = orrery::read<end_of_child>(r);
     d.release();
     if (section_core* s = section_of(self, e.slot, end.section)) s->child_ended(end.child, end.after);
@@ -145,6 +147,7 @@ void section_core::tell_end() {
   for (const child& c : children_)
     if (c.ended == never) return;
   told_end_ = true;
+  if (array_core* part = array_directory::of(self_).find(shape_.array)) part->begins();
   tell(self_, shape_.parent, ended_handler, shape_.array, 0, pack(0, end_of_child{shape_.id, self_.id(), passed_}));
 }
 
@@ -152,9 +155,10 @@ void throw_no_member(const std::string& element) {
   throw usage_error(errc::bad_argument, element + ": there is no such element, which was to be in a section");
 }
 
-void leave_section(const array_core& part, std::uint32_t home, const membership& m, const bytes& index) {
+void leave_section(array_core& part, std::uint32_t home, const membership& m, const bytes& index) {
   bytes b = pack(0, m);
   b.insert(b.end(), index.begin(), index.end());
+  part.begins();
   tell(part.self(), home, left_handler, part.id(), 0, b);
 }
 

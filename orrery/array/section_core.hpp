@@ -78,7 +78,7 @@ class section_core {
 
 [[noreturn]] void throw_no_member(const std::string& element);
 /// Tells the agent on `home` that a member has ended. `index` is packed.
-void leave_section(const array_core& part, std::uint32_t home, const membership& m, const bytes& index);
+void leave_section(array_core& part, std::uint32_t home, const membership& m, const bytes& index);
 /// The element's membership. Throws usage_error if it is not in the section.
 [[nodiscard]] membership& require_member(cell_base& c, std::uint64_t section);
 /// An element contributes to a section. Throws usage_error.

@@ -52,6 +52,7 @@ template <class Message, class T, class Index, class... A>
       throw;
     }
     sent();
+    part.begins();
     dispatch(self, m);
     return true;
   }
@@ -76,6 +77,7 @@ template <class Message, class T, class Index, class... A>
   route_head h{part.next_number(), number_of_call(), self.id(), 0,
                way->last == 0 ? route_head::wants_location : std::uint16_t{0}};
   const auto numbered = [&] {  // when nothing can throw any more: who hears of a number believes that it was sent
+    part.begins();
     way->last = h.number;
     way->used = true;
     sent();
@@ -127,6 +129,7 @@ bool send_element(pe& self, const element_name<T, Index>& to, scheduler::sink* s
         self.release_message(m);
         throw;
       }
+      part.begins();
       m->source_pe = self.id();
       fill(m->head, {self.id(), 0, 0}, Message::here, wire::payload_form::owned, sink, pages);
       if (sink == nullptr) {
@@ -175,10 +178,13 @@ struct element_modes {
     static value_t<R> invoke(const name& to, P&&... args) {
       using m = message<M, R, P...>;
       pe& self = here_pe();
-      if (auto* c = part_of<T, Index>(self, to.array).find_local(to.index)) {
+      auto& part = part_of<T, Index>(self, to.array);
+      if (auto* c = part.find_local(to.index)) {
         slot& s = *c->process;
         if (s.state == scheduler::process_state::idle && self.room_on_stack()) [[likely]] {
           const inline_frame frame(self, s, m::here);
+          part.begins();
+          const activity_end end(&part);
           return M::call(static_cast<typename M::object&>(*static_cast<T*>(s.where_apart())), std::forward<P>(args)...);
         }
       }

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <orrery/array/section.hpp>
+
+#include <orrery/process/internal/test_world.hpp>
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <chrono>
+
+namespace orrery {
+namespace {
+
+using testing::in_world;
+
+std::atomic<int> finished{0};
+
+struct Node;
+ORRERY_PROCESS(Node, pass, doze, doze_for, visit, wait, hop, all_give, section_give);
+struct Node : element<Node> {
+  void pass(int more) {
+    if (more == 0) {
+      ++finished;
+      return;
+    }
+    const int to = (index() * 7 + more) % 16;
+    post(array()[to])->pass(more - 1);
+    if (more % 5 == 0) migrate_to(static_cast<std::uint32_t>(more) % 3);
+  }
+  void doze() {
+    sleep_for(std::chrono::milliseconds(20));
+    ++finished;
+  }
+  void doze_for(int) { ++finished; }
+  void visit() { ++finished; }
+  bool wait() {
+    try {
+      quiescence(array());
+    } catch (const usage_error&) {
+      return true;
+    }
+    return false;
+  }
+  void hop(std::uint32_t pe) { migrate_to(pe); }
+  void all_give(result_target t) { contribute(1, sum, t); }
+  void section_give(section<Node> s, result_target t) { contribute(s, 1, sum, t); }
+  template <class A>
+  void serialize(A&) {}
+};
+
+TEST(array_quiescence, of_an_array_that_does_nothing_is_there) {
+  in_world(3, [] {
+    const auto a = create_array<Node>(range<std::int32_t>{16});
+    quiescence(a);
+    quiescence(a);
+  });
+}
+
+TEST(array_quiescence, waits_for_messages_that_make_messages) {
+  in_world(3, [] {
+    const auto a = create_array<Node>(range<std::int32_t>{16});
+    for (int round = 0; round < 20; ++round) {
+      finished = 0;
+      for (int i = 0; i < 16; ++i) post(a[i])->pass(40 + i);
+      quiescence(a);
+      EXPECT_EQ(finished, 16);
+    }
+  });
+}
+
+TEST(array_quiescence, waits_for_methods_that_are_parked) {
+  in_world(2, [] {
+    const auto a = create_array<Node>(range<std::int32_t>{4});
+    finished = 0;
+    for (int i = 0; i < 4; ++i) post(a[i])->doze();
+    quiescence(a);
+    EXPECT_EQ(finished, 4);
+  });
+}
+
+TEST(array_quiescence, waits_for_broadcasts_and_reductions_whose_result_is_a_broadcast) {
+  in_world(3, [] {
+    const auto a = create_array<Node>(range<std::int32_t>{16});
+    const auto s = create_section(a, range<std::int32_t>{8});
+    for (int round = 0; round < 20; ++round) {
+      finished = 0;
+      post(a)->all_give(result_to<&Node::doze_for>(a));
+      quiescence(a);
+      EXPECT_EQ(finished, 16);
+      post(s)->section_give(s, result_to<&Node::doze_for>(a));
+      for (int i = 0; i < 16; ++i) post(a[i])->hop(static_cast<std::uint32_t>(i + round) % 3);
+      quiescence(a);
+      EXPECT_EQ(finished, 32);
+    }
+  });
+}
+
+TEST(array_quiescence, does_not_wait_for_what_other_processes_do) {
+  in_world(2, [] {
+    const auto busy = create_array<Node>(range<std::int32_t>{16}, {.name = "busy"});
+    const auto calm = create_array<Node>(range<std::int32_t>{16}, {.name = "calm"});
+    finished = 0;
+    post(busy[0])->pass(200'000);
+    post(calm[3])->visit();
+    quiescence(calm);
+    EXPECT_GE(finished, 1);
+    quiescence(busy);
+    EXPECT_EQ(finished, 2);
+  });
+}
+
+TEST(array_quiescence, does_not_wait_for_elements_that_nobody_has_created) {
+  in_world(2, [] {
+    const auto a = create_array<Node>(range<std::int32_t>{4});
+    finished = 0;
+    for (int i = 100; i < 110; ++i) post(a[i])->visit();
+    quiescence(a);
+    EXPECT_EQ(finished, 0);
+    for (int i = 100; i < 110; ++i) a.post_insert(i);
+    quiescence(a);
+    EXPECT_EQ(finished, 10);
+  });
+}
+
+TEST(array_quiescence, comes_though_messages_failed) {
+  in_world(2, [] {
+    const auto a = create_array<Node>(range<std::int32_t>{8});
+    for (int i = 0; i < 8; ++i) destroy(a[i]);
+    for (int i = 0; i < 8; ++i) EXPECT_THROW(a[i]->visit(), process_gone);
+    quiescence(a);
+  });
+}
+
+TEST(array_quiescence, cannot_be_waited_for_by_an_element) {
+  in_world(2, [] {
+    const auto a = create_array<Node>(range<std::int32_t>{2});
+    EXPECT_TRUE(a[0]->wait());
+    EXPECT_TRUE(a[1]->wait());
+  });
+}
+
+}  // namespace
+}  // namespace orrery
