@@ -11,11 +11,13 @@
 #include <cstdio>
 #include <deque>
 #include <filesystem>
+#include <set>
 #include <stdexcept>
 #include <system_error>
 #include <utility>
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 namespace orrery::storage {
 namespace {
@@ -70,6 +72,7 @@ data_set_info info_for(const std::string& path, const data_set_description& d) {
   info.page_shape = d.page_shape;
   info.type = d.type;
   info.checksums = d.checksums;
+  info.attributes = d.attributes;
   const std::string name = fs::path(info.path).filename().string();
   if (d.folders.empty()) info.files.push_back(info.path + "/device-0.pages");
   for (std::size_t i = 0; i < d.folders.size(); ++i) {
@@ -138,6 +141,27 @@ data_set::~data_set() { end_devices(); }
 
 data_set_info data_set::read_info(const std::string& path) { return internal::read_header(tidy(path), nullptr); }
 
+void data_set::remove(const std::string& path) {
+  const data_set_info info = internal::read_header(tidy(path), nullptr);
+  const auto unlink_file = [](const std::string& file) {
+    std::error_code error;
+    fs::remove(file, error);
+    if (error) throw_errno(error.value(), fmt::format("cannot remove {}", file));
+  };
+  for (const std::string& file : info.files) {
+    if (!fs::exists(file)) continue;  // an interrupted removal
+    const page_file lock(file, 0, 1, open_mode::read_write, transfer_mode::buffered);  // throws while somebody writes
+  }
+  std::set<std::string> folders{info.path};
+  for (const std::string& file : info.files) {
+    unlink_file(file);
+    unlink_file(sums_of(file));
+    folders.insert(fs::path(file).parent_path().string());
+  }
+  unlink_file(internal::header_path(info.path));
+  for (const std::string& folder : folders) (void)::rmdir(folder.c_str());  // refused where something else is in it
+}
+
 void data_set::make_devices(const data_set_options& options, open_mode mode) {
   std::vector<future<remote<array_device>>> started;
   for (std::size_t i = 0; i < info_.files.size(); ++i) {
@@ -204,7 +228,13 @@ void data_set::reopen() {
   if (info_.finished) mark(false);
 }
 
-std::vector<page_damage> data_set::verify() {
+std::vector<page_damage> data_set::verify() { return verify_part(domain::of_shape(array_.grid().pages())); }
+
+std::vector<page_damage> data_set::verify_part(const domain& pages) {
+  const domain all = domain::of_shape(array_.grid().pages());
+  if (!all.contains(pages))
+    throw std::out_of_range(fmt::format("the pages {} of {}, which has {}", to_string(pages), info_.path,
+                                        to_string(array_.grid().pages())));
   if (writable_) array_.flush();
   struct asked {
     index3 page;
@@ -218,7 +248,7 @@ std::vector<page_damage> data_set::verify() {
     if (std::string what = a.answer.get(); !what.empty()) found.push_back({a.page, std::move(what)});
   };
   const std::size_t most = 16 * devices_.size();
-  for_each_place(domain::of_shape(array_.grid().pages()), [&](const index3& page) {
+  for_each_place(pages, [&](const index3& page) {
     const page_address at = map_->locate(page);
     under_way.push_back({page, start(devices_[at.device])->damage_of(at.index)});
     if (under_way.size() >= most) take();

@@ -20,6 +20,9 @@ struct data_set_description {
   std::vector<std::string> folders = {};
   any_page_map map = {};  ///< empty: circulant
   bool checksums = true;
+  /// What else there is to know of the array (voxel size, units, where it comes from): a JSON object, which is kept in the header as it is.
+  /// Empty: nothing.
+  std::string attributes = {};
 };
 
 /// How a data set is opened.
@@ -44,6 +47,7 @@ struct data_set_info {
   std::vector<std::uint64_t> pages;  ///< of the devices
   bool checksums = false;
   bool finished = false;  ///< its last writer has called finish()
+  std::string attributes = {};  ///< a JSON object; empty if there is none
 };
 
 /// A page that cannot be trusted.
@@ -85,6 +89,9 @@ class data_set {
 
   /// What the header at that path says. Opens nothing else.
   [[nodiscard]] static data_set_info read_info(const std::string& path);
+  /// Removes the data set's files, the header last, so that what an interrupted removal leaves can be removed again; then its folders, if nothing else is
+  /// in them. Who has it open keeps what is open. Throws ENOENT (there is none), EBUSY (somebody has it open for writing) and what unlink(2) gives.
+  static void remove(const std::string& path);
 
   [[nodiscard]] data_set_info info() const { return info_; }
   /// The array. It can be used for as long as this process lives.
@@ -98,6 +105,8 @@ class data_set {
   /// Reads every page and returns those that cannot be trusted, in the order of pages. (Of a data set without checksums: those
   /// that cannot be read.)
   [[nodiscard]] std::vector<page_damage> verify();
+  /// The same for a box of pages (places in the grid of pages): for who shows how far it is. Throws std::out_of_range.
+  [[nodiscard]] std::vector<page_damage> verify_part(const domain& pages);
 
  private:
   void make_devices(const data_set_options& options, open_mode mode);
@@ -110,6 +119,6 @@ class data_set {
   array array_;
   bool writable_ = false;
 };
-ORRERY_PROCESS(data_set, info, contents, flush, finish, reopen, verify);
+ORRERY_PROCESS(data_set, info, contents, flush, finish, reopen, verify, verify_part);
 
 }  // namespace orrery::storage

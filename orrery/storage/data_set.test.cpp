@@ -177,6 +177,52 @@ TEST(data_set, names_every_page_that_cannot_be_trusted) {
     set->contents().read(domain{{4, 4, 4}, {8, 8, 8}}, std::span(v));  // the others are good
   });
 }
+TEST(data_set, verifies_a_box_of_its_pages) {
+  const scratch folder;
+  program([&] {
+    make_finished(folder / "x");
+    const index3 pages = open(folder / "x")->contents().grid().pages();
+    overwrite(folder / "x/device-0.pages", 0, '!');
+    auto set = open(folder / "x");
+    EXPECT_EQ(set->verify_part(domain{{0, 0, 0}, {1, 1, 1}}).size(), 1U);
+    EXPECT_TRUE(set->verify_part(domain{{0, 0, 1}, {1, 1, pages[2]}}).empty());
+    expect_in("the pages", text_of<std::out_of_range>([&] { (void)set->verify_part(domain{{0, 0, 0}, {99, 1, 1}}); }));
+  });
+}
+TEST(data_set, keeps_attributes_in_its_header) {
+  const scratch folder;
+  data_set_description d = small();
+  d.attributes = R"({"voxel_size":[1.5,2.0,0.1],"from":"ch2"})";
+  program([&] { make_finished(folder / "x", d); });
+  program([&] {
+    (void)open(folder / "x", writing);  // which writes the header anew
+    const std::string kept = data_set::read_info(folder / "x").attributes;
+    expect_in(R"("voxel_size":[1.5,2.0,0.1])", kept);
+    expect_in(R"("from":"ch2")", kept);
+    d.attributes = "[1]";
+    expect_in("are no JSON object", text_of<std::invalid_argument>([&] { make_finished(folder / "y", d); }));
+    EXPECT_FALSE(std::filesystem::exists(folder / "y"));
+  });
+}
+TEST(data_set, is_removed_with_all_its_files_while_nobody_writes_it) {
+  const scratch folder;
+  data_set_description d = small();
+  d.folders = {folder / "x", folder / "other"};
+  program([&] {
+    make_finished(folder / "x", d);
+    {
+      auto writer = open(folder / "x", writing);
+      expect_in("is open for writing", error_text(EBUSY, [&] { data_set::remove(folder / "x"); }));
+      destroy(writer);
+    }
+    std::ofstream(folder / "x/mine") << "not of the data set";
+    data_set::remove(folder / "x");
+    EXPECT_FALSE(std::filesystem::exists(folder / "other"));
+    EXPECT_TRUE(std::filesystem::exists(folder / "x/mine"));
+    EXPECT_FALSE(std::filesystem::exists(folder / "x/device-0.pages"));
+    expect_in("there is no data set", error_text(ENOENT, [&] { data_set::remove(folder / "x"); }));
+  });
+}
 TEST(data_set, without_checksums_has_no_file_of_them) {
   const scratch folder;
   program([&] {

@@ -28,6 +28,13 @@ constexpr std::string_view format_name = "orrery data set";
 constexpr std::size_t largest_header = std::size_t{1} << 30;
 constexpr const char* byte_order = std::endian::native == std::endian::little ? "little" : "big";
 
+json attributes_of(const data_set_info& info) {
+  json a = json::parse(info.attributes, nullptr, false);
+  if (!a.is_object())
+    throw std::invalid_argument(fmt::format("the attributes of {} are no JSON object: {}", info.path, info.attributes));
+  return a;
+}
+
 json to_json(const data_set_info& info, const any_page_map& map) {
   json devices = json::array();
   for (std::size_t i = 0; i < info.files.size(); ++i) {
@@ -41,16 +48,18 @@ json to_json(const data_set_info& info, const any_page_map& map) {
     for (const page_address& a : tabulate(*map)) table.push_back({a.device, a.index});
     where["table"] = std::move(table);
   }
-  return {{"format", format_name},
-          {"version", version},
-          {"shape", info.shape},
-          {"page_shape", info.page_shape},
-          {"type", to_string(info.type)},
-          {"byte_order", byte_order},
-          {"state", info.finished ? "finished" : "unfinished"},
-          {"checksums", info.checksums ? "xxh3" : "none"},
-          {"map", std::move(where)},
-          {"devices", std::move(devices)}};
+  json j{{"format", format_name},
+         {"version", version},
+         {"shape", info.shape},
+         {"page_shape", info.page_shape},
+         {"type", to_string(info.type)},
+         {"byte_order", byte_order},
+         {"state", info.finished ? "finished" : "unfinished"},
+         {"checksums", info.checksums ? "xxh3" : "none"},
+         {"map", std::move(where)},
+         {"devices", std::move(devices)}};
+  if (!info.attributes.empty()) j["attributes"] = attributes_of(info);
+  return j;
 }
 
 void require(bool good, const std::string& why) {
@@ -76,6 +85,10 @@ data_set_info from_json(const json& j, const std::string& folder, any_page_map& 
   const std::string sums = j.at("checksums").get<std::string>();
   require(sums == "xxh3" || sums == "none", fmt::format("its \"checksums\" are '{}'", sums));
   info.checksums = sums == "xxh3";
+  if (const auto a = j.find("attributes"); a != j.end()) {
+    require(a->is_object(), "its \"attributes\" are no object");
+    info.attributes = a->dump();
+  }
   for (const json& d : j.at("devices")) {
     info.files.push_back((std::filesystem::path(folder) / d.at("file").get<std::string>()).string());
     info.pages.push_back(d.at("pages").get<std::uint64_t>());

@@ -11,6 +11,8 @@
 //    "byte_order": "little", "state": "finished", "checksums": "xxh3" or "none", "map": {"kind": "circulant"},
 //    "devices": [{"file": "device-0.pages", "pages": 512}, ...]}
 //
+// "attributes": {...} is there if the data set was given any.
+//
 // A map of another kind than circulant and blocked has "table": [[device, place], ...], one for each page in their order. Names of files are
 // relative to the data set's folder, or absolute for other drives. The checksums are beside the device's file, with .sums at its name's end.
 namespace orrery::storage::internal {
