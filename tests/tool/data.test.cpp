@@ -1,57 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 // `orrery data`, as a user runs it.
-#include <orrery/storage/internal/test_support.hpp>
+#include "data_support.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cstdint>
-#include <cstdio>
 #include <filesystem>
 #include <fstream>
-#include <sstream>
 #include <string>
 #include <vector>
 
 #include <gtest/gtest.h>
-#include <sys/wait.h>
 #include <nlohmann/json.hpp>
 
 namespace orrery {
 namespace {
 
 namespace fs = std::filesystem;
-using storage::testing::scratch;
+using namespace testing;
 
-struct outcome {
-  int code;
-  std::string text;
-};
-outcome orrery_data(const std::string& arguments) {
-  const fs::path program = fs::read_symlink("/proc/self/exe").parent_path().parent_path() / "orrery";
-  FILE* const out = ::popen(("ORRERY_PES=2 " + program.string() + " data " + arguments + " 2>&1").c_str(), "r");
-  if (out == nullptr) return {-1, "popen"};
-  std::string text;
-  std::array<char, 4096> buffer;
-  for (std::size_t n = 0; (n = std::fread(buffer.data(), 1, buffer.size(), out)) > 0;) text.append(buffer.data(), n);
-  const int status = ::pclose(out);
-  return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, text};
-}
-void expect_good(const std::string& arguments) {
-  const outcome o = orrery_data(arguments);
-  EXPECT_EQ(o.code, 0) << arguments << "\n" << o.text;
-}
-void expect_bad(const std::string& arguments, const std::string& why) {
-  const outcome o = orrery_data(arguments);
-  EXPECT_NE(o.code, 0) << arguments;
-  EXPECT_NE(o.text.find(why), std::string::npos) << "'" << why << "' is not in: " << o.text;
-}
-
-std::string text_of(const std::string& path) {
-  std::ostringstream text;
-  text << std::ifstream(path, std::ios::binary).rdbuf();
-  return text.str();
-}
-void write_text(const std::string& path, const std::string& text) { std::ofstream(path, std::ios::binary) << text; }
 std::string bytes_of(std::size_t n) {
   std::string s(n, ' ');
   for (std::size_t i = 0; i < n; ++i) s[i] = static_cast<char>(i * 7 + i / 256);
@@ -145,5 +111,57 @@ TEST(orrery_data, says_what_is_wrong) {
   expect_bad("import " + folder / "a.npy" + " " + folder / "x", "it has 4 dimensions");
 }
 
+TEST(orrery_data, prints_a_part_of_an_array) {
+  const scratch folder;
+  std::vector<double> elements(3 * 4 * 5);
+  for (std::size_t i = 0; i < elements.size(); ++i) elements[i] = static_cast<double>(i) / 2;
+  write_text(folder / "in.raw", {reinterpret_cast<const char*>(elements.data()), elements.size() * sizeof(double)});
+  expect_good("import " + folder / "in.raw" + " " + folder / "x" + " --shape 3,4,5 --type float64 --pages 2,2,2");
+  EXPECT_EQ(orrery_data("read " + folder / "x" + " --box 0:2,1,-3:").text,
+            "(0,1,2): 3.5 4 4.5\n(1,1,2): 13.5 14 14.5\n");
+  EXPECT_EQ(orrery_data("read " + folder / "x" + " --box=-1,-1,-1").text, "(2,3,4): 29.5\n");
+  EXPECT_EQ(std::ranges::count(orrery_data("read " + folder / "x").text, '\n'), 12);
+}
+TEST(orrery_data, prints_complex_numbers_as_python_does) {
+  const scratch folder;
+  const std::vector<float> elements{1, -2, 0.5F, 0.25F};
+  write_text(folder / "in.raw", {reinterpret_cast<const char*>(elements.data()), elements.size() * sizeof(float)});
+  expect_good("import " + folder / "in.raw" + " " + folder / "x" + " --shape 1,1,2 --type complex64");
+  EXPECT_EQ(orrery_data("read " + folder / "x").text, "(0,0,0): 1-2j 0.5+0.25j\n");
+}
+TEST(orrery_data, writes_a_part_of_an_array_to_a_file) {
+  const scratch folder;
+  const std::string elements = bytes_of(4 * 5 * 6 * 4);
+  write_text(folder / "in.raw", elements);
+  expect_good("import " + folder / "in.raw" + " " + folder / "x" + " --shape 4,5,6 --type float32 --pages 3,2,4");
+  expect_good("read " + folder / "x" + " --box 1:3,:,: --out " + folder / "out.raw");
+  EXPECT_EQ(text_of(folder / "out.raw"), elements.substr(1 * 5 * 6 * 4, 2 * 5 * 6 * 4));
+  expect_good("read " + folder / "x" + " --box 3,4,2:5 --out " + folder / "out.npy");
+  EXPECT_EQ(text_of(folder / "out.npy"), npy("{'descr': '<f4', 'fortran_order': False, 'shape': (1, 1, 3), }",
+                                             elements.substr(((3 * 5 + 4) * 6 + 2) * 4, 12)));
+}
+TEST(orrery_data, says_what_is_wrong_with_a_box) {
+  const scratch folder;
+  expect_good("create " + folder / "x" + " --shape 128,128,128 --type float32");
+  const std::string read = "read " + folder / "x" + " --box ";
+  expect_bad(read + "0:2,5", "three slices are needed");
+  expect_bad(read + "0:2,5,6,7", "--box 0:2,5,6,7");
+  expect_bad(read + "0:129,:,:", "'0:129' is nothing inside of 0:128");
+  expect_bad(read + "5:5,:,:", "'5:5' is nothing inside of 0:128");
+  expect_bad(read + "a,:,:", "'a' is no number");
+  expect_bad(read + "0,,0", "nothing is between two commas");
+  expect_bad("read " + folder / "x", "too many to print: write them to a file with --out");
+  expect_bad("read " + folder / "x --out " + folder / "out.npy --dataset /x", "is no HDF5 file by its name");
+}
+TEST(orrery_data, removes_a_data_set) {
+  const scratch folder;
+  const scratch other;
+  expect_good("create " + folder / "x" + " --shape 8,8,8 --folder " + folder / "x" + " --folder " + other / "y");
+  EXPECT_TRUE(fs::exists(other / "y"));
+  expect_good("remove " + folder / "x");
+  EXPECT_FALSE(fs::exists(other / "y"));
+  EXPECT_FALSE(fs::exists(folder / "x"));
+  expect_bad("remove " + folder / "x", "there is no data set at " + folder / "x");
+}
 }  // namespace
 }  // namespace orrery

@@ -1,23 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "data.hpp"
 
+#include "array_file.hpp"
 #include "attach.hpp"
-#include "npy.hpp"
+#include "progress.hpp"
 
 #include <orrery/orrery.hpp>
 #include <orrery/storage/storage.hpp>
 
-#include <cerrno>
+#include <algorithm>
 #include <cstdio>
-#include <filesystem>
-#include <functional>
+#include <deque>
 #include <stdexcept>
-#include <system_error>
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/stat.h>
-#include <unistd.h>
 #include <nlohmann/json.hpp>
 
 namespace orrery::tool {
@@ -26,7 +22,63 @@ namespace {
 using namespace orrery::storage;
 using nlohmann::ordered_json;
 
-// Runs the body in a world of its own; what it throws is said as other errors of this program are.
+constexpr std::size_t block_bytes = 32 << 20;  // and as much again for the pages of it that are on their way
+
+index3 three(const std::vector<std::int64_t>& sides) {
+  if (sides.size() != 3) throw std::invalid_argument("a shape has three sides: 512,512,512");
+  return {sides[0], sides[1], sides[2]};
+}
+
+element_type type_named(const std::string& name) {
+  const auto type = element_type_named(name);
+  if (!type)
+    throw std::invalid_argument(fmt::format("there is no type '{}': float32, float64, complex64, complex128", name));
+  return *type;
+}
+
+// These commands go through an array once: a cache is good for pages that are written in parts.
+data_set_options once_through() { return {.cache = {.cache_pages = 4, .write_behind_pages = 8}}; }
+
+remote<data_set> create(const data_request& r, const index3& shape, element_type type, std::string attributes) {
+  return spawn<data_set>(here(), r.path,
+                         data_set_description{.shape = shape,
+                                              .page_shape = three(r.page_shape),
+                                              .type = type,
+                                              .folders = r.folders,
+                                              .attributes = std::move(attributes)},
+                         once_through());
+}
+
+// Memory for a block, kept from one to the next.
+std::span<std::byte> memory_for(page& buffer, const domain& d, element_type type) {
+  const std::size_t bytes = static_cast<std::size_t>(d.size()) * size_of(type);
+  if (buffer.size() < bytes) {
+    buffer = page();
+    buffer = page::uninitialized(bytes);
+  }
+  return buffer.writable().first(bytes);
+}
+
+storage::array contents_of(const remote<data_set>& set) {
+  set_page_pool_limit(block_bytes);
+  storage::array a = set->contents();
+  a.set_window(block_bytes);
+  return a;
+}
+
+void fill(const storage::array& a, array_source& file) {
+  progress bar("import", static_cast<std::uint64_t>(product(file.shape)) * size_of(file.type));
+  page buffer;
+  for_each_block(file, a.grid().page_shape, block_bytes, [&](const domain& d) {
+    const auto memory = memory_for(buffer, d, file.type);
+    file.read(d, memory);
+    a.write_bytes(d, file.order, memory, file.type);
+    bar.add(memory.size());
+  });
+}
+
+}  // namespace
+
 int in_world(const std::function<int()>& body) {
   std::string name = "orrery";
   char* argv[] = {name.data(), nullptr};
@@ -39,127 +91,37 @@ int in_world(const std::function<int()>& body) {
   });
 }
 
-// Only where somebody is looking.
-class progress_bar {
- public:
-  progress_bar(std::string what, std::uint64_t all) : what_(std::move(what)), all_(all), shown_(isatty(2) != 0) {}
-  void at(std::uint64_t done) {
-    if (!shown_ || all_ == 0) return;
-    const int percent = static_cast<int>(100 * done / all_);
-    if (percent == last_) return;
-    last_ = percent;
-    fmt::print(stderr, "\r{} [{:<50}] {:3} %{}", what_, std::string(static_cast<std::size_t>(percent / 2), '#'),
-               percent, percent == 100 ? "\n" : "");
-  }
-
- private:
-  std::string what_;
-  std::uint64_t all_;
-  int last_ = -1;
-  bool shown_;
-};
-
-index3 three(const std::vector<std::int64_t>& sides) {
-  if (sides.size() != 3) throw std::invalid_argument("a shape has three sides: 512,512,512");
-  return {sides[0], sides[1], sides[2]};
-}
-
-// Calls f with each line of pages, a domain of the array, in order.
-void for_each_line(const page_grid& grid, const std::function<void(const domain&)>& f) {
-  const index3 pages = grid.pages();
-  for_each_place(domain{{0, 0, 0}, {pages[0], pages[1], 1}}, [&](const index3& p) {
-    domain line = grid.elements_of(p);
-    line.last[2] = grid.array_shape[2];
-    f(line);
-  });
-}
-
-// A file of elements without gaps, of an array of `shape` in C order. Moves boxes of it, run by run.
-class element_file {
- public:
-  element_file(std::string path, int flags, std::uint64_t first, const index3& shape, std::size_t element_bytes)
-      : path_(std::move(path)), file_(path_, flags), first_(first), shape_(shape), element_bytes_(element_bytes) {}
-  [[nodiscard]] int fd() const { return file_.get(); }
-
-  void read(const domain& d, std::span<std::byte> into) const {
-    each_run(d, into, [&](std::span<std::byte> run, std::uint64_t offset) {
-      if (io::read_all(file_.get(), run, offset) != run.size())
-        throw std::invalid_argument(fmt::format("{} ends before its array does: it was cut off", path_));
+void export_part(const data_request& r, const domain& part) {
+  const auto set = spawn<data_set>(here(), r.path, once_through());
+  const storage::array a = contents_of(set);
+  const auto file = make_sink({.path = r.file,
+                               .dataset = r.dataset,
+                               .shape = part.shape(),
+                               .type = a.type(),
+                               .attributes = set->info().attributes,
+                               .first = part.first});
+  {
+    progress bar("export", static_cast<std::uint64_t>(part.size()) * size_of(a.type()));
+    page buffer;
+    for_each_block(*file, a.grid().page_shape, block_bytes, [&](const domain& d) {
+      const auto memory = memory_for(buffer, d, a.type());
+      domain there = d;
+      for (std::size_t k = 0; k < 3; ++k) {
+        there.first[k] += part.first[k];
+        there.last[k] += part.first[k];
+      }
+      a.read_bytes(there, file->order, memory, a.type());
+      file->write(d, memory);
+      bar.add(memory.size());
     });
   }
-  void write(const domain& d, std::span<std::byte> from) const {
-    each_run(d, from,
-             [&](std::span<const std::byte> run, std::uint64_t offset) { io::write_all(file_.get(), run, offset); });
-  }
-
- private:
-  template <class F>
-  void each_run(const domain& d, std::span<std::byte> memory, F&& f) const {
-    const index3 s = d.shape();
-    // Rows that follow each other in the file are one run.
-    const bool whole_rows = s[2] == shape_[2];
-    const std::int64_t rows = whole_rows ? s[1] : 1;
-    const std::size_t run = static_cast<std::size_t>(rows * s[2]) * element_bytes_;
-    std::size_t at = 0;
-    for (std::int64_t i = d.first[0]; i < d.last[0]; ++i)
-      for (std::int64_t j = d.first[1]; j < d.last[1]; j += rows, at += run)
-        f(memory.subspan(at, run),
-          first_ + static_cast<std::uint64_t>((i * shape_[1] + j) * shape_[2] + d.first[2]) * element_bytes_);
-  }
-
-  std::string path_;
-  io::descriptor file_;
-  std::uint64_t first_;
-  index3 shape_;
-  std::size_t element_bytes_;
-};
-
-element_type type_named(const std::string& name) {
-  const auto type = element_type_named(name);
-  if (!type)
-    throw std::invalid_argument(fmt::format("there is no type '{}': float32, float64, complex64, complex128", name));
-  return *type;
+  file->finish();
 }
-
-bool is_npy(const std::string& file) { return std::filesystem::path(file).extension() == ".npy"; }
-
-npy_header source_of(const data_request& r) {
-  if (!is_npy(r.file)) {
-    if (r.shape.empty() || r.type.empty())
-      throw std::invalid_argument(fmt::format("{} says nothing of itself: give --shape and --type", r.file));
-    return {three(r.shape), type_named(r.type), false, 0};
-  }
-  const io::descriptor file(r.file, O_RDONLY);
-  std::vector<std::byte> begin(longest_npy_header);
-  begin.resize(io::read_all(file.get(), begin, 0));
-  try {
-    return parse_npy(begin);
-  } catch (const std::invalid_argument& e) {
-    throw std::invalid_argument(fmt::format("{} cannot be imported: {}", r.file, e.what()));
-  }
-}
-
-void require_size(const element_file& file, const std::string& path, std::uint64_t bytes) {
-  struct stat st{};
-  if (::fstat(file.fd(), &st) != 0) throw std::system_error(errno, std::system_category(), path);
-  if (static_cast<std::uint64_t>(st.st_size) != bytes)
-    throw std::invalid_argument(
-        fmt::format("{} has {} bytes, and that array would take {}: was it cut off, or is the shape or type another?",
-                    path, st.st_size, bytes));
-}
-
-remote<data_set> create(const data_request& r, const index3& shape, element_type type) {
-  return spawn<data_set>(
-      here(), r.path,
-      data_set_description{.shape = shape, .page_shape = three(r.page_shape), .type = type, .folders = r.folders},
-      data_set_options{});
-}
-
-}  // namespace
 
 int data_info(const data_request& r) {
   return in_world([&] {
     const data_set_info i = data_set::read_info(r.path);
+    const ordered_json attributes = ordered_json::parse(i.attributes.empty() ? "{}" : i.attributes);
     if (r.json) {
       print_json({{"path", i.path},
                   {"shape", i.shape},
@@ -168,6 +130,7 @@ int data_info(const data_request& r) {
                   {"map", i.map},
                   {"checksums", i.checksums},
                   {"finished", i.finished},
+                  {"attributes", attributes},
                   {"devices", i.files}});
       return 0;
     }
@@ -177,6 +140,7 @@ int data_info(const data_request& r) {
                i.finished ? "" : "; unfinished: its last writer is still at work, or was interrupted");
     for (std::size_t d = 0; d < i.files.size(); ++d)
       fmt::print("  device {}: {}, {} pages ({} map)\n", d, i.files[d], i.pages[d], i.map);
+    for (const auto& [key, value] : attributes.items()) fmt::print("  {}: {}\n", key, value.dump());
     return 0;
   });
 }
@@ -184,14 +148,36 @@ int data_info(const data_request& r) {
 int data_verify(const data_request& r) {
   return in_world([&] {
     const auto set = spawn<data_set>(here(), r.path, data_set_options{.unfinished = true});
-    const auto damage = set->verify();
+    const page_grid grid = set->contents().grid();
+    const index3 pages = grid.pages();
+    const std::size_t element_bytes = size_of(set->contents().type());
+    std::vector<page_damage> damage;
+    {
+      progress bar("verify", static_cast<std::uint64_t>(product(grid.array_shape)) * element_bytes);
+      // A line of pages at a time, and the next is asked for before the first has answered.
+      std::deque<std::pair<std::uint64_t, future<std::vector<page_damage>>>> under_way;
+      const auto take = [&] {
+        auto [bytes, answer] = std::move(under_way.front());
+        under_way.pop_front();
+        std::ranges::move(answer.get(), std::back_inserter(damage));
+        bar.add(bytes);
+      };
+      for_each_place(domain{{0, 0, 0}, {pages[0], pages[1], 1}}, [&](const index3& p) {
+        domain elements = grid.elements_of(p);
+        elements.last[2] = grid.array_shape[2];
+        under_way.emplace_back(static_cast<std::uint64_t>(elements.size()) * element_bytes,
+                               start(set)->verify_part(domain{p, {p[0] + 1, p[1] + 1, pages[2]}}));
+        if (under_way.size() > 2) take();
+      });
+      while (!under_way.empty()) take();
+    }
     if (r.json) {
       auto list = ordered_json::array();
       for (const page_damage& d : damage) list.push_back({{"page", d.page}, {"what", d.what}});
       print_json({{"damaged", std::move(list)}});
     } else {
       for (const page_damage& d : damage) fmt::print("({}, {}, {}): {}\n", d.page[0], d.page[1], d.page[2], d.what);
-      fmt::print("{} of {} pages cannot be trusted\n", damage.size(), set->contents().grid().page_count());
+      fmt::print("{} of {} pages cannot be trusted\n", damage.size(), grid.page_count());
     }
     return damage.empty() ? 0 : 1;
   });
@@ -199,57 +185,40 @@ int data_verify(const data_request& r) {
 
 int data_create(const data_request& r) {
   return in_world([&] {
-    create(r, three(r.shape), type_named(r.type.empty() ? "complex128" : r.type))->finish();
+    create(r, three(r.shape), type_named(r.type.empty() ? "complex128" : r.type), {})->finish();
     return 0;
   });
 }
 
 int data_import(const data_request& r) {
   return in_world([&] {
-    const npy_header h = source_of(r);
-    const std::size_t size = size_of(h.type);
-    // In Fortran's order the file is the transposed array in C's.
-    const transposition t = h.fortran ? transposition::t13 : transposition::none;
-    const element_file file(r.file, O_RDONLY, h.data_offset, transposed(h.shape, t), size);
-    const page_grid grid = page_grid::checked(h.shape, three(r.page_shape));
-    require_size(file, r.file, h.data_offset + static_cast<std::uint64_t>(product(h.shape)) * size);
-    const auto set = create(r, h.shape, h.type);
-    const storage::array a = set->contents();
-    progress_bar bar("import", static_cast<std::uint64_t>(product(h.shape)));
-    std::uint64_t done = 0;
-    page buffer;
-    for_each_line(grid, [&](const domain& line) {
-      const std::size_t bytes = static_cast<std::size_t>(line.size()) * size;
-      if (buffer.size() < bytes) buffer = page::uninitialized(bytes);
-      const auto memory = buffer.writable().first(bytes);
-      file.read(transposed(line, t), memory);
-      a.write_bytes(line, t, memory, h.type);
-      bar.at(done += static_cast<std::uint64_t>(line.size()));
-    });
-    set->finish();
+    file_request f{.path = r.file, .dataset = r.dataset, .shape = {}, .type = {}};
+    if (!r.shape.empty()) f.shape = three(r.shape);
+    if (!r.type.empty()) f.type = type_named(r.type);
+    const auto file = open_source(f);
+    const auto set = create(r, file->shape, file->type, file->attributes);
+    try {
+      fill(contents_of(set), *file);
+      set->finish();
+    } catch (...) {
+      destroy(set);
+      data_set::remove(r.path);  // what is half there would only be in the way of the next attempt
+      throw;
+    }
     return 0;
   });
 }
 
 int data_export(const data_request& r) {
   return in_world([&] {
-    const auto set = spawn<data_set>(here(), r.path, data_set_options{});
-    const storage::array a = set->contents();
-    const std::string header = is_npy(r.file) ? make_npy(a.shape(), a.type()) : std::string();
-    const element_file file(r.file, O_WRONLY | O_CREAT | O_TRUNC, header.size(), a.shape(), size_of(a.type()));
-    io::write_all(file.fd(), std::as_bytes(std::span(header)), 0);
-    progress_bar bar("export", static_cast<std::uint64_t>(product(a.shape())));
-    std::uint64_t done = 0;
-    page buffer;
-    for_each_line(a.grid(), [&](const domain& line) {
-      const std::size_t bytes = static_cast<std::size_t>(line.size()) * size_of(a.type());
-      if (buffer.size() < bytes) buffer = page::uninitialized(bytes);
-      const auto memory = buffer.writable().first(bytes);
-      a.read_bytes(line, transposition::none, memory, a.type());
-      file.write(line, memory);
-      bar.at(done += static_cast<std::uint64_t>(line.size()));
-    });
-    io::fsync(file.fd());
+    export_part(r, domain::of_shape(data_set::read_info(r.path).shape));
+    return 0;
+  });
+}
+
+int data_remove(const data_request& r) {
+  return in_world([&] {
+    data_set::remove(r.path);
     return 0;
   });
 }

@@ -3,15 +3,18 @@
 
 #include <orrery/storage/domain.hpp>
 
+#include <functional>
 #include <string>
 #include <vector>
 
 namespace orrery::tool {
 
-/// What `orrery data` was asked for. Shapes are 0 where they were not given.
+/// What `orrery data` was asked for. Shapes are empty where they were not given.
 struct data_request {
-  std::string path;  ///< of the data set
-  std::string file;  ///< to import from or export to: .npy, or anything else for the bare elements
+  std::string path;     ///< of the data set
+  std::string file;     ///< to import from or export to, see array_file.hpp
+  std::string dataset;  ///< in an HDF5 file
+  std::string box;      ///< of `read`: "0:64,5,:"
   std::vector<std::int64_t> shape;
   std::vector<std::int64_t> page_shape{64, 64, 64};
   std::string type;
@@ -20,7 +23,7 @@ struct data_request {
 };
 
 // Each returns the exit code, and says on stderr why it is not 0. They run a world of their own, whose options are taken from the
-// environment (ORRERY_PES and so on). Memory is bounded: one line of pages, and what devices use.
+// environment (ORRERY_PES and so on). Memory is bounded: a block of 32 MiB (or a page, or a chunk of the file, if that is larger) and what devices use.
 
 /// `orrery data info PATH`
 int data_info(const data_request& r);
@@ -32,5 +35,17 @@ int data_create(const data_request& r);
 int data_import(const data_request& r);
 /// `orrery data export PATH FILE`
 int data_export(const data_request& r);
+/// `orrery data read PATH --box B`: prints the elements of a part of the array, or writes them to a file.
+int data_read(const data_request& r);
+/// `orrery data remove PATH`
+int data_remove(const data_request& r);
+
+/// Runs the body in a world of its own; what it throws is said as other errors of this program are.
+int in_world(const std::function<int()>& body);
+/// Writes a part of a data set to r.file.
+void export_part(const data_request& r, const storage::domain& part);
+/// The part of an array of that shape that a text like NumPy's slices stands for: "first:last,index,:", negative places counted from the end. Throws
+/// std::invalid_argument, which names the slice.
+[[nodiscard]] storage::domain parse_box(const std::string& text, const storage::index3& shape);
 
 }  // namespace orrery::tool

@@ -6,6 +6,7 @@
 
 #include <orrery/process/options.hpp>
 
+#include <csignal>
 #include <cstdio>
 #include <exception>
 #include <utility>
@@ -32,14 +33,19 @@ std::string counters_help(bool markdown) {
 using data_commands = std::vector<std::pair<CLI::App*, int (*)(const data_request&)>>;
 
 data_commands add_data_commands(CLI::App& app, data_request& r) {
-  CLI::App* const data = app.add_subcommand("data", "Look at, make, import, export and verify data sets");
+  CLI::App* const data = app.add_subcommand("data", "Look at, make, import, export, read, verify and remove data sets");
   data->require_subcommand(1);
   const auto add = [&](const char* name, const char* what) { return data->add_subcommand(name, what); };
   const auto path = [&](CLI::App* c) { c->add_option("PATH", r.path, "Of the data set")->required()->type_name(""); };
   const auto file = [&](CLI::App* c) {
-    c->add_option("FILE", r.file, "NumPy's format if its name ends in .npy, else the bare elements")
+    c->add_option(
+         "FILE", r.file,
+         "Its format goes by its name: .npy (NumPy), .h5 or .hdf5, .nii or .nii.gz (NIfTI), else the bare elements")
         ->required()
         ->type_name("");
+  };
+  const auto dataset = [&](CLI::App* c, const char* what) {
+    c->add_option("--dataset", r.dataset, what)->type_name("/PATH");
   };
   const auto layout = [&](CLI::App* c) {
     c->add_option("--pages", r.page_shape, "Shape of pages; default: 64,64,64")->delimiter(',')->expected(3);
@@ -52,6 +58,8 @@ data_commands add_data_commands(CLI::App& app, data_request& r) {
   CLI::App* const create = add("create", "Make one of zeros");
   CLI::App* const import = add("import", "Make one of a file");
   CLI::App* const out = add("export", "Write its array to a file");
+  CLI::App* const read = add("read", "Print a part of its array, or write it to a file");
+  CLI::App* const remove = add("remove", "Remove it: its header and all files of its devices");
   for (CLI::App* c : {info, verify}) {
     path(c);
     c->add_flag("--json", r.json, "Print JSON");
@@ -62,10 +70,19 @@ data_commands add_data_commands(CLI::App& app, data_request& r) {
   file(import);
   path(import);
   layout(import);
+  dataset(import, "In an HDF5 file; not needed if there is only one");
   path(out);
   file(out);
-  return {
-      {info, &data_info}, {verify, &data_verify}, {create, &data_create}, {import, &data_import}, {out, &data_export}};
+  dataset(out, "In an HDF5 file; default: /data");
+  path(read);
+  read->add_option("--box", r.box, "As NumPy's slices: 0:64,5,: (negative: from the end); default: all")
+      ->type_name("SLICES");
+  read->add_option("--out", r.file, "Write to this file, in one of the formats of export, instead of printing")
+      ->type_name("FILE");
+  dataset(read, "In an HDF5 file; default: /data");
+  path(remove);
+  return {{info, &data_info},  {verify, &data_verify}, {create, &data_create}, {import, &data_import},
+          {out, &data_export}, {read, &data_read},     {remove, &data_remove}};
 }
 
 int run(int argc, char** argv) {
@@ -132,6 +149,7 @@ int run(int argc, char** argv) {
 }  // namespace orrery::tool
 
 int main(int argc, char** argv) {
+  (void)std::signal(SIGXFSZ, SIG_IGN);  // a file over its limit is an error of that file
   try {
     return orrery::tool::run(argc, argv);
   } catch (const std::exception& e) {
