@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <complex>
 #include <cstdint>
+#include <cstring>
 #include <memory>
 #include <numeric>
 #include <stdexcept>
@@ -138,7 +139,8 @@ array_page numbered(const index3& shape) {
 }
 
 TYPED_TEST(transposing, puts_each_element_where_it_belongs) {
-  for (const index3 shape : {index3{1, 1, 1}, index3{4, 4, 4}, index3{3, 5, 7}, index3{17, 2, 33}, index3{40, 1, 16}}) {
+  for (const index3 shape :
+       {index3{1, 1, 1}, index3{4, 4, 4}, index3{3, 5, 7}, index3{17, 2, 33}, index3{40, 1, 16}, index3{70, 33, 65}}) {
     const array_page p = numbered<TypeParam>(shape);
     array_page a = p;
     a.transpose13();
@@ -159,6 +161,37 @@ TYPED_TEST(transposing, puts_each_element_where_it_belongs) {
     EXPECT_EQ(a, p);
     EXPECT_EQ(b, p);
   }
+}
+
+// Large ones are written past the caches, which asks for aligned memory.
+TEST(copy_box, transposes_large_boxes_to_memory_that_begins_anywhere) {
+  const index3 shape{50, 3, 130};
+  const index3 turned = transposed(shape, transposition::t13);
+  for (const std::size_t bytes : {4, 8, 16})
+    for (const std::size_t offset : {0, 1, 8, 15}) {
+      const auto n = static_cast<std::size_t>(product(shape)) * bytes;
+      std::vector<std::byte> from(n * 16);  // more than 256 KiB with the smallest elements
+      const index3 wide{shape[0], shape[1] * 16, shape[2]};
+      for (std::size_t i = 0; i < from.size(); ++i) from[i] = static_cast<std::byte>(i * 7 + i / 256);
+      std::vector<std::byte> to(from.size() + 32, std::byte{0xee});
+      const index3 to_shape{turned[0], wide[1], turned[2]};
+      copy_box(to.data() + offset, transposed(strides_of(to_shape), transposition::t13), from.data(), strides_of(wide),
+               wide, bytes);
+      bool same = true;
+      for_each_place(domain::of_shape(wide), [&](const index3& i) {
+        const index3 a = strides_of(wide);
+        const index3 b = strides_of(to_shape);
+        same =
+            same && std::memcmp(from.data() + static_cast<std::size_t>(i[0] * a[0] + i[1] * a[1] + i[2]) * bytes,
+                                to.data() + offset + static_cast<std::size_t>(i[2] * b[0] + i[1] * b[1] + i[0]) * bytes,
+                                bytes) == 0;
+      });
+      EXPECT_TRUE(same) << bytes << " bytes at " << offset;
+      EXPECT_TRUE(std::ranges::all_of(to.begin(), to.begin() + static_cast<std::ptrdiff_t>(offset),
+                                      [](std::byte b) { return b == std::byte{0xee}; }));
+      EXPECT_TRUE(std::ranges::all_of(to.begin() + static_cast<std::ptrdiff_t>(offset + from.size()), to.end(),
+                                      [](std::byte b) { return b == std::byte{0xee}; }));
+    }
 }
 
 RC_GTEST_PROP(copy_box, copies_exactly_the_elements_of_the_box, ()) {
