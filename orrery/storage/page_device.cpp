@@ -2,6 +2,7 @@
 #include <orrery/storage/page_device.hpp>
 
 #include <orrery/process/call.hpp>
+#include <orrery/process/runtime.hpp>
 #include <orrery/storage/internal/waiting.hpp>
 #include <orrery/storage/page_sums.hpp>
 
@@ -156,6 +157,7 @@ void page_device::load(page& p, std::uint64_t index) {
       read_raw(p.writable_memory(slot), index);
     }
     ++statistics_.pages_read;
+    if (sums) yield();  // who has got the turn gives the drive its next page before this one's sum is computed
     if (!sums || page_sums::sum_of(p.bytes(), index) == expected.sum) return;
     if (state_->file.writable() || attempt == 4 || sums.get(index) == expected)
       throw_errno(EBADMSG,
