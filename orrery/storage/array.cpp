@@ -42,6 +42,8 @@ struct arriving {
   future<array_page> box;
   domain part;  // of the array
   index3 page_first;  // the array's place of the page's first element
+
+  [[nodiscard]] bool ready() const { return whole.valid() ? whole.ready() : box.ready(); }
 };
 
 }  // namespace
@@ -83,6 +85,9 @@ void array::read_bytes(const domain& d, transposition t, std::span<std::byte> in
   const std::size_t most = window();
   std::deque<arriving> under_way;
   const auto take = [&] {
+    // Drives do not answer in the order of the questions: whatever is there is copied while the others come.
+    const auto there = std::ranges::find_if(under_way, [](const arriving& a) { return a.ready(); });
+    if (there != under_way.end()) std::swap(*there, under_way.front());
     arriving a = std::move(under_way.front());
     under_way.pop_front();
     if (a.whole.valid()) {
