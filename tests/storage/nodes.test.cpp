@@ -12,11 +12,13 @@
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <random>
 #include <set>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <vector>
 
 #include <fcntl.h>
@@ -86,6 +88,45 @@ int work_from_all_nodes(const std::string& folder) {
   return 0;
 }
 
+// Programs that have nothing in common but a world and a name: one owns a data set, the others each write a slab of it and read what it had.
+struct Visitors {
+  void done() { ++done_; }
+  int count() const { return done_; }
+
+ private:
+  int done_ = 0;
+};
+ORRERY_PROCESS(Visitors, done, count);
+
+int own(const std::string& folder) {
+  auto visitors = spawn<Visitors>(here());
+  publish("/visitors", visitors);
+  auto set = spawn<data_set>(here(), folder + "/x",
+                             data_set_description{.shape = {16, 20, 30}, .page_shape = {8, 8, 16}}, data_set_options{});
+  const storage::array a = set->contents();
+  a.write(a.whole(), std::span<const T>(elements<T>(a.whole().size())));
+  publish("/data/x", set);
+  while (visitors->count() < 2) sleep_for(std::chrono::milliseconds(1));
+  std::vector<T> v(static_cast<std::size_t>(a.whole().size()));
+  a.read(a.whole(), std::span(v));
+  const auto before = elements<T>(a.whole().size());
+  for (std::size_t i = 0; i < v.size(); ++i) REQUIRE(v[i] == -before[i]);
+  set->finish();
+  return 0;
+}
+int visit_by_name(bool upper) {
+  const auto set = await_name<data_set>("/data/x", std::chrono::seconds(60));
+  const storage::array a = set->contents();
+  const domain slab{{upper ? 8 : 0, 0, 0}, {upper ? 16 : 8, 20, 30}};
+  std::vector<T> v(static_cast<std::size_t>(slab.size()));
+  a.read(slab, std::span(v));
+  REQUIRE(v == elements<T>(slab.size(), upper ? 8 * 20 * 30 : 0));
+  for (T& x : v) x = -x;
+  a.write(slab, std::span<const T>(v));
+  post(lookup<Visitors>("/visitors"))->done();
+  return 0;
+}
+
 bool fails_well(const storage::array& a) {
   std::vector<T> v(static_cast<std::size_t>(a.whole().size()));
   try {
@@ -129,6 +170,8 @@ int write_for_ever(const std::string& folder) {
 
 int scenario(const std::string& name, const std::string& folder) {
   if (name == "work") return work_from_all_nodes(folder);
+  if (name == "own") return own(folder);
+  if (name == "lower" || name == "upper") return visit_by_name(name == "upper");
   if (name == "damage") return hear_of_damage_elsewhere(folder);
   return write_for_ever(folder);
 }
@@ -171,6 +214,20 @@ TEST(storage_nodes, work_on_one_array_from_all_nodes) {
 TEST(storage_nodes, work_on_one_array_with_several_pes_on_each) {
   const scratch folder;
   EXPECT_EQ(outcome(begin("work", folder.path, {"--orrery-nodes=2", "--orrery-pes=2"})), 0);
+}
+TEST(storage_nodes, of_several_programs_open_one_data_set_by_its_name_at_once) {
+  const scratch folder;
+  const std::string world = "--orrery-world=storage-" + std::to_string(::getpid());
+  const child owner = begin("own", folder.path, {world, "--orrery-pes=1"});
+  while (!std::filesystem::exists(folder / "x/orrery.json") &&
+         ::kill(owner.pid, 0) == 0) {  // it is the first, and so the world is its
+    std::this_thread::yield();
+  }
+  const child lower = begin("lower", folder.path, {world, "--orrery-pes=1"});
+  const child upper = begin("upper", folder.path, {world, "--orrery-pes=1"});
+  EXPECT_EQ(outcome(lower), 0);
+  EXPECT_EQ(outcome(upper), 0);
+  EXPECT_EQ(outcome(owner), 0);
 }
 TEST(storage_nodes, name_damage_to_clients_elsewhere) {
   const scratch folder;
