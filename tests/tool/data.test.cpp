@@ -56,6 +56,26 @@ TEST(orrery_data, imports_and_exports_what_numpy_reads_and_writes) {
   EXPECT_EQ(j.value("type", ""), "complex128");
   EXPECT_TRUE(j.value("finished", false));
 }
+TEST(orrery_data, works_in_a_world_of_several_nodes) {
+  const scratch folder;
+  const std::string elements = bytes_of(9 * 10 * 11 * 8);
+  write_text(folder / "in.raw", elements);
+  const std::string nodes = "ORRERY_NODES=2 ORRERY_PES=1 " + program_path() + " data ";
+  const outcome in =
+      shell(nodes + "import " + folder / "in.raw" + " " + folder / "x" +
+            " --shape 9,10,11 --type float64 --pages 4,4,4 --folder " + folder / "x" + " --folder " + folder / "x");
+  EXPECT_EQ(in.code, 0) << in.text;
+  const outcome out = shell(nodes + "export " + folder / "x " + folder / "out.raw");
+  EXPECT_EQ(out.code, 0) << out.text;
+  EXPECT_EQ(text_of(folder / "out.raw"), elements);
+}
+TEST(orrery_data, says_that_there_is_no_folder_for_a_file) {
+  const scratch folder;
+  expect_good("create " + folder / "x --shape 8,8,8 --type float32");
+  for (const std::string file : {"no/out.raw", "no/out.npy", "no/out.h5", "no/out.nii", "no/out.nii.gz"})
+    EXPECT_EQ(orrery_data("export " + folder / "x " + folder / file).text,
+              "orrery: cannot write " + folder / file + ": No such file or directory\n");
+}
 TEST(orrery_data, imports_an_array_in_fortrans_order) {
   const scratch folder;
   std::string c_order(2 * 3 * 4 * 4, ' ');

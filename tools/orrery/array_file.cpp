@@ -9,6 +9,7 @@
 #include <stdexcept>
 #include <system_error>
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <strings.h>
@@ -119,6 +120,10 @@ new_file::new_file(std::string path) : path_(std::move(path)) {
   const std::filesystem::path p(path_);
   // The end of the name stays: libraries go by it.
   beside_ = (p.parent_path() / fmt::format(".part-{}-{}", ::getpid(), p.filename().string())).string();
+  const int fd = ::open(beside_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC,
+                        0666);  // so that no library has to say why it cannot
+  if (fd < 0) throw std::system_error(errno, std::system_category(), fmt::format("cannot write {}", path_));
+  (void)::close(fd);
 }
 new_file::~new_file() {
   if (!beside_.empty()) (void)::unlink(beside_.c_str());

@@ -303,7 +303,7 @@ class hdf5_sink final : public array_sink {
       open_existing();
     } else {
       fresh_.emplace(path_);
-      file_ = {H5Fcreate(fresh_->path().c_str(), H5F_ACC_EXCL, H5P_DEFAULT, H5P_DEFAULT), &H5Fclose};
+      file_ = {H5Fcreate(fresh_->path().c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT), &H5Fclose};
       (void)checked(hid_t{file_}, what_);
     }
     const handle links(H5Pcreate(H5P_LINK_CREATE), &H5Pclose);

@@ -5,9 +5,11 @@
 #include "data.hpp"
 
 #include <orrery/process/options.hpp>
+#include <orrery/process/runtime.hpp>
 
 #include <csignal>
 #include <cstdio>
+#include <cstdlib>
 #include <exception>
 #include <utility>
 #include <vector>
@@ -151,6 +153,9 @@ int run(int argc, char** argv) {
 int main(int argc, char** argv) {
   (void)std::signal(SIGXFSZ, SIG_IGN);  // a file over its limit is an error of that file
   try {
+    // Another node of the world in which a command of `orrery data` runs (ORRERY_NODES).
+    if (std::getenv("ORRERY_INTERNAL_JOIN") != nullptr)
+      return orrery::run(argc, argv, [](const orrery::args&) { return 0; });
     return orrery::tool::run(argc, argv);
   } catch (const std::exception& e) {
     return orrery::tool::fail(e.what());
