@@ -256,24 +256,24 @@ constexpr bool instrumented = true;
 constexpr bool instrumented = false;
 #endif
 
-// An array of 768 MiB, which is nowhere whole: its file is sparse or compressed, its data set in the memory of a file system.
+// An array of 512 MiB, which is nowhere whole: its file is sparse or compressed, its data set in the memory of a file system.
 TEST(orrery_data_memory, is_bounded_whatever_the_size_of_the_array) {
   ORRERY_NEEDS_H5PY();
   if (instrumented) GTEST_SKIP() << "memory is counted in a program as it is delivered";
   constexpr std::uint64_t most = std::uint64_t{256} << 20;
   const scratch files;
   const scratch folder("/dev/shm");
-  if (fs::space(folder.path).available < std::uint64_t{1200} << 20) GTEST_SKIP() << "/dev/shm is too small";
-  make_sparse(files / "in.raw", std::uint64_t{768} << 20);
+  if (fs::space(folder.path).available < std::uint64_t{800} << 20) GTEST_SKIP() << "/dev/shm is too small";
+  make_sparse(files / "in.raw", std::uint64_t{512} << 20);
   python(files.path, R"(
-s = (256, 512, 768); h = bytearray(352); struct.pack_into('<i', h, 0, 348); struct.pack_into('<8h', h, 40, 3, *s, 1, 1, 1, 1)
+s = (256, 512, 512); h = bytearray(352); struct.pack_into('<i', h, 0, 348); struct.pack_into('<8h', h, 40, 3, *s, 1, 1, 1, 1)
 struct.pack_into('<2h', h, 70, 64, 64); struct.pack_into('<8f', h, 76, *[1] * 8); struct.pack_into('<f', h, 108, 352); h[344:347] = b'n+1'
-open('in.nii', 'wb').write(h); os.truncate('in.nii', 352 + 768 * 2**20)
+open('in.nii', 'wb').write(h); os.truncate('in.nii', 352 + 512 * 2**20)
 g = gzip.open('in.nii.gz', 'wb', 1); g.write(h)
-for k in range(768): g.write(bytes(2**20))
+for k in range(512): g.write(bytes(2**20))
 g.close()
 f = h5py.File('in.h5', 'w'); f.create_dataset('plain', shape=s, dtype='f8'); f['plain'][0] = 1
-f.create_dataset('planes', shape=s, dtype='f8', chunks=(1, 512, 768), compression='gzip'); f['planes'][7] = 1
+f.create_dataset('planes', shape=s, dtype='f8', chunks=(1, 512, 512), compression='gzip'); f['planes'][7] = 1
 )");
   const std::string x = folder / "x";
   const auto expect_bounded = [&](const std::vector<std::string>& words) {
@@ -282,7 +282,7 @@ f.create_dataset('planes', shape=s, dtype='f8', chunks=(1, 512, 768), compressio
     EXPECT_LT(c.peak, most) << words[0] << " " << words[1] << " " << words[2];
   };
   for (const auto& more :
-       std::vector<std::vector<std::string>>{{"in.raw", "--shape", "256,512,768", "--type", "float64"},
+       std::vector<std::vector<std::string>>{{"in.raw", "--shape", "256,512,512", "--type", "float64"},
                                              {"in.nii"},
                                              {"in.nii.gz"},
                                              {"in.h5", "--dataset", "plain"},
