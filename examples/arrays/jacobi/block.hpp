@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "kernel.hpp"
+
+#include <orrery/array/array.hpp>
+#include <orrery/orrery.hpp>
+
+#include <array>
+#include <cstdint>
+#include <random>
+#include <span>
+#include <vector>
+
+// Jacobi relaxation of a square as an array of square blocks, many for each PE (Lawlor and Kale 2001, appendix). No block waits for a barrier: each
+// goes on as soon as its neighbours' borders are there, so that a PE works on some blocks while messages for others are on their way.
+
+namespace jacobi {
+
+enum class side : std::uint8_t { up, down, left, right };  // of the receiver
+
+/// A run; the same for all blocks.
+struct settings {
+  std::int32_t blocks = 4;  ///< in each direction
+  std::int32_t cells = 64;  ///< of a block, in each direction
+  std::uint32_t hop_every = 0;  ///< a block goes to a PE chosen at random in one of so many steps; 0: never
+  std::uint32_t seed = 1;
+};
+
+struct Block;
+ORRERY_PROCESS(Block, iterate, recv_border, values, where);
+
+struct Block : orrery::element<Block, orrery::index<2>> {
+  Block() = default;
+  explicit Block(const settings& s) : set_(s), n_(static_cast<std::size_t>(s.cells)) {
+    const auto [x, y] = index();
+    for (auto& state : cells_) state.assign(n_ * n_, cold);
+    for (auto& all : borders_) all.assign(4 * n_, cold);
+    for (auto& all : borders_)
+      if (y == 0) std::ranges::fill(part(all, side::up), hot);
+    neighbours_ = (x > 0) + (x < set_.blocks - 1) + (y > 0) + (y < set_.blocks - 1);
+    random_ = set_.seed + static_cast<std::uint32_t>(x * set_.blocks + y);
+  }
+
+  /// So many steps more; then the largest change of the last one goes to `error`.
+  void iterate(std::uint32_t steps, const orrery::result_target& error) {
+    until_ = step_ + steps;
+    error_ = error;
+    send_borders();
+    proceed();
+  }
+
+  /// The neighbour's cells after `step` steps. A neighbour can be one step ahead, never two, as it needs this block's border in between: so two
+  /// sets of borders are enough, in whatever order messages come.
+  void recv_border(std::uint32_t step, side from, std::span<const double> border) {
+    std::ranges::copy(border, part(borders_[step % 2], from).begin());
+    ++arrived_[step % 2];
+    proceed();
+  }
+
+  [[nodiscard]] std::vector<double> values() const { return cells_[step_ % 2]; }
+  [[nodiscard]] std::uint32_t where() const { return orrery::this_pe(); }
+
+  template <class A>
+  void serialize(A& a) {
+    a & set_ & n_ & cells_ & borders_ & arrived_ & neighbours_ & step_ & until_ & error_ & random_;
+  }
+
+ private:
+  [[nodiscard]] std::span<double> part(std::vector<double>& borders, side s) const {
+    return {borders.data() + static_cast<std::size_t>(s) * n_, n_};
+  }
+  [[nodiscard]] std::span<const double> column(std::size_t x) {
+    column_.resize(n_);
+    const double* from = cells_[step_ % 2].data() + x;
+    for (std::size_t y = 0; y < n_; ++y) column_[y] = from[y * n_];
+    return column_;
+  }
+
+  void send_borders() {
+    const auto grid = array();
+    const auto [x, y] = index();
+    const std::span<const double> now = cells_[step_ % 2];
+    const std::int32_t last = set_.blocks - 1;
+    if (y > 0) post(grid[x, y - 1])->recv_border(step_, side::down, now.first(n_));
+    if (y < last) post(grid[x, y + 1])->recv_border(step_, side::up, now.last(n_));
+    if (x > 0) post(grid[x - 1, y])->recv_border(step_, side::right, column(0));
+    if (x < last) post(grid[x + 1, y])->recv_border(step_, side::left, column(n_ - 1));
+  }
+
+  void proceed() {
+    while (step_ < until_ && arrived_[step_ % 2] == neighbours_) {
+      compute();
+      if (step_ < until_) {
+        send_borders();
+      } else {
+        contribute(largest_change(cells_[0], cells_[1]), orrery::maximum, error_);
+      }
+      hop();
+    }
+  }
+
+  void compute() {
+    const std::vector<double>& now = cells_[step_ % 2];
+    std::vector<double>& next = cells_[(step_ + 1) % 2];
+    std::vector<double>& b = borders_[step_ % 2];
+    const std::span<const double> left = part(b, side::left);
+    const std::span<const double> right = part(b, side::right);
+    for (std::size_t y = 0; y < n_; ++y)
+      relax_row(y == 0 ? part(b, side::up).data() : &now[(y - 1) * n_], &now[y * n_],
+                y == n_ - 1 ? part(b, side::down).data() : &now[(y + 1) * n_], left[y], right[y], &next[y * n_], n_);
+    arrived_[step_ % 2] = 0;
+    ++step_;
+  }
+
+  void hop() {
+    if (set_.hop_every == 0) return;
+    std::minstd_rand random(random_);
+    if (random() % set_.hop_every == 0) migrate_to(static_cast<std::uint32_t>(random()) % orrery::world_pes());
+    random_ = static_cast<std::uint32_t>(random());
+  }
+
+  settings set_;
+  std::size_t n_ = 0;
+  std::array<std::vector<double>, 2> cells_;  // after an even and an odd number of steps
+  std::array<std::vector<double>, 2> borders_;  // the same: four sides each; walls never change
+  std::vector<double> column_;
+  std::array<std::int32_t, 2> arrived_{};
+  std::int32_t neighbours_ = 0;
+  std::uint32_t step_ = 0;
+  std::uint32_t until_ = 0;
+  orrery::result_target error_;
+  std::uint32_t random_ = 0;
+};
+
+using grid = orrery::array<Block, orrery::index<2>>;
+
+/// The blocks of a square, each PE's together.
+inline grid make_grid(const settings& s) {
+  const orrery::index<2> all{s.blocks, s.blocks};
+  return orrery::create_array<Block>(
+      orrery::range<orrery::index<2>>{all},
+      {.name = "jacobi", .home = orrery::placement_map<orrery::index<2>>::blocks(all)}, {}, s);
+}
+
+}  // namespace jacobi
