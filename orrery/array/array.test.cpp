@@ -3,6 +3,7 @@
 
 #include <orrery/process/internal/test_world.hpp>
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -14,8 +15,11 @@ namespace {
 using testing::in_world;
 using testing::what_is_thrown;
 
+struct longer_op {
+  std::string operator()(std::string a, const std::string& b) const { return a.size() < b.size() ? b : a; }
+};
 struct Counter;
-ORRERY_PROCESS(Counter, add, get, where, log, entries, name, step, move, done, number);
+ORRERY_PROCESS(Counter, add, get, where, log, entries, name, step, move, done, number, list, longest);
 struct Counter : element<Counter> {
   Counter() = default;
   explicit Counter(int start) : value(start) {}
@@ -27,6 +31,10 @@ struct Counter : element<Counter> {
   std::string name(const std::string& prefix) const { return prefix + std::to_string(index()); }
   void step(const result_target& t) { contribute(value, sum, t); }
   void number(const result_target& t) { contribute(index(), maximum, t); }
+  void list(const result_target& t) { contribute(std::vector{index()}, concat, t); }
+  void longest(const result_target& t) {
+    contribute(std::string(static_cast<std::size_t>(index()), 'x'), longer_op{}, t);
+  }
   void move(std::uint32_t pe) { migrate_to(pe); }
   void done(int result) { seen.push_back(result); }
   template <class A>
@@ -164,6 +172,20 @@ TEST(array, a_reduction_gives_the_sum_of_all_contributions) {
       EXPECT_EQ(result.get(), 200 * round);
       post(a)->add(2);
     }
+  });
+}
+
+TEST(array, what_is_reduced_needs_no_sum) {
+  in_world(2, [] {
+    auto a = create_array<Counter>(range<int>{5});
+    auto [list_target, list] = expect_result<std::vector<int>>();
+    post(a)->list(list_target);
+    std::vector<int> all = list.get();
+    std::ranges::sort(all);
+    EXPECT_EQ(all, (std::vector{0, 1, 2, 3, 4}));
+    auto [longest_target, longest] = expect_result<std::string>();
+    post(a)->longest(longest_target);
+    EXPECT_EQ(longest.get(), "xxxx");
   });
 }
 
