@@ -60,7 +60,8 @@ class picture {
 /// A colour between two others.
 [[nodiscard]] inline colour mix(colour a, colour b, double share) noexcept {
   colour c{};
-  for (std::size_t i = 0; i < c.size(); ++i) c[i] = static_cast<std::uint8_t>(std::lround(a[i] + share * (b[i] - a[i])));
+  for (std::size_t i = 0; i < c.size(); ++i)
+    c[i] = static_cast<std::uint8_t>(std::lround(a[i] + share * (b[i] - a[i])));
   return c;
 }
 
