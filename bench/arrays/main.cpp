@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Figures of the array layer, as JSON: bench_arrays [--json FILE] [--only NAME,...] [--runs N] [--smoke]. Each is the median of N runs; beside them stands,
 // from the same runs, a plain process.
+#include "jacobi.hpp"
+
 #include <orrery/array/array.hpp>
 #include <orrery/orrery.hpp>
 
@@ -202,7 +204,7 @@ double insert(effort e) {
 
 struct metric {
   std::string name;
-  int pes;
+  int pes;  // 0: without a world
   int runs;  // 0: as asked
   std::function<double(effort)> measure;
 };
@@ -220,7 +222,10 @@ std::vector<metric> metrics() {
           {"insert_ns", 2, 0, insert},
           {"quiescence_us", 2, 0, quiescence_of_idle_world},
           {"create_1m_s", 2, 3, create_many},
-          {"element_bytes", 2, 1, element_bytes}};
+          {"element_bytes", 2, 1, element_bytes},
+          {"jacobi_plain_mcells", 0, 0, [](effort e) { return bench::jacobi_plain_mcells(e.smoke); }},
+          {"jacobi_512_mcells", 2, 0, [](effort e) { return bench::jacobi_mcells(512, e.smoke); }},
+          {"jacobi_32_mcells", 2, 0, [](effort e) { return bench::jacobi_mcells(32, e.smoke); }}};
 }
 
 int run_world(int pes, const std::function<int(args)>& main) {
@@ -253,7 +258,7 @@ int main(int argc, char** argv) {
       for (int i = 0; i < (smoke ? 1 : m.runs != 0 ? m.runs : runs); ++i) v.push_back(m.measure(effort{smoke}));
       return 0;
     };
-    failed += run_world(m.pes, measure);
+    failed += m.pes == 0 ? measure({}) : run_world(m.pes, measure);
     if (v.empty()) continue;
     std::ranges::sort(v);
     out[m.name] = v[v.size() / 2];
@@ -261,6 +266,8 @@ int main(int argc, char** argv) {
   }
   if (out.contains("post_same_pe_ns") && out.contains("array_post_same_pe_ns"))
     out["array_over_process_ns"] = out["array_post_same_pe_ns"].get<double>() - out["post_same_pe_ns"].get<double>();
+  if (out.contains("jacobi_512_mcells") && out.contains("jacobi_32_mcells"))
+    out["jacobi_32_ratio"] = out["jacobi_512_mcells"].get<double>() / out["jacobi_32_mcells"].get<double>();
   std::puts(out.dump(1).c_str());
   if (!file.empty()) std::ofstream(file) << out.dump(1) << '\n';
   return failed == 0 ? 0 : 1;

@@ -7,6 +7,7 @@
 #include <orrery/orrery.hpp>
 
 #include <array>
+#include <bit>
 #include <cstdint>
 #include <random>
 #include <span>
@@ -32,9 +33,9 @@ ORRERY_PROCESS(Block, iterate, recv_border, values, where);
 
 struct Block : orrery::element<Block, orrery::index<2>> {
   Block() = default;
-  explicit Block(const settings& s) : set_(s), n_(static_cast<std::size_t>(s.cells)) {
+  explicit Block(const settings& s) : n_(static_cast<std::size_t>(s.cells)), set_(s) {
     const auto [x, y] = index();
-    for (auto& state : cells_) state.assign(n_ * n_, cold);
+    cells_.assign(n_ * n_, cold);
     for (auto& all : borders_) all.assign(4 * n_, cold);
     for (auto& all : borders_)
       if (y == 0) std::ranges::fill(part(all, side::up), hot);
@@ -58,7 +59,7 @@ struct Block : orrery::element<Block, orrery::index<2>> {
     proceed();
   }
 
-  [[nodiscard]] std::vector<double> values() const { return cells_[step_ % 2]; }
+  [[nodiscard]] std::vector<double> values() const { return cells_; }
   [[nodiscard]] std::uint32_t where() const { return orrery::this_pe(); }
 
   template <class A>
@@ -72,15 +73,14 @@ struct Block : orrery::element<Block, orrery::index<2>> {
   }
   [[nodiscard]] std::span<const double> column(std::size_t x) {
     column_.resize(n_);
-    const double* from = cells_[step_ % 2].data() + x;
-    for (std::size_t y = 0; y < n_; ++y) column_[y] = from[y * n_];
+    for (std::size_t y = 0; y < n_; ++y) column_[y] = cells_[y * n_ + x];
     return column_;
   }
 
   void send_borders() {
     const auto grid = array();
     const auto [x, y] = index();
-    const std::span<const double> now = cells_[step_ % 2];
+    const std::span<const double> now = cells_;
     const std::int32_t last = set_.blocks - 1;
     if (y > 0) post(grid[x, y - 1])->recv_border(step_, side::down, now.first(n_));
     if (y < last) post(grid[x, y + 1])->recv_border(step_, side::up, now.last(n_));
@@ -90,27 +90,26 @@ struct Block : orrery::element<Block, orrery::index<2>> {
 
   void proceed() {
     while (step_ < until_ && arrived_[step_ % 2] == neighbours_) {
-      compute();
-      if (step_ < until_) {
-        send_borders();
+      const bool last = step_ + 1 == until_;
+      const double change = compute(last);
+      if (last) {
+        contribute(change, orrery::maximum, error_);
       } else {
-        contribute(largest_change(cells_[0], cells_[1]), orrery::maximum, error_);
+        send_borders();
       }
       hop();
     }
   }
 
-  void compute() {
-    const std::vector<double>& now = cells_[step_ % 2];
-    std::vector<double>& next = cells_[(step_ + 1) % 2];
+  // Returns the largest change if that is wanted.
+  double compute(bool with_change) {
     std::vector<double>& b = borders_[step_ % 2];
-    const std::span<const double> left = part(b, side::left);
-    const std::span<const double> right = part(b, side::right);
-    for (std::size_t y = 0; y < n_; ++y)
-      relax_row(y == 0 ? part(b, side::up).data() : &now[(y - 1) * n_], &now[y * n_],
-                y == n_ - 1 ? part(b, side::down).data() : &now[(y + 1) * n_], left[y], right[y], &next[y * n_], n_);
+    double change = 0;
+    relax_in_place(cells_.data(), n_, n_, part(b, side::up).data(), part(b, side::down).data(),
+                   part(b, side::left).data(), part(b, side::right).data(), with_change ? &change : nullptr);
     arrived_[step_ % 2] = 0;
     ++step_;
+    return change;
   }
 
   void hop() {
@@ -120,27 +119,40 @@ struct Block : orrery::element<Block, orrery::index<2>> {
     random_ = static_cast<std::uint32_t>(random());
   }
 
-  settings set_;
-  std::size_t n_ = 0;
-  std::array<std::vector<double>, 2> cells_;  // after an even and an odd number of steps
-  std::array<std::vector<double>, 2> borders_;  // the same: four sides each; walls never change
-  std::vector<double> column_;
-  std::array<std::int32_t, 2> arrived_{};
-  std::int32_t neighbours_ = 0;
+  // What each border needs comes first, to be in one place.
   std::uint32_t step_ = 0;
   std::uint32_t until_ = 0;
-  orrery::result_target error_;
+  std::array<std::int32_t, 2> arrived_{};
+  std::int32_t neighbours_ = 0;
   std::uint32_t random_ = 0;
+  std::size_t n_ = 0;
+  std::array<std::vector<double>, 2> borders_;  // at even and odd steps, four sides each; walls never change
+  std::vector<double> cells_;
+  std::vector<double> column_;
+  settings set_;
+  orrery::result_target error_;
 };
 
 using grid = orrery::array<Block, orrery::index<2>>;
 
-/// The blocks of a square, each PE's together.
+/// The blocks of a square: each PE has those of a stripe. They are created along a Z-shaped curve, as a PE runs them in that order again and again:
+/// neighbours soon after each other, so that what one sends finds the other in the cache.
 inline grid make_grid(const settings& s) {
   const orrery::index<2> all{s.blocks, s.blocks};
-  return orrery::create_array<Block>(
-      orrery::range<orrery::index<2>>{all},
-      {.name = "jacobi", .home = orrery::placement_map<orrery::index<2>>::blocks(all)}, {}, s);
+  const auto blocks = orrery::create_array<Block, orrery::index<2>>(
+      {.name = "jacobi", .home = orrery::placement_map<orrery::index<2>>::blocks(all)});
+  const auto every_other_bit = [](std::uint32_t n) {
+    std::int32_t x = 0;
+    for (std::uint32_t bit = 0; bit < 16; ++bit) x |= static_cast<std::int32_t>((n >> (2 * bit) & 1) << bit);
+    return x;
+  };
+  const std::uint32_t side = std::bit_ceil(static_cast<std::uint32_t>(s.blocks));
+  for (std::uint32_t n = 0; n < side * side; ++n) {
+    const orrery::index<2> i{every_other_bit(n), every_other_bit(n >> 1)};
+    if (i[0] < s.blocks && i[1] < s.blocks) blocks.post_insert(i, s);
+  }
+  orrery::quiescence();
+  return blocks;
 }
 
 }  // namespace jacobi
