@@ -7,7 +7,6 @@
 #include <orrery/orrery.hpp>
 
 #include <array>
-#include <bit>
 #include <cstdint>
 #include <random>
 #include <span>
@@ -135,24 +134,12 @@ struct Block : orrery::element<Block, orrery::index<2>> {
 
 using grid = orrery::array<Block, orrery::index<2>>;
 
-/// The blocks of a square: each PE has those of a stripe. They are created along a Z-shaped curve, as a PE runs them in that order again and again:
-/// neighbours soon after each other, so that what one sends finds the other in the cache.
+/// The blocks of a square, each PE's together.
 inline grid make_grid(const settings& s) {
   const orrery::index<2> all{s.blocks, s.blocks};
-  const auto blocks = orrery::create_array<Block, orrery::index<2>>(
-      {.name = "jacobi", .home = orrery::placement_map<orrery::index<2>>::blocks(all)});
-  const auto every_other_bit = [](std::uint32_t n) {
-    std::int32_t x = 0;
-    for (std::uint32_t bit = 0; bit < 16; ++bit) x |= static_cast<std::int32_t>((n >> (2 * bit) & 1) << bit);
-    return x;
-  };
-  const std::uint32_t side = std::bit_ceil(static_cast<std::uint32_t>(s.blocks));
-  for (std::uint32_t n = 0; n < side * side; ++n) {
-    const orrery::index<2> i{every_other_bit(n), every_other_bit(n >> 1)};
-    if (i[0] < s.blocks && i[1] < s.blocks) blocks.post_insert(i, s);
-  }
-  orrery::quiescence();
-  return blocks;
+  return orrery::create_array<Block>(orrery::range<orrery::index<2>>{all},
+                                     {.name = "jacobi", .home = orrery::placement_map<orrery::index<2>>::blocks(all)},
+                                     {}, s);
 }
 
 }  // namespace jacobi
