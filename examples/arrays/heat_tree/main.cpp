@@ -73,7 +73,8 @@ outcome simulate(const options& o) {
     all.sum = {t.heat, all.sum.added + t.added, t.leaves, all.sum.born + t.born, all.sum.ended + t.ended};
     if (step == s.steps) break;
     change(nodes);
-    if (o.balance != "none" && step / o.adapt_every % 10 == 0) moved += orrery::balance(nodes, *strategy(o.balance)).moved;
+    if (o.balance != "none" && step / o.adapt_every % 10 == 0)
+      moved += orrery::balance(nodes, *strategy(o.balance)).moved;
   }
   auto [target, result] = orrery::expect_result<std::vector<leaf_state>>();
   post(nodes)->show(target);
