@@ -1,0 +1,278 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "job.hpp"
+
+#include "lines.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <optional>
+#include <sstream>
+#include <system_error>
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/file.h>
+#include <nlohmann/json.hpp>
+
+namespace fft3d {
+namespace {
+
+namespace fs = std::filesystem;
+using namespace orrery;
+using namespace orrery::storage;
+
+std::string text_of(const fs::path& file) {
+  std::ostringstream text;
+  text << std::ifstream(file).rdbuf();
+  return text.str();
+}
+
+[[noreturn]] void fail(int code, const std::string& text) {
+  throw std::system_error(code, std::system_category(), text);
+}
+
+// A data set with all its files, and what a program that was killed while it made one has left.
+void remove_set(const std::string& path) {
+  try {
+    for (const std::string& file : data_set::read_info(path).files)
+      for (const fs::path& f : {fs::path(file), fs::path(file).replace_extension(".sums")}) fs::remove(f);
+  } catch (const std::exception&) {  // no header: then there is nothing elsewhere either
+  }
+  fs::remove_all(path);
+}
+
+/// All that belongs to one request: the data sets, the folder with its progress, the ledger.
+class job {
+ public:
+  job(const request& r, const observer& watch);
+  outcome run();
+
+ private:
+  void lock();
+  void begin_or_resume();
+  void require_space() const;
+  [[nodiscard]] drive_rates measure() const;
+  [[nodiscard]] std::string description() const;
+  [[nodiscard]] std::string path_of(place p) const;
+  [[nodiscard]] storage::array at(place p);
+  [[nodiscard]] std::vector<std::string> folders() const;
+  void make_memory();
+
+  request request_;
+  const observer& watch_;
+  std::string target_;  // the output, or the input in place
+  fs::path folder_;
+  data_set_info input_;
+  plan plan_;
+  io::descriptor lock_;
+  bool resumed_ = false;
+  remote<ledger> ledger_;
+  std::map<place, remote<data_set>> sets_;
+  std::optional<storage::array> memory_;
+};
+
+job::job(const request& r, const observer& watch) : request_(r), watch_(watch), input_(data_set::read_info(r.input)) {
+  target_ = r.output.empty() ? input_.path : fs::absolute(r.output).lexically_normal().string();
+  folder_ = target_ + ".fft3d";
+  plan_ = make_plan(request_, input_, world_pes(), world_nodes());
+  lock();
+  begin_or_resume();
+}
+
+void job::lock() {
+  std::error_code error;
+  fs::create_directory(folder_, error);
+  if (error) fail(error.value(), fmt::format("cannot make the folder {}, where progress is kept", folder_.string()));
+  lock_ = io::descriptor((folder_ / "lock").string(), O_RDWR | O_CREAT);
+  if (::flock(lock_.get(), LOCK_EX | LOCK_NB) != 0)
+    fail(EBUSY, fmt::format("another program is transforming to {}: wait until it has ended", target_));
+}
+
+std::string job::description() const {
+  nlohmann::ordered_json passes;
+  for (const pass& p : plan_.passes) {
+    nlohmann::ordered_json phases;
+    for (const phase& q : p.phases) phases.push_back({q.dimension, q.forward, q.filter, q.inverse});
+    passes.push_back({{"phases", phases}, {"unit", p.unit}, {"from", p.from}, {"to", p.to}});
+  }
+  return nlohmann::ordered_json{{"input", input_.path},
+                                {"output", target_},
+                                {"operation", request_.what},
+                                {"filter", {request_.filter.what, request_.filter.low, request_.filter.high}},
+                                {"shape", input_.shape},
+                                {"page_shape", input_.page_shape},
+                                {"types", {plan_.input_type, plan_.output_type}},
+                                {"passes", passes}}
+      .dump(1);
+}
+
+void job::begin_or_resume() {
+  const fs::path about = folder_ / "job.json";
+  resumed_ = fs::exists(about);
+  if (resumed_ && text_of(about) != description())
+    throw std::invalid_argument(fmt::format(
+        "a transform to {} was interrupted, and was another one than this (or had another plan): run that command again, or remove {} to forget it",
+        target_, folder_.string()));
+  if (!resumed_) {
+    for (const auto& e : fs::directory_iterator(folder_))
+      if (e.path().filename() != "lock") fs::remove_all(e.path());
+    if (!input_.finished)
+      fail(EBADMSG, fmt::format("the data set {} is unfinished: run again what writes it", input_.path));
+    if (!request_.output.empty() && fs::exists(target_))
+      fail(EEXIST, fmt::format("there is something at {} already: remove it first, or choose another place", target_));
+    require_space();
+  }
+  const drive_rates rates = measure();
+  watch_.planned(plan_, rates, resumed_);
+  if (!resumed_) {
+    std::ofstream(folder_ / "job.new") << description();
+    fs::rename(folder_ / "job.new", about);  // from here on what is at the target is ours
+  }
+  const bool made = fs::exists(folder_ / "made");
+  if (!made)
+    for (const place p : plan_.created) remove_set(path_of(p));
+  for (const place p : {place::input, place::output, place::scratch, place::second_scratch}) {
+    const bool create = std::ranges::count(plan_.created, p) != 0;
+    const bool writes = create || (p == place::input && request_.output.empty());
+    data_set_options o{.mode = writes ? open_mode::read_write : open_mode::read_only, .cache = {0, 0}};
+    if (create && !made)
+      sets_[p] = spawn<data_set>(
+          here(), path_of(p),
+          data_set_description{plan_.grid.array_shape, plan_.grid.page_shape, plan_.type_at(p), folders()}, o);
+    else if (create || p == place::input)
+      sets_[p] = spawn<data_set>(here(), path_of(p), o);
+  }
+  if (request_.output.empty()) sets_[place::output] = sets_[place::input];
+  std::ofstream(folder_ / "made").flush();
+  if (plan_.in_memory()) make_memory();
+  std::vector<std::int64_t> units;
+  for (std::size_t i = 0; i < plan_.passes.size(); ++i) units.push_back(plan_.units(i));
+  ledger_ = spawn<ledger>(here(), plan_.in_memory() ? "" : (folder_ / "progress").string(), units);
+}
+
+std::string job::path_of(place p) const {
+  return p == place::input    ? input_.path
+         : p == place::output ? target_
+                              : (folder_ / (p == place::scratch ? "scratch" : "second")).string();
+}
+std::vector<std::string> job::folders() const {
+  if (!request_.output.empty() || input_.files.size() == 1) return request_.folders;
+  std::vector<std::string> all;
+  for (const std::string& f : input_.files) all.push_back(fs::path(f).parent_path().string());
+  return all;
+}
+
+void job::require_space() const {
+  std::uint64_t bytes = 0;
+  for (const place p : plan_.created) bytes += plan_.bytes_at(p);
+  auto where = folders();
+  if (where.empty()) where.push_back(folder_.string());
+  for (const std::string& f : where) {
+    std::error_code unknown;
+    const fs::path there = fs::exists(f) ? fs::path(f) : fs::path(f).parent_path();
+    const auto space = fs::space(there, unknown);
+    if (!unknown && space.available < bytes / where.size())
+      fail(ENOSPC,
+           fmt::format(
+               "the transform needs {} at {}, for its output and for what is between the passes, and {} are free",
+               storage::detail::bytes_text(bytes / where.size()), f, storage::detail::bytes_text(space.available)));
+  }
+}
+
+// A few pages, written and read again, on the first drive of the output.
+drive_rates job::measure() const {
+  const std::uint64_t page_bytes = product(plan_.grid.page_shape) * size_of(plan_.work_type);
+  const std::uint64_t count = std::max<std::uint64_t>(1, (64 << 20) / page_bytes);
+  if (page_bytes * plan_.grid.page_count() < (64 << 20)) return {};  // not worth it
+  const std::string file = (folder_ / "measure").string();
+  fs::remove(file);
+  auto drive = spawn<page_device>(here(), file, count, page_bytes);
+  const auto rate = [&](auto&& each) {
+    const double begin = now();
+    each();
+    return static_cast<double>(count * page_bytes) / (now() - begin);
+  };
+  const page p(page_bytes);
+  drive_rates r;
+  r.write = rate([&] {
+    std::vector<future<void>> all;
+    for (std::uint64_t i = 0; i < count; ++i) all.push_back(start(drive)->write(p, i));
+    for (auto& f : all) f.get();
+  });
+  r.read = rate([&] {
+    std::vector<future<page>> all;
+    for (std::uint64_t i = 0; i < count; ++i) all.push_back(start(drive)->read(i));
+    for (auto& f : all) (void)f.get();
+  });
+  drive->close();
+  destroy(drive);
+  fs::remove(file);
+  trim_page_pool();
+  return r;
+}
+
+// One on each PE. A device has a file; these have one without blocks, which they do not use.
+void job::make_memory() {
+  const page_grid& g = plan_.grid;
+  const circulant_map map(g.pages(), world_pes());
+  std::vector<remote<array_page_device>> devices;
+  for (std::uint32_t i = 0; i < world_pes(); ++i) {
+    const std::string file = (folder_ / fmt::format("memory-{}", i)).string();
+    std::ofstream(file).flush();
+    fs::resize_file(file,
+                    map.pages_on(i) * ((array_page::bytes_of(g.page_shape, plan_.work_type) + page_alignment - 1) /
+                                       page_alignment * page_alignment));
+    devices.push_back(spawn<memory_device>(pe(i), file, map.pages_on(i), g.page_shape, plan_.work_type,
+                                           device_options{.mode = open_mode::read_write}));
+  }
+  memory_ = storage::array(g, plan_.work_type, map, devices);
+}
+
+storage::array job::at(place p) { return p == place::memory ? *memory_ : sets_.at(p)->contents(); }
+
+outcome job::run() {
+  using namespace std::chrono_literals;
+  outcome result{.begin = now(), .resumed = resumed_};
+  auto workers = spawn_group<transformer>(everywhere(), plan_.processes, plan_, ledger_);
+  status s;
+  for (std::size_t i = 0; i < plan_.passes.size(); ++i) s.units += plan_.units(i);
+  for (s.pass = 0; s.pass < plan_.passes.size(); ++s.pass) {
+    pass_record record{.begin = now(), .units = -ledger_->units_done()};
+    if (!ledger_->finished(s.pass)) {
+      ledger_->begin(s.pass);
+      const pass& p = plan_.passes[s.pass];
+      auto logs = start(workers)->run(s.pass, at(p.from), at(p.to));
+      while (!logs.wait_for(100ms)) {
+        s.units_done = ledger_->units_done();
+        watch_.progress(s);
+      }
+      record.logs = logs.get();
+      at(p.to).flush();
+    }
+    record.end = now();
+    record.units += ledger_->units_done();
+    for (const work_log& l : record.logs) result.not_a_number += l.not_a_number;
+    result.passes.push_back(std::move(record));
+  }
+  s.units_done = s.units;
+  watch_.progress(s);
+  sets_.at(place::output)->finish();
+  result.end = now();
+  save_wisdom();
+  for (const auto& [where, set] : sets_)
+    if (where == place::scratch || where == place::second_scratch) destroy(set);
+  fs::remove(folder_ / "job.json");  // with it the job ends; what is left without it means nothing
+  for (const place p : plan_.created)
+    if (p != place::output) remove_set(path_of(p));
+  fs::remove_all(folder_);
+  return result;
+}
+
+}  // namespace
+
+outcome perform(const request& r, const observer& watch) { return job(r, watch).run(); }
+
+}  // namespace fft3d
