@@ -6,6 +6,8 @@
 #include <chrono>
 #include <utility>
 
+#include <sys/resource.h>
+
 #include <orrery/storage/strided_copy.hpp>
 
 namespace fft3d {
@@ -68,7 +70,7 @@ transformer::transformer(plan p, const orrery::remote<ledger>& units) : plan_(st
 }
 
 work_log transformer::run(std::size_t pass, const orrery::storage::array& from, const orrery::storage::array& to) {
-  log_ = {orrery::this_pe(), orrery::this_node(), {}, 0};
+  log_ = {orrery::this_pe(), orrery::this_node(), {}, 0, 0};
   const auto note = [&](span::kind what, std::int64_t unit, double since) {
     log_.spans.push_back({what, unit, since, now(), std::exchange(busy_, 0)});
     return log_.spans.back().end;
@@ -89,6 +91,9 @@ work_log transformer::run(std::size_t pass, const orrery::storage::array& from, 
     ledger_->stop();
     throw;
   }
+  rusage used{};
+  getrusage(RUSAGE_SELF, &used);
+  log_.node_peak = static_cast<std::uint64_t>(used.ru_maxrss) << 10;
   return std::move(log_);
 }
 

@@ -23,6 +23,7 @@ struct work_log {
   std::uint32_t node = 0;
   std::vector<span> spans;
   std::uint64_t not_a_number = 0;  ///< elements of the input
+  std::uint64_t node_peak = 0;     ///< resident memory of the node, in bytes, at most so far
 };
 
 /// Pages in memory instead of on a drive: for arrays that fit. A page is given away when it is read, so that nothing is there twice.
