@@ -15,6 +15,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <nlohmann/json.hpp>
 
 namespace fft3d {
@@ -48,6 +49,9 @@ void remove_set(const std::string& path) {
 class job {
  public:
   job(const request& r, const observer& watch);
+  job(const job&) = delete;
+  job& operator=(const job&) = delete;
+  ~job();
   outcome run();
 
  private:
@@ -57,9 +61,11 @@ class job {
   [[nodiscard]] drive_rates measure() const;
   [[nodiscard]] std::string description() const;
   [[nodiscard]] std::string path_of(place p) const;
-  [[nodiscard]] storage::array at(place p);
+  [[nodiscard]] const remote<data_set>& set(place p) const;
+  [[nodiscard]] storage::array at(place p) const;
   [[nodiscard]] std::vector<std::string> folders() const;
   void make_memory();
+  void end_processes() noexcept;
 
   request request_;
   const observer& watch_;
@@ -70,6 +76,7 @@ class job {
   io::descriptor lock_;
   bool resumed_ = false;
   remote<ledger> ledger_;
+  group<transformer> transformers_;
   std::map<place, remote<data_set>> sets_;
   std::optional<storage::array> memory_;
 };
@@ -79,15 +86,38 @@ job::job(const request& r, const observer& watch) : request_(r), watch_(watch), 
   folder_ = target_ + ".fft3d";
   plan_ = make_plan(request_, input_, world_pes(), world_nodes());
   lock();
-  begin_or_resume();
+  try {
+    begin_or_resume();
+  } catch (...) {
+    end_processes();
+    if (!fs::exists(folder_ / "job.json")) fs::remove_all(folder_);  // it has not begun
+    throw;
+  }
+}
+job::~job() { end_processes(); }
+
+// When they are gone the files are free for whoever comes next.
+void job::end_processes() noexcept {
+  try {
+    if (transformers_.size() != 0) destroy(transformers_);
+    if (ledger_) destroy(ledger_);
+    for (const auto& [where, set] : std::exchange(sets_, {})) destroy(set);
+    if (memory_)
+      for (const auto& d : memory_->devices()) destroy(d);
+  } catch (const std::exception&) {  // the world ends, and they with it
+  }
 }
 
 void job::lock() {
   std::error_code error;
   fs::create_directory(folder_, error);
   if (error) fail(error.value(), fmt::format("cannot make the folder {}, where progress is kept", folder_.string()));
-  lock_ = io::descriptor((folder_ / "lock").string(), O_RDWR | O_CREAT);
-  if (::flock(lock_.get(), LOCK_EX | LOCK_NB) != 0)
+  const std::string file = (folder_ / "lock").string();
+  lock_ = io::descriptor(file, O_RDWR | O_CREAT);
+  struct stat ours{};
+  struct stat there{};  // another file, if who had the lock has ended meanwhile and has removed it
+  if (::flock(lock_.get(), LOCK_EX | LOCK_NB) != 0 || ::fstat(lock_.get(), &ours) != 0 ||
+      ::stat(file.c_str(), &there) != 0 || ours.st_ino != there.st_ino)
     fail(EBUSY, fmt::format("another program is transforming to {}: wait until it has ended", target_));
 }
 
@@ -117,6 +147,7 @@ void job::begin_or_resume() {
         "a transform to {} was interrupted, and was another one than this (or had another plan): run that command again, or remove {} to forget it",
         target_, folder_.string()));
   if (!resumed_) {
+    for (const place p : {place::scratch, place::second_scratch}) remove_set(path_of(p));
     for (const auto& e : fs::directory_iterator(folder_))
       if (e.path().filename() != "lock") fs::remove_all(e.path());
     if (!input_.finished)
@@ -145,7 +176,6 @@ void job::begin_or_resume() {
     else if (create || p == place::input)
       sets_[p] = spawn<data_set>(here(), path_of(p), o);
   }
-  if (request_.output.empty()) sets_[place::output] = sets_[place::input];
   std::ofstream(folder_ / "made").flush();
   if (plan_.in_memory()) make_memory();
   std::vector<std::int64_t> units;
@@ -182,31 +212,33 @@ void job::require_space() const {
   }
 }
 
-// A few pages, written and read again, on the first drive of the output.
+// Some pages of the input, and as many bytes to the first drive of the output, eight at a time.
 drive_rates job::measure() const {
-  const std::uint64_t page_bytes = product(plan_.grid.page_shape) * size_of(plan_.work_type);
-  const std::uint64_t count = std::max<std::uint64_t>(1, (64 << 20) / page_bytes);
-  if (page_bytes * plan_.grid.page_count() < (64 << 20)) return {};  // not worth it
+  constexpr std::int64_t bytes = 64 << 20;
+  const auto page_bytes = static_cast<std::int64_t>(array_page::bytes_of(plan_.grid.page_shape, plan_.work_type));
+  const std::int64_t all = plan_.grid.page_count();
+  const std::int64_t count = std::max<std::int64_t>(8, bytes / page_bytes);
+  if (page_bytes * all < 4 * bytes) return {};  // not worth it
+  const auto rate = [&](std::size_t each, auto&& start_one) {
+    const double begin = now();
+    for (std::int64_t i = 0; i < count; i += 8) {
+      std::vector<decltype(start_one(i))> some;
+      for (std::int64_t k = i; k < std::min(i + 8, count); ++k) some.push_back(start_one(k));
+      for (auto& f : some) (void)f.get();
+    }
+    return static_cast<double>(count) * static_cast<double>(each) / (now() - begin);
+  };
+  auto in = spawn<data_set>(here(), input_.path, data_set_options{.unfinished = true, .cache = {0, 0}});
+  const storage::array from = in->contents();
   const std::string file = (folder_ / "measure").string();
   fs::remove(file);
   auto drive = spawn<page_device>(here(), file, count, page_bytes);
-  const auto rate = [&](auto&& each) {
-    const double begin = now();
-    each();
-    return static_cast<double>(count * page_bytes) / (now() - begin);
-  };
-  const page p(page_bytes);
-  drive_rates r;
-  r.write = rate([&] {
-    std::vector<future<void>> all;
-    for (std::uint64_t i = 0; i < count; ++i) all.push_back(start(drive)->write(p, i));
-    for (auto& f : all) f.get();
-  });
-  r.read = rate([&] {
-    std::vector<future<page>> all;
-    for (std::uint64_t i = 0; i < count; ++i) all.push_back(start(drive)->read(i));
-    for (auto& f : all) (void)f.get();
-  });
+  const page p(static_cast<std::size_t>(page_bytes));
+  const drive_rates r{
+      rate(array_page::bytes_of(plan_.grid.page_shape, from.type()),
+           [&](std::int64_t i) { return from.start_read_whole(plan_.grid.page_at(i * (all / count))); }),
+      rate(page_bytes, [&](std::int64_t i) { return start(drive)->write(p, i); })};
+  destroy(in);
   drive->close();
   destroy(drive);
   fs::remove(file);
@@ -231,12 +263,15 @@ void job::make_memory() {
   memory_ = storage::array(g, plan_.work_type, map, devices);
 }
 
-storage::array job::at(place p) { return p == place::memory ? *memory_ : sets_.at(p)->contents(); }
+const remote<data_set>& job::set(place p) const {
+  return sets_.at(p == place::output && request_.output.empty() ? place::input : p);
+}
+storage::array job::at(place p) const { return p == place::memory ? *memory_ : set(p)->contents(); }
 
 outcome job::run() {
   using namespace std::chrono_literals;
   outcome result{.begin = now(), .resumed = resumed_};
-  auto workers = spawn_group<transformer>(everywhere(), plan_.processes, plan_, ledger_);
+  transformers_ = spawn_group<transformer>(everywhere(), plan_.processes, plan_, ledger_);
   status s;
   for (std::size_t i = 0; i < plan_.passes.size(); ++i) s.units += plan_.units(i);
   for (s.pass = 0; s.pass < plan_.passes.size(); ++s.pass) {
@@ -244,7 +279,7 @@ outcome job::run() {
     if (!ledger_->finished(s.pass)) {
       ledger_->begin(s.pass);
       const pass& p = plan_.passes[s.pass];
-      auto logs = start(workers)->run(s.pass, at(p.from), at(p.to));
+      auto logs = start(transformers_)->run(s.pass, at(p.from), at(p.to));
       while (!logs.wait_for(100ms)) {
         s.units_done = ledger_->units_done();
         watch_.progress(s);
@@ -259,11 +294,10 @@ outcome job::run() {
   }
   s.units_done = s.units;
   watch_.progress(s);
-  sets_.at(place::output)->finish();
+  set(place::output)->finish();
   result.end = now();
   save_wisdom();
-  for (const auto& [where, set] : sets_)
-    if (where == place::scratch || where == place::second_scratch) destroy(set);
+  end_processes();
   fs::remove(folder_ / "job.json");  // with it the job ends; what is left without it means nothing
   for (const place p : plan_.created)
     if (p != place::output) remove_set(path_of(p));

@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::uint64_t mib = 1 << 20;
 constexpr std::uint64_t node_bytes = 24 * mib;       // a program that does nothing, FFTW's tables included
-constexpr std::uint64_t connected_bytes = 24 * mib;  // more, if it has to send its pages to other nodes
+constexpr std::uint64_t connected_bytes = 48 * mib;  // more, if it has to send its pages to other nodes
 constexpr std::uint32_t transfers = 16;              // pages: keep a drive busy
 
 bool is_complex(element_type t) { return t == element_type::complex64 || t == element_type::complex128; }

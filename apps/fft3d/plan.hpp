@@ -27,8 +27,8 @@ struct transfer_function {
 
 /// What is to be done.
 struct request {
-  std::string input;
-  std::string output;  ///< empty: in place
+  std::string input = {};
+  std::string output = {};  ///< empty: in place
   operation what = operation::forward;
   transfer_function filter = {};
   bool real_output = false;  ///< of an inverse: keep the real part only

@@ -4,9 +4,9 @@
 #include "lines.hpp"
 
 #include <chrono>
+#include <fstream>
+#include <string>
 #include <utility>
-
-#include <sys/resource.h>
 
 #include <orrery/storage/strided_copy.hpp>
 
@@ -50,6 +50,14 @@ std::uint64_t count_nan(const page& p) {
   return n;
 }
 
+// Of this OS process, in bytes.
+std::uint64_t peak_memory() {
+  std::ifstream status("/proc/self/status");
+  for (std::string word; status >> word;)
+    if (std::uint64_t kib = 0; word == "VmHWM:" && status >> kib) return kib << 10;
+  return 0;
+}
+
 std::vector<double> squared_frequencies(std::int64_t n) {
   std::vector<double> f;
   for (std::int64_t k = 0; k < n; ++k) {
@@ -91,9 +99,7 @@ work_log transformer::run(std::size_t pass, const orrery::storage::array& from, 
     ledger_->stop();
     throw;
   }
-  rusage used{};
-  getrusage(RUSAGE_SELF, &used);
-  log_.node_peak = static_cast<std::uint64_t>(used.ru_maxrss) << 10;
+  log_.node_peak = peak_memory();
   return std::move(log_);
 }
 

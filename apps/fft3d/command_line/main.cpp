@@ -9,9 +9,9 @@
 #include <iterator>
 #include <random>
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <unistd.h>
+#include <CLI/CLI.hpp>
 
 namespace fft3d {
 namespace {
@@ -34,20 +34,26 @@ void say(const settings& s, const std::string& line) {
 std::string gigabytes(std::uint64_t bytes) { return fmt::format("{:.2f} GB", static_cast<double>(bytes) / 1e9); }
 
 std::string text_of(const plan& p, const drive_rates& rates) {
-  std::string text = fmt::format("{} of {} in pages of {}: {} ", orrery::storage::to_string(p.grid.array_shape), to_string(p.input_type),
-                                 orrery::storage::to_string(p.grid.page_shape), p.in_memory() ? "held in memory between" : "out of core, in");
-  text += fmt::format("{} passes, {} processes on {} PEs, {} MiB of memory\n", p.passes.size(), p.processes, orrery::world_pes(), p.peak_bytes >> 20);
+  std::string text = fmt::format("{} of {} in pages of {}: {} ", orrery::storage::to_string(p.grid.array_shape),
+                                 to_string(p.input_type), orrery::storage::to_string(p.grid.page_shape),
+                                 p.in_memory() ? "held in memory between" : "out of core, in");
+  text += fmt::format("{} passes, {} processes on {} PEs, {} MiB of memory\n", p.passes.size(), p.processes,
+                      orrery::world_pes(), p.peak_bytes >> 20);
   for (std::size_t i = 0; i < p.passes.size(); ++i) {
-    text += fmt::format("  pass {}: {} units of {} pages, ", i + 1, p.units(i), orrery::storage::to_string(p.passes[i].unit));
+    text += fmt::format("  pass {}: {} units of {} pages, ", i + 1, p.units(i),
+                        orrery::storage::to_string(p.passes[i].unit));
     for (const phase& q : p.passes[i].phases)
-      text += fmt::format("{}dimension {}{}{}{}", &q == &p.passes[i].phases.front() ? "" : ", ", q.dimension + 1, q.forward ? " forward" : "",
-                          q.filter ? " filter" : "", q.inverse ? " inverse" : "");
-    text += fmt::format(": {} read, {} written\n", gigabytes(p.bytes_at(p.passes[i].from)), gigabytes(p.bytes_at(p.passes[i].to)));
+      text += fmt::format("{}dimension {}{}{}{}", &q == &p.passes[i].phases.front() ? "" : ", ", q.dimension + 1,
+                          q.forward ? " forward" : "", q.filter ? " filter" : "", q.inverse ? " inverse" : "");
+    text += fmt::format(": {} read, {} written\n", gigabytes(p.bytes_at(p.passes[i].from)),
+                        gigabytes(p.bytes_at(p.passes[i].to)));
   }
   text += fmt::format("  together {} read, {} written", gigabytes(p.bytes_read), gigabytes(p.bytes_written));
   if (rates.read > 0)
-    text += fmt::format("; the drive reads {:.2f} and writes {:.2f} GB/s, so that it takes about {:.1f} s", rates.read / 1e9, rates.write / 1e9,
-                        static_cast<double>(p.bytes_read) / rates.read + static_cast<double>(p.bytes_written) / rates.write);
+    text += fmt::format(
+        "; the drive reads {:.2f} and writes {:.2f} GB/s, so that it takes about {:.1f} s", rates.read / 1e9,
+        rates.write / 1e9,
+        static_cast<double>(p.bytes_read) / rates.read + static_cast<double>(p.bytes_written) / rates.write);
   return text;
 }
 
@@ -64,8 +70,8 @@ class progress_bar {
     const double done = static_cast<double>(s.units_done - first_) / static_cast<double>(s.units);
     const double seconds = now() - begin_;
     const double rate = seconds > 0 ? done * static_cast<double>(p.bytes_read + p.bytes_written) / seconds : 0;
-    fmt::print(stderr, "\rpass {} of {} [{:<40}] {:3.0f} %  {:.2f} GB/s  {}   ", std::min(s.pass + 1, p.passes.size()), p.passes.size(),
-               std::string(static_cast<std::size_t>(40 * share), '#'), 100 * share, rate / 1e9,
+    fmt::print(stderr, "\rpass {} of {} [{:<40}] {:3.0f} %  {:.2f} GB/s  {}   ", std::min(s.pass + 1, p.passes.size()),
+               p.passes.size(), std::string(static_cast<std::size_t>(40 * share), '#'), 100 * share, rate / 1e9,
                done > 0 ? fmt::format("{:.0f} s left", seconds / done * (1 - share)) : "");
     if (s.units_done == s.units) fmt::print(stderr, "\n");
     std::fflush(stderr);
@@ -79,9 +85,11 @@ class progress_bar {
 void add_options(CLI::App& app, settings& s) {
   app.require_subcommand(1);
   app.fallthrough();
-  app.add_option("--memory", s.what.memory, "How much it may use, of all nodes together; default: 1G")->transform(CLI::AsSizeValue(false));
+  app.add_option("--memory", s.what.memory, "How much it may use, of all nodes together; default: 1G")
+      ->transform(CLI::AsSizeValue(false));
   app.add_option("--passes", s.what.passes, "Over the data: 1 (in memory), 2 or 3; default: as few as fit");
-  app.add_option("--folder", s.what.folders, "For a device of the output, on a drive of its own; once for each")->type_name("PATH");
+  app.add_option("--folder", s.what.folders, "For a device of the output, on a drive of its own; once for each")
+      ->type_name("PATH");
   app.add_flag("--in-place", s.in_place, "The result takes the input's place");
   app.add_flag("--plan", s.plan_only, "Say what would be done, and do nothing");
   app.add_flag("--verify", s.verify, "Compare the output with the input afterwards");
@@ -99,20 +107,24 @@ void add_options(CLI::App& app, settings& s) {
   add("forward", "The transform: sum of x exp(-2 pi i k x / n)", operation::forward);
   add("inverse", "Its inverse, divided by the number of elements", operation::inverse)
       ->add_flag("--real", s.what.real_output, "Keep the real part only");
-  CLI::App* const filter = add("filter", "Forward, times a function of frequency (cycles per element, 0 to 0.87), and back", operation::filter);
+  CLI::App* const filter = add(
+      "filter", "Forward, times a function of frequency (cycles per element, 0 to 0.87), and back", operation::filter);
   CLI::Option_group* const form = filter->add_option_group("which");
   using form_t = transfer_function::form;
   transfer_function& f = s.what.filter;
-  form->add_option_function<double>("--low-pass", [&f](double x) { f = {form_t::low_pass, 0, x}; }, "What is below stays");
+  form->add_option_function<double>(
+      "--low-pass", [&f](double x) { f = {form_t::low_pass, 0, x}; }, "What is below stays");
   form->add_option_function<std::pair<double, double>>(
       "--band-pass", [&f](const auto& x) { f = {form_t::band_pass, x.first, x.second}; }, "What is between stays");
-  form->add_option_function<double>("--gaussian", [&f](double x) { f = {form_t::gaussian, 0, x}; }, "Of that standard deviation");
+  form->add_option_function<double>(
+      "--gaussian", [&f](double x) { f = {form_t::gaussian, 0, x}; }, "Of that standard deviation");
   form->require_option(1);
 }
 
 void check(const settings& s) {
   if (s.what.output.empty() != s.in_place)
-    throw std::invalid_argument(s.in_place ? "--in-place and OUTPUT exclude each other" : "say where the result is to be: OUTPUT, or --in-place");
+    throw std::invalid_argument(s.in_place ? "--in-place and OUTPUT exclude each other"
+                                           : "say where the result is to be: OUTPUT, or --in-place");
   if (s.verify && s.in_place) throw std::invalid_argument("--verify needs the input, and --in-place replaces it");
 }
 
@@ -122,7 +134,8 @@ int work(settings& s) {
   drive_rates rates;
   progress_bar bar;
   if (s.plan_only) {
-    p = make_plan(s.what, orrery::storage::data_set::read_info(s.what.input), orrery::world_pes(), orrery::world_nodes());
+    p = make_plan(s.what, orrery::storage::data_set::read_info(s.what.input), orrery::world_pes(),
+                  orrery::world_nodes());
     fmt::print("{}\n", text_of(p, rates));
     return 0;
   }
@@ -137,10 +150,15 @@ int work(settings& s) {
                        }};
   const outcome o = perform(s.what, watch);
   say(s, fmt::format("done in {:.2f} s", o.end - o.begin));
-  if (o.not_a_number > 0) say(s, fmt::format("warning: {} numbers of the input are NaN, and so is every number of the result that depends on them", o.not_a_number));
+  if (o.not_a_number > 0)
+    say(s, fmt::format(
+               "warning: {} numbers of the input are NaN, and so is every number of the result that depends on them",
+               o.not_a_number));
   std::vector<finding> found;
   if (s.verify) found = verify(s.what, s.seed != 0 ? s.seed : std::random_device{}());
-  for (const finding& f : found) say(s, fmt::format("{}: relative error {:.2g}, at most {:.0g}: {}", f.what, f.error, f.limit, f.good() ? "good" : "WRONG"));
+  for (const finding& f : found)
+    say(s, fmt::format("{}: relative error {:.2g}, at most {:.0g}: {}", f.what, f.error, f.limit,
+                       f.good() ? "good" : "WRONG"));
   const auto all = summary(s.what, p, rates, o, found);
   if (s.json == "-") fmt::print("{}\n", all.dump(1));
   if (!s.json.empty() && s.json != "-" && !(std::ofstream(s.json) << all.dump(1) << '\n'))
@@ -150,7 +168,8 @@ int work(settings& s) {
 }
 
 int command(const orrery::args& words) {
-  CLI::App app("The Fourier transform of a three-dimensional array on disk, which may be far larger than memory.", "fft3d");
+  CLI::App app("The Fourier transform of a three-dimensional array on disk, which may be far larger than memory.",
+               "fft3d");
   settings s;
   add_options(app, s);
   std::vector<std::string> reversed(words.rbegin(), std::prev(words.rend()));

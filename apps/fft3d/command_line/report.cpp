@@ -47,7 +47,8 @@ ordered_json pass_summary(const plan& p, std::size_t i, const pass_record& r, st
   const auto written = static_cast<double>(p.bytes_at(p.passes[i].to)) * share;
   std::string dimensions;
   for (const phase& q : p.passes[i].phases) {
-    dimensions += fmt::format("{}{}{}{}", q.dimension + 1, q.forward ? " forward" : "", q.filter ? " filter" : "", q.inverse ? " inverse" : "");
+    dimensions += fmt::format("{}{}{}{}", q.dimension + 1, q.forward ? " forward" : "", q.filter ? " filter" : "",
+                              q.inverse ? " inverse" : "");
     if (&q != &p.passes[i].phases.back()) dimensions += ", ";
   }
   return {{"dimensions", dimensions},
@@ -75,7 +76,8 @@ std::uint64_t peak_memory(const outcome& o) {
 
 }  // namespace
 
-ordered_json summary(const request& r, const plan& p, const drive_rates& rates, const outcome& o, const std::vector<finding>& verified) {
+ordered_json summary(const request& r, const plan& p, const drive_rates& rates, const outcome& o,
+                     const std::vector<finding>& verified) {
   constexpr std::string_view operations[] = {"forward", "inverse", "filter"};
   ordered_json passes = ordered_json::array();
   for (std::size_t i = 0; i < o.passes.size(); ++i)
@@ -122,14 +124,17 @@ void write_report(const std::string& file, const ordered_json& summary, const ou
                          {"end", s.end - o.begin}});
     }
   std::string text(report_html);
-  const auto put = [&](std::string_view mark, const std::string& what) { text.replace(text.find(mark), mark.size(), what); };
+  const auto put = [&](std::string_view mark, const std::string& what) {
+    text.replace(text.find(mark), mark.size(), what);
+  };
   put("/*chart*/", std::string(chart_js));
   std::string data = ordered_json{{"summary", summary}, {"spans", spans}}.dump();
   for (std::size_t at = 0; (at = data.find("</", at)) != std::string::npos;) data.replace(at, 2, "<\\/");
   put("/*data*/", data);
   std::ofstream f(file);
   f << text;
-  if (!f.flush()) throw std::system_error(errno, std::system_category(), fmt::format("cannot write the report {}", file));
+  if (!f.flush())
+    throw std::system_error(errno, std::system_category(), fmt::format("cannot write the report {}", file));
 }
 
 }  // namespace fft3d

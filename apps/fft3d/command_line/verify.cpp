@@ -36,7 +36,8 @@ std::vector<number> waves(const std::vector<std::int64_t>& ks, std::int64_t n, i
   std::vector<number> w;
   for (std::int64_t x = 0; x < n; ++x)
     for (const std::int64_t k : ks)
-      w.push_back(std::polar(1.0, sign * 2 * std::numbers::pi * static_cast<double>(k * x % n) / static_cast<double>(n)));
+      w.push_back(
+          std::polar(1.0, sign * 2 * std::numbers::pi * static_cast<double>(k * x % n) / static_cast<double>(n)));
   return w;
 }
 
@@ -44,7 +45,8 @@ std::vector<number> waves(const std::vector<std::int64_t>& ks, std::int64_t n, i
 void spread(std::vector<number>& to, std::span<const number> w, std::span<const number> from) {
   auto* t = to.data();
   for (const number& a : w)
-    for (const number& b : from) *t++ += number(a.real() * b.real() - a.imag() * b.imag(), a.real() * b.imag() + a.imag() * b.real());
+    for (const number& b : from)
+      *t++ += number(a.real() * b.real() - a.imag() * b.imag(), a.real() * b.imag() + a.imag() * b.real());
 }
 
 // The elements of a page as complex numbers, whatever they are.
@@ -78,7 +80,8 @@ class witness : public member<witness> {
  public:
   /// Sums, with that sign in the exponent (0: none), and the energy.
   sums see(const storage::array& a, const places& at, int sign) {
-    sums s{.direct = std::vector<number>(sign != 0 ? each * each * each : 0), .present = std::vector<number>(each * each * each)};
+    sums s{.direct = std::vector<number>(sign != 0 ? each * each * each : 0),
+           .present = std::vector<number>(each * each * each)};
     std::array<std::vector<number>, 3> w;
     for (int d = 0; d < 3 && sign != 0; ++d) w[d] = waves(at[d], a.shape()[d], sign);
     for_my_pages(a, [&](const domain& box, const std::vector<number>& x) {
@@ -126,7 +129,8 @@ class witness : public member<witness> {
  private:
   template <class F>
   void for_my_pages(const storage::array& a, F&& f) {
-    for (std::int64_t n = static_cast<std::int64_t>(rank()); n < a.grid().page_count(); n += static_cast<std::int64_t>(size())) {
+    for (std::int64_t n = static_cast<std::int64_t>(rank()); n < a.grid().page_count();
+         n += static_cast<std::int64_t>(size())) {
       const index3 p = a.grid().page_at(n);
       f(a.grid().elements_of(p), numbers_of(a.start_read_whole(p).get(), a.type()));
       yield();

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+// Transforms that are killed at random moments, and go on.
+#include "support.hpp"
+
+#include <chrono>
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <thread>
+
+namespace {
+
+using namespace fft3d;
+using namespace fft3d::testing;
+
+const index3 shape{48, 40, 36};
+
+request request_for(const std::string& folder, const std::string& what) {
+  request r{.input = folder + "/x", .output = folder + "/y", .passes = 2};
+  if (what == "in_place") r.output = "";
+  if (what == "three_passes") r.passes = 3;
+  if (what == "three_passes_in_place") r.passes = 3, r.output = "";
+  if (what == "filter_in_place") {
+    r.what = operation::filter;
+    r.filter = {transfer_function::form::gaussian, 0, 0.2};
+    r.output = "";
+  }
+  if (what == "memory") r.passes = 1;
+  return r;
+}
+
+// All OS processes of the world that the child has started, itself first.
+std::vector<pid_t> nodes_of(pid_t first) {
+  std::vector<pid_t> all{first};
+  std::ifstream children("/proc/" + std::to_string(first) + "/task/" + std::to_string(first) + "/children");
+  for (pid_t p = 0; children >> p;) all.push_back(p);
+  return all;
+}
+
+class killed : public ::testing::TestWithParam<std::tuple<std::string, int>> {};
+
+TEST_P(killed, goes_on_and_is_right) {
+  const auto [what, nodes] = GetParam();
+  const auto seed = std::random_device{}();
+  std::printf("seed %u\n", seed);
+  SCOPED_TRACE("seed " + std::to_string(seed));
+  std::mt19937 random(seed);
+  const scratch folder;
+  const request r = request_for(folder.path, what);
+  const auto x = random_numbers(product(shape), false);
+  program([&] { make_set(r.input, {.shape = shape, .page_shape = {6, 7, 8}}, x); });
+
+  const auto words = [&] {
+    return std::vector<std::string>{"--scenario", folder.path, what, "--orrery-pes=1",
+                                    "--orrery-nodes=" + std::to_string(nodes)};
+  };
+  const std::string target = r.output.empty() ? r.input : r.output;
+  bool begun = false;
+  const auto complete = [&] {  // also if it was killed after its last act
+    if (std::filesystem::exists(target + ".fft3d/job.json")) return !(begun = true);
+    if (begun || (!r.output.empty() && std::filesystem::exists(target))) return true;
+    bool changed = false;
+    if (r.output.empty()) program([&] { changed = read_set(target) != x; });
+    return changed;
+  };
+  int kills = 0;
+  // First early, then ever later, so that it is killed in each of its parts, and comes to its end.
+  while (!complete()) {
+    const child c(words());
+    std::this_thread::sleep_for(
+        std::chrono::microseconds(5'000 + random() % (1'000 + 3'000 * static_cast<unsigned>(kills))));
+    auto victims = nodes_of(c.pid);
+    std::ranges::shuffle(victims, random);
+    victims.resize(1 + random() % victims.size());
+    for (const pid_t p : victims) kill(p, SIGKILL);
+    if (c.outcome() == 0) break;
+    ++kills;
+  }
+  std::printf("killed %d times\n", kills);
+  EXPECT_GT(kills, 0);
+  program(
+      [&] { EXPECT_LT(difference(read_set(r.output.empty() ? r.input : r.output), expected(r, shape, x)), 1e-13); });
+}
+
+INSTANTIATE_TEST_SUITE_P(fft3d, killed,
+                         ::testing::Combine(::testing::Values("new", "in_place", "three_passes",
+                                                              "three_passes_in_place", "filter_in_place", "memory"),
+                                            ::testing::Values(1, 3)),
+                         [](const auto& p) {
+                           return std::get<0>(p.param) + (std::get<1>(p.param) == 1 ? "" : "_on_nodes");
+                         });
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  return test_main(argc, argv, [](const std::vector<std::string>& words) {
+    (void)perform(request_for(words.at(0), words.at(1)), nobody);
+    return 0;
+  });
+}
