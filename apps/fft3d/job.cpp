@@ -64,7 +64,6 @@ class job {
   [[nodiscard]] const remote<data_set>& set(place p) const;
   [[nodiscard]] storage::array at(place p) const;
   [[nodiscard]] std::vector<std::string> folders() const;
-  void make_memory();
   void end_processes() noexcept;
 
   request request_;
@@ -177,7 +176,7 @@ void job::begin_or_resume() {
       sets_[p] = spawn<data_set>(here(), path_of(p), o);
   }
   std::ofstream(folder_ / "made").flush();
-  if (plan_.in_memory()) make_memory();
+  if (plan_.in_memory()) memory_ = array_in_memory(plan_, folder_.string());
   std::vector<std::int64_t> units;
   for (std::size_t i = 0; i < plan_.passes.size(); ++i) units.push_back(plan_.units(i));
   ledger_ = spawn<ledger>(here(), plan_.in_memory() ? "" : (folder_ / "progress").string(), units);
@@ -244,23 +243,6 @@ drive_rates job::measure() const {
   fs::remove(file);
   trim_page_pool();
   return r;
-}
-
-// One on each PE. A device has a file; these have one without blocks, which they do not use.
-void job::make_memory() {
-  const page_grid& g = plan_.grid;
-  const circulant_map map(g.pages(), world_pes());
-  std::vector<remote<array_page_device>> devices;
-  for (std::uint32_t i = 0; i < world_pes(); ++i) {
-    const std::string file = (folder_ / fmt::format("memory-{}", i)).string();
-    std::ofstream(file).flush();
-    fs::resize_file(file,
-                    map.pages_on(i) * ((array_page::bytes_of(g.page_shape, plan_.work_type) + page_alignment - 1) /
-                                       page_alignment * page_alignment));
-    devices.push_back(spawn<memory_device>(pe(i), file, map.pages_on(i), g.page_shape, plan_.work_type,
-                                           device_options{.mode = open_mode::read_write}));
-  }
-  memory_ = storage::array(g, plan_.work_type, map, devices);
 }
 
 const remote<data_set>& job::set(place p) const {

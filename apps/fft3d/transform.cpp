@@ -4,6 +4,7 @@
 #include "lines.hpp"
 
 #include <chrono>
+#include <filesystem>
 #include <fstream>
 #include <string>
 #include <utility>
@@ -70,6 +71,22 @@ std::vector<double> squared_frequencies(std::int64_t n) {
 }  // namespace
 
 double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
+
+orrery::storage::array array_in_memory(const plan& p, const std::string& folder) {
+  namespace storage = orrery::storage;
+  const storage::circulant_map map(p.grid.pages(), orrery::world_pes());
+  const std::size_t page = storage::array_page::bytes_of(p.grid.page_shape, p.work_type);
+  const std::size_t slot = (page + storage::page_alignment - 1) / storage::page_alignment * storage::page_alignment;
+  std::vector<orrery::remote<storage::array_page_device>> devices;
+  for (std::uint32_t i = 0; i < orrery::world_pes(); ++i) {
+    const std::string file = folder + "/memory-" + std::to_string(i);
+    std::ofstream(file).flush();
+    std::filesystem::resize_file(file, map.pages_on(i) * slot);
+    devices.push_back(orrery::spawn<memory_device>(orrery::pe(i), file, map.pages_on(i), p.grid.page_shape, p.work_type,
+                                                   storage::device_options{.mode = storage::open_mode::read_write}));
+  }
+  return {p.grid, p.work_type, map, devices};
+}
 
 transformer::transformer(plan p, const orrery::remote<ledger>& units) : plan_(std::move(p)), ledger_(units) {
   orrery::storage::set_page_pool_limit(plan_.pool_bytes);

@@ -40,6 +40,9 @@ class memory_device : public orrery::storage::array_page_device {
 };
 ORRERY_PROCESS(memory_device);
 
+/// An array of the plan's in such devices, one on each PE. A device has a file: these have one in the folder, without blocks, which they do not use.
+[[nodiscard]] orrery::storage::array array_in_memory(const plan& p, const std::string& folder);
+
 /// Transforms units, one after the other: reads one, transforms its lines, writes it. (Givelberg 2014, section 4.2.)
 ///
 /// The paper overlaps reading and computing by hints to the drives for the next unit. Here there are more of these processes than PEs, as many as units fit in
