@@ -28,7 +28,7 @@ void save(const fs::path& file, int (*write)(const char*)) {
 }  // namespace
 
 std::int64_t tile_lines(const orrery::storage::page_grid& g, int dimension) {
-  constexpr std::int64_t numbers = 1 << 15;
+  constexpr std::int64_t numbers = 1 << 14;
   const int across = dimension == 2 ? 1 : 2;
   return std::clamp<std::int64_t>(numbers / g.array_shape[dimension], 1, g.page_shape[across]);
 }

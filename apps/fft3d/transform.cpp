@@ -51,11 +51,12 @@ std::uint64_t count_nan(const page& p) {
   return n;
 }
 
-// Of this OS process, in bytes.
+// Of this OS process, in bytes: resident at most so far; what it shares with other nodes now, and at no time else, counts for each of them in part.
 std::uint64_t peak_memory() {
-  std::ifstream status("/proc/self/status");
+  const bool alone = orrery::world_nodes() == 1;
+  std::ifstream status(alone ? "/proc/self/status" : "/proc/self/smaps_rollup");
   for (std::string word; status >> word;)
-    if (std::uint64_t kib = 0; word == "VmHWM:" && status >> kib) return kib << 10;
+    if (std::uint64_t kib = 0; word == (alone ? "VmHWM:" : "Pss:") && status >> kib) return kib << 10;
   return 0;
 }
 
@@ -111,12 +112,12 @@ work_log transformer::run(std::size_t pass, const orrery::storage::array& from, 
       write(unit, std::move(all), to);
       note(span::kind::write, n, at);
       ledger_->done(n);
+      log_.node_peak = std::max(log_.node_peak, peak_memory());
     }
   } catch (...) {
     ledger_->stop();
     throw;
   }
-  log_.node_peak = peak_memory();
   return std::move(log_);
 }
 
@@ -207,7 +208,7 @@ void transformer::transform(const domain& unit, const phase& what, pages& all) {
 
 // A PE serves drives and other processes only when a process lets it.
 void transformer::give_way() {
-  constexpr double slice = 1e-3;
+  constexpr double slice = 2e-4;
   const double t = now();
   if (t - since_ < slice) return;
   busy_ += t - since_;
