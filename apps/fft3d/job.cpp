@@ -167,7 +167,7 @@ void job::begin_or_resume() {
   for (const place p : {place::input, place::output, place::scratch, place::second_scratch}) {
     const bool create = std::ranges::count(plan_.created, p) != 0;
     const bool writes = create || (p == place::input && request_.output.empty());
-    data_set_options o{.mode = writes ? open_mode::read_write : open_mode::read_only, .depth = 24, .cache = {0, 0}};
+    data_set_options o{.mode = writes ? open_mode::read_write : open_mode::read_only, .cache = {0, 0}};
     // Drives that work in the same pass are served by different PEs.
     for (std::uint32_t i = 0; i < world_pes(); ++i) o.pes.push_back((i + (p == place::scratch)) % world_pes());
     if (create && !made)
