@@ -25,6 +25,7 @@ constinit thread_local pe* current_pe = nullptr;
 namespace {
 
 constexpr int messages_per_turn = 32;            // of one process, before the next one has its turn
+constexpr std::size_t fetched_ahead = 6;         // runnable processes
 constexpr std::uint32_t spare_loops = 64;        // idle loop fibers that are kept
 constexpr std::size_t slot_reservation = std::size_t{1} << 26;
 constexpr std::size_t huge_table = std::size_t{8} << 20;  // bytes of the table of slots that are to lie in huge pages
@@ -100,6 +101,7 @@ void pe::loop() {
         if (runnable_.empty()) break;
       }
       const run_queue::entry e = runnable_.pop();
+      if (runnable_.size() > fetched_ahead) fetch_ahead();
       if (e.is_fiber()) {
         fiber& f = *e.as_fiber();
         f.queued = 0;
@@ -132,6 +134,30 @@ const handler continuation{"future",
                            0,
                            false};
 }  // namespace
+
+// Of many processes that are runnable the next ones are in no cache: since they were put into the queue all the others have run. So their lines are asked
+// for while others run, one step of what leads to what at a time: the slot, the object and the last message, the first message, the rest of both.
+void pe::fetch_ahead() const noexcept {
+  const auto lines = [](const void* from, int count) {
+    for (int i = 0; i < count; ++i) __builtin_prefetch(static_cast<const std::byte*>(from) + i * 64, 1);
+  };
+  const auto at = [&](std::size_t n) -> const slot* {
+    const run_queue::entry e = runnable_.ahead(n);
+    return e.is_slot() ? e.as_slot() : nullptr;
+  };
+  if (const slot* s = at(fetched_ahead)) lines(s, 1);
+  if (const slot* s = at(4); s != nullptr && s->has_messages()) {
+    lines(s->last, 1);
+    if (s->has_object && s->apart) lines(s->where_apart(), 4);
+  }
+  if (const slot* s = at(3); s != nullptr && s->has_messages()) lines(s->last->next, 1);
+  if (const slot* s = at(2); s != nullptr && s->has_messages()) {
+    const message* first = s->last->next;
+    lines(first + 1, 1);
+    lines(s->last + 1, 1);
+    lines(first->next, 2);
+  }
+}
 
 void pe::run_sink(sink& s) {
   slot& process = allocate_slot();

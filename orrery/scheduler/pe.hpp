@@ -500,6 +500,7 @@ class pe {
   static void loop_entry(fiber& self, void* pe_pointer);
   void loop();
   void run_slot(slot& s);
+  void fetch_ahead() const noexcept;
   void run_sink(sink& s);
   void run_messages(slot& s);
   inline bool run_one(slot& s, delivery& d);

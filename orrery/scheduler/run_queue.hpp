@@ -35,6 +35,8 @@ class run_queue {
   void push(sink& s) { push(entry{reinterpret_cast<std::uintptr_t>(&s) | 2}); }
   [[nodiscard]] entry front() const noexcept { return items_[head_ & mask_]; }
   entry pop() noexcept { return items_[head_++ & mask_]; }
+  /// The entry that will be popped after `n` others; n < size().
+  [[nodiscard]] entry ahead(std::size_t n) const noexcept { return items_[(head_ + n) & mask_]; }
 
  private:
   void push(entry e) {
