@@ -92,7 +92,17 @@ INSTANTIATE_TEST_SUITE_P(fft3d, killed,
 
 }  // namespace
 
+#if defined(__SANITIZE_ADDRESS__)
+// What is killed looks for no leaks: the search has a child of its own, which would be taken for a node, and without which it never ends.
+static bool is_victim = false;
+extern "C" int __lsan_is_turned_off() { return is_victim ? 1 : 0; }
+static void look_for_no_leaks() { is_victim = true; }
+#else
+static void look_for_no_leaks() {}
+#endif
+
 int main(int argc, char** argv) {
+  if (argc > 1 && std::string_view(argv[1]) == "--scenario") look_for_no_leaks();
   return test_main(argc, argv, [](const std::vector<std::string>& words) {
     (void)perform(request_for(words.at(0), words.at(1)), nobody);
     return 0;
