@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <orrery/storage/storage.hpp>
+#include <orrery/storage/sweep.hpp>
 
 #include <cstdint>
 #include <string>
@@ -37,50 +37,25 @@ struct request {
   std::vector<std::string> folders = {};  ///< one for each drive of the output; empty: its own
 };
 
-/// What is done to all lines along one dimension, in this order.
+/// What is done in a sweep to all lines along each of its dimensions, in this order.
 struct phase {
-  int dimension = 2;
   bool forward = false;
   bool filter = false;
   bool inverse = false;
 };
 
-/// Where a pass finds its numbers, and where it leaves them. Never the same: so each unit can be done again at any time, and a program that is killed
-/// has damaged nothing that it needs. (In memory it may be the same, for there a pass takes each page out before it puts it back.)
-enum class place : std::uint8_t { input, output, scratch, second_scratch, memory };
-
-/// One way over the whole array, unit by unit: a unit is a box of pages that is complete along the dimensions of the phases.
-struct pass {
-  std::vector<phase> phases = {};
-  index3 unit{};  ///< pages
-  place from = place::input;
-  place to = place::output;
-};
-
-/// How it is done.
+/// How it is done: sweeps over the array, and what happens in each.
 struct plan {
-  orrery::storage::page_grid grid;
-  element_type input_type = element_type::complex128;
-  element_type work_type = element_type::complex128;  ///< of everything between input and output
-  element_type output_type = element_type::complex128;
+  orrery::storage::sweep_plan work;
+  std::vector<phase> phases = {};
   transfer_function filter = {};
-  std::vector<pass> passes = {};
-  std::uint32_t processes = 0;  ///< transforms at once: as many units as there is memory for
-  std::uint64_t pool_bytes = 0;  ///< of pages that each node keeps for later ones
-  std::uint64_t bytes_read = 0;  ///< from the drives, by all passes
-  std::uint64_t bytes_written = 0;
-  std::uint64_t peak_bytes = 0;  ///< of memory
-  std::vector<place> created = {};  ///< data sets that are made
-
-  [[nodiscard]] domain unit_pages(std::size_t pass, std::int64_t unit) const;
-  [[nodiscard]] std::int64_t units(std::size_t pass) const;
-  [[nodiscard]] element_type type_at(place p) const;
-  [[nodiscard]] std::uint64_t bytes_at(place p) const;  ///< of all pages
-  [[nodiscard]] bool in_memory() const { return passes.front().to == place::memory; }
 };
 
-/// Chooses passes and processes. Throws std::invalid_argument for what cannot be done, and says then what could (the smallest memory that works).
+/// Chooses sweeps and processes. Throws std::invalid_argument for what cannot be done, and says then what could (the smallest memory that works).
 [[nodiscard]] plan make_plan(const request& r, const orrery::storage::data_set_info& input, std::uint32_t pes,
                              std::uint32_t nodes);
+
+/// The task of that request: the same without what a Fourier transform is.
+[[nodiscard]] orrery::storage::sweep_task task_of(const request& r, const orrery::storage::data_set_info& input);
 
 }  // namespace fft3d

@@ -2,6 +2,7 @@
 // Figures of the array layer, as JSON: bench_arrays [--json FILE] [--only NAME,...] [--runs N] [--smoke]. Each is the median of N runs; beside them stands,
 // from the same runs, a plain process.
 #include "jacobi.hpp"
+#include "simulated.hpp"
 
 #include <orrery/array/array.hpp>
 #include <orrery/orrery.hpp>
@@ -202,6 +203,12 @@ double insert(effort e) {
   return t / n;
 }
 
+// Of 100,000 PEs; measured once.
+const bench::simulated& simulated(effort e) {
+  static const bench::simulated s = bench::simulate(e.smoke ? 1000 : 100'000, e.smoke);
+  return s;
+}
+
 struct metric {
   std::string name;
   int pes;  // 0: without a world
@@ -225,7 +232,10 @@ std::vector<metric> metrics() {
           {"element_bytes", 2, 1, element_bytes},
           {"jacobi_plain_mcells", 0, 0, [](effort e) { return bench::jacobi_plain_mcells(e.smoke); }},
           {"jacobi_512_mcells", 2, 0, [](effort e) { return bench::jacobi_mcells(512, e.smoke); }},
-          {"jacobi_32_mcells", 2, 0, [](effort e) { return bench::jacobi_mcells(32, e.smoke); }}};
+          {"jacobi_32_mcells", 2, 0, [](effort e) { return bench::jacobi_mcells(32, e.smoke); }},
+          {"sim_pes_gib", 0, 1, [](effort e) { return simulated(e).gib; }},
+          {"sim_events_m", 0, 1, [](effort e) { return simulated(e).collective_m_s; }},
+          {"sim_messages_m", 0, 1, [](effort e) { return simulated(e).message_m_s; }}};
 }
 
 int run_world(int pes, const std::function<int(args)>& main) {

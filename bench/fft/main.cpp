@@ -4,9 +4,10 @@
 //   bench_fft raw FILE N            the same numbers as a bare file
 //   bench_fft disk FOLDER BYTES     the drive: O_DIRECT, 8 transfers of BYTES at once, a file of 2 GiB
 //   bench_fft lines N               FFTW's time for all lines of N^3, on all PEs
-//   bench_fft memory FOLDER N       fft3d's passes over an array in memory, and FFTW's own three-dimensional plan
-#include <apps/fft3d/lines.hpp>
+//   bench_fft memory - N            fft3d's passes over an array in memory, and FFTW's own three-dimensional plan
+#include <apps/fft3d/tile.hpp>
 #include <apps/fft3d/transform.hpp>
+#include <orrery/storage/storage.hpp>
 
 #include <algorithm>
 #include <complex>
@@ -29,12 +30,12 @@ using namespace orrery;
 using namespace orrery::storage;
 using number = std::complex<double>;
 
-const index3 page_shape{16, 128, 128};  // 4 MiB
+const index3 page_shape{16, 64, 128};  // 2 MiB
 
 double seconds_of(const std::function<void()>& f) {
-  const double begin = fft3d::now();
+  const double begin = seconds_now();
   f();
-  return fft3d::now() - begin;
+  return seconds_now() - begin;
 }
 double median(std::vector<double> v) {
   std::ranges::sort(v);
@@ -122,15 +123,17 @@ nlohmann::ordered_json disk(const std::string& folder, std::uint64_t bytes) {
   return {{"disk_write_gbps", first}, {"disk_read_gbps", read}, {"disk_rewrite_gbps", again}};
 }
 
+index3 lines_of(std::int64_t n) { return {1, (1 << 14) / n, n}; }
 double transform_tiles(std::int64_t n, std::int64_t count) {
-  const page_grid g{{n, n, n}, page_shape};
-  fft3d::lines<double> tile(n, fft3d::tile_lines(g, 2));
+  fft3d::tile<double> t(lines_of(n));
+  t.prepare(2, FFTW_FORWARD);
+  std::fill_n(t.data(), t.strides()[0], number{});
   return seconds_of([&] {
-    for (std::int64_t i = 0; i < count; ++i) tile.forward();
+    for (std::int64_t i = 0; i < count; ++i) t.transform(2, FFTW_FORWARD, [] {});
   });
 }
 nlohmann::ordered_json lines(std::int64_t n) {
-  const std::int64_t tiles = 3 * n * n / fft3d::tile_lines({{n, n, n}, page_shape}, 2);
+  const std::int64_t tiles = 3 * n * n / lines_of(n)[1];
   fft3d::load_wisdom();
   std::vector<future<double>> all;
   for (std::uint32_t i = 0; i < world_pes(); ++i)
@@ -141,23 +144,23 @@ nlohmann::ordered_json lines(std::int64_t n) {
   return {{"lines_s", slowest}};
 }
 
-double own_passes(const std::string& folder, std::int64_t n) {
+double own_passes(std::int64_t n) {
   const fft3d::request r{.input = "in", .output = "out", .memory = std::uint64_t{4} << 30, .passes = 1};
   data_set_info info;
   info.shape = {n, n, n};
   info.page_shape = {16, 64, 64};
   info.files = {"one"};
   const fft3d::plan p = fft3d::make_plan(r, info, world_pes(), world_nodes());
-  const storage::array a = fft3d::array_in_memory(p, folder);
-  page one(array_page::bytes_of(info.page_shape, p.work_type));
-  for_each_place(domain::of_shape(p.grid.pages()), [&](const index3& at) {
+  const storage::array a = make_memory_array(p.work.grid, p.work.work_type);
+  page one(array_page::bytes_of(info.page_shape, p.work.work_type));
+  for_each_place(domain::of_shape(p.work.grid.pages()), [&](const index3& at) {
     page own = page::uninitialized(one.size());
-    const auto v = noise(product(info.page_shape), static_cast<std::uint64_t>(p.grid.number_of(at)));
+    const auto v = noise(product(info.page_shape), static_cast<std::uint64_t>(p.work.grid.number_of(at)));
     std::ranges::copy(std::as_bytes(std::span(v)), own.writable().begin());
     a.start_write_whole(own, at).get();
   });
-  auto units = spawn<fft3d::ledger>(here(), "", std::vector<std::int64_t>{p.units(0), p.units(1)});
-  auto transformers = spawn_group<fft3d::transformer>(everywhere(), p.processes, p, units);
+  auto units = spawn<ledger>(here(), "", std::vector<std::int64_t>{p.work.units(0), p.work.units(1)});
+  auto transformers = spawn_group<fft3d::transformer>(everywhere(), p.work.processes, p, units);
   const double seconds = seconds_of([&] {
     for (std::size_t i = 0; i < 2; ++i) {
       units->begin(i);
@@ -169,11 +172,11 @@ double own_passes(const std::string& folder, std::int64_t n) {
   for (const auto& d : a.devices()) destroy(d);
   return seconds;
 }
-nlohmann::ordered_json memory(const std::string& folder, std::int64_t n) {
+nlohmann::ordered_json memory(std::int64_t n) {
   constexpr int runs = 5;
   std::vector<double> own;
-  (void)own_passes(folder, n);  // plans, and touches memory
-  for (int i = 0; i < runs; ++i) own.push_back(own_passes(folder, n));
+  (void)own_passes(n);  // plans, and touches memory
+  for (int i = 0; i < runs; ++i) own.push_back(own_passes(n));
   fft3d::save_wisdom();
   trim_page_pool();
   auto v = noise(n * n * n, 1);
@@ -208,7 +211,7 @@ int main(int argc, char** argv) {
     else if (what == "lines")
       found = lines(n());
     else if (what == "memory")
-      found = memory(a[2], n());
+      found = memory(n());
     else {
       std::fprintf(stderr, "bench_fft create|raw|disk|lines|memory ...: see the beginning of its source\n");
       return 2;

@@ -82,14 +82,20 @@ class element_ptr {
   friend auto post(const element_ptr& e) { return detail::bound_target<typename modes::post, T>(e.name_); }
   friend auto try_post(const element_ptr& e) { return detail::bound_target<typename modes::try_post, T>(e.name_); }
 
-  /// Destroys the element when it has executed what was sent before by the caller; returns when that is done. Throws process_gone if there is none,
-  /// usage_error if another method of it is parked (reentrant classes), node_lost, deadlock_error (an element itself: use start_destroy).
+  /// Destroys the element when it has executed what was sent before by the caller; returns when that is done and the index is free. Throws process_gone if there is none,
+  /// usage_error if another method of it is parked (reentrant classes), node_lost, deadlock_error (an element itself: use post_destroy).
   friend void destroy(const element_ptr& e) {
     detail::call_element<detail::end_message<T, Index>, void>(detail::here_pe(), e.name_);
   }
   /// The same without waiting for it.
   friend future<void> start_destroy(const element_ptr& e) {
     return detail::start_element<detail::end_message<T, Index>, void>(detail::here_pe(), e.name_);
+  }
+  /// The same, one way: what goes wrong is reported where the element is, or was. An element ends itself so: it executes what it has in its mailbox,
+  /// and is then no more.
+  friend void post_destroy(const element_ptr& e) {
+    detail::send_element<detail::end_message<T, Index>>(detail::here_pe(), e.name_, nullptr,
+                                                        detail::patience::may_wait);
   }
   /// Moves the element to another PE, after what was sent before by the caller; the future is ready when it has left. Throws as
   /// element::migrate_to reports.
@@ -144,44 +150,48 @@ class array {
   /// Creates an element at the home of the index; returns when it is there. Throws usage_error if there is one already, with the names of array and
   /// index; what the constructor throws; node_lost. Parks if the home is another PE or the constructor waits.
   template <class... A>
-  void insert(const Index& i, A&&... args) const {
+  void insert(const Index& i, A&&... arguments) const {
     detail::pe& self = detail::here_pe();
     auto& part = detail::part_of<T, Index>(self, id_);
-    insert_on(part.home_of(i), i, std::forward<A>(args)...);
+    insert_on(part.home_of(i), i, std::forward<A>(arguments)...);
   }
   /// The same on a PE of the caller's choice; its home is told.
   template <class... A>
-  void insert_at(placement where, const Index& i, A&&... args) const {
-    insert_on(where.resolve(), i, std::forward<A>(args)...);
+  void insert_at(placement where, const Index& i, A&&... arguments) const {
+    insert_on(where.resolve(), i, std::forward<A>(arguments)...);
   }
   /// As insert, without waiting.
   template <class... A>
-  future<void> start_insert(const Index& i, A&&... args) const {
+  future<void> start_insert(const Index& i, A&&... arguments) const {
     detail::pe& self = detail::here_pe();
-    return start_insert_on(detail::part_of<T, Index>(self, id_).home_of(i), i, std::forward<A>(args)...);
+    return start_insert_on(detail::part_of<T, Index>(self, id_).home_of(i), i, std::forward<A>(arguments)...);
   }
   template <class... A>
-  future<void> start_insert_at(placement where, const Index& i, A&&... args) const {
-    return start_insert_on(where.resolve(), i, std::forward<A>(args)...);
+  future<void> start_insert_at(placement where, const Index& i, A&&... arguments) const {
+    return start_insert_on(where.resolve(), i, std::forward<A>(arguments)...);
   }
   /// As insert, one way: what goes wrong is reported on the PE where it happens.
   template <class... A>
-  void post_insert(const Index& i, A&&... args) const {
+  void post_insert(const Index& i, A&&... arguments) const {
     detail::pe& self = detail::here_pe();
     auto& part = detail::part_of<T, Index>(self, id_);
     const std::uint32_t home = part.home_of(i);
     if (home == self.id() && self.room_on_stack()) {
-      create_here(part, i, std::forward<A>(args)...);
+      create_here(part, i, std::forward<A>(arguments)...);
     } else {
-      ask(self, home, home, {}, i, std::forward<A>(args)...);
+      ask(self, home, home, {}, i, std::forward<A>(arguments)...);
     }
   }
   template <class... A>
-  void post_insert_at(placement where, const Index& i, A&&... args) const {
+  void post_insert_at(placement where, const Index& i, A&&... arguments) const {
     detail::pe& self = detail::here_pe();
-    ask(self, detail::part_of<T, Index>(self, id_).home_of(i), where.resolve(), {}, i, std::forward<A>(args)...);
+    ask(self, detail::part_of<T, Index>(self, id_).home_of(i), where.resolve(), {}, i, std::forward<A>(arguments)...);
   }
 
+  /// What this PE keeps of the array. Does not park; goes through the tables.
+  [[nodiscard]] array_footprint footprint() const {
+    return detail::part_of<T, Index>(detail::here_pe(), id_).footprint();
+  }
   /// How many elements live on this PE. Does not park.
   [[nodiscard]] std::size_t local_size() const {
     return detail::part_of<T, Index>(detail::here_pe(), id_).cells().size();
@@ -195,45 +205,45 @@ class array {
 
  private:
   template <class... A>
-  static void create_here(detail::array_part<T, Index>& part, const Index& i, A&&... args) {
+  static void create_here(detail::array_part<T, Index>& part, const Index& i, A&&... arguments) {
     auto& c = part.conceive(i, part.admit(i));
     part.flush_early();
-    part.construct_inline(c, std::forward<A>(args)...);
+    part.construct_inline(c, std::forward<A>(arguments)...);
   }
   template <class... A>
-  void insert_on(std::uint32_t where, const Index& i, A&&... args) const {
+  void insert_on(std::uint32_t where, const Index& i, A&&... arguments) const {
     detail::pe& self = detail::here_pe();
     auto& part = detail::part_of<T, Index>(self, id_);
     const std::uint32_t home = part.home_of(i);
     if (home == self.id() && where == home && self.room_on_stack()) {
-      create_here(part, i, std::forward<A>(args)...);
+      create_here(part, i, std::forward<A>(arguments)...);
       return;
     }
     self.require_process();
     detail::typed_sink<void> k;
     detail::prepare(k, self, address{}, detail::create_message<T, Index, detail::travels_t<A>...>::instance);
     detail::array_directory::expectation answer(detail::array_directory::of(self), k);
-    ask(self, home, where, {self.id(), answer.call()}, i, std::forward<A>(args)...);
+    ask(self, home, where, {self.id(), answer.call()}, i, std::forward<A>(arguments)...);
     answer.sent();
     self.wait(k);
     k.take();
   }
   template <class... A>
-  future<void> start_insert_on(std::uint32_t where, const Index& i, A&&... args) const {
+  future<void> start_insert_on(std::uint32_t where, const Index& i, A&&... arguments) const {
     detail::pe& self = detail::here_pe();
     const std::uint32_t home = detail::part_of<T, Index>(self, id_).home_of(i);
     using message = detail::create_message<T, Index, detail::travels_t<A>...>;
     auto state = detail::future_access<void>::make(self, address{}, message::instance);
     auto travelling = detail::future_access<void>::make_hold(state);
     detail::array_directory::expectation answer(detail::array_directory::of(self), *state);
-    ask(self, home, where, {self.id(), answer.call()}, i, std::forward<A>(args)...);
+    ask(self, home, where, {self.id(), answer.call()}, i, std::forward<A>(arguments)...);
     answer.sent();
     travelling.release();
     return detail::future_access<void>::wrap(std::move(state));
   }
   template <class... A>
   void ask(detail::pe& self, std::uint32_t home, std::uint32_t where, detail::caller from, const Index& i,
-           A&&... args) const {
+           A&&... arguments) const {
     detail::check_spawnable<T, A...>();
     using message = detail::create_message<T, Index, detail::travels_t<A>...>;
     if (home != self.id()) {
@@ -242,7 +252,7 @@ class array {
     }
     detail::part_of<T, Index>(self, id_).begins();
     detail::bytes b = detail::pack(0, detail::creation{from, where, 0, false}, i);
-    detail::pack_after(b, detail::travels_t<A>(std::forward<A>(args))...);
+    detail::pack_after(b, detail::travels_t<A>(std::forward<A>(arguments))...);
     detail::tell(self, home, message::instance, id_, 0, b);
   }
 
@@ -274,12 +284,12 @@ struct array_maker {
   }
   // Each PE creates what belongs to it.
   template <class... A>
-  static void fill(std::uint32_t id, range<Index> all, std::optional<placement_map<Index>> where, A... args) {
+  static void fill(std::uint32_t id, range<Index> all, std::optional<placement_map<Index>> where, A... arguments) {
     pe& self = here_pe();
     auto& part = part_of<T, Index>(self, id);
     std::vector<future<void>> below;
     for (const std::uint32_t c : children_of(part.about(), self.id()))
-      below.push_back(start_call<&fill<A...>>(orrery::pe(c), id, all, where, args...));
+      below.push_back(start_call<&fill<A...>>(orrery::pe(c), id, all, where, arguments...));
     const std::uint32_t pes = part.about().pes;
     const placement_map<Index>& map = where ? *where : part.options().home;
     part.reserve(all.size() / pes + 1);
@@ -288,7 +298,7 @@ struct array_maker {
       if (where) {
         if (const std::uint32_t home = part.home_of(i); home != self.id()) homes[home].push_back(i);
       }
-      part.construct_inline(part.conceive(i, 0), args...);
+      part.construct_inline(part.conceive(i, 0), arguments...);
     });
     for (std::uint32_t h = 0; h < homes.size(); ++h)
       if (!homes[h].empty()) below.push_back(start_call<&know>(orrery::pe(h), id, self.id(), homes[h]));
@@ -303,10 +313,14 @@ struct array_maker {
     std::vector<future<void>> below;
     for (const std::uint32_t c : children_of(part.about(), self.id()))
       below.push_back(start_call<&unmake>(orrery::pe(c), id));
-    while (!part.cells().empty()) {
-      auto& c = static_cast<cell<T, Index>&>(*part.cells().back());
-      const Index i = c.index;
-      call_element<end_message<T, Index>, void>(self, element_name<T, Index>{id, i});
+    // Many at a time: those that have moved are answered from elsewhere.
+    for (std::vector<future<void>> ending; !part.cells().empty(); ending.clear()) {
+      std::vector<Index> some;
+      for (auto c = part.cells().rbegin(); c != part.cells().rend() && some.size() < 256; ++c)
+        some.push_back(static_cast<cell<T, Index>&>(**c).index);
+      for (const Index& i : some)
+        ending.push_back(start_element<end_message<T, Index>, void>(self, element_name<T, Index>{id, i}));
+      for (auto& f : ending) f.get();
     }
     for (auto& f : below) f.get();
     array_directory::of(self).remove(id);
@@ -331,11 +345,11 @@ array<T, Index> create_array(const array_options<Index>& o = {}) {
 template <class T, array_index Index = typename detail::index_type_of<T>::type, class... A>
   requires detail::has_range<Index>
 array<T, Index> create_array(const range<Index>& all, const std::type_identity_t<array_options<Index>>& o = {},
-                             std::type_identity_t<std::optional<placement_map<Index>>> where = {}, A&&... args) {
+                             std::type_identity_t<std::optional<placement_map<Index>>> where = {}, A&&... arguments) {
   const auto a = create_array<T, Index>(o);
   detail::check_spawnable<T, A...>();
-  detail::array_maker<T, Index>::template fill<detail::travels_t<A>...>(a.id(), all, std::move(where),
-                                                                        detail::travels_t<A>(std::forward<A>(args))...);
+  detail::array_maker<T, Index>::template fill<detail::travels_t<A>...>(
+      a.id(), all, std::move(where), detail::travels_t<A>(std::forward<A>(arguments))...);
   return a;
 }
 

@@ -4,6 +4,7 @@
 #include <orrery/process/internal/test_world.hpp>
 
 #include <algorithm>
+#include <chrono>
 #include <string>
 #include <vector>
 
@@ -58,6 +59,96 @@ struct Word {
   int n = 0;
 };
 ORRERY_PROCESS(Word, link, link_from_here, links, where);
+
+struct Mayfly;
+ORRERY_PROCESS(Mayfly, live, last, lived);
+struct Mayfly : element<Mayfly> {
+  void live() { ++days; }
+  void last(std::uint32_t pe) {
+    post_destroy(array()[index()]);
+    migrate_to(pe);
+  }
+  int lived() const { return days; }
+  template <class A>
+  void serialize(A& a) {
+    a & days;
+  }
+  int days = 0;
+};
+
+TEST(array, an_element_can_destroy_itself) {
+  for (const bool packed : {false, true})
+    in_world(2, [&] {
+      auto a = create_array<Mayfly>(range<int>{6}, {.name = "flies", .always_serialize = packed});
+      for (int i = 0; i < 6; ++i) {
+        post(a[i])->live();
+        post(a[i])->last(static_cast<std::uint32_t>(i % 2));
+      }
+      quiescence(a);
+      for (int i = 0; i < 6; ++i)
+        EXPECT_NE(what_is_thrown<process_gone>([&] { (void)a[i]->lived(); }).find("flies[" + std::to_string(i) + "]"),
+                  std::string::npos);
+      a.insert(3);
+      EXPECT_EQ(a[3]->lived(), 0);
+    });
+}
+
+struct Sleeper;
+ORRERY_PROCESS(Sleeper, nap, take, taken);
+struct Sleeper : element<Sleeper> {
+  void nap() { sleep_for(std::chrono::milliseconds(100)); }
+  void take(int) { ++n; }
+  int taken() const { return n; }
+  int n = 0;
+};
+
+TEST(array, an_element_that_is_busy_holds_back_who_sends_to_it_wherever_its_home_is) {
+  for (const int home : {0, 1, 2}) {
+    std::uint64_t most = 0;
+    in_world({.pes = 3, .pe = {.mailbox_bytes = 64 << 10, .ring_bytes = 32 << 10}}, [&] {
+      auto a = create_array<Sleeper>(array_options<int>{.home = placement_map<int>::cyclic(3)});
+      a.insert_at(pe(1), home);
+      post(a[home])->nap();
+      int sent = 0;
+      for (int i = 0; i < 50'000; ++i) {
+        if (try_post(a[home])->take(1)) ++sent;
+        if (i % 100 == 0) yield();
+      }
+      EXPECT_EQ(a[home]->taken(), sent);
+      most = stats(1).mailbox_high;
+    });
+    EXPECT_LE(most, (64 << 10) + 8 * (32 << 10)) << "home at " << home;
+  }
+}
+
+TEST(array, an_index_is_free_when_its_element_was_destroyed) {
+  testing::in_simulation("machines=4,jitter=20us,seed=1", [] {
+    auto a = create_array<Mayfly>();
+    for (int i = 0; i < 200; ++i) {
+      for (std::uint32_t life = 0; life < 3; ++life) {
+        a.insert_at(pe((static_cast<std::uint32_t>(i) + life) % 4), i);
+        a[i]->live();
+        if (life == 1) start_migrate(a[i], static_cast<std::uint32_t>(i) % 4).get();
+        destroy(a[i]);
+      }
+    }
+    EXPECT_EQ(a.local_size(), 0U);
+  });
+}
+
+TEST(array, what_was_sent_before_a_post_destroy_is_executed) {
+  in_world(2, [] {
+    auto a = create_array<Mayfly>(range<int>{4});
+    for (int i = 0; i < 4; ++i) {
+      post(a[i])->live();
+      auto lived = start(a[i])->lived();
+      post_destroy(a[i]);
+      EXPECT_EQ(lived.get(), 1);
+    }
+    quiescence(a);
+    EXPECT_EQ(a.local_size(), 0U);
+  });
+}
 
 TEST(array, keeps_a_bounded_number_of_messages_for_an_element_that_was_not_created) {
   in_world(2, [] {
@@ -173,6 +264,25 @@ TEST(array, a_reduction_gives_the_sum_of_all_contributions) {
       post(a)->add(2);
     }
   });
+}
+
+TEST(array, a_reduction_ends_where_all_elements_of_a_pe_have_contributed_elsewhere) {
+  for (const bool packed : {false, true})
+    in_world(2, [&] {
+      auto a = create_array<Counter>(range<int>{2}, {.always_serialize = packed}, {}, 3);
+      start_migrate(a[0], 0).get();
+      start_migrate(a[1], 1).get();
+      auto [first_target, first] = expect_result<int>();
+      post(a)->step(first_target);
+      EXPECT_EQ(first.get(), 6);
+      auto [target, result] = expect_result<int>();
+      a[0]->step(target);
+      start_migrate(a[0], 1).get();  // PE 1 is never without elements, and never told that the reduction has begun
+      start_migrate(a[1], 0).get();
+      a[1]->step(target);
+      quiescence();
+      EXPECT_TRUE(result.ready());
+    });
 }
 
 TEST(array, what_is_reduced_needs_no_sum) {

@@ -69,8 +69,8 @@ struct balancer {
     for (cell_base* b : part_of<T, Index>(here_pe(), id).cells()) {
       auto& c = static_cast<cell<T, Index>&>(*b);
       if (c.sent != nullptr)
-        for (const auto& [to, bytes] : *c.sent)
-          m.sent.emplace_back(static_cast<std::uint32_t>(m.indices.size()), to, bytes);
+        for (const auto& [to, sent] : *c.sent)
+          m.sent.emplace_back(static_cast<std::uint32_t>(m.indices.size()), to, sent);
       m.indices.push_back(c.index);
       m.seconds.push_back(static_cast<double>(c.load_ns) / 1e9);
       c.forget_load();
@@ -124,9 +124,9 @@ struct balancer {
         }
       }
     for (const auto& m : all)
-      for (const auto& [from, to, bytes] : m.sent) {
+      for (const auto& [from, to, sent] : m.sent) {
         const auto it = number_of.find(to);
-        if (it != number_of.end()) d.edges.push_back({number_of.at(m.indices[from]), it->second, bytes});
+        if (it != number_of.end()) d.edges.push_back({number_of.at(m.indices[from]), it->second, sent});
       }
     return d;
   }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Everything at once, at random, and a model that knows what has to come out. Drivers, one on each PE, create, destroy, move, post, broadcast and
 // make elements contribute. Between rounds the world is quiescent and everything is compared. A failure is seen again with the seed that is printed.
-#include <orrery/array/array.hpp>
+#include <orrery/array/balance_auto.hpp>
 
 #include <orrery/process/internal/test_world.hpp>
 #include <orrery/transport/internal/test_seed.hpp>
@@ -123,10 +123,11 @@ struct deeds {
   std::map<int, std::uint64_t> counts;
   std::map<int, std::uint64_t> sums;
   std::map<int, std::uint32_t> lives;  // elements that an index has had
+  std::set<int> freed;  // indices whose last element has ended for sure
   int broadcasts = 0;
   template <class A>
   void serialize(A& a) {
-    a & alive & counts & sums & lives & broadcasts;
+    a & alive & counts & sums & lives & freed & broadcasts;
   }
 };
 
@@ -166,16 +167,23 @@ deeds drive(array<Item> a, plan p, deeds d, result_target t) {
     } else if (what < 86) {
       const int i = static_cast<int>(p.driver + 1) * own_range + below(40);
       if (d.alive.contains(i)) {
-        if (below(2) == 0) {
-          destroy(a[i]);
-        } else {
-          (void)start_destroy(a[i]);
+        d.freed.erase(i);
+        switch (below(3)) {
+          case 0:
+            destroy(a[i]);
+            d.freed.insert(i);
+            break;
+          case 1:
+            (void)start_destroy(a[i]);
+            break;
+          default:
+            post_destroy(a[i]);
         }
         d.alive.erase(i);
         d.counts.erase(i);
         d.sums.erase(i);
       } else {
-        // Its deletion may still be under way: then the home does not admit it yet.
+        // If nobody waited for its deletion, that may still be under way: then the home does not admit it yet.
         for (bool made = false; !made;) try {
             if (below(3) == 0) {
               a.insert(i);
@@ -184,6 +192,7 @@ deeds drive(array<Item> a, plan p, deeds d, result_target t) {
             }
             made = true;
           } catch (const usage_error&) {
+            if (d.freed.contains(i)) book->complain("index " + std::to_string(i) + " was not free");
             yield();
           }
         d.alive.insert(i);
@@ -192,6 +201,20 @@ deeds drive(array<Item> a, plan p, deeds d, result_target t) {
     } else if (what < 92) {
       const int i = pick();
       post(a[i])->give_until(static_cast<std::uint32_t>(below(p.reductions + 1)), t);
+    } else if (what < 93) {
+      switch (below(4)) {
+        case 0:
+          balance(a, *balance_random(random()));
+          break;
+        case 1:
+          balance(a, *balance_rotate());
+          break;
+        case 2:
+          balance(a, *balance_refine());
+          break;
+        default:
+          balance_diffusion(a, 1);
+      }
     } else if (what < 96) {
       post(a[fixed - 1])->ask(below(fixed - 1));
     } else {
@@ -241,6 +264,7 @@ void chaos(setting s, std::uint64_t seed) {
     auto a = create_array<Item>(
         range<int>{fixed},
         {.name = "items", .branching = s.branching, .always_serialize = s.packed, .cached = s.cached});
+    measure_load(a, true);
     auto judge = spawn<Judge>(here());
     const result_target t = result_to<&Judge::result>(judge);
     std::vector<deeds> all(s.pes);

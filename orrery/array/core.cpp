@@ -46,6 +46,20 @@ slot* route_fence_answer(pe& self, scheduler::delivery& d, const wire::envelope&
   return nullptr;
 }
 
+slot* route_answer(pe& self, scheduler::delivery& d, const wire::envelope& e, std::uint32_t size) noexcept {
+  try {
+    const activity_end arrived(array_directory::of(self).find(e.slot));
+    orrery::reader r(wire_payload(d, e, size));
+    const auto to = orrery::read<caller>(r);
+    d.release();
+    answer_value(self, to, {});
+  } catch (...) {
+    self.fail(d, std::current_exception());
+  }
+  return nullptr;
+}
+
+const control_handler answer_handler{"answer for another PE", &route_answer};
 const control_handler ack_handler{"acknowledge", &route_ack};
 const control_handler fence_handler{"fence", &route_fence};
 const control_handler fence_answer_handler{"fence answered", &route_fence_answer};
@@ -76,15 +90,16 @@ void array_core::born(cell_base& c) {
   ++births_;
 }
 
-bool array_core::arrived(cell_base& c) {
+void array_core::arrived(cell_base& c) {
   c.part = this;
   c.position = static_cast<std::uint32_t>(cells_.size());
   cells_.push_back(&c);
   over();
-  ahead_ = std::max(ahead_, c.reductions);
-  for (open_reduction& r : open_)
-    if (r.number <= c.reductions && !r.here_done) ++r.have;
-  return static_cast<std::int32_t>(received_ - c.broadcasts) > 0;
+  if (static_cast<std::int32_t>(received_ - c.broadcasts) > 0) catch_up(c);
+  if (c.reductions <= done_) return;
+  // It may be the first that this PE hears of them, and the last: all that live here may have contributed elsewhere.
+  for (std::uint32_t n = done_ + 1; n <= c.reductions; ++n) ++open(n).have;
+  complete_here();
 }
 
 void array_core::catch_up(cell_base& c) {
@@ -153,6 +168,16 @@ void array_core::died(cell_base& c) {
   const std::uint32_t through = done_;  // what follows may go on with the next ones, where it does not count any more
   for (std::uint32_t n = c.reductions + 1; n <= through; ++n) send_late(n, 0, -1, nullptr, nullptr);
   complete_here();
+}
+
+void answer_from(pe& self, std::uint32_t pe_there, std::uint32_t array, caller to) noexcept {
+  if (to.call == 0) return;
+  if (pe_there == self.id()) {
+    answer_value(self, to, {});
+    return;
+  }
+  if (array_core* part = array_directory::of(self).find(array)) part->begins();
+  tell(self, pe_there, answer_handler, array, 0, pack(0, to));
 }
 
 // --- load ----------------------------------------------------------------------------------------------------------

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <orrery/array/directory.hpp>
+#include <orrery/array/order.hpp>
 #include <orrery/array/reduction.hpp>
 
 #include <cstdint>
@@ -38,6 +39,12 @@ struct cell_base {
   std::uint32_t moves = 0;  ///< migrations so far
   std::uint64_t load_ns = 0;  ///< in its methods, while that is measured
   std::unique_ptr<std::vector<membership>> sections;  ///< mostly null
+  std::unique_ptr<order_state> order;  ///< mostly null
+
+  [[nodiscard]] order_state& order_of() {
+    if (order == nullptr) order = std::make_unique<order_state>();
+    return *order;
+  }
 };
 
 /// A broadcast on one PE: the arguments, until every element here has executed it and none can come that has not.
@@ -88,10 +95,11 @@ void mixed(open_reduction& r);
 /// net births are added to those of the children, and go to the parent. An element that arrives at a PE which is through already sends its
 /// contribution to the root. There the reduction is over when all parts are in and contributions equal births. An element destroyed after its contribution
 /// counts as alive in that reduction (`ghosts_`); one destroyed after its PE is through, but before its contribution, is taken back at the root.
-/// A PE without elements is told that a reduction has begun, if its parent knows that such a PE is below (`hungry`).
+/// A PE without elements is told that a reduction has begun, if its parent knows that such a PE is below (`hungry`). One that has elements hears of it from
+/// them: by a contribution, or by the arrival of one that has contributed elsewhere.
 ///
 /// Invariants: (1) past_ holds the broadcasts from low_ + 1 to received_; (2) open_ is sorted by number, and local completion is in that order;
-/// (3) have of each reduction counts the cells with reductions >= number.
+/// (3) have of each reduction counts the cells with reductions >= number, and a reduction that is not open and not over has none.
 class array_core {
  public:
   struct shape {
@@ -120,12 +128,11 @@ class array_core {
   void reserve_cells(std::size_t n) { cells_.reserve(cells_.size() + n); }
   /// A new element.
   void born(cell_base& c);
-  /// One that comes from another PE: true if it has missed broadcasts; call catch_up then.
-  [[nodiscard]] bool arrived(cell_base& c);
-  void catch_up(cell_base& c);
+  /// One that comes from another PE. It gets the broadcasts that it has missed.
+  void arrived(cell_base& c);
   /// Broadcasts that are taken out of a mailbox, to go with their element; so that it executes all in order.
   [[nodiscard]] std::vector<baggage> pack_broadcasts(scheduler::message*& mailbox);
-  /// Before catch_up.
+  /// Before arrived.
   void unpack_broadcasts(cell_base& c, const std::vector<baggage>& all);
   /// It goes to another PE.
   void departed(cell_base& c, std::uint32_t to);
@@ -229,6 +236,9 @@ class array_core {
   void measure(bool on) noexcept { measures_ = on; }
   [[nodiscard]] bool measures() const noexcept { return measures_; }
 
+  /// A node was lost, and messages with it: others do not wait for them any more.
+  [[nodiscard]] bool lossy() const noexcept { return lossy_; }
+
   /// The class of the elements as processes.
   const scheduler::class_info* element_class = nullptr;
 
@@ -250,6 +260,7 @@ class array_core {
 
   void deliver(broadcast_record& r);
   void post_to(cell_base& c, broadcast_record& r);
+  void catch_up(cell_base& c);
   void forget_past(std::uint32_t low) noexcept;
   void begin_ack(std::uint32_t number);
   void ack_step(std::uint32_t number);
@@ -288,12 +299,12 @@ class array_core {
   std::uint32_t passed_ = 0;  // that were sent to the parent
   std::int64_t births_ = 0;
   std::vector<std::pair<std::uint32_t, std::uint32_t>> ghosts_;  // last reduction of destroyed elements, how many
-  std::uint32_t ahead_ = 0;  // no element that came from elsewhere had contributed to more
   std::deque<open_reduction> open_;
   std::unordered_map<std::uint64_t, section_core*> sections_;  // whose agent is here
   std::uint32_t sections_made_ = 0;
   bool told_hungry_ = true;
   bool measures_ = false;
+  bool lossy_ = false;
 };
 
 /// Adds a value to a reduction; one of another kind makes it fail.
@@ -301,6 +312,8 @@ void add_up(open_reduction& r, std::unique_ptr<accumulator> value);
 /// Sends a part of a reduction of an array to its part on another PE.
 void send_partial(pe& self, std::uint32_t to, std::uint32_t array, const array_core::partial& p, const accumulator* a,
                   const reduction_target* target);
+/// Answers a call that has no result from another PE, after what was sent there before.
+void answer_from(pe& self, std::uint32_t pe_there, std::uint32_t array, caller to) noexcept;
 /// The result goes where it has to.
 void deliver_reduction(pe& self, const accumulator* value, const reduction_target* target,
                        std::exception_ptr error) noexcept;

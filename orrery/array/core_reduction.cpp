@@ -76,9 +76,6 @@ open_reduction& array_core::open(std::uint32_t number) {
   open_reduction& r = *open_.emplace(at);
   r.number = number;
   r.here_done = number <= done_;
-  if (!r.here_done && number <= ahead_)
-    for (const cell_base* c : cells_)
-      if (c->reductions >= number) ++r.have;
   for (const child& c : children_) {
     if (c.done >= number) continue;
     ++r.children_left;
@@ -219,6 +216,7 @@ void add_up(open_reduction& r, std::unique_ptr<accumulator> value) {
 }
 
 void array_core::pes_lost() noexcept {
+  lossy_ = true;
   for (const open_reduction& r : open_)
     if (r.contributions != 0)
       self_.report_failed_post(

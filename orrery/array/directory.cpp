@@ -2,6 +2,7 @@
 #include <orrery/array/directory.hpp>
 
 #include <orrery/array/core.hpp>
+#include <orrery/array/order.hpp>
 #include <orrery/scheduler/node.hpp>
 #include <orrery/wire/exception.hpp>
 
@@ -223,6 +224,7 @@ bool is_process_gone(const std::exception_ptr& why) noexcept {
 
 namespace {
 std::optional<std::uint32_t> lost_pe(const pe& self) {
+  if (self.simulated() != nullptr && self.owner().gone_nodes() == 0) return {};  // there may be many thousand
   for (std::uint32_t i = 0; i < self.owner().world_pes(); ++i)
     if (!self.owner().reachable(i)) return i;
   return {};
@@ -265,6 +267,7 @@ void array_directory::remove(std::uint32_t id) noexcept {
   if (it == parts_.end()) return;
   const auto ended = std::move(it->second);  // while it is not found any more
   parts_.erase(it);
+  if (own_streams_ != nullptr) own_streams_->forget(id);
   if (id >> id_bits_of_pe == self_.id()) free_ids_.push_back(id & ((1U << id_bits_of_pe) - 1));
 }
 
@@ -280,6 +283,20 @@ array_core* array_directory::part_of_process(const slot& s) const noexcept {
     for (const cell_base* c : part->cells())
       if (c->process == &s) return part.get();
   return nullptr;
+}
+
+void array_directory::note_elements(std::uint32_t class_number, find_cell f) {
+  if (element_classes_.size() <= class_number) element_classes_.resize(class_number + 1);
+  element_classes_[class_number] = f;
+}
+
+outbox& array_directory::sender() {
+  const scheduler::activation* a = self_.active();
+  if (a != nullptr && a->process->has_object && a->process->class_number < element_classes_.size())
+    if (const find_cell f = element_classes_[a->process->class_number])
+      return f(a->process->where_apart()).order_of().out;
+  if (own_streams_ == nullptr) own_streams_ = std::make_unique<outbox>();
+  return *own_streams_;
 }
 
 std::uint64_t array_directory::expect(scheduler::sink& s) {

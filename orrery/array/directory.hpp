@@ -18,20 +18,29 @@
 namespace orrery::detail {
 
 class array_core;
+class outbox;
 struct broadcast_record;
 struct cell_base;
 class array_directory;
 using bytes = std::vector<std::byte>;
 
+/// Which message of which stream this is (order.hpp); stream 0: of none.
+struct order_tag {
+  std::uint64_t stream = 0;
+  std::uint64_t number = 0;
+};
+
 /// The handler of a message to elements. What all of them have is a route; so whoever finds one in a mailbox knows it for this class.
 struct array_handler : scheduler::handler {
   using forward_function = void (*)(array_core&, cell_base&, scheduler::message*);
+  using describe_function = void (*)(wire::shape&);
   using route_function = slot* (*)(pe&, scheduler::delivery&, const wire::envelope&, std::uint32_t);
 
-  array_handler(std::string_view of, std::string_view method, std::string_view signature,
-                void (*run)(pe&, slot&, scheduler::delivery&), void (*relocate)(void*, void*), void (*drop)(void*),
-                std::uint32_t payload, bool views, route_function r, forward_function f) noexcept
-      : handler(of, method, signature, run, relocate, drop, payload, views), forward(f) {
+  array_handler(std::string_view of, std::string_view method_name, std::string_view parameters,
+                void (*run_it)(pe&, slot&, scheduler::delivery&), void (*move_it)(void*, void*), void (*drop_it)(void*),
+                std::uint32_t payload, bool has_views, route_function r, forward_function f,
+                describe_function types = nullptr) noexcept
+      : handler(of, method_name, parameters, run_it, move_it, drop_it, payload, has_views, types), forward(f) {
     route = r;
   }
   /// The element that has the message in its mailbox leaves its PE or has ended: sends the message after it. Takes the message over.
@@ -40,12 +49,17 @@ struct array_handler : scheduler::handler {
   std::unique_ptr<broadcast_record> (*decode)(std::span<const std::byte> arguments) = nullptr;
   /// Of broadcasts in mailboxes.
   bool is_member = false;
+  /// Of messages whose order is kept.
+  order_tag (*tag_of)(const scheduler::message&) = nullptr;
+  /// Of the last messages of streams: sends one to an index.
+  void (*close)(pe& self, std::uint32_t array, std::string_view index, order_tag tag) = nullptr;
 };
 
 /// Handlers of messages that are dealt with where they arrive, by their route.
 struct control_handler : array_handler {
-  control_handler(std::string_view name, route_function r) noexcept
-      : array_handler("(array)", name, "control", &never_run, &never_relocate, &never_drop, 0, false, r, nullptr) {}
+  control_handler(std::string_view name, route_function r, describe_function types = nullptr) noexcept
+      : array_handler("(array)", name, "control", &never_run, &never_relocate, &never_drop, 0, false, r, nullptr,
+                      types) {}
   static void never_run(pe&, slot&, scheduler::delivery& d) { d.release(); }
   static void never_relocate(void*, void*) {}
   static void never_drop(void*) {}
@@ -53,10 +67,10 @@ struct control_handler : array_handler {
 
 /// Handlers of messages that bring an element, serialized: their route makes its process, which runs them first.
 struct birth_handler : array_handler {
-  birth_handler(std::string_view of, std::string_view name, std::string_view signature,
-                void (*run)(pe&, slot&, scheduler::delivery&), route_function r) noexcept
-      : array_handler(of, name, signature, run, &control_handler::never_relocate, &control_handler::never_drop, 0,
-                      false, r, &forget) {}
+  birth_handler(std::string_view of, std::string_view name, std::string_view parameters,
+                void (*run_it)(pe&, slot&, scheduler::delivery&), route_function r, describe_function types) noexcept
+      : array_handler(of, name, parameters, run_it, &control_handler::never_relocate, &control_handler::never_drop, 0,
+                      false, r, &forget, types) {}
   static void forget(array_core& part, cell_base&, scheduler::message* m);  // the element ends before it was there
 };
 
@@ -99,6 +113,12 @@ void pack_after(bytes& b, const V&... values) {
 
 // --- sending -------------------------------------------------------------------------------------------------------
 
+/// Counts a message to an element that goes to another PE; `first`: it leaves the PE where it was sent.
+inline void note_hop(pe& self, bool first) noexcept {
+  scheduler::counters& n = self.count();
+  ++n.hops;
+  if (first) ++n.routed;
+}
 /// Sends a serialized message to a PE, from anywhere: never parks and throws nothing. Such messages, and all others to that PE, arrive in the
 /// order sent; those too large for a ring travel in pieces. `slot` and `generation` are the handler's to use. What is for a lost node is dropped.
 void tell(pe& self, std::uint32_t to, const scheduler::handler& h, std::uint32_t slot, std::uint32_t generation,
@@ -153,6 +173,15 @@ class array_directory final : public scheduler::pe_annex, public scheduler::wait
   [[nodiscard]] std::uint32_t new_id();
   void add(std::uint32_t id, std::unique_ptr<array_core> part);
   void remove(std::uint32_t id) noexcept;
+
+  // --- order (order.hpp) -------------------------------------------------------------------------------------------
+  using find_cell = cell_base& (*)(void* object);
+  /// The class of elements with this number: how to find their cells.
+  void note_elements(std::uint32_t class_number, find_cell f);
+  /// The streams of who is sending: the element whose method runs, or this PE.
+  [[nodiscard]] outbox& sender();
+  /// A name for a stream that begins on this PE; never 0.
+  [[nodiscard]] std::uint64_t new_stream() noexcept { return std::uint64_t{self_.id()} << 40 | ++streams_; }
 
   /// Registers a sink until its answer comes.
   [[nodiscard]] std::uint64_t expect(scheduler::sink& s);
@@ -209,6 +238,9 @@ class array_directory final : public scheduler::pe_annex, public scheduler::wait
   std::vector<pending> pending_;
   std::uint32_t free_pending_ = 0;
   std::unordered_map<std::uint32_t, partial> partials_;
+  std::vector<find_cell> element_classes_;  // by class number
+  std::unique_ptr<outbox> own_streams_;  // of processes that are no elements
+  std::uint64_t streams_ = 0;
 };
 
 }  // namespace orrery::detail

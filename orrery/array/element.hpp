@@ -48,8 +48,11 @@ class element {
   void contribute(const section<T, Index>& to, V&& value, Op, const detail::reduction_target& target) {
     auto a = std::make_unique<detail::typed_accumulator<std::decay_t<V>, Op>>();
     a->add(std::forward<V>(value));
-    detail::contribute_to(cell(), to.id(), *a, target);
+    detail::contribute_to(cell(), to.id(), std::move(a), target);
   }
+  /// This element has come to the point where its array can be balanced (balance_at_sync): when all have, the strategy runs, and then the method that was
+  /// given there is called of each. Counts as a contribution of 1 to a reduction of the array. Does not park.
+  void at_sync(const detail::reduction_target& point) { contribute(std::uint64_t{1}, sum, point); }
   /// How many reductions this element has contributed to or was born after: its next contribution is for the one with this number plus 1.
   [[nodiscard]] std::uint32_t contributed() const { return cell().reductions; }
   /// Moves this element to another PE when the running method has returned, before its next message. The object travels by its serialize();
@@ -101,23 +104,27 @@ struct leave_operation {
   }
 };
 
-/// Destroys the element, as its last message.
+/// Destroys the element, as its last message. Its home answers, behind the news of the end: who has the answer finds the index free.
 template <class T, class Index>
 struct element_end {
   using object = void;
   using result = void;
   static constexpr std::string_view class_name() noexcept { return type_name<T>(); }
   static constexpr std::string_view name() noexcept { return "(destructor)"; }
-  static void run(pe& self, slot& s, void*) {
+  static constexpr bool ordered = keeps_order<T>(name());
+  static constexpr bool answers_later = true;
+  static void run(pe& self, slot& s, caller from) {
     auto& c = cell<T, Index>::of(s.where_apart());
     auto* part = static_cast<array_part<T, Index>*>(c.part);
     if (s.depth > 1) throw_parked(part->text_of(c.index));
-    part->bury(c);
+    const std::uint32_t array = part->id();
+    const std::uint32_t home = part->home_of(c.index);
+    scheduler::message* mailbox = part->bury(c);
     cell<T, Index> gone;
     gone.index = c.index;
-    scheduler::message* mailbox = part->take_mailbox(s);
     self.end_object(s);  // may park; what is sent meanwhile does not find it any more
     part->send_after(gone, mailbox);
+    answer_from(self, home, array, from);
   }
 };
 

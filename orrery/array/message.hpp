@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <orrery/array/part_route.hpp>
+#include <orrery/array/part_order.hpp>
 
 #include <cstring>
 #include <tuple>
@@ -20,6 +20,7 @@ struct element_operation {
   using result = R;
   static constexpr std::string_view class_name() noexcept { return type_name<T>(); }
   static constexpr std::string_view name() noexcept { return M::name; }
+  static constexpr bool ordered = keeps_order<T>(M::name);
   template <class... A>
   static decltype(auto) run(pe&, slot& s, void*, A&&... args) {
     auto& object = *static_cast<T*>(s.where_apart());
@@ -47,13 +48,24 @@ struct element_message {
   // Of a collective: one that has been destroyed meanwhile is not missed.
   static constexpr bool may_miss = requires { Operation::may_miss; };
   static constexpr early policy = may_miss ? early::refuse : early_policy<T>(Operation::name());
+  // Its order is kept, whoever migrates: then it is a routed one in mailboxes, too.
+  static constexpr bool ordered = [] {
+    if constexpr (requires { Operation::ordered; }) return Operation::ordered;
+    return false;
+  }();
+  static constexpr bool counts = true;
+  static constexpr bool closes = requires { Operation::closes; };
+  static constexpr bool answers_later = requires { Operation::answers_later; };  // it is told whom, and does so itself
   static_assert((policy != early::create_at_home && policy != early::create_at_sender) ||
                     std::is_default_constructible_v<T>,
                 "orrery: when_early() of this class creates elements on demand: it needs a default constructor");
 
+  struct no_tag {};
+  using tag_type = std::conditional_t<ordered, order_tag, no_tag>;
   struct payload {
     route_head head;
     Index index;
+    [[no_unique_address]] tag_type tag;
     owned args;
   };
   static_assert(alignof(payload) <= scheduler::payload_alignment);
@@ -72,14 +84,45 @@ struct element_message {
       return a;
     }
   }
-  static bytes to_wire(const route_head& h, const Index& i, const owned& a) {
+  static bytes head_to_wire(const route_head& h, const Index& i, [[maybe_unused]] const tag_type& tag) {
+    if constexpr (ordered) {
+      return pack(0, h, i, tag);
+    } else {
+      return pack(0, h, i);
+    }
+  }
+  static bytes to_wire(const payload& p) {
     return std::apply(
         [&](const auto&... v) {
-          bytes b = pack(0, h, i);
+          bytes b = head_to_wire(p.head, p.index, p.tag);
           pack_after(b, wire_form(v)...);
           return b;
         },
-        values(a));
+        values(p.args));
+  }
+  static tag_type read_tag([[maybe_unused]] orrery::reader& r) {
+    if constexpr (ordered) {
+      return orrery::read<order_tag>(r);
+    } else {
+      return {};
+    }
+  }
+  static order_tag wide(const tag_type& t) noexcept {
+    if constexpr (ordered) {
+      return t;
+    } else {
+      return {};
+    }
+  }
+  // Of a message in a mailbox.
+  static order_tag tag_of(const scheduler::message& m) {
+    auto* at = const_cast<scheduler::message&>(m).payload();
+    if (m.head.form == wire::payload_form::owned) return wide(reinterpret_cast<const payload*>(at)->tag);
+    orrery::reader r(std::span(reinterpret_cast<const std::byte*>(at),
+                               m.head.size.load(std::memory_order_relaxed) - wire::granule - m.head.padding));
+    (void)orrery::read<route_head>(r);
+    (void)orrery::read<Index>(r);
+    return wide(read_tag(r));
   }
 
   // --- on its way --------------------------------------------------------------------------------------------------
@@ -95,15 +138,16 @@ struct element_message {
         auto* part = static_cast<part_type*>(core);
         if (part->find_local(p.index) == nullptr) {
           const Index i = p.index;  // the payload moves
-          return part->template route<element_message>(d, e, size, h, i);
+          return part->template route<element_message>(d, e, size, h, i, wide(p.tag));
         }
-        return part->template route<element_message>(d, e, size, h, p.index);
+        return part->template route<element_message>(d, e, size, h, p.index, wide(p.tag));
       }
       orrery::reader r(wire_payload(d, e, size));
       h = orrery::read<route_head>(r);
       const auto i = orrery::read<Index>(r);
+      const tag_type tag = read_tag(r);
       if (core == nullptr) throw_no_array(e.slot);
-      return static_cast<part_type*>(core)->template route<element_message>(d, e, size, h, i);
+      return static_cast<part_type*>(core)->template route<element_message>(d, e, size, h, i, wide(tag));
     } catch (...) {
       const activity_end end(core);
       reject(self, d, h, std::current_exception());
@@ -119,6 +163,7 @@ struct element_message {
       bytes b(from.begin(), from.end());
       route_head h;
       std::memcpy(&h, b.data(), sizeof h);
+      note_hop(self, h.hops == 0 && d.source_pe == self.id());
       ++h.hops;
       std::memcpy(b.data(), &h, sizeof h);
       d.release();
@@ -126,6 +171,7 @@ struct element_message {
       return;
     }
     auto* p = reinterpret_cast<payload*>(d.payload);
+    note_hop(self, p->head.hops == 0 && d.source_pe == self.id());
     ++p->head.hops;
     if (self.owner().is_local(to) && to != self.id()) {
       scheduler::channel& c = self.channel_to(to);
@@ -140,7 +186,7 @@ struct element_message {
         return;
       }
     }
-    const bytes b = to_wire(p->head, p->index, p->args);
+    const bytes b = to_wire(*p);
     p->~payload();
     d.form = wire::payload_form::refs;
     d.release();
@@ -166,16 +212,20 @@ struct element_message {
 
   template <std::size_t... I>
   static void invoke(pe& self, slot& s, const route_head& h, typename base::tuple& args, std::index_sequence<I...>) {
-    auto call = [&]() -> decltype(auto) { return Operation::run(self, s, nullptr, pass<P>(std::get<I>(args))...); };
-    if constexpr (std::is_void_v<result>) {
-      call();
-      answer_value(self, {h.origin, h.call}, {});
-    } else if (h.call == 0) {
-      (void)call();
+    if constexpr (answers_later) {
+      Operation::run(self, s, caller{h.origin, h.call});
     } else {
-      bytes b;
-      pack_after(b, call());
-      answer_value(self, {h.origin, h.call}, b);
+      auto call = [&]() -> decltype(auto) { return Operation::run(self, s, nullptr, pass<P>(std::get<I>(args))...); };
+      if constexpr (std::is_void_v<result>) {
+        call();
+        answer_value(self, {h.origin, h.call}, {});
+      } else if (h.call == 0) {
+        (void)call();
+      } else {
+        bytes b;
+        pack_after(b, call());
+        answer_value(self, {h.origin, h.call}, b);
+      }
     }
   }
   template <class Q>
@@ -188,7 +238,20 @@ struct element_message {
   }
   static void run_here(pe& self, slot& s, scheduler::delivery& d) {
     const activity_end end(part_at(self, s));
-    base::run(self, s, d);
+    if constexpr (answers_later) {
+      static_assert(sizeof...(P) == 0);
+      caller from;
+      try {
+        if (d.reply != 0)
+          from = {self.id(), array_directory::of(self).expect(*reinterpret_cast<scheduler::sink*>(d.reply))};
+        d.release();
+        Operation::run(self, s, from);
+      } catch (...) {
+        answer_error(self, from, &here, std::current_exception());
+      }
+    } else {
+      base::run(self, s, d);
+    }
   }
   static array_core* part_at(pe& self, slot& s) noexcept {
     return s.has_object ? cell<T, Index>::of(s.where_apart()).part : array_directory::of(self).part_of_process(s);
@@ -211,6 +274,7 @@ struct element_message {
       orrery::reader r({d.payload, d.payload_bytes});
       h = orrery::read<route_head>(r);
       (void)orrery::read<Index>(r);
+      (void)read_tag(r);
       orrery::reader from(after_section({d.payload, d.payload_bytes}, r));
       // Views are read as what they are kept as: the message need not outlive the call.
       typename base::tuple args{read_kept<P>(from)...};
@@ -238,6 +302,7 @@ struct element_message {
     auto* p = reinterpret_cast<payload*>(m->payload());
     new (&p->head) route_head(h);
     new (&p->index) Index(i);
+    if constexpr (ordered) new (&p->tag) order_tag;
     return m;
   }
   static void forward_here(array_core& core, cell_base& c, scheduler::message* m) {
@@ -254,26 +319,60 @@ struct element_message {
   static void forward_routed(array_core& core, cell_base&, scheduler::message* m) { dispatch(core.self(), m); }
   static void relocate(void* to, void* from) {
     auto* old = static_cast<payload*>(from);
-    new (to) payload{old->head, std::move(old->index), std::move(old->args)};
+    new (to) payload{old->head, std::move(old->index), old->tag, std::move(old->args)};
     old->~payload();
   }
   static void drop(void* p) { static_cast<payload*>(p)->~payload(); }
+
+  static void describe(wire::shape& types) {
+    types.describe<Index>();
+    base::describe(types);
+  }
 
   struct name {};
   inline static const array_handler here{
       Operation::class_name(), Operation::name(), type_name<void(name, element_message)>(),  &run_here,
       &base::relocate,         &base::drop,       static_cast<std::uint32_t>(sizeof(owned)), base::views,
       &refuse_route,           &forward_here};
-  inline static const array_handler routed{Operation::class_name(),
-                                           Operation::name(),
-                                           type_name<element_message>(),
-                                           &run,
-                                           &relocate,
-                                           &drop,
-                                           static_cast<std::uint32_t>(sizeof(payload)),
-                                           false,
-                                           &route,
-                                           &forward_routed};
+  struct routed_handler : array_handler {
+    routed_handler() noexcept
+        : array_handler(Operation::class_name(), Operation::name(), type_name<element_message>(), &element_message::run,
+                        &element_message::relocate, &element_message::drop, static_cast<std::uint32_t>(sizeof(payload)),
+                        false, &element_message::route, &element_message::forward_routed, &element_message::describe) {
+      if constexpr (ordered) tag_of = &element_message::tag_of;
+      if constexpr (closes) close = &Operation::close;
+    }
+  };
+  inline static const routed_handler routed;
+};
+
+/// The last message of a stream: its sender has ended. After the others, which may have to go on their way again until they are executed.
+template <class T, class Index>
+struct close_operation {
+  using object = void;
+  using result = void;
+  using message = element_message<T, Index, close_operation, std::uint64_t>;
+  static constexpr bool may_miss = true;
+  static constexpr bool ordered = true;
+  static constexpr bool closes = true;
+  static constexpr std::string_view class_name() noexcept { return type_name<T>(); }
+  static constexpr std::string_view name() noexcept { return "(end of a stream)"; }
+  static void run(pe&, slot& s, void*, std::uint64_t stream) {
+    auto& c = cell<T, Index>::of(s.where_apart());
+    if (c.order != nullptr) c.order->in.end(stream);
+  }
+  static void close(pe& self, std::uint32_t array, std::string_view index, order_tag tag) {
+    array_core* part = array_directory::of(self).find(array);
+    if (part == nullptr) return;
+    orrery::reader r(std::as_bytes(std::span(index)));
+    const auto i = orrery::read<Index>(r);
+    scheduler::message* m = message::make_routed(self, array, {0, 0, self.id(), 0, 0}, i, 0);
+    auto* p = reinterpret_cast<typename message::payload*>(m->payload());
+    p->tag = tag;
+    message::base::make_owned(&p->args, tag.stream);
+    part->begins();
+    dispatch(self, m);
+  }
 };
 
 // --- broadcasts ----------------------------------------------------------------------------------------------------
@@ -359,7 +458,7 @@ struct broadcast_message {
     cast_handler() noexcept
         : array_handler(type_name<T>(), M::name, type_name<broadcast_message>(), &control_handler::never_run,
                         &control_handler::never_relocate, &control_handler::never_drop, 0, false,
-                        &broadcast_message::route, nullptr) {
+                        &broadcast_message::route, nullptr, &routed::describe) {
       decode = &broadcast_message::decode;
     }
   };

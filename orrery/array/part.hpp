@@ -16,12 +16,25 @@
 
 // The part of an array on one PE, with the types of its elements and indices: the table from index to where the element is, and what goes with
 // it: delivery, creation, migration. What happens to messages is said in docs/arrays.md.
+namespace orrery {
+
+/// What an array keeps on one PE.
+struct array_footprint {
+  std::size_t elements = 0;  ///< that live here
+  std::size_t elsewhere =
+      0;  ///< elements whose place is known here: of those whose home this is, and of those that were sent to
+  std::size_t bytes = 0;  ///< of tables and of what the array knows of each element; without the elements' objects
+};
+
+}  // namespace orrery
+
 namespace orrery::detail {
 
 /// An element: what the array knows of it, and behind that, in the same block of memory, the object.
 template <class T, class Index>
 struct cell : cell_base {
   using traffic = boost::unordered_flat_map<Index, std::uint64_t, index_hash<Index>>;
+  using traffic_list = std::vector<std::pair<Index, std::uint64_t>>;
   Index index{};
   std::unique_ptr<traffic> sent;  ///< bytes to other elements, while that is measured
 
@@ -84,6 +97,7 @@ struct away {
   std::uint64_t confirmed = 0;  ///< the highest number that was heard of
   std::uint32_t queued = 0;
   std::uint64_t early = 0;  ///< bytes that wait for the element to be created
+  std::unique_ptr<inbox> in;  ///< (at the home, while there is no element) its streams
   scheduler::message* head = nullptr;
   scheduler::message* tail = nullptr;
 
@@ -137,6 +151,8 @@ class array_part final : public array_core {
 
   array_part(pe& self, shape s, settings o) : array_core(self, std::move(s)), settings_(std::move(o)) {
     element_class = &process_class;
+    array_directory::of(self).note_elements(process_class.number,
+                                            [](void* object) -> cell_base& { return cell_type::of(object); });
     sweep_at_ = settings_.cached;
   }
   ~array_part() override {
@@ -158,6 +174,13 @@ class array_part final : public array_core {
   [[nodiscard]] const settings& options() const noexcept { return settings_; }
   [[nodiscard]] std::size_t table_size() const noexcept { return table_.size(); }
   [[nodiscard]] std::size_t cached() const noexcept { return cached_; }
+  [[nodiscard]] array_footprint footprint() const noexcept {
+    array_footprint f{cells().size(), table_.size() - cells().size(), sizeof(*this)};
+    f.bytes += table_.bucket_count() * (sizeof(typename decltype(table_)::value_type) + 1);
+    f.bytes += cells().capacity() * sizeof(cell_base*) + f.elements * cell_type::offset();
+    f.bytes += f.elsewhere * sizeof(away) + deleted_.size() * sizeof(typename decltype(deleted_)::value_type);
+    return f;
+  }
   [[nodiscard]] std::string text_of(const Index& i) const { return about().name + "[" + index_text(i) + "]"; }
   [[nodiscard]] std::exception_ptr gone(const Index& i) const {
     return make_error(errc::process_gone, text_of(i) + ": the element was destroyed, or never created");
@@ -184,14 +207,14 @@ class array_part final : public array_core {
   void settle_at(const Index& i, std::uint32_t birth, std::uint32_t pe);
   /// Many elements that were created elsewhere, of which this is the home.
   void know_bulk(const std::vector<Index>& all, std::uint32_t pe);
-  /// The element ends: it is found no more. Its object is still there.
-  void bury(cell_type& c);
-  void forget_buried(const Index& i, std::uint32_t birth);
+  /// The element ends: it is found no more. Its object is still there. Returns the messages that it has not executed.
+  [[nodiscard]] scheduler::message* bury(cell_type& c);
+  void forget_buried(const Index& i, std::uint32_t birth, const inbox::counts& streams);
   /// Sends on what was in the mailbox of an element that is here no more.
   void send_after(cell_base& c, scheduler::message* mailbox);
-  [[nodiscard]] static scheduler::message* take_mailbox(slot& s) noexcept;
+  [[nodiscard]] static scheduler::message* take_mailbox(cell_base& c) noexcept;
 
-  // --- migration; part_life.hpp ------------------------------------------------------------------------------------
+  // --- migration; part_migration.hpp ------------------------------------------------------------------------------------
   /// Moves the element whose process runs this, as a message. Throws usage_error.
   void depart(cell_type& c, std::uint32_t to);
   slot* arrive_packed(scheduler::delivery& d, const wire::envelope& e, std::uint32_t size);
@@ -207,17 +230,20 @@ class array_part final : public array_core {
   }
   [[nodiscard]] std::uint64_t next_number() noexcept { return ++numbers_; }
   /// An element of this array may be sending so much to another one.
-  void note_sent(const Index& to, std::uint64_t bytes) {
+  void note_sent(const Index& to, std::uint64_t sent) {
     const scheduler::activation* a = self_.active();
     if (a == nullptr || a->process->class_number != process_class.number || !a->process->has_object) return;
     cell_type& from = cell_type::of(a->process->where_apart());
     if (from.part != this) return;
     if (from.sent == nullptr) from.sent = std::make_unique<typename cell_type::traffic>();
-    (*from.sent)[to] += bytes;
+    (*from.sent)[to] += sent;
   }
-  /// Finds the process for a message; null if it was dealt with.
+  /// Finds the process for a message; null if it was dealt with. `tag`: of messages whose order is kept.
   template <class Message>
-  slot* route(scheduler::delivery& d, const wire::envelope& e, std::uint32_t size, const route_head& h, const Index& i);
+  slot* route(scheduler::delivery& d, const wire::envelope& e, std::uint32_t size, const route_head& h, const Index& i,
+              order_tag tag = {});
+  /// The streams of an index went on elsewhere while it had no element, or another one. False if that is not kept here.
+  bool merge_streams(const Index& i, const inbox::counts& streams);
   void tell_location(const route_head& h, const Index& i, const cell_type* c);
   struct location {
     std::uint64_t echo = 0;
@@ -248,6 +274,8 @@ class array_part final : public array_core {
   };
 
   void drop_away(away* a) noexcept {
+    if (a->in != nullptr)
+      for (scheduler::message* m = a->in->take_held(nullptr); m != nullptr;) discard(self_, std::exchange(m, m->next));
     for (scheduler::message* m = a->take_all(); m != nullptr;) discard(self_, std::exchange(m, m->next));
     delete a;
   }
@@ -258,13 +286,30 @@ class array_part final : public array_core {
   away& make_away(const Index& i, std::uint32_t pe, bool is_home);
   /// Removes what is known of elsewhere; gives back the messages that wait.
   [[nodiscard]] scheduler::message* erase_away(const Index& i);
+  // --- order; part_order.hpp
+  template <class Message>
+  slot* pass_element(cell_type& c, scheduler::delivery& d, const wire::envelope& e, std::uint32_t size, const Index& i,
+                     order_tag tag);
+  template <class Message>
+  slot* pass_home(away* a, scheduler::delivery& d, const wire::envelope& e, std::uint32_t size, const route_head& h,
+                  const Index& i, order_tag tag);
+  template <class Message>
+  bool create_for(away* a, const route_head& h, const Index& i);
+  [[nodiscard]] inbox* streams_of(const Index& i) const noexcept;
+  void release_next(const Index& i, std::uint64_t stream);
+  void end_stream(const Index& i, std::uint64_t stream);
+  void send_streams(const Index& i, std::uint32_t pe, std::unique_ptr<inbox> in);
+  [[nodiscard]] inbox& inbox_of(away& a) {
+    if (a.in == nullptr) a.in = std::make_unique<inbox>();
+    return *a.in;
+  }
   void dispatch_all(scheduler::message* m) {
     while (m != nullptr) dispatch(self_, std::exchange(m, m->next));
   }
   void send_probe(const Index& i, away& a);
   template <class Message>
-  slot* keep_early(away& a, scheduler::delivery& d, const wire::envelope& e, std::uint32_t size, const route_head& h,
-                   const Index& i);
+  bool keep_early(away& a, scheduler::delivery& d, const wire::envelope& e, std::uint32_t size, const route_head& h,
+                  const Index& i);
   [[nodiscard]] std::exception_ptr lost(const Index& i, std::uint32_t pe) const {
     return std::make_exception_ptr(node_lost(text_of(i) + ": it was last seen on PE " + std::to_string(pe)));
   }
@@ -281,6 +326,10 @@ class array_part final : public array_core {
     if (part->find_local(c.index) == &c) {  // the world ends
       part->table_.erase(c.index);
       part->abandon(c);
+      if (c.order != nullptr)
+        for (auto* m = c.order->in.take_held(nullptr); m != nullptr;) discard(part->self_, std::exchange(m, m->next));
+    } else if (c.order != nullptr) {
+      c.order->out.close(part->self_);
     }
     cell_type::free(&c);
   }
@@ -297,6 +346,9 @@ class array_part final : public array_core {
   std::size_t sweep_at_ = 0;
   std::uint64_t early_bytes_ = 0;
   scheduler::message* early_ = nullptr;  // what place found waiting, oldest first
+  std::unique_ptr<inbox> taken_;  // what erase_away found of streams
+  std::vector<std::pair<Index, std::uint64_t>> releasing_;  // streams whose next message may be here
+  bool in_release_ = false;
   std::deque<std::pair<Index, std::uint32_t>> deleted_;  // index and birth, oldest first
 };
 

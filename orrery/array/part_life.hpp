@@ -9,7 +9,7 @@
 #include <cstring>
 #include <tuple>
 
-// How elements begin, move and end.
+// How elements begin and end.
 namespace orrery::detail {
 
 /// True if objects of T can move to another OS process.
@@ -38,6 +38,7 @@ void array_part<T, Index>::place(const Index& i, cell_type& c) {
   if (const auto [it, fresh] = table_.try_emplace(i, &c); !fresh) {
     early_ = erase_away(i);
     table_.insert_or_assign(i, entry(&c));
+    if (const auto in = std::exchange(taken_, nullptr)) c.order_of().in.merge(in->all(), [](std::uint64_t) {});
   }
 }
 
@@ -77,9 +78,7 @@ void array_part<T, Index>::construct(cell_type& c, A&&... args) {
     s.set_object(c.storage());
   } catch (...) {
     constructing_cell = nullptr;
-    bury(c);
-    scheduler::message* mailbox = take_mailbox(s);
-    send_after(c, mailbox);
+    send_after(c, bury(c));
     cell_type::free(&c);
     throw;
   }
@@ -120,6 +119,7 @@ void array_part<T, Index>::settle_at(const Index& i, std::uint32_t birth, std::u
   scheduler::message* waiting = erase_away(i);
   away& a = make_away(i, pe, true);
   a.birth = birth;
+  if (auto in = std::exchange(taken_, nullptr)) send_streams(i, pe, std::move(in));
   dispatch_all(waiting);
 }
 
@@ -200,7 +200,12 @@ struct create_message {
       answer_error(self, from, &instance, std::current_exception());
     }
   }
-  inline static const birth_handler instance{type_name<T>(), "(creation)", type_name<create_message>(), &run, &route};
+  static void describe(wire::shape& types) {
+    types.describe<Index>();
+    (types.describe<A>(), ...);
+  }
+  inline static const birth_handler instance{type_name<T>(), "(creation)", type_name<create_message>(),
+                                             &run,           &route,       &describe};
 };
 
 // --- ending --------------------------------------------------------------------------------------------------------
@@ -214,7 +219,8 @@ void array_part<T, Index>::mark_deleted(const Index& i, std::uint32_t birth) {
   while (deleted_.size() > settings_.deleted) {
     const auto [old, number] = std::move(deleted_.front());
     deleted_.pop_front();
-    if (const away* o = find_away(old); o != nullptr && o->state == away::what::deleted && o->birth == number)
+    if (const away* o = find_away(old); o != nullptr && o->state == away::what::deleted && o->birth == number &&
+                                        (o->in == nullptr || o->in->empty()))  // else end_stream forgets it
       dispatch_all(erase_away(old));
   }
 }
@@ -225,10 +231,11 @@ struct buried_message {
     try {
       orrery::reader r(wire_payload(d, e, size));
       const auto i = orrery::read<Index>(r);
+      const auto streams = orrery::read<inbox::counts>(r);
       const std::uint32_t birth = e.generation;
       array_core* part = array_directory::of(self).find(e.slot);
       d.release();
-      if (part != nullptr) static_cast<array_part<T, Index>*>(part)->forget_buried(i, birth);
+      if (part != nullptr) static_cast<array_part<T, Index>*>(part)->forget_buried(i, birth, streams);
     } catch (...) {
       self.fail(d, std::current_exception());
     }
@@ -238,13 +245,16 @@ struct buried_message {
 };
 
 template <class T, class Index>
-void array_part<T, Index>::bury(cell_type& c) {
+scheduler::message* array_part<T, Index>::bury(cell_type& c) {
+  scheduler::message* mailbox = take_mailbox(c);
+  const inbox::counts streams = c.order != nullptr ? c.order->in.all() : inbox::counts{};
   table_.erase(c.index);
   const std::uint32_t home = home_of(c.index);
   if (home == self_.id()) {
     mark_deleted(c.index, c.birth);
+    (void)merge_streams(c.index, streams);
   } else {
-    tell(self_, home, buried_message<T, Index>::instance, id(), c.birth, pack(0, c.index));
+    tell(self_, home, buried_message<T, Index>::instance, id(), c.birth, pack(0, c.index, streams));
   }
   if (c.sections != nullptr) {
     bytes index;
@@ -252,21 +262,26 @@ void array_part<T, Index>::bury(cell_type& c) {
     for (const membership& m : *c.sections) leave_section(*this, m.home, m, index);
   }
   died(c);
+  return mailbox;
 }
 
 template <class T, class Index>
-void array_part<T, Index>::forget_buried(const Index& i, std::uint32_t birth) {
+void array_part<T, Index>::forget_buried(const Index& i, std::uint32_t birth, const inbox::counts& streams) {
   const away* a = find_away(i);
   if (a == nullptr || a->birth != birth || a->state != away::what::at) return;
   scheduler::message* waiting = erase_away(i);
   mark_deleted(i, birth);
+  (void)merge_streams(i, streams);
   dispatch_all(waiting);
 }
 
 template <class T, class Index>
-scheduler::message* array_part<T, Index>::take_mailbox(slot& s) noexcept {
-  s.charge = 0;
-  return s.take_all();
+scheduler::message* array_part<T, Index>::take_mailbox(cell_base& c) noexcept {
+  c.process->charge = 0;
+  scheduler::message* all = c.process->take_all();
+  if (c.order == nullptr) return all;
+  c.order->in.rewind(all);
+  return c.order->in.take_held(all);
 }
 
 template <class T, class Index>
@@ -282,213 +297,6 @@ void array_part<T, Index>::send_after(cell_base& c, scheduler::message* mailbox)
       self_.fail(d, gone(static_cast<cell_type&>(c).index));
     }
   }
-}
-
-// --- migration -----------------------------------------------------------------------------------------------------
-
-struct travel_papers {
-  std::uint32_t broadcasts = 0;
-  std::uint32_t reductions = 0;
-  std::uint32_t birth = 0;
-  std::uint32_t moves = 0;
-  std::uint64_t load_ns = 0;
-};
-
-// To another node: its state. Then the first message of its new process is to unpack it.
-template <class T, class Index>
-struct packed_message {
-  static slot* route(pe& self, scheduler::delivery& d, const wire::envelope& e, std::uint32_t size) {
-    try {
-      return part_of<T, Index>(self, e.slot).arrive_packed(d, e, size);
-    } catch (...) {
-      self.fail(d, std::current_exception());
-      return nullptr;
-    }
-  }
-  static void run(pe& self, slot& s, scheduler::delivery& d) {
-    if constexpr (can_be_packed<T>) {
-      cell<T, Index>* c = nullptr;
-      try {
-        auto& part = part_of<T, Index>(self, d.heap->head.slot);
-        orrery::reader r({d.payload, d.payload_bytes});
-        (void)orrery::read<travel_papers>(r);
-        const auto i = orrery::read<Index>(r);
-        (void)orrery::read<std::vector<baggage>>(r);
-        (void)orrery::read<std::vector<membership>>(r);
-        c = part.find_local(i);
-        orrery::reader state(after_section({d.payload, d.payload_bytes}, r));
-        part.construct(*c);
-        orrery::read_into(state, *c->object());
-      } catch (...) {
-        self.report_failed_post(&instance, std::current_exception());
-      }
-      d.release();
-    } else {
-      (void)s;
-      d.release();
-    }
-  }
-  inline static const birth_handler instance{type_name<T>(), "(arrival)", type_name<packed_message>(), &run, &route};
-};
-
-// To another PE of the node: the cell as it is.
-template <class T, class Index>
-struct whole_message {
-  static slot* route(pe& self, scheduler::delivery& d, const wire::envelope& e, std::uint32_t size) {
-    if (d.remote) return refuse_route(self, d, e, size);
-    cell<T, Index>* c = nullptr;
-    std::memcpy(&c, d.payload, sizeof c);
-    std::vector<baggage> broadcasts;
-    if (const auto all = wire_payload(d, e, size); all.size() > section_size) {
-      orrery::reader r(all.subspan(section_size));
-      broadcasts = orrery::read<std::vector<baggage>>(r);
-    }
-    array_core* part = array_directory::of(self).find(e.slot);
-    d.release();
-    if (part != nullptr) {
-      static_cast<array_part<T, Index>*>(part)->arrive_whole(c, broadcasts);
-    } else {  // the array was destroyed while it was on its way
-      c->object()->~T();
-      cell<T, Index>::free(c);
-    }
-    return nullptr;
-  }
-  inline static const control_handler instance{type_name<whole_message>(), &route};
-};
-
-// News of where an element is, for one of the functions of the part that take them.
-template <class T, class Index, auto Told>
-struct news_message {
-  using location = typename array_part<T, Index>::location;
-  static slot* route(pe& self, scheduler::delivery& d, const wire::envelope& e, std::uint32_t size) {
-    const std::uint32_t from = d.source_pe;
-    try {
-      orrery::reader r(wire_payload(d, e, size));
-      const auto l = orrery::read<location>(r);
-      const auto i = orrery::read<Index>(r);
-      array_core* part = array_directory::of(self).find(e.slot);
-      d.release();
-      if (part != nullptr) (static_cast<array_part<T, Index>*>(part)->*Told)(i, l, from);
-    } catch (...) {
-      self.fail(d, std::current_exception());
-    }
-    return nullptr;
-  }
-  inline static const control_handler instance{type_name<news_message>(), &route};
-};
-template <class T, class Index>
-using register_message = news_message<T, Index, &array_part<T, Index>::registered>;
-
-template <class T, class Index>
-void array_part<T, Index>::depart(cell_type& c, std::uint32_t to) {
-  slot& s = *c.process;
-  if (to == self_.id()) return;
-  if (to >= about().pes) throw_no_pe(text_of(c.index), to, about().pes);
-  if (s.depth > 1) throw_parked(text_of(c.index));
-  const bool whole = self_.owner().is_local(to) && !settings_.always_serialize;
-  bytes state;
-  if (!whole) {
-    if constexpr (can_be_packed<T>) {
-      pack_after(state, *c.object());
-    } else {
-      throw_not_packable(text_of(c.index), type_name<T>());
-    }
-  }
-  (void)self_.channel_to(to);  // throws node_lost, while it can stay
-  ++c.moves;
-  table_.erase(c.index);
-  away& a = make_away(c.index, to, is_home(c.index));
-  a.birth = c.birth;
-  a.moves = c.moves;
-  departed(c, to);
-  s.has_object = false;
-  scheduler::message* mailbox = take_mailbox(s);
-  const std::vector<baggage> broadcasts = pack_broadcasts(mailbox);
-  c.process = nullptr;
-  if (whole) {
-    cell_type* p = &c;
-    cell_type stay;  // the cell is the other PE's as soon as it is sent
-    stay.index = c.index;
-    bytes b;
-    pack_after(b, reinterpret_cast<std::uint64_t>(p));
-    if (!broadcasts.empty()) {
-      b.resize(section_size);
-      pack_after(b, broadcasts);
-    }
-    tell(self_, to, whole_message<T, Index>::instance, id(), 0, b);
-    send_after(stay, mailbox);
-  } else {
-    bytes b = pack(0, travel_papers{c.broadcasts, c.reductions, c.birth, c.moves, c.load_ns}, c.index, broadcasts,
-                   c.sections != nullptr ? *c.sections : std::vector<membership>{});
-    b.insert(b.end(), state.begin(), state.end());
-    tell(self_, to, packed_message<T, Index>::instance, id(), 0, b);
-    send_after(c, mailbox);
-    c.object()->~T();
-    cell_type::free(&c);
-  }
-}
-
-template <class T, class Index>
-slot* array_part<T, Index>::arrive_packed(scheduler::delivery& d, const wire::envelope& e, std::uint32_t size) {
-  orrery::reader r(wire_payload(d, e, size));
-  const auto papers = orrery::read<travel_papers>(r);
-  const auto i = orrery::read<Index>(r);
-  const auto broadcasts = orrery::read<std::vector<baggage>>(r);
-  auto sections = orrery::read<std::vector<membership>>(r);
-  if (find_local(i) != nullptr) throw bad_message(errc::message_corrupt, text_of(i) + " arrives twice");
-  cell_type* c = cell_type::make(i);
-  c->broadcasts = papers.broadcasts;
-  c->reductions = papers.reductions;
-  c->birth = papers.birth;
-  c->moves = papers.moves;
-  c->load_ns = papers.load_ns;
-  if (!sections.empty()) c->sections = std::make_unique<std::vector<membership>>(std::move(sections));
-  slot& s = self_.allocate_slot();
-  s.state = scheduler::process_state::idle;
-  s.class_number = process_class.number;
-  note_class(self_, process_class);
-  c->process = &s;
-  place(i, *c);
-  self_.push(s, self_.detach(d, e, size));
-  unpack_broadcasts(*c, broadcasts);
-  if (arrived(*c)) catch_up(*c);
-  flush_early();
-  report_arrival(*c);
-  return nullptr;
-}
-
-template <class T, class Index>
-void array_part<T, Index>::arrive_whole(cell_type* c, const std::vector<baggage>& broadcasts) {
-  slot& s = self_.allocate_slot();
-  s.state = scheduler::process_state::idle;
-  s.class_number = process_class.number;
-  s.set_object(c->storage());
-  c->process = &s;
-  place(c->index, *c);
-  unpack_broadcasts(*c, broadcasts);
-  if (arrived(*c)) catch_up(*c);
-  flush_early();
-  report_arrival(*c);
-}
-
-template <class T, class Index>
-void array_part<T, Index>::report_arrival(const cell_type& c) {
-  const std::uint32_t home = home_of(c.index);
-  if (home == self_.id()) return;
-  const address at = self_.address_of(*c.process);
-  tell(self_, home, register_message<T, Index>::instance, id(), 0,
-       pack(0, location{0, at.slot, at.generation, c.birth, c.moves}, c.index));
-}
-
-// A migration is over when the home has heard of it. News of earlier ones may come later.
-template <class T, class Index>
-void array_part<T, Index>::registered(const Index& i, const location& l, std::uint32_t pe) {
-  away* a = find_away(i);
-  if (a == nullptr || a->state != away::what::at || a->birth != l.birth || l.moves < a->moves) return;
-  a->pe = pe;
-  a->slot = l.slot;
-  a->generation = l.generation;
-  a->moves = l.moves;
 }
 
 }  // namespace orrery::detail

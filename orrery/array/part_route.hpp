@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <orrery/array/part_life.hpp>
+#include <orrery/array/part_migration.hpp>
 
 // How messages find their element (paper, "Message delivery", figures 3 to 5).
 //
@@ -24,6 +24,7 @@ away& array_part<T, Index>::make_away(const Index& i, std::uint32_t pe, bool is_
 
 template <class T, class Index>
 scheduler::message* array_part<T, Index>::erase_away(const Index& i) {
+  taken_.reset();
   const auto it = table_.find(i);
   if (it == table_.end() || !it->second.is_away()) return nullptr;
   away* a = it->second.there();
@@ -31,28 +32,33 @@ scheduler::message* array_part<T, Index>::erase_away(const Index& i) {
   if (!a->is_home) --cached_;
   scheduler::message* waiting = a->take_all();
   early_bytes_ -= a->early;
+  taken_ = std::move(a->in);
+  if (taken_ != nullptr) {
+    taken_->rewind(waiting);
+    waiting = taken_->take_held(waiting);
+  }
   delete a;
   table_.erase(it);
   return waiting;
 }
 
 // At the home of an index where nothing was created yet. Nobody can be told to hold back messages for a process that there is not, so
-// those that are too many fail.
+// those that are too many fail: false.
 template <class T, class Index>
 template <class Message>
-slot* array_part<T, Index>::keep_early(away& a, scheduler::delivery& d, const wire::envelope& e, std::uint32_t size,
-                                       const route_head& h, const Index& i) {
+bool array_part<T, Index>::keep_early(away& a, scheduler::delivery& d, const wire::envelope& e, std::uint32_t size,
+                                      const route_head& h, const Index& i) {
   const bool beside = d.form == wire::payload_form::owned;
-  const std::uint64_t bytes = size + (beside ? std::uint64_t{e.padding} * wire::page_bytes : 0);
-  if (early_bytes_ + bytes > settings_.early_bytes) {
+  const std::uint64_t needed = size + (beside ? std::uint64_t{e.padding} * wire::page_bytes : 0);
+  if (early_bytes_ + needed > settings_.early_bytes) {
     Message::fail(*this, d, h, make_error(errc::mailbox_full, early_text(text_of(i), settings_.early_bytes)));
-    return nullptr;
+    return false;
   }
-  early_bytes_ += bytes;
-  a.early += bytes;
+  early_bytes_ += needed;
+  a.early += needed;
   over();  // until there is somebody to execute it
   a.append(self_.detach(d, e, size));
-  return nullptr;
+  return true;
 }
 
 template <class T, class Index>
@@ -68,12 +74,14 @@ away* array_part<T, Index>::way_to(const Index& i) {
 template <class T, class Index>
 template <class Message>
 slot* array_part<T, Index>::route(scheduler::delivery& d, const wire::envelope& e, std::uint32_t size,
-                                  const route_head& h, const Index& i) {
+                                  const route_head& h, const Index& i, order_tag tag) {
   const auto it = table_.find(i);
   if (it != table_.end() && !it->second.is_away()) {
     cell_type* c = it->second.here();
     if (h.number != 0 && (h.hops != 0 || (h.flags & route_head::wants_location) != 0)) [[unlikely]]
       tell_location(h, i, c);
+    if constexpr (Message::ordered)
+      if (tag.stream != 0) return pass_element<Message>(*c, d, e, size, i, tag);
     return c->process;
   }
   away* a = it != table_.end() ? it->second.there() : nullptr;
@@ -92,28 +100,44 @@ slot* array_part<T, Index>::route(scheduler::delivery& d, const wire::envelope& 
     Message::forward_to(*this, d, e, size, home_of(i));
     return nullptr;
   }
-  constexpr early policy = Message::policy;
-  if constexpr (policy == early::create_at_home || policy == early::create_at_sender) {
-    if (a == nullptr || a->is_home) {
-      const std::uint32_t at = policy == early::create_at_home ? self_.id() : h.origin;
-      begins();
-      tell(self_, self_.id(), create_message<T, Index>::instance, id(), 0, pack(0, creation{{}, at, 0, false}, i));
-      return route<Message>(d, e, size, h, i);
-    }
-  }
-  if (a != nullptr && a->state == away::what::waiting) {
-    if (a->is_home) return keep_early<Message>(*a, d, e, size, h, i);
+  if (a != nullptr && !a->is_home && a->state == away::what::waiting) {
     a->append(self_.detach(d, e, size));
+    return nullptr;
+  }
+  if constexpr (Message::ordered)
+    if (tag.stream != 0) return pass_home<Message>(a, d, e, size, h, i, tag);
+  if (create_for<Message>(a, h, i)) return route<Message>(d, e, size, h, i);
+  constexpr early policy = Message::policy;
+  if (a != nullptr && a->state == away::what::waiting &&
+      (policy != early::refuse || (a->queued != 0 && Message::counts))) {
+    (void)keep_early<Message>(*a, d, e, size, h, i);
     return nullptr;
   }
   if (policy == early::wait && a == nullptr) {
     away& fresh = make_away(i, self_.id(), true);
     fresh.state = away::what::waiting;
-    return keep_early<Message>(fresh, d, e, size, h, i);
+    (void)keep_early<Message>(fresh, d, e, size, h, i);
+    return nullptr;
   }
   if (h.number != 0) tell_location(h, i, nullptr);
   Message::fail(*this, d, h, gone(i));
   return nullptr;
+}
+
+// What the class says of messages for an index without an element: true if one is made.
+template <class T, class Index>
+template <class Message>
+bool array_part<T, Index>::create_for(away* a, const route_head& h, const Index& i) {
+  constexpr early policy = Message::policy;
+  if constexpr (policy == early::create_at_home || policy == early::create_at_sender) {
+    if (a != nullptr && !a->is_home) return false;
+    const std::uint32_t at = policy == early::create_at_home ? self_.id() : h.origin;
+    begins();
+    tell(self_, self_.id(), create_message<T, Index>::instance, id(), 0, pack(0, creation{{}, at, 0, false}, i));
+    return true;
+  }
+  (void)a, (void)h, (void)i;
+  return false;
 }
 
 template <class T, class Index>
@@ -136,7 +160,12 @@ void array_part<T, Index>::tell_location(const route_head& h, const Index& i, co
 template <class T, class Index>
 void array_part<T, Index>::learn(const Index& i, const location& l, std::uint32_t pe) {
   away* a = find_away(i);
-  if (a == nullptr || a->is_home || l.echo <= a->confirmed) return;
+  if (a == nullptr) return;
+  if (a->is_home) {  // which forwards until it is told, but for holding back has to know the process
+    if (l.slot != wire::no_slot) registered(i, l, pe);
+    return;
+  }
+  if (l.echo <= a->confirmed) return;
   a->confirmed = l.echo;
   const bool settled = l.echo == a->last;
   if (settled && (l.slot == wire::no_slot || (a->expiring && !a->used && a->queued == 0))) {
@@ -168,11 +197,36 @@ void array_part<T, Index>::pes_lost() noexcept {
   for (const Index& i : stuck)
     dispatch_all(erase_away(i));  // to the home: an element there, or elsewhere, or none any more
   array_core::pes_lost();
+  // What was held back for messages that may be lost.
+  scheduler::message* held = nullptr;
+  for (auto& [i, e] : table_) {
+    if (!e.is_away() && e.here()->order != nullptr) held = e.here()->order->in.take_held(held);
+    if (e.is_away() && e.there()->in != nullptr) held = e.there()->in->take_held(held);
+  }
+  dispatch_all(held);
 }
 
-template <class T, class Index>
-struct probe_message {
+// What follows an element as a call does, and is nothing to it.
+template <class T, class Index, class Message>
+struct following_message {
   static constexpr early policy = early::refuse;
+  static constexpr bool counts = false;  // as something that the array has to do
+  static constexpr bool ordered = false;
+  static void forward_to(array_part<T, Index>& part, scheduler::delivery& d, const wire::envelope& e,
+                         std::uint32_t size, std::uint32_t to) {
+    const auto payload = wire_payload(d, e, size);
+    const bytes b(payload.begin(), payload.end());
+    d.release();
+    tell(part.self(), to, Message::instance, part.id(), 0, b);
+  }
+  // Of no interest: who sent it hears of a location, or asks nothing.
+  static void fail(array_part<T, Index>&, scheduler::delivery& d, const route_head&, const std::exception_ptr&) {
+    d.release();
+  }
+};
+
+template <class T, class Index>
+struct probe_message : following_message<T, Index, probe_message<T, Index>> {
   static slot* route(pe& self, scheduler::delivery& d, const wire::envelope& e, std::uint32_t size) {
     try {
       orrery::reader r(wire_payload(d, e, size));
@@ -195,16 +249,6 @@ struct probe_message {
       self.fail(d, std::current_exception());
       return nullptr;
     }
-  }
-  static void forward_to(array_part<T, Index>& part, scheduler::delivery& d, const wire::envelope& e,
-                         std::uint32_t size, std::uint32_t to) {
-    const auto payload = wire_payload(d, e, size);
-    const bytes b(payload.begin(), payload.end());
-    d.release();
-    tell(part.self(), to, instance, part.id(), 0, b);
-  }
-  static void fail(array_part<T, Index>&, scheduler::delivery& d, const route_head&, const std::exception_ptr&) {
-    d.release();  // its sender was told by the location
   }
   inline static const control_handler instance{type_name<probe_message>(), &route};
 };

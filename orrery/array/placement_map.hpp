@@ -5,8 +5,14 @@
 #include <orrery/process/function.hpp>
 
 #include <array>
+#include <concepts>
+#include <cstddef>
 #include <cstdint>
+#include <memory>
+#include <span>
 #include <type_traits>
+#include <utility>
+#include <vector>
 
 namespace orrery {
 
@@ -83,6 +89,33 @@ struct range_of<Index> {
 };
 }  // namespace detail
 
+namespace detail {
+/// A function of the user with what it knows; shared by the PEs of a node, and never changed.
+template <class Index>
+struct placement_function {
+  virtual ~placement_function() = default;
+  [[nodiscard]] virtual std::uint32_t operator()(const Index& i, std::uint32_t pes) const = 0;
+  [[nodiscard]] virtual std::vector<std::byte> packed() const = 0;
+  using reader = std::shared_ptr<const placement_function> (*)(std::span<const std::byte>);
+};
+template <class Index, class F>
+struct typed_placement_function final : placement_function<Index> {
+  F f;
+  explicit typed_placement_function(F g) : f(std::move(g)) {}
+  std::uint32_t operator()(const Index& i, std::uint32_t pes) const override { return std::as_const(f)(i, pes); }
+  std::vector<std::byte> packed() const override {
+    std::vector<std::byte> b(orrery::wire_size(f));
+    orrery::writer w{std::span<std::byte>(b)};
+    orrery::write(w, f);
+    return b;
+  }
+  static std::shared_ptr<const placement_function<Index>> read(std::span<const std::byte> from) {
+    orrery::reader r(from);
+    return std::make_shared<typed_placement_function>(orrery::read<F>(r));
+  }
+};
+}  // namespace detail
+
 /// Which PE an index belongs to: a pure function of the index and the number of PEs, the same everywhere. It says where the *home* of an
 /// index is, which always knows where its element lives, and where elements are created.
 ///
@@ -109,6 +142,16 @@ class placement_map {
   }
   /// The user's function; of what it returns the remainder by the number of PEs counts.
   placement_map(function f) : what_(kind::user) { f_.f = f; }  // NOLINT(google-explicit-constructor)
+  /// The same with state, a table say: a serializable, default-constructible class with `std::uint32_t operator()(const Index&, std::uint32_t pes) const`.
+  /// It travels to each node once, and the node's PEs call it at the same time.
+  template <class F>
+    requires(!std::convertible_to<F, function> && !std::same_as<F, placement_map> && serializable<F> &&
+             std::default_initializable<F> &&
+             std::is_invocable_r_v<std::uint32_t, const F&, const Index&, std::uint32_t>)
+  placement_map(F f)  // NOLINT(google-explicit-constructor)
+      : what_(kind::stateful), state_(std::make_shared<detail::typed_placement_function<Index, F>>(std::move(f))) {
+    reader_.f = &detail::typed_placement_function<Index, F>::read;
+  }
 
   /// The PE of an index in a world of so many. Does not park.
   [[nodiscard]] std::uint32_t operator()(const Index& i, std::uint32_t pes) const {
@@ -123,6 +166,7 @@ class placement_map {
       }
     }
     if (what_ == kind::user) return (*f_.f)(i, pes) % pes;
+    if (what_ == kind::stateful) return (*state_)(i, pes) % pes;
     // By the lower half of the hash: the tables of the PEs go by the highest bits, and would have all their entries in a corner.
     return static_cast<std::uint32_t>(
         (std::uint64_t{static_cast<std::uint32_t>(detail::index_hash<Index>{}(i))} * pes) >> 32);
@@ -134,7 +178,7 @@ class placement_map {
     requires detail::has_range<Index>
   {
     const std::uint64_t n = all.size();
-    const bool same = what_ != kind::hashed && what_ != kind::user && range_.extent == all.extent;
+    const bool same = (what_ == kind::blocks || what_ == kind::cyclic) && range_.extent == all.extent;
     if (same && what_ == kind::cyclic) {
       for (std::uint64_t i = pe; i < n; i += pes) f(all.at(i));
       return;
@@ -153,10 +197,15 @@ class placement_map {
   void serialize(A& a) {
     a & what_ & range_;
     if (what_ == kind::user) a & f_;
+    if (what_ != kind::stateful) return;
+    std::vector<std::byte> state;
+    if constexpr (!A::is_loading::value) state = state_->packed();
+    a & reader_ & state;
+    if constexpr (A::is_loading::value) state_ = (*reader_.f)(state);
   }
 
  private:
-  enum class kind : std::uint8_t { hashed, blocks, cyclic, user };
+  enum class kind : std::uint8_t { hashed, blocks, cyclic, user, stateful };
   placement_map(kind k, const Index& extent) : what_(k) { range_.extent = extent; }
   [[nodiscard]] static std::uint64_t first_of(std::uint64_t n, std::uint32_t pe, std::uint32_t pes) noexcept {
     return static_cast<std::uint64_t>(static_cast<detail::wide>(n) * pe / pes);
@@ -165,6 +214,8 @@ class placement_map {
   kind what_ = kind::hashed;
   typename detail::range_of<Index>::type range_;
   detail::callable<function> f_;
+  detail::callable<typename detail::placement_function<Index>::reader> reader_;
+  std::shared_ptr<const detail::placement_function<Index>> state_;
 };
 
 }  // namespace orrery

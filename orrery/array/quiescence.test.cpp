@@ -139,5 +139,21 @@ TEST(array_quiescence, cannot_be_waited_for_by_an_element) {
   });
 }
 
+// A place that is not used is asked whether it can be forgotten: that question must not count among the messages that wait there.
+TEST(array_quiescence, is_found_while_messages_wait_for_elements_that_nobody_has_created) {
+  in_world(2, [] {
+    auto a =
+        create_array<Node>(array_options<int>{.name = "nodes", .home = placement_map<int>::cyclic(1000), .cached = 4});
+    for (int round = 0; round < 4; ++round) {
+      for (int i = 0; i < 60; ++i) post(a[i])->visit();
+      quiescence(a);
+    }
+    const int before = finished;
+    for (int i = 0; i < 60; ++i) a.insert(i);
+    quiescence(a);
+    EXPECT_EQ(finished - before, 240);
+  });
+}
+
 }  // namespace
 }  // namespace orrery

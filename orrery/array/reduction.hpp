@@ -132,7 +132,8 @@ struct typed_reducer {
   static slot* route(pe& self, scheduler::delivery& d, const wire::envelope& e, std::uint32_t size) {
     return route_partial(self, d, e, size, &read);
   }
-  inline static const control_handler partial{type_name<typed_reducer<V, Op>>(), &route};
+  static void describe(wire::shape& types) { types.describe<V>(); }
+  inline static const control_handler partial{type_name<typed_reducer<V, Op>>(), &route, &describe};
 };
 
 }  // namespace detail

@@ -66,6 +66,38 @@ TEST(section, a_reduction_adds_up_its_members_only) {
   });
 }
 
+// A value that counts how often it is written down.
+struct Counted {
+  std::int64_t value = 0;
+  static inline std::atomic<int> written = 0;
+  template <class A>
+  void serialize(A& a) {
+    if constexpr (std::is_same_v<A, writer>) ++written;
+    a & value;
+  }
+  Counted& operator+=(const Counted& other) {
+    value += other.value;
+    return *this;
+  }
+};
+struct Giver;
+ORRERY_PROCESS(Giver, give);
+struct Giver : element<Giver> {
+  void give(section<Giver> s, result_target t) { contribute(s, Counted{index()}, sum, t); }
+};
+
+TEST(section, what_members_contribute_at_their_home_is_not_serialized) {
+  in_world(1, [] {
+    const auto a = create_array<Giver>(range<std::int32_t>{10});
+    const auto s = create_section(a, std::vector<std::int32_t>{1, 2, 3, 4});
+    auto [target, result] = expect_result<Counted>();
+    Counted::written = 0;
+    post(s)->give(s, target);
+    EXPECT_EQ(result.get().value, 10);
+    EXPECT_LE(Counted::written, 1);  // the result
+  });
+}
+
 TEST(section, members_may_be_anywhere) {
   in_world(4, [] {
     const auto a = create_array<Member>(range<std::int32_t>{40});

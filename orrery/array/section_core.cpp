@@ -171,14 +171,25 @@ membership& require_member(cell_base& c, std::uint64_t section) {
       fmt::format("an element of {} contributes to a section of which it is no member", c.part->about().name));
 }
 
-void contribute_to(cell_base& c, std::uint64_t section, const accumulator& value, const reduction_target& target) {
+void contribute_to(cell_base& c, std::uint64_t section, std::unique_ptr<accumulator> value,
+                   const reduction_target& target) {
   membership& m = require_member(c, section);
   array_core::partial p;
   p.section = section;
   p.number = ++m.contributed;
   p.contributions = 1;
   p.has_target = true;
-  send_partial(c.part->self(), m.home, c.part->id(), p, &value, &target);
+  pe& self = c.part->self();
+  section_core* const here = m.home == self.id() ? c.part->find_section(section) : nullptr;
+  if (here == nullptr) {
+    send_partial(self, m.home, c.part->id(), p, value.get(), &target);
+    return;
+  }
+  try {
+    here->receive(p, std::move(value), std::make_unique<reduction_target>(target));
+  } catch (...) {  // as if it had arrived
+    self.report_failed_post(nullptr, std::current_exception());
+  }
 }
 
 }  // namespace orrery::detail

@@ -18,6 +18,25 @@ struct element_name {
 
 inline constexpr std::uint32_t most_waiting = 1024;  // messages at the sender, while the way changes
 
+/// A message's place in a stream: taken when it is sure that it is sent.
+class stream_place {
+ public:
+  stream_place() = default;
+  explicit stream_place(outbox::line& l) noexcept : line_(&l) {}
+  [[nodiscard]] order_tag tag() const noexcept { return {line_->stream, line_->sent + 1}; }
+  order_tag take() noexcept { return {line_->stream, ++line_->sent}; }
+
+ private:
+  outbox::line* line_ = nullptr;
+};
+template <class T, class Index>
+[[nodiscard]] stream_place next_tag(pe& self, const element_name<T, Index>& to) {
+  bytes index;
+  pack_after(index, to.index);
+  return stream_place(
+      array_directory::of(self).sender().to(self, to.array, index, close_operation<T, Index>::message::routed));
+}
+
 enum class patience : std::uint8_t { may_wait, must_not };
 
 // The rarer ways; false if it would have to wait and must not. True in `again` when it has waited: everything may be different.
@@ -32,7 +51,7 @@ template <class Message, class T, class Index, class... A>
   const auto sent = [&] {
     if (answer) answer->sent();
   };
-  away* way = part.way_to(to.index);
+  away* way = Message::ordered && part.find_local(to.index) != nullptr ? nullptr : part.way_to(to.index);
   if (way == nullptr) {
     if (part.waiting_at(to.index) > most_waiting && self.active() != nullptr) {
       if (p == patience::must_not) return false;
@@ -51,15 +70,25 @@ template <class Message, class T, class Index, class... A>
       self.release_message(m);
       throw;
     }
+    if constexpr (Message::ordered) {
+      try {
+        out->tag = next_tag(self, to).take();
+      } catch (...) {
+        discard(self, m);
+        throw;
+      }
+    }
     sent();
     part.begins();
     dispatch(self, m);
     return true;
   }
-  if (const address there{way->pe, way->slot, way->generation}; way->slot != wire::no_slot && self.is_stopped(there)) {
-    if (p == patience::must_not) return false;
-    self.wait_while_stopped(there);
-    return again = true;
+  if (const address there{way->pe, way->slot, way->generation}; way->slot != wire::no_slot) {
+    if (p == patience::must_not) {
+      if (self.is_stopped(there)) return false;
+    } else if (self.wait_while_stopped(there)) {
+      return again = true;
+    }
   }
   scheduler::channel& c = self.channel_to(way->pe);
   const std::uint16_t pages = pages_beside(args...);
@@ -76,14 +105,22 @@ template <class Message, class T, class Index, class... A>
   }
   route_head h{part.next_number(), number_of_call(), self.id(), 0,
                way->last == 0 ? route_head::wants_location : std::uint16_t{0}};
+  typename Message::tag_type tag{};
+  stream_place place;
+  if constexpr (Message::ordered) {
+    place = next_tag(self, to);
+    tag = place.tag();
+  }
   const auto numbered = [&] {  // when nothing can throw any more: who hears of a number believes that it was sent
+    if constexpr (Message::ordered) (void)place.take();
     part.begins();
+    note_hop(self, true);
     way->last = h.number;
     way->used = true;
     sent();
   };
   if (c.remote) {
-    bytes b = pack(0, h, to.index);
+    bytes b = Message::head_to_wire(h, to.index, tag);
     pack_after(b, static_cast<const A&>(args)...);
     numbered();
     tell(self, way->pe, Message::routed, part.id(), 0, b);
@@ -92,6 +129,7 @@ template <class Message, class T, class Index, class... A>
   auto* out = reinterpret_cast<typename Message::payload*>(e->payload());
   new (&out->head) route_head(h);
   new (&out->index) Index(to.index);
+  if constexpr (Message::ordered) new (&out->tag) order_tag(tag);
   try {
     Message::base::make_owned(&out->args, std::forward<A>(args)...);
   } catch (...) {
@@ -120,6 +158,12 @@ bool send_element(pe& self, const element_name<T, Index>& to, scheduler::sink* s
         if (p == patience::must_not) return false;
         self.wait_for_room(s);
         continue;  // it may be elsewhere now
+      }
+      if constexpr (Message::ordered) {
+        bool again = false;
+        if (!send_away<Message>(self, to, sink, p, again, std::forward<A>(args)...)) return false;
+        if (!again) return true;
+        continue;
       }
       const std::uint16_t pages = pages_beside(args...);
       scheduler::message* m = self.allocate_message(sizeof(typename Message::owned));
@@ -179,7 +223,7 @@ struct element_modes {
       using m = message<M, R, P...>;
       pe& self = here_pe();
       auto& part = part_of<T, Index>(self, to.array);
-      if (auto* c = part.find_local(to.index)) {
+      if (auto* c = m::ordered ? nullptr : part.find_local(to.index)) {  // not before what is still on its way
         slot& s = *c->process;
         if (s.state == scheduler::process_state::idle && self.room_on_stack()) [[likely]] {
           const inline_frame frame(self, s, m::here);

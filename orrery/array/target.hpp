@@ -73,7 +73,7 @@ template <auto F, class T, class Index>
   t.what = result_target::kind::element;
   t.handler = message::routed.index;
   t.array = e.name().array;
-  t.head = detail::pack(0, detail::route_head{}, e.name().index);
+  t.head = message::head_to_wire({}, e.name().index, {});
   return t;
 }
 /// The same to all elements of an array: the result is broadcast.

@@ -386,7 +386,8 @@ struct broadcast_handler : typed_handler<Operation, P...> {
                                                   &base::relocate,
                                                   &base::drop,
                                                   static_cast<std::uint32_t>(sizeof(typename base::owned)),
-                                                  base::views};
+                                                  base::views,
+                                                  &base::describe};
 };
 
 // --- the caller ----------------------------------------------------------------------------------------------------

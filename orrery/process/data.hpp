@@ -156,8 +156,8 @@ struct read_sink : scheduler::sink {
   std::span<T> out;
   explicit read_sink(std::span<T> o) noexcept : out(o) {
     storage = &nothing;
-    decode = [](scheduler::sink& s, const std::byte* data, std::size_t bytes) {
-      orrery::reader r({data, bytes});
+    decode = [](scheduler::sink& s, const std::byte* data, std::size_t received) {
+      orrery::reader r({data, received});
       const auto elements = orrery::read<std::span<const T>>(r);
       auto& to = static_cast<read_sink&>(s).out;
       if (elements.size() != to.size())

@@ -86,6 +86,32 @@ template <class... Base>
 using join_descriptions = joined_description<description_of<Base>...>;
 template <class Class, class... Base>
 inline constexpr bool is_base_of_all = (std::is_base_of_v<Base, Class> && ...);
+
+/// For the end of a class's own line: whether lookup by argument finds it, as it does beside the class only.
+template <class Class>
+inline constexpr bool finds_own_line =
+    requires { requires std::is_same_v<typename description_of<Class>::orrery_object, Class>; };
+
+// Whether a class has a member of that name, be it overloaded or private: it is ambiguous then in a class that inherits a second one.
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wnon-virtual-dtor"
+template <class Object, class Named>
+struct with_second : Object, Named {};
+#pragma GCC diagnostic pop
+template <class Method>
+consteval bool find_method() {
+  using object = typename Method::object;
+  if constexpr (!requires { sizeof(object); }) {
+    return true;  // the line stands before the class
+  } else if constexpr (!std::is_same_v<decltype(Method::template pointer<object>(0)), overloaded> ||
+                       std::is_final_v<object>) {
+    return true;
+  } else {
+    return !Method::template is_unique<with_second<object, typename Method::orrery_named>>;
+  }
+}
+template <class Method>
+inline constexpr bool has_method = find_method<Method>();
 }  // namespace detail
 
 }  // namespace orrery
@@ -103,6 +129,11 @@ inline constexpr bool is_base_of_all = (std::is_base_of_v<Base, Class> && ...);
     static auto pointer(int) -> decltype(&O::m);                               \
     template <class O>                                                         \
     static auto pointer(...) -> ::orrery::detail::overloaded;                  \
+    struct orrery_named {                                                      \
+      int m;                                                                   \
+    };                                                                         \
+    template <class O>                                                         \
+    static constexpr bool is_unique = requires { &O::m; };                     \
   };
 #define ORRERY_METHOD_PROXY(m) [[no_unique_address]] ::orrery::detail::method_proxy<Mode, orrery_method_##m> m;
 
@@ -120,36 +151,49 @@ inline constexpr bool is_base_of_all = (std::is_base_of_v<Base, Class> && ...);
 
 /// Makes the named public methods of a class callable through `remote<Class>`. Stands beside the class, in its
 /// namespace; up to 64 names. Methods of a base class that has its own line are callable too. Overloaded names are listed once.
+/// A class template's instance is named by an alias if it has a comma in it.
 ///
 ///     struct PageDevice { ... };
 ///     ORRERY_PROCESS(PageDevice, write, read)
-#define ORRERY_PROCESS(Class, ...)                                                                \
-  using orrery_base_of_##Class = typename ::orrery::detail::base_description<Class>::type;        \
-  static_assert(!std::is_same_v<orrery_base_of_##Class, ::orrery::detail::ambiguous_description>, \
-                "orrery: " #Class                                                                 \
-                " derives from several described classes: name them, "                            \
-                "ORRERY_PROCESS_DERIVED(" #Class ", (A, B), methods...)");                        \
-  ORRERY_DESCRIBE(Class, orrery_base_of_##Class __VA_OPT__(, ) __VA_ARGS__)
+#define ORRERY_PROCESS(Class, ...)                                                                     \
+  ORRERY_DESCRIBE(Class, (typename ::orrery::detail::base_description<Class>::type),                   \
+                  (!std::is_same_v<base, ::orrery::detail::ambiguous_description>),                    \
+                  "orrery: " #Class                                                                    \
+                  " derives from several described classes: name them, ORRERY_PROCESS_DERIVED(" #Class \
+                  ", (A, B), methods...)" __VA_OPT__(, ) __VA_ARGS__)
 
 /// The same for a class that derives from several described classes (one needs not be named): their methods are callable too. Two of
 /// them must not derive from the same described class.
 ///
 ///     struct Camera : Device, Sensor { ... };
 ///     ORRERY_PROCESS_DERIVED(Camera, (Device, Sensor), shoot)
-#define ORRERY_PROCESS_DERIVED(Class, Bases, ...)                                                   \
-  using orrery_base_of_##Class = ::orrery::detail::join_descriptions<ORRERY_UNPARENTHESIZED Bases>; \
-  static_assert((::orrery::detail::is_base_of_all<Class, ORRERY_UNPARENTHESIZED Bases>),            \
-                "orrery: ORRERY_PROCESS_DERIVED(" #Class                                            \
-                ", (A, B), methods...): the class must derive from all of them");                   \
-  ORRERY_DESCRIBE(Class, orrery_base_of_##Class __VA_OPT__(, ) __VA_ARGS__)
+#define ORRERY_PROCESS_DERIVED(Class, Bases, ...)                                             \
+  ORRERY_DESCRIBE(Class, (::orrery::detail::join_descriptions<ORRERY_UNPARENTHESIZED Bases>), \
+                  (::orrery::detail::is_base_of_all<Class, ORRERY_UNPARENTHESIZED Bases>),    \
+                  "orrery: ORRERY_PROCESS_DERIVED(" #Class                                    \
+                  ", (A, B), methods...): the class must derive from all of them" __VA_OPT__(, ) __VA_ARGS__)
 
 #define ORRERY_UNPARENTHESIZED(...) __VA_ARGS__
-#define ORRERY_DESCRIBE(Class, Base, ...)                                                                          \
-  struct orrery_process_##Class {                                                                                  \
-    ORRERY_DESCRIPTION_BODY(Class, Base __VA_OPT__(, ) __VA_ARGS__)                                                \
-  };                                                                                                               \
-  [[maybe_unused]] inline orrery_process_##Class orrery_describe(Class*, ::orrery::detail::adl_tag) { return {}; } \
-  static_assert(true)
+#define ORRERY_CHECK_METHOD(m)                                   \
+  static_assert(::orrery::detail::has_method<orrery_method_##m>, \
+                "orrery: ORRERY_PROCESS lists `" #m "`, which the class has no method of: look at the spelling");
+// The description is a specialization, so that any way to write the class will do. In an inline namespace what is found first is its
+// own template, whatever a `using namespace` shows beside it; and lookup by argument finds what it declares.
+#define ORRERY_DESCRIBE(Class, its_base, good_base, bad_base, ...)                                                   \
+  inline namespace orrery_processes {                                                                                \
+  template <class>                                                                                                   \
+  struct orrery_process_of;                                                                                          \
+  template <>                                                                                                        \
+  struct orrery_process_of<Class> {                                                                                  \
+    using orrery_base = ORRERY_UNPARENTHESIZED its_base;                                                             \
+    ORRERY_DESCRIPTION_BODY(Class, orrery_base __VA_OPT__(, ) __VA_ARGS__)                                           \
+    static_assert(ORRERY_UNPARENTHESIZED good_base, bad_base);                                                       \
+    ORRERY_FOR_EACH(ORRERY_CHECK_METHOD __VA_OPT__(, ) __VA_ARGS__)                                                  \
+  };                                                                                                                 \
+  [[maybe_unused]] inline orrery_process_of<Class> orrery_describe(Class*, ::orrery::detail::adl_tag) { return {}; } \
+  }                                                                                                                  \
+  static_assert(::orrery::detail::finds_own_line<Class>,                                                             \
+                "orrery: ORRERY_PROCESS(" #Class ", ...) stands beside the class, in its namespace")
 
 /// The same inside a class, for class templates:
 ///

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <orrery/process/describe.hpp>
 
+#include <functional>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -188,6 +189,39 @@ TEST_P(description, of_a_class_with_a_virtual_base_has_its_methods) {
   });
 }
 
+struct Lamp {
+  int watts(int hours) const { return 60 * hours; }
+  int watts() const { return 60; }
+};
+ORRERY_PROCESS(orrery::Lamp, watts);
+template <class T, class Less>
+struct Heap {
+  void push(T value) { top_ = Less()(top_, value) ? value : top_; }
+  T top() const { return top_; }
+  T top_{};
+};
+using int_heap = Heap<int, std::less<>>;
+ORRERY_PROCESS(int_heap, push, top);
+template <class T>
+struct Bag {
+  void add(T value) { sum_ += value; }
+  T sum() const { return sum_; }
+  T sum_{};
+};
+ORRERY_PROCESS(Bag<int>, add, sum);
+
+TEST_P(description, takes_qualified_names_and_instances_of_templates) {
+  in_world([] {
+    EXPECT_EQ(spawn<Lamp>(where())->watts(2), 120);
+    const auto bag = spawn<Bag<int>>(where());
+    bag->add(3);
+    EXPECT_EQ(bag->sum(), 3);
+    const auto heap = spawn<int_heap>(where());
+    heap->push(5);
+    EXPECT_EQ(heap->top(), 5);
+  });
+}
+
 TEST_P(description, of_a_class_template_stands_in_the_class) {
   in_world([] {
     const auto q = spawn<Queue<std::string>>(where());
@@ -262,7 +296,11 @@ TEST(remote_pointer, of_a_wrong_class_is_refused_by_the_process) {
     for (const std::uint32_t at : {0U, 1U}) {
       const auto s = spawn<Shape>(pe(at));
       const remote<Other> wrong(s.address());
-      EXPECT_THROW((void)wrong->other(), bad_message);
+      const std::string said = testing::what_is_thrown<bad_message>([&] { (void)wrong->other(); });
+      for (const char* part :
+           {"Other::other: the remote pointer is of the wrong class", "of class ", "Shape, not ", "remote_cast"})
+        EXPECT_NE(said.find(part), std::string::npos) << said;
+      EXPECT_EQ(said.find("same build"), std::string::npos) << said;
       EXPECT_THROW((void)start(wrong)->other().get(), bad_message);
       EXPECT_EQ(s->name(), "shape");
     }

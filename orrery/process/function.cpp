@@ -3,6 +3,8 @@
 
 #include <orrery/scheduler/node.hpp>
 
+#include <fmt/format.h>
+
 extern "C" const char __executable_start;
 extern "C" const char etext;
 
@@ -59,8 +61,14 @@ slot& receiving_slot(pe& self) {
   self.require_process();
   slot& s = *self.active()->process;
   if (!s.is_function)
-    throw usage_error(errc::bad_argument,
-                      "receive: called in a method; only process functions receive, methods are called");
+    throw usage_error(
+        errc::bad_argument,
+        fmt::format(
+            "receive: called in {}; only a process function receives: give the class a method that takes "
+            "the message as its argument, or spawn a function",
+            self.active()->method == nullptr
+                ? "a constructor or destructor"
+                : fmt::format("the method {}::{}", self.active()->method->class_name, self.active()->method->method)));
   return s;
 }
 

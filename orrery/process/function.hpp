@@ -209,7 +209,7 @@ std::optional<T> receive_until(const std::uint64_t* tag, std::int64_t deadline_n
 }  // namespace detail
 
 /// Sends a value to a function. Messages of one sender arrive in the order sent; `receive` chooses by type and tag. Parks only while the
-/// mailbox is full. Throws node_lost, stopped.
+/// mailbox is full. Throws stopped; what else goes wrong is reported and counted.
 template <class T>
 void send(const remote<function>& to, T value, std::uint64_t tag = 0) {
   detail::require_message<T>();

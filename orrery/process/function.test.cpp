@@ -101,6 +101,26 @@ TEST_P(process_function, receives_nothing_when_the_time_is_over) {
   });
 }
 
+TEST(blocked_functions, take_no_turn_of_their_pe_and_let_it_sleep) {
+  in_world(1, [] {
+    std::vector<remote<function>> blocked;
+    for (int i = 0; i < 100; ++i)
+      blocked.push_back(spawn(here(), [] {
+        (void)receive<int>();
+        (void)receive<int>();
+      }));
+    for (const auto& f : blocked) send(f, 1);
+    yield();  // all have taken the first message and wait for the next
+    const scheduler::counters before = scheduler::current_pe->count();
+    sleep_for(20ms);
+    const scheduler::counters& now = scheduler::current_pe->count();
+    EXPECT_EQ(now.parks - before.parks, 1U);  // this function's own
+    EXPECT_EQ(now.executed, before.executed);
+    EXPECT_GE(now.sleeps - before.sleeps, 1U);  // the thread lies in the kernel
+    for (const auto& f : blocked) send(f, 2);
+  });
+}
+
 TEST_P(process_function, loses_no_message_that_comes_as_the_time_runs_out) {
   in_world([] {
     constexpr int count = 2000;
@@ -254,7 +274,10 @@ ORRERY_PROCESS(Method, receives, knows_itself, is_another);
 TEST_P(process_function, alone_can_receive) {
   in_world([] {
     const auto m = spawn<Method>(where());
-    EXPECT_NE(what_is_thrown<usage_error>([&] { m->receives(); }).find("receive"), std::string::npos);
+    const std::string said = what_is_thrown<usage_error>([&] { m->receives(); });
+    EXPECT_NE(said.find("receive: called in the method "), std::string::npos) << said;
+    EXPECT_NE(said.find("Method::receives"), std::string::npos) << said;
+    EXPECT_TRUE(said.ends_with("or spawn a function")) << said;
   });
 }
 

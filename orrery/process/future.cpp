@@ -24,6 +24,16 @@ void require_same_pe(const scheduler::sink& k) {
                       fmt::format("future: it belongs to PE {} and was used on PE {}", k.home, here_pe().id()));
 }
 
+void require_nobody_waits(const scheduler::sink& k, bool continued) {
+  if (k.waiter != nullptr || continued)
+    throw usage_error(errc::bad_argument,
+                      "future: another method or coroutine waits for it already; only one can, and gets the result");
+}
+
+void resume_coroutine(pe&, future_state_base& s) {
+  std::coroutine_handle<>::from_address(s.continuation_data).resume();
+}
+
 std::int64_t deadline_after(time_limit d) noexcept {
   std::int64_t at = 0;
   return __builtin_add_overflow(transport::now_ns(), d.time().count(), &at) ? std::numeric_limits<std::int64_t>::max()

@@ -37,14 +37,14 @@ struct future_state : future_state_base, typed_sink<T> {
     k = this;
     dispose = [](future_state_base* s) { static_cast<future_state*>(s)->drop(); };
     this->on_done = [](pe& self, scheduler::sink& s) {
-      auto& state = static_cast<future_state&>(static_cast<typed_sink<T>&>(s));
-      if (state.continuation != nullptr && !state.queued) {
-        state.queued = true;  // not here, in the middle of the method that has just ended
+      auto& own = static_cast<future_state&>(static_cast<typed_sink<T>&>(s));
+      if (own.continuation != nullptr && !own.queued) {
+        own.queued = true;  // not here, in the middle of the method that has just ended
         self.run_later(s);
         return;
       }
-      if (state.continuation != nullptr) std::exchange(state.continuation, nullptr)(self, state);
-      state.drop();
+      if (own.continuation != nullptr) std::exchange(own.continuation, nullptr)(self, own);
+      own.drop();
     };
   }
   void hold() noexcept { ++holders; }
@@ -57,6 +57,10 @@ template <class T>
 struct future_access;
 
 void require_same_pe(const scheduler::sink& k);
+/// Throws usage_error if a method, or (`continued`) a coroutine, waits for the result already: it would never be woken.
+void require_nobody_waits(const scheduler::sink& k, bool continued);
+/// The continuation of a future that a coroutine waits for.
+void resume_coroutine(pe& self, future_state_base& s);
 /// Gives up a future on another PE than its own: tells that one to.
 void drop_elsewhere(future_state_base& s) noexcept;
 [[nodiscard]] std::int64_t deadline_after(time_limit d) noexcept;
@@ -83,6 +87,9 @@ class [[nodiscard]] future {
     if (const detail::pe* here = scheduler::current_pe; here != nullptr && here->id() != state_->home) [[unlikely]] {
       detail::drop_elsewhere(*state_);
     } else {
+      // A coroutine that is destroyed while it waits takes its future along; nobody is to resume it.
+      if (state_->continuation == &detail::resume_coroutine) [[unlikely]]
+        state_->continuation = nullptr;
       state_->drop();
     }
   }
@@ -92,12 +99,13 @@ class [[nodiscard]] future {
   [[nodiscard]] bool ready() const noexcept {
     return state_ != nullptr && state_->state != scheduler::sink::status::waiting;
   }
-  /// Parks until the result is there. Throws deadlock_error, stopped, usage_error.
+  /// Parks until the result is there. Throws deadlock_error, stopped, usage_error (also if another method or coroutine waits for this very future).
   void wait() const {
     check();
     if (!ready()) {
       detail::pe& self = detail::here_pe();
       self.require_process();
+      detail::require_nobody_waits(*state_, state_->continuation != nullptr);
       self.wait(*state_);
     }
   }
@@ -107,6 +115,7 @@ class [[nodiscard]] future {
     if (ready()) return true;
     detail::pe& self = detail::here_pe();
     self.require_process();
+    detail::require_nobody_waits(*state_, state_->continuation != nullptr);
     return self.wait_until(*state_, detail::deadline_after(d));
   }
   /// The result, once: parks until it is there, rethrows what the call ended with. The future is empty afterwards.
@@ -131,10 +140,9 @@ class [[nodiscard]] future {
     return ready();
   }
   void await_suspend(std::coroutine_handle<> h) {
+    detail::require_nobody_waits(*state_, state_->continuation != nullptr);
     state_->continuation_data = h.address();
-    state_->continuation = [](detail::pe&, detail::future_state_base& s) {
-      std::coroutine_handle<>::from_address(s.continuation_data).resume();
-    };
+    state_->continuation = &detail::resume_coroutine;
   }
   T await_resume() {
     future done(std::move(*this));
@@ -147,7 +155,8 @@ class [[nodiscard]] future {
   explicit future(detail::future_state<T>* s) noexcept : state_(s) {}
   void check() const {
     if (state_ == nullptr)
-      throw usage_error(errc::null_pointer, "future: it has no call: it was moved from, or get was called before");
+      throw usage_error(errc::null_pointer, verbatim,
+                        "future: it has no call: it was default-constructed or moved from, or get was called before");
     detail::require_same_pe(*state_);
   }
 

@@ -370,6 +370,67 @@ TEST_P(future_of, a_call_that_fails_late_resumes_its_coroutine) {
   });
 }
 
+// A coroutine whose frame belongs to who started it.
+struct owned_task {
+  struct promise_type {
+    owned_task get_return_object() {
+      return {std::shared_ptr<void>(std::coroutine_handle<promise_type>::from_promise(*this).address(),
+                                    [](void* p) { std::coroutine_handle<>::from_address(p).destroy(); })};
+    }
+    std::suspend_never initial_suspend() noexcept { return {}; }
+    std::suspend_always final_suspend() noexcept { return {}; }
+    void return_void() {}
+    void unhandled_exception() { std::terminate(); }
+  };
+  std::shared_ptr<void> frame;
+};
+
+TEST_P(future_of, a_call_that_is_answered_late_leaves_alone_a_coroutine_that_was_destroyed_meanwhile) {
+  in_world([] {
+    const auto o = spawn<Oracle>(where());
+    int resumed = 0;
+    {
+      const auto wait = [](remote<Oracle> oracle, int& r) -> owned_task {
+        (void)co_await start(oracle)->answer(1);
+        ++r;
+      };
+      const auto t = wait(o, resumed);
+    }
+    o->open();
+    EXPECT_EQ(o->now(7), 7);
+    quiescence();
+    EXPECT_EQ(resumed, 0);
+  });
+}
+
+/// Has a future that two of its methods want.
+class Greedy {
+ public:
+  static constexpr bool orrery_reentrant = true;
+  explicit Greedy(remote<Oracle> o) : f_(start(o)->answer(3)) {}
+  Greedy(const Greedy&) = delete;
+  Greedy& operator=(const Greedy&) = delete;
+  int take() { return f_.get(); }
+  bool look() { return f_.wait_for(1ns); }
+  ORRERY_PROCESS_MEMBERS(Greedy, take, look)
+
+ private:
+  future<int> f_;
+};
+
+TEST_P(future_of, a_call_is_waited_for_by_one_method_only_and_another_one_hears_so) {
+  in_world([] {
+    const auto o = spawn<Oracle>(where());
+    const auto g = spawn<Greedy>(here(), o);
+    EXPECT_FALSE(g->look());
+    auto first = start(g)->take();
+    EXPECT_NE(what_is_thrown<usage_error>([&] { (void)g->take(); }).find("another method"), std::string::npos);
+    EXPECT_THROW((void)g->look(), usage_error);
+    o->open();
+    EXPECT_EQ(first.get(), 3);
+  });
+}
+
 TEST(future, of_very_many_calls_may_be_gathered) {
   in_world(2, [] {
     const auto o = spawn<Oracle>(pe(1));

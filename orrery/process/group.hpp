@@ -4,6 +4,7 @@
 #include <orrery/process/broadcast.hpp>
 #include <orrery/process/member.hpp>
 
+#include <algorithm>
 #include <compare>
 #include <concepts>
 #include <cstddef>
@@ -135,7 +136,8 @@ struct pointed_method {
   static constexpr std::string_view name = [] {
     const std::string_view s = type_name<function_name<F>>();
     const std::size_t begin = s.find('<') + 1;
-    return s.substr(begin, s.rfind('>') - begin);
+    const std::string_view whole = s.substr(begin, s.rfind('>') - begin);  // &Class::method
+    return whole.substr(std::min(whole.rfind("::") + 2, whole.size()));
   }();
   template <class... A>
   static auto call(T& o, A&&... args) -> decltype((o.*F)(std::forward<A>(args)...)) {

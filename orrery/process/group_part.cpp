@@ -43,7 +43,8 @@ const group_data::part* group_data::on(std::uint32_t pe) const noexcept {
 }
 
 void group_handle::throw_null() {
-  throw usage_error(errc::null_pointer, "group: it has no members: it was default-constructed");
+  throw usage_error(errc::null_pointer, verbatim,
+                    "group: it has no members: it was default-constructed; assign one that spawn_group gave");
 }
 
 group_part* find_part(pe& self, std::uint32_t index, std::uint32_t generation) noexcept {
@@ -402,6 +403,7 @@ bool wait_for_members(pe& self, address at) {
   for (const scheduler::activation* a = self.active(); a != nullptr; a = a->below)
     if (part != nullptr && part->index_of(*a->process) != part->members().size())
       throw mailbox_full(
+          verbatim,
           "a member of a group fills its own mailbox by broadcasts while it runs, and only it could empty it; "
           "return from the method now and then, or raise --orrery-mailbox");
   self.wait_for_room(*s);

@@ -17,8 +17,11 @@ void throw_not_running() { throw usage_error(errc::not_running, "this call"); }
 void throw_gone(const scheduler::handler& h, address to) { std::rethrow_exception(scheduler::gone_error(h, to)); }
 
 void throw_wrong_class(const scheduler::handler& h, const scheduler::class_info* is) {
-  throw bad_message(errc::unknown_handler, fmt::format("{}, sent to a process of class {}", call_name(h),
-                                                       is != nullptr ? is->name : "(none)"));
+  throw bad_message(
+      errc::unknown_handler, verbatim,
+      fmt::format("{}: the remote pointer is of the wrong class: what it names is {}, not {} or derived from it; "
+                  "take a pointer as spawn or lookup gives it, and convert it with remote_cast only",
+                  call_name(h), is != nullptr ? fmt::format("of class {}", is->name) : "no object", h.class_name));
 }
 
 void rethrow_as_received(const scheduler::handler& h, pe& self) {

@@ -5,6 +5,7 @@
 #include <orrery/process/outgoing.hpp>
 #include <orrery/scheduler/pe.hpp>
 #include <orrery/wire/serialize.hpp>
+#include <orrery/wire/shape.hpp>
 
 #include <cstring>
 #include <memory>
@@ -174,6 +175,10 @@ struct typed_handler {
     old->~owned();
   }
   static void drop(void* payload) { static_cast<owned*>(payload)->~owned(); }
+  static void describe(wire::shape& types) {
+    types.describe<value_t<typename Operation::result>>();
+    (types.describe<std::remove_cvref_t<P>>(), ...);
+  }
 
   static void run(pe& self, slot& s, scheduler::delivery& d) {
     const std::uint64_t reply = d.reply;
@@ -243,7 +248,8 @@ struct typed_handler {
                                                   &relocate,
                                                   &drop,
                                                   static_cast<std::uint32_t>(sizeof(owned)),
-                                                  views};
+                                                  views,
+                                                  &describe};
 
  private:
   template <class Q>
@@ -349,8 +355,35 @@ void send_wire(pe& self, scheduler::channel& c, address to, const scheduler::han
   out.send(wire::record_kind::message, to.slot, to.generation, h.index, sink != nullptr ? self.pend(*sink) : 0);
 }
 
+/// The part of send_owned for other PEs. Throws node_lost.
+template <class Handler, class... P>
+bool send_owned_away(pe& self, address to, scheduler::sink* sink, bool may_wait, P&&... args) {
+  const scheduler::handler& h = Handler::instance;
+  if (may_wait) {
+    self.wait_while_stopped(to);
+  } else if (self.is_stopped(to)) {
+    return false;
+  }
+  scheduler::channel& c = self.channel_to(to.pe);
+  if (c.remote) {
+    if (!may_wait && !has_space(self, c, orrery::wire_size(args...))) return false;
+    send_wire(self, c, to, h, sink, std::as_const(args)...);
+    return true;
+  }
+  const std::uint16_t pages = pages_beside(args...);
+  const std::uint32_t bytes =
+      wire::record_bytes(sizeof(typename Handler::owned)) + wire::ring_surcharge(pages, c.ring.capacity());
+  wire::envelope* e = may_wait ? self.reserve(c, bytes) : self.try_reserve(c, bytes);
+  if (e == nullptr) return false;
+  Handler::make_owned(e->payload(), std::forward<P>(args)...);
+  fill(*e, to, h, wire::payload_form::owned, sink, pages);
+  self.commit(c, bytes);
+  return true;
+}
+
 /// Sends a one-way or asynchronous message whose payload owns its arguments. `sink` null: one way. May park while the destination is
-/// full; with `may_wait` false it returns false instead, having sent nothing.
+/// full; with `may_wait` false it returns false instead, having sent nothing. A one-way message to a lost node is reported, as are those whose
+/// process is gone; others throw node_lost.
 template <class Handler, class... P>
 bool send_owned(pe& self, address to, scheduler::sink* sink, bool may_wait, P&&... args) {
   const scheduler::handler& h = Handler::instance;
@@ -383,23 +416,13 @@ bool send_owned(pe& self, address to, scheduler::sink* sink, bool may_wait, P&&.
     self.push(*s, m, scheduler::message::charge_of(m->bytes, pages));
     return true;
   }
-  if (!may_wait && self.is_stopped(to)) return false;
-  self.wait_while_stopped(to);
-  scheduler::channel& c = self.channel_to(to.pe);
-  if (c.remote) {
-    if (!may_wait && !has_space(self, c, orrery::wire_size(args...))) return false;
-    send_wire(self, c, to, h, sink, std::as_const(args)...);
+  try {
+    return send_owned_away<Handler>(self, to, sink, may_wait, std::forward<P>(args)...);
+  } catch (const node_lost&) {
+    if (sink != nullptr) throw;
+    self.report_unsent_post(h, to.pe, std::current_exception());
     return true;
   }
-  const std::uint16_t pages = pages_beside(args...);
-  const std::uint32_t bytes =
-      wire::record_bytes(sizeof(typename Handler::owned)) + wire::ring_surcharge(pages, c.ring.capacity());
-  wire::envelope* e = may_wait ? self.reserve(c, bytes) : self.try_reserve(c, bytes);
-  if (e == nullptr) return false;
-  Handler::make_owned(e->payload(), std::forward<P>(args)...);
-  fill(*e, to, h, wire::payload_form::owned, sink, pages);
-  self.commit(c, bytes);
-  return true;
 }
 
 /// Sends a call whose caller waits for it before the arguments end: inside the node only pointers to them travel.

@@ -6,6 +6,7 @@
 
 #include <array>
 #include <cerrno>
+#include <limits>
 #include <memory>
 #include <system_error>
 
@@ -71,6 +72,13 @@ std::size_t complete(io_request& r) {
   return value_of<std::size_t>(r);
 }
 
+// An offset as a caller may give it. (Inside of a request the greatest one means a stream.)
+std::uint64_t in_file(std::uint64_t offset) {
+  if (offset > std::uint64_t{std::numeric_limits<std::int64_t>::max()})
+    throw std::system_error(EINVAL, std::system_category(), fmt::format("no file has an offset {}", offset));
+  return offset;
+}
+
 io_request read_request(int fd, std::span<std::byte> into, std::uint64_t offset) {
   return {.call = io_call::read, .fd = fd, .memory = into.data(), .length = into.size(), .offset = offset};
 }
@@ -80,6 +88,23 @@ io_request write_request(int fd, std::span<const std::byte> from, std::uint64_t 
 std::size_t transfer(io_call call, int fd, std::span<const iovec> buffers, std::uint64_t offset) {
   io_request r{.call = call, .fd = fd, .memory = buffers.data(), .length = buffers.size(), .offset = offset};
   return complete(r);
+}
+// As many transfers as it takes; fewer bytes only where a file ends that is read.
+std::size_t transfer_all(io_request wanted) {
+  const auto* const begin = static_cast<const std::byte*>(wanted.memory);
+  std::size_t done = 0;
+  while (done < wanted.length) {
+    io_request r = wanted;
+    r.memory = begin + done;
+    r.length = wanted.length - done;
+    if (wanted.offset != stream) r.offset = wanted.offset + done;
+    const std::size_t n = complete(r);
+    if (n == 0 && r.call == io_call::write)
+      throw std::system_error(ENOSPC, std::system_category(), describe(r));  // some devices say it so
+    if (n == 0) break;
+    done += n;
+  }
+  return done;
 }
 io_request plain(io_call call, int fd) { return {.call = call, .fd = fd}; }
 
@@ -111,44 +136,38 @@ future<T> start(const io_request& wanted) {
 }  // namespace
 
 std::size_t read(int fd, std::span<std::byte> into, std::uint64_t offset) {
-  io_request r = read_request(fd, into, offset);
+  io_request r = read_request(fd, into, in_file(offset));
   return complete(r);
 }
 std::size_t write(int fd, std::span<const std::byte> from, std::uint64_t offset) {
-  io_request r = write_request(fd, from, offset);
+  io_request r = write_request(fd, from, in_file(offset));
   return complete(r);
 }
 std::size_t readv(int fd, std::span<const iovec> into, std::uint64_t offset) {
-  return transfer(io_call::readv, fd, into, offset);
+  return transfer(io_call::readv, fd, into, in_file(offset));
 }
 std::size_t writev(int fd, std::span<const iovec> from, std::uint64_t offset) {
-  return transfer(io_call::writev, fd, from, offset);
+  return transfer(io_call::writev, fd, from, in_file(offset));
 }
-std::size_t read(int fd, std::span<std::byte> into) { return read(fd, into, stream); }
-std::size_t write(int fd, std::span<const std::byte> from) { return write(fd, from, stream); }
-std::size_t readv(int fd, std::span<const iovec> into) { return readv(fd, into, stream); }
-std::size_t writev(int fd, std::span<const iovec> from) { return writev(fd, from, stream); }
+std::size_t read(int fd, std::span<std::byte> into) {
+  io_request r = read_request(fd, into, stream);
+  return complete(r);
+}
+std::size_t write(int fd, std::span<const std::byte> from) {
+  io_request r = write_request(fd, from, stream);
+  return complete(r);
+}
+std::size_t readv(int fd, std::span<const iovec> into) { return transfer(io_call::readv, fd, into, stream); }
+std::size_t writev(int fd, std::span<const iovec> from) { return transfer(io_call::writev, fd, from, stream); }
 
 std::size_t read_all(int fd, std::span<std::byte> into, std::uint64_t offset) {
-  std::size_t got = 0;
-  while (got < into.size()) {
-    const std::size_t n = read(fd, into.subspan(got), offset == stream ? stream : offset + got);
-    if (n == 0) break;
-    got += n;
-  }
-  return got;
+  return transfer_all(read_request(fd, into, in_file(offset)));
 }
 void write_all(int fd, std::span<const std::byte> from, std::uint64_t offset) {
-  for (std::size_t done = 0; done < from.size();) {
-    io_request r = write_request(fd, from.subspan(done), offset == stream ? stream : offset + done);
-    const std::size_t n = complete(r);
-    if (n == 0) throw std::system_error(ENOSPC, std::system_category(),
-                                        describe(r));  // some devices say it so
-    done += n;
-  }
+  (void)transfer_all(write_request(fd, from, in_file(offset)));
 }
-std::size_t read_all(int fd, std::span<std::byte> into) { return read_all(fd, into, stream); }
-void write_all(int fd, std::span<const std::byte> from) { write_all(fd, from, stream); }
+std::size_t read_all(int fd, std::span<std::byte> into) { return transfer_all(read_request(fd, into, stream)); }
+void write_all(int fd, std::span<const std::byte> from) { (void)transfer_all(write_request(fd, from, stream)); }
 
 void fsync(int fd) {
   io_request r = plain(io_call::fsync, fd);
@@ -208,13 +227,17 @@ bool wait_readable(int fd, time_limit timeout) { return poll(fd, POLLIN, timeout
 bool wait_writable(int fd, time_limit timeout) { return poll(fd, POLLOUT, timeout) != 0; }
 
 future<std::size_t> start_read(int fd, std::span<std::byte> into, std::uint64_t offset) {
-  return start<std::size_t>(read_request(fd, into, offset));
+  return start<std::size_t>(read_request(fd, into, in_file(offset)));
 }
 future<std::size_t> start_write(int fd, std::span<const std::byte> from, std::uint64_t offset) {
-  return start<std::size_t>(write_request(fd, from, offset));
+  return start<std::size_t>(write_request(fd, from, in_file(offset)));
 }
-future<std::size_t> start_read(int fd, std::span<std::byte> into) { return start_read(fd, into, stream); }
-future<std::size_t> start_write(int fd, std::span<const std::byte> from) { return start_write(fd, from, stream); }
+future<std::size_t> start_read(int fd, std::span<std::byte> into) {
+  return start<std::size_t>(read_request(fd, into, stream));
+}
+future<std::size_t> start_write(int fd, std::span<const std::byte> from) {
+  return start<std::size_t>(write_request(fd, from, stream));
+}
 future<void> start_fsync(int fd) { return start<void>(plain(io_call::fsync, fd)); }
 future<void> start_fdatasync(int fd) { return start<void>(plain(io_call::fdatasync, fd)); }
 

@@ -79,6 +79,23 @@ TEST_P(io_files, without_an_offset_a_file_is_read_from_its_position) {
   });
 }
 
+TEST_P(io_files, no_offset_stands_for_the_position) {
+  const scratch f;
+  run_program([&] {
+    const io::descriptor fd(f.path, O_RDWR);
+    io::write_all(fd.get(), bytes_of("0123456789"), 0);
+    std::array<std::byte, 4> b{};
+    for (const std::uint64_t offset : {~std::uint64_t{0}, std::uint64_t{1} << 63}) {
+      EXPECT_THROW((void)io::read(fd.get(), b, offset), std::system_error);
+      EXPECT_THROW((void)io::read_all(fd.get(), b, offset), std::system_error);
+      EXPECT_THROW((void)io::write(fd.get(), b, offset), std::system_error);
+      EXPECT_THROW(io::write_all(fd.get(), b, offset), std::system_error);
+      EXPECT_THROW((void)io::start_read(fd.get(), b, offset), std::system_error);
+    }
+    EXPECT_EQ(lseek(fd.get(), 0, SEEK_CUR), 0);
+  });
+}
+
 TEST_P(io_files, fallocate_makes_a_file_longer) {
   const scratch f("/dev/shm");
   run_program([&] {

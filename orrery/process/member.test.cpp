@@ -31,6 +31,42 @@ using testing::in_world;
 using testing::random_places;
 using testing::what_is_thrown;
 
+// --- peers ---------------------------------------------------------------------------------------------------------
+
+struct Peer;
+ORRERY_PROCESS(Peer, hear, heard, sent_by_post, sent_by_call);
+struct Peer : member<Peer> {
+  static std::uint64_t sent() { return scheduler::current_pe->count().sent; }
+  void hear() { ++count; }
+  int heard() const { return count; }
+  // How many messages this PE sends for one to each peer: each member knows all others itself.
+  std::uint64_t sent_by_post() {
+    const std::uint64_t before = sent();
+    for (std::size_t r = 0; r < size(); ++r)
+      if (r != rank()) post(group()[r])->hear();
+    return sent() - before;
+  }
+  std::uint64_t sent_by_call() {
+    const std::uint64_t before = sent();
+    for (std::size_t r = 0; r < size(); ++r)
+      if (r != rank()) group()[r]->hear();
+    return sent() - before;
+  }
+  int count = 0;
+};
+
+TEST(peer, is_reached_by_one_message) {
+  in_world(3, [] {
+    const auto g = spawn_group<Peer>(everywhere(), 3);
+    for (std::size_t r = 0; r < 3; ++r) {
+      EXPECT_EQ(g[r]->sent_by_post(), 2U);
+      EXPECT_EQ(g[r]->sent_by_call(), 2U);  // and the answers are sent by the others
+    }
+    quiescence();
+    for (const auto p : g) EXPECT_EQ(p->heard(), 4);
+  });
+}
+
 // --- barrier -------------------------------------------------------------------------------------------------------
 
 struct Stepper;

@@ -60,6 +60,15 @@ struct exact_proxy {
       return refused{};
     }
   }
+  template <class... A>
+    requires(sizeof...(A) < sizeof...(P))
+  auto operator()(A&&...) const {
+    static_assert(
+        never<A...>,
+        "orrery: too few arguments: a method's default arguments are not known to a remote pointer: give all, or give the class an "
+        "overload that takes fewer");
+    return refused{};
+  }
 };
 
 template <class M, class... A>

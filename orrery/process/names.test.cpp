@@ -3,9 +3,9 @@
 #include <orrery/process/function.hpp>
 #include <orrery/process/internal/membership.hpp>
 #include <orrery/process/internal/name_repository.hpp>
-#include <orrery/process/internal/nearest.hpp>
 #include <orrery/process/internal/test_world.hpp>
 #include <orrery/process/names.hpp>
+#include <orrery/process/nearest.hpp>
 
 #include <algorithm>
 #include <map>
@@ -58,7 +58,7 @@ ORRERY_PROCESS(engine, work, run_until);
 
 // --- what can be a name ---------------------------------------------------------------------------------
 
-TEST(Names, FindTheProcessThatWasPublished) {
+TEST(names, find_the_process_that_was_published) {
   in_world(2, [] {
     for (const auto where : {pe(0), pe(1)}) {
       const auto e = spawn<engine>(where);
@@ -70,7 +70,7 @@ TEST(Names, FindTheProcessThatWasPublished) {
   });
 }
 
-TEST(Names, MayBeAnyTextWithoutControlCharacters) {
+TEST(names, may_be_any_text_without_control_characters) {
   in_world(1, [] {
     const auto e = spawn<engine>(here());
     for (const std::string& name :
@@ -82,7 +82,7 @@ TEST(Names, MayBeAnyTextWithoutControlCharacters) {
   });
 }
 
-TEST(Names, ThatCannotBeUsedAreRefusedWithTheReason) {
+TEST(names, that_cannot_be_used_are_refused_with_the_reason) {
   in_world(1, [] {
     const auto e = spawn<engine>(here());
     const std::vector<std::pair<std::string, std::string>> cases{
@@ -107,7 +107,7 @@ TEST(Names, ThatCannotBeUsedAreRefusedWithTheReason) {
   });
 }
 
-TEST(Names, AreOnlyForProcessesThatRun) {
+TEST(names, are_only_for_processes_that_run) {
   EXPECT_THROW((void)lookup<engine>("/x"), usage_error);
   EXPECT_THROW((void)names(), usage_error);
   in_world(2, [] {
@@ -123,7 +123,7 @@ TEST(Names, AreOnlyForProcessesThatRun) {
 
 // --- publish and unpublish -------------------------------------------------------------------------------
 
-TEST(Names, BelongToOneProcess) {
+TEST(names, belong_to_one_process) {
   in_world(2, [] {
     const auto first = spawn<engine>(pe(1));
     publish("/x", first);
@@ -148,7 +148,7 @@ bool publish_a_new_one(std::string name) {
   }
 }
 
-TEST(Names, AreGivenToOneOfThoseThatWantThemAtTheSameTime) {
+TEST(names, are_given_to_one_of_those_that_want_them_at_the_same_time) {
   in_world(4, [] {
     for (int round = 0; round < 50; ++round) {
       const std::string name = fmt::format("/round/{}", round);
@@ -162,7 +162,7 @@ TEST(Names, AreGivenToOneOfThoseThatWantThemAtTheSameTime) {
   });
 }
 
-TEST(Names, CanBeTakenBackAndUsedAgain) {
+TEST(names, can_be_taken_back_and_used_again) {
   in_world(2, [] {
     const auto a = spawn<engine>(pe(0));
     const auto b = spawn<engine>(pe(1));
@@ -177,7 +177,7 @@ TEST(Names, CanBeTakenBackAndUsedAgain) {
   });
 }
 
-TEST(Names, OfOneProcessMayBeMany) {
+TEST(names, of_one_process_may_be_many) {
   in_world(2, [] {
     const auto e = spawn<engine>(pe(1));
     for (int i = 0; i < 100; ++i) publish(fmt::format("/{}", i), e);
@@ -191,7 +191,7 @@ TEST(Names, OfOneProcessMayBeMany) {
 
 // --- the end of a process --------------------------------------------------------------------------------
 
-TEST(Names, AreClearedBeforeDestroyReturns) {
+TEST(names, are_cleared_before_destroy_returns) {
   in_world(3, [] {
     for (int i = 0; i < 300; ++i) {
       const auto e = spawn<engine>(anywhere());
@@ -204,7 +204,7 @@ TEST(Names, AreClearedBeforeDestroyReturns) {
   });
 }
 
-TEST(Names, OfAFunctionEndWithIt) {
+TEST(names, of_a_function_end_with_it) {
   in_world(2, [] {
     const auto f = spawn(pe(1), [] { (void)receive<int>(); });
     publish("/f", f);
@@ -222,7 +222,7 @@ struct stillborn {
   }
 };
 
-TEST(Names, OfAConstructorThatThrowsAreCleared) {
+TEST(names, of_a_constructor_that_throws_are_cleared) {
   in_world(2, [] {
     for (const auto where : {pe(0), pe(1)}) {
       EXPECT_THROW((void)spawn<stillborn>(where, true), std::runtime_error);
@@ -244,7 +244,7 @@ struct last_words {
   static inline int refused = 0;
 };
 
-TEST(Names, AreNotGivenToAProcessThatEnds) {
+TEST(names, are_not_given_to_a_process_that_ends) {
   last_words::refused = 0;
   in_world(1, [] {
     destroy(spawn<last_words>(here()));
@@ -255,7 +255,7 @@ TEST(Names, AreNotGivenToAProcessThatEnds) {
 
 void wait_for_ever() { (void)await_name<engine>("/never", patience); }
 
-TEST(Names, DoNotKeepAWorldFromEnding) {
+TEST(names, do_not_keep_a_world_from_ending) {
   in_world(2, [] {
     for (int i = 0; i < 50; ++i) publish(fmt::format("/{}", i), spawn<engine>(anywhere()));
     spawn(pe(1), wait_for_ever);
@@ -265,7 +265,7 @@ TEST(Names, DoNotKeepAWorldFromEnding) {
 
 // --- classes ---------------------------------------------------------------------------------------------
 
-TEST(Names, AreFoundAsTheClassOfTheProcessOrABaseOfIt) {
+TEST(names, are_found_as_the_class_of_the_process_or_a_base_of_it) {
   in_world(2, [] {
     publish("/square", spawn<square>(pe(1)));
     publish("/shape", spawn<shape>(pe(1)));
@@ -281,7 +281,7 @@ TEST(Names, AreFoundAsTheClassOfTheProcessOrABaseOfIt) {
   });
 }
 
-TEST(Names, AreFoundAsRemoteData) {
+TEST(names, are_found_as_remote_data) {
   in_world(2, [] {
     const auto data = spawn<double[]>(pe(1), 8);
     publish("/data", data);
@@ -292,7 +292,7 @@ TEST(Names, AreFoundAsRemoteData) {
   });
 }
 
-TEST(RemoteCast, AsksTheProcessForItsClass) {
+TEST(remote_cast, asks_the_process_for_its_class) {
   in_world(2, [] {
     for (const auto where : {pe(0), pe(1)}) {
       const remote<shape> s = spawn<square>(where);
@@ -311,7 +311,7 @@ TEST(RemoteCast, AsksTheProcessForItsClass) {
   });
 }
 
-TEST(RemoteCast, DoesNotWaitForAProcessThatIsBusy) {
+TEST(remote_cast, does_not_wait_for_a_process_that_is_busy) {
   in_world(2, [] {
     const auto e = spawn<engine>(pe(1));
     auto busy = start(e)->run_until("/go");
@@ -323,7 +323,7 @@ TEST(RemoteCast, DoesNotWaitForAProcessThatIsBusy) {
 
 // --- waiting ---------------------------------------------------------------------------------------------
 
-TEST(AwaitName, ReturnsAtOnceIfTheNameIsThere) {
+TEST(await_name, returns_at_once_if_the_name_is_there) {
   in_world(2, [] {
     const auto e = spawn<engine>(pe(1));
     publish("/x", e);
@@ -332,7 +332,7 @@ TEST(AwaitName, ReturnsAtOnceIfTheNameIsThere) {
   });
 }
 
-TEST(AwaitName, WakesAllWhoWaitWhenTheNameComes) {
+TEST(await_name, wakes_all_who_wait_when_the_name_comes) {
   in_world(4, [] {
     constexpr int waiters = 40;
     const auto main = this_process<function>();
@@ -351,7 +351,7 @@ TEST(AwaitName, WakesAllWhoWaitWhenTheNameComes) {
   });
 }
 
-TEST(AwaitName, GivesUpAfterTheTimeout) {
+TEST(await_name, gives_up_after_the_timeout) {
   in_world(2, [] {
     for (int i = 0; i < 20; ++i) {
       const std::string what =
@@ -367,7 +367,7 @@ TEST(AwaitName, GivesUpAfterTheTimeout) {
 
 // --- lists and suggestions -------------------------------------------------------------------------------
 
-TEST(Names, AreListedByPrefixInOrder) {
+TEST(names, are_listed_by_prefix_in_order) {
   in_world(3, [] {
     std::map<std::string, address> all;
     for (int i = 0; i < 200; ++i) {
@@ -387,7 +387,7 @@ TEST(Names, AreListedByPrefixInOrder) {
   });
 }
 
-TEST(Names, AreListedInSlicesWhenThereAreMany) {
+TEST(names, are_listed_in_slices_when_there_are_many) {
   in_world(2, [] {
     const auto e = spawn<engine>(here());
     constexpr int many = 20'000;
@@ -400,7 +400,7 @@ TEST(Names, AreListedInSlicesWhenThereAreMany) {
   });
 }
 
-TEST(Names, ThatAreNearlyTheSameAreNamedInTheError) {
+TEST(names, that_are_nearly_the_same_are_named_in_the_error) {
   in_world(3, [] {
     const auto e = spawn<engine>(here());
     for (const char* name : {"/data/set/PageDevice/34", "/data/set/PageDevice/35", "/data/set/PageDevice/36",
@@ -443,7 +443,7 @@ RC_GTEST_PROP(Suggestions, MeasureTheDistanceUpToALimit, ()) {
 
 std::uint64_t nth_hash(int i) { return detail::hash_of(fmt::format("/name/{}", i)); }
 
-TEST(Owners, HaveEqualShares) {
+TEST(owners, have_equal_shares) {
   const std::vector<detail::member> members{{0, 2}, {2, 2}, {7, 4}};
   std::map<std::uint32_t, int> share;
   constexpr int all = 80'000;
@@ -456,7 +456,7 @@ TEST(Owners, HaveEqualShares) {
   EXPECT_EQ(detail::owner_of(1, {}), detail::no_pe);
 }
 
-TEST(Owners, ChangeOnlyForNamesOfWhoComesOrGoes) {
+TEST(owners, change_only_for_names_of_who_comes_or_goes) {
   const std::vector<detail::member> before{{0, 2}, {2, 2}, {4, 2}};
   const std::vector<detail::member> after{{0, 2}, {4, 2}, {9, 1}};  // 2 and 3 gone, 9 come
   for (int i = 0; i < 10'000; ++i) {

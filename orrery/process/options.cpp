@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <orrery/process/internal/nearest.hpp>
+#include <orrery/process/internal/units.hpp>
+#include <orrery/process/nearest.hpp>
 #include <orrery/process/options.hpp>
 #include <orrery/transport/shm/rendezvous.hpp>
 #include <orrery/transport/shm/world.hpp>
@@ -48,6 +49,11 @@ constexpr option_info table[] = {
      .value = &options::world,
      .meaning = "name of the world to join, or to create if it does not run yet",
      .automatic = "a world without a name"},
+    {.name = "sim",
+     .value = &options::sim,
+     .meaning = "run in a simulated world and in virtual time, on one OS thread; for instance "
+                "machines=512,pes=8,net=200g,seed=7",
+     .automatic = "no simulation"},
     {.name = "waiting",
      .value = &options::waiting,
      .meaning = "what a PE with nothing to do does: wait spins, notify spins for a while and then sleeps, "
@@ -147,6 +153,10 @@ std::optional<std::uint64_t> converted(const CLI::Validator& convert, std::strin
   return to_number(text);
 }
 
+}  // namespace
+
+namespace detail {
+
 std::optional<std::uint64_t> to_size(const std::string& text) { return converted(CLI::AsSizeValue(false), text); }
 
 std::optional<std::uint64_t> to_time(const std::string& text) {
@@ -155,6 +165,13 @@ std::optional<std::uint64_t> to_time(const std::string& text) {
   if (text == "0") return 0;
   return converted(CLI::AsNumberWithUnit(units, CLI::AsNumberWithUnit::UNIT_REQUIRED), text);
 }
+
+}  // namespace detail
+
+namespace {
+
+using detail::to_size;
+using detail::to_time;
 
 std::optional<bool> to_bool(std::string_view text) {
   constexpr std::string_view yes[] = {"yes", "true", "on", "1"};
@@ -181,6 +198,8 @@ std::string allowed(const option_info& info) {
                                              time_text(info.least), time_text(info.most), orauto);
                         },
                         [&](std::string options::*) {
+                          if (info.value == option_info::member(&options::sim))
+                            return std::string("a list like machines=512,pes=8,net=200g,seed=7");
                           return std::string(info.value == option_info::member(&options::world)
                                                  ? "1 to 48 letters, digits, '.', '_' and '-'"
                                                  : "a path");
@@ -325,7 +344,9 @@ std::string option_info::placeholder() const {
                         [](std::uint32_t options::*) { return std::string("N"); },
                         [](std::uint64_t options::*) { return std::string("SIZE"); },
                         [](std::chrono::nanoseconds options::*) { return std::string("TIME"); },
-                        [](std::string options::* m) { return std::string(m == &options::world ? "NAME" : "PATH"); },
+                        [](std::string options::* m) {
+                          return std::string(m == &options::world ? "NAME" : m == &options::sim ? "LIST" : "PATH");
+                        },
                         [](waiting options::*) { return fmt::format("{}", fmt::join(waiting_names, "|")); },
                     },
                     value);

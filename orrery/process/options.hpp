@@ -28,6 +28,7 @@ struct options {
   std::uint32_t pes = 0;  ///< of each node; 0: cores / nodes
   std::uint32_t nodes = 1;
   std::string world;  ///< name; empty: none
+  std::string sim;    ///< what to simulate; see parse_simulation; empty: nothing
 
   orrery::waiting waiting = orrery::waiting::notify;
   std::chrono::nanoseconds spin{scheduler::pe_settings{}.spin_ns};

@@ -24,6 +24,7 @@ template <class T>
 class remote {
  public:
   using element_type = T;
+  static constexpr bool known_shape = true;  ///< see wire::shape
 
   constexpr remote() noexcept = default;
   constexpr explicit remote(orrery::address a) noexcept : address_(a) {}
@@ -81,8 +82,8 @@ template <class T>
 }
 
 /// `post(p)->m(args...)`: a one-way message. Parks while the destination is full, and for a moment after each ring full of messages to other
-/// PEs, to hear whether it is. What goes wrong there is reported on the PE where
-/// it happens, and counted.
+/// PEs, to hear whether it is. What goes wrong there is reported on the PE where it happens, and counted; so is, here, that the process is on a
+/// lost node.
 template <class T>
 [[nodiscard]] detail::bound<detail::post_mode, T> post(const remote<T>& p) noexcept {
   return detail::bound<detail::post_mode, T>(p.address());

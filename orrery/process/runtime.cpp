@@ -3,11 +3,14 @@
 
 #include <orrery/process/function.hpp>
 #include <orrery/process/internal/name_repository.hpp>
+#include <orrery/process/internal/simulated_world.hpp>
 #include <orrery/process/options.hpp>
 #include <orrery/process/placement.hpp>
+#include <orrery/process/simulation.hpp>
 #include <orrery/process/spawn.hpp>
 #include <orrery/process/tracing.hpp>
 #include <orrery/scheduler/node.hpp>
+#include <orrery/scheduler/simulator.hpp>
 
 #include <orrery/transport/shm/launch.hpp>
 #include <orrery/transport/shm/world.hpp>
@@ -29,16 +32,22 @@ void note_class(pe& self, const scheduler::class_info& cls) noexcept {
 
 std::uint32_t this_pe() { return detail::here_pe().id(); }
 std::uint32_t this_node() { return detail::here_pe().owner().index(); }
-std::uint32_t this_machine() { return 0; }
+std::uint32_t this_machine() {
+  const scheduler::node& n = detail::here_pe().owner();
+  return n.world() != nullptr ? n.world()->machine_of(n.index()) : 0;
+}
 std::uint32_t world_pes() { return detail::here_pe().owner().world_pes(); }
 std::uint32_t world_nodes() { return detail::here_pe().owner().world_nodes(); }
-std::uint32_t world_machines() { return 1; }
+std::uint32_t world_machines() {
+  const scheduler::node& n = detail::here_pe().owner();
+  return n.world() != nullptr ? n.world()->machines() : 1;
+}
 
 void sleep_for(time_limit d) {
   detail::pe& self = detail::here_pe();
   self.require_process();
   (void)self.park_until(detail::deadline_after(d));
-  if (self.refusing()) throw stopped("sleep_for");
+  if (self.refusing()) self.refuse("sleep_for");
 }
 
 std::vector<std::uint32_t> reachable_pes() {
@@ -51,11 +60,45 @@ std::vector<std::uint32_t> reachable_pes() {
 
 void quiescence() { detail::here_pe().wait_for_quiescence(); }
 
+std::chrono::nanoseconds now() { return std::chrono::nanoseconds(transport::now_ns()); }
+
+void compute(time_limit d) {
+  detail::pe& self = detail::here_pe();
+  if (self.simulated() != nullptr) self.simulated()->by->spend(self, std::max<std::int64_t>(d.time().count(), 0));
+}
+
 void yield() {
   detail::pe& self = detail::here_pe();
   self.require_process();
   self.yield();
 }
+
+namespace {
+// The PEs of a machine in turn; those of a lost node only if it has no others: what is sent there says what has become of it.
+std::uint32_t pe_of_machine(scheduler::node& n, std::uint32_t machine) {
+  const std::uint32_t machines = world_machines();
+  if (machine >= machines)
+    throw usage_error(errc::no_such_place, fmt::format("machine({}) in a world of {} machine{}", machine, machines,
+                                                       machines == 1 ? "" : "s"));
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> there;  // first PE and count of each node
+  std::uint32_t pes = 0;
+  std::uint32_t lost = n.first_pe();
+  for (std::uint32_t i = 0; i < n.world_nodes(); ++i) {
+    if (n.world() != nullptr && n.world()->machine_of(i) != machine) continue;
+    const auto [first, count] = n.pes_of(i);
+    if (count == 0) continue;
+    lost = first;
+    if (!n.reachable(first)) continue;
+    there.emplace_back(first, count);
+    pes += count;
+  }
+  if (there.empty()) return lost;
+  std::uint32_t left = n.turn() % pes;
+  auto at = there.begin();
+  for (; left >= at->second; ++at) left -= at->second;
+  return at->first + left;
+}
+}  // namespace
 
 std::uint32_t placement::resolve() const {
   detail::pe& self = detail::here_pe();
@@ -71,11 +114,11 @@ std::uint32_t placement::resolve() const {
       throw usage_error(errc::null_pointer, "near(p)");
     case kind::node: {
       const auto [first, count] = n.pes_of(index);
+      if (count == 0) throw node_lost(fmt::format("node({})", index));  // its number was reserved, but it never came
       return first + n.turn() % count;
     }
     case kind::machine:
-      if (index != 0) throw usage_error(errc::no_such_place, fmt::format("machine({}) in a world of 1 machine", index));
-      [[fallthrough]];
+      return pe_of_machine(n, index);
     default:
       for (std::uint32_t tries = n.world_pes(); tries > 0; --tries)
         if (const std::uint32_t pe = n.turn() % n.world_pes(); n.reachable(pe)) return pe;
@@ -85,6 +128,10 @@ std::uint32_t placement::resolve() const {
 
 namespace {
 
+// Set in a node that another one started, when it has joined: if it started nodes of its own for what follows in main, and those did, too, it would
+// never end.
+constinit bool has_served = false;
+
 using transport::node_launcher;
 using transport::shm_world;
 
@@ -93,23 +140,28 @@ struct session {
   std::unique_ptr<shm_world> world;
   std::unique_ptr<node_launcher> launcher;
   bool launched = false;  // by another node: runs no main
+  std::vector<bool> announced;  // nodes that are known to be lost
 };
 
 [[noreturn]] void fail(const transport::transport_error& e) {
   throw world_error(errc::world_no_transport, verbatim, e.message);
 }
 
-session open_world(scheduler::node_settings& settings, const options& o, const args& arguments, std::uint64_t build) {
+std::chrono::milliseconds startup_limit(const options& o) {
+  return std::chrono::ceil<std::chrono::milliseconds>(o.startup_timeout);
+}
+
+session open_world(scheduler::node_settings& settings, const options& o, const args& arguments) {
   session s;
   auto inherited = transport::take_inherited_world();
   if (!inherited) fail(inherited.error());
-  s.launched = inherited->has_value();
+  s.launched = has_served = inherited->has_value();
   if (!s.launched && o.nodes <= 1 && o.world.empty()) return s;
   transport::world_config config;
   config.pe_count =
       settings.pes != 0 ? settings.pes : std::max(1U, scheduler::available_cores() / std::max(1U, o.nodes));
   config.nodes = std::max(1U, o.nodes);
-  config.build_id = build;
+  config.build_id = scheduler::hash_of_handlers();
   config.program = arguments.empty() ? "?" : std::filesystem::path(arguments[0]).filename().string();
   config.memory_limit = o.memory;
   config.rendezvous_dir = o.shm_dir;
@@ -119,7 +171,7 @@ session open_world(scheduler::node_settings& settings, const options& o, const a
   if (!world) fail(world.error());
   s.world = std::move(*world);
   if (!s.launched && s.world->reserved_nodes() > 1) {
-    auto launcher = node_launcher::start(*s.world, arguments);
+    auto launcher = node_launcher::start(*s.world, arguments, startup_limit(o));
     if (!launcher) fail(launcher.error());
     s.launcher = std::move(*launcher);
   }
@@ -130,7 +182,7 @@ int end_world(session& s, int result) {
   constexpr auto patience = std::chrono::seconds(10);
   if (s.launcher) {
     for (const auto& e : s.launcher->wait_for_exit(patience)) {
-      if (e.ok()) continue;
+      if (e.ok() || (e.node < s.announced.size() && s.announced[e.node])) continue;
       std::fputs(fmt::format("orrery: node {} {}\n", e.node, e.how).c_str(), stderr);
     }
     if (const auto left = s.launcher->running(); left != 0)
@@ -141,8 +193,38 @@ int end_world(session& s, int result) {
   return result;
 }
 
+// The main function as a process of the first PE. When it has ended, `leave` ends the world, and the node stops.
+void start_main(scheduler::pe& first, const std::function<int()>& main, const std::function<void()>& leave,
+                int& result) {
+  detail::start_function(first, [&first, &main, &leave, &result] {
+    scheduler::node& n = first.owner();
+    try {
+      result = main();
+    } catch (const std::exception& e) {
+      if (n.is_dead()) return;  // that has been said
+      std::fputs(fmt::format("orrery: the main function ended with an exception: {}\n", e.what()).c_str(), stderr);
+    } catch (...) {
+      std::fputs("orrery: the main function ended with an exception that is not a std::exception\n", stderr);
+    }
+    leave();
+    n.stop();
+  });
+}
+
+int run_simulated(const scheduler::node_settings& settings, const options& o, const std::function<int()>& main) {
+  const transport::sim_settings sim = parse_simulation(o.sim);
+  detail::simulated_world world(sim, settings);
+  int result = 1;
+  const std::function<void()> leave = [&] { world.leave(); };
+  world.simulator().run([&](scheduler::pe& first) { start_main(first, main, leave, result); });
+  if (!o.quiet) std::fputs((describe(sim, world.simulator().report()) + "\n").c_str(), stderr);
+  const bool dead = world.simulator().at(0).owner().is_dead();
+  return dead && result == 0 ? 1 : result;
+}
+
 int run_checked(const args& all, const std::function<int(args)>& main) {
-  const std::uint64_t build = scheduler::freeze_handlers();
+  if (has_served) return 0;
+  scheduler::freeze_handlers();
   const auto [o, rest, warnings] = parse_options(all);
   if (o.help) {
     std::fputs(options_help(all.empty() ? "program" : all[0]).c_str(), stdout);
@@ -151,35 +233,41 @@ int run_checked(const args& all, const std::function<int(args)>& main) {
   if (!o.quiet)
     for (const std::string& w : warnings) std::fputs(fmt::format("orrery: {}\n", w).c_str(), stderr);
   scheduler::node_settings settings = node_settings_of(o);
+  if (!o.sim.empty() && (o.nodes > 1 || !o.world.empty() || !o.trace.empty()))
+    throw world_error(
+        errc::world_bad_setting, verbatim,
+        "--orrery-sim does not go together with --orrery-nodes, --orrery-world and --orrery-trace: leave one out; "
+        "the nodes of a simulated world are in its list (machines=4,nodes=2)");
+  if (!o.sim.empty()) return run_simulated(settings, o, [&main, &rest] { return main(rest); });
   detail::name_repository repository;
   settings.layer = &repository;
-  session s = open_world(settings, o, all, build);
+  session s = open_world(settings, o, all);
   int result = s.launched ? 0 : 1;
+  bool dead = false;
+  if (s.launched) settings.launcher = s.world->info(s.world->node()).launcher;
   {
     scheduler::node n(settings, s.world.get());
     if (s.launcher) {
-      auto up = s.launcher->wait_for_nodes(std::chrono::ceil<std::chrono::milliseconds>(o.startup_timeout));
-      if (!up) fail(up.error());
+      if (auto up = s.launcher->wait_for_nodes(startup_limit(o)); !up) {
+        s.world->leave();  // those that are there are to end with it, not to tell of each other's end
+        fail(up.error());
+      }
     }
     tracing trace(o, n, rest.empty() ? std::string{} : rest[0]);
+    const std::function<int()> own_main = [&] { return main(rest); };
+    const std::function<void()> leave = [&] {
+      if (s.world != nullptr) s.world->leave();  // the first node's leave ends the world
+    };
     n.run([&](scheduler::pe& first) {
-      if (s.launched) return;
-      detail::start_function(first, [&] {
-        try {
-          result = main(rest);
-        } catch (const std::exception& e) {
-          if (n.is_dead()) return;  // that has been said
-          std::fputs(fmt::format("orrery: the main function ended with an exception: {}\n", e.what()).c_str(), stderr);
-        } catch (...) {
-          std::fputs("orrery: the main function ended with an exception that is not a std::exception\n", stderr);
-        }
-        if (s.world != nullptr) s.world->leave();  // the first node's leave ends the world
-        n.stop();
-      });
+      if (!s.launched) start_main(first, own_main, leave, result);
     });
     trace.write();
+    dead = n.is_dead();
+    if (s.launcher)
+      for (std::uint32_t i = 0; i < n.world_nodes(); ++i) s.announced.push_back(n.has_announced(i));
   }
   if (s.world != nullptr) s.world->leave();
+  if (dead && result == 0) result = 1;  // a main that takes no notice of it has not done what it was to do
   result = end_world(s, result);
   if (s.world != nullptr) tracing::merge(o, *s.world);
   return result;
@@ -188,6 +276,7 @@ int run_checked(const args& all, const std::function<int(args)>& main) {
 }  // namespace
 
 int run(int argc, char** argv, const std::function<int(args)>& main) {
+  if (scheduler::current_pe != nullptr) throw usage_error(errc::already_running, "run");
   try {
     return run_checked(args(argv, argv + argc), main);
   } catch (const std::exception& e) {

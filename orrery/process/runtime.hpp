@@ -3,6 +3,7 @@
 
 #include <orrery/process/time_limit.hpp>
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <span>
@@ -19,8 +20,9 @@ using args = std::vector<std::string>;
 /// it returned when everything has shut down. An exception that leaves main, and a world that cannot be started, is one line on stderr and exit
 /// code 1 (--orrery-help lists the options and exits with 0).
 ///
-/// To be called from the main thread, once at a time. Nodes that others started run no main: there, run serves until the world
-/// ends and returns 0; so what stands before and after it runs once in each OS process.
+/// To be called from the main thread, once at a time: inside a process it throws usage_error (already_running). Nodes that others started run
+/// no main: there, run serves until the world ends and returns 0; so what stands before and after it runs once in each OS process. A program may
+/// run again: such a node takes part in one world only, and there the next run returns 0 at once.
 int run(int argc, char** argv, const std::function<int(args)>& main);
 
 /// Number of this PE, node, machine; how many there are. In a world that others may join or leave, the numbers given out so far.
@@ -41,5 +43,11 @@ void sleep_for(time_limit d);
 void quiescence();
 /// Lets the other processes of this PE run first. Throws stopped.
 void yield();
+
+/// The time since some fixed moment: of the machine's steady clock, or of this PE in a simulation. Programs that measure themselves use it so
+/// that they can be simulated.
+[[nodiscard]] std::chrono::nanoseconds now();
+/// In a simulation: what the running method does now takes that long. Elsewhere it takes as long as it takes, and this does nothing. Does not park.
+void compute(time_limit d);
 
 }  // namespace orrery

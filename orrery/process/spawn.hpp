@@ -159,19 +159,12 @@ struct function_traits {
   template <template <class...> class X, class Op>
   using with_parameters = X<Op>;
 };
-template <class R, class... P, R (*F)(P...)>
+template <class R, class... P, R (*F)(P...)>  // a noexcept one is converted
 struct function_traits<F> {
   using result = R;
   template <template <class...> class X, class Op>
   using with_parameters = X<Op, P...>;
 };
-template <class R, class... P, R (*F)(P...) noexcept>
-struct function_traits<F> {
-  using result = R;
-  template <template <class...> class X, class Op>
-  using with_parameters = X<Op, P...>;
-};
-
 template <auto F>
 struct function_name {  // its type carries the function's name into type_name
   static constexpr std::string_view get() noexcept { return __PRETTY_FUNCTION__; }

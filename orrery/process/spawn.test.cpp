@@ -384,6 +384,18 @@ TEST_P(remote_function, returns_its_result_and_its_exception) {
   });
 }
 
+int half(int x) noexcept { return x / 2; }
+struct Quarters {
+  static int of(int x) noexcept { return x * 4; }
+};
+
+TEST_P(remote_function, may_be_noexcept_and_a_static_method) {
+  in_world([] {
+    EXPECT_EQ(call<&half>(where(), 8), 4);
+    EXPECT_EQ(start_call<&Quarters::of>(where(), 2).get(), 8);
+  });
+}
+
 TEST_P(remote_function, can_be_called_one_way) {
   in_world([] {
     post_call<&tell>(where(), this_process<function>(), std::vector{1, 2, 3});

@@ -25,7 +25,7 @@ tracing::tracing(const options& o, scheduler::node& n, const std::string& progra
       .program = program,
       .alone = alone_,
       .node = n.index(),
-      .world = alone_ ? 0 : n.world()->nonce(),
+      .world = alone_ ? 0 : n.world()->shared()->nonce(),
   });
   for (std::uint32_t i = 0; i < n.pe_count(); ++i)
     n.local(n.first_pe() + i).trace_to(tracer_->add_pe(n.first_pe() + i));

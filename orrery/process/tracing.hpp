@@ -7,6 +7,10 @@
 #include <optional>
 #include <string>
 
+namespace orrery::transport {
+class shm_world;
+}
+
 namespace orrery {
 
 /// The trace of one run of a node, if the options ask for one; see scheduler::tracer. Made when the

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <orrery/scheduler/counters.hpp>
 #include <orrery/scheduler/node.hpp>
-#include <orrery/transport/shm/world.hpp>
+#include <orrery/scheduler/simulator.hpp>
 #include <orrery/transport/wait.hpp>
+#include <orrery/transport/world.hpp>
 
 #include <algorithm>
 
@@ -38,7 +39,11 @@ constexpr counter_info table[] = {
     {"mailbox_high", &counters::mailbox_high, high, "bytes in the fullest mailbox"},
     {"processes", &counters::processes, level, "processes that are alive"},
     {"spawned", &counters::spawned, total, "processes that were ever alive"},
-    {"failed_posts", &counters::failed_posts, total, "one-way messages that failed"},
+    {"failed_posts", &counters::failed_posts, total,
+     "one-way messages that failed, those on their way to a node that was lost included"},
+    {"routed", &counters::routed, total, "messages to elements of arrays that left their PE"},
+    {"hops", &counters::hops, total,
+     "ways from PE to PE that these took: the first of each that left this PE, and those that this PE sent on"},
     {"io_requests", &counters::io_requests, total, "I/O requests that have ended"},
     {"io_bytes", &counters::io_bytes, total, "bytes that they have read and written"},
     {"io_enters", &counters::io_enters, total, "system calls that handed I/O requests over"},
@@ -113,6 +118,12 @@ pe_counters stats(std::uint32_t pe) {
   scheduler::node& here = self->owner();
   if (pe >= here.world_pes()) {
     throw usage_error(errc::no_such_place, fmt::format("stats({}) in a world of {} PEs", pe, here.world_pes()));
+  }
+  if (self->simulated() != nullptr) {
+    pe_counters c;
+    static_cast<scheduler::counters&>(c) = self->simulated()->by->at(pe).count();
+    c.at_ns = transport::now_ns();
+    return c;
   }
   const scheduler::published_counters from =
       here.is_local(pe) ? here.local(pe).published() : here.world()->counters(pe).first<scheduler::published_words>();

@@ -32,6 +32,8 @@ struct counters {
   std::uint64_t processes = 0;
   std::uint64_t spawned = 0;
   std::uint64_t failed_posts = 0;
+  std::uint64_t routed = 0;
+  std::uint64_t hops = 0;
   std::uint64_t io_requests = 0;
   std::uint64_t io_bytes = 0;
   std::uint64_t io_enters = 0;
@@ -56,7 +58,7 @@ struct counter_info {
 
 /// The counters of a PE as others see them: words that its PE stores and anybody may load. In the
 /// world's memory a PE has four words more, which are node::idle_state's.
-inline constexpr std::size_t published_words = 20;
+inline constexpr std::size_t published_words = 28;
 using published_counters = std::span<std::atomic<std::uint64_t>, published_words>;
 
 /// Shows the counters of a PE to other threads and, through the world's memory, to other nodes and

@@ -3,6 +3,7 @@
 
 #include <orrery/wire/address.hpp>
 #include <orrery/wire/error.hpp>
+#include <orrery/wire/shape.hpp>
 
 #include <algorithm>
 #include <cstdio>
@@ -41,7 +42,7 @@ class_info::class_info(std::string_view n, void (*d)(void*), std::span<const bas
 
 handler::handler(std::string_view class_name_, std::string_view method_, std::string_view signature_,
                  void (*run_)(pe&, slot&, delivery&), void (*relocate_)(void*, void*), void (*drop_)(void*),
-                 std::uint32_t payload, bool views_) noexcept
+                 std::uint32_t payload, bool views_, void (*describe_)(wire::shape&)) noexcept
     : class_name(class_name_),
       method(method_),
       signature(signature_),
@@ -50,29 +51,35 @@ handler::handler(std::string_view class_name_, std::string_view method_, std::st
       drop(drop_),
       payload_bytes(payload),
       views(views_),
+      describe(describe_),
       next(registered) {
   registered = this;
 }
 
-std::uint64_t freeze_handlers() {
+void freeze_handlers() {
   auto& t = table();
-  if (t.empty()) {
-    std::vector<handler*> all;
-    for (handler* h = registered; h != nullptr; h = h->next) {
-      std::string key;
-      key.append(h->class_name).append("::").append(h->method).append(" ").append(h->signature);
-      h->hash = XXH3_64bits(key.data(), key.size());
-      all.push_back(h);
-    }
-    std::ranges::sort(all, {},
-                      [](const handler* h) { return std::tuple(h->hash, h->class_name, h->method, h->signature); });
-    for (std::size_t i = 0; i < all.size(); ++i) all[i]->index = static_cast<std::uint32_t>(i);
-    t.assign(all.begin(), all.end());
+  if (!t.empty()) return;
+  std::vector<handler*> all;
+  for (handler* h = registered; h != nullptr; h = h->next) {
+    std::string key;
+    key.append(h->class_name).append("::").append(h->method).append(" ").append(h->signature);
+    h->hash = XXH3_64bits(key.data(), key.size());
+    all.push_back(h);
   }
-  std::uint64_t hash = t.size();
-  for (const handler* h : t) {
-    const std::uint64_t pair[2] = {hash, h->hash ^ h->payload_bytes};
-    hash = XXH3_64bits(pair, sizeof pair);
+  std::ranges::sort(all, {},
+                    [](const handler* h) { return std::tuple(h->hash, h->class_name, h->method, h->signature); });
+  for (std::size_t i = 0; i < all.size(); ++i) all[i]->index = static_cast<std::uint32_t>(i);
+  t.assign(all.begin(), all.end());
+}
+
+std::uint64_t hash_of_handlers() {
+  std::uint64_t hash = table().size();
+  for (const handler* h : table()) {
+    wire::shape types;
+    if (h->describe != nullptr) h->describe(types);
+    const std::uint64_t parts[] = {hash, h->hash, h->payload_bytes,
+                                   XXH3_64bits(types.text().data(), types.text().size())};
+    hash = XXH3_64bits(parts, sizeof parts);
   }
   return hash;
 }
@@ -83,6 +90,15 @@ std::exception_ptr gone_error(const handler& method, const address& to) {
   const std::string call = fmt::format("{}::{}", method.class_name, method.method);
   if (!to) return make_error(errc::null_pointer, call);
   return make_error(errc::process_gone, fmt::format("{} at {}", call, to_string(to)));
+}
+
+void throw_not_sent(std::uint32_t pe) {
+  throw node_lost(
+      verbatim,
+      fmt::format(
+          "PE {}: its node has left the world, or crashed, before this was sent, so that nothing was done there; "
+          "spawn the process again on another node",
+          pe));
 }
 
 where where_is(const handler* method, std::uint32_t pe) {

@@ -20,6 +20,7 @@ struct delivery;
 }  // namespace orrery::scheduler
 namespace orrery::wire {
 struct envelope;
+class shape;
 }  // namespace orrery::wire
 namespace orrery::scheduler {
 
@@ -52,7 +53,7 @@ extern const class_info* class_table[max_classes];
 struct handler {
   handler(std::string_view class_name, std::string_view method, std::string_view signature,
           void (*run)(pe&, slot&, delivery&), void (*relocate)(void*, void*), void (*drop)(void*),
-          std::uint32_t payload, bool views) noexcept;
+          std::uint32_t payload, bool views, void (*describe)(wire::shape&) = nullptr) noexcept;
   handler(const handler&) = delete;
   handler& operator=(const handler&) = delete;
 
@@ -68,6 +69,8 @@ struct handler {
   void (*drop)(void* payload);
   std::uint32_t payload_bytes;  ///< of the owned form
   bool views;  ///< reads arguments in place: the message must outlive the method
+  /// Describes the types of the arguments and of the result; null: there are none that a program has made.
+  void (*describe)(wire::shape&);
   /// Not null: the message is not for the slot in its envelope; this finds the process for it, on the PE that has received it and
   /// between methods, so that it must not park or throw. Null is returned for a message that was dealt with: released, or taken out by pe::detach.
   slot* (*route)(pe&, delivery&, const wire::envelope&, std::uint32_t bytes) = nullptr;
@@ -79,12 +82,18 @@ struct handler {
 /// Why a message for `to` cannot be delivered: process_gone, or usage_error if it is the null address.
 [[nodiscard]] std::exception_ptr gone_error(const handler& method, const address& to);
 
+/// Nothing was sent to that PE, whose node is lost.
+[[noreturn, gnu::cold]] void throw_not_sent(std::uint32_t pe);
+
 /// The place that a remote_error names: the method (null: unknown) on that PE.
 [[nodiscard]] where where_is(const handler* method, std::uint32_t pe);
 
-/// Sorts and numbers the handlers of this program. Called once, before any PE runs. Returns the hash of the whole table:
-/// two programs with the same hash understand each other's envelopes.
-std::uint64_t freeze_handlers();
+/// Sorts and numbers the handlers of this program. Called before any PE runs.
+void freeze_handlers();
+
+/// The hash of the whole table and of what the types in it look like on the wire: two programs with the same hash understand each other's
+/// envelopes and read the same values in them. Valid after freeze_handlers; takes some microseconds for each handler.
+[[nodiscard]] std::uint64_t hash_of_handlers();
 
 /// The handlers in the order of their index. Valid after freeze_handlers.
 [[nodiscard]] std::span<const handler* const> handler_table() noexcept;

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <orrery/scheduler/message.hpp>
 
+#include <algorithm>
 #include <new>
 
 namespace orrery::scheduler {
 
 namespace {
 constexpr std::align_val_t line{64};
-constexpr std::size_t slab_bytes = 64 << 10;
+constexpr std::size_t largest_slab = 64 << 10;
 }  // namespace
 
 message_pool::~message_pool() {
@@ -22,10 +23,12 @@ message* message_pool::allocate_slow(std::size_t total, unsigned c) {
     return m;
   }
   slabs_.reserve(slabs_.size() + 1);
-  auto* slab = static_cast<std::byte*>(::operator new(slab_bytes, line));
+  const std::size_t bytes = slab_bytes_;  // small ones first: there may be many thousand PEs
+  slab_bytes_ = std::min(2 * bytes, largest_slab);
+  auto* slab = static_cast<std::byte*>(::operator new(bytes, line));
   slabs_.push_back(slab);
   const std::size_t size = std::size_t{64} << c;
-  for (std::size_t at = slab_bytes; at >= size; at -= size) {
+  for (std::size_t at = bytes; at >= size; at -= size) {
     auto* m = new (slab + at - size) message{};
     m->bytes = static_cast<std::uint32_t>(size);
     m->next = free_[c];

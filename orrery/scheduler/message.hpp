@@ -76,6 +76,7 @@ class message_pool {
 
   message* free_[classes] = {};
   std::vector<std::byte*> slabs_;
+  std::size_t slab_bytes_ = 4 << 10;  // of the next one
 };
 
 }  // namespace orrery::scheduler

@@ -2,8 +2,8 @@
 #include <orrery/scheduler/node.hpp>
 
 #include <orrery/scheduler/io_pool.hpp>
-#include <orrery/transport/shm/monitor.hpp>
-#include <orrery/transport/shm/world.hpp>
+#include <orrery/scheduler/simulator.hpp>
+#include <orrery/transport/world.hpp>
 
 #include <bit>
 #include <cstdio>
@@ -60,7 +60,7 @@ std::uint32_t available_cores() noexcept { return static_cast<std::uint32_t>(all
 // Hears of nodes that come and go, on the monitor's thread, and passes it on to the PEs.
 class node::observer final : public transport::membership_observer {
  public:
-  explicit observer(node& n) : node_(n), gone_before_(n.world_->node_limit()) {
+  explicit observer(node& n) : node_(n), gone_before_(n.world_->is_open() ? n.world_->node_limit() : 0) {
     for (std::uint32_t i = 0; i < gone_before_.size(); ++i)
       gone_before_[i] = n.world_->state(i) == transport::node_state::dead;
   }
@@ -68,12 +68,19 @@ class node::observer final : public transport::membership_observer {
   void node_left(std::uint32_t n) noexcept override {
     node_.free_blocks_of(n);
     node_.tell_pes();
+    if (n == node_.settings_.launcher) node_.stop();
   }
   void node_lost(std::uint32_t n, std::string_view how) noexcept override {
     if (n == 0) return;  // world_lost follows, and has the last word
+    if (n == node_.settings_.launcher) {  // nobody else would ever end this one, which the user does not know of
+      say(fmt::format("orrery: node {}, which started this one, {}: node {} ends too\n", n, how, node_.index()));
+      _exit(1);
+    }
     const bool known = n >= gone_before_.size() || !gone_before_[n];
-    if (known && !node_.stopping_.load(std::memory_order_relaxed))
+    if (known && !node_.stopping_.load(std::memory_order_relaxed) && (node_.sim_ == nullptr || node_.index() == 0)) {
+      if (node_.announced_ != nullptr) node_.announced_[n].store(true, std::memory_order_relaxed);
       say(fmt::format("orrery: node {} {}: calls to it fail with node_lost\n", n, how));
+    }
     node_.free_blocks_of(n);
     node_.tell_pes();
   }
@@ -81,7 +88,8 @@ class node::observer final : public transport::membership_observer {
   void world_lost(std::string_view how) noexcept override {
     // Nothing can be trusted to come to an end by itself: methods may compute for hours for a caller that is gone.
     say(fmt::format("orrery: the first node of the world {}: node {} ends too\n", how, node_.index()));
-    _exit(1);
+    if (node_.sim_ == nullptr) _exit(1);
+    node_.stop();
   }
 
  private:
@@ -89,14 +97,17 @@ class node::observer final : public transport::membership_observer {
   std::vector<bool> gone_before_;  // whose loss is no news to this node
 };
 
-node::node(const node_settings& settings, transport::shm_world* world)
+node::node(const node_settings& settings, transport::world* world)
     : settings_(settings), world_(world), io_pool_(std::make_unique<io_pool>()) {
   const std::uint32_t cores = available_cores();
   const std::uint32_t n = world_ != nullptr ? world_->pe_count() : settings_.pes != 0 ? settings_.pes : cores;
   transport::enable_asymmetric_fences();
   if (world_ != nullptr) {
     first_pe_ = world_->first_pe();
-    distrusted_ = std::make_unique<std::atomic<bool>[]>(transport::max_nodes);
+    if (settings.pe.fibers == nullptr) {  // simulated nodes are one program
+      distrusted_ = std::make_unique<std::atomic<bool>[]>(world_->node_capacity());
+      announced_ = std::make_unique<std::atomic<bool>[]>(world_->node_capacity());
+    }
   } else {
     own_bells_ = std::make_unique<transport::doorbell[]>(n);
     own_idleness_ = std::make_unique<idleness[]>(n);
@@ -109,7 +120,7 @@ node::node(const node_settings& settings, transport::shm_world* world)
 }
 
 node::~node() {
-  monitor_.reset();
+  watch_.reset();
   for (auto [p, n] : local_rings_) munmap(p, n);
 }
 
@@ -127,15 +138,14 @@ std::pair<std::uint32_t, std::uint32_t> node::pes_of(std::uint32_t node) const {
   if (node >= world_nodes())
     throw usage_error(errc::no_such_place, fmt::format("node({}) in a world of {} nodes", node, world_nodes()));
   if (node == index()) return {first_pe_, pe_count()};
-  const transport::node_info info = world_->info(node);
-  return {info.first_pe, info.pe_count};
+  return world_->pes_of(node);
 }
 
 bool node::reachable(std::uint32_t pe) const noexcept {
   if (is_local(pe)) return true;
   if (world_ == nullptr || pe >= world_->pe_limit()) return false;
   const std::uint32_t n = world_->pe_node(pe);
-  return n != transport::no_node && world_->alive(n) && !distrusted_[n].load(std::memory_order_relaxed);
+  return n != transport::no_node && world_->alive(n) && !is_distrusted(n);
 }
 
 bool node::world_runs() const noexcept {
@@ -143,14 +153,7 @@ bool node::world_runs() const noexcept {
 }
 
 void node::run(const std::function<void(pe&)>& first) {
-  if (settings_.layer != nullptr)
-    for (auto& p : pes_) settings_.layer->prepare(*p);
-  if (world_ != nullptr) {
-    observer_ = std::make_unique<observer>(*this);
-    auto monitor = transport::membership_monitor::start(*world_, *observer_);
-    if (!monitor) throw_transport(monitor.error());
-    monitor_ = std::move(*monitor);
-  }
+  begin();
   const auto cpus = allowed_cpus();
   const bool pin = settings_.pin && world_pes() <= cpus.size();
   cpu_set_t before;
@@ -167,8 +170,20 @@ void node::run(const std::function<void(pe&)>& first) {
   pes_[0]->run();
   for (auto& t : threads) t.join();
   if (pin) pthread_setaffinity_np(pthread_self(), sizeof before, &before);
-  monitor_.reset();
+  finish();
 }
+
+void node::begin() {
+  if (settings_.layer != nullptr)
+    for (auto& p : pes_) settings_.layer->prepare(*p);
+  if (world_ == nullptr) return;
+  observer_ = std::make_unique<observer>(*this);
+  auto watch = world_->watch(*observer_);
+  if (!watch) throw_transport(watch.error());
+  watch_ = std::move(*watch);
+}
+
+void node::finish() noexcept { watch_.reset(); }
 
 idleness& node::idleness_of(std::uint32_t pe) noexcept {
   if (world_ == nullptr) return own_idleness_[pe];
@@ -176,7 +191,7 @@ idleness& node::idleness_of(std::uint32_t pe) noexcept {
   return *reinterpret_cast<idleness*>(world_->counters(pe).data() + transport::counters_per_pe - 4);
 }
 
-bool node::ends_when_dead() const noexcept { return index() == 0 && (world_ == nullptr || world_->name().empty()); }
+bool node::ends_when_dead() const noexcept { return index() == 0 && (world_ == nullptr || !world_->is_open()); }
 
 void node::stop() noexcept {
   stopping_.store(true, std::memory_order_relaxed);
@@ -186,10 +201,11 @@ void node::stop() noexcept {
 // --- rings -------------------------------------------------------------------------------------------------------
 
 std::unique_ptr<channel> node::connect(pe& from, std::uint32_t to) {
-  if (is_local(to)) return connect_local(from, to);
+  if (is_local(to) && sim_ == nullptr) return connect_local(from, to);
   if (to >= world_pes())
     throw usage_error(errc::no_such_place, fmt::format("PE {} in a world of {} PEs", to, world_pes()));
-  if (!reachable(to)) throw node_lost(fmt::format("PE {}", to));
+  if (!reachable(to)) throw_not_sent(to);
+  if (sim_ != nullptr) return sim_->connect(from, to);
   return connect_remote(from, to);
 }
 
@@ -218,11 +234,10 @@ std::unique_ptr<channel> node::connect_local(pe& from, std::uint32_t to) {
 std::unique_ptr<channel> node::connect_remote(pe& from, std::uint32_t to) {
   const std::uint64_t capacity = settings_.pe.ring_bytes;
   const std::uint64_t bytes = transport::ring_header::bytes_for(capacity);
-  auto block = world_->memory().allocate(bytes);
+  auto block = world_->allocate(bytes);
   if (!block) throw_transport(block.error());
-  std::byte* memory = world_->memory().data() + block->offset;
-  if (!block->zeroed) std::memset(memory, 0, bytes);
-  transport::ring_header* header = transport::make_ring(memory, capacity, from.id(), to);
+  if (!block->zeroed) std::memset(block->data, 0, bytes);
+  transport::ring_header* header = transport::make_ring(block->data, capacity, from.id(), to);
   auto c = std::make_unique<channel>();
   c->ring = transport::ring_producer(*header);
   c->bell = &world_->bell(to);
@@ -237,11 +252,11 @@ std::unique_ptr<channel> node::connect_remote(pe& from, std::uint32_t to) {
 void node::give_back(channel& c) noexcept {
   if (!c.remote) return;
   if (world_->alive(node_of(c.pe))) return;  // it is only not trusted: it still reads there
-  (void)world_->memory().release(c.offset);
+  world_->release(c.offset);
 }
 
 void node::adopt_remote(pe& to, std::vector<std::unique_ptr<inbound>>& rings) {
-  if (world_ == nullptr) return;
+  if (world_ == nullptr || sim_ != nullptr) return;
   const std::uint32_t limit = world_->pe_limit();
   for (std::uint32_t from = 0; from < limit; ++from) {
     if (is_local(from)) continue;
@@ -254,12 +269,24 @@ void node::adopt_remote(pe& to, std::vector<std::unique_ptr<inbound>>& rings) {
   }
 }
 
+namespace {
+// Nothing is read from it; but the PE learns whom it has to tell that its node is not trusted (pe::lose_gone).
+std::unique_ptr<inbound> refused_ring(std::uint32_t from) {
+  auto in = std::make_unique<inbound>();
+  in->pe = from;
+  in->remote = true;
+  in->lost = true;
+  return in;
+}
+}  // namespace
+
 std::unique_ptr<inbound> node::open_ring(std::uint32_t from, std::uint32_t to, std::uint64_t offset) {
   const std::uint32_t n = node_of(from);
   auto head = world_->map(n, offset, sizeof(transport::ring_header));
   if (!head) {
-    if (head.error().code != transport::transport_errc::gone) peer_corrupt(from, "a ring that cannot be opened");
-    return nullptr;
+    if (head.error().code == transport::transport_errc::gone) return nullptr;
+    peer_unreadable(from, head.error().message);
+    return refused_ring(from);
   }
   auto* header = reinterpret_cast<transport::ring_header*>(head->data());
   const std::uint64_t capacity = header->capacity;  // read once: it is another OS process's memory
@@ -268,7 +295,7 @@ std::unique_ptr<inbound> node::open_ring(std::uint32_t from, std::uint32_t to, s
                      header->consumer_pe == to && offset % 64 == 0;
   if (!sound || !world_->map(n, offset, transport::ring_header::bytes_for(capacity))) {
     peer_corrupt(from, "a ring with an impossible header");
-    return nullptr;
+    return refused_ring(from);
   }
   auto in = std::make_unique<inbound>();
   in->ring = transport::ring_consumer(*header, capacity);
@@ -279,7 +306,9 @@ std::unique_ptr<inbound> node::open_ring(std::uint32_t from, std::uint32_t to, s
 }
 
 void node::wake(std::uint32_t pe) noexcept {
-  if (is_local(pe)) {
+  if (sim_ != nullptr) {
+    sim_->wake(sim_->at(pe));
+  } else if (is_local(pe)) {
     transport::ring_doorbell(local(pe).bell(), shares_memory());
   } else if (world_ != nullptr && pe < world_->pe_limit()) {
     transport::ring_doorbell(world_->bell(pe), true);
@@ -289,9 +318,15 @@ void node::wake(std::uint32_t pe) noexcept {
 // --- membership --------------------------------------------------------------------------------------------------
 
 void node::tell_pes() noexcept {
-  for (auto& p : pes_) {
-    p->bell().announce.fetch_add(1, std::memory_order_release);  // SYNC: with pe::adopt_inbound
-    transport::notify(p->bell(), true);
+  for (auto& p : pes_) announce(*p);
+}
+
+void node::announce(pe& to) noexcept {
+  to.bell().announce.fetch_add(1, std::memory_order_release);  // SYNC: with pe::adopt_inbound
+  if (sim_ == nullptr) {
+    transport::notify(to.bell(), shares_memory());
+  } else {
+    sim_->wake(to);
   }
 }
 
@@ -301,24 +336,31 @@ void node::peer_corrupt(std::uint32_t pe, const char* what) noexcept {
     say(fmt::format("orrery: PE {} sent {}: this is a bug in orrery, or memory was overwritten\n", pe, what));
     return;
   }
-  if (distrusted_[n].exchange(true)) return;
+  if (distrusted_ == nullptr || distrusted_[n].exchange(true)) return;
   say(fmt::format("orrery: PE {} of node {} sent {}: the node is treated as lost\n", pe, n, what));
+  tell_pes();
+}
+
+void node::peer_unreadable(std::uint32_t pe, const std::string& why) noexcept {
+  const std::uint32_t n = node_of(pe);
+  if (distrusted_[n].exchange(true)) return;
+  say(fmt::format("orrery: node {} cannot read what node {} sends: {}: they treat each other as lost\n", index(), n,
+                  why));
   tell_pes();
 }
 
 void node::refused_by(std::uint32_t pe) noexcept {
   const std::uint32_t n = node_of(pe);
-  if (is_local(pe) || n == transport::no_node || distrusted_[n].exchange(true)) return;
+  if (is_local(pe) || n == transport::no_node || distrusted_ == nullptr || distrusted_[n].exchange(true)) return;
   say(fmt::format(
-      "orrery: node {} has received nonsense from this one, node {}, and takes nothing more: it is treated as lost here too\n",
+      "orrery: node {} takes nothing more from this one, node {}, and has said why: it is treated as lost here too\n",
       n, index()));
   tell_pes();
 }
 
 bool node::is_refused(std::uint32_t pe) const noexcept {
   const std::uint32_t n = node_of(pe);
-  return world_ != nullptr && n != transport::no_node && world_->alive(n) &&
-         distrusted_[n].load(std::memory_order_relaxed);
+  return world_ != nullptr && n != transport::no_node && world_->alive(n) && is_distrusted(n);
 }
 
 std::unique_ptr<channel> node::connect_to_refused(pe& from, std::uint32_t to) {
@@ -339,7 +381,7 @@ void node::let_go(std::uint32_t source_pe) noexcept {
 // --- payload blocks ----------------------------------------------------------------------------------------------
 
 std::byte* node::allocate_block(std::uint32_t to, std::size_t bytes, std::uint64_t& offset) {
-  auto block = world_->memory().allocate(bytes);
+  auto block = world_->allocate(bytes);
   if (!block) {
     const std::lock_guard lock(mutex_);
     // Those that are on their way come back.
@@ -349,7 +391,7 @@ std::byte* node::allocate_block(std::uint32_t to, std::size_t bytes, std::uint64
   offset = block->offset;
   const std::lock_guard lock(mutex_);
   blocks_[offset] = to;
-  return world_->memory().data() + offset;
+  return block->data;
 }
 
 void node::block_released(std::uint32_t by_pe, std::uint64_t offset) noexcept {
@@ -359,7 +401,7 @@ void node::block_released(std::uint32_t by_pe, std::uint64_t offset) noexcept {
     if (it == blocks_.end() || it->second != by_pe) return;  // not its to release: ignored
     blocks_.erase(it);
   }
-  (void)world_->memory().release(offset);
+  world_->release(offset);
 }
 
 void node::free_blocks_of(std::uint32_t node) noexcept {
@@ -372,7 +414,7 @@ void node::free_blocks_of(std::uint32_t node) noexcept {
       return true;
     });
   }
-  for (const std::uint64_t offset : gone) (void)world_->memory().release(offset);
+  for (const std::uint64_t offset : gone) world_->release(offset);
 }
 
 std::byte* node::block(std::uint32_t source_pe, const wire::block_ref& ref) noexcept {
@@ -394,6 +436,16 @@ void node::failed_post(pe& at, const handler* method, std::exception_ptr why) no
   const std::string name =
       method != nullptr ? fmt::format("{}::{}", method->class_name, method->method) : "a process function";
   say(fmt::format("orrery: PE {}: {} failed, and nobody waits for its result: {}\n", at.id(), name, what));
+}
+
+void node::lost_posts(pe& at, std::uint32_t to, std::uint64_t count) noexcept {
+  say(fmt::format("orrery: PE {}: {} one-way message{} to PE {} failed: {} on the way when its node was lost\n",
+                  at.id(), count, count == 1 ? "" : "s", to, count == 1 ? "it was" : "they were"));
+}
+
+void node::more_unsent(pe& at, const handler* method, std::uint32_t to_node, std::uint64_t count) noexcept {
+  say(fmt::format("orrery: PE {}: {} more one-way message{} {}::{} failed as the first one did: node {} was lost\n",
+                  at.id(), count, count == 1 ? "" : "s", method->class_name, method->method, to_node));
 }
 
 }  // namespace orrery::scheduler

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <orrery/scheduler/pe.hpp>
+#include <orrery/transport/world.hpp>
 
 #include <functional>
 #include <memory>
@@ -12,13 +13,14 @@
 #include <vector>
 
 namespace orrery::transport {
-class shm_world;
-class membership_monitor;
+class world;
+class membership_watch;
 }  // namespace orrery::transport
 
 namespace orrery::scheduler {
 
 class io_pool;
+class simulator;
 
 /// What the layer above has to do with the PEs of a node. It outlives the node.
 class process_layer {
@@ -39,6 +41,8 @@ struct node_settings {
   process_layer* layer = nullptr;
   std::uint32_t pes = 0;  ///< 0: as many as there are cores
   pe_settings pe;
+  std::uint32_t launcher =
+      transport::no_node;  ///< the node that started this one, which leaves the world, or is lost, with it
   bool pin = true;  ///< bind each PE to a core, when there are enough for the whole world
 };
 
@@ -50,7 +54,7 @@ struct node_settings {
 class node {
  public:
   /// `world` may be null and outlives the node.
-  node(const node_settings& settings, transport::shm_world* world);
+  node(const node_settings& settings, transport::world* world);
   node(const node&) = delete;
   node& operator=(const node&) = delete;
   ~node();
@@ -60,7 +64,7 @@ class node {
   [[nodiscard]] std::uint32_t pe_count() const noexcept { return static_cast<std::uint32_t>(pes_.size()); }
   [[nodiscard]] bool is_local(std::uint32_t pe) const noexcept { return pe - first_pe_ < pes_.size(); }
   [[nodiscard]] pe& local(std::uint32_t pe) noexcept { return *pes_[pe - first_pe_]; }
-  [[nodiscard]] transport::shm_world* world() const noexcept { return world_; }
+  [[nodiscard]] transport::world* world() const noexcept { return world_; }
   [[nodiscard]] process_layer* layer() const noexcept { return settings_.layer; }
 
   // The world as this node sees it. Numbers given out so far: what they name may be gone.
@@ -69,10 +73,15 @@ class node {
   /// PEs of a node: first and count. Throws usage_error if there is no such node.
   [[nodiscard]] std::pair<std::uint32_t, std::uint32_t> pes_of(std::uint32_t node) const;
   [[nodiscard]] bool reachable(std::uint32_t pe) const noexcept;
+  /// Also of a PE that is gone.
+  [[nodiscard]] std::uint32_t node_of(std::uint32_t pe) const noexcept;
   [[nodiscard]] bool world_runs() const noexcept;  ///< nobody has ended it
   /// A number that differs at each call: to take places in turn.
   [[nodiscard]] std::uint32_t turn() noexcept { return turn_.fetch_add(1, std::memory_order_relaxed); }
 
+  /// What precedes and follows the running of the PEs. For run() and the simulator, which runs them itself.
+  void begin();
+  void finish() noexcept;
   /// Runs the PEs until stop(); the first one on the calling thread. `first` is called there before its loop begins.
   void run(const std::function<void(pe&)>& first);
   /// Makes run() return, from any thread.
@@ -91,6 +100,10 @@ class node {
   /// True on the node whose main function keeps a closed world alive.
   [[nodiscard]] bool ends_when_dead() const noexcept;
   void end_dead(const std::string& waits) noexcept;
+  /// Whether this node has said on stderr that the other one is lost.
+  [[nodiscard]] bool has_announced(std::uint32_t n) const noexcept {
+    return announced_ != nullptr && announced_[n].load(std::memory_order_relaxed);
+  }
   [[nodiscard]] bool is_dead() const noexcept { return dead_.load(std::memory_order_relaxed); }
 
   // For PEs.
@@ -101,8 +114,13 @@ class node {
   void let_go(
       std::uint32_t source_pe) noexcept;  ///< an inbound ring or block of a PE of another node is not used any more
   void wake(std::uint32_t pe) noexcept;
+  void announce(pe& to) noexcept;  ///< there is news for it: rings, nodes, errands
   void failed_post(pe& at, const handler* method, std::exception_ptr why) noexcept;
+  void lost_posts(pe& at, std::uint32_t to, std::uint64_t count) noexcept;
+  void more_unsent(pe& at, const handler* method, std::uint32_t to_node, std::uint64_t count) noexcept;
   void peer_corrupt(std::uint32_t pe, const char* what) noexcept;
+  /// The memory of the PE's node cannot be mapped, for the reason that is said.
+  void peer_unreadable(std::uint32_t pe, const std::string& why) noexcept;
   /// The PE's node treats this one as lost.
   void refused_by(std::uint32_t pe) noexcept;
   /// A channel over which a PE of a node that is not trusted can still be told so; null if there is nobody to tell.
@@ -123,16 +141,20 @@ class node {
   [[nodiscard]] io_pool& io_helpers() noexcept { return *io_pool_; }
 
  private:
+  friend class simulator;
   class observer;
   std::unique_ptr<channel> connect_local(pe& from, std::uint32_t to);
   std::unique_ptr<channel> connect_remote(pe& from, std::uint32_t to);
   std::unique_ptr<inbound> open_ring(std::uint32_t from, std::uint32_t to, std::uint64_t offset);
   void tell_pes() noexcept;
   void free_blocks_of(std::uint32_t node) noexcept;
-  [[nodiscard]] std::uint32_t node_of(std::uint32_t pe) const noexcept;
+  [[nodiscard]] bool is_distrusted(std::uint32_t n) const noexcept {
+    return distrusted_ != nullptr && distrusted_[n].load(std::memory_order_relaxed);
+  }
 
   node_settings settings_;
-  transport::shm_world* world_;
+  transport::world* world_;
+  simulator* sim_ = nullptr;
   std::uint32_t first_pe_ = 0;
   std::unique_ptr<transport::doorbell[]> own_bells_;  // when there is no world
   std::unique_ptr<idleness[]> own_idleness_;
@@ -148,9 +170,10 @@ class node {
   std::unordered_map<std::uint64_t, std::uint32_t> blocks_;  // offset -> PE that reads it
   std::unordered_map<std::uint32_t, std::uint32_t> segment_use_;  // node -> rings and blocks of it in use here
   std::unique_ptr<std::atomic<bool>[]> distrusted_;  // nodes that sent nonsense
+  std::unique_ptr<std::atomic<bool>[]> announced_;  // nodes whose loss was said on stderr
 
   std::unique_ptr<observer> observer_;
-  std::unique_ptr<transport::membership_monitor> monitor_;
+  std::unique_ptr<transport::membership_watch> watch_;
 };
 
 }  // namespace orrery::scheduler

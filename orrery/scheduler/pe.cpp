@@ -5,11 +5,12 @@
 #include <orrery/scheduler/node.hpp>
 #include <orrery/scheduler/overflow.hpp>
 #include <orrery/scheduler/trace.hpp>
-#include <orrery/transport/shm/world.hpp>
+#include <orrery/transport/world.hpp>
 #include <orrery/wire/exception.hpp>
 #include <orrery/wire/serialize.hpp>
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 #include <mutex>
 #include <new>
@@ -30,6 +31,12 @@ constexpr std::uint32_t spare_loops = 64;        // idle loop fibers that are ke
 constexpr std::size_t slot_reservation = std::size_t{1} << 26;
 constexpr std::size_t huge_table = std::size_t{8} << 20;  // bytes of the table of slots that are to lie in huge pages
 
+// The address space is shared by all PEs of a simulation.
+std::size_t simulated_slots(std::uint32_t pes) noexcept {
+  constexpr std::size_t all = std::size_t{1} << 36;  // more, and each PE would have pages of the page table to itself
+  return std::min(slot_reservation, std::bit_floor(all / std::max(pes, 1U)));
+}
+
 std::string name_of(const handler* h) {
   return h == nullptr ? std::string{"?"} : fmt::format("{}::{}", h->class_name, h->method);
 }
@@ -39,13 +46,18 @@ std::string name_of(const handler* h) {
 pe::pe(node& owner, std::uint32_t id, transport::doorbell& bell, const pe_settings& settings)
     : id_(id),
       publisher_(owner.world() != nullptr ? owner.world()->counters(id).data() : nullptr),
+      channels_(owner.world_pes()),
       node_(owner),
       bell_(bell),
       settings_(settings),
-      method_stacks_(settings.method_stack),
-      function_stacks_(settings.function_stack) {
+      own_fibers_(
+          settings.fibers != nullptr
+              ? nullptr
+              : std::make_unique<fiber_pool>(settings.method_stack, settings.function_stack, &pe::loop_entry, this)) {
+  fibers_ = settings.fibers != nullptr ? settings.fibers : own_fibers_.get();
   // Reserved, not backed: a slot never moves, so that a pointer to it stays good while its method is parked.
-  for (std::size_t n = slot_reservation; n >= 1024; n /= 4) {
+  const bool simulated = settings.fibers != nullptr;
+  for (std::size_t n = simulated ? simulated_slots(owner.world_pes()) : slot_reservation; n >= 1024; n /= 4) {
     void* p =
         mmap(nullptr, n * sizeof(slot), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (p == MAP_FAILED) continue;
@@ -56,7 +68,11 @@ pe::pe(node& owner, std::uint32_t id, transport::doorbell& bell, const pe_settin
   if (slots_ == nullptr) throw std::bad_alloc{};
   // The first slots, which are all that most programs have, share few entries of the TLB. More of that would make the first touch dear on virtual
   // machines: huge pages are those that their host has taken back.
-  madvise(slots_, std::min(slot_capacity_ * sizeof(slot), huge_table), MADV_HUGEPAGE);
+  if (simulated) {
+    madvise(slots_, slot_capacity_ * sizeof(slot), MADV_NOHUGEPAGE);  // else each PE would have 2 MiB
+  } else {
+    madvise(slots_, std::min(slot_capacity_ * sizeof(slot), huge_table), MADV_HUGEPAGE);
+  }
   pending_.emplace_back();  // entry 0 means "none"
 }
 
@@ -74,18 +90,25 @@ void pe::run() {
   adopt_thread(root_);
   current_ = &root_;
   gone_nodes_ = node_.gone_nodes();
-  switch_to(take_loop_fiber());
+  switch_to(fibers_->take_loop());
+  end();
+  fibers_->forget_idle();
+  current_pe = nullptr;
+}
+
+// After the loop, on the thread's own stack.
+void pe::end() noexcept {
   drop_leftovers();
+  report_more_unsent();
   for (auto& annex : annexes_) annex.reset();
   io_.reset();  // on the thread that made it
   publisher_.publish(count_, transport::now_ns());
-  current_pe = nullptr;
 }
 
 void pe::stop() noexcept {
   stop_.store(true, std::memory_order_relaxed);
   transport::fence_heavy();
-  transport::ring_doorbell(bell_, node_.shares_memory());
+  node_.wake(id_);
 }
 
 void pe::loop_entry(fiber&, void* self) { static_cast<pe*>(self)->loop(); }
@@ -171,9 +194,9 @@ void pe::run_sink(sink& s) {
 }
 
 void pe::leave_loop() noexcept {
-  finished_ = current_;
+  fibers_->finished = current_;
   current_ = &root_;
-  leave_fiber(*finished_, root_);
+  leave_fiber(*fibers_->finished, root_);
 }
 
 void pe::run_slot(slot& s) {
@@ -245,18 +268,6 @@ void pe::execute(slot& s, delivery& d) {
 
 // --- fibers ------------------------------------------------------------------------------------------------------
 
-fiber& pe::take_loop_fiber() {
-  if (idle_loops_ != nullptr) {
-    fiber& f = *idle_loops_;
-    idle_loops_ = f.next;
-    --idle_loop_count_;
-    return f;
-  }
-  fiber& f = *make_fiber(method_stacks_.allocate(), &pe::loop_entry, this);
-  ++fiber_count_;
-  return f;
-}
-
 void pe::trace_begin(const activation& a) noexcept { trace_->begin(a, address_of(*a.process)); }
 void pe::trace_end(const activation& a) noexcept { trace_->end(a); }
 
@@ -274,29 +285,15 @@ void pe::switch_to(fiber& to) {
   finish_fiber();
 }
 
-void pe::finish_fiber() {
-  if (finished_ == nullptr) [[likely]]
-    return;
-  fiber* f = finished_;
-  finished_ = nullptr;
-  const stack memory = f->memory;
-  const bool loop_fiber = f->is_loop;
-  forget_fiber(*f);
-  --fiber_count_;
-  (loop_fiber ? method_stacks_ : function_stacks_).release(memory);
-}
-
 void pe::resume(fiber& f) {
   fiber& self = *current_;
-  if (idle_loop_count_ >= spare_loops) [[unlikely]] {
+  if (fibers_->idle_count >= spare_loops) [[unlikely]] {
     // Enough loops lie idle; this one holds nothing, so its stack goes back.
-    finished_ = &self;
+    fibers_->finished = &self;
     current_ = &f;
     leave_fiber(self, f);
   }
-  self.next = idle_loops_;
-  idle_loops_ = &self;
-  ++idle_loop_count_;
+  fibers_->lay_aside(self);
   switch_to(f);
 }
 
@@ -334,7 +331,10 @@ void pe::park() {
       if (next == current_) return;
     }
   }
-  switch_to(next != nullptr ? *next : take_loop_fiber());
+  const std::uint32_t method = current_->is_loop;
+  parked_methods_ += method;
+  switch_to(next != nullptr ? *next : fibers_->take_loop());
+  parked_methods_ -= method;
 }
 
 void pe::yield() {
@@ -388,6 +388,7 @@ void pe::wait(sink& s) {
 
 bool pe::wait_until(sink& s, std::int64_t deadline_ns) {
   while (s.state == sink::status::waiting) {
+    if (refusing_) refuse("a wait with a time limit");  // before there is a waiter, who will not be there
     s.waiter = current_;
     if (park_until(deadline_ns) && s.state == sink::status::waiting) {
       s.waiter = nullptr;
@@ -410,9 +411,9 @@ void pe::complete(sink& s) {
 // --- function processes ----------------------------------------------------------------------------------------
 
 fiber* pe::make_function_fiber(void (*entry)(fiber&, void*), void* argument) {
-  fiber* f = make_fiber(function_stacks_.allocate(), entry, argument);
+  fiber* f = make_fiber(fibers_->function_stacks.allocate(), entry, argument);
   f->is_loop = 0;
-  ++fiber_count_;
+  ++functions_;
   return f;
 }
 
@@ -423,8 +424,9 @@ void pe::end_function(slot& s) noexcept {
   active_ = nullptr;
   s.active = nullptr;
   free_slot(s);
-  finished_ = &self;
-  fiber& next = take_loop_fiber();
+  fibers_->finished = &self;
+  --functions_;
+  fiber& next = fibers_->take_loop();
   current_ = &next;
   leave_fiber(self, next);
 }
@@ -443,7 +445,7 @@ bool pe::await_message(slot& s, std::int64_t deadline_ns) {
     if (!t.fired) timers_.erase(it);
     timed_out = t.fired;
   }
-  if (self.cancelled) throw stopped("receive");
+  if (self.cancelled) std::rethrow_exception(ending("receive"));
   return !timed_out;
 }
 
@@ -518,10 +520,12 @@ void pe::wait_for_room(slot& s) {
   const std::uint32_t generation = s.generation;
   for (activation* a = active_; a != nullptr; a = a->below)
     if (a->process == &s)
-      throw mailbox_full(fmt::format(
-          "the process {} fills its own mailbox ({} bytes) while it runs, and only it could empty it; return from the "
-          "method now and then, or raise --orrery-mailbox",
-          to_string(address_of(s)), settings_.mailbox_bytes));
+      throw mailbox_full(
+          verbatim,
+          fmt::format(
+              "the process {} fills its own mailbox ({} bytes) while it runs, and only it could empty it; return from "
+              "the method now and then, or raise --orrery-mailbox",
+              to_string(address_of(s)), settings_.mailbox_bytes));
   require_process();
   bool waited = false;
   while (s.generation == generation && over_limit(s)) {
@@ -626,6 +630,36 @@ void pe::report_failed_post(const handler* method, std::exception_ptr why) noexc
   node_.failed_post(*this, method, std::move(why));
 }
 
+void pe::report_unsent_post(const handler& method, std::uint32_t to, std::exception_ptr why) noexcept {
+  if (stopping()) return;
+  ++count_.failed_posts;
+  try {
+    if (const auto [it, first] = unsent_.try_emplace({&method, node_.node_of(to)}, 0); !first) {
+      ++it->second;
+      return;
+    }
+  } catch (const std::bad_alloc&) {  // then each is reported
+  }
+  node_.failed_post(*this, &method, std::move(why));
+}
+
+void pe::report_more_unsent() noexcept {
+  for (const auto& [what, count] : unsent_)
+    if (count != 0) node_.more_unsent(*this, what.first, what.second, count);
+}
+
+// What had been sent to a node that is lost, and was not known to be taken from its ring.
+void pe::report_lost_posts(const channel& c) noexcept {
+  if (stopping() || !node_.world_runs()) return;
+  std::uint64_t lost = 0;
+  c.ring.for_each_left([&](const wire::envelope& e) {
+    if (e.kind == wire::record_kind::message && e.reply == 0) ++lost;
+  });
+  if (lost == 0) return;
+  count_.failed_posts += lost;
+  node_.lost_posts(*this, c.pe, lost);
+}
+
 // --- replies -----------------------------------------------------------------------------------------------------
 
 void pe::reply_in_place(std::uint64_t reply, std::uint32_t source_pe) {
@@ -714,7 +748,7 @@ void pe::reply_error(std::uint64_t reply, std::uint32_t source_pe, bool remote, 
 
 std::uint32_t pe::pend(sink& s) {
   if (stage_.load(std::memory_order_relaxed) > shutdown_stage::finishing) [[unlikely]]
-    throw stopped("a call to another node");
+    std::rethrow_exception(ending("a call to another node"));
   constexpr std::uint32_t index_bits = 22;
   std::uint32_t index = free_pending_;
   if (index != 0) {

@@ -1,21 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <orrery/scheduler/channel.hpp>
 #include <orrery/scheduler/counters.hpp>
-#include <orrery/scheduler/fiber.hpp>
+#include <orrery/scheduler/fiber_pool.hpp>
 #include <orrery/scheduler/handler.hpp>
 #include <orrery/scheduler/jump_prefetcher.hpp>
 #include <orrery/scheduler/message.hpp>
 #include <orrery/scheduler/run_queue.hpp>
 #include <orrery/scheduler/slot.hpp>
-#include <orrery/scheduler/stack.hpp>
 #include <orrery/transport/ring.hpp>
 #include <orrery/transport/wait.hpp>
 #include <orrery/wire/address.hpp>
 #include <orrery/wire/error.hpp>
 
 #include <cstdint>
-#include <deque>
 #include <exception>
 #include <map>
 #include <memory>
@@ -37,6 +36,7 @@ class io_engine;
 class node;
 class pe;
 class trace_buffer;
+struct simulated_pe;
 
 /// The PE of the calling thread, or null outside the runtime.
 extern constinit thread_local pe* current_pe;
@@ -82,31 +82,6 @@ struct room_wait {
   std::string cycle;  ///< not empty: the wait would never end
 };
 
-/// The way from one PE to another. Owned by the sending PE.
-struct channel {
-  transport::ring_producer ring;
-  transport::doorbell* bell = nullptr;
-  std::uint32_t pe = 0;
-  bool remote = false;  ///< another node
-  bool shared_bell = false;  ///< the doorbell lies in shared memory, as all do in a world
-  bool lost = false;  ///< the node is gone
-  bool slow = false;  ///< lost, or somebody waits for space: new records have to queue up
-  std::uint64_t offset = 0;  ///< of the ring in this node's segment, if remote
-  std::uint32_t blocks_out = 0;  ///< payload blocks that the receiver has not given back, as far as is known
-  fiber* waiters = nullptr;  ///< processes that wait for space, oldest first
-  fiber* last_waiter = nullptr;
-  std::deque<std::vector<std::byte>> deferred;  ///< records of the scheduler itself, which must not wait
-};
-
-/// A ring that this PE receives from.
-struct inbound {
-  transport::ring_consumer ring;
-  std::uint32_t pe = 0;
-  bool remote = false;
-  bool lost = false;
-  bool refused = false;  ///< its node is treated as lost, and was told if it lives
-};
-
 /// A message on its way into a handler.
 struct delivery {
   pe* self = nullptr;
@@ -136,6 +111,7 @@ struct pe_settings {
   std::uint64_t ring_bytes = 128 << 10;
   std::int64_t spin_ns = 50'000;
   bool yield = false;  ///< more PEs than cores: give the core away instead of spinning
+  fiber_pool* fibers = nullptr;  ///< shared by all PEs of a simulation; null: the PE has its own
 };
 
 /// What a PE says of itself when it goes to sleep; quiescence.cpp adds them up. In memory that all nodes see.
@@ -181,7 +157,7 @@ class wait_watcher {
   [[nodiscard]] virtual std::string explain_waits() const { return {}; }
 
  protected:
-  ~wait_watcher() = default;
+  virtual ~wait_watcher() = default;
 
  private:
   friend class pe;
@@ -229,6 +205,8 @@ class pe {
   [[nodiscard]] bool refusing() const noexcept { return refusing_; }
   /// Lets others run, and throws stopped.
   [[noreturn]] void refuse(const char* what);
+  /// The `stopped` of who waits for `about` when the program, or the world that it has joined, comes to its end.
+  [[nodiscard]] std::exception_ptr ending(std::string_view about) const;
 
   // --- processes -----------------------------------------------------------------------------------------------
   /// The process behind an address of this PE, or null if it is gone.
@@ -330,13 +308,16 @@ class pe {
   void release_block(std::uint32_t source_pe, std::uint64_t offset) noexcept;
   /// A one-way message failed: one line on stderr, counted.
   void report_failed_post(const handler* method, std::exception_ptr why) noexcept;
+  /// A one-way message was not sent, as the node of PE `to` is lost: counted. Who posts in a loop would fill the log: of the messages of a method
+  /// to a node the first is reported at once, how many followed when the PE ends.
+  void report_unsent_post(const handler& method, std::uint32_t to, std::exception_ptr why) noexcept;
 
   // --- messages to other PEs ------------------------------------------------------------------------------------
   /// The channel to a PE. Throws node_lost or world_error.
-  [[nodiscard]] channel& channel_to(std::uint32_t pe) {
-    if (pe < channels_.size() && channels_[pe] != nullptr && !channels_[pe]->lost) [[likely]]
-      return *channels_[pe];
-    return open_channel(pe);
+  [[nodiscard]] channel& channel_to(std::uint32_t to) {
+    if (channel* c = channels_.find(to); c != nullptr && !c->lost) [[likely]]
+      return *c;
+    return open_channel(to);
   }
   /// Space for a record; parks while the ring is full. Throws node_lost. The caller fills everything but `size` and commits
   /// without parking in between.
@@ -352,7 +333,11 @@ class pe {
   }
   void commit(channel& c, std::uint32_t bytes) noexcept {
     c.ring.commit(bytes);
-    transport::notify(*c.bell, c.shared_bell);
+    if (c.link == nullptr) [[likely]] {
+      transport::notify(*c.bell, c.shared_bell);
+    } else {
+      carry(c, bytes);
+    }
     ++count_.sent;
     count_.sent_bytes += bytes;
   }
@@ -367,14 +352,18 @@ class pe {
   /// Tells a PE to send nothing to the process until its mailbox has room again.
   void hold_back(slot& s, std::uint32_t source_pe);
   /// Parks while the process at a distant PE has told this PE to hold back. A method that sends and sends, while the receiver makes
-  /// room in the ring as fast, would never hear that: after each ring full of records it listens.
-  void wait_while_stopped(address to) {
-    if (!stopped_.empty() || unheard() > settings_.ring_bytes) [[unlikely]]
-      wait_while_stopped_slow(to);
+  /// room in the ring as fast, would never hear that: after each ring full of records it listens. True if others have run meanwhile.
+  bool wait_while_stopped(address to) {
+    if (stopped_.empty() && unheard() <= settings_.ring_bytes) [[likely]]
+      return false;
+    return wait_while_stopped_slow(to);
   }
-  /// True where wait_while_stopped would have to park.
+  /// True where nothing should be sent to the process without waiting: its PE has told this one to hold back, or has told it so of some
+  /// process, and a ring full of records was sent without listening for which.
   [[nodiscard]] bool is_stopped(address to) const {
-    return (!stopped_.empty() && stopped_.contains(to)) || unheard() > unheard_tries * settings_.ring_bytes;
+    if (stopped_.empty() && unheard() <= settings_.ring_bytes) [[likely]]
+      return false;
+    return is_stopped_slow(to);
   }
   /// Lets others run, and looks at what has come from other PEs.
   void listen();
@@ -460,8 +449,8 @@ class pe {
   // --- function processes ---------------------------------------------------------------------------------------
   /// Gives the process a fiber of its own which runs entry(argument) when it is scheduled.
   fiber* make_function_fiber(void (*entry)(fiber&, void*), void* argument);
-  /// What every new fiber does first: frees the stack of one that has ended.
-  void finish_fiber();
+  /// What every new fiber does first.
+  void finish_fiber() { fibers_->finish(); }
   /// Ends the running function fiber and its process.
   [[noreturn]] void end_function(slot& s) noexcept;
   /// Parks the running function process until a message arrives; `deadline_ns` -1: for ever. False on timeout.
@@ -490,6 +479,9 @@ class pe {
   [[nodiscard]] published_counters published() const noexcept { return publisher_.words(); }
   [[nodiscard]] transport::doorbell& bell() noexcept { return bell_; }
 
+  /// Null outside of simulations.
+  [[nodiscard]] simulated_pe* simulated() const noexcept { return sim_; }
+
   /// Called by any thread: a ring into this PE was made.
   void add_inbound(std::unique_ptr<inbound> in);
   /// Called by any thread: the PE will call f(argument) between methods; f must not wait or throw. Throws std::bad_alloc.
@@ -497,6 +489,7 @@ class pe {
 
  private:
   friend class node;
+  friend class simulator;
   static void loop_entry(fiber& self, void* pe_pointer);
   void loop();
   void run_slot(slot& s);
@@ -509,13 +502,16 @@ class pe {
   void switch_to(fiber& to);
   [[gnu::cold]] void trace_begin(const activation& a) noexcept;
   [[gnu::cold]] void trace_end(const activation& a) noexcept;
-  fiber& take_loop_fiber();
   bool poll();
   bool drain(inbound& in);
   void receive_record(inbound& in, wire::envelope& e, std::uint32_t bytes);
   void receive_message(inbound& in, wire::envelope& e, std::uint32_t bytes);
   void receive_reply(inbound& in, wire::envelope& e, std::uint32_t bytes);
   bool serve_channels();
+  // In a simulation; pe_simulated.cpp.
+  void carry(channel& c, std::uint32_t bytes) noexcept;
+  bool turn();
+  bool poll_simulated();
   bool fire_timers();
   void fire(timer& t);
   void idle();
@@ -525,15 +521,17 @@ class pe {
   [[nodiscard]] bool anything_inbound() noexcept;
   void adopt_inbound();
   void lose_channel(channel& c);
+  void report_lost_posts(const channel& c) noexcept;
+  void report_more_unsent() noexcept;
   void lose_gone();
   void refuse_peer(std::uint32_t peer) noexcept;
   slot& allocate_slot_slow();
   channel& open_channel(std::uint32_t pe);
   wire::envelope* reserve_slow(channel& c, std::uint32_t bytes);
-  void wait_while_stopped_slow(address to);
-  // Bytes sent since the PE last looked at what has come. try_post fails only after many: it cannot listen.
+  bool wait_while_stopped_slow(address to);
+  [[nodiscard]] bool is_stopped_slow(address to) const;
+  // Bytes sent since the PE last looked at what has come.
   [[nodiscard]] std::uint64_t unheard() const noexcept { return count_.sent_bytes - sent_when_heard_; }
-  static constexpr std::uint64_t unheard_tries = 16;
   /// Parks the running fiber, which is in a list of those that wait for room, until it is woken. Throws deadlock_error.
   void park_for_room(address at, std::uint32_t stop);
   sink* take_pending(std::uint32_t entry) noexcept;
@@ -541,6 +539,7 @@ class pe {
   // Shutting down; pe_shutdown.cpp.
   bool wind_down(bool busy);
   [[noreturn]] void leave_loop() noexcept;
+  void end() noexcept;
   void set_stage(shutdown_stage s) noexcept;
   void end_stages() noexcept;
   void watch_progress(std::uint64_t measure, std::int64_t now) noexcept;
@@ -549,7 +548,7 @@ class pe {
   void make_io();
   [[nodiscard]] bool waits_for_files() const noexcept;
   void refuse_mailbox(slot& s);
-  [[nodiscard]] static std::exception_ptr refusal(const handler* method);
+  [[nodiscard]] std::exception_ptr refusal(const handler* method) const;
   void drop_leftovers() noexcept;
   [[nodiscard]] bool everyone(shutdown_stage s, std::int64_t now) const noexcept;
   message* to_message(delivery& d, const wire::envelope& e, std::uint32_t bytes);
@@ -593,11 +592,11 @@ class pe {
   bool refusing_ = false;
   bool queueing_ = false;  // messages go into mailboxes even if their process is idle
 
-  fiber* idle_loops_ = nullptr;
-  std::uint32_t idle_loop_count_ = 0;
-  std::uint32_t fiber_count_ = 0;  // all that have not ended
-  fiber* finished_ = nullptr;  // its stack is free once another one runs
-  std::vector<std::unique_ptr<channel>> channels_;
+  fiber_pool* fibers_;
+  std::uint32_t parked_methods_ = 0;  // loop fibers that methods are parked on
+  std::uint32_t functions_ = 0;  // fibers of process functions
+  simulated_pe* sim_ = nullptr;
+  channel_table channels_;
   std::vector<channel*> busy_channels_;  // with waiters or deferred records
   std::vector<std::unique_ptr<inbound>> inbound_;
   struct held_back {
@@ -618,6 +617,8 @@ class pe {
   io_engine* io_active_ = nullptr;  // while requests are outstanding
   std::unique_ptr<io_engine> io_;
   std::unordered_map<std::uint32_t, slot_extra> extras_;  // by slot
+  std::map<std::pair<const handler*, std::uint32_t>, std::uint64_t>
+      unsent_;  // posts after the first, by method and lost node
   std::vector<address> suspects_;
   fiber* quiescence_waiters_ = nullptr;
   bool resting_ = false;  // published as idle
@@ -641,8 +642,7 @@ class pe {
   transport::doorbell& bell_;
   pe_settings settings_;
   std::size_t slot_capacity_ = 0;
-  stack_pool method_stacks_;
-  stack_pool function_stacks_;
+  std::unique_ptr<fiber_pool> own_fibers_;  // outside of simulations
   fiber root_;
 
   std::mutex arrivals_mutex_;

@@ -70,8 +70,8 @@ void pe::adopt_inbound() {
 void pe::lose_gone() {
   tell_waits();  // before they end
   gone_nodes_ = node_.gone_nodes();  // before looking: those that go meanwhile are announced again
-  for (const auto& c : channels_)
-    if (c != nullptr && c->remote && !c->lost && !node_.reachable(c->pe)) {
+  for (channel* c : channels_)
+    if (c->remote && !c->lost && !node_.reachable(c->pe)) {
       refuse_peer(c->pe);
       lose_channel(*c);
     }
@@ -111,9 +111,13 @@ void pe::lose_gone() {
 void pe::refuse_peer(std::uint32_t peer) noexcept {
   if (!node_.is_refused(peer)) return;
   try {
-    if (peer >= channels_.size()) channels_.resize(peer + 1);
-    if (channels_[peer] == nullptr && (channels_[peer] = node_.connect_to_refused(*this, peer)) == nullptr) return;
-    channel& c = *channels_[peer];
+    channel* known = channels_.find(peer);
+    if (known == nullptr) {
+      std::unique_ptr<channel> made = node_.connect_to_refused(*this, peer);
+      if (made == nullptr) return;
+      known = &channels_.put(peer, std::move(made));
+    }
+    channel& c = *known;
     wire::envelope* e = c.lost ? nullptr : c.ring.reserve(wire::granule);
     if (e == nullptr) return;
     e->kind = wire::record_kind::refusal;
@@ -130,8 +134,7 @@ void pe::add_inbound(std::unique_ptr<inbound> in) {
     const std::lock_guard lock(arrivals_mutex_);
     arrivals_.push_back(std::move(in));
   }
-  bell_.announce.fetch_add(1, std::memory_order_release);  // SYNC: with adopt_inbound
-  transport::notify(bell_, node_.shares_memory());
+  node_.announce(*this);
 }
 
 void pe::run_errand(void (*f)(void*), void* argument) {
@@ -139,8 +142,7 @@ void pe::run_errand(void (*f)(void*), void* argument) {
     const std::lock_guard lock(arrivals_mutex_);
     errands_.emplace_back(f, argument);
   }
-  bell_.announce.fetch_add(1, std::memory_order_release);  // SYNC: with adopt_inbound
-  transport::notify(bell_, node_.shares_memory());
+  node_.announce(*this);
 }
 
 bool pe::drain(inbound& in) {
@@ -183,6 +185,7 @@ void pe::receive_record(inbound& in, wire::envelope& e, std::uint32_t bytes) {
       }
       break;
     case wire::record_kind::stop:
+      if (channel* c = channels_.find(in.pe); c != nullptr) c->stops_heard += e.handler != 0 ? 1 : 0;
       stopped_.insert_or_assign(address{in.pe, e.slot, e.generation},
                                 held_back{static_cast<std::uint32_t>(e.reply), nullptr});
       break;
@@ -196,8 +199,7 @@ void pe::receive_record(inbound& in, wire::envelope& e, std::uint32_t bytes) {
     case wire::record_kind::release:
       if (in.remote) {
         node_.block_released(in.pe, e.reply);
-        if (in.pe < channels_.size() && channels_[in.pe] != nullptr && channels_[in.pe]->blocks_out != 0)
-          --channels_[in.pe]->blocks_out;
+        if (channel* c = channels_.find(in.pe); c != nullptr && c->blocks_out != 0) --c->blocks_out;
       }
       break;
     case wire::record_kind::probe:
@@ -390,9 +392,15 @@ void pe::hold_back(slot& s, std::uint32_t source_pe) {
   for (const stop_sign& p : x.stopped_pes)
     if (p.pe == source_pe) return;
   x.stopped_pes.push_back({source_pe, ++stops_});
+  bool counted = false;  // not if all that came from there had been passed on by others
+  for (const auto& in : inbound_) {
+    if (in->pe != source_pe || in->lost) continue;
+    in->ring.count_stop();
+    counted = true;
+  }
   try {
     send_control(channel_to(source_pe), wire::record_kind::stop, static_cast<std::uint32_t>(&s - slots_), s.generation,
-                 stops_);
+                 stops_, nullptr, 0, counted ? 1 : 0);
   } catch (const error&) {  // its node is gone: nothing more comes from there
   }
 }
@@ -402,15 +410,28 @@ void pe::listen() {
   yield();
 }
 
-void pe::wait_while_stopped_slow(address to) {
-  if (unheard() > settings_.ring_bytes && active_ != nullptr && !refusing_) listen();
+bool pe::is_stopped_slow(address to) const {
+  if (!stopped_.empty() && stopped_.contains(to)) return true;
+  if (unheard() <= settings_.ring_bytes) return false;
+  const channel* c = channels_.find(to.pe);
+  return c != nullptr && !c->lost && c->ring.stops() != c->stops_heard;
+}
+
+bool pe::wait_while_stopped_slow(address to) {
+  bool waited = false;
+  if (unheard() > settings_.ring_bytes && active_ != nullptr && !refusing_) {
+    listen();
+    waited = true;
+  }
   for (auto it = stopped_.find(to); it != stopped_.end(); it = stopped_.find(to)) {
     require_process();
     if (refusing_) refuse("a message to a full mailbox");
     current_->next = it->second.waiters;
     it->second.waiters = current_;
     park_for_room(to, it->second.stop);
+    waited = true;
   }
+  return waited;
 }
 
 void pe::park_for_room(address at, std::uint32_t stop) {
@@ -426,11 +447,8 @@ void pe::park_for_room(address at, std::uint32_t stop) {
 // --- sending -----------------------------------------------------------------------------------------------------
 
 channel& pe::open_channel(std::uint32_t pe) {
-  if (pe < channels_.size() && channels_[pe] != nullptr) throw node_lost(fmt::format("PE {}", pe));
-  std::unique_ptr<channel> c = node_.connect(*this, pe);
-  if (pe >= channels_.size()) channels_.resize(pe + 1);
-  channels_[pe] = std::move(c);
-  return *channels_[pe];
+  if (channels_.find(pe) != nullptr) throw_not_sent(pe);
+  return channels_.put(pe, node_.connect(*this, pe));
 }
 
 void pe::mark_busy(channel& c) {
@@ -442,7 +460,7 @@ void pe::mark_busy(channel& c) {
 
 wire::envelope* pe::reserve_slow(channel& c, std::uint32_t bytes) {
   for (;;) {
-    if (c.lost) throw node_lost(fmt::format("PE {}", c.pe));
+    if (c.lost) throw_not_sent(c.pe);
     if (c.deferred.empty())
       if (wire::envelope* e = c.ring.reserve(bytes)) return e;
     if (c.ring.corrupt()) node_.peer_corrupt(c.pe, "an impossible position in a ring to it");
@@ -538,6 +556,7 @@ bool pe::serve_channels() {
 void pe::lose_channel(channel& c) {
   c.lost = c.slow = true;
   c.deferred.clear();
+  report_lost_posts(c);
   c.ring = {};
   node_.give_back(c);
   wake_waiters(c);

@@ -49,7 +49,17 @@ void pe::refuse(const char* what) {
     ready(*current_);
     park();
   }
-  throw stopped(what);
+  std::rethrow_exception(ending(what));
+}
+
+std::exception_ptr pe::ending(std::string_view about) const {
+  // What this program's own end cuts short is explained by the sentence of `stopped`; whoever joined a world has no part in its end.
+  if (node_.world() == nullptr || node_.index() == 0 || node_.world_runs()) return make_error(errc::stopped, about);
+  return make_error(
+      errc::stopped, verbatim,
+      fmt::format(
+          "{}{}the first node of the world has ended, and the world with it; what others do there is to be finished before",
+          about, about.empty() ? "" : ": "));
 }
 
 void pe::set_stage(shutdown_stage s) noexcept {
@@ -103,8 +113,8 @@ bool pe::wind_down(bool busy) {
           io_active_->cancel_all();
           return false;
         }
-        if (const std::uint32_t left = fiber_count_ - idle_loop_count_ - 1; busy || left != 0) {
-          watch_progress(fiber_count_, now);
+        if (const std::uint32_t left = parked_methods_ + functions_; busy || left != 0) {
+          watch_progress(left, now);
           if (!everyone(shutdown_stage::quiet, now)) return false;
           say_abandoned(id_, left, "parked processes");
         }
@@ -168,8 +178,7 @@ void pe::cancel_waits() {
   }
   for (auto& held : stopped_) wake_all(std::exchange(held.second.waiters, nullptr));
   stopped_.clear();
-  for (const auto& c : channels_)
-    if (c != nullptr) wake_waiters(*c);
+  for (channel* c : channels_) wake_waiters(*c);
   wake_all(std::exchange(quiescence_waiters_, nullptr));
   for (std::size_t i = 0; i < watchers_.size(); ++i) watchers_[i]->cancel_waits(*this);
   // What other nodes were asked: they end as well. Their arguments were sent as copies.
@@ -183,9 +192,8 @@ void pe::cancel_waits() {
   }
 }
 
-std::exception_ptr pe::refusal(const handler* method) {
-  return make_error(errc::stopped,
-                    method == nullptr ? std::string{} : fmt::format("{}::{}", method->class_name, method->method));
+std::exception_ptr pe::refusal(const handler* method) const {
+  return ending(method == nullptr ? std::string{} : fmt::format("{}::{}", method->class_name, method->method));
 }
 
 // Instead of executing what is in the mailbox.
@@ -251,7 +259,6 @@ void pe::drop_leftovers() noexcept {
       (void)in->ring.pop();
     }
   }
-  while (idle_loops_ != nullptr) forget_fiber(*std::exchange(idle_loops_, idle_loops_->next));
 }
 
 }  // namespace orrery::scheduler

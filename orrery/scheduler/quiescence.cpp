@@ -14,7 +14,7 @@
 // is dead, and run ends with an error that says who waits for whom.
 #include <orrery/scheduler/node.hpp>
 #include <orrery/scheduler/pe.hpp>
-#include <orrery/transport/shm/world.hpp>
+#include <orrery/transport/world.hpp>
 
 #include <cstdio>
 
@@ -32,8 +32,7 @@ void pe::rest() noexcept {
   if (resting_) return;
   std::uint64_t sent = 0;
   std::uint64_t received = 0;
-  for (const auto& c : channels_)
-    if (c != nullptr) sent += c->ring.written();
+  for (const channel* c : channels_) sent += c->ring.written();
   for (const auto& in : inbound_) received += in->ring.read();
   idleness& mine = node_.idleness_of(id_);
   mine.sent.store(sent, std::memory_order_relaxed);
@@ -50,15 +49,7 @@ void pe::end_rest() noexcept {
   resting_ = false;
 }
 
-std::uint64_t node::gone_nodes() const noexcept {
-  std::uint64_t gone = 0;
-  for (std::uint32_t n = 0; world_ != nullptr && n < world_->node_limit(); ++n) {
-    const auto s = world_->state(n);
-    const bool ended = s == transport::node_state::left || s == transport::node_state::dead;
-    if (ended && world_->info(n).segment_bytes != 0) ++gone;  // others never were there
-  }
-  return gone;
-}
+std::uint64_t node::gone_nodes() const noexcept { return world_ != nullptr ? world_->gone_nodes() : 0; }
 
 std::optional<idle_world> node::world_if_idle() noexcept {
   idle_world w{0, gone_nodes(), false};

@@ -2,6 +2,7 @@
 #include <orrery/storage/array.hpp>
 
 #include <orrery/process/call.hpp>
+#include <orrery/process/runtime.hpp>
 #include <orrery/storage/strided_copy.hpp>
 
 #include <algorithm>
@@ -173,6 +174,9 @@ void array::write_page(const domain& d, const array_page& p, transposition t) co
   write_bytes(d, t, p.bytes().first(array_page::bytes_of(p.shape(), p.type())), p.type());
 }
 
+const remote<array_page_device>& array::device(const page_address& at) const {
+  return (on_nodes_.empty() ? devices_ : devices_of(this_node()))[at.device];
+}
 page_address array::locate(const index3& place) const {
   if (!map_ || !domain::of_shape(grid_.pages()).contains(place))
     throw std::out_of_range(fmt::format("page ({}, {}, {}) of an array of {} pages", place[0], place[1], place[2],

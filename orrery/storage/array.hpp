@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <utility>
 #include <vector>
 
 namespace orrery::storage {
@@ -44,6 +45,14 @@ class array {
   [[nodiscard]] element_type type() const noexcept { return type_; }
   [[nodiscard]] const page_map& map() const noexcept { return *map_; }
   [[nodiscard]] const std::vector<remote<array_page_device>>& devices() const noexcept { return devices_; }
+  /// Other devices for the same pages, `on_nodes[n]` on node n: processes there use these.
+  void set_devices_on_nodes(std::vector<std::vector<remote<array_page_device>>> on_nodes) {
+    on_nodes_ = std::move(on_nodes);
+  }
+  /// Those of that node; devices() if it has none of its own.
+  [[nodiscard]] const std::vector<remote<array_page_device>>& devices_of(std::uint32_t node) const noexcept {
+    return node < on_nodes_.size() ? on_nodes_[node] : devices_;
+  }
   /// All of it.
   [[nodiscard]] domain whole() const noexcept { return domain::of_shape(shape()); }
 
@@ -100,12 +109,12 @@ class array {
 
   template <class A>
   void serialize(A& a) {
-    a & grid_.array_shape & grid_.page_shape & type_ & map_ & devices_ & window_bytes_;
+    a & grid_.array_shape & grid_.page_shape & type_ & map_ & devices_ & on_nodes_ & window_bytes_;
   }
 
  private:
   [[nodiscard]] std::size_t window() const noexcept;
-  [[nodiscard]] const remote<array_page_device>& device(const page_address& at) const { return devices_[at.device]; }
+  [[nodiscard]] const remote<array_page_device>& device(const page_address& at) const;
   void check(const domain& d, std::size_t bytes, element_type type) const;
   [[nodiscard]] page_address locate(const index3& place) const;
 
@@ -113,6 +122,7 @@ class array {
   element_type type_ = element_type::complex128;
   any_page_map map_;
   std::vector<remote<array_page_device>> devices_;
+  std::vector<std::vector<remote<array_page_device>>> on_nodes_;
   std::uint64_t window_bytes_ = 64 << 20;
 };
 

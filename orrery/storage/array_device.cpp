@@ -186,7 +186,7 @@ void array_device::begin_write_back(std::uint64_t index) {
   cache::entry& e = cache_->entries.at(index);
   if (e.asked) return;
   // If the device is destroyed before it comes to that, its destructor writes the page.
-  internal::send_to_self<orrery_process_array_device::orrery_method_write_back>(index);
+  internal::send_to_self<description_of<array_device>::orrery_method_write_back>(index);
   e.asked = true;
   ++cache_->waiting;
 }

@@ -30,6 +30,9 @@ array_page_device::array_page_device(const remote<page_device>& existing, const 
                                             file_name(), page_bytes(), to_string(shape), to_string(type)));
 }
 
+array_page_device::array_page_device(std::uint64_t pages, const index3& shape, element_type type)
+    : page_device(pages, array_page::bytes_of(shape, type)), shape_(shape), type_(type) {}
+
 void array_page_device::check_box(const domain& box, std::uint64_t index) const {
   if (!domain::of_shape(shape_).contains(box))
     throw std::out_of_range(fmt::format("the box {} of page {} of {}: its pages are {}", to_string(box), index,

@@ -47,6 +47,10 @@ class array_page_device : public page_device {
   void write_transpose13(const array_page& p, std::uint64_t index);
   void write_transpose23(const array_page& p, std::uint64_t index);
 
+ protected:
+  /// Without a file, as page_device.
+  array_page_device(std::uint64_t pages, const index3& shape, element_type type);
+
  private:
   void write_transposed(const array_page& p, std::uint64_t index, transposition t);
   void check_box(const domain& box, std::uint64_t index) const;

@@ -24,12 +24,7 @@ namespace {
 
 namespace fs = std::filesystem;
 using detail::throw_errno;
-
-std::string tidy(const std::string& path) {
-  std::string p = fs::absolute(path).lexically_normal().string();
-  if (p.size() > 1 && p.ends_with('/')) p.pop_back();
-  return p;
-}
+using detail::tidy_path;
 
 std::string sums_of(const std::string& file) { return fs::path(file).replace_extension(".sums").string(); }
 
@@ -67,7 +62,7 @@ class maker {
 
 data_set_info info_for(const std::string& path, const data_set_description& d) {
   data_set_info info;
-  info.path = tidy(path);
+  info.path = tidy_path(path);
   info.shape = d.shape;
   info.page_shape = d.page_shape;
   info.type = d.type;
@@ -76,7 +71,7 @@ data_set_info info_for(const std::string& path, const data_set_description& d) {
   const std::string name = fs::path(info.path).filename().string();
   if (d.folders.empty()) info.files.push_back(info.path + "/device-0.pages");
   for (std::size_t i = 0; i < d.folders.size(); ++i) {
-    const std::string folder = tidy(d.folders[i]);
+    const std::string folder = tidy_path(d.folders[i]);
     info.files.push_back(folder == info.path ? fmt::format("{}/device-{}.pages", folder, i)
                                              : fmt::format("{}/{}-{}.pages", folder, name, i));
   }
@@ -119,7 +114,7 @@ data_set::data_set(std::string path, const data_set_description& description, co
 }
 
 data_set::data_set(std::string path, const data_set_options& options) {
-  info_ = internal::read_header(tidy(path), &map_);
+  info_ = internal::read_header(tidy_path(path), &map_);
   if (options.mode == open_mode::create)
     throw std::invalid_argument(fmt::format("to create the data set {}, say of what shape and type it is", path));
   writable_ = options.mode == open_mode::read_write;
@@ -139,10 +134,10 @@ data_set::data_set(std::string path, const data_set_options& options) {
 
 data_set::~data_set() { end_devices(); }
 
-data_set_info data_set::read_info(const std::string& path) { return internal::read_header(tidy(path), nullptr); }
+data_set_info data_set::read_info(const std::string& path) { return internal::read_header(tidy_path(path), nullptr); }
 
 void data_set::remove(const std::string& path) {
-  const data_set_info info = internal::read_header(tidy(path), nullptr);
+  const data_set_info info = internal::read_header(tidy_path(path), nullptr);
   const auto unlink_file = [](const std::string& file) {
     std::error_code error;
     fs::remove(file, error);
@@ -163,15 +158,43 @@ void data_set::remove(const std::string& path) {
 }
 
 void data_set::make_devices(const data_set_options& options, open_mode mode) {
+  const std::uint32_t nodes = options.on_each_node && world_machines() == 1 ? world_nodes() : 1;
+  const cache_options cache = options.on_each_node ? cache_options{0, 0} : options.cache;
   std::vector<future<remote<array_device>>> started;
   for (std::size_t i = 0; i < info_.files.size(); ++i) {
     const std::uint32_t at = options.pes.empty() ? (this_pe() + static_cast<std::uint32_t>(i)) % world_pes()
                                                  : options.pes[i % options.pes.size()];
-    started.push_back(start_spawn<array_device>(
-        pe(at), info_.files[i], info_.pages[i], info_.page_shape, info_.type,
-        device_options{mode, options.transfers, options.depth, info_.checksums ? sums_of(info_.files[i]) : ""},
-        options.cache));
+    started.push_back(start_spawn<array_device>(pe(at), info_.files[i], info_.pages[i], info_.page_shape, info_.type,
+                                                options_of(i, options, mode, nodes == 1), cache));
   }
+  take(started);
+  array_ = array({info_.shape, info_.page_shape}, info_.type, map_,
+                 std::vector<remote<array_page_device>>(devices_.begin(), devices_.end()));
+  if (nodes > 1) make_devices_on_nodes(options, mode);
+}
+
+void data_set::make_devices_on_nodes(const data_set_options& options, open_mode mode) {
+  const open_mode as = mode == open_mode::read_only ? mode : open_mode::beside;
+  const std::uint32_t nodes = world_nodes();
+  std::vector<future<remote<array_device>>> started;
+  for (std::uint32_t n = 0; n < nodes; ++n)
+    for (std::size_t i = 0; i < info_.files.size(); ++i)
+      started.push_back(start_spawn<array_device>(node(n), info_.files[i], info_.pages[i], info_.page_shape, info_.type,
+                                                  options_of(i, options, as, false), cache_options{0, 0}));
+  take(started);
+  std::vector<std::vector<remote<array_page_device>>> on_nodes;
+  for (auto next = devices_.begin() + std::ssize(info_.files); next != devices_.end(); next += std::ssize(info_.files))
+    on_nodes.emplace_back(next, next + std::ssize(info_.files));
+  array_.set_devices_on_nodes(std::move(on_nodes));
+}
+
+device_options data_set::options_of(std::size_t file, const data_set_options& options, open_mode mode,
+                                    bool alone) const {
+  return {mode, options.transfers, options.depth, info_.checksums ? sums_of(info_.files[file]) : "", alone};
+}
+
+// Devices that are being made. If one cannot be, all are ended.
+void data_set::take(std::vector<future<remote<array_device>>>& started) {
   std::exception_ptr error;
   for (auto& f : started) {
     try {
@@ -180,12 +203,9 @@ void data_set::make_devices(const data_set_options& options, open_mode mode) {
       if (error == nullptr) error = std::current_exception();
     }
   }
-  if (error != nullptr) {
-    end_devices();
-    std::rethrow_exception(error);
-  }
-  array_ = array({info_.shape, info_.page_shape}, info_.type, map_,
-                 std::vector<remote<array_page_device>>(devices_.begin(), devices_.end()));
+  if (error == nullptr) return;
+  end_devices();
+  std::rethrow_exception(error);
 }
 
 void data_set::end_devices() noexcept {
@@ -247,7 +267,7 @@ std::vector<page_damage> data_set::verify_part(const domain& pages) {
     under_way.pop_front();
     if (std::string what = a.answer.get(); !what.empty()) found.push_back({a.page, std::move(what)});
   };
-  const std::size_t most = 16 * devices_.size();
+  const std::size_t most = 16 * info_.files.size();
   for_each_place(pages, [&](const index3& page) {
     const page_address at = map_->locate(page);
     under_way.push_back({page, start(devices_[at.device])->damage_of(at.index)});

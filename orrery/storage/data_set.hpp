@@ -34,6 +34,9 @@ struct data_set_options {
   cache_options cache = {};
   /// Where the devices live, in turn; empty: all PEs of the world, from the data set's own on.
   std::vector<std::uint32_t> pes = {};
+  /// Each node of the machine has devices of its own, for the same files: no page goes from node to node. What is written by one node and read by another is
+  /// ordered by the callers (device_options::alone), and there is no cache.
+  bool on_each_node = false;
 };
 
 /// What the header of a data set says.
@@ -110,12 +113,16 @@ class data_set {
 
  private:
   void make_devices(const data_set_options& options, open_mode mode);
+  void make_devices_on_nodes(const data_set_options& options, open_mode mode);
+  [[nodiscard]] device_options options_of(std::size_t file, const data_set_options& options, open_mode mode,
+                                          bool alone) const;
+  void take(std::vector<future<remote<array_device>>>& started);
   void end_devices() noexcept;
   void mark(bool finished);
 
   data_set_info info_;
   any_page_map map_;
-  std::vector<remote<array_device>> devices_;
+  std::vector<remote<array_device>> devices_;  // one for each file; behind them those of other nodes
   array array_;
   bool writable_ = false;
 };

@@ -147,4 +147,13 @@ constexpr void for_each_place(const domain& d, F&& f) {
       for (std::int64_t c = d.first[2]; c < d.last[2]; ++c) f(index3{a, b, c});
 }
 
+/// Calls f(domain) for boxes of that shape that together are `d`, cut at its upper edges; the third dimension fastest.
+template <class F>
+constexpr void for_each_box(const domain& d, const index3& shape, F&& f) {
+  const page_grid boxes{d.shape(), shape};
+  for_each_place(domain::of_shape(boxes.pages()), [&](const index3& b) {
+    f(boxes.elements_of(b).relative_to({-d.first[0], -d.first[1], -d.first[2]}));
+  });
+}
+
 }  // namespace orrery::storage

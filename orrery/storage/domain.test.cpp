@@ -91,6 +91,17 @@ RC_GTEST_PROP(page_grid, counts_pages_and_finds_them_by_number, ()) {
   RC_ASSERT(n == g.page_count());
 }
 
+TEST(domain, is_cut_into_boxes_that_share_no_place_and_leave_none_out) {
+  const domain d{{1, -2, 3}, {8, 5, 7}};
+  std::int64_t places = 0;
+  for_each_box(d, {3, 2, 9}, [&](const domain& box) {
+    EXPECT_TRUE(d.contains(box));
+    EXPECT_EQ((box.first[0] - 1) % 3 + (box.first[1] + 2) % 2 + box.first[2] - 3, 0);
+    places += box.size();
+  });
+  EXPECT_EQ(places, d.size());
+}
+
 TEST(page_grid, refuses_shapes_that_cannot_be) {
   EXPECT_THROW((void)page_grid::checked({0, 1, 1}, {1, 1, 1}), std::invalid_argument);
   EXPECT_THROW((void)page_grid::checked({1, 1, 1}, {1, -1, 1}), std::invalid_argument);

@@ -17,6 +17,13 @@ enum class element_type : std::uint8_t { float32, float64, complex64, complex128
 [[nodiscard]] constexpr std::size_t size_of(element_type t) noexcept {
   return t == element_type::float32 ? 4 : t == element_type::complex128 ? 16 : 8;
 }
+[[nodiscard]] constexpr bool is_complex(element_type t) noexcept {
+  return t == element_type::complex64 || t == element_type::complex128;
+}
+/// Real or complex, of 32 bits each.
+[[nodiscard]] constexpr bool is_single(element_type t) noexcept {
+  return t == element_type::float32 || t == element_type::complex64;
+}
 /// As NumPy writes it: "complex128".
 [[nodiscard]] constexpr std::string_view to_string(element_type t) noexcept {
   switch (t) {

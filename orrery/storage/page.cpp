@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <orrery/storage/page.hpp>
 
+#include <orrery/storage/internal/page_arena.hpp>
 #include <orrery/storage/strided_copy.hpp>
 
 #include <atomic>
@@ -25,12 +26,22 @@ struct page_memory {
   page_memory(std::byte* d, std::size_t n) noexcept : data(d), capacity(n) {}
   page_memory(const page_memory&) = delete;
   page_memory& operator=(const page_memory&) = delete;
-  ~page_memory() { std::free(data); }
+  ~page_memory();
 };
 
 namespace {
 
-constexpr std::size_t huge_page = 2 << 20;
+using internal::huge_page;
+using internal::page_arena;
+
+page_arena& the_arena() {
+  static auto* a = new page_arena;  // never destroyed, as the pool
+  return *a;
+}
+
+void free_memory(std::byte* data, std::size_t capacity) noexcept {
+  page_arena::serves(capacity) ? the_arena().give_back(data, capacity) : std::free(data);
+}
 
 // Memory of pages that were given up, the hottest last. It is part of the allocator, not of a world: pages outlive worlds.
 class pool {
@@ -93,20 +104,28 @@ std::size_t capacity_for(std::size_t bytes) {
   return (bytes + page_alignment - 1) / page_alignment * page_alignment;
 }
 
-page_memory* fresh_memory(std::size_t capacity) {
+// In huge pages, if it is not small: 512 times fewer page faults and pinned pages.
+std::byte* fresh_bytes(std::size_t capacity) {
+  if (page_arena::serves(capacity)) return the_arena().take(capacity);
   const bool huge = capacity >= huge_page;
   void* data = nullptr;
   if (posix_memalign(&data, huge ? huge_page : page_alignment, capacity) != 0) throw std::bad_alloc();
-  if (huge) (void)madvise(data, capacity, MADV_HUGEPAGE);  // a wish: 512 times fewer page faults and pinned pages
+  if (huge) (void)madvise(data, capacity, MADV_HUGEPAGE);  // a wish
+  return static_cast<std::byte*>(data);
+}
+page_memory* fresh_memory(std::size_t capacity) {
+  std::byte* const data = fresh_bytes(capacity);
   try {
-    return new page_memory(static_cast<std::byte*>(data), capacity);
+    return new page_memory(data, capacity);
   } catch (...) {
-    std::free(data);
+    free_memory(data, capacity);
     throw;
   }
 }
 
 }  // namespace
+
+page_memory::~page_memory() { free_memory(data, capacity); }
 
 page_memory* allocate_page(std::size_t bytes) {
   if (bytes == 0) return nullptr;

@@ -7,6 +7,7 @@
 #include <orrery/storage/page_sums.hpp>
 
 #include <cerrno>
+#include <chrono>
 #include <cstring>
 #include <optional>
 #include <set>
@@ -19,6 +20,13 @@ namespace orrery::storage {
 
 using detail::throw_errno;
 
+namespace {
+std::int64_t now_ns() {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())
+      .count();
+}
+}  // namespace
+
 struct page_device::state {
   explicit state(std::uint32_t depth) : turns(depth) {}
   page_file file;
@@ -28,8 +36,24 @@ struct page_device::state {
   std::set<std::uint64_t> writes;  // under way, by the order of their arrival
   std::uint64_t next_write = 0;
   internal::wait_queue flushes;
-  device_geometry of_source;
+  std::uint32_t transfers = 0;  // that the drive has now
+  std::int64_t busy_since = 0;
+  bool own_file = false;
+  device_geometry geometry;  // if it has none
   bool closed = false;
+};
+
+// While it lives the drive has one transfer more.
+struct page_device::transfer {
+  page_device& d;
+  explicit transfer(page_device& of) : d(of) {
+    if (d.state_->transfers++ == 0) d.state_->busy_since = now_ns();
+  }
+  transfer(const transfer&) = delete;
+  transfer& operator=(const transfer&) = delete;
+  ~transfer() {
+    if (--d.state_->transfers == 0) d.statistics_.busy_ns += now_ns() - d.state_->busy_since;
+  }
 };
 
 struct page_device::page_lock::held {
@@ -60,17 +84,24 @@ page_device::page_device(std::string file, std::uint64_t pages, std::uint64_t pa
   if (options.depth == 0 || options.depth > 256)
     throw std::invalid_argument(fmt::format("{}: a depth of {} transfers cannot be: 1 to 256", name_, options.depth));
   state_ = std::make_unique<state>(options.depth);
+  state_->own_file = true;
   state_->file = page_file(name_, pages, page_bytes, options.mode, options.transfers);
   if (!options.sums.empty())
-    state_->sums = page_sums(options.sums, pages, options.mode == open_mode::create, state_->file.writable());
+    state_->sums =
+        page_sums(options.sums, pages, options.mode == open_mode::create, state_->file.writable(), options.alone);
 }
 
 page_device::page_device(const remote<page_device>& existing) : source_(existing) {
   state_ = std::make_unique<state>(256);  // the existing device says how many at once
-  state_->of_source = existing->geometry();
-  name_ = state_->of_source.file;
-  pages_ = state_->of_source.pages;
-  page_bytes_ = state_->of_source.page_bytes;
+  state_->geometry = existing->geometry();
+  name_ = state_->geometry.file;
+  pages_ = state_->geometry.pages;
+  page_bytes_ = state_->geometry.page_bytes;
+}
+
+page_device::page_device(std::uint64_t pages, std::uint64_t page_bytes)
+    : name_("memory"), pages_(pages), page_bytes_(page_bytes), state_(std::make_unique<state>(256)) {
+  state_->geometry = {name_, pages_, page_bytes_, true, false, false};
 }
 
 page_device::~page_device() = default;
@@ -132,7 +163,10 @@ void page_device::store_with(const page& p, std::uint64_t index, std::uint64_t s
   } else {
     page_sums& sums = state_->sums;
     if (sums) sums.begin_write(index);
-    write_raw(p.memory(state_->file.slot_bytes()), index);
+    {
+      const transfer one(*this);
+      write_raw(p.memory(state_->file.slot_bytes()), index);
+    }
     if (sums) sums.end_write(index, sum);
   }
   ++statistics_.pages_written;
@@ -154,6 +188,7 @@ void page_device::load(page& p, std::uint64_t index) {
                               index, name_, state_->file.writable() ? "" : ", or another program is writing it"));
     {
       const internal::gate::pass turn(state_->turns);
+      const transfer one(*this);
       read_raw(p.writable_memory(slot), index);
     }
     ++statistics_.pages_read;
@@ -180,7 +215,7 @@ void page_device::flush() {
   await_writes();
   if (source_) {
     source_->flush();
-  } else if (state_->file.writable()) {
+  } else if (state_->own_file && state_->file.writable()) {
     // The pages first: a record that is on the drive says that its page is.
     state_->file.sync();
     if (state_->sums) state_->sums.sync();
@@ -191,19 +226,20 @@ void page_device::close() {
   if (state_->closed) return;
   flush();
   state_->closed = true;
-  if (source_) return;
+  if (!state_->own_file) return;
   state_->file.close();
   if (state_->sums) state_->sums.close();
 }
 
 device_geometry page_device::geometry() const {
-  if (source_) return state_->of_source;
+  if (!state_->own_file) return state_->geometry;
   return {name_, pages_, page_bytes_, state_->file.writable(), state_->file.direct(), static_cast<bool>(state_->sums)};
 }
 
 std::string page_device::damage_of(std::uint64_t index) {
   check(index);
   if (source_) return source_->damage_of(index);
+  if (!state_->own_file) return {};
   const page_lock lock(*this, index, true);
   try {
     page p = page::uninitialized(page_bytes_);

@@ -19,6 +19,9 @@ struct device_options {
   transfer_mode transfers = transfer_mode::automatic;
   std::uint32_t depth = 8;  ///< transfers that the drive is given at once; 1 to 256
   std::string sums = {};    ///< path of the file of checksums (page_sums); empty: pages are not verified
+  /// False: other device processes, on other nodes, have the same files open (`beside`). Nobody then keeps anything in memory but what it is at, and who uses two
+  /// of them for one page sees to it that one call has returned before the other is made, if either of them writes.
+  bool alone = true;
 };
 
 /// What a device is.
@@ -33,11 +36,12 @@ struct device_geometry {
 
 /// What a device has done so far.
 struct device_statistics {
-  std::uint64_t pages_read = 0;     ///< from the drive
+  std::uint64_t pages_read = 0;  ///< from the drive
   std::uint64_t pages_written = 0;  ///< to the drive
-  std::uint64_t cache_hits = 0;     ///< reads that found their page in the cache
-  std::uint64_t prefetches = 0;     ///< pages that were read into the cache because somebody asked for that
+  std::uint64_t cache_hits = 0;  ///< reads that found their page in the cache
+  std::uint64_t prefetches = 0;  ///< pages that were read into the cache because somebody asked for that
   std::uint64_t prefetches_dropped = 0;  ///< no room, or the read failed: whoever reads the page reads it then
+  std::int64_t busy_ns = 0;  ///< in which the drive had a transfer to do
 };
 
 /// A drive as a process: pages of equal size in one preallocated file. (Givelberg 2014, sections 2.2 and 3.1.)
@@ -95,6 +99,9 @@ class page_device {
   [[nodiscard]] std::string damage_of(std::uint64_t index);
 
  protected:
+  /// Without a file: for derived classes that override fetch and store and have another place for pages.
+  page_device(std::uint64_t pages, std::uint64_t page_bytes);
+
   /// A whole page from below. The caller holds the page's lock, shared at least.
   virtual page fetch(std::uint64_t index);
   /// A whole page to what is below. The caller holds the page's lock.
@@ -133,6 +140,7 @@ class page_device {
 
  private:
   struct state;  // file, checksums, queues
+  struct transfer;
 
   void load(page& p, std::uint64_t index);
   void store_with(const page& p, std::uint64_t index, std::uint64_t sum);

@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <chrono>
 #include <cstdio>
+#include <filesystem>
 #include <system_error>
 
 #include <fcntl.h>
@@ -21,6 +22,12 @@ namespace orrery::storage {
 namespace detail {
 
 void throw_errno(int code, const std::string& about) { throw std::system_error(code, std::system_category(), about); }
+
+std::string tidy_path(const std::string& path) {
+  std::string p = std::filesystem::absolute(path).lexically_normal().string();
+  if (p.size() > 1 && p.ends_with('/')) p.pop_back();
+  return p;
+}
 
 std::string bytes_text(std::uint64_t bytes) {
   constexpr std::string_view units[] = {"bytes", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
@@ -78,6 +85,23 @@ std::string advice(int code, const std::string& path) {
   throw_errno(e.code().value(), what + advice(e.code().value(), path));
 }
 
+// Who opens a file `beside` has no lock of the first kind, but this, so that it is seen when the first one has gone and its world is not yet at its end.
+struct flock range(short type) {
+  struct flock l{};
+  l.l_type = type;
+  l.l_whence = SEEK_SET;
+  l.l_len = 1;
+  return l;
+}
+bool used_beside(int fd) {
+  struct flock l = range(F_WRLCK);
+  return ::fcntl(fd, F_OFD_GETLK, &l) == 0 && l.l_type != F_UNLCK;
+}
+void use_beside(int fd) {
+  struct flock l = range(F_RDLCK);
+  (void)::fcntl(fd, F_OFD_SETLK, &l);  // where there is none, as on some network drives, nobody sees it
+}
+
 }  // namespace
 
 page_file::page_file(std::string path, std::uint64_t pages, std::uint64_t page_bytes, open_mode mode,
@@ -87,9 +111,9 @@ page_file::page_file(std::string path, std::uint64_t pages, std::uint64_t page_b
   if (page_bytes == 0 || page_bytes > most || (pages != 0 && page_bytes > most / pages))
     throw_errno(EINVAL, fmt::format("{} pages of {} bytes in {} cannot be", pages, page_bytes, path_));
   slot_bytes_ = (page_bytes + page_alignment - 1) / page_alignment * page_alignment;
-  const int flags = mode == open_mode::create       ? O_RDWR | O_CREAT | O_EXCL
-                    : mode == open_mode::read_write ? O_RDWR
-                                                    : O_RDONLY;
+  const int flags = mode == open_mode::create      ? O_RDWR | O_CREAT | O_EXCL
+                    : mode == open_mode::read_only ? O_RDONLY
+                                                   : O_RDWR;
   file_ = open_as(flags, transfers);
   mode == open_mode::create ? create(slot_bytes_ * pages) : open_existing(slot_bytes_ * pages);
 }
@@ -144,7 +168,8 @@ void page_file::create(std::uint64_t bytes) {
 }
 
 void page_file::open_existing(std::uint64_t bytes) {
-  if (writable()) lock();
+  if (mode_ == open_mode::read_write) lock();
+  if (mode_ == open_mode::beside) use_beside(file_.get());
   struct stat st{};
   if (::fstat(file_.get(), &st) != 0) throw_errno(errno, fmt::format("cannot look at {}", path_));
   if (static_cast<std::uint64_t>(st.st_size) < bytes)
@@ -160,12 +185,17 @@ void page_file::open_existing(std::uint64_t bytes) {
 void page_file::lock() {
   using namespace std::chrono_literals;
   constexpr int tries = 200;
-  int result = ::flock(file_.get(), LOCK_EX | LOCK_NB);
-  for (int n = 0; result != 0 && errno == EWOULDBLOCK && n < tries; ++n) {
+  const auto take = [&] {
+    if (::flock(file_.get(), LOCK_EX | LOCK_NB) != 0) return false;
+    errno = EWOULDBLOCK;
+    return !used_beside(file_.get());
+  };
+  bool taken = take();
+  for (int n = 0; !taken && errno == EWOULDBLOCK && n < tries; ++n) {
     sleep_for(10ms);
-    result = ::flock(file_.get(), LOCK_EX | LOCK_NB);
+    taken = take();
   }
-  if (result == 0) return;
+  if (taken) return;
   if (errno == EWOULDBLOCK)
     throw_errno(EBUSY,
                 fmt::format("{} is open for writing, here or in another program: wait until it has ended, or open "

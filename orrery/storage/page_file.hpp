@@ -15,6 +15,7 @@ enum class open_mode : std::uint8_t {
   create,      ///< makes it, with room for all its pages; it must not be there yet
   read_write,  ///< it is there; one program at a time
   read_only,   ///< it is there; any number of programs
+  beside,      ///< as read_write, beside another device process, whose lock it shares (see device_options::alone)
 };
 
 /// Through which door bytes go to the drive.
@@ -77,6 +78,8 @@ class page_file {
 namespace detail {
 /// Throws the error with one text for all of the layer: "<about>: <strerror>".
 [[noreturn]] void throw_errno(int code, const std::string& about);
+/// The absolute path, without dots and without a slash at the end.
+[[nodiscard]] std::string tidy_path(const std::string& path);
 /// How many bytes, for people: "4 MiB".
 [[nodiscard]] std::string bytes_text(std::uint64_t bytes);
 }  // namespace detail

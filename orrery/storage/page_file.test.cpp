@@ -72,6 +72,26 @@ TEST(page_file, says_that_the_drive_has_failed) {
         << text;
   });
 }
+TEST(page_file, is_used_beside_by_others_and_then_locked_until_the_last_has_gone) {
+  const scratch folder;
+  program([&] {
+    const auto open = [&](open_mode mode) {
+      return page_file(folder / "pages", 1, 4096, mode, transfer_mode::automatic);
+    };
+    page_file first = open(open_mode::create);
+    page_file second = open(open_mode::beside);
+    page p(4096);
+    p.writable()[7] = std::byte{1};
+    second.write(p.bytes(), 0);
+    page q(4096);
+    first.read(q.writable(), 0);
+    EXPECT_EQ(p, q);
+    first.close();  // as if its node had been killed
+    (void)error_text(EBUSY, [&] { (void)open(open_mode::read_write); });
+    second.close();
+    (void)open(open_mode::read_write);
+  });
+}
 TEST(page_file, rounds_pages_up_to_whole_blocks) {
   const scratch folder;
   program([&] {

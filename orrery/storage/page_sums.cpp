@@ -58,8 +58,8 @@ std::uint64_t page_sums::sum_of(std::span<const std::byte> bytes, std::uint64_t 
   return XXH3_64bits_withSeed(bytes.data(), bytes.size(), index);
 }
 
-page_sums::page_sums(std::string path, std::uint64_t pages, bool create, bool writable)
-    : path_(std::move(path)), writable_(create || writable) {
+page_sums::page_sums(std::string path, std::uint64_t pages, bool create, bool writable, bool alone)
+    : path_(std::move(path)), kept_((create || writable) && alone) {
   const std::uint64_t bytes = offset_of(pages);
   if (create) {
     told_about(fmt::format("cannot make the file of checksums {}", path_), [&] {
@@ -69,7 +69,7 @@ page_sums::page_sums(std::string path, std::uint64_t pages, bool create, bool wr
       if (::ftruncate(file_.get(), static_cast<off_t>(bytes)) != 0) detail::throw_errno(errno, "truncate");
       io::write_all(file_.get(), std::as_bytes(std::span(&head, 1)), 0);
     });
-    records_.resize(pages);
+    if (kept_) records_.resize(pages);
     return;
   }
   told_about(fmt::format("cannot open the file of checksums {}", path_),
@@ -84,14 +84,14 @@ page_sums::page_sums(std::string path, std::uint64_t pages, bool create, bool wr
                         fmt::format("{} is not the file of checksums of {} pages (or it was truncated): restore it "
                                     "from a copy",
                                     path_, pages));
-  if (!writable_) return;
+  if (!kept_) return;
   records_.resize(pages);
   (void)io::read_all(file_.get(), std::as_writable_bytes(std::span(records_)), sizeof head);
 }
 
 page_sums::record page_sums::get(std::uint64_t index) const {
   record r;
-  if (writable_) {
+  if (kept_) {
     r = records_.at(index);
   } else {
     told_about(fmt::format("cannot read the record of page {} in {}", index, path_),
@@ -102,9 +102,8 @@ page_sums::record page_sums::get(std::uint64_t index) const {
 }
 
 void page_sums::put(std::uint64_t index, std::uint64_t sum, page_state state) {
-  record& r = records_.at(index);
-  r = {sum, state, check_of(sum, state, index)};
-  const record written = r;
+  const record written{sum, state, check_of(sum, state, index)};
+  if (kept_) records_.at(index) = written;
   told_about(fmt::format("cannot write the record of page {} in {}", index, path_),
              [&] { io::write_all(file_.get(), std::as_bytes(std::span(&written, 1)), offset_of(index)); });
 }

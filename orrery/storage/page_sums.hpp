@@ -28,8 +28,8 @@ enum class page_state : std::uint32_t {
 /// What is in the file survives the death of the program at once, and that of the machine after sync(): until then a page may be
 /// newer than its record, which shows as a page whose sum is wrong, never as data.
 ///
-/// Owned by one device process and used in its methods; may park. A writer keeps all records in memory (16 bytes for each page); a
-/// reader looks into the file each time, since another program may be writing. Throws std::system_error.
+/// Owned by one device process and used in its methods; may park. A writer that is `alone` keeps all records in memory (16 bytes for each page); others
+/// look into the file each time, since somebody else may be writing. Throws std::system_error.
 class page_sums {
  public:
   struct record {
@@ -41,7 +41,7 @@ class page_sums {
 
   page_sums() = default;
   /// Creates the file (`create`), or opens one for writing or reading. Throws EINVAL if it is no such file or of another number of pages.
-  page_sums(std::string path, std::uint64_t pages, bool create, bool writable);
+  page_sums(std::string path, std::uint64_t pages, bool create, bool writable, bool alone = true);
 
   [[nodiscard]] explicit operator bool() const noexcept { return static_cast<bool>(file_); }
   [[nodiscard]] const std::string& path() const noexcept { return path_; }
@@ -61,8 +61,8 @@ class page_sums {
 
   std::string path_;
   io::descriptor file_;
-  bool writable_ = false;
-  std::vector<record> records_;  // of a writer
+  bool kept_ = false;
+  std::vector<record> records_;  // of a writer that is alone
 };
 
 }  // namespace orrery::storage

@@ -7,7 +7,15 @@
 #include <orrery/storage/array_page_device.hpp>
 #include <orrery/storage/data_set.hpp>
 #include <orrery/storage/domain.hpp>
+#include <orrery/storage/drive_rates.hpp>
 #include <orrery/storage/element.hpp>
+#include <orrery/storage/job_folder.hpp>
+#include <orrery/storage/ledger.hpp>
+#include <orrery/storage/memory_array.hpp>
 #include <orrery/storage/page.hpp>
+#include <orrery/storage/page_block.hpp>
 #include <orrery/storage/page_device.hpp>
 #include <orrery/storage/page_map.hpp>
+#include <orrery/storage/sweep.hpp>
+#include <orrery/storage/sweep_job.hpp>
+#include <orrery/storage/sweeper.hpp>

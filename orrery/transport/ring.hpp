@@ -16,6 +16,7 @@ struct ring_header {
 
   alignas(64) std::atomic<std::uint64_t> head;       ///< released by the consumer up to here
   std::atomic<std::uint32_t> producer_waits;         ///< 1: wake the producer's PE when head moves
+  std::atomic<std::uint32_t> stops;  ///< how often the consumer has told the producer's PE to hold back
   alignas(64) std::uint64_t magic;
   std::uint64_t capacity;
   std::uint32_t producer_pe;
@@ -94,6 +95,12 @@ class ring_producer {
   /// True if a consumer has released a position that was never written: it is broken or hostile.
   [[nodiscard]] bool corrupt() const noexcept { return corrupt_; }
 
+  /// How often the consumer has asked to hold back, whether or not the records that say for what have been received.
+  [[nodiscard]] std::uint32_t stops() const noexcept {
+    return header_ != nullptr ? header_->stops.load(std::memory_order_relaxed)
+                              : 0;  // a hint: nothing is read because of it
+  }
+
   /// True if a reserve that failed may now succeed.
   [[nodiscard]] bool has_moved() noexcept {
     const std::uint64_t before = head_;
@@ -103,6 +110,32 @@ class ring_producer {
   [[nodiscard]] bool drained() noexcept {
     refresh();
     return head_ == tail_;
+  }
+
+  /// f(record) for each record that the consumer, which is gone, has not given back: it may have read the oldest of them, up to a
+  /// quarter of the ring. Believes no position or size that the consumer could have written.
+  template <class F>
+  void for_each_left(F&& f) const {
+    if (header_ == nullptr) return;
+    // SYNC: acquire, with ring_consumer::release_space
+    std::uint64_t position = header_->head.load(std::memory_order_acquire);
+    if (position < head_ || position > tail_ || position % wire::granule != 0) return;
+    while (position != tail_) {
+      const wire::envelope& e = *at(position);
+      const std::uint64_t bytes = e.size.load(std::memory_order_relaxed);
+      if (bytes < wire::granule || bytes % wire::granule != 0 || bytes > tail_ - position) return;
+      if (e.kind != wire::record_kind::skip) f(e);
+      position += bytes;
+    }
+  }
+
+  /// The record of `bytes` that was committed last.
+  [[nodiscard]] wire::envelope* latest(std::uint32_t bytes) const noexcept { return at(tail_ - bytes); }
+  /// Both sides begin at the start of the ring again. For rings with both ends on one thread, when all has been read.
+  void restart() noexcept {
+    tail_ = head_ = 0;
+    header_->head.store(0, std::memory_order_relaxed);
+    at(0)->size.store(0, std::memory_order_relaxed);  // I1
   }
 
   [[nodiscard]] std::uint64_t capacity() const noexcept { return capacity_; }
@@ -116,7 +149,7 @@ class ring_producer {
   void publish(std::uint32_t bytes) noexcept {
     wire::envelope* record = at(tail_);
     tail_ += bytes;
-    at(tail_)->size.store(0, std::memory_order_relaxed);   // I1
+    at(tail_)->size.store(0, std::memory_order_relaxed);  // I1
     record->size.store(bytes, std::memory_order_release);  // SYNC: with ring_consumer::front
   }
   void refresh() noexcept {
@@ -187,6 +220,12 @@ class ring_consumer {
 
   /// Hands all space that was read back to the producer; to be called when the ring was found empty.
   bool release_space() noexcept;
+  /// See ring_producer::stops. The consumer alone writes it.
+  void count_stop() noexcept {
+    header_->stops.store(header_->stops.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  }
+  /// See ring_producer::restart.
+  void restart() noexcept { head_ = released_ = 0; }
 
   [[nodiscard]] std::uint64_t capacity() const noexcept { return capacity_; }
   [[nodiscard]] bool has_unreleased() const noexcept { return head_ != released_; }

@@ -126,6 +126,44 @@ TEST(ring, what_is_reserved_and_not_committed_is_not_seen_and_is_reserved_again)
   EXPECT_EQ(r.consumer.front(), nullptr);
 }
 
+// What a producer finds in its ring when the consumer is gone.
+std::vector<std::uint64_t> left_in(const whole_ring& r) {
+  std::vector<std::uint64_t> numbers;
+  r.producer.for_each_left([&](const envelope& e) { numbers.push_back(e.handler); });
+  return numbers;
+}
+TEST(ring, a_producer_can_tell_what_its_consumer_has_not_given_back) {
+  whole_ring r(256);
+  EXPECT_TRUE(left_in(r).empty());
+  for (std::uint64_t n = 0; n < 40; ++n) {  // round and round, fillers included
+    const std::uint32_t bytes = n % 3 == 0 ? 96 : 32;
+    ASSERT_TRUE(try_send(r.producer, bytes, n));
+    EXPECT_EQ(left_in(r), std::vector{n});
+    ASSERT_TRUE(try_send(r.producer, 32, n + 1000));
+    EXPECT_EQ(left_in(r), (std::vector{n, n + 1000}));
+    for (int i = 0; i < 2; ++i) {
+      ASSERT_NE(r.consumer.front(), nullptr);
+      r.consumer.pop();
+    }
+    r.consumer.release_space();
+    EXPECT_TRUE(left_in(r).empty());
+  }
+}
+TEST(ring, a_producer_believes_nothing_of_what_a_consumer_could_have_written) {
+  whole_ring r(256);
+  ASSERT_TRUE(try_send(r.producer, 32, 1));
+  ASSERT_TRUE(try_send(r.producer, 32, 2));
+  for (const std::uint64_t head : {std::uint64_t{8}, std::uint64_t{96}, ~std::uint64_t{0}, std::uint64_t{1} << 40}) {
+    r.header->head.store(head);
+    EXPECT_LE(left_in(r).size(), 1U) << head;
+  }
+  r.header->head.store(0);
+  for (const std::uint32_t size : {0U, 8U, 4096U, ~0U}) {
+    reinterpret_cast<envelope*>(r.header->data())->size.store(size);
+    EXPECT_TRUE(left_in(r).empty()) << size;
+  }
+}
+
 // A producer that dies at any point before commit leaves what it had committed, and nothing else.
 RC_GTEST_PROP(ring, a_producer_that_dies_in_the_middle_of_a_record_leaves_only_whole_ones,
               (std::uint8_t log, std::vector<std::uint16_t> sizes)) {

@@ -56,7 +56,15 @@ void ring_doorbell(doorbell& bell, bool shared) noexcept {
   futex_wake(bell.futex, shared);
 }
 
-std::int64_t now_ns() noexcept {
+namespace {
+constinit thread_local const std::int64_t* virtual_clock = nullptr;
+}
+
+void use_clock(const std::int64_t* now) noexcept { virtual_clock = now; }
+
+std::int64_t now_ns() noexcept { return virtual_clock != nullptr ? *virtual_clock : real_now_ns(); }
+
+std::int64_t real_now_ns() noexcept {
   timespec t{};
   clock_gettime(CLOCK_MONOTONIC, &t);
   return t.tv_sec * 1'000'000'000 + t.tv_nsec;

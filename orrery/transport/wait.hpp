@@ -63,8 +63,12 @@ inline void cpu_relax() noexcept {
 #endif
 }
 
-/// CLOCK_MONOTONIC in nanoseconds.
+/// CLOCK_MONOTONIC in nanoseconds; in a simulation, the virtual time of the PE that runs.
 [[nodiscard]] std::int64_t now_ns() noexcept;
+/// CLOCK_MONOTONIC in nanoseconds.
+[[nodiscard]] std::int64_t real_now_ns() noexcept;
+/// From now on `*now` is the time on this thread; null: the real one again.
+void use_clock(const std::int64_t* now) noexcept;
 
 /// A clock of unknown unit for what is measured often: where the CPU has a counter, it does not wait for the loads before it as the
 /// clock above does (25 ns).

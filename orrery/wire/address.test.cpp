@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <orrery/wire/address.hpp>
 
+#include <orrery/wire/envelope.hpp>
+
 #include <unordered_set>
 
 #include <gtest/gtest.h>
@@ -20,6 +22,10 @@ TEST(address, is_null_exactly_when_its_generation_is_0) {
 
 TEST(address, prints_as_pe_slot_and_generation) {
   EXPECT_EQ(to_string(address{.pe = 3, .slot = 17, .generation = 2}), "3.17#2");
+}
+
+TEST(address, of_a_pe_itself_prints_as_that) {
+  EXPECT_EQ(to_string(address{.pe = 3, .slot = wire::no_slot, .generation = 0}), "PE 3");
 }
 
 TEST(address, differs_from_the_next_tenant_of_the_same_slot) { EXPECT_NE((address{3, 17, 2}), (address{3, 17, 3})); }

@@ -17,7 +17,7 @@ enum class record_kind : std::uint8_t {
   go = 5,       ///< flow control: the process has room again
   release = 6,  ///< a payload block was read and is its owner's again
   probe = 7,    ///< deadlock detection: follow the chain of waits
-  refusal = 8,  ///< this node has received nonsense from yours and treats it as lost
+  refusal = 8,  ///< this node cannot read what yours sends, or it was nonsense, and treats it as lost
   small_reply = 9,  ///< a result of at most small_result bytes, in the envelope itself; inside a node only
 };
 

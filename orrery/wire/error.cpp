@@ -102,7 +102,9 @@ entry entry_of(errc code) noexcept {
     case errc::null_pointer:
       return {"null_pointer", "the remote pointer names no process; spawn one or look one up before the call"};
     case errc::no_such_place:
-      return {"no_such_place", "the world has no such PE, node or machine; see world() for how many there are"};
+      return {
+          "no_such_place",
+          "the world has no such PE, node or machine; world_pes(), world_nodes() and world_machines() say how many there are"};
     case errc::value_too_deep:
       return {"value_too_deep",
               "a value nested deeper than orrery::max_depth, or containing itself, cannot be sent; "
@@ -121,6 +123,7 @@ entry entry_of(errc code) noexcept {
 
 std::string compose(errc code, std::string_view about) {
   if (about.empty()) return std::string(sentence(code));
+  if (code == errc::bad_argument) return std::string(about);  // who refuses it has said what is wrong with it
   return fmt::format("{}: {}", about, sentence(code));
 }
 

@@ -76,7 +76,8 @@ inline constexpr verbatim_t verbatim{};
 /// catch it to handle all failures of the runtime at once.
 class error : public std::runtime_error {
  public:
-  /// what() will be "<about>: <sentence(code)>", or the sentence alone when `about` is empty.
+  /// what() will be "<about>: <sentence(code)>", or the sentence alone when `about` is empty. For bad_argument, whose sentence says
+  /// little, `about` alone: it says what is wrong and what to do.
   explicit error(errc code, std::string_view about = {});
   error(errc code, verbatim_t, const std::string& what) : std::runtime_error(what), code_(code) {}
   error(const error&) noexcept = default;

@@ -51,10 +51,10 @@ struct exception_form {
   static void save(const std::exception& thrown, wire_exception& form) {
     if constexpr (has_state<E>) {
       const auto& e = static_cast<const E&>(thrown);
-      std::vector<std::byte> bytes(orrery::wire_size(e));
-      orrery::writer w(bytes);
+      std::vector<std::byte> state(orrery::wire_size(e));
+      orrery::writer w(state);
       orrery::write(w, e);
-      form.state.assign(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+      form.state.assign(reinterpret_cast<const char*>(state.data()), state.size());
     } else {
       form.what = thrown.what();
     }
@@ -62,8 +62,8 @@ struct exception_form {
   static std::exception_ptr load(const wire_exception& form) {
     if constexpr (has_state<E>) {
       const auto* data = reinterpret_cast<const std::byte*>(form.state.data());
-      const std::vector<std::byte> bytes(data, data + form.state.size());  // aligned, as what it holds needs
-      orrery::reader r(bytes);
+      const std::vector<std::byte> state(data, data + form.state.size());  // aligned, as what it holds needs
+      orrery::reader r(state);
       return std::make_exception_ptr(orrery::read<E>(r));
     } else {
       return std::make_exception_ptr(E(form.what));

@@ -84,6 +84,81 @@ struct Block : element<Block, orrery::index<2>> {
 };
 using grid = array<Block>;
 
+// Homes by a table.
+struct by_row {
+  std::vector<std::uint32_t> pe_of;
+  std::uint32_t operator()(const orrery::index<2>& i, std::uint32_t) const {
+    return pe_of[static_cast<std::size_t>(i[0]) % pe_of.size()];
+  }
+  template <class A>
+  void serialize(A& a) {
+    a & pe_of;
+  }
+};
+void homes() {
+  by_row map;
+  for (std::uint32_t x = 0; x < 4; ++x) map.pe_of.push_back(static_cast<std::uint32_t>((seed + 7 * x) % world_pes()));
+  auto g = create_array<Block>(range<orrery::index<2>>{{4, 5}}, {.name = "grid", .home = map}, {}, 3);
+  g.insert({6, 1}, 1);
+  for (const int x : {0, 1, 2, 3})
+    for (int y = 0; y < 5; ++y)
+      check(g[x, y]->where() == map.pe_of[static_cast<std::size_t>(x)], "an element is not at its home");
+  check(g[6, 1]->where() == map.pe_of[2], "an element that was inserted is not at its home");
+  destroy(g);
+}
+
+// Sends to others in order, wherever both are.
+struct Talker;
+ORRERY_PROCESS(Talker, say, hop, hear, heard, bad);
+struct Talker : element<Talker> {
+  static constexpr bool keep_order(std::string_view method) { return method == "hear"; }
+  void say(int to, std::uint64_t times) {
+    for (std::uint64_t k = 0; k < times; ++k) post(array()[to])->hear(index(), ++said[to]);
+  }
+  void hop(std::uint32_t to) { migrate_to(to); }
+  void hear(int from, std::uint64_t number) {
+    if (number != last[from] + 1) ++out_of_order;
+    last[from] = number;
+  }
+  std::uint64_t heard() const {
+    std::uint64_t n = 0;
+    for (const auto& [from, number] : last) n += number;
+    return n;
+  }
+  int bad() const { return out_of_order; }
+  template <class A>
+  void serialize(A& a) {
+    a & said & last & out_of_order;
+  }
+  std::map<int, std::uint64_t> said;
+  std::map<int, std::uint64_t> last;
+  int out_of_order = 0;
+};
+
+void order() {
+  constexpr int n = 6;
+  auto a = create_array<Talker>(range<int>{n}, {.name = "talkers"});
+  std::mt19937_64 random(seed);
+  std::uint64_t sent = 0;
+  for (int step = 0; step < 2000; ++step) {
+    if (step % 50 == 0) quiescence(a);  // so that no mailbox is full
+    const int from = static_cast<int>(random() % n);
+    const int to = static_cast<int>(random() % n);
+    post(a[from])->say(to, 3);
+    sent += 3;
+    if (random() % 3 == 0) post(a[from])->hop(static_cast<std::uint32_t>(random() % world_pes()));
+    if (random() % 3 == 0) post(a[to])->hop(static_cast<std::uint32_t>(random() % world_pes()));
+  }
+  quiescence(a);
+  std::uint64_t got = 0;
+  for (int i = 0; i < n; ++i) {
+    check(a[i]->bad() == 0, fmt::format("{} messages came out of order", a[i]->bad()));
+    got += a[i]->heard();
+  }
+  check(got == sent, fmt::format("{} messages came of {}", got, sent));
+  destroy(a);
+}
+
 grid make() { return create_array<Block>(range<orrery::index<2>>{{4, 5}}, {.name = "grid"}, {}, 3); }
 
 std::size_t local_size(grid g) { return g.local_size(); }
@@ -289,8 +364,8 @@ void loss() {
 }
 
 const std::map<std::string_view, void (*)()> scenarios{
-    {"messages", messages},   {"state", state}, {"collectives", collectives}, {"errors", errors}, {"loss", loss},
-    {"balancing", balancing}, {"save", save},   {"restore", restore}};
+    {"messages", messages}, {"state", state}, {"collectives", collectives}, {"errors", errors}, {"loss", loss},
+    {"order", order},       {"homes", homes}, {"balancing", balancing},     {"save", save},     {"restore", restore}};
 
 // --- the tests -----------------------------------------------------------------------------------------------------
 
@@ -320,6 +395,8 @@ INSTANTIATE_TEST_SUITE_P(of, array_across_nodes, ::testing::Values(shape{2, 1}, 
 TEST_P(array_across_nodes, every_message_arrives_once_and_in_order_where_nothing_moves) {
   EXPECT_EQ(run("messages"), 0);
 }
+TEST_P(array_across_nodes, messages_whose_order_is_kept_come_in_order_while_all_move) { EXPECT_EQ(run("order"), 0); }
+TEST_P(array_across_nodes, homes_are_where_a_function_with_state_says) { EXPECT_EQ(run("homes"), 0); }
 TEST_P(array_across_nodes, elements_take_their_state_along) { EXPECT_EQ(run("state"), 0); }
 TEST_P(array_across_nodes, broadcasts_and_reductions_are_exact_while_elements_move) {
   EXPECT_EQ(run("collectives"), 0);

@@ -1,4 +1,4 @@
-// expect: (expects 2 arguments, 1 provided|requires 2 arguments, but 1 was provided)
+// expect: orrery: too few arguments: a method's default arguments are not known to a remote pointer
 // SPDX-License-Identifier: Apache-2.0
 #include <orrery/orrery.hpp>
 

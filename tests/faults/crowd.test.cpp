@@ -5,6 +5,8 @@
 #include <numeric>
 #include <span>
 
+#include <sched.h>
+
 namespace orrery::faults {
 namespace {
 
@@ -60,6 +62,56 @@ void a_chain_round_all() {
   for (int i = 0; i < 10; ++i) pass_on(4 * world_pes());
 }
 
+void say_pes() { fmt::print(stderr, "{} PEs\n", world_pes()); }
+
+// This thread, and what it starts, on the first n of the cores that it may use; all of them again at the end of the scope.
+class on_cores {
+ public:
+  explicit on_cores(int n) {
+    ::sched_getaffinity(0, sizeof all_, &all_);
+    cpu_set_t some;
+    CPU_ZERO(&some);
+    for (int cpu = 0; cpu < CPU_SETSIZE && CPU_COUNT(&some) < n; ++cpu)
+      if (CPU_ISSET(cpu, &all_)) CPU_SET(cpu, &some);
+    count = CPU_COUNT(&some);
+    ::sched_setaffinity(0, sizeof some, &some);
+  }
+  on_cores(const on_cores&) = delete;
+  on_cores& operator=(const on_cores&) = delete;
+  ~on_cores() { ::sched_setaffinity(0, sizeof all_, &all_); }
+  int count = 0;
+
+ private:
+  cpu_set_t all_{};
+};
+
+TEST(a_node, has_a_pe_for_each_core_that_it_may_use_unless_it_is_told_otherwise) {
+  for (const int n : {1, 2}) {
+    const on_cores some(n);
+    EXPECT_EQ(outcome_of({"--scenario=pes"}), fmt::format("{} PEs\ngood", some.count));
+    EXPECT_EQ(outcome_of({"--scenario=pes", "--orrery-pes=3"}), "3 PEs\ngood");
+  }
+}
+
+void say_nodes() { fmt::print(stderr, "{} nodes\n", world_nodes()); }
+void runs_inside() {
+  std::string name = "inside";
+  char* arguments[] = {name.data(), nullptr};
+  check_contains(thrown<usage_error>("run", [&] { (void)run(1, arguments, [](const args&) { return 0; }); }),
+                 "a runtime runs here already");
+  check(call<&this_pe>(pe(world_pes() - 1)) == world_pes() - 1, "it does not run any more");
+}
+
+TEST(a_program, may_run_again_and_each_node_takes_part_once) {
+  EXPECT_EQ(outcome_of({"--again", "--scenario=nodes", "--orrery-nodes=3", "--orrery-pes=1"}),
+            "3 nodes\n3 nodes\ngood");
+  EXPECT_EQ(outcome_of({"--again", "--scenario=nodes", "--orrery-pes=2"}), "1 nodes\n1 nodes\ngood");
+}
+TEST(a_program, cannot_run_inside_itself) {
+  EXPECT_EQ(outcome_of({"--scenario=inside", "--orrery-pes=2"}), "good");
+  EXPECT_EQ(outcome_of({"--scenario=inside", "--orrery-nodes=2", "--orrery-pes=1"}), "good");
+}
+
 TEST(more_pes_than_cores, of_one_node_all_work) {
   EXPECT_EQ(outcome_of({"--scenario=talk", "--orrery-pes=8"}), "good");
   EXPECT_EQ(outcome_of({"--scenario=chain", "--orrery-pes=8"}), "good");
@@ -77,5 +129,10 @@ TEST(more_pes_than_cores, that_spin_all_work) {
 
 int main(int argc, char** argv) {
   using namespace orrery::faults;
-  return run_tests_or_scenario(argc, argv, {{"talk", all_talk_to_all}, {"chain", a_chain_round_all}});
+  return run_tests_or_scenario(argc, argv,
+                               {{"pes", say_pes},
+                                {"nodes", say_nodes},
+                                {"inside", runs_inside},
+                                {"talk", all_talk_to_all},
+                                {"chain", a_chain_round_all}});
 }

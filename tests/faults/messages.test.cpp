@@ -344,7 +344,8 @@ TEST(another_build, is_refused_with_a_clear_error_and_the_world_goes_on) {
   const std::string said =
       outcome_of({"--scenario=guest", "--other-build", own_world(), worlds.option(), "--orrery-pes=1"});
   EXPECT_TRUE(said.ends_with("exit status 1")) << said;
-  EXPECT_NE(said.find("whose processes differ; join with the same build or choose another name"), std::string::npos)
+  EXPECT_NE(said.find("whose processes or messages differ; join with the same build or choose another name"),
+            std::string::npos)
       << said;
   EXPECT_EQ(count_of(said, "\n"), 1) << said;
   EXPECT_EQ(outcome_of({"--scenario=guest", own_world(), worlds.option(), "--orrery-pes=1"}), "good");

@@ -304,6 +304,13 @@ void nothing_is_left_after_a_loss() {
   }
   (void)receive<int>();
 }
+// Main takes no notice of the end.
+void takes_no_notice() {
+  try {
+    (void)receive<int>();
+  } catch (const stopped&) {
+  }
+}
 // Nothing moves for longer than it takes to find a world dead, and yet it is not.
 void asleep_is_not_dead() {
   const auto a = spawn<bouncer>(pe(last_pe()));
@@ -359,6 +366,9 @@ TEST_P(dead, world_ends_with_an_error_if_all_wait_in_receive) {
   expect_dead(outcome("receive"), "waits in receive");
   expect_dead(outcome("all_receive"), "waits in receive");
 }
+TEST_P(dead, world_ends_with_an_error_though_main_takes_no_notice) {
+  expect_dead(outcome("no_notice"), "waits in receive");
+}
 TEST_P(dead, world_ends_with_an_error_that_says_what_main_waits_for) {
   const std::string said = outcome("never_comes");
   expect_dead(said, "waits for");
@@ -395,6 +405,7 @@ int main(int argc, char** argv) {
   using namespace orrery::faults;
   return run_tests_or_scenario(argc, argv,
                                {{"cycles", cycles_at_all_places},
+                                {"no_notice", takes_no_notice},
                                 {"lengths", short_and_long_cycles},
                                 {"tails", a_tail_into_a_cycle},
                                 {"at_once", cycles_that_close_at_once},

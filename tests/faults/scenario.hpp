@@ -184,7 +184,7 @@ class scratch_directory {
 
 using scenarios = std::map<std::string_view, std::function<void()>>;
 
-/// For main: a scenario if one is asked for, else the tests.
+/// For main: a scenario if one is asked for (twice if the first option is --again), else the tests.
 inline int run_tests_or_scenario(int argc, char** argv, const scenarios& all) {
   for (int i = 1; i < argc; ++i) {
     const std::string_view a = argv[i];
@@ -193,10 +193,15 @@ inline int run_tests_or_scenario(int argc, char** argv, const scenarios& all) {
     // And what the test left behind; the other nodes see to it themselves.
     for (int k = 1; k < argc; ++k)
       if (argv[k] == fmt::format("--test={}", ::getppid())) ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-    return orrery::run(argc, argv, [&](const args&) {
-      all.at(a.substr(11))();
-      return failures == 0 ? 0 : 1;
-    });
+    const auto run = [&] {
+      return orrery::run(argc, argv, [&](const args&) {
+        all.at(a.substr(11))();
+        return failures == 0 ? 0 : 1;
+      });
+    };
+    if (std::string_view(argv[1]) != "--again") return run();
+    const int first = run();
+    return first != 0 ? first : run();
   }
   ::testing::InitGoogleTest(&argc, argv);
   return RUN_ALL_TESTS();

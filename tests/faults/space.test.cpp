@@ -53,11 +53,34 @@ void memory_ends() {
   check(s->last(std::vector<double>{1.0, 5.0}) == 5.0, "what needs no memory");
 }
 
+// Node 1 has no descriptor left when another node sends it something for the first time, and cannot map that one's memory.
+int take_all_descriptors() {
+  int n = 0;
+  while (::open("/dev/null", O_RDONLY | O_CLOEXEC) >= 0) ++n;
+  return n;
+}
+int answer() { return 42; }
+std::string ask_node_1() {
+  return thrown<node_lost>("a call to a node that cannot read it", [] { (void)call<&answer>(node(1)); });
+}
+void descriptors_end() {
+  check(call<&take_all_descriptors>(node(1)) > 0, "no descriptor was left at once");
+  check(!call<&ask_node_1>(node(2)).empty(), "the call to node 1 did not fail");
+  check(call<&answer>(node(1)) == 42, "nodes that knew each other before do not");
+}
+
 TEST(little_memory, makes_senders_wait_and_loses_nothing) {
   EXPECT_EQ(outcome_of({"--scenario=little", "--orrery-nodes=3", "--orrery-pes=1", "--orrery-memory=2M"}), "good");
 }
 TEST(no_memory, in_the_middle_is_an_error_of_the_call_that_needs_it) {
   EXPECT_EQ(outcome_of({"--scenario=ends", "--orrery-nodes=2", "--orrery-pes=1"}), "good");
+}
+
+TEST(no_descriptors, of_a_node_that_is_sent_something_are_the_loss_of_its_sender_and_said_by_both) {
+  const std::string said = outcome_of({"--scenario=descriptors", "--orrery-nodes=3", "--orrery-pes=1"});
+  EXPECT_NE(said.find("orrery: node 1 cannot read what node 2 sends"), std::string::npos) << said;
+  EXPECT_NE(said.find("orrery: node 1 takes nothing more from this one, node 2"), std::string::npos) << said;
+  EXPECT_TRUE(said.ends_with("good")) << said;
 }
 
 // What fails from the start of the program on; all nodes inherit it.
@@ -92,5 +115,7 @@ int main(int argc, char** argv) {
   for (int i = 1; i < argc; ++i)
     if (const auto f = faults.find(argv[i]); f != faults.end())
       orrery::transport::testing::fail_system_call(f->second.first, f->second.second);
-  return run_tests_or_scenario(argc, argv, {{"little", little_memory}, {"ends", memory_ends}, {"hello", say_hello}});
+  return run_tests_or_scenario(
+      argc, argv,
+      {{"little", little_memory}, {"ends", memory_ends}, {"descriptors", descriptors_end}, {"hello", say_hello}});
 }

@@ -27,7 +27,7 @@ struct folder_with_set : scratch {
   explicit folder_with_set(element_type type = element_type::complex128) {
     program([&] {
       make_set(*this / "x", {.shape = shape, .page_shape = {4, 8, 8}, .type = type},
-               random_numbers(product(shape), is_real(type)));
+               random_numbers(product(shape), !is_complex(type)));
     });
   }
   // The exit code of fft3d with these words, run here.
@@ -49,6 +49,24 @@ TEST(fft3d_command, verifies_what_it_has_done) {
     EXPECT_EQ(f.fft("inverse y r --real --verify"), 0) << text_of(f / "err");
     EXPECT_EQ(f.fft("filter x s --band-pass 0.1 0.3 --verify --passes 3"), 0) << text_of(f / "err");
   }
+}
+TEST(fft3d_command, verifies_what_lies_in_other_folders_and_leaves_nothing_else_there) {
+  const folder_with_set f;
+  EXPECT_EQ(f.fft("forward x y --passes 2 --verify --folder d0 --folder d1"), 0) << text_of(f / "err");
+  EXPECT_NE(text_of(f / "err").find("there and back again"), std::string::npos);
+  EXPECT_EQ(f.fft("inverse y z --passes 3 --verify --folder d1 --folder d0"), 0) << text_of(f / "err");
+  for (const char* d : {"d0", "d1"})  // a device and its checksums, of both
+    EXPECT_EQ(std::distance(std::filesystem::directory_iterator(f / d), std::filesystem::directory_iterator()), 4);
+}
+TEST(fft3d_command, says_how_much_of_the_time_drives_and_processors_were_in_use) {
+  const folder_with_set f;
+  ASSERT_EQ(f.fft("forward x y --passes 3 --json - -q"), 0) << text_of(f / "err");
+  const auto j = nlohmann::json::parse(text_of(f / "out"));
+  for (const auto& pass : j["passes"])
+    for (const char* what : {"read_drives_in_use", "write_drives_in_use", "processors_in_use"}) {
+      EXPECT_GT(pass[what].get<double>(), 0) << what;
+      EXPECT_LE(pass[what].get<double>(), 1) << what;
+    }
 }
 TEST(fft3d_command, gives_all_figures_as_json) {
   const folder_with_set f;
@@ -82,14 +100,54 @@ TEST(fft3d_command, says_the_plan_and_does_nothing) {
 }
 TEST(fft3d_command, refuses_what_makes_no_sense) {
   const folder_with_set f;
-  for (const char* words : {"forward x", "forward x y --in-place", "forward x --in-place --verify", "filter x y",
-                            "sideways x y", "forward x y --passes 7", "filter x y --low-pass 1 --gaussian 1",
-                            "forward x y --memory 1K", "forward nothing y"}) {
+  for (const char* words :
+       {"forward x", "forward x y --in-place", "forward x --in-place --verify", "filter x y", "sideways x y",
+        "forward x y --passes 7", "filter x y --low-pass 1 --gaussian 1", "forward x y --memory 1K",
+        "forward nothing y", "filter x y --low-pass nan", "filter x y --low-pass -1", "filter x y --gaussian 0",
+        "filter x y --band-pass 0.3 0.1", "forward x y --passes 0", "forward x y --report nowhere/r.html",
+        "forward x y --json nowhere/r.json"}) {
     EXPECT_NE(f.fft(words), 0) << words;
     EXPECT_NE(text_of(f / "err"), "") << words;
     EXPECT_FALSE(std::filesystem::exists(f / "y")) << words;
     EXPECT_FALSE(std::filesystem::exists(f / "y.fft3d")) << words;
   }
+}
+TEST(fft3d_command, takes_paths_with_a_slash_at_the_end) {
+  const folder_with_set f;
+  EXPECT_EQ(f.fft("forward x/ y/ --passes 2 --verify"), 0) << text_of(f / "err");
+  EXPECT_EQ(f.fft("filter y/ --in-place --gaussian 0.2 --passes 3"), 0) << text_of(f / "err");
+}
+// The exit code of forward --verify for these numbers, and what it says.
+std::pair<int, std::string> verified(const std::vector<number>& x) {
+  const folder_with_set f;
+  program([&] { make_set(f / "z", {.shape = shape, .page_shape = {4, 8, 8}}, x); });
+  const int code = f.fft("forward z y --passes 2 --verify");
+  return {code, text_of(f / "err")};
+}
+TEST(fft3d_verify, finds_zeros_right) { EXPECT_EQ(verified(std::vector<number>(product(shape))).first, 0); }
+TEST(fft3d_verify, says_that_it_cannot_tell_where_numbers_are_not_finite) {
+  auto x = random_numbers(product(shape), false);
+  for (const double bad : {std::nan(""), HUGE_VAL}) {
+    x[7] = bad;
+    const auto [code, text] = verified(x);
+    EXPECT_EQ(code, 1);
+    EXPECT_NE(text.find("cannot be verified"), std::string::npos) << text;
+    EXPECT_EQ(text.find("WRONG"), std::string::npos) << text;
+  }
+}
+TEST(fft3d_verify, sees_numbers_that_are_not_finite_in_the_output_only) {
+  const folder_with_set f;
+  program([&] {
+    const request r{.input = f / "x", .output = f / "y", .passes = 2};
+    (void)perform(r, nobody);
+    auto set = spawn<data_set>(here(), r.output, data_set_options{.mode = open_mode::read_write});
+    const std::vector<number> v{{std::nan(""), 0}};
+    set->contents().write(domain{{3, 4, 5}, {4, 5, 6}}, std::span<const number>(v));
+    set->finish();
+    destroy(set);
+    for (const finding& found : verify(r, 1))
+      EXPECT_FALSE(found.good() && found.what != "4096 coefficients by direct summation (seed 1)") << found.what;
+  });
 }
 TEST(fft3d_verify, sees_one_wrong_element) {
   const folder_with_set f;

@@ -32,7 +32,7 @@ using orrery::storage::testing::program;
 using orrery::storage::testing::scratch;
 using number = std::complex<double>;
 
-inline const observer nobody{[](const auto&...) {}, [](const status&) {}};
+inline const observer nobody{[](const auto&...) {}, [](const sweep_status&) {}};
 
 inline std::vector<number> random_numbers(std::int64_t n, bool real) {
   std::mt19937 random(static_cast<unsigned>(n));
@@ -53,8 +53,6 @@ void with_type(element_type t, F&& f) {
   if (t == element_type::complex64) return f(std::complex<float>{});
   return f(number{});
 }
-inline bool is_real(element_type t) { return t == element_type::float32 || t == element_type::float64; }
-inline bool is_single(element_type t) { return t == element_type::float32 || t == element_type::complex64; }
 
 /// A finished data set with these numbers.
 inline void make_set(const std::string& path, const data_set_description& what, const std::vector<number>& x) {

@@ -34,7 +34,7 @@ const std::vector<request> requests{
 double try_one(const std::string& folder, request r, const layout& l, element_type type, int passes, bool in_place) {
   namespace fs = std::filesystem;
   for (const auto& e : fs::directory_iterator(folder)) fs::remove_all(e.path());
-  const auto x = random_numbers(product(l.shape), is_real(type));
+  const auto x = random_numbers(product(l.shape), !is_complex(type));
   make_set(folder + "/x", {.shape = l.shape, .page_shape = l.pages, .type = type}, x);
   r.input = folder + "/x";
   r.output = in_place ? "" : folder + "/y";
@@ -45,7 +45,7 @@ double try_one(const std::string& folder, request r, const layout& l, element_ty
     return -1;
   }
   auto wanted = expected(r, l.shape, x);
-  if (r.real_output || (r.what == operation::filter && is_real(type)))
+  if (r.real_output || (r.what == operation::filter && !is_complex(type)))
     for (number& v : wanted) v = v.real();
   const double error = difference(read_set(in_place ? r.input : r.output), wanted);
   if (!in_place && read_set(r.input) != x) return INFINITY;  // the input is as it was
@@ -54,7 +54,7 @@ double try_one(const std::string& folder, request r, const layout& l, element_ty
 }
 
 bool can_be(const request& r, element_type type, int passes, bool in_place) {
-  if (is_real(type) && (r.what == operation::inverse || (in_place && r.what == operation::forward))) return false;
+  if (!is_complex(type) && (r.what == operation::inverse || (in_place && r.what == operation::forward))) return false;
   return !(in_place && (passes == 1 || r.real_output));
 }
 

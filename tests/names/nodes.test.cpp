@@ -426,26 +426,28 @@ std::string outcome_of(std::vector<std::string> options) { return program(std::m
 
 std::string own_world() { return fmt::format("--orrery-world=names-{}", ::getpid()); }
 
-TEST(NamesOfNodes, EveryPeFindsTheNamesOfAllOthers) {
+TEST(names_of_nodes, every_pe_finds_the_names_of_all_others) {
   EXPECT_EQ(outcome_of({"--scenario=all", "--orrery-nodes=3", "--orrery-pes=2"}), "good");
 }
-TEST(NamesOfNodes, AreFoundByPesOfOneNode) { EXPECT_EQ(outcome_of({"--scenario=all", "--orrery-pes=4"}), "good"); }
-TEST(NamesOfNodes, AreCheckedForTheirClassFromOtherNodes) {
+TEST(names_of_nodes, are_found_by_pes_of_one_node) {
+  EXPECT_EQ(outcome_of({"--scenario=all", "--orrery-pes=4"}), "good");
+}
+TEST(names_of_nodes, are_checked_for_their_class_from_other_nodes) {
   EXPECT_EQ(outcome_of({"--scenario=classes", "--orrery-nodes=2", "--orrery-pes=1"}), "good");
 }
-TEST(NamesOfNodes, EndWithTheirProcess) {
+TEST(names_of_nodes, end_with_their_process) {
   EXPECT_EQ(outcome_of({"--scenario=end", "--orrery-nodes=3", "--orrery-pes=1"}), "good");
 }
-TEST(NamesOfNodes, AKilledNodeTakesOnlyItsOwnNames) {
+TEST(names_of_nodes, a_killed_node_takes_only_its_own_names) {
   const std::string said = outcome_of({"--scenario=kill", "--orrery-nodes=4", "--orrery-pes=2"});
   EXPECT_TRUE(said.ends_with("good")) << said;  // and a line about the killed node
 }
-TEST(NamesOfNodes, ANodeIsKilledWhileNamesComeAndGo) {
+TEST(names_of_nodes, a_node_is_killed_while_names_come_and_go) {
   const std::string said = outcome_of({"--scenario=churn", "--orrery-nodes=3", "--orrery-pes=1"});
   EXPECT_TRUE(said.ends_with("good")) << said;
 }
 
-TEST(NamesOfNodes, AProgramThatJoinsFindsThemAtOnce) {
+TEST(names_of_nodes, a_program_that_joins_finds_them_at_once) {
   program first({"--scenario=first", own_world(), "--orrery-pes=1"});
   first.hear("up");
   EXPECT_EQ(outcome_of({"--scenario=second", own_world(), "--orrery-pes=2"}), "good");
@@ -468,13 +470,13 @@ std::string have_guests() {
   return wrong;
 }
 
-TEST(NamesOfNodes, AreNeverLostWhileProgramsJoinAndLeave) {
+TEST(names_of_nodes, are_never_lost_while_programs_join_and_leave) {
   program host({"--scenario=host", own_world(), "--orrery-pes=1"});
   host.hear("up");
   EXPECT_EQ(have_guests(), "");
   EXPECT_EQ(host.end(), "good");
 }
-TEST(NamesOfNodes, AreRightAtOnceWhileNodesJoinLeaveAndAreKilled) {
+TEST(names_of_nodes, are_right_at_once_while_nodes_join_leave_and_are_killed) {
   program host({"--scenario=storm", own_world(), "--orrery-nodes=3", "--orrery-pes=1"});
   host.hear("up");
   (void)have_guests();  // they may say that a node was killed

@@ -168,7 +168,49 @@ int write_for_ever(const std::string& folder) {
   }
 }
 
+bool write_slab(const storage::array& a, std::int64_t first) {
+  const domain slab{{first, 0, 0}, {first + 8, 16, 16}};
+  a.write(slab, std::span<const T>(elements<T>(slab.size(), first * 256)));
+  return true;
+}
+bool read_all(const storage::array& a) {
+  std::vector<T> v(static_cast<std::size_t>(a.whole().size()));
+  a.read(a.whole(), std::span(v));
+  return v == elements<T>(a.whole().size());
+}
+// Each node writes a slab and reads all of them, with devices of its own: the same files, the same checksums.
+int have_devices_on_each_node(const std::string& folder) {
+  const auto nodes = static_cast<std::int64_t>(world_nodes());
+  auto set = spawn<data_set>(
+      here(), folder + "/x",
+      data_set_description{
+          .shape = {8 * nodes, 16, 16}, .page_shape = {8, 8, 16}, .folders = {folder + "/a", folder + "/b"}},
+      data_set_options{.on_each_node = true});
+  const storage::array a = set->contents();
+  for (std::uint32_t n = 0; n < world_nodes(); ++n) REQUIRE(call<&write_slab>(node(n), a, std::int64_t{8} * n));
+  for (std::uint32_t n = 0; n < world_nodes(); ++n) REQUIRE(call<&read_all>(node(n), a));
+  for (std::uint32_t n = 0; n < world_nodes(); ++n) {
+    std::uint64_t read = 0;
+    std::uint64_t written = 0;
+    for (const auto& d : a.devices_of(n)) {
+      read += d->statistics().pages_read;
+      written += d->statistics().pages_written;
+    }
+    REQUIRE(written == 2 && read == 2 * static_cast<std::uint64_t>(nodes));
+  }
+  (void)error_text(EBUSY, [&] {
+    (void)spawn<data_set>(here(), folder + "/x", data_set_options{.mode = open_mode::read_write, .on_each_node = true});
+  });
+  set->finish();
+  REQUIRE(set->verify().empty());
+  destroy(set);
+  set = spawn<data_set>(here(), folder + "/x", data_set_options{});
+  REQUIRE(read_all(set->contents()) && set->verify().empty());
+  return 0;
+}
+
 int scenario(const std::string& name, const std::string& folder) {
+  if (name == "each") return have_devices_on_each_node(folder);
   if (name == "work") return work_from_all_nodes(folder);
   if (name == "own") return own(folder);
   if (name == "lower" || name == "upper") return visit_by_name(name == "upper");
@@ -228,6 +270,12 @@ TEST(storage_nodes, of_several_programs_open_one_data_set_by_its_name_at_once) {
   EXPECT_EQ(outcome(lower), 0);
   EXPECT_EQ(outcome(upper), 0);
   EXPECT_EQ(outcome(owner), 0);
+}
+TEST(storage_nodes, have_devices_of_their_own_if_they_are_asked_for) {
+  for (const char* nodes : {"--orrery-nodes=1", "--orrery-nodes=3"}) {
+    const scratch folder;
+    EXPECT_EQ(outcome(begin("each", folder.path, {nodes, "--orrery-pes=1"})), 0) << nodes;
+  }
 }
 TEST(storage_nodes, name_damage_to_clients_elsewhere) {
   const scratch folder;

@@ -25,9 +25,6 @@ enum class number : std::uint8_t {
 };
 
 [[nodiscard]] constexpr bool is_complex(number n) { return n == number::complex64 || n == number::complex128; }
-[[nodiscard]] constexpr bool is_complex(storage::element_type t) {
-  return t == storage::element_type::complex64 || t == storage::element_type::complex128;
-}
 /// The smallest element type that holds each of them; float64 for integers of 64 bits, of which it keeps 53.
 [[nodiscard]] storage::element_type element_for(number n);
 

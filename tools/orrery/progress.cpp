@@ -29,8 +29,12 @@ std::string time_text(double seconds) {
 
 }  // namespace
 
-progress::progress(std::string what, std::uint64_t bytes)
-    : what_(std::move(what)), all_(std::max<std::uint64_t>(bytes, 1)), shown_(isatty(2) != 0) {}
+progress::progress(std::string what, std::uint64_t bytes, std::uint64_t before)
+    : what_(std::move(what)),
+      all_(std::max<std::uint64_t>(bytes, 1)),
+      before_(before),
+      done_(before),
+      shown_(isatty(2) != 0) {}
 
 progress::~progress() {
   if (!shown_) return;
@@ -38,8 +42,9 @@ progress::~progress() {
   std::fputc('\n', stderr);
 }
 
-void progress::add(std::uint64_t bytes) {
-  done_ = std::min(done_ + bytes, all_);
+void progress::at(std::uint64_t bytes, const std::string& what) {
+  done_ = std::min(bytes, all_);
+  what_ = what;
   if (!shown_) return;
   const auto now = clock::now();
   if (now < next_) return;
@@ -50,7 +55,7 @@ void progress::add(std::uint64_t bytes) {
 void progress::draw(clock::time_point now) {
   const double part = static_cast<double>(done_) / static_cast<double>(all_);
   const double seconds = std::chrono::duration<double>(now - begin_).count();
-  const double rate = seconds > 0 ? static_cast<double>(done_) / seconds : 0;
+  const double rate = seconds > 0 ? static_cast<double>(done_ - before_) / seconds : 0;
   const std::string head = fmt::format("{} {:3} %", what_, static_cast<int>(part * 100));
   std::string tail = fmt::format("{} of {}, {}/s, ", bytes_text(done_), bytes_text(all_),
                                  bytes_text(static_cast<std::uint64_t>(rate)));

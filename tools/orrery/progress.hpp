@@ -15,12 +15,15 @@ namespace orrery::tool {
 /// of its own.
 class progress {
  public:
-  progress(std::string what, std::uint64_t bytes);
+  /// `before`: so many of the bytes had been done by an earlier program.
+  progress(std::string what, std::uint64_t bytes, std::uint64_t before = 0);
   progress(const progress&) = delete;
   progress& operator=(const progress&) = delete;
   ~progress();
   /// So many bytes more are done.
-  void add(std::uint64_t bytes);
+  void add(std::uint64_t bytes) { at(done_ + bytes, what_); }
+  /// So many are done, and now it is at this.
+  void at(std::uint64_t bytes, const std::string& what);
 
  private:
   using clock = std::chrono::steady_clock;
@@ -28,7 +31,8 @@ class progress {
 
   std::string what_;
   std::uint64_t all_;
-  std::uint64_t done_ = 0;
+  std::uint64_t before_;
+  std::uint64_t done_;
   bool shown_;
   clock::time_point begin_ = clock::now();
   clock::time_point next_;

@@ -3,11 +3,18 @@
 #include "report.hpp"
 #include "verify.hpp"
 
+#include <tools/orrery/progress.hpp>
+
 #include <algorithm>
+#include <cerrno>
 #include <cstdio>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <limits>
+#include <optional>
 #include <random>
+#include <system_error>
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -15,6 +22,8 @@
 
 namespace fft3d {
 namespace {
+
+using orrery::storage::detail::bytes_text;
 
 struct settings {
   request what;
@@ -31,63 +40,37 @@ void say(const settings& s, const std::string& line) {
   if (!s.quiet) fmt::print(stderr, "{}\n", line);
 }
 
-std::string gigabytes(std::uint64_t bytes) { return fmt::format("{:.2f} GB", static_cast<double>(bytes) / 1e9); }
-
 std::string text_of(const plan& p, const drive_rates& rates) {
-  std::string text = fmt::format("{} of {} in pages of {}: {} ", orrery::storage::to_string(p.grid.array_shape),
-                                 to_string(p.input_type), orrery::storage::to_string(p.grid.page_shape),
-                                 p.in_memory() ? "held in memory between" : "out of core, in");
-  text += fmt::format("{} passes, {} processes on {} PEs, {} MiB of memory\n", p.passes.size(), p.processes,
-                      orrery::world_pes(), p.peak_bytes >> 20);
-  for (std::size_t i = 0; i < p.passes.size(); ++i) {
-    text += fmt::format("  pass {}: {} units of {} pages, ", i + 1, p.units(i),
-                        orrery::storage::to_string(p.passes[i].unit));
-    for (const phase& q : p.passes[i].phases)
-      text += fmt::format("{}dimension {}{}{}{}", &q == &p.passes[i].phases.front() ? "" : ", ", q.dimension + 1,
-                          q.forward ? " forward" : "", q.filter ? " filter" : "", q.inverse ? " inverse" : "");
-    text += fmt::format(": {} read, {} written\n", gigabytes(p.bytes_at(p.passes[i].from)),
-                        gigabytes(p.bytes_at(p.passes[i].to)));
+  std::string text = fmt::format("{} of {} in pages of {}: {} ", orrery::storage::to_string(p.work.grid.array_shape),
+                                 to_string(p.work.input_type), orrery::storage::to_string(p.work.grid.page_shape),
+                                 p.work.in_memory() ? "held in memory between" : "out of core, in");
+  text += fmt::format("{} passes, {} processes on {} PEs, {} MiB of memory\n", p.work.sweeps.size(), p.work.processes,
+                      orrery::world_pes(), p.work.peak_bytes >> 20);
+  for (std::size_t i = 0; i < p.work.sweeps.size(); ++i) {
+    const orrery::storage::sweep& s = p.work.sweeps[i];
+    text += fmt::format("  pass {}: {} units of {} pages, ", i + 1, p.work.units(i),
+                        orrery::storage::to_string(p.work.unit_shape(i)));
+    text += fmt::format("dimension {}", dimensions_text(p, i));
+    text +=
+        fmt::format(": {} read, {} written\n", bytes_text(p.work.bytes_at(s.from)), bytes_text(p.work.bytes_at(s.to)));
   }
-  text += fmt::format("  together {} read, {} written", gigabytes(p.bytes_read), gigabytes(p.bytes_written));
+  text +=
+      fmt::format("  together {} read, {} written", bytes_text(p.work.bytes_read), bytes_text(p.work.bytes_written));
   if (rates.read > 0)
     text += fmt::format(
         "; the drive reads {:.2f} and writes {:.2f} GB/s, so that it takes about {:.1f} s", rates.read / 1e9,
         rates.write / 1e9,
-        static_cast<double>(p.bytes_read) / rates.read + static_cast<double>(p.bytes_written) / rates.write);
+        static_cast<double>(p.work.bytes_read) / rates.read + static_cast<double>(p.work.bytes_written) / rates.write);
   return text;
 }
-
-// One line that is written over and over, where somebody is looking.
-class progress_bar {
- public:
-  void at(const status& s, const plan& p) {
-    if (isatty(2) == 0) return;
-    if (begin_ == 0) {
-      begin_ = now();
-      first_ = s.units_done;
-    }
-    const double share = static_cast<double>(s.units_done) / static_cast<double>(s.units);
-    const double done = static_cast<double>(s.units_done - first_) / static_cast<double>(s.units);
-    const double seconds = now() - begin_;
-    const double rate = seconds > 0 ? done * static_cast<double>(p.bytes_read + p.bytes_written) / seconds : 0;
-    fmt::print(stderr, "\rpass {} of {} [{:<40}] {:3.0f} %  {:.2f} GB/s  {}   ", std::min(s.pass + 1, p.passes.size()),
-               p.passes.size(), std::string(static_cast<std::size_t>(40 * share), '#'), 100 * share, rate / 1e9,
-               done > 0 ? fmt::format("{:.0f} s left", seconds / done * (1 - share)) : "");
-    if (s.units_done == s.units) fmt::print(stderr, "\n");
-    std::fflush(stderr);
-  }
-
- private:
-  double begin_ = 0;
-  std::int64_t first_ = 0;
-};
 
 void add_options(CLI::App& app, settings& s) {
   app.require_subcommand(1);
   app.fallthrough();
   app.add_option("--memory", s.what.memory, "How much it may use, of all nodes together; default: 1G")
       ->transform(CLI::AsSizeValue(false));
-  app.add_option("--passes", s.what.passes, "Over the data: 1 (in memory), 2 or 3; default: as few as fit");
+  app.add_option("--passes", s.what.passes, "Over the data: 1 (in memory), 2 or 3; default: as few as fit")
+      ->check(CLI::Range(1, 3));
   app.add_option("--folder", s.what.folders, "For a device of the output, on a drive of its own; once for each")
       ->type_name("PATH");
   app.add_flag("--in-place", s.in_place, "The result takes the input's place");
@@ -121,18 +104,33 @@ void add_options(CLI::App& app, settings& s) {
   form->require_option(1);
 }
 
+// Said before hours of work rather than after them.
+void check_writable(const std::string& file) {
+  if (file.empty() || file == "-") return;
+  const std::string folder = std::filesystem::path(orrery::storage::detail::tidy_path(file)).parent_path().string();
+  if (access(folder.c_str(), W_OK) != 0) throw std::system_error(errno, std::system_category(), "cannot write " + file);
+}
+
 void check(const settings& s) {
   if (s.what.output.empty() != s.in_place)
     throw std::invalid_argument(s.in_place ? "--in-place and OUTPUT exclude each other"
                                            : "say where the result is to be: OUTPUT, or --in-place");
+  const transfer_function& f = s.what.filter;
+  if (s.what.what == operation::filter &&
+      !(f.low >= 0 && f.high > f.low && f.high < std::numeric_limits<double>::infinity()))
+    throw std::invalid_argument(
+        fmt::format("a filter from {} to {} cannot be: frequencies are 0 to 0.87, the lower first", f.low, f.high));
+  check_writable(s.json);
+  check_writable(s.report);
   if (s.verify && s.in_place) throw std::invalid_argument("--verify needs the input, and --in-place replaces it");
 }
 
 int work(settings& s) {
   check(s);
+  if (!s.what.output.empty()) s.what.output = orrery::storage::detail::tidy_path(s.what.output);
   plan p;
   drive_rates rates;
-  progress_bar bar;
+  std::optional<orrery::tool::progress> bar;
   if (s.plan_only) {
     p = make_plan(s.what, orrery::storage::data_set::read_info(s.what.input), orrery::world_pes(),
                   orrery::world_nodes());
@@ -145,15 +143,23 @@ int work(settings& s) {
                          say(s, text_of(p, rates));
                          if (resumed) say(s, "  going on where it was interrupted");
                        },
-                       [&](const status& now) {
-                         if (!s.quiet) bar.at(now, p);
+                       [&](const sweep_status& now) {
+                         const std::uint64_t all = p.work.bytes_read + p.work.bytes_written;
+                         const auto done =
+                             static_cast<std::uint64_t>(static_cast<double>(all) * static_cast<double>(now.units_done) /
+                                                        static_cast<double>(now.units));
+                         const std::size_t passes = p.work.sweeps.size();
+                         const auto what = fmt::format("pass {} of {}", std::min(now.sweep + 1, passes), passes);
+                         if (!bar && !s.quiet) bar.emplace(what, all, done);
+                         if (bar) bar->at(done, what);
                        }};
-  const outcome o = perform(s.what, watch);
+  const sweep_outcome o = perform(s.what, watch);
+  bar.reset();
   say(s, fmt::format("done in {:.2f} s", o.end - o.begin));
-  if (o.not_a_number > 0)
+  if (o.counted > 0)
     say(s, fmt::format(
                "warning: {} numbers of the input are NaN, and so is every number of the result that depends on them",
-               o.not_a_number));
+               o.counted));
   std::vector<finding> found;
   if (s.verify) found = verify(s.what, s.seed != 0 ? s.seed : std::random_device{}());
   for (const finding& f : found)

@@ -16,42 +16,25 @@ namespace fft3d {
 namespace {
 
 using nlohmann::ordered_json;
+using orrery::storage::sweep_record;
+using orrery::storage::work_log;
+using orrery::storage::work_span;
 
 constexpr std::string_view names[] = {"read", "transform", "write"};
 
-// In how much of the time at least one of the stretches ran.
-double covered(std::vector<std::pair<double, double>> stretches) {
-  std::ranges::sort(stretches);
-  double sum = 0;
-  double until = 0;
-  for (const auto& [begin, end] : stretches) {
-    sum += std::max(0.0, end - std::max(begin, until));
-    until = std::max(until, end);
-  }
-  return sum;
-}
-
-ordered_json pass_summary(const plan& p, std::size_t i, const pass_record& r, std::uint32_t pes) {
+ordered_json pass_summary(const plan& p, std::size_t i, const sweep_record& r, std::uint32_t pes) {
   const double seconds = r.end - r.begin;
-  const double share = static_cast<double>(r.units) / static_cast<double>(p.units(i));
-  std::vector<std::pair<double, double>> drives;
+  const double share = static_cast<double>(r.units) / static_cast<double>(p.work.units(i));
   double busy = 0;
   std::array<double, 3> sum{};
   for (const work_log& l : r.logs)
-    for (const span& s : l.spans) {
-      if (s.what != span::kind::transform) drives.emplace_back(s.begin, s.end);
+    for (const work_span& s : l.spans) {
       busy += s.busy;
       sum[static_cast<std::size_t>(s.what)] += s.end - s.begin;
     }
-  const auto read = static_cast<double>(p.bytes_at(p.passes[i].from)) * share;
-  const auto written = static_cast<double>(p.bytes_at(p.passes[i].to)) * share;
-  std::string dimensions;
-  for (const phase& q : p.passes[i].phases) {
-    dimensions += fmt::format("{}{}{}{}", q.dimension + 1, q.forward ? " forward" : "", q.filter ? " filter" : "",
-                              q.inverse ? " inverse" : "");
-    if (&q != &p.passes[i].phases.back()) dimensions += ", ";
-  }
-  return {{"dimensions", dimensions},
+  const auto read = static_cast<double>(p.work.bytes_at(p.work.sweeps[i].from)) * share;
+  const auto written = static_cast<double>(p.work.bytes_at(p.work.sweeps[i].to)) * share;
+  return {{"dimensions", dimensions_text(p, i)},
           {"units", r.units},
           {"seconds", seconds},
           {"bytes_read", read},
@@ -61,13 +44,14 @@ ordered_json pass_summary(const plan& p, std::size_t i, const pass_record& r, st
           {"transform_s", sum[1]},
           {"write_s", sum[2]},
           {"busy_s", busy},
-          {"drives_in_use", seconds > 0 ? covered(drives) / seconds : 0},
+          {"read_drives_in_use", r.read_busy},
+          {"write_drives_in_use", r.write_busy},
           {"processors_in_use", seconds > 0 ? busy / seconds / pes : 0}};
 }
 
-std::uint64_t peak_memory(const outcome& o) {
+std::uint64_t peak_memory(const sweep_outcome& o) {
   std::map<std::uint32_t, std::uint64_t> nodes;
-  for (const pass_record& r : o.passes)
+  for (const sweep_record& r : o.sweeps)
     for (const work_log& l : r.logs) nodes[l.node] = std::max(nodes[l.node], l.node_peak);
   std::uint64_t sum = 0;
   for (const auto& [node, bytes] : nodes) sum += bytes;
@@ -76,46 +60,56 @@ std::uint64_t peak_memory(const outcome& o) {
 
 }  // namespace
 
-ordered_json summary(const request& r, const plan& p, const drive_rates& rates, const outcome& o,
+std::string dimensions_text(const plan& p, std::size_t pass) {
+  std::string text;
+  const phase& q = p.phases[pass];
+  for (const int d : p.work.sweeps[pass].dimensions) {
+    text += fmt::format("{}{}{}{}{}", text.empty() ? "" : ", ", d + 1, q.forward ? " forward" : "",
+                        q.filter ? " filter" : "", q.inverse ? " inverse" : "");
+  }
+  return text;
+}
+
+ordered_json summary(const request& r, const plan& p, const drive_rates& rates, const sweep_outcome& o,
                      const std::vector<finding>& verified) {
   constexpr std::string_view operations[] = {"forward", "inverse", "filter"};
   ordered_json passes = ordered_json::array();
-  for (std::size_t i = 0; i < o.passes.size(); ++i)
-    passes.push_back(pass_summary(p, i, o.passes[i], orrery::world_pes()));
+  for (std::size_t i = 0; i < o.sweeps.size(); ++i)
+    passes.push_back(pass_summary(p, i, o.sweeps[i], orrery::world_pes()));
   ordered_json checks = ordered_json::array();
   for (const finding& f : verified)
     checks.push_back({{"what", f.what}, {"error", f.error}, {"limit", f.limit}, {"good", f.good()}});
   return {{"operation", operations[static_cast<std::size_t>(r.what)]},
           {"input", r.input},
           {"output", r.output.empty() ? r.input : r.output},
-          {"shape", p.grid.array_shape},
-          {"page_shape", p.grid.page_shape},
-          {"type", to_string(p.input_type)},
+          {"shape", p.work.grid.array_shape},
+          {"page_shape", p.work.grid.page_shape},
+          {"type", to_string(p.work.input_type)},
           {"seconds", o.end - o.begin},
           {"resumed", o.resumed},
-          {"not_a_number", o.not_a_number},
+          {"not_a_number", o.counted},
           {"pes", orrery::world_pes()},
           {"nodes", orrery::world_nodes()},
-          {"processes", p.processes},
+          {"processes", p.work.processes},
           {"memory_budget", r.memory},
-          {"memory_planned", p.peak_bytes},
+          {"memory_planned", p.work.peak_bytes},
           {"memory_peak", peak_memory(o)},
-          {"bytes_read", p.bytes_read},
-          {"bytes_written", p.bytes_written},
-          {"bytes_over_array", static_cast<double>(p.bytes_read + p.bytes_written) /
-                                   static_cast<double>(product(p.grid.array_shape) * size_of(p.input_type))},
+          {"bytes_read", p.work.bytes_read},
+          {"bytes_written", p.work.bytes_written},
+          {"bytes_over_array", static_cast<double>(p.work.bytes_read + p.work.bytes_written) /
+                                   static_cast<double>(product(p.work.grid.array_shape) * size_of(p.work.input_type))},
           {"drive_read_bytes_per_s", rates.read},
           {"drive_write_bytes_per_s", rates.write},
           {"passes", passes},
           {"verified", checks}};
 }
 
-void write_report(const std::string& file, const ordered_json& summary, const outcome& o) {
+void write_report(const std::string& file, const ordered_json& summary, const sweep_outcome& o) {
   ordered_json spans = ordered_json::array();
-  for (std::size_t i = 0; i < o.passes.size(); ++i)
-    for (std::size_t w = 0; w < o.passes[i].logs.size(); ++w) {
-      const work_log& l = o.passes[i].logs[w];
-      for (const span& s : l.spans)
+  for (std::size_t i = 0; i < o.sweeps.size(); ++i)
+    for (std::size_t w = 0; w < o.sweeps[i].logs.size(); ++w) {
+      const work_log& l = o.sweeps[i].logs[w];
+      for (const work_span& s : l.spans)
         spans.push_back({{"process", fmt::format("{} (PE {}, node {})", w, l.pe, l.node)},
                          {"what", names[static_cast<std::size_t>(s.what)]},
                          {"pass", i + 1},

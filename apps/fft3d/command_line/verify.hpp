@@ -3,6 +3,8 @@
 
 #include "../job.hpp"
 
+#include <orrery/orrery.hpp>
+
 #include <string>
 #include <vector>
 
@@ -20,7 +22,7 @@ struct finding {
 /// places by direct summation, and the input with what comes back from the output by the opposite transform (which needs as much room as the output,
 /// and as much time; not for filters, which do not come back). Errors are relative to the root mean square, for differences to the largest element.
 ///
-/// To be called in a process. Throws what reading throws, and what `perform` throws.
+/// To be called in a process. Throws std::runtime_error if the input has numbers that are not finite, what reading throws, and what `perform` throws.
 [[nodiscard]] std::vector<finding> verify(const request& r, unsigned seed);
 
 }  // namespace fft3d

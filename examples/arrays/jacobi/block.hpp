@@ -7,6 +7,7 @@
 #include <orrery/orrery.hpp>
 
 #include <array>
+#include <chrono>
 #include <cstdint>
 #include <random>
 #include <span>
@@ -25,6 +26,7 @@ struct settings {
   std::int32_t cells = 64;  ///< of a block, in each direction
   std::uint32_t hop_every = 0;  ///< a block goes to a PE chosen at random in one of so many steps; 0: never
   std::uint32_t seed = 1;
+  std::uint32_t cell_ps = 1000;  ///< picoseconds that a cell takes in a simulated world
 };
 
 struct Block;
@@ -108,6 +110,7 @@ struct Block : orrery::element<Block, orrery::index<2>> {
                    part(b, side::left).data(), part(b, side::right).data(), with_change ? &change : nullptr);
     arrived_[step_ % 2] = 0;
     ++step_;
+    orrery::compute(std::chrono::nanoseconds(n_ * n_ * set_.cell_ps / 1000));
     return change;
   }
 
@@ -134,12 +137,14 @@ struct Block : orrery::element<Block, orrery::index<2>> {
 
 using grid = orrery::array<Block, orrery::index<2>>;
 
-/// The blocks of a square, each PE's together.
-inline grid make_grid(const settings& s) {
+using places = orrery::placement_map<orrery::index<2>>;
+
+/// The blocks of a square, each at its home.
+inline grid make_grid(const settings& s, const places& home) {
   const orrery::index<2> all{s.blocks, s.blocks};
-  return orrery::create_array<Block>(orrery::range<orrery::index<2>>{all},
-                                     {.name = "jacobi", .home = orrery::placement_map<orrery::index<2>>::blocks(all)},
-                                     {}, s);
+  return orrery::create_array<Block>(orrery::range<orrery::index<2>>{all}, {.name = "jacobi", .home = home}, {}, s);
 }
+/// The same with each PE's blocks together, row by row.
+inline grid make_grid(const settings& s) { return make_grid(s, places::blocks({s.blocks, s.blocks})); }
 
 }  // namespace jacobi

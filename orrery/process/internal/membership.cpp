@@ -2,7 +2,7 @@
 #include <orrery/process/internal/membership.hpp>
 
 #include <orrery/scheduler/node.hpp>
-#include <orrery/transport/shm/world.hpp>
+#include <orrery/transport/world.hpp>
 
 #include <algorithm>
 #include <utility>
@@ -16,7 +16,7 @@ namespace {
 
 enum seen : std::uint8_t { not_yet, alive, gone };
 
-seen state_of(const transport::shm_world& world, std::uint32_t node) noexcept {
+seen state_of(const transport::world& world, std::uint32_t node) noexcept {
   switch (world.state(node)) {
     case transport::node_state::empty:
     case transport::node_state::reserved:
@@ -29,7 +29,7 @@ seen state_of(const transport::shm_world& world, std::uint32_t node) noexcept {
   }
 }
 
-bool is_same(const transport::shm_world& world, const membership& m) noexcept {
+bool is_same(const transport::world& world, const membership& m) noexcept {
   const std::uint32_t limit = world.node_limit();
   for (std::uint32_t n = 0; n < limit; ++n)
     if (state_of(world, n) != (n < m.states.size() ? seen{m.states[n]} : not_yet)) return false;
@@ -46,7 +46,7 @@ std::size_t membership::member_of(std::uint32_t pe) const noexcept {
 }
 
 membership_ptr read_membership(const scheduler::node& self, membership_ptr before) {
-  const transport::shm_world* world = self.world();
+  const transport::world* world = self.world();
   if (world == nullptr) {
     if (before != nullptr) return before;
     auto m = std::make_shared<membership>();
@@ -67,8 +67,8 @@ membership_ptr read_membership(const scheduler::node& self, membership_ptr befor
   for (std::uint32_t n = 0; n < limit; ++n) {
     m->states.push_back(state_of(*world, n));
     if (m->states.back() != alive) continue;
-    const transport::node_info info = world->info(n);
-    m->members.push_back({info.first_pe, info.pe_count});
+    const auto [first_pe, pe_count] = world->pes_of(n);
+    m->members.push_back({first_pe, pe_count});
   }
   while (!m->states.empty() && m->states.back() == not_yet) m->states.pop_back();
   std::ranges::sort(m->members, {}, &member::first_pe);

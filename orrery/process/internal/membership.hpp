@@ -43,6 +43,11 @@ struct membership {
 };
 using membership_ptr = std::shared_ptr<const membership>;
 
+/// What nodes that see the same share: those of a simulation, whose epoch says when there is something new.
+struct membership_cache {
+  membership_ptr last;
+};
+
 /// The world as it is now; `before` is returned if nothing has changed since.
 [[nodiscard]] membership_ptr read_membership(const scheduler::node& self, membership_ptr before);
 /// False if the world has changed since, as far as its epoch tells. One load.

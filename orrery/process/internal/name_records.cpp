@@ -21,7 +21,14 @@ void digest::add(std::uint64_t name, const address& process) noexcept {
 
 void name_records::look(bool sure) {
   if (members_ != nullptr && !sure && seems_current(node_, *members_)) return;
-  membership_ptr now = read_membership(node_, members_);
+  membership_ptr now;
+  if (cache_ == nullptr) {
+    now = read_membership(node_, members_);
+  } else {
+    if (cache_->last == nullptr || !seems_current(node_, *cache_->last))
+      cache_->last = read_membership(node_, members_);
+    now = cache_->last;
+  }
   const bool moved = members_ == nullptr || now->id != members_->id;
   members_ = std::move(now);
   if (!moved) return;

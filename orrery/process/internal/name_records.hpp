@@ -5,6 +5,7 @@
 #include <orrery/process/internal/membership.hpp>
 #include <orrery/process/internal/name_board.hpp>
 #include <orrery/scheduler/node.hpp>
+#include <orrery/transport/world.hpp>
 #include <orrery/wire/address.hpp>
 
 #include <cstdint>
@@ -82,8 +83,12 @@ class name_records {
     bool confirmed = false;
   };
 
-  explicit name_records(const scheduler::node& owner)
-      : node_(owner), board_(owner.world(), [this](std::size_t room) { return list(room); }) {}
+  /// `cache` is null but in a simulation, and outlives the records.
+  explicit name_records(const scheduler::node& owner, membership_cache* cache = nullptr)
+      : node_(owner),
+        cache_(cache),
+        board_(owner.world() != nullptr ? owner.world()->shared() : nullptr,
+               [this](std::size_t room) { return list(room); }) {}
   name_records(const name_records&) = delete;
   name_records& operator=(const name_records&) = delete;
 
@@ -111,6 +116,7 @@ class name_records {
   void look(bool sure);
 
   const scheduler::node& node_;
+  membership_cache* const cache_;
   std::mutex mutex_;
   membership_ptr members_;
   std::unordered_map<std::string, record, name_hash, std::equal_to<>> records_;

@@ -107,7 +107,7 @@ bool unpublish_here(std::string_view name, address process) {
 // --- the node's PEs ----------------------------------------------------------------------------------
 
 void name_repository::prepare(pe& at) {
-  if (records_ == nullptr) records_ = std::make_unique<name_records>(at.owner());
+  if (records_ == nullptr) records_ = std::make_unique<name_records>(at.owner(), cache_);
   make_system_process<name_shard>(at, at, *records_);
 }
 

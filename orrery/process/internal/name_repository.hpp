@@ -55,12 +55,16 @@ class shard_calls {
 // Owned by run(); outlives the node's PEs.
 class name_repository final : public scheduler::process_layer {
  public:
+  /// In a simulation its nodes share `cache`, which outlives them.
+  explicit name_repository(membership_cache* cache = nullptr) noexcept : cache_(cache) {}
+
   void prepare(pe& at) override;
   void membership_changed(pe& at) noexcept override;
   void before_end(pe& at, scheduler::slot& s) noexcept override;
   void after_end(pe& at, address gone) noexcept override;
 
  private:
+  membership_cache* cache_;
   std::unique_ptr<name_records> records_;
 };
 

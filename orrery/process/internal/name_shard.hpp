@@ -3,7 +3,7 @@
 
 #include <orrery/process/future.hpp>
 #include <orrery/process/internal/name_records.hpp>
-#include <orrery/process/internal/nearest.hpp>
+#include <orrery/process/nearest.hpp>
 #include <orrery/process/placement.hpp>
 #include <orrery/process/system.hpp>
 

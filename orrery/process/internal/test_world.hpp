@@ -4,13 +4,17 @@
 // For tests only: a world of threads around the body of a test.
 
 #include <orrery/process/function.hpp>
+#include <orrery/process/internal/simulated_world.hpp>
 #include <orrery/process/runtime.hpp>
+#include <orrery/process/simulation.hpp>
 #include <orrery/scheduler/node.hpp>
 
 #include <concepts>
 #include <cstdint>
+#include <cstdlib>
 #include <exception>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -28,24 +32,58 @@ inline constexpr bool slowed_down = false;
 /// What happened on the PEs of a world that has ended.
 using statistics = std::vector<scheduler::counters>;
 
+template <class Body, class End>
+void start_body(scheduler::pe& first, Body& body, End end) {
+  detail::start_function(first, [&body, end] {
+    try {
+      body();
+    } catch (const std::exception& e) {
+      ADD_FAILURE() << "the main process ended with an exception: " << e.what();
+    }
+    end();
+  });
+}
+
+/// Runs `body` as the main process of a simulated world.
+template <std::invocable<> Body>
+statistics in_simulation(const transport::sim_settings& sim, const scheduler::node_settings& settings, Body body,
+                         scheduler::sim_report* report = nullptr) {
+  scheduler::freeze_handlers();
+  statistics counts;
+  detail::simulated_world world(sim, settings);
+  world.simulator().run([&](scheduler::pe& first) {
+    start_body(first, body, [&world] {
+      world.leave();
+      world.simulator().at(0).owner().stop();
+    });
+  });
+  for (std::uint32_t i = 0; i < sim.all_pes(); ++i) counts.push_back(world.simulator().at(i).count());
+  if (report != nullptr) *report = world.simulator().report();
+  return counts;
+}
+template <std::invocable<> Body>
+statistics in_simulation(std::string_view sim, Body body, scheduler::sim_report* report = nullptr) {
+  return in_simulation(parse_simulation(sim), {}, std::move(body), report);
+}
+
 /// Runs `body` as the main process of a world on the threads of this OS process and returns when the world has ended. An
 /// exception that leaves the body is a failure of the test.
+///
+/// With ORRERY_TEST_SIM=LIST in the environment the world is a simulated one instead, as --orrery-sim=LIST says, with as many PEs: on one machine, or, if
+/// it says `machines`, each on its own. Not for tests that wait for real time or for other threads: those would never end.
 template <std::invocable<> Body>
 statistics in_world(scheduler::node_settings settings, Body body) {
   scheduler::freeze_handlers();
+  if (const char* spec = std::getenv("ORRERY_TEST_SIM")) {  // NOLINT(concurrency-mt-unsafe): nobody sets it
+    transport::sim_settings sim = parse_simulation(spec);
+    const std::uint32_t pes = settings.pes != 0 ? settings.pes : 2;
+    (sim.machines > 1 ? sim.machines : sim.pes) = pes;
+    return in_simulation(sim, settings, std::move(body));
+  }
   statistics counts;
   {
     scheduler::node world(settings, nullptr);
-    world.run([&](scheduler::pe& first) {
-      detail::start_function(first, [&] {
-        try {
-          body();
-        } catch (const std::exception& e) {
-          ADD_FAILURE() << "the main process ended with an exception: " << e.what();
-        }
-        world.stop();
-      });
-    });
+    world.run([&](scheduler::pe& first) { start_body(first, body, [&] { world.stop(); }); });
     for (std::uint32_t i = 0; i < world.pe_count(); ++i) counts.push_back(world.local(i).count());
   }
   return counts;

@@ -10,7 +10,7 @@ namespace orrery::storage::internal {
 
 /// Sends the running process a message to itself, whose result nobody wants, also if its mailbox is full: a mailbox over its limit holds other
 /// processes back, and for the process itself, which alone can empty it, `start` would throw mailbox_full. Whoever calls this
-/// bounds the number of such messages. `Method` is the tag that ORRERY_PROCESS made: orrery_process_X::orrery_method_m.
+/// bounds the number of such messages. `Method` is the tag that ORRERY_PROCESS made: description_of<X>::orrery_method_m.
 template <class Method, class... P>
 void send_to_self(P... args) {
   using handler = orrery::detail::typed_handler<orrery::detail::method_operation<Method, void>, P...>;

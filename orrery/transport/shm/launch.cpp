@@ -38,9 +38,9 @@ milliseconds until(clock::time_point deadline) {
   return std::max(milliseconds{0}, std::chrono::ceil<milliseconds>(deadline - clock::now()));
 }
 
-clock::time_point after(milliseconds limit) {
+clock::time_point after(milliseconds limit, clock::time_point begin = clock::now()) {
   // Not past the end of the clock: "for ever" may come as milliseconds::max().
-  return clock::now() + std::min(limit, milliseconds{std::chrono::hours{24 * 365}});
+  return begin + std::min(limit, milliseconds{std::chrono::hours{24 * 365}});
 }
 
 // As the kernel has them: what main() got may have been changed, and says nothing of an
@@ -106,7 +106,18 @@ result<std::optional<inherited_world>> take_inherited_world() {
               join_variable, text);
 }
 
-result<std::unique_ptr<node_launcher>> node_launcher::start(shm_world& world, std::span<const std::string> arguments) {
+result<std::unique_ptr<node_launcher>> node_launcher::start(shm_world& world, std::span<const std::string> arguments,
+                                                            milliseconds limit) {
+  std::unique_ptr<node_launcher> launcher{new node_launcher{world}};
+  if (auto launched = launcher->launch_all(arguments, limit); !launched) {
+    // Else those that have started would tell of each other's end.
+    if (world.node() == 0) world.end_world();
+    return internal::pass(launched);
+  }
+  return launcher;
+}
+
+result<void> node_launcher::launch_all(std::span<const std::string> arguments, milliseconds limit) {
   std::vector<std::string> argv{arguments.begin(), arguments.end()};
   if (argv.empty()) {
     auto own = own_arguments();
@@ -119,16 +130,23 @@ result<std::unique_ptr<node_launcher>> node_launcher::start(shm_world& world, st
     if (!std::string_view{*e}.starts_with(std::string{join_variable} + '=')) environment.push_back(*e);
   }
   environment.push_back(nullptr);
-  std::unique_ptr<node_launcher> launcher{new node_launcher{world}};
-  for (std::uint32_t i = 1; i < world.reserved_nodes(); ++i) {
-    std::string join = fmt::format("{}={}:{}", join_variable, world.world_fd(), world.node() + i);
+  const auto deadline = after(limit, begun_);
+  const std::uint32_t nodes = world_.reserved_nodes();
+  for (std::uint32_t i = 1; i < nodes; ++i) {
+    std::string join = fmt::format("{}={}:{}", join_variable, world_.world_fd(), world_.node() + i);
     environment.front() = join.data();
-    if (auto spawned = launcher->spawn(world.node() + i, argv_pointers.data(), environment); !spawned) {
-      for (; i < world.reserved_nodes(); ++i) world.mark_dead(world.node() + i);
-      return internal::pass(spawned);
+    auto spawned = spawn(world_.node() + i, argv_pointers.data(), environment);
+    if (spawned && i + 1 < nodes && clock::now() >= deadline)
+      spawned = fail(transport_errc::timed_out, 0,
+                     "only {} of {} nodes could be started in {} ms; start fewer, or give them more time "
+                     "(--orrery-startup-timeout)",
+                     i + 1, nodes, limit.count());
+    if (!spawned) {
+      for (; i < nodes; ++i) world_.mark_dead(world_.node() + i);
+      return spawned;
     }
   }
-  return launcher;
+  return {};
 }
 
 result<void> node_launcher::spawn(std::uint32_t node, char* const* arguments, std::span<char* const> environment) {
@@ -215,13 +233,17 @@ void node_launcher::wait_some(milliseconds limit) {
 }
 
 result<void> node_launcher::wait_for_nodes(milliseconds limit) {
-  const auto deadline = after(limit);
+  const auto deadline = after(limit, begun_);
   for (;;) {
     const std::uint32_t seen = world_.epoch();
     const child* late = nullptr;
+    std::size_t joined = 1;
     for (child& c : children_) {
       const node_state s = world_.state(c.node);
-      if (s == node_state::alive || s == node_state::leaving || s == node_state::left) continue;
+      if (s == node_state::alive || s == node_state::leaving || s == node_state::left) {
+        ++joined;
+        continue;
+      }
       reap(c);
       if (c.reaped) {
         return fail(transport_errc::gone, 0,
@@ -235,9 +257,10 @@ result<void> node_launcher::wait_for_nodes(milliseconds limit) {
     const milliseconds left = until(deadline);
     if (left.count() == 0) {
       return fail(transport_errc::timed_out, 0,
-                  "node {} (pid {}) has not joined the world after {} ms; the program must start "
-                  "the runtime before it does anything that takes long",
-                  late->node, late->pid, limit.count());
+                  "{} of {} nodes have joined the world after {} ms, but not node {} (pid {}); the program must start "
+                  "the runtime before it does anything that takes long; very many nodes need more time "
+                  "(--orrery-startup-timeout)",
+                  joined, children_.size() + 1, limit.count(), late->node, late->pid);
     }
     // A node that ends at once changes no epoch, and one thread cannot wait for a futex and a
     // pidfd: it looks.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <orrery/transport/shm/error.hpp>
+#include <orrery/transport/error.hpp>
 #include <orrery/transport/shm/peer.hpp>
 
 #include <chrono>
@@ -53,15 +53,17 @@ struct inherited_world {
 class node_launcher {
  public:
   /// Starts nodes [world.node() + 1, world.node() + world.reserved_nodes()). `arguments`: all of
-  /// them with argv[0]; empty: those of this OS process. If one cannot be started, none is.
-  [[nodiscard]] static result<std::unique_ptr<node_launcher>> start(shm_world& world,
-                                                                    std::span<const std::string> arguments = {});
+  /// them with argv[0]; empty: those of this OS process. If one cannot be started, or the last is
+  /// not after `limit`, none is, and a world of which this is the first node has ended.
+  [[nodiscard]] static result<std::unique_ptr<node_launcher>> start(
+      shm_world& world, std::span<const std::string> arguments = {},
+      std::chrono::milliseconds limit = std::chrono::milliseconds::max());
   node_launcher(const node_launcher&) = delete;
   node_launcher& operator=(const node_launcher&) = delete;
   ~node_launcher();
 
-  /// Until all are alive. Fails with `gone` when one has ended before, with `timed_out` after
-  /// `limit`; the message names the node.
+  /// Until all are alive. Fails with `gone` when one has ended before, with `timed_out` when `limit` has passed since
+  /// start() was called: it takes long itself where there are very many. The message names a node.
   [[nodiscard]] result<void> wait_for_nodes(std::chrono::milliseconds limit);
   /// Until all have ended, or for `limit`. Returns those that have ended since the last call.
   [[nodiscard]] std::vector<node_exit> wait_for_exit(std::chrono::milliseconds limit);
@@ -78,12 +80,14 @@ class node_launcher {
     bool reaped = false;
   };
   explicit node_launcher(shm_world& world) noexcept : world_(world) {}
+  [[nodiscard]] result<void> launch_all(std::span<const std::string> arguments, std::chrono::milliseconds limit);
   [[nodiscard]] result<void> spawn(std::uint32_t node, char* const* arguments, std::span<char* const> environment);
   void reap(child& c);
   bool reap_all();
   void wait_some(std::chrono::milliseconds limit);
 
   shm_world& world_;
+  std::chrono::steady_clock::time_point begun_ = std::chrono::steady_clock::now();
   std::vector<child> children_;
 };
 

@@ -141,7 +141,17 @@ TEST_F(launch_test, reports_a_node_that_ends_before_it_joins) {
 TEST_F(launch_test, reports_a_node_that_does_not_join_in_time) {
   auto world = take(shm_world::create(config(2)));
   auto nodes = take(start(*world, "sleep"));
-  expect_error(nodes->wait_for_nodes(milliseconds{30}), transport_errc::timed_out, {"node 1", "30 ms"});
+  expect_error(nodes->wait_for_nodes(milliseconds{30}), transport_errc::timed_out,
+               {"1 of 2 nodes", "node 1", "30 ms", "--orrery-startup-timeout"});
+}
+
+TEST_F(launch_test, starts_no_further_nodes_when_the_time_is_over_and_ends_the_world) {
+  auto world = take(shm_world::create(config(20)));
+  ::setenv(role_variable, "sleep", 1);
+  expect_error(node_launcher::start(*world, {}, milliseconds{0}), transport_errc::timed_out,
+               {"only 2 of 20 nodes", "0 ms", "--orrery-startup-timeout"});
+  EXPECT_NE(world->state(), world_state::running);
+  for (std::uint32_t n = 1; n < 20; ++n) EXPECT_EQ(world->state(n), node_state::dead);
 }
 
 TEST_F(launch_test, reports_how_each_node_ended) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <orrery/transport/shm/error.hpp>
+#include <orrery/transport/error.hpp>
 #include <orrery/transport/shm/peer.hpp>
 #include <orrery/transport/shm/unique_fd.hpp>
 

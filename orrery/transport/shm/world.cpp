@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <orrery/transport/shm/internal/fail.hpp>
 #include <orrery/transport/shm/internal/table.hpp>
+#include <orrery/transport/shm/monitor.hpp>
 #include <orrery/transport/shm/rendezvous.hpp>
 #include <orrery/transport/shm/world.hpp>
 
@@ -64,38 +65,6 @@ void futex_wake_all(std::atomic<std::uint32_t>& futex) noexcept {
 }
 
 }  // namespace
-
-std::string_view to_string(node_state state) noexcept {
-  switch (state) {
-    case node_state::empty:
-      return "empty";
-    case node_state::reserved:
-      return "reserved";
-    case node_state::joining:
-      return "joining";
-    case node_state::alive:
-      return "alive";
-    case node_state::leaving:
-      return "leaving";
-    case node_state::left:
-      return "left";
-    case node_state::dead:
-      return "dead";
-  }
-  return "unknown";
-}
-
-std::string_view to_string(world_state state) noexcept {
-  switch (state) {
-    case world_state::running:
-      return "running";
-    case world_state::ending:
-      return "ending";
-    case world_state::lost:
-      return "lost";
-  }
-  return "unknown";
-}
 
 // The segment of another node. `memory` is never changed, so that readers need no lock.
 struct shm_world::mapping {
@@ -250,7 +219,7 @@ result<void> shm_world::open_world(unique_fd world, std::string_view what, const
   if (theirs != config.build_id) {
     return fail(transport_errc::different_build, 0,
                 "the world{}{} runs program '{}' (build {:016x}) and this is '{}' (build "
-                "{:016x}), whose processes differ; join with the same build or choose another name",
+                "{:016x}), whose processes or messages differ; join with the same build or choose another name",
                 name_.empty() ? "" : " ", name_, table_->program(), theirs, config.program, config.build_id);
   }
   return {};
@@ -324,6 +293,33 @@ result<void> shm_world::make_own_memory(std::uint32_t node, const world_config& 
 
 std::uint32_t shm_world::node_limit() const noexcept { return table_->numbers().nodes; }
 std::uint32_t shm_world::pe_limit() const noexcept { return table_->numbers().pes; }
+std::pair<std::uint32_t, std::uint32_t> shm_world::pes_of(std::uint32_t node) const {
+  const node_info there = info(node);
+  return {there.first_pe, there.pe_count};
+}
+
+std::uint64_t shm_world::gone_nodes() const noexcept {
+  std::uint64_t gone = 0;
+  for (std::uint32_t n = 0; n < node_limit(); ++n) {
+    const node_state s = state(n);
+    const bool ended = s == node_state::left || s == node_state::dead;
+    if (ended && info(n).segment_bytes != 0) ++gone;  // others never were there
+  }
+  return gone;
+}
+
+result<world::memory_block> shm_world::allocate(std::uint64_t bytes) {
+  const auto block = arena_->allocate(bytes);
+  if (!block) return std::unexpected(block.error());
+  return memory_block{arena_->data() + block->offset, block->offset, block->zeroed};
+}
+
+void shm_world::release(std::uint64_t offset) noexcept { (void)arena_->release(offset); }
+
+result<std::unique_ptr<membership_watch>> shm_world::watch(membership_observer& observer) {
+  return membership_monitor::start(*this, observer);
+}
+
 node_info shm_world::info(std::uint32_t node) const { return table_->info(node); }
 node_state shm_world::state(std::uint32_t node) const noexcept { return table_->state_of(node); }
 std::uint32_t shm_world::pe_node(std::uint32_t pe) const noexcept { return table_->pe_node(pe); }
@@ -452,7 +448,7 @@ bool shm_world::mark_dead(std::uint32_t node) noexcept {
        now != node_state::empty && now != node_state::left && now != node_state::dead && !changed; now = state(node)) {
     changed = change_state(node, now, node_state::dead);
   }
-  // What a dead launcher has started looks after itself; what it was yet to start will never come.
+  // What a dead launcher has started looks after itself (its node ends it); what it was yet to start will never come.
   for (std::uint32_t n = 0; n < node_limit(); ++n) {
     if (table_->entry(n).launcher.load(std::memory_order_relaxed) == node)
       change_state(n, node_state::reserved, node_state::dead);

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <orrery/transport/error.hpp>
 #include <orrery/transport/shm/arena.hpp>
-#include <orrery/transport/shm/error.hpp>
 #include <orrery/transport/shm/peer.hpp>
 #include <orrery/transport/shm/segment.hpp>
 #include <orrery/transport/wait.hpp>
+#include <orrery/transport/world.hpp>
 
 #include <atomic>
 #include <cassert>
@@ -27,28 +28,6 @@ struct world_address;
 /// Node and PE numbers of one world, ever: numbers are never used again.
 inline constexpr std::uint32_t max_nodes = 4096;
 inline constexpr std::uint32_t max_pes = 4096;
-inline constexpr std::uint32_t counters_per_pe = 24;
-inline constexpr std::uint32_t no_node = 0xffff'ffff;
-
-enum class world_state : std::uint32_t {
-  running = 1,
-  ending = 2,  ///< end_world was called
-  lost = 3,    ///< the first node ended without end_world
-};
-
-/// What is known of a node. Only these changes happen: empty -> reserved -> joining -> alive ->
-/// leaving -> left, and from any but empty and left to dead.
-enum class node_state : std::uint32_t {
-  empty = 0,  ///< the number has not been given out
-  reserved = 1,  ///< given out to an OS process that is yet to be started
-  joining = 2,  ///< its pid is known
-  alive = 3,  ///< it can be sent to
-  leaving = 4,  ///< it takes no new work
-  left = 5,
-  dead = 6,  ///< it ended without leaving
-};
-[[nodiscard]] std::string_view to_string(node_state state) noexcept;
-[[nodiscard]] std::string_view to_string(world_state state) noexcept;
 
 /// A copy of what the table says of a node, checked.
 struct node_info {
@@ -106,7 +85,7 @@ struct world_config {
 //   auto ring = (*world)->memory().allocate(ring_header::bytes_for(65536));
 //   ...
 //   (*world)->publish_ring(to_pe, from_pe, ring->offset);
-class shm_world {
+class shm_world final : public world {
  public:
   /// A world without a name: others come in only by being launched.
   [[nodiscard]] static result<std::unique_ptr<shm_world>> create(const world_config& config);
@@ -119,34 +98,33 @@ class shm_world {
   [[nodiscard]] static result<std::unique_ptr<shm_world>> create_or_join(std::string_view name,
                                                                          const world_config& config);
   shm_world(const shm_world&) = delete;
-  ~shm_world();
+  ~shm_world() override;
 
   // This node.
-  [[nodiscard]] std::uint32_t node() const noexcept { return node_; }
-  [[nodiscard]] std::uint32_t first_pe() const noexcept { return first_pe_; }
-  [[nodiscard]] std::uint32_t pe_count() const noexcept { return pe_count_; }
-  /// The node that made the world; its end is the end of the world.
-  [[nodiscard]] bool is_first() const noexcept { return node_ == 0; }
   /// Nodes whose numbers config.nodes reserved, this one included: [node(), node() +
   /// reserved_nodes()).
   [[nodiscard]] std::uint32_t reserved_nodes() const noexcept { return reserved_nodes_; }
   [[nodiscard]] const std::string& name() const noexcept { return name_; }  ///< empty: none
   [[nodiscard]] std::uint64_t nonce() const noexcept { return nonce_; }  ///< names this world only
 
-  // Everybody. Numbers grow; entries below them never go back to empty.
-  [[nodiscard]] std::uint32_t node_limit() const noexcept;  ///< node numbers given out so far
-  [[nodiscard]] std::uint32_t pe_limit() const noexcept;  ///< PE numbers given out so far
+  // Everybody.
+  [[nodiscard]] std::uint32_t node_limit() const noexcept override;
+  [[nodiscard]] std::uint32_t pe_limit() const noexcept override;
+  [[nodiscard]] std::uint32_t node_capacity() const noexcept override { return max_nodes; }
   [[nodiscard]] node_info info(std::uint32_t node) const;
-  [[nodiscard]] node_state state(std::uint32_t node) const noexcept;
-  [[nodiscard]] bool alive(std::uint32_t node) const noexcept { return state(node) == node_state::alive; }
-  /// no_node if the PE's number has not been given out.
-  [[nodiscard]] std::uint32_t pe_node(std::uint32_t pe) const noexcept;
-  [[nodiscard]] world_state state() const noexcept;
-  /// Changes whenever a node joins, leaves or dies and when the world ends. One load of a line that
-  /// is rarely written.
-  [[nodiscard]] std::uint32_t epoch() const noexcept {
-    return epoch_->load(std::memory_order_acquire);  // SYNC: with bump_epoch
+  [[nodiscard]] node_state state(std::uint32_t node) const noexcept override;
+  [[nodiscard]] std::pair<std::uint32_t, std::uint32_t> pes_of(std::uint32_t node) const override;
+  [[nodiscard]] std::uint32_t pe_node(std::uint32_t pe) const noexcept override;
+  [[nodiscard]] std::uint64_t gone_nodes() const noexcept override;
+  [[nodiscard]] std::uint32_t machines() const noexcept override { return 1; }
+  [[nodiscard]] std::uint32_t machine_of(std::uint32_t) const noexcept override { return 0; }
+  [[nodiscard]] world_state state() const noexcept override;
+  [[nodiscard]] std::uint32_t epoch() const noexcept override {  // one load of a line that is rarely written
+    return epoch_->load(std::memory_order_acquire);              // SYNC: with bump_epoch
   }
+  [[nodiscard]] bool is_open() const noexcept override { return !name_.empty(); }
+  /// A membership_monitor.
+  [[nodiscard]] result<std::unique_ptr<membership_watch>> watch(membership_observer& observer) override;
   /// Blocks the thread until epoch() != seen or until the deadline (CLOCK_MONOTONIC; -1: for ever).
   /// False: deadline.
   bool wait_epoch(std::uint32_t seen, std::int64_t deadline_ns) const noexcept;
@@ -154,34 +132,33 @@ class shm_world {
   // Memory.
   /// What this node sends lies here.
   [[nodiscard]] arena& memory() noexcept { return *arena_; }
+  [[nodiscard]] result<memory_block> allocate(std::uint64_t bytes) override;
+  void release(std::uint64_t offset) noexcept override;
   /// The segment of a node (this one included). Maps it at the first call; fails with `gone` if the
   /// node ended before that.
   [[nodiscard]] result<std::span<std::byte>> map(std::uint32_t node);
   /// A range of a node's segment, checked against its size.
-  [[nodiscard]] result<std::span<std::byte>> map(std::uint32_t node, std::uint64_t offset, std::uint64_t bytes);
+  [[nodiscard]] result<std::span<std::byte>> map(std::uint32_t node, std::uint64_t offset,
+                                                 std::uint64_t bytes) override;
   /// Lets go of the memory of a node that is gone, which returns it to the system when all have.
   /// What map() gave is undefined afterwards.
-  void unmap(std::uint32_t node);
+  void unmap(std::uint32_t node) override;
 
   // PEs. `pe` is below pe_limit().
-  [[nodiscard]] doorbell& bell(std::uint32_t pe) const noexcept {
+  [[nodiscard]] doorbell& bell(std::uint32_t pe) noexcept override {
     assert(pe < max_pes);
     return bells_[pe];
   }
-  /// Written by the PE only, read by tools. What they count is the scheduler's business.
-  [[nodiscard]] std::span<std::atomic<std::uint64_t>, counters_per_pe> counters(std::uint32_t pe) const noexcept {
+  [[nodiscard]] std::span<std::atomic<std::uint64_t>, counters_per_pe> counters(
+      std::uint32_t pe) const noexcept override {
     assert(pe < max_pes);
     return std::span<std::atomic<std::uint64_t>, counters_per_pe>{counters_ + pe * counters_per_pe, counters_per_pe};
   }
 
-  /// Tells PE `to` that a ring from PE `from` (of this node) lies at `offset` of this node's
-  /// segment, and wakes it.
-  void publish_ring(std::uint32_t to, std::uint32_t from, std::uint64_t offset) noexcept;
+  void publish_ring(std::uint32_t to, std::uint32_t from, std::uint64_t offset) noexcept override;
   /// Takes it back; `to` may have it mapped still.
   void withdraw_ring(std::uint32_t to, std::uint32_t from) noexcept;
-  /// Where the ring lies in the segment of the node of `from`; nothing if there is none. Check it
-  /// with map().
-  [[nodiscard]] std::optional<std::uint64_t> ring_offset(std::uint32_t to, std::uint32_t from) const noexcept;
+  [[nodiscard]] std::optional<std::uint64_t> ring_offset(std::uint32_t to, std::uint32_t from) const noexcept override;
 
   /// Lets tools find a board of this node, which lives until this node has left. Once.
   void show_board(int fd) noexcept;
@@ -189,9 +166,8 @@ class shm_world {
   // Ending.
   /// This node takes no new work: others see `leaving`.
   void begin_leave() noexcept;
-  /// Nothing more will be sent to or by this node. Its memory stays readable for those who have
-  /// mapped it. On the first node: end_world.
-  void leave() noexcept;
+  /// Its memory stays readable for those who have mapped it.
+  void leave() noexcept override;
   /// Nobody can join any more, the name is free again, and every PE and every monitor is woken to
   /// see state(). Any node may do it.
   void end_world() noexcept;
@@ -209,6 +185,7 @@ class shm_world {
   void kick_self() noexcept;
   void clear_kicks() noexcept;
   [[nodiscard]] int world_fd() const noexcept { return world_.fd(); }
+  [[nodiscard]] shm_world* shared() noexcept override { return this; }
 
  private:
   struct mapping;
@@ -242,9 +219,6 @@ class shm_world {
   const std::atomic<std::uint32_t>* epoch_ = nullptr;
   doorbell* bells_ = nullptr;
   std::atomic<std::uint64_t>* counters_ = nullptr;
-  std::uint32_t node_ = no_node;
-  std::uint32_t first_pe_ = 0;
-  std::uint32_t pe_count_ = 0;
   std::uint32_t reserved_nodes_ = 0;
   std::uint64_t nonce_ = 0;
   std::string name_;

@@ -569,6 +569,8 @@ TEST_F(world_test, believes_no_number_of_tables_that_hold_noise) {
 }
 
 TEST_F(world_test, fails_cleanly_whatever_system_call_fails) {
+  // UBSan opens a pipe where it meets an object of a class for the first time. It meets them here, where pipes can be had.
+  EXPECT_TRUE(come());
   struct fault {
     const char* name;
     long call;

@@ -3,7 +3,7 @@
 
 // For tests only: other OS processes, faults of the system, directories that go away.
 
-#include <orrery/transport/shm/error.hpp>
+#include <orrery/transport/error.hpp>
 #include <orrery/transport/shm/unique_fd.hpp>
 
 #include <csignal>

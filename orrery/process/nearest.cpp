@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <orrery/process/internal/nearest.hpp>
+#include <orrery/process/nearest.hpp>
 
 #include <algorithm>
 #include <numeric>

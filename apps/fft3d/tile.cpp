@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "lines.hpp"
+#include "tile.hpp"
 
 #include <algorithm>
 #include <cstdlib>
@@ -18,22 +18,22 @@ fs::path wisdom_folder() {
   if (const char* home = std::getenv("HOME")) return fs::path(home) / ".cache/orrery";
   return {};
 }
-// Written beside and renamed: other programs may be reading.
-void save(const fs::path& file, int (*write)(const char*)) {
-  const fs::path beside = file.string() + "." + std::to_string(getpid());
-  std::error_code ignored;
-  if (write(beside.c_str()) != 0) fs::rename(beside, file, ignored);
-}
-
 }  // namespace
 
-std::int64_t tile_lines(const orrery::storage::page_grid& g, int dimension) {
+index3 tile_shape(const orrery::storage::page_grid& g, const orrery::storage::sweep& s) {
   constexpr std::int64_t numbers = 1 << 14;
-  const int across = dimension == 2 ? 1 : 2;
-  return std::clamp<std::int64_t>(numbers / g.array_shape[dimension], 1, g.page_shape[across]);
+  index3 shape{1, 1, 1};
+  for (const int d : s.dimensions) shape[d] = g.array_shape[d];
+  int wide = 2;
+  while (std::ranges::find(s.dimensions, wide) != s.dimensions.end()) --wide;
+  // Rows of less than a few cache lines would be slow to copy.
+  shape[wide] =
+      std::clamp<std::int64_t>(numbers / orrery::storage::product(shape), wide == 2 ? 16 : 1, g.page_shape[wide]);
+  return shape;
 }
-std::uint64_t tile_elements(const orrery::storage::page_grid& g, int dimension) {
-  return tile_lines(g, dimension) * g.array_shape[dimension];
+index3 tile_strides(const index3& shape) {
+  const std::int64_t row = shape[1] * shape[0] == 1 ? shape[2] : (shape[2] + 3) / 4 * 4 + 8;
+  return {shape[1] * row, row, 1};
 }
 
 std::mutex& planner() {
@@ -54,8 +54,10 @@ void save_wisdom() {
   if (folder.empty()) return;
   fs::create_directories(folder, failed);
   const std::lock_guard lock(planner());
-  save(folder / "fftw-wisdom", &fftw_export_wisdom_to_filename);
-  save(folder / "fftwf-wisdom", &fftwf_export_wisdom_to_filename);
+  // Written beside and renamed: other programs may be reading.
+  const std::string beside = (folder / std::to_string(getpid())).string();
+  if (fftw_export_wisdom_to_filename(beside.c_str()) != 0) fs::rename(beside, folder / "fftw-wisdom", failed);
+  if (fftwf_export_wisdom_to_filename(beside.c_str()) != 0) fs::rename(beside, folder / "fftwf-wisdom", failed);
 }
 
 }  // namespace fft3d

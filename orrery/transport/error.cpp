@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <orrery/transport/shm/error.hpp>
+#include <orrery/transport/error.hpp>
 #include <orrery/transport/shm/internal/fail.hpp>
 
 #include <system_error>

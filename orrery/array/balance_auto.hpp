@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <orrery/array/balance.hpp>
+#include <orrery/process/function.hpp>
+
+#include <algorithm>
+#include <bit>
+#include <chrono>
+#include <cmath>
+#include <cstdint>
+#include <memory>
+#include <utility>
+#include <vector>
+
+// Balancing that goes by itself: when all elements have come to a point of their work, or every so often; and without a central place.
+//
+//     const auto point = balance_at_sync<&Block::resume>(grid, &balance_greedy);   // elements call at_sync(point), and go on in resume(report)
+//     const auto every = balance_every(grid, std::chrono::seconds(1), [] { return balance_refine(); });
+//     const auto report = balance_diffusion(grid);
+
+namespace orrery {
+
+namespace detail {
+
+// There is but one report.
+struct only_report {
+  balance_report operator()(balance_report a, const balance_report&) const { return a; }
+};
+
+/// Balances one array again and again. A process on the PE of who has asked for it.
+template <class T, class Index, class Make>
+class balance_manager {
+ public:
+  balance_manager(array<T, Index> a, callable<Make> make, reduction_target resume, std::int64_t every_ns)
+      : array_(a), strategy_((*make.f)()), resume_(std::move(resume)), every_(every_ns) {}
+
+  /// All elements are at the point.
+  void all_here(std::uint64_t) {
+    typed_accumulator<balance_report, only_report> report;
+    std::exception_ptr error;
+    try {
+      report.value = balance(array_, *strategy_);
+    } catch (...) {
+      here_pe().report_failed_post(nullptr, std::current_exception());
+      report.value.emplace();  // they must go on
+      report.value->strategy = strategy_->name();
+    }
+    deliver_reduction(here_pe(), &report, &resume_, nullptr);
+  }
+  /// One round of periodic balancing.
+  void tick(remote<balance_manager> me) {
+    if (stopped_) return;
+    sleep_for(std::chrono::nanoseconds(every_));
+    last_ = balance(array_, *strategy_);
+    ++rounds_;
+    post(me)->tick(me);
+  }
+  std::uint64_t stop() {
+    stopped_ = true;
+    return rounds_;
+  }
+  balance_report last() const { return last_; }
+
+  ORRERY_PROCESS_MEMBERS(balance_manager, all_here, tick, stop, last)
+
+ private:
+  array<T, Index> array_;
+  std::unique_ptr<balance_strategy> strategy_;
+  reduction_target resume_;
+  std::int64_t every_;
+  balance_report last_;
+  std::uint64_t rounds_ = 0;
+  bool stopped_ = false;
+};
+
+/// Diffusion by dimension exchange (Cybenko 1989): PEs whose numbers differ in one bit compare their loads, and the one with more gives elements to the other.
+template <class T, class Index>
+struct diffuser {
+  struct found {
+    double most = 0;
+    double total = 0;
+    std::uint64_t elements = 0;
+    std::uint64_t bytes = 0;  ///< to elements that are not on the sender's PE
+    std::uint64_t moved = 0;
+    void add(const found& o) {
+      most = std::max(most, o.most);
+      total += o.total;
+      elements += o.elements;
+      bytes += o.bytes;
+      moved += o.moved;
+    }
+  };
+
+  static double load_here(std::uint32_t id) {
+    double sum = 0;
+    for (const cell_base* c : part_of<T, Index>(here_pe(), id).cells()) sum += static_cast<double>(c->load_ns) / 1e9;
+    return sum;
+  }
+  static found look(std::uint32_t id) {
+    auto& part = part_of<T, Index>(here_pe(), id);
+    found f{load_here(id), load_here(id), part.cells().size(), 0, 0};
+    for (const cell_base* b : part.cells())
+      if (const auto& sent = static_cast<const cell<T, Index>*>(b)->sent; sent != nullptr)
+        for (const auto& [to, sent_there] : *sent) f.bytes += part.find_local(to) == nullptr ? sent_there : 0;
+    return f;
+  }
+  // Moves elements of about so much load to another PE; returns how many.
+  static std::uint64_t give(std::uint32_t id, std::uint32_t to, double seconds) {
+    std::vector<std::pair<double, Index>> all;
+    for (const cell_base* b : part_of<T, Index>(here_pe(), id).cells())
+      if (b->load_ns != 0)
+        all.emplace_back(static_cast<double>(b->load_ns) / 1e9, static_cast<const cell<T, Index>*>(b)->index);
+    std::ranges::sort(all, [](const auto& a, const auto& b) { return a.first > b.first; });
+    std::vector<std::pair<Index, std::uint32_t>> chosen;
+    for (const auto& [load, i] : all) {
+      if (load > seconds) continue;
+      seconds -= load;
+      chosen.emplace_back(i, to);
+    }
+    return balancer<T, Index>::move(id, chosen);
+  }
+  static std::uint64_t exchange(std::uint32_t id, std::uint32_t other) {
+    const double here = load_here(id);
+    const double there = call<&load_here>(orrery::pe(other), id);
+    constexpr double enough = 0.01;  // of what both have: to move less is not worth it
+    const double surplus = (here - there) / 2;
+    if (std::abs(surplus) <= enough * (here + there)) return 0;
+    return surplus > 0 ? give(id, other, surplus) : call<&give>(orrery::pe(other), id, here_pe().id(), -surplus);
+  }
+  // On this PE and those below it in the tree; each pair of neighbours is the business of the one with the lower number.
+  static found run(std::uint32_t id, int what) {
+    const auto& about = part_of<T, Index>(here_pe(), id).about();
+    const std::uint32_t self = here_pe().id();
+    const std::uint32_t pes = about.pes;
+    std::vector<future<found>> below;
+    for (const std::uint32_t c : array_maker<T, Index>::children_of(about, self))
+      below.push_back(start_call<&run>(orrery::pe(c), id, what));
+    found f;
+    if (what < 0) {
+      f = look(id);
+      if (what == forget)
+        for (cell_base* c : part_of<T, Index>(here_pe(), id).cells()) static_cast<cell<T, Index>*>(c)->forget_load();
+    } else if (const std::uint32_t other = self ^ (1U << what); other > self && other < pes) {
+      f.moved = exchange(id, other);
+    }
+    for (auto& b : below) f.add(b.get());
+    return f;
+  }
+  static constexpr int forget = -2;  // and look
+};
+
+}  // namespace detail
+
+/// Balances an array whenever all of its elements have called at_sync(point) with the point that this returns: the strategy runs, elements move, and then
+/// the method Resume is called of every element, with the report. `make`: a function or captureless lambda that makes the strategy. What is measured must be
+/// begun with measure_load. Each at_sync counts as a contribution to a reduction of the array. The point is good as long as the caller's node. Parks. Throws
+/// node_lost, std::bad_alloc.
+template <auto Resume, class T, class Index, class Make>
+[[nodiscard]] result_target balance_at_sync(const array<T, Index>& a, Make make) {
+  using manager = detail::balance_manager<T, Index, Make>;
+  const auto m = spawn<manager>(here(), a, detail::callable<Make>{make}, result_to<Resume>(a), std::int64_t{0});
+  return result_to<&manager::all_here>(m);
+}
+
+/// Balancing of one array every so often. A handle: stop() ends it.
+template <class T, class Index, class Make>
+class periodic_balancing {
+ public:
+  using manager = detail::balance_manager<T, Index, Make>;
+  explicit periodic_balancing(remote<manager> m) : manager_(m) {}
+  /// The report of the latest round; it waits until the one under way is over. Parks.
+  [[nodiscard]] balance_report last() const { return manager_->last(); }
+  /// Ends it, when the round under way is over; returns how many there were. Parks.
+  std::uint64_t stop() const {
+    const std::uint64_t rounds = manager_->stop();
+    destroy(manager_);
+    return rounds;
+  }
+
+ private:
+  remote<manager> manager_;
+};
+
+/// Balances an array every `interval`, while its elements work, until stop() of what it returns; to be called before the array is destroyed, and before
+/// waiting for quiescence() of the world. `make` as above. An element leaves when its running method has returned. Parks.
+template <class T, class Index, class Make>
+[[nodiscard]] periodic_balancing<T, Index, Make> balance_every(const array<T, Index>& a,
+                                                               std::chrono::nanoseconds interval, Make make) {
+  using manager = detail::balance_manager<T, Index, Make>;
+  const auto m = spawn<manager>(here(), a, detail::callable<Make>{make}, result_target{}, interval.count());
+  post(m)->tick(m);
+  return periodic_balancing<T, Index, Make>(m);
+}
+
+/// Balances an array by what was measured since measure_load or the last balancing, without a central place: each PE compares its load with those of PEs whose
+/// numbers differ in one bit, one bit after the other, `sweeps` times, and gives elements to those that have less. No PE sees more than its own elements and the sums of
+/// its neighbours. Loads that no sum of elements can halve stay as uneven as they are. Not to be called by an element. Parks. Throws node_lost.
+template <class T, class Index>
+balance_report balance_diffusion(const array<T, Index>& a, int sweeps = 2) {
+  using diffuser = detail::diffuser<T, Index>;
+  const double begin = detail::seconds_now();
+  const std::uint32_t root = detail::part_of<T, Index>(detail::here_pe(), a.id()).about().root;
+  const auto everywhere = [&](int what) { return call<&diffuser::run>(pe(root), a.id(), what); };
+  const auto pes = detail::part_of<T, Index>(detail::here_pe(), a.id()).about().pes;
+  const auto ratio = [&](const auto& f) { return f.total > 0 ? f.most * pes / f.total : 1; };
+  balance_report r;
+  r.strategy = "diffusion";
+  const auto before = everywhere(-1);
+  r.elements = before.elements;
+  r.before = {ratio(before), before.bytes};
+  for (int s = 0; s < sweeps; ++s)
+    for (int bit = 0; bit < static_cast<int>(std::bit_width(pes - 1)); ++bit) r.moved += everywhere(bit).moved;
+  const auto after = everywhere(diffuser::forget);
+  r.after = {ratio(after), after.bytes};
+  r.seconds = detail::seconds_now() - begin;
+  return r;
+}
+
+}  // namespace orrery

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <orrery/array/directory.hpp>
+
+#include <boost/unordered/unordered_flat_map.hpp>
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+// Order that migrations do not disturb (docs/arrays.md, "Order"): for the methods for which a class asks for it.
+//
+// What one sender sends to one index, of such methods, is a stream: numbered from 1. The sender's half of its streams, the outbox, travels with it. The receiver's
+// half, the inbox, belongs to the index: it travels with the element, and lies at the home while there is none. There is one place at a time where messages
+// leave the network for good: the mailbox of the element, or, at the home, the queue of early messages and the error for deleted elements. There each message
+// waits until those before it have come. Messages that go back on their way, as their element leaves before it has executed them, are counted as not come.
+//
+// A stream ends with a last message when its sender ends, which the element executes after the others; the streams of processes that are no elements belong to their PE, and last as long as the array.
+//
+// Invariants: (1) each number of a stream is sent once, and comes to the place once, or again after rewind(); (2) held messages have numbers above `next`.
+
+namespace orrery {
+
+namespace detail {
+template <class T>
+constexpr bool keeps_order(std::string_view method) {
+  if constexpr (requires { bool{T::keep_order(method)}; }) {
+    return T::keep_order(method);
+  } else {
+    return false;
+  }
+}
+
+/// What one sender has sent, to each index.
+class outbox {
+ public:
+  /// One stream. A pointer to it is good until the next one is asked for.
+  struct line {
+    std::uint64_t stream = 0;
+    std::uint32_t closer = 0;  ///< handler
+    std::uint64_t sent = 0;
+    template <class A>
+    void serialize(A& a) {
+      a & stream & closer & sent;
+    }
+  };
+  /// The stream to an index, by the array and the packed index.
+  [[nodiscard]] line& to(pe& self, std::uint32_t array, const bytes& index, const array_handler& closer);
+  [[nodiscard]] bool empty() const noexcept { return lines_.empty(); }
+  /// Forgets an array that has ended.
+  void forget(std::uint32_t array);
+  /// Sends the last message of each stream.
+  void close(pe& self) noexcept;
+  template <class A>
+  void serialize(A& a) {
+    std::vector<std::pair<std::string, line>> all(lines_.begin(), lines_.end());
+    a & all;
+    if constexpr (A::is_loading::value) lines_ = {all.begin(), all.end()};
+  }
+
+ private:
+  boost::unordered_flat_map<std::string, line> lines_;
+};
+
+/// What has come to one index, of each stream.
+class inbox {
+ public:
+  inbox() = default;
+  inbox(const inbox&) = delete;
+  inbox& operator=(const inbox&) = delete;
+
+  [[nodiscard]] bool empty() const noexcept { return streams_.empty(); }
+  /// It is the next of its stream.
+  [[nodiscard]] bool in_turn(order_tag t) const noexcept {
+    const auto it = streams_.find(t.stream);
+    return t.number <= (it != streams_.end() ? it->second.next : 1);
+  }
+  void passed(order_tag t) {
+    auto& s = streams_[t.stream];
+    if (s.next <= t.number) s.next = t.number + 1;
+    s.skip();
+  }
+  /// It has failed, after messages that may be on their way again: not to be waited for then. After passed().
+  void failed(order_tag t);
+  /// Keeps a message until it is in turn.
+  void hold(order_tag t, scheduler::message* m) { streams_[t.stream].held.emplace(t.number, m); }
+  /// The held message that is in turn now, or null.
+  [[nodiscard]] scheduler::message* take_next(std::uint64_t stream);
+  [[nodiscard]] bool has_next(std::uint64_t stream) const noexcept;
+  /// Puts all held messages before `rest`, stream by stream in order, and keeps none.
+  [[nodiscard]] scheduler::message* take_held(scheduler::message* rest);
+  /// A message that had passed is on its way again.
+  void rewind(order_tag t);
+  /// The messages of a list that are of streams are on their way again.
+  void rewind(const scheduler::message* list);
+  void end(std::uint64_t number) { streams_.erase(number); }
+  /// What travels of a stream.
+  struct count {
+    std::uint64_t stream = 0;
+    std::uint64_t next = 1;
+    std::map<std::uint64_t, std::uint64_t> failed;
+    template <class A>
+    void serialize(A& a) {
+      a & stream & next & failed;
+    }
+  };
+  using counts = std::vector<count>;
+  [[nodiscard]] counts all() const;
+  /// What is known elsewhere of the same index is known here, too; calls f(stream) for each that has gone on.
+  template <class F>
+  void merge(const counts& other, F f) {
+    for (const count& c : other) {
+      stream& s = streams_[c.stream];
+      s.failed.insert(c.failed.begin(), c.failed.end());
+      if (c.next > s.next) s.next = c.next;
+      s.skip();
+      f(c.stream);
+    }
+  }
+
+ private:
+  struct stream {
+    std::uint64_t next = 1;
+    std::map<std::uint64_t, scheduler::message*> held;
+    std::map<std::uint64_t, std::uint64_t> failed;  // ranges of numbers: from, to behind the last
+    void skip() noexcept {
+      for (auto it = failed.begin(); it != failed.end() && it->first <= next; ++it)
+        if (it->second > next) next = it->second;
+    }
+  };
+  boost::unordered_flat_map<std::uint64_t, stream> streams_;
+};
+
+/// Both halves, of one element.
+struct order_state {
+  outbox out;
+  inbox in;
+};
+/// The form in which they travel.
+struct order_luggage {
+  outbox out;
+  inbox::counts in;
+  template <class A>
+  void serialize(A& a) {
+    a & out & in;
+  }
+};
+
+}  // namespace detail
+}  // namespace orrery

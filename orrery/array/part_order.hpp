@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <orrery/array/part_route.hpp>
+
+// Where messages whose order is kept wait for each other (order.hpp).
+namespace orrery::detail {
+
+// At the element. Mostly nothing waits, and the message goes the way of all others.
+template <class T, class Index>
+template <class Message>
+slot* array_part<T, Index>::pass_element(cell_type& c, scheduler::delivery& d, const wire::envelope& e,
+                                         std::uint32_t size, const Index& i, order_tag tag) {
+  inbox& in = c.order_of().in;
+  if (!in.in_turn(tag) && !lossy()) {
+    in.hold(tag, self_.detach(d, e, size));
+    return nullptr;
+  }
+  in.passed(tag);
+  if (!in.has_next(tag.stream)) return c.process;
+  const Index at = i;  // it may lie in the message
+  self_.push(*c.process, self_.detach(d, e, size));
+  release_next(at, tag.stream);
+  return nullptr;
+}
+
+// At the home of an index without an element.
+template <class T, class Index>
+template <class Message>
+slot* array_part<T, Index>::pass_home(away* a, scheduler::delivery& d, const wire::envelope& e, std::uint32_t size,
+                                      const route_head& h, const Index& i, order_tag tag) {
+  const Index at = i;
+  if (a == nullptr) {
+    a = &make_away(at, self_.id(), true);
+    a->state = away::what::waiting;
+  }
+  inbox& in = inbox_of(*a);
+  if (!in.in_turn(tag) && !lossy()) {
+    in.hold(tag, self_.detach(d, e, size));
+    return nullptr;
+  }
+  if (create_for<Message>(a, h, at)) return route<Message>(d, e, size, h, at, tag);
+  in.passed(tag);
+  if (a->state == away::what::waiting && (Message::policy != early::refuse || a->queued != 0)) {
+    if (!keep_early<Message>(*a, d, e, size, h, at)) in.failed(tag);
+  } else {
+    if (h.number != 0) tell_location(h, at, nullptr);
+    Message::fail(*this, d, h, gone(at));
+    if constexpr (Message::closes) {
+      end_stream(at, tag.stream);
+      return nullptr;
+    }
+  }
+  release_next(at, tag.stream);
+  return nullptr;
+}
+
+template <class T, class Index>
+inbox* array_part<T, Index>::streams_of(const Index& i) const noexcept {
+  const auto it = table_.find(i);
+  if (it == table_.end()) return nullptr;
+  if (it->second.is_away()) return it->second.there()->in.get();
+  return it->second.here()->order != nullptr ? &it->second.here()->order->in : nullptr;
+}
+
+// What is released may release more, also of other streams: one after the other, as the stack has an end.
+template <class T, class Index>
+void array_part<T, Index>::release_next(const Index& i, std::uint64_t stream) {
+  releasing_.emplace_back(i, stream);
+  if (in_release_) return;
+  in_release_ = true;
+  while (!releasing_.empty()) {
+    const auto [at, name] = std::move(releasing_.back());
+    releasing_.pop_back();
+    inbox* in = streams_of(at);
+    scheduler::message* m = in != nullptr ? in->take_next(name) : nullptr;
+    if (m == nullptr) continue;
+    releasing_.emplace_back(at, name);
+    dispatch(self_, m);
+  }
+  in_release_ = false;
+}
+
+// At the home of an index without an element, of which nothing may have to be known any more.
+template <class T, class Index>
+void array_part<T, Index>::end_stream(const Index& i, std::uint64_t stream) {
+  away* a = find_away(i);
+  a->in->end(stream);
+  if (!a->in->empty()) return;
+  a->in.reset();
+  if (a->state == away::what::deleted) {
+    deleted_.emplace_back(i, a->birth);
+  } else if (a->queued == 0) {
+    (void)erase_away(i);
+  }
+}
+
+template <class T, class Index>
+bool array_part<T, Index>::merge_streams(const Index& i, const inbox::counts& streams) {
+  const auto it = table_.find(i);
+  if (it == table_.end()) return false;
+  inbox* in = nullptr;
+  if (!it->second.is_away()) {
+    if (!streams.empty()) in = &it->second.here()->order_of().in;
+  } else {
+    away* a = it->second.there();
+    if (!a->is_home || a->state == away::what::at) return false;
+    if (!streams.empty()) in = &inbox_of(*a);
+  }
+  if (in == nullptr) return true;
+  std::vector<std::uint64_t> gone_on;
+  in->merge(streams, [&](std::uint64_t s) { gone_on.push_back(s); });
+  for (const std::uint64_t s : gone_on) release_next(i, s);
+  return true;
+}
+
+/// Brings what the home knows of the streams of an index to its new element.
+template <class T, class Index>
+struct streams_message : following_message<T, Index, streams_message<T, Index>> {
+  static slot* route(pe& self, scheduler::delivery& d, const wire::envelope& e, std::uint32_t size) {
+    try {
+      orrery::reader r(wire_payload(d, e, size));
+      const auto i = orrery::read<Index>(r);
+      const auto streams = orrery::read<inbox::counts>(r);
+      auto* part = static_cast<array_part<T, Index>*>(array_directory::of(self).find(e.slot));
+      if (part != nullptr && !part->merge_streams(i, streams))
+        return part->template route<streams_message>(d, e, size, {}, i);
+      d.release();
+    } catch (...) {
+      self.fail(d, std::current_exception());
+    }
+    return nullptr;
+  }
+  inline static const control_handler instance{type_name<streams_message>(), &route};
+};
+
+template <class T, class Index>
+void array_part<T, Index>::send_streams(const Index& i, std::uint32_t pe, std::unique_ptr<inbox> in) {
+  if (!in->empty()) tell(self_, pe, streams_message<T, Index>::instance, id(), 0, pack(0, i, in->all()));
+}
+
+}  // namespace orrery::detail

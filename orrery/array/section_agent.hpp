@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <orrery/array/array.hpp>
+#include <orrery/array/section_core.hpp>
+
+#include <boost/unordered/unordered_flat_set.hpp>
+
+#include <algorithm>
+#include <cstdint>
+#include <map>
+#include <utility>
+#include <vector>
+
+// What sections (section.hpp) are made of: their agents, and the messages between agents and members.
+namespace orrery {
+
+namespace detail {
+
+template <class T, class Index>
+struct join_operation;
+template <class T, class Index>
+struct forget_operation;
+
+/// A section's process on a PE where members have their homes; see section_core. Broadcasts come down the tree of agents as posts, and go from each
+/// to its members: so their order, their limits and the loss of a node are those of posts.
+template <class T, class Index>
+class section_agent final : public section_core {
+ public:
+  /// Throws usage_error unless all members exist; this is the home of all.
+  section_agent(shape s, std::vector<Index> members) : section_core(here_pe(), s, members.size()) {
+    auto& part = part_of<T, Index>(self_, s.array);
+    for (const Index& i : members)
+      if (!part.has_element(i)) throw_no_member(part.text_of(i));
+    members_.insert(members.begin(), members.end());
+  }
+
+  /// Tells the members, which have to know before anything else happens.
+  void join(std::vector<remote<section_agent>> children) {
+    below_ = std::move(children);
+    ask_members<element_message<T, Index, join_operation<T, Index>, const membership&>>(
+        membership{about().id, self_.id(), 0});
+  }
+  /// Tells them that there is no such section any more, and ends all agents below this one.
+  void leave() {
+    std::vector<future<void>> leaving;
+    for (const auto& c : below_) leaving.push_back(start(c)->leave());
+    ask_members<element_message<T, Index, forget_operation<T, Index>, std::uint64_t>>(about().id);
+    for (auto& l : leaving) l.get();
+    for (const auto& c : below_) destroy(c);
+  }
+
+  /// Sends a message with these arguments to the children, and to all members.
+  template <class Handler, class Message, class... A>
+  void cast(const A&... args) {
+    array_core& part = part_of<T, Index>(self_, about().array);
+    const activity_end arrived(&part);
+    for (const auto& c : below_) {
+      part.begins();
+      send_owned<Handler>(self_, c.address(), nullptr, true, args...);
+    }
+    const walk all(*this);
+    for (const Index& i : members_)
+      send_element<Message>(self_, element_name<T, Index>{about().array, i}, nullptr, patience::may_wait,
+                            std::uint64_t{about().id}, args...);
+  }
+
+  ORRERY_PROCESS_MEMBERS(section_agent, join, leave)
+
+ private:
+  // Of all members that are alive, and waits until they have answered.
+  template <class Message, class V>
+  void ask_members(const V& value) {
+    std::vector<future<void>> answers;
+    {
+      const walk all(*this);
+      for (const Index& i : members_)
+        answers.push_back(start_element<Message, void>(self_, element_name<T, Index>{about().array, i}, V(value)));
+    }
+    for (auto& a : answers) try {
+        a.get();
+      } catch (const process_gone&) {  // it has ended meanwhile, and leaves as it always would
+      }
+  }
+  void remove(orrery::reader& index) override {
+    const auto i = orrery::read<Index>(index);
+    if (!walking_) {
+      members_.erase(i);
+    } else {
+      removed_.push_back(i);
+    }
+  }
+  // Goes through the members, and may park meanwhile: those that end then are removed when it is over.
+  struct walk {
+    section_agent& agent;
+    explicit walk(section_agent& a) : agent(a) { agent.walking_ = true; }
+    walk(const walk&) = delete;
+    walk& operator=(const walk&) = delete;
+    ~walk() {
+      agent.walking_ = false;
+      for (const Index& i : agent.removed_) agent.members_.erase(i);
+      agent.removed_.clear();
+    }
+  };
+
+  boost::unordered_flat_set<Index, index_hash<Index>> members_;
+  std::vector<Index> removed_;
+  std::vector<remote<section_agent>> below_;
+  bool walking_ = false;
+};
+
+/// Makes an element a member.
+template <class T, class Index>
+struct join_operation {
+  using object = void;
+  using result = void;
+  static constexpr bool may_miss = true;
+  static constexpr std::string_view class_name() noexcept { return type_name<T>(); }
+  static constexpr std::string_view name() noexcept { return "(joins a section)"; }
+  static void run(pe&, slot& s, void*, const membership& m) {
+    auto& all = cell<T, Index>::of(s.where_apart()).sections;
+    if (all == nullptr) all = std::make_unique<std::vector<membership>>();
+    all->push_back(m);
+  }
+};
+template <class T, class Index>
+struct forget_operation {
+  using object = void;
+  using result = void;
+  static constexpr bool may_miss = true;
+  static constexpr std::string_view class_name() noexcept { return type_name<T>(); }
+  static constexpr std::string_view name() noexcept { return "(leaves a section)"; }
+  static void run(pe&, slot& s, void*, std::uint64_t id) {
+    auto& all = cell<T, Index>::of(s.where_apart()).sections;
+    if (all == nullptr) return;
+    std::erase_if(*all, [&](const membership& m) { return m.section == id; });
+    if (all->empty()) all.reset();
+  }
+};
+
+/// Calls a method of a member. Another element that has got the index of one that has ended is none.
+template <class T, class Index, class M, class R>
+struct member_operation {
+  using object = void;
+  using result = void;
+  static constexpr bool may_miss = true;
+  static constexpr std::string_view class_name() noexcept { return type_name<T>(); }
+  static constexpr std::string_view name() noexcept { return M::name; }
+  template <class... A>
+  static void run(pe& self, slot& s, void*, std::uint64_t id, A&&... args) {
+    const auto& all = cell<T, Index>::of(s.where_apart()).sections;
+    if (all == nullptr || std::ranges::find(*all, id, &membership::section) == all->end()) return;
+    (void)element_operation<T, Index, M, R>::run(self, s, nullptr, std::forward<A>(args)...);
+  }
+};
+
+/// A broadcast on its way through the agents.
+template <class T, class Index, class M, class R, class... P>
+struct section_cast {
+  using object = section_agent<T, Index>;
+  using result = void;
+  using handler = typed_handler<section_cast, P...>;
+  using message = element_message<T, Index, member_operation<T, Index, M, R>, std::uint64_t, P...>;
+  static_assert((std::is_copy_constructible_v<kept_t<P>> && ...),
+                "orrery: each element needs arguments of its own: those of a broadcast must be copyable");
+  static constexpr std::string_view class_name() noexcept { return type_name<T>(); }
+  static constexpr std::string_view name() noexcept { return M::name; }
+  template <class... A>
+  static void run(pe&, slot&, object* agent, A&&... args) {
+    agent->template cast<handler, message>(args...);
+  }
+};
+
+template <class T, class Index>
+struct section_modes {
+  struct cast {
+    struct target {
+      address root;  // its agent
+      std::uint32_t array = 0;
+    };
+    template <class M, class R, class... P>
+    static void invoke(const target& to, P&&... args) {
+      pe& self = here_pe();
+      array_directory::of(self).require_whole("a broadcast to a section");
+      part_of<T, Index>(self, to.array).begins();
+      send_owned<typename section_cast<T, Index, M, R, P...>::handler>(self, to.root, nullptr, true,
+                                                                       std::forward<P>(args)...);
+    }
+  };
+};
+
+}  // namespace detail
+}  // namespace orrery

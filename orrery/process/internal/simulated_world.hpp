@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <orrery/scheduler/node.hpp>
+#include <orrery/scheduler/simulator.hpp>
+#include <orrery/transport/sim/settings.hpp>
+
+#include <memory>
+
+namespace orrery::detail {
+
+/// All nodes of a simulated world, in this OS process.
+///
+/// Owned by who runs it, once.
+class simulated_world {
+ public:
+  /// What does not concern simulations is taken from `settings`.
+  simulated_world(const transport::sim_settings& what, const scheduler::node_settings& settings);
+  ~simulated_world();
+
+  [[nodiscard]] scheduler::simulator& simulator() noexcept { return simulator_; }
+  /// The main function has ended: so does the world.
+  void leave() noexcept;
+
+ private:
+  struct members;
+  scheduler::simulator simulator_;
+  std::unique_ptr<members> members_;
+};
+
+}  // namespace orrery::detail

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// A PE in a simulation: it gives the thread back where another one would sleep.
+#include <orrery/scheduler/io.hpp>
+#include <orrery/scheduler/pe.hpp>
+#include <orrery/scheduler/simulator.hpp>
+
+namespace orrery::scheduler {
+
+namespace {
+constexpr int entries_per_poll = 64;  // of the run queue
+}
+
+void pe::carry(channel& c, std::uint32_t bytes) noexcept { sim_->by->sent(*this, c, bytes); }
+
+bool pe::poll_simulated() {
+  ticks_ = 0;  // who parks goes to the loop, which looks who is next
+  sent_when_heard_ = count_.sent_bytes;
+  if (bell_.announce.load(std::memory_order_relaxed) != announced_) adopt_inbound();
+  bool any = !busy_channels_.empty() && serve_channels();
+  if (io_active_ != nullptr) any |= io_active_->poll();
+  any |= fire_timers();
+  if (!suspects_.empty() && !any && runnable_.empty()) any |= chase_suspects();
+  if (runnable_.size() > count_.queue_high) count_.queue_high = runnable_.size();
+  return any || !runnable_.empty();
+}
+
+// Works until there is nothing to do or another PE is earlier. False: this fiber was laid aside, and who is running now is to be asked again.
+bool pe::turn() {
+  simulator& by = *sim_->by;
+  for (;;) {
+    const bool busy = poll_simulated();
+    if (stopping() && wind_down(busy || waits_for_files())) {
+      sim_->over = true;
+      return true;
+    }
+    if (runnable_.empty()) return true;
+    for (int n = 0; n < entries_per_poll && !runnable_.empty(); ++n) {
+      if (sim_->clock > by.horizon(*sim_)) return true;
+      const run_queue::entry e = runnable_.pop();
+      if (e.is_fiber()) {
+        by.charge_messages(*this, 1);
+        fiber& f = *e.as_fiber();
+        f.queued = 0;
+        resume(f);
+        return false;
+      }
+      const std::uint64_t before = count_.executed;
+      if (!e.is_slot()) {
+        by.charge_messages(*this, 1);
+        run_sink(*e.as_sink());
+      } else if (slot& s = *e.as_slot(); s.is_function) {
+        by.charge_messages(*this, 1);
+        run_slot(s);
+        return false;
+      } else {
+        run_slot(s);
+        by.charge_messages(*this, count_.executed - before);
+      }
+    }
+  }
+}
+
+}  // namespace orrery::scheduler

@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <orrery/scheduler/fiber_pool.hpp>
+#include <orrery/scheduler/pe.hpp>
+#include <orrery/transport/sim/event_queue.hpp>
+#include <orrery/transport/sim/network.hpp>
+#include <orrery/transport/sim/world.hpp>
+
+#include <algorithm>
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <memory>
+#include <vector>
+
+namespace orrery::scheduler {
+
+class simulator;
+
+/// A ring between two simulated PEs.
+struct simulated_link {
+  channel* out;
+  inbound* in;
+  std::uint32_t from;
+  std::uint32_t to;
+  std::int64_t last_ns;  ///< when the latest record that was sent arrives: the next one comes no earlier
+  const void* record;  ///< that one, to be fetched
+};
+
+/// What the simulator knows of a PE.
+struct simulated_pe {
+  static constexpr std::int64_t never = std::numeric_limits<std::int64_t>::max();
+
+  simulator* by = nullptr;
+  std::int64_t clock = 0;  ///< virtual time up to which the PE has worked, in ns
+  std::int64_t due = never;  ///< of its earliest entry in the queue
+  transport::time_heap<simulated_link*> arrivals;  ///< records on their way to it
+  [[nodiscard]] std::int64_t next_arrival() const noexcept { return arrivals.empty() ? never : arrivals.next_ns(); }
+  std::int64_t began = 0;    ///< real time, where that counts
+  std::uint32_t node = 0;
+  bool over = false;
+  bool does_io = false;
+};
+
+/// What a simulation was.
+struct sim_report {
+  std::int64_t time_ns = 0;  ///< virtual
+  std::uint64_t events = 0;
+  std::uint64_t messages = 0;  ///< records between PEs
+  std::uint64_t bytes = 0;
+  std::uint64_t net_messages = 0;  ///< of these, between machines
+  std::uint64_t net_bytes = 0;
+  std::uint64_t routed = 0;  ///< messages to elements of arrays that left their PE
+  std::uint64_t hops = 0;  ///< ways from PE to PE that these took until they found their elements
+};
+
+/// Runs all PEs of a world on one OS thread, in virtual time.
+///
+/// Problem: what depends on how messages of many PEs meet cannot be tested by letting them meet, and what a program does on a
+/// thousand machines cannot be seen on one. So here each PE has a clock of its own, a message arrives when the network model says
+/// so, and who is first by the clock works next. The PEs are those of any other world: the same rings, mailboxes and fibers. Only
+/// three things differ: a record is seen by its receiver when its time has come, a PE that has nothing to do gives the thread
+/// back instead of sleeping, and `now_ns()` is the clock of the PE that runs. With the same settings and seed, a program whose
+/// methods depend on nothing else does the same again, step by step.
+///
+/// A PE works off what has come, one entry of its run queue after the other, and takes the records that arrive meanwhile, as long as nothing that others
+/// do can reach it: until the earliest event of another one and the shortest way of a message. So it is visited once for all that comes in such a
+/// time, while its memory is in the cache: a world of many PEs is in no cache. What a method costs is what the settings say and what it says itself (spend), or the time that it really takes.
+///
+/// Loop fibers belong to all PEs: one that was laid aside by one PE may go on with another. So whatever may lay the running fiber aside is the
+/// last that a PE does before it looks again who is running (turn() returns false).
+///
+/// Owned by run(); outlives the nodes. One OS thread, but for I/O, which happens outside of virtual time.
+class simulator {
+ public:
+  simulator(const transport::sim_settings& settings, const pe_settings& pes);
+  simulator(const simulator&) = delete;
+  simulator& operator=(const simulator&) = delete;
+  ~simulator();
+
+  [[nodiscard]] transport::sim_universe& universe() noexcept { return universe_; }
+  /// What nodes have to be made with.
+  [[nodiscard]] pe_settings settings_of_pes() noexcept;
+  /// The nodes in the order of their numbers, all of them before run().
+  void add(node& n);
+  /// Runs until all nodes have ended. `first` is called for the first PE before anything runs.
+  void run(const std::function<void(pe&)>& first);
+  [[nodiscard]] sim_report report() const noexcept;
+
+  // For nodes and PEs.
+  [[nodiscard]] std::unique_ptr<channel> connect(pe& from, std::uint32_t to);
+  void sent(pe& from, channel& c, std::uint32_t bytes);
+  /// The PE has something to do now that is no message.
+  void wake(pe& p);
+  /// The PE that runs computes for that long.
+  void spend(pe& p, std::int64_t ns) noexcept;
+  [[nodiscard]] pe& at(std::uint32_t pe) noexcept { return *pes_[pe]; }
+  /// Until then the running PE may work on: the next event of another one, or the next record on its way to it, and the shortest way of a
+  /// message. (The record may wait so long, as it waits for a PE that polls now and then.)
+  [[nodiscard]] std::int64_t horizon(const simulated_pe& s) const noexcept {
+    const std::int64_t next = queue_.empty() ? s.next_arrival() : std::min(queue_.next_ns(), s.next_arrival());
+    return next == simulated_pe::never ? next : next + lookahead_;
+  }
+  void charge_messages(pe& p, std::uint64_t count) noexcept;
+
+ private:
+  struct event {
+    simulated_link* link;  // of the record that arrives; null: something else
+    std::uint32_t what;  // the PE, or `is_fault` and the place in the list of faults
+  };
+  struct fault {
+    std::int64_t at_ns;
+    std::uint32_t node;  // no_node: it is the end of the world that is told
+    bool noticed;  // the others learn of it
+  };
+  static constexpr std::uint32_t is_fault = 0x8000'0000;
+
+  static void loop_entry(fiber& self, void* simulator_pointer);
+  void loop();
+  [[noreturn]] void leave() noexcept;
+  bool next();
+  void enter(pe& p, std::int64_t time) noexcept;
+  void fetch_next() const noexcept;
+  bool take_arrival(simulated_pe& s);
+  bool stay(const pe& p);
+  [[nodiscard]] std::int64_t own_due(const pe& p) const noexcept;
+  void schedule(std::int64_t time, const event& e) { queue_.add(time, order_.next(), e); }
+  void give_back(pe& p);
+  void charge_real_time(pe& p) noexcept;
+  void read(simulated_link& l) noexcept;
+  void happen(const fault& f);
+  bool when_nothing_is_due();
+  void await_io();
+  bool look_at_io();
+  [[nodiscard]] void* carve(std::size_t bytes);
+
+  transport::sim_universe universe_;
+  transport::network network_;
+  transport::event_order order_;
+  transport::time_heap<event> queue_;
+  std::int64_t lookahead_;
+  pe_settings pe_settings_;
+  fiber_pool fibers_;
+  std::vector<node*> nodes_;
+  std::vector<pe*> pes_;
+  std::vector<simulated_pe> states_;
+  std::vector<std::unique_ptr<simulated_link>> links_;
+  std::vector<fault> faults_;
+  std::vector<std::uint8_t> lost_;  // nodes
+  std::vector<pe*> with_io_;
+  std::int64_t io_since_ = 0;  // virtual and real time since when there is I/O
+  std::int64_t io_since_real_ = 0;
+
+  pe* running_ = nullptr;
+  fiber* here_ = nullptr;  // the running fiber, while no PE runs
+  simulated_link* arrived_ = nullptr;  // its record is to be received next
+  simulated_link* received_ = nullptr;  // its record has been, though who received it may be parked
+  static constexpr std::int64_t start_ns = 3'600'000'000'000;  // a clock that shows 0 has never been set
+  std::int64_t now_ = start_ns;
+  std::int64_t latest_ = start_ns;  // of what has happened: a PE may be ahead of now_
+  std::uint32_t over_ = 0;  // PEs
+  bool said_dead_ = false;
+  sim_report report_;
+  fiber root_;
+
+  std::byte* rings_ = nullptr;  // memory for rings is carved from large mappings
+  std::size_t rings_left_ = 0;
+  std::vector<std::pair<void*, std::size_t>> mappings_;
+};
+
+}  // namespace orrery::scheduler

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <orrery/process/io.hpp>
+
+#include <string>
+
+namespace orrery::storage {
+
+/// Where a job that may be killed at any moment keeps what it needs to go on: its description, which parts are done, files that are in between.
+///
+/// Problem: the same command, started again, must know whether what it finds was left by itself; two of them at once would spoil each other's work; and a
+/// program can be killed between any two steps.
+/// So the folder is locked while a program works with it (the system gives the lock back when a program ends, however it does), and says what the job is as soon as
+/// it has begun: that file gets its name when it is complete. `end` removes it first: what is left without it means nothing to anybody.
+///
+/// Owned by one process of one program at a time. What is thrown is std::system_error, which names the folder, or as said.
+///
+///     job_folder folder("/data/y.sort", "/data/y");
+///     const bool resumed = folder.begun(description);
+///     if (!resumed) folder.begin(description);
+///     ...
+///     folder.end();
+class job_folder {
+ public:
+  /// Makes the folder or takes it over, and locks it. `target`: what is worked on, for texts. Throws EBUSY (another program is at it), EACCES and others.
+  job_folder(std::string path, std::string target);
+  job_folder(const job_folder&) = delete;
+  job_folder& operator=(const job_folder&) = delete;
+  /// Removes the folder if the job has not begun.
+  ~job_folder();
+
+  /// True if a program has begun this job and has not ended it. Throws std::invalid_argument if it was another one.
+  [[nodiscard]] bool begun(const std::string& description) const;
+  /// From here on the job has begun.
+  void begin(const std::string& description);
+  /// A step that need not be done again.
+  [[nodiscard]] bool passed(const std::string& step) const;
+  void pass(const std::string& step);
+  /// The job has ended: what is in the folder means nothing any more.
+  void forget();
+  /// Forgets it, and removes the folder with all that is in it.
+  void end();
+
+  /// A file in it.
+  [[nodiscard]] std::string operator/(const std::string& name) const { return path_ + "/" + name; }
+  [[nodiscard]] const std::string& path() const noexcept { return path_; }
+  /// Removes everything in it but the lock: before a job begins, what another one may have left.
+  void clear();
+
+ private:
+  [[nodiscard]] std::string about() const { return *this / "job.json"; }
+
+  std::string path_;
+  std::string target_;
+  io::descriptor lock_;
+};
+
+}  // namespace orrery::storage

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <orrery/storage/page_block.hpp>
+
+#include <orrery/storage/strided_copy.hpp>
+
+#include <algorithm>
+#include <deque>
+#include <stdexcept>
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace orrery::storage {
+namespace {
+
+template <class Real>
+page to_complex(const page& p) {
+  page q = page::uninitialized(2 * p.size());
+  const auto* x = reinterpret_cast<const Real*>(p.bytes().data());
+  auto* y = reinterpret_cast<Real*>(q.writable().data());
+  for (std::size_t i = 0; i < p.size() / sizeof(Real); ++i) {
+    y[2 * i] = x[i];
+    y[2 * i + 1] = 0;
+  }
+  return q;
+}
+template <class Real>
+page to_real(const page& p) {
+  page q = page::uninitialized(p.size() / 2);
+  const auto* x = reinterpret_cast<const Real*>(p.bytes().data());
+  auto* y = reinterpret_cast<Real*>(q.writable().data());
+  for (std::size_t i = 0; i < q.size() / sizeof(Real); ++i) y[i] = x[2 * i];
+  return q;
+}
+
+std::int64_t offset_of(const index3& at, const index3& strides) {
+  return at[0] * strides[0] + at[1] * strides[1] + at[2] * strides[2];
+}
+
+}  // namespace
+
+page converted(page p, element_type from, element_type to) {
+  if (from == to) return p;
+  if (is_single(from) != is_single(to))
+    throw std::invalid_argument(
+        fmt::format("{} cannot be converted to {}: the precision is another one", to_string(from), to_string(to)));
+  if (is_complex(to)) return is_single(from) ? to_complex<float>(p) : to_complex<double>(p);
+  return is_single(from) ? to_real<float>(p) : to_real<double>(p);
+}
+
+domain page_block::elements() const noexcept {
+  domain all{grid_.elements_of(places_.first).first, {}};
+  for (int d = 0; d < 3; ++d) all.last[d] = std::min(places_.last[d] * grid_.page_shape[d], grid_.array_shape[d]);
+  return all;
+}
+
+void page_block::read(const array& from, std::size_t window) {
+  std::deque<future<page>> coming;
+  pages_.clear();
+  const auto take = [&] {
+    pages_.push_back(converted(coming.front().get(), from.type(), type_));
+    coming.pop_front();
+  };
+  for_each_place(places_, [&](const index3& p) {
+    if (coming.size() == window) take();
+    coming.push_back(from.start_read_whole(p));
+  });
+  while (!coming.empty()) take();
+}
+
+void page_block::write(const array& to, std::size_t window) {
+  std::deque<future<void>> going;
+  std::vector<page> pages = std::exchange(pages_, {});
+  auto next = pages.begin();
+  const auto take = [&] {
+    going.front().get();
+    going.pop_front();
+  };
+  for_each_place(places_, [&](const index3& p) {
+    if (going.size() == window) take();
+    going.push_back(to.start_write_whole(converted(std::exchange(*next++, {}), type_, to.type()), p));
+  });
+  while (!going.empty()) take();
+}
+
+// f(page, place in it of the part's first element, place in the memory of it, shape of the part), places in elements.
+template <class F>
+void page_block::each_part(const domain& box, const index3& strides, F&& f) const {
+  const page_grid numbers{places_.shape(), {1, 1, 1}};
+  const index3 in_page = strides_of(grid_.page_shape);
+  for_each_place(grid_.pages_of(box), [&](const index3& p) {
+    const domain whole = grid_.elements_of(p);
+    const domain part = whole & box;
+    const auto number = static_cast<std::size_t>(numbers.number_of(domain{p, p}.relative_to(places_.first).first));
+    f(number, offset_of(part.relative_to(whole.first).first, in_page),
+      offset_of(part.relative_to(box.first).first, strides), part.shape());
+  });
+}
+void page_block::copy_out(const domain& box, std::byte* to, const index3& strides) const {
+  const auto size = static_cast<std::ptrdiff_t>(size_of(type_));
+  each_part(box, strides, [&](std::size_t number, std::int64_t there, std::int64_t here, const index3& shape) {
+    copy_box(to + here * size, strides, pages_[number].bytes().data() + there * size, strides_of(grid_.page_shape),
+             shape, size_of(type_));
+  });
+}
+void page_block::copy_in(const domain& box, const std::byte* from, const index3& strides) {
+  const auto size = static_cast<std::ptrdiff_t>(size_of(type_));
+  each_part(box, strides, [&](std::size_t number, std::int64_t there, std::int64_t here, const index3& shape) {
+    copy_box(pages_[number].writable().data() + there * size, strides_of(grid_.page_shape), from + here * size, strides,
+             shape, size_of(type_));
+  });
+}
+
+}  // namespace orrery::storage

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <orrery/storage/sweep.hpp>
+
+#include <algorithm>
+#include <thread>
+
+namespace orrery::storage {
+namespace {
+
+constexpr std::uint64_t mib = 1 << 20;
+constexpr std::uint64_t node_bytes = 24 * mib;       // a program that does nothing, its libraries' tables included
+constexpr std::uint64_t connected_bytes = 48 * mib;  // more, if it has to send pages to other nodes
+constexpr std::uint32_t transfers = 16;              // pages: keep a drive busy
+
+std::uint64_t page_bytes(const sweep_plan& p) { return product(p.grid.page_shape) * size_of(p.work_type); }
+bool converts(const sweep_plan& p) { return p.input_type != p.work_type || p.output_type != p.work_type; }
+
+// The last sweep comes from the scratch; those before it alternate between that and another place.
+void choose_places(sweep_plan& p, bool in_place, bool in_memory) {
+  using enum sweep_place;
+  const sweep_place other = !in_place && p.output_type == p.work_type ? output : second_scratch;
+  for (std::size_t i = 0; i + 1 < p.sweeps.size(); ++i) {
+    const bool near = (p.sweeps.size() - i) % 2 == 0;
+    p.sweeps[i].to = p.sweeps[i + 1].from = in_memory ? memory : near ? scratch : other;
+  }
+  for (const sweep_place at : {output, scratch, second_scratch})
+    if (!(in_place && at == output) && std::ranges::any_of(p.sweeps, [&](const sweep& s) { return s.to == at; }))
+      p.created.push_back(at);
+  for (const sweep& s : p.sweeps) {
+    p.bytes_read += p.bytes_at(s.from);
+    p.bytes_written += p.bytes_at(s.to);
+  }
+}
+
+// Memory for one process, and for all else.
+struct needs {
+  std::uint64_t fixed;
+  std::uint64_t process;
+};
+needs memory_of(const sweep_plan& p, const sweep_extra& extra, std::uint32_t nodes) {
+  needs n{nodes * node_bytes, 0};
+  if (nodes > 1 && p.in_memory()) n.fixed += nodes * (connected_bytes + p.pool_bytes);
+  if (converts(p)) n.fixed += nodes * p.pool_bytes;
+  for (std::size_t i = 0; i < p.sweeps.size(); ++i) {
+    if (p.sweeps[i].to == sweep_place::memory)
+      n.fixed = std::max<std::uint64_t>(n.fixed, nodes * node_bytes + p.grid.page_count() * page_bytes(p));
+    n.process = std::max(n.process, product(p.unit_shape(i)) * page_bytes(p) + extra(p.grid, p.sweeps[i]));
+  }
+  return n;
+}
+
+}  // namespace
+
+sweep_order each_dimension_once(int sweeps, const index3& pages) {
+  if (sweeps == 3) return {{2}, {1}, {0}};
+  const auto alone = static_cast<int>(std::ranges::max_element(pages) - pages.begin());
+  std::vector<int> slab{2, 1, 0};
+  std::erase(slab, alone);
+  return {slab, {alone}};
+}
+
+index3 sweep_plan::unit_shape(std::size_t sweep) const {
+  index3 unit{1, 1, 1};
+  for (const int d : sweeps[sweep].dimensions) unit[d] = grid.pages()[d];
+  return unit;
+}
+std::int64_t sweep_plan::units(std::size_t sweep) const { return grid.page_count() / product(unit_shape(sweep)); }
+domain sweep_plan::unit_pages(std::size_t sweep, std::int64_t unit) const {
+  const page_grid units{grid.pages(), unit_shape(sweep)};
+  return units.elements_of(units.page_at(unit));
+}
+element_type sweep_plan::type_at(sweep_place p) const {
+  return p == sweep_place::input ? input_type : p == sweep_place::output ? output_type : work_type;
+}
+std::uint64_t sweep_plan::bytes_at(sweep_place p) const {
+  return p == sweep_place::memory ? 0 : grid.page_count() * product(grid.page_shape) * size_of(type_at(p));
+}
+
+std::expected<sweep_plan, std::uint64_t> plan_sweeps(const sweep_task& task, const sweep_order& order, bool in_memory,
+                                                     const sweep_extra& extra, std::uint32_t pes, std::uint32_t nodes) {
+  sweep_plan p{.grid = {task.input.shape, task.input.page_shape},
+               .input_type = task.input.type,
+               .work_type = task.work_type,
+               .output_type = task.output_type};
+  for (const std::vector<int>& dimensions : order) p.sweeps.push_back({.dimensions = dimensions});
+  choose_places(p, task.output.empty(), in_memory);
+  p.pool_bytes = 4 * page_bytes(p);
+  // Each node reads and writes the drives by itself; only what is in memory goes from one to the other.
+  const bool travels = nodes > 1 && in_memory;
+  p.window = travels ? 4 : static_cast<std::size_t>(p.grid.page_count());
+  const needs n = memory_of(p, extra, nodes);
+  if (n.fixed + n.process > task.memory) return std::unexpected(n.fixed + n.process);
+  const std::uint64_t drives = std::max({task.input.files.size(), task.folders.size(), std::size_t{1}});
+  const std::uint64_t processors = std::max(std::thread::hardware_concurrency(), 1U);
+  const std::uint64_t enough = std::max<std::uint64_t>(pes, 2 * std::min<std::uint64_t>(pes, processors)) +
+                               transfers * drives * page_bytes(p) / n.process;
+  std::int64_t units = 0;
+  for (std::size_t i = 0; i < p.sweeps.size(); ++i) units = std::max(units, p.units(i));
+  p.processes = static_cast<std::uint32_t>(
+      std::min({(task.memory - n.fixed) / n.process, enough, static_cast<std::uint64_t>(units)}));
+  p.peak_bytes = n.fixed + p.processes * n.process;
+  // Memory is best used again and again. All pages are of one size, mostly; where they travel the rest of the budget is shared out.
+  if (!travels && !converts(p)) p.pool_bytes = p.peak_bytes;
+  if (travels) {
+    const std::uint64_t rest = std::min((task.memory - p.peak_bytes) / nodes, p.processes * n.process);
+    p.pool_bytes += rest;
+    p.peak_bytes += nodes * rest;
+  }
+  return p;
+}
+
+}  // namespace orrery::storage

@@ -1,0 +1,312 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sweeps over arrays on drives: plans, units in memory, the account of what is done, jobs that stop and go on.
+#include <orrery/storage/internal/test_support.hpp>
+#include <orrery/storage/memory_array.hpp>
+#include <orrery/storage/sweep_job.hpp>
+
+#include <orrery/process/spawn.hpp>
+
+#include <cerrno>
+#include <complex>
+#include <filesystem>
+#include <fstream>
+#include <numeric>
+#include <span>
+#include <stdexcept>
+
+namespace {
+
+using namespace orrery;
+using namespace orrery::storage;
+using orrery::storage::testing::error_text;
+using orrery::storage::testing::program;
+using orrery::storage::testing::scratch;
+namespace fs = std::filesystem;
+
+const index3 shape{10, 9, 7};
+const index3 pages{4, 3, 5};
+
+// Each element becomes the sum of those up to it, along the dimensions of each sweep; throws at a unit, if told so.
+class summer : public sweeper {
+ public:
+  summer(const sweep_plan& p, std::int64_t fails_at, const remote<ledger>& units)
+      : sweeper(p, units), plan_(p), left_(fails_at) {}
+
+ protected:
+  void compute(std::size_t sweep, page_block& unit) override {
+    if (left_-- == 0) throw std::runtime_error("enough");
+    const domain all = unit.elements();
+    const index3 n = all.shape();
+    const index3 strides{n[1] * n[2], n[2], 1};
+    std::vector<double> x(static_cast<std::size_t>(all.size()));
+    unit.copy_out(all, reinterpret_cast<std::byte*>(x.data()), strides);
+    for (const int d : plan_.sweeps[sweep].dimensions)
+      for_each_place(domain::of_shape(n), [&](const index3& i) {
+        const auto at = i[0] * strides[0] + i[1] * strides[1] + i[2];
+        if (i[d] > 0) x[static_cast<std::size_t>(at)] += x[static_cast<std::size_t>(at - strides[d])];
+      });
+    unit.copy_in(all, reinterpret_cast<const std::byte*>(x.data()), strides);
+    count(1);
+    give_way();
+  }
+
+ private:
+  sweep_plan plan_;
+  std::int64_t left_;
+};
+ORRERY_PROCESS(summer);
+
+std::vector<double> numbers() {
+  std::vector<double> x(static_cast<std::size_t>(product(shape)));
+  std::iota(x.begin(), x.end(), 1.0);
+  return x;
+}
+std::vector<double> summed(std::vector<double> x) {
+  const index3 strides{shape[1] * shape[2], shape[2], 1};
+  for (int d = 0; d < 3; ++d)
+    for_each_place(domain::of_shape(shape), [&](const index3& i) {
+      const auto at = i[0] * strides[0] + i[1] * strides[1] + i[2];
+      if (i[d] > 0) x[static_cast<std::size_t>(at)] += x[static_cast<std::size_t>(at - strides[d])];
+    });
+  return x;
+}
+void make_set(const std::string& path, const std::vector<double>& x) {
+  auto set = spawn<data_set>(here(), path,
+                             data_set_description{.shape = shape, .page_shape = pages, .type = element_type::float64},
+                             data_set_options{});
+  set->contents().write(domain::of_shape(shape), std::span<const double>(x));
+  set->finish();
+  destroy(set);
+}
+std::vector<double> read_set(const std::string& path) {
+  auto set = spawn<data_set>(here(), path, data_set_options{});
+  std::vector<double> x(static_cast<std::size_t>(product(shape)));
+  set->contents().read(domain::of_shape(shape), std::span(x));
+  destroy(set);
+  return x;
+}
+sweep_task task_for(const std::string& input, const std::string& output) {
+  return {.input = data_set::read_info(input),
+          .output = output,
+          .work_type = element_type::float64,
+          .output_type = element_type::float64};
+}
+sweep_plan plan_for(const sweep_task& t, int sweeps) {
+  const auto order = each_dimension_once(sweeps, page_grid{t.input.shape, t.input.page_shape}.pages());
+  return plan_sweeps(t, order, sweeps == 1, [](const auto&...) { return 0; }, world_pes(), world_nodes()).value();
+}
+sweep_outcome sum_up(const sweep_task& t, int sweeps, std::int64_t fails_at = -1, const std::string& what = "sums") {
+  const sweep_plan p = plan_for(t, sweeps);
+  sweep_job job(t, p, "job", what);
+  job.begin();
+  return job.run<summer>([](const sweep_status&) {}, p, fails_at);
+}
+
+struct folder_with_set : scratch {
+  std::string x = *this / "x";
+  std::string y = *this / "y";
+  folder_with_set() {
+    program([&] { make_set(x, numbers()); });
+  }
+};
+
+TEST(sweep_order, has_each_dimension_once) {
+  for (const int sweeps : {1, 2, 3}) {
+    std::vector<int> seen;
+    for (const auto& together : each_dimension_once(sweeps, {3, 9, 4}))
+      seen.insert(seen.end(), together.begin(), together.end());
+    std::ranges::sort(seen);
+    EXPECT_EQ(seen, (std::vector<int>{0, 1, 2})) << sweeps;
+  }
+}
+TEST(sweep_order, of_two_leaves_the_dimension_with_most_pages_to_the_second) {
+  EXPECT_EQ(each_dimension_once(2, {3, 9, 4}), (sweep_order{{2, 0}, {1}}));
+}
+
+TEST(sweep_plan, has_units_that_together_are_all_pages) {
+  folder_with_set f;
+  program([&] {
+    for (const int sweeps : {1, 2, 3}) {
+      const sweep_plan p = plan_for(task_for(f.x, f.y), sweeps);
+      for (std::size_t i = 0; i < p.sweeps.size(); ++i) {
+        std::vector<int> times(static_cast<std::size_t>(p.grid.page_count()));
+        for (std::int64_t u = 0; u < p.units(i); ++u)
+          for_each_place(p.unit_pages(i, u),
+                         [&](const index3& at) { ++times[static_cast<std::size_t>(p.grid.number_of(at))]; });
+        EXPECT_EQ(std::ranges::count(times, 1), p.grid.page_count());
+      }
+    }
+  });
+}
+TEST(sweep_plan, never_writes_where_it_reads_but_in_memory) {
+  folder_with_set f;
+  program([&] {
+    for (const int sweeps : {2, 3})
+      for (const std::string& output : {f.y, std::string()})
+        for (const sweep& s : plan_for(task_for(f.x, output), sweeps).sweeps) {
+          EXPECT_NE(s.from, s.to);
+          // In place the input is the output.
+          EXPECT_FALSE(output.empty() && s.from == sweep_place::input && s.to == sweep_place::output);
+        }
+  });
+}
+TEST(sweep_plan, says_how_much_memory_would_do) {
+  folder_with_set f;
+  program([&] {
+    sweep_task t = task_for(f.x, f.y);
+    t.memory = 1 << 20;
+    const auto extra = [](const auto&...) { return 12345; };
+    const auto refused = plan_sweeps(t, {{0}, {1}, {2}}, false, extra, 2, 1);
+    ASSERT_FALSE(refused);
+    t.memory = refused.error();
+    EXPECT_TRUE(plan_sweeps(t, {{0}, {1}, {2}}, false, extra, 2, 1));
+    --t.memory;
+    EXPECT_FALSE(plan_sweeps(t, {{0}, {1}, {2}}, false, extra, 2, 1));
+  });
+}
+
+TEST(page_block, gives_and_takes_boxes_of_the_elements_of_its_pages) {
+  folder_with_set f;
+  program([&] {
+    auto set = spawn<data_set>(here(), f.x, data_set_options{.mode = open_mode::read_write});
+    const storage::array a = set->contents();
+    page_block block(a.grid(), {{1, 0, 0}, {3, 3, 2}}, a.type());
+    EXPECT_EQ(block.elements(), (domain{{4, 0, 0}, {10, 9, 7}}));
+    block.read(a, 3);
+    const domain box{{5, 2, 3}, {9, 7, 6}};
+    std::vector<double> x(static_cast<std::size_t>(box.size()));
+    const index3 strides{1, 4, 20};  // the first dimension runs fastest
+    block.copy_out(box, reinterpret_cast<std::byte*>(x.data()), strides);
+    for_each_place(box, [&](const index3& i) {
+      double& there = x[static_cast<std::size_t>((i[0] - 5) + 4 * (i[1] - 2) + 20 * (i[2] - 3))];
+      EXPECT_EQ(there, 1.0 + static_cast<double>((i[0] * 9 + i[1]) * 7 + i[2]));
+      there = -there;
+    });
+    block.copy_in(box, reinterpret_cast<const std::byte*>(x.data()), strides);
+    block.write(a, 3);
+    std::vector<double> all(static_cast<std::size_t>(product(shape)));
+    a.read(a.whole(), std::span(all));
+    const auto before = numbers();
+    for_each_place(a.whole(), [&](const index3& i) {
+      const auto n = static_cast<std::size_t>((i[0] * 9 + i[1]) * 7 + i[2]);
+      EXPECT_EQ(all[n], box.contains(i) ? -before[n] : before[n]);
+    });
+    set->finish();
+    destroy(set);
+  });
+}
+TEST(page_block, converts_between_real_and_complex_of_one_precision) {
+  page p(2 * sizeof(float));
+  reinterpret_cast<float*>(p.writable().data())[1] = 3;
+  const page c = converted(p, element_type::float32, element_type::complex64);
+  EXPECT_EQ(reinterpret_cast<const std::complex<float>*>(c.bytes().data())[1], (std::complex<float>{3, 0}));
+  EXPECT_EQ(converted(c, element_type::complex64, element_type::float32), p);
+  EXPECT_THROW((void)converted(p, element_type::float32, element_type::float64), std::invalid_argument);
+}
+
+TEST(memory_array, gives_a_page_away_when_it_is_read) {
+  program([] {
+    const storage::array a = make_memory_array({shape, pages}, element_type::float64);
+    page p(static_cast<std::size_t>(product(pages)) * sizeof(double));
+    p.writable()[5] = std::byte{7};
+    a.start_write_whole(p, {1, 2, 1}).get();
+    p = {};
+    page q = a.start_read_whole({1, 2, 1}).get();
+    EXPECT_EQ(q.bytes()[5], std::byte{7});
+    EXPECT_FALSE(q.shared());
+    EXPECT_EQ(a.start_read_whole({1, 2, 1}).get().bytes()[5], std::byte{0});
+    a.flush();
+    for (const auto& d : a.devices()) destroy(d);
+  });
+}
+
+TEST(ledger, gives_each_unit_once_and_those_again_that_were_not_done) {
+  const scratch folder;
+  program([&] {
+    {
+      auto units = spawn<ledger>(here(), folder / "progress", std::vector<std::int64_t>{2, 3});
+      units->begin(1);
+      EXPECT_EQ(units->next(), 0);
+      EXPECT_EQ(units->next(), 1);
+      units->done(1);
+      units->stop();
+      EXPECT_EQ(units->next(), -1);
+      destroy(units);
+    }
+    auto again = spawn<ledger>(here(), folder / "progress", std::vector<std::int64_t>{2, 3});
+    EXPECT_EQ(again->units_done(), 1);
+    again->begin(1);
+    EXPECT_EQ(again->next(), 0);
+    EXPECT_EQ(again->next(), 2);
+    EXPECT_EQ(again->next(), -1);
+    again->done(0);
+    again->done(0);  // counts once
+    again->done(2);
+    EXPECT_EQ(again->units_done(), 3);
+    EXPECT_TRUE(again->finished(1));
+    EXPECT_FALSE(again->finished(0));
+  });
+}
+
+TEST(job_folder, is_taken_by_one_at_a_time_and_is_gone_if_nothing_has_begun) {
+  const scratch folder;
+  program([&] {
+    {
+      const job_folder f(folder / "job", "it");
+      EXPECT_NE(error_text(EBUSY, [&] { job_folder(folder / "job", "it"); }).find("it"), std::string::npos);
+      EXPECT_FALSE(f.begun("a"));
+    }
+    EXPECT_FALSE(fs::exists(folder / "job"));
+  });
+}
+TEST(job_folder, knows_its_job_and_refuses_another) {
+  const scratch folder;
+  program([&] {
+    {
+      job_folder f(folder / "job", "it");
+      f.begin("a");
+      f.pass("one");
+    }
+    job_folder f(folder / "job", "it");
+    EXPECT_TRUE(f.begun("a"));
+    EXPECT_TRUE(f.passed("one"));
+    EXPECT_FALSE(f.passed("two"));
+    EXPECT_THROW((void)f.begun("b"), std::invalid_argument);
+    f.end();
+    EXPECT_FALSE(fs::exists(folder / "job"));
+  });
+}
+
+TEST(sweep_job, computes_to_a_new_data_set_and_in_place) {
+  folder_with_set f;
+  program([&] {
+    for (const int sweeps : {1, 2, 3}) {
+      const auto outcome = sum_up(task_for(f.x, f.y), sweeps);
+      EXPECT_EQ(read_set(f.y), summed(numbers())) << sweeps;
+      std::int64_t units = 0;
+      for (const sweep_record& r : outcome.sweeps) units += r.units;
+      EXPECT_EQ(outcome.counted, static_cast<std::uint64_t>(units));
+      data_set::remove(f.y);
+    }
+    (void)sum_up(task_for(f.x, ""), 3);
+    EXPECT_EQ(read_set(f.x), summed(numbers()));
+    EXPECT_EQ(std::distance(fs::directory_iterator(f.path), fs::directory_iterator()), 1);
+  });
+}
+TEST(sweep_job, that_fails_goes_on_with_the_units_that_were_not_done) {
+  folder_with_set f;
+  program([&] {
+    const sweep_task t = task_for(f.x, f.y);
+    EXPECT_THROW((void)sum_up(t, 3, 2), std::runtime_error);
+    EXPECT_TRUE(fs::exists(f.y + ".job"));
+    EXPECT_THROW((void)sum_up(t, 3, -1, "something else"), std::invalid_argument);
+    const auto outcome = sum_up(t, 3);
+    EXPECT_TRUE(outcome.resumed);
+    const sweep_plan p = plan_for(t, 3);
+    EXPECT_LT(outcome.counted, static_cast<std::uint64_t>(p.units(0) + p.units(1) + p.units(2)));
+    EXPECT_EQ(read_set(f.y), summed(numbers()));
+    EXPECT_FALSE(fs::exists(f.y + ".job"));
+  });
+}
+
+}  // namespace

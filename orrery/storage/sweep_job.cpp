@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <orrery/storage/sweep_job.hpp>
+
+#include <orrery/process/call.hpp>
+#include <orrery/process/runtime.hpp>
+#include <orrery/process/spawn.hpp>
+#include <orrery/storage/memory_array.hpp>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <filesystem>
+#include <system_error>
+#include <utility>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+namespace orrery::storage {
+namespace {
+
+namespace fs = std::filesystem;
+using detail::bytes_text;
+using detail::throw_errno;
+
+constexpr sweep_place places[] = {sweep_place::input, sweep_place::output, sweep_place::scratch,
+                                  sweep_place::second_scratch};
+
+// A data set with all its files, and what a program that was killed while it made one has left.
+void remove_remains(const std::string& path) {
+  try {
+    data_set::remove(path);
+  } catch (const std::system_error& e) {  // without a header there is nothing elsewhere either
+    if (e.code().value() == EBUSY) throw;
+  }
+  fs::remove_all(path);
+}
+
+// Seconds in which its drives had something to do, so far; mean of all. Of several nodes, that which had most.
+double busy_of(const array& a) {
+  double most = 0;
+  for (std::uint32_t n = 0; n < world_nodes(); ++n) {
+    double sum = 0;
+    for (const auto& d : a.devices_of(n)) sum += static_cast<double>(d->statistics().busy_ns) / 1e9;
+    most = std::max(most, sum / static_cast<double>(a.devices().size()));
+  }
+  return most;
+}
+
+}  // namespace
+
+sweep_job::sweep_job(sweep_task task, sweep_plan plan, const std::string& name, const std::string& description)
+    : task_(std::move(task)),
+      plan_(std::move(plan)),
+      target_(task_.output.empty() ? task_.input.path : detail::tidy_path(task_.output)),
+      folder_(target_ + "." + name, target_),
+      description_(this->description(description)),
+      resumed_(folder_.begun(description_)) {
+  if (!resumed_) check_beginning();
+  const auto input = spawn<data_set>(here(), task_.input.path, data_set_options{.unfinished = true, .cache = {0, 0}});
+  rates_ = measure_drives(input->contents(), folder_ / "measure",
+                          array_page::bytes_of(plan_.grid.page_shape, plan_.work_type));
+  destroy(input);
+  // What has been touched once is used again, if it can be.
+  if (plan_.input_type != plan_.work_type || plan_.output_type != plan_.work_type) trim_page_pool();
+}
+
+sweep_job::~sweep_job() { end_processes(); }
+
+void sweep_job::end_processes() noexcept {
+  try {
+    if (workers_.size() != 0) destroy(std::exchange(workers_, {}));
+    if (ledger_) destroy(std::exchange(ledger_, {}));
+    for (const auto& [where, set] : std::exchange(sets_, {})) destroy(set);
+    const array memory = std::exchange(memory_, {});
+    for (const auto& device : memory.devices()) destroy(device);
+  } catch (const std::exception&) {  // the world ends, and they with it
+  }
+}
+
+std::string sweep_job::description(const std::string& more) const {
+  nlohmann::ordered_json sweeps;
+  for (const sweep& s : plan_.sweeps) sweeps.push_back({{"dimensions", s.dimensions}, {"from", s.from}, {"to", s.to}});
+  return nlohmann::ordered_json{{"input", task_.input.path},
+                                {"output", target_},
+                                {"shape", task_.input.shape},
+                                {"page_shape", task_.input.page_shape},
+                                {"types", {plan_.input_type, plan_.output_type}},
+                                {"sweeps", sweeps},
+                                {"what", more}}
+      .dump(1);
+}
+
+void sweep_job::check_beginning() {
+  for (const sweep_place p : {sweep_place::scratch, sweep_place::second_scratch}) remove_remains(path_of(p));
+  folder_.clear();
+  if (!task_.input.finished)
+    throw_errno(EBADMSG, fmt::format("the data set {} is unfinished: run again what writes it", task_.input.path));
+  if (!task_.output.empty() && fs::exists(target_))
+    throw_errno(EEXIST,
+                fmt::format("there is something at {} already: remove it first, or choose another place", target_));
+  require_space();
+}
+
+void sweep_job::require_space() const {
+  std::uint64_t bytes = 0;
+  for (const sweep_place p : plan_.created) bytes += plan_.bytes_at(p);
+  auto where = folders();
+  if (where.empty()) where.push_back(folder_.path());
+  for (const std::string& f : where) {
+    std::error_code unknown;
+    const fs::path there = fs::exists(f) ? fs::path(f) : fs::path(f).parent_path();
+    const auto space = fs::space(there, unknown);
+    if (!unknown && space.available < bytes / where.size())
+      throw_errno(ENOSPC, fmt::format("{} are needed at {}, for the output and for what is between, and {} are free",
+                                      bytes_text(bytes / where.size()), f, bytes_text(space.available)));
+  }
+}
+
+void sweep_job::begin() {
+  if (!resumed_) folder_.begin(description_);  // from here on what is at the target is ours
+  const bool made = folder_.passed("made");
+  if (!made)
+    for (const sweep_place p : plan_.created) remove_remains(path_of(p));
+  for (const sweep_place p : places) open(p, made);
+  folder_.pass("made");
+  if (plan_.in_memory()) memory_ = make_memory_array(plan_.grid, plan_.work_type);
+  std::vector<std::int64_t> units;
+  for (std::size_t i = 0; i < plan_.sweeps.size(); ++i) units.push_back(plan_.units(i));
+  ledger_ = spawn<ledger>(here(), plan_.in_memory() ? "" : folder_ / "progress", units);
+}
+
+void sweep_job::open(sweep_place p, bool made) {
+  const bool create = std::ranges::count(plan_.created, p) != 0;
+  const bool writes = create || (p == sweep_place::input && task_.output.empty());
+  data_set_options o{.mode = writes ? open_mode::read_write : open_mode::read_only, .cache = {0, 0}};
+  o.on_each_node = true;  // a page belongs to one unit, so that in each sweep one process reads or writes it
+  // Drives that work in the same sweep are served by different PEs.
+  for (std::uint32_t i = 0; i < world_pes(); ++i) o.pes.push_back((i + (p == sweep_place::scratch)) % world_pes());
+  if (create && !made)
+    sets_[p] = spawn<data_set>(here(), path_of(p),
+                               data_set_description{.shape = plan_.grid.array_shape,
+                                                    .page_shape = plan_.grid.page_shape,
+                                                    .type = plan_.type_at(p),
+                                                    .folders = folders(),
+                                                    .attributes = task_.input.attributes},
+                               o);
+  else if (create || p == sweep_place::input)
+    sets_[p] = spawn<data_set>(here(), path_of(p), o);
+}
+
+std::string sweep_job::path_of(sweep_place p) const {
+  if (p == sweep_place::input) return task_.input.path;
+  if (p == sweep_place::output) return target_;
+  // Device files elsewhere have names by this one: other jobs may have theirs in the same folder.
+  return folder_ / (fs::path(target_).filename().string() + (p == sweep_place::scratch ? "-scratch" : "-second"));
+}
+std::vector<std::string> sweep_job::folders() const {
+  if (!task_.output.empty() || task_.input.files.size() == 1) return task_.folders;
+  std::vector<std::string> all;
+  for (const std::string& f : task_.input.files) all.push_back(fs::path(f).parent_path().string());
+  return all;
+}
+const remote<data_set>& sweep_job::output() const {
+  return sets_.at(task_.output.empty() ? sweep_place::input : sweep_place::output);
+}
+array sweep_job::at(sweep_place p) const {
+  if (p == sweep_place::memory) return memory_;
+  return (p == sweep_place::output ? output() : sets_.at(p))->contents();
+}
+
+sweep_record sweep_job::run_one(sweep_status& now, const std::function<void(const sweep_status&)>& progress) {
+  using namespace std::chrono_literals;
+  sweep_record record{.begin = seconds_now(), .units = -ledger_->units_done()};
+  if (!ledger_->finished(now.sweep)) {
+    ledger_->begin(now.sweep);
+    const array from = at(plan_.sweeps[now.sweep].from);
+    const array to = at(plan_.sweeps[now.sweep].to);
+    const double reads = busy_of(from);
+    const double writes = busy_of(to);
+    auto logs = start(workers_)->run(now.sweep, from, to);
+    while (!logs.wait_for(100ms)) {
+      now.units_done = ledger_->units_done();
+      progress(now);
+    }
+    record.logs = logs.get();
+    to.flush();
+    const double seconds = seconds_now() - record.begin;
+    record.read_busy = (busy_of(from) - reads) / seconds;
+    record.write_busy = (busy_of(to) - writes) / seconds;
+  }
+  record.end = seconds_now();
+  record.units += ledger_->units_done();
+  return record;
+}
+
+sweep_outcome sweep_job::run_all(const std::function<void(const sweep_status&)>& progress) {
+  sweep_outcome result{.begin = seconds_now(), .resumed = resumed_};
+  sweep_status now;
+  for (std::size_t i = 0; i < plan_.sweeps.size(); ++i) now.units += plan_.units(i);
+  for (; now.sweep < plan_.sweeps.size(); ++now.sweep) {
+    result.sweeps.push_back(run_one(now, progress));
+    for (const work_log& l : result.sweeps.back().logs) result.counted += l.counted;
+  }
+  now.units_done = now.units;
+  progress(now);
+  output()->finish();
+  result.end = seconds_now();
+  end_processes();
+  // With the folder's description the job ends; but what is in other folders is found by the headers of what is between.
+  folder_.forget();
+  for (const sweep_place p : plan_.created)
+    if (p != sweep_place::output) remove_remains(path_of(p));
+  folder_.end();
+  return result;
+}
+
+}  // namespace orrery::storage

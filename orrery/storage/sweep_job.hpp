@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <orrery/process/group.hpp>
+#include <orrery/process/placement.hpp>
+#include <orrery/storage/drive_rates.hpp>
+#include <orrery/storage/job_folder.hpp>
+#include <orrery/storage/sweep.hpp>
+#include <orrery/storage/sweeper.hpp>
+
+#include <concepts>
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace orrery::storage {
+
+/// How far a job is.
+struct sweep_status {
+  std::size_t sweep = 0;
+  std::int64_t units_done = 0;  ///< of all sweeps
+  std::int64_t units = 0;
+};
+
+/// What was done, and when.
+struct sweep_record {
+  double begin = 0;
+  double end = 0;
+  std::int64_t units = 0;  ///< done now: the others were found done
+  std::vector<work_log> logs = {};
+  double read_busy = 0;   ///< share of the time in which a drive that is read from had something to do; mean of all
+  double write_busy = 0;  ///< the same of those that are written to
+};
+struct sweep_outcome {
+  double begin = 0;
+  double end = 0;
+  bool resumed = false;
+  std::uint64_t counted = 0;
+  std::vector<sweep_record> sweeps = {};
+};
+
+/// A computation over an array on drives in several sweeps, from its beginning to its end, or from where a killed program has stopped.
+///
+/// Problem: an array that is far larger than memory is read, changed and written in units, for minutes or hours. Meanwhile drives get full or fail, programs
+/// are killed, somebody starts the same thing twice. What is on the drives must at any moment be what one can go on from.
+/// So no sweep writes where it reads; what is between two of them, and the account of what is done, is kept in a folder OUTPUT.name beside the output, which is
+/// removed at the end; and the same job, begun anew, goes on with the first unit that is not on its drives.
+///
+/// Used by one process, in this order: construct, `begin`, `run`. What is thrown is std::system_error, whose text says what, where and what to do: EBUSY
+/// (somebody else is at it), ENOSPC (before it starts, or while it runs), EEXIST (the output), EBADMSG (a damaged or unfinished input), what drives say; and
+/// std::invalid_argument: an interrupted job to this output was another one. What was done until then is kept.
+///
+///     class doubler : public storage::sweeper { ... void compute(std::size_t, storage::page_block& unit) override; };
+///     ORRERY_PROCESS(doubler);
+///     storage::sweep_job job(task, plan, "double", "times two");
+///     job.begin();
+///     job.run<doubler>([](const storage::sweep_status&) {}, plan);
+class sweep_job {
+ public:
+  /// Takes the folder, and measures the drives. `description`: what else must be the same for another program to go on with this.
+  sweep_job(sweep_task task, sweep_plan plan, const std::string& name, const std::string& description);
+  sweep_job(const sweep_job&) = delete;
+  sweep_job& operator=(const sweep_job&) = delete;
+  /// Ends its processes: then the files are free for whoever comes next.
+  ~sweep_job();
+
+  [[nodiscard]] bool resumed() const noexcept { return resumed_; }
+  /// Of the input's and the output's first drive.
+  [[nodiscard]] const drive_rates& rates() const noexcept { return rates_; }
+  /// Makes or opens the data sets.
+  void begin();
+  /// Makes the processes, each from the arguments and the ledger, and runs all sweeps. `progress` is called every now and then.
+  template <std::derived_from<sweeper> Worker, class... A>
+  sweep_outcome run(const std::function<void(const sweep_status&)>& progress, const A&... arguments) {
+    workers_ = spawn_group<Worker>(everywhere(), plan_.processes, arguments..., ledger_);
+    return run_all(progress);
+  }
+
+ private:
+  void check_beginning();
+  void require_space() const;
+  void open(sweep_place p, bool made);
+  sweep_outcome run_all(const std::function<void(const sweep_status&)>& progress);
+  sweep_record run_one(sweep_status& at, const std::function<void(const sweep_status&)>& progress);
+  [[nodiscard]] std::string description(const std::string& more) const;
+  [[nodiscard]] std::string path_of(sweep_place p) const;
+  [[nodiscard]] std::vector<std::string> folders() const;
+  [[nodiscard]] const remote<data_set>& output() const;
+  [[nodiscard]] array at(sweep_place p) const;
+  void end_processes() noexcept;
+
+  sweep_task task_;
+  sweep_plan plan_;
+  std::string target_;  // the output, or the input in place
+  job_folder folder_;
+  std::string description_;
+  bool resumed_ = false;
+  drive_rates rates_;
+  remote<ledger> ledger_;
+  group<sweeper> workers_;
+  std::map<sweep_place, remote<data_set>> sets_;
+  array memory_;
+};
+
+}  // namespace orrery::storage

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <orrery/storage/ledger.hpp>
+#include <orrery/storage/page_block.hpp>
+#include <orrery/storage/sweep.hpp>
+
+#include <cstdint>
+#include <vector>
+
+namespace orrery::storage {
+
+/// What a process did, and when; seconds of the clock that all processes of a machine share.
+struct work_span {
+  enum class kind : std::uint8_t { read, compute, write };
+  kind what = kind::read;
+  std::int64_t unit = 0;
+  double begin = 0;
+  double end = 0;
+  double busy = 0;  ///< of computing: without the times in which other processes had the PE
+};
+struct work_log {
+  std::uint32_t pe = 0;
+  std::uint32_t node = 0;
+  std::vector<work_span> spans = {};
+  std::uint64_t counted = 0;    ///< of whatever the class counts
+  std::uint64_t node_peak = 0;  ///< resident memory of the node, in bytes, at most so far
+};
+
+/// The clock of work spans.
+[[nodiscard]] double seconds_now();
+
+/// A process that takes units of a sweep, one after the other: reads one, computes, writes it. (Givelberg 2014, section 4.2.)
+///
+/// Problem: drives and processors should be busy at the same time. The paper overlaps them by hints to the drives for the next unit.
+/// Here there are more of these processes than PEs, as many as units fit in memory: while some wait for their drives others compute, and each is plain
+/// sequential code that owns its memory, so that a page which the drive has filled is worked on where it is, and given back.
+///
+/// A class derived from it says what is computed (`compute`), and has an ORRERY_PROCESS line of its own; sweep_job makes the processes and runs them.
+class sweeper {
+ public:
+  sweeper(const sweep_plan& plan, const remote<ledger>& units);
+  sweeper(const sweeper&) = delete;
+  sweeper& operator=(const sweeper&) = delete;
+  virtual ~sweeper() = default;
+  /// Returns when no unit of the sweep is left. Throws what the devices throw; the others then end, too.
+  work_log run(std::size_t sweep, const array& from, const array& to);
+
+ protected:
+  /// Before the first unit.
+  virtual void begin(std::size_t sweep);
+  /// Changes the elements of a unit.
+  virtual void compute(std::size_t sweep, page_block& unit) = 0;
+
+  /// A PE serves drives and other processes only when a process lets it: to be called every now and then while computing. Parks, at most five thousand times
+  /// a second.
+  void give_way();
+  void count(std::uint64_t n) { log_.counted += n; }
+
+ private:
+  void do_unit(std::size_t sweep, std::int64_t unit, const array& from, const array& to);
+
+  sweep_plan plan_;
+  remote<ledger> ledger_;
+  work_log log_;
+  double since_ = 0;  // when it was given the PE
+  double busy_ = 0;
+};
+ORRERY_PROCESS(sweeper, run);
+
+}  // namespace orrery::storage

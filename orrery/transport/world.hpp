@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <orrery/transport/error.hpp>
+#include <orrery/transport/wait.hpp>
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <utility>
+
+namespace orrery::transport {
+
+class shm_world;
+
+inline constexpr std::uint32_t counters_per_pe = 32;
+inline constexpr std::uint32_t no_node = 0xffff'ffff;
+
+enum class world_state : std::uint32_t {
+  running = 1,
+  ending = 2,  ///< the first node has left, or somebody has ended the world
+  lost = 3,    ///< the first node ended without that
+};
+
+/// What is known of a node. Only these changes happen: empty -> reserved -> joining -> alive ->
+/// leaving -> left, and from any but empty and left to dead.
+enum class node_state : std::uint32_t {
+  empty = 0,  ///< the number has not been given out
+  reserved = 1,  ///< given out to an OS process that is yet to be started
+  joining = 2,  ///< its pid is known
+  alive = 3,  ///< it can be sent to
+  leaving = 4,  ///< it takes no new work
+  left = 5,
+  dead = 6,  ///< it ended without leaving
+};
+[[nodiscard]] std::string_view to_string(node_state state) noexcept;
+[[nodiscard]] std::string_view to_string(world_state state) noexcept;
+
+/// Told of nodes that come and go, between methods or on a thread of the transport's own: be short, post
+/// the news to a PE. Of each node each thing is told at most once, and nothing of this node itself.
+class membership_observer {
+ public:
+  virtual ~membership_observer() = default;
+  virtual void node_joined(std::uint32_t node) noexcept = 0;
+  /// Of a node that came and went between two looks node_joined is not told before.
+  virtual void node_left(std::uint32_t node) noexcept = 0;
+  /// As node_left, but it ended without leaving. `how` is a clause for people: "was killed by
+  /// signal 9 (Killed)".
+  virtual void node_lost(std::uint32_t node, std::string_view how) noexcept = 0;
+  /// The world was ended somewhere.
+  virtual void world_ending() noexcept = 0;
+  /// The first node is lost, and `how`. It follows node_lost(0, how); nothing follows it.
+  virtual void world_lost(std::string_view how) noexcept = 0;
+};
+
+/// While it lives, an observer is told. Its end waits for a call that is under way.
+class membership_watch {
+ public:
+  virtual ~membership_watch() = default;
+};
+
+/// A world of several nodes, as one of them sees it: who is there, how to wake them, and memory for what is
+/// sent to them. There is one for each way in which nodes can share a world: nodes of one machine
+/// (`shm_world`), and simulated ones (`sim_world`).
+///
+/// Owned by who opened it; outlives the node. All calls may come from any PE of the node, except that
+/// unmap(node) needs that nobody uses that node's memory.
+class world {
+ public:
+  /// Memory of this node for a ring or a payload, that the receiver reads where it lies.
+  struct memory_block {
+    std::byte* data;
+    std::uint64_t offset;  ///< names it in messages
+    bool zeroed;           ///< else it holds what it held
+  };
+
+  world(const world&) = delete;
+  world& operator=(const world&) = delete;
+  virtual ~world() = default;
+
+  // This node.
+  [[nodiscard]] std::uint32_t node() const noexcept { return node_; }
+  [[nodiscard]] std::uint32_t first_pe() const noexcept { return first_pe_; }
+  [[nodiscard]] std::uint32_t pe_count() const noexcept { return pe_count_; }
+  /// The node that made the world; its end is the end of the world.
+  [[nodiscard]] bool is_first() const noexcept { return node_ == 0; }
+
+  // Everybody. Numbers grow; what is known of those below the limits never goes back to `empty`.
+  [[nodiscard]] virtual std::uint32_t node_limit() const noexcept = 0;  ///< node numbers given out so far
+  [[nodiscard]] virtual std::uint32_t pe_limit() const noexcept = 0;    ///< PE numbers given out so far
+  [[nodiscard]] virtual std::uint32_t node_capacity() const noexcept = 0;  ///< node numbers that there can ever be
+  [[nodiscard]] virtual node_state state(std::uint32_t node) const noexcept = 0;
+  [[nodiscard]] bool alive(std::uint32_t node) const noexcept { return state(node) == node_state::alive; }
+  /// First and count of the PEs of a node below the limit.
+  [[nodiscard]] virtual std::pair<std::uint32_t, std::uint32_t> pes_of(std::uint32_t node) const = 0;
+  /// no_node if the PE's number has not been given out.
+  [[nodiscard]] virtual std::uint32_t pe_node(std::uint32_t pe) const noexcept = 0;
+  /// Nodes that were there and have left or are dead.
+  [[nodiscard]] virtual std::uint64_t gone_nodes() const noexcept = 0;
+  [[nodiscard]] virtual std::uint32_t machines() const noexcept = 0;
+  [[nodiscard]] virtual std::uint32_t machine_of(std::uint32_t node) const noexcept = 0;
+  [[nodiscard]] virtual world_state state() const noexcept = 0;
+  /// Changes whenever a node joins, leaves or dies and when the world ends. Cheap.
+  [[nodiscard]] virtual std::uint32_t epoch() const noexcept = 0;
+  /// Others come and go as they like: the world has a name.
+  [[nodiscard]] virtual bool is_open() const noexcept = 0;
+  [[nodiscard]] virtual result<std::unique_ptr<membership_watch>> watch(membership_observer& observer) = 0;
+
+  // Memory.
+  /// Fails with `no_space` if that much is not free now.
+  [[nodiscard]] virtual result<memory_block> allocate(std::uint64_t bytes) = 0;
+  /// Nothing happens if no block begins there: offsets may come from other nodes.
+  virtual void release(std::uint64_t offset) noexcept = 0;
+  /// A range of what a node sends from, checked; fails with `gone` if the node had ended before this one saw it.
+  [[nodiscard]] virtual result<std::span<std::byte>> map(std::uint32_t node, std::uint64_t offset,
+                                                         std::uint64_t bytes) = 0;
+  /// Lets go of the memory of a node that is gone.
+  virtual void unmap(std::uint32_t node) = 0;
+
+  // PEs. `pe` is below pe_limit().
+  [[nodiscard]] virtual doorbell& bell(std::uint32_t pe) noexcept = 0;
+  /// Written by the PE only, read by others. What they count is the scheduler's business.
+  [[nodiscard]] virtual std::span<std::atomic<std::uint64_t>, counters_per_pe> counters(
+      std::uint32_t pe) const noexcept = 0;
+  /// Tells PE `to` that a ring from PE `from` (of this node) lies at `offset` of this node's memory, and wakes it.
+  virtual void publish_ring(std::uint32_t to, std::uint32_t from, std::uint64_t offset) noexcept = 0;
+  /// Where the ring lies in the memory of the node of `from`; nothing if there is none. Check it with map().
+  [[nodiscard]] virtual std::optional<std::uint64_t> ring_offset(std::uint32_t to,
+                                                                 std::uint32_t from) const noexcept = 0;
+
+  /// Nothing more will be sent to or by this node. On the first node: the end of the world.
+  virtual void leave() noexcept = 0;
+
+  /// This world, if its nodes are OS processes of one machine; else null.
+  [[nodiscard]] virtual shm_world* shared() noexcept { return nullptr; }
+
+ protected:
+  world() = default;
+  std::uint32_t node_ = no_node;
+  std::uint32_t first_pe_ = 0;
+  std::uint32_t pe_count_ = 0;
+};
+
+}  // namespace orrery::transport

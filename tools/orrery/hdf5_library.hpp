@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// What hdf5_file.cpp needs of the HDF5 library, with errors as exceptions.
+
+#include <orrery/storage/element.hpp>
+
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+#include <hdf5.h>
+
+namespace orrery::tool {
+
+/// What the library says of its innermost error: "truncated file: eof = 96, ...".
+[[nodiscard]] std::string reason();
+/// The library prints nothing from now on: what is wrong is thrown.
+void quiet();
+
+/// An id that the library has returned. Throws std::invalid_argument if it is an error: `what`, and the reason.
+template <class Id>
+Id checked(Id id, const std::string& what) {
+  if (id < 0) throw std::invalid_argument(fmt::format("{}: {}", what, reason()));
+  return id;
+}
+
+/// Closes what it holds.
+class handle {
+ public:
+  using closer = herr_t (*)(hid_t);
+  handle() = default;
+  handle(hid_t id, closer close) : id_(id), close_(close) {}
+  handle(handle&& o) noexcept : id_(std::exchange(o.id_, -1)), close_(o.close_) {}
+  handle& operator=(handle&& o) noexcept {
+    std::swap(id_, o.id_);
+    std::swap(close_, o.close_);
+    return *this;
+  }
+  ~handle() {
+    if (id_ >= 0) (void)close_(id_);
+  }
+  operator hid_t() const { return id_; }  // NOLINT(google-explicit-constructor)
+  /// Throws what closing says: for files, which write what they still have.
+  void close(const std::string& what) {
+    if (id_ >= 0) (void)checked(close_(std::exchange(id_, -1)), what);
+  }
+
+ private:
+  hid_t id_ = -1;
+  closer close_ = nullptr;
+};
+
+/// The names of all datasets in a file, in their order.
+[[nodiscard]] std::vector<std::string> datasets_of(hid_t file);
+/// Throws std::invalid_argument, which says what datasets there are, and which is most like the one that was wanted.
+[[noreturn]] void no_such_dataset(const std::string& path, const std::string& wanted, std::vector<std::string> all);
+[[nodiscard]] std::string absolute(const std::string& name);
+/// True if every group on the way and the last link exist.
+[[nodiscard]] bool is_there(hid_t file, const std::string& name);
+
+/// Elements in memory; complex numbers as h5py has them: a compound of r and i, or of other names.
+[[nodiscard]] handle memory_type(storage::element_type t, const std::string& real, const std::string& imaginary);
+
+struct number_type {
+  storage::element_type type;
+  std::string real, imaginary;  ///< names of the parts
+};
+/// The elements that a dataset's become here; nothing if they are no numbers.
+[[nodiscard]] std::optional<number_type> number_of(hid_t t);
+/// "strings", for errors.
+[[nodiscard]] std::string name_of_class(H5T_class_t c);
+/// A dataset's filters must be there: what a plug-in has compressed only that can read. Throws std::invalid_argument.
+void require_filters(hid_t properties, const std::string& what);
+
+}  // namespace orrery::tool
