@@ -102,8 +102,8 @@ struct Sleeper : element<Sleeper> {
   int n = 0;
 };
 
-TEST(array, an_element_that_is_busy_holds_back_who_sends_to_it_wherever_its_home_is) {
-  for (const int home : {0, 1, 2}) {
+TEST(array, an_element_that_is_busy_holds_back_who_sends_to_it_its_home_included) {
+  for (const int home : {0, 1}) {
     std::uint64_t most = 0;
     in_world({.pes = 3, .pe = {.mailbox_bytes = 64 << 10, .ring_bytes = 32 << 10}}, [&] {
       auto a = create_array<Sleeper>(array_options<int>{.home = placement_map<int>::cyclic(3)});

@@ -83,12 +83,11 @@ template <class Message, class T, class Index, class... A>
     dispatch(self, m);
     return true;
   }
-  if (const address there{way->pe, way->slot, way->generation}; way->slot != wire::no_slot) {
-    if (p == patience::must_not) {
-      if (self.is_stopped(there)) return false;
-    } else if (self.wait_while_stopped(there)) {
-      return again = true;
-    }
+  const address there{way->pe, way->slot, way->generation};  // no slot until it is told
+  if (p == patience::must_not) {
+    if (self.is_stopped(there)) return false;
+  } else if (self.wait_while_stopped(there)) {
+    return again = true;
   }
   scheduler::channel& c = self.channel_to(way->pe);
   const std::uint16_t pages = pages_beside(args...);

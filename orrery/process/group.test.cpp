@@ -435,7 +435,7 @@ TEST(broadcast, a_member_that_is_gone_is_an_error_and_the_others_are_called) {
       EXPECT_THROW(g->add(1), process_gone);
       EXPECT_THROW(start(g)->add(1).get(), process_gone);
       const std::string said = what_is_thrown<process_gone>([&] { (void)g.reduce<&Worker::sum>(std::plus{}); });
-      EXPECT_NE(said.find("Worker::sum at PE "), std::string::npos) << said;
+      EXPECT_NE(said.find("Worker::sum at member "), std::string::npos) << said;
       EXPECT_EQ(said.find('&'), std::string::npos) << said;
       for (std::size_t i = 0; i < 4; ++i) {
         if (i != gone) {

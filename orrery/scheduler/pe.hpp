@@ -359,7 +359,7 @@ class pe {
     return wait_while_stopped_slow(to);
   }
   /// True where nothing should be sent to the process without waiting: its PE has told this one to hold back, or has told it so of some
-  /// process, and a ring full of records was sent without listening for which.
+  /// process, and a ring full of records was sent without listening for which. `to.slot`: no_slot if it is not known which process it will be.
   [[nodiscard]] bool is_stopped(address to) const {
     if (stopped_.empty() && unheard() <= settings_.ring_bytes) [[likely]]
       return false;

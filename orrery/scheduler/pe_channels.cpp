@@ -413,6 +413,7 @@ void pe::listen() {
 bool pe::is_stopped_slow(address to) const {
   if (!stopped_.empty() && stopped_.contains(to)) return true;
   if (unheard() <= settings_.ring_bytes) return false;
+  if (to.slot == wire::no_slot) return true;  // on its way to somebody who is not known, and holds back others
   const channel* c = channels_.find(to.pe);
   return c != nullptr && !c->lost && c->ring.stops() != c->stops_heard;
 }
