@@ -10,7 +10,7 @@
 
 namespace fft3d {
 
-sweep_outcome perform(const request& r, const observer& watch) {
+sweep_outcome perform(const request& r, const observer& watch, std::string* folder) {
   const auto input = orrery::storage::data_set::read_info(r.input);
   const plan p = make_plan(r, input, orrery::world_pes(), orrery::world_nodes());
   const std::string about = fmt::format("operation {}, filter {} {} {}", static_cast<int>(r.what),
@@ -20,6 +20,7 @@ sweep_outcome perform(const request& r, const observer& watch) {
   job.begin();
   auto outcome = job.run<transformer>(watch.progress, p);
   save_wisdom();
+  if (folder != nullptr) *folder = job.leave_folder();
   return outcome;
 }
 

@@ -22,7 +22,8 @@ struct observer {
 /// Does what the request says, or goes on with it where a killed program has stopped: see sweep_job. What the outcome has counted are numbers of the input that
 /// are NaN, real and imaginary parts.
 ///
-/// To be called in a process. Throws std::invalid_argument (the request, or it is not the one that was begun), std::system_error as sweep_job does.
-sweep_outcome perform(const request& r, const observer& watch);
+/// To be called in a process. `folder`: takes what sweep_job::leave_folder returns; null: the folder goes at once. Throws std::invalid_argument (the request, or
+/// it is not the one that was begun), std::system_error as sweep_job does.
+sweep_outcome perform(const request& r, const observer& watch, std::string* folder = nullptr);
 
 }  // namespace fft3d

@@ -23,6 +23,8 @@ namespace {
 namespace fs = std::filesystem;
 using detail::throw_errno;
 
+constexpr const char* description_file = "job.json";
+
 std::string text_of(const std::string& file) {
   std::ostringstream text;
   text << std::ifstream(file).rdbuf();
@@ -57,9 +59,11 @@ job_folder::~job_folder() {
   if (!fs::exists(about(), ignored)) fs::remove_all(path_, ignored);
 }
 
+std::string job_folder::about() const { return *this / description_file; }
 bool job_folder::begun(const std::string& description) const {
   if (!fs::exists(about())) return false;
   if (text_of(about()) == description) return true;
+  if (finished()) return false;  // and its program was killed before it could remove the folder
   throw std::invalid_argument(fmt::format(
       "a job that was interrupted has begun {}, and was another one than this (or had another plan): run that "
       "command again, or remove {} to forget it",
@@ -77,10 +81,17 @@ void job_folder::clear() {
   for (const auto& e : fs::directory_iterator(path_))
     if (e.path().filename() != "lock") fs::remove_all(e.path());
 }
-void job_folder::forget() { fs::remove(about()); }
-void job_folder::end() {
-  forget();
-  fs::remove_all(path_);
+void job_folder::finish(const std::string& result) {
+  write_text(*this / "finished.new", result);
+  fs::rename(*this / "finished.new", *this / "finished");
+}
+std::optional<std::string> job_folder::finished() const {
+  const std::string file = *this / "finished";
+  return fs::exists(file) ? std::optional(text_of(file)) : std::nullopt;
+}
+void job_folder::remove(const std::string& path) {
+  fs::remove(path + "/" + description_file);
+  fs::remove_all(path);
 }
 
 }  // namespace orrery::storage

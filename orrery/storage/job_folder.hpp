@@ -3,6 +3,7 @@
 
 #include <orrery/process/io.hpp>
 
+#include <optional>
 #include <string>
 
 namespace orrery::storage {
@@ -12,15 +13,20 @@ namespace orrery::storage {
 /// Problem: the same command, started again, must know whether what it finds was left by itself; two of them at once would spoil each other's work; and a
 /// program can be killed between any two steps.
 /// So the folder is locked while a program works with it (the system gives the lock back when a program ends, however it does), and says what the job is as soon as
-/// it has begun: that file gets its name when it is complete. `end` removes it first: what is left without it means nothing to anybody.
+/// it has begun: that file gets its name when it is complete. When the work is done the folder says so (`finish`), until the program has nothing left to do:
+/// killed before, it is started again and finds that out, where it would otherwise do the work once more, on its own result if that took the place of
+/// the input. `remove` begins with the job's description: what is left without it means nothing to anybody.
 ///
 /// Owned by one process of one program at a time. What is thrown is std::system_error, which names the folder, or as said.
 ///
 ///     job_folder folder("/data/y.sort", "/data/y");
 ///     const bool resumed = folder.begun(description);
 ///     if (!resumed) folder.begin(description);
-///     ...
-///     folder.end();
+///     if (!folder.finished()) {
+///       ...
+///       folder.finish();
+///     }
+///     job_folder::remove(folder.path());  // at the end of the program
 class job_folder {
  public:
   /// Makes the folder or takes it over, and locks it. `target`: what is worked on, for texts. Throws EBUSY (another program is at it), EACCES and others.
@@ -30,17 +36,18 @@ class job_folder {
   /// Removes the folder if the job has not begun.
   ~job_folder();
 
-  /// True if a program has begun this job and has not ended it. Throws std::invalid_argument if it was another one.
+  /// True if a program has begun this job, and the folder is still there. Throws std::invalid_argument if it was another one, unless that is finished.
   [[nodiscard]] bool begun(const std::string& description) const;
   /// From here on the job has begun.
   void begin(const std::string& description);
   /// A step that need not be done again.
   [[nodiscard]] bool passed(const std::string& step) const;
   void pass(const std::string& step);
-  /// The job has ended: what is in the folder means nothing any more.
-  void forget();
-  /// Forgets it, and removes the folder with all that is in it.
-  void end();
+  /// The work is done, `result` is to be kept with that; and what was kept, if it is done.
+  void finish(const std::string& result);
+  [[nodiscard]] std::optional<std::string> finished() const;
+  /// Removes a folder with all that is in it, the description of its job first. Nothing if it is not there.
+  static void remove(const std::string& path);
 
   /// A file in it.
   [[nodiscard]] std::string operator/(const std::string& name) const { return path_ + "/" + name; }
@@ -49,7 +56,7 @@ class job_folder {
   void clear();
 
  private:
-  [[nodiscard]] std::string about() const { return *this / "job.json"; }
+  [[nodiscard]] std::string about() const;
 
   std::string path_;
   std::string target_;

@@ -152,7 +152,7 @@ void page_file::create(std::uint64_t bytes) {
     lock();
     if (bytes == 0) return;
     // Asked first: a file system may fill itself up before it finds that there is not enough, and others write there too.
-    if (struct statvfs fs{}; ::fstatvfs(file_.get(), &fs) == 0 && bytes / fs.f_frsize > fs.f_bavail)
+    if (struct statvfs fs{}; ::fstatvfs(file_.get(), &fs) == 0 && fs.f_blocks != 0 && bytes / fs.f_frsize > fs.f_bavail)
       throw std::system_error(ENOSPC, std::generic_category());
     try {
       io::fallocate(file_.get(), 0, bytes);

@@ -272,8 +272,24 @@ TEST(job_folder, knows_its_job_and_refuses_another) {
     EXPECT_TRUE(f.passed("one"));
     EXPECT_FALSE(f.passed("two"));
     EXPECT_THROW((void)f.begun("b"), std::invalid_argument);
-    f.end();
+    job_folder::remove(f.path());
     EXPECT_FALSE(fs::exists(folder / "job"));
+  });
+}
+
+TEST(job_folder, knows_that_its_job_is_finished) {
+  const scratch folder;
+  program([&] {
+    {
+      job_folder f(folder / "job", "it");
+      f.begin("a");
+      EXPECT_FALSE(f.finished());
+      f.finish("7");
+    }
+    job_folder f(folder / "job", "it");
+    EXPECT_TRUE(f.begun("a"));
+    EXPECT_EQ(f.finished(), "7");
+    EXPECT_FALSE(f.begun("b"));  // is no hindrance to another one
   });
 }
 
@@ -291,6 +307,54 @@ TEST(sweep_job, computes_to_a_new_data_set_and_in_place) {
     (void)sum_up(task_for(f.x, ""), 3);
     EXPECT_EQ(read_set(f.x), summed(numbers()));
     EXPECT_EQ(std::distance(fs::directory_iterator(f.path), fs::directory_iterator()), 1);
+  });
+}
+// As if it was killed between its last act and its end.
+TEST(sweep_job, that_is_done_is_not_done_again_while_its_folder_is_there) {
+  folder_with_set f;
+  program([&] {
+    for (const std::string& y : {std::string(), f.y}) {
+      const sweep_task t = task_for(f.x, y);
+      const std::string target = y.empty() ? f.x : y;
+      const auto expected = summed(read_set(f.x));
+      std::uint64_t counted = 0;
+      for (int run = 0; run < 3; ++run) {
+        const sweep_plan p = plan_for(t, 3);
+        sweep_job job(t, p, "job", "sums");
+        EXPECT_EQ(job.resumed(), run != 0);
+        job.begin();
+        const auto outcome = job.run<summer>([](const sweep_status&) {}, p, std::int64_t{-1});
+        if (run == 0) counted = outcome.counted;
+        EXPECT_EQ(outcome.counted, counted);
+        EXPECT_EQ(outcome.sweeps.size(), 3U);
+        EXPECT_EQ(outcome.resumed, run != 0);
+        EXPECT_EQ(read_set(target), expected) << run;
+        if (run < 2) {
+          EXPECT_EQ(job.leave_folder(), target + ".job");
+        }
+        fs::create_directory(fs::path(target + ".job") / "x-scratch");  // it was killed even before that was removed
+      }
+      EXPECT_FALSE(fs::exists(target + ".job"));
+      EXPECT_EQ(std::distance(fs::directory_iterator(f.path), fs::directory_iterator()), y.empty() ? 1 : 2);
+    }
+  });
+}
+TEST(sweep_job, that_replaces_its_input_is_refused_while_others_compute_with_it) {
+  folder_with_set f;
+  program([&] {
+    const sweep_task reads = task_for(f.x, f.y);
+    const sweep_task replaces = task_for(f.x, "");
+    {
+      const sweep_job job(reads, plan_for(reads, 3), "job", "sums");
+      const std::string said = error_text(EBUSY, [&] { (void)sum_up(replaces, 3); });
+      EXPECT_NE(said.find("is the input of another program"), std::string::npos) << said;
+      const sweep_task also = task_for(f.x, f / "z");
+      (void)sum_up(also, 3);
+    }
+    const sweep_job job(replaces, plan_for(replaces, 3), "job", "sums");
+    const std::string said = error_text(EBUSY, [&] { (void)sum_up(reads, 3); });
+    EXPECT_NE(said.find("is being replaced by another program"), std::string::npos) << said;
+    EXPECT_FALSE(fs::exists(f.y + ".job"));
   });
 }
 TEST(sweep_job, that_fails_goes_on_with_the_units_that_were_not_done) {

@@ -13,7 +13,9 @@
 #include <system_error>
 #include <utility>
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/file.h>
 #include <nlohmann/json.hpp>
 
 namespace orrery::storage {
@@ -61,11 +63,28 @@ sweep_job::sweep_job(sweep_task task, sweep_plan plan, const std::string& name, 
   rates_ = measure_drives(input->contents(), folder_ / "measure",
                           array_page::bytes_of(plan_.grid.page_shape, plan_.work_type));
   destroy(input);
+  hold_input();
   // What has been touched once is used again, if it can be.
   if (plan_.input_type != plan_.work_type || plan_.output_type != plan_.work_type) trim_page_pool();
 }
 
-sweep_job::~sweep_job() { end_processes(); }
+sweep_job::~sweep_job() {
+  end_processes();
+  try {
+    if (!done_.empty()) job_folder::remove(done_);
+  } catch (const std::exception&) {  // the same job will find out that it is done
+  }
+}
+
+// Others may read the input while this does, unless it is replaced: who had begun to would get some of each.
+void sweep_job::hold_input() {
+  input_ = io::descriptor(task_.input.path, O_RDONLY | O_DIRECTORY);
+  const bool replaced = task_.output.empty();
+  if (::flock(input_.get(), (replaced ? LOCK_EX : LOCK_SH) | LOCK_NB) == 0 || errno != EWOULDBLOCK) return;
+  throw_errno(EBUSY, fmt::format("{} {}: wait until it has ended", task_.input.path,
+                                 replaced ? "is the input of another program, and would change under its hands"
+                                          : "is being replaced by another program"));
+}
 
 void sweep_job::end_processes() noexcept {
   try {
@@ -111,13 +130,14 @@ void sweep_job::require_space() const {
     std::error_code unknown;
     const fs::path there = fs::exists(f) ? fs::path(f) : fs::path(f).parent_path();
     const auto space = fs::space(there, unknown);
-    if (!unknown && space.available < bytes / where.size())
+    if (!unknown && space.capacity != 0 && space.available < bytes / where.size())  // of no capacity: it does not say
       throw_errno(ENOSPC, fmt::format("{} are needed at {}, for the output and for what is between, and {} are free",
                                       bytes_text(bytes / where.size()), f, bytes_text(space.available)));
   }
 }
 
 void sweep_job::begin() {
+  if (folder_.finished()) return;
   if (!resumed_) folder_.begin(description_);  // from here on what is at the target is ours
   const bool made = folder_.passed("made");
   if (!made)
@@ -205,13 +225,22 @@ sweep_outcome sweep_job::run_all(const std::function<void(const sweep_status&)>&
   now.units_done = now.units;
   progress(now);
   output()->finish();
-  result.end = seconds_now();
+  folder_.finish(std::to_string(result.counted));
+  const double ended = seconds_now();
   end_processes();
-  // With the folder's description the job ends; but what is in other folders is found by the headers of what is between.
-  folder_.forget();
+  (void)end();
+  result.end = ended;
+  return result;
+}
+
+// What is left to do when all is computed, by this program or by one that was killed: what is between goes.
+sweep_outcome sweep_job::end() {
   for (const sweep_place p : plan_.created)
     if (p != sweep_place::output) remove_remains(path_of(p));
-  folder_.end();
+  done_ = folder_.path();
+  sweep_outcome result{.begin = seconds_now(), .resumed = true, .counted = std::stoull(*folder_.finished())};
+  result.end = result.begin;
+  result.sweeps.assign(plan_.sweeps.size(), {.begin = result.begin, .end = result.begin});
   return result;
 }
 

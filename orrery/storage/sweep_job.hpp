@@ -12,6 +12,7 @@
 #include <functional>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace orrery::storage {
@@ -45,7 +46,7 @@ struct sweep_outcome {
 /// Problem: an array that is far larger than memory is read, changed and written in units, for minutes or hours. Meanwhile drives get full or fail, programs
 /// are killed, somebody starts the same thing twice. What is on the drives must at any moment be what one can go on from.
 /// So no sweep writes where it reads; what is between two of them, and the account of what is done, is kept in a folder OUTPUT.name beside the output, which is
-/// removed at the end; and the same job, begun anew, goes on with the first unit that is not on its drives.
+/// removed at the end; and the same job, begun anew, goes on with the first unit that is not on its drives. Nobody else computes with an input that is replaced.
 ///
 /// Used by one process, in this order: construct, `begin`, `run`. What is thrown is std::system_error, whose text says what, where and what to do: EBUSY
 /// (somebody else is at it), ENOSPC (before it starts, or while it runs), EEXIST (the output), EBADMSG (a damaged or unfinished input), what drives say; and
@@ -66,6 +67,9 @@ class sweep_job {
   ~sweep_job();
 
   [[nodiscard]] bool resumed() const noexcept { return resumed_; }
+  /// After `run`: leaves the folder, which says that the job is done, and returns its path. Who has more to do with the result before anybody should take it for
+  /// complete calls job_folder::remove then; killed before that, the same job finds out that it is done, and `run` does nothing.
+  [[nodiscard]] std::string leave_folder() { return std::exchange(done_, {}); }
   /// Of the input's and the output's first drive.
   [[nodiscard]] const drive_rates& rates() const noexcept { return rates_; }
   /// Makes or opens the data sets.
@@ -73,6 +77,7 @@ class sweep_job {
   /// Makes the processes, each from the arguments and the ledger, and runs all sweeps. `progress` is called every now and then.
   template <std::derived_from<sweeper> Worker, class... A>
   sweep_outcome run(const std::function<void(const sweep_status&)>& progress, const A&... arguments) {
+    if (folder_.finished()) return end();
     workers_ = spawn_group<Worker>(everywhere(), plan_.processes, arguments..., ledger_);
     return run_all(progress);
   }
@@ -82,6 +87,8 @@ class sweep_job {
   void require_space() const;
   void open(sweep_place p, bool made);
   sweep_outcome run_all(const std::function<void(const sweep_status&)>& progress);
+  sweep_outcome end();
+  void hold_input();
   sweep_record run_one(sweep_status& at, const std::function<void(const sweep_status&)>& progress);
   [[nodiscard]] std::string description(const std::string& more) const;
   [[nodiscard]] std::string path_of(sweep_place p) const;
@@ -94,6 +101,8 @@ class sweep_job {
   sweep_plan plan_;
   std::string target_;  // the output, or the input in place
   job_folder folder_;
+  std::string done_;  // the folder, when all is done
+  io::descriptor input_;
   std::string description_;
   bool resumed_ = false;
   drive_rates rates_;

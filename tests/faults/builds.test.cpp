@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Two builds of one program meet in a world. The program is builds/sensor.cpp.
 
-#include "scenario.hpp"
+#include "../support/scenario.hpp"
 
 #include <gtest/gtest.h>
 
 namespace {
 
-using namespace orrery::faults;
+using namespace orrery::testing;
 
 std::string build(std::string_view name) {
   return (std::filesystem::read_symlink("/proc/self/exe").parent_path() / fmt::format("sensor_{}", name)).string();

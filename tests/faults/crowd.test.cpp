@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // More PEs than the machine has cores: everything works, and ends.
-#include "scenario.hpp"
+#include "../support/scenario.hpp"
 
 #include <numeric>
 #include <span>
@@ -9,6 +9,8 @@
 
 namespace orrery::faults {
 namespace {
+
+using namespace testing;
 
 struct cell;
 ORRERY_PROCESS(cell, add, total, ask, meet, all_ranks);
@@ -129,6 +131,7 @@ TEST(more_pes_than_cores, that_spin_all_work) {
 
 int main(int argc, char** argv) {
   using namespace orrery::faults;
+  using namespace orrery::testing;
   return run_tests_or_scenario(argc, argv,
                                {{"pes", say_pes},
                                 {"nodes", say_nodes},

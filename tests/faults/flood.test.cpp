@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every PE of several nodes floods one process that is slow: nothing is lost, and memory stays bounded.
-#include "scenario.hpp"
+#include "../support/scenario.hpp"
 
 #include <orrery/scheduler/node.hpp>
 #include <orrery/transport/shm/world.hpp>
@@ -10,6 +10,8 @@
 
 namespace orrery::faults {
 namespace {
+
+using namespace testing;
 
 // A mailbox of 64 KiB, rings of 32 KiB; see the options of the tests.
 constexpr std::uint64_t mailbox = 64 << 10;
@@ -146,6 +148,7 @@ TEST(a_flood_from_all_nodes, of_large_messages_is_held_back_and_nothing_is_lost)
 
 int main(int argc, char** argv) {
   using namespace orrery::faults;
+  using namespace orrery::testing;
   return run_tests_or_scenario(
       argc, argv, {{"small", small_messages}, {"large", large_ones}, {"drops", drops}, {"tried", tried_drops}});
 }

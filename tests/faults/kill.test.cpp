@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A node is killed (SIGKILL) in the middle of everything.
-#include "scenario.hpp"
+#include "../support/scenario.hpp"
 
 #include <orrery/scheduler/node.hpp>
 #include <orrery/transport/shm/world.hpp>
@@ -16,6 +16,8 @@
 
 namespace orrery::faults {
 namespace {
+
+using namespace testing;
 
 constexpr std::uint32_t victim_node = 2;
 
@@ -580,6 +582,7 @@ TEST(the_killed_first_node, if_it_was_alone_leaves_a_name_that_the_next_takes_ov
 
 int main(int argc, char** argv) {
   using namespace orrery::faults;
+  using namespace orrery::testing;
   scenarios all{{"load", under_load},
                 {"memory", memory_comes_back},
                 {"posts", posts_to_the_lost},

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a node may send that it should not, and programs that do not fit: damaged records, exceptions of all kinds, payloads that
 // no memory can hold, other builds, answers nobody waits for.
-#include "scenario.hpp"
+#include "../support/scenario.hpp"
 
 #include <orrery/process/invoke.hpp>
 #include <orrery/scheduler/node.hpp>
@@ -19,6 +19,8 @@
 
 namespace orrery::faults {
 namespace {
+
+using namespace testing;
 
 // --- exceptions --------------------------------------------------------------------------------------------------------
 
@@ -358,6 +360,7 @@ TEST(another_build, is_refused_with_a_clear_error_and_the_world_goes_on) {
 
 int main(int argc, char** argv) {
   using namespace orrery::faults;
+  using namespace orrery::testing;
   // A build with one more method.
   std::optional<orrery::scheduler::handler> more;
   for (int i = 1; i < argc; ++i)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Cycles of calls, worlds at rest, and worlds in which nothing will ever happen again: across PEs and nodes.
-#include "scenario.hpp"
+#include "../support/scenario.hpp"
 
 #include <atomic>
 #include <memory>
@@ -8,6 +8,8 @@
 
 namespace orrery::faults {
 namespace {
+
+using namespace testing;
 
 // --- cycles ------------------------------------------------------------------------------------------------------------
 
@@ -403,6 +405,7 @@ TEST(a_named_world, comes_to_rest_for_those_who_join_it) {
 
 int main(int argc, char** argv) {
   using namespace orrery::faults;
+  using namespace orrery::testing;
   return run_tests_or_scenario(argc, argv,
                                {{"cycles", cycles_at_all_places},
                                 {"no_notice", takes_no_notice},

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // No memory, no descriptors, no threads: each is a clear error, and nothing hangs.
-#include "scenario.hpp"
+#include "../support/scenario.hpp"
 
 #include <orrery/transport/shm/internal/test_support.hpp>
 
@@ -11,6 +11,8 @@
 
 namespace orrery::faults {
 namespace {
+
+using namespace testing;
 
 struct store {
   double last(std::span<const double> v) { return v.back(); }
@@ -108,6 +110,7 @@ INSTANTIATE_TEST_SUITE_P(works, no_system_call,
 
 int main(int argc, char** argv) {
   using namespace orrery::faults;
+  using namespace orrery::testing;
   const std::map<std::string_view, std::pair<long, int>> faults{{"--fail=memfd_create", {SYS_memfd_create, EMFILE}},
                                                                 {"--fail=fallocate", {SYS_fallocate, ENOSPC}},
                                                                 {"--fail=ftruncate", {SYS_ftruncate, ENOSPC}},

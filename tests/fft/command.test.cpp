@@ -112,6 +112,19 @@ TEST(fft3d_command, refuses_what_makes_no_sense) {
     EXPECT_FALSE(std::filesystem::exists(f / "y.fft3d")) << words;
   }
 }
+TEST(fft3d_command, that_has_failed_after_the_work_finds_it_done) {
+  const folder_with_set f;
+  for (const std::string words : {"forward x y", "forward x --in-place"}) {
+    EXPECT_EQ(f.fft(words + " --passes 3 --json ."), 1);  // a folder
+    EXPECT_NE(text_of(f / "err").find("cannot write ."), std::string::npos) << text_of(f / "err");
+    EXPECT_EQ(f.fft(words + " --passes 3 --json j"), 0) << text_of(f / "err");
+    EXPECT_NE(text_of(f / "err").find("it had been done already"), std::string::npos) << text_of(f / "err");
+    EXPECT_EQ(nlohmann::json::parse(text_of(f / "j"))["passes"].size(), 3U);
+  }
+  for (const char* rest : {"x.fft3d", "y.fft3d"}) EXPECT_FALSE(std::filesystem::exists(f / rest));
+  EXPECT_EQ(f.fft("forward x --in-place --passes 3"), 0) << text_of(f / "err");  // that is another one
+  EXPECT_EQ(text_of(f / "err").find("already"), std::string::npos) << text_of(f / "err");
+}
 TEST(fft3d_command, takes_paths_with_a_slash_at_the_end) {
   const folder_with_set f;
   EXPECT_EQ(f.fft("forward x/ y/ --passes 2 --verify"), 0) << text_of(f / "err");

@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Groups and remote data in worlds of several nodes. Each test starts this program again as the first node of a world (--scenario=NAME
 // and the runtime's options), which says on stderr what is wrong and exits with 1, or exits with 0.
-#include <orrery/orrery.hpp>
+#include "../support/scenario.hpp"
 
 #include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <csignal>
-#include <cstdlib>
 #include <functional>
-#include <map>
 #include <numeric>
 #include <random>
 #include <span>
@@ -20,8 +18,6 @@
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 namespace {
 
@@ -32,26 +28,9 @@ using orrery::remote;
 using orrery::spawn;
 using orrery::spawn_group;
 
-std::atomic<int> failures = 0;
-
-void check(bool good, std::string_view what) {
-  if (good) return;
-  ++failures;
-  fmt::print(stderr, "node {}: {}\n", orrery::this_node(), what);
-}
-
-template <class Error, class F>
-std::string thrown(std::string_view what, F&& f) {
-  try {
-    f();
-    check(false, fmt::format("{}: nothing was thrown", what));
-  } catch (const Error& e) {
-    return e.what();
-  } catch (...) {
-    check(false, fmt::format("{}: another exception was thrown", what));
-  }
-  return {};
-}
+using orrery::testing::check;
+using orrery::testing::outcome_of;
+using orrery::testing::thrown;
 
 struct own_error : std::runtime_error {
   using std::runtime_error::runtime_error;
@@ -241,12 +220,6 @@ void loss() {
   g[0]->add(1);
 }
 
-const std::map<std::string_view, void (*)()> scenarios{
-    {"calls", calls},       {"views", views},   {"exceptions", exceptions},
-    {"barriers", barriers}, {"values", values}, {"order", order},
-    {"data", data},         {"loss", loss},
-};
-
 // --- the tests -----------------------------------------------------------------------------------------------------
 
 struct shape {
@@ -256,41 +229,36 @@ struct shape {
 
 class group_across_nodes : public ::testing::TestWithParam<shape> {
  protected:
-  static int run(std::string_view scenario) {
-    const std::string line = fmt::format("exec '{}' --scenario={} --orrery-nodes={} --orrery-pes={}", program(),
-                                         scenario, GetParam().nodes, GetParam().pes);
-    return WEXITSTATUS(std::system(line.c_str()));
-  }
-  static std::string program() {
-    std::string path(4096, '\0');
-    path.resize(static_cast<std::size_t>(::readlink("/proc/self/exe", path.data(), path.size())));
-    return path;
+  // What a world of that shape says before it fails; nothing if it does not.
+  static std::string wrong_in(std::string_view scenario) {
+    const std::string said =
+        outcome_of({fmt::format("--scenario={}", scenario), fmt::format("--orrery-nodes={}", GetParam().nodes),
+                    fmt::format("--orrery-pes={}", GetParam().pes)});
+    return said.ends_with("good") ? "" : said;
   }
 };
 INSTANTIATE_TEST_SUITE_P(of, group_across_nodes, ::testing::Values(shape{2, 1}, shape{3, 1}, shape{2, 2}),
                          [](const auto& i) { return fmt::format("{}_nodes_of_{}_pes", i.param.nodes, i.param.pes); });
 
-TEST_P(group_across_nodes, calls_reach_all_members) { EXPECT_EQ(run("calls"), 0); }
-TEST_P(group_across_nodes, views_are_read_in_place_as_long_as_a_method_runs) { EXPECT_EQ(run("views"), 0); }
-TEST_P(group_across_nodes, the_exception_of_the_lowest_rank_arrives) { EXPECT_EQ(run("exceptions"), 0); }
-TEST_P(group_across_nodes, members_meet_in_barriers_and_reductions) { EXPECT_EQ(run("barriers"), 0); }
-TEST_P(group_across_nodes, a_group_can_be_sent) { EXPECT_EQ(run("values"), 0); }
-TEST_P(group_across_nodes, messages_of_one_sender_keep_their_order) { EXPECT_EQ(run("order"), 0); }
-TEST_P(group_across_nodes, remote_data_is_read_and_written) { EXPECT_EQ(run("data"), 0); }
-TEST_P(group_across_nodes, a_lost_node_is_heard_of_by_those_who_wait) { EXPECT_EQ(run("loss"), 0); }
-
-int run_scenario(std::string_view name, int argc, char** argv) {
-  return orrery::run(argc, argv, [&](const orrery::args&) {
-    scenarios.at(name)();
-    return failures == 0 ? 0 : 1;
-  });
-}
+TEST_P(group_across_nodes, calls_reach_all_members) { EXPECT_EQ(wrong_in("calls"), ""); }
+TEST_P(group_across_nodes, views_are_read_in_place_as_long_as_a_method_runs) { EXPECT_EQ(wrong_in("views"), ""); }
+TEST_P(group_across_nodes, the_exception_of_the_lowest_rank_arrives) { EXPECT_EQ(wrong_in("exceptions"), ""); }
+TEST_P(group_across_nodes, members_meet_in_barriers_and_reductions) { EXPECT_EQ(wrong_in("barriers"), ""); }
+TEST_P(group_across_nodes, a_group_can_be_sent) { EXPECT_EQ(wrong_in("values"), ""); }
+TEST_P(group_across_nodes, messages_of_one_sender_keep_their_order) { EXPECT_EQ(wrong_in("order"), ""); }
+TEST_P(group_across_nodes, remote_data_is_read_and_written) { EXPECT_EQ(wrong_in("data"), ""); }
+TEST_P(group_across_nodes, a_lost_node_is_heard_of_by_those_who_wait) { EXPECT_EQ(wrong_in("loss"), ""); }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  for (int i = 1; i < argc; ++i)
-    if (const std::string_view a = argv[i]; a.starts_with("--scenario=")) return run_scenario(a.substr(11), argc, argv);
-  ::testing::InitGoogleTest(&argc, argv);
-  return RUN_ALL_TESTS();
+  return orrery::testing::run_tests_or_scenario(argc, argv,
+                                                {{"calls", calls},
+                                                 {"views", views},
+                                                 {"exceptions", exceptions},
+                                                 {"barriers", barriers},
+                                                 {"values", values},
+                                                 {"order", order},
+                                                 {"data", data},
+                                                 {"loss", loss}});
 }

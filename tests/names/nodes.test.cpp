@@ -1,35 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Names in worlds of several nodes. Each test starts this program again as the first node of a world (--scenario=NAME and
 // the runtime's options), which says on stderr what is wrong and exits with 1, or exits with 0.
-#include <orrery/orrery.hpp>
-
-#include <algorithm>
-#include <array>
-#include <atomic>
-#include <chrono>
-#include <csignal>
-#include <cstdio>
-#include <cstdlib>
-#include <cstring>
-#include <map>
-#include <string>
-#include <string_view>
-#include <utility>
-#include <vector>
-
-#include <fcntl.h>
-#include <fmt/format.h>
-#include <gtest/gtest.h>
-#include <spawn.h>
-#include <sys/prctl.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
-using namespace std::chrono_literals;
+#include "../support/scenario.hpp"
 
 namespace {
 
-constexpr auto patience = 60s;  // nothing takes that long: the watchdog comes first
+using namespace orrery::testing;
 
 // --- what runs in the worlds -------------------------------------------------------------------------
 
@@ -46,25 +22,6 @@ struct special_device : device {
   std::string hello() { return "special"; }
 };
 ORRERY_PROCESS(special_device, hello);
-
-std::atomic<int> failures = 0;
-
-void check(bool good, std::string_view what) {
-  if (good) return;
-  ++failures;
-  fmt::print(stderr, "node {}: {}\n", orrery::this_node(), what);
-}
-
-template <class Error, class F>
-void expect_throw(std::string_view what, F&& f) {
-  try {
-    f();
-    check(false, fmt::format("{}: nothing was thrown", what));
-  } catch (const Error&) {
-  } catch (const std::exception& e) {
-    check(false, fmt::format("{}: {}", what, e.what()));
-  }
-}
 
 std::string name_of(std::uint32_t pe, int i) { return fmt::format("/pe/{}/device/{}", pe, i); }
 
@@ -140,9 +97,9 @@ void classes_are_checked() {
   publish("/special", orrery::spawn<special_device>(last, 2));
   check(orrery::lookup<special_device>("/special")->hello() == "special", "hello");
   check(orrery::remote_cast<special_device>(orrery::lookup<device>("/special"))->get() == 2, "get");
-  expect_throw<orrery::bad_remote_cast>("lookup", [] { (void)orrery::lookup<special_device>("/plain"); });
-  expect_throw<orrery::bad_remote_cast>("cast", [&] { (void)orrery::remote_cast<special_device>(plain); });
-  expect_throw<orrery::bad_remote_cast>("await", [] { (void)orrery::await_name<special_device>("/plain", patience); });
+  thrown<orrery::bad_remote_cast>("lookup", [] { (void)orrery::lookup<special_device>("/plain"); });
+  thrown<orrery::bad_remote_cast>("cast", [&] { (void)orrery::remote_cast<special_device>(plain); });
+  thrown<orrery::bad_remote_cast>("await", [] { (void)orrery::await_name<special_device>("/plain", patience); });
   check(orrery::remote_class_name(plain).ends_with("::device"), "class name");
 }
 
@@ -156,7 +113,7 @@ void names_end_with_their_process() {
   }
   for (std::size_t i = 0; i < devices.size(); i += 2) {
     destroy(devices[i]);
-    expect_throw<orrery::name_not_found>("lookup", [&] { (void)orrery::lookup<device>(fmt::format("/a/{}", i)); });
+    thrown<orrery::name_not_found>("lookup", [&] { (void)orrery::lookup<device>(fmt::format("/a/{}", i)); });
     publish(fmt::format("/b/{}", i), devices[i + 1]);  // free again
     destroy(devices[i + 1]);
   }
@@ -196,13 +153,12 @@ void a_killed_node_takes_only_its_own_names() {
   });
   (void)waiter;
   ::kill(pid, SIGKILL);
-  expect_throw<orrery::node_lost>("a call to the killed node", [&] {
+  thrown<orrery::node_lost>("a call to the killed node", [&] {
     for (;;) (void)victim->get();
   });
   for (const auto pe : dying)
     for (int i = 0; i < names_per_pe; ++i)
-      expect_throw<orrery::name_not_found>("a lookup of what is lost",
-                                           [&] { (void)orrery::lookup<device>(name_of(pe, i)); });
+      thrown<orrery::name_not_found>("a lookup of what is lost", [&] { (void)orrery::lookup<device>(name_of(pe, i)); });
   for (const auto pe : dying) check(published_by(pe) == 0, "names of a lost node are listed");
   for (const auto pe : living) check(published_by(pe) == names_per_pe, "names of a living node are not listed");
   // The names of the lost processes are free.
@@ -238,7 +194,7 @@ void a_node_is_killed_while_names_come_and_go() {
     if (i == 250) ::kill(pid, SIGKILL);
     change(nodes[static_cast<std::size_t>(i) % 2], i * 7);
   }
-  expect_throw<orrery::node_lost>("a call to the killed node", [&] {
+  thrown<orrery::node_lost>("a call to the killed node", [&] {
     for (;;) (void)orrery::call<&own_pid>(orrery::node(1));
   });
   for (int i = 500; i < 600; ++i) change(nodes[static_cast<std::size_t>(i) % 2], i * 7);
@@ -262,7 +218,7 @@ void the_first_of_a_named_world() {
     for (;;) (void)second->get();
   } catch (const orrery::node_lost&) {
   }
-  expect_throw<orrery::name_not_found>("lookup of who left", [] { (void)orrery::lookup<device>("/second"); });
+  thrown<orrery::name_not_found>("lookup of who left", [] { (void)orrery::lookup<device>("/second"); });
   check(wrong_lookups({0}) == 0, "own names");
 }
 
@@ -348,83 +304,7 @@ void storm() {
   let_the_last_guest_leave();
 }
 
-int run_scenario(std::string_view scenario, int argc, char** argv) {
-  ::alarm(100);  // ends what hangs
-  ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // and what the test left behind
-  const std::map<std::string_view, void (*)()> scenarios{{"all", every_pe_finds_all},
-                                                         {"classes", classes_are_checked},
-                                                         {"end", names_end_with_their_process},
-                                                         {"kill", a_killed_node_takes_only_its_own_names},
-                                                         {"churn", a_node_is_killed_while_names_come_and_go},
-                                                         {"first", the_first_of_a_named_world},
-                                                         {"second", the_second_of_a_named_world},
-                                                         {"host", host},
-                                                         {"storm", storm}};
-  return orrery::run(argc, argv, [&](const orrery::args&) {
-    if (scenario.starts_with("guest.")) {
-      guest(std::string(scenario.substr(6)));
-    } else {
-      scenarios.at(scenario)();
-    }
-    return failures == 0 ? 0 : 1;
-  });
-}
-
 // --- the tests ---------------------------------------------------------------------------------------
-
-/// This program once more. It is killed at the end of its scope if it still runs.
-class program {
- public:
-  explicit program(std::vector<std::string> options) {
-    int ends[2];
-    if (::pipe2(ends, O_CLOEXEC) != 0) std::abort();
-    posix_spawn_file_actions_t files;
-    ::posix_spawn_file_actions_init(&files);
-    ::posix_spawn_file_actions_adddup2(&files, ends[1], STDERR_FILENO);
-    std::vector<char*> arguments{const_cast<char*>("names_of_nodes")};
-    for (std::string& o : options) arguments.push_back(o.data());
-    arguments.push_back(nullptr);
-    if (::posix_spawn(&pid_, "/proc/self/exe", &files, nullptr, arguments.data(), environ) != 0) std::abort();
-    ::posix_spawn_file_actions_destroy(&files);
-    ::close(ends[1]);
-    errors_ = ends[0];
-  }
-  program(const program&) = delete;
-  program& operator=(const program&) = delete;
-  ~program() {
-    if (pid_ > 0) {
-      ::kill(pid_, SIGKILL);
-      ::waitpid(pid_, nullptr, 0);
-    }
-    ::close(errors_);
-  }
-
-  /// Blocks until it says this line.
-  void hear(const std::string& line) {
-    std::string said;
-    for (char c = 0; said != line + "\n" && ::read(errors_, &c, 1) == 1;) said += c;
-  }
-  /// Until it has ended: how, and what it said.
-  std::string end() {
-    std::string said;
-    std::array<char, 4096> bytes{};
-    for (ssize_t n = 0; (n = ::read(errors_, bytes.data(), bytes.size())) > 0;)
-      said.append(bytes.data(), static_cast<std::size_t>(n));
-    int status = 0;
-    ::waitpid(std::exchange(pid_, 0), &status, 0);
-    if (WIFSIGNALED(status)) return said + fmt::format("killed by signal {}", WTERMSIG(status));
-    if (WEXITSTATUS(status) != 0) return said + fmt::format("exit status {}", WEXITSTATUS(status));
-    return said + "good";
-  }
-
- private:
-  pid_t pid_ = 0;
-  int errors_ = -1;
-};
-
-std::string outcome_of(std::vector<std::string> options) { return program(std::move(options)).end(); }
-
-std::string own_world() { return fmt::format("--orrery-world=names-{}", ::getpid()); }
 
 TEST(names_of_nodes, every_pe_finds_the_names_of_all_others) {
   EXPECT_EQ(outcome_of({"--scenario=all", "--orrery-nodes=3", "--orrery-pes=2"}), "good");
@@ -453,13 +333,14 @@ TEST(names_of_nodes, a_program_that_joins_finds_them_at_once) {
   EXPECT_EQ(outcome_of({"--scenario=second", own_world(), "--orrery-pes=2"}), "good");
   EXPECT_EQ(first.end(), "good");
 }
+constexpr int guest_pairs = 3;
 // Guests come two at a time and leave again, then a last one. What is wrong with them.
 std::string have_guests() {
   std::string wrong;
   const auto note = [&](const std::string& said) {
     if (said != "good") wrong += said + '\n';
   };
-  for (int i = 0; i < 3; ++i) {
+  for (int i = 0; i < guest_pairs; ++i) {
     const auto name = [i](int j) { return fmt::format("--scenario=guest.{}.{}", i, j); };
     program one({name(1), own_world(), "--orrery-pes=2"});
     program two({name(2), own_world(), "--orrery-pes=1"});
@@ -487,8 +368,20 @@ TEST(names_of_nodes, are_right_at_once_while_nodes_join_leave_and_are_killed) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  for (int i = 1; i < argc; ++i)
-    if (const std::string_view a = argv[i]; a.starts_with("--scenario=")) return run_scenario(a.substr(11), argc, argv);
-  ::testing::InitGoogleTest(&argc, argv);
-  return RUN_ALL_TESTS();
+  scenarios all{{"all", every_pe_finds_all},
+                {"classes", classes_are_checked},
+                {"end", names_end_with_their_process},
+                {"kill", a_killed_node_takes_only_its_own_names},
+                {"churn", a_node_is_killed_while_names_come_and_go},
+                {"first", the_first_of_a_named_world},
+                {"second", the_second_of_a_named_world},
+                {"host", host},
+                {"storm", storm}};
+  std::vector<std::string> guests{"last"};
+  for (int i = 0; i < guest_pairs; ++i)
+    for (const int j : {1, 2}) guests.push_back(fmt::format("{}.{}", i, j));
+  std::vector<std::string> names;
+  for (const std::string& g : guests) names.push_back("guest." + g);
+  for (std::size_t i = 0; i < names.size(); ++i) all[names[i]] = [&, i] { guest(guests[i]); };
+  return run_tests_or_scenario(argc, argv, all);
 }

@@ -113,6 +113,13 @@ TEST(orrery_data, names_damaged_pages) {
   expect_bad("export " + folder / "x" + " " + folder / "out.raw",
              "page 0 of " + folder / "x/device-0.pages is damaged");
 }
+TEST(orrery_data, exports_nothing_over_a_device_file) {
+  const scratch folder;
+  write_text(folder / "in.raw", bytes_of(512 * 8));
+  expect_good("import " + folder / "in.raw" + " " + folder / "x" + " --shape 8,8,8 --type float64 --pages 8,8,8");
+  expect_bad("export " + folder / "x " + folder / "x/device-0.pages", "would be in the data set " + folder / "x");
+  expect_good("verify " + folder / "x");
+}
 TEST(orrery_data, says_what_is_wrong) {
   const scratch folder;
   write_text(folder / "in.raw", bytes_of(100));

@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <deque>
+#include <filesystem>
 #include <stdexcept>
 
 #include <fmt/format.h>
@@ -91,7 +92,16 @@ int in_world(const std::function<int()>& body) {
   });
 }
 
+// The name of a device file is easily given by mistake.
+void check_outside_of_data_sets(const std::string& file) {
+  const auto folder = std::filesystem::absolute(file).parent_path();
+  if (std::filesystem::exists(folder / "orrery.json"))
+    throw std::invalid_argument(
+        fmt::format("{} would be in the data set {}: choose another place", file, folder.string()));
+}
+
 void export_part(const data_request& r, const domain& part) {
+  check_outside_of_data_sets(r.file);
   const auto set = spawn<data_set>(here(), r.path, once_through());
   const storage::array a = contents_of(set);
   const auto file = make_sink({.path = r.file,

@@ -25,6 +25,9 @@ namespace {
 
 using orrery::storage::detail::bytes_text;
 
+// Of a job that is done. It goes with the last act of the program: killed before, the same command finds out that it is done.
+std::string folder_of_job;
+
 struct settings {
   request what;
   bool in_place = false;
@@ -44,8 +47,9 @@ std::string text_of(const plan& p, const drive_rates& rates) {
   std::string text = fmt::format("{} of {} in pages of {}: {} ", orrery::storage::to_string(p.work.grid.array_shape),
                                  to_string(p.work.input_type), orrery::storage::to_string(p.work.grid.page_shape),
                                  p.work.in_memory() ? "held in memory between" : "out of core, in");
-  text += fmt::format("{} passes, {} processes on {} PEs, {} MiB of memory\n", p.work.sweeps.size(), p.work.processes,
-                      orrery::world_pes(), p.work.peak_bytes >> 20);
+  const auto many = [](auto n, const char* one) { return fmt::format("{} {}{}", n, one, n == 1 ? "" : "es"); };
+  text += fmt::format("{}, {} on {} PEs, {} MiB of memory\n", many(p.work.sweeps.size(), "pass"),
+                      many(p.work.processes, "process"), orrery::world_pes(), p.work.peak_bytes >> 20);
   for (std::size_t i = 0; i < p.work.sweeps.size(); ++i) {
     const orrery::storage::sweep& s = p.work.sweeps[i];
     text += fmt::format("  pass {}: {} units of {} pages, ", i + 1, p.work.units(i),
@@ -153,15 +157,23 @@ int work(settings& s) {
                          if (!bar && !s.quiet) bar.emplace(what, all, done);
                          if (bar) bar->at(done, what);
                        }};
-  const sweep_outcome o = perform(s.what, watch);
+  std::string folder;
+  const sweep_outcome o = perform(s.what, watch, &folder);
   bar.reset();
-  say(s, fmt::format("done in {:.2f} s", o.end - o.begin));
+  std::int64_t units = 0;
+  for (const auto& sweep : o.sweeps) units += sweep.units;
+  say(s, units != 0 ? fmt::format("done in {:.2f} s", o.end - o.begin) : "it had been done already");
   if (o.counted > 0)
     say(s, fmt::format(
                "warning: {} numbers of the input are NaN, and so is every number of the result that depends on them",
                o.counted));
   std::vector<finding> found;
-  if (s.verify) found = verify(s.what, s.seed != 0 ? s.seed : std::random_device{}());
+  std::string unverifiable;  // said last: what was done is to be reported all the same
+  try {
+    if (s.verify) found = verify(s.what, s.seed != 0 ? s.seed : std::random_device{}());
+  } catch (const not_verifiable& e) {
+    unverifiable = e.what();
+  }
   for (const finding& f : found)
     say(s, fmt::format("{}: relative error {:.2g}, at most {:.0g}: {}", f.what, f.error, f.limit,
                        f.good() ? "good" : "WRONG"));
@@ -170,6 +182,8 @@ int work(settings& s) {
   if (!s.json.empty() && s.json != "-" && !(std::ofstream(s.json) << all.dump(1) << '\n'))
     throw std::runtime_error(fmt::format("cannot write {}", s.json));
   if (!s.report.empty()) write_report(s.report, all, o);
+  folder_of_job = folder;
+  if (!unverifiable.empty()) throw std::runtime_error(unverifiable);
   return std::ranges::all_of(found, &finding::good) ? 0 : 1;
 }
 
@@ -195,4 +209,13 @@ int command(const orrery::args& words) {
 }  // namespace
 }  // namespace fft3d
 
-int main(int argc, char** argv) { return orrery::run(argc, argv, fft3d::command); }
+int main(int argc, char** argv) {
+  const int result = orrery::run(argc, argv, fft3d::command);
+  try {
+    if (!fft3d::folder_of_job.empty()) orrery::storage::job_folder::remove(fft3d::folder_of_job);
+  } catch (const std::exception& e) {
+    fmt::print(stderr, "fft3d: {}\n", e.what());
+    return 1;
+  }
+  return result;
+}

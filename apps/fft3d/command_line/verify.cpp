@@ -188,7 +188,7 @@ std::vector<finding> verify(const request& r, unsigned seed) {
   const sums b = merged(witnesses->see(y, at, r.what == operation::filter ? -1 : 0));
 
   if (!std::isfinite(a.energy))
-    throw std::runtime_error(fmt::format(
+    throw not_verifiable(fmt::format(
         "{} cannot be verified: {} has numbers that are not finite, and so is every sum of them", r.output, r.input));
   const double limit = is_single(x.type()) ? 1e-5 : 1e-12;
   std::vector<finding> found;
