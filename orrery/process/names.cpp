@@ -57,7 +57,7 @@ pe& check(std::string_view what, std::string_view name) {
 name_answer ask(pe& self, std::string_view what, std::string_view name, std::string_view cls) {
   shard_calls shards(self, what);
   for (;;) {
-    name_answer a = shards.at(name, [&](auto shard, const membership& now) {
+    name_answer a = shards.at(name, [&](auto shard, const world_membership& now) {
       name_answer said = shard->find(name, cls, now.id);
       return said.what != is::retry ? std::optional(std::move(said)) : std::nullopt;
     });

@@ -29,7 +29,7 @@ seen state_of(const transport::world& world, std::uint32_t node) noexcept {
   }
 }
 
-bool is_same(const transport::world& world, const membership& m) noexcept {
+bool is_same(const transport::world& world, const world_membership& m) noexcept {
   const std::uint32_t limit = world.node_limit();
   for (std::uint32_t n = 0; n < limit; ++n)
     if (state_of(world, n) != (n < m.states.size() ? seen{m.states[n]} : not_yet)) return false;
@@ -38,7 +38,7 @@ bool is_same(const transport::world& world, const membership& m) noexcept {
 
 }  // namespace
 
-std::size_t membership::member_of(std::uint32_t pe) const noexcept {
+std::size_t world_membership::member_of(std::uint32_t pe) const noexcept {
   const auto next = std::ranges::upper_bound(members, pe, {}, &member::first_pe);
   if (next == members.begin()) return members.size();
   const auto at = next - 1;
@@ -49,7 +49,7 @@ membership_ptr read_membership(const scheduler::node& self, membership_ptr befor
   const transport::world* world = self.world();
   if (world == nullptr) {
     if (before != nullptr) return before;
-    auto m = std::make_shared<membership>();
+    auto m = std::make_shared<world_membership>();
     m->id = 1;
     m->members.push_back({self.first_pe(), self.pe_count()});
     return m;
@@ -57,11 +57,11 @@ membership_ptr read_membership(const scheduler::node& self, membership_ptr befor
   const std::uint32_t epoch = world->epoch();
   if (before != nullptr && is_same(*world, *before)) {
     if (before->epoch == epoch) return before;
-    auto m = std::make_shared<membership>(*before);  // a change that was seen before it was counted
+    auto m = std::make_shared<world_membership>(*before);  // a change that was seen before it was counted
     m->epoch = epoch;
     return m;
   }
-  auto m = std::make_shared<membership>();
+  auto m = std::make_shared<world_membership>();
   m->epoch = epoch;
   const std::uint32_t limit = world->node_limit();
   for (std::uint32_t n = 0; n < limit; ++n) {
@@ -77,7 +77,7 @@ membership_ptr read_membership(const scheduler::node& self, membership_ptr befor
   return m;
 }
 
-bool seems_current(const scheduler::node& self, const membership& m) noexcept {
+bool seems_current(const scheduler::node& self, const world_membership& m) noexcept {
   return self.world() == nullptr || self.world()->epoch() == m.epoch;
 }
 

@@ -31,7 +31,7 @@ struct member {
 /// So a membership has an `id`, a hash of what was seen of each node number (not yet alive, alive,
 /// gone). A node goes through these once and its number is never used again; therefore what one
 /// node sees never comes back, and equal ids mean an equal view.
-struct membership {
+struct world_membership {
   std::uint64_t id = 0;
   std::uint32_t epoch = 0;             ///< of the world, read before the states
   std::vector<member> members;         ///< alive, in the order of their PEs
@@ -41,7 +41,7 @@ struct membership {
   /// The member that the PE belongs to, as an index; members.size() if it is alive no more.
   [[nodiscard]] std::size_t member_of(std::uint32_t pe) const noexcept;
 };
-using membership_ptr = std::shared_ptr<const membership>;
+using membership_ptr = std::shared_ptr<const world_membership>;
 
 /// What nodes that see the same share: those of a simulation, whose epoch says when there is something new.
 struct membership_cache {
@@ -51,7 +51,7 @@ struct membership_cache {
 /// The world as it is now; `before` is returned if nothing has changed since.
 [[nodiscard]] membership_ptr read_membership(const scheduler::node& self, membership_ptr before);
 /// False if the world has changed since, as far as its epoch tells. One load.
-[[nodiscard]] bool seems_current(const scheduler::node& self, const membership& m) noexcept;
+[[nodiscard]] bool seems_current(const scheduler::node& self, const world_membership& m) noexcept;
 
 /// What a name is hashed with.
 [[nodiscard]] std::uint64_t hash_of(std::string_view name) noexcept;

@@ -20,7 +20,7 @@ membership_ptr shard_calls::members() {
   return now;
 }
 
-bool shard_calls::has_changed(const membership& m) { return shard_here(self_).members(true)->id != m.id; }
+bool shard_calls::has_changed(const world_membership& m) { return shard_here(self_).members(true)->id != m.id; }
 
 void shard_calls::pause() {
   constexpr std::int64_t longest_ns = 2'000'000;
@@ -40,7 +40,7 @@ namespace {
 void erase_everywhere(pe& self, name_records& records, std::string_view name, address process) {
   shard_calls shards(self, "unpublish");
   for (;;) {
-    const std::uint64_t in = shards.at(name, [&](auto shard, const membership& now) {
+    const std::uint64_t in = shards.at(name, [&](auto shard, const world_membership& now) {
       return shard->erase(name, process, now.id) ? std::optional(now.id) : std::nullopt;
     });
     // A shard that has taken the name over meanwhile had it from the record, before that was dropped.
@@ -69,7 +69,7 @@ void publish_here(std::string_view name, address process) {
     std::uint64_t in = 0;
     name_answer a;
     try {
-      a = shards.at(name, [&](auto shard, const membership& now) {
+      a = shards.at(name, [&](auto shard, const world_membership& now) {
         in = now.id;
         name_answer said = shard->put(name, process, classes, now.id);
         return said.what != name_answer::is::retry ? std::optional(std::move(said)) : std::nullopt;

@@ -38,7 +38,7 @@ class shard_calls {
 
   /// The membership to ask in. Throws stopped when this node takes part no more.
   [[nodiscard]] membership_ptr members();
-  [[nodiscard]] bool has_changed(const membership& m);
+  [[nodiscard]] bool has_changed(const world_membership& m);
   /// Lets a moment pass; longer each time.
   void pause();
 

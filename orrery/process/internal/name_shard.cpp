@@ -187,7 +187,7 @@ placement name_shard::whom_to_ask(const member& m) const noexcept {
 }
 
 // Takes over the names of the processes of one node, which was asked already if it is another one.
-bool name_shard::take_over(const membership& now, std::size_t node, pull request, future<pulled> asked) {
+bool name_shard::take_over(const world_membership& now, std::size_t node, pull request, future<pulled> asked) {
   const bool local = home_.owner().is_local(now.members[node].first_pe);
   if (!local && !asked.valid()) throw node_lost();
   pulled names = local ? records_.answer(request) : asked.get();
@@ -205,7 +205,7 @@ bool name_shard::take_over(const membership& now, std::size_t node, pull request
 }
 
 // Drops what is not this shard's any more, or names a process that is gone. Returns what is left of each member.
-std::vector<digest> name_shard::keep_own(const membership& now) {
+std::vector<digest> name_shard::keep_own(const world_membership& now) {
   std::vector<digest> kept(now.members.size());
   for (auto it = entries_.begin(); it != entries_.end();) {
     entry& e = it->second;
@@ -221,7 +221,7 @@ std::vector<digest> name_shard::keep_own(const membership& now) {
   return kept;
 }
 
-void name_shard::merge(const membership& now, std::size_t node, pulled& from) {
+void name_shard::merge(const world_membership& now, std::size_t node, pulled& from) {
   std::vector<const class_chain*> classes;
   for (const class_chain& c : from.classes) {
     if (c.empty()) throw bad_message(errc::message_corrupt, "a class without a name");
@@ -236,7 +236,7 @@ void name_shard::merge(const membership& now, std::size_t node, pulled& from) {
   }
 }
 
-void name_shard::forget(const membership& now, std::size_t node) {
+void name_shard::forget(const world_membership& now, std::size_t node) {
   std::erase_if(entries_, [&](const auto& e) { return now.member_of(e.second.process.pe) == node; });
 }
 

@@ -118,11 +118,11 @@ class name_shard {
 
   [[nodiscard]] bool is_ready(std::uint64_t in, bool sure);
   [[nodiscard]] bool complete(membership_ptr now);
-  [[nodiscard]] std::vector<digest> keep_own(const membership& now);
+  [[nodiscard]] std::vector<digest> keep_own(const world_membership& now);
   [[nodiscard]] placement whom_to_ask(const member& m) const noexcept;
-  [[nodiscard]] bool take_over(const membership& now, std::size_t node, pull request, future<pulled> asked);
-  void merge(const membership& now, std::size_t node, pulled& from);
-  void forget(const membership& now, std::size_t node);
+  [[nodiscard]] bool take_over(const world_membership& now, std::size_t node, pull request, future<pulled> asked);
+  void merge(const world_membership& now, std::size_t node, pulled& from);
+  void forget(const world_membership& now, std::size_t node);
   [[nodiscard]] const class_chain* intern(const class_chain& classes);
   [[nodiscard]] static name_answer tell(const entry& e, std::string_view cls);
   void tell_subscribers(std::string_view name);
