@@ -6,7 +6,9 @@
 
 #include <filesystem>
 #include <fstream>
+#include <set>
 #include <sstream>
+#include <string>
 
 #include <nlohmann/json.hpp>
 
@@ -31,11 +33,11 @@ struct folder_with_set : scratch {
     });
   }
   // The exit code of fft3d with these words, run here.
-  int fft(const std::string& words) const {
+  int fft(const std::string& words, const std::string& environment = "") const {
     const auto program_file =
         std::filesystem::read_symlink("/proc/self/exe").parent_path().parent_path() / "apps/fft3d";
-    const int status =
-        std::system(("cd " + path + " && " + program_file.string() + " " + words + " >out 2>err").c_str());
+    const int status = std::system(
+        ("cd " + path + " && " + environment + program_file.string() + " " + words + " >out 2>err").c_str());
     return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
   }
 };
@@ -124,6 +126,21 @@ TEST(fft3d_command, that_has_failed_after_the_work_finds_it_done) {
   for (const char* rest : {"x.fft3d", "y.fft3d"}) EXPECT_FALSE(std::filesystem::exists(f / rest));
   EXPECT_EQ(f.fft("forward x --in-place --passes 3"), 0) << text_of(f / "err");  // that is another one
   EXPECT_EQ(text_of(f / "err").find("already"), std::string::npos) << text_of(f / "err");
+}
+TEST(fft3d_command, keeps_what_fftw_has_learnt_for_the_next_run) {
+  const folder_with_set f;
+  const auto learnt = [&] {  // FFTW writes its lines in any order
+    std::istringstream all(text_of(f / "cache/orrery/fftw-wisdom"));
+    std::multiset<std::string> lines;
+    for (std::string line; std::getline(all, line);) lines.insert(line);
+    return lines;
+  };
+  const std::string environment = "XDG_CACHE_HOME=" + (f / "cache") + " ";
+  ASSERT_EQ(f.fft("forward x y --passes 2", environment), 0) << text_of(f / "err");
+  const auto before = learnt();
+  EXPECT_GT(before.size(), 2U);
+  ASSERT_EQ(f.fft("forward x z --passes 2", environment), 0) << text_of(f / "err");
+  EXPECT_EQ(learnt(), before);  // nothing was planned anew
 }
 TEST(fft3d_command, takes_paths_with_a_slash_at_the_end) {
   const folder_with_set f;

@@ -255,6 +255,35 @@ TEST(fft3d_twice, another_request_does_not_go_on_with_what_was_interrupted) {
 
 using storage::testing::test_device;
 
+// As slow as can be: it writes nothing until it is told to.
+TEST(fft3d_drive, that_is_slow_is_waited_for_while_its_pe_works_on) {
+  const scratch folder;
+  program([&] {
+    const auto x = random_numbers(product(shape), false);
+    make_set(folder / "x", {.shape = shape, .page_shape = pages}, x);
+    request r{.input = folder / "x", .output = folder / "y", .passes = 3};
+    const plan p = make_plan(r, data_set::read_info(r.input), 2, 1);
+    const page_grid& g = p.work.grid;
+    const auto slow = spawn<test_device>(pe(1), folder / "slow", static_cast<std::uint64_t>(g.page_count()), pages,
+                                         element_type::complex128, device_options{}, cache_options{0, 0});
+    const auto input = spawn<data_set>(here(), r.input, data_set_options{});
+    const storage::array to(g, element_type::complex128, circulant_map(g.pages(), 1), {slow});
+    auto units = spawn<ledger>(pe(1), folder / "progress",
+                               std::vector<std::int64_t>{p.work.units(0), p.work.units(1), p.work.units(2)});
+    auto workers = spawn_group<transformer>(everywhere(), 2, p, units);
+    slow->hold_writes();
+    units->begin(0);
+    auto running = start(workers)->run(std::size_t{0}, input->contents(), to);
+    for (int i = 0; i < 20; ++i) {
+      EXPECT_FALSE(running.wait_for(std::chrono::milliseconds(5)));
+      EXPECT_EQ(units->units_done(), 0);  // it answers, on the PE of the drive
+    }
+    slow->release_writes();
+    (void)running.get();
+    EXPECT_TRUE(units->finished(0));
+  });
+}
+
 TEST(fft3d_drive, that_fails_is_named_and_the_units_that_were_done_stay_done) {
   const scratch folder;
   program([&] {
