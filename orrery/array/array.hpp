@@ -31,6 +31,7 @@ template <array_index Index>
 struct array_options {
   std::string name = "array";  ///< for errors
   placement_map<Index> home{};  ///< the home of each index; its elements are created there
+  std::uint32_t homes = 1;  ///< PEs that always know where an element is: its home, and others at equal distances
   std::uint32_t branching = 4;  ///< of the spanning tree of broadcasts and reductions
   bool always_serialize = false;  ///< elements are packed even when they stay in their OS process: for tests
   std::uint32_t cached = 1 << 16;  ///< places of elements that a PE remembers; rarely used ones are forgotten beyond
@@ -294,18 +295,36 @@ struct array_maker {
     const placement_map<Index>& map = where ? *where : part.options().home;
     part.reserve(all.size() / pes + 1);
     std::vector<std::vector<Index>> homes(where ? pes : 0);
+    std::vector<Index> at_home;
+    const bool several = part.options().homes > 1;
     map.for_each_of(all, self.id(), pes, [&](const Index& i) {
-      if (where) {
-        if (const std::uint32_t home = part.home_of(i); home != self.id()) homes[home].push_back(i);
+      const std::uint32_t home = where ? part.home_of(i) : self.id();
+      if (home != self.id()) {
+        homes[home].push_back(i);
+      } else if (several) {
+        at_home.push_back(i);
       }
       part.construct_inline(part.conceive(i, 0), arguments...);
     });
     for (std::uint32_t h = 0; h < homes.size(); ++h)
       if (!homes[h].empty()) below.push_back(start_call<&know>(orrery::pe(h), id, self.id(), homes[h]));
+    tell_homes(id, self.id(), at_home, below);
     for (auto& f : below) f.get();
   }
   static void know(std::uint32_t id, std::uint32_t pe, std::vector<Index> all) {
     part_of<T, Index>(here_pe(), id).know_bulk(all, pe);
+    std::vector<future<void>> told;
+    tell_homes(id, pe, all, told);
+    for (auto& f : told) f.get();
+  }
+  static void tell_homes(std::uint32_t id, std::uint32_t pe, const std::vector<Index>& all,
+                         std::vector<future<void>>& told) {
+    if (all.empty()) return;
+    for (const std::uint32_t h : part_of<T, Index>(here_pe(), id).other_homes())
+      told.push_back(start_call<&hear>(orrery::pe(h), id, pe, all));
+  }
+  static void hear(std::uint32_t id, std::uint32_t pe, std::vector<Index> all) {
+    part_of<T, Index>(here_pe(), id).hear_bulk(all, pe);
   }
   static void unmake(std::uint32_t id) {
     pe& self = here_pe();
@@ -336,7 +355,7 @@ array<T, Index> create_array(const array_options<Index>& o = {}) {
   using maker = detail::array_maker<T, Index>;
   const detail::array_core::shape s{detail::array_directory::of(self).new_id(), self.id(), world_pes(), o.branching,
                                     o.name};
-  maker::make(s, {o.home, o.always_serialize, o.cached, o.deleted, o.early_bytes});
+  maker::make(s, {o.home, o.homes, o.always_serialize, o.cached, o.deleted, o.early_bytes});
   return array<T, Index>(s.id);
 }
 

@@ -229,6 +229,7 @@ struct setting {
   bool packed;
   std::uint32_t cached;
   std::uint32_t branching;
+  std::uint32_t homes = 1;
 };
 
 void compare(const array<Item>& a, const std::vector<deeds>& all, const std::vector<int>& round_heard) {
@@ -261,9 +262,11 @@ void chaos(setting s, std::uint64_t seed) {
   book = &pages;
   in_world(s.pes, [&] {
     std::mt19937_64 random(seed);
-    auto a = create_array<Item>(
-        range<int>{fixed},
-        {.name = "items", .branching = s.branching, .always_serialize = s.packed, .cached = s.cached});
+    auto a = create_array<Item>(range<int>{fixed}, {.name = "items",
+                                                    .homes = s.homes,
+                                                    .branching = s.branching,
+                                                    .always_serialize = s.packed,
+                                                    .cached = s.cached});
     measure_load(a, true);
     auto judge = spawn<Judge>(here());
     const result_target t = result_to<&Judge::result>(judge);
@@ -326,8 +329,8 @@ TEST_P(chaos_on, threads_agrees_with_the_model) {
 
 INSTANTIATE_TEST_SUITE_P(array, chaos_on,
                          ::testing::Combine(::testing::Values(setting{1, false, 1000, 4}, setting{2, false, 1000, 4},
-                                                              setting{2, true, 4, 2}, setting{3, false, 4, 1},
-                                                              setting{4, true, 1000, 2}),
+                                                              setting{2, true, 4, 2, 2}, setting{3, false, 4, 1},
+                                                              setting{4, true, 1000, 2, 3}),
                                             ::testing::Range(0, testing::slowed_down ? 1 : 6)));
 
 }  // namespace

@@ -155,6 +155,17 @@ struct element_message {
     }
   }
 
+  // Before it leaves this PE. One that had waited here has no number yet.
+  static void count_hop(part_type& part, route_head& h, const scheduler::delivery& d) noexcept {
+    const bool first = h.hops == 0 && d.source_pe == part.self().id();
+    note_hop(part.self(), first);
+    if (!first && (h.flags & route_head::asks) != 0) h.flags |= route_head::asked;
+    if (first && h.number == 0) {
+      h.number = part.last_number();
+    } else {
+      ++h.hops;
+    }
+  }
   static void forward_to(part_type& part, scheduler::delivery& d, const wire::envelope& e, std::uint32_t size,
                          std::uint32_t to) {
     pe& self = part.self();
@@ -163,16 +174,14 @@ struct element_message {
       bytes b(from.begin(), from.end());
       route_head h;
       std::memcpy(&h, b.data(), sizeof h);
-      note_hop(self, h.hops == 0 && d.source_pe == self.id());
-      ++h.hops;
+      count_hop(part, h, d);
       std::memcpy(b.data(), &h, sizeof h);
       d.release();
       tell(self, to, routed, part.id(), 0, b);
       return;
     }
     auto* p = reinterpret_cast<payload*>(d.payload);
-    note_hop(self, p->head.hops == 0 && d.source_pe == self.id());
-    ++p->head.hops;
+    count_hop(part, p->head, d);
     if (self.owner().is_local(to) && to != self.id()) {
       scheduler::channel& c = self.channel_to(to);
       const std::uint32_t record =

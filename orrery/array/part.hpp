@@ -3,6 +3,7 @@
 
 #include <orrery/array/core.hpp>
 #include <orrery/array/early.hpp>
+#include <orrery/array/homes.hpp>
 #include <orrery/array/placement_map.hpp>
 
 #include <boost/unordered/unordered_flat_map.hpp>
@@ -13,6 +14,7 @@
 #include <new>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 // The part of an array on one PE, with the types of its elements and indices: the table from index to where the element is, and what goes with
 // it: delivery, creation, migration. What happens to messages is said in docs/arrays.md.
@@ -23,6 +25,7 @@ struct array_footprint {
   std::size_t elements = 0;  ///< that live here
   std::size_t elsewhere =
       0;  ///< elements whose place is known here: of those whose home this is, and of those that were sent to
+  std::size_t told = 0;  ///< elements of which this is another home than the first (array_options::homes)
   std::size_t bytes = 0;  ///< of tables and of what the array knows of each element; without the elements' objects
 };
 
@@ -77,6 +80,18 @@ struct cell : cell_base {
 /// The cell whose object is being constructed on this thread, for the base class of the object. Set just before, taken at once.
 extern constinit thread_local cell_base* constructing_cell;
 
+/// An element that is to be created here when the way is clear: when all is here that went out to it by this PE before.
+struct held_creation {
+  scheduler::message* creation = nullptr;
+  struct arrival {
+    std::uint32_t origin = 0;  ///< PE
+    std::uint64_t number = 0;
+    scheduler::message* what = nullptr;
+  };
+  std::vector<arrival>
+      come;  ///< meanwhile, from other PEs: by several ways, so that only numbers say in which order they were sent
+};
+
 /// What the table knows of an element that does not live here.
 struct away {
   enum class what : std::uint8_t {
@@ -89,18 +104,24 @@ struct away {
   std::uint32_t generation = 0;
   std::uint32_t birth = 0;
   std::uint32_t moves = 0;
-  what state = what::at;
-  bool is_home = false;  ///< this PE is the home of the index: what it knows is right, and is kept
-  bool used = true;  ///< since the last sweep
-  bool expiring = false;  ///< asked whether it can be forgotten
+  what state : 2 = what::at;
+  bool is_home : 1 = false;  ///< this PE is the first home of the index: what it knows is right, and is kept
+  bool asks : 1 =
+      false;  ///< a message of this PE asks another home, or one that it has named, and others wait for the answer
+  bool passes : 1 = false;  ///< meanwhile messages from elsewhere have gone to the first home
+  bool used : 1 = true;  ///< since the last sweep
+  bool expiring : 1 = false;  ///< asked whether it can be forgotten
+  std::uint32_t queued = 0;
   std::uint64_t last = 0;  ///< number of the last message that went this way
   std::uint64_t confirmed = 0;  ///< the highest number that was heard of
-  std::uint32_t queued = 0;
   std::uint64_t early = 0;  ///< bytes that wait for the element to be created
   std::unique_ptr<inbox> in;  ///< (at the home, while there is no element) its streams
+  std::unique_ptr<held_creation> held;  ///< mostly null
   scheduler::message* head = nullptr;
   scheduler::message* tail = nullptr;
 
+  /// A message that has left this PE may still be under way.
+  [[nodiscard]] bool unsettled() const noexcept { return state == what::waiting || last != confirmed || passes; }
   void append(scheduler::message* m) noexcept {
     m->next = nullptr;
     (tail != nullptr ? tail->next : head) = m;
@@ -122,6 +143,8 @@ struct route_head {
   std::uint16_t hops = 0;
   std::uint16_t flags = 0;
   static constexpr std::uint16_t wants_location = 1;
+  static constexpr std::uint16_t asks = 2;  ///< others wait for the answer, which comes also if there is no element
+  static constexpr std::uint16_t asked = 4;  ///< a home that may know has been asked
 };
 static_assert(sizeof(route_head) == 24 && wire_size<route_head>() == 24);
 
@@ -139,17 +162,19 @@ class array_part final : public array_core {
   using cell_type = cell<T, Index>;
   struct settings {
     placement_map<Index> home;
+    std::uint32_t homes = 1;  ///< of each index
     bool always_serialize = false;
     std::uint32_t cached = 1 << 16;  ///< entries of elsewhere that are kept at least
     std::uint32_t deleted = 1 << 16;  ///< deleted indices that are remembered
     std::uint64_t early_bytes = 64 << 20;  ///< of messages that wait for elements to be created
     template <class A>
     void serialize(A& a) {
-      a & home & always_serialize & cached & deleted & early_bytes;
+      a & home & homes & always_serialize & cached & deleted & early_bytes;
     }
   };
 
-  array_part(pe& self, shape s, settings o) : array_core(self, std::move(s)), settings_(std::move(o)) {
+  array_part(pe& self, shape s, settings o)
+      : array_core(self, std::move(s)), settings_(std::move(o)), homes_(about().pes, settings_.homes) {
     element_class = &process_class;
     array_directory::of(self).note_elements(process_class.number,
                                             [](void* object) -> cell_base& { return cell_type::of(object); });
@@ -175,8 +200,9 @@ class array_part final : public array_core {
   [[nodiscard]] std::size_t table_size() const noexcept { return table_.size(); }
   [[nodiscard]] std::size_t cached() const noexcept { return cached_; }
   [[nodiscard]] array_footprint footprint() const noexcept {
-    array_footprint f{cells().size(), table_.size() - cells().size(), sizeof(*this)};
+    array_footprint f{cells().size(), table_.size() - cells().size(), told_.size(), sizeof(*this)};
     f.bytes += table_.bucket_count() * (sizeof(typename decltype(table_)::value_type) + 1);
+    f.bytes += told_.bucket_count() * (sizeof(typename decltype(told_)::value_type) + 1);
     f.bytes += cells().capacity() * sizeof(cell_base*) + f.elements * cell_type::offset();
     f.bytes += f.elsewhere * sizeof(away) + deleted_.size() * sizeof(typename decltype(deleted_)::value_type);
     return f;
@@ -214,6 +240,16 @@ class array_part final : public array_core {
   void send_after(cell_base& c, scheduler::message* mailbox);
   [[nodiscard]] static scheduler::message* take_mailbox(cell_base& c) noexcept;
 
+  // --- several homes; part_homes.hpp ----------------------------------------------------------------------------------
+  static constexpr std::uint32_t nowhere = ~0U;
+  /// At another home: elements are on this PE, or have ended.
+  void hear(const Index& i, std::uint32_t pe);
+  void hear_bulk(const std::vector<Index>& all, std::uint32_t pe);
+  /// The other homes of the indices whose first home this is.
+  [[nodiscard]] std::vector<std::uint32_t> other_homes() const { return homes_.others(self_.id()); }
+  /// Where the first message of this PE to an element goes: where it is, if this is another home of it, else to the nearest home.
+  [[nodiscard]] std::uint32_t first_try(const Index& i) const;
+
   // --- migration; part_migration.hpp ------------------------------------------------------------------------------------
   /// Moves the element whose process runs this, as a message. Throws usage_error.
   void depart(cell_type& c, std::uint32_t to);
@@ -229,6 +265,7 @@ class array_part final : public array_core {
     return a != nullptr && !a->is_home ? a->queued : 0;
   }
   [[nodiscard]] std::uint64_t next_number() noexcept { return ++numbers_; }
+  [[nodiscard]] std::uint64_t last_number() const noexcept { return numbers_; }
   /// An element of this array may be sending so much to another one.
   void note_sent(const Index& to, std::uint64_t sent) {
     const scheduler::activation* a = self_.active();
@@ -245,9 +282,15 @@ class array_part final : public array_core {
   /// The streams of an index went on elsewhere while it had no element, or another one. False if that is not kept here.
   bool merge_streams(const Index& i, const inbox::counts& streams);
   void tell_location(const route_head& h, const Index& i, const cell_type* c);
+  enum class found : std::uint32_t {
+    here,
+    not_yet,  ///< at its home, where messages wait for it to be created
+    not_at_all,
+  };
   struct location {
     std::uint64_t echo = 0;
-    std::uint32_t slot = wire::no_slot;  ///< no_slot: there is no such element
+    found what = found::here;
+    std::uint32_t slot = wire::no_slot;  ///< if it is known
     std::uint32_t generation = 0;
     std::uint32_t birth = 0;
     std::uint32_t moves = 0;
@@ -256,7 +299,13 @@ class array_part final : public array_core {
   [[nodiscard]] std::uint64_t early_bytes() const noexcept { return early_bytes_; }
   void pes_lost() noexcept override;
   void registered(const Index& i, const location& l, std::uint32_t pe);
-  void probe(const Index& i, const route_head& h);
+  /// A creation comes to this PE. True if it has to wait, as messages that were sent from here before are still under way.
+  [[nodiscard]] bool creation_waits(const Index& i) const;
+  void hold_creation(const Index& i, scheduler::message* m);
+  [[nodiscard]] bool is_held(const Index& i) const noexcept;
+  void create_held(const Index& i, away& a);
+  /// A probe has come where a creation is held: if it is that one's, what was sent before is here, and the element is created. Else false.
+  bool way_is_clear(const Index& i, const route_head& h);
 
  private:
   // Where an element is: its cell, or what is known of another place.
@@ -277,6 +326,10 @@ class array_part final : public array_core {
     if (a->in != nullptr)
       for (scheduler::message* m = a->in->take_held(nullptr); m != nullptr;) discard(self_, std::exchange(m, m->next));
     for (scheduler::message* m = a->take_all(); m != nullptr;) discard(self_, std::exchange(m, m->next));
+    if (a->held != nullptr) {
+      discard(self_, a->held->creation);
+      for (const auto& m : a->held->come) discard(self_, m.what);
+    }
     delete a;
   }
   [[nodiscard]] away* find_away(const Index& i) const noexcept {
@@ -307,6 +360,7 @@ class array_part final : public array_core {
     while (m != nullptr) dispatch(self_, std::exchange(m, m->next));
   }
   void send_probe(const Index& i, away& a);
+  bool probe_first_home(const Index& i, away& a);
   template <class Message>
   bool keep_early(away& a, scheduler::delivery& d, const wire::envelope& e, std::uint32_t size, const route_head& h,
                   const Index& i);
@@ -315,6 +369,7 @@ class array_part final : public array_core {
   }
   void sweep();
   void mark_deleted(const Index& i, std::uint32_t birth);
+  void tell_homes(const Index& i, std::uint32_t pe);
   void place(const Index& i, cell_type& c);
   void report_arrival(const cell_type& c);
 
@@ -339,10 +394,13 @@ class array_part final : public array_core {
                                                           reentrant<T>::value};
 
   settings settings_;
+  homes homes_;
+  boost::unordered_flat_map<Index, std::uint32_t, index_hash<Index>>
+      told_;  // by the first homes of indices: where elements are
   boost::unordered_flat_map<Index, entry, index_hash<Index>> table_;
   std::uint64_t numbers_ = 0;
   std::uint32_t births_given_ = 0;
-  std::size_t cached_ = 0;  // entries of elsewhere of which this is not the home
+  std::size_t cached_ = 0;  // entries of elsewhere of which this is no home
   std::size_t sweep_at_ = 0;
   std::uint64_t early_bytes_ = 0;
   scheduler::message* early_ = nullptr;  // what place found waiting, oldest first

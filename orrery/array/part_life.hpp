@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <orrery/array/part.hpp>
+#include <orrery/array/part_homes.hpp>
 #include <orrery/array/section_core.hpp>
 #include <orrery/process/spawn.hpp>
 #include <orrery/scheduler/node.hpp>
@@ -58,6 +58,7 @@ cell<T, Index>& array_part<T, Index>::conceive(const Index& i, std::uint32_t bir
   c->birth = birth;
   s->class_number = process_class.number;
   born(*c);
+  if (birth != 0 && is_home(i)) tell_homes(i, self_.id());
   return *c;
 }
 
@@ -121,6 +122,7 @@ void array_part<T, Index>::settle_at(const Index& i, std::uint32_t birth, std::u
   a.birth = birth;
   if (auto in = std::exchange(taken_, nullptr)) send_streams(i, pe, std::move(in));
   dispatch_all(waiting);
+  if (birth != 0) tell_homes(i, pe);
 }
 
 template <class T, class Index>
@@ -165,6 +167,10 @@ struct create_message {
           part.settle_at(i, c.birth, c.at);
           return nullptr;
         }
+      }
+      if (c.at == self.id() && part.creation_waits(i)) {
+        part.hold_creation(i, self.detach(d, e, size));
+        return nullptr;
       }
       auto& made = part.conceive(i, c.birth);
       made.process->state = scheduler::process_state::idle;
@@ -212,6 +218,7 @@ struct create_message {
 
 template <class T, class Index>
 void array_part<T, Index>::mark_deleted(const Index& i, std::uint32_t birth) {
+  tell_homes(i, nowhere);
   away& a = make_away(i, 0, true);
   a.state = away::what::deleted;
   a.birth = birth;

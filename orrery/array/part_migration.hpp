@@ -207,10 +207,13 @@ void array_part<T, Index>::arrive_whole(cell_type* c, const std::vector<baggage>
 template <class T, class Index>
 void array_part<T, Index>::report_arrival(const cell_type& c) {
   const std::uint32_t home = home_of(c.index);
-  if (home == self_.id()) return;
+  if (home == self_.id()) {
+    tell_homes(c.index, self_.id());
+    return;
+  }
   const address at = self_.address_of(*c.process);
   tell(self_, home, register_message<T, Index>::instance, id(), 0,
-       pack(0, location{0, at.slot, at.generation, c.birth, c.moves}, c.index));
+       pack(0, location{0, found::here, at.slot, at.generation, c.birth, c.moves}, c.index));
 }
 
 // A migration is over when the home has heard of it. News of earlier ones may come later.
@@ -218,6 +221,7 @@ template <class T, class Index>
 void array_part<T, Index>::registered(const Index& i, const location& l, std::uint32_t pe) {
   away* a = find_away(i);
   if (a == nullptr || a->state != away::what::at || a->birth != l.birth || l.moves < a->moves) return;
+  if (a->pe != pe || a->slot != l.slot || a->generation != l.generation) tell_homes(i, pe);
   a->pe = pe;
   a->slot = l.slot;
   a->generation = l.generation;

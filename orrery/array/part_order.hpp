@@ -34,6 +34,7 @@ slot* array_part<T, Index>::pass_home(away* a, scheduler::delivery& d, const wir
     a = &make_away(at, self_.id(), true);
     a->state = away::what::waiting;
   }
+  if ((h.flags & route_head::asks) != 0) tell_location(h, at, nullptr);
   inbox& in = inbox_of(*a);
   if (!in.in_turn(tag) && !lossy()) {
     in.hold(tag, self_.detach(d, e, size));

@@ -3,6 +3,9 @@
 
 #include <orrery/array/part_migration.hpp>
 
+#include <algorithm>
+#include <utility>
+
 // How messages find their element (paper, "Message delivery", figures 3 to 5).
 //
 // Order. Messages of one sender to one element must not overtake each other while neither moves, though the way to the element changes when the
@@ -68,7 +71,11 @@ away* array_part<T, Index>::way_to(const Index& i) {
     return a->state == away::what::at ? a : nullptr;
   }
   const std::uint32_t home = home_of(i);
-  return home == self_.id() ? nullptr : &make_away(i, home, false);
+  if (home == self_.id()) return nullptr;
+  const std::uint32_t to = first_try(i);
+  away& a = make_away(i, to, false);
+  a.asks = to != home;
+  return &a;
 }
 
 template <class T, class Index>
@@ -85,8 +92,22 @@ slot* array_part<T, Index>::route(scheduler::delivery& d, const wire::envelope& 
     return c->process;
   }
   away* a = it != table_.end() ? it->second.there() : nullptr;
+  if ((h.flags & (route_head::asks | route_head::asked)) == route_head::asks && h.origin != self_.id()) {
+    const auto known = told_.find(i);
+    if (known != told_.end() && known->second != self_.id() && self_.owner().reachable(known->second)) {
+      Message::forward_to(*this, d, e, size, known->second);
+      return nullptr;
+    }
+  }
+  // Who asks knows nothing. What comes from elsewhere meanwhile does not wait for the answer, which may have to wait for it, but goes to the first home.
+  if (a != nullptr && a->asks && a->held == nullptr && (h.number != 0 || h.origin != self_.id())) {
+    a->passes |= h.origin != self_.id();
+    Message::forward_to(*this, d, e, size, home_of(i));
+    return nullptr;
+  }
   if (const std::uint32_t to = a != nullptr && a->state == away::what::at ? a->pe : home_of(i);
       !self_.owner().reachable(to)) [[unlikely]] {
+    if (h.number != 0) tell_location(h, i, nullptr);
     Message::fail(*this, d, h, lost(i, to));
     return nullptr;
   }
@@ -96,12 +117,19 @@ slot* array_part<T, Index>::route(scheduler::delivery& d, const wire::envelope& 
     Message::forward_to(*this, d, e, size, a->pe);
     return nullptr;
   }
-  if (a == nullptr && !is_home(i)) {
-    Message::forward_to(*this, d, e, size, home_of(i));
+  if (const std::uint32_t home = a == nullptr ? home_of(i) : self_.id(); home != self_.id()) {
+    make_away(i, home, false).last = next_number();  // remembered: the element may be created here before that is there
+    Message::forward_to(*this, d, e, size, home);
     return nullptr;
   }
   if (a != nullptr && !a->is_home && a->state == away::what::waiting) {
-    a->append(self_.detach(d, e, size));
+    scheduler::message* m = self_.detach(d, e, size);
+    if (a->held != nullptr && h.number != 0) {
+      a->held->come.push_back({h.origin, h.number, m});
+      if (a->asks && h.origin == self_.id() && h.number == a->last) create_held(Index(i), *a);
+    } else {
+      a->append(m);
+    }
     return nullptr;
   }
   if constexpr (Message::ordered)
@@ -110,12 +138,14 @@ slot* array_part<T, Index>::route(scheduler::delivery& d, const wire::envelope& 
   constexpr early policy = Message::policy;
   if (a != nullptr && a->state == away::what::waiting &&
       (policy != early::refuse || (a->queued != 0 && Message::counts))) {
+    if ((h.flags & route_head::asks) != 0) tell_location(h, i, nullptr);
     (void)keep_early<Message>(*a, d, e, size, h, i);
     return nullptr;
   }
   if (policy == early::wait && a == nullptr) {
     away& fresh = make_away(i, self_.id(), true);
     fresh.state = away::what::waiting;
+    if ((h.flags & route_head::asks) != 0) tell_location(h, i, nullptr);
     (void)keep_early<Message>(fresh, d, e, size, h, i);
     return nullptr;
   }
@@ -148,13 +178,28 @@ void array_part<T, Index>::tell_location(const route_head& h, const Index& i, co
   location l{h.number};
   if (c != nullptr) {
     const address at = self_.address_of(*c->process);
-    l = {h.number, at.slot, at.generation, c->birth, c->moves};
+    l = {h.number, found::here, at.slot, at.generation, c->birth, c->moves};
+  } else if (const away* a = find_away(i); a == nullptr || a->held == nullptr) {
+    l.what = a != nullptr && a->state == away::what::waiting ? found::not_yet : found::not_at_all;
   }
   if (h.origin == self_.id()) {
     learn(i, l, self_.id());
   } else {
     tell(self_, h.origin, location_message<T, Index>::instance, id(), 0, pack(0, l, i));
   }
+}
+
+// It is known now where messages go on. If those of others went another way before, that has to be empty, too.
+template <class T, class Index>
+bool array_part<T, Index>::probe_first_home(const Index& i, away& a) {
+  const bool two_ways = a.asks && a.passes;
+  a.asks = a.passes = false;
+  if (!two_ways) return false;
+  a.pe = home_of(i);
+  a.slot = wire::no_slot;
+  a.state = away::what::waiting;
+  send_probe(i, a);
+  return true;
 }
 
 template <class T, class Index>
@@ -168,11 +213,25 @@ void array_part<T, Index>::learn(const Index& i, const location& l, std::uint32_
   if (l.echo <= a->confirmed) return;
   a->confirmed = l.echo;
   const bool settled = l.echo == a->last;
-  if (settled && (l.slot == wire::no_slot || (a->expiring && !a->used && a->queued == 0))) {
+  if (a->held != nullptr) {
+    if (settled) create_held(i, *a);
+    return;
+  }
+  if (settled && l.what == found::not_yet) {  // all is at the first home, but not at the element
+    a->pe = pe;
+    a->slot = wire::no_slot;
+    a->confirmed = 0;
+    a->asks = a->passes = a->expiring = false;
+    a->state = away::what::at;
+    dispatch_all(a->take_all());
+    return;
+  }
+  const bool unused = a->expiring && !a->used && a->queued == 0;
+  if (settled && (l.what == found::not_at_all || unused)) {
     dispatch_all(erase_away(i));
     return;
   }
-  if (l.slot == wire::no_slot) return;  // what was sent later will be heard of, too
+  if (l.what != found::here) return;  // what was sent later will be heard of, too
   if (pe != a->pe && !settled) {
     if (a->state == away::what::at) {
       a->state = away::what::waiting;
@@ -180,6 +239,7 @@ void array_part<T, Index>::learn(const Index& i, const location& l, std::uint32_
     }
     return;
   }
+  if (probe_first_home(i, *a)) return;
   a->pe = pe;
   a->slot = l.slot;
   a->generation = l.generation;
@@ -188,14 +248,64 @@ void array_part<T, Index>::learn(const Index& i, const location& l, std::uint32_
   dispatch_all(a->take_all());
 }
 
-// Messages that wait here until a probe has followed the others: it may have been on the lost node.
+// A creation that finds messages of this PE under way waits behind a probe, too, and so does what is sent here meanwhile. The first home sends it before
+// what had come early, and forwards everything that comes later to this PE: the probe comes here last.
+template <class T, class Index>
+bool array_part<T, Index>::creation_waits(const Index& i) const {
+  const away* a = find_away(i);
+  return a != nullptr && !a->is_home && a->unsettled() && self_.owner().reachable(a->pe);
+}
+template <class T, class Index>
+void array_part<T, Index>::hold_creation(const Index& i, scheduler::message* m) {
+  away& a = *find_away(i);
+  a.held = std::make_unique<held_creation>(m);
+  const bool asking = a.asks && a.state == away::what::waiting;  // then its message serves as a probe
+  a.state = away::what::waiting;
+  if (!asking && !probe_first_home(i, a)) send_probe(i, a);
+}
+template <class T, class Index>
+bool array_part<T, Index>::is_held(const Index& i) const noexcept {
+  const away* a = find_away(i);
+  return a != nullptr && a->held != nullptr;
+}
+template <class T, class Index>
+bool array_part<T, Index>::way_is_clear(const Index& i, const route_head& h) {
+  away& a = *find_away(i);
+  if (h.origin != self_.id() || h.number != a.last) return false;
+  create_held(i, a);
+  return true;
+}
+template <class T, class Index>
+void array_part<T, Index>::create_held(const Index& i, away& a) {
+  if (probe_first_home(i, a)) return;
+  a.state = away::what::at;
+  a.confirmed = a.last;
+  const auto held = std::move(a.held);
+  std::ranges::sort(held->come, {}, [](const auto& m) { return std::pair(m.origin, m.number); });
+  scheduler::message* later = a.take_all();
+  for (const auto& m : held->come) a.append(m.what);
+  while (later != nullptr) a.append(std::exchange(later, later->next));
+  dispatch(self_, held->creation);
+}
+
 template <class T, class Index>
 void array_part<T, Index>::pes_lost() noexcept {
+  // Messages that wait here until a probe has followed the others: it may have been on the lost node. And ways that lead there: a home may know a better one.
   std::vector<Index> stuck;
-  for (auto& [i, e] : table_)
-    if (e.is_away() && !e.there()->is_home && e.there()->state == away::what::waiting) stuck.push_back(i);
-  for (const Index& i : stuck)
-    dispatch_all(erase_away(i));  // to the home: an element there, or elsewhere, or none any more
+  for (auto& [i, e] : table_) {
+    if (!e.is_away() || e.there()->is_home) continue;
+    const away& a = *e.there();
+    if (a.state == away::what::waiting || !self_.owner().reachable(a.pe)) stuck.push_back(i);
+  }
+  for (const Index& i : stuck) {
+    away& a = *find_away(i);
+    if (a.held != nullptr) {
+      a.passes = false;
+      create_held(i, a);
+    } else {
+      dispatch_all(erase_away(i));  // to the home: an element there, or elsewhere, or none any more
+    }
+  }
   array_core::pes_lost();
   // What was held back for messages that may be lost.
   scheduler::message* held = nullptr;
@@ -241,6 +351,11 @@ struct probe_message : following_message<T, Index, probe_message<T, Index>> {
       if (const auto* c = part->find_local(i)) {
         d.release();
         part->tell_location(h, i, c);
+        return nullptr;
+      }
+      if (part->is_held(i)) {  // as good as here: its messages are put in order
+        d.release();
+        if (!part->way_is_clear(i, h)) part->tell_location(h, i, nullptr);
         return nullptr;
       }
       h.flags = 0;

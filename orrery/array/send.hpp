@@ -104,6 +104,7 @@ template <class Message, class T, class Index, class... A>
   }
   route_head h{part.next_number(), number_of_call(), self.id(), 0,
                way->last == 0 ? route_head::wants_location : std::uint16_t{0}};
+  if (way->asks) h.flags |= route_head::asks;
   typename Message::tag_type tag{};
   stream_place place;
   if constexpr (Message::ordered) {
@@ -116,6 +117,7 @@ template <class Message, class T, class Index, class... A>
     note_hop(self, true);
     way->last = h.number;
     way->used = true;
+    if (way->asks) way->state = away::what::waiting;
     sent();
   };
   if (c.remote) {

@@ -332,6 +332,14 @@ void restore() {
   destroy(g);
 }
 
+struct Survivor;
+ORRERY_PROCESS(Survivor, where);
+struct Survivor : element<Survivor> {
+  std::uint32_t where() const { return this_pe(); }
+  template <class A>
+  void serialize(A&) {}
+};
+
 void kill_own_node() { ::kill(::getpid(), SIGKILL); }
 
 // What waits for elements of a node that is killed hears of it, and so does what comes later.
@@ -363,9 +371,46 @@ void loss() {
   check(alive > 0 && lost > 0 && alive + lost == 20, fmt::format("{} elements answered, {} were lost", alive, lost));
 }
 
-const std::map<std::string_view, void (*)()> scenarios{
-    {"messages", messages}, {"state", state}, {"collectives", collectives}, {"errors", errors}, {"loss", loss},
-    {"order", order},       {"homes", homes}, {"balancing", balancing},     {"save", save},     {"restore", restore}};
+// An index that has several homes is found as long as one of them is left, and the element.
+std::uint32_t on_last_node(const int&, std::uint32_t pes) { return pes - 1; }
+std::uint32_t on_other_nodes(const int& i, std::uint32_t pes) {
+  return static_cast<std::uint32_t>(i) % (pes == 3 ? 2 : pes / 2);
+}
+int found(array<Survivor> a) {
+  int n = 0;
+  for (int i = 0; i < 20; ++i) try {
+      if (a[i]->where() < world_pes()) ++n;
+    } catch (const node_lost&) {
+    }
+  return n;
+}
+void loss_of_homes() {
+  const std::uint32_t victim = world_pes() - 1;
+  const auto make_one = [&](std::uint32_t homes) {
+    auto a = create_array<Survivor>(range<int>{20}, {.home = &on_last_node, .homes = homes}, &on_other_nodes);
+    for (int i = 0; i < 10; ++i) start_migrate(a[i], 0).get();
+    quiescence();
+    return a;
+  };
+  const auto one = make_one(1);
+  const auto several = make_one(world_pes());
+  thrown<node_lost>("the end of the node", [&] { call<&kill_own_node>(pe(victim)); });
+  check(found(several) == 20, "elements were not found, though homes are left");
+  check(call<&found>(pe(on_other_nodes(1, world_pes())), several) == 20, "neither by another PE");
+  if (world_pes() > 2) check(found(one) < 20, "elements were found without their home");
+}
+
+const std::map<std::string_view, void (*)()> scenarios{{"messages", messages},
+                                                       {"state", state},
+                                                       {"collectives", collectives},
+                                                       {"errors", errors},
+                                                       {"loss", loss},
+                                                       {"order", order},
+                                                       {"homes", homes},
+                                                       {"balancing", balancing},
+                                                       {"save", save},
+                                                       {"restore", restore},
+                                                       {"loss of homes", loss_of_homes}};
 
 // --- the tests -----------------------------------------------------------------------------------------------------
 
@@ -411,6 +456,7 @@ TEST_P(array_across_nodes, a_checkpoint_comes_back_on_another_number_of_nodes_an
   std::filesystem::remove_all(in);
 }
 TEST_P(array_across_nodes, nobody_waits_for_elements_of_a_node_that_was_killed) { EXPECT_EQ(run("loss"), 0); }
+TEST_P(array_across_nodes, elements_are_found_as_long_as_a_home_is_left) { EXPECT_EQ(run("'loss of homes'"), 0); }
 
 int run_scenario(std::string_view name, int argc, char** argv) {
   return orrery::run(argc, argv, [&](const orrery::args&) {
