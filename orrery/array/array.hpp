@@ -4,6 +4,7 @@
 #include <orrery/array/element.hpp>
 #include <orrery/array/send.hpp>
 #include <orrery/array/target.hpp>
+#include <orrery/process/references.hpp>
 #include <orrery/process/runtime.hpp>
 
 #include <compare>
@@ -77,6 +78,7 @@ class element_ptr {
   template <class A>
   void serialize(A& a) {
     a & name_.array & name_.index;
+    detail::rename_after_restart(a, name_.array);
   }
 
   friend auto start(const element_ptr& e) { return detail::bound_target<typename modes::start, T>(e.name_); }
@@ -146,6 +148,7 @@ class array {
   template <class A>
   void serialize(A& a) {
     a & id_;
+    detail::rename_after_restart(a, id_);
   }
 
   /// Creates an element at the home of the index; returns when it is there. Throws usage_error if there is one already, with the names of array and

@@ -1,172 +1,195 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <orrery/array/array.hpp>
+#include <orrery/array/checkpoint_item.hpp>
 
+#include <cstddef>
 #include <cstdint>
-#include <cstring>
-#include <memory>
 #include <string>
-#include <string_view>
+#include <tuple>
 #include <utility>
 #include <vector>
 
-// Arrays on disk: written by all PEs at once, read back by as many PEs and nodes as there are then.
+// Checkpoints: arrays, groups and processes on disk, written by all PEs at once, read back by as many PEs and nodes as there are then.
 //
-// A checkpoint is a folder that all nodes see: a file for each PE with its elements, and `array.json`, which is written last: without it the
-// checkpoint was not finished.
+//     checkpoint(folder, grid, solvers, settings);
+//     ...
+//     auto [grid, solvers, settings] = restore<array<Block>, group<Solver>, remote<Settings>>(folder);
 
 namespace orrery {
 
 namespace detail {
 
-/// A file of a checkpoint.
-struct checkpoint_part {
-  std::string file;
-  std::uint64_t elements = 0;
-  std::uint64_t bytes = 0;
-  std::uint64_t checksum = 0;  ///< XXH3
-  template <class A>
-  void serialize(A& a) {
-    a & file & elements & bytes & checksum;
-  }
-};
-struct checkpoint_header {
-  std::string name;  ///< of the array
-  std::string element_class;
-  std::string index_class;
-  std::vector<checkpoint_part> parts;
-};
+template <class... Item>
+checkpoint_part save_here(const std::tuple<Item...>& items, const std::string& folder) {
+  checkpoint_writer out(folder, "part-" + std::to_string(here_pe().id()));
+  std::uint32_t number = 0;
+  const auto save = [&]<class I>(const I& item) {
+    saved<I>::save_here(item, [&](const auto& key, const auto& state) {
+      bytes b = pack(0, key);
+      pack_after(b, state);
+      out.add({number, std::move(b)});
+    });
+    ++number;
+  };
+  std::apply([&](const Item&... item) { (save(item), ...); }, items);
+  return out.finish();
+}
 
-/// Writes a file of a checkpoint piece by piece. Used by one process.
-class checkpoint_writer {
+/// A restart as one PE sees it: what was made, whose states are then read with the references between them. A process, of which each PE has
+/// one as long as the restart takes; so that who reads a state finds them at hand. It has no methods: it is used by functions on its PE.
+template <class... Item>
+class restart {
  public:
-  checkpoint_writer(const std::string& folder, std::string file);
-  checkpoint_writer(const checkpoint_writer&) = delete;
-  checkpoint_writer& operator=(const checkpoint_writer&) = delete;
-  ~checkpoint_writer();
-  /// One element: its index and its state, packed. May park.
-  void add(const bytes& element);
-  /// Everything is on the disk. May park.
-  [[nodiscard]] checkpoint_part finish();
+  using per_pe = group<restart>;
+
+  restart(std::string folder, const std::tuple<Item...>& items, const std::vector<checkpoint_item>& from)
+      : folder_(std::move(folder)), items_(items) {
+    std::size_t n = 0;
+    std::apply([&](const Item&... item) { (saved<Item>::rename(references_, from.at(n++), item), ...); }, items_);
+  }
+
+  /// Reads a file, and sends each state to where it belongs. Returns when all have been read there.
+  static void load(const per_pe& all, const checkpoint_part& file) {
+    constexpr std::size_t batch_bytes = 1 << 20;
+    struct batch {
+      std::vector<checkpoint_record> records;
+      std::size_t bytes = 0;
+    };
+    const restart& own = on_this_pe(all[here_pe().id()]);
+    std::vector<batch> for_pe(all.size());
+    std::vector<future<void>> sent;
+    const auto send = [&](std::uint32_t pe) {
+      sent.push_back(start_call<&adopt>(orrery::pe(pe), all[pe], std::move(for_pe[pe].records)));
+      for_pe[pe] = {};
+    };
+    checkpoint_reader in(own.folder_, file);
+    for (checkpoint_record r; in.next(r);) {
+      std::uint32_t pe = 0;
+      own.with_item(r, [&]<class I>(const I& item, const auto& key, reader&) { pe = saved<I>::pe_of(item, key); });
+      batch& b = for_pe.at(pe);
+      b.bytes += r.data.size();
+      b.records.push_back(std::exchange(r, {}));
+      if (b.bytes >= batch_bytes) send(pe);
+    }
+    for (std::uint32_t pe = 0; pe < for_pe.size(); ++pe)
+      if (!for_pe[pe].records.empty()) send(pe);
+    when_all(std::move(sent)).get();
+  }
 
  private:
-  void flush();
-  struct file;
-  std::unique_ptr<file> file_;
-};
-
-/// A file of a checkpoint as it was written. Throws bad_message if it is damaged. Parks.
-[[nodiscard]] bytes read_checkpoint_part(const std::string& folder, const checkpoint_part& part);
-/// Throws usage_error if there is a checkpoint already. Makes the folder.
-void begin_checkpoint(const std::string& folder);
-void write_checkpoint_header(const std::string& folder, const checkpoint_header& h);
-/// Throws usage_error if that is not a checkpoint, or one of other classes.
-[[nodiscard]] checkpoint_header read_checkpoint_header(const std::string& folder, std::string_view element_class,
-                                                       std::string_view index_class);
-[[noreturn]] void throw_not_quiescent(const std::string& element);
-
-template <class T, class Index>
-struct checkpointer {
-  static_assert(
-      can_be_packed<T>,
-      "orrery: checkpoint: the class of the elements needs a default constructor and `template <class A> void serialize(A& a)`");
-
-  static checkpoint_part save(std::uint32_t id, const std::string& folder) {
-    pe& self = here_pe();
-    std::vector<Index> all;
-    for (const cell_base* c : part_of<T, Index>(self, id).cells())
-      all.push_back(static_cast<const cell<T, Index>*>(c)->index);
-    checkpoint_writer out(folder, "part-" + std::to_string(self.id()));
-    for (const Index& i : all) {
-      auto& part = part_of<T, Index>(self, id);
-      auto* c = part.find_local(i);
-      if (c == nullptr || c->process->state != scheduler::process_state::idle) throw_not_quiescent(part.text_of(i));
-      bytes b = pack(0, i);
-      pack_after(b, *c->object());
-      out.add(b);
-    }
-    return out.finish();
+  static void adopt(const remote<restart>& here, const std::vector<checkpoint_record>& records) {
+    const restart& own = on_this_pe(here);
+    for (const checkpoint_record& r : records)
+      own.with_item(r, [&]<class I>(const I& item, const auto& key, reader& state) {
+        state.set_references(&own.references_);
+        try {
+          saved<I>::adopt(item, key, state);
+          state.finish();
+        } catch (const bad_message& e) {
+          throw bad_message(e.code(), own.folder_ + ": the state of " + saved<I>::text(item, key) +
+                                          ", as its serialize() reads it now");
+        }
+      });
   }
-  // Elements of which this PE is the home: their length and bytes, one after the other.
-  static void adopt(std::uint32_t id, const std::vector<bytes>& elements) {
-    auto& part = part_of<T, Index>(here_pe(), id);
-    for (const bytes& b : elements) {
-      orrery::reader r(b);
-      const auto i = orrery::read<Index>(r);
-      orrery::reader state(after_section(b, r));
-      auto& c = part.conceive(i, part.admit(i));
-      part.construct_inline(c);
-      orrery::read_into(state, *c.object());
-    }
+  static const restart& on_this_pe(const remote<restart>& p) {
+    slot* s = here_pe().find(p.address().slot, p.address().generation);
+    const restart* own = s != nullptr ? object_in<restart>(*s) : nullptr;
+    if (own == nullptr) throw process_gone("a restart");
+    return *own;
   }
-  static std::uint64_t load(std::uint32_t id, const std::string& folder, const checkpoint_part& from) {
-    const bytes all = read_checkpoint_part(folder, from);
-    constexpr std::size_t batch_bytes = 1 << 20;
-    const std::uint32_t pes = part_of<T, Index>(here_pe(), id).about().pes;
-    std::vector<std::vector<bytes>> for_home(pes);
-    std::vector<std::size_t> size(pes, 0);
-    std::vector<future<void>> sent;
-    const auto send = [&](std::uint32_t home) {
-      sent.push_back(start_call<&adopt>(orrery::pe(home), id, std::exchange(for_home[home], {})));
-      size[home] = 0;
+  // Calls f with the item that a record belongs to, the key, and a reader of the state.
+  template <class F>
+  void with_item(const checkpoint_record& r, F f) const {
+    std::uint32_t number = 0;
+    const auto look = [&]<class I>(const I& item) {
+      if (number++ != r.item) return;
+      orrery::reader head(r.data);
+      const auto key = orrery::read<typename saved<I>::key>(head);
+      orrery::reader state(after_section(r.data, head));
+      f(item, key, state);
     };
-    std::uint64_t n = 0;
-    for (std::size_t at = 0; at < all.size(); ++n) {
-      std::uint64_t length = 0;
-      if (all.size() - at < sizeof length) throw bad_message(errc::message_truncated, folder + "/" + from.file);
-      std::memcpy(&length, all.data() + at, sizeof length);
-      at += sizeof length;
-      if (length > all.size() - at) throw bad_message(errc::message_truncated, folder + "/" + from.file);
-      bytes b(all.begin() + static_cast<std::ptrdiff_t>(at), all.begin() + static_cast<std::ptrdiff_t>(at + length));
-      at += length;
-      orrery::reader r(b);
-      const std::uint32_t home = part_of<T, Index>(here_pe(), id).home_of(orrery::read<Index>(r));
-      size[home] += b.size();
-      for_home[home].push_back(std::move(b));
-      if (size[home] >= batch_bytes) send(home);
-    }
-    for (std::uint32_t home = 0; home < pes; ++home)
-      if (!for_home[home].empty()) send(home);
-    for (auto& f : sent) f.get();
-    return n;
+    std::apply([&](const Item&... item) { (look(item), ...); }, items_);
+    if (r.item >= sizeof...(Item)) throw bad_message(errc::message_corrupt, folder_);
   }
+
+  std::string folder_;
+  std::tuple<Item...> items_;
+  references references_;
 };
+
+/// Destroys what was made in vain.
+template <class Item>
+void unmake(const Item& item) {
+  if (item == Item{}) return;
+  try {
+    destroy(item);
+  } catch (const error&) {  // a node is lost; what comes first says so
+  }
+}
 
 }  // namespace detail
 
-/// Writes an array to a folder, which all nodes see and which must not hold a checkpoint yet; when it returns everything is on the disk. The elements'
-/// state is what their serialize() says. To be called when nothing of the array is on its way (see quiescence()): an element whose method runs or
-/// has messages is a usage_error, and what waits for elements that do not exist is not part of it. Parks. Throws std::system_error (no space, no
-/// rights), node_lost. If it throws, or a node is killed meanwhile, there is no checkpoint.
-template <class T, class Index>
-void checkpoint(const array<T, Index>& a, const std::string& folder) {
-  detail::begin_checkpoint(folder);
-  detail::checkpoint_header h{detail::part_of<T, Index>(detail::here_pe(), a.id()).about().name,
-                              std::string(detail::type_name<T>()),
-                              std::string(detail::type_name<Index>()),
-                              {}};
-  std::vector<future<detail::checkpoint_part>> all;
+/// Writes arrays, groups (`group<T>`) and single processes (`remote<T>`), as one checkpoint, to a folder, which all nodes see and which must not hold a
+/// checkpoint yet; when it returns everything is on the disk. The state of an element, member or process is what its serialize() says. To be called
+/// when nothing of them is on its way (see quiescence()): whose method runs, or who has messages, is a usage_error that names it, and what waits for
+/// elements that do not exist is not part of it. A group or process is of the class T, not of one derived from it.
+///
+/// Parks. Throws also process_gone, std::system_error (no space, no rights), node_lost. If it throws, or a node is killed meanwhile, there is no
+/// checkpoint.
+template <class... Item>
+void checkpoint(const std::string& folder, const Item&... items) {
+  detail::checkpoint_header h{{detail::saved<Item>::describe(items)...}, {}};
+  detail::begin_checkpoint(folder, h.items);
+  const std::tuple<Item...> all(items...);
+  std::vector<future<detail::checkpoint_part>> writing;
   for (std::uint32_t p = 0; p < world_pes(); ++p)
-    all.push_back(start_call<&detail::checkpointer<T, Index>::save>(pe(p), a.id(), folder));
-  for (auto& f : all) h.parts.push_back(f.get());
+    writing.push_back(start_call<&detail::save_here<Item...>>(pe(p), all, folder));
+  h.parts = when_all(std::move(writing)).get();
   detail::write_checkpoint_header(folder, h);
 }
 
-/// Makes an array as it was when `checkpoint` wrote it, in a world of any number of PEs and nodes: elements are created at their homes. Options are
-/// not part of a checkpoint, but for the name, if none is given. Parks. Throws usage_error (no finished checkpoint, or of other classes),
-/// bad_message (damaged), std::system_error, node_lost.
-template <class T, array_index Index = typename detail::index_type_of<T>::type>
-array<T, Index> restore_array(const std::string& folder, array_options<Index> o = {.name = {}}) {
-  const auto h = detail::read_checkpoint_header(folder, detail::type_name<T>(), detail::type_name<Index>());
-  if (o.name.empty()) o.name = h.name;
-  const auto a = create_array<T, Index>(o);
-  std::vector<future<std::uint64_t>> all;
-  for (std::size_t k = 0; k < h.parts.size(); ++k)
-    all.push_back(start_call<&detail::checkpointer<T, Index>::load>(pe(static_cast<std::uint32_t>(k % world_pes())),
-                                                                    a.id(), folder, h.parts[k]));
-  for (auto& f : all) (void)f.get();
-  return a;
+/// How restore makes an Item: an array by its array_options (a name that is not given is the old one), a group at its placements (everywhere()), a
+/// single process at its placement (anywhere()).
+template <class Item>
+using restore_options = typename detail::saved<Item>::options;
+
+/// Makes what `checkpoint` wrote, named in the same order, in a world of any number of PEs and nodes: elements at their homes, groups with their sizes
+/// and ranks, each constructed without arguments and then filled by its serialize().
+///
+/// What the states hold as `remote<T>`, `group<T>`, `array<T, Index>` or `element_ptr<T, Index>` and what is in the checkpoint too names what is made
+/// here; anything else in them that names a process, sections and targets of reductions included, is null (as a key, once).
+///
+/// Parks. Throws usage_error (no finished checkpoint, or of other things), bad_message (damaged), std::system_error, node_lost, what constructors and
+/// serialize() throw. If it throws nothing of what was made is left.
+template <class... Item>
+std::tuple<Item...> restore(const std::string& folder, const restore_options<Item>&... how) {
+  using detail::saved;
+  const auto h = detail::read_checkpoint_header(folder, {saved<Item>::type()...});
+  using restart = detail::restart<Item...>;
+  std::tuple<Item...> made;
+  typename restart::per_pe readers;
+  try {
+    std::size_t n = 0;
+    std::apply([&](Item&... item) { ((item = saved<Item>::make(how, h.items.at(n++))), ...); }, made);
+    readers = spawn_group<restart>(everywhere(), world_pes(), folder, made, h.items);
+    std::vector<future<void>> loading;
+    for (std::size_t k = 0; k < h.parts.size(); ++k)
+      loading.push_back(
+          start_call<&restart::load>(pe(static_cast<std::uint32_t>(k % world_pes())), readers, h.parts[k]));
+    when_all(std::move(loading)).get();
+    destroy(readers);
+  } catch (...) {
+    detail::unmake(readers);
+    std::apply([](const Item&... item) { (detail::unmake(item), ...); }, made);
+    throw;
+  }
+  return made;
+}
+/// The same as is usual for each.
+template <class... Item>
+std::tuple<Item...> restore(const std::string& folder) {
+  return restore<Item...>(folder, detail::saved<Item>::default_options()...);
 }
 
 }  // namespace orrery

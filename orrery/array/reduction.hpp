@@ -75,6 +75,8 @@ struct reduction_target {
   template <class A>
   void serialize(A& a) {
     a & what & call & process & handler & array & head;
+    if constexpr (requires { a.references(); })
+      if (a.references() != nullptr) *this = {};  // not part of a checkpoint
   }
 };
 

@@ -45,6 +45,8 @@ class section {
   template <class A>
   void serialize(A& a) {
     a & id_ & root_.root & root_.array;
+    if constexpr (requires { a.references(); })
+      if (a.references() != nullptr) *this = {};  // not part of a checkpoint
   }
 
  private:

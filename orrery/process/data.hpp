@@ -243,6 +243,7 @@ class remote<T[]> {
   template <class A>
   void serialize(A& a) {
     a & address_;
+    detail::rename_after_restart(a, address_);
   }
 
  private:

@@ -39,6 +39,9 @@ struct group_data {
   }
 };
 
+class group_handle;
+[[nodiscard]] group_handle renamed(const references& r, const group_handle& before);
+
 /// A value that refers to a group_data. Sending it to another node copies the data: afterwards each member is one message away (the
 /// paper's deep copy in SetProcessGroup).
 class group_handle {
@@ -71,6 +74,7 @@ class group_handle {
       std::vector<address> members;
       a & members & parts;
       data_ = std::make_shared<const group_data>(std::move(members), parts);
+      rename_after_restart(a, *this);
     }
   }
 

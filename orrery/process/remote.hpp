@@ -10,6 +10,19 @@
 #include <new>
 
 namespace orrery {
+namespace detail {
+
+/// What an address in the state of an object is after a restart; see references.
+[[nodiscard]] address renamed(const references& r, const address& before) noexcept;
+/// `a` has just read `x`.
+template <class A, class X>
+void rename_after_restart(const A& a, X& x) {
+  if constexpr (requires { a.references(); })
+    if (const references* r = a.references(); r != nullptr) [[unlikely]]
+      x = renamed(*r, x);
+}
+
+}  // namespace detail
 
 /// A process of class T (or derived from T) anywhere in the world: a small value to be copied, stored and sent. It owns
 /// nothing; what it names may be gone, and then calls through it throw process_gone.
@@ -48,6 +61,7 @@ class remote {
   template <class A>
   void serialize(A& a) {
     a & address_;
+    detail::rename_after_restart(a, address_);
   }
 
  private:

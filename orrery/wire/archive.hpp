@@ -36,6 +36,9 @@ inline constexpr std::size_t wire_alignment = 64;
 inline constexpr unsigned max_depth = 128;
 
 class reader;
+namespace detail {
+class references;  // of the process layer; only passed on here
+}
 
 namespace wire {
 
@@ -283,6 +286,9 @@ class reader {
       wire::fail_depth(true);
   }
   void leave() noexcept { --depth_; }
+  /// Of the state of an object that a restart makes anew: what the remote pointers in it name now. Else null.
+  [[nodiscard]] const detail::references* references() const noexcept { return references_; }
+  void set_references(const detail::references* r) noexcept { references_ = r; }
   /// Throws bad_message (message_corrupt), whose text says what was expected here instead.
   [[noreturn]] void fail(const char* expected) const { wire::fail_corrupt(position(), expected); }
 
@@ -290,6 +296,7 @@ class reader {
   const std::byte* begin_;
   const std::byte* at_;
   const std::byte* end_;
+  const detail::references* references_ = nullptr;
   unsigned depth_ = 0;
 };
 

@@ -179,7 +179,7 @@ struct codec<kind::set> {
       x.emplace_hint(x.end(), std::move(k));
     }
     r.leave();
-    if (x.size() != n) [[unlikely]]
+    if (x.size() != n && r.references() == nullptr) [[unlikely]]  // those that are null now are equal
       r.fail("a set without equal elements");
   }
 };
@@ -212,7 +212,7 @@ struct codec<kind::map> {
       x.emplace_hint(x.end(), std::move(k), std::move(v));
     }
     r.leave();
-    if (x.size() != n) [[unlikely]]
+    if (x.size() != n && r.references() == nullptr) [[unlikely]]
       r.fail("a map without equal keys");
   }
 };

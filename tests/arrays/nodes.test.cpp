@@ -315,10 +315,10 @@ void save() {
       post(g[x, y])->hop(static_cast<std::uint32_t>(x * y) % world_pes());
     }
   quiescence();
-  checkpoint(g, folder);
+  checkpoint(folder, g);
 }
 void restore() {
-  const auto g = restore_array<Block>(folder);
+  const auto [g] = orrery::restore<array<Block>>(folder);
   std::size_t n = 0;
   for (std::uint32_t p = 0; p < world_pes(); ++p) n += call<&local_size>(pe(p), g);
   check(n == 20, fmt::format("{} elements came back", n));
