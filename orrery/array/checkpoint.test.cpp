@@ -5,6 +5,7 @@
 #include <orrery/process/internal/test_world.hpp>
 
 #include <atomic>
+#include <chrono>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -55,7 +56,7 @@ struct Worker : member<Worker> {
   std::size_t meet() { return all_reduce(rank()); }
   void hold(remote<function> tell) {
     send(tell, 1);
-    while (!Note::open) yield();
+    while (!Note::open) sleep_for(std::chrono::milliseconds(1));
   }
   template <class A>
   void serialize(A& a) {
@@ -73,7 +74,7 @@ struct Settings {
   int get() const { return number; }
   void hold(remote<function> tell) {
     send(tell, 1);
-    while (!Note::open) yield();
+    while (!Note::open) sleep_for(std::chrono::milliseconds(1));
   }
   void nap() {}
   template <class A>
