@@ -49,24 +49,29 @@ class restart {
     std::apply([&](const Item&... item) { (saved<Item>::rename(references_, from.at(n++), item), ...); }, items_);
   }
 
-  /// Reads a file, and sends each state to where it belongs. Returns when all have been read there.
-  static void load(const per_pe& all, const checkpoint_part& file) {
+  /// Reads files, one after the other, and sends each state to where it belongs. Returns when all have been read there.
+  static void load(const per_pe& all, const std::vector<checkpoint_part>& files) {
+    const restart& own = on_this_pe(all[here_pe().id()]);
+    for (const checkpoint_part& f : files) own.load_one(all, f);
+  }
+
+ private:
+  void load_one(const per_pe& all, const checkpoint_part& file) const {
     constexpr std::size_t batch_bytes = 1 << 20;
     struct batch {
       std::vector<checkpoint_record> records;
       std::size_t bytes = 0;
     };
-    const restart& own = on_this_pe(all[here_pe().id()]);
     std::vector<batch> for_pe(all.size());
     std::vector<future<void>> sent;
     const auto send = [&](std::uint32_t pe) {
       sent.push_back(start_call<&adopt>(orrery::pe(pe), all[pe], std::move(for_pe[pe].records)));
       for_pe[pe] = {};
     };
-    checkpoint_reader in(own.folder_, file);
+    checkpoint_reader in(folder_, file);
     for (checkpoint_record r; in.next(r);) {
       std::uint32_t pe = 0;
-      own.with_item(r, [&]<class I>(const I& item, const auto& key, reader&) { pe = saved<I>::pe_of(item, key); });
+      with_item(r, [&]<class I>(const I& item, const auto& key, reader&) { pe = saved<I>::pe_of(item, key); });
       batch& b = for_pe.at(pe);
       b.bytes += r.data.size();
       b.records.push_back(std::exchange(r, {}));
@@ -76,8 +81,6 @@ class restart {
       if (!for_pe[pe].records.empty()) send(pe);
     when_all(std::move(sent)).get();
   }
-
- private:
   static void adopt(const remote<restart>& here, const std::vector<checkpoint_record>& records) {
     const restart& own = on_this_pe(here);
     for (const checkpoint_record& r : records)
@@ -138,6 +141,7 @@ void unmake(const Item& item) {
 /// Parks. Throws also process_gone, std::system_error (no space, no rights), node_lost. If it throws, or a node is killed meanwhile, there is no
 /// checkpoint.
 template <class... Item>
+  requires(sizeof...(Item) > 0)
 void checkpoint(const std::string& folder, const Item&... items) {
   detail::checkpoint_header h{{detail::saved<Item>::describe(items)...}, {}};
   detail::begin_checkpoint(folder, h.items);
@@ -163,7 +167,8 @@ using restore_options = typename detail::saved<Item>::options;
 /// Parks. Throws usage_error (no finished checkpoint, or of other things), bad_message (damaged), std::system_error, node_lost, what constructors and
 /// serialize() throw. If it throws nothing of what was made is left.
 template <class... Item>
-std::tuple<Item...> restore(const std::string& folder, const restore_options<Item>&... how) {
+  requires(sizeof...(Item) > 0)
+[[nodiscard]] std::tuple<Item...> restore(const std::string& folder, const restore_options<Item>&... how) {
   using detail::saved;
   const auto h = detail::read_checkpoint_header(folder, {saved<Item>::type()...});
   using restart = detail::restart<Item...>;
@@ -173,10 +178,11 @@ std::tuple<Item...> restore(const std::string& folder, const restore_options<Ite
     std::size_t n = 0;
     std::apply([&](Item&... item) { ((item = saved<Item>::make(how, h.items.at(n++))), ...); }, made);
     readers = spawn_group<restart>(everywhere(), world_pes(), folder, made, h.items);
+    std::vector<std::vector<detail::checkpoint_part>> files(readers.size());
+    for (std::size_t k = 0; k < h.parts.size(); ++k) files[k % files.size()].push_back(h.parts[k]);
     std::vector<future<void>> loading;
-    for (std::size_t k = 0; k < h.parts.size(); ++k)
-      loading.push_back(
-          start_call<&restart::load>(pe(static_cast<std::uint32_t>(k % world_pes())), readers, h.parts[k]));
+    for (std::uint32_t p = 0; p < files.size(); ++p)
+      if (!files[p].empty()) loading.push_back(start_call<&restart::load>(pe(p), readers, std::move(files[p])));
     when_all(std::move(loading)).get();
     destroy(readers);
   } catch (...) {
@@ -188,7 +194,8 @@ std::tuple<Item...> restore(const std::string& folder, const restore_options<Ite
 }
 /// The same as is usual for each.
 template <class... Item>
-std::tuple<Item...> restore(const std::string& folder) {
+  requires(sizeof...(Item) > 0)
+[[nodiscard]] std::tuple<Item...> restore(const std::string& folder) {
   return restore<Item...>(folder, detail::saved<Item>::default_options()...);
 }
 
