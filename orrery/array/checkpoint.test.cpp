@@ -24,6 +24,8 @@ using testing::what_is_thrown;
 struct Note;
 ORRERY_PROCESS(Note, set, get, born, hold);
 struct Note : element<Note, std::string> {
+  Note() { ++alive; }
+  ~Note() { --alive; }
   void set(const std::string& t) { text = t; }
   std::string get() const { return text; }
   std::string born() const { return index(); }
@@ -32,6 +34,7 @@ struct Note : element<Note, std::string> {
     while (!open) yield();
   }
   inline static std::atomic<bool> open = false;
+  inline static std::atomic<int> alive = 0;
   template <class A>
   void serialize(A& a) {
     a & text;
@@ -317,7 +320,8 @@ class checkpoints_of_all_kinds : public checkpoints {
     std::string what;
     in_world(2, [&] {
       what = what_is_thrown<Error>([&] { (void)restore<Item...>(folder()); });
-      EXPECT_EQ(Worker::alive, 0);
+      EXPECT_EQ(Worker::alive, 0);  // nothing half restored is left
+      EXPECT_EQ(Note::alive, 0);
     });
     return what;
   }
@@ -388,9 +392,11 @@ TEST_F(checkpoints_of_all_kinds, are_refused_when_a_class_reads_something_else) 
   in_world(2, [&] {
     const auto g = spawn_group<Worker>(everywhere(), 3);
     const auto p = spawn<Liar>(pe(1));
-    checkpoint(folder(), g, p);
+    const auto a = create_array<Note>();
+    for (int k = 0; k < 100; ++k) a.insert(name_of(k));
+    checkpoint(folder(), a, g, p);
   });
-  const std::string what = refused_as<bad_message, group<Worker>, remote<Liar>>();
+  const std::string what = refused_as<bad_message, array<Note>, group<Worker>, remote<Liar>>();
   EXPECT_NE(what.find("Liar at "), std::string::npos) << what;
   EXPECT_NE(what.find(folder()), std::string::npos) << what;
 }
