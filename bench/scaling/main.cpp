@@ -58,6 +58,17 @@ ordered_json hops(std::uint32_t most) {
   return all;
 }
 
+ordered_json homes(std::uint32_t most) {
+  ordered_json all = ordered_json::array();
+  const std::uint32_t pes = std::min(most, 1024U);
+  for (const std::uint32_t n : {1U, 2U, 8U, pes / 8, pes}) {
+    const scaling::first_contacts f = scaling::with_homes(pes, 4, n);
+    all.push_back(
+        {{"pes", pes}, {"homes", n}, {"hops", f.hops}, {"call_us", f.call_us}, {"messages", f.messages_of_move}});
+  }
+  return all;
+}
+
 ordered_json jacobi(std::uint32_t most) {
   ordered_json all = ordered_json::array();
   std::vector<std::uint32_t> sizes;
@@ -81,7 +92,7 @@ int main(int argc, char** argv) {
   std::uint32_t largest = 65'536;
   bool smoke = false;
   std::string file;
-  app.add_option("--only", only, "collectives, storage, hops, jacobi")->delimiter(',');
+  app.add_option("--only", only, "collectives, storage, hops, homes, jacobi")->delimiter(',');
   app.add_option("--largest", largest, "no world has more PEs")->check(CLI::PositiveNumber);
   app.add_flag("--smoke", smoke, "small worlds: only see that it runs");
   app.add_option("--json", file, "write the figures there too");
@@ -95,6 +106,7 @@ int main(int argc, char** argv) {
   add("collectives", collectives);
   add("storage", storage);
   add("hops", hops);
+  add("homes", homes);
   add("jacobi", jacobi);
   std::puts(out.dump(1).c_str());
   if (!file.empty()) std::ofstream(file) << out.dump(1) << '\n';

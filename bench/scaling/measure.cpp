@@ -34,9 +34,10 @@ void in_simulation(std::uint32_t pes, const std::string& net, const std::functio
 }
 
 struct Sum {
-  static Sum of(const pe_counters& c) { return {c.routed, c.hops}; }
+  static Sum of(const pe_counters& c) { return {c.routed, c.hops, c.sent}; }
   std::uint64_t routed = 0;
   std::uint64_t hops = 0;
+  std::uint64_t sent = 0;
 };
 Sum counted() {
   Sum all;
@@ -44,12 +45,13 @@ Sum counted() {
     const Sum one = Sum::of(stats(p));
     all.routed += one.routed;
     all.hops += one.hops;
+    all.sent += one.sent;
   }
   return all;
 }
 
 struct Cell;
-ORRERY_PROCESS(Cell, step, wander, talk, hear);
+ORRERY_PROCESS(Cell, step, wander, talk, hear, where);
 struct Cell : element<Cell> {
   explicit Cell(std::uint32_t n = 0) : size(n) {}
   void step(const result_target& done) { contribute(1, sum, done); }
@@ -62,6 +64,7 @@ struct Cell : element<Cell> {
     post(array()[static_cast<std::int32_t>((static_cast<std::uint32_t>(index()) * 7919ULL + 13) % size)])->hear();
   }
   void hear() {}
+  std::uint32_t where() const { return this_pe(); }
   template <class A>
   void serialize(A& a) {
     a & size;
@@ -76,16 +79,23 @@ class Talker {
   void talk() {
     for (const std::int32_t i : whom_) post(to_[i])->hear();
   }
-  ORRERY_PROCESS_MEMBERS(Talker, talk)
+  // Mean time of a call, in nanoseconds.
+  double ask() {
+    const auto begin = now();
+    for (const std::int32_t i : whom_) (void)to_[i]->where();
+    return static_cast<double>((now() - begin).count()) / static_cast<double>(whom_.size());
+  }
+  ORRERY_PROCESS_MEMBERS(Talker, talk, ask)
 
  private:
   array<Cell> to_;
   std::vector<std::int32_t> whom_;
 };
 
-array<Cell> make(int each, placement_map<std::int32_t> home) {
+array<Cell> make(int each, placement_map<std::int32_t> home, std::uint32_t homes = 1) {
   const auto size = static_cast<std::int32_t>(world_pes()) * each;
-  return create_array<Cell>(range<int>{size}, {.home = std::move(home)}, {}, static_cast<std::uint32_t>(size));
+  return create_array<Cell>(range<int>{size}, {.home = std::move(home), .homes = homes}, {},
+                            static_cast<std::uint32_t>(size));
 }
 
 struct extent {
@@ -187,6 +197,37 @@ std::vector<double> hops_after(std::uint32_t pes, int each, int waves) {
     for (int i = 0; i < 4; ++i) hops.push_back(round());
   });
   return hops;
+}
+
+first_contacts with_homes(std::uint32_t pes, int each, std::uint32_t homes) {
+  first_contacts f;
+  in_simulation(pes, "200g", [&] {
+    const auto a = make(each, {}, homes);
+    post(a)->wander(0);
+    quiescence();
+    // The second wave is counted, less what the same broadcast and quiescence cost when nobody moves.
+    const auto sent_by = [&](auto what) {
+      const Sum before = counted();
+      what();
+      quiescence();
+      return static_cast<double>(counted().sent - before.sent);
+    };
+    const double nothing = sent_by([&] { post(a)->hear(); });
+    const double wave = sent_by([&] { post(a)->wander(1); });
+    f.messages_of_move = (wave - nothing) / (static_cast<double>(pes) * each);
+    std::minstd_rand random(7);
+    const Sum before = counted();
+    for (std::uint32_t p = 1; p < pes; p += 7) {  // not all at once: to see the way, not how busy it is
+      std::vector<std::int32_t> whom;
+      for (int k = 0; k < 4; ++k)
+        whom.push_back(static_cast<std::int32_t>(random() % (pes * static_cast<unsigned>(each))));
+      f.call_us += spawn<Talker>(pe(p), a, whom)->ask() / 1e3;
+    }
+    const Sum after = counted();
+    f.hops = static_cast<double>(after.hops - before.hops) / static_cast<double>(after.routed - before.routed);
+    f.call_us /= static_cast<double>((pes + 5) / 7);
+  });
+  return f;
 }
 
 double jacobi_step_us(std::uint32_t pes, int blocks_of_pe, int cells_of_pe) {

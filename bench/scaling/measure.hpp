@@ -24,6 +24,15 @@ footprints storage(std::uint32_t pes, int each);
 /// element goes to a PE chosen at random; senders stay.
 std::vector<double> hops_after(std::uint32_t pes, int each, int waves);
 
+/// With so many homes of each index (array_options::homes), when all elements have moved: what the first call of a sender takes, which does not know
+/// where the element is, and what a move costs.
+struct first_contacts {
+  double hops = 0;  ///< of the message of the call
+  double call_us = 0;  ///< virtual time, until the result is there
+  double messages_of_move = 0;  ///< all that is sent for a migration, the element included
+};
+first_contacts with_homes(std::uint32_t pes, int each, std::uint32_t homes);
+
 /// Virtual time of a step of the Jacobi program: each PE has a square of cells_of_pe x cells_of_pe, in so many blocks. Both numbers, of PEs and of
 /// blocks, are squares.
 double jacobi_step_us(std::uint32_t pes, int blocks_of_pe, int cells_of_pe);
