@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <orrery/array/part_migration.hpp>
+
+#include <algorithm>
+#include <memory>
+#include <utility>
+
+// Messages that are there before their element: at its home (paper, "Message delivery": the state Buffering), and on the PE where it is created, if that has
+// sent to it before.
+namespace orrery::detail {
+
+// At the home of an index where nothing was created yet. Nobody can be told to hold back messages for a process that there is not, so
+// those that are too many fail: false.
+template <class T, class Index>
+template <class Message>
+bool array_part<T, Index>::keep_early(away& a, scheduler::delivery& d, const wire::envelope& e, std::uint32_t size,
+                                      const route_head& h, const Index& i) {
+  const bool beside = d.form == wire::payload_form::owned;
+  const std::uint64_t needed = size + (beside ? std::uint64_t{e.padding} * wire::page_bytes : 0);
+  if (early_bytes_ + needed > settings_.early_bytes) {
+    Message::fail(*this, d, h, make_error(errc::mailbox_full, early_text(text_of(i), settings_.early_bytes)));
+    return false;
+  }
+  early_bytes_ += needed;
+  a.early += needed;
+  over();  // until there is somebody to execute it
+  a.append(self_.detach(d, e, size));
+  return true;
+}
+
+// What the class says of messages for an index without an element: true if one is made.
+template <class T, class Index>
+template <class Message>
+bool array_part<T, Index>::create_for(away* a, const route_head& h, const Index& i) {
+  constexpr early policy = Message::policy;
+  if constexpr (policy == early::create_at_home || policy == early::create_at_sender) {
+    if (a != nullptr && !a->is_home) return false;
+    const std::uint32_t at = policy == early::create_at_home ? self_.id() : h.origin;
+    begins();
+    tell(self_, self_.id(), create_message<T, Index>::instance, id(), 0, pack(0, creation{{}, at, 0, false}, i));
+    return true;
+  }
+  (void)a, (void)h, (void)i;
+  return false;
+}
+
+// A creation that finds messages of this PE under way waits behind a probe, too, and so does what is sent here meanwhile. The first home sends it before
+// what had come early, and forwards everything that comes later to this PE: the probe comes here last.
+template <class T, class Index>
+bool array_part<T, Index>::creation_waits(const Index& i) const {
+  const away* a = find_away(i);
+  return a != nullptr && !a->is_home && a->unsettled() && self_.owner().reachable(a->pe);
+}
+template <class T, class Index>
+void array_part<T, Index>::hold_creation(const Index& i, scheduler::message* m) {
+  away& a = *find_away(i);
+  a.held = std::make_unique<held_creation>(m);
+  const bool asking = a.asks && a.state == away::what::waiting;  // then its message serves as a probe
+  a.state = away::what::waiting;
+  if (!asking && !probe_first_home(i, a)) send_probe(i, a);
+}
+template <class T, class Index>
+bool array_part<T, Index>::is_held(const Index& i) const noexcept {
+  const away* a = find_away(i);
+  return a != nullptr && a->held != nullptr;
+}
+template <class T, class Index>
+bool array_part<T, Index>::way_is_clear(const Index& i, const route_head& h) {
+  away& a = *find_away(i);
+  if (h.origin != self_.id() || h.number != a.last) return false;
+  create_held(i, a);
+  return true;
+}
+template <class T, class Index>
+void array_part<T, Index>::create_held(const Index& i, away& a) {
+  if (probe_first_home(i, a)) return;
+  a.state = away::what::at;
+  a.confirmed = a.last;
+  const auto held = std::move(a.held);
+  std::ranges::sort(held->come, {}, [](const auto& m) { return std::pair(m.origin, m.number); });
+  scheduler::message* later = a.take_all();
+  for (const auto& m : held->come) a.append(m.what);
+  while (later != nullptr) a.append(std::exchange(later, later->next));
+  dispatch(self_, held->creation);
+}
+
+}  // namespace orrery::detail
