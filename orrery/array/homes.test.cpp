@@ -11,6 +11,7 @@
 #include <random>
 #include <set>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -128,12 +129,14 @@ class creation_keeps_order : public ::testing::TestWithParam<std::tuple<std::uin
 };
 
 TEST_P(creation_keeps_order, however_elements_begin) {
-  const auto [pes, homes, cached] = GetParam();
+  const std::uint32_t pes = std::get<0>(GetParam());
+  const std::uint32_t homes = std::get<1>(GetParam());
+  const std::uint32_t cached = std::get<2>(GetParam());
   std::uint64_t seed = testing::test_seed();
   const std::uint64_t runs = testing::number_from("ORRERY_TEST_RUNS", testing::slowed_down ? 2 : 40);
   for (std::uint64_t run = 0; run < runs && !HasFailure(); ++run, ++seed) {
     SCOPED_TRACE("ORRERY_TEST_SEED=" + std::to_string(seed));
-    in_world(pes, [&, pes = pes, homes = homes, cached = cached] {
+    in_world(pes, [&] {
       std::mt19937_64 random(seed);
       // What is deleted is forgotten at once: then messages to it are early again.
       auto a = create_array<Reader>({.name = "readers", .homes = homes, .cached = cached, .deleted = 0});
