@@ -85,7 +85,8 @@ class element_ptr {
   friend auto post(const element_ptr& e) { return detail::bound_target<typename modes::post, T>(e.name_); }
   friend auto try_post(const element_ptr& e) { return detail::bound_target<typename modes::try_post, T>(e.name_); }
 
-  /// Destroys the element when it has executed what was sent before by the caller; returns when that is done and the index is free. Throws process_gone if there is none,
+  /// Destroys the element when it has executed what was sent before by the caller; returns when that is done and the index is free. Throws process_gone if it has ended already
+  /// (for one that was never created this waits, as other early messages do),
   /// usage_error if another method of it is parked (reentrant classes), node_lost, deadlock_error (an element itself: use post_destroy).
   friend void destroy(const element_ptr& e) {
     detail::call_element<detail::end_message<T, Index>, void>(detail::here_pe(), e.name_);
@@ -341,8 +342,11 @@ struct array_maker {
       for (auto c = part.cells().rbegin(); c != part.cells().rend() && some.size() < 256; ++c)
         some.push_back(static_cast<cell<T, Index>&>(**c).index);
       for (const Index& i : some)
-        ending.push_back(start_element<end_message<T, Index>, void>(self, element_name<T, Index>{id, i}));
-      for (auto& f : ending) f.get();
+        ending.push_back(start_element<end_with_array_message<T, Index>, void>(self, element_name<T, Index>{id, i}));
+      for (auto& f : ending) try {
+          f.get();
+        } catch (const process_gone&) {  // somebody else has destroyed it
+        }
     }
     for (auto& f : below) f.get();
     array_directory::of(self).remove(id);
@@ -383,8 +387,8 @@ void quiescence(const array<T, Index>& a) {
   detail::wait_for_quiescence(a.id());
 }
 
-/// Destroys all elements and the array, everywhere. To be called when nothing of it is on its way (see quiescence()): what comes later fails with
-/// process_gone. Parks. Throws node_lost, deadlock_error (called by an element).
+/// Destroys all elements and the array, everywhere. To be called when nothing of it is on its way (see quiescence()), but for ends of elements: what comes
+/// later fails with process_gone. Parks. Throws node_lost, deadlock_error (called by an element).
 template <class T, class Index>
 void destroy(const array<T, Index>& a) {
   detail::pe& self = detail::here_pe();

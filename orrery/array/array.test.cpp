@@ -93,6 +93,15 @@ TEST(array, an_element_can_destroy_itself) {
     });
 }
 
+TEST(array, an_array_ends_whose_elements_are_ending) {
+  for (const std::uint32_t remembered : {0U, 1U << 16})
+    in_world(2, [&] {
+      auto a = create_array<Mayfly>(range<int>{6}, {.name = "flies", .deleted = remembered});
+      for (int i = 0; i < 6; ++i) post_destroy(a[i]);
+      destroy(a);
+    });
+}
+
 struct Sleeper;
 ORRERY_PROCESS(Sleeper, nap, take, taken);
 struct Sleeper : element<Sleeper> {

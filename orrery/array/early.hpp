@@ -19,7 +19,7 @@ enum class early : std::uint8_t {
   wait,  ///< it waits at the home of the index until the element is created; the default
   create_at_home,  ///< the element is default-constructed on the home PE
   create_at_sender,  ///< the same on the PE where the message was sent
-  refuse,  ///< it fails with process_gone
+  refuse,  ///< it fails with process_gone, unless others wait there already: then it comes after them
 };
 
 namespace detail {

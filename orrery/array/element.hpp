@@ -128,10 +128,18 @@ struct element_end {
   }
 };
 
+/// The same when the whole array ends: of elements that have ended meanwhile nothing is wanted.
+template <class T, class Index>
+struct element_end_with_array : element_end<T, Index> {
+  static constexpr bool may_miss = true;
+};
+
 template <class T, class Index>
 using leave_message = element_message<T, Index, leave_operation<T, Index>, std::uint32_t>;
 template <class T, class Index>
 using end_message = element_message<T, Index, element_end<T, Index>>;
+template <class T, class Index>
+using end_with_array_message = element_message<T, Index, element_end_with_array<T, Index>>;
 
 }  // namespace detail
 

@@ -134,6 +134,7 @@ struct setting {
   std::uint32_t pes;
   bool packed;
   std::uint32_t branching;
+  std::uint32_t homes = 1;
 };
 
 void compare(const array<Talker>& a) {
@@ -155,7 +156,8 @@ void chaos(setting s, std::uint64_t seed) {
   ::testing::internal::CaptureStderr();  // messages to elements that have ended are reported there
   in_world(s.pes, [&] {
     std::mt19937_64 random(seed);
-    auto a = create_array<Talker>(range<int>{fixed}, {.name = "talkers", .always_serialize = s.packed, .cached = 6});
+    auto a = create_array<Talker>(range<int>{fixed},
+                                  {.name = "talkers", .homes = s.homes, .always_serialize = s.packed, .cached = 6});
     for (int round = 0; round < 4 && !::testing::Test::HasFailure(); ++round) {
       std::vector<future<void>> running;
       for (std::uint32_t k = 0; k < s.pes; ++k) running.push_back(start_call<&drive>(pe(k), a, random(), k, s.pes));
@@ -188,7 +190,7 @@ TEST_P(ordered_on, threads_messages_come_in_order_though_all_move) {
 INSTANTIATE_TEST_SUITE_P(array_chaos, ordered_on,
                          ::testing::Combine(::testing::Values(setting{1, false, 4}, setting{2, false, 4},
                                                               setting{2, true, 2}, setting{3, false, 1},
-                                                              setting{4, true, 2}),
+                                                              setting{4, true, 2, 3}),
                                             ::testing::Range(0, testing::slowed_down ? 1 : 3)));
 
 TEST(array_order, a_sender_that_moves_is_not_overtaken_by_itself) {
@@ -251,6 +253,27 @@ TEST(array_order, the_index_of_an_element_that_has_ended_can_be_used_again) {
       }
   });
   EXPECT_TRUE(pages.wrong.empty()) << pages.wrong.front();
+}
+
+struct Phoenix;
+ORRERY_PROCESS(Phoenix, rise);
+struct Phoenix : element<Phoenix> {
+  static constexpr bool keep_order(std::string_view) { return true; }
+  static constexpr early when_early(std::string_view) { return early::create_at_home; }
+  int rise() { return ++risen; }
+  int risen = 0;
+};
+
+TEST(array_order, an_index_whose_end_is_not_remembered_can_be_used_again) {
+  for (const std::uint32_t pes : {1U, 3U})
+    in_world(pes, [] {
+      auto a = create_array<Phoenix>(array_options<int>{.name = "phoenixes", .deleted = 0});
+      for (int i = 0; i < 6; ++i)
+        for (int life = 0; life < 3; ++life) {
+          EXPECT_EQ(a[i]->rise(), 1);
+          post_destroy(a[i]);
+        }
+    });
 }
 
 }  // namespace

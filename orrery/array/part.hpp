@@ -368,7 +368,7 @@ class array_part final : public array_core {
     return std::make_exception_ptr(node_lost(text_of(i) + ": it was last seen on PE " + std::to_string(pe)));
   }
   void sweep();
-  void mark_deleted(const Index& i, std::uint32_t birth);
+  void mark_deleted(const Index& i, std::uint32_t birth, const inbox::counts& streams);
   void tell_homes(const Index& i, std::uint32_t pe);
   void place(const Index& i, cell_type& c);
   void report_arrival(const cell_type& c);

@@ -217,11 +217,12 @@ struct create_message {
 // --- ending --------------------------------------------------------------------------------------------------------
 
 template <class T, class Index>
-void array_part<T, Index>::mark_deleted(const Index& i, std::uint32_t birth) {
+void array_part<T, Index>::mark_deleted(const Index& i, std::uint32_t birth, const inbox::counts& streams) {
   tell_homes(i, nowhere);
   away& a = make_away(i, 0, true);
   a.state = away::what::deleted;
   a.birth = birth;
+  (void)merge_streams(i, streams);
   deleted_.emplace_back(i, birth);
   while (deleted_.size() > settings_.deleted) {
     const auto [old, number] = std::move(deleted_.front());
@@ -258,8 +259,7 @@ scheduler::message* array_part<T, Index>::bury(cell_type& c) {
   table_.erase(c.index);
   const std::uint32_t home = home_of(c.index);
   if (home == self_.id()) {
-    mark_deleted(c.index, c.birth);
-    (void)merge_streams(c.index, streams);
+    mark_deleted(c.index, c.birth, streams);
   } else {
     tell(self_, home, buried_message<T, Index>::instance, id(), c.birth, pack(0, c.index, streams));
   }
@@ -277,8 +277,7 @@ void array_part<T, Index>::forget_buried(const Index& i, std::uint32_t birth, co
   const away* a = find_away(i);
   if (a == nullptr || a->birth != birth || a->state != away::what::at) return;
   scheduler::message* waiting = erase_away(i);
-  mark_deleted(i, birth);
-  (void)merge_streams(i, streams);
+  mark_deleted(i, birth, streams);
   dispatch_all(waiting);
 }
 

@@ -212,12 +212,14 @@ void array_part<T, Index>::learn(const Index& i, const location& l, std::uint32_
 
 template <class T, class Index>
 void array_part<T, Index>::pes_lost() noexcept {
-  // Messages that wait here until a probe has followed the others: it may have been on the lost node. And ways that lead there: a home may know a better one.
+  // Messages that wait here until a probe has followed the others: it may have been on the lost node. And where only the first home was to be asked, as
+  // another one may be left. What is known of elements that were on the lost node is kept: homes send messages after those that were here.
   std::vector<Index> stuck;
   for (auto& [i, e] : table_) {
     if (!e.is_away() || e.there()->is_home) continue;
     const away& a = *e.there();
-    if (a.state == away::what::waiting || !self_.owner().reachable(a.pe)) stuck.push_back(i);
+    const bool knows_nothing = a.slot == wire::no_slot && a.moves == 0;
+    if (a.state == away::what::waiting || (knows_nothing && !self_.owner().reachable(a.pe))) stuck.push_back(i);
   }
   for (const Index& i : stuck) {
     away& a = *find_away(i);
