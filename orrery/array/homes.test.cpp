@@ -119,12 +119,6 @@ std::vector<std::uint32_t> write_all(array<Reader> a, std::uint64_t seed, std::u
   return sent;
 }
 
-// What this PE knows of elements elsewhere.
-template <class T>
-std::size_t elsewhere(array<T> a) {
-  return a.footprint().elsewhere;
-}
-
 class creation_keeps_order : public ::testing::TestWithParam<std::tuple<std::uint32_t, std::uint32_t, std::uint32_t>> {
 };
 
@@ -160,11 +154,6 @@ TEST_P(creation_keeps_order, however_elements_begin) {
         for (int i = 0; i < books; ++i) destroy(a[i]);
         quiescence();
       }
-      if (cached == 1) {  // of what is gone only homes know
-        for (int i = 0; i < 20; ++i) a.insert(books + i);
-        for (std::uint32_t p = 0; p < pes; ++p)
-          EXPECT_LE(call<&elsewhere<Reader>>(pe(p), a), static_cast<std::size_t>(books + 20)) << "PE " << p;
-      }
       destroy(a);
     });
   }
@@ -189,7 +178,7 @@ struct Stone : element<Stone> {
   int touched = 0;
 };
 
-// Ways from PE to PE beyond the first one that messages from this PE to all elements take.
+// First messages of this PE to all elements.
 void touch_all(array<Stone> a, int n) {
   for (int i = 0; i < n; ++i) post(a[i])->touch();
 }
@@ -232,8 +221,8 @@ TEST(homes, know_where_elements_are) {
   for (const bool bulk : {true, false}) {
     const auto one = hops_of(touch_everything(4, 1, bulk));
     const auto all = hops_of(touch_everything(4, 4, bulk));
-    EXPECT_GT(one.hops, one.routed * 5 / 4);  // most first messages take a detour
-    EXPECT_LE(all.hops, all.routed + 60) << "of " << all.routed;  // none, but for those of main while elements moved
+    EXPECT_GT(one.hops, one.routed + 60) << "of " << one.routed;  // many first messages take a detour
+    EXPECT_LE(all.hops, all.routed + 30) << "of " << all.routed;  // none, but for those of main while elements moved
   }
 }
 
