@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <chrono>
+#include <numeric>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -44,6 +46,26 @@ struct Counter : element<Counter> {
   }
   int value = 0;
   std::vector<int> seen;
+};
+
+struct Traveller;
+ORRERY_PROCESS(Traveller, leave, add, sums, where);
+struct Traveller : element<Traveller> {
+  // Its own messages are in its mailbox when it goes.
+  void leave(std::uint32_t to, int messages) {
+    std::vector<int> values(40, 3);
+    for (int i = 0; i < messages; ++i) post(array()[index()])->add(values);
+    values.assign(40, 0);
+    migrate_to(to);
+  }
+  void add(std::span<const int> values) { all.push_back(std::accumulate(values.begin(), values.end(), 0L)); }
+  std::vector<long> sums() const { return all; }
+  std::uint32_t where() const { return this_pe(); }
+  template <class A>
+  void serialize(A& a) {
+    a & all;
+  }
+  std::vector<long> all;
 };
 
 struct Word {
@@ -261,6 +283,15 @@ TEST(array, an_element_is_reached_wherever_it_migrates) {
         }
       for (int i = 0; i < 6; ++i) EXPECT_EQ(a[i]->get(), 30);
     });
+}
+
+TEST(array, spans_that_wait_for_an_element_go_where_it_goes) {
+  in_world(2, [] {
+    const auto a = create_array<Traveller>(range<int>{1});
+    start(a[0])->leave(1 - a[0]->where(), 20).get();
+    EXPECT_EQ(a[0]->sums(), (std::vector<long>(20, 40 * 3)));
+    destroy(a);
+  });
 }
 
 TEST(array, a_reduction_gives_the_sum_of_all_contributions) {

@@ -35,8 +35,8 @@ template <class K>
   return k;
 }
 template <class E>
-[[nodiscard]] const std::vector<E>& wire_form(const kept_span<E>& k) noexcept {
-  return k.data;
+[[nodiscard]] std::span<const E> wire_form(const kept_span<E>& k) noexcept {
+  return k;
 }
 
 template <class T, class Index, class Operation, class... P>

@@ -167,13 +167,7 @@ bool send_element(pe& self, const element_name<T, Index>& to, scheduler::sink* s
         continue;
       }
       const std::uint16_t pages = pages_beside(args...);
-      scheduler::message* m = self.allocate_message(sizeof(typename Message::owned));
-      try {
-        Message::base::make_owned(m->payload(), std::forward<A>(args)...);
-      } catch (...) {
-        self.release_message(m);
-        throw;
-      }
+      scheduler::message* m = Message::base::make_message(self, std::forward<A>(args)...);
       part.begins();
       m->source_pe = self.id();
       fill(m->head, {self.id(), 0, 0}, Message::here, wire::payload_form::owned, sink, pages);

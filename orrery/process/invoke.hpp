@@ -2,6 +2,7 @@
 #pragma once
 
 #include <orrery/process/class_info.hpp>
+#include <orrery/process/kept.hpp>
 #include <orrery/process/outgoing.hpp>
 #include <orrery/scheduler/pe.hpp>
 #include <orrery/wire/serialize.hpp>
@@ -37,36 +38,6 @@ using scheduler::slot;
     throw_not_running();
   return *p;
 }
-
-// What an argument is kept as while its message waits: views own what they look at.
-template <class P>
-struct kept {
-  using type = std::remove_cvref_t<P>;
-};
-template <class P>
-  requires std::is_same_v<std::remove_cvref_t<P>, std::string_view>
-struct kept<P> {
-  using type = std::string;
-};
-template <class E>
-struct kept_span {
-  std::vector<E> data;
-  kept_span(std::span<const E> s) : data(s.begin(), s.end()) {}  // NOLINT(google-explicit-constructor)
-  operator std::span<const E>() const noexcept { return data; }  // NOLINT(google-explicit-constructor)
-};
-template <class P>
-struct span_element {};
-template <class E>
-struct span_element<std::span<const E>> {
-  using type = E;
-};
-template <class P>
-  requires requires { typename span_element<std::remove_cvref_t<P>>::type; }
-struct kept<P> {
-  using type = kept_span<typename span_element<std::remove_cvref_t<P>>::type>;
-};
-template <class P>
-using kept_t = typename kept<P>::type;
 
 // The value type of a result: what travels.
 template <class R>
@@ -169,6 +140,36 @@ struct typed_handler {
       new (at) owned(std::forward<A>(args)...);
     }
   }
+
+  /// The elements of spans can lie behind the arguments of a message to a process of the same PE.
+  static constexpr bool has_behind = !boxed && (fits_behind<P> || ...);
+  template <class... A>
+  static std::size_t behind(const A&... args) noexcept {
+    std::size_t bytes = 0;
+    if constexpr (has_behind) bytes = (std::size_t{0} + ... + bytes_behind<P>(args));
+    return aligned_payload(sizeof(owned)) + bytes <= scheduler::message_pool::largest ? bytes : 0;
+  }
+  /// A message to a process of this PE with its arguments; all but them is to be filled in.
+  template <class... A>
+  static scheduler::message* make_message(pe& self, A&&... args) {
+    const std::size_t more = behind(args...);
+    scheduler::message* m = self.allocate_message(more == 0 ? sizeof(owned) : aligned_payload(sizeof(owned)) + more);
+    try {
+      if constexpr (has_behind) {
+        if (more != 0) {
+          std::byte* room = m->payload() + aligned_payload(sizeof(owned));
+          new (m->payload()) owned(put_behind<P>(room, std::forward<A>(args))...);
+          return m;
+        }
+      }
+      make_owned(m->payload(), std::forward<A>(args)...);
+    } catch (...) {
+      self.release_message(m);
+      throw;
+    }
+    return m;
+  }
+
   static void relocate(void* to, void* from) {
     auto* old = static_cast<owned*>(from);
     new (to) owned(std::move(*old));
@@ -201,6 +202,13 @@ struct typed_handler {
           return;
         }
         case wire::payload_form::owned: {
+          if constexpr (has_behind) {
+            if (d.heap != nullptr) {  // else others read the ring while the method is parked
+              const read_in_place args(d);
+              run_owned(self, s, object, reply, source, args.all, std::index_sequence_for<P...>{});
+              return;
+            }
+          }
           owned args(std::move(*reinterpret_cast<owned*>(d.payload)));
           reinterpret_cast<owned*>(d.payload)->~owned();
           d.form = wire::payload_form::refs;  // nothing is left there to drop
@@ -252,6 +260,20 @@ struct typed_handler {
                                                   &describe};
 
  private:
+  // Arguments that stay in their message until the method has ended.
+  struct read_in_place {
+    explicit read_in_place(scheduler::delivery& d) noexcept : of(d), all(*reinterpret_cast<owned*>(d.payload)) {
+      d.form = wire::payload_form::refs;  // nobody else is to drop them
+    }
+    read_in_place(const read_in_place&) = delete;
+    read_in_place& operator=(const read_in_place&) = delete;
+    ~read_in_place() {
+      all.~owned();
+      of.release();
+    }
+    scheduler::delivery& of;
+    owned& all;
+  };
   template <class Q>
   struct wire_value {  // read in the order of the braces
     std::remove_cvref_t<Q> value;
@@ -403,11 +425,10 @@ bool send_owned(pe& self, address to, scheduler::sink* sink, bool may_wait, P&&.
       }
     }
     const std::uint16_t pages = pages_beside(args...);
-    scheduler::message* m = self.allocate_message(sizeof(typename Handler::owned));
+    scheduler::message* m = nullptr;
     try {
-      Handler::make_owned(m->payload(), std::forward<P>(args)...);
+      m = Handler::make_message(self, std::forward<P>(args)...);
     } catch (...) {
-      self.release_message(m);
       if (to.slot == wire::no_slot) self.free_slot(*s);
       throw;
     }

@@ -46,6 +46,9 @@ class message_pool {
   message_pool& operator=(const message_pool&) = delete;
   ~message_pool();
 
+  /// The largest payload for which there is a size class.
+  static constexpr std::size_t largest = 1024 - sizeof(message);
+
   /// A message with room for a payload of `bytes`; `next`, `source_pe` and `head` are the caller's to set.
   [[nodiscard]] message* allocate(std::size_t payload) {
     const std::size_t total = payload + sizeof(message);

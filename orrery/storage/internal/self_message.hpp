@@ -19,13 +19,7 @@ void send_to_self(P... args) {
   auto& s = *self.active()->process;
   const address to = self.address_of(s);
   auto state = orrery::detail::future_access<void>::make(self, to, handler::instance);
-  auto* m = self.allocate_message(sizeof(typename handler::owned));
-  try {
-    handler::make_owned(m->payload(), std::move(args)...);
-  } catch (...) {
-    self.release_message(m);
-    throw;
-  }
+  auto* m = handler::make_message(self, std::move(args)...);
   m->source_pe = to.pe;
   orrery::detail::fill(m->head, to, handler::instance, orrery::wire::payload_form::owned, state.release(), 0);
   self.push(s, m);
