@@ -106,7 +106,7 @@ struct balancer {
   static load_database join(const std::vector<measured_loads<Index>>& all) {
     load_database d;
     d.pes = static_cast<std::uint32_t>(all.size());
-    boost::unordered_flat_map<Index, std::uint32_t, index_hash<Index>> number_of;
+    boost::unordered_flat_map<Index, std::uint32_t, index_hash<Index>, index_equal<Index>> number_of;
     if constexpr (is_coordinates<Index>) {
       d.dimensions = std::tuple_size_v<Index>;
     } else if constexpr (std::is_integral_v<Index>) {

@@ -93,8 +93,14 @@ struct index_hash {
     if constexpr (std::is_integral_v<Index> || std::is_enum_v<Index>) {
       return mix(static_cast<std::uint64_t>(i) + 0x9e3779b97f4a7c15ULL);
     } else if constexpr (is_coordinates<Index>) {
+      constexpr std::size_t at_once = sizeof(typename Index::value_type) <= 4 ? 2 : 1;  // in 64 bits
       std::uint64_t h = 0;
-      for (const auto x : i) h = mix(h + 0x9e3779b97f4a7c15ULL + static_cast<std::uint64_t>(x));
+      for (std::size_t d = 0; d < i.size(); d += at_once) {
+        auto x = static_cast<std::uint64_t>(i[d]);
+        if (at_once == 2 && d + 1 < i.size())
+          x = static_cast<std::uint32_t>(i[d]) | std::uint64_t{static_cast<std::uint32_t>(i[d + 1])} << 32;
+        h = mix(h + 0x9e3779b97f4a7c15ULL + x);
+      }
       return h;
     } else if constexpr (std::is_convertible_v<const Index&, std::string_view>) {
       return hash_of_text(i);
@@ -104,6 +110,20 @@ struct index_hash {
       return mix(i.hash());
     } else {
       return mix(std::hash<Index>{}(i));
+    }
+  }
+};
+
+/// Whether two indices are the same. Comparing a few coordinates is less work than the call of memcmp that == of an array is.
+template <class Index>
+struct index_equal {
+  [[nodiscard]] bool operator()(const Index& a, const Index& b) const noexcept(noexcept(a == b)) {
+    if constexpr (is_coordinates<Index>) {
+      bool same = true;
+      for (std::size_t d = 0; d < a.size(); ++d) same &= a[d] == b[d];
+      return same;
+    } else {
+      return a == b;
     }
   }
 };

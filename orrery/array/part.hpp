@@ -36,7 +36,7 @@ namespace orrery::detail {
 /// An element: what the array knows of it, and behind that, in the same block of memory, the object.
 template <class T, class Index>
 struct cell : cell_base {
-  using traffic = boost::unordered_flat_map<Index, std::uint64_t, index_hash<Index>>;
+  using traffic = boost::unordered_flat_map<Index, std::uint64_t, index_hash<Index>, index_equal<Index>>;
   using traffic_list = std::vector<std::pair<Index, std::uint64_t>>;
   Index index{};
   std::unique_ptr<traffic> sent;  ///< bytes to other elements, while that is measured
@@ -395,9 +395,9 @@ class array_part final : public array_core {
 
   settings settings_;
   homes homes_;
-  boost::unordered_flat_map<Index, std::uint32_t, index_hash<Index>>
+  boost::unordered_flat_map<Index, std::uint32_t, index_hash<Index>, index_equal<Index>>
       told_;  // by the first homes of indices: where elements are
-  boost::unordered_flat_map<Index, entry, index_hash<Index>> table_;
+  boost::unordered_flat_map<Index, entry, index_hash<Index>, index_equal<Index>> table_;
   std::uint64_t numbers_ = 0;
   std::uint32_t births_given_ = 0;
   std::size_t cached_ = 0;  // entries of elsewhere of which this is no home

@@ -70,7 +70,8 @@ section<T, Index> create_section(const array<T, Index>& a, const std::vector<Ind
   const std::uint64_t id = part.new_section();
   std::map<std::uint32_t, std::vector<Index>> at_home;
   at_home[self.id()];  // the root, also without members
-  for (const Index& i : boost::unordered_flat_set<Index, detail::index_hash<Index>>(members.begin(), members.end()))
+  for (const Index& i : boost::unordered_flat_set<Index, detail::index_hash<Index>, detail::index_equal<Index>>(
+           members.begin(), members.end()))
     at_home[part.home_of(i)].push_back(i);
   std::vector<std::uint32_t> pes{self.id()};
   for (const auto& [pe, some] : at_home)

@@ -103,7 +103,7 @@ class section_agent final : public section_core {
     }
   };
 
-  boost::unordered_flat_set<Index, index_hash<Index>> members_;
+  boost::unordered_flat_set<Index, index_hash<Index>, index_equal<Index>> members_;
   std::vector<Index> removed_;
   std::vector<remote<section_agent>> below_;
   bool walking_ = false;
