@@ -264,7 +264,11 @@ class pe {
     s.charge += charge;
     if (s.state <= process_state::receiving) {
       s.state = process_state::scheduled;
-      runnable_.push(s);
+      if (active_ != nullptr) {
+        runnable_.push_recent(s);
+      } else {
+        runnable_.push(s);
+      }
     } else if (m->head.reply != 0 && s.state == process_state::running && !s.suspected) [[unlikely]] {
       suspect(s);
     }

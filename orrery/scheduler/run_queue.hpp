@@ -11,9 +11,16 @@ struct slot;
 struct fiber;
 struct sink;
 
-/// What a PE is to run next, first in, first out: processes with messages, parked fibers whose wait is over, and results that
-/// somebody wants to hear of. Each is in it at most once, so that it is bounded by their number. A circular array rather than a list through the slots: a
-/// push does not touch the line of the process that was pushed before.
+/// What a PE is to run next: processes with messages, parked fibers whose wait is over, and results that somebody wants to hear of. Each is in it at
+/// most once, so that it is bounded by their number.
+///
+/// Problem: if everything waited its turn, a process with thousands of others before it would find in no cache any more its message, its object
+/// and what it has to do with its sender. So a process that gets a message from a method of its PE goes before all others, newest first: it runs
+/// while all that is warm (Lawlor and Kale 2001 measure what it costs otherwise, in their appendix). But nobody waits for ever: after `in_a_row` of
+/// these it is the turn of the one that waits longest, and the oldest of these goes behind those that wait, as it does when they are more than
+/// `recent_limit`.
+/// Invariant: of in_a_row + 1 entries that are popped in a row at least one is the first of those that wait, if any do; so an entry that goes behind n
+/// others is popped after (n + 1) * (in_a_row + 1) others at the latest.
 class run_queue {
  public:
   /// A slot, a fiber to resume (tagged in the lowest bit), or the sink of a call that has ended (tagged in the next).
@@ -26,36 +33,81 @@ class run_queue {
     [[nodiscard]] sink* as_sink() const noexcept { return reinterpret_cast<sink*>(bits & ~std::uintptr_t{2}); }
   };
 
-  run_queue() : items_(std::make_unique<entry[]>(256)), mask_(255) {}
+  static constexpr std::uint32_t in_a_row = 256;
+  static constexpr std::uint32_t recent_limit = 256;  ///< more would be in no cache again
 
-  [[nodiscard]] bool empty() const noexcept { return head_ == tail_; }
-  [[nodiscard]] std::size_t size() const noexcept { return tail_ - head_; }
-  void push(slot& s) { push(entry{reinterpret_cast<std::uintptr_t>(&s)}); }
-  void push(fiber& f) { push(entry{reinterpret_cast<std::uintptr_t>(&f) | 1}); }
-  void push(sink& s) { push(entry{reinterpret_cast<std::uintptr_t>(&s) | 2}); }
-  [[nodiscard]] entry front() const noexcept { return items_[head_ & mask_]; }
-  entry pop() noexcept { return items_[head_++ & mask_]; }
-  /// The entry that will be popped after `n` others; n < size().
-  [[nodiscard]] entry ahead(std::size_t n) const noexcept { return items_[(head_ + n) & mask_]; }
+  [[nodiscard]] bool empty() const noexcept { return recent_.empty() && waiting_.empty(); }
+  [[nodiscard]] std::size_t size() const noexcept { return recent_.size() + waiting_.size(); }
+  /// Behind all others.
+  void push(slot& s) { waiting_.push(of(s)); }
+  void push(fiber& f) { waiting_.push({reinterpret_cast<std::uintptr_t>(&f) | 1}); }
+  void push(sink& s) { waiting_.push({reinterpret_cast<std::uintptr_t>(&s) | 2}); }
+  /// Before all others: to be called when it was given a message by what the PE runs.
+  void push_recent(slot& s) {
+    if (recent_.size() == recent_limit) [[unlikely]]
+      waiting_.push(recent_.pop_oldest());
+    recent_.push(of(s));
+  }
+  /// The next; the queue must not be empty.
+  entry pop() noexcept {
+    if (left_ == 0 || recent_.empty()) return pop_waiting();
+    --left_;
+    return recent_.pop_newest();
+  }
+  /// What pop() will return.
+  [[nodiscard]] entry front() const noexcept {
+    if (left_ != 0 && !recent_.empty()) return recent_[recent_.size() - 1];
+    return waiting_.empty() ? recent_[0] : waiting_[0];
+  }
+  /// The entry that will most likely be popped after `n` others; n < size().
+  [[nodiscard]] entry ahead(std::size_t n) const noexcept {
+    const std::size_t recent = recent_.size();
+    return n < recent ? recent_[recent - 1 - n] : waiting_[n - recent];
+  }
 
  private:
-  void push(entry e) {
-    if (tail_ - head_ > mask_) [[unlikely]]
-      grow();
-    items_[tail_++ & mask_] = e;
+  entry pop_waiting() noexcept {
+    left_ = in_a_row;
+    if (waiting_.empty()) return recent_.pop_oldest();
+    const entry e = waiting_.pop_oldest();
+    if (!recent_.empty()) waiting_.push(recent_.pop_oldest());  // there is room: it needs no memory
+    return e;
   }
-  void grow() {
-    const std::size_t old = mask_ + 1;
-    auto more = std::make_unique<entry[]>(old * 2);
-    for (std::size_t i = head_; i != tail_; ++i) more[i & (old * 2 - 1)] = items_[i & mask_];
-    items_ = std::move(more);
-    mask_ = old * 2 - 1;
-  }
+  static entry of(slot& s) noexcept { return {reinterpret_cast<std::uintptr_t>(&s)}; }
 
-  std::unique_ptr<entry[]> items_;
-  std::size_t mask_;
-  std::size_t head_ = 0;
-  std::size_t tail_ = 0;
+  // A circular array rather than a list through the slots: a push does not touch the line of the process that was pushed before.
+  class entries {
+   public:
+    [[nodiscard]] bool empty() const noexcept { return head_ == tail_; }
+    [[nodiscard]] std::size_t size() const noexcept { return tail_ - head_; }
+    /// From the oldest on.
+    [[nodiscard]] entry operator[](std::size_t n) const noexcept { return items_[(head_ + n) & mask_]; }
+    void push(entry e) {
+      if (tail_ - head_ > mask_) [[unlikely]]
+        grow();
+      items_[tail_++ & mask_] = e;
+    }
+    entry pop_oldest() noexcept { return items_[head_++ & mask_]; }
+    entry pop_newest() noexcept { return items_[--tail_ & mask_]; }
+
+   private:
+    void grow() {
+      const std::size_t old = mask_ + 1;
+      auto more = std::make_unique<entry[]>(old * 2);
+      for (std::size_t i = head_; i != tail_; ++i) more[i & (old * 2 - 1)] = items_[i & mask_];
+      items_ = std::move(more);
+      mask_ = old * 2 - 1;
+    }
+
+    std::unique_ptr<entry[]> items_ = std::make_unique<entry[]>(16);
+    std::size_t mask_ = 15;
+    std::size_t head_ = 0;
+    std::size_t tail_ = 0;
+  };
+
+  entries recent_;
+  entries waiting_;
+  std::uint32_t left_ = in_a_row;  // so many of the recent ones, then it is the turn of one that waits
 };
 
 }  // namespace orrery::scheduler

@@ -2,9 +2,10 @@
 #include <orrery/scheduler/pe.hpp>
 #include <orrery/scheduler/run_queue.hpp>
 
+#include <algorithm>
 #include <cstdint>
 #include <deque>
-#include <memory>
+#include <set>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -61,6 +62,87 @@ RC_GTEST_PROP(run_queue, gives_what_came_first_whatever_its_size, (std::vector<s
   }
   while (!model.empty()) pop();
   RC_ASSERT(q.empty());
+}
+
+slot& numbered(std::uintptr_t n) { return *reinterpret_cast<slot*>((n + 1) * 64); }
+std::uintptr_t number_of(run_queue::entry e) { return e.bits / 64 - 1; }
+
+TEST(run_queue, who_gets_a_message_from_here_goes_first_the_newest_of_them_before) {
+  run_queue q;
+  q.push(numbered(0));
+  q.push_recent(numbered(1));
+  q.push(numbered(2));
+  q.push_recent(numbered(3));
+  for (std::size_t n = 0; const std::uintptr_t expected : {3U, 1U, 0U, 2U})
+    EXPECT_EQ(number_of(q.ahead(n++)), expected);
+  for (const std::uintptr_t expected : {3U, 1U, 0U, 2U}) EXPECT_EQ(number_of(q.pop()), expected);
+  EXPECT_TRUE(q.empty());
+}
+
+TEST(run_queue, of_too_many_recent_ones_the_oldest_wait) {
+  run_queue q;
+  constexpr std::uintptr_t more = 10;
+  for (std::uintptr_t n = 0; n < run_queue::recent_limit + more; ++n) q.push_recent(numbered(n));
+  EXPECT_EQ(q.size(), run_queue::recent_limit + more);
+  for (std::uintptr_t n = run_queue::recent_limit; n-- > 0;) EXPECT_EQ(number_of(q.pop()), n + more);
+  for (std::uintptr_t n = 0; n < more; ++n) EXPECT_EQ(number_of(q.pop()), n);
+}
+
+// Two that give each other messages for ever hold nobody up.
+TEST(run_queue, nobody_waits_for_ever) {
+  run_queue q;
+  constexpr std::uintptr_t waiting = 20;
+  constexpr std::uintptr_t recent = 30;
+  for (std::uintptr_t n = 0; n < waiting; ++n) q.push(numbered(n));
+  for (std::uintptr_t n = 0; n < recent; ++n) q.push_recent(numbered(waiting + n));
+  std::vector<std::size_t> when(waiting + recent);
+  std::size_t seen = 0;
+  std::size_t pops = 0;
+  for (std::uintptr_t next = 1000; seen < when.size() && pops < 1'000'000; ++next) {
+    q.push_recent(numbered(next));
+    const std::uintptr_t n = number_of(q.pop());
+    ++pops;
+    if (n >= when.size()) continue;
+    when[n] = pops;
+    ++seen;
+  }
+  ASSERT_EQ(seen, when.size());
+  for (std::uintptr_t n = 0; n < waiting; ++n) EXPECT_LE(when[n], (n + 1) * (run_queue::in_a_row + 1));
+  for (std::uintptr_t n = 0; n < recent; ++n)
+    EXPECT_LE(when[waiting + n], (waiting + recent) * (run_queue::in_a_row + 1));
+}
+
+RC_GTEST_PROP(run_queue, gives_each_once_and_no_waiting_one_before_another_that_waited_longer,
+              (std::vector<std::int16_t> turns)) {
+  run_queue q;
+  std::deque<std::uintptr_t> waiting;  // those that were never recent
+  std::set<std::uintptr_t> inside;
+  std::uintptr_t next = 0;
+  const auto pop = [&] {
+    const auto foretold = number_of(q.front());
+    const auto n = number_of(q.pop());
+    RC_ASSERT(n == foretold);
+    RC_ASSERT(inside.erase(n) == 1);
+    if (const auto at = std::ranges::find(waiting, n); at != waiting.end()) {
+      RC_ASSERT(at == waiting.begin());
+      waiting.pop_front();
+    }
+  };
+  for (const auto turn : turns) {
+    for (int i = 0; i < turn % 400; ++i, ++next) {
+      if (turn % 3 == 0) {
+        q.push(numbered(next));
+        waiting.push_back(next);
+      } else {
+        q.push_recent(numbered(next));
+      }
+      inside.insert(next);
+    }
+    for (int i = 0; i < -turn % 400 && !q.empty(); ++i) pop();
+    RC_ASSERT(q.size() == inside.size());
+  }
+  while (!q.empty()) pop();
+  RC_ASSERT(inside.empty());
 }
 
 }  // namespace
