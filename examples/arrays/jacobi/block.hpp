@@ -73,9 +73,10 @@ struct Block : orrery::element<Block, orrery::index<2>> {
     return {borders.data() + static_cast<std::size_t>(s) * n_, n_};
   }
   [[nodiscard]] std::span<const double> column(std::size_t x) {
-    column_.resize(n_);
-    for (std::size_t y = 0; y < n_; ++y) column_[y] = cells_[y * n_ + x];
-    return column_;
+    static thread_local std::vector<double> column;  // one for all blocks: it stays in the cache
+    column.resize(n_);
+    for (std::size_t y = 0; y < n_; ++y) column[y] = cells_[y * n_ + x];
+    return column;
   }
 
   void send_borders() {
@@ -130,7 +131,6 @@ struct Block : orrery::element<Block, orrery::index<2>> {
   std::size_t n_ = 0;
   std::array<std::vector<double>, 2> borders_;  // at even and odd steps, four sides each; walls never change
   std::vector<double> cells_;
-  std::vector<double> column_;
   settings set_;
   orrery::result_target error_;
 };
