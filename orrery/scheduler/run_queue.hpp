@@ -15,12 +15,12 @@ struct sink;
 /// most once, so that it is bounded by their number.
 ///
 /// Problem: if everything waited its turn, a process with thousands of others before it would find in no cache any more its message, its object
-/// and what it has to do with its sender. So a process that gets a message from a method of its PE goes before all others, newest first: it runs
-/// while all that is warm (Lawlor and Kale 2001 measure what it costs otherwise, in their appendix). But nobody waits for ever: after `in_a_row` of
-/// these it is the turn of the one that waits longest, and the oldest of these goes behind those that wait, as it does when they are more than
-/// `recent_limit`.
-/// Invariant: of in_a_row + 1 entries that are popped in a row at least one is the first of those that wait, if any do; so an entry that goes behind n
-/// others is popped after (n + 1) * (in_a_row + 1) others at the latest.
+/// and what it has to do with its sender (Lawlor and Kale 2001 measure what that costs, in their appendix). So a process that gets a message from a
+/// method of its PE is `recent`: the newest of these runs first, while all that is warm. Messages from other PEs, fibers whose wait is over, and
+/// results, for which somebody waits elsewhere, are in a queue of their own in the order in which they came, and have every (waiting_every + 1)th
+/// turn. Of the other turns every (oldest_every + 1)th is the oldest recent one's, which the newer ones might hold up for ever.
+/// Invariant: a turn of the one kind or the other takes out what has waited longest. So who waits behind n others runs after n + 1 turns of
+/// those that wait, and who is recent with n older ones after (n + 1) (oldest_every + 1) turns of the recent ones, at the latest.
 class run_queue {
  public:
   /// A slot, a fiber to resume (tagged in the lowest bit), or the sink of a call that has ended (tagged in the next).
@@ -33,31 +33,35 @@ class run_queue {
     [[nodiscard]] sink* as_sink() const noexcept { return reinterpret_cast<sink*>(bits & ~std::uintptr_t{2}); }
   };
 
-  static constexpr std::uint32_t in_a_row = 256;
-  static constexpr std::uint32_t recent_limit = 256;  ///< more would be in no cache again
+  static constexpr std::uint32_t waiting_every = 8;
+  static constexpr std::uint32_t oldest_every = 512;
 
   [[nodiscard]] bool empty() const noexcept { return recent_.empty() && waiting_.empty(); }
   [[nodiscard]] std::size_t size() const noexcept { return recent_.size() + waiting_.size(); }
-  /// Behind all others.
+  /// Behind all others that wait.
   void push(slot& s) { waiting_.push(of(s)); }
   void push(fiber& f) { waiting_.push({reinterpret_cast<std::uintptr_t>(&f) | 1}); }
   void push(sink& s) { waiting_.push({reinterpret_cast<std::uintptr_t>(&s) | 2}); }
-  /// Before all others: to be called when it was given a message by what the PE runs.
-  void push_recent(slot& s) {
-    if (recent_.size() == recent_limit) [[unlikely]]
-      waiting_.push(recent_.pop_oldest());
-    recent_.push(of(s));
-  }
+  /// Before most others: to be called when it was given a message by what the PE runs.
+  void push_recent(slot& s) { recent_.push(of(s)); }
   /// The next; the queue must not be empty.
   entry pop() noexcept {
-    if (left_ == 0 || recent_.empty()) return pop_waiting();
-    --left_;
-    return recent_.pop_newest();
+    if (takes_waiting()) {
+      until_waiting_ = waiting_every;
+      return waiting_.pop_oldest();
+    }
+    if (until_waiting_ != 0) --until_waiting_;
+    if (until_oldest_ != 0) {
+      --until_oldest_;
+      return recent_.pop_newest();
+    }
+    until_oldest_ = oldest_every;
+    return recent_.pop_oldest();
   }
   /// What pop() will return.
   [[nodiscard]] entry front() const noexcept {
-    if (left_ != 0 && !recent_.empty()) return recent_[recent_.size() - 1];
-    return waiting_.empty() ? recent_[0] : waiting_[0];
+    if (takes_waiting()) return waiting_[0];
+    return recent_[until_oldest_ != 0 ? recent_.size() - 1 : 0];
   }
   /// The entry that will most likely be popped after `n` others; n < size().
   [[nodiscard]] entry ahead(std::size_t n) const noexcept {
@@ -66,12 +70,8 @@ class run_queue {
   }
 
  private:
-  entry pop_waiting() noexcept {
-    left_ = in_a_row;
-    if (waiting_.empty()) return recent_.pop_oldest();
-    const entry e = waiting_.pop_oldest();
-    if (!recent_.empty()) waiting_.push(recent_.pop_oldest());  // there is room: it needs no memory
-    return e;
+  [[nodiscard]] bool takes_waiting() const noexcept {
+    return recent_.empty() || (until_waiting_ == 0 && !waiting_.empty());
   }
   static entry of(slot& s) noexcept { return {reinterpret_cast<std::uintptr_t>(&s)}; }
 
@@ -107,7 +107,8 @@ class run_queue {
 
   entries recent_;
   entries waiting_;
-  std::uint32_t left_ = in_a_row;  // so many of the recent ones, then it is the turn of one that waits
+  std::uint32_t until_waiting_ = waiting_every;
+  std::uint32_t until_oldest_ = oldest_every;
 };
 
 }  // namespace orrery::scheduler

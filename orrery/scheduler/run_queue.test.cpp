@@ -79,16 +79,7 @@ TEST(run_queue, who_gets_a_message_from_here_goes_first_the_newest_of_them_befor
   EXPECT_TRUE(q.empty());
 }
 
-TEST(run_queue, of_too_many_recent_ones_the_oldest_wait) {
-  run_queue q;
-  constexpr std::uintptr_t more = 10;
-  for (std::uintptr_t n = 0; n < run_queue::recent_limit + more; ++n) q.push_recent(numbered(n));
-  EXPECT_EQ(q.size(), run_queue::recent_limit + more);
-  for (std::uintptr_t n = run_queue::recent_limit; n-- > 0;) EXPECT_EQ(number_of(q.pop()), n + more);
-  for (std::uintptr_t n = 0; n < more; ++n) EXPECT_EQ(number_of(q.pop()), n);
-}
-
-// Two that give each other messages for ever hold nobody up.
+// Two that give each other messages for ever hold nobody up: neither those that wait nor those that were recent before them.
 TEST(run_queue, nobody_waits_for_ever) {
   run_queue q;
   constexpr std::uintptr_t waiting = 20;
@@ -107,9 +98,22 @@ TEST(run_queue, nobody_waits_for_ever) {
     ++seen;
   }
   ASSERT_EQ(seen, when.size());
-  for (std::uintptr_t n = 0; n < waiting; ++n) EXPECT_LE(when[n], (n + 1) * (run_queue::in_a_row + 1));
+  for (std::uintptr_t n = 0; n < waiting; ++n) EXPECT_LE(when[n], (n + 1) * (run_queue::waiting_every + 1));
   for (std::uintptr_t n = 0; n < recent; ++n)
-    EXPECT_LE(when[waiting + n], (waiting + recent) * (run_queue::in_a_row + 1));
+    EXPECT_LE(when[waiting + n], (n + 1) * (run_queue::oldest_every + 1) + waiting);
+}
+
+// Messages from elsewhere without an end, either: those of this PE have most of the turns.
+TEST(run_queue, who_waits_does_not_hold_up_the_recent_ones) {
+  run_queue q;
+  constexpr std::uintptr_t recent = 30;
+  for (std::uintptr_t n = 0; n < recent; ++n) q.push_recent(numbered(n));
+  std::size_t pops = 0;
+  for (std::uintptr_t seen = 0; seen < recent; ++pops) {
+    q.push(numbered(1000 + pops));
+    if (number_of(q.pop()) < recent) ++seen;
+  }
+  EXPECT_LE(pops, recent + recent / run_queue::waiting_every + 1);
 }
 
 RC_GTEST_PROP(run_queue, gives_each_once_and_no_waiting_one_before_another_that_waited_longer,

@@ -32,39 +32,62 @@ inline double largest_change(const double* a, const double* b, std::size_t n) no
   return most;
 }
 
-/// Some rows of cells, and the row above and the columns beside them, copied to memory that stays in the cache: rows + 1 rows of n + 2 cells.
+/// Some rows of a block and what is around them.
 struct strip {
-  const double* cells;
   std::size_t rows;
   std::size_t n;
-  const double* below;  ///< the row below it, which is not in it
+  const double* left;
+  const double* right;
+  const double* below;  ///< the row below the last
 };
 
-/// Relaxes a strip into `out`, which may be where its cells come from. Inlined, so that each processor has its own code.
-[[gnu::always_inline]] inline void relax_strip_inline(const strip& s, double* __restrict out) noexcept {
-  const std::size_t width = s.n + 2;
+/// Relaxes the rows of a strip, which are at `cells`, where they are. `copy` is memory that stays in the cache: rows + 1 rows of n + 2 cells, of
+/// which the first is the row above the strip. N is n if the compiler knows it, or 0. Inlined, so that each processor has its own code.
+template <std::size_t N>
+[[gnu::always_inline]] inline void relax_strip_inline(const strip& s, double* __restrict cells,
+                                                      double* __restrict copy) noexcept {
+  constexpr std::size_t ahead = 8;
+  const std::size_t n = N == 0 ? s.n : N;
+  const std::size_t width = n + 2;
   for (std::size_t y = 0; y < s.rows; ++y) {
-    const double* __restrict up = s.cells + y * width + 1;
+    // A small block is over before a processor has noticed that it should read ahead.
+    if (N != 0 && y + ahead < s.rows)
+      for (std::size_t i = 0; i < n; i += 8) __builtin_prefetch(cells + (y + ahead) * n + i, 1);
+    double* const row = copy + (y + 1) * width;
+    row[0] = s.left[y];
+    std::copy_n(cells + y * n, n, row + 1);
+    row[n + 1] = s.right[y];
+  }
+  for (std::size_t y = 0; y < s.rows; ++y) {
+    const double* __restrict up = copy + y * width + 1;
     const double* __restrict row = up + width - 1;
     const double* __restrict down = y + 1 == s.rows ? s.below : row + width + 1;
-    double* __restrict to = out + y * s.n;
-    for (std::size_t i = 0; i < s.n; ++i) to[i] = 0.25 * ((row[i] + row[i + 2]) + (up[i] + down[i]));
+    double* __restrict to = cells + y * n;
+    for (std::size_t i = 0; i < n; ++i) to[i] = 0.25 * ((row[i] + row[i + 2]) + (up[i] + down[i]));
   }
 }
-#if defined(__x86_64__)
-[[gnu::target("avx512f")]] inline void relax_strip_avx512(const strip& s, double* out) noexcept {
-  relax_strip_inline(s, out);
+/// The rows of a small block are over before their loops have well begun, unless the compiler knows how long they are.
+[[gnu::always_inline]] inline void relax_strip_inline(const strip& s, double* __restrict cells,
+                                                      double* __restrict copy) noexcept {
+  if (s.n == 16) return relax_strip_inline<16>(s, cells, copy);
+  if (s.n == 32) return relax_strip_inline<32>(s, cells, copy);
+  if (s.n == 64) return relax_strip_inline<64>(s, cells, copy);
+  relax_strip_inline<0>(s, cells, copy);
 }
-[[gnu::target("avx2")]] inline void relax_strip_avx2(const strip& s, double* out) noexcept {
-  relax_strip_inline(s, out);
+#if defined(__x86_64__)
+[[gnu::target("avx512f")]] inline void relax_strip_avx512(const strip& s, double* cells, double* copy) noexcept {
+  relax_strip_inline(s, cells, copy);
+}
+[[gnu::target("avx2")]] inline void relax_strip_avx2(const strip& s, double* cells, double* copy) noexcept {
+  relax_strip_inline(s, cells, copy);
 }
 #endif
-inline void relax_strip(const strip& s, double* out) noexcept {
+inline void relax_strip(const strip& s, double* cells, double* copy) noexcept {
 #if defined(__x86_64__)
-  if (__builtin_cpu_supports("avx512f")) return relax_strip_avx512(s, out);
-  if (__builtin_cpu_supports("avx2")) return relax_strip_avx2(s, out);
+  if (__builtin_cpu_supports("avx512f")) return relax_strip_avx512(s, cells, copy);
+  if (__builtin_cpu_supports("avx2")) return relax_strip_avx2(s, cells, copy);
 #endif
-  relax_strip_inline(s, out);
+  relax_strip_inline(s, cells, copy);
 }
 
 /// Relaxes rows x n cells where they are, strip by strip: half the memory to go through than with a second grid, and reading what has just been
@@ -75,27 +98,19 @@ inline void relax_in_place(double* cells, std::size_t rows, std::size_t n, const
   static thread_local std::vector<double> scratch;
   const std::size_t width = n + 2;
   const std::size_t most = std::clamp<std::size_t>(1536 / n, 1, rows);
-  // A small block is over before a processor has noticed that it should read ahead.
-  if (most == rows)
-    for (std::size_t i = 0; i < rows * n; i += 8) __builtin_prefetch(cells + i, 1);
   scratch.resize((most + 1) * width);
   double* const copy = scratch.data();
   std::copy_n(up, n, copy + 1);
   for (std::size_t y = 0; y < rows;) {
     const std::size_t count = std::min(most, rows - y);
     double* const now = cells + y * n;
-    for (std::size_t j = 0; j < count; ++j) {
-      double* const row = copy + (j + 1) * width;
-      row[0] = left[y + j];
-      std::copy_n(now + j * n, n, row + 1);
-      row[n + 1] = right[y + j];
-    }
-    y += count;
-    relax_strip({copy, count, n, y == rows ? down : cells + y * n}, now);
+    const double* const below = y + count == rows ? down : now + count * n;
+    relax_strip({count, n, left + y, right + y, below}, now, copy);
     if (change != nullptr)
       for (std::size_t j = 0; j < count; ++j)
         *change = std::max(*change, largest_change(copy + (j + 1) * width + 1, now + j * n, n));
     std::copy_n(copy + count * width + 1, n, copy + 1);
+    y += count;
   }
 }
 
