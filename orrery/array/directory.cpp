@@ -30,7 +30,12 @@ slot* route_piece(pe& self, scheduler::delivery& d, const wire::envelope& e, std
 slot* route_value(pe& self, scheduler::delivery& d, const wire::envelope& e, std::uint32_t size);
 slot* route_error(pe& self, scheduler::delivery& d, const wire::envelope& e, std::uint32_t size);
 
-const control_handler piece_handler{"piece", &route_piece};
+bool lost_piece(pe& self, const scheduler::handler& h, std::span<const std::byte> payload, std::uint32_t to) noexcept;
+
+struct piece_control : control_handler {
+  piece_control() noexcept : control_handler("piece", &route_piece) { lost = &lost_piece; }
+};
+const piece_control piece_handler;
 const control_handler value_handler{"value", &route_value};
 const control_handler error_handler{"error", &route_error};
 
@@ -64,6 +69,15 @@ slot* route_piece(pe& self, scheduler::delivery& d, const wire::envelope& e, std
     self.fail(d, std::current_exception());
   }
   return nullptr;
+}
+
+// The first piece tells of the whole message.
+bool lost_piece(pe& self, const scheduler::handler&, std::span<const std::byte> payload, std::uint32_t to) noexcept {
+  orrery::reader r(payload);
+  const auto head = orrery::read<piece_head>(r);
+  if (head.total == 0) return true;
+  const scheduler::handler& h = *scheduler::handler_table()[head.handler];
+  return h.lost != nullptr && h.lost(self, h, after_section(payload, r), to);
 }
 
 std::uint64_t call_of(const wire::envelope& e) noexcept { return std::uint64_t{e.generation} << 32 | e.slot; }
@@ -174,7 +188,8 @@ void tell(pe& self, std::uint32_t to, const scheduler::handler& h, std::uint32_t
     self.send_control(c, wire::record_kind::message, 0, 0, 0, piece.data(), piece.size(), name(piece_handler));
     head = {};
   }
-} catch (const node_lost&) {  // whoever waits for an answer hears of it in pes_lost
+} catch (const node_lost&) {
+  if (h.lost == nullptr || !h.lost(self, h, payload, to)) self.report_unsent_post(h, to, std::current_exception());
 } catch (...) {
   self.report_failed_post(&h, std::current_exception());
 }

@@ -59,7 +59,12 @@ struct array_handler : scheduler::handler {
 struct control_handler : array_handler {
   control_handler(std::string_view name, route_function r, describe_function types = nullptr) noexcept
       : array_handler("(array)", name, "control", &never_run, &never_relocate, &never_drop, 0, false, r, nullptr,
-                      types) {}
+                      types) {
+    lost = &nobody_misses_it;
+  }
+  static bool nobody_misses_it(pe&, const scheduler::handler&, std::span<const std::byte>, std::uint32_t) noexcept {
+    return true;
+  }
   static void never_run(pe&, slot&, scheduler::delivery& d) { d.release(); }
   static void never_relocate(void*, void*) {}
   static void never_drop(void*) {}

@@ -348,6 +348,7 @@ struct element_message {
         : array_handler(Operation::class_name(), Operation::name(), type_name<element_message>(), &element_message::run,
                         &element_message::relocate, &element_message::drop, static_cast<std::uint32_t>(sizeof(payload)),
                         false, &element_message::route, &element_message::forward_routed, &element_message::describe) {
+      lost = &lost_on_its_way;
       if constexpr (ordered) tag_of = &element_message::tag_of;
       if constexpr (closes) close = &Operation::close;
     }

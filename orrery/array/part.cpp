@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <orrery/array/part.hpp>
 
+#include <cstring>
+
 #include <fmt/format.h>
 
 namespace orrery::detail {
@@ -9,6 +11,17 @@ constinit thread_local cell_base* constructing_cell = nullptr;
 
 void throw_no_array(std::uint32_t id) {
   throw process_gone(fmt::format("array number {}: it was destroyed, or is not known on this PE", id));
+}
+bool lost_on_its_way(pe& self, const scheduler::handler& h, std::span<const std::byte> payload,
+                     std::uint32_t to) noexcept {
+  route_head head;
+  if (payload.size() < sizeof head) return false;
+  std::memcpy(&head, payload.data(), sizeof head);
+  if (head.call == 0) return false;
+  answer_error(self, {head.origin, head.call}, &h,
+               std::make_exception_ptr(node_lost(fmt::format("{}::{} to an element of an array was on its way to PE {}",
+                                                             h.class_name, h.method, to))));
+  return true;
 }
 void throw_taken(const std::string& element) {
   throw usage_error(errc::bad_argument, fmt::format("{}: there is an element at this index already", element));

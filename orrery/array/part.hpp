@@ -148,6 +148,11 @@ struct route_head {
 };
 static_assert(sizeof(route_head) == 24 && wire_size<route_head>() == 24);
 
+/// What handlers of messages behind a route do if these are lost with a node (handler::lost): the origin of a call may have heard of the loss before it
+/// sent the call, by way of a PE that had not.
+bool lost_on_its_way(pe& self, const scheduler::handler& h, std::span<const std::byte> payload,
+                     std::uint32_t to) noexcept;
+
 template <class T, class Index>
 class array_part;
 

@@ -143,7 +143,8 @@ address await_name(std::string_view name, std::string_view class_name, time_limi
           late = !here.wait(w, deadline);
         }
       }
-      if (late) post(shard)->unsubscribe(name, self.id(), w.ticket);
+      if (late)
+        (void)start(shard)->unsubscribe(name, self.id(), w.ticket);  // if it is lost, nobody needs to hear of that
     } catch (const node_lost&) {
       if (!shards.has_changed(*now)) throw;
     }

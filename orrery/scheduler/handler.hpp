@@ -74,6 +74,9 @@ struct handler {
   /// Not null: the message is not for the slot in its envelope; this finds the process for it, on the PE that has received it and
   /// between methods, so that it must not park or throw. Null is returned for a message that was dealt with: released, or taken out by pe::detach.
   slot* (*route)(pe&, delivery&, const wire::envelope&, std::uint32_t bytes) = nullptr;
+  /// Not null: told of each message that was on its way to a node when that was lost, between methods, so that it must not park. False if that
+  /// is to be reported as any one-way message that failed; else nobody misses it, or who waits for its answer was told.
+  bool (*lost)(pe&, const handler&, std::span<const std::byte> payload, std::uint32_t to) noexcept = nullptr;
   std::uint32_t index = 0;  ///< dense; valid after freeze_handlers
   std::uint64_t hash = 0;  ///< of class, method and signature
   handler* next = nullptr;

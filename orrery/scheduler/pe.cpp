@@ -14,6 +14,7 @@
 #include <cstring>
 #include <mutex>
 #include <new>
+#include <utility>
 
 #include <fmt/format.h>
 #include <sched.h>
@@ -646,18 +647,6 @@ void pe::report_unsent_post(const handler& method, std::uint32_t to, std::except
 void pe::report_more_unsent() noexcept {
   for (const auto& [what, count] : unsent_)
     if (count != 0) node_.more_unsent(*this, what.first, what.second, count);
-}
-
-// What had been sent to a node that is lost, and was not known to be taken from its ring.
-void pe::report_lost_posts(const channel& c) noexcept {
-  if (stopping() || !node_.world_runs()) return;
-  std::uint64_t lost = 0;
-  c.ring.for_each_left([&](const wire::envelope& e) {
-    if (e.kind == wire::record_kind::message && e.reply == 0) ++lost;
-  });
-  if (lost == 0) return;
-  count_.failed_posts += lost;
-  node_.lost_posts(*this, c.pe, lost);
 }
 
 // --- replies -----------------------------------------------------------------------------------------------------

@@ -526,6 +526,8 @@ class pe {
   void adopt_inbound();
   void lose_channel(channel& c);
   void report_lost_posts(const channel& c) noexcept;
+  void report_lost_posts(std::uint32_t to, std::uint64_t count) noexcept;
+  void tell_of_lost_messages() noexcept;
   void report_more_unsent() noexcept;
   void lose_gone();
   void refuse_peer(std::uint32_t peer) noexcept;
@@ -634,6 +636,12 @@ class pe {
     std::uint64_t ticks = transport::ticks();
   } clock_origin_;
   std::vector<wait_watcher*> watchers_;
+  struct lost_message {
+    const handler* method;
+    std::uint32_t to;
+    std::vector<std::byte> payload;
+  };
+  std::vector<lost_message> lost_messages_;  // for their handlers, when all channels to lost nodes are closed
   std::uint32_t polls_ = 0;
 
   std::atomic<bool> stop_{false};

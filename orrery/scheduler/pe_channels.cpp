@@ -8,7 +8,10 @@
 #include <orrery/wire/serialize.hpp>
 
 #include <cstring>
+#include <map>
 #include <mutex>
+#include <new>
+#include <utility>
 
 #include <fmt/format.h>
 #include <sched.h>
@@ -103,6 +106,7 @@ void pe::lose_gone() {
     wake_all(held.second.waiters);
     return true;
   });
+  tell_of_lost_messages();
   for (std::size_t i = 0; i < watchers_.size(); ++i) watchers_[i]->pes_lost(*this);
 }
 
@@ -554,10 +558,44 @@ bool pe::serve_channels() {
   return any;
 }
 
+// What had been sent to a node that is lost, and was not known to be taken from its ring.
+void pe::report_lost_posts(const channel& c) noexcept {
+  if (stopping() || !node_.world_runs()) return;
+  std::uint64_t lost = 0;
+  const auto look_at = [&](const wire::envelope& e) {
+    if (e.kind != wire::record_kind::message || e.reply != 0) return;
+    if (const handler* const h = c.remote ? handler_table()[e.handler] : nullptr; h != nullptr && h->lost != nullptr) {
+      const auto* const payload = const_cast<wire::envelope&>(e).payload();
+      try {
+        lost_messages_.push_back(
+            {h, c.pe, {payload, payload + e.size.load(std::memory_order_relaxed) - wire::granule - e.padding}});
+        return;
+      } catch (const std::bad_alloc&) {  // then it is counted
+      }
+    }
+    ++lost;
+  };
+  c.ring.for_each_left(look_at);
+  for (const auto& kept : c.deferred) look_at(*reinterpret_cast<const wire::envelope*>(kept.data()));
+  if (lost != 0) report_lost_posts(c.pe, lost);
+}
+void pe::report_lost_posts(std::uint32_t to, std::uint64_t count) noexcept {
+  count_.failed_posts += count;
+  node_.lost_posts(*this, to, count);
+}
+
+void pe::tell_of_lost_messages() noexcept {
+  const auto all = std::exchange(lost_messages_, {});
+  std::map<std::uint32_t, std::uint64_t> lost;
+  for (const lost_message& m : all)
+    if (!m.method->lost(*this, *m.method, m.payload, m.to)) ++lost[m.to];
+  for (const auto& [to, count] : lost) report_lost_posts(to, count);
+}
+
 void pe::lose_channel(channel& c) {
   c.lost = c.slow = true;
-  c.deferred.clear();
   report_lost_posts(c);
+  c.deferred.clear();
   c.ring = {};
   node_.give_back(c);
   wake_waiters(c);

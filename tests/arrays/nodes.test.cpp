@@ -333,14 +333,16 @@ void restore() {
 }
 
 struct Survivor;
-ORRERY_PROCESS(Survivor, where);
+ORRERY_PROCESS(Survivor, where, size_of);
 struct Survivor : element<Survivor> {
   std::uint32_t where() const { return this_pe(); }
+  std::uint32_t size_of(const std::vector<double>& v) const { return static_cast<std::uint32_t>(v.size()); }
   template <class A>
   void serialize(A&) {}
 };
 
 void kill_own_node() { ::kill(::getpid(), SIGKILL); }
+int own_pid() { return ::getpid(); }
 
 // What waits for elements of a node that is killed hears of it, and so does what comes later.
 void loss() {
@@ -371,8 +373,44 @@ void loss() {
   check(alive > 0 && lost > 0 && alive + lost == 20, fmt::format("{} elements answered, {} were lost", alive, lost));
 }
 
-// An index that has several homes is found as long as one of them is left, and the element.
+// Writes to PE 1 what no PE writes, and reads nothing any more: PE 1 treats this node as lost, but no other one does.
+void send_nonsense_and_hang() {
+  scheduler::pe& self = *scheduler::current_pe;
+  scheduler::channel& c = self.channel_to(1);
+  ::usleep(200'000);  // while others call
+  wire::envelope* e = self.reserve(c, wire::granule);
+  e->kind = static_cast<wire::record_kind>(99);
+  self.commit(c, wire::granule);
+  for (;;) ::sleep(1);  // until it is killed
+}
+
+// The messages that a PE had sent on to a node that only it treats as lost: who waits for an answer hears of that.
 std::uint32_t on_last_node(const int&, std::uint32_t pes) { return pes - 1; }
+std::uint32_t on_node_1(const int&, std::uint32_t) { return 1; }
+void insert_here(array<Survivor> a, int count) {
+  for (int i = 0; i < count; ++i) a.insert_at(here(), i);
+}
+void loss_that_not_all_know() {
+  constexpr int count = 40;
+  const auto a = create_array<Survivor>({.home = &on_node_1});
+  call<&insert_here>(pe(2), a, count);  // so only their homes know where they are
+  const int victim = call<&own_pid>(pe(2));
+  post_call<&send_nonsense_and_hang>(pe(2));
+  std::vector<future<std::uint32_t>> calls;
+  for (int i = 0; i < count; ++i) calls.push_back(start(a[i])->where());
+  calls.push_back(start(a[0])->size_of(std::vector<double>(100'000)));  // in pieces
+  for (auto& c : calls)
+    thrown<node_lost>("a call", [&] {
+      if (!c.wait_for(std::chrono::seconds(20))) {
+        fmt::print(stderr, "a call to a lost node does not end\n");
+        std::_Exit(1);
+      }
+      (void)c.get();
+    });
+  ::kill(victim, SIGKILL);
+}
+
+// An index that has several homes is found as long as one of them is left, and the element.
 std::uint32_t on_other_nodes(const int& i, std::uint32_t pes) {
   return static_cast<std::uint32_t>(i) % (pes == 3 ? 2 : pes / 2);
 }
@@ -400,17 +438,11 @@ void loss_of_homes() {
   if (world_pes() > 2) check(found(one) < 20, "elements were found without their home");
 }
 
-const std::map<std::string_view, void (*)()> scenarios{{"messages", messages},
-                                                       {"state", state},
-                                                       {"collectives", collectives},
-                                                       {"errors", errors},
-                                                       {"loss", loss},
-                                                       {"order", order},
-                                                       {"homes", homes},
-                                                       {"balancing", balancing},
-                                                       {"save", save},
-                                                       {"restore", restore},
-                                                       {"loss of homes", loss_of_homes}};
+const std::map<std::string_view, void (*)()> scenarios{
+    {"messages", messages}, {"state", state},     {"collectives", collectives},
+    {"errors", errors},     {"loss", loss},       {"loss not known", loss_that_not_all_know},
+    {"order", order},       {"homes", homes},     {"balancing", balancing},
+    {"save", save},         {"restore", restore}, {"loss of homes", loss_of_homes}};
 
 // --- the tests -----------------------------------------------------------------------------------------------------
 
@@ -419,9 +451,8 @@ struct shape {
   int pes;
 };
 
-class array_across_nodes : public ::testing::TestWithParam<shape> {
+class program_of_nodes {
  protected:
-  static int run(std::string_view scenario) { return run(scenario, GetParam(), "none"); }
   static int run(std::string_view scenario, shape s, const std::string& in_folder) {
     const std::string line =
         fmt::format("exec '{}' --scenario={} --seed={} --folder={} --orrery-nodes={} --orrery-pes={}", program(),
@@ -434,6 +465,12 @@ class array_across_nodes : public ::testing::TestWithParam<shape> {
     return path;
   }
 };
+class array_across_nodes : public ::testing::TestWithParam<shape>, protected program_of_nodes {
+ protected:
+  using program_of_nodes::run;
+  static int run(std::string_view scenario) { return run(scenario, GetParam(), "none"); }
+};
+class array_across_three_nodes : public ::testing::Test, protected program_of_nodes {};
 INSTANTIATE_TEST_SUITE_P(of, array_across_nodes, ::testing::Values(shape{2, 1}, shape{3, 1}, shape{2, 2}),
                          [](const auto& i) { return fmt::format("{}_nodes_of_{}_pes", i.param.nodes, i.param.pes); });
 
@@ -456,6 +493,9 @@ TEST_P(array_across_nodes, a_checkpoint_comes_back_on_another_number_of_nodes_an
   std::filesystem::remove_all(in);
 }
 TEST_P(array_across_nodes, nobody_waits_for_elements_of_a_node_that_was_killed) { EXPECT_EQ(run("loss"), 0); }
+TEST_F(array_across_three_nodes, nobody_waits_for_what_was_sent_on_to_a_node_that_only_another_treats_as_lost) {
+  EXPECT_EQ(run("'loss not known'", {3, 1}, "none"), 0);
+}
 TEST_P(array_across_nodes, elements_are_found_as_long_as_a_home_is_left) { EXPECT_EQ(run("'loss of homes'"), 0); }
 
 int run_scenario(std::string_view name, int argc, char** argv) {

@@ -304,6 +304,39 @@ void storm() {
   let_the_last_guest_leave();
 }
 
+// Waits for names as a guest that does not hear any more when they come, and is killed then.
+std::string late_name(int n) { return fmt::format("/late/{}", n); }
+constexpr int late_names = 8;  // some of them are kept by the host
+void await_late(int n) { (void)orrery::await_name<device>(late_name(n), patience); }
+void deaf_guest() {
+  std::vector<orrery::future<void>> waiting;
+  for (int n = 0; n < late_names; ++n) waiting.push_back(orrery::start_call<&await_late>(orrery::here(), n));
+  publish("/guest", orrery::spawn<device>(orrery::here(), 0));
+  orrery::sleep_for(std::chrono::milliseconds(50));
+  for (;;) ::sleep(1);
+}
+void publish_late(int n) {
+  try {
+    publish(late_name(n), orrery::spawn<device>(orrery::here(), n));
+  } catch (const orrery::node_lost&) {  // the guest was to keep the name
+  }
+}
+void host_of_deaf_guest() {
+  publish("/host", orrery::spawn<device>(orrery::here(), 0));
+  fmt::print(stderr, "up\n");
+  const auto guest = orrery::await_name<device>("/guest", patience);
+  orrery::sleep_for(std::chrono::milliseconds(100));
+  std::vector<orrery::future<void>> publishing;
+  for (int n = 0; n < late_names; ++n) publishing.push_back(orrery::start_call<&publish_late>(orrery::here(), n));
+  orrery::sleep_for(std::chrono::milliseconds(50));
+  fmt::print(stderr, "published\n");
+  try {
+    for (;;) (void)guest->get();
+  } catch (const orrery::error&) {
+  }
+  for (auto& p : publishing) p.get();
+}
+
 // --- the tests ---------------------------------------------------------------------------------------
 
 TEST(names_of_nodes, every_pe_finds_the_names_of_all_others) {
@@ -357,6 +390,17 @@ TEST(names_of_nodes, are_never_lost_while_programs_join_and_leave) {
   EXPECT_EQ(have_guests(), "");
   EXPECT_EQ(host.end(), "good");
 }
+TEST(names_of_nodes, of_which_a_lost_node_did_not_hear_are_no_lost_messages) {
+  program host({"--scenario=host_of_deaf_guest", own_world(), "--orrery-pes=1"});
+  host.hear("up");
+  program guest({"--scenario=deaf_guest", own_world(), "--orrery-pes=1"});
+  host.hear("published");
+  ::kill(guest.pid(), SIGKILL);
+  (void)guest.end();
+  const std::string said = host.end();
+  EXPECT_TRUE(said.ends_with("good")) << said;
+  EXPECT_EQ(said.find("one-way"), std::string::npos) << said;
+}
 TEST(names_of_nodes, are_right_at_once_while_nodes_join_leave_and_are_killed) {
   program host({"--scenario=storm", own_world(), "--orrery-nodes=3", "--orrery-pes=1"});
   host.hear("up");
@@ -376,7 +420,9 @@ int main(int argc, char** argv) {
                 {"first", the_first_of_a_named_world},
                 {"second", the_second_of_a_named_world},
                 {"host", host},
-                {"storm", storm}};
+                {"storm", storm},
+                {"deaf_guest", deaf_guest},
+                {"host_of_deaf_guest", host_of_deaf_guest}};
   std::vector<std::string> guests{"last"};
   for (int i = 0; i < guest_pairs; ++i)
     for (const int j : {1, 2}) guests.push_back(fmt::format("{}.{}", i, j));

@@ -140,7 +140,7 @@ void name_shard::tell_subscribers(std::string_view name) {
   const std::vector<subscriber> waiting = std::move(it->second);
   subscribers_.erase(it);
   for (const subscriber& s : waiting) try {
-      post_call<&wake_waiter>(orrery::pe(s.pe), s.ticket);
+      (void)start_call<&wake_waiter>(orrery::pe(s.pe), s.ticket);  // a call, whose loss is the concern of nobody
     } catch (const error&) {  // who waited there has gone
     }
 }
