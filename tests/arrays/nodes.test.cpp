@@ -457,7 +457,8 @@ class program_of_nodes {
     const std::string line =
         fmt::format("exec '{}' --scenario={} --seed={} --folder={} --orrery-nodes={} --orrery-pes={}", program(),
                     scenario, orrery::testing::test_seed(), in_folder, s.nodes, s.pes);
-    return WEXITSTATUS(std::system(line.c_str()));
+    const int status = std::system(line.c_str());
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
   }
   static std::string program() {
     std::string path(4096, '\0');
