@@ -93,8 +93,13 @@ double in_place(int steps) {
         const std::size_t half = side / 2 * side;
         std::copy_n(&grid[me == 0 ? half - side : half], side, middle[static_cast<std::size_t>(me)].data());
         all.wait();
-        jacobi::relax_in_place(&grid[me == 0 ? 0 : half], side / 2, side, me == 0 ? hot.data() : middle[0].data(),
-                               me == 0 ? middle[1].data() : cold.data(), cold.data(), cold.data());
+        jacobi::relax_in_place({.cells = &grid[me == 0 ? 0 : half],
+                                .rows = side / 2,
+                                .n = side,
+                                .up = me == 0 ? hot.data() : middle[0].data(),
+                                .down = me == 0 ? middle[1].data() : cold.data(),
+                                .left = cold.data(),
+                                .right = cold.data()});
       });
 }
 

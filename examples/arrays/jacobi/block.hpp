@@ -48,6 +48,11 @@ struct Block : orrery::element<Block, orrery::index<2>> {
   void iterate(std::uint32_t steps, const orrery::result_target& error) {
     until_ = step_ + steps;
     error_ = error;
+    const auto [first, last] = columns();
+    for (std::size_t y = 0; y < n_; ++y) {
+      first[y] = cells_[y * n_];
+      last[y] = cells_[y * n_ + n_ - 1];
+    }
     send_borders();
     proceed();
   }
@@ -72,22 +77,24 @@ struct Block : orrery::element<Block, orrery::index<2>> {
   [[nodiscard]] std::span<double> part(std::vector<double>& borders, side s) const {
     return {borders.data() + static_cast<std::size_t>(s) * n_, n_};
   }
-  [[nodiscard]] std::span<const double> column(std::size_t x) {
-    static thread_local std::vector<double> column;  // one for all blocks: it stays in the cache
-    column.resize(n_);
-    for (std::size_t y = 0; y < n_; ++y) column[y] = cells_[y * n_ + x];
-    return column;
+  // The first and the last column, before they are sent. One for all blocks: it stays in the cache.
+  [[nodiscard]] std::array<std::span<double>, 2> columns() const {
+    static thread_local std::vector<double> both;
+    both.resize(2 * n_);
+    return {std::span(both).first(n_), std::span(both).last(n_)};
   }
 
+  // After compute(), which leaves the columns.
   void send_borders() {
     const auto grid = array();
     const auto [x, y] = index();
+    const auto [first, last] = columns();
     const std::span<const double> now = cells_;
-    const std::int32_t last = set_.blocks - 1;
+    const std::int32_t end = set_.blocks - 1;
     if (y > 0) post(grid[x, y - 1])->recv_border(step_, side::down, now.first(n_));
-    if (y < last) post(grid[x, y + 1])->recv_border(step_, side::up, now.last(n_));
-    if (x > 0) post(grid[x - 1, y])->recv_border(step_, side::right, column(0));
-    if (x < last) post(grid[x + 1, y])->recv_border(step_, side::left, column(n_ - 1));
+    if (y < end) post(grid[x, y + 1])->recv_border(step_, side::up, now.last(n_));
+    if (x > 0) post(grid[x - 1, y])->recv_border(step_, side::right, std::span<const double>(first));
+    if (x < end) post(grid[x + 1, y])->recv_border(step_, side::left, std::span<const double>(last));
   }
 
   void proceed() {
@@ -107,8 +114,17 @@ struct Block : orrery::element<Block, orrery::index<2>> {
   double compute(bool with_change) {
     std::vector<double>& b = borders_[step_ % 2];
     double change = 0;
-    relax_in_place(cells_.data(), n_, n_, part(b, side::up).data(), part(b, side::down).data(),
-                   part(b, side::left).data(), part(b, side::right).data(), with_change ? &change : nullptr);
+    const auto [first, last] = columns();
+    relax_in_place({.cells = cells_.data(),
+                    .rows = n_,
+                    .n = n_,
+                    .up = part(b, side::up).data(),
+                    .down = part(b, side::down).data(),
+                    .left = part(b, side::left).data(),
+                    .right = part(b, side::right).data(),
+                    .first = first.data(),
+                    .last = last.data()},
+                   with_change ? &change : nullptr);
     arrived_[step_ % 2] = 0;
     ++step_;
     orrery::compute(std::chrono::nanoseconds(n_ * n_ * set_.cell_ps / 1000));

@@ -2,7 +2,7 @@
 #pragma once
 
 #include <algorithm>
-#include <cmath>
+#include <array>
 #include <cstddef>
 #include <utility>
 #include <vector>
@@ -25,93 +25,129 @@ inline void relax_row(const double* __restrict up, const double* __restrict row,
   out[n - 1] = 0.25 * ((row[n - 2] + right) + (up[n - 1] + down[n - 1]));
 }
 
-/// The largest change of a cell. A maximum, not a sum: it does not depend on the order in which blocks come to it.
-inline double largest_change(const double* a, const double* b, std::size_t n) noexcept {
-  double most = 0;
-  for (std::size_t i = 0; i < n; ++i) most = std::max(most, std::abs(a[i] - b[i]));
-  return most;
-}
-
-/// Some rows of a block and what is around them.
-struct strip {
+/// rows x n cells, and what is around them.
+struct tile {
+  double* cells;  ///< row by row
   std::size_t rows;
   std::size_t n;
-  const double* left;
+  const double* up;  ///< the row above, n cells
+  const double* down;
+  const double* left;  ///< the column on the left, a cell for each row
   const double* right;
-  const double* below;  ///< the row below the last
+  double* first = nullptr;  ///< if not null, room for the first and the last column as they are afterwards
+  double* last = nullptr;
 };
 
-/// Relaxes the rows of a strip, which are at `cells`, where they are. `copy` is memory that stays in the cache: rows + 1 rows of n + 2 cells, of
-/// which the first is the row above the strip. N is n if the compiler knows it, or 0. Inlined, so that each processor has its own code.
-template <std::size_t N>
-[[gnu::always_inline]] inline void relax_strip_inline(const strip& s, double* __restrict cells,
-                                                      double* __restrict copy) noexcept {
+/// W numbers that a processor works on at once: in registers, and in memory of any alignment.
+template <std::size_t W>
+struct numbers {
+  using type [[gnu::vector_size(W * sizeof(double))]] = double;
+  using in_memory [[gnu::vector_size(W * sizeof(double)), gnu::aligned(alignof(double)), gnu::may_alias]] = double;
+};
+
+/// Relaxes N columns of a tile, from column x, where they are. The rows above, at hand and below are in registers as they were before, so that
+/// each cell is read once and written once. `left` are the cells on the left as they were; those of the last column go to `old`.
+template <std::size_t N, std::size_t W>
+[[gnu::always_inline]] inline void relax_columns(const tile& b, std::size_t x, const double* left, double* old,
+                                                 double* change) noexcept {
+  using number = typename numbers<W>::type;
+  using in_memory = typename numbers<W>::in_memory;
+  constexpr std::size_t count = N / W;
+  // Rows: a small block is over before a processor has noticed that it should read ahead.
   constexpr std::size_t ahead = 8;
-  const std::size_t n = N == 0 ? s.n : N;
-  const std::size_t width = n + 2;
-  for (std::size_t y = 0; y < s.rows; ++y) {
-    // A small block is over before a processor has noticed that it should read ahead.
-    if (N != 0 && y + ahead < s.rows)
-      for (std::size_t i = 0; i < n; i += 8) __builtin_prefetch(cells + (y + ahead) * n + i, 1);
-    double* const row = copy + (y + 1) * width;
-    row[0] = s.left[y];
-    std::copy_n(cells + y * n, n, row + 1);
-    row[n + 1] = s.right[y];
+  const auto load = [](number& to, const double* from)
+                        __attribute__((always_inline)) { to = *reinterpret_cast<const in_memory*>(from); };
+  const bool is_last = x + N == b.n;
+  const double* const right = is_last ? b.right : b.cells + x + N;  // not yet relaxed
+  const std::size_t stride = is_last ? 1 : b.n;
+  double* const first = x == 0 ? b.first : nullptr;
+  double* const last = is_last ? b.last : nullptr;
+
+  std::array<number, count> above;
+  std::array<number, count> row;
+  std::array<number, count> below;
+  for (std::size_t k = 0; k < count; ++k) {
+    load(above[k], b.up + x + k * W);
+    load(row[k], b.cells + x + k * W);
   }
-  for (std::size_t y = 0; y < s.rows; ++y) {
-    const double* __restrict up = copy + y * width + 1;
-    const double* __restrict row = up + width - 1;
-    const double* __restrict down = y + 1 == s.rows ? s.below : row + width + 1;
-    double* __restrict to = cells + y * n;
-    for (std::size_t i = 0; i < n; ++i) to[i] = 0.25 * ((row[i] + row[i + 2]) + (up[i] + down[i]));
+  number most{};
+  for (std::size_t y = 0; y < b.rows; ++y) {
+    double* const now = b.cells + y * b.n + x;
+    const double* const next = y + 1 == b.rows ? b.down + x : now + b.n;
+    if (y + ahead < b.rows)
+      for (std::size_t i = 0; i < N; i += 8) __builtin_prefetch(now + ahead * b.n + i, 1);
+    for (std::size_t k = 0; k < count; ++k) load(below[k], next + k * W);
+    number before{};
+    number after{};
+    before[W - 1] = left[y];
+    after[0] = right[y * stride];
+    old[y] = row[count - 1][W - 1];
+    number mean{};
+    [&]<std::size_t... I>(std::index_sequence<I...>) __attribute__((always_inline)) {
+      for (std::size_t k = 0; k < count; ++k) {
+        const number west = __builtin_shufflevector(k == 0 ? before : row[k - 1], row[k], (W - 1 + I)...);
+        const number east = __builtin_shufflevector(row[k], k + 1 == count ? after : row[k + 1], (1 + I)...);
+        mean = 0.25 * ((west + east) + (above[k] + below[k]));
+        *reinterpret_cast<in_memory*>(now + k * W) = mean;
+        if (k == 0 && first != nullptr) first[y] = mean[0];
+        if (change != nullptr) {
+          const number by = mean < row[k] ? row[k] - mean : mean - row[k];
+          most = by > most ? by : most;
+        }
+      }
+    }(std::make_index_sequence<W>{});
+    if (last != nullptr) last[y] = mean[W - 1];
+    above = row;
+    row = below;
   }
-}
-/// The rows of a small block are over before their loops have well begun, unless the compiler knows how long they are.
-[[gnu::always_inline]] inline void relax_strip_inline(const strip& s, double* __restrict cells,
-                                                      double* __restrict copy) noexcept {
-  if (s.n == 16) return relax_strip_inline<16>(s, cells, copy);
-  if (s.n == 32) return relax_strip_inline<32>(s, cells, copy);
-  if (s.n == 64) return relax_strip_inline<64>(s, cells, copy);
-  relax_strip_inline<0>(s, cells, copy);
-}
-#if defined(__x86_64__)
-[[gnu::target("avx512f")]] inline void relax_strip_avx512(const strip& s, double* cells, double* copy) noexcept {
-  relax_strip_inline(s, cells, copy);
-}
-[[gnu::target("avx2")]] inline void relax_strip_avx2(const strip& s, double* cells, double* copy) noexcept {
-  relax_strip_inline(s, cells, copy);
-}
-#endif
-inline void relax_strip(const strip& s, double* cells, double* copy) noexcept {
-#if defined(__x86_64__)
-  if (__builtin_cpu_supports("avx512f")) return relax_strip_avx512(s, cells, copy);
-  if (__builtin_cpu_supports("avx2")) return relax_strip_avx2(s, cells, copy);
-#endif
-  relax_strip_inline(s, cells, copy);
+  // A maximum, not a sum: it does not depend on the order in which cells and blocks come to it.
+  if (change != nullptr)
+    for (std::size_t i = 0; i < W; ++i) *change = std::max(*change, most[i]);
 }
 
-/// Relaxes rows x n cells where they are, strip by strip: half the memory to go through than with a second grid, and reading what has just been
-/// written, which a processor does slowly unless in the same pieces, is far away. `up` and `down` are the rows, `left` and `right` the columns
-/// around them. Stores the largest change, if that is wanted.
-inline void relax_in_place(double* cells, std::size_t rows, std::size_t n, const double* up, const double* down,
-                           const double* left, const double* right, double* change = nullptr) {
-  static thread_local std::vector<double> scratch;
-  const std::size_t width = n + 2;
-  const std::size_t most = std::clamp<std::size_t>(1536 / n, 1, rows);
-  scratch.resize((most + 1) * width);
-  double* const copy = scratch.data();
-  std::copy_n(up, n, copy + 1);
-  for (std::size_t y = 0; y < rows;) {
-    const std::size_t count = std::min(most, rows - y);
-    double* const now = cells + y * n;
-    const double* const below = y + count == rows ? down : now + count * n;
-    relax_strip({count, n, left + y, right + y, below}, now, copy);
-    if (change != nullptr)
-      for (std::size_t j = 0; j < count; ++j)
-        *change = std::max(*change, largest_change(copy + (j + 1) * width + 1, now + j * n, n));
-    std::copy_n(copy + count * width + 1, n, copy + 1);
-    y += count;
+/// Relaxes a tile with registers of W numbers, in columns as wide as 24 registers hold. `old` is memory for two columns. Inlined, so that each
+/// processor has its own code.
+template <std::size_t W>
+[[gnu::always_inline]] inline void relax_with(const tile& b, double* old, double* change) noexcept {
+  const double* left = b.left;
+  for (std::size_t x = 0; x < b.n;) {
+    double* const mine = left == old ? old + b.rows : old;
+    const auto relax = [&]<std::size_t N>() __attribute__((always_inline)) {
+      relax_columns<N, std::min(N, W)>(b, x, left, mine, change);
+      x += N;
+    };
+    const std::size_t rest = b.n - x;
+    if (rest >= 8 * W) {
+      relax.template operator()<8 * W>();
+    } else if (rest >= 4 * W) {
+      relax.template operator()<4 * W>();
+    } else if (rest >= W) {
+      relax.template operator()<W>();
+    } else {
+      relax.template operator()<1>();
+    }
+    left = mine;
   }
+}
+#if defined(__x86_64__)
+[[gnu::target("avx512f")]] inline void relax_avx512(const tile& b, double* old, double* change) noexcept {
+  relax_with<8>(b, old, change);
+}
+[[gnu::target("avx2")]] inline void relax_avx2(const tile& b, double* old, double* change) noexcept {
+  relax_with<4>(b, old, change);
+}
+#endif
+
+/// Relaxes a tile where it is: half the memory to go through than with a second grid. Stores the largest change of a cell, if that is wanted.
+inline void relax_in_place(const tile& b, double* change = nullptr) {
+  static thread_local std::vector<double> scratch;
+  scratch.resize(2 * b.rows);
+  if (change != nullptr) *change = 0;
+#if defined(__x86_64__)
+  if (__builtin_cpu_supports("avx512f")) return relax_avx512(b, scratch.data(), change);
+  if (__builtin_cpu_supports("avx2")) return relax_avx2(b, scratch.data(), change);
+#endif
+  relax_with<2>(b, scratch.data(), change);
 }
 
 /// The temperature of the walls: the upper one is hot, the others are cold.
