@@ -4,6 +4,7 @@
 #include <orrery/array/core.hpp>
 #include <orrery/array/early.hpp>
 #include <orrery/array/homes.hpp>
+#include <orrery/array/lookaside.hpp>
 #include <orrery/array/placement_map.hpp>
 
 #include <boost/unordered/unordered_flat_map.hpp>
@@ -191,8 +192,8 @@ class array_part final : public array_core {
   }
 
   [[nodiscard]] cell_type* find_local(const Index& i) const noexcept {
-    const auto it = table_.find(i);
-    return it != table_.end() && !it->second.is_away() ? it->second.here() : nullptr;
+    if (cell_type* c = lookaside_.find(i)) return c;
+    return find_in_table(i);
   }
   /// At the home of the index: there is an element, here or elsewhere.
   [[nodiscard]] bool has_element(const Index& i) const noexcept {
@@ -208,6 +209,7 @@ class array_part final : public array_core {
     array_footprint f{cells().size(), table_.size() - cells().size(), told_.size(), sizeof(*this)};
     f.bytes += table_.bucket_count() * (sizeof(typename decltype(table_)::value_type) + 1);
     f.bytes += told_.bucket_count() * (sizeof(typename decltype(told_)::value_type) + 1);
+    f.bytes += lookaside_.size() * sizeof(cell_type*);
     f.bytes += cells().capacity() * sizeof(cell_base*) + f.elements * cell_type::offset();
     f.bytes += f.elsewhere * sizeof(away) + deleted_.size() * sizeof(typename decltype(deleted_)::value_type);
     return f;
@@ -376,6 +378,16 @@ class array_part final : public array_core {
   void mark_deleted(const Index& i, std::uint32_t birth, const inbox::counts& streams);
   void tell_homes(const Index& i, std::uint32_t pe);
   void place(const Index& i, cell_type& c);
+  void take_out(const cell_type& c) {
+    lookaside_.forget(c);
+    table_.erase(c.index);
+  }
+  [[gnu::noinline]] cell_type* find_in_table(const Index& i) const noexcept {
+    const auto it = table_.find(i);
+    if (it == table_.end() || it->second.is_away()) return nullptr;
+    lookaside_.note(*it->second.here(), cells().size());
+    return it->second.here();
+  }
   void report_arrival(const cell_type& c);
 
   // The elements as processes: their objects end with their cells.
@@ -384,7 +396,7 @@ class array_part final : public array_core {
     static_cast<T*>(object)->~T();
     auto* part = static_cast<array_part*>(c.part);
     if (part->find_local(c.index) == &c) {  // the world ends
-      part->table_.erase(c.index);
+      part->take_out(c);
       part->abandon(c);
       if (c.order != nullptr)
         for (auto* m = c.order->in.take_held(nullptr); m != nullptr;) discard(part->self_, std::exchange(m, m->next));
@@ -403,6 +415,7 @@ class array_part final : public array_core {
   boost::unordered_flat_map<Index, std::uint32_t, index_hash<Index>, index_equal<Index>>
       told_;  // by the first homes of indices: where elements are
   boost::unordered_flat_map<Index, entry, index_hash<Index>, index_equal<Index>> table_;
+  mutable lookaside<cell_type, Index> lookaside_;
   std::uint64_t numbers_ = 0;
   std::uint32_t births_given_ = 0;
   std::size_t cached_ = 0;  // entries of elsewhere of which this is no home

@@ -256,7 +256,7 @@ template <class T, class Index>
 scheduler::message* array_part<T, Index>::bury(cell_type& c) {
   scheduler::message* mailbox = take_mailbox(c);
   const inbox::counts streams = c.order != nullptr ? c.order->in.all() : inbox::counts{};
-  table_.erase(c.index);
+  take_out(c);
   const std::uint32_t home = home_of(c.index);
   if (home == self_.id()) {
     mark_deleted(c.index, c.birth, streams);

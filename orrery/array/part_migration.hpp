@@ -124,7 +124,7 @@ void array_part<T, Index>::depart(cell_type& c, std::uint32_t to) {
   }
   (void)self_.channel_to(to);  // throws node_lost, while it can stay
   ++c.moves;
-  table_.erase(c.index);
+  take_out(c);
   away& a = make_away(c.index, to, is_home(c.index));
   a.birth = c.birth;
   a.moves = c.moves;

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <orrery/array/lookaside.hpp>
+
+#include <orrery/transport/internal/test_seed.hpp>
+
+#include <map>
+#include <memory>
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+namespace orrery::detail {
+namespace {
+
+template <class Index>
+struct fake_cell {
+  Index index{};
+};
+template <class Index>
+using lookaside_of = lookaside<fake_cell<Index>, Index>;
+
+TEST(lookaside, has_none_for_few_elements) {
+  lookaside_of<int> l;
+  fake_cell<int> c{7};
+  l.note(c, lookaside_of<int>::fewest - 1);
+  EXPECT_EQ(l.size(), 0U);
+  EXPECT_EQ(l.find(7), nullptr);
+  l.forget(c);
+}
+
+TEST(lookaside, has_none_for_words) {
+  lookaside_of<std::string> l;
+  fake_cell<std::string> c{"word"};
+  l.note(c, 1000);
+  EXPECT_EQ(l.find("word"), nullptr);
+  EXPECT_EQ(l.size(), 0U);
+}
+
+// What is found is never another element, nor one that was forgotten, whatever shares an entry with what.
+TEST(lookaside, agrees_with_the_table) {
+  const std::uint64_t seed = testing::test_seed();
+  SCOPED_TRACE("ORRERY_TEST_SEED=" + std::to_string(seed));
+  std::mt19937_64 random(seed);
+  for (int round = 0; round < 20; ++round) {
+    using at = index<3>;
+    lookaside_of<at> l;
+    std::map<at, std::unique_ptr<fake_cell<at>>> table;
+    const int width = 1 + static_cast<int>(random() % 12);
+    const int far = random() % 2 == 0 ? 1 : 1 << 20;
+    for (int n = 0; n < 20'000; ++n) {
+      const auto x = [&] { return far * (static_cast<int>(random() % static_cast<unsigned>(width)) - width / 2); };
+      const at i{x(), x(), x()};
+      const auto it = table.find(i);
+      switch (random() % 4) {
+        case 0:
+          if (it == table.end()) table.emplace(i, new fake_cell<at>{i});
+          break;
+        case 1:
+          if (it != table.end()) {
+            l.forget(*it->second);
+            table.erase(it);
+          }
+          break;
+        default:
+          if (auto* c = l.find(i)) {
+            ASSERT_TRUE(it != table.end());
+            ASSERT_EQ(c, it->second.get());
+          } else if (it != table.end()) {
+            l.note(*it->second, table.size());
+            ASSERT_EQ(l.find(i), l.size() != 0 ? it->second.get() : nullptr);
+          }
+      }
+    }
+    ASSERT_LE(l.size(), std::bit_ceil(2 * static_cast<std::size_t>(width * width * width)));
+  }
+}
+
+// What it is for: a dense block of elements has nearly all of its entries for itself.
+TEST(lookaside, holds_a_dense_block) {
+  for (const auto& [rows, columns] : {std::pair{32, 64}, {64, 32}, {7, 9}, {100, 3}, {3, 100}, {1, 500}, {500, 1}}) {
+    SCOPED_TRACE(std::to_string(rows) + " x " + std::to_string(columns));
+    lookaside_of<index<2>> l;
+    std::vector<fake_cell<index<2>>> all;
+    for (int x = 0; x < rows; ++x)
+      for (int y = 0; y < columns; ++y) all.push_back({{1000 + x, 77 + y}});
+    for (auto& c : all) l.note(c, all.size());
+    std::size_t found = 0;
+    for (auto& c : all) found += l.find(c.index) == &c ? 1 : 0;
+    EXPECT_GE(found, all.size() * 95 / 100);
+  }
+}
+
+TEST(lookaside, is_no_larger_than_the_caches) {
+  lookaside_of<std::int64_t> l;
+  fake_cell<std::int64_t> c{1 << 30};
+  l.note(c, 10'000'000);
+  EXPECT_EQ(l.size(), lookaside_of<std::int64_t>::most);
+  EXPECT_EQ(l.find(1 << 30), &c);
+  EXPECT_EQ(l.find((1 << 30) + 1), nullptr);
+}
+
+}  // namespace
+}  // namespace orrery::detail
