@@ -83,6 +83,11 @@ slot* array_part<T, Index>::route(scheduler::delivery& d, const wire::envelope& 
     Message::forward_to(*this, d, e, size, home_of(i));
     return nullptr;
   }
+  // It had waited here, and goes before the one that is to ask: both take the way of all.
+  if (a != nullptr && a->asks && a->state == away::what::at) {
+    a->asks = a->passes = false;
+    a->pe = home_of(i);
+  }
   if (const std::uint32_t to = a != nullptr && a->state == away::what::at ? a->pe : home_of(i);
       !self_.owner().reachable(to)) [[unlikely]] {
     if (h.number != 0) tell_location(h, i, nullptr);
@@ -179,6 +184,8 @@ void array_part<T, Index>::learn(const Index& i, const location& l, std::uint32_
     if (settled) create_held(i, *a);
     return;
   }
+  if (a->asks && a->state == away::what::waiting && !settled)
+    return;  // of a message from before it was forgotten, and then asked for again
   if (settled && l.what == found::not_yet) {  // all is at the first home, but not at the element
     a->pe = pe;
     a->slot = wire::no_slot;

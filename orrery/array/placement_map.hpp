@@ -116,6 +116,12 @@ struct typed_placement_function final : placement_function<Index> {
 };
 }  // namespace detail
 
+namespace detail {
+template <class F, class Index>
+concept placement_object = serializable<F> && std::default_initializable<F> &&
+                           std::is_invocable_r_v<std::uint32_t, const F&, const Index&, std::uint32_t>;
+}  // namespace detail
+
 /// Which PE an index belongs to: a pure function of the index and the number of PEs, the same everywhere. It says where the *home* of an
 /// index is, which always knows where its element lives, and where elements are created.
 ///
@@ -145,12 +151,24 @@ class placement_map {
   /// The same with state, a table say: a serializable, default-constructible class with `std::uint32_t operator()(const Index&, std::uint32_t pes) const`.
   /// It travels to each node once, and the node's PEs call it at the same time.
   template <class F>
-    requires(!std::convertible_to<F, function> && !std::same_as<F, placement_map> && serializable<F> &&
-             std::default_initializable<F> &&
-             std::is_invocable_r_v<std::uint32_t, const F&, const Index&, std::uint32_t>)
+    requires(!std::convertible_to<F, function> && !std::same_as<F, placement_map> && detail::placement_object<F, Index>)
   placement_map(F f)  // NOLINT(google-explicit-constructor)
       : what_(kind::stateful), state_(std::make_shared<detail::typed_placement_function<Index, F>>(std::move(f))) {
     reader_.f = &detail::typed_placement_function<Index, F>::read;
+  }
+  /// Anything else that can be called does not compile, and says why.
+  template <class F>
+    requires(!std::convertible_to<F, function> && !std::same_as<F, placement_map> &&
+             !detail::placement_object<F, Index> && (std::is_class_v<F> || std::is_pointer_v<F>))
+  placement_map(F) {  // NOLINT(google-explicit-constructor)
+    static_assert(
+        std::is_invocable_r_v<std::uint32_t, const F&, const Index&, std::uint32_t>,
+        "orrery: a home function is called with (const Index&, std::uint32_t pes), by a const operator() if it "
+        "is an object, and returns the number of a PE");
+    static_assert(!std::is_invocable_r_v<std::uint32_t, const F&, const Index&, std::uint32_t> ||
+                      (serializable<F> && std::default_initializable<F>),
+                  "orrery: a home function with state travels to all nodes, so its class has to be serializable and "
+                  "default-constructible; a lambda with captures is neither: write a struct with the same members");
   }
 
   /// The PE of an index in a world of so many. Does not park.

@@ -104,7 +104,7 @@ template <class Message, class T, class Index, class... A>
   }
   route_head h{part.next_number(), number_of_call(), self.id(), 0,
                way->last == 0 ? route_head::wants_location : std::uint16_t{0}};
-  if (way->asks) h.flags |= route_head::asks;
+  if (way->asks) h.flags |= route_head::asks | route_head::wants_location;  // others wait for the answer
   typename Message::tag_type tag{};
   stream_place place;
   if constexpr (Message::ordered) {
