@@ -193,8 +193,8 @@ INSTANTIATE_TEST_SUITE_P(array_chaos, ordered_on,
                                                               setting{4, true, 2, 3}),
                                             ::testing::Range(0, testing::slowed_down ? 1 : 3)));
 
-// One in twenty of these waited for ever: an answer to a message from before a PE had forgotten the element's place was taken for the one that the PE had
-// asked for since, and a message that asked went straight to the element, which saw no reason to answer.
+// One in twenty of these waited for ever: a message that asked, sent after one that had waited, went straight to the element, which saw no reason to answer.
+// (And an answer to a message from before a PE had forgotten the place was taken for the one that it had asked for since.)
 TEST(array_order, who_asks_another_home_is_answered) {
   for (int i = 0; i < (testing::slowed_down ? 5 : 100) && !HasFailure(); ++i) chaos({4, true, 2, 3}, 1079441095);
 }

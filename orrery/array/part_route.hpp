@@ -184,8 +184,8 @@ void array_part<T, Index>::learn(const Index& i, const location& l, std::uint32_
     if (settled) create_held(i, *a);
     return;
   }
-  if (a->asks && a->state == away::what::waiting && !settled)
-    return;  // of a message from before it was forgotten, and then asked for again
+  // The place was forgotten since that message, and the one that asks anew is on its way: its answer is to be waited for.
+  if (a->asks && a->state == away::what::waiting && !settled) return;
   if (settled && l.what == found::not_yet) {  // all is at the first home, but not at the element
     a->pe = pe;
     a->slot = wire::no_slot;
