@@ -8,6 +8,7 @@
 #include <orrery/process/function.hpp>
 #include <orrery/process/future.hpp>
 #include <orrery/process/group.hpp>
+#include <orrery/process/idle.hpp>
 #include <orrery/process/io.hpp>
 #include <orrery/process/member.hpp>
 #include <orrery/process/names.hpp>

@@ -15,26 +15,23 @@
 namespace orrery::detail {
 namespace {
 
+struct fake_process {};
 template <class Index>
-struct fake_cell {
-  Index index{};
-};
-template <class Index>
-using lookaside_of = lookaside<fake_cell<Index>, Index>;
+using lookaside_of = lookaside<Index, fake_process>;
 
 TEST(lookaside, has_none_for_few_elements) {
   lookaside_of<int> l;
-  fake_cell<int> c{7};
-  l.note(c, lookaside_of<int>::fewest - 1);
+  fake_process p;
+  l.note(7, p, lookaside_of<int>::fewest - 1);
   EXPECT_EQ(l.size(), 0U);
   EXPECT_EQ(l.find(7), nullptr);
-  l.forget(c);
+  l.forget(7, p);
 }
 
 TEST(lookaside, has_none_for_words) {
   lookaside_of<std::string> l;
-  fake_cell<std::string> c{"word"};
-  l.note(c, 1000);
+  fake_process p;
+  l.note("word", p, 1000);
   EXPECT_EQ(l.find("word"), nullptr);
   EXPECT_EQ(l.size(), 0U);
 }
@@ -47,7 +44,7 @@ TEST(lookaside, agrees_with_the_table) {
   for (int round = 0; round < 20; ++round) {
     using at = index<3>;
     lookaside_of<at> l;
-    std::map<at, std::unique_ptr<fake_cell<at>>> table;
+    std::map<at, std::unique_ptr<fake_process>> table;
     const int width = 1 + static_cast<int>(random() % 12);
     const int far = random() % 2 == 0 ? 1 : 1 << 20;
     for (int n = 0; n < 20'000; ++n) {
@@ -56,20 +53,20 @@ TEST(lookaside, agrees_with_the_table) {
       const auto it = table.find(i);
       switch (random() % 4) {
         case 0:
-          if (it == table.end()) table.emplace(i, new fake_cell<at>{i});
+          if (it == table.end()) table.emplace(i, new fake_process);
           break;
         case 1:
           if (it != table.end()) {
-            l.forget(*it->second);
+            l.forget(i, *it->second);
             table.erase(it);
           }
           break;
         default:
-          if (auto* c = l.find(i)) {
+          if (const fake_process* p = l.find(i)) {
             ASSERT_TRUE(it != table.end());
-            ASSERT_EQ(c, it->second.get());
+            ASSERT_EQ(p, it->second.get());
           } else if (it != table.end()) {
-            l.note(*it->second, table.size());
+            l.note(i, *it->second, table.size());
             ASSERT_EQ(l.find(i), l.size() != 0 ? it->second.get() : nullptr);
           }
       }
@@ -83,22 +80,24 @@ TEST(lookaside, holds_a_dense_block) {
   for (const auto& [rows, columns] : {std::pair{32, 64}, {64, 32}, {7, 9}, {100, 3}, {3, 100}, {1, 500}, {500, 1}}) {
     SCOPED_TRACE(std::to_string(rows) + " x " + std::to_string(columns));
     lookaside_of<index<2>> l;
-    std::vector<fake_cell<index<2>>> all;
-    for (int x = 0; x < rows; ++x)
-      for (int y = 0; y < columns; ++y) all.push_back({{1000 + x, 77 + y}});
-    for (auto& c : all) l.note(c, all.size());
+    std::vector<fake_process> all(static_cast<std::size_t>(rows * columns));
+    const auto at = [&](std::size_t n) {
+      const int number = static_cast<int>(n);
+      return index<2>{1000 + number / columns, 77 + number % columns};
+    };
+    for (std::size_t n = 0; n < all.size(); ++n) l.note(at(n), all[n], all.size());
     std::size_t found = 0;
-    for (auto& c : all) found += l.find(c.index) == &c ? 1 : 0;
+    for (std::size_t n = 0; n < all.size(); ++n) found += l.find(at(n)) == &all[n] ? 1 : 0;
     EXPECT_GE(found, all.size() * 95 / 100);
   }
 }
 
 TEST(lookaside, is_no_larger_than_the_caches) {
   lookaside_of<std::int64_t> l;
-  fake_cell<std::int64_t> c{1 << 30};
-  l.note(c, 10'000'000);
+  fake_process p;
+  l.note(1 << 30, p, 10'000'000);
   EXPECT_EQ(l.size(), lookaside_of<std::int64_t>::most);
-  EXPECT_EQ(l.find(1 << 30), &c);
+  EXPECT_EQ(l.find(1 << 30), &p);
   EXPECT_EQ(l.find((1 << 30) + 1), nullptr);
 }
 

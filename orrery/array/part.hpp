@@ -191,9 +191,15 @@ class array_part final : public array_core {
       if (e.is_away()) drop_away(e.there());
   }
 
+  /// The element, if it is on this PE.
   [[nodiscard]] cell_type* find_local(const Index& i) const noexcept {
-    if (cell_type* c = lookaside_.find(i)) return c;
-    return find_in_table(i);
+    const auto it = table_.find(i);
+    return it == table_.end() || it->second.is_away() ? nullptr : it->second.here();
+  }
+  /// Its process: what a message to it needs, without a look at the element itself, which may be in no cache.
+  [[nodiscard]] scheduler::slot* find_process(const Index& i) const noexcept {
+    if (scheduler::slot* s = lookaside_.find(i)) return s;
+    return find_process_in_table(i);
   }
   /// At the home of the index: there is an element, here or elsewhere.
   [[nodiscard]] bool has_element(const Index& i) const noexcept {
@@ -209,7 +215,7 @@ class array_part final : public array_core {
     array_footprint f{cells().size(), table_.size() - cells().size(), told_.size(), sizeof(*this)};
     f.bytes += table_.bucket_count() * (sizeof(typename decltype(table_)::value_type) + 1);
     f.bytes += told_.bucket_count() * (sizeof(typename decltype(told_)::value_type) + 1);
-    f.bytes += lookaside_.size() * sizeof(cell_type*);
+    f.bytes += lookaside_.bytes();
     f.bytes += cells().capacity() * sizeof(cell_base*) + f.elements * cell_type::offset();
     f.bytes += f.elsewhere * sizeof(away) + deleted_.size() * sizeof(typename decltype(deleted_)::value_type);
     return f;
@@ -379,14 +385,14 @@ class array_part final : public array_core {
   void tell_homes(const Index& i, std::uint32_t pe);
   void place(const Index& i, cell_type& c);
   void take_out(const cell_type& c) {
-    lookaside_.forget(c);
+    lookaside_.forget(c.index, *c.process);
     table_.erase(c.index);
   }
-  [[gnu::noinline]] cell_type* find_in_table(const Index& i) const noexcept {
-    const auto it = table_.find(i);
-    if (it == table_.end() || it->second.is_away()) return nullptr;
-    lookaside_.note(*it->second.here(), cells().size());
-    return it->second.here();
+  [[gnu::noinline]] scheduler::slot* find_process_in_table(const Index& i) const noexcept {
+    const cell_type* c = find_local(i);
+    if (c == nullptr) return nullptr;
+    lookaside_.note(i, *c->process, cells().size());
+    return c->process;
   }
   void report_arrival(const cell_type& c);
 
@@ -415,7 +421,7 @@ class array_part final : public array_core {
   boost::unordered_flat_map<Index, std::uint32_t, index_hash<Index>, index_equal<Index>>
       told_;  // by the first homes of indices: where elements are
   boost::unordered_flat_map<Index, entry, index_hash<Index>, index_equal<Index>> table_;
-  mutable lookaside<cell_type, Index> lookaside_;
+  mutable lookaside<Index> lookaside_;
   std::uint64_t numbers_ = 0;
   std::uint32_t births_given_ = 0;
   std::size_t cached_ = 0;  // entries of elsewhere of which this is no home

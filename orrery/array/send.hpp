@@ -153,8 +153,8 @@ bool send_element(pe& self, const element_name<T, Index>& to, scheduler::sink* s
       part.note_sent(to.index, wire::record_bytes(sizeof(typename Message::payload)) +
                                    std::uint64_t{pages_beside(args...)} * wire::page_bytes);
     }
-    if (auto* c = part.find_local(to.index)) [[likely]] {
-      slot& s = *c->process;
+    if (slot* const found = part.find_process(to.index)) [[likely]] {
+      slot& s = *found;
       if (self.over_limit(s)) [[unlikely]] {
         if (p == patience::must_not) return false;
         self.wait_for_room(s);
@@ -218,8 +218,9 @@ struct element_modes {
       using m = message<M, R, P...>;
       pe& self = here_pe();
       auto& part = part_of<T, Index>(self, to.array);
-      if (auto* c = m::ordered ? nullptr : part.find_local(to.index)) {  // not before what is still on its way
-        slot& s = *c->process;
+      if (slot* const found =
+              m::ordered ? nullptr : part.find_process(to.index)) {  // not before what is still on its way
+        slot& s = *found;
         if (s.state == scheduler::process_state::idle && self.room_on_stack()) [[likely]] {
           const inline_frame frame(self, s, m::here);
           part.begins();

@@ -126,6 +126,8 @@ void pe::loop() {
       }
       const run_queue::entry e = runnable_.pop();
       if (runnable_.size() > fetched_ahead) fetch_ahead();
+      if (when_idle_.wants_memory()) [[unlikely]]
+        when_idle_.fetch();
       if (e.is_fiber()) {
         fiber& f = *e.as_fiber();
         f.queued = 0;
@@ -137,11 +139,12 @@ void pe::loop() {
       }
     }
     if (poll()) continue;
+    const bool worked = !when_idle_.empty() && run_idle_task();
     if (stopping()) [[unlikely]] {
-      if (wind_down(waits_for_files())) leave_loop();
+      if (wind_down(worked || waits_for_files())) leave_loop();
       if (!runnable_.empty()) continue;
     }
-    idle();
+    if (!worked) idle();
   }
 }
 
@@ -184,14 +187,7 @@ void pe::fetch_ahead() const noexcept {
 }
 
 void pe::run_sink(sink& s) {
-  slot& process = allocate_slot();
-  activation a{&process, &continuation, nullptr};
-  push_activation(a);
-  process.active = &a;
-  process.depth = 1;
-  s.on_done(*this, s);  // s may end here
-  pop_activation(a);
-  free_slot(process);
+  as_process(continuation, [&] { s.on_done(*this, s); });  // s may end here
 }
 
 void pe::leave_loop() noexcept {

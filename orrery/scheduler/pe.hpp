@@ -5,6 +5,7 @@
 #include <orrery/scheduler/counters.hpp>
 #include <orrery/scheduler/fiber_pool.hpp>
 #include <orrery/scheduler/handler.hpp>
+#include <orrery/scheduler/idle_queue.hpp>
 #include <orrery/scheduler/jump_prefetcher.hpp>
 #include <orrery/scheduler/message.hpp>
 #include <orrery/scheduler/run_queue.hpp>
@@ -385,6 +386,9 @@ class pe {
   void complete(sink& s);
   /// Calls s.on_done from the loop, as a process of its own: it may park.
   void run_later(sink& s) { runnable_.push(s); }
+  /// Runs the task, as a process of its own, when there is nothing else to run here; if what it throws is not caught, it is reported like that of a
+  /// post. Throws stopped.
+  void run_when_idle(std::unique_ptr<idle_task> t);
 
   /// Registers a sink in the table of pending calls; it stays there until the reply or the loss of the node.
   std::uint32_t pend(sink& s);
@@ -498,7 +502,21 @@ class pe {
   void loop();
   void run_slot(slot& s);
   void fetch_ahead() const noexcept;
+  /// Runs f as a process of its own, which may park; `name` is what it is called in traces and reports.
+  template <class F>
+  void as_process(const handler& name, F f) {
+    slot& process = allocate_slot();
+    activation a{&process, &name, nullptr};
+    push_activation(a);
+    process.active = &a;
+    process.depth = 1;
+    f();
+    pop_activation(a);
+    free_slot(process);
+  }
   void run_sink(sink& s);
+  /// Runs what has waited longest for this PE to be idle; there must be some. False: nothing runs any more, and all of it is dropped.
+  bool run_idle_task();
   void run_messages(slot& s);
   inline bool run_one(slot& s, delivery& d);
   void find_block(delivery& d) noexcept;
@@ -597,6 +615,7 @@ class pe {
   std::unique_ptr<pe_annex> annexes_[annex_count];
   bool refusing_ = false;
   bool queueing_ = false;  // messages go into mailboxes even if their process is idle
+  idle_queue when_idle_;
 
   fiber_pool* fibers_;
   std::uint32_t parked_methods_ = 0;  // loop fibers that methods are parked on

@@ -29,11 +29,15 @@ bool pe::turn() {
   simulator& by = *sim_->by;
   for (;;) {
     const bool busy = poll_simulated();
-    if (stopping() && wind_down(busy || waits_for_files())) {
+    if (stopping() && wind_down(busy || waits_for_files() || !when_idle_.empty())) {
       sim_->over = true;
       return true;
     }
-    if (runnable_.empty()) return true;
+    if (runnable_.empty()) {
+      if (when_idle_.empty() || sim_->clock > by.horizon(*sim_)) return true;
+      if (run_idle_task()) by.charge_messages(*this, 1);
+      continue;
+    }
     for (int n = 0; n < entries_per_poll && !runnable_.empty(); ++n) {
       if (sim_->clock > by.horizon(*sim_)) return true;
       const run_queue::entry e = runnable_.pop();

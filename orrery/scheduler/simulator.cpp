@@ -258,7 +258,7 @@ void simulator::give_back(pe& p) {
 // When a PE goes on without anything from outside.
 std::int64_t simulator::own_due(const pe& p) const noexcept {
   const simulated_pe& s = *p.sim_;
-  if (!p.runnable_.empty()) return s.clock;
+  if (!p.runnable_.empty() || !p.when_idle_.empty()) return s.clock;
   std::int64_t due = simulated_pe::never;
   if (!p.timers_.empty()) due = std::max(s.clock, p.timers_.begin()->first);
   if (p.stopping()) due = std::min(due, s.clock + shutdown_nap_ns);

@@ -6,6 +6,7 @@
 #include <orrery/array/array.hpp>
 #include <orrery/orrery.hpp>
 
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <cstdint>
@@ -27,20 +28,20 @@ struct settings {
   std::int32_t cells = 64;  ///< of a block, in each direction
   std::uint32_t hop_every = 0;  ///< a block goes to a PE chosen at random in one of so many steps; 0: never
   std::uint32_t seed = 1;
+  std::uint32_t steps_at_once = 12;  ///< after so many a block lets the others of its PE come as far; 0: it never does
   std::uint32_t cell_ps = 1000;  ///< picoseconds that a cell takes in a simulated world
 };
 
 struct Block;
-ORRERY_PROCESS(Block, iterate, recv_border, values, where);
+ORRERY_PROCESS(Block, iterate, recv_border, go_on, values, where);
 
 struct Block : orrery::element<Block, orrery::index<2>> {
   Block() = default;
   explicit Block(const settings& s) : n_(static_cast<std::size_t>(s.cells)), set_(s) {
     const auto [x, y] = index();
-    cells_.assign(n_ * n_, cold);
-    for (auto& all : borders_) all.assign(4 * n_, cold);
-    for (auto& all : borders_)
-      if (y == 0) std::ranges::fill(part(all, side::up), hot);
+    memory_.assign(8 * n_ + n_ * n_, cold);
+    if (y == 0)
+      for (const std::uint32_t step : {0U, 1U}) std::ranges::fill(border(step, side::up), hot);
     neighbours_ = (x > 0) + (x < set_.blocks - 1) + (y > 0) + (y < set_.blocks - 1);
     random_ = set_.seed + static_cast<std::uint32_t>(x * set_.blocks + y);
   }
@@ -49,10 +50,11 @@ struct Block : orrery::element<Block, orrery::index<2>> {
   void iterate(std::uint32_t steps, const orrery::result_target& error) {
     until_ = step_ + steps;
     error_ = error;
+    begin_turn();
     const auto [first, last] = columns();
     for (std::size_t y = 0; y < n_; ++y) {
-      first[y] = cells_[y * n_];
-      last[y] = cells_[y * n_ + n_ - 1];
+      first[y] = cells()[y * n_];
+      last[y] = cells()[y * n_ + n_ - 1];
     }
     send_borders();
     proceed();
@@ -61,23 +63,30 @@ struct Block : orrery::element<Block, orrery::index<2>> {
   /// The neighbour's cells after `step` steps. A neighbour can be one step ahead, never two, as it needs this block's border in between: so two
   /// sets of borders are enough, in whatever order messages come.
   void recv_border(std::uint32_t step, side from, std::span<const double> border) {
-    std::memcpy(part(borders_[step % 2], from).data(), border.data(), border.size_bytes());
+    std::memcpy(this->border(step, from).data(), border.data(), border.size_bytes());
     ++arrived_[step % 2];
     proceed();
   }
 
-  [[nodiscard]] std::vector<double> values() const { return cells_; }
+  /// The PE has nothing else to do.
+  void go_on() {
+    begin_turn();
+    proceed();
+  }
+
+  [[nodiscard]] std::vector<double> values() const { return {cells().begin(), cells().end()}; }
   [[nodiscard]] std::uint32_t where() const { return orrery::this_pe(); }
 
   template <class A>
   void serialize(A& a) {
-    a & set_ & n_ & cells_ & borders_ & arrived_ & neighbours_ & step_ & until_ & error_ & random_;
+    a & set_ & n_ & memory_ & arrived_ & neighbours_ & step_ & until_ & turn_ & error_ & random_;
   }
 
  private:
-  [[nodiscard]] std::span<double> part(std::vector<double>& borders, side s) const {
-    return {borders.data() + static_cast<std::size_t>(s) * n_, n_};
+  [[nodiscard]] std::span<double> border(std::uint32_t step, side s) {
+    return std::span(memory_).subspan((step % 2 * 4 + static_cast<std::size_t>(s)) * n_, n_);
   }
+  [[nodiscard]] std::span<const double> cells() const { return std::span(memory_).subspan(8 * n_); }
   // The first and the last column, before they are sent. One for all blocks: it stays in the cache.
   [[nodiscard]] std::array<std::span<double>, 2> columns() const {
     static thread_local std::vector<double> both;
@@ -90,7 +99,7 @@ struct Block : orrery::element<Block, orrery::index<2>> {
     const auto grid = array();
     const auto [x, y] = index();
     const auto [first, last] = columns();
-    const std::span<const double> now = cells_;
+    const std::span<const double> now = cells();
     const std::int32_t end = set_.blocks - 1;
     if (y > 0) post(grid[x, y - 1])->recv_border(step_, side::down, now.first(n_));
     if (y < end) post(grid[x, y + 1])->recv_border(step_, side::up, now.last(n_));
@@ -98,31 +107,39 @@ struct Block : orrery::element<Block, orrery::index<2>> {
     if (x < end) post(grid[x + 1, y])->recv_border(step_, side::left, std::span<const double>(last));
   }
 
+  void begin_turn() { turn_ = set_.steps_at_once != 0 ? std::min(until_, step_ + set_.steps_at_once) : until_; }
+
   void proceed() {
-    while (step_ < until_ && arrived_[step_ % 2] == neighbours_) {
+    while (step_ < turn_ && arrived_[step_ % 2] == neighbours_) {
       const bool last = step_ + 1 == until_;
       const double change = compute(last);
       if (last) {
         contribute(change, orrery::maximum, error_);
       } else {
         send_borders();
+        if (step_ == turn_) step_back();
       }
       hop();
     }
   }
 
+  // Where the blocks of a PE do not fit into its cache, one that goes on and on is thrown out by the next ones before its neighbours have used it. So
+  // all go some steps each while they are there, a few rows of blocks at a time, and who is next is fetched meanwhile (time skewing).
+  void step_back() {
+    orrery::when_idle([me = array()[index()]] { post(me)->go_on(); }, std::as_bytes(std::span(memory_)));
+  }
+
   // Returns the largest change if that is wanted.
   double compute(bool with_change) {
-    std::vector<double>& b = borders_[step_ % 2];
     double change = 0;
     const auto [first, last] = columns();
-    relax_in_place({.cells = cells_.data(),
+    relax_in_place({.cells = memory_.data() + 8 * n_,
                     .rows = n_,
                     .n = n_,
-                    .up = part(b, side::up).data(),
-                    .down = part(b, side::down).data(),
-                    .left = part(b, side::left).data(),
-                    .right = part(b, side::right).data(),
+                    .up = border(step_, side::up).data(),
+                    .down = border(step_, side::down).data(),
+                    .left = border(step_, side::left).data(),
+                    .right = border(step_, side::right).data(),
                     .first = first.data(),
                     .last = last.data()},
                    with_change ? &change : nullptr);
@@ -142,12 +159,13 @@ struct Block : orrery::element<Block, orrery::index<2>> {
   // What each border needs comes first, to be in one place.
   std::uint32_t step_ = 0;
   std::uint32_t until_ = 0;
+  std::uint32_t turn_ = 0;  ///< at which step it steps back
   std::array<std::int32_t, 2> arrived_{};
   std::int32_t neighbours_ = 0;
   std::uint32_t random_ = 0;
   std::size_t n_ = 0;
-  std::array<std::vector<double>, 2> borders_;  // at even and odd steps, four sides each; walls never change
-  std::vector<double> cells_;
+  // The borders at even and odd steps, four sides each (walls never change), then the cells.
+  std::vector<double> memory_;
   settings set_;
   orrery::result_target error_;
 };

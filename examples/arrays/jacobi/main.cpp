@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The temperature of a square plate with one hot edge, by Jacobi relaxation (Lawlor and Kale 2001, appendix).
 // run: ./jacobi --blocks 6 --cells 20 --steps 200 --check
-// run: ./jacobi --blocks 7 --cells 9 --steps 200 --check --hop-every 3 --orrery-pes=4
+// run: ./jacobi --blocks 6 --cells 20 --steps 200 --check --check-every 50 --steps-at-once 7
+// run: ./jacobi --blocks 7 --cells 9 --steps 200 --check --hop-every 3 --steps-at-once 1 --orrery-pes=4
 // run: ./jacobi --blocks 7 --cells 9 --steps 200 --check --hop-every 3 --orrery-nodes=2 --orrery-pes=2
-// run: ./jacobi --blocks 4 --cells 16 --steps 96 --check --hop-every 2 --orrery-nodes=4 --picture jacobi_test.png
+// run: ./jacobi --blocks 4 --cells 16 --steps 96 --check --hop-every 2 --steps-at-once 3 --orrery-nodes=4 --picture jacobi_test.png
 #include "../picture.hpp"
 #include "block.hpp"
 
@@ -101,6 +102,8 @@ int main(int argc, char** argv) {
         ->check(CLI::PositiveNumber);
     app.add_option("--tolerance", o.tolerance, "ends when no cell changes by more");
     app.add_option("--hop-every", o.set.hop_every, "blocks migrate at random, each in one of so many steps; 0: never");
+    app.add_option("--steps-at-once", o.set.steps_at_once,
+                   "after so many a block lets the others of its PE come as far; 0: it never does");
     app.add_option("--seed", o.set.seed, "of the migrations");
     app.add_flag("--check", o.check, "compares the result with a plain loop, bit for bit");
     app.add_option("--picture", o.picture, "a PNG: temperature, and the blocks' PEs");
