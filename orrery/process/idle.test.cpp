@@ -17,7 +17,7 @@ namespace {
 using testing::in_world;
 using testing::what_is_thrown;
 
-struct Worker;
+class Worker;
 ORRERY_PROCESS(Worker, note, hop, wait_for, start_work, fail_when_idle, log);
 
 /// Writes down what happens on its PE in which order.
