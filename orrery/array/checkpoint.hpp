@@ -113,7 +113,8 @@ class restart {
       f(item, key, state);
     };
     std::apply([&](const Item&... item) { (look(item), ...); }, items_);
-    if (r.item >= sizeof...(Item)) throw bad_message(errc::message_corrupt, folder_);
+    if (r.item >= sizeof...(Item))
+      throw bad_message(errc::message_corrupt, folder_ + ": the state of something that it does not name");
   }
 
   std::string folder_;
@@ -164,8 +165,8 @@ using restore_options = typename detail::saved<Item>::options;
 /// What the states hold as `remote<T>`, `group<T>`, `array<T, Index>` or `element_ptr<T, Index>` and what is in the checkpoint too names what is made
 /// here; anything else in them that names a process, sections and targets of reductions included, is null (as a key, once).
 ///
-/// Parks. Throws usage_error (no finished checkpoint, or of other things), bad_message (damaged), std::system_error, node_lost, what constructors and
-/// serialize() throw. If it throws nothing of what was made is left.
+/// Parks. Throws usage_error (no finished checkpoint, or of other things), std::system_error (EBADMSG: damaged; else what the system says of a file),
+/// bad_message (a state is not what the class's serialize() reads now), node_lost, what constructors and serialize() throw. If it throws nothing of what was made is left.
 template <class... Item>
   requires(sizeof...(Item) > 0)
 [[nodiscard]] std::tuple<Item...> restore(const std::string& folder, const restore_options<Item>&... how) {

@@ -136,6 +136,11 @@ class checkpoints : public ::testing::Test {
     in_world(2, [&] { what = what_is_thrown<Error>([&] { (void)restore<array<T>>(folder()); }); });
     return what;
   }
+  std::string refused_as_damaged() const {
+    const std::string what = refused<std::system_error>();
+    EXPECT_NE(what.find("is damaged"), std::string::npos) << what;
+    return what;
+  }
   void overwrite(const std::string& file, std::size_t at, char with) const {
     std::fstream f(folder() + "/" + file, std::ios::in | std::ios::out | std::ios::binary);
     f.seekp(static_cast<std::streamoff>(at));
@@ -198,13 +203,13 @@ TEST_F(checkpoints, of_another_class_are_refused) {
 TEST_F(checkpoints, with_a_flipped_byte_are_refused) {
   save(2);
   overwrite("part-1", 1000, '\1');
-  EXPECT_NE(refused<bad_message>().find("part-1"), std::string::npos);
+  EXPECT_NE(refused_as_damaged().find("part-1"), std::string::npos);
 }
 
 TEST_F(checkpoints, with_a_truncated_part_are_refused) {
   save(2);
   fs::resize_file(folder() + "/part-0", 100);
-  EXPECT_NE(refused<bad_message>().find("part-0"), std::string::npos);
+  EXPECT_NE(refused_as_damaged().find("part-0"), std::string::npos);
 }
 
 TEST_F(checkpoints, with_a_missing_part_are_refused) {
@@ -216,7 +221,35 @@ TEST_F(checkpoints, with_a_missing_part_are_refused) {
 TEST_F(checkpoints, with_a_damaged_header_are_refused) {
   save(1);
   overwrite("checkpoint.json", 3, '\0');
-  EXPECT_NE(refused<bad_message>().find("checkpoint.json"), std::string::npos);
+  EXPECT_NE(refused_as_damaged().find("checkpoint.json"), std::string::npos);
+}
+
+TEST_F(checkpoints, with_a_header_of_another_kind_or_version_are_refused) {
+  save(1);
+  const auto write_header = [&](std::string_view text) { std::ofstream(folder() + "/checkpoint.json") << text; };
+  write_header(R"({"orrery": 1})");
+  EXPECT_NE(refused_as_damaged().find("not the header of a checkpoint"), std::string::npos);
+  write_header(R"({"orrery": "checkpoint", "version": 7})");
+  const std::string what = refused<usage_error>();
+  EXPECT_NE(what.find("its format is 7, and this one reads 2"), std::string::npos) << what;
+}
+
+TEST_F(checkpoints, of_states_larger_than_what_is_read_at_once_come_back) {
+  const std::vector<std::size_t> sizes{11 << 20, 0, 3, (4 << 20) - 16, 1, 9 << 20};
+  const auto text = [&](std::size_t k) { return std::string(sizes[k], static_cast<char>('a' + k)); };
+  in_world(2, [&] {
+    const auto a = create_array<Note>(
+        {.name = "notes", .home = placement_map<std::string>([](const std::string&, std::uint32_t) { return 1U; })});
+    for (std::size_t k = 0; k < sizes.size(); ++k) {
+      a.insert(std::to_string(k));
+      a[std::to_string(k)]->set(text(k));
+    }
+    checkpoint(folder(), a);
+  });
+  in_world(3, [&] {
+    const auto [a] = restore<array<Note>>(folder());
+    for (std::size_t k = 0; k < sizes.size(); ++k) EXPECT_TRUE(a[std::to_string(k)]->get() == text(k)) << k;
+  });
 }
 
 TEST_F(checkpoints, of_a_working_array_are_refused) {
@@ -326,7 +359,10 @@ class checkpoints_of_all_kinds : public checkpoints {
     return what;
   }
   std::string refused_all() const {
-    return refused_as<bad_message, group<Worker>, remote<Settings>, array<Note>, group<Worker>>();
+    const std::string what =
+        refused_as<std::system_error, group<Worker>, remote<Settings>, array<Note>, group<Worker>>();
+    EXPECT_NE(what.find("is damaged"), std::string::npos) << what;
+    return what;
   }
 };
 

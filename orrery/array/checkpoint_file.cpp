@@ -2,6 +2,8 @@
 #include <orrery/array/checkpoint_file.hpp>
 #include <orrery/process/io.hpp>
 
+#include <algorithm>
+#include <cerrno>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
@@ -22,7 +24,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-constexpr std::size_t flush_at = 4 << 20;
+constexpr std::size_t window_bytes = 4 << 20;  // of a file in memory
 constexpr int version = 2;
 
 // Before each state.
@@ -39,6 +41,30 @@ std::string checksum_of(const nlohmann::ordered_json& header) {
   return checksum_text(XXH3_64bits(text.data(), text.size()));
 }
 
+// Of a file that goes by in pieces.
+class checksum {
+ public:
+  checksum() : state_(XXH3_createState()) {
+    if (state_ == nullptr) throw std::bad_alloc{};
+    XXH3_64bits_reset(state_.get());
+  }
+  void add(std::span<const std::byte> piece) { XXH3_64bits_update(state_.get(), piece.data(), piece.size()); }
+  [[nodiscard]] std::uint64_t value() const { return XXH3_64bits_digest(state_.get()); }
+
+ private:
+  struct free_state {
+    void operator()(XXH3_state_t* s) const noexcept { XXH3_freeState(s); }
+  };
+  std::unique_ptr<XXH3_state_t, free_state> state_;
+};
+
+[[noreturn]] void throw_damaged(const std::string& path, const std::string& how) {
+  throw std::system_error(
+      EBADMSG, std::generic_category(),
+      fmt::format("{}, of a checkpoint, is damaged: {}; restore an earlier one, and see whether the drive is well",
+                  path, how));
+}
+
 }  // namespace
 
 struct checkpoint_writer::file {
@@ -46,15 +72,7 @@ struct checkpoint_writer::file {
   std::string path;
   bytes pending;
   checkpoint_part part;
-  XXH3_state_t* hash = XXH3_createState();
-
-  file() {
-    if (hash == nullptr) throw std::bad_alloc{};
-    XXH3_64bits_reset(hash);
-  }
-  file(const file&) = delete;
-  file& operator=(const file&) = delete;
-  ~file() { XXH3_freeState(hash); }
+  checksum sum;
 };
 
 checkpoint_writer::checkpoint_writer(const std::string& folder, std::string name) : file_(std::make_unique<file>()) {
@@ -69,11 +87,11 @@ void checkpoint_writer::add(const checkpoint_record& r) {
   const auto* p = reinterpret_cast<const std::byte*>(&head);
   file_->pending.insert(file_->pending.end(), p, p + sizeof head);
   file_->pending.insert(file_->pending.end(), r.data.begin(), r.data.end());
-  if (file_->pending.size() >= flush_at) flush();
+  if (file_->pending.size() >= window_bytes) flush();
 }
 
 void checkpoint_writer::flush() {
-  XXH3_64bits_update(file_->hash, file_->pending.data(), file_->pending.size());
+  file_->sum.add(file_->pending);
   io::write_all(file_->out.get(), file_->pending, file_->part.bytes);
   file_->part.bytes += file_->pending.size();
   file_->pending.clear();
@@ -83,36 +101,64 @@ checkpoint_part checkpoint_writer::finish() {
   flush();
   io::fsync(file_->out.get());
   file_->out.close();
-  file_->part.checksum = XXH3_64bits_digest(file_->hash);
+  file_->part.checksum = file_->sum.value();
   return file_->part;
 }
 
+// The file from the start of what has not been taken yet.
+struct checkpoint_reader::file {
+  std::string path;
+  io::descriptor in;
+  std::uint64_t bytes;  // that it has
+  std::uint64_t read = 0;  // of these, so far
+  std::vector<std::byte> window{};
+  std::size_t at = 0;  // in the window
+
+  [[nodiscard]] std::uint64_t left() const noexcept { return bytes - read + window.size() - at; }
+  void refill() {
+    window.resize(std::min<std::uint64_t>(window_bytes, bytes - read));
+    at = 0;
+    const std::size_t got = io::read_all(in.get(), window, read);
+    if (got != window.size())
+      throw_damaged(path, fmt::format("it ends after {} bytes instead of {}", read + got, bytes));
+    read += got;
+  }
+  void take(std::span<std::byte> into) {
+    if (into.size() > left()) throw_damaged(path, "a state goes on behind its end");
+    while (!into.empty()) {
+      if (at == window.size()) refill();
+      const std::size_t n = std::min(into.size(), window.size() - at);
+      std::memcpy(into.data(), window.data() + at, n);
+      at += n;
+      into = into.subspan(n);
+    }
+  }
+};
+
 checkpoint_reader::checkpoint_reader(const std::string& folder, const checkpoint_part& part)
-    : path_(folder + "/" + part.file) {
-  io::descriptor in(io::open(path_, O_RDONLY));
-  all_.resize(part.bytes + 1);  // one more: to see that the file ends there
-  const std::size_t got = io::read_all(in.get(), all_, 0);
-  if (got != part.bytes)
-    throw bad_message(errc::message_truncated,
-                      fmt::format("{}: a part of a checkpoint, which has {} bytes{} instead of {}", path_, got,
-                                  got > part.bytes ? " or more" : "", part.bytes));
-  all_.resize(got);
-  if (XXH3_64bits(all_.data(), all_.size()) != part.checksum)
-    throw bad_message(errc::message_corrupt,
-                      fmt::format("{}: a part of a checkpoint, which is not what was written (checksum)", path_));
+    : file_(new file{folder + "/" + part.file, io::descriptor(folder + "/" + part.file, O_RDONLY), part.bytes}) {
+  file& f = *file_;
+  const std::uint64_t size = fs::file_size(f.path);
+  if (size != f.bytes) throw_damaged(f.path, fmt::format("it has {} bytes instead of {}", size, f.bytes));
+  checksum sum;
+  while (f.read != f.bytes) {
+    f.refill();
+    sum.add(f.window);
+  }
+  if (sum.value() != part.checksum) throw_damaged(f.path, "it is not what was written (checksum)");
+  f.read = 0;
+  f.window.clear();
 }
+checkpoint_reader::~checkpoint_reader() = default;
 
 bool checkpoint_reader::next(checkpoint_record& r) {
-  if (at_ == all_.size()) return false;
+  if (file_->left() == 0) return false;
   record_head head;
-  if (all_.size() - at_ < sizeof head) throw bad_message(errc::message_truncated, path_);
-  std::memcpy(&head, all_.data() + at_, sizeof head);
-  at_ += sizeof head;
-  if (head.bytes > all_.size() - at_) throw bad_message(errc::message_truncated, path_);
+  file_->take(std::as_writable_bytes(std::span(&head, 1)));
+  if (head.bytes > file_->left()) throw_damaged(file_->path, "a state goes on behind its end");
   r.item = static_cast<std::uint32_t>(head.item);
-  const auto first = all_.begin() + static_cast<std::ptrdiff_t>(at_);
-  r.data.assign(first, first + static_cast<std::ptrdiff_t>(head.bytes));
-  at_ += head.bytes;
+  r.data.resize(head.bytes);
+  file_->take(r.data);
   return true;
 }
 
@@ -170,12 +216,17 @@ checkpoint_header read_checkpoint_header(const std::string& folder, const std::v
   std::vector<std::string> found;
   try {
     auto j = nlohmann::ordered_json::parse(text);
-    if (j.at("orrery") != "checkpoint" || j.at("version") != version)
-      throw usage_error(errc::bad_argument, fmt::format("{} was written by another version of Orrery", path));
+    if (j.at("orrery") != "checkpoint") throw_damaged(path, "it is not the header of a checkpoint");
+    if (const auto& v = j.at("version"); v != version)
+      throw usage_error(
+          errc::bad_argument,
+          fmt::format(
+              "{} was written by another version of Orrery: its format is {}, and this one reads {}; restore it with the "
+              "program that wrote it",
+              path, v.dump(), version));
     const std::string sum = j.at("checksum");
     j.erase("checksum");
-    if (checksum_of(j) != sum)
-      throw bad_message(errc::message_corrupt, fmt::format("{}: it is not what was written (checksum)", path));
+    if (checksum_of(j) != sum) throw_damaged(path, "it is not what was written (checksum)");
     for (const auto& i : j.at("items")) {
       checkpoint_item item{i.at("type"), i.at("name"), i.at("id"), {}};
       for (const auto& a : i.at("processes")) item.processes.push_back({a.at(0), a.at(1), a.at(2)});
@@ -184,13 +235,12 @@ checkpoint_header read_checkpoint_header(const std::string& folder, const std::v
     }
     for (const auto& p : j.at("parts")) {
       const std::string file = p.at("file");
-      if (file.find('/') != std::string::npos)
-        throw bad_message(errc::message_corrupt, fmt::format("{}: a part in another folder", path));
+      if (file.find('/') != std::string::npos) throw_damaged(path, "it names a part in another folder");
       const std::string part_sum = p.at("checksum");
       h.parts.push_back({file, p.at("bytes"), std::strtoull(part_sum.c_str(), nullptr, 16)});
     }
   } catch (const nlohmann::json::exception& e) {
-    throw bad_message(errc::message_corrupt, fmt::format("{}: {}", path, e.what()));
+    throw_damaged(path, e.what());
   }
   if (found != types)
     throw usage_error(errc::bad_argument,

@@ -55,24 +55,26 @@ class checkpoint_writer {
   std::unique_ptr<file> file_;
 };
 
-/// Goes through a file of states.
+/// Goes through a file of states, some MiB of it in memory at a time. Used by one process.
 class checkpoint_reader {
  public:
-  /// Reads it whole. Throws bad_message unless it is what was written. Parks.
+  /// Reads it once to see whether it is what was written. Parks. Throws std::system_error: EBADMSG if it is not.
   checkpoint_reader(const std::string& folder, const checkpoint_part& part);
-  /// False at the end. Throws bad_message.
+  checkpoint_reader(const checkpoint_reader&) = delete;
+  checkpoint_reader& operator=(const checkpoint_reader&) = delete;
+  ~checkpoint_reader();
+  /// False at the end. Parks. Throws std::system_error.
   [[nodiscard]] bool next(checkpoint_record& r);
 
  private:
-  std::string path_;
-  bytes all_;
-  std::size_t at_ = 0;
+  struct file;
+  std::unique_ptr<file> file_;
 };
 
 /// Throws usage_error if there is a checkpoint already, or one of the processes is there twice. Makes the folder.
 void begin_checkpoint(const std::string& folder, const std::vector<checkpoint_item>& items);
 void write_checkpoint_header(const std::string& folder, const checkpoint_header& h);
-/// Throws usage_error if that is no finished checkpoint, or one of items of other types.
+/// Throws usage_error if that is no finished checkpoint, or one of items of other types; std::system_error, EBADMSG if it is damaged.
 [[nodiscard]] checkpoint_header read_checkpoint_header(const std::string& folder,
                                                        const std::vector<std::string>& types);
 
