@@ -301,19 +301,29 @@ struct array_maker {
     std::vector<std::vector<Index>> homes(where ? pes : 0);
     std::vector<Index> at_home;
     const bool several = part.options().homes > 1;
-    map.for_each_of(all, self.id(), pes, [&](const Index& i) {
-      const std::uint32_t home = where ? part.home_of(i) : self.id();
-      if (home != self.id()) {
-        homes[home].push_back(i);
-      } else if (several) {
-        at_home.push_back(i);
+    std::exception_ptr failed;
+    try {
+      map.for_each_of(all, self.id(), pes, [&](const Index& i) {
+        const std::uint32_t home = where ? part.home_of(i) : self.id();
+        if (home != self.id()) {
+          homes[home].push_back(i);
+        } else if (several) {
+          at_home.push_back(i);
+        }
+        part.construct_inline(part.conceive(i, 0), arguments...);
+      });
+      for (std::uint32_t h = 0; h < homes.size(); ++h)
+        if (!homes[h].empty()) below.push_back(start_call<&know>(orrery::pe(h), id, self.id(), homes[h]));
+      tell_homes(id, self.id(), at_home, below);
+    } catch (...) {
+      failed = std::current_exception();
+    }
+    for (auto& f : below) try {  // all of them: who ends the array then finds nobody at work
+        f.get();
+      } catch (...) {
+        if (failed == nullptr) failed = std::current_exception();
       }
-      part.construct_inline(part.conceive(i, 0), arguments...);
-    });
-    for (std::uint32_t h = 0; h < homes.size(); ++h)
-      if (!homes[h].empty()) below.push_back(start_call<&know>(orrery::pe(h), id, self.id(), homes[h]));
-    tell_homes(id, self.id(), at_home, below);
-    for (auto& f : below) f.get();
+    if (failed != nullptr) std::rethrow_exception(failed);
   }
   static void know(std::uint32_t id, std::uint32_t pe, std::vector<Index> all) {
     part_of<T, Index>(here_pe(), id).know_bulk(all, pe);
@@ -366,16 +376,28 @@ array<T, Index> create_array(const array_options<Index>& o = {}) {
   return array<T, Index>(s.id);
 }
 
+template <class T, class Index>
+void destroy(const array<T, Index>& a);
+
 /// Makes an array with an element for each index of a range; all PEs create theirs at once, each element with a copy of the arguments. Returns
-/// when they are there. `where`: not at their homes but by this map. Parks. Throws also what a constructor throws.
+/// when they are there. `where`: not at their homes but by this map. Parks. Throws also what a constructor throws, and then nothing of the array is left.
 template <class T, array_index Index = typename detail::index_type_of<T>::type, class... A>
   requires detail::has_range<Index>
 array<T, Index> create_array(const range<Index>& all, const std::type_identity_t<array_options<Index>>& o = {},
                              std::type_identity_t<std::optional<placement_map<Index>>> where = {}, A&&... arguments) {
   const auto a = create_array<T, Index>(o);
   detail::check_spawnable<T, A...>();
-  detail::array_maker<T, Index>::template fill<detail::travels_t<A>...>(
-      a.id(), all, std::move(where), detail::travels_t<A>(std::forward<A>(arguments))...);
+  try {
+    detail::array_maker<T, Index>::template fill<detail::travels_t<A>...>(
+        a.id(), all, std::move(where), detail::travels_t<A>(std::forward<A>(arguments))...);
+  } catch (...) {
+    const std::exception_ptr failed = std::current_exception();
+    try {
+      destroy(a);
+    } catch (const error&) {  // a node is lost, or the program ends: what has failed before says more
+    }
+    std::rethrow_exception(failed);
+  }
   return a;
 }
 

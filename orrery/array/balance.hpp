@@ -52,6 +52,7 @@ template <class T, class Index>
 struct presence_operation {
   using object = void;
   using result = void;
+  static constexpr bool may_miss = true;
   static constexpr std::string_view class_name() noexcept { return type_name<T>(); }
   static constexpr std::string_view name() noexcept { return "(presence)"; }
   static void run(pe&, slot&, void*) noexcept {}
@@ -163,8 +164,7 @@ balance_report balance(const array<T, Index>& a, balance_strategy& strategy) {
 
   const load_database loads = balancer::join(all);
   const std::vector<std::uint32_t> pe_of = strategy.assign(loads);
-  if (pe_of.size() != loads.elements.size())
-    throw usage_error(errc::bad_argument, "balance: the strategy has not placed every element");
+  detail::check_assignment(strategy, loads, pe_of);
   std::vector<std::uint32_t> now;
   for (const auto& e : loads.elements) now.push_back(e.pe);
   r.elements = pe_of.size();

@@ -186,6 +186,37 @@ TEST(balance, gives_the_strategy_what_was_measured_and_moves_the_elements_as_it_
   });
 }
 
+TEST(balance, refuses_what_a_strategy_says_of_other_pes_or_elements) {
+  in_world(2, [] {
+    auto a = create_array<Worker>(range<int>{4});
+    observer o;
+    for (const std::vector<std::uint32_t>& wrong :
+         {std::vector<std::uint32_t>{0, 1, 2, 0}, {0, 0, 0, ~0U}, {0, 1}, {0, 1, 0, 1, 0}}) {
+      o.answer = wrong;
+      EXPECT_THROW((void)balance(a, o), usage_error);
+    }
+    o.answer = {1, 1, 1, 1};
+    EXPECT_EQ(balance(a, o).elements, 4U);
+  });
+}
+
+// Destroyed between the choice and the move, and its home has forgotten that.
+TEST(balance, does_not_wait_for_an_element_that_has_ended) {
+  struct destroyer : observer {
+    array<Worker> of;
+    std::vector<std::uint32_t> assign(const load_database& d) override {
+      destroy(of[1]);
+      return std::vector<std::uint32_t>(d.elements.size(), 1U);
+    }
+  };
+  in_world(2, [] {
+    auto a = create_array<Worker>(range<int>{4}, {.deleted = 0});
+    destroyer d;
+    d.of = a;
+    EXPECT_LE(balance(a, d).moved, 3U);
+  });
+}
+
 TEST(balance, spreads_what_is_crowded) {
   in_world(2, [] {
     auto a = create_array<Worker>(range<int>{16},

@@ -11,6 +11,7 @@
 #include <random>
 #include <utility>
 
+#include <fmt/format.h>
 #include <metis.h>
 
 namespace orrery {
@@ -224,6 +225,21 @@ class rotate final : public balance_strategy {
 };
 
 }  // namespace
+
+namespace detail {
+void check_assignment(const balance_strategy& strategy, const load_database& loads,
+                      std::span<const std::uint32_t> pe_of) {
+  if (pe_of.size() != loads.elements.size())
+    throw usage_error(errc::bad_argument, fmt::format("balance: the strategy {} has placed {} of {} elements",
+                                                      strategy.name(), pe_of.size(), loads.elements.size()));
+  for (std::size_t i = 0; i < pe_of.size(); ++i)
+    if (pe_of[i] >= loads.pes)
+      throw usage_error(
+          errc::bad_argument,
+          fmt::format("balance: the strategy {} has placed element {} of its list on PE {}, and there are {}",
+                      strategy.name(), i, pe_of[i], loads.pes));
+}
+}  // namespace detail
 
 load_summary summarize(const load_database& d, std::span<const std::uint32_t> pe_of) {
   load_summary s;

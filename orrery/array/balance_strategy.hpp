@@ -43,9 +43,15 @@ class balance_strategy {
  public:
   virtual ~balance_strategy() = default;
   [[nodiscard]] virtual std::string_view name() const noexcept = 0;
-  /// The PE of each element, in their order.
+  /// The PE of each element, in their order. If that is not one of the world, balance throws usage_error.
   [[nodiscard]] virtual std::vector<std::uint32_t> assign(const load_database& loads) = 0;
 };
+
+namespace detail {
+/// Throws usage_error unless there is a PE for each element.
+void check_assignment(const balance_strategy& strategy, const load_database& loads,
+                      std::span<const std::uint32_t> pe_of);
+}  // namespace detail
 
 /// The heaviest element first, each to the PE with the least so far (Graham 1969). Moves nearly all; communication is not looked at.
 [[nodiscard]] std::unique_ptr<balance_strategy> balance_greedy();

@@ -2,6 +2,7 @@
 #include <orrery/array/core.hpp>
 
 #include <orrery/scheduler/node.hpp>
+#include <orrery/scheduler/prefetch.hpp>
 #include <orrery/transport/wait.hpp>
 
 #include <algorithm>
@@ -59,7 +60,22 @@ slot* route_answer(pe& self, scheduler::delivery& d, const wire::envelope& e, st
   return nullptr;
 }
 
-const control_handler answer_handler{"answer for another PE", &route_answer};
+// Its home was lost while it was under way: who waits has to be answered all the same, and nobody is left who could say that the index is in use.
+bool answer_without_home(pe& self, const scheduler::handler&, std::span<const std::byte> payload,
+                         std::uint32_t) noexcept {
+  try {
+    orrery::reader r(payload);
+    answer_value(self, orrery::read<caller>(r), {});
+  } catch (...) {
+    self.report_failed_post(nullptr, std::current_exception());
+  }
+  return true;
+}
+
+struct answer_control : control_handler {
+  answer_control() noexcept : control_handler("answer for another PE", &route_answer) { lost = &answer_without_home; }
+};
+const answer_control answer_handler;
 const control_handler ack_handler{"acknowledge", &route_ack};
 const control_handler fence_handler{"fence", &route_fence};
 const control_handler fence_answer_handler{"fence answered", &route_fence_answer};
@@ -77,6 +93,22 @@ array_core::array_core(pe& self, shape s) : self_(self), shape_(std::move(s)) {
 
 array_core::~array_core() {
   for (broadcast_record* r : past_) release(r);
+}
+
+void array_core::fetch(int step) const noexcept {
+  constexpr std::size_t lines = 16;  // of this object with what the part adds
+  constexpr std::size_t most_cells = 12;  // a PE with many elements is in a world of few PEs
+  switch (step) {
+    case 0:
+      scheduler::fetch_lines(this, lines);
+      return;
+    case 1:
+      scheduler::fetch_lines(cells_.data(), std::min(cells_.size(), most_cells) * sizeof(cell_base*) / 64 + 1);
+      scheduler::fetch_lines(children_.data(), 1);
+      return;
+    default:
+      for (std::size_t i = 0; i < std::min(cells_.size(), most_cells); ++i) scheduler::fetch_lines(cells_[i], 2);
+  }
 }
 
 // --- who lives here ------------------------------------------------------------------------------------------------
@@ -170,9 +202,22 @@ void array_core::died(cell_base& c) {
   complete_here();
 }
 
+void array_core::report_ended(const cell_base& c, const char* what) const noexcept {
+  try {
+    self_.report_failed_post(
+        nullptr,
+        std::make_exception_ptr(usage_error(
+            errc::bad_argument, fmt::format("the destructor of {} {}, which an element that has ended cannot; do "
+                                            "it in a method before",
+                                            text_of(c), what))));
+  } catch (...) {
+    self_.report_failed_post(nullptr, std::current_exception());
+  }
+}
+
 void answer_from(pe& self, std::uint32_t pe_there, std::uint32_t array, caller to) noexcept {
   if (to.call == 0) return;
-  if (pe_there == self.id()) {
+  if (pe_there == self.id() || !self.owner().reachable(pe_there)) {
     answer_value(self, to, {});
     return;
   }

@@ -37,6 +37,7 @@ struct cell_base {
   std::uint32_t reductions = 0;  ///< that it has contributed to
   std::uint32_t birth = 0;  ///< tells it from others with this index, before and after it
   std::uint32_t moves = 0;  ///< migrations so far
+  bool ended = false;  ///< it was destroyed: only its destructor may still run
   std::uint64_t load_ns = 0;  ///< in its methods, while that is measured
   std::unique_ptr<std::vector<membership>> sections;  ///< mostly null
   std::unique_ptr<order_state> order;  ///< mostly null
@@ -161,23 +162,31 @@ class array_core {
   template <class V, class Op>
   void contribute(cell_base& c, V&& value, const reduction_target* target) {
     using reducer = typed_reducer<std::decay_t<V>, Op>;
+    if (c.ended) [[unlikely]] {
+      report_ended(c, "contributes");
+      return;
+    }
     const std::uint32_t n = c.reductions + 1;
     if (n <= done_) [[unlikely]] {
-      c.reductions = n;
       auto a = std::make_unique<typed_accumulator<std::decay_t<V>, Op>>();
       a->add(std::forward<V>(value));
+      c.reductions = n;
       send_late(n, 1, 0, std::move(a), target);
       return;
     }
     open_reduction& r = open(n);
-    c.reductions = n;
     if (r.target == nullptr && target != nullptr) r.target = std::make_unique<reduction_target>(*target);
     if (r.value == nullptr) r.value = std::make_unique<typed_accumulator<std::decay_t<V>, Op>>();
     if (r.value->kind() != &reducer::kind) [[unlikely]] {
       mixed(r);
     } else {
-      static_cast<typed_accumulator<std::decay_t<V>, Op>&>(*r.value).add(std::forward<V>(value));
+      try {
+        static_cast<typed_accumulator<std::decay_t<V>, Op>&>(*r.value).add(std::forward<V>(value));
+      } catch (...) {  // the operation: it is what the reduction ends with
+        r.error = std::current_exception();
+      }
     }
+    c.reductions = n;
     ++r.contributions;
     if (++r.have == cells_.size()) complete_here();
   }
@@ -192,12 +201,14 @@ class array_core {
     bool late = false;
     bool hungry = false;
     bool has_target = false;
+    bool failed = false;  ///< an exception comes instead of a value
     template <class A>
     void serialize(A& a) {
-      a & section & number & child & contributions & births & late & hungry & has_target;
+      a & section & number & child & contributions & births & late & hungry & has_target & failed;
     }
   };
-  void receive_partial(const partial& p, std::unique_ptr<accumulator> value, std::unique_ptr<reduction_target> target);
+  void receive_partial(const partial& p, std::unique_ptr<accumulator> value, std::unique_ptr<reduction_target> target,
+                       std::exception_ptr error);
   void receive_start(std::uint32_t number);
   void receive_hungry(std::uint32_t child);
   [[nodiscard]] std::size_t open_reductions() const noexcept { return open_.size(); }
@@ -221,6 +232,8 @@ class array_core {
   [[nodiscard]] activity active() const noexcept { return activity_; }
   /// The caller is a method of an element, or called by one.
   [[nodiscard]] bool inside_element() const noexcept;
+  /// A destructor has asked for what an element cannot do that has ended; it must not throw, so that is reported.
+  void report_ended(const cell_base& c, const char* what) const noexcept;
 
   // --- sections (section.hpp) --------------------------------------------------------------------------------------
   [[nodiscard]] section_core* find_section(std::uint64_t id) const noexcept {
@@ -236,14 +249,24 @@ class array_core {
   void measure(bool on) noexcept { measures_ = on; }
   [[nodiscard]] bool measures() const noexcept { return measures_; }
 
+  /// While what an element that could not be created had got is sent on: no other one is to be created for that.
+  [[nodiscard]] bool resends_failed() const noexcept { return resends_failed_; }
+
   /// A node was lost, and messages with it: others do not wait for them any more.
   [[nodiscard]] bool lossy() const noexcept { return lossy_; }
+
+  /// See pe_annex::fetch; `step` 0 to 2.
+  void fetch(int step) const noexcept;
+
+  /// The element as the program calls it: "grid[3]".
+  [[nodiscard]] virtual std::string text_of(const cell_base& c) const = 0;
 
   /// The class of the elements as processes.
   const scheduler::class_info* element_class = nullptr;
 
  protected:
   pe& self_;
+  bool resends_failed_ = false;
 
  private:
   static constexpr std::uint32_t ack_every = 8;
@@ -307,11 +330,11 @@ class array_core {
   bool lossy_ = false;
 };
 
-/// Adds a value to a reduction; one of another kind makes it fail.
-void add_up(open_reduction& r, std::unique_ptr<accumulator> value);
-/// Sends a part of a reduction of an array to its part on another PE.
-void send_partial(pe& self, std::uint32_t to, std::uint32_t array, const array_core::partial& p, const accumulator* a,
-                  const reduction_target* target);
+/// Adds a value, or an exception that came instead, to a reduction; a value of another kind makes it fail.
+void add_up(open_reduction& r, std::unique_ptr<accumulator> value, std::exception_ptr error);
+/// Sends a part of a reduction of an array to its part on another PE: a value, or the exception that it ended with here.
+void send_partial(pe& self, std::uint32_t to, std::uint32_t array, array_core::partial p, const accumulator* a,
+                  const reduction_target* target, const std::exception_ptr& error = {});
 /// Answers a call that has no result from another PE, after what was sent there before.
 void answer_from(pe& self, std::uint32_t pe_there, std::uint32_t array, caller to) noexcept;
 /// The result goes where it has to.

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <orrery/array/index.hpp>
 #include <orrery/array/section_core.hpp>
+#include <orrery/wire/exception.hpp>
 
 #include <algorithm>
 #include <cstring>
@@ -55,12 +57,20 @@ slot* route_partial(pe& self, scheduler::delivery& d, const wire::envelope& e, s
     std::unique_ptr<reduction_target> target;
     if (p.has_target) target = std::make_unique<reduction_target>(orrery::read<reduction_target>(r));
     std::unique_ptr<accumulator> value;
-    if (read != nullptr) value = read(after_section(payload, r));
+    std::exception_ptr error;
+    if (p.failed) {
+      orrery::reader of_error(after_section(payload, r));
+      error = decode_exception(orrery::read<wire_exception>(of_error), {"(array)", "reduction", d.source_pe});
+    } else if (read != nullptr) {
+      value = read(after_section(payload, r));
+    }
     d.release();
     if (p.section == 0) {
-      part->receive_partial(p, std::move(value), std::move(target));
+      part->receive_partial(p, std::move(value), std::move(target), std::move(error));
     } else if (section_core* s = part->find_section(p.section)) {
-      s->receive(p, std::move(value), std::move(target));
+      s->receive(p, std::move(value), std::move(target), std::move(error));
+    } else {
+      fail_without_section(self, part->about().name, target.get());
     }
   } catch (...) {
     self.fail(d, std::current_exception());
@@ -124,35 +134,39 @@ void array_core::pass_on() {
       continue;
     }
     told_hungry_ = is_hungry();
-    const partial p{0,          at->number, self_.id(),   at->contributions,
-                    at->births, false,      told_hungry_, at->target != nullptr};
-    if (at->error != nullptr) self_.report_failed_post(nullptr, at->error);
-    send_partial(self_, parent_, id(), p, at->value.get(), at->target.get());
+    const partial p{
+        0, at->number, self_.id(), at->contributions, at->births, false, told_hungry_, at->target != nullptr, false};
+    send_partial(self_, parent_, id(), p, at->value.get(), at->target.get(), at->error);
     open_.erase(at);
   }
 }
 
-void send_partial(pe& self, std::uint32_t to, std::uint32_t array, const array_core::partial& p, const accumulator* a,
-                  const reduction_target* target) {
+void send_partial(pe& self, std::uint32_t to, std::uint32_t array, array_core::partial p, const accumulator* a,
+                  const reduction_target* target, const std::exception_ptr& error) {
+  if (error != nullptr) {
+    p.failed = true;
+    a = nullptr;
+  }
   bytes b = target != nullptr ? pack(0, p, *target) : pack(0, p);
   if (a != nullptr) a->append_to(b);
+  if (error != nullptr) pack_after(b, encode_exception(error));
   if (array_core* part = array_directory::of(self).find(array)) part->begins();
   tell(self, to, a != nullptr ? a->handler() : empty_partial_handler, array, 0, b);
 }
 
 void array_core::send_late(std::uint32_t number, std::uint64_t contributions, std::int64_t births,
                            std::unique_ptr<accumulator> a, const reduction_target* target) {
-  const partial p{0, number, self_.id(), contributions, births, true, false, target != nullptr};
+  const partial p{0, number, self_.id(), contributions, births, true, false, target != nullptr, false};
   send_partial(self_, shape_.root, id(), p, a.get(), target);
 }
 
 void array_core::receive_partial(const partial& p, std::unique_ptr<accumulator> value,
-                                 std::unique_ptr<reduction_target> target) {
+                                 std::unique_ptr<reduction_target> target, std::exception_ptr error) {
   open_reduction& r = open(p.number);
   r.contributions += p.contributions;
   r.births += p.births;
   if (r.target == nullptr) r.target = std::move(target);
-  add_up(r, std::move(value));
+  add_up(r, std::move(value), std::move(error));
   if (p.late) {
     if (r.tree_done) finish(r);
     complete_here();  // it may be the first that this PE hears of it
@@ -200,7 +214,8 @@ void mixed(open_reduction& r) {
                                       r.number)));
 }
 
-void add_up(open_reduction& r, std::unique_ptr<accumulator> value) {
+void add_up(open_reduction& r, std::unique_ptr<accumulator> value, std::exception_ptr error) {
+  if (error != nullptr) r.error = std::move(error);
   if (value == nullptr) return;
   if (r.value == nullptr) {
     r.value = std::move(value);
@@ -240,6 +255,12 @@ void deliver_reduction(pe& self, const accumulator* value, const reduction_targe
   try {
     if (error != nullptr) std::rethrow_exception(error);
     if (value == nullptr || target == nullptr) return;
+    if (target->type != 0 && target->type != hash_of_text(value->type()))
+      throw usage_error(
+          errc::bad_argument,
+          fmt::format("a reduction: its elements contributed {}, and its target takes another type; contribute "
+                      "what it takes, or make it for {}",
+                      value->type(), value->type()));
     bytes b;
     value->append_to(b);
     deliver_result(self, *target, b);

@@ -4,10 +4,12 @@
 #include <orrery/array/core.hpp>
 #include <orrery/array/order.hpp>
 #include <orrery/scheduler/node.hpp>
+#include <orrery/scheduler/prefetch.hpp>
 #include <orrery/wire/exception.hpp>
 
 #include <algorithm>
 #include <cstring>
+#include <stdexcept>
 
 #include <fmt/format.h>
 
@@ -225,6 +227,17 @@ void answer_error(pe& self, caller to, const scheduler::handler* method, std::ex
   }
 }
 
+void report_no_arrival(pe& self, const std::string& element, const std::exception_ptr& why) noexcept {
+  try {
+    const wire_exception e = encode_exception(why);
+    self.report_failed_post(nullptr, std::make_exception_ptr(std::runtime_error(fmt::format(
+                                         "{} is lost: it has moved to PE {}, where its serialize() threw {}: {}",
+                                         element.empty() ? "an element" : element, self.id(), e.type, e.what))));
+  } catch (...) {
+    self.report_failed_post(nullptr, why);
+  }
+}
+
 bool is_process_gone(const std::exception_ptr& why) noexcept {
   try {
     std::rethrow_exception(why);
@@ -291,6 +304,31 @@ array_core* array_directory::find_slow(std::uint32_t id) noexcept {
   if (it == parts_.end()) return nullptr;
   cache_[id % cache_size] = {id, it->second.get()};
   return it->second.get();
+}
+
+void array_directory::fetch(int step) const noexcept {
+  if (step == 0) {
+    scheduler::fetch_lines(this, sizeof *this / 64);
+    return;
+  }
+  int left = fetched_parts;
+  for (const cached& c : cache_) {
+    if (c.part == nullptr) continue;
+    c.part->fetch(step - 1);
+    if (--left == 0) return;
+  }
+}
+
+std::uint64_t array_directory::begin_work(const slot& by) noexcept {
+  if (!by.has_object || by.class_number >= element_classes_.size()) return 0;
+  const find_cell f = element_classes_[by.class_number];
+  if (f == nullptr) return 0;
+  array_core& part = *f(by.where_apart()).part;
+  part.begins();
+  return part.id();
+}
+void array_directory::end_work(std::uint64_t array) noexcept {
+  if (array_core* part = find(static_cast<std::uint32_t>(array))) part->over();
 }
 
 array_core* array_directory::part_of_process(const slot& s) const noexcept {

@@ -212,6 +212,10 @@ class array_directory final : public scheduler::pe_annex, public scheduler::wait
   void require_whole(const char* what) const;
   void pes_lost(pe& self) noexcept override;
   void cancel_waits(pe& self) noexcept override;
+  void fetch(int step) const noexcept override;
+  /// Of an element: counts for its array until it is done (quiescence.hpp).
+  std::uint64_t begin_work(const slot& by) noexcept override;
+  void end_work(std::uint64_t array) noexcept override;
 
   /// A message from another PE that arrives in pieces.
   struct partial {
@@ -222,6 +226,7 @@ class array_directory final : public scheduler::pe_annex, public scheduler::wait
 
  private:
   static constexpr std::size_t cache_size = 16;
+  static constexpr int fetched_parts = 2;
   struct cached {
     std::uint32_t id = 0;
     array_core* part = nullptr;

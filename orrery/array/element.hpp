@@ -60,6 +60,10 @@ class element {
   /// there is not, are errors that the PE reports; the element stays. Does not park.
   void migrate_to(std::uint32_t pe) {
     auto& c = cell();
+    if (c.ended) [[unlikely]] {
+      c.part->report_ended(c, "migrates");
+      return;
+    }
     detail::post_leave(detail::here_pe(), *c.process, leave_handler(), pe);
     c.part->begins();
   }
@@ -119,11 +123,7 @@ struct element_end {
     if (s.depth > 1) throw_parked(part->text_of(c.index));
     const std::uint32_t array = part->id();
     const std::uint32_t home = part->home_of(c.index);
-    scheduler::message* mailbox = part->bury(c);
-    cell<T, Index> gone;
-    gone.index = c.index;
-    self.end_object(s);  // may park; what is sent meanwhile does not find it any more
-    part->send_after(gone, mailbox);
+    end_element<T, Index>(self, s);
     answer_from(self, home, array, from);
   }
 };

@@ -316,7 +316,7 @@ struct element_message {
   }
   static void forward_here(array_core& core, cell_base& c, scheduler::message* m) {
     pe& self = core.self();
-    route_head h{0, 0, self.id(), 0, 0};
+    route_head h{0, 0, self.id(), 0, core.resends_failed() ? route_head::tried : std::uint16_t{0}};
     if (m->head.reply != 0)
       h.call = array_directory::of(self).expect(*reinterpret_cast<scheduler::sink*>(m->head.reply));
     scheduler::message* out = make_routed(self, core.id(), h, static_cast<cell<T, Index>&>(c).index, m->head.padding);
@@ -325,7 +325,15 @@ struct element_message {
     self.release_message(m);
     dispatch(self, out);
   }
-  static void forward_routed(array_core& core, cell_base&, scheduler::message* m) { dispatch(core.self(), m); }
+  static void forward_routed(array_core& core, cell_base&, scheduler::message* m) {
+    if (core.resends_failed()) {  // in both forms the head is what comes first
+      route_head h;
+      std::memcpy(&h, m->payload(), sizeof h);
+      h.flags |= route_head::tried;
+      std::memcpy(m->payload(), &h, sizeof h);
+    }
+    dispatch(core.self(), m);
+  }
   static void relocate(void* to, void* from) {
     auto* old = static_cast<payload*>(from);
     new (to) payload{old->head, std::move(old->index), old->tag, std::move(old->args)};

@@ -146,6 +146,7 @@ struct route_head {
   static constexpr std::uint16_t wants_location = 1;
   static constexpr std::uint16_t asks = 2;  ///< others wait for the answer, which comes also if there is no element
   static constexpr std::uint16_t asked = 4;  ///< a home that may know has been asked
+  static constexpr std::uint16_t tried = 8;  ///< an element was to be created for it, and could not be
 };
 static_assert(sizeof(route_head) == 24 && wire_size<route_head>() == 24);
 
@@ -221,6 +222,9 @@ class array_part final : public array_core {
     return f;
   }
   [[nodiscard]] std::string text_of(const Index& i) const { return about().name + "[" + index_text(i) + "]"; }
+  [[nodiscard]] std::string text_of(const cell_base& c) const override {
+    return text_of(static_cast<const cell_type&>(c).index);
+  }
   [[nodiscard]] std::exception_ptr gone(const Index& i) const {
     return make_error(errc::process_gone, text_of(i) + ": the element was destroyed, or never created");
   }

@@ -37,6 +37,7 @@ bool array_part<T, Index>::create_for(away* a, const route_head& h, const Index&
   constexpr early policy = Message::policy;
   if constexpr (policy == early::create_at_home || policy == early::create_at_sender) {
     if (a != nullptr && !a->is_home) return false;
+    if ((h.flags & route_head::tried) != 0) return false;
     const std::uint32_t at = policy == early::create_at_home ? self_.id() : h.origin;
     begins();
     tell(self_, self_.id(), create_message<T, Index>::instance, id(), 0, pack(0, creation{{}, at, 0, false}, i));

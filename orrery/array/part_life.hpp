@@ -79,7 +79,10 @@ void array_part<T, Index>::construct(cell_type& c, A&&... args) {
     s.set_object(c.storage());
   } catch (...) {
     constructing_cell = nullptr;
-    send_after(c, bury(c));
+    scheduler::message* mailbox = bury(c);
+    resends_failed_ = true;
+    send_after(c, mailbox);
+    resends_failed_ = false;
     cell_type::free(&c);
     throw;
   }
@@ -254,6 +257,7 @@ struct buried_message {
 
 template <class T, class Index>
 scheduler::message* array_part<T, Index>::bury(cell_type& c) {
+  c.ended = true;
   scheduler::message* mailbox = take_mailbox(c);
   const inbox::counts streams = c.order != nullptr ? c.order->in.all() : inbox::counts{};
   take_out(c);

@@ -23,6 +23,20 @@ struct luggage {
   typename cell<T, Index>::traffic_list sent;
 };
 
+// Ends the element of a process that runs: it is found no more, its destructor runs, and what it has not executed is sent on.
+template <class T, class Index>
+void end_element(pe& self, slot& s) {
+  auto& c = cell<T, Index>::of(s.where_apart());
+  auto* part = static_cast<array_part<T, Index>*>(c.part);
+  scheduler::message* mailbox = part->bury(c);
+  cell<T, Index> gone;
+  gone.index = c.index;
+  self.end_object(s);  // may park; what is sent meanwhile does not find it any more
+  part->send_after(gone, mailbox);
+}
+/// An element that has moved could not be made again from its state.
+void report_no_arrival(pe& self, const std::string& element, const std::exception_ptr& why) noexcept;
+
 // To another node: its state. Then the first message of its new process is to unpack it.
 template <class T, class Index>
 struct packed_message {
@@ -37,17 +51,21 @@ struct packed_message {
   static void run(pe& self, slot& s, scheduler::delivery& d) {
     if constexpr (can_be_packed<T>) {
       cell<T, Index>* c = nullptr;
+      std::string element;
       try {
         auto& part = part_of<T, Index>(self, d.heap->head.slot);
         orrery::reader r({d.payload, d.payload_bytes});
         c = part.find_local(orrery::read<luggage<T, Index>>(r).index);
+        element = part.text_of(c->index);
         orrery::reader state(after_section({d.payload, d.payload_bytes}, r));
         part.construct(*c);
         orrery::read_into(state, *c->object());
+        d.release();
       } catch (...) {
-        self.report_failed_post(&instance, std::current_exception());
+        d.release();
+        report_no_arrival(self, element, std::current_exception());
+        if (s.has_object) end_element<T, Index>(self, s);  // without its state it is none
       }
-      d.release();
     } else {
       (void)s;
       d.release();
@@ -154,6 +172,7 @@ void array_part<T, Index>::depart(cell_type& c, std::uint32_t to) {
     b.insert(b.end(), state.begin(), state.end());
     tell(self_, to, packed_message<T, Index>::instance, id(), 0, b);
     send_after(c, mailbox);
+    c.ended = true;  // here
     c.object()->~T();
     cell_type::free(&c);
   }

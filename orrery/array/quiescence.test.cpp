@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <orrery/array/section.hpp>
 
+#include <orrery/process/idle.hpp>
 #include <orrery/process/internal/test_world.hpp>
 
 #include <gtest/gtest.h>
@@ -53,6 +54,25 @@ TEST(array_quiescence, of_an_array_that_does_nothing_is_there) {
     const auto a = create_array<Node>(range<std::int32_t>{16});
     quiescence(a);
     quiescence(a);
+  });
+}
+
+struct Idler;
+ORRERY_PROCESS(Idler, step);
+struct Idler : element<Idler> {
+  void step(int left) {
+    ++finished;
+    if (left > 0) when_idle([me = array()[index()], left] { post(me)->step(left - 1); });
+  }
+};
+TEST(array_quiescence, waits_for_what_elements_do_when_their_pe_is_idle) {
+  in_world(2, [] {
+    const auto a = create_array<Idler>(range<std::int32_t>{32});
+    finished = 0;
+    post(a)->step(9);
+    quiescence(a);
+    EXPECT_EQ(finished, 320);
+    destroy(a);
   });
 }
 

@@ -72,9 +72,10 @@ struct reduction_target {
   std::uint32_t handler = 0;  // the method's, in the table of handlers
   std::uint32_t array = 0;  // kind::element, kind::all
   bytes head;  // kind::element: the first section of its message
+  std::uint64_t type = 0;  // the hash of the name of the type that it takes; 0: of anything that is written like it
   template <class A>
   void serialize(A& a) {
-    a & what & call & process & handler & array & head;
+    a & what & call & process & handler & array & head & type;
     if constexpr (requires { a.references(); })
       if (a.references() != nullptr) *this = {};  // not part of a checkpoint
   }
@@ -92,6 +93,8 @@ struct accumulator {
   [[nodiscard]] virtual const array_handler& handler() const noexcept = 0;
   virtual void merge(accumulator&& other) = 0;  // of the same kind
   virtual void append_to(bytes& b) const = 0;
+  /// Of the value, as C++ writes it.
+  [[nodiscard]] virtual std::string_view type() const noexcept = 0;
 };
 
 template <class V, class Op>
@@ -115,6 +118,7 @@ struct typed_accumulator final : accumulator {
     if (o.value) add(std::move(*o.value));
   }
   void append_to(bytes& b) const override { pack_after(b, *value); }
+  [[nodiscard]] std::string_view type() const noexcept override { return type_name<V>(); }
 };
 
 using accumulator_reader = std::unique_ptr<accumulator> (*)(std::span<const std::byte>);

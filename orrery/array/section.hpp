@@ -21,7 +21,8 @@ namespace orrery {
 /// A subset of an array's elements, fixed when it is made but for those that end: with broadcasts and reductions of its own, exact wherever
 /// its members go. A small value that names it: to be copied, stored and sent.
 ///
-/// Broadcasts of one process to one section come to each member in the order sent, as posts do, and exactly once to each that lives when it comes to it.
+/// Broadcasts of one process to one section come to each member in the order sent, whoever migrates, and exactly once to each that lives when it comes to it.
+/// All members get the broadcasts of all processes in the same order.
 /// Reductions: contribution k of each member that has not ended before it made that many is in reduction k.
 template <class T, array_index Index = typename detail::index_type_of<T>::type>
 class section {
@@ -120,7 +121,8 @@ section<T, Index> create_section(const array<T, Index>& a, const std::type_ident
   return create_section(a, all, branching);
 }
 
-/// Ends a section: its members and the array stay. To be called when nothing of it is on its way. Parks. Throws process_gone, node_lost.
+/// Ends a section: its members and the array stay. To be called when nothing of it is on its way: who waits for a reduction that is not over gets
+/// process_gone. Parks. Throws process_gone, node_lost.
 template <class T, class Index>
 void destroy(const section<T, Index>& s) {
   const remote<detail::section_agent<T, Index>> root(s.root_.root);

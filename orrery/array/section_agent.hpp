@@ -144,6 +144,7 @@ struct member_operation {
   using object = void;
   using result = void;
   static constexpr bool may_miss = true;
+  static constexpr bool ordered = true;  // whoever migrates: a member's contributions are counted
   static constexpr std::string_view class_name() noexcept { return type_name<T>(); }
   static constexpr std::string_view name() noexcept { return M::name; }
   template <class... A>

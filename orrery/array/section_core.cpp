@@ -61,7 +61,10 @@ section_core::section_core(pe& self, shape s, std::size_t members)
 }
 
 section_core::~section_core() {
-  if (array_core* part = array_directory::of(self_).find(shape_.array)) part->remove_section(shape_.id);
+  array_core* part = array_directory::of(self_).find(shape_.array);
+  if (part == nullptr) return;
+  part->remove_section(shape_.id);
+  for (const open_reduction& r : open_) fail_without_section(self_, part->about().name, r.target.get());
 }
 
 open_reduction& section_core::open(std::uint32_t number) {
@@ -80,11 +83,11 @@ std::uint64_t section_core::expected(std::uint32_t number) const noexcept {
 }
 
 void section_core::receive(const array_core::partial& p, std::unique_ptr<accumulator> value,
-                           std::unique_ptr<reduction_target> target) {
+                           std::unique_ptr<reduction_target> target, std::exception_ptr error) {
   if (p.number <= passed_) throw bad_message(errc::message_corrupt, "a contribution to a reduction that is over");
   open_reduction& r = open(p.number);
   if (r.target == nullptr) r.target = std::move(target);
-  add_up(r, std::move(value));
+  add_up(r, std::move(value), std::move(error));
   if (p.child == array_core::partial::no_child) {
     ++r.contributions;
   } else {
@@ -130,13 +133,12 @@ void section_core::pass_on() {
     if (shape_.parent == self_.id()) {
       deliver_reduction(self_, done.value.get(), done.target.get(), done.error);
     } else {
-      if (done.error != nullptr) self_.report_failed_post(nullptr, done.error);
       array_core::partial p;
       p.section = shape_.id;
       p.number = done.number;
       p.child = self_.id();
       p.has_target = done.target != nullptr;
-      send_partial(self_, shape_.parent, shape_.array, p, done.value.get(), done.target.get());
+      send_partial(self_, shape_.parent, shape_.array, p, done.value.get(), done.target.get(), done.error);
     }
   }
   tell_end();
@@ -153,6 +155,13 @@ void section_core::tell_end() {
 
 void throw_no_member(const std::string& element) {
   throw usage_error(errc::bad_argument, element + ": there is no such element, which was to be in a section");
+}
+
+void fail_without_section(pe& self, const std::string& array, const reduction_target* target) noexcept {
+  if (target == nullptr || target->what != reduction_target::kind::call) return;
+  answer_error(self, target->call, nullptr,
+               make_error(errc::process_gone,
+                          array + ": a section of it, which was destroyed before a reduction over it had ended"));
 }
 
 void leave_section(array_core& part, std::uint32_t home, const membership& m, const bytes& index) {
@@ -173,6 +182,10 @@ membership& require_member(cell_base& c, std::uint64_t section) {
 
 void contribute_to(cell_base& c, std::uint64_t section, std::unique_ptr<accumulator> value,
                    const reduction_target& target) {
+  if (c.ended) {
+    c.part->report_ended(c, "contributes to a section");
+    return;
+  }
   membership& m = require_member(c, section);
   array_core::partial p;
   p.section = section;
@@ -186,7 +199,7 @@ void contribute_to(cell_base& c, std::uint64_t section, std::unique_ptr<accumula
     return;
   }
   try {
-    here->receive(p, std::move(value), std::make_unique<reduction_target>(target));
+    here->receive(p, std::move(value), std::make_unique<reduction_target>(target), {});
   } catch (...) {  // as if it had arrived
     self.report_failed_post(nullptr, std::current_exception());
   }

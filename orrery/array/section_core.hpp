@@ -43,7 +43,7 @@ class section_core {
   [[nodiscard]] const shape& about() const noexcept { return shape_; }
   /// A member contributes, or a child has all of its part (p.child).
   void receive(const array_core::partial& p, std::unique_ptr<accumulator> value,
-               std::unique_ptr<reduction_target> target);
+               std::unique_ptr<reduction_target> target, std::exception_ptr error);
   /// A member has ended that contributed so often; `index` says which.
   void left(std::uint32_t contributed, orrery::reader& index);
   /// Nobody below that child will contribute to what comes after that reduction.
@@ -77,6 +77,8 @@ class section_core {
 };
 
 [[noreturn]] void throw_no_member(const std::string& element);
+/// A reduction of a section that was destroyed will never be over: who waits for its result is told.
+void fail_without_section(pe& self, const std::string& array, const reduction_target* target) noexcept;
 /// Tells the agent on `home` that a member has ended. `index` is packed.
 void leave_section(array_core& part, std::uint32_t home, const membership& m, const bytes& index);
 /// The element's membership. Throws usage_error if it is not in the section.

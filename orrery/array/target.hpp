@@ -29,6 +29,7 @@ template <class V>
   result_target t;
   t.what = result_target::kind::call;
   t.call = {self.id(), detail::array_directory::of(self).expect(*state)};
+  t.type = detail::hash_of_text(detail::type_name<V>());
   state->hold();  // given up to the answer
   return {std::move(t), detail::future_access<V>::wrap(std::move(state))};
 }
@@ -47,6 +48,13 @@ ORRERY_METHOD_PARTS(const)
 ORRERY_METHOD_PARTS(noexcept)
 ORRERY_METHOD_PARTS(const noexcept)
 #undef ORRERY_METHOD_PARTS
+
+// What a target that is a method takes: a view takes any container that is written like it.
+template <class P>
+[[nodiscard]] std::uint64_t type_taken() {
+  using value = std::remove_cvref_t<P>;
+  return orrery::is_view<value> ? 0 : hash_of_text(type_name<value>());
+}
 }  // namespace detail
 
 /// The result as a message to a process: `result_to<&Main::done>(main)` posts `main->done(result)`. The method has one parameter, of the type of the
@@ -57,6 +65,7 @@ template <auto F, class T>
   using handler = detail::typed_handler<detail::method_operation<detail::pointed_method<T, F>, typename parts::result>,
                                         typename parts::parameter>;
   result_target t;
+  t.type = detail::type_taken<typename parts::parameter>();
   t.what = result_target::kind::process;
   t.process = p.address();
   t.handler = handler::instance.index;
@@ -70,6 +79,7 @@ template <auto F, class T, class Index>
   using message = detail::element_message<T, Index, detail::element_operation<T, Index, method, typename parts::result>,
                                           typename parts::parameter>;
   result_target t;
+  t.type = detail::type_taken<typename parts::parameter>();
   t.what = result_target::kind::element;
   t.handler = message::routed.index;
   t.array = e.name().array;
@@ -83,6 +93,7 @@ template <auto F, class T, class Index>
   using message = detail::broadcast_message<T, Index, detail::pointed_method<T, F>, typename parts::result,
                                             typename parts::parameter>;
   result_target t;
+  t.type = detail::type_taken<typename parts::parameter>();
   t.what = result_target::kind::all;
   t.handler = message::cast.index;
   t.array = a.id();

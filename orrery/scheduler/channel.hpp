@@ -7,7 +7,6 @@
 #include <cstdint>
 #include <list>
 #include <memory>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -46,7 +45,7 @@ struct inbound {
 /// The channels of one PE, by the number of the other PE.
 ///
 /// In worlds of up to `dense_limit` PEs that is an index. In larger ones, which are simulated, the tables of all PEs
-/// would fill the memory: there it is looked up.
+/// would fill the memory: there it is looked up in a hash table with open addressing, of which one line is touched mostly.
 class channel_table {
  public:
   static constexpr std::uint32_t dense_limit = 4096;
@@ -56,32 +55,53 @@ class channel_table {
   /// Null if there is none.
   [[nodiscard]] channel* find(std::uint32_t pe) const noexcept {
     if (pe < dense_.size()) [[likely]]
-      return dense_[pe].get();
-    return sparse_.empty() ? nullptr : find_sparse(pe);
+      return dense_[pe];
+    return sparse_.empty() ? nullptr : sparse_[place_of(pe)].to;
   }
+  /// There must be none to this PE.
   channel& put(std::uint32_t pe, std::unique_ptr<channel> c) {
-    channel& added = *c;
-    all_.push_back(&added);
-    if (!is_dense_) {
-      sparse_.emplace(pe, std::move(c));
-    } else {
+    if (is_dense_) {
       if (pe >= dense_.size()) dense_.resize(pe + 1);
-      dense_[pe] = std::move(c);
+    } else if (2 * (all_.size() + 1) > sparse_.size()) {
+      grow();
+    }
+    channel& added = *all_.emplace_back(std::move(c));
+    if (is_dense_) {
+      dense_[pe] = &added;
+    } else {
+      sparse_[place_of(pe)] = {pe, &added};
     }
     return added;
   }
   [[nodiscard]] auto begin() const noexcept { return all_.begin(); }
   [[nodiscard]] auto end() const noexcept { return all_.end(); }
-
- private:
-  [[nodiscard]] channel* find_sparse(std::uint32_t pe) const noexcept {
-    const auto at = sparse_.find(pe);
-    return at != sparse_.end() ? at->second.get() : nullptr;
+  /// What find() looks at in large worlds, and how many bytes that is.
+  [[nodiscard]] std::pair<const void*, std::size_t> table() const noexcept {
+    return {sparse_.data(), sparse_.size() * sizeof(entry)};
   }
 
-  std::vector<std::unique_ptr<channel>> dense_;
-  std::unordered_map<std::uint32_t, std::unique_ptr<channel>> sparse_;
-  std::vector<channel*> all_;
+ private:
+  struct entry {
+    std::uint32_t pe = 0;
+    channel* to = nullptr;  // null: the entry is free
+  };
+
+  // Of the PE's entry, or the free one where it would be.
+  [[nodiscard]] std::size_t place_of(std::uint32_t pe) const noexcept {
+    const std::size_t mask = sparse_.size() - 1;
+    std::size_t i = (pe * std::uint64_t{0x9e37'79b9'7f4a'7c15} >> 32) & mask;
+    while (sparse_[i].to != nullptr && sparse_[i].pe != pe) i = (i + 1) & mask;
+    return i;
+  }
+  void grow() {
+    const std::vector<entry> old = std::exchange(sparse_, std::vector<entry>(sparse_.empty() ? 4 : 2 * sparse_.size()));
+    for (const entry& e : old)
+      if (e.to != nullptr) sparse_[place_of(e.pe)] = e;
+  }
+
+  std::vector<channel*> dense_;
+  std::vector<entry> sparse_;  // a power of two, at most half full
+  std::vector<std::unique_ptr<channel>> all_;
   bool is_dense_;
 };
 

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <orrery/scheduler/idle_queue.hpp>
 
+#include <orrery/scheduler/pe.hpp>
+#include <orrery/scheduler/prefetch.hpp>
+
 #include <algorithm>
 
 namespace orrery::scheduler {
-namespace {
 
-void lines(const std::byte* from, std::size_t count) noexcept {
-  for (std::size_t i = 0; i < count; ++i) __builtin_prefetch(from + i * 64, 1);
+idle_task::~idle_task() {
+  if (counted_by != nullptr) counted_by->end_work(counted_as);
 }
-
-}  // namespace
 
 void idle_queue::fetch() noexcept {
   const idle_task& t = *fetching_;
@@ -18,9 +18,9 @@ void idle_queue::fetch() noexcept {
   if (step_ < 2) {
     if (t.by != nullptr) {
       if (step_ == 0) {
-        lines(reinterpret_cast<const std::byte*>(t.by), 1);
+        fetch_lines(t.by, 1);
       } else if (t.by->has_object && t.by->apart) {
-        lines(static_cast<const std::byte*>(t.by->where_apart()), 4);
+        fetch_lines(t.by->where_apart(), 4);
       }
     }
     ++step_;
@@ -28,7 +28,7 @@ void idle_queue::fetch() noexcept {
   }
   const std::size_t bytes = std::min(t.memory.size(), most_bytes);
   const std::size_t at = (step_++ - 2) * lines_at_once * line;
-  if (at < bytes) lines(t.memory.data() + at, std::min(lines_at_once, (bytes - at + line - 1) / line));
+  if (at < bytes) fetch_lines(t.memory.data() + at, std::min(lines_at_once, (bytes - at + line - 1) / line));
   if (at + lines_at_once * line >= bytes) {
     ++fetched_;
     begin_to_fetch(fetching_->next.get());

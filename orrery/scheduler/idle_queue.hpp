@@ -4,23 +4,28 @@
 #include <orrery/scheduler/slot.hpp>
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <span>
 #include <utility>
 
 namespace orrery::scheduler {
 
+struct pe_annex;
+
 /// Work that a PE does when it has nothing else to do.
 struct idle_task {
   idle_task() = default;
   idle_task(const idle_task&) = delete;
   idle_task& operator=(const idle_task&) = delete;
-  virtual ~idle_task() = default;
+  virtual ~idle_task();
   virtual void run() = 0;
 
   std::unique_ptr<idle_task> next;
   const slot* by = nullptr;  ///< the process that gave it to the PE
   std::span<const std::byte> memory;  ///< what it will need; perhaps freed meanwhile
+  pe_annex* counted_by = nullptr;  ///< whose work it is, by the number that pe_annex::begin_work gave
+  std::uint64_t counted_as = 0;
 };
 
 /// The work that waits until its PE is idle, in the order in which it came. As everything else runs before it, it is known long before it runs, and

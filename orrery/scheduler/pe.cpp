@@ -4,6 +4,7 @@
 #include <orrery/scheduler/io.hpp>
 #include <orrery/scheduler/node.hpp>
 #include <orrery/scheduler/overflow.hpp>
+#include <orrery/scheduler/prefetch.hpp>
 #include <orrery/scheduler/trace.hpp>
 #include <orrery/transport/world.hpp>
 #include <orrery/wire/exception.hpp>
@@ -101,6 +102,7 @@ void pe::run() {
 void pe::end() noexcept {
   drop_leftovers();
   report_more_unsent();
+  when_idle_.clear();  // layers count what waits there
   for (auto& annex : annexes_) annex.reset();
   io_.reset();  // on the thread that made it
   publisher_.publish(count_, transport::now_ns());
@@ -165,24 +167,21 @@ const handler continuation{"future",
 // Of many processes that are runnable the next ones are in no cache: since they were put into the queue all the others have run. So their lines are asked
 // for while others run, one step of what leads to what at a time: the slot, the object and the last message, the first message, the rest of both.
 void pe::fetch_ahead() const noexcept {
-  const auto lines = [](const void* from, int count) {
-    for (int i = 0; i < count; ++i) __builtin_prefetch(static_cast<const std::byte*>(from) + i * 64, 1);
-  };
   const auto at = [&](std::size_t n) -> const slot* {
     const run_queue::entry e = runnable_.ahead(n);
     return e.is_slot() ? e.as_slot() : nullptr;
   };
-  if (const slot* s = at(fetched_ahead)) lines(s, 1);
+  if (const slot* s = at(fetched_ahead)) fetch_lines(s, 1);
   if (const slot* s = at(4); s != nullptr && s->has_messages()) {
-    lines(s->last, 1);
-    if (s->has_object && s->apart) lines(s->where_apart(), 4);
+    fetch_lines(s->last, 1);
+    if (s->has_object && s->apart) fetch_lines(s->where_apart(), 4);
   }
-  if (const slot* s = at(3); s != nullptr && s->has_messages()) lines(s->last->next, 1);
+  if (const slot* s = at(3); s != nullptr && s->has_messages()) fetch_lines(s->last->next, 1);
   if (const slot* s = at(2); s != nullptr && s->has_messages()) {
     const message* first = s->last->next;
-    lines(first + 1, 1);
-    lines(s->last + 1, 1);
-    lines(first->next, 2);
+    fetch_lines(first + 1, 1);
+    fetch_lines(s->last + 1, 1);
+    fetch_lines(first->next, 2);
   }
 }
 

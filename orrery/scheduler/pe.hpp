@@ -171,6 +171,14 @@ struct pe_annex {
   pe_annex(const pe_annex&) = delete;
   pe_annex& operator=(const pe_annex&) = delete;
   virtual ~pe_annex() = default;
+  /// In a simulation: the PE will run soon, and what it has is in no cache. Called with `step` 0 to fetch_steps - 1, some time after each other, so
+  /// that each step may read what the one before has asked for (the first may read the annex).
+  virtual void fetch(int /*step*/) const noexcept {}
+  /// A process gives the PE work that it will do later: a number, other than 0, if it is this layer that counts it as work of something of its own
+  /// until end_work of that number.
+  virtual std::uint64_t begin_work(const slot& /*by*/) noexcept { return 0; }
+  virtual void end_work(std::uint64_t /*number*/) noexcept {}
+  static constexpr int fetch_steps = 4;
 };
 /// Which layer's.
 enum class annex_of : std::uint8_t { array, shared, service, task };

@@ -69,7 +69,7 @@ void pe::adopt_inbound() {
 void pe::lose_gone() {
   tell_waits();  // before they end
   gone_nodes_ = node_.gone_nodes();  // before looking: those that go meanwhile are announced again
-  for (channel* c : channels_)
+  for (const auto& c : channels_)
     if (c->remote && !c->lost && !node_.reachable(c->pe)) {
       refuse_peer(c->pe);
       lose_channel(*c);

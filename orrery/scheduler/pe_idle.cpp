@@ -36,6 +36,12 @@ const handler idle_work{"orrery",
 void pe::run_when_idle(std::unique_ptr<idle_task> t) {
   if (refusing_) refuse("when_idle");
   t->by = active_ != nullptr ? active_->process : nullptr;
+  for (const auto& a : annexes_)
+    if (a != nullptr && t->by != nullptr && t->counted_as == 0)
+      if (const std::uint64_t n = a->begin_work(*t->by); n != 0) {
+        t->counted_by = a.get();
+        t->counted_as = n;
+      }
   when_idle_.push(std::move(t));
 }
 

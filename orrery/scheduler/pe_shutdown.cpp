@@ -178,7 +178,7 @@ void pe::cancel_waits() {
   }
   for (auto& held : stopped_) wake_all(std::exchange(held.second.waiters, nullptr));
   stopped_.clear();
-  for (channel* c : channels_) wake_waiters(*c);
+  for (const auto& c : channels_) wake_waiters(*c);
   wake_all(std::exchange(quiescence_waiters_, nullptr));
   for (std::size_t i = 0; i < watchers_.size(); ++i) watchers_[i]->cancel_waits(*this);
   // What other nodes were asked: they end as well. Their arguments were sent as copies.

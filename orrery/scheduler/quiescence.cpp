@@ -32,7 +32,7 @@ void pe::rest() noexcept {
   if (resting_) return;
   std::uint64_t sent = 0;
   std::uint64_t received = 0;
-  for (const channel* c : channels_) sent += c->ring.written();
+  for (const auto& c : channels_) sent += c->ring.written();
   for (const auto& in : inbound_) received += in->ring.read();
   idleness& mine = node_.idleness_of(id_);
   mine.sent.store(sent, std::memory_order_relaxed);

@@ -145,7 +145,7 @@ bool simulator::next() {
       if (!when_nothing_is_due()) return false;
       continue;
     }
-    const auto [time, e] = queue_.take();
+    const auto [time, order, e] = queue_.take();
     fetch_next();
     now_ = std::max(now_, time);
     if ((e.what & is_fault) != 0) {
@@ -170,7 +170,7 @@ bool simulator::next() {
 
 // The next record of a PE that runs is to be received. False if it was read when its sender was lost.
 bool simulator::take_arrival(simulated_pe& s) {
-  const auto [time, link] = s.arrivals.take();
+  const auto [time, order, link] = s.arrivals.take();
   if (link->in->lost || link->in->ring.front() == nullptr) return false;
   ++report_.events;
   const auto& cost = network_.between(states_[link->from].node, s.node);
@@ -187,30 +187,10 @@ bool simulator::stay(const pe& p) {
     const std::int64_t time = s.next_arrival();
     if (time == simulated_pe::never || s.over || own_due(p) < time) return false;
     if (!queue_.empty()) {
-      const bool exactly = (queue_.next().what & is_fault) != 0;
-      if (time >= queue_.next_ns() + (exactly ? 0 : lookahead_)) return false;
+      const bool exactly = (queue_.next().what.what & is_fault) != 0;
+      if (time >= queue_.next().time + (exactly ? 0 : lookahead_)) return false;
     }
     if (take_arrival(s)) return true;
-  }
-}
-
-// A PE that is due next is mostly in no cache. Nor is what leads to the record that it will receive: that is fetched in two steps, in the
-// first of which the PE is one of those who may be next but one.
-void simulator::fetch_next() const noexcept {
-  queue_.for_each_second([this](const event& e) {
-    if (e.link != nullptr) __builtin_prefetch(e.link, 1);
-    if ((e.what & is_fault) != 0) return;
-    const auto* const lines = reinterpret_cast<const std::byte*>(&states_[e.what]);
-    __builtin_prefetch(lines, 1);
-    __builtin_prefetch(lines + 64, 1);
-  });
-  if (queue_.empty() || (queue_.next().what & is_fault) != 0) return;
-  const event& e = queue_.next();
-  const auto* const lines = reinterpret_cast<const std::byte*>(pes_[e.what]);
-  for (int i = 0; i < 6; ++i) __builtin_prefetch(lines + i * 64, 1);
-  if (e.link != nullptr) {
-    __builtin_prefetch(e.link->in, 1);
-    __builtin_prefetch(e.link->record, 0);
   }
 }
 
@@ -247,7 +227,7 @@ void simulator::give_back(pe& p) {
   std::int64_t due = own_due(p);
   if (s.next_arrival() < due) {
     due = s.next_arrival();
-    e.link = s.arrivals.next();
+    e.link = s.arrivals.next().what;
   }
   if (due < s.due) {
     s.due = due;
@@ -299,7 +279,7 @@ bool simulator::when_nothing_is_due() {
 void simulator::await_io() {
   while (!with_io_.empty()) {
     const std::int64_t real = io_since_ + (transport::real_now_ns() - io_since_real_);
-    if (!queue_.empty() && queue_.next_ns() <= std::max(real, now_)) return;
+    if (!queue_.empty() && queue_.next().time <= std::max(real, now_)) return;
     if (real > now_) now_ = real;
     if (look_at_io()) return;
     const timespec moment{0, 10'000};
@@ -377,7 +357,7 @@ std::unique_ptr<channel> simulator::connect(pe& from, std::uint32_t to) {
   in->ring = transport::ring_consumer(*header, capacity);
   in->pe = from.id();
   in->remote = c->remote;
-  links_.push_back(std::make_unique<simulated_link>(simulated_link{c.get(), in.get(), from.id(), to, 0, nullptr}));
+  links_.push_back(std::make_unique<simulated_link>(simulated_link{c.get(), in.get(), from.id(), to, 0}));
   c->link = links_.back().get();
   if (in->remote) receiver.owner().hold(from.id());
   receiver.inbound_.push_back(std::move(in));
@@ -388,6 +368,7 @@ void simulator::sent(pe& from, channel& c, std::uint32_t bytes) {
   charge_real_time(from);
   simulated_pe& s = *from.sim_;
   simulated_link& l = *c.link;
+  s.sends_by(l);
   std::uint64_t payload = bytes;
   wire::envelope& e = *c.ring.latest(bytes);
   if (e.form == wire::payload_form::block && e.kind == wire::record_kind::message) {
@@ -399,12 +380,11 @@ void simulator::sent(pe& from, channel& c, std::uint32_t bytes) {
   const transport::link_cost& cost = network_.between(s.node, to.node);
   s.clock += network_.on(s.node, cost.overhead);
   l.last_ns = std::max(l.last_ns, network_.arrival(s.clock, s.node, to.node, payload));
-  to.arrivals.add(l.last_ns, order_.next(), &l);
+  to.arrivals.add({l.last_ns, order_.next(), &l});
   if (l.last_ns < to.due) {
     to.due = l.last_ns;
     schedule(l.last_ns, {&l, c.pe});
   }
-  l.record = &e;
   ++report_.messages;
   report_.bytes += payload;
   if (&cost == &universe_.settings().net) {

@@ -25,22 +25,27 @@ struct simulated_link {
   std::uint32_t from;
   std::uint32_t to;
   std::int64_t last_ns;  ///< when the latest record that was sent arrives: the next one comes no earlier
-  const void* record;  ///< that one, to be fetched
 };
 
 /// What the simulator knows of a PE.
-struct simulated_pe {
+struct alignas(64) simulated_pe {
   static constexpr std::int64_t never = std::numeric_limits<std::int64_t>::max();
 
   simulator* by = nullptr;
   std::int64_t clock = 0;  ///< virtual time up to which the PE has worked, in ns
   std::int64_t due = never;  ///< of its earliest entry in the queue
   transport::time_heap<simulated_link*> arrivals;  ///< records on their way to it
-  [[nodiscard]] std::int64_t next_arrival() const noexcept { return arrivals.empty() ? never : arrivals.next_ns(); }
+  [[nodiscard]] std::int64_t next_arrival() const noexcept { return arrivals.empty() ? never : arrivals.next().time; }
   std::int64_t began = 0;    ///< real time, where that counts
   std::uint32_t node = 0;
   bool over = false;
   bool does_io = false;
+  static constexpr std::uint8_t remembered = 4;
+  std::uint8_t sends = 0;  ///< counts the changes of sent_to
+  simulated_link* sent_to[remembered] = {};  ///< the latest that the PE sent by: mostly it will send by these again
+  void sends_by(simulated_link& l) noexcept {
+    if (sent_to[(sends - 1) % remembered] != &l) sent_to[sends++ % remembered] = &l;
+  }
 };
 
 /// What a simulation was.
@@ -99,7 +104,7 @@ class simulator {
   /// Until then the running PE may work on: the next event of another one, or the next record on its way to it, and the shortest way of a
   /// message. (The record may wait so long, as it waits for a PE that polls now and then.)
   [[nodiscard]] std::int64_t horizon(const simulated_pe& s) const noexcept {
-    const std::int64_t next = queue_.empty() ? s.next_arrival() : std::min(queue_.next_ns(), s.next_arrival());
+    const std::int64_t next = queue_.empty() ? s.next_arrival() : std::min(queue_.next().time, s.next_arrival());
     return next == simulated_pe::never ? next : next + lookahead_;
   }
   void charge_messages(pe& p, std::uint64_t count) noexcept;
@@ -122,10 +127,12 @@ class simulator {
   bool next();
   void enter(pe& p, std::int64_t time) noexcept;
   void fetch_next() const noexcept;
+  template <class F>
+  void for_pe_ahead(std::size_t n, F f) const noexcept;
   bool take_arrival(simulated_pe& s);
   bool stay(const pe& p);
   [[nodiscard]] std::int64_t own_due(const pe& p) const noexcept;
-  void schedule(std::int64_t time, const event& e) { queue_.add(time, order_.next(), e); }
+  void schedule(std::int64_t time, const event& e) { queue_.add({time, order_.next(), e}); }
   void give_back(pe& p);
   void charge_real_time(pe& p) noexcept;
   void read(simulated_link& l) noexcept;
@@ -138,7 +145,7 @@ class simulator {
   transport::sim_universe universe_;
   transport::network network_;
   transport::event_order order_;
-  transport::time_heap<event> queue_;
+  transport::time_queue<event> queue_;
   std::int64_t lookahead_;
   pe_settings pe_settings_;
   fiber_pool fibers_;

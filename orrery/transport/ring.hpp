@@ -131,6 +131,8 @@ class ring_producer {
 
   /// The record of `bytes` that was committed last.
   [[nodiscard]] wire::envelope* latest(std::uint32_t bytes) const noexcept { return at(tail_ - bytes); }
+  /// Where the next one will be, to be fetched.
+  [[nodiscard]] const void* position() const noexcept { return data_ + (tail_ & mask_); }
   /// Both sides begin at the start of the ring again. For rings with both ends on one thread, when all has been read.
   void restart() noexcept {
     tail_ = head_ = 0;
@@ -208,6 +210,8 @@ class ring_consumer {
 
   /// Bytes that were ever taken out.
   [[nodiscard]] std::uint64_t read() const noexcept { return head_; }
+  /// Where the next record is or will be, to be fetched.
+  [[nodiscard]] const void* position() const noexcept { return data_ + (head_ & mask_); }
 
   /// Gives up the record that front() returned. True if space was handed back to the producer and the
   /// producer had asked to be woken.

@@ -11,10 +11,6 @@
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
-#ifdef ORRERY_ASAN
-#include <sanitizer/lsan_interface.h>
-#endif
-
 namespace orrery {
 namespace {
 
@@ -33,16 +29,6 @@ class Echo {
 
  private:
   std::vector<int> seen_;
-};
-
-// A node that is lost runs no destructors, like one that is killed: what it owned stays until the program ends.
-struct leaks_expected {
-#ifdef ORRERY_ASAN
-  __lsan::ScopedDisabler until_the_end_of_the_test;
-#endif
-  leaks_expected() = default;
-  leaks_expected(const leaks_expected&) = delete;
-  ~leaks_expected() {}
 };
 
 std::int64_t time_of(auto f) {
@@ -76,7 +62,7 @@ TEST(simulation, places_processes_on_all_pes_of_a_machine_in_turn) {
 }
 
 TEST(simulation, places_nothing_on_a_lost_node_of_a_machine_that_has_another) {
-  const leaks_expected of_the_lost_node;
+  const testing::leaks_expected of_the_lost_node;
   in_simulation("machines=2,nodes=2,lose=2@1ms,detect=100us", [] {
     sleep_for(2ms);
     for (int i = 0; i < 5; ++i) EXPECT_EQ(spawn<Echo>(machine(1)).address().pe, 3U);
@@ -84,7 +70,7 @@ TEST(simulation, places_nothing_on_a_lost_node_of_a_machine_that_has_another) {
 }
 
 TEST(simulation, says_of_a_machine_whose_nodes_are_lost_that_they_are) {
-  const leaks_expected of_the_lost_node;
+  const testing::leaks_expected of_the_lost_node;
   in_simulation("machines=2,lose=1@1ms,detect=100us", [] {
     sleep_for(2ms);
     EXPECT_THROW((void)spawn<Echo>(machine(1)), node_lost);
@@ -245,7 +231,7 @@ TEST(simulation, finds_quiescence_when_the_last_message_has_been_executed) {
 }
 
 TEST(simulation, loses_a_node_when_it_was_told_to_and_the_others_go_on) {
-  const leaks_expected of_the_lost_node;
+  const testing::leaks_expected of_the_lost_node;
   ::testing::internal::CaptureStderr();
   in_simulation("machines=4,lose=2@1ms,detect=100us", [] {
     const auto victim = spawn<Echo>(pe(2));
@@ -262,7 +248,7 @@ TEST(simulation, loses_a_node_when_it_was_told_to_and_the_others_go_on) {
 }
 
 TEST(simulation, that_loses_its_first_node_ends) {
-  const leaks_expected of_the_lost_node;
+  const testing::leaks_expected of_the_lost_node;
   ::testing::internal::CaptureStderr();
   in_simulation("machines=3,lose=0@1ms", [] { spawn<Echo>(pe(1))->hold(); });
   EXPECT_NE(::testing::internal::GetCapturedStderr().find("the first node of the world was lost"), std::string::npos);

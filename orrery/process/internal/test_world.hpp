@@ -20,6 +20,10 @@
 
 #include <gtest/gtest.h>
 
+#ifdef ORRERY_ASAN
+#include <sanitizer/lsan_interface.h>
+#endif
+
 namespace orrery::testing {
 
 /// True where a sanitizer makes everything several times slower and larger.
@@ -28,6 +32,16 @@ inline constexpr bool slowed_down = true;
 #else
 inline constexpr bool slowed_down = false;
 #endif
+
+/// A node that is lost runs no destructors, like one that is killed: what it owned stays until the program ends.
+struct leaks_expected {
+#ifdef ORRERY_ASAN
+  __lsan::ScopedDisabler until_the_end_of_the_test;
+#endif
+  leaks_expected() = default;
+  leaks_expected(const leaks_expected&) = delete;
+  ~leaks_expected() {}
+};
 
 /// What happened on the PEs of a world that has ended.
 using statistics = std::vector<scheduler::counters>;

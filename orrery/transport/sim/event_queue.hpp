@@ -1,23 +1,33 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <random>
-#include <utility>
 #include <vector>
 
 namespace orrery::transport {
 
-/// Things with a time, the earliest first; what has the same time goes by its `order`.
+/// Something with a time. What has the same time goes by its `order`.
+template <class What>
+struct timed {
+  std::int64_t time;
+  std::uint64_t order;
+  What what;
+  [[nodiscard]] bool operator<(const timed& o) const noexcept {
+    return time != o.time ? time < o.time : order < o.order;
+  }
+};
+
+/// Things with a time, the earliest first.
 ///
-/// A heap of four children: half as deep as one of two, and the children of an entry lie on two cache lines.
+/// A heap of four children: half as deep as one of two, and the children of an entry lie on two or three cache lines.
 template <class What>
 class time_heap {
  public:
-  void add(std::int64_t time_ns, std::uint64_t order, const What& what) {
+  void add(const timed<What>& added) {
     std::size_t i = heap_.size();
-    heap_.push_back({time_ns, order, what});
-    const entry added = heap_[i];
+    heap_.push_back(added);
     while (i != 0 && added < heap_[(i - 1) / 4]) {
       heap_[i] = heap_[(i - 1) / 4];
       i = (i - 1) / 4;
@@ -27,16 +37,18 @@ class time_heap {
 
   [[nodiscard]] bool empty() const noexcept { return heap_.empty(); }
   [[nodiscard]] std::size_t size() const noexcept { return heap_.size(); }
-  /// When the next is due. There must be one.
-  [[nodiscard]] std::int64_t next_ns() const noexcept { return heap_.front().time; }
-  [[nodiscard]] const What& next() const noexcept { return heap_.front().what; }
-  /// Takes the next one out: when it is due, and what it is. There must be one.
-  std::pair<std::int64_t, What> take() {
-    const std::pair<std::int64_t, What> next{heap_.front().time, heap_.front().what};
-    const entry last = heap_.back();
+  /// There must be one.
+  [[nodiscard]] const timed<What>& next() const noexcept { return heap_.front(); }
+  /// Takes the next one out. There must be one.
+  timed<What> take() {
+    const timed<What> next = heap_.front();
+    const timed<What> last = heap_.back();
     heap_.pop_back();
     const std::size_t n = heap_.size();
     for (std::size_t i = 0; n != 0;) {
+      // One of the children of these children will be looked at next: all are asked for, as large heaps are in no near cache.
+      for (std::size_t line = 0; line < 16 * sizeof(timed<What>) && 16 * i + 5 < n; line += 64)
+        __builtin_prefetch(reinterpret_cast<const std::byte*>(heap_.data() + 16 * i + 5) + line);
       std::size_t least = 4 * i + 1;
       if (least >= n) {
         heap_[i] = last;
@@ -53,20 +65,52 @@ class time_heap {
     }
     return next;
   }
-  /// Calls f for those of whom one comes after the next, at most four.
-  template <class F>
-  void for_each_second(F f) const {
-    for (std::size_t i = 1; i < heap_.size() && i < 5; ++i) f(heap_[i].what);
+  /// Where they lie, the first ones first.
+  [[nodiscard]] const void* memory() const noexcept { return heap_.data(); }
+
+ private:
+  std::vector<timed<What>> heap_;
+};
+
+/// The same, which also shows the first `shown_ahead` of them in their order.
+///
+/// Invariants: first_ is sorted; nothing in rest_ is earlier than what is in first_; rest_ is empty unless first_ is full.
+template <class What>
+class time_queue {
+ public:
+  static constexpr std::size_t shown_ahead = 10;
+
+  void add(const timed<What>& added) {
+    if (count_ == shown_ahead) {
+      if (!(added < first_[count_ - 1])) {
+        rest_.add(added);
+        return;
+      }
+      rest_.add(first_[--count_]);
+    }
+    std::size_t i = count_++;
+    for (; i != 0 && added < first_[i - 1]; --i) first_[i] = first_[i - 1];
+    first_[i] = added;
+  }
+
+  [[nodiscard]] bool empty() const noexcept { return count_ == 0; }
+  /// There must be one.
+  [[nodiscard]] const timed<What>& next() const noexcept { return first_[0]; }
+  /// The one that comes after `n` others, or null if there is none or it is not shown.
+  [[nodiscard]] const What* ahead(std::size_t n) const noexcept { return n < count_ ? &first_[n].what : nullptr; }
+  /// Takes the next one out. There must be one.
+  timed<What> take() {
+    const timed<What> next = first_[0];
+    --count_;
+    for (std::size_t i = 0; i < count_; ++i) first_[i] = first_[i + 1];
+    if (!rest_.empty()) first_[count_++] = rest_.take();
+    return next;
   }
 
  private:
-  struct entry {
-    std::int64_t time;
-    std::uint64_t order;
-    What what;
-    bool operator<(const entry& o) const noexcept { return time != o.time ? time < o.time : order < o.order; }
-  };
-  std::vector<entry> heap_;
+  std::size_t count_ = 0;
+  timed<What> first_[shown_ahead]{};
+  time_heap<What> rest_;
 };
 
 /// In which order things happen that are due at the same time: as they were added, or, if so asked, at random, as follows from the seed.

@@ -1,0 +1,327 @@
+// SPDX-License-Identifier: Apache-2.0
+// What goes wrong in elements, and what of it others get to know: nobody waits for ever, and nothing is made up.
+#include <orrery/array/section.hpp>
+
+#include <orrery/process/internal/test_world.hpp>
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace orrery {
+namespace {
+
+using testing::in_simulation;
+using testing::in_world;
+
+template <class Error, class F>
+std::string what_is_thrown(F f) {
+  try {
+    f();
+  } catch (const Error& e) {
+    return e.what();
+  }
+  ADD_FAILURE() << "nothing was thrown";
+  return {};
+}
+// What it throws does not matter, as long as it ends.
+template <class F>
+void attempt(F f) {
+  try {
+    f();
+  } catch (const std::exception&) {
+  }
+}
+
+// An operation that takes nothing below 0.
+struct picky_op {
+  int operator()(int a, int b) const {
+    if (a < 0 || b < 0) throw std::domain_error("below 0");
+    return a + b;
+  }
+};
+constexpr picky_op picky{};
+
+struct Giver;
+ORRERY_PROCESS(Giver, give, give_picky, give_to, join_in, hop);
+struct Giver : element<Giver> {
+  void give(result_target t) { contribute(1, sum, t); }
+  void give_picky(int who, result_target t) { contribute(index() == who ? -1 : 1, picky, t); }
+  void give_to(section<Giver> s, result_target t) { contribute(s, 1, sum, t); }
+  void join_in(section<Giver> s, int round, result_target t) { contribute(s, std::vector<int>{round}, concat, t); }
+  void hop(std::uint32_t pe) { migrate_to(pe); }
+  template <class A>
+  void serialize(A&) {}
+};
+
+// Bodies for worlds of threads and, as values are serialized there, of several machines.
+void failing_operation() {
+  const auto a = create_array<Giver>(range<std::int32_t>{12});
+  for (const int who : {0, 5, 11}) {
+    auto [target, result] = expect_result<int>();
+    post(a)->give_picky(who, target);
+    EXPECT_EQ(what_is_thrown<std::domain_error>([&] { (void)result.get(); }), "below 0") << who;
+    auto [next, good] = expect_result<int>();
+    post(a)->give_picky(-1, next);
+    EXPECT_EQ(good.get(), 12);
+  }
+}
+
+TEST(array_failures, an_operation_that_throws_is_what_its_reduction_ends_with_and_the_next_goes_on) {
+  for (const std::uint32_t pes : {1U, 4U}) in_world(pes, failing_operation);
+  in_simulation("machines=4", failing_operation);
+}
+
+void other_types() {
+  const auto a = create_array<Giver>(range<std::int32_t>{8});
+  const auto refused = [&]<class V>(V) {
+    auto [target, result] = expect_result<V>();
+    post(a)->give(target);
+    const std::string what = what_is_thrown<usage_error>([&] { (void)result.get(); });
+    EXPECT_NE(what.find("contributed int"), std::string::npos) << what;
+  };
+  refused(1.0F);
+  refused(1U);
+  refused(std::int64_t{1});
+  refused(std::string());
+  auto [target, result] = expect_result<int>();
+  post(a)->give(target);
+  EXPECT_EQ(result.get(), 8);
+}
+
+TEST(array_failures, a_result_is_not_taken_for_one_of_another_type) {
+  in_world(3, other_types);
+  in_simulation("machines=3", other_types);
+}
+
+TEST(array_failures, who_waits_for_a_section_that_is_destroyed_is_told) {
+  in_world(3, [] {
+    const auto a = create_array<Giver>(range<std::int32_t>{9});
+    const auto s = create_section(a, range<std::int32_t>{9});
+    auto [target, result] = expect_result<int>();
+    post(a[0])->give_to(s, target);  // the others never do
+    quiescence();
+    destroy(s);
+    EXPECT_NE(what_is_thrown<process_gone>([&] { (void)result.get(); }).find("section"), std::string::npos);
+    // On a PE with an agent nobody is a member any more.
+    post(a[1])->give_to(s, target);
+    quiescence();
+  });
+}
+
+// Each reduction has the contributions of its own round only.
+void rounds_of(std::uint32_t seed) {
+  constexpr int members = 6;
+  constexpr int rounds = 20;
+  const auto a = create_array<Giver>(range<std::int32_t>{members});
+  const auto s = create_section(a, range<std::int32_t>{members});
+  std::uint32_t drawn = seed * 2654435761U + 1;
+  const auto draw = [&](std::uint32_t below) { return (drawn = drawn * 1664525U + 1013904223U) / 65536U % below; };
+  std::vector<future<std::vector<int>>> results;
+  for (int k = 0; k < rounds; ++k) {
+    for (int m = 0; m < 3; ++m) post(a[static_cast<std::int32_t>(draw(members))])->hop(draw(world_pes()));
+    auto [target, result] = expect_result<std::vector<int>>();
+    post(s)->join_in(s, k, target);
+    results.push_back(std::move(result));
+  }
+  for (int k = 0; k < rounds; ++k)
+    EXPECT_EQ(results[static_cast<std::size_t>(k)].get(), std::vector<int>(members, k)) << seed;
+}
+
+TEST(array_failures, reductions_of_a_section_are_not_mixed_when_members_migrate) {
+  for (std::uint32_t seed = 1; seed <= 40; ++seed)
+    in_simulation("machines=4,jitter=20us,seed=" + std::to_string(seed), [&] { rounds_of(seed); });
+  for (std::uint32_t seed = 1; seed <= 10; ++seed) in_world(4, [&] { rounds_of(seed); });
+}
+
+// Made on demand, and cannot be.
+std::atomic<int> tries{0};
+struct AtHome;
+ORRERY_PROCESS(AtHome, get);
+struct AtHome : element<AtHome> {
+  AtHome() {
+    ++tries;
+    throw std::runtime_error("it cannot be made");
+  }
+  int get() { return 1; }
+  static constexpr early when_early(std::string_view) { return early::create_at_home; }
+};
+struct AtSender;
+ORRERY_PROCESS(AtSender, get);
+struct AtSender : element<AtSender> {
+  AtSender() {
+    ++tries;
+    throw std::runtime_error("it cannot be made");
+  }
+  int get() { return 1; }
+  static constexpr early when_early(std::string_view) { return early::create_at_sender; }
+};
+template <class T>
+void cannot_be_made() {
+  const auto a = create_array<T>({.name = "words"});
+  for (const int i : {0, 1, 2, 3}) {
+    tries = 0;
+    EXPECT_NE(what_is_thrown<process_gone>([&] { (void)a[i]->get(); }).find("words[" + std::to_string(i) + "]"),
+              std::string::npos);
+    EXPECT_EQ(tries, 1);
+    post(a[i])->get();
+    quiescence();
+    EXPECT_LE(tries, 2);
+  }
+}
+
+TEST(array_failures, an_element_made_on_demand_that_cannot_be_is_tried_once_for_a_message) {
+  in_world(3, cannot_be_made<AtHome>);
+  in_world(3, cannot_be_made<AtSender>);
+  in_simulation("machines=3", cannot_be_made<AtSender>);
+}
+
+// Cannot be read where it comes to.
+struct Unreadable;
+ORRERY_PROCESS(Unreadable, hop, get);
+struct Unreadable : element<Unreadable> {
+  void hop(std::uint32_t pe) { migrate_to(pe); }
+  int get() const { return 1; }
+  template <class A>
+  void serialize(A&) {
+    if (A::is_loading::value && index() % 2 == 1) throw std::runtime_error("unreadable");
+  }
+};
+TEST(array_failures, an_element_that_cannot_be_read_where_it_comes_to_is_none) {
+  in_simulation("machines=3", [] {
+    const auto a = create_array<Unreadable>(range<std::int32_t>{6}, {.name = "states"});
+    for (std::int32_t i = 0; i < 6; ++i) post(a[i])->hop(static_cast<std::uint32_t>(i + 1) % 3);
+    quiescence();
+    for (std::int32_t i = 0; i < 6; ++i) {
+      if (i % 2 == 0) {
+        EXPECT_EQ(a[i]->get(), 1);
+      } else {
+        const std::string what = what_is_thrown<process_gone>([&] { (void)a[i]->get(); });
+        EXPECT_NE(what.find("states[" + std::to_string(i) + "]"), std::string::npos) << what;
+        a.insert(i);  // the index is free
+      }
+    }
+    quiescence(a);
+  });
+}
+
+// Does in its destructor what an element cannot do that has ended.
+struct Clinging;
+ORRERY_PROCESS(Clinging, give, hop);
+struct Clinging : element<Clinging> {
+  ~Clinging() {
+    if (asked) {
+      migrate_to(0);
+      contribute(100, sum, target);
+      contribute(in, 100, sum, target);
+    }
+  }
+  void give(section<Clinging> s, result_target t) {
+    asked = true;
+    in = s;
+    target = t;
+    contribute(1, sum, t);
+  }
+  void hop(std::uint32_t pe) { migrate_to(pe); }
+  template <class A>
+  void serialize(A& a) {
+    a & in & target & asked;
+  }
+  section<Clinging> in;
+  result_target target;
+  bool asked = false;
+};
+void clings() {
+  const auto a = create_array<Clinging>(range<std::int32_t>{6});
+  const auto s = create_section(a, range<std::int32_t>{6});
+  auto [target, result] = expect_result<int>();
+  post(a)->give(s, target);
+  EXPECT_EQ(result.get(), 6);
+  post(a)->hop(world_pes() - 1);  // destructors run where they leave
+  quiescence(a);
+  destroy(a[2]);
+  quiescence(a);
+  auto [next, five] = expect_result<int>();
+  post(a)->give(s, next);
+  EXPECT_EQ(five.get(), 5);
+}
+
+TEST(array_failures, a_destructor_that_migrates_or_contributes_is_reported_and_does_no_harm) {
+  in_world(3, clings);
+  in_simulation("machines=3", clings);
+}
+
+// The fifth of each PE cannot be made.
+std::atomic<int> made{0};
+struct Fragile;
+ORRERY_PROCESS(Fragile, get);
+struct Fragile : element<Fragile> {
+  explicit Fragile(int bad) {
+    if (index() % 50 == bad) throw std::invalid_argument("fragile");
+    ++made;
+  }
+  ~Fragile() { --made; }
+  int get() const { return 1; }
+};
+TEST(array_failures, an_array_of_which_not_all_can_be_made_is_not_left_half) {
+  in_world(3, [] {
+    for (const int bad : {0, 1, 33, 49}) {
+      EXPECT_EQ(what_is_thrown<std::invalid_argument>(
+                    [&] { (void)create_array<Fragile>(range<std::int32_t>{200}, {}, {}, bad); }),
+                "fragile");
+      EXPECT_EQ(made, 0);
+    }
+    const auto a = create_array<Fragile>(range<std::int32_t>{200}, {}, {}, -1);
+    EXPECT_EQ(made, 200);
+    destroy(a);
+    EXPECT_EQ(made, 0);
+  });
+}
+
+// Elements live on PE 0, their homes are on PE 2, which is lost.
+struct Left;
+ORRERY_PROCESS(Left, get, hop);
+struct Left : element<Left> {
+  int get() const { return 1; }
+  void hop(std::uint32_t pe) { migrate_to(pe); }
+  template <class A>
+  void serialize(A&) {}
+};
+TEST(array_failures, elements_can_be_destroyed_when_their_home_is_lost) {
+  const testing::leaks_expected of_the_lost_node;
+  in_simulation("machines=3,lose=2@1ms,detect=100us", [] {
+    const auto a = create_array<Left>(
+        {.home = placement_map<std::int32_t>([](const std::int32_t&, std::uint32_t) { return 2U; })});
+    for (std::int32_t i = 0; i < 4; ++i) a.insert_at(pe(0), i);
+    quiescence();
+    sleep_for(std::chrono::milliseconds(5));
+    EXPECT_EQ(a[0]->get(), 1);
+    destroy(a[0]);
+    post_destroy(a[1]);
+    EXPECT_THROW((void)a[0]->get(), error);
+  });
+}
+// The answer goes by way of the home, which is lost while it is under way: at any time of the two ways.
+TEST(array_failures, an_answer_by_way_of_a_home_that_is_lost_comes_all_the_same) {
+  const testing::leaks_expected of_the_lost_nodes;
+  for (int at = 0; at < 40; ++at) {
+    const std::string lost = "machines=3,net=10g,detect=20us,lose=2@" + std::to_string(1000 + at) + "us";
+    in_simulation(lost, [] {
+      const auto begin = now();
+      const auto a = create_array<Left>(
+          {.home = placement_map<std::int32_t>([](const std::int32_t&, std::uint32_t) { return 2U; })});
+      for (std::int32_t i = 0; i < 8; ++i) a.insert_at(pe(static_cast<std::uint32_t>(i) % 2), i);
+      sleep_for(std::chrono::milliseconds(1) - (now() - begin));
+      for (std::int32_t i = 0; i < 8; ++i) attempt([&] { destroy(a[i]); });
+    });
+  }
+}
+
+}  // namespace
+}  // namespace orrery
