@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <orrery/array/element.hpp>
+#include <orrery/array/array_maker.hpp>
 #include <orrery/array/send.hpp>
 #include <orrery/array/target.hpp>
 #include <orrery/process/references.hpp>
@@ -251,10 +251,14 @@ class array {
            A&&... arguments) const {
     detail::check_spawnable<T, A...>();
     using message = detail::create_message<T, Index, detail::travels_t<A>...>;
-    if (home != self.id()) {
-      scheduler::channel& c = self.channel_to(home);
-      if (c.slow && self.active() != nullptr) (void)self.reserve(c, wire::granule * 2);  // waits for its turn
-    }
+    if (home != self.id()) try {
+        scheduler::channel& c = self.channel_to(home);
+        if (c.slow && self.active() != nullptr) (void)self.reserve(c, wire::granule * 2);  // waits for its turn
+      } catch (const node_lost&) {
+        if (from.call != 0) throw;
+        self.report_unsent_post(message::instance, home, std::current_exception());
+        return;
+      }
     detail::part_of<T, Index>(self, id_).begins();
     detail::bytes b = detail::pack(0, detail::creation{from, where, 0, false}, i);
     detail::pack_after(b, detail::travels_t<A>(std::forward<A>(arguments))...);
@@ -263,107 +267,6 @@ class array {
 
   std::uint32_t id_ = 0;
 };
-
-namespace detail {
-
-/// What makes the parts of an array on all PEs, down the spanning tree.
-template <class T, class Index>
-struct array_maker {
-  using part_type = array_part<T, Index>;
-  using settings = typename part_type::settings;
-
-  static std::vector<std::uint32_t> children_of(const array_core::shape& s, std::uint32_t pe) {
-    std::vector<std::uint32_t> v;
-    const std::uint64_t rank = (pe + std::uint64_t{s.pes} - s.root) % s.pes;
-    const std::uint64_t k = s.branching < 1 ? 1 : s.branching;
-    for (std::uint64_t c = k * rank + 1; c <= k * rank + k && c < s.pes; ++c)
-      v.push_back(static_cast<std::uint32_t>((c + s.root) % s.pes));
-    return v;
-  }
-  static void make(array_core::shape s, settings o) {
-    pe& self = here_pe();
-    std::vector<future<void>> below;
-    for (const std::uint32_t c : children_of(s, self.id())) below.push_back(start_call<&make>(orrery::pe(c), s, o));
-    array_directory::of(self).add(s.id, std::make_unique<part_type>(self, s, o));
-    for (auto& f : below) f.get();
-  }
-  // Each PE creates what belongs to it.
-  template <class... A>
-  static void fill(std::uint32_t id, range<Index> all, std::optional<placement_map<Index>> where, A... arguments) {
-    pe& self = here_pe();
-    auto& part = part_of<T, Index>(self, id);
-    std::vector<future<void>> below;
-    for (const std::uint32_t c : children_of(part.about(), self.id()))
-      below.push_back(start_call<&fill<A...>>(orrery::pe(c), id, all, where, arguments...));
-    const std::uint32_t pes = part.about().pes;
-    const placement_map<Index>& map = where ? *where : part.options().home;
-    part.reserve(all.size() / pes + 1);
-    std::vector<std::vector<Index>> homes(where ? pes : 0);
-    std::vector<Index> at_home;
-    const bool several = part.options().homes > 1;
-    std::exception_ptr failed;
-    try {
-      map.for_each_of(all, self.id(), pes, [&](const Index& i) {
-        const std::uint32_t home = where ? part.home_of(i) : self.id();
-        if (home != self.id()) {
-          homes[home].push_back(i);
-        } else if (several) {
-          at_home.push_back(i);
-        }
-        part.construct_inline(part.conceive(i, 0), arguments...);
-      });
-      for (std::uint32_t h = 0; h < homes.size(); ++h)
-        if (!homes[h].empty()) below.push_back(start_call<&know>(orrery::pe(h), id, self.id(), homes[h]));
-      tell_homes(id, self.id(), at_home, below);
-    } catch (...) {
-      failed = std::current_exception();
-    }
-    for (auto& f : below) try {  // all of them: who ends the array then finds nobody at work
-        f.get();
-      } catch (...) {
-        if (failed == nullptr) failed = std::current_exception();
-      }
-    if (failed != nullptr) std::rethrow_exception(failed);
-  }
-  static void know(std::uint32_t id, std::uint32_t pe, std::vector<Index> all) {
-    part_of<T, Index>(here_pe(), id).know_bulk(all, pe);
-    std::vector<future<void>> told;
-    tell_homes(id, pe, all, told);
-    for (auto& f : told) f.get();
-  }
-  static void tell_homes(std::uint32_t id, std::uint32_t pe, const std::vector<Index>& all,
-                         std::vector<future<void>>& told) {
-    if (all.empty()) return;
-    for (const std::uint32_t h : part_of<T, Index>(here_pe(), id).other_homes())
-      told.push_back(start_call<&hear>(orrery::pe(h), id, pe, all));
-  }
-  static void hear(std::uint32_t id, std::uint32_t pe, std::vector<Index> all) {
-    part_of<T, Index>(here_pe(), id).hear_bulk(all, pe);
-  }
-  static void unmake(std::uint32_t id) {
-    pe& self = here_pe();
-    auto& part = part_of<T, Index>(self, id);
-    std::vector<future<void>> below;
-    for (const std::uint32_t c : children_of(part.about(), self.id()))
-      below.push_back(start_call<&unmake>(orrery::pe(c), id));
-    // Many at a time: those that have moved are answered from elsewhere.
-    for (std::vector<future<void>> ending; !part.cells().empty(); ending.clear()) {
-      std::vector<Index> some;
-      for (auto c = part.cells().rbegin(); c != part.cells().rend() && some.size() < 256; ++c)
-        some.push_back(static_cast<cell<T, Index>&>(**c).index);
-      for (const Index& i : some)
-        ending.push_back(start_element<end_with_array_message<T, Index>, void>(self, element_name<T, Index>{id, i}));
-      for (auto& f : ending) try {
-          f.get();
-        } catch (const process_gone&) {  // somebody else has destroyed it
-        }
-    }
-    for (auto& f : below) f.get();
-    array_directory::of(self).remove(id);
-  }
-};
-
-}  // namespace detail
 
 /// Makes an array without elements; returns when all PEs know it. Parks. Throws world_error, node_lost, stopped.
 template <class T, array_index Index = typename detail::index_type_of<T>::type>
@@ -385,6 +288,7 @@ template <class T, array_index Index = typename detail::index_type_of<T>::type, 
   requires detail::has_range<Index>
 array<T, Index> create_array(const range<Index>& all, const std::type_identity_t<array_options<Index>>& o = {},
                              std::type_identity_t<std::optional<placement_map<Index>>> where = {}, A&&... arguments) {
+  detail::array_maker<T, Index>::check_size(all);
   const auto a = create_array<T, Index>(o);
   detail::check_spawnable<T, A...>();
   try {

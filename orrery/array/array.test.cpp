@@ -383,6 +383,29 @@ TEST(array, a_map_of_the_user_says_where_elements_are) {
   });
 }
 
+// In worlds of many PEs they tell each other who makes what.
+TEST(array, a_range_is_made_where_its_map_says_in_worlds_of_few_and_of_many_pes) {
+  for (const std::uint32_t pes : {2U, 15U, 16U, 40U})
+    testing::in_simulation("machines=" + std::to_string(pes), [&] {
+      constexpr int n = 333;
+      const auto user =
+          placement_map<int>([](const int& i, std::uint32_t) { return static_cast<std::uint32_t>(i * i); });
+      const auto check = [&](const array<Counter>& a, const placement_map<int>& map) {
+        for (int i = 0; i < n; ++i) ASSERT_EQ(a[i]->where(), map(i, pes)) << i;
+        EXPECT_THROW(a.insert(n / 2), usage_error);  // the home knows it, too
+        auto [target, result] = expect_result<int>();
+        post(a)->step(target);
+        EXPECT_EQ(result.get(), n);
+        destroy(a);
+      };
+      const placement_map<int> hashed;
+      check(create_array<Counter>(range<int>{n}, {}, {}, 1), hashed);
+      check(create_array<Counter>(range<int>{n}, {.home = user, .homes = 2}, {}, 1), user);
+      check(create_array<Counter>(range<int>{n}, {.home = user}, hashed, 1), hashed);
+      check(create_array<Counter>(range<int>{n}, {}, user, 1), user);
+    });
+}
+
 TEST(array, the_result_of_a_reduction_can_be_a_message_to_elements) {
   in_world(2, [] {
     auto a = create_array<Counter>(range<int>{9}, {}, {}, 1);

@@ -7,7 +7,9 @@
 #include <cstdint>
 #include <string>
 #include <tuple>
+#include <type_traits>
 #include <utility>
+#include <variant>
 #include <vector>
 
 // Checkpoints: arrays, groups and processes on disk, written by all PEs at once, read back by as many PEs and nodes as there are then.
@@ -132,6 +134,24 @@ void unmake(const Item& item) {
   }
 }
 
+/// What all PEs give. If one throws, that is thrown when nobody is at work any more: then the caller may remove what there is.
+template <class R>
+auto all_of(std::vector<future<R>>& at_work) {
+  std::vector<std::conditional_t<std::is_void_v<R>, std::monostate, R>> results;
+  std::exception_ptr failed;
+  for (auto& f : at_work) try {
+      if constexpr (std::is_void_v<R>) {
+        f.get();
+      } else {
+        results.push_back(f.get());
+      }
+    } catch (...) {
+      if (failed == nullptr) failed = std::current_exception();
+    }
+  if (failed != nullptr) std::rethrow_exception(failed);
+  return results;
+}
+
 }  // namespace detail
 
 /// Writes arrays, groups (`group<T>`) and single processes (`remote<T>`), as one checkpoint, to a folder, which all nodes see and which must not hold a
@@ -150,7 +170,7 @@ void checkpoint(const std::string& folder, const Item&... items) {
   std::vector<future<detail::checkpoint_part>> writing;
   for (std::uint32_t p = 0; p < world_pes(); ++p)
     writing.push_back(start_call<&detail::save_here<Item...>>(pe(p), all, folder));
-  h.parts = when_all(std::move(writing)).get();
+  h.parts = detail::all_of(writing);
   detail::write_checkpoint_header(folder, h);
 }
 
@@ -184,7 +204,7 @@ template <class... Item>
     std::vector<future<void>> loading;
     for (std::uint32_t p = 0; p < files.size(); ++p)
       if (!files[p].empty()) loading.push_back(start_call<&restart::load>(pe(p), readers, std::move(files[p])));
-    when_all(std::move(loading)).get();
+    (void)detail::all_of(loading);
     destroy(readers);
   } catch (...) {
     detail::unmake(readers);

@@ -284,6 +284,20 @@ TEST(array_failures, an_array_of_which_not_all_can_be_made_is_not_left_half) {
   });
 }
 
+struct Spacious;
+ORRERY_PROCESS(Spacious, get);
+struct Spacious : element<Spacious, index<4>> {
+  int get() const { return 1; }
+};
+TEST(array_failures, a_range_of_more_than_can_be_is_refused_and_one_of_nothing_is_empty) {
+  in_world(2, [] {
+    EXPECT_THROW((void)create_array<Spacious>(range<index<4>>{{65536, 65536, 65536, 65536}}), usage_error);
+    EXPECT_THROW((void)create_array<Spacious>(range<index<4>>{{65536, 65536, 65536, 1}}), usage_error);
+    EXPECT_EQ((range<index<4>>{{65536, 65536, 0, 65536}}.size()), 0U);
+    (void)create_array<Spacious>(range<index<4>>{{65536, 65536, 0, 65536}});
+  });
+}
+
 // Elements live on PE 0, their homes are on PE 2, which is lost.
 struct Left;
 ORRERY_PROCESS(Left, get, hop);
@@ -305,7 +319,22 @@ TEST(array_failures, elements_can_be_destroyed_when_their_home_is_lost) {
     destroy(a[0]);
     post_destroy(a[1]);
     EXPECT_THROW((void)a[0]->get(), error);
+    // What is one way does not throw because of who is lost.
+    EXPECT_NO_THROW(post(a[100])->get());
+    EXPECT_NO_THROW(post_destroy(a[101]));
+    EXPECT_NO_THROW(post_migrate(a[102], 1));
+    EXPECT_NO_THROW(a.post_insert(103));
+    EXPECT_THROW((void)a[100]->get(), node_lost);
   });
+}
+// Elements come to a PE whose own have ended, while it waits for other PEs: the array must not go before them.
+TEST(array_failures, an_array_that_is_destroyed_while_its_elements_move_leaves_nothing_behind) {
+  for (std::uint32_t seed = 1; seed <= 60; ++seed)
+    in_simulation("machines=6,jitter=30us,seed=" + std::to_string(seed), [&] {
+      const auto a = create_array<Left>(range<std::int32_t>{24}, {.branching = 1});
+      for (std::int32_t i = 0; i < 24; ++i) post(a[i])->hop(static_cast<std::uint32_t>(i * 7 + 3) % 6);
+      attempt([&] { destroy(a); });
+    });
 }
 // The answer goes by way of the home, which is lost while it is under way: at any time of the two ways.
 TEST(array_failures, an_answer_by_way_of_a_home_that_is_lost_comes_all_the_same) {

@@ -21,13 +21,18 @@ template <array_index Index>
 struct range {
   Index extent{};
 
+  /// The most that there can be where it is more than 64 bits can say.
   [[nodiscard]] std::uint64_t size() const noexcept {
     if constexpr (std::is_integral_v<Index>) {
       return extent > 0 ? static_cast<std::uint64_t>(extent) : 0;
     } else {
       std::uint64_t n = 1;
-      for (const auto x : extent) n *= x > 0 ? static_cast<std::uint64_t>(x) : 0;
-      return n;
+      bool too_many = false;
+      for (const auto x : extent) {
+        if (x <= 0) return 0;
+        too_many |= __builtin_mul_overflow(n, static_cast<std::uint64_t>(x), &n);
+      }
+      return too_many ? ~std::uint64_t{0} : n;
     }
   }
   /// The index with this number; n < size().
@@ -190,13 +195,19 @@ class placement_map {
         (std::uint64_t{static_cast<std::uint32_t>(detail::index_hash<Index>{}(i))} * pes) >> 32);
   }
 
-  /// Calls f for each index of the range that belongs to the PE. A map of just this range costs nothing for the indices of others.
+  /// True if for_each_of costs nothing for the indices of others.
+  [[nodiscard]] bool lists(const range<Index>& all) const noexcept
+    requires detail::has_range<Index>
+  {
+    return (what_ == kind::blocks || what_ == kind::cyclic) && range_.extent == all.extent;
+  }
+  /// Calls f for each index of the range that belongs to the PE.
   template <class F>
   void for_each_of(const range<Index>& all, std::uint32_t pe, std::uint32_t pes, F f) const
     requires detail::has_range<Index>
   {
     const std::uint64_t n = all.size();
-    const bool same = (what_ == kind::blocks || what_ == kind::cyclic) && range_.extent == all.extent;
+    const bool same = lists(all);
     if (same && what_ == kind::cyclic) {
       for (std::uint64_t i = pe; i < n; i += pes) f(all.at(i));
       return;

@@ -177,7 +177,7 @@ membership& require_member(cell_base& c, std::uint64_t section) {
       return *it;
   throw usage_error(
       errc::bad_argument,
-      fmt::format("an element of {} contributes to a section of which it is no member", c.part->about().name));
+      fmt::format("{} contributes to a section of which it is no member, or which was destroyed", c.part->text_of(c)));
 }
 
 void contribute_to(cell_base& c, std::uint64_t section, std::unique_ptr<accumulator> value,

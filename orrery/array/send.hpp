@@ -89,19 +89,29 @@ template <class Message, class T, class Index, class... A>
   } else if (self.wait_while_stopped(there)) {
     return again = true;
   }
-  scheduler::channel& c = self.channel_to(way->pe);
+  const std::uint32_t to_pe = way->pe;
   const std::uint16_t pages = pages_beside(args...);
-  const std::uint32_t bytes_needed =
-      wire::record_bytes(sizeof(typename Message::payload)) + wire::ring_surcharge(pages, c.ring.capacity());
-  wire::envelope* e = self.try_reserve(c, bytes_needed);
-  if (e == nullptr) [[unlikely]] {
-    if (p == patience::must_not) return false;
-    const std::uint32_t pe_then = way->pe;
-    e = self.reserve(c, bytes_needed);  // parks, and then the way may be another one
-    auto& now = part_of<T, Index>(self, to.array);
-    way = now.find_local(to.index) == nullptr ? now.way_to(to.index) : nullptr;
-    if (way == nullptr || way->pe != pe_then) return again = true;
+  scheduler::channel* out_to = nullptr;
+  std::uint32_t bytes_needed = 0;
+  wire::envelope* e = nullptr;
+  try {
+    out_to = &self.channel_to(to_pe);
+    bytes_needed =
+        wire::record_bytes(sizeof(typename Message::payload)) + wire::ring_surcharge(pages, out_to->ring.capacity());
+    e = self.try_reserve(*out_to, bytes_needed);
+    if (e == nullptr) [[unlikely]] {
+      if (p == patience::must_not) return false;
+      e = self.reserve(*out_to, bytes_needed);  // parks, and then the way may be another one
+      auto& now = part_of<T, Index>(self, to.array);
+      way = now.find_local(to.index) == nullptr ? now.way_to(to.index) : nullptr;
+      if (way == nullptr || way->pe != to_pe) return again = true;
+    }
+  } catch (const node_lost&) {
+    if (sink != nullptr) throw;
+    self.report_unsent_post(Message::routed, to_pe, std::current_exception());  // like a post to any process
+    return true;
   }
+  scheduler::channel& c = *out_to;
   route_head h{part.next_number(), number_of_call(), self.id(), 0,
                way->last == 0 ? route_head::wants_location : std::uint16_t{0}};
   if (way->asks) h.flags |= route_head::asks | route_head::wants_location;  // others wait for the answer

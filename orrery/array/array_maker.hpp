@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <orrery/array/element.hpp>
+#include <orrery/array/send.hpp>
+#include <orrery/process/function.hpp>
+
+#include <algorithm>
+#include <cstdint>
+#include <exception>
+#include <map>
+#include <optional>
+#include <utility>
+#include <vector>
+
+// How arrays begin and end.
+namespace orrery {
+
+namespace detail {
+
+/// What makes the parts of an array on all PEs, down the spanning tree.
+template <class T, class Index>
+struct array_maker {
+  using part_type = array_part<T, Index>;
+  using settings = typename part_type::settings;
+
+  static std::vector<std::uint32_t> children_of(const array_core::shape& s, std::uint32_t pe) {
+    std::vector<std::uint32_t> v;
+    const std::uint64_t rank = (pe + std::uint64_t{s.pes} - s.root) % s.pes;
+    const std::uint64_t k = s.branching < 1 ? 1 : s.branching;
+    for (std::uint64_t c = k * rank + 1; c <= k * rank + k && c < s.pes; ++c)
+      v.push_back(static_cast<std::uint32_t>((c + s.root) % s.pes));
+    return v;
+  }
+  static void make(array_core::shape s, settings o) {
+    pe& self = here_pe();
+    std::vector<future<void>> below;
+    for (const std::uint32_t c : children_of(s, self.id())) below.push_back(start_call<&make>(orrery::pe(c), s, o));
+    array_directory::of(self).add(s.id, std::make_unique<part_type>(self, s, o));
+    for (auto& f : below) f.get();
+  }
+  // In worlds of so many PEs nobody goes through all indices to find those that are its own: each looks at a share of them, and sends them where they
+  // belong.
+  static constexpr std::uint32_t many_pes = 16;
+
+  static void check_size(const range<Index>& all) {
+    constexpr std::uint64_t most = std::uint64_t{1} << 40;  // of slots of all PEs
+    if (all.size() > most)
+      throw usage_error(
+          errc::bad_argument,
+          "create_array: the range has more indices than a world has room for; make the array without one, and "
+          "insert those that are needed");
+  }
+  // Each PE creates what belongs to it.
+  template <class... A>
+  static void fill(std::uint32_t id, range<Index> all, std::optional<placement_map<Index>> where, A... arguments) {
+    pe& self = here_pe();
+    auto& part = part_of<T, Index>(self, id);
+    std::vector<future<void>> below;
+    const std::uint32_t pes = part.about().pes;
+    const placement_map<Index>& map = where ? *where : part.options().home;
+    const bool apart = where.has_value();
+    finish(below, [&] {
+      for (const std::uint32_t c : children_of(part.about(), self.id()))
+        below.push_back(start_call<&fill<A...>>(orrery::pe(c), id, all, where, arguments...));
+      part.reserve(all.size() / pes + 1);
+      if (pes < many_pes || map.lists(all)) {
+        create(part, apart, below, [&](auto make) { map.for_each_of(all, self.id(), pes, make); }, arguments...);
+        return;
+      }
+      std::map<std::uint32_t, std::vector<Index>> belong;
+      const auto first_of = [&](std::uint64_t pe) { return static_cast<std::uint64_t>(wide{all.size()} * pe / pes); };
+      for (std::uint64_t k = first_of(self.id()); k < first_of(self.id() + 1); ++k) {
+        const Index i = all.at(k);
+        belong[map(i, pes)].push_back(i);
+      }
+      const std::vector<Index> own = std::move(belong[self.id()]);
+      belong.erase(self.id());
+      for (auto& [pe, some] : belong)
+        below.push_back(start_call<&fill_with<A...>>(orrery::pe(pe), id, apart, std::move(some), arguments...));
+      create(part, apart, below, [&](auto make) { std::ranges::for_each(own, make); }, arguments...);
+    });
+  }
+  // What another PE has found to belong here.
+  template <class... A>
+  static void fill_with(std::uint32_t id, bool apart, std::vector<Index> some, A... arguments) {
+    auto& part = part_of<T, Index>(here_pe(), id);
+    std::vector<future<void>> telling;
+    finish(telling,
+           [&] { create(part, apart, telling, [&](auto make) { std::ranges::for_each(some, make); }, arguments...); });
+  }
+  // Creates elements on this PE; `apart`: their homes may be elsewhere.
+  template <class ForEach, class... A>
+  static void create(part_type& part, bool apart, std::vector<future<void>>& telling, ForEach for_each,
+                     const A&... arguments) {
+    const std::uint32_t here = part.self().id();
+    std::map<std::uint32_t, std::vector<Index>> homes;
+    std::vector<Index> at_home;
+    const bool several = part.options().homes > 1;
+    for_each([&](const Index& i) {
+      const std::uint32_t home = apart ? part.home_of(i) : here;
+      if (home != here) {
+        homes[home].push_back(i);
+      } else if (several) {
+        at_home.push_back(i);
+      }
+      part.construct_inline(part.conceive(i, 0), arguments...);
+    });
+    for (auto& [home, some] : homes)
+      telling.push_back(start_call<&know>(orrery::pe(home), part.id(), here, std::move(some)));
+    tell_homes(part.id(), here, at_home, telling);
+  }
+  // Does some work, and waits for what others do for it, even if something fails: who ends the array then finds nobody at work.
+  template <class F>
+  static void finish(std::vector<future<void>>& others, F work) {
+    std::exception_ptr failed;
+    try {
+      work();
+    } catch (...) {
+      failed = std::current_exception();
+    }
+    for (auto& f : others) try {
+        f.get();
+      } catch (...) {
+        if (failed == nullptr) failed = std::current_exception();
+      }
+    if (failed != nullptr) std::rethrow_exception(failed);
+  }
+  static void know(std::uint32_t id, std::uint32_t pe, std::vector<Index> all) {
+    part_of<T, Index>(here_pe(), id).know_bulk(all, pe);
+    std::vector<future<void>> told;
+    tell_homes(id, pe, all, told);
+    for (auto& f : told) f.get();
+  }
+  static void tell_homes(std::uint32_t id, std::uint32_t pe, const std::vector<Index>& all,
+                         std::vector<future<void>>& told) {
+    if (all.empty()) return;
+    for (const std::uint32_t h : part_of<T, Index>(here_pe(), id).other_homes())
+      told.push_back(start_call<&hear>(orrery::pe(h), id, pe, all));
+  }
+  static void hear(std::uint32_t id, std::uint32_t pe, std::vector<Index> all) {
+    part_of<T, Index>(here_pe(), id).hear_bulk(all, pe);
+  }
+  static void unmake(std::uint32_t id) {
+    pe& self = here_pe();
+    auto& part = part_of<T, Index>(self, id);
+    std::vector<future<void>> below;
+    for (const std::uint32_t c : children_of(part.about(), self.id()))
+      below.push_back(start_call<&unmake>(orrery::pe(c), id));
+    end_elements(self, part);
+    for (auto& f : below) f.get();
+    end_elements(
+        self,
+        part);  // that have come meanwhile, as others were not asked to be still; those that come later find no array
+    array_directory::of(self).remove(id);
+  }
+  // Returns when there is none here, at this moment.
+  static void end_elements(pe& self, part_type& part) {
+    // Many at a time: those that have moved are answered from elsewhere.
+    for (std::vector<future<void>> ending; !part.cells().empty(); ending.clear()) {
+      std::vector<Index> some;
+      for (auto c = part.cells().rbegin(); c != part.cells().rend() && some.size() < 256; ++c)
+        some.push_back(static_cast<cell<T, Index>&>(**c).index);
+      for (const Index& i : some)
+        ending.push_back(
+            start_element<end_with_array_message<T, Index>, void>(self, element_name<T, Index>{part.id(), i}));
+      for (auto& f : ending) try {
+          f.get();
+        } catch (const process_gone&) {  // somebody else has destroyed it
+        }
+    }
+  }
+};
+
+}  // namespace detail
+
+}  // namespace orrery
