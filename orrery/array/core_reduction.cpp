@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <orrery/array/index.hpp>
 #include <orrery/array/section_core.hpp>
 #include <orrery/wire/exception.hpp>
 
@@ -255,7 +254,7 @@ void deliver_reduction(pe& self, const accumulator* value, const reduction_targe
   try {
     if (error != nullptr) std::rethrow_exception(error);
     if (value == nullptr || target == nullptr) return;
-    if (target->type != 0 && target->type != hash_of_text(value->type()))
+    if (target->type != 0 && target->type != value->mark())
       throw usage_error(
           errc::bad_argument,
           fmt::format("a reduction: its elements contributed {}, and its target takes another type; contribute "

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <orrery/array/directory.hpp>
+#include <orrery/array/index.hpp>
 
 #include <algorithm>
 #include <functional>
@@ -72,14 +73,21 @@ struct reduction_target {
   std::uint32_t handler = 0;  // the method's, in the table of handlers
   std::uint32_t array = 0;  // kind::element, kind::all
   bytes head;  // kind::element: the first section of its message
-  std::uint64_t type = 0;  // the hash of the name of the type that it takes; 0: of anything that is written like it
+  std::uint32_t type = 0;  // type_mark() of what it takes; 0: anything that is written like it
   template <class A>
   void serialize(A& a) {
-    a & what & call & process & handler & array & head & type;
+    a & what & call & process & handler & array & type & head;
     if constexpr (requires { a.references(); })
       if (a.references() != nullptr) *this = {};  // not part of a checkpoint
   }
 };
+
+/// Tells types apart, in all nodes in the same way; never 0.
+template <class V>
+[[nodiscard]] std::uint32_t type_mark() noexcept {
+  static const auto mark = static_cast<std::uint32_t>(hash_of_text(type_name<V>())) | 1U;
+  return mark;
+}
 
 /// What calls for the result of a reduction are called in reports; nobody sends it.
 extern const control_handler reduction_result;
@@ -93,8 +101,9 @@ struct accumulator {
   [[nodiscard]] virtual const array_handler& handler() const noexcept = 0;
   virtual void merge(accumulator&& other) = 0;  // of the same kind
   virtual void append_to(bytes& b) const = 0;
-  /// Of the value, as C++ writes it.
+  /// Of the value: as C++ writes it, and its mark.
   [[nodiscard]] virtual std::string_view type() const noexcept = 0;
+  [[nodiscard]] virtual std::uint32_t mark() const noexcept = 0;
 };
 
 template <class V, class Op>
@@ -119,6 +128,7 @@ struct typed_accumulator final : accumulator {
   }
   void append_to(bytes& b) const override { pack_after(b, *value); }
   [[nodiscard]] std::string_view type() const noexcept override { return type_name<V>(); }
+  [[nodiscard]] std::uint32_t mark() const noexcept override { return type_mark<V>(); }
 };
 
 using accumulator_reader = std::unique_ptr<accumulator> (*)(std::span<const std::byte>);

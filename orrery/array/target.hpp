@@ -29,7 +29,7 @@ template <class V>
   result_target t;
   t.what = result_target::kind::call;
   t.call = {self.id(), detail::array_directory::of(self).expect(*state)};
-  t.type = detail::hash_of_text(detail::type_name<V>());
+  t.type = detail::type_mark<V>();
   state->hold();  // given up to the answer
   return {std::move(t), detail::future_access<V>::wrap(std::move(state))};
 }
@@ -51,9 +51,9 @@ ORRERY_METHOD_PARTS(const noexcept)
 
 // What a target that is a method takes: a view takes any container that is written like it.
 template <class P>
-[[nodiscard]] std::uint64_t type_taken() {
+[[nodiscard]] std::uint32_t type_taken() noexcept {
   using value = std::remove_cvref_t<P>;
-  return orrery::is_view<value> ? 0 : hash_of_text(type_name<value>());
+  return orrery::is_view<value> ? 0 : type_mark<value>();
 }
 }  // namespace detail
 
