@@ -103,18 +103,6 @@ struct extent {
   double most = 0;
   double elsewhere = 0;
 };
-// A square of tiles, one for each PE, of side x side blocks.
-struct tiles {
-  std::int32_t side = 1;
-  std::int32_t across = 1;
-  std::uint32_t operator()(const orrery::index<2>& i, std::uint32_t) const {
-    return static_cast<std::uint32_t>(i[0] / side * across + i[1] / side);
-  }
-  template <class A>
-  void serialize(A& a) {
-    a & side & across;
-  }
-};
 int root_of(std::uint32_t n) { return static_cast<int>(std::lround(std::sqrt(n))); }
 
 array_footprint footprint_here(array<Cell> a) { return a.footprint(); }
@@ -232,11 +220,11 @@ first_contacts with_homes(std::uint32_t pes, int each, std::uint32_t homes) {
 
 double jacobi_step_us(std::uint32_t pes, int blocks_of_pe, int cells_of_pe) {
   constexpr std::uint32_t steps = 10;
-  const tiles places{root_of(static_cast<std::uint32_t>(blocks_of_pe)), root_of(pes)};
-  const jacobi::settings set{.blocks = places.side * places.across, .cells = cells_of_pe / places.side};
+  const int side = root_of(static_cast<std::uint32_t>(blocks_of_pe));  // of a PE's blocks
+  const jacobi::settings set{.blocks = side * root_of(pes), .cells = cells_of_pe / side};
   double us = 0;
   in_simulation(pes, "200g", [&] {
-    auto grid = jacobi::make_grid(set, places);
+    auto grid = jacobi::make_grid(set, jacobi::places::boxes({set.blocks, set.blocks}, pes));
     for (int i = 0; i < 2; ++i) {
       const auto begin = now();
       auto [target, error] = expect_result<double>();

@@ -16,6 +16,8 @@
 
 namespace orrery {
 
+[[nodiscard]] std::uint32_t world_pes();  // process/runtime.hpp
+
 /// The indices of a dense array: 0 to extent - 1 in each dimension. Elements of a range are numbered with the last dimension fastest.
 template <array_index Index>
 struct range {
@@ -95,6 +97,10 @@ struct range_of<Index> {
 }  // namespace detail
 
 namespace detail {
+/// Cuts a box into `pes` boxes: parts[d] of each dimension, so that the largest holds as little as can be, and then that the cuts are as small as can be;
+/// of several ways that which cuts the last dimensions. False: there are none that each hold something.
+[[nodiscard]] bool cut_box(std::span<const std::int64_t> extent, std::uint32_t pes, std::span<std::uint32_t> parts);
+
 /// A function of the user with what it knows; shared by the PEs of a node, and never changed.
 template <class Index>
 struct placement_function {
@@ -145,6 +151,22 @@ class placement_map {
   {
     return {kind::blocks, extent};
   }
+  /// A box of a range on each of `pes` PEs: as `blocks` even, but with as few neighbours on other PEs as can be, and short rows. Where so many boxes
+  /// cannot be, or in a world of another number of PEs, the same as `blocks`. Indices outside of the range are hashed. Does not park.
+  [[nodiscard]] static placement_map boxes(const Index& extent, std::uint32_t pes = world_pes())
+    requires detail::has_range<Index>
+  {
+    placement_map m(kind::blocks, extent);
+    if constexpr (detail::is_coordinates<Index>) {
+      std::array<std::int64_t, dimensions> wide{};
+      for (std::size_t d = 0; d < dimensions; ++d) wide[d] = static_cast<std::int64_t>(extent[d]);
+      if (detail::cut_box(wide, pes, m.parts_)) {
+        m.what_ = kind::boxes;
+        m.pes_ = pes;
+      }
+    }
+    return m;
+  }
   /// Consecutive numbers of a range on PEs in turn; indices outside of it are hashed.
   [[nodiscard]] static placement_map cyclic(const Index& extent)
     requires detail::has_range<Index>
@@ -179,8 +201,9 @@ class placement_map {
   /// The PE of an index in a world of so many. Does not park.
   [[nodiscard]] std::uint32_t operator()(const Index& i, std::uint32_t pes) const {
     if constexpr (detail::has_range<Index>) {
-      if (what_ == kind::blocks || what_ == kind::cyclic) {
+      if (what_ == kind::blocks || what_ == kind::cyclic || what_ == kind::boxes) {
         if (range_.contains(i)) {
+          if (in_boxes(pes)) return box_of(i);
           const std::uint64_t n = range_.number_of(i);
           // The inverse of first_of below.
           return static_cast<std::uint32_t>(
@@ -199,7 +222,7 @@ class placement_map {
   [[nodiscard]] bool lists(const range<Index>& all) const noexcept
     requires detail::has_range<Index>
   {
-    return (what_ == kind::blocks || what_ == kind::cyclic) && range_.extent == all.extent;
+    return (what_ == kind::blocks || what_ == kind::cyclic || what_ == kind::boxes) && range_.extent == all.extent;
   }
   /// Calls f for each index of the range that belongs to the PE.
   template <class F>
@@ -211,6 +234,12 @@ class placement_map {
     if (same && what_ == kind::cyclic) {
       for (std::uint64_t i = pe; i < n; i += pes) f(all.at(i));
       return;
+    }
+    if constexpr (detail::is_coordinates<Index>) {
+      if (same && in_boxes(pes)) {
+        for_each_in_box(pe, f);
+        return;
+      }
     }
     std::uint64_t first = 0;
     std::uint64_t last = n;
@@ -224,7 +253,7 @@ class placement_map {
 
   template <class A>
   void serialize(A& a) {
-    a & what_ & range_;
+    a & what_ & range_ & parts_ & pes_;
     if (what_ == kind::user) a & f_;
     if (what_ != kind::stateful) return;
     std::vector<std::byte> state;
@@ -234,14 +263,58 @@ class placement_map {
   }
 
  private:
-  enum class kind : std::uint8_t { hashed, blocks, cyclic, user, stateful };
+  enum class kind : std::uint8_t { hashed, blocks, cyclic, boxes, user, stateful };
+  static constexpr std::size_t dimensions = [] {
+    if constexpr (detail::is_coordinates<Index>) {
+      return std::tuple_size_v<Index>;
+    } else {
+      return std::size_t{1};
+    }
+  }();
   placement_map(kind k, const Index& extent) : what_(k) { range_.extent = extent; }
   [[nodiscard]] static std::uint64_t first_of(std::uint64_t n, std::uint32_t pe, std::uint32_t pes) noexcept {
     return static_cast<std::uint64_t>(static_cast<detail::wide>(n) * pe / pes);
   }
 
+  [[nodiscard]] bool in_boxes(std::uint32_t pes) const noexcept { return what_ == kind::boxes && pes == pes_; }
+  // Boxes are numbered like indices, with the last dimension fastest.
+  [[nodiscard]] std::uint32_t box_of(const Index& i) const noexcept {
+    std::uint64_t box = 0;
+    if constexpr (detail::is_coordinates<Index>)
+      for (std::size_t d = 0; d < dimensions; ++d) {
+        const auto x = static_cast<std::uint64_t>(range_.extent[d]);
+        box = box * parts_[d] +
+              static_cast<std::uint64_t>(
+                  (static_cast<detail::wide>(static_cast<std::uint64_t>(i[d])) * parts_[d] + parts_[d] - 1) / x);
+      }
+    return static_cast<std::uint32_t>(box);
+  }
+  template <class F>
+  void for_each_in_box(std::uint32_t box, F f) const {
+    Index first{};
+    Index last{};
+    for (std::size_t d = dimensions; d-- > 0;) {
+      const std::uint32_t at = box % parts_[d];
+      box /= parts_[d];
+      const auto x = static_cast<std::uint64_t>(range_.extent[d]);
+      first[d] = static_cast<typename Index::value_type>(first_of(x, at, parts_[d]));
+      last[d] = static_cast<typename Index::value_type>(first_of(x, at + 1, parts_[d]));
+    }
+    for (Index i = first;;) {
+      f(std::as_const(i));
+      std::size_t d = dimensions;
+      while (d-- > 0) {
+        if (++i[d] < last[d]) break;
+        i[d] = first[d];
+        if (d == 0) return;
+      }
+    }
+  }
+
   kind what_ = kind::hashed;
   typename detail::range_of<Index>::type range_;
+  std::array<std::uint32_t, dimensions> parts_{};  // boxes
+  std::uint32_t pes_ = 0;
   detail::callable<function> f_;
   detail::callable<typename detail::placement_function<Index>::reader> reader_;
   std::shared_ptr<const detail::placement_function<Index>> state_;
