@@ -279,6 +279,16 @@ array<T, Index> create_array(const array_options<Index>& o = {}) {
   return array<T, Index>(s.id);
 }
 
+/// Of an index that cannot be one.
+template <class T, class Index = typename detail::index_type_of<T>::type, class... A>
+  requires(!array_index<Index>)
+void create_array(const A&...) {
+  static_assert(
+      detail::never<Index>,
+      "orrery: this class cannot be the index of an array: it needs ==, a default constructor, copies, a serialize(), and hash() or "
+      "std::hash, of its value only");
+}
+
 template <class T, class Index>
 void destroy(const array<T, Index>& a);
 

@@ -99,7 +99,7 @@ struct balancer {
       return true;
     } catch (const process_gone&) {  // it was destroyed meanwhile
     } catch (const usage_error& e) {
-      here_pe().report_failed_post(nullptr, std::make_exception_ptr(e));
+      here_pe().report_failure("balancing: an element stays where it is", std::make_exception_ptr(e));
     }
     return false;
   }

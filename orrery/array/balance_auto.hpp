@@ -32,47 +32,66 @@ struct only_report {
 template <class T, class Index, class Make>
 class balance_manager {
  public:
-  balance_manager(array<T, Index> a, callable<Make> make, reduction_target resume, std::int64_t every_ns)
-      : array_(a), strategy_((*make.f)()), resume_(std::move(resume)), every_(every_ns) {}
+  balance_manager(array<T, Index> a, callable<Make> make, reduction_target resume)
+      : array_(a), strategy_((*make.f)()), resume_(std::move(resume)) {}
 
   /// All elements are at the point.
   void all_here(std::uint64_t) {
     typed_accumulator<balance_report, only_report> report;
-    std::exception_ptr error;
     try {
       report.value = balance(array_, *strategy_);
     } catch (...) {
-      here_pe().report_failed_post(nullptr, std::current_exception());
+      report_failure(std::current_exception());
       report.value.emplace();  // they must go on
       report.value->strategy = strategy_->name();
     }
     deliver_reduction(here_pe(), &report, &resume_, nullptr);
   }
-  /// One round of periodic balancing.
-  void tick(remote<balance_manager> me) {
-    if (stopped_) return;
-    sleep_for(std::chrono::nanoseconds(every_));
-    last_ = balance(array_, *strategy_);
+  /// One round of periodic balancing. Of failures that follow each other the first is reported.
+  void round() {
+    try {
+      last_ = balance(array_, *strategy_);
+      failure_ = nullptr;
+    } catch (...) {
+      if (failure_ == nullptr) report_failure(std::current_exception());
+      failure_ = std::current_exception();
+    }
     ++rounds_;
-    post(me)->tick(me);
   }
-  std::uint64_t stop() {
-    stopped_ = true;
-    return rounds_;
+  std::uint64_t rounds() const { return rounds_; }
+  balance_report last() const {
+    if (failure_ != nullptr) std::rethrow_exception(failure_);
+    return last_;
   }
-  balance_report last() const { return last_; }
 
-  ORRERY_PROCESS_MEMBERS(balance_manager, all_here, tick, stop, last)
+  ORRERY_PROCESS_MEMBERS(balance_manager, all_here, round, rounds, last)
 
  private:
+  void report_failure(std::exception_ptr why) {
+    here_pe().report_failure("balancing by " + std::string(strategy_->name()), std::move(why));
+  }
+
   array<T, Index> array_;
   std::unique_ptr<balance_strategy> strategy_;
   reduction_target resume_;
-  std::int64_t every_;
   balance_report last_;
+  std::exception_ptr failure_;  // of the latest round
   std::uint64_t rounds_ = 0;
-  bool stopped_ = false;
 };
+
+/// What the clock of periodic balancing waits for: nobody sends it.
+struct end_of_balancing {
+  template <class A>
+  void serialize(A&) {}
+};
+/// A process function: a round every so often, until it is destroyed.
+template <class Manager>
+void balance_clock(remote<Manager> manager, std::int64_t every_ns) {
+  for (;;) {
+    (void)receive_for<end_of_balancing>(std::chrono::nanoseconds(every_ns));
+    start(manager)->round().get();  // on the stack of a method
+  }
+}
 
 /// Diffusion by dimension exchange (Cybenko 1989): PEs whose numbers differ in one bit compare their loads, and the one with more gives elements to the other.
 template <class T, class Index>
@@ -159,7 +178,7 @@ struct diffuser {
 template <auto Resume, class T, class Index, class Make>
 [[nodiscard]] result_target balance_at_sync(const array<T, Index>& a, Make make) {
   using manager = detail::balance_manager<T, Index, Make>;
-  const auto m = spawn<manager>(here(), a, detail::callable<Make>{make}, result_to<Resume>(a), std::int64_t{0});
+  const auto m = spawn<manager>(here(), a, detail::callable<Make>{make}, result_to<Resume>(a));
   return result_to<&manager::all_here>(m);
 }
 
@@ -168,29 +187,31 @@ template <class T, class Index, class Make>
 class periodic_balancing {
  public:
   using manager = detail::balance_manager<T, Index, Make>;
-  explicit periodic_balancing(remote<manager> m) : manager_(m) {}
-  /// The report of the latest round; it waits until the one under way is over. Parks.
+  periodic_balancing(remote<manager> m, remote<function> clock) : manager_(m), clock_(clock) {}
+  /// The report of the latest round; it waits until the one under way is over. Parks. Throws what that round threw.
   [[nodiscard]] balance_report last() const { return manager_->last(); }
-  /// Ends it, when the round under way is over; returns how many there were. Parks.
+  /// Ends it at once, or when the round under way is over; returns how many there were. Parks. Throws process_gone if it was stopped before.
   std::uint64_t stop() const {
-    const std::uint64_t rounds = manager_->stop();
+    destroy(clock_);
+    const std::uint64_t rounds = manager_->rounds();
     destroy(manager_);
     return rounds;
   }
 
  private:
   remote<manager> manager_;
+  remote<function> clock_;
 };
 
 /// Balances an array every `interval`, while its elements work, until stop() of what it returns; to be called before the array is destroyed, and before
-/// waiting for quiescence() of the world. `make` as above. An element leaves when its running method has returned. Parks.
+/// waiting for quiescence() of the world. `make` as above. An element leaves when its running method has returned. A round that throws (the strategy, or
+/// node_lost) is reported in one line on stderr, and the next is tried after another interval. Parks.
 template <class T, class Index, class Make>
 [[nodiscard]] periodic_balancing<T, Index, Make> balance_every(const array<T, Index>& a,
                                                                std::chrono::nanoseconds interval, Make make) {
   using manager = detail::balance_manager<T, Index, Make>;
-  const auto m = spawn<manager>(here(), a, detail::callable<Make>{make}, result_target{}, interval.count());
-  post(m)->tick(m);
-  return periodic_balancing<T, Index, Make>(m);
+  const auto m = spawn<manager>(here(), a, detail::callable<Make>{make}, result_target{});
+  return {m, spawn(here(), &detail::balance_clock<manager>, m, std::int64_t{interval.count()})};
 }
 
 /// Balances an array by what was measured since measure_load or the last balancing, without a central place: each PE compares its load with those of PEs whose

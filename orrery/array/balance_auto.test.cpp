@@ -6,6 +6,10 @@
 
 #include <atomic>
 #include <chrono>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -92,6 +96,49 @@ TEST(balance_every, moves_elements_while_they_work_until_it_is_stopped) {
     for (int i = 0; i < 10; ++i) got += a[i]->total();
     EXPECT_EQ(got, sent * (sent + 1) / 2);
     quiescence();  // nothing balances any more
+    destroy(a);
+  });
+}
+
+struct moody final : balance_strategy {
+  static inline std::atomic<bool> bad{true};
+  [[nodiscard]] std::string_view name() const noexcept override { return "moody"; }
+  [[nodiscard]] std::vector<std::uint32_t> assign(const load_database& loads) override {
+    if (bad) throw std::domain_error("not today");
+    return balance_rotate()->assign(loads);
+  }
+};
+
+TEST(balance_every, goes_on_after_a_round_that_throws_and_says_what_it_threw) {
+  moody::bad = true;
+  const auto counts = in_world(2, [] {
+    auto a = create_array<Plot>(range<int>{10});
+    measure_load(a, true);
+    const auto balancing =
+        balance_every(a, std::chrono::microseconds(50), [] { return std::unique_ptr<balance_strategy>(new moody); });
+    for (bool moved = false; !moved;) {
+      try {
+        moved = balancing.last().moved != 0;
+      } catch (const std::domain_error& e) {
+        EXPECT_NE(std::string(e.what()).find("not today"), std::string::npos) << e.what();
+        moody::bad = false;
+      }
+      yield();
+    }
+    EXPECT_GT(balancing.stop(), 1U);
+    quiescence();
+    destroy(a);
+  });
+  EXPECT_EQ(counts[0].failed_posts, 1U);
+}
+
+TEST(balance_every, ends_at_once_however_long_its_interval_is) {
+  in_world(2, [] {
+    auto a = create_array<Plot>(range<int>{10});
+    const auto balancing = balance_every(a, std::chrono::hours(24), [] { return balance_rotate(); });
+    EXPECT_EQ(balancing.stop(), 0U);
+    EXPECT_THROW((void)balancing.last(), process_gone);
+    quiescence();
     destroy(a);
   });
 }

@@ -162,9 +162,20 @@ bool checkpoint_reader::next(checkpoint_record& r) {
   return true;
 }
 
+namespace {
+// Before anything is written: the header could not be.
+void require_text(const std::string& name) try {
+  (void)nlohmann::json(name).dump();
+} catch (const nlohmann::json::exception&) {
+  throw usage_error(errc::bad_argument,
+                    "checkpoint: the name of an array is no text in UTF-8; give it another one in array_options::name");
+}
+}  // namespace
+
 void begin_checkpoint(const std::string& folder, const std::vector<checkpoint_item>& items) {
   std::set<std::pair<std::uint32_t, address>> all;
   for (const auto& i : items) {
+    require_text(i.name);
     if (i.id != 0 && !all.emplace(i.id, address{}).second)
       throw usage_error(errc::bad_argument, fmt::format("checkpoint: the array {} is named twice", i.name));
     for (const address& a : i.processes)

@@ -67,7 +67,7 @@ bool answer_without_home(pe& self, const scheduler::handler&, std::span<const st
     orrery::reader r(payload);
     answer_value(self, orrery::read<caller>(r), {});
   } catch (...) {
-    self.report_failed_post(nullptr, std::current_exception());
+    self.report_failure("the end of an element whose home is lost", std::current_exception());
   }
   return true;
 }
@@ -204,14 +204,12 @@ void array_core::died(cell_base& c) {
 
 void array_core::report_ended(const cell_base& c, const char* what) const noexcept {
   try {
-    self_.report_failed_post(
-        nullptr,
-        std::make_exception_ptr(usage_error(
-            errc::bad_argument, fmt::format("the destructor of {} {}, which an element that has ended cannot; do "
-                                            "it in a method before",
-                                            text_of(c), what))));
+    self_.report_failure(
+        fmt::format("the destructor of {} {}, which an element that has ended cannot; do it in a method before",
+                    text_of(c), what),
+        nullptr);
   } catch (...) {
-    self_.report_failed_post(nullptr, std::current_exception());
+    self_.report_failure("a destructor of an element", std::current_exception());
   }
 }
 

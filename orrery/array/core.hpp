@@ -260,6 +260,14 @@ class array_core {
 
   /// The element as the program calls it: "grid[3]".
   [[nodiscard]] virtual std::string text_of(const cell_base& c) const = 0;
+  /// Lines on reductions that are not over, and on messages that wait for elements to be created.
+  [[nodiscard]] std::string explain_waits() const;
+  struct early_wait {
+    std::string element;
+    std::uint32_t messages;
+  };
+  /// At most `most` of those that are waited for.
+  [[nodiscard]] virtual std::vector<early_wait> early_waits(std::size_t most) const = 0;
 
   /// The class of the elements as processes.
   const scheduler::class_info* element_class = nullptr;

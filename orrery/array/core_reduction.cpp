@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 namespace orrery::detail {
 
@@ -229,13 +230,39 @@ void add_up(open_reduction& r, std::unique_ptr<accumulator> value, std::exceptio
   }
 }
 
+void throw_lengths(std::size_t a, std::size_t b) {
+  throw usage_error(
+      errc::bad_argument,
+      fmt::format("elementwise: one element contributes {} values and another one {}; all have to contribute as many",
+                  a, b));
+}
+
+std::string array_core::explain_waits() const {
+  constexpr std::size_t most = 3;
+  std::string text;
+  for (const open_reduction& r : open_) {
+    std::vector<std::string> missing;
+    for (const cell_base* c : cells_)
+      if (c->reductions < r.number && missing.size() <= most) missing.push_back(text_of(*c));
+    text += fmt::format("  reduction {} of {}: {} of {} elements here have contributed", r.number, shape_.name, r.have,
+                        cells_.size());
+    if (missing.size() > most) missing.back() = "more";
+    if (!missing.empty()) text += fmt::format(", but not {}", fmt::join(missing, ", "));
+    text += '\n';
+  }
+  for (const auto& [id, s] : sections_) text += s->explain_waits(shape_.name);
+  for (const auto& [element, messages] : early_waits(most))
+    text += fmt::format("  {} message{} for {}, which was not created yet\n", messages,
+                        messages == 1 ? " waits" : "s wait", element);
+  return text;
+}
+
 void array_core::pes_lost() noexcept {
   lossy_ = true;
   for (const open_reduction& r : open_)
     if (r.contributions != 0)
-      self_.report_failed_post(
-          nullptr, std::make_exception_ptr(node_lost(fmt::format(
-                       "reduction {} of {}: some elements were lost before they contributed", r.number, shape_.name))));
+      self_.report_failure(fmt::format("reduction {} of {}", r.number, shape_.name),
+                           make_error(errc::node_lost, "some elements were lost before they contributed"));
   open_.clear();
 }
 

@@ -230,11 +230,11 @@ void answer_error(pe& self, caller to, const scheduler::handler* method, std::ex
 void report_no_arrival(pe& self, const std::string& element, const std::exception_ptr& why) noexcept {
   try {
     const wire_exception e = encode_exception(why);
-    self.report_failed_post(nullptr, std::make_exception_ptr(std::runtime_error(fmt::format(
-                                         "{} is lost: it has moved to PE {}, where its serialize() threw {}: {}",
-                                         element.empty() ? "an element" : element, self.id(), e.type, e.what))));
+    self.report_failure(fmt::format("{} is lost: it has moved to PE {}, where its serialize() threw {}",
+                                    element.empty() ? "an element" : element, self.id(), e.type),
+                        why);
   } catch (...) {
-    self.report_failed_post(nullptr, why);
+    self.report_failure("an element is lost that has moved here", why);
   }
 }
 
@@ -296,7 +296,20 @@ void array_directory::remove(std::uint32_t id) noexcept {
   const auto ended = std::move(it->second);  // while it is not found any more
   parts_.erase(it);
   if (own_streams_ != nullptr) own_streams_->forget(id);
+  note_gone(id, ended->about().name);
   if (id >> id_bits_of_pe == self_.id()) free_ids_.push_back(id & ((1U << id_bits_of_pe) - 1));
+}
+
+void array_directory::note_gone(std::uint32_t id, const std::string& name) noexcept try {
+  constexpr std::size_t most = 16;
+  if (gone_.size() == most) gone_.erase(gone_.begin());
+  gone_.emplace_back(id, name);
+} catch (const std::bad_alloc&) {  // then an error says the number
+}
+
+std::string_view array_directory::name_of_gone(std::uint32_t id) const noexcept {
+  const auto it = std::ranges::find(gone_.rbegin(), gone_.rend(), id, [](const auto& g) { return g.first; });
+  return it != gone_.rend() ? std::string_view(it->second) : std::string_view();
 }
 
 array_core* array_directory::find_slow(std::uint32_t id) noexcept {
@@ -319,13 +332,26 @@ void array_directory::fetch(int step) const noexcept {
   }
 }
 
+cell_base* array_directory::cell_of(const slot& s) const noexcept {
+  if (!s.has_object || s.class_number >= element_classes_.size()) return nullptr;
+  const find_cell f = element_classes_[s.class_number];
+  return f != nullptr ? &f(s.where_apart()) : nullptr;
+}
+
 std::uint64_t array_directory::begin_work(const slot& by) noexcept {
-  if (!by.has_object || by.class_number >= element_classes_.size()) return 0;
-  const find_cell f = element_classes_[by.class_number];
-  if (f == nullptr) return 0;
-  array_core& part = *f(by.where_apart()).part;
-  part.begins();
-  return part.id();
+  const cell_base* c = cell_of(by);
+  if (c == nullptr) return 0;
+  c->part->begins();
+  return c->part->id();
+}
+std::string array_directory::explain_waits() const {
+  std::string text;
+  for (const auto& [id, part] : parts_) text += part->explain_waits();
+  return text;
+}
+std::string array_directory::name_of(const slot& s) const {
+  const cell_base* c = cell_of(s);
+  return c != nullptr ? c->part->text_of(*c) : "";
 }
 void array_directory::end_work(std::uint64_t array) noexcept {
   if (array_core* part = find(static_cast<std::uint32_t>(array))) part->over();
@@ -344,10 +370,8 @@ void array_directory::note_elements(std::uint32_t class_number, find_cell f) {
 }
 
 outbox& array_directory::sender() {
-  const scheduler::activation* a = self_.active();
-  if (a != nullptr && a->process->has_object && a->process->class_number < element_classes_.size())
-    if (const find_cell f = element_classes_[a->process->class_number])
-      return f(a->process->where_apart()).order_of().out;
+  if (const scheduler::activation* a = self_.active(); a != nullptr)
+    if (cell_base* c = cell_of(*a->process); c != nullptr) return c->order_of().out;
   if (own_streams_ == nullptr) own_streams_ = std::make_unique<outbox>();
   return *own_streams_;
 }
@@ -361,7 +385,9 @@ std::uint64_t array_directory::expect(scheduler::sink& s) {
     pending_.emplace_back();
   }
   pending_[index].waiting = &s;
-  return std::uint64_t{pending_[index].generation} << 32 | index;
+  const std::uint64_t call = std::uint64_t{pending_[index].generation} << 32 | index;
+  if (s.route != nullptr) s.route->call = call;
+  return call;
 }
 
 scheduler::sink* array_directory::take(std::uint64_t call) noexcept {

@@ -188,6 +188,8 @@ class array_directory final : public scheduler::pe_annex, public scheduler::wait
   /// A name for a stream that begins on this PE; never 0.
   [[nodiscard]] std::uint64_t new_stream() noexcept { return std::uint64_t{self_.id()} << 40 | ++streams_; }
 
+  /// What an array was called that was destroyed lately; else empty.
+  [[nodiscard]] std::string_view name_of_gone(std::uint32_t id) const noexcept;
   /// Registers a sink until its answer comes.
   [[nodiscard]] std::uint64_t expect(scheduler::sink& s);
   /// Takes a sink out again, unless what leads to its answer has been sent: for what throws before.
@@ -216,6 +218,8 @@ class array_directory final : public scheduler::pe_annex, public scheduler::wait
   /// Of an element: counts for its array until it is done (quiescence.hpp).
   std::uint64_t begin_work(const slot& by) noexcept override;
   void end_work(std::uint64_t array) noexcept override;
+  [[nodiscard]] std::string name_of(const slot& s) const override;
+  [[nodiscard]] std::string explain_waits() const override;
 
   /// A message from another PE that arrives in pieces.
   struct partial {
@@ -236,6 +240,9 @@ class array_directory final : public scheduler::pe_annex, public scheduler::wait
     std::uint32_t generation = 1;
     std::uint32_t next = 0;
   };
+  /// Of a process that is an element; else null.
+  [[nodiscard]] cell_base* cell_of(const slot& s) const noexcept;
+  void note_gone(std::uint32_t id, const std::string& name) noexcept;
   array_core* find_slow(std::uint32_t id) noexcept;
   void fail_all(const std::exception_ptr& why) noexcept;
 
@@ -249,6 +256,7 @@ class array_directory final : public scheduler::pe_annex, public scheduler::wait
   std::uint32_t free_pending_ = 0;
   std::unordered_map<std::uint32_t, partial> partials_;
   std::vector<find_cell> element_classes_;  // by class number
+  std::vector<std::pair<std::uint32_t, std::string>> gone_;  // the latest that were destroyed
   std::unique_ptr<outbox> own_streams_;  // of processes that are no elements
   std::uint64_t streams_ = 0;
 };

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <orrery/array/element.hpp>
 
+#include <utility>
+
 namespace orrery::detail {
 
 void throw_no_element() { throw usage_error(errc::bad_argument, "element: this object is not an element of an array"); }
@@ -11,7 +13,19 @@ void post_leave(pe& self, slot& s, const scheduler::handler& h, std::uint32_t to
   new (m->payload()) std::tuple<std::uint32_t>(to);
   m->source_pe = self.id();
   fill(m->head, self.address_of(s), h, wire::payload_form::owned, nullptr, 0);
-  s.push_front(m);
+  scheduler::message* earlier = nullptr;  // where the same method has sent it before
+  s.search([&](const scheduler::message*, scheduler::message* x) {
+    if (x->head.handler != m->head.handler) return true;
+    earlier = x;
+    return false;
+  });
+  if (earlier == nullptr) {
+    s.push_front(m);
+  } else if (earlier == s.last) {
+    s.push_back(m);
+  } else {
+    m->next = std::exchange(earlier->next, m);
+  }
   s.charge += m->charge();
 }
 

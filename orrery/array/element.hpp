@@ -57,7 +57,7 @@ class element {
   [[nodiscard]] std::uint32_t contributed() const { return cell().reductions; }
   /// Moves this element to another PE when the running method has returned, before its next message. The object travels by its serialize();
   /// inside a node its memory changes hands. A reentrant class whose other methods are parked then, a class that cannot be packed, and a PE that
-  /// there is not, are errors that the PE reports; the element stays. Does not park.
+  /// there is not, are errors that the PE reports; the element stays. Called several times, it goes to one PE after the other. Does not park.
   void migrate_to(std::uint32_t pe) {
     auto& c = cell();
     if (c.ended) [[unlikely]] {

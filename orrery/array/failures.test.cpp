@@ -6,6 +6,7 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <cstdint>
@@ -19,17 +20,8 @@ namespace {
 
 using testing::in_simulation;
 using testing::in_world;
+using testing::what_is_thrown;
 
-template <class Error, class F>
-std::string what_is_thrown(F f) {
-  try {
-    f();
-  } catch (const Error& e) {
-    return e.what();
-  }
-  ADD_FAILURE() << "nothing was thrown";
-  return {};
-}
 // What it throws does not matter, as long as it ends.
 template <class F>
 void attempt(F f) {
@@ -49,15 +41,29 @@ struct picky_op {
 constexpr picky_op picky{};
 
 struct Giver;
-ORRERY_PROCESS(Giver, give, give_picky, give_to, join_in, hop);
+ORRERY_PROCESS(Giver, give, give_picky, give_to, give_many, give_pair, join_in, hop);
 struct Giver : element<Giver> {
   void give(result_target t) { contribute(1, sum, t); }
   void give_picky(int who, result_target t) { contribute(index() == who ? -1 : 1, picky, t); }
   void give_to(section<Giver> s, result_target t) { contribute(s, 1, sum, t); }
+  // So many values, or each element another number of them.
+  void give_many(std::size_t n, result_target t) {
+    std::vector<double> all(n != 0 ? n : 1 + static_cast<std::size_t>(index()));
+    for (std::size_t i = 0; i < all.size(); ++i) all[i] = i == 0 ? index() : static_cast<double>(i);
+    contribute(all, elementwise(sum), t);
+  }
+  void give_pair(result_target t) { contribute(std::array{index(), -index()}, elementwise(maximum), t); }
   void join_in(section<Giver> s, int round, result_target t) { contribute(s, std::vector<int>{round}, concat, t); }
   void hop(std::uint32_t pe) { migrate_to(pe); }
   template <class A>
   void serialize(A&) {}
+};
+
+struct Word;
+ORRERY_PROCESS(Word, count);
+struct Word : element<Word, std::string> {
+  static constexpr early when_early(std::string_view) { return early::refuse; }
+  void count() {}
 };
 
 // Bodies for worlds of threads and, as values are serialized there, of several machines.
@@ -164,6 +170,7 @@ struct AtSender : element<AtSender> {
 };
 template <class T>
 void cannot_be_made() {
+  ::testing::internal::CaptureStderr();
   const auto a = create_array<T>({.name = "words"});
   for (const int i : {0, 1, 2, 3}) {
     tries = 0;
@@ -174,6 +181,9 @@ void cannot_be_made() {
     quiescence();
     EXPECT_LE(tries, 2);
   }
+  const std::string said = ::testing::internal::GetCapturedStderr();
+  EXPECT_NE(said.find("words[2] was not created, as its constructor threw: it cannot be made"), std::string::npos)
+      << said;
 }
 
 TEST(array_failures, an_element_made_on_demand_that_cannot_be_is_tried_once_for_a_message) {
@@ -350,6 +360,103 @@ TEST(array_failures, an_answer_by_way_of_a_home_that_is_lost_comes_all_the_same)
       for (std::int32_t i = 0; i < 8; ++i) attempt([&] { destroy(a[i]); });
     });
   }
+}
+
+// What a world says on stderr that ends because all in it wait.
+template <class Body>
+std::string said_at_the_end(Body body) {
+  ::testing::internal::CaptureStderr();
+  in_simulation("machines=2", [&] { EXPECT_THROW(body(), stopped); });
+  return ::testing::internal::GetCapturedStderr();
+}
+
+TEST(array_failures, a_world_that_is_dead_says_who_has_not_contributed_and_what_was_not_created) {
+  std::string said = said_at_the_end([] {
+    const auto a = create_array<Giver>(range<std::int32_t>{6}, {.name = "givers"});
+    auto [target, result] = expect_result<int>();
+    for (const int i : {0, 1, 3, 4, 5}) post(a[i])->give(target);
+    (void)result.get();
+  });
+  EXPECT_NE(said.find("elements here have contributed, but not givers[2]"), std::string::npos) << said;
+  said = said_at_the_end([] {
+    const auto a = create_array<Giver>(range<std::int32_t>{6}, {.name = "givers"});
+    const auto s = create_section(a, range<std::int32_t>{6});
+    auto [target, result] = expect_result<int>();
+    post(a[0])->give_to(s, target);
+    (void)result.get();
+  });
+  EXPECT_NE(said.find("reduction 1 of a section of givers: 1 contributions"), std::string::npos) << said;
+  said = said_at_the_end([] {
+    const auto a = create_array<Giver>(range<std::int32_t>{6}, {.name = "givers"});
+    a[71]->hop(0);
+  });
+  EXPECT_NE(said.find("waits for orrery::{anonymous}::Giver::hop at givers[71]"), std::string::npos) << said;
+  EXPECT_NE(said.find("1 message waits for givers[71], which was not created yet"), std::string::npos) << said;
+}
+
+struct Hopper;
+ORRERY_PROCESS(Hopper, hop, where);
+struct Hopper : element<Hopper> {
+  void hop(std::vector<std::uint32_t> to) {
+    for (const std::uint32_t pe : to) migrate_to(pe);
+  }
+  std::uint32_t where() const { return this_pe(); }
+  template <class A>
+  void serialize(A&) {}
+};
+TEST(array_failures, an_element_that_is_sent_to_several_pes_ends_at_the_last) {
+  in_world(4, [] {
+    const auto a = create_array<Hopper>(range<std::int32_t>{2});
+    for (const std::vector<std::uint32_t>& way : {std::vector<std::uint32_t>{1, 2}, {3, 1, 2, 0}, {2, 2, 3}, {0, 1}}) {
+      post(a[0])->hop(way);
+      EXPECT_EQ(a[0]->where(), way.back());
+      post_migrate(a[1], 3);
+      for (const std::uint32_t pe : way) post_migrate(a[1], pe);
+      EXPECT_EQ(a[1]->where(), way.back());
+    }
+  });
+}
+
+TEST(array_failures, a_null_array_is_told_from_one_that_was_destroyed) {
+  in_world(2, [] {
+    const array<Giver> none;
+    EXPECT_NE(what_is_thrown<usage_error>([&] { post(none)->hop(0); }).find("null array"), std::string::npos);
+    EXPECT_THROW(post(none[1])->hop(0), usage_error);
+    EXPECT_THROW(none[1]->hop(0), usage_error);
+    EXPECT_THROW(none.insert(1), usage_error);
+    EXPECT_THROW((void)create_section(none, range<std::int32_t>{2}), usage_error);
+    EXPECT_THROW(destroy(none), usage_error);
+    const auto a = create_array<Giver>(range<std::int32_t>{3}, {.name = "givers"});
+    destroy(a);
+    EXPECT_NE(what_is_thrown<process_gone>([&] { a[1]->hop(0); }).find("givers"), std::string::npos);
+  });
+}
+
+TEST(array_failures, errors_are_short_however_long_an_index_is) {
+  in_world(2, [] {
+    const auto words = create_array<Word, std::string>({.name = "words"});
+    const std::string what = what_is_thrown<process_gone>([&] { words[std::string(100'000, 'x')]->count(); });
+    EXPECT_NE(what.find("words[\"xxx"), std::string::npos) << what;
+    EXPECT_NE(what.find("(100000 bytes)"), std::string::npos) << what;
+    EXPECT_LT(what.size(), 500U);
+  });
+}
+
+void elementwise_bodies() {
+  const auto a = create_array<Giver>(range<std::int32_t>{5});
+  auto [sums, all] = expect_result<std::vector<double>>();
+  post(a)->give_many(3, sums);
+  EXPECT_EQ(all.get(), (std::vector<double>{0 + 1 + 2 + 3 + 4, 5, 10}));
+  auto [most, highest] = expect_result<std::array<int, 2>>();
+  post(a)->give_pair(most);
+  EXPECT_EQ(highest.get(), (std::array{4, 0}));
+  auto [uneven, none] = expect_result<std::vector<double>>();
+  post(a)->give_many(0, uneven);
+  EXPECT_NE(what_is_thrown<usage_error>([&] { (void)none.get(); }).find("elementwise"), std::string::npos);
+}
+TEST(array_failures, values_of_different_lengths_are_not_combined_elementwise) {
+  in_world(3, elementwise_bodies);
+  in_simulation("machines=3", elementwise_bodies);
 }
 
 }  // namespace

@@ -48,6 +48,20 @@ std::uint64_t bit_path::last(std::size_t bits) const {
   return value;
 }
 
+namespace detail {
+std::string shortened(std::string text) {
+  constexpr std::size_t most = 120;
+  if (text.size() <= most) return text;
+  std::size_t end = most;
+  while (end > most - 4 && (static_cast<unsigned char>(text[end]) & 0xC0U) == 0x80U) --end;  // not within a character
+  return fmt::format("{}... ({} bytes)", std::string_view(text).substr(0, end), text.size());
+}
+std::string text_of_string(std::string_view index) {
+  const std::string text = shortened(std::string(index));
+  return text.size() == index.size() ? fmt::format("\"{}\"", text) : '"' + text;
+}
+}  // namespace detail
+
 std::string bit_path::to_string() const {
   std::string text;
   for (std::size_t i = 0; i < size_; ++i) text += (*this)[i] ? '1' : '0';

@@ -83,6 +83,9 @@ inline constexpr bool is_coordinates<std::array<I, N>> = true;
 
 [[nodiscard]] std::uint64_t hash_of_text(std::string_view text) noexcept;
 [[nodiscard]] std::string text_of_coordinates(std::span<const std::int64_t> at);
+/// At most some hundred characters of it, and how long it is then.
+[[nodiscard]] std::string shortened(std::string text);
+[[nodiscard]] std::string text_of_string(std::string_view index);
 [[nodiscard]] std::string text_of_hash(std::uint64_t hash);
 
 /// The hash of an index: the same on all nodes of a world.
@@ -154,11 +157,11 @@ template <array_index Index>
     for (std::size_t d = 0; d < at.size(); ++d) at[d] = static_cast<std::int64_t>(i[d]);
     return detail::text_of_coordinates(at);
   } else if constexpr (std::is_convertible_v<const Index&, std::string_view>) {
-    return '"' + std::string(i) + '"';
+    return detail::text_of_string(i);
   } else if constexpr (requires {
                          { i.to_string() } -> std::convertible_to<std::string>;
                        }) {
-    return i.to_string();
+    return detail::shortened(i.to_string());
   } else {
     return detail::text_of_hash(detail::index_hash<Index>{}(i));
   }

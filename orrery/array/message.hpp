@@ -276,6 +276,7 @@ struct element_message {
         p->~payload();
         d.form = wire::payload_form::refs;
         d.release();
+        name_caller(d, h);
         if (!s.has_object) throw process_gone("an element that was never complete");
         invoke(self, s, h, values(args), std::index_sequence_for<P...>{});
         return;
@@ -288,11 +289,17 @@ struct element_message {
       // Views are read as what they are kept as: the message need not outlive the call.
       typename base::tuple args{read_kept<P>(from)...};
       d.release();
+      name_caller(d, h);
       if (!s.has_object) throw process_gone("an element that was never complete");
       invoke(self, s, h, args, std::index_sequence_for<P...>{});
     } catch (...) {
       reject(self, d, h, std::current_exception());
     }
+  }
+  // For who looks at what runs: deadlock.cpp.
+  static void name_caller(scheduler::delivery& d, const route_head& h) noexcept {
+    d.reply = h.call;
+    d.source_pe = h.origin;
   }
   template <class Q>
   static kept_t<Q> read_kept(orrery::reader& r) {
@@ -326,14 +333,28 @@ struct element_message {
     dispatch(self, out);
   }
   static void forward_routed(array_core& core, cell_base&, scheduler::message* m) {
-    if (core.resends_failed()) {  // in both forms the head is what comes first
-      route_head h;
-      std::memcpy(&h, m->payload(), sizeof h);
+    if (core.resends_failed()) {
+      route_head h = head_of(m->payload());
       h.flags |= route_head::tried;
       std::memcpy(m->payload(), &h, sizeof h);
     }
     dispatch(core.self(), m);
   }
+  // Of one that is in a mailbox: in both forms the head comes first.
+  static route_head head_of(const std::byte* payload) noexcept {
+    route_head h;
+    std::memcpy(&h, payload, sizeof h);
+    return h;
+  }
+  static scheduler::hidden_caller::name caller_of(const scheduler::message& m) noexcept {
+    const route_head h = head_of(const_cast<scheduler::message&>(m).payload());
+    return {h.origin, h.call};
+  }
+  static void fail_caller(pe& self, slot& s, scheduler::delivery& d, std::exception_ptr why) noexcept {
+    const activity_end end(part_at(self, s));
+    reject(self, d, head_of(d.payload), std::move(why));
+  }
+  static constexpr scheduler::hidden_caller hidden{&caller_of, &fail_caller};
   static void relocate(void* to, void* from) {
     auto* old = static_cast<payload*>(from);
     new (to) payload{old->head, std::move(old->index), old->tag, std::move(old->args)};
@@ -357,6 +378,7 @@ struct element_message {
                         &element_message::relocate, &element_message::drop, static_cast<std::uint32_t>(sizeof(payload)),
                         false, &element_message::route, &element_message::forward_routed, &element_message::describe) {
       lost = &lost_on_its_way;
+      caller = &hidden;
       if constexpr (ordered) tag_of = &element_message::tag_of;
       if constexpr (closes) close = &Operation::close;
     }

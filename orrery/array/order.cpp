@@ -41,7 +41,7 @@ void outbox::close(pe& self) noexcept try {
       static_cast<const array_handler*>(table[l.closer])
           ->close(self, array_of(key), std::string_view(key).substr(sizeof(std::uint32_t)), {l.stream, l.sent + 1});
 } catch (...) {
-  self.report_failed_post(nullptr, std::current_exception());
+  self.report_failure("the end of messages whose order is kept", std::current_exception());
 }
 
 // --- the receiver's half -------------------------------------------------------------------------------------------

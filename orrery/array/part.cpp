@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <orrery/array/directory.hpp>
 #include <orrery/array/part.hpp>
 
 #include <cstring>
@@ -10,7 +11,13 @@ namespace orrery::detail {
 constinit thread_local cell_base* constructing_cell = nullptr;
 
 void throw_no_array(std::uint32_t id) {
-  throw process_gone(fmt::format("array number {}: it was destroyed, or is not known on this PE", id));
+  if (id == 0)
+    throw usage_error(
+        errc::null_pointer, verbatim,
+        "a null array: it was default-constructed, or is not part of what was restored; use what create_array returned");
+  const std::string_view name = array_directory::of(here_pe()).name_of_gone(id);
+  throw process_gone(fmt::format("{}: the array was destroyed, or is not known on this PE",
+                                 name.empty() ? fmt::format("array number {}", id) : std::string(name)));
 }
 bool lost_on_its_way(pe& self, const scheduler::handler& h, std::span<const std::byte> payload,
                      std::uint32_t to) noexcept {
@@ -26,11 +33,15 @@ bool lost_on_its_way(pe& self, const scheduler::handler& h, std::span<const std:
 void throw_taken(const std::string& element) {
   throw usage_error(errc::bad_argument, fmt::format("{}: there is an element at this index already", element));
 }
-std::string early_text(const std::string& element, std::uint64_t limit) {
-  return fmt::format(
-      "{}: no such element was created yet, and {} bytes wait on its home PE for elements to be created; "
-      "create them sooner, or raise array_options::early_bytes",
-      element, limit);
+void report_no_creation(pe& self, const std::string& element, const std::exception_ptr& why) noexcept {
+  self.report_failure(element + " was not created, as its constructor threw", why);
+}
+std::exception_ptr too_many_early(const std::string& element, std::uint64_t limit) {
+  return make_error(
+      errc::mailbox_full, verbatim,
+      fmt::format("{}: no such element was created yet, and {} bytes wait on its home PE for elements to be created; "
+                  "create them sooner, or raise array_options::early_bytes",
+                  element, limit));
 }
 void throw_not_packable(const std::string& element, std::string_view cls) {
   throw usage_error(errc::bad_argument,

@@ -225,6 +225,15 @@ class array_part final : public array_core {
   [[nodiscard]] std::string text_of(const cell_base& c) const override {
     return text_of(static_cast<const cell_type&>(c).index);
   }
+  /// scheduler::call_route::follow for a call to this element.
+  [[nodiscard]] address follow(const Index& i, std::span<const std::byte> probe);
+  [[nodiscard]] std::vector<array_core::early_wait> early_waits(std::size_t most) const override {
+    std::vector<array_core::early_wait> waits;
+    for (const auto& [i, e] : table_)
+      if (waits.size() < most && e.is_away() && e.there()->is_home && e.there()->queued != 0)
+        waits.push_back({text_of(i), e.there()->queued});
+    return waits;
+  }
   [[nodiscard]] std::exception_ptr gone(const Index& i) const {
     return make_error(errc::process_gone, text_of(i) + ": the element was destroyed, or never created");
   }

@@ -20,7 +20,7 @@ bool array_part<T, Index>::keep_early(away& a, scheduler::delivery& d, const wir
   const bool beside = d.form == wire::payload_form::owned;
   const std::uint64_t needed = size + (beside ? std::uint64_t{e.padding} * wire::page_bytes : 0);
   if (early_bytes_ + needed > settings_.early_bytes) {
-    Message::fail(*this, d, h, make_error(errc::mailbox_full, early_text(text_of(i), settings_.early_bytes)));
+    Message::fail(*this, d, h, too_many_early(text_of(i), settings_.early_bytes));
     return false;
   }
   early_bytes_ += needed;

@@ -19,7 +19,9 @@ inline constexpr bool can_be_packed = serializable<T> && std::is_default_constru
 [[noreturn]] void throw_taken(const std::string& element);
 [[noreturn]] void throw_not_packable(const std::string& element, std::string_view cls);
 [[noreturn]] void throw_parked(const std::string& element);
-[[nodiscard]] std::string early_text(const std::string& element, std::uint64_t limit);
+/// Nobody waits for an element whose constructor throws: a line on stderr.
+void report_no_creation(pe& self, const std::string& element, const std::exception_ptr& why) noexcept;
+[[nodiscard]] std::exception_ptr too_many_early(const std::string& element, std::uint64_t limit);
 [[noreturn]] void throw_no_pe(const std::string& element, std::uint32_t to, std::uint32_t pes);
 
 // --- creating ------------------------------------------------------------------------------------------------------
@@ -189,12 +191,14 @@ struct create_message {
   }
   static void run(pe& self, slot& s, scheduler::delivery& d) {
     caller from;
-    const activity_end end(array_directory::of(self).find(d.heap->head.slot));
+    Index i{};
+    array_core* const core = array_directory::of(self).find(d.heap->head.slot);
+    const activity_end end(core);
     try {
       orrery::reader r({d.payload, d.payload_bytes});
       const auto c = orrery::read<creation>(r);
       from = c.from;
-      const auto i = orrery::read<Index>(r);
+      i = orrery::read<Index>(r);
       orrery::reader args(after_section({d.payload, d.payload_bytes}, r));
       std::tuple<A...> values{orrery::read<A>(args)...};
       auto& part = part_of<T, Index>(self, d.heap->head.slot);
@@ -206,7 +210,11 @@ struct create_message {
       answer_value(self, from, {});
     } catch (...) {
       d.release();
-      answer_error(self, from, &instance, std::current_exception());
+      if (from.call == 0 && core != nullptr) {
+        report_no_creation(self, static_cast<array_part<T, Index>*>(core)->text_of(i), std::current_exception());
+      } else {
+        answer_error(self, from, &instance, std::current_exception());
+      }
     }
   }
   static void describe(wire::shape& types) {

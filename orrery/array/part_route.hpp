@@ -65,6 +65,7 @@ slot* array_part<T, Index>::route(scheduler::delivery& d, const wire::envelope& 
     cell_type* c = it->second.here();
     if (h.number != 0 && (h.hops != 0 || (h.flags & route_head::wants_location) != 0)) [[unlikely]]
       tell_location(h, i, c);
+    if (h.call != 0) self_.suspect_if_waiting(*c->process);
     if constexpr (Message::ordered)
       if (tag.stream != 0) return pass_element<Message>(*c, d, e, size, i, tag);
     return c->process;
@@ -298,6 +299,39 @@ struct probe_message : following_message<T, Index, probe_message<T, Index>> {
   }
   inline static const control_handler instance{type_name<probe_message>(), &route};
 };
+
+// A probe of the waits (scheduler/deadlock.cpp), which follows a call.
+template <class T, class Index>
+struct wait_probe_message : following_message<T, Index, wait_probe_message<T, Index>> {
+  static slot* route(pe& self, scheduler::delivery& d, const wire::envelope& e, std::uint32_t size) {
+    try {
+      const auto payload = wire_payload(d, e, size);
+      orrery::reader r(payload);
+      const auto h = orrery::read<route_head>(r);
+      const auto i = orrery::read<Index>(r);
+      auto* part = static_cast<array_part<T, Index>*>(array_directory::of(self).find(e.slot));
+      if (part != nullptr && part->find_local(i) == nullptr)
+        return part->template route<wait_probe_message>(d, e, size, h, i);
+      const auto probe = after_section(payload, r);
+      const bytes b(probe.begin(), probe.end());
+      d.release();
+      if (part != nullptr) self.follow(b, *part->find_local(i)->process);
+    } catch (...) {
+      self.fail(d, std::current_exception());
+    }
+    return nullptr;
+  }
+  inline static const control_handler instance{type_name<wait_probe_message>(), &route};
+};
+
+template <class T, class Index>
+address array_part<T, Index>::follow(const Index& i, std::span<const std::byte> probe) {
+  if (const cell_type* c = find_local(i)) return self_.address_of(*c->process);
+  bytes b = pack(0, route_head{0, 0, self_.id(), 0, 0}, i);
+  b.insert(b.end(), probe.begin(), probe.end());
+  tell(self_, self_.id(), wait_probe_message<T, Index>::instance, id(), 0, b);
+  return {};
+}
 
 template <class T, class Index>
 void array_part<T, Index>::send_probe(const Index& i, away& a) {

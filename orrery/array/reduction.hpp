@@ -16,11 +16,18 @@
 
 namespace orrery {
 
+namespace detail {
+[[noreturn]] void throw_lengths(std::size_t a, std::size_t b);
+}
+
 /// The operations of reductions. Any class that can be default-constructed and called with two values will do; it must be associative and
 /// commutative, as the order of the elements is not specified.
 struct sum_op {
   template <class V>
   [[nodiscard]] V operator()(V a, const V& b) const {
+    static_assert(
+        requires { a += b; } || requires { a + b; },
+        "orrery: sum: values of this type cannot be added; use elementwise(sum) for vectors and arrays, or an operation of your own");
     if constexpr (requires { a += b; }) {
       a += b;
       return a;
@@ -55,6 +62,26 @@ struct concat_op {
     return a;
   }
 };
+/// Combines vectors, or arrays, of one length: the n-th values with each other. An empty vector counts as nothing contributed.
+template <class Op>
+struct elementwise_op {
+  template <class V>
+  [[nodiscard]] V operator()(V a, const V& b) const {
+    if constexpr (requires { a.resize(0); }) {
+      if (std::size(b) == 0) return a;
+      if (std::size(a) == 0) return b;
+    }
+    if (std::size(a) != std::size(b)) detail::throw_lengths(std::size(a), std::size(b));
+    auto from = std::begin(b);
+    for (auto& v : a) v = Op{}(std::move(v), *from++);
+    return a;
+  }
+};
+/// `contribute(forces, elementwise(sum), target)`: the sums of the first values, of the second values...; all elements contribute as many (usage_error).
+template <class Op>
+[[nodiscard]] constexpr elementwise_op<Op> elementwise(Op) noexcept {
+  return {};
+}
 inline constexpr sum_op sum{};
 inline constexpr min_op minimum{};
 inline constexpr max_op maximum{};
@@ -111,6 +138,10 @@ struct typed_reducer;
 
 template <class V, class Op>
 struct typed_accumulator final : accumulator {
+  static_assert(
+      std::is_default_constructible_v<Op> && !std::is_pointer_v<Op>,
+      "orrery: the operation of a reduction travels as its type: make it a class, or a lambda without captures, that can be "
+      "default-constructed");
   std::optional<V> value;
   template <class X>
   void add(X&& x) {

@@ -157,6 +157,14 @@ void throw_no_member(const std::string& element) {
   throw usage_error(errc::bad_argument, element + ": there is no such element, which was to be in a section");
 }
 
+std::string section_core::explain_waits(const std::string& array) const {
+  std::string text;
+  for (const open_reduction& r : open_)
+    text += fmt::format("  reduction {} of a section of {}: {} contributions have come to its agent here\n", r.number,
+                        array, r.contributions);
+  return text;
+}
+
 void fail_without_section(pe& self, const std::string& array, const reduction_target* target) noexcept {
   if (target == nullptr || target->what != reduction_target::kind::call) return;
   answer_error(self, target->call, nullptr,
@@ -201,7 +209,7 @@ void contribute_to(cell_base& c, std::uint64_t section, std::unique_ptr<accumula
   try {
     here->receive(p, std::move(value), std::make_unique<reduction_target>(target), {});
   } catch (...) {  // as if it had arrived
-    self.report_failed_post(nullptr, std::current_exception());
+    self.report_failure("a contribution to a section", std::current_exception());
   }
 }
 

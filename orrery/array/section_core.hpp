@@ -49,6 +49,8 @@ class section_core {
   /// Nobody below that child will contribute to what comes after that reduction.
   void child_ended(std::uint32_t pe, std::uint32_t after);
   [[nodiscard]] std::size_t open_reductions() const noexcept { return open_.size(); }
+  /// Lines on its reductions that are not over.
+  [[nodiscard]] std::string explain_waits(const std::string& array) const;
 
  protected:
   pe& self_;

@@ -195,9 +195,25 @@ bool send_element(pe& self, const element_name<T, Index>& to, scheduler::sink* s
   }
 }
 
+/// How a probe of the waits follows a call to an element. `Name`: the element's, or a reference to it.
+template <class T, class Index, class Name>
+struct element_route final : scheduler::call_route {
+  Name to;
+  explicit element_route(const element_name<T, Index>& n) : to(n) {}
+  address follow(pe& self, std::span<const std::byte> probe) const override {
+    array_core* core = array_directory::of(self).find(to.array);
+    return core != nullptr ? static_cast<array_part<T, Index>*>(core)->follow(to.index, probe) : address{};
+  }
+  [[nodiscard]] std::string text() const override {
+    array_core* core = array_directory::of(here_pe()).find(to.array);
+    return core != nullptr ? static_cast<array_part<T, Index>*>(core)->text_of(to.index) : "an element of an array";
+  }
+};
+
 template <class Message, class R, class T, class Index, class... A>
 future<R> start_element(pe& self, const element_name<T, Index>& to, A&&... args) {
-  auto state = future_access<R>::make(self, address{}, Message::routed);
+  using route = element_route<T, Index, element_name<T, Index>>;
+  auto state = future_access<R>::make_routed(self, route(to), Message::routed);
   auto travelling = future_access<R>::make_hold(state);
   send_element<Message>(self, to, state.get(), patience::may_wait, std::forward<A>(args)...);
   travelling.release();
@@ -207,8 +223,10 @@ future<R> start_element(pe& self, const element_name<T, Index>& to, A&&... args)
 template <class Message, class R, class T, class Index, class... A>
 value_t<R> call_element(pe& self, const element_name<T, Index>& to, A&&... args) {
   self.require_process();
+  element_route<T, Index, const element_name<T, Index>&> way(to);
   typed_sink<R> k;
   prepare(k, self, address{}, Message::routed);
+  k.route = &way;
   send_element<Message>(self, to, &k, patience::may_wait, std::forward<A>(args)...);
   self.wait(k);
   return k.take();

@@ -36,7 +36,13 @@ template <class V>
 
 namespace detail {
 template <class F>
-struct method_parts;
+struct method_parts {
+  static_assert(
+      never<F>,
+      "orrery: result_to: the method is given the result: it has to have one parameter, and not to be overloaded");
+  using result = void;
+  using parameter = int;
+};
 #define ORRERY_METHOD_PARTS(qualifiers)         \
   template <class C, class R, class P>          \
   struct method_parts<R (C::*)(P) qualifiers> { \

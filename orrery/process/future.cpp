@@ -13,7 +13,7 @@ void drop_elsewhere(future_state_base& s) noexcept {
   here_pe().owner().local(s.k->home).run_errand(
       [](void* state) {
         auto* base = static_cast<future_state_base*>(state);
-        base->dispose(base);
+        base->drop();
       },
       &s);
 }

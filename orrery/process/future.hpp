@@ -25,8 +25,13 @@ struct future_state_base {
   bool queued = false;  ///< the continuation is in the run queue
   void (*continuation)(pe&, future_state_base&) = nullptr;  ///< then, when_all, co_await
   void* continuation_data = nullptr;
-  void (*dispose)(future_state_base*) = nullptr;  ///< gives up one hold
+  void (*destroy)(future_state_base*) noexcept = nullptr;
   scheduler::sink* k = nullptr;
+
+  void hold() noexcept { ++holders; }
+  void drop() noexcept {
+    if (--holders == 0) destroy(this);
+  }
 };
 
 template <class T>
@@ -35,7 +40,7 @@ struct future_state : future_state_base, typed_sink<T> {
   explicit future_state(stays_here h) : typed_sink<T>(h) { begin(); }
   void begin() noexcept {
     k = this;
-    dispose = [](future_state_base* s) { static_cast<future_state*>(s)->drop(); };
+    destroy = [](future_state_base* s) noexcept { delete static_cast<future_state*>(s); };
     this->on_done = [](pe& self, scheduler::sink& s) {
       auto& own = static_cast<future_state&>(static_cast<typed_sink<T>&>(s));
       if (own.continuation != nullptr && !own.queued) {
@@ -47,9 +52,17 @@ struct future_state : future_state_base, typed_sink<T> {
       own.drop();
     };
   }
-  void hold() noexcept { ++holders; }
-  void drop() noexcept {
-    if (--holders == 0) delete this;
+};
+
+/// Of a call that finds its process on its way.
+template <class T, class Route>
+struct routed_future_state final : future_state<T> {
+  Route way;
+  explicit routed_future_state(const Route& r) : way(r) {
+    this->route = &way;
+    this->destroy = [](future_state_base* s) noexcept {
+      delete static_cast<routed_future_state*>(static_cast<future_state<T>*>(s));
+    };
   }
 };
 
@@ -176,6 +189,12 @@ struct future_access {
   static owner make(pe& self, address to, const scheduler::handler& h) {
     owner s(new state);
     prepare(*s, self, to, h);
+    return s;
+  }
+  template <class Route>
+  static owner make_routed(pe& self, const Route& way, const scheduler::handler& h) {
+    owner s(new routed_future_state<T, Route>(way));
+    prepare(*s, self, address{}, h);
     return s;
   }
   /// A state without a call behind it, which `resolve` completes.

@@ -32,6 +32,7 @@ struct typed_idle_task final : scheduler::idle_task {
 ///
 /// f runs as a process of its own, which may call others and wait. What it throws is reported and counted like that of a post. Whatever
 /// still waits counts as work: the world is not quiescent, and if an element of an array called this, neither is the array. When the program ends it runs as messages do that are waiting then, or is dropped.
+/// The destructor of f runs on this PE, outside of any process: it must not call or wait.
 /// An element that it is about may have moved meanwhile: messages find it. Parks only to throw stopped, when the program ends.
 template <std::invocable F>
 void when_idle(F f, std::span<const std::byte> memory = {}) {

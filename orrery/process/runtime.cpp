@@ -233,11 +233,11 @@ int run_checked(const args& all, const std::function<int(args)>& main) {
   if (!o.quiet)
     for (const std::string& w : warnings) std::fputs(fmt::format("orrery: {}\n", w).c_str(), stderr);
   scheduler::node_settings settings = node_settings_of(o);
-  if (!o.sim.empty() && (o.nodes > 1 || !o.world.empty() || !o.trace.empty()))
+  if (!o.sim.empty() && (o.pes != 0 || o.nodes > 1 || !o.world.empty() || !o.trace.empty()))
     throw world_error(
         errc::world_bad_setting, verbatim,
-        "--orrery-sim does not go together with --orrery-nodes, --orrery-world and --orrery-trace: leave one out; "
-        "the nodes of a simulated world are in its list (machines=4,nodes=2)");
+        "--orrery-sim does not go together with --orrery-pes, --orrery-nodes, --orrery-world and --orrery-trace: leave one "
+        "out; the nodes and PEs of a simulated world are in its list (machines=4,nodes=2,pes=8)");
   if (!o.sim.empty()) return run_simulated(settings, o, [&main, &rest] { return main(rest); });
   detail::name_repository repository;
   settings.layer = &repository;

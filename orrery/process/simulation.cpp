@@ -9,6 +9,8 @@
 #include <cmath>
 #include <functional>
 #include <optional>
+#include <set>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -96,6 +98,7 @@ struct key {
   std::string_view name;
   std::string_view allowed;
   bool (*set)(sim_settings&, const std::string&);
+  bool repeats = false;
 };
 constexpr std::string_view a_count = "a number from 1 to 16777216";
 constexpr std::string_view a_time = "a time like 50us, 1ms or 0";
@@ -119,9 +122,9 @@ constexpr key keys[] = {
        s.measured = v == "measured";
        return s.measured || v == "given";
      }},
-    {"lose", "NODE@TIME like 3@2ms", add_loss},
+    {"lose", "NODE@TIME like 3@2ms", add_loss, true},
     {"detect", a_time, [](sim_settings& s, const std::string& v) { return set_time(s.detect_ns, v); }},
-    {"slow", "NODE*FACTOR like 2*1.5", add_slow},
+    {"slow", "NODE*FACTOR like 2*1.5", add_slow, true},
 };
 
 [[noreturn]] void fail(const std::string& text) { throw world_error(errc::world_bad_setting, verbatim, text); }
@@ -143,6 +146,7 @@ void check(const sim_settings& s) {
 
 transport::sim_settings parse_simulation(std::string_view text) {
   sim_settings s;
+  std::set<std::string> given;
   for (const std::string& part : split(text, ',')) {
     const std::size_t at = part.find('=');
     const std::string name = part.substr(0, at);
@@ -161,6 +165,8 @@ transport::sim_settings parse_simulation(std::string_view text) {
                        best.empty() ? "" : fmt::format("; did you mean {}?", best.front().name)));
     }
     const std::string value = at == std::string::npos ? "" : part.substr(at + 1);
+    if (!found->repeats && !given.insert(name).second)
+      fail(fmt::format("--orrery-sim: {} is given twice, the second time as {}; leave one out", name, value));
     if (!found->set(s, value))
       fail(fmt::format("--orrery-sim: {}={}: this value cannot be; allowed is {}", name, value, found->allowed));
   }

@@ -11,6 +11,9 @@
 // time limit are not followed). A probe travels behind the call that it follows, in the same channel; where it arrives, the call is either
 // answered (the probe ends), queued, or being executed. So when it has come back to a suspect that still waits for the same call, every edge it
 // went along still stands.
+// The way of a call to an element of an array is not known where it was made (call_route). A probe follows such a call by the element's name, also behind
+// it, as the layer above finds it; who waits stands in the call's payload (hidden_caller). Who waits for a call does not migrate, so neither
+// end of an edge moves.
 // Why every cycle is found: the last edge of a cycle comes about when a call reaches a process that waits (push makes it a suspect), or when a
 // process begins to wait for a call it had started before, or while calls are queued at it (wait makes it a suspect).
 //
@@ -33,11 +36,23 @@ namespace {
 constexpr std::uint32_t longest_path = 32;  // that is named in the error
 constexpr std::uint32_t no_method = 0xffff'ffff;
 
-// A call, as both ends know it: who waits, and the reply word in its envelope.
+// A call, as both ends know it: who waits, and the reply word in its envelope, or what is in its place in the payload.
 struct call_name {
   address target;
   std::uint32_t source_pe;
+  std::uint32_t hidden;
   std::uint64_t reply;
+
+  [[nodiscard]] bool is(const message& m) const noexcept {
+    const hidden_caller* h = reinterpret_cast<const handler*>(m.head.handler)->caller;
+    if (hidden == 0) return h == nullptr && m.head.reply == reply && m.source_pe == source_pe;
+    if (h == nullptr) return false;
+    const hidden_caller::name n = h->of(m);
+    return n.pe == source_pe && n.call == reply;
+  }
+  [[nodiscard]] bool is(const delivery& d) const noexcept {
+    return (hidden != 0) == (d.method->caller != nullptr) && d.reply == reply && d.source_pe == source_pe;
+  }
 };
 
 struct step {
@@ -87,6 +102,9 @@ struct pe::probe {
       next_mark = 2 * next_mark + 1;
     }
     return false;
+  }
+  [[nodiscard]] std::span<const std::byte> bytes() const noexcept {
+    return {reinterpret_cast<const std::byte*>(this), offsetof(probe, path) + steps * sizeof(step)};
   }
   [[nodiscard]] std::string text() const {
     std::string cycle;
@@ -140,12 +158,8 @@ void pe::chase(probe& p, bool first) {
         return;
     } else if (!first) {
       // Is the call we follow still to be answered here?
-      const bool queued = s->search([&](message*, const message* m) {
-        return m->head.reply == p.follow.reply && m->source_pe == p.follow.source_pe;
-      });
-      const activation* outer = s->active;
-      const bool executing = outer->serving != nullptr && outer->serving->reply == p.follow.reply &&
-                             outer->serving->source_pe == p.follow.source_pe;
+      const bool queued = s->search([&](message*, const message* m) { return p.follow.is(*m); });
+      const bool executing = s->active->serving != nullptr && p.follow.is(*s->active->serving);
       if (!queued && !executing) return;
       if (queued) p.victim = p.follow;
     }
@@ -191,15 +205,19 @@ void pe::chase(probe& p, bool first) {
         p.sender = address_of(*s);
         p.sender_wait = wait;
       }
-      p.follow = {f->room->at, id_, 0};
+      p.follow = {f->room->at, id_, 0, 0};
       p.stop = f->room->stop;
       continue;
     }
-    p.follow = {w->target, id_, w->entry != 0 ? w->entry : reinterpret_cast<std::uint64_t>(w)};
+    if (w->route != nullptr && w->route->call != 0) {
+      p.follow = {{}, id_, 1, w->route->call};
+      p.follow.target = w->route->follow(*this, p.bytes());
+      if (p.follow.target.generation == 0) return;
+      continue;
+    }
+    p.follow = {w->target, id_, 0, w->entry != 0 ? w->entry : reinterpret_cast<std::uint64_t>(w)};
   }
-  // The cycle is closed and its victim is here.
-  if (slot* s = find(p.victim.target.slot, p.victim.target.generation); s != nullptr)
-    (void)fail_queued(*s, p.victim.source_pe, p.victim.reply, p.text());
+  fail_victim(p);  // the cycle is closed and its victim is here
 }
 
 // Takes the fiber of a process out of those that wait for room; its wait ends with deadlock_error.
@@ -232,48 +250,59 @@ void pe::fail_sender(const probe& p) {
   ready(*w.on);
 }
 
-// Takes a call out of the mailbox and answers it with deadlock_error.
-bool pe::fail_queued(slot& s, std::uint32_t source_pe, std::uint64_t reply, const std::string& cycle) {
-  return s.search([&](message* before, message* m) {
-    if (m->head.reply != reply || m->source_pe != source_pe) return false;
-    s.charge -= m->charge();
-    (void)s.unlink_after(before);
+// Takes the call out of the mailbox and answers it with deadlock_error.
+void pe::fail_victim(const probe& p) {
+  slot* s = find(p.victim.target.slot, p.victim.target.generation);
+  if (s == nullptr) return;
+  (void)s->search([&](message* before, message* m) {
+    if (!p.victim.is(*m)) return false;
+    s->charge -= m->charge();
+    (void)s->unlink_after(before);
     delivery d;
     load(d, *m);
-    fail(d, std::make_exception_ptr(deadlock_error(cycle + method_name(index_of(d.method)))));
+    auto error = std::make_exception_ptr(deadlock_error(p.text() + method_name(index_of(d.method))));
+    if (d.method->caller != nullptr) {
+      d.method->caller->fail(*this, *s, d, std::move(error));
+    } else {
+      fail(d, std::move(error));
+    }
     return true;
   });
 }
 
 void pe::send_probe(std::uint32_t to, const probe& p) {
   try {
-    send_control(channel_to(to), wire::record_kind::probe, 0, 0, 0, &p, offsetof(probe, path) + p.steps * sizeof(step));
+    const auto bytes = p.bytes();
+    send_control(channel_to(to), wire::record_kind::probe, 0, 0, 0, bytes.data(), bytes.size());
   } catch (const std::exception&) {  // that node is gone; who waits for it will hear so
   }
 }
 
+// False if the bytes are no probe.
+bool pe::read_probe(probe& p, std::span<const std::byte> from) noexcept {
+  if (from.size() < offsetof(probe, path)) return false;
+  std::memcpy(static_cast<void*>(&p), from.data(), std::min(from.size(), sizeof p));
+  return p.steps <= longest_path && offsetof(probe, path) + p.steps * sizeof(step) <= from.size();
+}
+
 void pe::receive_probe(inbound& in, const wire::envelope& e, std::uint32_t bytes) {
   probe p{};
-  const std::size_t payload = bytes - wire::granule;
-  if (payload < offsetof(probe, path)) {
-    node_.peer_corrupt(in.pe, "a probe that is too short");
-    return;
-  }
-  std::memcpy(static_cast<void*>(&p), &e + 1, std::min(payload, sizeof p));
-  if (p.steps > longest_path || offsetof(probe, path) + p.steps * sizeof(step) > payload) {
+  if (!read_probe(p, {reinterpret_cast<const std::byte*>(&e + 1), bytes - wire::granule})) {
     node_.peer_corrupt(in.pe, "a probe with an impossible length");
-    return;
-  }
-  if (p.decided == 0) {
+  } else if (p.decided == 0) {
     chase(p, false);
-    return;
-  }
-  if (p.decided == 2) {
+  } else if (p.decided == 2) {
     fail_sender(p);
-    return;
+  } else {
+    fail_victim(p);
   }
-  if (slot* s = find(p.victim.target.slot, p.victim.target.generation); s != nullptr)
-    (void)fail_queued(*s, p.victim.source_pe, p.victim.reply, p.text());
+}
+
+void pe::follow(std::span<const std::byte> from, slot& at) {
+  probe p{};
+  if (!read_probe(p, from)) throw bad_message(errc::message_truncated, "a probe of waits");
+  p.follow.target = address_of(at);
+  chase(p, false);
 }
 
 }  // namespace orrery::scheduler

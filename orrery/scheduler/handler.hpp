@@ -48,6 +48,22 @@ extern const class_info* class_table[max_classes];
 /// The `to` part of an object of class `from`, or null if `to` is neither that class nor a base of it.
 [[nodiscard]] void* cast_object(const class_info& from, void* object, const class_info& to) noexcept;
 
+class pe;
+struct delivery;
+struct message;
+struct slot;
+
+/// Of messages whose route is kept with their payload.
+struct hidden_caller {
+  struct name {
+    std::uint32_t pe = 0;
+    std::uint64_t call = 0;  ///< 0: nobody waits
+  };
+  name (*of)(const message&) noexcept;
+  /// Ends the message, which was taken out of the mailbox of this process, and tells who waits.
+  void (*fail)(pe&, slot&, delivery&, std::exception_ptr) noexcept;
+};
+
 /// How a message is executed: one static object for each method and signature, remote function or message type. It
 /// registers itself before main; `freeze_handlers` then gives each a dense index, the same in every OS process of the same program.
 struct handler {
@@ -77,6 +93,8 @@ struct handler {
   /// Not null: told of each message that was on its way to a node when that was lost, between methods, so that it must not park. False if that
   /// is to be reported as any one-way message that failed; else nobody misses it, or who waits for its answer was told.
   bool (*lost)(pe&, const handler&, std::span<const std::byte> payload, std::uint32_t to) noexcept = nullptr;
+  /// Not null: who waits for the answer stands in the payload, not in the envelope (while the message runs: in its delivery).
+  const hidden_caller* caller = nullptr;
   std::uint32_t index = 0;  ///< dense; valid after freeze_handlers
   std::uint64_t hash = 0;  ///< of class, method and signature
   handler* next = nullptr;

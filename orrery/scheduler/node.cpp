@@ -424,8 +424,12 @@ std::byte* node::block(std::uint32_t source_pe, const wire::block_ref& ref) noex
 
 // --- reports -----------------------------------------------------------------------------------------------------
 
-void node::failed_post(pe& at, const handler* method, std::exception_ptr why) noexcept {
+void node::failure(pe& at, std::string_view where, std::exception_ptr why) noexcept try {
   if (stopping_.load(std::memory_order_relaxed)) return;
+  if (why == nullptr) {
+    say(fmt::format("orrery: PE {}: {}\n", at.id(), where));
+    return;
+  }
   std::string what = "an exception that is not a std::exception";
   try {
     std::rethrow_exception(std::move(why));
@@ -433,9 +437,8 @@ void node::failed_post(pe& at, const handler* method, std::exception_ptr why) no
     what = e.what();
   } catch (...) {
   }
-  const std::string name =
-      method != nullptr ? fmt::format("{}::{}", method->class_name, method->method) : "a process function";
-  say(fmt::format("orrery: PE {}: {} failed, and nobody waits for its result: {}\n", at.id(), name, what));
+  say(fmt::format("orrery: PE {}: {}: {}\n", at.id(), where, what));
+} catch (const std::bad_alloc&) {  // it was counted
 }
 
 void node::lost_posts(pe& at, std::uint32_t to, std::uint64_t count) noexcept {

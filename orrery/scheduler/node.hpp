@@ -115,7 +115,7 @@ class node {
       std::uint32_t source_pe) noexcept;  ///< an inbound ring or block of a PE of another node is not used any more
   void wake(std::uint32_t pe) noexcept;
   void announce(pe& to) noexcept;  ///< there is news for it: rings, nodes, errands
-  void failed_post(pe& at, const handler* method, std::exception_ptr why) noexcept;
+  void failure(pe& at, std::string_view where, std::exception_ptr why) noexcept;
   void lost_posts(pe& at, std::uint32_t to, std::uint64_t count) noexcept;
   void more_unsent(pe& at, const handler* method, std::uint32_t to_node, std::uint64_t count) noexcept;
   void peer_corrupt(std::uint32_t pe, const char* what) noexcept;

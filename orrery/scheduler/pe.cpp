@@ -621,22 +621,33 @@ void pe::fail(delivery& d, std::exception_ptr why) noexcept {
 }
 
 void pe::report_failed_post(const handler* method, std::exception_ptr why) noexcept {
+  const std::string_view of = method != nullptr ? method->class_name : "";
+  try {
+    report_failure(fmt::format("{}{}{} failed, and nobody waits for its result", of,
+                               of.empty() ? "" : "::", method != nullptr ? method->method : "a process function"),
+                   std::move(why));
+  } catch (const std::bad_alloc&) {
+    report_failure("a message failed, and nobody waits for its result", std::move(why));
+  }
+}
+
+void pe::report_failure(std::string_view where, std::exception_ptr why) noexcept {
   if (stopping()) return;
   ++count_.failed_posts;
-  node_.failed_post(*this, method, std::move(why));
+  node_.failure(*this, where, std::move(why));
 }
 
 void pe::report_unsent_post(const handler& method, std::uint32_t to, std::exception_ptr why) noexcept {
   if (stopping()) return;
-  ++count_.failed_posts;
   try {
     if (const auto [it, first] = unsent_.try_emplace({&method, node_.node_of(to)}, 0); !first) {
+      ++count_.failed_posts;
       ++it->second;
       return;
     }
   } catch (const std::bad_alloc&) {  // then each is reported
   }
-  node_.failed_post(*this, &method, std::move(why));
+  report_failed_post(&method, std::move(why));
 }
 
 void pe::report_more_unsent() noexcept {

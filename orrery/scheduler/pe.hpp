@@ -21,6 +21,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -47,8 +48,19 @@ struct activation {
   slot* process;
   const handler* method;  ///< null for a constructor run inline, or a process function
   activation* below;      ///< the caller's, when this one was called inline
-  const struct delivery* serving = nullptr;  ///< the message; null if called inline
+  const struct delivery* serving = nullptr;  ///< the message, of which who waits is known; null if called inline
   fiber* on = nullptr;                       ///< set while it is parked
+};
+
+/// The way of a call that is not for an address: it finds its process on the way, as that to an element of an array does. Lives as long as the sink.
+struct call_route {
+  std::uint64_t call = 0;  ///< by which the answer finds the sink; 0: it went to the sink's target after all
+  /// The process, if it is on this PE; else null, and whatever follows the call, if anything does, is to go on with pe::follow at the process.
+  virtual address follow(pe&, std::span<const std::byte> probe) const = 0;
+  [[nodiscard]] virtual std::string text() const = 0;
+
+ protected:
+  ~call_route() = default;
 };
 
 /// Where the result of a call goes. It lies on the stack of a caller that waits, or in the state of a future; always on the
@@ -67,6 +79,7 @@ struct sink {
   const handler* method = nullptr;
   fiber* waiter = nullptr;
   slot* caller = nullptr;  ///< the process that made the call
+  call_route* route = nullptr;
   std::uint32_t home = 0;  ///< PE
   std::uint32_t entry = 0;  ///< in the table of pending calls; 0: none (the call stays inside the node)
   status state = status::waiting;
@@ -178,6 +191,8 @@ struct pe_annex {
   /// until end_work of that number.
   virtual std::uint64_t begin_work(const slot& /*by*/) noexcept { return 0; }
   virtual void end_work(std::uint64_t /*number*/) noexcept {}
+  /// What this layer calls a process, for reports; empty: it has no name for it.
+  [[nodiscard]] virtual std::string name_of(const slot&) const { return {}; }
   static constexpr int fetch_steps = 4;
 };
 /// Which layer's.
@@ -284,6 +299,13 @@ class pe {
   }
   /// A caller waits for a process that is in the middle of a method: if that one waits too, there may be a cycle.
   void suspect(slot& s);
+  /// The same for a call that the layer above has led to `s`, which is to be in its mailbox next.
+  void suspect_if_waiting(slot& s) {
+    if (s.state == process_state::running && !s.suspected) [[unlikely]]
+      suspect(s);
+  }
+  /// Goes on with what has followed a call (call_route::follow) at the process that it went to. Throws bad_message.
+  void follow(std::span<const std::byte> probe, slot& at);
   [[nodiscard]] bool over_limit(const slot& s) const noexcept {
     return s.charge > settings_.mailbox_bytes / charge_unit;
   }
@@ -321,6 +343,8 @@ class pe {
   void release_block(std::uint32_t source_pe, std::uint64_t offset) noexcept;
   /// A one-way message failed: one line on stderr, counted.
   void report_failed_post(const handler* method, std::exception_ptr why) noexcept;
+  /// One line on stderr for what nobody waits for, and counted as failed posts are: where it went wrong, or all there is to say, and how if that is not null.
+  void report_failure(std::string_view where, std::exception_ptr why) noexcept;
   /// A one-way message was not sent, as the node of PE `to` is lost: counted. Who posts in a loop would fill the log: of the messages of a method
   /// to a node the first is reported at once, how many followed when the PE ends.
   void report_unsent_post(const handler& method, std::uint32_t to, std::exception_ptr why) noexcept;
@@ -592,6 +616,7 @@ class pe {
   void end_rest() noexcept;
   std::int64_t look_for_quiescence(std::int64_t now);
   [[nodiscard]] std::string describe_waits() const;
+  [[nodiscard]] std::string describe(const slot& s) const;
   void tell_waits();
   // Deadlock detection; deadlock.cpp.
   struct probe;
@@ -600,7 +625,8 @@ class pe {
   void chase(probe& p, bool first);
   void receive_probe(inbound& in, const wire::envelope& e, std::uint32_t bytes);
   void send_probe(std::uint32_t to, const probe& p);
-  bool fail_queued(slot& s, std::uint32_t source_pe, std::uint64_t reply, const std::string& cycle);
+  void fail_victim(const probe& p);
+  static bool read_probe(probe& p, std::span<const std::byte> from) noexcept;
 
   slot_extra& make_extra(slot& s);
   void drop_extra(slot& s) noexcept;

@@ -97,13 +97,21 @@ std::int64_t pe::look_for_quiescence(std::int64_t now) {
   return now;
 }
 
+std::string pe::describe(const slot& s) const {
+  for (const auto& a : annexes_)
+    if (a != nullptr)
+      if (const std::string name = a->name_of(s); !name.empty())
+        return fmt::format("{} ({})", name, to_string(address_of(s)));
+  return to_string(address_of(s));
+}
+
 std::string pe::describe_waits() const {
   std::string text;
   int lines = 0;
   for (std::uint32_t i = 0; i < slot_count_ && lines < 20; ++i) {
     const slot& s = slots_[i];
     if (s.state == process_state::receiving) {
-      text += fmt::format("  {} waits in receive\n", to_string(address_of(s)));
+      text += fmt::format("  {} waits in receive\n", describe(s));
       ++lines;
       continue;
     }
@@ -112,15 +120,17 @@ std::string pe::describe_waits() const {
     const std::string who = h != nullptr ? fmt::format("{}::{}", h->class_name, h->method) : "a process function";
     const sink* w = s.active->on->waiting_on;
     if (w != nullptr && w->method != nullptr) {
-      text += fmt::format("  {} in {} waits for {}::{} at {}\n", to_string(address_of(s)), who, w->method->class_name,
-                          w->method->method, to_string(w->target));
+      const std::string at = w->route != nullptr && w->route->call != 0 ? w->route->text()
+                             : w->target.generation != 0                ? to_string(w->target)
+                                                                        : "";
+      text += fmt::format("  {} in {} waits for {}::{}{}{}\n", describe(s), who, w->method->class_name,
+                          w->method->method, at.empty() ? "" : " at ", at);
     } else if (const room_wait* r = s.active->on->room; r != nullptr) {
-      text += fmt::format("  {} in {} waits for room in the mailbox of {}\n", to_string(address_of(s)), who,
-                          to_string(r->at));
+      text += fmt::format("  {} in {} waits for room in the mailbox of {}\n", describe(s), who, to_string(r->at));
     } else {
       const char* in = s.active->on->waits_in;
-      text += fmt::format("  {} in {} waits{}{}\n", to_string(address_of(s)), who, in != nullptr ? " in " : "",
-                          in != nullptr ? in : "");
+      text +=
+          fmt::format("  {} in {} waits{}{}\n", describe(s), who, in != nullptr ? " in " : "", in != nullptr ? in : "");
     }
     ++lines;
   }

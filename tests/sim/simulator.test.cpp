@@ -305,7 +305,8 @@ TEST(simulation_settings, are_read_from_a_list) {
 }
 
 TEST(simulation_settings, do_not_go_together_with_what_real_worlds_have) {
-  for (const char* other : {"--orrery-nodes=2", "--orrery-world=somewhere", "--orrery-trace=trace.json"}) {
+  for (const char* other :
+       {"--orrery-pes=3", "--orrery-nodes=2", "--orrery-world=somewhere", "--orrery-trace=trace.json"}) {
     std::string words[] = {"program", "--orrery-sim=machines=2", other};
     char* arguments[] = {words[0].data(), words[1].data(), words[2].data(), nullptr};
     ::testing::internal::CaptureStderr();
@@ -326,6 +327,7 @@ TEST(simulation_settings, that_cannot_be_are_refused_by_name) {
   EXPECT_NE(error("slow=0*0").find("NODE*FACTOR"), std::string::npos);
   EXPECT_NE(error("machines=100000,nodes=100,pes=100").find("more than"), std::string::npos);
   EXPECT_NE(error("").find("there is no"), std::string::npos);
+  EXPECT_NE(error("pes=2,seed=1,pes=3").find("pes is given twice"), std::string::npos);
 }
 
 }  // namespace
