@@ -259,7 +259,10 @@ std::optional<std::uint32_t> lost_pe(const pe& self) {
 }
 }  // namespace
 
-array_directory::array_directory(pe& self) : self_(self), lost_(lost_pe(self)), pending_(1) { self.watch(*this); }
+array_directory::array_directory(pe& self) : self_(self), pending_(1) {
+  (void)more_are_lost();
+  self.watch(*this);
+}
 
 array_directory::~array_directory() {
   self_.unwatch(*this);
@@ -414,9 +417,27 @@ void array_directory::require_whole(const char* what) const {
     throw node_lost(fmt::format("{} of an array, of which a part was on PE {}", what, *lost_));
 }
 
-void array_directory::pes_lost(pe& self) noexcept {
-  lost_ = lost_pe(self);
-  if (!lost_) return;
+// True if there are more than before. What waits then must not be told again each time that anything else about other nodes changes.
+bool array_directory::more_are_lost() noexcept {
+  lost_ = lost_pe(self_);
+  if (!lost_) return false;
+  const std::uint32_t pes = self_.owner().world_pes();
+  try {
+    known_lost_.resize(std::max<std::size_t>(known_lost_.size(), pes));
+  } catch (const std::bad_alloc&) {
+    return true;
+  }
+  bool more = false;
+  for (std::uint32_t i = 0; i < pes; ++i) {
+    const bool is = !self_.owner().reachable(i);
+    more |= is && !known_lost_[i];
+    known_lost_[i] = is;
+  }
+  return more;
+}
+
+void array_directory::pes_lost(pe&) noexcept {
+  if (!more_are_lost()) return;
   // What waits for an answer: the message may have been there, or on its way through there.
   fail_all(std::make_exception_ptr(node_lost(fmt::format("a call to an element of an array; PE {}", *lost_))));
   for (const auto& [id, part] : parts_) part->pes_lost();

@@ -243,12 +243,14 @@ class array_directory final : public scheduler::pe_annex, public scheduler::wait
   /// Of a process that is an element; else null.
   [[nodiscard]] cell_base* cell_of(const slot& s) const noexcept;
   void note_gone(std::uint32_t id, const std::string& name) noexcept;
+  bool more_are_lost() noexcept;
   array_core* find_slow(std::uint32_t id) noexcept;
   void fail_all(const std::exception_ptr& why) noexcept;
 
   cached cache_[cache_size];
   pe& self_;
   std::optional<std::uint32_t> lost_;  // a PE that is gone
+  std::vector<bool> known_lost_;  // by PE; empty while none is
   std::unordered_map<std::uint32_t, std::unique_ptr<array_core>> parts_;
   std::uint32_t ids_ = 0;
   std::vector<std::uint32_t> free_ids_;
