@@ -154,10 +154,11 @@ struct array_maker {
         part);  // that have come meanwhile, as others were not asked to be still; those that come later find no array
     array_directory::of(self).remove(id);
   }
-  // Returns when there is none here, at this moment.
+  // Returns when there is none here, at this moment, and no destructor of one that runs.
   static void end_elements(pe& self, part_type& part) {
     // Many at a time: those that have moved are answered from elsewhere.
-    for (std::vector<future<void>> ending; !part.cells().empty(); ending.clear()) {
+    std::vector<future<void>> ending;
+    for (part.wait_for_ends(); !part.cells().empty(); part.wait_for_ends()) {
       std::vector<Index> some;
       for (auto c = part.cells().rbegin(); c != part.cells().rend() && some.size() < 256; ++c)
         some.push_back(static_cast<cell<T, Index>&>(**c).index);
@@ -168,6 +169,7 @@ struct array_maker {
           f.get();
         } catch (const process_gone&) {  // somebody else has destroyed it
         }
+      ending.clear();
     }
   }
 };

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <orrery/array/core.hpp>
 
+#include <orrery/process/runtime.hpp>
 #include <orrery/scheduler/node.hpp>
 #include <orrery/scheduler/prefetch.hpp>
 #include <orrery/transport/wait.hpp>
 
 #include <algorithm>
 #include <cassert>
+#include <chrono>
 #include <cstring>
 
 #include <fmt/format.h>
@@ -200,6 +202,11 @@ void array_core::died(cell_base& c) {
   const std::uint32_t through = done_;  // what follows may go on with the next ones, where it does not count any more
   for (std::uint32_t n = c.reductions + 1; n <= through; ++n) send_late(n, 0, -1, nullptr, nullptr);
   complete_here();
+}
+
+void array_core::wait_for_ends() const {
+  constexpr auto pause = std::chrono::microseconds(20);
+  while (ending_ != 0) sleep_for(pause);
 }
 
 void array_core::report_ended(const cell_base& c, const char* what) const noexcept {

@@ -260,6 +260,19 @@ class array_core {
 
   /// The element as the program calls it: "grid[3]".
   [[nodiscard]] virtual std::string text_of(const cell_base& c) const = 0;
+  /// While the destructor of an element runs, which may park.
+  class ending {
+   public:
+    explicit ending(array_core& part) noexcept : part_(part) { ++part_.ending_; }
+    ending(const ending&) = delete;
+    ending& operator=(const ending&) = delete;
+    ~ending() { --part_.ending_; }
+
+   private:
+    array_core& part_;
+  };
+  /// Parks until no destructor of an element of this PE runs.
+  void wait_for_ends() const;
   /// Lines on reductions that are not over, and on messages that wait for elements to be created.
   [[nodiscard]] std::string explain_waits() const;
   struct early_wait {
@@ -333,6 +346,7 @@ class array_core {
   std::deque<open_reduction> open_;
   std::unordered_map<std::uint64_t, section_core*> sections_;  // whose agent is here
   std::uint32_t sections_made_ = 0;
+  std::uint32_t ending_ = 0;
   bool told_hungry_ = true;
   bool measures_ = false;
   bool lossy_ = false;

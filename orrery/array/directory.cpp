@@ -303,6 +303,14 @@ void array_directory::remove(std::uint32_t id) noexcept {
   if (id >> id_bits_of_pe == self_.id()) free_ids_.push_back(id & ((1U << id_bits_of_pe) - 1));
 }
 
+void array_directory::count_apart(const slot& process, outbox* own) {
+  if (own != nullptr) {
+    apart_[&process] = own;
+  } else {
+    apart_.erase(&process);
+  }
+}
+
 void array_directory::note_gone(std::uint32_t id, const std::string& name) noexcept try {
   constexpr std::size_t most = 16;
   if (gone_.size() == most) gone_.erase(gone_.begin());
@@ -373,8 +381,10 @@ void array_directory::note_elements(std::uint32_t class_number, find_cell f) {
 }
 
 outbox& array_directory::sender() {
-  if (const scheduler::activation* a = self_.active(); a != nullptr)
+  if (const scheduler::activation* a = self_.active(); a != nullptr) {
     if (cell_base* c = cell_of(*a->process); c != nullptr) return c->order_of().out;
+    if (const auto it = apart_.find(a->process); it != apart_.end()) return *it->second;
+  }
   if (own_streams_ == nullptr) own_streams_ = std::make_unique<outbox>();
   return *own_streams_;
 }

@@ -188,6 +188,8 @@ class array_directory final : public scheduler::pe_annex, public scheduler::wait
   /// A name for a stream that begins on this PE; never 0.
   [[nodiscard]] std::uint64_t new_stream() noexcept { return std::uint64_t{self_.id()} << 40 | ++streams_; }
 
+  /// What this process, which is no element, sends in order is counted in an outbox of its own; null: not any more.
+  void count_apart(const slot& process, outbox* own);
   /// What an array was called that was destroyed lately; else empty.
   [[nodiscard]] std::string_view name_of_gone(std::uint32_t id) const noexcept;
   /// Registers a sink until its answer comes.
@@ -258,6 +260,7 @@ class array_directory final : public scheduler::pe_annex, public scheduler::wait
   std::uint32_t free_pending_ = 0;
   std::unordered_map<std::uint32_t, partial> partials_;
   std::vector<find_cell> element_classes_;  // by class number
+  std::unordered_map<const slot*, outbox*> apart_;  // see count_apart
   std::vector<std::pair<std::uint32_t, std::string>> gone_;  // the latest that were destroyed
   std::unique_ptr<outbox> own_streams_;  // of processes that are no elements
   std::uint64_t streams_ = 0;

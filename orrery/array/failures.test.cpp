@@ -347,6 +347,46 @@ TEST(array_failures, an_array_that_is_destroyed_while_its_elements_move_leaves_n
     });
 }
 // The answer goes by way of the home, which is lost while it is under way: at any time of the two ways.
+// Takes its time to end, and looks at its array then.
+struct Lingering;
+ORRERY_PROCESS(Lingering, go);
+struct Lingering : element<Lingering> {
+  static inline std::atomic<int> ended = 0;
+  std::uint32_t id = array().id();
+  ~Lingering() {
+    sleep_for(std::chrono::milliseconds(2));
+    EXPECT_EQ(array().id(), id);
+    ++ended;
+  }
+  void go(std::uint32_t n) {
+    migrate_to((static_cast<std::uint32_t>(index()) * 7 + n * 5 + n * n) % world_pes());
+    if (n > 0) post(array()[index()])->go(n - 1);
+  }
+};
+TEST(array_failures, an_array_is_there_as_long_as_a_destructor_of_its_elements_runs) {
+  const auto body = [](int pause_us) {
+    constexpr int count = 24;
+    Lingering::ended = 0;
+    const auto a = create_array<Lingering>(range<std::int32_t>{count}, {.name = "an array with a long enough name"});
+    for (std::int32_t i = 0; i < count; ++i) {
+      if (i % 3 == 0) {
+        post_destroy(a[i]);
+      } else {
+        post(a[i])->go(30);
+      }
+    }
+    sleep_for(std::chrono::microseconds(pause_us));
+    destroy(a);
+    for (int i = 0; i < 8; ++i)  // in the memory that is free now
+      (void)create_array<Lingering>({.name = "another array with a long enough name"});
+    quiescence();
+    EXPECT_EQ(Lingering::ended, count);
+  };
+  for (const std::uint32_t pes : {1U, 3U}) in_world(pes, [&] { body(200); });
+  for (int seed = 1; seed <= 40; ++seed)
+    in_simulation("pes=6,jitter=30us,seed=" + std::to_string(seed), [&] { body(seed * 3); });
+}
+
 TEST(array_failures, an_answer_by_way_of_a_home_that_is_lost_comes_all_the_same) {
   const testing::leaks_expected of_the_lost_nodes;
   for (int at = 0; at < 40; ++at) {

@@ -28,6 +28,7 @@ template <class T, class Index>
 void end_element(pe& self, slot& s) {
   auto& c = cell<T, Index>::of(s.where_apart());
   auto* part = static_cast<array_part<T, Index>*>(c.part);
+  const array_core::ending still(*part);  // it stays till then, also if the array is destroyed
   scheduler::message* mailbox = part->bury(c);
   cell<T, Index> gone;
   gone.index = c.index;
@@ -93,11 +94,25 @@ struct whole_message {
     d.release();
     if (part != nullptr) {
       static_cast<array_part<T, Index>*>(part)->arrive_whole(c, broadcasts);
-    } else {  // the array was destroyed while it was on its way
-      c->object()->~T();
-      cell<T, Index>::free(c);
+    } else {
+      end_without_array(self, e.slot, c);
     }
     return nullptr;
+  }
+  // The array was destroyed while it was on its way. Its destructor finds all that it may look at, and runs as a process.
+  static void end_without_array(pe& self, std::uint32_t array, cell<T, Index>* c) noexcept {
+    const auto end = [array, c] {
+      array_part<T, Index> stand_in(here_pe(), {array, here_pe().id(), 1, 1, "a destroyed array"}, {});
+      c->part = &stand_in;
+      c->ended = true;
+      c->object()->~T();
+      cell<T, Index>::free(c);
+    };
+    try {
+      start_function(self, end);
+    } catch (const std::bad_alloc&) {
+      self.report_failure("an element of a destroyed array is not ended", std::current_exception());
+    }
   }
   inline static const control_handler instance{type_name<whole_message>(), &route};
 };

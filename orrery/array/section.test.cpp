@@ -13,6 +13,7 @@
 namespace orrery {
 namespace {
 
+using testing::in_simulation;
 using testing::in_world;
 
 struct Member;
@@ -221,6 +222,48 @@ TEST(section, destroyed_leaves_its_members) {
       a[0]->ping();
     }
   });
+}
+
+std::size_t known_on_pe(array<Member> a) {
+  return detail::part_of<Member, std::int32_t>(detail::here_pe(), a.id()).table_size();
+}
+// Sections, members and indices come and go: what is known of those that were before has an end.
+TEST(section, nothing_is_kept_of_members_and_sections_that_were) {
+  const auto body = [](int rounds) {
+    const auto a = create_array<Member>({.name = "members", .cached = 16, .deleted = 16});
+    std::int32_t next = 0;
+    const auto tables = [&] {
+      std::size_t n = 0;
+      for (std::uint32_t p = 0; p < world_pes(); ++p) n += call<&known_on_pe>(pe(p), a);
+      return n;
+    };
+    std::size_t most = 0;
+    for (int round = 0; round < rounds; ++round) {
+      std::vector<std::int32_t> some;
+      for (int i = 0; i < 20; ++i) {
+        a.insert(next);
+        some.push_back(next++);
+      }
+      const auto s = create_section(a, some);
+      post(s)->hear(round, "text");
+      if (round % 2 == 0) {  // the members end first, or the section
+        for (const std::int32_t i : some) destroy(a[i]);
+        post(s)->hear(round, "text");
+        quiescence(a);
+        destroy(s);
+      } else {
+        quiescence(a);
+        destroy(s);
+        for (const std::int32_t i : some) destroy(a[i]);
+      }
+      quiescence();
+      most = std::max(most, tables());
+    }
+    EXPECT_LE(most, std::size_t{70} * world_pes());
+  };
+  in_world(1, [&] { body(60); });
+  in_world(3, [&] { body(60); });
+  in_simulation("machines=3,jitter=5us", [&] { body(60); });
 }
 
 }  // namespace

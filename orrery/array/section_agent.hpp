@@ -55,6 +55,7 @@ class section_agent final : public section_core {
   void cast(const A&... args) {
     array_core& part = part_of<T, Index>(self_, about().array);
     const activity_end arrived(&part);
+    send_apart();
     for (const auto& c : below_) {
       part.begins();
       send_owned<Handler>(self_, c.address(), nullptr, true, args...);
@@ -85,10 +86,16 @@ class section_agent final : public section_core {
   void remove(orrery::reader& index) override {
     const auto i = orrery::read<Index>(index);
     if (!walking_) {
-      members_.erase(i);
+      forget(i);
     } else {
       removed_.push_back(i);
     }
+  }
+  void forget(const Index& i) {
+    members_.erase(i);
+    bytes packed;
+    pack_after(packed, i);
+    close(packed);
   }
   // Goes through the members, and may park meanwhile: those that end then are removed when it is over.
   struct walk {
@@ -98,7 +105,7 @@ class section_agent final : public section_core {
     walk& operator=(const walk&) = delete;
     ~walk() {
       agent.walking_ = false;
-      for (const Index& i : agent.removed_) agent.members_.erase(i);
+      for (const Index& i : agent.removed_) agent.forget(i);
       agent.removed_.clear();
     }
   };

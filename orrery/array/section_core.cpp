@@ -60,7 +60,14 @@ section_core::section_core(pe& self, shape s, std::size_t members)
   part->add_section(shape_.id, *this);
 }
 
+void section_core::send_apart() {
+  process_ = self_.active()->process;
+  array_directory::of(self_).count_apart(*process_, &out_);
+}
+
 section_core::~section_core() {
+  if (process_ != nullptr) array_directory::of(self_).count_apart(*process_, nullptr);
+  out_.close(self_);
   array_core* part = array_directory::of(self_).find(shape_.array);
   if (part == nullptr) return;
   part->remove_section(shape_.id);

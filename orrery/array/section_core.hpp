@@ -2,6 +2,7 @@
 #pragma once
 
 #include <orrery/array/core.hpp>
+#include <orrery/array/order.hpp>
 
 #include <cstdint>
 #include <deque>
@@ -53,6 +54,11 @@ class section_core {
   [[nodiscard]] std::string explain_waits(const std::string& array) const;
 
  protected:
+  /// What its process sends from here on, in order, goes into an outbox that ends with the section, or for a member with that.
+  void send_apart();
+  /// Nothing more is sent to a member that has ended.
+  void close(const bytes& index) noexcept { out_.close(self_, shape_.array, index); }
+
   pe& self_;
   /// It is not a member any more.
   virtual void remove(orrery::reader& index) = 0;
@@ -70,6 +76,8 @@ class section_core {
   void tell_end();
 
   shape shape_;
+  const slot* process_ = nullptr;  // the agent's, when it has sent anything
+  outbox out_;
   std::uint64_t alive_;
   std::vector<std::pair<std::uint32_t, std::uint32_t>> ghosts_;  // last reduction of members that ended, how many
   std::vector<child> children_;
