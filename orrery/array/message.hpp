@@ -355,6 +355,11 @@ struct element_message {
     reject(self, d, head_of(d.payload), std::move(why));
   }
   static constexpr scheduler::hidden_caller hidden{&caller_of, &fail_caller};
+  static void fail_here(pe& self, slot& s, scheduler::delivery& d, std::exception_ptr why) noexcept {
+    const activity_end end(part_at(self, s));
+    self.fail(d, std::move(why));
+  }
+  static constexpr scheduler::hidden_caller counted{nullptr, &fail_here};
   static void relocate(void* to, void* from) {
     auto* old = static_cast<payload*>(from);
     new (to) payload{old->head, std::move(old->index), old->tag, std::move(old->args)};
@@ -368,10 +373,15 @@ struct element_message {
   }
 
   struct name {};
-  inline static const array_handler here{
-      Operation::class_name(), Operation::name(), type_name<void(name, element_message)>(),  &run_here,
-      &base::relocate,         &base::drop,       static_cast<std::uint32_t>(sizeof(owned)), base::views,
-      &refuse_route,           &forward_here};
+  struct here_handler : array_handler {
+    here_handler() noexcept
+        : array_handler(Operation::class_name(), Operation::name(), type_name<void(name, element_message)>(), &run_here,
+                        &base::relocate, &base::drop, static_cast<std::uint32_t>(sizeof(owned)), base::views,
+                        &refuse_route, &forward_here) {
+      caller = &counted;
+    }
+  };
+  inline static const here_handler here;
   struct routed_handler : array_handler {
     routed_handler() noexcept
         : array_handler(Operation::class_name(), Operation::name(), type_name<element_message>(), &element_message::run,

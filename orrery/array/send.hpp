@@ -185,7 +185,12 @@ bool send_element(pe& self, const element_name<T, Index>& to, scheduler::sink* s
         self.push(s, m);
       } else {
         sink->target = self.address_of(s);
-        push_call(self, s, m);
+        try {
+          push_call(self, s, m);
+        } catch (...) {  // it could never be executed
+          part.over();
+          throw;
+        }
       }
       return true;
     }

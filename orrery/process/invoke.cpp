@@ -47,10 +47,19 @@ void fail_gone(const scheduler::handler& h, address to, scheduler::sink* sink, p
   }
 }
 
+namespace {
+// It will not be executed.
+void drop_message(pe& self, scheduler::message* m) noexcept {
+  if (m->head.form == wire::payload_form::owned)
+    reinterpret_cast<const scheduler::handler*>(m->head.handler)->drop(m->payload());
+  self.release_message(m);
+}
+}  // namespace
+
 void push_call(pe& self, slot& s, scheduler::message* m) {
   if (s.dying) [[unlikely]] {  // it takes nothing more, and the caller may be what it still waits for
     const auto& h = *reinterpret_cast<const scheduler::handler*>(m->head.handler);
-    self.release_message(m);
+    drop_message(self, m);
     throw_gone(h, self.address_of(s));
   }
   // A process on the stack of this very fiber waits for what is called from it: it can never take this message.
@@ -61,7 +70,7 @@ void push_call(pe& self, slot& s, scheduler::message* m) {
       cycle = fmt::format("{} -> {}", b->method != nullptr ? call_name(*b->method) : "(process function)", cycle);
       if (b == a) break;
     }
-    self.release_message(m);
+    drop_message(self, m);
     throw deadlock_error(cycle);
   }
   self.push(s, m);

@@ -45,13 +45,15 @@ struct call_name {
 
   [[nodiscard]] bool is(const message& m) const noexcept {
     const hidden_caller* h = reinterpret_cast<const handler*>(m.head.handler)->caller;
-    if (hidden == 0) return h == nullptr && m.head.reply == reply && m.source_pe == source_pe;
-    if (h == nullptr) return false;
+    const bool hides = h != nullptr && h->of != nullptr;
+    if (hidden == 0) return !hides && m.head.reply == reply && m.source_pe == source_pe;
+    if (!hides) return false;
     const hidden_caller::name n = h->of(m);
     return n.pe == source_pe && n.call == reply;
   }
   [[nodiscard]] bool is(const delivery& d) const noexcept {
-    return (hidden != 0) == (d.method->caller != nullptr) && d.reply == reply && d.source_pe == source_pe;
+    const bool hides = d.method->caller != nullptr && d.method->caller->of != nullptr;
+    return (hidden != 0) == hides && d.reply == reply && d.source_pe == source_pe;
   }
 };
 

@@ -59,7 +59,7 @@ struct hidden_caller {
     std::uint32_t pe = 0;
     std::uint64_t call = 0;  ///< 0: nobody waits
   };
-  name (*of)(const message&) noexcept;
+  name (*of)(const message&) noexcept;  ///< null: as usual, in the envelope
   /// Ends the message, which was taken out of the mailbox of this process, and tells who waits.
   void (*fail)(pe&, slot&, delivery&, std::exception_ptr) noexcept;
 };
