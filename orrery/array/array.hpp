@@ -81,40 +81,54 @@ class element_ptr {
     detail::rename_after_restart(a, name_.array);
   }
 
-  friend auto start(const element_ptr& e) { return detail::bound_target<typename modes::start, T>(e.name_); }
-  friend auto post(const element_ptr& e) { return detail::bound_target<typename modes::post, T>(e.name_); }
-  friend auto try_post(const element_ptr& e) { return detail::bound_target<typename modes::try_post, T>(e.name_); }
-
-  /// Destroys the element when it has executed what was sent before by the caller; returns when that is done and the index is free. Throws process_gone if it has ended already
-  /// (for one that was never created this waits, as other early messages do),
-  /// usage_error if another method of it is parked (reentrant classes), node_lost, deadlock_error (an element itself: use post_destroy).
-  friend void destroy(const element_ptr& e) {
-    detail::call_element<detail::end_message<T, Index>, void>(detail::here_pe(), e.name_);
-  }
-  /// The same without waiting for it.
-  friend future<void> start_destroy(const element_ptr& e) {
-    return detail::start_element<detail::end_message<T, Index>, void>(detail::here_pe(), e.name_);
-  }
-  /// The same, one way: what goes wrong is reported where the element is, or was. An element ends itself so: it executes what it has in its mailbox,
-  /// and is then no more.
-  friend void post_destroy(const element_ptr& e) {
-    detail::send_element<detail::end_message<T, Index>>(detail::here_pe(), e.name_, nullptr,
-                                                        detail::patience::may_wait);
-  }
-  /// Moves the element to another PE, after what was sent before by the caller; the future is ready when it has left. Throws as
-  /// element::migrate_to reports.
-  friend future<void> start_migrate(const element_ptr& e, std::uint32_t pe) {
-    return detail::start_element<detail::leave_message<T, Index>, void>(detail::here_pe(), e.name_, std::uint32_t{pe});
-  }
-  /// The same, one way.
-  friend void post_migrate(const element_ptr& e, std::uint32_t pe) {
-    detail::send_element<detail::leave_message<T, Index>>(detail::here_pe(), e.name_, nullptr,
-                                                          detail::patience::may_wait, std::uint32_t{pe});
-  }
-
  private:
   detail::element_name<T, Index> name_;
 };
+
+/// `start(e)->m(...)`, `post(e)->m(...)`, `try_post(e)->m(...)`: the modes of a call, as of a remote pointer.
+template <class T, class Index>
+[[nodiscard]] auto start(const element_ptr<T, Index>& e) {
+  return detail::bound_target<typename detail::element_modes<T, Index>::start, T>(e.name());
+}
+template <class T, class Index>
+[[nodiscard]] auto post(const element_ptr<T, Index>& e) {
+  return detail::bound_target<typename detail::element_modes<T, Index>::post, T>(e.name());
+}
+template <class T, class Index>
+[[nodiscard]] auto try_post(const element_ptr<T, Index>& e) {
+  return detail::bound_target<typename detail::element_modes<T, Index>::try_post, T>(e.name());
+}
+
+/// Destroys the element when it has executed what was sent before by the caller; returns when that is done and the index is free. Throws process_gone if it has ended already
+/// (for one that was never created this waits, as other early messages do),
+/// usage_error if another method of it is parked (reentrant classes), node_lost, deadlock_error (an element itself: use post_destroy).
+template <class T, class Index>
+void destroy(const element_ptr<T, Index>& e) {
+  detail::call_element<detail::end_message<T, Index>, void>(detail::here_pe(), e.name());
+}
+/// The same without waiting for it.
+template <class T, class Index>
+future<void> start_destroy(const element_ptr<T, Index>& e) {
+  return detail::start_element<detail::end_message<T, Index>, void>(detail::here_pe(), e.name());
+}
+/// The same, one way: what goes wrong is reported where the element is, or was. An element ends itself so: it executes what it has in its mailbox,
+/// and is then no more.
+template <class T, class Index>
+void post_destroy(const element_ptr<T, Index>& e) {
+  detail::send_element<detail::end_message<T, Index>>(detail::here_pe(), e.name(), nullptr, detail::patience::may_wait);
+}
+/// Moves the element to another PE, after what was sent before by the caller; the future is ready when it has left. Throws as
+/// element::migrate_to reports.
+template <class T, class Index>
+future<void> start_migrate(const element_ptr<T, Index>& e, std::uint32_t pe) {
+  return detail::start_element<detail::leave_message<T, Index>, void>(detail::here_pe(), e.name(), std::uint32_t{pe});
+}
+/// The same, one way.
+template <class T, class Index>
+void post_migrate(const element_ptr<T, Index>& e, std::uint32_t pe) {
+  detail::send_element<detail::leave_message<T, Index>>(detail::here_pe(), e.name(), nullptr,
+                                                        detail::patience::may_wait, std::uint32_t{pe});
+}
 
 /// A dynamic, sparse set of processes of class T, addressed by an Index of the program's choice, spread over all PEs, that can be created,
 /// destroyed and moved at any time. This is a small value that names it: to be copied, stored and sent.
@@ -140,11 +154,6 @@ class array {
   }
   /// `grid->m(args...)`: calls the method of every element, one way. See post(grid).
   [[nodiscard]] const auto* operator->() const noexcept { return detail::view_target<typename modes::cast, T>(id_); }
-  /// `post(grid)->m(args...)`: a broadcast. Every element that exists when it comes to the PE where it lives gets it exactly once, however
-  /// it moves. Broadcasts of an array come to all elements in one order. Parks, except in an element of such an array, while many of this
-  /// PE are under way.
-  friend auto post(const array& a) { return detail::bound_target<typename modes::cast, T>(a.id_); }
-
   friend bool operator==(const array&, const array&) = default;
   template <class A>
   void serialize(A& a) {
@@ -181,10 +190,22 @@ class array {
     detail::pe& self = detail::here_pe();
     auto& part = detail::part_of<T, Index>(self, id_);
     const std::uint32_t home = part.home_of(i);
-    if (home == self.id() && self.room_on_stack()) {
-      create_here(part, i, std::forward<A>(arguments)...);
-    } else {
+    if (home != self.id() || !self.room_on_stack()) {
       ask(self, home, home, {}, i, std::forward<A>(arguments)...);
+      return;
+    }
+    detail::cell<T, Index>* c = nullptr;
+    try {
+      c = &conceive_here(part, i);
+    } catch (...) {
+      detail::answer_error(self, {}, &detail::create_message<T, Index, detail::travels_t<A>...>::instance,
+                           std::current_exception());
+      return;
+    }
+    try {
+      part.construct_inline(*c, std::forward<A>(arguments)...);
+    } catch (...) {
+      detail::report_no_creation(self, part.text_of(i), std::current_exception());
     }
   }
   template <class... A>
@@ -209,24 +230,32 @@ class array {
   }
 
  private:
-  template <class... A>
-  static void create_here(detail::array_part<T, Index>& part, const Index& i, A&&... arguments) {
+  static detail::cell<T, Index>& conceive_here(detail::array_part<T, Index>& part, const Index& i) {
     auto& c = part.conceive(i, part.admit(i));
     part.flush_early();
-    part.construct_inline(c, std::forward<A>(arguments)...);
+    return c;
   }
   template <class... A>
   void insert_on(std::uint32_t where, const Index& i, A&&... arguments) const {
     detail::pe& self = detail::here_pe();
     auto& part = detail::part_of<T, Index>(self, id_);
     const std::uint32_t home = part.home_of(i);
+    using message = detail::create_message<T, Index, detail::travels_t<A>...>;
     if (home == self.id() && where == home && self.room_on_stack()) {
-      create_here(part, i, std::forward<A>(arguments)...);
+      auto& c = conceive_here(part, i);
+      try {
+        part.construct_inline(c, std::forward<A>(arguments)...);
+      } catch (...) {
+        detail::rethrow_as_received(message::instance, self);
+      }
       return;
     }
     self.require_process();
+    const detail::element_name<T, Index> name{id_, i};
+    detail::element_route<T, Index, const detail::element_name<T, Index>&> way(name);
     detail::typed_sink<void> k;
-    detail::prepare(k, self, address{}, detail::create_message<T, Index, detail::travels_t<A>...>::instance);
+    detail::prepare(k, self, address{}, message::instance);
+    k.route = &way;
     detail::array_directory::expectation answer(detail::array_directory::of(self), k);
     ask(self, home, where, {self.id(), answer.call()}, i, std::forward<A>(arguments)...);
     answer.sent();
@@ -238,7 +267,9 @@ class array {
     detail::pe& self = detail::here_pe();
     const std::uint32_t home = detail::part_of<T, Index>(self, id_).home_of(i);
     using message = detail::create_message<T, Index, detail::travels_t<A>...>;
-    auto state = detail::future_access<void>::make(self, address{}, message::instance);
+    using route = detail::element_route<T, Index, detail::element_name<T, Index>>;
+    auto state = detail::future_access<void>::make_routed(self, route(detail::element_name<T, Index>{id_, i}),
+                                                          message::instance);
     auto travelling = detail::future_access<void>::make_hold(state);
     detail::array_directory::expectation answer(detail::array_directory::of(self), *state);
     ask(self, home, where, {self.id(), answer.call()}, i, std::forward<A>(arguments)...);
@@ -268,6 +299,14 @@ class array {
   std::uint32_t id_ = 0;
 };
 
+/// `post(grid)->m(args...)`: a broadcast. Every element that exists when it comes to the PE where it lives gets it exactly once, however
+/// it moves. Broadcasts of an array come to all elements in one order. Parks, except in an element of such an array, while many of this
+/// PE are under way.
+template <class T, class Index>
+[[nodiscard]] auto post(const array<T, Index>& a) {
+  return detail::bound_target<typename detail::element_modes<T, Index>::cast, T>(a.id());
+}
+
 /// Makes an array without elements; returns when all PEs know it. Parks. Throws world_error, node_lost, stopped.
 template <class T, array_index Index = typename detail::index_type_of<T>::type>
 array<T, Index> create_array(const array_options<Index>& o = {}) {
@@ -275,7 +314,16 @@ array<T, Index> create_array(const array_options<Index>& o = {}) {
   using maker = detail::array_maker<T, Index>;
   const detail::array_core::shape s{detail::array_directory::of(self).new_id(), self.id(), world_pes(), o.branching,
                                     o.name};
-  maker::make(s, {o.home, o.homes, o.always_serialize, o.cached, o.deleted, o.early_bytes});
+  try {
+    maker::make(s, {o.home, o.homes, o.always_serialize, o.cached, o.deleted, o.early_bytes});
+  } catch (...) {
+    const std::exception_ptr failed = std::current_exception();
+    try {
+      maker::unmake(s.id);
+    } catch (const error&) {  // what has failed before says more
+    }
+    std::rethrow_exception(failed);
+  }
   return array<T, Index>(s.id);
 }
 
@@ -324,11 +372,15 @@ void quiescence(const array<T, Index>& a) {
 }
 
 /// Destroys all elements and the array, everywhere. To be called when nothing of it is on its way (see quiescence()), but for ends of elements: what comes
-/// later fails with process_gone. Parks. Throws node_lost, deadlock_error (called by an element).
+/// later fails with process_gone. So does who waits for a reduction that is not over; results that were to be messages are not sent.
+/// Parks. Throws node_lost (there is nothing of the array left on the PEs that are), usage_error (a method of an element is parked, of a reentrant class: this element
+/// stays, and so does the array where it is), process_gone, deadlock_error (called by an element: nothing has happened).
 template <class T, class Index>
 void destroy(const array<T, Index>& a) {
   detail::pe& self = detail::here_pe();
-  const std::uint32_t root = detail::part_of<T, Index>(self, a.id()).about().root;
+  const auto& part = detail::part_of<T, Index>(self, a.id());
+  if (part.inside_element()) detail::throw_own_array(part.about().name);
+  const std::uint32_t root = part.about().root;
   if (root == self.id()) {
     detail::array_maker<T, Index>::unmake(a.id());
   } else {

@@ -2,8 +2,10 @@
 #pragma once
 
 #include <orrery/array/element.hpp>
+#include <orrery/array/finish.hpp>
 #include <orrery/array/send.hpp>
 #include <orrery/process/function.hpp>
+#include <orrery/process/runtime.hpp>
 
 #include <algorithm>
 #include <cstdint>
@@ -34,10 +36,11 @@ struct array_maker {
   }
   static void make(array_core::shape s, settings o) {
     pe& self = here_pe();
+    array_directory::of(self).add(s.id, std::make_unique<part_type>(self, s, o));  // first: unmake looks below it
     std::vector<future<void>> below;
-    for (const std::uint32_t c : children_of(s, self.id())) below.push_back(start_call<&make>(orrery::pe(c), s, o));
-    array_directory::of(self).add(s.id, std::make_unique<part_type>(self, s, o));
-    for (auto& f : below) f.get();
+    finish(below, [&] {
+      for (const std::uint32_t c : children_of(s, self.id())) below.push_back(start_call<&make>(orrery::pe(c), s, o));
+    });
   }
   // In worlds of so many PEs nobody goes through all indices to find those that are its own: each looks at a share of them, and sends them where they
   // belong.
@@ -110,27 +113,10 @@ struct array_maker {
       telling.push_back(start_call<&know>(orrery::pe(home), part.id(), here, std::move(some)));
     tell_homes(part.id(), here, at_home, telling);
   }
-  // Does some work, and waits for what others do for it, even if something fails: who ends the array then finds nobody at work.
-  template <class F>
-  static void finish(std::vector<future<void>>& others, F work) {
-    std::exception_ptr failed;
-    try {
-      work();
-    } catch (...) {
-      failed = std::current_exception();
-    }
-    for (auto& f : others) try {
-        f.get();
-      } catch (...) {
-        if (failed == nullptr) failed = std::current_exception();
-      }
-    if (failed != nullptr) std::rethrow_exception(failed);
-  }
   static void know(std::uint32_t id, std::uint32_t pe, std::vector<Index> all) {
     part_of<T, Index>(here_pe(), id).know_bulk(all, pe);
     std::vector<future<void>> told;
-    tell_homes(id, pe, all, told);
-    for (auto& f : told) f.get();
+    finish(told, [&] { tell_homes(id, pe, all, told); });
   }
   static void tell_homes(std::uint32_t id, std::uint32_t pe, const std::vector<Index>& all,
                          std::vector<future<void>>& told) {
@@ -141,36 +127,76 @@ struct array_maker {
   static void hear(std::uint32_t id, std::uint32_t pe, std::vector<Index> all) {
     part_of<T, Index>(here_pe(), id).hear_bulk(all, pe);
   }
+  /// Ends the array here and below, or what there is of it; or waits while that goes on already. Where a PE is lost, those below it are told from here. What fails, fails last: then it has
+  /// ended wherever it could; it stays where an element could not be destroyed.
   static void unmake(std::uint32_t id) {
     pe& self = here_pe();
-    auto& part = part_of<T, Index>(self, id);
-    std::vector<future<void>> below;
-    for (const std::uint32_t c : children_of(part.about(), self.id()))
-      below.push_back(start_call<&unmake>(orrery::pe(c), id));
-    end_elements(self, part);
-    for (auto& f : below) f.get();
-    end_elements(
-        self,
-        part);  // that have come meanwhile, as others were not asked to be still; those that come later find no array
-    array_directory::of(self).remove(id);
+    const auto find = [&] { return static_cast<part_type*>(array_directory::of(self).find(id)); };
+    while (find() != nullptr && find()->ends()) sleep_for(array_core::pause);
+    if (find() == nullptr) return;
+    auto& part = *find();
+    part.set_ends(true);
+    const array_core::shape s = part.about();
+    std::exception_ptr failed;
+    std::vector<std::pair<std::uint32_t, future<void>>> below;
+    const auto end_below = [&](std::uint32_t pe) {
+      std::vector<std::uint32_t> above{pe};
+      while (!above.empty()) {
+        const std::vector<std::uint32_t> children = children_of(s, above.back());
+        above.pop_back();
+        for (const std::uint32_t c : children) try {
+            below.emplace_back(c, start_call<&unmake>(orrery::pe(c), id));
+          } catch (const node_lost&) {
+            failed = std::current_exception();
+            above.push_back(c);
+          }
+      }
+    };
+    const auto end_here = [&] {
+      try {
+        end_elements(self, part);
+      } catch (...) {
+        failed = std::current_exception();
+      }
+    };
+    end_below(self.id());
+    end_here();
+    for (std::size_t k = 0; k < below.size(); ++k) try {
+        below[k].second.get();
+      } catch (...) {
+        failed = std::current_exception();
+        if (!self.owner().reachable(below[k].first)) end_below(below[k].first);
+      }
+    end_here();  // that have come meanwhile, as others were not asked to be still; those that come later find no array
+    if (part.cells().empty()) {
+      part.fail_reductions();
+      array_directory::of(self).remove(id);
+    } else {
+      part.set_ends(false);
+    }
+    if (failed != nullptr) std::rethrow_exception(failed);
   }
   // Returns when there is none here, at this moment, and no destructor of one that runs.
   static void end_elements(pe& self, part_type& part) {
     // Many at a time: those that have moved are answered from elsewhere.
+    std::exception_ptr lost;
     std::vector<future<void>> ending;
     for (part.wait_for_ends(); !part.cells().empty(); part.wait_for_ends()) {
       std::vector<Index> some;
       for (auto c = part.cells().rbegin(); c != part.cells().rend() && some.size() < 256; ++c)
         some.push_back(static_cast<cell<T, Index>&>(**c).index);
-      for (const Index& i : some)
-        ending.push_back(
-            start_element<end_with_array_message<T, Index>, void>(self, element_name<T, Index>{part.id(), i}));
-      for (auto& f : ending) try {
-          f.get();
-        } catch (const process_gone&) {  // somebody else has destroyed it
-        }
-      ending.clear();
+      try {
+        finish(ending, [&] {
+          for (const Index& i : some)
+            ending.push_back(
+                start_element<end_with_array_message<T, Index>, void>(self, element_name<T, Index>{part.id(), i}));
+        });
+      } catch (const process_gone&) {  // somebody else has destroyed it
+      } catch (const node_lost&) {  // it had gone there; or it has ended, and where it was to be said is lost
+        lost = std::current_exception();
+      }
     }
+    if (lost != nullptr) std::rethrow_exception(lost);
   }
 };
 

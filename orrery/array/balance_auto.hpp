@@ -33,7 +33,11 @@ template <class T, class Index, class Make>
 class balance_manager {
  public:
   balance_manager(array<T, Index> a, callable<Make> make, reduction_target resume)
-      : array_(a), strategy_((*make.f)()), resume_(std::move(resume)) {}
+      : array_(a), strategy_((*make.f)()), resume_(std::move(resume)) {
+    if (strategy_ == nullptr)
+      throw usage_error(errc::bad_argument,
+                        "balancing: the function that was given to make the strategy has returned null");
+  }
 
   /// All elements are at the point.
   void all_here(std::uint64_t) {
@@ -188,17 +192,29 @@ class periodic_balancing {
  public:
   using manager = detail::balance_manager<T, Index, Make>;
   periodic_balancing(remote<manager> m, remote<function> clock) : manager_(m), clock_(clock) {}
-  /// The report of the latest round; it waits until the one under way is over. Parks. Throws what that round threw.
-  [[nodiscard]] balance_report last() const { return manager_->last(); }
+  /// The report of the latest round; it waits until the one under way is over. Parks. Throws what that round threw, process_gone
+  /// if it was stopped.
+  [[nodiscard]] balance_report last() const {
+    (void)rounds();
+    return manager_->last();
+  }
   /// Ends it at once, or when the round under way is over; returns how many there were. Parks. Throws process_gone if it was stopped before.
   std::uint64_t stop() const {
+    (void)rounds();
     destroy(clock_);
-    const std::uint64_t rounds = manager_->rounds();
+    const std::uint64_t all = rounds();
     destroy(manager_);
-    return rounds;
+    return all;
   }
 
  private:
+  [[nodiscard]] std::uint64_t rounds() const {
+    try {
+      return manager_->rounds();
+    } catch (const process_gone&) {
+      throw process_gone(verbatim, "this periodic balancing was stopped before; balance_every begins another one");
+    }
+  }
   remote<manager> manager_;
   remote<function> clock_;
 };

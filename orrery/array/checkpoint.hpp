@@ -2,14 +2,13 @@
 #pragma once
 
 #include <orrery/array/checkpoint_item.hpp>
+#include <orrery/array/finish.hpp>
 
 #include <cstddef>
 #include <cstdint>
 #include <string>
 #include <tuple>
-#include <type_traits>
 #include <utility>
-#include <variant>
 #include <vector>
 
 // Checkpoints: arrays, groups and processes on disk, written by all PEs at once, read back by as many PEs and nodes as there are then.
@@ -70,18 +69,19 @@ class restart {
       sent.push_back(start_call<&adopt>(orrery::pe(pe), all[pe], std::move(for_pe[pe].records)));
       for_pe[pe] = {};
     };
-    checkpoint_reader in(folder_, file);
-    for (checkpoint_record r; in.next(r);) {
-      std::uint32_t pe = 0;
-      with_item(r, [&]<class I>(const I& item, const auto& key, reader&) { pe = saved<I>::pe_of(item, key); });
-      batch& b = for_pe.at(pe);
-      b.bytes += r.data.size();
-      b.records.push_back(std::exchange(r, {}));
-      if (b.bytes >= batch_bytes) send(pe);
-    }
-    for (std::uint32_t pe = 0; pe < for_pe.size(); ++pe)
-      if (!for_pe[pe].records.empty()) send(pe);
-    when_all(std::move(sent)).get();
+    finish(sent, [&] {
+      checkpoint_reader in(folder_, file);
+      for (checkpoint_record r; in.next(r);) {
+        std::uint32_t pe = 0;
+        with_item(r, [&]<class I>(const I& item, const auto& key, reader&) { pe = saved<I>::pe_of(item, key); });
+        batch& b = for_pe.at(pe);
+        b.bytes += r.data.size();
+        b.records.push_back(std::exchange(r, {}));
+        if (b.bytes >= batch_bytes) send(pe);
+      }
+      for (std::uint32_t pe = 0; pe < for_pe.size(); ++pe)
+        if (!for_pe[pe].records.empty()) send(pe);
+    });
   }
   static void adopt(const remote<restart>& here, const std::vector<checkpoint_record>& records) {
     const restart& own = on_this_pe(here);
@@ -134,24 +134,6 @@ void unmake(const Item& item) {
   }
 }
 
-/// What all PEs give. If one throws, that is thrown when nobody is at work any more: then the caller may remove what there is.
-template <class R>
-auto all_of(std::vector<future<R>>& at_work) {
-  std::vector<std::conditional_t<std::is_void_v<R>, std::monostate, R>> results;
-  std::exception_ptr failed;
-  for (auto& f : at_work) try {
-      if constexpr (std::is_void_v<R>) {
-        f.get();
-      } else {
-        results.push_back(f.get());
-      }
-    } catch (...) {
-      if (failed == nullptr) failed = std::current_exception();
-    }
-  if (failed != nullptr) std::rethrow_exception(failed);
-  return results;
-}
-
 }  // namespace detail
 
 /// Writes arrays, groups (`group<T>`) and single processes (`remote<T>`), as one checkpoint, to a folder, which all nodes see and which must not hold a
@@ -168,9 +150,10 @@ void checkpoint(const std::string& folder, const Item&... items) {
   detail::begin_checkpoint(folder, h.items);
   const std::tuple<Item...> all(items...);
   std::vector<future<detail::checkpoint_part>> writing;
-  for (std::uint32_t p = 0; p < world_pes(); ++p)
-    writing.push_back(start_call<&detail::save_here<Item...>>(pe(p), all, folder));
-  h.parts = detail::all_of(writing);
+  h.parts = detail::finish(writing, [&] {
+    for (std::uint32_t p = 0; p < world_pes(); ++p)
+      writing.push_back(start_call<&detail::save_here<Item...>>(pe(p), all, folder));
+  });
   detail::write_checkpoint_header(folder, h);
 }
 
@@ -202,9 +185,10 @@ template <class... Item>
     std::vector<std::vector<detail::checkpoint_part>> files(readers.size());
     for (std::size_t k = 0; k < h.parts.size(); ++k) files[k % files.size()].push_back(h.parts[k]);
     std::vector<future<void>> loading;
-    for (std::uint32_t p = 0; p < files.size(); ++p)
-      if (!files[p].empty()) loading.push_back(start_call<&restart::load>(pe(p), readers, std::move(files[p])));
-    (void)detail::all_of(loading);
+    detail::finish(loading, [&] {
+      for (std::uint32_t p = 0; p < files.size(); ++p)
+        if (!files[p].empty()) loading.push_back(start_call<&restart::load>(pe(p), readers, std::move(files[p])));
+    });
     destroy(readers);
   } catch (...) {
     detail::unmake(readers);

@@ -5,6 +5,7 @@
 #include <orrery/scheduler/node.hpp>
 #include <orrery/scheduler/prefetch.hpp>
 #include <orrery/transport/wait.hpp>
+#include <orrery/wire/exception.hpp>
 
 #include <algorithm>
 #include <cassert>
@@ -49,13 +50,25 @@ slot* route_fence_answer(pe& self, scheduler::delivery& d, const wire::envelope&
   return nullptr;
 }
 
+// An answer: to whom, and then an exception or nothing.
+void pass_answer(pe& self, std::span<const std::byte> answer) {
+  orrery::reader r(answer);
+  const auto to = orrery::read<caller>(r);
+  if (!orrery::read<bool>(r)) {
+    answer_value(self, to, {});
+    return;
+  }
+  orrery::reader error(after_section(answer, r));
+  answer_error(self, to, nullptr, decode_exception(orrery::read<wire_exception>(error), {}));
+}
+
 slot* route_answer(pe& self, scheduler::delivery& d, const wire::envelope& e, std::uint32_t size) noexcept {
   try {
     const activity_end arrived(array_directory::of(self).find(e.slot));
-    orrery::reader r(wire_payload(d, e, size));
-    const auto to = orrery::read<caller>(r);
+    const auto payload = wire_payload(d, e, size);
+    const bytes answer(payload.begin(), payload.end());
     d.release();
-    answer_value(self, to, {});
+    pass_answer(self, answer);
   } catch (...) {
     self.fail(d, std::current_exception());
   }
@@ -66,8 +79,7 @@ slot* route_answer(pe& self, scheduler::delivery& d, const wire::envelope& e, st
 bool answer_without_home(pe& self, const scheduler::handler&, std::span<const std::byte> payload,
                          std::uint32_t) noexcept {
   try {
-    orrery::reader r(payload);
-    answer_value(self, orrery::read<caller>(r), {});
+    pass_answer(self, payload);
   } catch (...) {
     self.report_failure("the end of an element whose home is lost", std::current_exception());
   }
@@ -129,6 +141,8 @@ void array_core::arrived(cell_base& c) {
   c.position = static_cast<std::uint32_t>(cells_.size());
   cells_.push_back(&c);
   over();
+  if (lossy_ && c.sections != nullptr)
+    for (membership& m : *c.sections) release_early(m);
   if (static_cast<std::int32_t>(received_ - c.broadcasts) > 0) catch_up(c);
   if (c.reductions <= done_) return;
   // It may be the first that this PE hears of them, and the last: all that live here may have contributed elsewhere.
@@ -205,7 +219,6 @@ void array_core::died(cell_base& c) {
 }
 
 void array_core::wait_for_ends() const {
-  constexpr auto pause = std::chrono::microseconds(20);
   while (ending_ != 0) sleep_for(pause);
 }
 
@@ -220,14 +233,17 @@ void array_core::report_ended(const cell_base& c, const char* what) const noexce
   }
 }
 
-void answer_from(pe& self, std::uint32_t pe_there, std::uint32_t array, caller to) noexcept {
+void answer_from(pe& self, std::uint32_t pe_there, std::uint32_t array, caller to, const scheduler::handler* method,
+                 const std::exception_ptr& error) noexcept {
   if (to.call == 0) return;
   if (pe_there == self.id() || !self.owner().reachable(pe_there)) {
-    answer_value(self, to, {});
+    error != nullptr ? answer_error(self, to, method, error) : answer_value(self, to, {});
     return;
   }
+  bytes b = pack(0, to, error != nullptr);
+  if (error != nullptr) pack_after(b, encode_exception(as_received(error, scheduler::where_is(method, self.id()))));
   if (array_core* part = array_directory::of(self).find(array)) part->begins();
-  tell(self, pe_there, answer_handler, array, 0, pack(0, to));
+  tell(self, pe_there, answer_handler, array, 0, b);
 }
 
 // --- load ----------------------------------------------------------------------------------------------------------
@@ -250,17 +266,24 @@ void load_scope::end() noexcept {
 
 // --- broadcasts ----------------------------------------------------------------------------------------------------
 
-// An element waits for itself if it waits until its broadcasts have been executed.
 bool array_core::inside_element() const noexcept {
+  const array_directory& all = array_directory::of(self_);
   for (const scheduler::activation* a = self_.active(); a != nullptr; a = a->below)
-    if (a->process->cls() == element_class) return true;
-  return self_.active() == nullptr;
+    if (all.part_around(*a->process) == this) return true;
+  return false;
+}
+
+// An element waits for itself if it waits until its broadcasts have been executed; also where two arrays of its class do that to each other.
+bool array_core::may_wait_for_broadcasts() const noexcept {
+  for (const scheduler::activation* a = self_.active(); a != nullptr; a = a->below)
+    if (a->process->cls() == element_class) return false;
+  return self_.active() != nullptr;
 }
 
 void array_core::broadcast(const array_handler& cast, std::span<const std::byte> arguments) {
   const std::uint32_t array = id();
   array_directory::of(self_).require_whole("a broadcast");
-  while (own_ >= own_broadcasts && !inside_element()) {
+  while (own_ >= own_broadcasts && may_wait_for_broadcasts()) {
     if (self_.refusing()) self_.refuse("a broadcast");
     self_.yield();
     if (array_directory::of(self_).find(array) != this) return;  // the array was destroyed meanwhile

@@ -5,6 +5,8 @@
 #include <orrery/array/order.hpp>
 #include <orrery/array/reduction.hpp>
 
+#include <algorithm>
+#include <chrono>
 #include <cstdint>
 #include <deque>
 #include <memory>
@@ -26,6 +28,21 @@ struct membership {
   std::uint64_t section = 0;
   std::uint32_t home = 0;  ///< PE where the element's contributions are counted
   std::uint32_t contributed = 0;  ///< reductions of the section so far
+  std::uint32_t casts = 0;  ///< broadcasts of the section that it has executed
+  /// A broadcast that has come before one that was sent before it, by another way. Each counts as begun.
+  struct early_cast {
+    std::uint32_t number = 0;
+    std::uint32_t handler = 0;
+    bytes message;  ///< on the wire
+  };
+  std::vector<early_cast> early;
+
+  /// True if it is the turn of that broadcast, which counts as executed then.
+  bool take_turn(std::uint32_t number, bool whatever_is_missing) noexcept {
+    if (number != casts + 1 && !whatever_is_missing) return false;
+    casts = std::max(casts, number);
+    return true;
+  }
 };
 
 /// What the array knows of an element of this PE.
@@ -212,6 +229,11 @@ class array_core {
   void receive_start(std::uint32_t number);
   void receive_hungry(std::uint32_t child);
   [[nodiscard]] std::size_t open_reductions() const noexcept { return open_.size(); }
+  /// The array is being destroyed, or not any more as that has failed: meanwhile no reduction ends, as not all that has to would be in it.
+  void set_ends(bool ends) noexcept { ends_ = ends; }
+  [[nodiscard]] bool ends() const noexcept { return ends_; }
+  /// Those that are not over never will be: who waits for one is told so. Of the array and its sections.
+  void fail_reductions() noexcept;
   /// A node is gone, and with it a part of the array: reductions that are not over never will be, and are reported.
   virtual void pes_lost() noexcept;
 
@@ -230,7 +252,7 @@ class array_core {
   void begins(std::uint64_t n = 1) noexcept { activity_.begun += n; }
   void over() noexcept { ++activity_.over; }
   [[nodiscard]] activity active() const noexcept { return activity_; }
-  /// The caller is a method of an element, or called by one.
+  /// The caller is a method or constructor of an element of this array, or called by one.
   [[nodiscard]] bool inside_element() const noexcept;
   /// A destructor has asked for what an element cannot do that has ended; it must not throw, so that is reported.
   void report_ended(const cell_base& c, const char* what) const noexcept;
@@ -242,6 +264,12 @@ class array_core {
   }
   void add_section(std::uint64_t id, section_core& s) { sections_.emplace(id, &s); }
   void remove_section(std::uint64_t id) noexcept { sections_.erase(id); }
+  /// Sends a member those of its early broadcasts whose turn it is; when messages were lost, all.
+  void release_early(membership& m);
+  /// They will not be executed.
+  void drop_early(const membership& m) noexcept {
+    for (std::size_t i = 0; i < m.early.size(); ++i) over();
+  }
   /// A number for a section that is made on this PE; never 0.
   [[nodiscard]] std::uint64_t new_section() noexcept { return std::uint64_t{self_.id()} << 32 | ++sections_made_; }
 
@@ -271,6 +299,7 @@ class array_core {
    private:
     array_core& part_;
   };
+  static constexpr std::chrono::microseconds pause{20};  ///< between two looks at whether others are done
   /// Parks until no destructor of an element of this PE runs.
   void wait_for_ends() const;
   /// Lines on reductions that are not over, and on messages that wait for elements to be created.
@@ -281,6 +310,9 @@ class array_core {
   };
   /// At most `most` of those that are waited for.
   [[nodiscard]] virtual std::vector<early_wait> early_waits(std::size_t most) const = 0;
+
+  /// Tells it, on this PE, from other arrays that have had its number.
+  std::uint32_t incarnation = 0;
 
   /// The class of the elements as processes.
   const scheduler::class_info* element_class = nullptr;
@@ -312,6 +344,7 @@ class array_core {
   open_reduction& open(std::uint32_t number);
   void start_at(const child& c, std::uint32_t number);
   void complete_here();
+  [[nodiscard]] bool may_wait_for_broadcasts() const noexcept;
   void take_out(const cell_base& c) noexcept {
     cells_.back()->position = c.position;
     cells_[c.position] = cells_.back();
@@ -350,6 +383,7 @@ class array_core {
   bool told_hungry_ = true;
   bool measures_ = false;
   bool lossy_ = false;
+  bool ends_ = false;
 };
 
 /// Adds a value, or an exception that came instead, to a reduction; a value of another kind makes it fail.
@@ -357,8 +391,11 @@ void add_up(open_reduction& r, std::unique_ptr<accumulator> value, std::exceptio
 /// Sends a part of a reduction of an array to its part on another PE: a value, or the exception that it ended with here.
 void send_partial(pe& self, std::uint32_t to, std::uint32_t array, array_core::partial p, const accumulator* a,
                   const reduction_target* target, const std::exception_ptr& error = {});
-/// Answers a call that has no result from another PE, after what was sent there before.
-void answer_from(pe& self, std::uint32_t pe_there, std::uint32_t array, caller to) noexcept;
+/// Answers a call that has no result from another PE, after what was sent there before; `error`: with that, of this method.
+void answer_from(pe& self, std::uint32_t pe_there, std::uint32_t array, caller to,
+                 const scheduler::handler* method = nullptr, const std::exception_ptr& error = {}) noexcept;
+/// A reduction will never be over, as what it was over was destroyed: who waits for its result is told.
+void fail_unfinished(pe& self, const std::string& what, const reduction_target* target) noexcept;
 /// The result goes where it has to.
 void deliver_reduction(pe& self, const accumulator* value, const reduction_target* target,
                        std::exception_ptr error) noexcept;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <orrery/array/section_core.hpp>
+#include <orrery/array/target.hpp>
 #include <orrery/wire/exception.hpp>
 
 #include <algorithm>
@@ -46,10 +47,6 @@ slot* route_partial(pe& self, scheduler::delivery& d, const wire::envelope& e, s
                     accumulator_reader read) noexcept {
   try {
     array_core* part = array_directory::of(self).find(e.slot);
-    if (part == nullptr) {  // the array was destroyed in the middle of it
-      d.release();
-      return nullptr;
-    }
     const activity_end arrived(part);
     auto payload = wire_payload(d, e, size);
     orrery::reader r(payload);
@@ -65,12 +62,15 @@ slot* route_partial(pe& self, scheduler::delivery& d, const wire::envelope& e, s
       value = read(after_section(payload, r));
     }
     d.release();
-    if (p.section == 0) {
+    if (part == nullptr) {
+      const std::string_view name = array_directory::of(self).name_of_gone(e.slot);
+      fail_unfinished(self, name.empty() ? "an array" : std::string(name), target.get());
+    } else if (p.section == 0) {
       part->receive_partial(p, std::move(value), std::move(target), std::move(error));
     } else if (section_core* s = part->find_section(p.section)) {
       s->receive(p, std::move(value), std::move(target), std::move(error));
     } else {
-      fail_without_section(self, part->about().name, target.get());
+      fail_unfinished(self, "a section of " + part->about().name, target.get());
     }
   } catch (...) {
     self.fail(d, std::current_exception());
@@ -107,6 +107,7 @@ void array_core::leave_reductions(const cell_base& c) {
 }
 
 void array_core::complete_here() {
+  if (ends_) return;
   bool any = false;
   for (open_reduction& r : open_) {
     if (r.here_done) continue;
@@ -123,6 +124,7 @@ void array_core::complete_here() {
 }
 
 void array_core::pass_on() {
+  if (ends_) return;
   while (!open_.empty()) {
     // At the root late values can be for reductions that are through here; elsewhere the first is always the next.
     const auto at = std::ranges::find(open_, passed_ + 1, &open_reduction::number);
@@ -230,6 +232,10 @@ void add_up(open_reduction& r, std::unique_ptr<accumulator> value, std::exceptio
   }
 }
 
+void throw_no_target(const char* what) {
+  throw usage_error(errc::null_pointer, verbatim, fmt::format("result_to: a null {} cannot take a result", what));
+}
+
 void throw_lengths(std::size_t a, std::size_t b) {
   throw usage_error(
       errc::bad_argument,
@@ -257,6 +263,22 @@ std::string array_core::explain_waits() const {
   return text;
 }
 
+void array_core::fail_reductions() noexcept {
+  for (const open_reduction& r : std::exchange(open_, {})) fail_unfinished(self_, shape_.name, r.target.get());
+  for (const auto& [id, s] : sections_) s->fail_reductions(shape_.name);
+}
+
+void fail_unfinished(pe& self, const std::string& what, const reduction_target* target) noexcept {
+  if (target == nullptr || target->what != reduction_target::kind::call) return;
+  try {
+    answer_error(
+        self, target->call, nullptr,
+        make_error(errc::process_gone, verbatim, what + " was destroyed before a reduction over it had ended"));
+  } catch (...) {
+    answer_error(self, target->call, nullptr, std::current_exception());
+  }
+}
+
 void array_core::pes_lost() noexcept {
   lossy_ = true;
   for (const open_reduction& r : open_)
@@ -264,11 +286,15 @@ void array_core::pes_lost() noexcept {
       self_.report_failure(fmt::format("reduction {} of {}", r.number, shape_.name),
                            make_error(errc::node_lost, "some elements were lost before they contributed"));
   open_.clear();
+  const std::vector<cell_base*> here = cells_;
+  for (const cell_base* c : here)
+    if (c->sections != nullptr)
+      for (membership& m : *c->sections) release_early(m);
 }
 
 // At the root: when everybody has contributed who had to.
 void array_core::finish(open_reduction& r) noexcept {
-  if (static_cast<std::int64_t>(r.contributions) != r.births) return;
+  if (ends_ || static_cast<std::int64_t>(r.contributions) != r.births) return;
   const std::unique_ptr<accumulator> value = std::move(r.value);
   const std::unique_ptr<reduction_target> target = std::move(r.target);
   const std::exception_ptr error = std::move(r.error);

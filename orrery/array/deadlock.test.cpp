@@ -22,7 +22,8 @@ using testing::what_is_thrown;
 
 struct Outsider;
 struct Link;
-ORRERY_PROCESS(Link, value, hop, call_round, start_round, kept_round, by_way_of, next_slowly, walk);
+ORRERY_PROCESS(Link, value, hop, call_round, start_round, kept_round, by_way_of, next_slowly, walk, bear,
+               start_to_bear);
 ORRERY_PROCESS(Outsider, to);
 struct Outsider {
   int to(orrery::array<Link, std::string> ring, std::string who);
@@ -31,7 +32,14 @@ struct Outsider {
 struct Link : element<Link, std::string> {
   static constexpr bool keep_order(std::string_view method) { return method == "kept_round"; }
 
+  Link() = default;
+  explicit Link(std::string parent) { (void)array()[parent]->value(); }
+
   int value() { return 1; }
+  void bear(std::uint32_t pe, std::string child) { array().insert_at(orrery::pe(pe), child, index()); }
+  void start_to_bear(std::uint32_t pe, std::string child) {
+    array().start_insert_at(orrery::pe(pe), child, index()).get();
+  }
   void hop(std::uint32_t pe) { migrate_to(pe); }
   // Through as many elements as `ring` names.
   int call_round(std::vector<std::string> ring, std::uint32_t at, int steps) {
@@ -127,6 +135,24 @@ TEST(array_deadlock, is_found_through_processes_that_are_no_elements) {
       EXPECT_NE(said.find("Outsider::to"), std::string::npos) << said;
       EXPECT_EQ(ring["e1"]->by_way_of(other, "e2"), 1);
     }
+  });
+}
+
+TEST(array_deadlock, of_an_element_whose_constructor_calls_who_inserts_it_is_an_error) {
+  in_all_worlds([] {
+    const auto ring = make_ring(names(6));
+    int n = 0;
+    for (std::uint32_t p = 0; p < world_pes(); ++p)
+      for (const std::string parent : {"e0", "e1", "e2", "e3", "e4", "e5"}) {
+        const std::string child = "child" + std::to_string(n++);
+        const std::string said = what_is_thrown<deadlock_error>([&] { ring[parent]->bear(p, child); });
+        EXPECT_NE(said.find("Link::(constructor) -> "), std::string::npos) << said;
+        EXPECT_NE(said.find("Link::bear"), std::string::npos) << said;
+        EXPECT_THROW(ring[parent]->start_to_bear(p, child), deadlock_error);
+        ring.insert_at(pe(p), child, parent);
+        EXPECT_EQ(ring[child]->value(), 1);
+      }
+    quiescence(ring);
   });
 }
 

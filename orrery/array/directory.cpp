@@ -211,14 +211,14 @@ void answer_error(pe& self, caller to, const scheduler::handler* method, std::ex
     self.report_failed_post(method, std::move(why));
     return;
   }
-  if (to.pe == self.id()) {
-    if (scheduler::sink* s = array_directory::of(self).take(to.call)) complete(self, *s, std::move(why));
-    return;
-  }
   try {
-    const wire_exception form = encode_exception(why);
     const where at = method != nullptr ? where{std::string(method->class_name), std::string(method->method), self.id()}
                                        : where{"(array)", "", self.id()};
+    if (to.pe == self.id()) {
+      if (scheduler::sink* s = array_directory::of(self).take(to.call)) complete(self, *s, as_received(why, at));
+      return;
+    }
+    const wire_exception form = encode_exception(why);
     bytes b;
     pack_after(b, form, at);
     tell(self, to.pe, error_handler, static_cast<std::uint32_t>(to.call), static_cast<std::uint32_t>(to.call >> 32), b);
@@ -278,8 +278,8 @@ std::uint32_t array_directory::new_id() {
   if (ids_ + 1 < most) {
     n = ++ids_;
   } else if (!free_ids_.empty()) {
-    n = free_ids_.back();
-    free_ids_.pop_back();
+    n = free_ids_.front();
+    free_ids_.pop_front();
   } else {
     throw world_error(errc::world_too_large, fmt::format("{} arrays that were made on PE {}", most - 1, self_.id()));
   }
@@ -288,6 +288,7 @@ std::uint32_t array_directory::new_id() {
 
 void array_directory::add(std::uint32_t id, std::unique_ptr<array_core> part) {
   array_core* p = part.get();
+  p->incarnation = ++added_;
   parts_[id] = std::move(part);
   cache_[id % cache_size] = {id, p};
 }
@@ -301,14 +302,6 @@ void array_directory::remove(std::uint32_t id) noexcept {
   if (own_streams_ != nullptr) own_streams_->forget(id);
   note_gone(id, ended->about().name);
   if (id >> id_bits_of_pe == self_.id()) free_ids_.push_back(id & ((1U << id_bits_of_pe) - 1));
-}
-
-void array_directory::count_apart(const slot& process, outbox* own) {
-  if (own != nullptr) {
-    apart_[&process] = own;
-  } else {
-    apart_.erase(&process);
-  }
 }
 
 void array_directory::note_gone(std::uint32_t id, const std::string& name) noexcept try {
@@ -344,16 +337,22 @@ void array_directory::fetch(int step) const noexcept {
 }
 
 cell_base* array_directory::cell_of(const slot& s) const noexcept {
-  if (!s.has_object || s.class_number >= element_classes_.size()) return nullptr;
+  const bool constructing = s.apart && !s.dying;
+  if ((!s.has_object && !constructing) || s.class_number >= element_classes_.size()) return nullptr;
   const find_cell f = element_classes_[s.class_number];
   return f != nullptr ? &f(s.where_apart()) : nullptr;
+}
+
+const array_core* array_directory::part_around(const slot& s) const noexcept {
+  const cell_base* c = cell_of(s);
+  return c != nullptr ? c->part : nullptr;
 }
 
 std::uint64_t array_directory::begin_work(const slot& by) noexcept {
   const cell_base* c = cell_of(by);
   if (c == nullptr) return 0;
   c->part->begins();
-  return c->part->id();
+  return std::uint64_t{c->part->incarnation} << 32 | c->part->id();
 }
 std::string array_directory::explain_waits() const {
   std::string text;
@@ -364,8 +363,9 @@ std::string array_directory::name_of(const slot& s) const {
   const cell_base* c = cell_of(s);
   return c != nullptr ? c->part->text_of(*c) : "";
 }
-void array_directory::end_work(std::uint64_t array) noexcept {
-  if (array_core* part = find(static_cast<std::uint32_t>(array))) part->over();
+void array_directory::end_work(std::uint64_t number) noexcept {
+  array_core* part = find(static_cast<std::uint32_t>(number));
+  if (part != nullptr && part->incarnation == number >> 32) part->over();
 }
 
 array_core* array_directory::part_of_process(const slot& s) const noexcept {
@@ -381,10 +381,8 @@ void array_directory::note_elements(std::uint32_t class_number, find_cell f) {
 }
 
 outbox& array_directory::sender() {
-  if (const scheduler::activation* a = self_.active(); a != nullptr) {
+  if (const scheduler::activation* a = self_.active(); a != nullptr)
     if (cell_base* c = cell_of(*a->process); c != nullptr) return c->order_of().out;
-    if (const auto it = apart_.find(a->process); it != apart_.end()) return *it->second;
-  }
   if (own_streams_ == nullptr) own_streams_ = std::make_unique<outbox>();
   return *own_streams_;
 }
@@ -453,8 +451,6 @@ void array_directory::pes_lost(pe&) noexcept {
   for (const auto& [id, part] : parts_) part->pes_lost();
 }
 
-void array_directory::cancel_waits(pe&) noexcept {
-  fail_all(make_error(errc::stopped, "a call to an element of an array"));
-}
+void array_directory::cancel_waits(pe& self) noexcept { fail_all(self.ending("a call to an element of an array")); }
 
 }  // namespace orrery::detail

@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <exception>
 #include <memory>
 #include <optional>
@@ -174,6 +175,8 @@ class array_directory final : public scheduler::pe_annex, public scheduler::wait
   }
   /// The array of a process that is to become an element; null if it is none. Slow.
   [[nodiscard]] array_core* part_of_process(const slot& s) const noexcept;
+  /// The array of a process that is an element, also in its constructor; null if it is none.
+  [[nodiscard]] const array_core* part_around(const slot& s) const noexcept;
   /// A number for a new array. Throws world_error when there are too many.
   [[nodiscard]] std::uint32_t new_id();
   void add(std::uint32_t id, std::unique_ptr<array_core> part);
@@ -188,8 +191,6 @@ class array_directory final : public scheduler::pe_annex, public scheduler::wait
   /// A name for a stream that begins on this PE; never 0.
   [[nodiscard]] std::uint64_t new_stream() noexcept { return std::uint64_t{self_.id()} << 40 | ++streams_; }
 
-  /// What this process, which is no element, sends in order is counted in an outbox of its own; null: not any more.
-  void count_apart(const slot& process, outbox* own);
   /// What an array was called that was destroyed lately; else empty.
   [[nodiscard]] std::string_view name_of_gone(std::uint32_t id) const noexcept;
   /// Registers a sink until its answer comes.
@@ -219,7 +220,7 @@ class array_directory final : public scheduler::pe_annex, public scheduler::wait
   void fetch(int step) const noexcept override;
   /// Of an element: counts for its array until it is done (quiescence.hpp).
   std::uint64_t begin_work(const slot& by) noexcept override;
-  void end_work(std::uint64_t array) noexcept override;
+  void end_work(std::uint64_t number) noexcept override;
   [[nodiscard]] std::string name_of(const slot& s) const override;
   [[nodiscard]] std::string explain_waits() const override;
 
@@ -242,7 +243,7 @@ class array_directory final : public scheduler::pe_annex, public scheduler::wait
     std::uint32_t generation = 1;
     std::uint32_t next = 0;
   };
-  /// Of a process that is an element; else null.
+  /// Of a process that is an element, also in its constructor; else null.
   [[nodiscard]] cell_base* cell_of(const slot& s) const noexcept;
   void note_gone(std::uint32_t id, const std::string& name) noexcept;
   bool more_are_lost() noexcept;
@@ -255,12 +256,13 @@ class array_directory final : public scheduler::pe_annex, public scheduler::wait
   std::vector<bool> known_lost_;  // by PE; empty while none is
   std::unordered_map<std::uint32_t, std::unique_ptr<array_core>> parts_;
   std::uint32_t ids_ = 0;
-  std::vector<std::uint32_t> free_ids_;
+  std::deque<std::uint32_t>
+      free_ids_;  // used again as late as can be: messages to those that have ended may be on their way
+  std::uint32_t added_ = 0;
   std::vector<pending> pending_;
   std::uint32_t free_pending_ = 0;
   std::unordered_map<std::uint32_t, partial> partials_;
   std::vector<find_cell> element_classes_;  // by class number
-  std::unordered_map<const slot*, outbox*> apart_;  // see count_apart
   std::vector<std::pair<std::uint32_t, std::string>> gone_;  // the latest that were destroyed
   std::unique_ptr<outbox> own_streams_;  // of processes that are no elements
   std::uint64_t streams_ = 0;

@@ -84,6 +84,53 @@ TEST(array_failures, an_operation_that_throws_is_what_its_reduction_ends_with_an
   in_simulation("machines=4", failing_operation);
 }
 
+// What others get does not depend on where they are.
+struct own_error : std::runtime_error {
+  using runtime_error::runtime_error;
+};
+struct failing_op {
+  int operator()(int, int) const { throw own_error("not together"); }
+};
+struct Thrower;
+ORRERY_PROCESS(Thrower, plain, kept, give);
+struct Thrower : element<Thrower> {
+  static constexpr bool keep_order(std::string_view method) { return method == "kept"; }
+  Thrower() = default;
+  explicit Thrower(int) { throw own_error("not made"); }
+  int plain() { throw own_error("a method"); }
+  int kept() { throw own_error("a method"); }
+  void give(result_target t) { contribute(1, failing_op{}, t); }
+};
+TEST(array_failures, exceptions_of_the_programs_own_classes_come_as_remote_errors_from_every_pe) {
+  const auto body = [] {
+    const auto a = create_array<Thrower>(range<std::int32_t>{16});
+    const auto expect = [](const char* text, auto f) {
+      EXPECT_NE(what_is_thrown<remote_error>(f).find(text), std::string::npos);
+    };
+    for (std::int32_t i = 0; i < 16; ++i) {
+      expect("a method", [&] { a[i]->plain(); });
+      expect("a method", [&] { a[i]->kept(); });
+      expect("a method", [&] { start(a[i])->plain().get(); });
+      expect("a method", [&] { start(a[i])->kept().get(); });
+      expect("not made", [&] { a.insert(100 + i, 1); });
+      expect("not made", [&] { a.start_insert(100 + i, 1).get(); });
+      for (std::uint32_t p = 0; p < world_pes(); ++p) expect("not made", [&] { a.insert_at(pe(p), 100 + i, 1); });
+      EXPECT_NO_THROW(a.post_insert(100 + i, 1));  // reported there
+      EXPECT_NO_THROW(a.post_insert(i));
+    }
+    quiescence(a);
+    auto [target, result] = expect_result<int>();
+    post(a)->give(target);
+    expect("not together", [&] { (void)result.get(); });
+  };
+  ::testing::internal::CaptureStderr();
+  for (const std::uint32_t pes : {1U, 3U}) in_world(pes, body);
+  in_simulation("machines=3", body);
+  const std::string said = ::testing::internal::GetCapturedStderr();
+  EXPECT_NE(said.find("array[115] was not created, as its constructor threw"), std::string::npos) << said;
+  EXPECT_NE(said.find("array[15]: there is an element at this index already"), std::string::npos) << said;
+}
+
 void other_types() {
   const auto a = create_array<Giver>(range<std::int32_t>{8});
   const auto refused = [&]<class V>(V) {

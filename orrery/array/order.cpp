@@ -34,25 +34,12 @@ void outbox::forget(std::uint32_t array) {
   boost::unordered::erase_if(lines_, [&](const auto& l) { return array_of(l.first) == array; });
 }
 
-void outbox::close(pe& self, const std::string& key, const line& l) {
-  const auto table = scheduler::handler_table();
-  if (l.sent != 0 && l.closer < table.size())
-    static_cast<const array_handler*>(table[l.closer])
-        ->close(self, array_of(key), std::string_view(key).substr(sizeof(std::uint32_t)), {l.stream, l.sent + 1});
-}
-
-void outbox::close(pe& self, std::uint32_t array, const bytes& index) noexcept try {
-  const auto it = lines_.find(key_of(array, index));
-  if (it == lines_.end()) return;
-  const auto [key, l] = *it;
-  lines_.erase(it);
-  close(self, key, l);
-} catch (...) {
-  self.report_failure("the end of messages whose order is kept", std::current_exception());
-}
-
 void outbox::close(pe& self) noexcept try {
-  for (const auto& [key, l] : std::exchange(lines_, {})) close(self, key, l);
+  const auto table = scheduler::handler_table();
+  for (const auto& [key, l] : std::exchange(lines_, {}))
+    if (l.sent != 0 && l.closer < table.size())
+      static_cast<const array_handler*>(table[l.closer])
+          ->close(self, array_of(key), std::string_view(key).substr(sizeof(std::uint32_t)), {l.stream, l.sent + 1});
 } catch (...) {
   self.report_failure("the end of messages whose order is kept", std::current_exception());
 }

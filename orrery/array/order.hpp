@@ -55,8 +55,6 @@ class outbox {
   void forget(std::uint32_t array);
   /// Sends the last message of each stream.
   void close(pe& self) noexcept;
-  /// The same for that to one index.
-  void close(pe& self, std::uint32_t array, const bytes& index) noexcept;
   template <class A>
   void serialize(A& a) {
     std::vector<std::pair<std::string, line>> all(lines_.begin(), lines_.end());
@@ -65,8 +63,6 @@ class outbox {
   }
 
  private:
-  static void close(pe& self, const std::string& key, const line& l);
-
   boost::unordered_flat_map<std::string, line> lines_;
 };
 

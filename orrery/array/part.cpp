@@ -16,8 +16,12 @@ void throw_no_array(std::uint32_t id) {
         errc::null_pointer, verbatim,
         "a null array: it was default-constructed, or is not part of what was restored; use what create_array returned");
   const std::string_view name = array_directory::of(here_pe()).name_of_gone(id);
-  throw process_gone(fmt::format("{}: the array was destroyed, or is not known on this PE",
+  throw process_gone(verbatim,
+                     fmt::format("{}: the array was destroyed, or could not be made; make another with create_array",
                                  name.empty() ? fmt::format("array number {}", id) : std::string(name)));
+}
+void throw_own_array(const std::string& name) {
+  throw deadlock_error(name + ": destroy() of the array, called by one of its elements, which it would wait for");
 }
 bool lost_on_its_way(pe& self, const scheduler::handler& h, std::span<const std::byte> payload,
                      std::uint32_t to) noexcept {

@@ -162,6 +162,7 @@ class array_part;
 template <class T, class Index>
 [[nodiscard]] array_part<T, Index>& part_of(pe& self, std::uint32_t id);
 [[noreturn]] void throw_no_array(std::uint32_t id);
+[[noreturn]] void throw_own_array(const std::string& name);
 
 template <class T, class Index>
 class array_part final : public array_core {
@@ -235,7 +236,8 @@ class array_part final : public array_core {
     return waits;
   }
   [[nodiscard]] std::exception_ptr gone(const Index& i) const {
-    return make_error(errc::process_gone, text_of(i) + ": the element was destroyed, or never created");
+    return make_error(errc::process_gone, verbatim,
+                      text_of(i) + ": the element was destroyed, or never created; insert one before the call");
   }
 
   // --- creating and destroying; part_life.hpp ---------------------------------------------------------------------
@@ -426,6 +428,17 @@ class array_part final : public array_core {
   }
   static void* to_object(void* object) { return object; }
   static constexpr scheduler::class_info::base process_bases[1] = {{&class_of<T>::info, &to_object}};
+  /// What runs while an element is constructed without a message.
+  inline static const array_handler constructor{type_name<T>(),
+                                                "(constructor)",
+                                                type_name<array_part>(),
+                                                &control_handler::never_run,
+                                                &control_handler::never_relocate,
+                                                &control_handler::never_drop,
+                                                0,
+                                                false,
+                                                &refuse_route,
+                                                nullptr};
   inline static const scheduler::class_info process_class{type_name<T>(), &destroy_object, process_bases,
                                                           reentrant<T>::value};
 

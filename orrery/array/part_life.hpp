@@ -69,6 +69,7 @@ template <class... A>
 void array_part<T, Index>::construct(cell_type& c, A&&... args) {
   slot& s = *c.process;
   try {
+    s.set_place(c.storage());
     constructing_cell = &c;
     if constexpr (constructible_from_kept<T, A...>) {  // else the caller has said so
       if constexpr (std::is_constructible_v<T, A&&...>) {
@@ -81,10 +82,12 @@ void array_part<T, Index>::construct(cell_type& c, A&&... args) {
     s.set_object(c.storage());
   } catch (...) {
     constructing_cell = nullptr;
+    s.apart = false;
     scheduler::message* mailbox = bury(c);
     resends_failed_ = true;
     send_after(c, mailbox);
     resends_failed_ = false;
+    if (c.order != nullptr) c.order->out.close(self_);
     cell_type::free(&c);
     throw;
   }
@@ -100,7 +103,7 @@ void array_part<T, Index>::construct_inline(cell_type& c, A&&... args) {
     slot& s;
     scheduler::activation a;
     activity_end end;
-    guard(pe& p, slot& q, array_core& part) : self(p), s(q), a{&q, nullptr, nullptr}, end(&part) {
+    guard(pe& p, slot& q, array_core& part) : self(p), s(q), a{&q, &constructor, nullptr}, end(&part) {
       part.begins();
       self.push_activation(a);
       s.active = &a;
@@ -203,6 +206,8 @@ struct create_message {
       std::tuple<A...> values{orrery::read<A>(args)...};
       auto& part = part_of<T, Index>(self, d.heap->head.slot);
       d.release();
+      d.reply = from.call;  // for who looks at what runs: deadlock.cpp
+      d.source_pe = from.pe;
       note_class(self, *s.cls());
       auto* made = part.find_local(i);
       if (made == nullptr || made->process != &s) throw process_gone(part.text_of(i));
@@ -212,6 +217,9 @@ struct create_message {
       d.release();
       if (from.call == 0 && core != nullptr) {
         report_no_creation(self, static_cast<array_part<T, Index>*>(core)->text_of(i), std::current_exception());
+      } else if (core != nullptr) {  // the home is to know that there is none before who waits does
+        answer_from(self, static_cast<array_part<T, Index>*>(core)->home_of(i), core->id(), from, &instance,
+                    std::current_exception());
       } else {
         answer_error(self, from, &instance, std::current_exception());
       }
@@ -221,8 +229,18 @@ struct create_message {
     types.describe<Index>();
     (types.describe<A>(), ...);
   }
-  inline static const birth_handler instance{type_name<T>(), "(creation)", type_name<create_message>(),
-                                             &run,           &route,       &describe};
+  // Only of one that runs: a creation does not wait in the mailbox of a process that does.
+  static scheduler::hidden_caller::name caller_of(const scheduler::message&) noexcept { return {}; }
+  static void fail_caller(pe&, slot&, scheduler::delivery& d, std::exception_ptr) noexcept { d.release(); }
+  static constexpr scheduler::hidden_caller hidden{&caller_of, &fail_caller};
+  struct creation_handler : birth_handler {
+    creation_handler() noexcept
+        : birth_handler(type_name<T>(), "(constructor)", type_name<create_message>(), &create_message::run,
+                        &create_message::route, &create_message::describe) {
+      caller = &hidden;
+    }
+  };
+  inline static const creation_handler instance;
 };
 
 // --- ending --------------------------------------------------------------------------------------------------------
@@ -275,7 +293,9 @@ scheduler::message* array_part<T, Index>::bury(cell_type& c) {
   } else {
     tell(self_, home, buried_message<T, Index>::instance, id(), c.birth, pack(0, c.index, streams));
   }
-  if (c.sections != nullptr) {
+  if (c.sections != nullptr)
+    for (const membership& m : *c.sections) drop_early(m);
+  if (c.sections != nullptr && !ends()) {  // else it would seem as if those were all that had to contribute
     bytes index;
     pack_after(index, c.index);
     for (const membership& m : *c.sections) leave_section(*this, m.home, m, index);

@@ -162,7 +162,7 @@ void array_part<T, Index>::depart(cell_type& c, std::uint32_t to) {
   a.birth = c.birth;
   a.moves = c.moves;
   departed(c, to);
-  s.has_object = false;
+  s.has_object = s.apart = false;
   scheduler::message* mailbox = take_mailbox(c);
   const std::vector<baggage> broadcasts = pack_broadcasts(mailbox);
   c.process = nullptr;

@@ -60,6 +60,9 @@ TEST(array_quiescence, of_an_array_that_does_nothing_is_there) {
 struct Idler;
 ORRERY_PROCESS(Idler, step);
 struct Idler : element<Idler> {
+  explicit Idler(bool works = false) {
+    if (works) when_idle([] { ++finished; });
+  }
   void step(int left) {
     ++finished;
     if (left > 0) when_idle([me = array()[index()], left] { post(me)->step(left - 1); });
@@ -73,6 +76,13 @@ TEST(array_quiescence, waits_for_what_elements_do_when_their_pe_is_idle) {
     quiescence(a);
     EXPECT_EQ(finished, 320);
     destroy(a);
+    finished = 0;
+    const auto b = create_array<Idler>(range<std::int32_t>{32}, {}, {}, true);
+    quiescence(b);
+    EXPECT_EQ(finished, 32);
+    for (int i = 32; i < 64; ++i) b.insert(i, true);
+    quiescence(b);
+    EXPECT_EQ(finished, 64);
   });
 }
 

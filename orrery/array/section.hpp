@@ -38,9 +38,6 @@ class section {
 
   /// `row->m(args...)`: a broadcast, one way. See post(row).
   [[nodiscard]] const auto* operator->() const noexcept { return detail::view_target<typename modes::cast, T>(root_); }
-  /// `post(row)->m(args...)`: sends to every member. Parks while much is under way. Throws process_gone (to the error handler: the section was
-  /// destroyed), node_lost.
-  friend auto post(const section& s) { return detail::bound_target<typename modes::cast, T>(s.root_); }
 
   friend bool operator==(const section& a, const section& b) noexcept { return a.id_ == b.id_; }
   template <class A>
@@ -52,11 +49,20 @@ class section {
 
  private:
   template <class U, class I>
+  friend auto post(const section<U, I>& s);
+  template <class U, class I>
   friend void destroy(const section<U, I>& s);
 
   std::uint64_t id_ = 0;
   typename modes::cast::target root_;
 };
+
+/// `post(row)->m(args...)`: sends to every member. Parks while much is under way. Throws process_gone (to the error handler: the section was
+/// destroyed), node_lost.
+template <class T, class Index>
+[[nodiscard]] auto post(const section<T, Index>& s) {
+  return detail::bound_target<typename detail::section_modes<T, Index>::cast, T>(s.root_);
+}
 
 /// Makes a section of these elements, each named once or more; returns when all know it. `branching`: of the tree. Parks. Throws usage_error if there is no element at
 /// one of the indices (with the names of array and index), node_lost, stopped. Not to be called by an element that is to be a member: it would wait for
@@ -121,13 +127,18 @@ section<T, Index> create_section(const array<T, Index>& a, const std::type_ident
   return create_section(a, all, branching);
 }
 
-/// Ends a section: its members and the array stay. To be called when nothing of it is on its way: who waits for a reduction that is not over gets
+/// Ends a section: its members and the array stay; that may have ended before. To be called when nothing of it is on its way: who waits for a reduction that is not over gets
 /// process_gone. Parks. Throws process_gone, node_lost.
 template <class T, class Index>
 void destroy(const section<T, Index>& s) {
+  if (!s) detail::throw_null_section();
   const remote<detail::section_agent<T, Index>> root(s.root_.root);
-  root->leave();
-  destroy(root);
+  try {
+    root->leave();
+    destroy(root);
+  } catch (const process_gone&) {
+    throw process_gone(verbatim, "the section was destroyed before");
+  }
 }
 
 }  // namespace orrery

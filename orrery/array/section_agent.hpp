@@ -17,6 +17,13 @@ namespace orrery {
 
 namespace detail {
 
+/// The membership of an element, or null.
+[[nodiscard]] inline membership* find_membership(const cell_base& c, std::uint64_t section) noexcept {
+  if (c.sections == nullptr) return nullptr;
+  const auto it = std::ranges::find(*c.sections, section, &membership::section);
+  return it != c.sections->end() ? std::to_address(it) : nullptr;
+}
+
 template <class T, class Index>
 struct join_operation;
 template <class T, class Index>
@@ -38,14 +45,14 @@ class section_agent final : public section_core {
   /// Tells the members, which have to know before anything else happens.
   void join(std::vector<remote<section_agent>> children) {
     below_ = std::move(children);
-    ask_members<element_message<T, Index, join_operation<T, Index>, const membership&>>(
-        membership{about().id, self_.id(), 0});
+    ask_members<element_message<T, Index, join_operation<T, Index>, std::uint64_t>>(about().id);
   }
   /// Tells them that there is no such section any more, and ends all agents below this one.
   void leave() {
     std::vector<future<void>> leaving;
     for (const auto& c : below_) leaving.push_back(start(c)->leave());
-    ask_members<element_message<T, Index, forget_operation<T, Index>, std::uint64_t>>(about().id);
+    if (array_directory::of(self_).find(about().array) != nullptr)
+      ask_members<element_message<T, Index, forget_operation<T, Index>, std::uint64_t>>(about().id);
     for (auto& l : leaving) l.get();
     for (const auto& c : below_) destroy(c);
   }
@@ -55,7 +62,7 @@ class section_agent final : public section_core {
   void cast(const A&... args) {
     array_core& part = part_of<T, Index>(self_, about().array);
     const activity_end arrived(&part);
-    send_apart();
+    const std::uint32_t number = ++casts_;
     for (const auto& c : below_) {
       part.begins();
       send_owned<Handler>(self_, c.address(), nullptr, true, args...);
@@ -63,7 +70,7 @@ class section_agent final : public section_core {
     const walk all(*this);
     for (const Index& i : members_)
       send_element<Message>(self_, element_name<T, Index>{about().array, i}, nullptr, patience::may_wait,
-                            std::uint64_t{about().id}, args...);
+                            std::uint64_t{about().id}, std::uint32_t{number}, args...);
   }
 
   ORRERY_PROCESS_MEMBERS(section_agent, join, leave)
@@ -86,16 +93,10 @@ class section_agent final : public section_core {
   void remove(orrery::reader& index) override {
     const auto i = orrery::read<Index>(index);
     if (!walking_) {
-      forget(i);
+      members_.erase(i);
     } else {
       removed_.push_back(i);
     }
-  }
-  void forget(const Index& i) {
-    members_.erase(i);
-    bytes packed;
-    pack_after(packed, i);
-    close(packed);
   }
   // Goes through the members, and may park meanwhile: those that end then are removed when it is over.
   struct walk {
@@ -105,7 +106,7 @@ class section_agent final : public section_core {
     walk& operator=(const walk&) = delete;
     ~walk() {
       agent.walking_ = false;
-      for (const Index& i : agent.removed_) agent.forget(i);
+      for (const Index& i : agent.removed_) agent.members_.erase(i);
       agent.removed_.clear();
     }
   };
@@ -113,6 +114,7 @@ class section_agent final : public section_core {
   boost::unordered_flat_set<Index, index_hash<Index>, index_equal<Index>> members_;
   std::vector<Index> removed_;
   std::vector<remote<section_agent>> below_;
+  std::uint32_t casts_ = 0;  // broadcasts so far
   bool walking_ = false;
 };
 
@@ -124,10 +126,12 @@ struct join_operation {
   static constexpr bool may_miss = true;
   static constexpr std::string_view class_name() noexcept { return type_name<T>(); }
   static constexpr std::string_view name() noexcept { return "(joins a section)"; }
-  static void run(pe&, slot& s, void*, const membership& m) {
-    auto& all = cell<T, Index>::of(s.where_apart()).sections;
-    if (all == nullptr) all = std::make_unique<std::vector<membership>>();
-    all->push_back(m);
+  static void run(pe&, slot& s, void*, std::uint64_t id) {
+    auto& c = cell<T, Index>::of(s.where_apart());
+    if (c.sections == nullptr) c.sections = std::make_unique<std::vector<membership>>();
+    membership& m = c.sections->emplace_back();
+    m.section = id;
+    m.home = static_cast<array_part<T, Index>*>(c.part)->home_of(c.index);
   }
 };
 template <class T, class Index>
@@ -138,26 +142,43 @@ struct forget_operation {
   static constexpr std::string_view class_name() noexcept { return type_name<T>(); }
   static constexpr std::string_view name() noexcept { return "(leaves a section)"; }
   static void run(pe&, slot& s, void*, std::uint64_t id) {
-    auto& all = cell<T, Index>::of(s.where_apart()).sections;
-    if (all == nullptr) return;
-    std::erase_if(*all, [&](const membership& m) { return m.section == id; });
-    if (all->empty()) all.reset();
+    auto& c = cell<T, Index>::of(s.where_apart());
+    const auto it = find_membership(c, id);
+    if (it == nullptr) return;
+    c.part->drop_early(*it);
+    c.sections->erase(c.sections->begin() + (it - c.sections->data()));
+    if (c.sections->empty()) c.sections.reset();
   }
 };
 
 /// Calls a method of a member. Another element that has got the index of one that has ended is none.
-template <class T, class Index, class M, class R>
+///
+/// All broadcasts of a section come to a member from one agent, at the home of its index, which numbers them. As they find it by several ways when it
+/// moves, one can be early; it is kept then, with the membership, until those before it have been executed. So their order is kept whoever migrates:
+/// reductions need that, as a member's contributions are counted.
+template <class T, class Index, class M, class R, class... P>
 struct member_operation {
   using object = void;
   using result = void;
+  using message = element_message<T, Index, member_operation, std::uint64_t, std::uint32_t, P...>;
   static constexpr bool may_miss = true;
-  static constexpr bool ordered = true;  // whoever migrates: a member's contributions are counted
+  static constexpr bool ordered = false;
   static constexpr std::string_view class_name() noexcept { return type_name<T>(); }
   static constexpr std::string_view name() noexcept { return M::name; }
   template <class... A>
-  static void run(pe& self, slot& s, void*, std::uint64_t id, A&&... args) {
-    const auto& all = cell<T, Index>::of(s.where_apart()).sections;
-    if (all == nullptr || std::ranges::find(*all, id, &membership::section) == all->end()) return;
+  static void run(pe& self, slot& s, void*, std::uint64_t id, std::uint32_t number, A&&... args) {
+    auto& c = cell<T, Index>::of(s.where_apart());
+    membership* m = find_membership(c, id);
+    if (m == nullptr) return;
+    if (!m->take_turn(number, c.part->lossy())) {
+      bytes b = message::head_to_wire({0, 0, self.id(), 0, 0}, c.index, {});
+      pack_after(b, id, number, std::as_const(args)...);
+      m->early.push_back({number, message::routed.index, std::move(b)});
+      c.part->begins();
+      return;
+    }
+    if (!m->early.empty()) [[unlikely]]
+      c.part->release_early(*m);
     (void)element_operation<T, Index, M, R>::run(self, s, nullptr, std::forward<A>(args)...);
   }
 };
@@ -168,7 +189,7 @@ struct section_cast {
   using object = section_agent<T, Index>;
   using result = void;
   using handler = typed_handler<section_cast, P...>;
-  using message = element_message<T, Index, member_operation<T, Index, M, R>, std::uint64_t, P...>;
+  using message = typename member_operation<T, Index, M, R, P...>::message;
   static_assert((std::is_copy_constructible_v<kept_t<P>> && ...),
                 "orrery: each element needs arguments of its own: those of a broadcast must be copyable");
   static constexpr std::string_view class_name() noexcept { return type_name<T>(); }
@@ -189,6 +210,7 @@ struct section_modes {
     template <class M, class R, class... P>
     static void invoke(const target& to, P&&... args) {
       pe& self = here_pe();
+      if (!to.root) throw_null_section();
       array_directory::of(self).require_whole("a broadcast to a section");
       part_of<T, Index>(self, to.array).begins();
       send_owned<typename section_cast<T, Index, M, R, P...>::handler>(self, to.root, nullptr, true,

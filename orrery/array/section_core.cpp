@@ -9,6 +9,11 @@ namespace orrery::detail {
 
 namespace {
 
+// A member that has ended.
+struct end_of_member {
+  std::uint64_t section = 0;
+  std::uint32_t contributed = 0;
+};
 struct end_of_child {
   std::uint64_t section = 0;
   std::uint32_t child = 0;
@@ -25,7 +30,7 @@ slot* route_left(pe& self, scheduler::delivery& d, const wire::envelope& e, std:
     const auto payload = wire_payload(d, e, size);
     orrery::reader r(payload);
     const activity_end arrived(array_directory::of(self).find(e.slot));
-    const auto m = orrery::read<membership>(r);
+    const auto m = orrery::read<end_of_member>(r);
     orrery::reader index(after_section(payload, r));
     if (section_core* s = section_of(self, e.slot, m.section)) s->left(m.contributed, index);
     d.release();
@@ -60,18 +65,16 @@ section_core::section_core(pe& self, shape s, std::size_t members)
   part->add_section(shape_.id, *this);
 }
 
-void section_core::send_apart() {
-  process_ = self_.active()->process;
-  array_directory::of(self_).count_apart(*process_, &out_);
-}
-
 section_core::~section_core() {
-  if (process_ != nullptr) array_directory::of(self_).count_apart(*process_, nullptr);
-  out_.close(self_);
   array_core* part = array_directory::of(self_).find(shape_.array);
   if (part == nullptr) return;
   part->remove_section(shape_.id);
-  for (const open_reduction& r : open_) fail_without_section(self_, part->about().name, r.target.get());
+  fail_reductions(part->about().name);
+}
+
+void section_core::fail_reductions(const std::string& array) noexcept {
+  for (const open_reduction& r : std::exchange(open_, {}))
+    fail_unfinished(self_, "a section of " + array, r.target.get());
 }
 
 open_reduction& section_core::open(std::uint32_t number) {
@@ -160,6 +163,12 @@ void section_core::tell_end() {
   tell(self_, shape_.parent, ended_handler, shape_.array, 0, pack(0, end_of_child{shape_.id, self_.id(), passed_}));
 }
 
+void throw_null_section() {
+  throw usage_error(errc::null_pointer, verbatim,
+                    "a null section: it was default-constructed, or was restored from a checkpoint; use what "
+                    "create_section returned");
+}
+
 void throw_no_member(const std::string& element) {
   throw usage_error(errc::bad_argument, element + ": there is no such element, which was to be in a section");
 }
@@ -172,15 +181,18 @@ std::string section_core::explain_waits(const std::string& array) const {
   return text;
 }
 
-void fail_without_section(pe& self, const std::string& array, const reduction_target* target) noexcept {
-  if (target == nullptr || target->what != reduction_target::kind::call) return;
-  answer_error(self, target->call, nullptr,
-               make_error(errc::process_gone,
-                          array + ": a section of it, which was destroyed before a reduction over it had ended"));
+void array_core::release_early(membership& m) {
+  std::vector<membership::early_cast> now;
+  for (auto& e : m.early)
+    if (lossy_ || e.number == m.casts + 1) now.push_back(std::move(e));
+  std::erase_if(m.early, [&](const auto& e) { return lossy_ || e.number == m.casts + 1; });
+  std::ranges::sort(now, {}, &membership::early_cast::number);
+  const auto table = scheduler::handler_table();
+  for (const auto& e : now) dispatch(self_, wire_message(self_, *table[e.handler], id(), 0, e.message));
 }
 
 void leave_section(array_core& part, std::uint32_t home, const membership& m, const bytes& index) {
-  bytes b = pack(0, m);
+  bytes b = pack(0, end_of_member{m.section, m.contributed});
   b.insert(b.end(), index.begin(), index.end());
   part.begins();
   tell(part.self(), home, left_handler, part.id(), 0, b);

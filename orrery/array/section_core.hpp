@@ -2,7 +2,6 @@
 #pragma once
 
 #include <orrery/array/core.hpp>
-#include <orrery/array/order.hpp>
 
 #include <cstdint>
 #include <deque>
@@ -50,15 +49,12 @@ class section_core {
   /// Nobody below that child will contribute to what comes after that reduction.
   void child_ended(std::uint32_t pe, std::uint32_t after);
   [[nodiscard]] std::size_t open_reductions() const noexcept { return open_.size(); }
+  /// Those that are not over never will be.
+  void fail_reductions(const std::string& array) noexcept;
   /// Lines on its reductions that are not over.
   [[nodiscard]] std::string explain_waits(const std::string& array) const;
 
  protected:
-  /// What its process sends from here on, in order, goes into an outbox that ends with the section, or for a member with that.
-  void send_apart();
-  /// Nothing more is sent to a member that has ended.
-  void close(const bytes& index) noexcept { out_.close(self_, shape_.array, index); }
-
   pe& self_;
   /// It is not a member any more.
   virtual void remove(orrery::reader& index) = 0;
@@ -76,8 +72,6 @@ class section_core {
   void tell_end();
 
   shape shape_;
-  const slot* process_ = nullptr;  // the agent's, when it has sent anything
-  outbox out_;
   std::uint64_t alive_;
   std::vector<std::pair<std::uint32_t, std::uint32_t>> ghosts_;  // last reduction of members that ended, how many
   std::vector<child> children_;
@@ -86,9 +80,8 @@ class section_core {
   bool told_end_ = false;
 };
 
+[[noreturn]] void throw_null_section();
 [[noreturn]] void throw_no_member(const std::string& element);
-/// A reduction of a section that was destroyed will never be over: who waits for its result is told.
-void fail_without_section(pe& self, const std::string& array, const reduction_target* target) noexcept;
 /// Tells the agent on `home` that a member has ended. `index` is packed.
 void leave_section(array_core& part, std::uint32_t home, const membership& m, const bytes& index);
 /// The element's membership. Throws usage_error if it is not in the section.

@@ -255,10 +255,15 @@ struct element_modes {
               m::ordered ? nullptr : part.find_process(to.index)) {  // not before what is still on its way
         slot& s = *found;
         if (s.state == scheduler::process_state::idle && self.room_on_stack()) [[likely]] {
-          const inline_frame frame(self, s, m::here);
-          part.begins();
-          const activity_end end(&part);
-          return M::call(static_cast<typename M::object&>(*static_cast<T*>(s.where_apart())), std::forward<P>(args)...);
+          try {
+            const inline_frame frame(self, s, m::here);
+            part.begins();
+            const activity_end end(&part);
+            return M::call(static_cast<typename M::object&>(*static_cast<T*>(s.where_apart())),
+                           std::forward<P>(args)...);
+          } catch (...) {
+            rethrow_as_received(m::here, self);
+          }
         }
       }
       return call_element<m, R>(self, to, std::forward<P>(args)...);

@@ -61,15 +61,18 @@ template <class P>
   using value = std::remove_cvref_t<P>;
   return orrery::is_view<value> ? 0 : type_mark<value>();
 }
+
+[[noreturn]] void throw_no_target(const char* what);
 }  // namespace detail
 
 /// The result as a message to a process: `result_to<&Main::done>(main)` posts `main->done(result)`. The method has one parameter, of the type of the
-/// contributions.
+/// contributions. Throws usage_error (null; so do the others below).
 template <auto F, class T>
 [[nodiscard]] result_target result_to(const remote<T>& p) {
   using parts = detail::method_parts<decltype(F)>;
   using handler = detail::typed_handler<detail::method_operation<detail::pointed_method<T, F>, typename parts::result>,
                                         typename parts::parameter>;
+  if (!p) detail::throw_no_target("process");
   result_target t;
   t.type = detail::type_taken<typename parts::parameter>();
   t.what = result_target::kind::process;
@@ -84,6 +87,7 @@ template <auto F, class T, class Index>
   using method = detail::pointed_method<T, F>;
   using message = detail::element_message<T, Index, detail::element_operation<T, Index, method, typename parts::result>,
                                           typename parts::parameter>;
+  if (e.name().array == 0) detail::throw_no_target("element");
   result_target t;
   t.type = detail::type_taken<typename parts::parameter>();
   t.what = result_target::kind::element;
@@ -98,6 +102,7 @@ template <auto F, class T, class Index>
   using parts = detail::method_parts<decltype(F)>;
   using message = detail::broadcast_message<T, Index, detail::pointed_method<T, F>, typename parts::result,
                                             typename parts::parameter>;
+  if (!a) detail::throw_no_target("array");
   result_target t;
   t.type = detail::type_taken<typename parts::parameter>();
   t.what = result_target::kind::all;

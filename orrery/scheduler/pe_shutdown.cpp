@@ -53,6 +53,11 @@ void pe::refuse(const char* what) {
 }
 
 std::exception_ptr pe::ending(std::string_view about) const {
+  if (node_.idleness_of(0).dead.load(std::memory_order_relaxed) != 0)
+    return make_error(
+        errc::stopped, verbatim,
+        fmt::format("{}{}the world ends, as all that it does is to wait (a deadlock); stderr says for what", about,
+                    about.empty() ? "" : ": "));
   // What this program's own end cuts short is explained by the sentence of `stopped`; whoever joined a world has no part in its end.
   if (node_.world() == nullptr || node_.index() == 0 || node_.world_runs()) return make_error(errc::stopped, about);
   return make_error(

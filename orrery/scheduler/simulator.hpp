@@ -44,7 +44,7 @@ struct alignas(64) simulated_pe {
   std::uint8_t sends = 0;  ///< counts the changes of sent_to
   simulated_link* sent_to[remembered] = {};  ///< the latest that the PE sent by: mostly it will send by these again
   void sends_by(simulated_link& l) noexcept {
-    if (sent_to[(sends - 1) % remembered] != &l) sent_to[sends++ % remembered] = &l;
+    if (sent_to[(sends + remembered - 1U) % remembered] != &l) sent_to[sends++ % remembered] = &l;
   }
 };
 

@@ -70,9 +70,13 @@ struct alignas(64) slot {
   [[nodiscard]] void* where_apart() const noexcept { return *std::launder(reinterpret_cast<void* const*>(room)); }
   /// `object` lies in the room, or anywhere else.
   void set_object(void* object) noexcept {
+    set_place(object);
+    has_object = true;
+  }
+  /// It is going to be constructed there.
+  void set_place(void* object) noexcept {
     apart = object != room;
     if (apart) new (open_room()) void*(object);
-    has_object = true;
   }
   /// The room, for an object to be constructed there.
   [[nodiscard]] void* open_room() noexcept {

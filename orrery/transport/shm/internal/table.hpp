@@ -19,7 +19,7 @@ namespace layout {
 
 inline constexpr std::uint64_t world_magic = 0x444c'524f'5752'524f;  // "ORRWORLD"
 inline constexpr std::uint64_t node_magic = 0x4544'4f4e'5252'524f;   // "ORRRNODE"
-inline constexpr std::uint32_t version = 3;
+inline constexpr std::uint32_t version = 4;
 inline constexpr std::uint64_t page = 4096;
 
 /// The first page of the world segment. Written once by the first node, but for what is atomic.
