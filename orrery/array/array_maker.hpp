@@ -5,7 +5,6 @@
 #include <orrery/array/finish.hpp>
 #include <orrery/array/send.hpp>
 #include <orrery/process/function.hpp>
-#include <orrery/process/runtime.hpp>
 
 #include <algorithm>
 #include <cstdint>
@@ -132,7 +131,7 @@ struct array_maker {
   static void unmake(std::uint32_t id) {
     pe& self = here_pe();
     const auto find = [&] { return static_cast<part_type*>(array_directory::of(self).find(id)); };
-    while (find() != nullptr && find()->ends()) sleep_for(array_core::pause);
+    while (find() != nullptr && find()->ends()) find()->wait_for_news_of_ends();
     if (find() == nullptr) return;
     auto& part = *find();
     part.set_ends(true);
@@ -170,6 +169,7 @@ struct array_maker {
     end_here();  // that have come meanwhile, as others were not asked to be still; those that come later find no array
     if (part.cells().empty()) {
       part.fail_reductions();
+      part.tell_ends();
       array_directory::of(self).remove(id);
     } else {
       part.set_ends(false);

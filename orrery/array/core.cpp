@@ -93,6 +93,8 @@ const answer_control answer_handler;
 const control_handler ack_handler{"acknowledge", &route_ack};
 const control_handler fence_handler{"fence", &route_fence};
 const control_handler fence_answer_handler{"fence answered", &route_fence_answer};
+const control_handler end_of_elements{"destructors of elements",
+                                      &refuse_route};  // what it is called that is waited for
 
 }  // namespace
 
@@ -218,8 +220,26 @@ void array_core::died(cell_base& c) {
   complete_here();
 }
 
-void array_core::wait_for_ends() const {
-  while (ending_ != 0) sleep_for(pause);
+void array_core::wait_for_ends() {
+  while (ending_ != 0) wait_for_news_of_ends();
+}
+
+// As a call, so that a world in which nothing else happens is seen to be dead.
+void array_core::wait_for_news_of_ends() {
+  typed_sink<void> k;
+  prepare(k, self_, address{}, end_of_elements);
+  array_directory::expectation news(array_directory::of(self_), k);
+  wait_for_ends_.push_back(news.call());
+  news.sent();
+  self_.wait(k);
+  try {
+    k.take();
+  } catch (const node_lost&) {  // which has nothing to do with it
+  }
+}
+
+void array_core::tell_ends() noexcept {
+  for (const std::uint64_t call : std::exchange(wait_for_ends_, {})) answer_value(self_, {self_.id(), call}, {});
 }
 
 void array_core::report_ended(const cell_base& c, const char* what) const noexcept {

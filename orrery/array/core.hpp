@@ -6,7 +6,6 @@
 #include <orrery/array/reduction.hpp>
 
 #include <algorithm>
-#include <chrono>
 #include <cstdint>
 #include <deque>
 #include <memory>
@@ -230,7 +229,10 @@ class array_core {
   void receive_hungry(std::uint32_t child);
   [[nodiscard]] std::size_t open_reductions() const noexcept { return open_.size(); }
   /// The array is being destroyed, or not any more as that has failed: meanwhile no reduction ends, as not all that has to would be in it.
-  void set_ends(bool ends) noexcept { ends_ = ends; }
+  void set_ends(bool ends) noexcept {
+    ends_ = ends;
+    if (!ends) tell_ends();
+  }
   [[nodiscard]] bool ends() const noexcept { return ends_; }
   /// Those that are not over never will be: who waits for one is told so. Of the array and its sections.
   void fail_reductions() noexcept;
@@ -294,14 +296,18 @@ class array_core {
     explicit ending(array_core& part) noexcept : part_(part) { ++part_.ending_; }
     ending(const ending&) = delete;
     ending& operator=(const ending&) = delete;
-    ~ending() { --part_.ending_; }
+    ~ending() {
+      if (--part_.ending_ == 0) part_.tell_ends();
+    }
 
    private:
     array_core& part_;
   };
-  static constexpr std::chrono::microseconds pause{20};  ///< between two looks at whether others are done
   /// Parks until no destructor of an element of this PE runs.
-  void wait_for_ends() const;
+  void wait_for_ends();
+  /// Parks until that, or the end of the array that was under way, is over or was given up.
+  void wait_for_news_of_ends();
+  void tell_ends() noexcept;
   /// Lines on reductions that are not over, and on messages that wait for elements to be created.
   [[nodiscard]] std::string explain_waits() const;
   struct early_wait {
@@ -380,6 +386,7 @@ class array_core {
   std::unordered_map<std::uint64_t, section_core*> sections_;  // whose agent is here
   std::uint32_t sections_made_ = 0;
   std::uint32_t ending_ = 0;
+  std::vector<std::uint64_t> wait_for_ends_;  // calls
   bool told_hungry_ = true;
   bool measures_ = false;
   bool lossy_ = false;

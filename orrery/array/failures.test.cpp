@@ -393,7 +393,29 @@ TEST(array_failures, an_array_that_is_destroyed_while_its_elements_move_leaves_n
       attempt([&] { destroy(a); });
     });
 }
-// The answer goes by way of the home, which is lost while it is under way: at any time of the two ways.
+// An element has left a node, which is lost; a question that was to follow what had gone there before cannot be answered.
+TEST(array_failures, an_element_that_has_left_a_lost_node_is_found) {
+  const testing::leaks_expected of_the_lost_node;
+  using us = std::chrono::microseconds;
+  for (int lost_at = 20000; lost_at <= 22400; lost_at += 200)
+    in_simulation("machines=4,net=500us:150ns:10ns:25G,detect=100us,lose=3@" + std::to_string(lost_at) + "us", [] {
+      const auto begin = now();
+      const auto a = create_array<Left>(
+          {.home = placement_map<std::int32_t>([](const std::int32_t&, std::uint32_t) { return 1U; })});
+      a.insert_at(pe(3), 0);
+      for (int i = 0; i < 3; ++i) EXPECT_EQ(a[0]->get(), 1);
+      post(a[0])->hop(2);
+      ASSERT_LT(now() - begin, us(20000));
+      sleep_for(us(20000) - (now() - begin));
+      for (int i = 0; i < 2; ++i) {
+        post(a[0])->get();
+        sleep_for(us(300));
+      }
+      sleep_for(us(10000));
+      for (int i = 0; i < 2; ++i) attempt([&] { EXPECT_EQ(a[0]->get(), 1); });
+      EXPECT_EQ(a[0]->get(), 1);
+    });
+}
 // Takes its time to end, and looks at its array then.
 struct Lingering;
 ORRERY_PROCESS(Lingering, go);
@@ -434,6 +456,7 @@ TEST(array_failures, an_array_is_there_as_long_as_a_destructor_of_its_elements_r
     in_simulation("pes=6,jitter=30us,seed=" + std::to_string(seed), [&] { body(seed * 3); });
 }
 
+// The answer goes by way of the home, which is lost while it is under way: at any time of the two ways.
 TEST(array_failures, an_answer_by_way_of_a_home_that_is_lost_comes_all_the_same) {
   const testing::leaks_expected of_the_lost_nodes;
   for (int at = 0; at < 40; ++at) {

@@ -254,6 +254,11 @@ struct element_message {
         if (d.reply != 0)
           from = {self.id(), array_directory::of(self).expect(*reinterpret_cast<scheduler::sink*>(d.reply))};
         d.release();
+        if (from.call != 0) {  // as who waits has it now: deadlock.cpp
+          d.method = &routed;
+          d.reply = from.call;
+          d.source_pe = from.pe;
+        }
         Operation::run(self, s, from);
       } catch (...) {
         answer_error(self, from, &here, std::current_exception());
@@ -352,6 +357,8 @@ struct element_message {
   }
   static void fail_caller(pe& self, slot& s, scheduler::delivery& d, std::exception_ptr why) noexcept {
     const activity_end end(part_at(self, s));
+    if constexpr (ordered)  // else, if those around it go on their way again, it would be waited for
+      if (s.apart && !s.dying) cell<T, Index>::of(s.where_apart()).order_of().in.failed(tag_of(*d.heap));
     reject(self, d, head_of(d.payload), std::move(why));
   }
   static constexpr scheduler::hidden_caller hidden{&caller_of, &fail_caller};

@@ -203,6 +203,22 @@ class array_part final : public array_core {
     if (scheduler::slot* s = lookaside_.find(i)) return s;
     return find_process_in_table(i);
   }
+  /// The same, also of one whose destructor runs here.
+  [[nodiscard]] scheduler::slot* find_or_ending(const Index& i) const noexcept {
+    if (const cell_type* c = find_local(i)) return c->process;
+    const auto it = std::ranges::find_if(endings_, [&](const auto& e) { return e.first == i; });
+    return it != endings_.end() ? it->second : nullptr;
+  }
+  void note_ending(const Index& i, scheduler::slot& s) { endings_.emplace_back(i, &s); }
+  void note_ended(const scheduler::slot& s) noexcept {
+    std::erase_if(endings_, [&](const auto& e) { return e.second == &s; });
+  }
+  /// At the home of the index: the other PE where its last element has ended, or is ending; none if that is not known.
+  [[nodiscard]] std::optional<std::uint32_t> place_of_end(const Index& i) const noexcept {
+    const away* a = find_away(i);
+    if (a == nullptr || a->state != away::what::deleted || a->pe == self_.id()) return {};
+    return a->pe;
+  }
   /// At the home of the index: there is an element, here or elsewhere.
   [[nodiscard]] bool has_element(const Index& i) const noexcept {
     const auto it = table_.find(i);
@@ -287,6 +303,8 @@ class array_part final : public array_core {
   // --- delivery; part_route.hpp ------------------------------------------------------------------------------------
   /// Where a message to an element that is not here has to go: null if it has to be dispatched on this PE.
   [[nodiscard]] away* way_to(const Index& i);
+  /// The element was last seen from here on a PE that is lost: the home is to be asked, as it may have left it.
+  void forget_lost_place(const Index& i);
   /// Messages that wait on this PE until it is sure which way they have to go.
   [[nodiscard]] std::uint32_t waiting_at(const Index& i) const noexcept {
     const away* a = find_away(i);
@@ -310,6 +328,8 @@ class array_part final : public array_core {
   /// The streams of an index went on elsewhere while it had no element, or another one. False if that is not kept here.
   bool merge_streams(const Index& i, const inbox::counts& streams);
   void tell_location(const route_head& h, const Index& i, const cell_type* c);
+  /// A probe, and what went before it, is lost.
+  void tell_nowhere(const route_head& h, const Index& i);
   enum class found : std::uint32_t {
     here,
     not_yet,  ///< at its home, where messages wait for it to be created
@@ -396,7 +416,7 @@ class array_part final : public array_core {
     return std::make_exception_ptr(node_lost(text_of(i) + ": it was last seen on PE " + std::to_string(pe)));
   }
   void sweep();
-  void mark_deleted(const Index& i, std::uint32_t birth, const inbox::counts& streams);
+  void mark_deleted(const Index& i, std::uint32_t birth, const inbox::counts& streams, std::uint32_t where);
   void tell_homes(const Index& i, std::uint32_t pe);
   void place(const Index& i, cell_type& c);
   void take_out(const cell_type& c) {
@@ -448,6 +468,7 @@ class array_part final : public array_core {
       told_;  // by the first homes of indices: where elements are
   boost::unordered_flat_map<Index, entry, index_hash<Index>, index_equal<Index>> table_;
   mutable lookaside<Index> lookaside_;
+  std::vector<std::pair<Index, scheduler::slot*>> endings_;  // elements whose destructors run
   std::uint64_t numbers_ = 0;
   std::uint32_t births_given_ = 0;
   std::size_t cached_ = 0;  // entries of elsewhere of which this is no home

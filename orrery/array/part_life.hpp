@@ -246,9 +246,10 @@ struct create_message {
 // --- ending --------------------------------------------------------------------------------------------------------
 
 template <class T, class Index>
-void array_part<T, Index>::mark_deleted(const Index& i, std::uint32_t birth, const inbox::counts& streams) {
+void array_part<T, Index>::mark_deleted(const Index& i, std::uint32_t birth, const inbox::counts& streams,
+                                        std::uint32_t where) {
   tell_homes(i, nowhere);
-  away& a = make_away(i, 0, true);
+  away& a = make_away(i, where, true);
   a.state = away::what::deleted;
   a.birth = birth;
   (void)merge_streams(i, streams);
@@ -289,7 +290,7 @@ scheduler::message* array_part<T, Index>::bury(cell_type& c) {
   take_out(c);
   const std::uint32_t home = home_of(c.index);
   if (home == self_.id()) {
-    mark_deleted(c.index, c.birth, streams);
+    mark_deleted(c.index, c.birth, streams, self_.id());
   } else {
     tell(self_, home, buried_message<T, Index>::instance, id(), c.birth, pack(0, c.index, streams));
   }
@@ -308,8 +309,9 @@ template <class T, class Index>
 void array_part<T, Index>::forget_buried(const Index& i, std::uint32_t birth, const inbox::counts& streams) {
   const away* a = find_away(i);
   if (a == nullptr || a->birth != birth || a->state != away::what::at) return;
+  const std::uint32_t where = a->pe;
   scheduler::message* waiting = erase_away(i);
-  mark_deleted(i, birth, streams);
+  mark_deleted(i, birth, streams, where);
   dispatch_all(waiting);
 }
 

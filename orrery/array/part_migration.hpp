@@ -30,10 +30,10 @@ void end_element(pe& self, slot& s) {
   auto* part = static_cast<array_part<T, Index>*>(c.part);
   const array_core::ending still(*part);  // it stays till then, also if the array is destroyed
   scheduler::message* mailbox = part->bury(c);
-  cell<T, Index> gone;
-  gone.index = c.index;
+  part->send_after(c, mailbox);
+  part->note_ending(c.index, s);
   self.end_object(s);  // may park; what is sent meanwhile does not find it any more
-  part->send_after(gone, mailbox);
+  part->note_ended(s);
 }
 /// An element that has moved could not be made again from its state.
 void report_no_arrival(pe& self, const std::string& element, const std::exception_ptr& why) noexcept;

@@ -43,7 +43,17 @@ scheduler::message* array_part<T, Index>::erase_away(const Index& i) {
 }
 
 template <class T, class Index>
+void array_part<T, Index>::forget_lost_place(const Index& i) {
+  const away* a = find_away(i);
+  if (a == nullptr || a->is_home || a->state != away::what::at || self_.owner().reachable(a->pe)) return;
+  if (const std::uint32_t home = home_of(i); home == a->pe || !self_.owner().reachable(home)) return;
+  dispatch_all(erase_away(i));
+}
+
+template <class T, class Index>
 away* array_part<T, Index>::way_to(const Index& i) {
+  if (lossy()) [[unlikely]]
+    forget_lost_place(i);
   if (const auto it = table_.find(i); it != table_.end()) {
     away* a = it->second.there();
     return a->state == away::what::at ? a : nullptr;
@@ -60,6 +70,8 @@ template <class T, class Index>
 template <class Message>
 slot* array_part<T, Index>::route(scheduler::delivery& d, const wire::envelope& e, std::uint32_t size,
                                   const route_head& h, const Index& i, order_tag tag) {
+  if (lossy()) [[unlikely]]
+    forget_lost_place(i);
   const auto it = table_.find(i);
   if (it != table_.end() && !it->second.is_away()) {
     cell_type* c = it->second.here();
@@ -157,12 +169,22 @@ void array_part<T, Index>::tell_location(const route_head& h, const Index& i, co
   }
 }
 
+template <class T, class Index>
+void array_part<T, Index>::tell_nowhere(const route_head& h, const Index& i) {
+  const location l{h.number, found::not_at_all};
+  if (h.origin == self_.id()) {
+    learn(i, l, self_.id());
+  } else {
+    tell(self_, h.origin, location_message<T, Index>::instance, id(), 0, pack(0, l, i));
+  }
+}
+
 // It is known now where messages go on. If those of others went another way before, that has to be empty, too.
 template <class T, class Index>
 bool array_part<T, Index>::probe_first_home(const Index& i, away& a) {
   const bool two_ways = a.asks && a.passes;
   a.asks = a.passes = false;
-  if (!two_ways) return false;
+  if (!two_ways || !self_.owner().reachable(home_of(i))) return false;
   a.pe = home_of(i);
   a.slot = wire::no_slot;
   a.state = away::what::waiting;
@@ -180,7 +202,7 @@ void array_part<T, Index>::learn(const Index& i, const location& l, std::uint32_
   }
   if (l.echo <= a->confirmed) return;
   a->confirmed = l.echo;
-  const bool settled = l.echo == a->last;
+  const bool settled = l.echo == a->last || !self_.owner().reachable(a->pe);  // what was on its way there is lost
   if (a->held != nullptr) {
     if (settled) create_held(i, *a);
     return;
@@ -221,7 +243,8 @@ void array_part<T, Index>::learn(const Index& i, const location& l, std::uint32_
 template <class T, class Index>
 void array_part<T, Index>::pes_lost() noexcept {
   // Messages that wait here until a probe has followed the others: it may have been on the lost node. And where only the first home was to be asked, as
-  // another one may be left. What is known of elements that were on the lost node is kept: homes send messages after those that were here.
+  // another one may be left. What is known of elements that were on the lost node is kept at homes, and elsewhere until it is asked for
+  // (forget_lost_place): they may have left it.
   std::vector<Index> stuck;
   for (auto& [i, e] : table_) {
     if (!e.is_away() || e.there()->is_home) continue;
@@ -297,25 +320,55 @@ struct probe_message : following_message<T, Index, probe_message<T, Index>> {
       return nullptr;
     }
   }
-  inline static const control_handler instance{type_name<probe_message>(), &route};
+  // What was before it has gone the same way. The number of the array is in the place of a call's.
+  static bool lost_on_its_way(pe& self, const scheduler::handler&, std::span<const std::byte> payload,
+                              std::uint32_t) noexcept {
+    try {
+      orrery::reader r(payload);
+      const auto h = orrery::read<route_head>(r);
+      const auto i = orrery::read<Index>(r);
+      if (array_core* core = array_directory::of(self).find(static_cast<std::uint32_t>(h.call)))
+        static_cast<array_part<T, Index>*>(core)->tell_nowhere(h, i);
+    } catch (...) {
+      self.report_failure("the loss of a question where an element is", std::current_exception());
+    }
+    return true;
+  }
+  struct probe_handler : control_handler {
+    probe_handler() noexcept : control_handler(type_name<probe_message>(), &probe_message::route) {
+      lost = &lost_on_its_way;
+    }
+  };
+  inline static const probe_handler instance;
 };
 
-// A probe of the waits (scheduler/deadlock.cpp), which follows a call.
+// A probe of the waits (scheduler/deadlock.cpp), which follows a call; also to an element whose destructor runs, by its home, which knows where it has ended.
 template <class T, class Index>
 struct wait_probe_message : following_message<T, Index, wait_probe_message<T, Index>> {
   static slot* route(pe& self, scheduler::delivery& d, const wire::envelope& e, std::uint32_t size) {
     try {
       const auto payload = wire_payload(d, e, size);
       orrery::reader r(payload);
-      const auto h = orrery::read<route_head>(r);
+      auto h = orrery::read<route_head>(r);
       const auto i = orrery::read<Index>(r);
       auto* part = static_cast<array_part<T, Index>*>(array_directory::of(self).find(e.slot));
-      if (part != nullptr && part->find_local(i) == nullptr)
-        return part->template route<wait_probe_message>(d, e, size, h, i);
+      slot* const at = part != nullptr ? part->find_or_ending(i) : nullptr;
+      if (part == nullptr || (at == nullptr && (h.flags & route_head::tried) != 0)) {
+        d.release();
+        return nullptr;
+      }
+      const auto ended_at = at == nullptr ? part->place_of_end(i) : std::nullopt;
+      if (at == nullptr && !ended_at) return part->template route<wait_probe_message>(d, e, size, h, i);
+      h.flags |= route_head::tried;  // there, or not at all
+      bytes b = at == nullptr ? pack(0, h, i) : bytes();
       const auto probe = after_section(payload, r);
-      const bytes b(probe.begin(), probe.end());
+      b.insert(b.end(), probe.begin(), probe.end());
       d.release();
-      if (part != nullptr) self.follow(b, *part->find_local(i)->process);
+      if (at != nullptr) {
+        self.follow(b, *at);
+      } else {
+        tell(self, *ended_at, instance, e.slot, 0, b);
+      }
     } catch (...) {
       self.fail(d, std::current_exception());
     }
@@ -326,7 +379,7 @@ struct wait_probe_message : following_message<T, Index, wait_probe_message<T, In
 
 template <class T, class Index>
 address array_part<T, Index>::follow(const Index& i, std::span<const std::byte> probe) {
-  if (const cell_type* c = find_local(i)) return self_.address_of(*c->process);
+  if (const slot* at = find_or_ending(i)) return self_.address_of(*at);
   bytes b = pack(0, route_head{0, 0, self_.id(), 0, 0}, i);
   b.insert(b.end(), probe.begin(), probe.end());
   tell(self_, self_.id(), wait_probe_message<T, Index>::instance, id(), 0, b);
@@ -336,12 +389,13 @@ address array_part<T, Index>::follow(const Index& i, std::span<const std::byte> 
 template <class T, class Index>
 void array_part<T, Index>::send_probe(const Index& i, away& a) {
   a.last = next_number();
-  tell(self_, a.pe, probe_message<T, Index>::instance, id(), 0, pack(0, route_head{a.last, 0, self_.id(), 0, 0}, i));
+  tell(self_, a.pe, probe_message<T, Index>::instance, id(), 0, pack(0, route_head{a.last, id(), self_.id(), 0, 0}, i));
 }
 
 // Twice unused: asked whether it can go.
 template <class T, class Index>
 void array_part<T, Index>::sweep() {
+  std::vector<Index> unused;
   for (auto& [i, e] : table_) {
     if (!e.is_away()) continue;
     away* a = e.there();
@@ -350,9 +404,11 @@ void array_part<T, Index>::sweep() {
       a->used = a->expiring = false;
     } else if (!a->expiring) {
       a->expiring = true;
-      send_probe(i, *a);
+      unused.push_back(i);
     }
   }
+  for (const Index& i : unused)  // the answer can come at once, if a node is lost
+    if (away* a = find_away(i); a != nullptr && a->expiring) send_probe(i, *a);
   sweep_at_ = cached_ + settings_.cached / 2 + 1;
 }
 

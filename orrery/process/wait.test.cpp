@@ -211,8 +211,39 @@ TEST_P(deadlock, of_processes_that_call_each_other_at_once_is_an_error_for_one_o
           ++failed;
         }
       }
-      EXPECT_GE(failed, 1);
+      EXPECT_EQ(failed, 1);
     }
+  });
+}
+
+// What runs for a call of which only the PE is known.
+struct Asker;
+ORRERY_PROCESS(Asker, ask_by_function, ask_by_constructor, value);
+struct Asked {
+  explicit Asked(remote<Asker> who);
+};
+ORRERY_PROCESS(Asked);
+int ask_back(remote<Asker> who);
+struct Asker {
+  int value() { return 1; }
+  int ask_by_function(remote<Asker> back, std::uint32_t where) { return call<&ask_back>(pe(where), back); }
+  void ask_by_constructor(remote<Asker> back, std::uint32_t where) { (void)spawn<Asked>(pe(where), back); }
+};
+int ask_back(remote<Asker> who) { return who->value(); }
+Asked::Asked(remote<Asker> who) { (void)who->value(); }
+TEST_P(deadlock, through_a_remote_function_or_a_constructor_is_an_error) {
+  in_world([] {
+    const auto a = spawn<Asker>(pe(0));
+    const auto other = spawn<Asker>(pe(1));
+    std::vector<future<int>> more;
+    for (int i = 0; i < 10; ++i) more.push_back(start_call<&ask_back>(where(), other));
+    const std::string said = what_is_thrown<deadlock_error>([&] { (void)a->ask_by_function(a, GetParam()); });
+    EXPECT_NE(said.find("Asker::ask_by_function -> "), std::string::npos) << said;
+    EXPECT_NE(said.find("ask_back"), std::string::npos) << said;
+    EXPECT_THROW(a->ask_by_constructor(a, GetParam()), deadlock_error);
+    EXPECT_EQ(a->ask_by_function(other, GetParam()), 1);
+    EXPECT_NO_THROW(a->ask_by_constructor(other, GetParam()));
+    for (auto& f : more) EXPECT_EQ(f.get(), 1);
   });
 }
 

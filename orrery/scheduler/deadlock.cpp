@@ -5,7 +5,8 @@
 // callers with every call would cost every call.
 // So nothing is carried. When a call arrives at a process that is itself waiting for a call, the process becomes a suspect; when its PE has
 // nothing better to do, a probe follows the waits from there: to the process that the suspect's call went to, if that process waits too to the one it
-// waits for, and so on (edge chasing: Chandy, Misra and Haas 1983). If it comes back, the call that closed the cycle fails with deadlock_error.
+// waits for, and so on (edge chasing: Chandy, Misra and Haas 1983). If it comes back, one of the calls of the cycle that wait in mailboxes fails with
+// deadlock_error: that to the least process, whichever probe has come back.
 //
 // Why a probe that comes back proves a deadlock: a process that waits for a call stays so until that call is answered (waits with a
 // time limit are not followed). A probe travels behind the call that it follows, in the same channel; where it arrives, the call is either
@@ -16,6 +17,8 @@
 // end of an edge moves.
 // Why every cycle is found: the last edge of a cycle comes about when a call reaches a process that waits (push makes it a suspect), or when a
 // process begins to wait for a call it had started before, or while calls are queued at it (wait makes it a suspect).
+//
+// Of a remote function, or of a process that is constructed, the caller knows the PE only; there it is found among those that wait (nameless_waits_).
 //
 // A process that waits for room in a full mailbox waits for the process behind it just so, and makes a cycle with calls or with others of its kind
 // (park_for_room makes it a suspect). Such an edge stands while the mailbox is full, if its process is on the same PE; else while the sign that
@@ -108,10 +111,17 @@ struct pe::probe {
   [[nodiscard]] std::span<const std::byte> bytes() const noexcept {
     return {reinterpret_cast<const std::byte*>(this), offsetof(probe, path) + steps * sizeof(step)};
   }
-  [[nodiscard]] std::string text() const {
+  /// The cycle from this process on, if it is among those that are named.
+  [[nodiscard]] std::string text(address from) const {
+    const step* const all = std::begin(path);
+    const auto begin = std::find_if(all, all + steps, [&](const step& s) { return s.process == from; }) - all;
     std::string cycle;
-    for (std::uint32_t i = 0; i < steps; ++i) cycle += method_name(path[i].method) + " -> ";
-    if (unnamed != 0) cycle += fmt::format("... ({} more) -> ", unnamed);
+    for (std::uint32_t i = 0; i < steps; ++i) {
+      const auto at = static_cast<std::uint32_t>(begin + i) % steps;
+      if (at == 0 && i != 0 && unnamed != 0) cycle += fmt::format("... ({} more) -> ", unnamed);
+      cycle += method_name(path[at].method) + " -> ";
+    }
+    if (unnamed != 0 && begin % steps == 0) cycle += fmt::format("... ({} more) -> ", unnamed);
     return cycle;
   }
 };
@@ -146,6 +156,14 @@ void pe::chase(probe& p, bool first) {
       send_probe(p.follow.target.pe, p);
       return;
     }
+    if (p.follow.target.slot == wire::no_slot) {  // a remote function, or a constructor
+      const auto serves = [&](const slot* f) {
+        return f->active != nullptr && f->active->serving != nullptr && p.follow.is(*f->active->serving);
+      };
+      const auto at = std::ranges::find_if(nameless_waits_, serves);
+      if (at == nameless_waits_.end()) return;
+      p.follow.target = address_of(**at);
+    }
     slot* s = find(p.follow.target.slot, p.follow.target.generation);
     if (s == nullptr || s->state != process_state::running || s->active == nullptr) return;
     if (!first && p.follow.reply == 0) {
@@ -163,7 +181,8 @@ void pe::chase(probe& p, bool first) {
       const bool queued = s->search([&](message*, const message* m) { return p.follow.is(*m); });
       const bool executing = s->active->serving != nullptr && p.follow.is(*s->active->serving);
       if (!queued && !executing) return;
-      if (queued) p.victim = p.follow;
+      // All probes that go round a cycle choose the same.
+      if (queued && (p.victim.target.generation == 0 || p.follow.target < p.victim.target)) p.victim = p.follow;
     }
     const fiber* f = s->active->on;
     const std::uint64_t wait = f != nullptr ? wait_of(*f) : 0;
@@ -248,7 +267,7 @@ void pe::fail_sender(const probe& p) {
   }
   w.on->next = nullptr;
   w.over = true;
-  w.cycle = fmt::format("{}the full mailbox of {}", p.text(), to_string(w.at));
+  w.cycle = fmt::format("{}the full mailbox of {}", p.text(w.at), to_string(w.at));
   ready(*w.on);
 }
 
@@ -262,7 +281,7 @@ void pe::fail_victim(const probe& p) {
     (void)s->unlink_after(before);
     delivery d;
     load(d, *m);
-    auto error = std::make_exception_ptr(deadlock_error(p.text() + method_name(index_of(d.method))));
+    auto error = std::make_exception_ptr(deadlock_error(p.text(p.victim.target) + method_name(index_of(d.method))));
     if (d.method->caller != nullptr) {
       d.method->caller->fail(*this, *s, d, std::move(error));
     } else {

@@ -372,14 +372,20 @@ void pe::fire(timer& t) {
 
 void pe::wait(sink& s) {
   if (s.state != sink::status::waiting) return;
-  for (activation* a = active_; a != nullptr; a = a->below)
+  slot* nameless = nullptr;
+  for (activation* a = active_; a != nullptr; a = a->below) {
     if ((a->process->has_messages() || s.on_done != nullptr) && !a->process->suspected) suspect(*a->process);
+    if (a->serving != nullptr && !a->process->has_object) nameless = a->process;
+  }
+  if (nameless != nullptr) nameless_waits_.push_back(nameless);
   current_->waiting_on = &s;
   while (s.state == sink::status::waiting) {
     s.waiter = current_;
     park();
   }
   current_->waiting_on = nullptr;
+  if (nameless != nullptr) *std::ranges::find(nameless_waits_, nameless) = nameless_waits_.back();
+  if (nameless != nullptr) nameless_waits_.pop_back();
 }
 
 bool pe::wait_until(sink& s, std::int64_t deadline_ns) {

@@ -679,6 +679,8 @@ class pe {
   std::map<std::pair<const handler*, std::uint32_t>, std::uint64_t>
       unsent_;  // posts after the first, by method and lost node
   std::vector<address> suspects_;
+  std::vector<slot*>
+      nameless_waits_;  // remote functions and constructors, whose callers know the PE only, that wait for calls
   fiber* quiescence_waiters_ = nullptr;
   bool resting_ = false;  // published as idle
   bool told_ = false;  // what it waits for, in a dead world
