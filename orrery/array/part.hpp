@@ -286,6 +286,7 @@ class array_part final : public array_core {
 
   // --- several homes; part_homes.hpp ----------------------------------------------------------------------------------
   static constexpr std::uint32_t nowhere = ~0U;
+  static constexpr std::uint16_t most_hops = 32;  // after the loss of a node, for what goes in circles
   /// At another home: elements are on this PE, or have ended.
   void hear(const Index& i, std::uint32_t pe);
   void hear_bulk(const std::vector<Index>& all, std::uint32_t pe);

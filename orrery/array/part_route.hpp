@@ -101,8 +101,9 @@ slot* array_part<T, Index>::route(scheduler::delivery& d, const wire::envelope& 
     a->asks = a->passes = false;
     a->pe = home_of(i);
   }
+  // If it went from the PE that the home knows to one that is lost, the home and that PE would send messages to each other for ever.
   if (const std::uint32_t to = a != nullptr && a->state == away::what::at ? a->pe : home_of(i);
-      !self_.owner().reachable(to)) [[unlikely]] {
+      !self_.owner().reachable(to) || (lossy() && h.hops > most_hops)) [[unlikely]] {
     if (h.number != 0) tell_location(h, i, nullptr);
     Message::fail(*this, d, h, lost(i, to));
     return nullptr;
@@ -280,7 +281,11 @@ struct following_message {
   static void forward_to(array_part<T, Index>& part, scheduler::delivery& d, const wire::envelope& e,
                          std::uint32_t size, std::uint32_t to) {
     const auto payload = wire_payload(d, e, size);
-    const bytes b(payload.begin(), payload.end());
+    bytes b(payload.begin(), payload.end());
+    route_head h;
+    std::memcpy(&h, b.data(), sizeof h);
+    ++h.hops;
+    std::memcpy(b.data(), &h, sizeof h);
     d.release();
     tell(part.self(), to, Message::instance, part.id(), 0, b);
   }
