@@ -135,6 +135,7 @@ struct array_maker {
     if (find() == nullptr) return;
     auto& part = *find();
     part.set_ends(true);
+    part.fail_early();
     const array_core::shape s = part.about();
     std::exception_ptr failed;
     std::vector<std::pair<std::uint32_t, future<void>>> below;

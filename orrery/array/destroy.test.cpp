@@ -9,7 +9,9 @@
 #include <cstdint>
 #include <set>
 #include <string>
+#include <string_view>
 #include <utility>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -148,6 +150,33 @@ TEST(array_destroy, can_be_done_again_after_an_element_could_not_be_ended) {
     destroy(a);
     EXPECT_THROW(destroy(a), process_gone);
   });
+}
+
+// Elements that wait for others that nobody has created would keep the array for ever.
+struct Asking;
+ORRERY_PROCESS(Asking, ask, ask_in_order);
+struct Asking : element<Asking> {
+  static constexpr bool keep_order(std::string_view method) { return method == "ask_in_order"; }
+  void ask(int other) {
+    if (other != 0) array()[other]->ask(0);
+  }
+  void ask_in_order(int other) {
+    if (other != 0) array()[other]->ask_in_order(0);
+  }
+};
+void calls_to_nobody() {
+  const auto a = create_array<Asking>(range<std::int32_t>{8});
+  std::vector<future<void>> asking;
+  for (int i = 0; i < 8; ++i)
+    asking.push_back(i % 2 == 0 ? start(a[i])->ask(100 + i) : start(a[i])->ask_in_order(100 + i));
+  asking.push_back(start(a[200])->ask(0));
+  asking.push_back(start(a[200])->ask_in_order(0));
+  destroy(a);
+  for (auto& f : asking) EXPECT_THROW(f.get(), process_gone);
+}
+TEST(array_destroy, calls_to_elements_that_were_not_created_fail) {
+  for (const std::uint32_t pes : {1U, 3U}) in_world(pes, calls_to_nobody);
+  in_simulation("machines=4,jitter=5us", calls_to_nobody);
 }
 
 TEST(array_destroy, what_it_left_undone_is_not_counted_for_another_array) {

@@ -345,6 +345,8 @@ class array_part final : public array_core {
     std::uint32_t moves = 0;
   };
   void learn(const Index& i, const location& l, std::uint32_t pe);
+  /// The array ends: what waits here for elements to be created fails.
+  void fail_early();
   [[nodiscard]] std::uint64_t early_bytes() const noexcept { return early_bytes_; }
   void pes_lost() noexcept override;
   void registered(const Index& i, const location& l, std::uint32_t pe);
@@ -413,6 +415,11 @@ class array_part final : public array_core {
   template <class Message>
   bool keep_early(away& a, scheduler::delivery& d, const wire::envelope& e, std::uint32_t size, const route_head& h,
                   const Index& i);
+  /// An element has been created, or was to be, and the PE is lost: not again and again.
+  [[nodiscard]] static route_head once_tried(route_head h) noexcept {
+    h.flags |= route_head::tried;
+    return h;
+  }
   [[nodiscard]] std::exception_ptr lost(const Index& i, std::uint32_t pe) const {
     return std::make_exception_ptr(node_lost(text_of(i) + ": it was last seen on PE " + std::to_string(pe)));
   }

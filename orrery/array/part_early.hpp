@@ -37,7 +37,7 @@ bool array_part<T, Index>::create_for(away* a, const route_head& h, const Index&
   constexpr early policy = Message::policy;
   if constexpr (policy == early::create_at_home || policy == early::create_at_sender) {
     if (a != nullptr && !a->is_home) return false;
-    if ((h.flags & route_head::tried) != 0) return false;
+    if ((h.flags & route_head::tried) != 0 || ends()) return false;
     const std::uint32_t at = policy == early::create_at_home ? self_.id() : h.origin;
     begins();
     tell(self_, self_.id(), create_message<T, Index>::instance, id(), 0, pack(0, creation{{}, at, 0, false}, i));
@@ -45,6 +45,14 @@ bool array_part<T, Index>::create_for(away* a, const route_head& h, const Index&
   }
   (void)a, (void)h, (void)i;
   return false;
+}
+
+template <class T, class Index>
+void array_part<T, Index>::fail_early() {
+  std::vector<Index> waiting;
+  for (const auto& [i, e] : table_)
+    if (e.is_away() && e.there()->is_home && e.there()->state == away::what::waiting) waiting.push_back(i);
+  for (const Index& i : waiting) dispatch_all(erase_away(i));
 }
 
 // A creation that finds messages of this PE under way waits behind a probe, too, and so does what is sent here meanwhile. The first home sends it before

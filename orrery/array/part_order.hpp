@@ -40,9 +40,9 @@ slot* array_part<T, Index>::pass_home(away* a, scheduler::delivery& d, const wir
     in.hold(tag, self_.detach(d, e, size));
     return nullptr;
   }
-  if (create_for<Message>(a, h, at)) return route<Message>(d, e, size, h, at, tag);
+  if (create_for<Message>(a, h, at)) return route<Message>(d, e, size, once_tried(h), at, tag);
   in.passed(tag);
-  if (a->state == away::what::waiting && (Message::policy != early::refuse || a->queued != 0)) {
+  if (a->state == away::what::waiting && !ends() && (Message::policy != early::refuse || a->queued != 0)) {
     if (!keep_early<Message>(*a, d, e, size, h, at)) in.failed(tag);
   } else {
     if (h.number != 0) tell_location(h, at, nullptr);

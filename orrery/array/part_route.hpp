@@ -131,15 +131,15 @@ slot* array_part<T, Index>::route(scheduler::delivery& d, const wire::envelope& 
   }
   if constexpr (Message::ordered)
     if (tag.stream != 0) return pass_home<Message>(a, d, e, size, h, i, tag);
-  if (create_for<Message>(a, h, i)) return route<Message>(d, e, size, h, i);
+  if (create_for<Message>(a, h, i)) return route<Message>(d, e, size, once_tried(h), i);
   constexpr early policy = Message::policy;
-  if (a != nullptr && a->state == away::what::waiting &&
+  if (a != nullptr && a->state == away::what::waiting && !ends() &&
       (policy != early::refuse || (a->queued != 0 && Message::counts))) {
     if ((h.flags & route_head::asks) != 0) tell_location(h, i, nullptr);
     (void)keep_early<Message>(*a, d, e, size, h, i);
     return nullptr;
   }
-  if (policy == early::wait && a == nullptr) {
+  if (policy == early::wait && a == nullptr && !ends()) {
     away& fresh = make_away(i, self_.id(), true);
     fresh.state = away::what::waiting;
     if ((h.flags & route_head::asks) != 0) tell_location(h, i, nullptr);
