@@ -134,10 +134,11 @@ struct array_maker {
     while (find() != nullptr && find()->ends()) find()->wait_for_news_of_ends();
     if (find() == nullptr) return;
     auto& part = *find();
-    part.set_ends(true);
+    part.begin_end();
     part.fail_early();
     const array_core::shape s = part.about();
     std::exception_ptr failed;
+    scheduler::message* waiting = nullptr;
     std::vector<std::pair<std::uint32_t, future<void>>> below;
     const auto end_below = [&](std::uint32_t pe) {
       std::vector<std::uint32_t> above{pe};
@@ -168,13 +169,15 @@ struct array_maker {
         if (!self.owner().reachable(below[k].first)) end_below(below[k].first);
       }
     end_here();  // that have come meanwhile, as others were not asked to be still; those that come later find no array
-    if (part.cells().empty()) {
+    if (part.cells().empty() && !part.has_endings()) {
       part.fail_reductions();
       part.tell_ends();
+      waiting = part.take_waiting();
       array_directory::of(self).remove(id);
     } else {
-      part.set_ends(false);
+      part.give_up_end();
     }
+    while (waiting != nullptr) dispatch(self, std::exchange(waiting, waiting->next));  // to an array that is gone
     if (failed != nullptr) std::rethrow_exception(failed);
   }
   // Returns when there is none here, at this moment, and no destructor of one that runs.

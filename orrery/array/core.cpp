@@ -289,7 +289,7 @@ void load_scope::end() noexcept {
 bool array_core::inside_element() const noexcept {
   const array_directory& all = array_directory::of(self_);
   for (const scheduler::activation* a = self_.active(); a != nullptr; a = a->below)
-    if (all.part_around(*a->process) == this) return true;
+    if (all.part_around(*a->process) == this || is_ending(*a->process)) return true;
   return false;
 }
 

@@ -32,7 +32,7 @@ struct membership {
   struct early_cast {
     std::uint32_t number = 0;
     std::uint32_t handler = 0;
-    bytes message;  ///< on the wire
+    bytes message;  ///< on the wire; empty: it failed, and only counts
   };
   std::vector<early_cast> early;
 
@@ -228,12 +228,12 @@ class array_core {
   void receive_start(std::uint32_t number);
   void receive_hungry(std::uint32_t child);
   [[nodiscard]] std::size_t open_reductions() const noexcept { return open_.size(); }
-  /// The array is being destroyed, or not any more as that has failed: meanwhile no reduction ends, as not all that has to would be in it.
-  void set_ends(bool ends) noexcept {
-    ends_ = ends;
-    if (!ends) tell_ends();
-  }
+  /// The array is being destroyed, or not any more as that has failed: meanwhile no reduction ends, as not all that has to would be in it, and no
+  /// section is told who has ended.
+  void begin_end() noexcept { ends_ = true; }
+  void give_up_end();
   [[nodiscard]] bool ends() const noexcept { return ends_; }
+  void leave_if_it_stays(membership m, bytes index) { late_leaves_.push_back({std::move(m), std::move(index)}); }
   /// Those that are not over never will be: who waits for one is told so. Of the array and its sections.
   void fail_reductions() noexcept;
   /// A node is gone, and with it a part of the array: reductions that are not over never will be, and are reported.
@@ -254,7 +254,7 @@ class array_core {
   void begins(std::uint64_t n = 1) noexcept { activity_.begun += n; }
   void over() noexcept { ++activity_.over; }
   [[nodiscard]] activity active() const noexcept { return activity_; }
-  /// The caller is a method or constructor of an element of this array, or called by one.
+  /// The caller is a method, constructor or destructor of an element of this array, or called by one.
   [[nodiscard]] bool inside_element() const noexcept;
   /// A destructor has asked for what an element cannot do that has ended; it must not throw, so that is reported.
   void report_ended(const cell_base& c, const char* what) const noexcept;
@@ -268,6 +268,8 @@ class array_core {
   void remove_section(std::uint64_t id) noexcept { sections_.erase(id); }
   /// Sends a member those of its early broadcasts whose turn it is; when messages were lost, all.
   void release_early(membership& m);
+  /// That broadcast failed before the member could execute it: those behind it do not wait for it.
+  void skip_cast(membership& m, std::uint32_t number);
   /// They will not be executed.
   void drop_early(const membership& m) noexcept {
     for (std::size_t i = 0; i < m.early.size(); ++i) over();
@@ -288,6 +290,8 @@ class array_core {
   /// See pe_annex::fetch; `step` 0 to 2.
   void fetch(int step) const noexcept;
 
+  /// The destructor of an element runs in this process.
+  [[nodiscard]] virtual bool is_ending(const slot& s) const noexcept = 0;
   /// The element as the program calls it: "grid[3]".
   [[nodiscard]] virtual std::string text_of(const cell_base& c) const = 0;
   /// While the destructor of an element runs, which may park.
@@ -303,6 +307,7 @@ class array_core {
    private:
     array_core& part_;
   };
+  [[nodiscard]] bool has_endings() const noexcept { return ending_ != 0; }
   /// Parks until no destructor of an element of this PE runs.
   void wait_for_ends();
   /// Parks until that, or the end of the array that was under way, is over or was given up.
@@ -387,6 +392,11 @@ class array_core {
   std::uint32_t sections_made_ = 0;
   std::uint32_t ending_ = 0;
   std::vector<std::uint64_t> wait_for_ends_;  // calls
+  struct late_leave {
+    membership of;
+    bytes index;
+  };
+  std::vector<late_leave> late_leaves_;  // members that have ended with the array
   bool told_hungry_ = true;
   bool measures_ = false;
   bool lossy_ = false;

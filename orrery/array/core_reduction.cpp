@@ -263,6 +263,18 @@ std::string array_core::explain_waits() const {
   return text;
 }
 
+void array_core::give_up_end() {
+  ends_ = false;
+  tell_ends();
+  for (const late_leave& l : std::exchange(late_leaves_, {})) leave_section(*this, l.of.home, l.of, l.index);
+  complete_here();
+  pass_on();
+  std::vector<std::uint32_t> through;  // at the root: what came late may have been all
+  for (const open_reduction& r : open_)
+    if (r.tree_done) through.push_back(r.number);
+  for (const std::uint32_t n : through) finish(open(n));
+}
+
 void array_core::fail_reductions() noexcept {
   for (const open_reduction& r : std::exchange(open_, {})) fail_unfinished(self_, shape_.name, r.target.get());
   for (const auto& [id, s] : sections_) s->fail_reductions(shape_.name);

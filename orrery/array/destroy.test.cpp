@@ -5,6 +5,7 @@
 #include <orrery/process/idle.hpp>
 #include <orrery/process/internal/test_world.hpp>
 
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <set>
@@ -36,7 +37,10 @@ struct Item : element<Item> {
     quiescence(other);
     return other.local_size();
   }
-  void doze() { sleep_for(std::chrono::milliseconds(1)); }
+  static inline std::atomic<bool> wakes = false;
+  void doze() {
+    while (!wakes) sleep_for(std::chrono::microseconds(100));
+  }
   void work_when_idle() {
     when_idle([] {});
   }
@@ -56,8 +60,8 @@ void reductions_of_what_ends() {
     for (int i = 0; i < 12; ++i)
       if (i != who) orrery::post(a[i])->give(whole);
     post(a[4])->give_to(s, partly);
-    orrery::post(s)->doze();
-    orrery::post(a)->doze();
+    orrery::post(s)->work_when_idle();
+    orrery::post(a)->work_when_idle();
     quiescence(a);
     destroy(a);
     EXPECT_NE(what_is_thrown<process_gone>([&] { (void)of_all.get(); }).find("items was destroyed"), std::string::npos);
@@ -134,7 +138,7 @@ TEST(array_destroy, is_refused_to_an_element_of_the_array_before_anything_happen
     for (int i = 0; i < 8; ++i) EXPECT_THROW(a[i]->end_array(), deadlock_error);
     EXPECT_LE(a[1]->look_at(b), 8U);  // another array is another one, though of the same class
     EXPECT_THROW((void)a[1]->look_at(a), usage_error);
-    for (int i = 0; i < 8; ++i) a[i]->doze();
+    for (int i = 0; i < 8; ++i) a[i]->give({});
     destroy(a);
     destroy(b);
   });
@@ -143,12 +147,38 @@ TEST(array_destroy, is_refused_to_an_element_of_the_array_before_anything_happen
 TEST(array_destroy, can_be_done_again_after_an_element_could_not_be_ended) {
   in_world(2, [] {
     const auto a = create_array<Item>(range<std::int32_t>{8}, {.name = "items"});
+    Item::wakes = false;
+    auto [target, result] = expect_result<int>();
     auto dozing = start(a[0])->doze();
-    a[0]->give({});  // it dozes now
+    a[0]->give(target);  // it dozes now
+    for (int i = 1; i < 8; ++i) a[i]->give(target);
     EXPECT_THROW(destroy(a), usage_error);
+    Item::wakes = true;
     dozing.get();
     destroy(a);
     EXPECT_THROW(destroy(a), process_gone);
+    EXPECT_EQ(result.get(), 8);  // all had contributed
+  });
+}
+
+struct Selfish : element<Selfish> {
+  static inline std::atomic<int> refused = 0;
+  ~Selfish() {
+    try {
+      destroy(array());
+    } catch (const deadlock_error&) {
+      ++refused;
+    }
+  }
+};
+ORRERY_PROCESS(Selfish);
+TEST(array_destroy, is_refused_to_the_destructor_of_an_element) {
+  in_world(2, [] {
+    const auto a = create_array<Selfish>(range<std::int32_t>{8});
+    destroy(a[3]);
+    EXPECT_EQ(Selfish::refused, 1);
+    destroy(a);
+    EXPECT_EQ(Selfish::refused, 8);
   });
 }
 

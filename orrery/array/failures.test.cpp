@@ -416,6 +416,33 @@ TEST(array_failures, an_element_that_has_left_a_lost_node_is_found) {
       EXPECT_EQ(a[0]->get(), 1);
     });
 }
+// Messages follow an element that is always ahead of them, also after a node was lost that it has never seen.
+struct Restless;
+ORRERY_PROCESS(Restless, step, count);
+struct Restless : element<Restless> {
+  int steps = 0;
+  void step() {
+    ++steps;
+    migrate_to((this_pe() + 1) % 3);
+  }
+  int count() const { return steps; }
+  template <class A>
+  void serialize(A& a) {
+    a & steps;
+  }
+};
+TEST(array_failures, messages_follow_an_element_after_a_node_was_lost) {
+  const testing::leaks_expected of_the_lost_node;
+  in_simulation("machines=4,net=500us:150ns:10ns:25G,detect=100us,lose=3@20000us", [] {
+    const auto a = create_array<Restless>(
+        {.home = placement_map<std::int32_t>([](const std::int32_t&, std::uint32_t) { return 1U; })});
+    a.insert(0);
+    sleep_for(std::chrono::milliseconds(40));
+    for (int k = 0; k < 100; ++k) post(a[0])->step();
+    sleep_for(std::chrono::milliseconds(400));
+    EXPECT_EQ(a[0]->count(), 100);
+  });
+}
 // Takes its time to end, and looks at its array then.
 struct Lingering;
 ORRERY_PROCESS(Lingering, go);

@@ -292,13 +292,22 @@ struct element_message {
       (void)read_tag(r);
       orrery::reader from(after_section({d.payload, d.payload_bytes}, r));
       // Views are read as what they are kept as: the message need not outlive the call.
-      typename base::tuple args{read_kept<P>(from)...};
+      typename base::tuple args = read_all(self, s, from);
       d.release();
       name_caller(d, h);
       if (!s.has_object) throw process_gone("an element that was never complete");
       invoke(self, s, h, args, std::index_sequence_for<P...>{});
     } catch (...) {
       reject(self, d, h, std::current_exception());
+    }
+  }
+  static typename base::tuple read_all(pe& self, slot& s, orrery::reader& from) {
+    [[maybe_unused]] const orrery::reader begin = from;
+    try {
+      return typename base::tuple{read_kept<P>(from)...};
+    } catch (...) {
+      if constexpr (requires { Operation::unreadable(self, s, begin); }) Operation::unreadable(self, s, begin);
+      throw;
     }
   }
   // For who looks at what runs: deadlock.cpp.
@@ -338,11 +347,10 @@ struct element_message {
     dispatch(self, out);
   }
   static void forward_routed(array_core& core, cell_base&, scheduler::message* m) {
-    if (core.resends_failed()) {
-      route_head h = head_of(m->payload());
-      h.flags |= route_head::tried;
-      std::memcpy(m->payload(), &h, sizeof h);
-    }
+    route_head h = head_of(m->payload());
+    if (core.resends_failed()) h.flags |= route_head::tried;
+    if (h.hops > 1) h.hops = 1;  // it had arrived; what it goes now is another way
+    std::memcpy(m->payload(), &h, sizeof h);
     dispatch(core.self(), m);
   }
   // Of one that is in a mailbox: in both forms the head comes first.

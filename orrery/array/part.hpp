@@ -213,6 +213,9 @@ class array_part final : public array_core {
   void note_ended(const scheduler::slot& s) noexcept {
     std::erase_if(endings_, [&](const auto& e) { return e.second == &s; });
   }
+  [[nodiscard]] bool is_ending(const scheduler::slot& s) const noexcept override {
+    return std::ranges::find(endings_, &s, [](const auto& e) { return e.second; }) != endings_.end();
+  }
   /// At the home of the index: the other PE where its last element has ended, or is ending; none if that is not known.
   [[nodiscard]] std::optional<std::uint32_t> place_of_end(const Index& i) const noexcept {
     const away* a = find_away(i);
@@ -286,7 +289,9 @@ class array_part final : public array_core {
 
   // --- several homes; part_homes.hpp ----------------------------------------------------------------------------------
   static constexpr std::uint32_t nowhere = ~0U;
-  static constexpr std::uint16_t most_hops = 32;  // after the loss of a node, for what goes in circles
+  // After the loss of a node, for what goes in circles.
+  static constexpr std::uint16_t most_hops = 32'000;
+  static constexpr std::uint16_t most_returns = 16;  // to the home, from where the element is said to be
   /// At another home: elements are on this PE, or have ended.
   void hear(const Index& i, std::uint32_t pe);
   void hear_bulk(const std::vector<Index>& all, std::uint32_t pe);
@@ -347,6 +352,8 @@ class array_part final : public array_core {
   void learn(const Index& i, const location& l, std::uint32_t pe);
   /// The array ends: what waits here for elements to be created fails.
   void fail_early();
+  /// The part goes: all messages that wait in it, as a list.
+  [[nodiscard]] scheduler::message* take_waiting() noexcept;
   [[nodiscard]] std::uint64_t early_bytes() const noexcept { return early_bytes_; }
   void pes_lost() noexcept override;
   void registered(const Index& i, const location& l, std::uint32_t pe);

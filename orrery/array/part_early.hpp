@@ -55,6 +55,26 @@ void array_part<T, Index>::fail_early() {
   for (const Index& i : waiting) dispatch_all(erase_away(i));
 }
 
+template <class T, class Index>
+scheduler::message* array_part<T, Index>::take_waiting() noexcept {
+  scheduler::message* all = nullptr;
+  const auto add = [&](scheduler::message* m) {
+    m->next = all;
+    all = m;
+  };
+  for (auto& [i, e] : table_) {
+    if (!e.is_away()) continue;
+    away& a = *e.there();
+    if (a.in != nullptr) all = a.in->take_held(all);
+    for (scheduler::message* m = a.take_all(); m != nullptr;) add(std::exchange(m, m->next));
+    if (const auto held = std::move(a.held); held != nullptr) {
+      add(held->creation);
+      for (const auto& m : held->come) add(m.what);
+    }
+  }
+  return all;
+}
+
 // A creation that finds messages of this PE under way waits behind a probe, too, and so does what is sent here meanwhile. The first home sends it before
 // what had come early, and forwards everything that comes later to this PE: the probe comes here last.
 template <class T, class Index>

@@ -296,10 +296,16 @@ scheduler::message* array_part<T, Index>::bury(cell_type& c) {
   }
   if (c.sections != nullptr)
     for (const membership& m : *c.sections) drop_early(m);
-  if (c.sections != nullptr && !ends()) {  // else it would seem as if those were all that had to contribute
+  if (c.sections != nullptr) {
     bytes index;
     pack_after(index, c.index);
-    for (const membership& m : *c.sections) leave_section(*this, m.home, m, index);
+    for (const membership& m : *c.sections) {
+      if (!ends()) {
+        leave_section(*this, m.home, m, index);
+      } else {  // it would seem as if those that have not ended yet were all that had to contribute
+        leave_if_it_stays({m.section, m.home, m.contributed, m.casts, {}}, index);
+      }
+    }
   }
   died(c);
   return mailbox;

@@ -121,11 +121,12 @@ struct streams_message : following_message<T, Index, streams_message<T, Index>> 
   static slot* route(pe& self, scheduler::delivery& d, const wire::envelope& e, std::uint32_t size) {
     try {
       orrery::reader r(wire_payload(d, e, size));
+      const auto h = orrery::read<route_head>(r);
       const auto i = orrery::read<Index>(r);
       const auto streams = orrery::read<inbox::counts>(r);
       auto* part = static_cast<array_part<T, Index>*>(array_directory::of(self).find(e.slot));
       if (part != nullptr && !part->merge_streams(i, streams))
-        return part->template route<streams_message>(d, e, size, {}, i);
+        return part->template route<streams_message>(d, e, size, h, i);
       d.release();
     } catch (...) {
       self.fail(d, std::current_exception());
@@ -137,7 +138,9 @@ struct streams_message : following_message<T, Index, streams_message<T, Index>> 
 
 template <class T, class Index>
 void array_part<T, Index>::send_streams(const Index& i, std::uint32_t pe, std::unique_ptr<inbox> in) {
-  if (!in->empty()) tell(self_, pe, streams_message<T, Index>::instance, id(), 0, pack(0, i, in->all()));
+  if (in->empty()) return;
+  tell(self_, pe, streams_message<T, Index>::instance, id(), 0,
+       pack(0, route_head{0, 0, self_.id(), 0, 0}, i, in->all()));
 }
 
 }  // namespace orrery::detail

@@ -101,7 +101,12 @@ slot* array_part<T, Index>::route(scheduler::delivery& d, const wire::envelope& 
     a->asks = a->passes = false;
     a->pe = home_of(i);
   }
-  // If it went from the PE that the home knows to one that is lost, the home and that PE would send messages to each other for ever.
+  // If the element went from the PE that the home knows to one that is lost, these two would send messages to each other for ever.
+  if (lossy() && a != nullptr && a->is_home && a->state == away::what::at && a->pe == d.source_pe) {
+    route_head back = h;
+    back.hops = static_cast<std::uint16_t>(std::min<unsigned>(h.hops + most_hops / most_returns + 1, most_hops + 1));
+    std::memcpy(d.payload, &back, sizeof back);
+  }
   if (const std::uint32_t to = a != nullptr && a->state == away::what::at ? a->pe : home_of(i);
       !self_.owner().reachable(to) || (lossy() && h.hops > most_hops)) [[unlikely]] {
     if (h.number != 0) tell_location(h, i, nullptr);
@@ -272,7 +277,7 @@ void array_part<T, Index>::pes_lost() noexcept {
   dispatch_all(held);
 }
 
-// What follows an element as a call does, and is nothing to it.
+// What follows an element as a call does, and is nothing to it. A route_head comes first.
 template <class T, class Index, class Message>
 struct following_message {
   static constexpr early policy = early::refuse;

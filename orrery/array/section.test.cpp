@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -264,6 +265,71 @@ TEST(section, nothing_is_kept_of_members_and_sections_that_were) {
   in_world(1, [&] { body(60); });
   in_world(3, [&] { body(60); });
   in_simulation("machines=3,jitter=5us", [&] { body(60); });
+}
+
+// A value that some cannot copy, and some cannot read.
+struct Brittle {
+  static inline std::atomic<int> copies_left = -1;
+  int value = 0;
+  Brittle() = default;
+  explicit Brittle(int v) : value(v) {}
+  Brittle(const Brittle& o) : value(o.value) {
+    if (copies_left >= 0 && copies_left-- == 0) throw std::runtime_error("no copy");
+  }
+  Brittle(Brittle&&) = default;
+  Brittle& operator=(const Brittle&) = default;
+  Brittle& operator=(Brittle&&) = default;
+  ~Brittle() = default;
+  template <class A>
+  void serialize(A& a) {
+    a & value;
+    if constexpr (A::is_loading::value)
+      if (value == 13) throw std::runtime_error("13 is not read");
+  }
+};
+struct Taker;
+ORRERY_PROCESS(Taker, take, next, count);
+struct Taker : element<Taker> {
+  int taken = 0;
+  void take(const Brittle&) { ++taken; }
+  void next() { ++taken; }
+  int count() const { return taken; }
+  template <class A>
+  void serialize(A& a) {
+    a & taken;
+  }
+};
+TEST(section, members_that_cannot_get_a_broadcast_get_the_next_ones) {
+  ::testing::internal::CaptureStderr();  // says what failed
+  in_world(1, [] {
+    const auto a = create_array<Taker>(range<std::int32_t>{6});
+    const auto s = create_section(a, range<std::int32_t>{6});
+    post(s)->next();
+    quiescence(a);
+    Brittle::copies_left = 3;
+    post(s)->take(Brittle(5));
+    quiescence(a);
+    Brittle::copies_left = -1;
+    for (int k = 0; k < 3; ++k) post(s)->next();
+    quiescence(a);
+    int all = 0;
+    for (int i = 0; i < 6; ++i) {
+      EXPECT_GE(a[i]->count(), 4);
+      all += a[i]->count();
+    }
+    EXPECT_EQ(all, 6 * 5 - 1);
+  });
+  in_simulation("machines=2", [] {
+    const auto a = create_array<Taker>(
+        range<std::int32_t>{6},
+        {.home = placement_map<std::int32_t>([](const std::int32_t&, std::uint32_t) { return 0U; })});
+    const auto s = create_section(a, range<std::int32_t>{6});
+    for (const int i : {2, 3}) start_migrate(a[i], 1).get();
+    for (const int v : {1, 13, 2, 3}) post(s)->take(Brittle(v));
+    quiescence(a);
+    for (int i = 0; i < 6; ++i) EXPECT_EQ(a[i]->count(), i == 2 || i == 3 ? 3 : 4) << i;
+  });
+  EXPECT_NE(::testing::internal::GetCapturedStderr().find("no copy"), std::string::npos);
 }
 
 }  // namespace

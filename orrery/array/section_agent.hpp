@@ -24,8 +24,22 @@ namespace detail {
   return it != c.sections->end() ? std::to_address(it) : nullptr;
 }
 
+/// Sends an agent a message that counts as begun by the array, if it is sent.
+template <class Handler, class... A>
+void send_counted(pe& self, std::uint32_t array, const address& agent, A&&... args) {
+  array_directory::of(self).find(array)->begins();
+  try {
+    send_owned<Handler>(self, agent, nullptr, true, std::forward<A>(args)...);
+  } catch (...) {
+    if (array_core* part = array_directory::of(self).find(array)) part->over();
+    throw;
+  }
+}
+
 template <class T, class Index>
 struct join_operation;
+template <class T, class Index>
+struct void_operation;
 template <class T, class Index>
 struct forget_operation;
 
@@ -63,14 +77,26 @@ class section_agent final : public section_core {
     array_core& part = part_of<T, Index>(self_, about().array);
     const activity_end arrived(&part);
     const std::uint32_t number = ++casts_;
-    for (const auto& c : below_) {
-      part.begins();
-      send_owned<Handler>(self_, c.address(), nullptr, true, args...);
-    }
+    std::exception_ptr failed;  // copying the arguments: the others get theirs
+    for (const auto& c : below_) try {
+        send_counted<Handler>(self_, about().array, c.address(), args...);
+      } catch (...) {
+        failed = std::current_exception();
+      }
     const walk all(*this);
-    for (const Index& i : members_)
-      send_element<Message>(self_, element_name<T, Index>{about().array, i}, nullptr, patience::may_wait,
-                            std::uint64_t{about().id}, std::uint32_t{number}, args...);
+    for (const Index& i : members_) {
+      const element_name<T, Index> member{about().array, i};
+      try {
+        send_element<Message>(self_, member, nullptr, patience::may_wait, std::uint64_t{about().id},
+                              std::uint32_t{number}, args...);
+      } catch (...) {
+        failed = std::current_exception();
+        using message = element_message<T, Index, void_operation<T, Index>, std::uint64_t, std::uint32_t>;
+        send_element<message>(self_, member, nullptr, patience::may_wait, std::uint64_t{about().id},
+                              std::uint32_t{number});
+      }
+    }
+    if (failed != nullptr) std::rethrow_exception(failed);
   }
 
   ORRERY_PROCESS_MEMBERS(section_agent, join, leave)
@@ -172,7 +198,12 @@ struct member_operation {
     if (m == nullptr) return;
     if (!m->take_turn(number, c.part->lossy())) {
       bytes b = message::head_to_wire({0, 0, self.id(), 0, 0}, c.index, {});
-      pack_after(b, id, number, std::as_const(args)...);
+      try {
+        pack_after(b, id, number, std::as_const(args)...);
+      } catch (...) {
+        c.part->skip_cast(*m, number);
+        throw;
+      }
       m->early.push_back({number, message::routed.index, std::move(b)});
       c.part->begins();
       return;
@@ -180,6 +211,27 @@ struct member_operation {
     if (!m->early.empty()) [[unlikely]]
       c.part->release_early(*m);
     (void)element_operation<T, Index, M, R>::run(self, s, nullptr, std::forward<A>(args)...);
+  }
+  /// Its arguments cannot be read: it counts all the same.
+  static void unreadable(pe&, slot& s, orrery::reader args) {
+    if (!s.has_object) return;
+    auto& c = cell<T, Index>::of(s.where_apart());
+    const auto id = orrery::read<std::uint64_t>(args);
+    if (membership* m = find_membership(c, id)) c.part->skip_cast(*m, orrery::read<std::uint32_t>(args));
+  }
+};
+
+/// In the place of a broadcast that could not be sent to a member.
+template <class T, class Index>
+struct void_operation {
+  using object = void;
+  using result = void;
+  static constexpr bool may_miss = true;
+  static constexpr std::string_view class_name() noexcept { return type_name<T>(); }
+  static constexpr std::string_view name() noexcept { return "(a broadcast that failed)"; }
+  static void run(pe&, slot& s, void*, std::uint64_t id, std::uint32_t number) {
+    auto& c = cell<T, Index>::of(s.where_apart());
+    if (membership* m = find_membership(c, id)) c.part->skip_cast(*m, number);
   }
 };
 
@@ -212,9 +264,9 @@ struct section_modes {
       pe& self = here_pe();
       if (!to.root) throw_null_section();
       array_directory::of(self).require_whole("a broadcast to a section");
-      part_of<T, Index>(self, to.array).begins();
-      send_owned<typename section_cast<T, Index, M, R, P...>::handler>(self, to.root, nullptr, true,
-                                                                       std::forward<P>(args)...);
+      (void)part_of<T, Index>(self, to.array);  // throws if there is none
+      send_counted<typename section_cast<T, Index, M, R, P...>::handler>(self, to.array, to.root,
+                                                                         std::forward<P>(args)...);
     }
   };
 };

@@ -182,13 +182,31 @@ std::string section_core::explain_waits(const std::string& array) const {
 }
 
 void array_core::release_early(membership& m) {
-  std::vector<membership::early_cast> now;
-  for (auto& e : m.early)
-    if (lossy_ || e.number == m.casts + 1) now.push_back(std::move(e));
-  std::erase_if(m.early, [&](const auto& e) { return lossy_ || e.number == m.casts + 1; });
-  std::ranges::sort(now, {}, &membership::early_cast::number);
+  std::ranges::sort(m.early, {}, &membership::early_cast::number);
   const auto table = scheduler::handler_table();
-  for (const auto& e : now) dispatch(self_, wire_message(self_, *table[e.handler], id(), 0, e.message));
+  std::size_t done = 0;
+  for (; done < m.early.size() && (lossy_ || m.early[done].number == m.casts + 1); ++done) {
+    const membership::early_cast& e = m.early[done];
+    if (e.message.empty()) {
+      (void)m.take_turn(e.number, lossy_);
+      over();
+      continue;
+    }
+    dispatch(self_, wire_message(self_, *table[e.handler], id(), 0, e.message));  // its turn is over when it runs
+    if (lossy_) continue;
+    ++done;
+    break;
+  }
+  m.early.erase(m.early.begin(), m.early.begin() + static_cast<std::ptrdiff_t>(done));
+}
+
+void array_core::skip_cast(membership& m, std::uint32_t number) {
+  if (m.take_turn(number, lossy_)) {
+    release_early(m);
+  } else {
+    m.early.push_back({number, 0, {}});
+    begins();
+  }
 }
 
 void leave_section(array_core& part, std::uint32_t home, const membership& m, const bytes& index) {
