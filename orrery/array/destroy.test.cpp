@@ -26,7 +26,7 @@ using testing::what_is_thrown;
 struct Item;
 ORRERY_PROCESS(Item, give, give_to, end_array, look_at, doze, work_when_idle);
 struct Item : element<Item> {
-  static inline int alive = 0;  // in worlds of one thread
+  static inline std::atomic<int> alive = 0;
   static constexpr bool orrery_reentrant = true;
   Item() { ++alive; }
   ~Item() { --alive; }
