@@ -423,4 +423,24 @@ void array_core::ack_step(std::uint32_t number) {
   }
 }
 
+// --- what counts -----------------------------------------------------------------------------------------------------
+
+counted_activity::~counted_activity() {
+  if (array_ == 0 || scheduler::current_pe == nullptr) return;
+  if (array_core* part = array_directory::of(*scheduler::current_pe).find(array_)) part->over();
+}
+
+slot* counted_activity::route(pe& self, scheduler::delivery& d, const wire::envelope& e, std::uint32_t) noexcept {
+  if (slot* s = self.find(e.slot, e.generation)) return s;
+  auto why = scheduler::gone_error(*d.method, {self.id(), e.slot, e.generation});
+  if (d.form != wire::payload_form::owned) try {  // else it ends with its message
+      orrery::reader r({d.payload, d.payload_bytes});
+      (void)orrery::read<counted_activity>(r);
+    } catch (...) {
+      why = std::current_exception();
+    }
+  self.fail(d, std::move(why));
+  return nullptr;
+}
+
 }  // namespace orrery::detail

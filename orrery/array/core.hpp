@@ -11,6 +11,7 @@
 #include <memory>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 // The part of an array on one PE, as far as it does not depend on the types of elements and indices: who lives here, broadcasts and
@@ -430,6 +431,28 @@ class activity_end {
  private:
   array_core* part_;
 };
+/// Counts for an array from where it is made to where it ends, wherever its message takes it; so it is an argument of that: whether it is executed,
+/// unreadable or fails, it ends once.
+class counted_activity {
+ public:
+  counted_activity() = default;
+  explicit counted_activity(array_core& part) noexcept : array_(part.id()) { part.begins(); }
+  counted_activity(counted_activity&& o) noexcept : array_(std::exchange(o.array_, 0)) {}
+  counted_activity& operator=(counted_activity&&) = delete;
+  ~counted_activity();
+  /// It has gone to another node, as bytes.
+  void has_left() noexcept { array_ = 0; }
+  template <class A>
+  void serialize(A& a) {
+    a & array_;
+  }
+  /// Of messages to a process, whose first argument this is.
+  static slot* route(pe& self, scheduler::delivery& d, const wire::envelope& e, std::uint32_t size) noexcept;
+
+ private:
+  std::uint32_t array_ = 0;
+};
+
 /// Parks until nothing of an array is queued, running or on its way. Throws usage_error, node_lost, stopped, process_gone.
 void wait_for_quiescence(std::uint32_t array);
 

@@ -332,5 +332,51 @@ TEST(section, members_that_cannot_get_a_broadcast_get_the_next_ones) {
   EXPECT_NE(::testing::internal::GetCapturedStderr().find("no copy"), std::string::npos);
 }
 
+// Where an agent, not only a member, cannot read a broadcast, it is reported and does not keep the array from being still.
+TEST(section, a_broadcast_that_an_agent_cannot_read_is_over) {
+  ::testing::internal::CaptureStderr();
+  in_simulation("machines=3", [] {
+    const auto a = create_array<Taker>(range<std::int32_t>{30});
+    const auto s = create_section(a, range<std::int32_t>{30}, 1);
+    for (const int v : {1, 13, 2}) post(s)->take(Brittle(v));
+    quiescence(a);
+    int all = 0;
+    for (int i = 0; i < 30; ++i) all += a[i]->count();
+    EXPECT_GE(all, 2 * 30);
+    EXPECT_LT(all, 3 * 30);
+  });
+  EXPECT_NE(::testing::internal::GetCapturedStderr().find("13 is not read"), std::string::npos);
+}
+
+void post_many(section<Taker> s, int n) {
+  for (int k = 0; k < n; ++k) {
+    post(s)->next();
+    if (k % 8 == 0) yield();
+  }
+}
+void outlives_its_section() {
+  const auto a = create_array<Taker>(range<std::int32_t>{6});
+  for (int round = 0; round < 10; ++round) {
+    const auto s = create_section(a, range<std::int32_t>{6});
+    std::vector<future<void>> posting;
+    for (std::uint32_t p = 0; p < world_pes(); ++p) posting.push_back(start_call<&post_many>(pe(p), s, 40));
+    for (int k = 0; k < round; ++k) yield();
+    destroy(s);
+    post(s)->next();
+    for (auto& p : posting) p.get();
+    quiescence(a);
+    for (int i = 0; i < 6; ++i) EXPECT_EQ(a[i]->count(), a[0]->count());
+  }
+}
+TEST(section, what_is_sent_to_one_that_was_destroyed_is_reported_and_over) {
+  ::testing::internal::CaptureStderr();
+  in_world(1, outlives_its_section);
+  in_world(3, outlives_its_section);
+  for (int seed = 1; seed <= 20; ++seed)
+    in_simulation("machines=3,jitter=5us,seed=" + std::to_string(seed), outlives_its_section);
+  const std::string report = ::testing::internal::GetCapturedStderr();
+  EXPECT_NE(report.find("Taker::next failed"), std::string::npos) << report.substr(0, 1000);
+}
+
 }  // namespace
 }  // namespace orrery

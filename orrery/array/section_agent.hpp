@@ -24,18 +24,6 @@ namespace detail {
   return it != c.sections->end() ? std::to_address(it) : nullptr;
 }
 
-/// Sends an agent a message that counts as begun by the array, if it is sent.
-template <class Handler, class... A>
-void send_counted(pe& self, std::uint32_t array, const address& agent, A&&... args) {
-  array_directory::of(self).find(array)->begins();
-  try {
-    send_owned<Handler>(self, agent, nullptr, true, std::forward<A>(args)...);
-  } catch (...) {
-    if (array_core* part = array_directory::of(self).find(array)) part->over();
-    throw;
-  }
-}
-
 template <class T, class Index>
 struct join_operation;
 template <class T, class Index>
@@ -72,14 +60,13 @@ class section_agent final : public section_core {
   }
 
   /// Sends a message with these arguments to the children, and to all members.
-  template <class Handler, class Message, class... A>
+  template <class Cast, class Message, class... A>
   void cast(const A&... args) {
-    array_core& part = part_of<T, Index>(self_, about().array);
-    const activity_end arrived(&part);
+    (void)part_of<T, Index>(self_, about().array);  // throws if there is none
     const std::uint32_t number = ++casts_;
     std::exception_ptr failed;  // copying the arguments: the others get theirs
     for (const auto& c : below_) try {
-        send_counted<Handler>(self_, about().array, c.address(), args...);
+        Cast::send(self_, about().array, c.address(), args...);
       } catch (...) {
         failed = std::current_exception();
       }
@@ -235,20 +222,38 @@ struct void_operation {
   }
 };
 
-/// A broadcast on its way through the agents.
+/// A broadcast on its way through the agents: a post whose first argument counts.
 template <class T, class Index, class M, class R, class... P>
 struct section_cast {
   using object = section_agent<T, Index>;
   using result = void;
-  using handler = typed_handler<section_cast, P...>;
   using message = typename member_operation<T, Index, M, R, P...>::message;
   static_assert((std::is_copy_constructible_v<kept_t<P>> && ...),
                 "orrery: each element needs arguments of its own: those of a broadcast must be copyable");
   static constexpr std::string_view class_name() noexcept { return type_name<T>(); }
   static constexpr std::string_view name() noexcept { return M::name; }
   template <class... A>
-  static void run(pe&, slot&, object* agent, A&&... args) {
-    agent->template cast<handler, message>(args...);
+  static void run(pe&, slot&, object* agent, counted_activity, A&&... args) {
+    agent->template cast<section_cast, message>(args...);
+  }
+  struct handler : typed_handler<section_cast, counted_activity, P...> {
+    using base = typed_handler<section_cast, counted_activity, P...>;
+    struct counted_handler : scheduler::handler {
+      counted_handler() noexcept
+          : scheduler::handler(section_cast::class_name(), section_cast::name(), type_name<void(section_cast)>(),
+                               &base::run, &base::relocate, &base::drop,
+                               static_cast<std::uint32_t>(sizeof(typename base::owned)), base::views, &base::describe) {
+        route = &counted_activity::route;
+      }
+    };
+    inline static const counted_handler instance;
+  };
+
+  template <class... A>
+  static void send(pe& self, std::uint32_t array, const address& agent, A&&... args) {
+    counted_activity counts(part_of<T, Index>(self, array));
+    send_owned<handler>(self, agent, nullptr, true, std::move(counts), std::forward<A>(args)...);
+    if (!on_this_node(self, agent.pe)) counts.has_left();
   }
 };
 
@@ -264,9 +269,7 @@ struct section_modes {
       pe& self = here_pe();
       if (!to.root) throw_null_section();
       array_directory::of(self).require_whole("a broadcast to a section");
-      (void)part_of<T, Index>(self, to.array);  // throws if there is none
-      send_counted<typename section_cast<T, Index, M, R, P...>::handler>(self, to.array, to.root,
-                                                                         std::forward<P>(args)...);
+      section_cast<T, Index, M, R, P...>::send(self, to.array, to.root, std::forward<P>(args)...);
     }
   };
 };
