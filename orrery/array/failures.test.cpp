@@ -596,5 +596,62 @@ TEST(array_failures, values_of_different_lengths_are_not_combined_elementwise) {
   in_simulation("machines=3", elementwise_bodies);
 }
 
+// Cannot be written where it is to go on to another node.
+struct Unwritable {
+  int value = 0;
+  template <class A>
+  void serialize(A& a) {
+    a & value;
+    if constexpr (A::is_saving::value)
+      if (value < 0) throw std::runtime_error("not to be written");
+  }
+};
+struct Far;
+ORRERY_PROCESS(Far, take, take_in_order, taken);
+struct Far : element<Far> {
+  static constexpr bool keep_order(std::string_view method) { return method == "take_in_order"; }
+  int count = 0;
+  void take(const Unwritable&) { ++count; }
+  void take_in_order(const Unwritable&) { ++count; }
+  int taken() const { return count; }
+  template <class A>
+  void serialize(A& a) {
+    a & count;
+  }
+};
+// The home, on this node, forwards it: nothing has to be written before.
+TEST(array_failures, what_comes_after_a_message_that_could_not_be_forwarded_arrives) {
+  ::testing::internal::CaptureStderr();
+  in_simulation("machines=2,pes=2", [] {
+    for (int kind = 0; kind < 4; ++kind) {
+      const auto a = create_array<Far>(
+          range<std::int32_t>{1},
+          {.name = "far", .home = placement_map<std::int32_t>([](const std::int32_t&, std::uint32_t) { return 1U; })});
+      start_migrate(a[0], 2).get();
+      switch (kind) {
+        case 0:
+          post(a[0])->take({-1});
+          break;
+        case 1:
+          EXPECT_THROW(a[0]->take({-1}), std::runtime_error);
+          break;
+        case 2:
+          post(a[0])->take_in_order({-1});
+          break;
+        default:
+          EXPECT_THROW(a[0]->take_in_order({-1}), std::runtime_error);
+          break;
+      }
+      a[0]->take({1});
+      a[0]->take_in_order({1});
+      EXPECT_EQ(a[0]->taken(), 2);
+      quiescence(a);
+      destroy(a);
+    }
+  });
+  const std::string report = ::testing::internal::GetCapturedStderr();
+  EXPECT_NE(report.find("not to be written"), std::string::npos) << report;
+}
+
 }  // namespace
 }  // namespace orrery

@@ -40,6 +40,24 @@ template <class E>
 }
 
 template <class T, class Index, class Operation, class... P>
+struct element_message;
+
+/// In the place of a message whose arguments cannot be written: what waits for it goes on, as who asks where the element is, and what was sent after it.
+template <class T, class Index, bool Ordered>
+struct nothing_operation {
+  using object = void;
+  using result = void;
+  using message = element_message<T, Index, nothing_operation>;
+  static constexpr bool may_miss = true;
+  static constexpr bool ordered = Ordered;
+  static constexpr std::string_view class_name() noexcept { return type_name<T>(); }
+  static constexpr std::string_view name() noexcept {
+    return Ordered ? "(a message in order that failed)" : "(a message that failed)";
+  }
+  static void run(pe&, slot&, void*) noexcept {}
+};
+
+template <class T, class Index, class Operation, class... P>
 struct element_message {
   using base = typed_handler<Operation, P...>;
   using owned = typename base::owned;
@@ -195,11 +213,33 @@ struct element_message {
         return;
       }
     }
-    const bytes b = to_wire(*p);
+    bytes b;
+    try {
+      b = to_wire(*p);
+    } catch (...) {
+      send_nothing(part, *p, to);
+      throw;
+    }
     p->~payload();
     d.form = wire::payload_form::refs;
     d.release();
     tell(self, to, routed, part.id(), 0, b);
+  }
+
+  // Its own call fails here.
+  static void send_nothing(part_type& part, const payload& p, std::uint32_t to) {
+    route_head h = p.head;
+    h.call = 0;
+    bytes b = head_to_wire(h, p.index, p.tag);
+    const scheduler::handler* as = nullptr;
+    if constexpr (requires { typename Operation::nothing; }) {
+      as = &Operation::nothing::routed;
+      Operation::pack_nothing(b, values(p.args));
+    } else {
+      as = &nothing_operation<T, Index, ordered>::message::routed;
+    }
+    part.begins();
+    tell(part.self(), to, *as, part.id(), 0, b);
   }
 
   static void fail(part_type& part, scheduler::delivery& d, const route_head& h, std::exception_ptr why) {

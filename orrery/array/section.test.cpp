@@ -287,11 +287,21 @@ struct Brittle {
       if (value == 13) throw std::runtime_error("13 is not read");
   }
 };
+// One that goes within a node only.
+struct Indoors {
+  bool in = false;
+  template <class A>
+  void serialize(A& a) {
+    a & in;
+    if (A::is_saving::value && in) throw std::runtime_error("not to be written");
+  }
+};
 struct Taker;
-ORRERY_PROCESS(Taker, take, next, count);
+ORRERY_PROCESS(Taker, take, take_indoors, next, count);
 struct Taker : element<Taker> {
   int taken = 0;
   void take(const Brittle&) { ++taken; }
+  void take_indoors(Indoors) { ++taken; }
   void next() { ++taken; }
   int count() const { return taken; }
   template <class A>
@@ -330,6 +340,31 @@ TEST(section, members_that_cannot_get_a_broadcast_get_the_next_ones) {
     for (int i = 0; i < 6; ++i) EXPECT_EQ(a[i]->count(), i == 2 || i == 3 ? 3 : 4) << i;
   });
   EXPECT_NE(::testing::internal::GetCapturedStderr().find("no copy"), std::string::npos);
+}
+
+// A broadcast that waits in the mailbox of a member that moves, and cannot go with it.
+TEST(section, members_that_leave_a_broadcast_behind_get_the_next_ones) {
+  ::testing::internal::CaptureStderr();
+  for (int seed = 1; seed <= 40; ++seed)
+    in_simulation("machines=2,pes=2,jitter=3us,seed=" + std::to_string(seed), [&] {
+      const auto a = create_array<Taker>(
+          range<std::int32_t>{6},
+          {.home = placement_map<std::int32_t>([](const std::int32_t&, std::uint32_t) { return 0U; })});
+      const auto s = create_section(a, range<std::int32_t>{6});
+      for (int i = 0; i < 6; ++i) start_migrate(a[i], 1).get();
+      std::vector<future<void>> moving;
+      for (const bool indoors : {false, true, false}) {
+        post(s)->take_indoors({indoors});
+        for (int i = 0; indoors && i < 6; ++i)
+          moving.push_back(start_migrate(a[i], 2 + static_cast<std::uint32_t>(i + seed) % 2));
+        sleep_for(std::chrono::microseconds(seed % 8));
+      }
+      for (auto& m : moving) m.get();
+      post(s)->next();
+      quiescence(a);
+      for (int i = 0; i < 6; ++i) EXPECT_GE(a[i]->count(), 3);
+    });
+  EXPECT_NE(::testing::internal::GetCapturedStderr().find("not to be written"), std::string::npos);
 }
 
 // Where an agent, not only a member, cannot read a broadcast, it is reported and does not keep the array from being still.

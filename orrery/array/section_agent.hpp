@@ -199,7 +199,12 @@ struct member_operation {
       c.part->release_early(*m);
     (void)element_operation<T, Index, M, R>::run(self, s, nullptr, std::forward<A>(args)...);
   }
-  /// Its arguments cannot be read: it counts all the same.
+  /// Its arguments cannot be written, or read: it counts all the same.
+  using nothing = element_message<T, Index, void_operation<T, Index>, std::uint64_t, std::uint32_t>;
+  template <class Tuple>
+  static void pack_nothing(bytes& b, const Tuple& args) {
+    pack_after(b, std::get<0>(args), std::get<1>(args));
+  }
   static void unreadable(pe&, slot& s, orrery::reader args) {
     if (!s.has_object) return;
     auto& c = cell<T, Index>::of(s.where_apart());
