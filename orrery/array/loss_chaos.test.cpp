@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Random calls, migrations, insertions and ends while a node is lost: everybody is answered, and nobody is told of a circle that is none.
-#include <orrery/array/array.hpp>
+// Random calls, migrations, insertions and ends, broadcasts, reductions, sections and balancing while a node is lost: everybody is answered, and
+// nobody is told of a circle that is none.
+#include <orrery/array/balance.hpp>
+#include <orrery/array/section.hpp>
 
 #include <orrery/process/internal/test_world.hpp>
 #include <orrery/transport/internal/test_seed.hpp>
@@ -44,14 +46,36 @@ struct Walker : element<Walker, std::uint32_t> {
   }
 };
 
-// What a call ends with while a node is lost: its result, or an error that says that something is gone.
-template <class R>
-void expect_end(future<R>& f) {
+// What may be thrown while a node is lost: an error that says that something is gone, or (`tries`) was there already.
+template <class F>
+void attempt(F f, bool tries = true) {
   try {
-    (void)f.get();
+    f();
   } catch (const node_lost&) {
   } catch (const process_gone&) {
+  } catch (const usage_error&) {
+    if (!tries) throw;
   }
+}
+// Each ends with its result or such an error.
+template <class R>
+void expect_ends(std::vector<future<R>>& all) {
+  for (auto& f : all) attempt([&] { (void)f.get(); }, false);
+  all.clear();
+}
+template <class Body>
+void while_a_node_is_lost(Body body) {
+  const testing::leaks_expected of_the_lost_nodes;
+  const std::uint64_t runs = testing::number_from("ORRERY_TEST_RUNS", testing::slowed_down ? 20 : 600);
+  const std::uint64_t first = testing::test_seed();
+  ::testing::internal::CaptureStderr();  // lines on what was lost, of each
+  for (std::uint64_t seed = first; seed < first + runs && !::testing::Test::HasFailure(); ++seed) {
+    SCOPED_TRACE("ORRERY_TEST_SEED=" + std::to_string(seed));
+    const std::string world = "machines=4,jitter=3us,lose=3@" + std::to_string(100 + seed * 7 % 900) +
+                              "us,detect=" + std::to_string(seed % 4 * 10) + "us,seed=" + std::to_string(seed);
+    testing::in_simulation(world, [&] { body(seed); });
+  }
+  (void)::testing::internal::GetCapturedStderr();
 }
 
 void random_calls(std::uint64_t seed) {
@@ -69,14 +93,6 @@ void random_calls(std::uint64_t seed) {
   const auto a = create_array<Walker, std::uint32_t>(how);
   std::vector<future<int>> calls;
   std::vector<future<void>> ends;
-  const auto attempt = [](auto f) {
-    try {
-      f();
-    } catch (const node_lost&) {
-    } catch (const process_gone&) {
-    } catch (const usage_error&) {  // there is an element already
-    }
-  };
   for (std::uint32_t i = 0; i < elements; ++i) attempt([&] { a.insert(i); });
   for (int round = 0; round < 12; ++round) {
     for (int k = 0; k < 10; ++k) {
@@ -108,26 +124,109 @@ void random_calls(std::uint64_t seed) {
       if (churn && draw(3) == 0) a.post_insert(draw(elements));
     }
     for (std::uint32_t i = 0; i < elements; ++i) a.post_insert(i);  // else calls would wait for those that are gone
-    for (auto& f : calls) expect_end(f);
-    for (auto& f : ends) expect_end(f);
-    calls.clear();
-    ends.clear();
+    expect_ends(calls);
+    expect_ends(ends);
   }
   attempt([&] { destroy(a); });
 }
 
-TEST(array_loss, of_a_node_leaves_nobody_without_an_answer) {
-  const testing::leaks_expected of_the_lost_nodes;
-  const std::uint64_t runs = testing::number_from("ORRERY_TEST_RUNS", testing::slowed_down ? 20 : 600);
-  const std::uint64_t first = testing::test_seed();
-  ::testing::internal::CaptureStderr();  // lines on what was lost, of each
-  for (std::uint64_t seed = first; seed < first + runs && !::testing::Test::HasFailure(); ++seed) {
-    SCOPED_TRACE("ORRERY_TEST_SEED=" + std::to_string(seed));
-    const std::string world = "machines=4,jitter=3us,lose=3@" + std::to_string(100 + seed * 7 % 900) +
-                              "us,detect=" + std::to_string(seed % 4 * 10) + "us,seed=" + std::to_string(seed);
-    testing::in_simulation(world, [&] { random_calls(seed); });
+TEST(array_loss, of_a_node_leaves_nobody_without_an_answer) { while_a_node_is_lost(random_calls); }
+
+struct Voter;
+ORRERY_PROCESS(Voter, hop, vote, vote_in, hear, heard);
+struct Voter : element<Voter, std::uint32_t> {
+  void hop(std::uint32_t pe) { migrate_to(pe); }
+  void vote(result_target t) { contribute(1, sum, t); }
+  void vote_in(section<Voter> s, result_target t) { contribute(s, 1, sum, t); }
+  void hear() { ++count; }
+  int heard() const { return count; }
+  template <class A>
+  void serialize(A& a) {
+    a & count;
   }
-  (void)::testing::internal::GetCapturedStderr();
+
+ private:
+  int count = 0;
+};
+
+void random_collectives(std::uint64_t seed) {
+  std::mt19937_64 random(seed);
+  const auto draw = [&](std::uint64_t below) { return static_cast<std::uint32_t>(random() % below); };
+  constexpr std::uint32_t elements = 12;
+  array_options<std::uint32_t> how;
+  how.cached = draw(2) == 0 ? 2 : 1000;
+  how.homes = 1 + draw(3);
+  how.always_serialize = draw(2) == 0;
+  how.branching = 1 + draw(3);
+  const auto a = create_array<Voter>(range<std::uint32_t>{elements}, how);
+  std::vector<section<Voter>> sections;
+  std::vector<future<int>> results;
+  std::vector<future<void>> moves;
+  const auto wanted = [&] {
+    auto [target, result] = expect_result<int>();
+    results.push_back(std::move(result));
+    return target;
+  };
+  const auto make_section = [&] {
+    std::vector<std::uint32_t> members;
+    for (std::uint32_t i = 0; i < elements; ++i)
+      if (draw(2) == 0) members.push_back(i);
+    sections.push_back(create_section(a, members, 1 + draw(3)));
+  };
+  const auto any_section = [&] { return sections[draw(sections.size())]; };
+  const auto act = [&] {
+    switch (draw(11)) {
+      case 0:
+        moves.push_back(start_migrate(a[draw(elements)], draw(world_pes())));
+        break;
+      case 1:
+        post(a)->vote(wanted());
+        break;
+      case 2:
+        make_section();
+        break;
+      case 3:
+        if (!sections.empty()) {
+          const auto s = any_section();
+          post(s)->vote_in(s, wanted());
+        }
+        break;
+      case 4:
+        if (!sections.empty()) post(any_section())->hear();
+        break;
+      case 5:
+        post(a)->hear();
+        break;
+      case 6:
+        if (!sections.empty()) {
+          const auto s = sections.back();
+          sections.pop_back();
+          destroy(s);
+        }
+        break;
+      case 7:
+        quiescence(a);
+        break;
+      case 8:
+        (void)balance(a, *balance_rotate());
+        break;
+      case 9:
+        results.push_back(start(a[draw(elements)])->heard());
+        break;
+      default:
+        post(a[draw(elements)])->hop(draw(world_pes()));
+        sleep_for(std::chrono::microseconds(draw(40)));
+    }
+  };
+  for (int k = 0; k < 80; ++k) attempt(act);
+  attempt([&] { quiescence(a); });
+  for (const auto& s : sections) attempt([&] { destroy(s); });
+  attempt([&] { destroy(a); });
+  expect_ends(moves);
+  expect_ends(results);
+}
+TEST(array_loss, of_a_node_ends_all_that_concerns_many_elements) {
+  while_a_node_is_lost([](std::uint64_t seed) { attempt([&] { random_collectives(seed); }, false); });
 }
 
 }  // namespace
