@@ -58,6 +58,20 @@ struct presence_operation {
   static void run(pe&, slot&, void*) noexcept {}
 };
 
+/// Where an element lies, by its index; nowhere if that has no coordinates.
+template <class Index>
+[[nodiscard]] auto coordinates_of(const Index& i) {
+  if constexpr (is_coordinates<Index>) {
+    return i;
+  } else if constexpr (std::is_integral_v<Index>) {
+    return std::array{i};
+  } else if constexpr (requires { i.coordinates(); }) {
+    return i.coordinates();
+  } else {
+    return std::array<double, 0>{};
+  }
+}
+
 template <class T, class Index>
 struct balancer {
   static void measure(std::uint32_t id, bool on) {
@@ -108,21 +122,13 @@ struct balancer {
     load_database d;
     d.pes = static_cast<std::uint32_t>(all.size());
     boost::unordered_flat_map<Index, std::uint32_t, index_hash<Index>, index_equal<Index>> number_of;
-    if constexpr (is_coordinates<Index>) {
-      d.dimensions = std::tuple_size_v<Index>;
-    } else if constexpr (std::is_integral_v<Index>) {
-      d.dimensions = 1;
-    }
+    d.dimensions = static_cast<std::uint32_t>(std::tuple_size_v<decltype(coordinates_of(std::declval<Index>()))>);
     for (std::uint32_t p = 0; p < d.pes; ++p)
       for (std::size_t k = 0; k < all[p].indices.size(); ++k) {
         const Index& i = all[p].indices[k];
         number_of.emplace(i, static_cast<std::uint32_t>(d.elements.size()));
         d.elements.push_back({all[p].seconds[k], p});
-        if constexpr (is_coordinates<Index>) {
-          for (const auto x : i) d.coordinates.push_back(static_cast<double>(x));
-        } else if constexpr (std::is_integral_v<Index>) {
-          d.coordinates.push_back(static_cast<double>(i));
-        }
+        for (const auto x : coordinates_of(i)) d.coordinates.push_back(static_cast<double>(x));
       }
     for (const auto& m : all)
       for (const auto& [from, to, sent] : m.sent) {

@@ -5,7 +5,9 @@
 #include <orrery/process/internal/test_world.hpp>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
+#include <functional>
 #include <memory>
 #include <numeric>
 #include <optional>
@@ -84,6 +86,38 @@ TEST(balance_bisection, says_that_it_needs_coordinates) {
   load_database d;
   d.elements.resize(3);
   EXPECT_THROW((void)balance_bisection()->assign(d), usage_error);
+}
+
+struct Place {
+  double x = 0;
+  std::string name;
+  bool operator==(const Place&) const = default;
+  [[nodiscard]] std::uint64_t hash() const { return std::hash<std::string>{}(name); }
+  [[nodiscard]] std::array<double, 1> coordinates() const { return {x}; }
+  template <class A>
+  void serialize(A& a) {
+    a & x & name;
+  }
+};
+struct Placed;
+ORRERY_PROCESS(Placed, where);
+struct Placed : element<Placed, Place> {
+  std::uint32_t where() const { return here().resolve(); }
+  template <class A>
+  void serialize(A&) {}
+};
+TEST(balance_bisection, takes_coordinates_that_a_class_of_indices_gives) {
+  in_world(2, [] {
+    const auto a = create_array<Placed, Place>();
+    const std::vector<Place> all{{0.5, "e"}, {0.1, "a"}, {0.2, "c"}, {0.7, "b"}};
+    for (const Place& p : all) a.insert_at(pe(p.name == "a" ? 1 : 0), p);
+    measure_load(a, true);
+    for (const Place& p : all) (void)a[p]->where();
+    (void)balance(a, *balance_bisection());
+    for (const Place& p : all)
+      for (const Place& q : all)
+        if (p.x < q.x) EXPECT_LE(a[p]->where(), a[q]->where());
+  });
 }
 
 TEST(balance_graph, finds_compact_parts_of_a_grid) {

@@ -88,7 +88,9 @@ class bisection final : public balance_strategy {
   std::string_view name() const noexcept override { return "bisection"; }
   std::vector<std::uint32_t> assign(const load_database& d) override {
     if (d.dimensions == 0 && !d.elements.empty())
-      throw usage_error(errc::bad_argument, "balance_bisection: the indices of this array have no coordinates");
+      throw usage_error(errc::bad_argument,
+                        "balance_bisection: the indices of this array have no coordinates; give their class a "
+                        "coordinates() that returns a std::array of numbers, or take balance_graph or balance_greedy");
     std::vector<std::uint32_t> pe_of(d.elements.size());
     std::vector<std::uint32_t> all(d.elements.size());
     std::iota(all.begin(), all.end(), 0U);

@@ -58,7 +58,8 @@ void check_assignment(const balance_strategy& strategy, const load_database& loa
 /// Takes elements from PEs above `tolerance` times the average to the least loaded, as few as it can.
 [[nodiscard]] std::unique_ptr<balance_strategy> balance_refine(double tolerance = 1.03);
 /// Recursive coordinate bisection (Berger and Bokhari 1987): halves the elements again and again, across the longest side of the box around them, by
-/// load. Neighbours stay together. Elements without coordinates: throws usage_error.
+/// load. Neighbours stay together. Coordinates have indices that are numbers, arrays of numbers, or of a class with a const method `coordinates()` that returns
+/// a std::array of numbers. Throws usage_error if they have none.
 [[nodiscard]] std::unique_ptr<balance_strategy> balance_bisection();
 /// Partitions the graph of who sends how much to whom into parts of equal load and little traffic between them (METIS: Karypis and Kumar 1998).
 [[nodiscard]] std::unique_ptr<balance_strategy> balance_graph();
