@@ -72,6 +72,7 @@ int run(const options& o) {
   for (std::uint32_t id = 0; o.check && id < o.set.triangles; ++id) reference.push_back(make_triangle(id, o.set));
   if (o.balance) orrery::measure_load(voxels, true);
   bool good = true;
+  std::size_t found = 0;
   for (std::uint32_t step = 1; step <= o.steps; ++step) {
     const auto begin = std::chrono::steady_clock::now();
     if (o.wander) post(voxels)->wander(step);  // while triangles enter them
@@ -85,7 +86,8 @@ int run(const options& o) {
       std::ranges::sort(pairs);
       const bool same = pairs == all_pairs(reference);
       fmt::print("step {}: {} pairs, {}\n", step, pairs.size(), same ? "as by trying all" : "NOT as by trying all");
-      good &= same && !pairs.empty();
+      good &= same;
+      found += pairs.size();
     } else {
       auto [target, result] = orrery::expect_result<findings>();
       post(voxels)->count(target);
@@ -99,6 +101,10 @@ int run(const options& o) {
   if (!o.picture.empty()) paint(voxels, o);
   orrery::destroy(swarms);
   orrery::destroy(voxels);
+  if (o.check && found == 0) {
+    fmt::print("no triangles met: that checks nothing; take more of them (--triangles), or a smaller space (--size)\n");
+    return 1;
+  }
   return good ? 0 : 1;
 }
 

@@ -51,12 +51,14 @@ struct Block : orrery::element<Block, orrery::index<2>> {
     until_ = step_ + steps;
     error_ = error;
     begin_turn();
-    const auto [first, last] = columns();
-    for (std::size_t y = 0; y < n_; ++y) {
-      first[y] = cells()[y * n_];
-      last[y] = cells()[y * n_ + n_ - 1];
+    {
+      const columns out(n_);
+      for (std::size_t y = 0; y < n_; ++y) {
+        out.first()[y] = cells()[y * n_];
+        out.last()[y] = cells()[y * n_ + n_ - 1];
+      }
+      send_borders(out);
     }
-    send_borders();
     proceed();
   }
 
@@ -87,24 +89,41 @@ struct Block : orrery::element<Block, orrery::index<2>> {
     return std::span(memory_).subspan((step % 2 * 4 + static_cast<std::size_t>(s)) * n_, n_);
   }
   [[nodiscard]] std::span<const double> cells() const { return std::span(memory_).subspan(8 * n_); }
-  // The first and the last column, before they are sent. One for all blocks: it stays in the cache.
-  [[nodiscard]] std::array<std::span<double>, 2> columns() const {
-    static thread_local std::vector<double> both;
-    both.resize(2 * n_);
-    return {std::span(both).first(n_), std::span(both).last(n_)};
-  }
+  // The first and the last column, until they are sent. A post may park, and other blocks of the PE are at work meanwhile: whoever has them keeps them.
+  // Mostly they are the same, which stay in the cache.
+  class columns {
+   public:
+    explicit columns(std::size_t n) {
+      if (!spare().empty()) {
+        both_ = std::move(spare().back());
+        spare().pop_back();
+      }
+      both_.resize(2 * n);
+    }
+    columns(const columns&) = delete;
+    columns& operator=(const columns&) = delete;
+    ~columns() { spare().push_back(std::move(both_)); }
+    [[nodiscard]] std::span<double> first() const { return std::span(both_).first(both_.size() / 2); }
+    [[nodiscard]] std::span<double> last() const { return std::span(both_).last(both_.size() / 2); }
+
+   private:
+    static std::vector<std::vector<double>>& spare() {
+      static thread_local std::vector<std::vector<double>> all;
+      return all;
+    }
+    mutable std::vector<double> both_;
+  };
 
   // After compute(), which leaves the columns.
-  void send_borders() {
+  void send_borders(const columns& out) {
     const auto grid = array();
     const auto [x, y] = index();
-    const auto [first, last] = columns();
     const std::span<const double> now = cells();
     const std::int32_t end = set_.blocks - 1;
     if (y > 0) post(grid[x, y - 1])->recv_border(step_, side::down, now.first(n_));
     if (y < end) post(grid[x, y + 1])->recv_border(step_, side::up, now.last(n_));
-    if (x > 0) post(grid[x - 1, y])->recv_border(step_, side::right, std::span<const double>(first));
-    if (x < end) post(grid[x + 1, y])->recv_border(step_, side::left, std::span<const double>(last));
+    if (x > 0) post(grid[x - 1, y])->recv_border(step_, side::right, std::span<const double>(out.first()));
+    if (x < end) post(grid[x + 1, y])->recv_border(step_, side::left, std::span<const double>(out.last()));
   }
 
   void begin_turn() { turn_ = set_.steps_at_once != 0 ? std::min(until_, step_ + set_.steps_at_once) : until_; }
@@ -112,11 +131,12 @@ struct Block : orrery::element<Block, orrery::index<2>> {
   void proceed() {
     while (step_ < turn_ && arrived_[step_ % 2] == neighbours_) {
       const bool last = step_ + 1 == until_;
-      const double change = compute(last);
+      const columns out(n_);
+      const double change = compute(last, out);
       if (last) {
         contribute(change, orrery::maximum, error_);
       } else {
-        send_borders();
+        send_borders(out);
         if (step_ == turn_) step_back();
       }
       hop();
@@ -130,9 +150,8 @@ struct Block : orrery::element<Block, orrery::index<2>> {
   }
 
   // Returns the largest change if that is wanted.
-  double compute(bool with_change) {
+  double compute(bool with_change, const columns& out) {
     double change = 0;
-    const auto [first, last] = columns();
     relax_in_place({.cells = memory_.data() + 8 * n_,
                     .rows = n_,
                     .n = n_,
@@ -140,8 +159,8 @@ struct Block : orrery::element<Block, orrery::index<2>> {
                     .down = border(step_, side::down).data(),
                     .left = border(step_, side::left).data(),
                     .right = border(step_, side::right).data(),
-                    .first = first.data(),
-                    .last = last.data()},
+                    .first = out.first().data(),
+                    .last = out.last().data()},
                    with_change ? &change : nullptr);
     arrived_[step_ % 2] = 0;
     ++step_;
