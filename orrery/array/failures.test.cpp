@@ -653,5 +653,23 @@ TEST(array_failures, what_comes_after_a_message_that_could_not_be_forwarded_arri
   EXPECT_NE(report.find("not to be written"), std::string::npos) << report;
 }
 
+struct Babbler;
+ORRERY_PROCESS(Babbler, babble, hear);
+struct Babbler : element<Babbler> {
+  void babble() {
+    for (;;) post(array()[index()])->hear(std::string(1000, 'a'));
+  }
+  void hear(const std::string&) {}
+};
+TEST(array_failures, an_element_that_fills_its_own_mailbox_is_named) {
+  in_world(1, [] {
+    const auto a = create_array<Babbler>(range<std::int32_t>{3}, {.name = "babblers"});
+    const std::string what = what_is_thrown<mailbox_full>([&] { a[2]->babble(); });
+    EXPECT_NE(what.find("babblers[2]"), std::string::npos) << what;
+    quiescence(a);
+    destroy(a);
+  });
+}
+
 }  // namespace
 }  // namespace orrery

@@ -267,7 +267,8 @@ void pe::fail_sender(const probe& p) {
   }
   w.on->next = nullptr;
   w.over = true;
-  w.cycle = fmt::format("{}the full mailbox of {}", p.text(w.at), to_string(w.at));
+  const slot* full = w.at.pe == id_ ? find(w.at.slot, w.at.generation) : nullptr;
+  w.cycle = fmt::format("{}the full mailbox of {}", p.text(w.at), full != nullptr ? describe(*full) : to_string(w.at));
   ready(*w.on);
 }
 

@@ -527,7 +527,7 @@ void pe::wait_for_room(slot& s) {
           fmt::format(
               "the process {} fills its own mailbox ({} bytes) while it runs, and only it could empty it; return from "
               "the method now and then, or raise --orrery-mailbox",
-              to_string(address_of(s)), settings_.mailbox_bytes));
+              describe(s), settings_.mailbox_bytes));
   require_process();
   bool waited = false;
   while (s.generation == generation && over_limit(s)) {
