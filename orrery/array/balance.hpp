@@ -7,6 +7,7 @@
 #include <boost/unordered/unordered_flat_map.hpp>
 
 #include <cstdint>
+#include <exception>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -94,26 +95,33 @@ struct balancer {
   }
   // Returns when they have arrived. Those that have moved or ended meanwhile are left alone.
   static std::size_t move(std::uint32_t id, const std::vector<std::pair<Index, std::uint32_t>>& all) {
-    std::vector<future<void>> moving;
+    struct step {
+      const Index* of;
+      future<void> done;
+    };
+    std::vector<step> steps;
     for (const auto& [i, to] : all)
       if (part_of<T, Index>(here_pe(), id).find_local(i) != nullptr)
-        moving.push_back(start_migrate(element_ptr<T, Index>({id, i}), to));
+        steps.push_back({&i, start_migrate(element_ptr<T, Index>({id, i}), to)});
     std::size_t moved = 0;
-    for (auto& f : moving) moved += ended(f) ? 1 : 0;
+    for (step& s : steps) moved += ended(id, *s.of, s.done) ? 1 : 0;
     using message = element_message<T, Index, presence_operation<T, Index>>;
-    moving.clear();
+    steps.clear();
     for (const auto& [i, to] : all)  // this goes after them
-      moving.push_back(start_element<message, void>(here_pe(), element_name<T, Index>{id, i}));
-    for (auto& f : moving) (void)ended(f);
+      steps.push_back({&i, start_element<message, void>(here_pe(), element_name<T, Index>{id, i})});
+    for (step& s : steps) (void)ended(id, *s.of, s.done);
     return moved;
   }
-  static bool ended(future<void>& f) {
+  static bool ended(std::uint32_t id, const Index& i, future<void>& step) {
     try {
-      f.get();
+      step.get();
       return true;
     } catch (const process_gone&) {  // it was destroyed meanwhile
-    } catch (const usage_error& e) {
-      here_pe().report_failure("balancing: an element stays where it is", std::make_exception_ptr(e));
+    } catch (const node_lost&) {
+      throw;
+    } catch (...) {  // it is parked, has no serialize(), or that throws
+      here_pe().report_failure("balancing: " + part_of<T, Index>(here_pe(), id).text_of(i) + " stays where it is",
+                               std::current_exception());
     }
     return false;
   }
@@ -156,6 +164,7 @@ void measure_load(const array<T, Index>& a, bool on) {
 /// Balances an array by what was measured since measure_load or the last balancing, which is forgotten: collects it on the caller's PE, lets the
 /// strategy choose, and moves the elements; returns when they have arrived. May be called while the elements work (an element leaves when its running
 /// method has returned), or between two phases: as the target of a reduction in which all say that they have come so far. Not to be called by an element.
+/// Elements that cannot be moved (a method of them parks, their serialize() throws) stay where they are, which is reported.
 /// Parks. Throws node_lost, and what the strategy throws.
 template <class T, class Index>
 balance_report balance(const array<T, Index>& a, balance_strategy& strategy) {

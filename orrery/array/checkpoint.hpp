@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <exception>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -21,6 +22,14 @@ namespace orrery {
 
 namespace detail {
 
+/// To be called while an exception of a class's own serialize() or constructor is handled. It says what is wrong, but not with whom, and has to arrive as
+/// what it is, so that this is a report.
+template <class Item>
+void report_state(const std::string& where, const Item& item, const typename saved<Item>::key& key, const char* what) {
+  here_pe().report_failure(where + "the state of " + saved<Item>::text(item, key) + " cannot be " + what,
+                           std::current_exception());
+}
+
 template <class... Item>
 checkpoint_part save_here(const std::tuple<Item...>& items, const std::string& folder) {
   checkpoint_writer out(folder, "part-" + std::to_string(here_pe().id()));
@@ -28,7 +37,12 @@ checkpoint_part save_here(const std::tuple<Item...>& items, const std::string& f
   const auto save = [&]<class I>(const I& item) {
     saved<I>::save_here(item, [&](const auto& key, const auto& state) {
       bytes b = pack(0, key);
-      pack_after(b, state);
+      try {
+        pack_after(b, state);
+      } catch (...) {
+        report_state("checkpoint: ", item, key, "written");
+        throw;
+      }
       out.add({number, std::move(b)});
     });
     ++number;
@@ -94,6 +108,9 @@ class restart {
         } catch (const bad_message& e) {
           throw bad_message(e.code(), own.folder_ + ": the state of " + saved<I>::text(item, key) +
                                           ", as its serialize() reads it now");
+        } catch (...) {
+          report_state(own.folder_ + ": ", item, key, "read");
+          throw;
         }
       });
   }

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What goes wrong in elements, and what of it others get to know: nobody waits for ever, and nothing is made up.
+#include <orrery/array/balance.hpp>
+#include <orrery/array/checkpoint.hpp>
 #include <orrery/array/section.hpp>
 
 #include <orrery/process/internal/test_world.hpp>
@@ -10,10 +12,13 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <filesystem>
 #include <stdexcept>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include <unistd.h>
 
 namespace orrery {
 namespace {
@@ -266,6 +271,48 @@ TEST(array_failures, an_element_that_cannot_be_read_where_it_comes_to_is_none) {
     }
     quiescence(a);
   });
+}
+
+// Element 3 cannot be written, or read.
+struct Unsaved;
+ORRERY_PROCESS(Unsaved, get, where);
+struct Unsaved : element<Unsaved> {
+  int get() const { return value; }
+  std::uint32_t where() const { return this_pe(); }
+  template <class A>
+  void serialize(A& a) {
+    a & value;
+    if (A::is_loading::value ? unreadable.load() : unwritable.load())
+      if (index() == 3) throw std::runtime_error("not now");
+  }
+  int value = 1;
+  inline static std::atomic<bool> unreadable = false, unwritable = false;
+};
+TEST(array_failures, of_a_state_that_cannot_be_saved_read_or_moved_is_said_whose_it_is) {
+  const std::string folder = ::testing::TempDir() + "orrery_unsaved_" + std::to_string(::getpid());
+  ::testing::internal::CaptureStderr();
+  in_simulation("machines=2", [&] {
+    const auto a = create_array<Unsaved>(range<std::int32_t>{6}, {.name = "states"});
+    Unsaved::unwritable = true;
+    EXPECT_NE(what_is_thrown<std::runtime_error>([&] { checkpoint(folder, a); }).find("not now"), std::string::npos);
+    std::array<std::uint32_t, 6> from{};
+    for (std::int32_t i = 0; i < 6; ++i) from[static_cast<std::size_t>(i)] = a[i]->where();
+    EXPECT_EQ(balance(a, *balance_rotate()).moved, 5U);
+    for (std::int32_t i = 0; i < 6; ++i) EXPECT_EQ(a[i]->where() == from[static_cast<std::size_t>(i)], i == 3) << i;
+    Unsaved::unwritable = false;
+    checkpoint(folder, a);
+    Unsaved::unreadable = true;
+    EXPECT_NE(what_is_thrown<std::runtime_error>([&] { (void)restore<array<Unsaved>>(folder); }).find("not now"),
+              std::string::npos);
+    Unsaved::unreadable = false;
+    const auto [b] = restore<array<Unsaved>>(folder);
+    EXPECT_EQ(b[3]->get(), 1);
+  });
+  const std::string said = ::testing::internal::GetCapturedStderr();
+  EXPECT_NE(said.find("checkpoint: the state of states[3] cannot be written"), std::string::npos) << said;
+  EXPECT_NE(said.find("balancing: states[3] stays where it is"), std::string::npos) << said;
+  EXPECT_NE(said.find(folder + ": the state of states[3] cannot be read"), std::string::npos) << said;
+  std::filesystem::remove_all(folder);
 }
 
 // Does in its destructor what an element cannot do that has ended.
