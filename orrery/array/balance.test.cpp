@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <cmath>
 #include <functional>
 #include <memory>
 #include <numeric>
@@ -65,6 +66,25 @@ RC_GTEST_PROP(balance_greedy, is_never_further_from_the_average_than_one_element
   const auto d = made_up(*rc::gen::inRange(1U, 20U), loads);
   const auto pe_of = balance_greedy()->assign(d);
   RC_ASSERT(summarize(d, pe_of).max_over_average <= 1 + heaviest_over_average(d) + 1e-9);
+}
+
+TEST(balance_greedy, moves_nothing_of_which_nothing_is_known_or_that_would_not_help) {
+  load_database d;
+  d.pes = 4;
+  d.elements.resize(32);
+  for (std::uint32_t i = 0; i < 32; ++i) d.elements[i].pe = i / 8;
+  EXPECT_EQ(balance_greedy()->assign(d), places(d));
+  for (auto& e : d.elements) e.load = 1;
+  EXPECT_EQ(balance_greedy()->assign(d), places(d));
+  for (std::uint32_t i = 4; i < 32; ++i) d.elements[i].load = 0;
+  const auto pe_of = balance_greedy()->assign(d);  // four that work, on one PE
+  EXPECT_EQ(summarize(d, pe_of).max_over_average, 1);
+  for (std::uint32_t i = 4; i < 32; ++i) EXPECT_EQ(pe_of[i], i / 8) << i;
+}
+
+TEST(balance_refine, does_not_take_a_tolerance_that_cannot_be) {
+  EXPECT_NO_THROW((void)balance_refine(1));
+  for (const double wrong : {0.99, -1.0, std::nan("")}) EXPECT_THROW((void)balance_refine(wrong), usage_error);
 }
 
 RC_GTEST_PROP(balance_refine, never_makes_it_worse_and_leaves_a_balanced_array_alone,
@@ -136,6 +156,27 @@ TEST(balance_graph, finds_compact_parts_of_a_grid) {
   EXPECT_LT(after.max_over_average, 1.1);
   EXPECT_LT(after.bytes_between_pes, 100'000U);  // 64 edges are the least; at random it is 1,488
   EXPECT_EQ(pe_of, balance_graph()->assign(d));  // the same every time
+}
+
+// Also where METIS itself finds nothing better than to leave PEs without any: few elements for each, all that send to all or to one.
+RC_GTEST_PROP(balance_graph, is_hardly_further_from_the_average_than_one_element,
+              (std::vector<std::uint16_t> loads, bool star, bool all_to_all)) {
+  auto d = made_up(*rc::gen::inRange(1U, 80U), loads);
+  const auto n = static_cast<std::uint32_t>(std::min<std::size_t>(loads.size(), 60));
+  for (std::uint32_t i = 0; i < n; ++i)
+    for (std::uint32_t j = 0; j < n; ++j)
+      if ((star && j == 0) || all_to_all) d.edges.push_back({i, j, 100});
+  const auto pe_of = balance_graph()->assign(d);
+  RC_ASSERT(summarize(d, pe_of).max_over_average <= std::max(1.05, 1 + heaviest_over_average(d)) + 1e-9);
+}
+TEST(balance_graph, leaves_no_pe_idle_where_all_send_to_all) {
+  load_database d;
+  d.pes = 31;
+  for (std::uint32_t i = 0; i < 32; ++i) {
+    d.elements.push_back({1, 0});
+    for (std::uint32_t j = 0; j < i; ++j) d.edges.push_back({i, j, 100});
+  }
+  EXPECT_LT(summarize(d, balance_graph()->assign(d)).max_over_average, 2);
 }
 
 // --- arrays --------------------------------------------------------------------------------------------------------

@@ -9,6 +9,7 @@
 #include <numeric>
 #include <queue>
 #include <random>
+#include <ranges>
 #include <utility>
 
 #include <fmt/format.h>
@@ -38,22 +39,29 @@ class greedy final : public balance_strategy {
  public:
   std::string_view name() const noexcept override { return "greedy"; }
   std::vector<std::uint32_t> assign(const load_database& d) override {
-    std::vector<std::uint32_t> pe_of(d.elements.size());
+    std::vector<std::uint32_t> pe_of = where_they_are(d);
     least_first pes;
     for (std::uint32_t p = 0; p < d.pes; ++p) pes.emplace(0.0, p);
     for (const std::uint32_t i : heaviest_first(d)) {
+      if (d.elements[i].load <= 0) continue;  // nothing is known of it, and all of these would go to one PE
       auto [load, p] = pes.top();
       pes.pop();
       pe_of[i] = p;
       pes.emplace(load + d.elements[i].load, p);
     }
-    return pe_of;
+    if (summarize(d, pe_of).max_over_average < summarize(d, where_they_are(d)).max_over_average) return pe_of;
+    return where_they_are(d);
   }
 };
 
 class refine final : public balance_strategy {
  public:
-  explicit refine(double tolerance) : tolerance_(tolerance) {}
+  explicit refine(double tolerance) : tolerance_(tolerance) {
+    if (!(tolerance >= 1))
+      throw usage_error(
+          errc::bad_argument,
+          fmt::format("balance_refine: a tolerance of {} times the average; it is at least 1", tolerance));
+  }
   std::string_view name() const noexcept override { return "refine"; }
   std::vector<std::uint32_t> assign(const load_database& d) override {
     std::vector<std::uint32_t> pe_of = where_they_are(d);
@@ -136,13 +144,31 @@ class graph final : public balance_strategy {
     const std::size_t n = d.elements.size();
     if (d.pes == 1) return std::vector<std::uint32_t>(n, 0);
     if (n <= d.pes) return greedy().assign(d);  // one for each: METIS does not do that
-    // Traffic of both directions, once for each end.
-    std::vector<std::map<std::uint32_t, std::uint64_t>> neighbours(n);
-    std::uint64_t most = 1;
+    const traffic between = traffic_of(d);
+    std::vector<idx_t> part = parts_of(d, between);
+    level(d, between, part);
+    return renamed(d, part);
+  }
+
+ private:
+  using traffic =
+      std::vector<std::map<std::uint32_t, std::uint64_t>>;  // of each element with each other, in both directions
+
+  static traffic traffic_of(const load_database& d) {
+    traffic between(d.elements.size());
     for (const auto& e : d.edges) {
       if (e.from == e.to) continue;
-      most = std::max({most, neighbours[e.from][e.to] += e.bytes, neighbours[e.to][e.from] += e.bytes});
+      between[e.from][e.to] += e.bytes;
+      between[e.to][e.from] += e.bytes;
     }
+    return between;
+  }
+
+  static std::vector<idx_t> parts_of(const load_database& d, const traffic& between) {
+    const std::size_t n = d.elements.size();
+    std::uint64_t most = 1;
+    for (const auto& others : between)
+      for (const auto& [other, b] : others) most = std::max(most, b);
     double heaviest = 0;
     for (const auto& e : d.elements) heaviest = std::max(heaviest, e.load);
     // Weights are integers there, whose sums must not overflow.
@@ -150,7 +176,7 @@ class graph final : public balance_strategy {
     const auto scaled = [&](double x, double max) { return static_cast<idx_t>(1 + x / max * range); };
     std::vector<idx_t> begin{0}, to, bytes, load;
     for (std::size_t i = 0; i < n; ++i) {
-      for (const auto& [other, b] : neighbours[i]) {
+      for (const auto& [other, b] : between[i]) {
         to.push_back(static_cast<idx_t>(other));
         bytes.push_back(scaled(static_cast<double>(b), static_cast<double>(most)));
       }
@@ -162,13 +188,57 @@ class graph final : public balance_strategy {
     idx_t options[METIS_NOPTIONS];
     METIS_SetDefaultOptions(options);
     options[METIS_OPTION_SEED] = 1;
-    const int result = METIS_PartGraphKway(&vertices, &constraints, begin.data(), to.data(), load.data(), nullptr,
-                                           bytes.data(), &parts, nullptr, nullptr, options, &cut, part.data());
+    // Many ways at once is faster, and leaves parts empty where there are few elements for each.
+    const auto partition = n < std::size_t{64} * d.pes ? METIS_PartGraphRecursive : METIS_PartGraphKway;
+    const int result = partition(&vertices, &constraints, begin.data(), to.data(), load.data(), nullptr, bytes.data(),
+                                 &parts, nullptr, nullptr, options, &cut, part.data());
     if (result != METIS_OK) throw usage_error(errc::bad_argument, "balance_graph: METIS found no partition");
-    return renamed(d, part);
+    return part;
   }
 
- private:
+  // METIS gives parts up to any load for less traffic where it finds nothing else. Elements go from parts above the average to the lightest, as long as
+  // that is better, those first that have the least traffic within their part.
+  static void level(const load_database& d, const traffic& between, std::vector<idx_t>& part) {
+    constexpr double tolerance = 1.05;
+    std::vector<double> load(d.pes, 0);
+    std::vector<std::vector<std::uint32_t>> members(d.pes);
+    for (std::uint32_t i = 0; i < part.size(); ++i) {
+      const auto p = static_cast<std::size_t>(part[i]);
+      load[p] += d.elements[i].load;
+      members[p].push_back(i);
+    }
+    const double limit = tolerance * std::accumulate(load.begin(), load.end(), 0.0) / d.pes;
+    least_first parts;
+    std::vector<pe_load> above;
+    for (std::uint32_t p = 0; p < d.pes; ++p) {
+      parts.emplace(load[p], p);
+      if (load[p] > limit) above.emplace_back(load[p], p);
+    }
+    std::ranges::sort(above, std::greater<>{});
+    for (const auto from : above | std::views::values) {
+      std::vector<std::pair<std::uint64_t, std::uint32_t>> order;
+      for (const std::uint32_t i : members[from]) {
+        std::uint64_t within = 0;
+        for (const auto& [other, b] : between[i])
+          if (part[other] == part[i]) within += b;
+        order.emplace_back(within, i);
+      }
+      std::ranges::sort(order);
+      for (const std::uint32_t i : order | std::views::values) {
+        if (load[from] <= limit) break;
+        const double w = d.elements[i].load;
+        while (parts.top().first != load[parts.top().second]) parts.pop();  // what was known of it before
+        const std::uint32_t to = parts.top().second;
+        if (w <= 0 || load[to] + w >= load[from]) continue;
+        load[from] -= w;
+        load[to] += w;
+        part[i] = static_cast<idx_t>(to);
+        parts.emplace(load[to], to);
+        parts.emplace(load[from], from);
+      }
+    }
+  }
+
   // Parts have no PE of their own: each gets the one where most of its load lives already, so that less moves.
   static std::vector<std::uint32_t> renamed(const load_database& d, const std::vector<idx_t>& part) {
     std::map<std::pair<std::uint32_t, std::uint32_t>, double> there;  // part, PE
