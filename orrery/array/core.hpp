@@ -408,7 +408,7 @@ class array_core {
 void add_up(open_reduction& r, std::unique_ptr<accumulator> value, std::exception_ptr error);
 /// Sends a part of a reduction of an array to its part on another PE: a value, or the exception that it ended with here.
 void send_partial(pe& self, std::uint32_t to, std::uint32_t array, array_core::partial p, const accumulator* a,
-                  const reduction_target* target, const std::exception_ptr& error = {});
+                  const reduction_target* target, std::exception_ptr error = {});
 /// Answers a call that has no result from another PE, after what was sent there before; `error`: with that, of this method.
 void answer_from(pe& self, std::uint32_t pe_there, std::uint32_t array, caller to,
                  const scheduler::handler* method = nullptr, const std::exception_ptr& error = {}) noexcept;

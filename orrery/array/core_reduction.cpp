@@ -59,7 +59,11 @@ slot* route_partial(pe& self, scheduler::delivery& d, const wire::envelope& e, s
       orrery::reader of_error(after_section(payload, r));
       error = decode_exception(orrery::read<wire_exception>(of_error), {"(array)", "reduction", d.source_pe});
     } else if (read != nullptr) {
-      value = read(after_section(payload, r));
+      try {
+        value = read(after_section(payload, r));
+      } catch (...) {  // of the value's serialize(): that ends the reduction, as it would where it is written
+        error = std::current_exception();
+      }
     }
     d.release();
     if (part == nullptr) {
@@ -144,14 +148,21 @@ void array_core::pass_on() {
 }
 
 void send_partial(pe& self, std::uint32_t to, std::uint32_t array, array_core::partial p, const accumulator* a,
-                  const reduction_target* target, const std::exception_ptr& error) {
+                  const reduction_target* target, std::exception_ptr error) {
+  const auto head = [&] { return target != nullptr ? pack(0, p, *target) : pack(0, p); };
+  bytes b;
+  if (error == nullptr) try {
+      b = head();
+      if (a != nullptr) a->append_to(b);
+    } catch (...) {  // of the value's serialize(): nobody may wait for what was counted here
+      error = std::current_exception();
+    }
   if (error != nullptr) {
     p.failed = true;
     a = nullptr;
+    b = head();
+    pack_after(b, encode_exception(error));
   }
-  bytes b = target != nullptr ? pack(0, p, *target) : pack(0, p);
-  if (a != nullptr) a->append_to(b);
-  if (error != nullptr) pack_after(b, encode_exception(error));
   if (array_core* part = array_directory::of(self).find(array)) part->begins();
   tell(self, to, a != nullptr ? a->handler() : empty_partial_handler, array, 0, b);
 }

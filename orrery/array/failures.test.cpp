@@ -136,6 +136,67 @@ TEST(array_failures, exceptions_of_the_programs_own_classes_come_as_remote_error
   EXPECT_NE(said.find("array[15]: there is an element at this index already"), std::string::npos) << said;
 }
 
+// A value that cannot be written on its way, or not be read.
+struct Loose {
+  int value = 1;
+  bool breaks = false;  // where it is read, if it has been written
+  bool written = true;
+  Loose operator+(const Loose& other) const {
+    return {value + other.value, breaks || other.breaks, written && other.written};
+  }
+  template <class A>
+  void serialize(A& a) {
+    if (!written) throw std::runtime_error("not to be written");
+    a & value & breaks;
+    if (A::is_loading::value && breaks) throw std::runtime_error("not to be read");
+  }
+};
+struct Loser;
+ORRERY_PROCESS(Loser, give, give_in, take);
+struct Loser : element<Loser> {
+  void give(bool breaks, bool written, result_target t) { contribute(loose(breaks, written), sum, t); }
+  void give_in(section<Loser> s, bool breaks, bool written, result_target t) {
+    contribute(s, loose(breaks, written), sum, t);
+  }
+  void take(Loose l) { taken += l.value; }
+  Loose loose(bool breaks, bool written) const { return {1, breaks && index() == 3, written || index() != 3}; }
+  inline static int taken = 0;
+  template <class A>
+  void serialize(A&) {}
+};
+TEST(array_failures, a_reduction_ends_with_what_the_serialize_of_its_values_throws) {
+  ::testing::internal::CaptureStderr();
+  for (const char* world : {"machines=1", "machines=1,pes=3", "machines=3", "machines=9"})
+    in_simulation(world, [] {
+      const auto a = create_array<Loser>(range<std::int32_t>{8});
+      const auto s = create_section(a, range<std::int32_t>{8});
+      const auto reduce = [&](bool in_section, bool breaks, bool written) {
+        auto [target, result] = expect_result<Loose>();
+        if (in_section) {
+          post(s)->give_in(s, breaks, written, target);
+        } else {
+          post(a)->give(breaks, written, target);
+        }
+        return result.get().value;
+      };
+      for (const bool in_section : {false, true}) {
+        EXPECT_NE(
+            what_is_thrown<std::runtime_error>([&] { (void)reduce(in_section, false, false); }).find("not to be wri"),
+            std::string::npos);
+        EXPECT_NE(
+            what_is_thrown<std::runtime_error>([&] { (void)reduce(in_section, true, true); }).find("not to be re"),
+            std::string::npos);
+        EXPECT_EQ(reduce(in_section, false, true), 8);
+      }
+      Loser::taken = 0;
+      post(a)->give(false, false, result_to<&Loser::take>(a[5]));
+      post(a)->give(false, true, result_to<&Loser::take>(a[5]));
+      quiescence(a);
+      EXPECT_EQ(Loser::taken, 8);
+    });
+  EXPECT_NE(::testing::internal::GetCapturedStderr().find("not to be written"), std::string::npos);
+}
+
 void other_types() {
   const auto a = create_array<Giver>(range<std::int32_t>{8});
   const auto refused = [&]<class V>(V) {
