@@ -13,7 +13,7 @@ ORRERY_PROCESS(Walker, run, take, heard);
 struct Walker : orrery::member<Walker> {
   void run(int rounds) {
     for (int r = 0; r < rounds; ++r) {
-      const auto right = group()[(rank() + 1) % size()];
+      const auto right = this_group()[(rank() + 1) % size()];
       post(right)->take(rank());  // taken when the neighbour's run has ended: one method at a time
       barrier();
       ++steps_;

@@ -17,5 +17,7 @@
 #include <orrery/process/remote_cast.hpp>
 #include <orrery/process/runtime.hpp>
 #include <orrery/process/spawn.hpp>
+#include <orrery/process/spawn_here.hpp>
+#include <orrery/process/submit.hpp>
 #include <orrery/scheduler/counters.hpp>
 #include <orrery/wire/exception_class.hpp>

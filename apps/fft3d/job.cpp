@@ -16,7 +16,7 @@ sweep_outcome perform(const request& r, const observer& watch, std::string* fold
   const std::string about = fmt::format("operation {}, filter {} {} {}", static_cast<int>(r.what),
                                         static_cast<int>(r.filter.what), r.filter.low, r.filter.high);
   orrery::storage::sweep_job job(task_of(r, input), p.work, "fft3d", about);
-  watch.planned(p, job.rates(), job.resumed());
+  watch.planned(p, job.resumed());
   job.begin();
   auto outcome = job.run<transformer>(watch.progress, p);
   save_wisdom();

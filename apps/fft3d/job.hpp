@@ -15,7 +15,7 @@ using orrery::storage::sweep_status;
 
 /// Who wants to see what happens.
 struct observer {
-  std::function<void(const plan&, const drive_rates&, bool resumed)> planned;
+  std::function<void(const plan&, bool resumed)> planned;
   std::function<void(const sweep_status&)> progress;
 };
 

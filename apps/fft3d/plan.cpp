@@ -73,7 +73,7 @@ plan make_plan(const request& r, const data_set_info& input, std::uint32_t pes, 
       const index3 shape = tile_shape(g, s);
       return shape[0] * tile_strides(shape)[0] * size_of(task.work_type);
     };
-    const auto work = plan_sweeps(task, order, passes == 1, tile, pes, nodes);
+    const auto work = plan_sweeps(task, order, passes == 1, tile, pes, nodes, true);
     if (work) return {*work, phases, r.filter};
     smallest = std::min(smallest, work.error());
   }

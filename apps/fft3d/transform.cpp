@@ -2,6 +2,7 @@
 #include "transform.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <mutex>
 
 namespace fft3d {
@@ -9,12 +10,13 @@ namespace {
 
 using namespace orrery::storage;
 
+// It is the product of three, one along each dimension.
+bool is_gaussian(const plan& p) { return p.filter.what == transfer_function::form::gaussian; }
+
 std::vector<double> squared_frequencies(std::int64_t n) {
   std::vector<double> f;
-  for (std::int64_t k = 0; k < n; ++k) {
-    const double x = static_cast<double>(std::min(k, n - k)) / static_cast<double>(n);
-    f.push_back(x * x);
-  }
+  for (std::int64_t k = 0; k < n; ++k)
+    f.push_back(std::pow(static_cast<double>(std::min(k, n - k)) / static_cast<double>(n), 2));
   return f;
 }
 
@@ -41,11 +43,12 @@ std::uint64_t count_nan(const domain& box, tile<Real>& t) {
 transformer::transformer(const plan& p, const orrery::remote<ledger>& units) : sweeper(p.work, units), plan_(p) {
   static std::once_flag once;
   std::call_once(once, load_wisdom);
-  for (int d = 0; d < 3; ++d) squared_frequencies_[d] = squared_frequencies(p.work.grid.array_shape[d]);
+  for (int d = 0; d < 3; ++d)
+    for (const double f : squared_frequencies(p.work.grid.array_shape[d]))
+      along_[d].push_back(is_gaussian(p) ? p.filter.at(f) : f);
 }
 
 void transformer::begin(std::size_t sweep) {
-  const index3 shape = tile_shape(plan_.work.grid, plan_.work.sweeps[sweep]);
   const auto prepare = [&](auto& t) {
     for (const int d : plan_.work.sweeps[sweep].dimensions) {
       if (plan_.phases[sweep].forward) t.prepare(d, FFTW_FORWARD);
@@ -53,20 +56,18 @@ void transformer::begin(std::size_t sweep) {
     }
     t.clear();  // planning has left something
   };
-  is_single(plan_.work.work_type) ? prepare(tile_.emplace<tile<float>>(shape))
-                                  : prepare(tile_.emplace<tile<double>>(shape));
+  is_single(plan_.work.work_type) ? prepare(tile_.emplace<tile<float>>(box_shape(sweep)))
+                                  : prepare(tile_.emplace<tile<double>>(box_shape(sweep)));
 }
 
-void transformer::compute(std::size_t sweep, page_block& unit) {
+index3 transformer::box_shape(std::size_t sweep) const { return tile_shape(plan_.work.grid, plan_.work.sweeps[sweep]); }
+void transformer::compute_box(std::size_t sweep, page_block& unit, const domain& box) {
   std::visit(
       [&](auto& t) {
-        for_each_box(unit.elements(), t.shape(), [&](const domain& box) {
-          unit.copy_out(box, t.bytes(), t.strides());
-          if (sweep == 0) count(count_nan(box, t));  // here, where they are in the cache
-          transform(sweep, box, t);
-          unit.copy_in(box, t.bytes(), t.strides());
-          give_way();
-        });
+        unit.copy_out(box, t.bytes(), t.strides());
+        if (sweep == 0) count(count_nan(box, t));  // here, where they are in the cache
+        transform(sweep, box, t);
+        unit.copy_in(box, t.bytes(), t.strides());
       },
       tile_);
 }
@@ -92,9 +93,10 @@ void transformer::transform(std::size_t sweep, const domain& box, tile<Real>& t)
 template <class Real>
 void transformer::multiply(const domain& box, tile<Real>& t) const {
   each_row(box, t, [&](auto row, const index3& first) {
-    const double plane = squared_frequencies_[0][first[0]] + squared_frequencies_[1][first[1]];
-    for (std::size_t k = 0; k < row.size(); ++k)
-      row[k] *= static_cast<Real>(plan_.filter.at(plane + squared_frequencies_[2][first[2] + k]));
+    const auto of = [&, x = along_[0][first[0]], y = along_[1][first[1]]](double z) {
+      return static_cast<Real>(is_gaussian(plan_) ? x * y * z : plan_.filter.at(x + y + z));
+    };
+    for (std::size_t k = 0; k < row.size(); ++k) row[k] *= of(along_[2][first[2] + k]);
   });
 }
 

@@ -23,7 +23,8 @@ class transformer : public orrery::storage::sweeper {
 
  protected:
   void begin(std::size_t sweep) override;
-  void compute(std::size_t sweep, orrery::storage::page_block& unit) override;
+  [[nodiscard]] index3 box_shape(std::size_t sweep) const override;
+  void compute_box(std::size_t sweep, orrery::storage::page_block& unit, const domain& box) override;
 
  private:
   template <class Real>
@@ -32,7 +33,7 @@ class transformer : public orrery::storage::sweeper {
   void multiply(const domain& box, tile<Real>& t) const;
 
   plan plan_;
-  std::array<std::vector<double>, 3> squared_frequencies_;
+  std::array<std::vector<double>, 3> along_;  // of each place: its squared frequency, or the Gaussian of that
   std::variant<tile<double>, tile<float>> tile_{std::in_place_index<0>, index3{1, 1, 1}};
 };
 ORRERY_PROCESS(transformer);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Figures of the array layer, as JSON: bench_arrays [--json FILE] [--only NAME,...] [--runs N] [--smoke]. Each is the median of N runs; beside them stands,
 // from the same runs, a plain process.
+#include "../measure.hpp"
 #include "jacobi.hpp"
 #include "simulated.hpp"
 
@@ -20,24 +21,11 @@
 #include <nlohmann/json.hpp>
 
 using namespace orrery;
+using bench::effort;
+using bench::ns_since;
+using bench::resident_bytes;
 
 namespace {
-
-struct effort {
-  bool smoke = false;
-  [[nodiscard]] int times(int n) const { return smoke ? n / 100 + 1 : n; }
-};
-using steady = std::chrono::steady_clock;
-double ns_since(steady::time_point begin) {
-  return std::chrono::duration<double, std::nano>(steady::now() - begin).count();
-}
-double resident_bytes() {
-  std::ifstream status("/proc/self/status");
-  double kib = 0;
-  for (std::string line; std::getline(status, line);)
-    if (line.starts_with("VmRSS:") || line.starts_with("VmPTE:")) kib += std::atof(line.c_str() + 6);
-  return kib * 1024;
-}
 
 struct Plain {
   void add(int x) { sum += x; }
@@ -55,12 +43,12 @@ struct Cell : element<Cell> {
     if (n == 0) {
       send(done, 0);
     } else {
-      post(array()[1 - index()])->bounce(n - 1, done);
+      post(this_array()[1 - this_index()])->bounce(n - 1, done);
     }
   }
   void flood(int rounds, int size) {
-    for (int i = 1; i < size; ++i) post(array()[(index() + i) % size])->add(1);
-    if (rounds > 1) post(array()[index()])->flood(rounds - 1, size);
+    for (int i = 1; i < size; ++i) post(this_array()[(this_index() + i) % size])->add(1);
+    if (rounds > 1) post(this_array()[this_index()])->flood(rounds - 1, size);
   }
   void step(const result_target& t) { contribute(1L, sum, t); }
   void hop(std::uint32_t pes) { migrate_to((this_pe() + 1) % pes); }
@@ -69,7 +57,7 @@ struct Cell : element<Cell> {
       send(done, 0);
       return;
     }
-    post(array()[index()])->hop_then_tell(pes, n - 1, done);  // follows it
+    post(this_array()[this_index()])->hop_then_tell(pes, n - 1, done);  // follows it
     hop(pes);
   }
   void tell(remote<function> done) { send(done, 0); }
@@ -83,7 +71,7 @@ struct Cell : element<Cell> {
 double post_plain(effort e) {
   const int n = e.times(2'000'000);
   auto p = spawn<Plain>(here());
-  const auto begin = steady::now();
+  const auto begin = bench::clock::now();
   for (int i = 0; i < n; ++i) post(p)->add(1);
   if (p->get() != n) return -1;
   const double t = ns_since(begin);
@@ -93,7 +81,7 @@ double post_plain(effort e) {
 double post_element(effort e) {
   const int n = e.times(2'000'000);
   auto a = create_array<Cell>(range<int>{64});
-  const auto begin = steady::now();
+  const auto begin = bench::clock::now();
   for (int i = 0; i < n; ++i) post(a[7])->add(1);
   if (a[7]->get() != n) return -1;
   const double t = ns_since(begin);
@@ -106,7 +94,7 @@ double pingpong(effort e) {
   const auto me = this_process<function>();
   post(a[0])->bounce(2000, me);
   (void)receive<int>();
-  const auto begin = steady::now();
+  const auto begin = bench::clock::now();
   post(a[0])->bounce(2 * n, me);
   (void)receive<int>();
   const double t = ns_since(begin);
@@ -118,7 +106,7 @@ double flood(effort e) {
   const int rounds = e.times(300);
   const int each = rounds * (size - 1);
   auto a = create_array<Cell>(range<int>{size}, {.home = placement_map<int>::cyclic(size)});
-  const auto begin = steady::now();
+  const auto begin = bench::clock::now();
   for (int i = 0; i < size; ++i) post(a[i])->flood(rounds, size);
   quiescence();
   const double t = ns_since(begin);
@@ -130,9 +118,9 @@ double flood(effort e) {
 double bcast_reduce(int size, effort e) {
   const int n = e.times(size > 100 ? 2'000 : 30'000);
   auto a = create_array<Cell>(range<int>{size}, {.home = placement_map<int>::blocks(size)});
-  steady::time_point begin;
+  bench::clock::time_point begin;
   for (int i = -20; i < n; ++i) {
-    if (i == 0) begin = steady::now();
+    if (i == 0) begin = bench::clock::now();
     auto [target, result] = expect_result<long>();
     post(a)->step(target);
     if (result.get() != size) return -1;
@@ -147,7 +135,7 @@ double migrate(effort e) {
   const auto me = this_process<function>();
   post(a[0])->hop_then_tell(world_pes(), 1000, me);
   (void)receive<int>();
-  const auto begin = steady::now();
+  const auto begin = bench::clock::now();
   post(a[0])->hop_then_tell(world_pes(), n, me);
   (void)receive<int>();
   const double t = ns_since(begin);
@@ -158,9 +146,9 @@ double migrate_all(effort e) {
   constexpr int size = 1024;
   const int n = e.times(200);
   auto a = create_array<Cell>(range<int>{size}, {.home = placement_map<int>::blocks(size)});
-  steady::time_point begin;
+  bench::clock::time_point begin;
   for (int i = -5; i < n; ++i) {
-    if (i == 0) begin = steady::now();
+    if (i == 0) begin = bench::clock::now();
     post(a)->hop(world_pes());
     auto [target, result] = expect_result<long>();
     post(a)->step(target);
@@ -172,7 +160,7 @@ double migrate_all(effort e) {
 }
 double create_many(effort e) {
   const int n = e.times(1'000'000);
-  const auto begin = steady::now();
+  const auto begin = bench::clock::now();
   auto a = create_array<Cell>(range<int>{n}, {.home = placement_map<int>::blocks(n)});
   const double t = ns_since(begin);
   destroy(a);
@@ -188,14 +176,14 @@ double element_bytes(effort e) {
 }
 double quiescence_of_idle_world(effort e) {
   const int n = e.times(20'000);
-  const auto begin = steady::now();
+  const auto begin = bench::clock::now();
   for (int i = 0; i < n; ++i) quiescence();
   return ns_since(begin) / n / 1e3;
 }
 double insert(effort e) {
   const int n = e.times(200'000);
   auto a = create_array<Cell>();
-  const auto begin = steady::now();
+  const auto begin = bench::clock::now();
   for (int i = 0; i < n; ++i) a.post_insert(i);
   quiescence();
   const double t = ns_since(begin);

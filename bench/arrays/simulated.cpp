@@ -23,11 +23,11 @@ struct Member : element<Member> {
   void step(const result_target& done) { contribute(1, sum, done); }
   void pass(std::int32_t left) {
     ++passed;
-    if (left > 0) post(array()[next()])->pass(left - 1);
+    if (left > 0) post(this_array()[next()])->pass(left - 1);
   }
   // On another PE: blocks of `each` are together.
   [[nodiscard]] std::int32_t next() const {
-    return static_cast<std::int32_t>((static_cast<std::int64_t>(index()) + 7919 * each) %
+    return static_cast<std::int32_t>((static_cast<std::int64_t>(this_index()) + 7919 * each) %
                                      (static_cast<std::int64_t>(world_pes()) * each));
   }
   template <class A>

@@ -23,16 +23,7 @@ namespace bench {
 double median_of(int runs, const std::function<double()>& f) {
   std::vector<double> v;
   for (int i = 0; i < runs; ++i) v.push_back(f());
-  std::ranges::sort(v);
-  return v[v.size() / 2];
-}
-
-double resident_bytes() {
-  std::ifstream status("/proc/self/status");
-  double kib = 0;
-  for (std::string line; std::getline(status, line);)
-    if (line.starts_with("VmRSS:") || line.starts_with("VmPTE:")) kib += std::atof(line.c_str() + 6);
-  return kib * 1024;
+  return median(std::move(v));
 }
 
 }  // namespace bench

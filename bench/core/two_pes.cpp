@@ -54,7 +54,7 @@ struct Rank : member<Rank> {
     if (hops == 0) {
       send(done, 0);
     } else {
-      post(group()[(rank() + 1) % size()])->token(hops - 1, done);
+      post(this_group()[(rank() + 1) % size()])->token(hops - 1, done);
     }
   }
 };

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the transform is compared with, on this machine in these minutes. Prints one JSON object.
 //   bench_fft create SET N          a finished data set of N^3 complex128, random
+//   bench_fft volume SET SHAPE PAGES TYPE   one of any shape and type: 300,400,500 64,64,64 complex64
 //   bench_fft raw FILE N            the same numbers as a bare file
 //   bench_fft disk FOLDER BYTES     the drive: O_DIRECT, 8 transfers of BYTES at once, a file of 2 GiB
 //   bench_fft lines N               FFTW's time for all lines of N^3, on all PEs
+//   bench_fft fftw SHAPE TYPE       the same for any shape, in single or double precision
 //   bench_fft memory - N            fft3d's passes over an array in memory, and FFTW's own three-dimensional plan
 #include <apps/fft3d/tile.hpp>
 #include <apps/fft3d/transform.hpp>
@@ -12,8 +14,10 @@
 #include <algorithm>
 #include <complex>
 #include <cstdio>
+#include <cstring>
 #include <functional>
 #include <random>
+#include <sstream>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -59,6 +63,39 @@ nlohmann::ordered_json create(const std::string& path, std::int64_t n) {
     const domain slab{{i, 0, 0}, {std::min(i + 16, n), n, n}};
     a.write(slab, std::span<const number>(noise(slab.size(), static_cast<std::uint64_t>(i))));
   }
+  set->finish();
+  destroy(set);
+  return {};
+}
+index3 three(const std::string& text) {
+  index3 sides{};
+  std::istringstream in(text);
+  char comma = 0;
+  for (std::int64_t& n : sides) in >> n >> comma;
+  return sides;
+}
+element_type type_of(const std::string& name) {
+  const auto type = element_type_named(name);
+  if (!type) throw std::invalid_argument("there is no type " + name);
+  return *type;
+}
+nlohmann::ordered_json volume(const std::string& path, const index3& shape, const index3& pages, element_type type) {
+  auto set = spawn<data_set>(here(), path, data_set_description{.shape = shape, .page_shape = pages, .type = type},
+                             data_set_options{});
+  const storage::array a = set->contents();
+  const std::size_t bytes = array_page::bytes_of(pages, type);
+  const std::size_t real = is_single(type) ? sizeof(float) : sizeof(double);
+  std::mt19937_64 random(1);
+  for_each_place(domain::of_shape(a.grid().pages()), [&](const index3& at) {
+    page p = page::uninitialized(bytes);
+    auto* const to = p.writable().data();
+    for (std::size_t i = 0; i < bytes / real; ++i) {
+      const double x = static_cast<double>(random() >> 11) * 0x1p-53 - 0.5;
+      const auto y = static_cast<float>(x);
+      std::memcpy(to + i * real, real == sizeof x ? static_cast<const void*>(&x) : &y, real);
+    }
+    a.start_write_whole(p, at).get();
+  });
   set->finish();
   destroy(set);
   return {};
@@ -144,6 +181,34 @@ nlohmann::ordered_json lines(std::int64_t n) {
   return {{"lines_s", slowest}};
 }
 
+// Lines that are contiguous, as many at a time as stay in the cache.
+template <class Real>
+double transform_lines(std::int64_t n, std::int64_t lines) {
+  const std::int64_t some = std::max<std::int64_t>((1 << 14) / n, 1);
+  fft3d::tile<Real> t(index3{1, some, n});
+  t.prepare(2, FFTW_FORWARD);
+  t.clear();
+  return seconds_of([&] {
+    for (std::int64_t i = 0; i < lines; i += some) t.transform(2, FFTW_FORWARD, [] {});
+  });
+}
+nlohmann::ordered_json fftw(const index3& shape, element_type type) {
+  fft3d::load_wisdom();
+  double seconds = 0;
+  for (const std::int64_t n : shape) {
+    const std::int64_t lines = product(shape) / n / world_pes();
+    std::vector<future<double>> all;
+    for (std::uint32_t i = 0; i < world_pes(); ++i)
+      all.push_back(is_single(type) ? start_call<&transform_lines<float>>(pe(i), n, lines)
+                                    : start_call<&transform_lines<double>>(pe(i), n, lines));
+    double slowest = 0;
+    for (auto& f : all) slowest = std::max(slowest, f.get());
+    seconds += slowest;
+  }
+  fft3d::save_wisdom();
+  return {{"fftw_s", seconds}};
+}
+
 double own_passes(std::int64_t n) {
   const fft3d::request r{.input = "in", .output = "out", .memory = std::uint64_t{4} << 30, .passes = 1};
   data_set_info info;
@@ -208,12 +273,16 @@ int main(int argc, char** argv) {
       found = raw(a[2], n());
     else if (what == "disk")
       found = disk(a[2], static_cast<std::uint64_t>(n()));
+    else if (what == "volume" && a.size() > 5)
+      found = volume(a[2], three(a[3]), three(a[4]), type_of(a[5]));
+    else if (what == "fftw" && a.size() > 3)
+      found = fftw(three(a[2]), type_of(a[3]));
     else if (what == "lines")
       found = lines(n());
     else if (what == "memory")
       found = memory(n());
     else {
-      std::fprintf(stderr, "bench_fft create|raw|disk|lines|memory ...: see the beginning of its source\n");
+      std::fprintf(stderr, "bench_fft create|volume|raw|disk|lines|fftw|memory ...: see the beginning of its source\n");
       return 2;
     }
     std::puts(found.dump().c_str());

@@ -56,12 +56,13 @@ struct Cell : element<Cell> {
   explicit Cell(std::uint32_t n = 0) : size(n) {}
   void step(const result_target& done) { contribute(1, sum, done); }
   void wander(std::uint32_t wave) {
-    std::minstd_rand random(static_cast<std::uint32_t>(index()) * 2'654'435'761U + wave * 40'503U + 1);
+    std::minstd_rand random(static_cast<std::uint32_t>(this_index()) * 2'654'435'761U + wave * 40'503U + 1);
     random.discard(3);
     migrate_to(static_cast<std::uint32_t>(random()) % world_pes());
   }
   void talk() {
-    post(array()[static_cast<std::int32_t>((static_cast<std::uint32_t>(index()) * 7919ULL + 13) % size)])->hear();
+    post(this_array()[static_cast<std::int32_t>((static_cast<std::uint32_t>(this_index()) * 7919ULL + 13) % size)])
+        ->hear();
   }
   void hear() {}
   std::uint32_t where() const { return this_pe(); }

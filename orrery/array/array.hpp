@@ -8,6 +8,10 @@
 #include <orrery/process/runtime.hpp>
 
 #include <compare>
+#include <concepts>
+#include <cstddef>
+#include <functional>
+#include <iosfwd>
 #include <optional>
 #include <string>
 #include <type_traits>
@@ -72,8 +76,18 @@ class element_ptr {
   [[nodiscard]] const Index& index() const noexcept { return name_.index; }
   [[nodiscard]] const detail::element_name<T, Index>& name() const noexcept { return name_; }
   [[nodiscard]] const auto* operator->() const noexcept { return detail::view_target<typename modes::call, T>(name_); }
+  /// False for one that was default-constructed: it names an element of no array.
+  [[nodiscard]] explicit operator bool() const noexcept { return name_.array != 0; }
   friend bool operator==(const element_ptr& a, const element_ptr& b) {
     return a.name_.array == b.name_.array && a.name_.index == b.name_.index;
+  }
+  /// By array and index, if indices have an order.
+  friend auto operator<=>(const element_ptr& a, const element_ptr& b)
+    requires std::three_way_comparable<Index>
+  {
+    using order = std::compare_three_way_result_t<Index>;
+    if (const auto arrays = a.name_.array <=> b.name_.array; arrays != 0) return order(arrays);
+    return a.name_.index <=> b.name_.index;
   }
   template <class A>
   void serialize(A& a) {
@@ -84,6 +98,21 @@ class element_ptr {
  private:
   detail::element_name<T, Index> name_;
 };
+
+namespace detail {
+/// The name of an array as far as it is known here.
+[[nodiscard]] std::string name_of_array(std::uint32_t id);
+}  // namespace detail
+
+/// As errors write it: "grid[3, 4]"; where the array is not known, "array 5[3, 4]". Throws std::bad_alloc, what a to_string() of the index throws.
+template <class T, class Index>
+[[nodiscard]] std::string to_string(const element_ptr<T, Index>& e) {
+  return e ? detail::name_of_array(e.name().array) + "[" + index_text(e.index()) + "]" : "null";
+}
+template <class Traits, class T, class Index>
+std::basic_ostream<char, Traits>& operator<<(std::basic_ostream<char, Traits>& out, const element_ptr<T, Index>& e) {
+  return out << to_string(e);
+}
 
 /// `start(e)->m(...)`, `post(e)->m(...)`, `try_post(e)->m(...)`: the modes of a call, as of a remote pointer.
 template <class T, class Index>
@@ -155,6 +184,7 @@ class array {
   /// `grid->m(args...)`: calls the method of every element, one way. See post(grid).
   [[nodiscard]] const auto* operator->() const noexcept { return detail::view_target<typename modes::cast, T>(id_); }
   friend bool operator==(const array&, const array&) = default;
+  friend auto operator<=>(const array&, const array&) = default;
   template <class A>
   void serialize(A& a) {
     a & id_;
@@ -166,8 +196,11 @@ class array {
   template <class... A>
   void insert(const Index& i, A&&... arguments) const {
     detail::pe& self = detail::here_pe();
-    auto& part = detail::part_of<T, Index>(self, id_);
-    insert_on(part.home_of(i), i, std::forward<A>(arguments)...);
+    if (const auto* part = detail::part_or_guest<T, Index>(self, id_)) {
+      insert_on(part->home_of(i), i, std::forward<A>(arguments)...);
+    } else {
+      start_insert_as_guest(self, i, std::forward<A>(arguments)...).get();
+    }
   }
   /// The same on a PE of the caller's choice; its home is told.
   template <class... A>
@@ -178,7 +211,9 @@ class array {
   template <class... A>
   future<void> start_insert(const Index& i, A&&... arguments) const {
     detail::pe& self = detail::here_pe();
-    return start_insert_on(detail::part_of<T, Index>(self, id_).home_of(i), i, std::forward<A>(arguments)...);
+    const auto* part = detail::part_or_guest<T, Index>(self, id_);
+    if (part == nullptr) return start_insert_as_guest(self, i, std::forward<A>(arguments)...);
+    return start_insert_on(part->home_of(i), i, std::forward<A>(arguments)...);
   }
   template <class... A>
   future<void> start_insert_at(placement where, const Index& i, A&&... arguments) const {
@@ -188,10 +223,16 @@ class array {
   template <class... A>
   void post_insert(const Index& i, A&&... arguments) const {
     detail::pe& self = detail::here_pe();
-    auto& part = detail::part_of<T, Index>(self, id_);
+    auto* const own = detail::part_or_guest<T, Index>(self, id_);
+    if (own == nullptr) {
+      (void)detail::may_send_as_guest(self, id_, true);
+      ask_as_guest(self, {}, i, std::forward<A>(arguments)...);
+      return;
+    }
+    auto& part = *own;
     const std::uint32_t home = part.home_of(i);
     if (home != self.id() || !self.room_on_stack()) {
-      ask(self, home, home, {}, i, std::forward<A>(arguments)...);
+      post_ask(self, home, home, i, std::forward<A>(arguments)...);
       return;
     }
     detail::cell<T, Index>* c = nullptr;
@@ -211,7 +252,10 @@ class array {
   template <class... A>
   void post_insert_at(placement where, const Index& i, A&&... arguments) const {
     detail::pe& self = detail::here_pe();
-    ask(self, detail::part_of<T, Index>(self, id_).home_of(i), where.resolve(), {}, i, std::forward<A>(arguments)...);
+    const auto& part = detail::part_of<T, Index>(self, id_);
+    const std::uint32_t there = where.resolve();
+    part.require_on(i, there);
+    post_ask(self, part.home_of(i), there, i, std::forward<A>(arguments)...);
   }
 
   /// What this PE keeps of the array. Does not park; goes through the tables.
@@ -239,6 +283,7 @@ class array {
   void insert_on(std::uint32_t where, const Index& i, A&&... arguments) const {
     detail::pe& self = detail::here_pe();
     auto& part = detail::part_of<T, Index>(self, id_);
+    part.require_on(i, where);
     const std::uint32_t home = part.home_of(i);
     using message = detail::create_message<T, Index, detail::travels_t<A>...>;
     if (home == self.id() && where == home && self.room_on_stack()) {
@@ -256,7 +301,8 @@ class array {
     detail::typed_sink<void> k;
     detail::prepare(k, self, address{}, message::instance);
     k.route = &way;
-    detail::array_directory::expectation answer(detail::array_directory::of(self), k);
+    (void)wait_for_way<message>(self, home, true);
+    detail::array_directory::expectation answer(detail::array_directory::of(self), k, id_);
     ask(self, home, where, {self.id(), answer.call()}, i, std::forward<A>(arguments)...);
     answer.sent();
     self.wait(k);
@@ -265,31 +311,71 @@ class array {
   template <class... A>
   future<void> start_insert_on(std::uint32_t where, const Index& i, A&&... arguments) const {
     detail::pe& self = detail::here_pe();
-    const std::uint32_t home = detail::part_of<T, Index>(self, id_).home_of(i);
+    const auto& part = detail::part_of<T, Index>(self, id_);
+    part.require_on(i, where);
+    const std::uint32_t home = part.home_of(i);
     using message = detail::create_message<T, Index, detail::travels_t<A>...>;
     using route = detail::element_route<T, Index, detail::element_name<T, Index>>;
     auto state = detail::future_access<void>::make_routed(self, route(detail::element_name<T, Index>{id_, i}),
                                                           message::instance);
+    (void)wait_for_way<message>(self, home, true);
     auto travelling = detail::future_access<void>::make_hold(state);
-    detail::array_directory::expectation answer(detail::array_directory::of(self), *state);
+    detail::array_directory::expectation answer(detail::array_directory::of(self), *state, id_);
     ask(self, home, where, {self.id(), answer.call()}, i, std::forward<A>(arguments)...);
     answer.sent();
     travelling.release();
     return detail::future_access<void>::wrap(std::move(state));
   }
   template <class... A>
+  future<void> start_insert_as_guest(detail::pe& self, const Index& i, A&&... arguments) const {
+    using message = detail::create_message<T, Index, detail::travels_t<A>...>;
+    using route = detail::element_route<T, Index, detail::element_name<T, Index>>;
+    auto state = detail::future_access<void>::make_routed(self, route(detail::element_name<T, Index>{id_, i}),
+                                                          message::instance);
+    (void)detail::may_send_as_guest(self, id_, true);
+    auto travelling = detail::future_access<void>::make_hold(state);
+    auto& directory = detail::array_directory::of(self);
+    detail::array_directory::expectation answer(directory, directory.expect_as_guest(*state, id_));
+    ask_as_guest(self, {self.id(), answer.call()}, i, std::forward<A>(arguments)...);
+    answer.sent();
+    travelling.release();
+    return detail::future_access<void>::wrap(std::move(state));
+  }
+  // Does not park.
+  template <class... A>
+  void ask_as_guest(detail::pe& self, detail::caller from, const Index& i, A&&... arguments) const {
+    detail::check_spawnable<T, A...>();
+    using message = detail::create_message<T, Index, detail::travels_t<A>...>;
+    detail::bytes b = detail::pack(0, detail::creation{from, 0, 0, false}, i);
+    detail::pack_after(b, detail::travels_t<A>(std::forward<A>(arguments))...);
+    detail::send_as_guest(self, id_, detail::guest_request::creation, message::instance, b);
+  }
+  // Parks while others wait for room on the way to the home; before anything is registered that a lost node would end. Throws node_lost
+  // where an answer is expected; else false if the home is lost.
+  template <class Message>
+  static bool wait_for_way(detail::pe& self, std::uint32_t home, bool answered) {
+    if (home == self.id()) return true;
+    try {
+      scheduler::channel& c = self.channel_to(home);
+      if (c.slow && self.active() != nullptr) (void)self.reserve(c, wire::granule * 2);  // waits for its turn
+      return true;
+    } catch (const node_lost&) {
+      if (answered) throw;
+      self.failures().report_unsent(Message::instance, home, std::current_exception());
+      return false;
+    }
+  }
+  template <class... A>
+  void post_ask(detail::pe& self, std::uint32_t home, std::uint32_t where, const Index& i, A&&... arguments) const {
+    if (wait_for_way<detail::create_message<T, Index, detail::travels_t<A>...>>(self, home, false))
+      ask(self, home, where, {}, i, std::forward<A>(arguments)...);
+  }
+  // Does not park.
+  template <class... A>
   void ask(detail::pe& self, std::uint32_t home, std::uint32_t where, detail::caller from, const Index& i,
            A&&... arguments) const {
     detail::check_spawnable<T, A...>();
     using message = detail::create_message<T, Index, detail::travels_t<A>...>;
-    if (home != self.id()) try {
-        scheduler::channel& c = self.channel_to(home);
-        if (c.slow && self.active() != nullptr) (void)self.reserve(c, wire::granule * 2);  // waits for its turn
-      } catch (const node_lost&) {
-        if (from.call != 0) throw;
-        self.report_unsent_post(message::instance, home, std::current_exception());
-        return;
-      }
     detail::part_of<T, Index>(self, id_).begins();
     detail::bytes b = detail::pack(0, detail::creation{from, where, 0, false}, i);
     detail::pack_after(b, detail::travels_t<A>(std::forward<A>(arguments))...);
@@ -307,15 +393,15 @@ template <class T, class Index>
   return detail::bound_target<typename detail::element_modes<T, Index>::cast, T>(a.id());
 }
 
-/// Makes an array without elements; returns when all PEs know it. Parks. Throws world_error, node_lost, stopped.
-template <class T, array_index Index = typename detail::index_type_of<T>::type>
-array<T, Index> create_array(const array_options<Index>& o = {}) {
-  detail::pe& self = detail::here_pe();
-  using maker = detail::array_maker<T, Index>;
-  const detail::array_core::shape s{detail::array_directory::of(self).new_id(), self.id(), world_pes(), o.branching,
-                                    o.name};
+namespace detail {
+template <class T, class Index>
+array<T, Index> make_array(const array_options<Index>& o, bool shares) {
+  pe& self = here_pe();
+  using maker = array_maker<T, Index>;
+  const array_core::shape s{array_directory::of(self).new_id(), self.id(), array_pes(program_pes()), o.branching,
+                            o.name};
   try {
-    maker::make(s, {o.home, o.homes, o.always_serialize, o.cached, o.deleted, o.early_bytes});
+    maker::make(s, {o.home, o.homes, o.always_serialize, o.cached, o.deleted, o.early_bytes}, shares);
   } catch (...) {
     const std::exception_ptr failed = std::current_exception();
     try {
@@ -325,6 +411,13 @@ array<T, Index> create_array(const array_options<Index>& o = {}) {
     std::rethrow_exception(failed);
   }
   return array<T, Index>(s.id);
+}
+}  // namespace detail
+
+/// Makes an array without elements, on all PEs of this program that are there (program_pes()); returns when they know it. Parks. Throws world_error, node_lost, stopped.
+template <class T, array_index Index = typename detail::index_type_of<T>::type>
+array<T, Index> create_array(const array_options<Index>& o = {}) {
+  return detail::make_array<T, Index>(o, false);
 }
 
 /// Of an index that cannot be one.
@@ -341,17 +434,21 @@ template <class T, class Index>
 void destroy(const array<T, Index>& a);
 
 /// Makes an array with an element for each index of a range; all PEs create theirs at once, each element with a copy of the arguments. Returns
-/// when they are there. `where`: not at their homes but by this map. Parks. Throws also what a constructor throws, and then nothing of the array is left.
+/// when they are there. What their constructors contribute and broadcast counts for all of them. `where`: not at their homes but by this map. Parks. Throws also what a constructor throws, and then nothing of the array is left.
 template <class T, array_index Index = typename detail::index_type_of<T>::type, class... A>
   requires detail::has_range<Index>
 array<T, Index> create_array(const range<Index>& all, const std::type_identity_t<array_options<Index>>& o = {},
                              std::type_identity_t<std::optional<placement_map<Index>>> where = {}, A&&... arguments) {
-  detail::array_maker<T, Index>::check_size(all);
-  const auto a = create_array<T, Index>(o);
+  using maker = detail::array_maker<T, Index>;
+  maker::check_size(all);
   detail::check_spawnable<T, A...>();
+  const auto a = detail::make_array<T, Index>(o, true);
   try {
-    detail::array_maker<T, Index>::template fill<detail::travels_t<A>...>(
-        a.id(), all, std::move(where), detail::travels_t<A>(std::forward<A>(arguments))...);
+    const bool each_knows = maker::knows_share(
+        all, where ? *where : o.home, detail::part_of<T, Index>(detail::here_pe(), a.id()).about().pes.count());
+    maker::template fill<detail::travels_t<A>...>(a.id(), all, std::move(where),
+                                                  detail::travels_t<A>(std::forward<A>(arguments))...);
+    if (!each_knows) maker::end_shares(a.id());
   } catch (...) {
     const std::exception_ptr failed = std::current_exception();
     try {
@@ -378,6 +475,10 @@ void quiescence(const array<T, Index>& a) {
 template <class T, class Index>
 void destroy(const array<T, Index>& a) {
   detail::pe& self = detail::here_pe();
+  if (detail::part_or_guest<T, Index>(self, a.id()) == nullptr) {
+    call<&detail::array_maker<T, Index>::unmake>(pe(detail::maker_of(self, a.id())), a.id());
+    return;
+  }
   const auto& part = detail::part_of<T, Index>(self, a.id());
   if (part.inside_element()) detail::throw_own_array(part.about().name);
   const std::uint32_t root = part.about().root;
@@ -389,3 +490,16 @@ void destroy(const array<T, Index>& a) {
 }
 
 }  // namespace orrery
+
+template <class T, class Index>
+struct std::hash<orrery::element_ptr<T, Index>> {
+  [[nodiscard]] std::size_t operator()(const orrery::element_ptr<T, Index>& e) const noexcept {
+    return orrery::detail::index_hash<Index>{}(e.index()) ^ orrery::detail::mix(e.name().array);
+  }
+};
+template <class T, class Index>
+struct std::hash<orrery::array<T, Index>> {
+  [[nodiscard]] std::size_t operator()(const orrery::array<T, Index>& a) const noexcept {
+    return orrery::detail::mix(a.id());
+  }
+};

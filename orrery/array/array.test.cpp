@@ -31,12 +31,12 @@ struct Counter : element<Counter> {
   std::uint32_t where() const { return this_pe(); }
   void log(int x) { seen.push_back(x); }
   std::vector<int> entries() const { return seen; }
-  std::string name(const std::string& prefix) const { return prefix + std::to_string(index()); }
+  std::string name(const std::string& prefix) const { return prefix + std::to_string(this_index()); }
   void step(const result_target& t) { contribute(value, sum, t); }
-  void number(const result_target& t) { contribute(index(), maximum, t); }
-  void list(const result_target& t) { contribute(std::vector{index()}, concat, t); }
+  void number(const result_target& t) { contribute(this_index(), maximum, t); }
+  void list(const result_target& t) { contribute(std::vector{this_index()}, concat, t); }
   void longest(const result_target& t) {
-    contribute(std::string(static_cast<std::size_t>(index()), 'x'), longer_op{}, t);
+    contribute(std::string(static_cast<std::size_t>(this_index()), 'x'), longer_op{}, t);
   }
   void move(std::uint32_t pe) { migrate_to(pe); }
   void done(int result) { seen.push_back(result); }
@@ -54,7 +54,7 @@ struct Traveller : element<Traveller> {
   // Its own messages are in its mailbox when it goes.
   void leave(std::uint32_t to, int messages) {
     std::vector<int> values(40, 3);
-    for (int i = 0; i < messages; ++i) post(array()[index()])->add(values);
+    for (int i = 0; i < messages; ++i) post(this_array()[this_index()])->add(values);
     values.assign(40, 0);
     migrate_to(to);
   }
@@ -87,7 +87,7 @@ ORRERY_PROCESS(Mayfly, live, last, lived);
 struct Mayfly : element<Mayfly> {
   void live() { ++days; }
   void last(std::uint32_t pe) {
-    post_destroy(array()[index()]);
+    post_destroy(this_array()[this_index()]);
     migrate_to(pe);
   }
   int lived() const { return days; }

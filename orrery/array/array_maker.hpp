@@ -25,21 +25,33 @@ struct array_maker {
   using part_type = array_part<T, Index>;
   using settings = typename part_type::settings;
 
-  static std::vector<std::uint32_t> children_of(const array_core::shape& s, std::uint32_t pe) {
-    std::vector<std::uint32_t> v;
-    const std::uint64_t rank = (pe + std::uint64_t{s.pes} - s.root) % s.pes;
-    const std::uint64_t k = s.branching < 1 ? 1 : s.branching;
-    for (std::uint64_t c = k * rank + 1; c <= k * rank + k && c < s.pes; ++c)
-      v.push_back(static_cast<std::uint32_t>((c + s.root) % s.pes));
-    return v;
-  }
-  static void make(array_core::shape s, settings o) {
+  /// `shares`: elements are to be made at once, and each PE waits for its share of them (array_core::begin_share).
+  static void make(array_core::shape s, settings o, bool shares) {
     pe& self = here_pe();
-    array_directory::of(self).add(s.id, std::make_unique<part_type>(self, s, o));  // first: unmake looks below it
+    auto part = std::make_unique<part_type>(self, s, o);
+    if (shares) part->begin_share();
+    array_directory::of(self).add(s.id, std::move(part));  // first: unmake looks below it
     std::vector<future<void>> below;
     finish(below, [&] {
-      for (const std::uint32_t c : children_of(s, self.id())) below.push_back(start_call<&make>(orrery::pe(c), s, o));
+      for (const std::uint32_t c : s.children_of(self.id()))
+        below.push_back(start_call<&make>(orrery::pe(c), s, o, shares));
     });
+  }
+  /// All elements that were to be made at once are there.
+  static void end_shares(std::uint32_t id) {
+    pe& self = here_pe();
+    auto& part = part_of<T, Index>(self, id);
+    const array_core::shape s = part.about();
+    part.end_share();
+    std::vector<future<void>> below;
+    finish(below, [&] {
+      for (const std::uint32_t c : s.children_of(self.id()))
+        below.push_back(start_call<&end_shares>(orrery::pe(c), id));
+    });
+  }
+  // No PE makes elements for others: each one knows when its share is there.
+  static bool knows_share(const range<Index>& all, const placement_map<Index>& map, std::uint32_t pes) {
+    return pes < many_pes || map.lists(all);
   }
   // In worlds of so many PEs nobody goes through all indices to find those that are its own: each looks at a share of them, and sends them where they
   // belong.
@@ -59,22 +71,25 @@ struct array_maker {
     pe& self = here_pe();
     auto& part = part_of<T, Index>(self, id);
     std::vector<future<void>> below;
-    const std::uint32_t pes = part.about().pes;
+    const array_pes& on = part.about().pes;
+    const std::uint32_t pes = on.count();
+    const std::uint32_t rank = part.rank();
     const placement_map<Index>& map = where ? *where : part.options().home;
     const bool apart = where.has_value();
     finish(below, [&] {
-      for (const std::uint32_t c : children_of(part.about(), self.id()))
+      for (const std::uint32_t c : part.about().children_of(self.id()))
         below.push_back(start_call<&fill<A...>>(orrery::pe(c), id, all, where, arguments...));
       part.reserve(all.size() / pes + 1);
-      if (pes < many_pes || map.lists(all)) {
-        create(part, apart, below, [&](auto make) { map.for_each_of(all, self.id(), pes, make); }, arguments...);
+      if (knows_share(all, map, pes)) {
+        create(part, apart, below, [&](auto make) { map.for_each_of(all, rank, pes, make); }, arguments...);
+        part.end_share();
         return;
       }
       std::map<std::uint32_t, std::vector<Index>> belong;
-      const auto first_of = [&](std::uint64_t pe) { return static_cast<std::uint64_t>(wide{all.size()} * pe / pes); };
-      for (std::uint64_t k = first_of(self.id()); k < first_of(self.id() + 1); ++k) {
+      const auto first_of = [&](std::uint64_t r) { return static_cast<std::uint64_t>(wide{all.size()} * r / pes); };
+      for (std::uint64_t k = first_of(rank); k < first_of(std::uint64_t{rank} + 1); ++k) {
         const Index i = all.at(k);
-        belong[map(i, pes)].push_back(i);
+        belong[on.at(map(i, pes))].push_back(i);
       }
       const std::vector<Index> own = std::move(belong[self.id()]);
       belong.erase(self.id());
@@ -143,7 +158,7 @@ struct array_maker {
     const auto end_below = [&](std::uint32_t pe) {
       std::vector<std::uint32_t> above{pe};
       while (!above.empty()) {
-        const std::vector<std::uint32_t> children = children_of(s, above.back());
+        const std::vector<std::uint32_t> children = s.children_of(above.back());
         above.pop_back();
         for (const std::uint32_t c : children) try {
             below.emplace_back(c, start_call<&unmake>(orrery::pe(c), id));

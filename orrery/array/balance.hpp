@@ -120,12 +120,12 @@ struct balancer {
     } catch (const node_lost&) {
       throw;
     } catch (...) {  // it is parked, has no serialize(), or that throws
-      here_pe().report_failure("balancing: " + part_of<T, Index>(here_pe(), id).text_of(i) + " stays where it is",
-                               std::current_exception());
+      here_pe().failures().report("balancing: " + part_of<T, Index>(here_pe(), id).text_of(i) + " stays where it is",
+                                  std::current_exception());
     }
     return false;
   }
-  // All PEs' measurements as one, with the numbers of the elements of each PE from first[pe] on.
+  // All PEs' measurements as one, with the numbers of the elements of each PE from first[pe] on. PEs by rank.
   static load_database join(const std::vector<measured_loads<Index>>& all) {
     load_database d;
     d.pes = static_cast<std::uint32_t>(all.size());
@@ -156,8 +156,9 @@ struct balancer {
 template <class T, class Index>
 void measure_load(const array<T, Index>& a, bool on) {
   std::vector<future<void>> all;
-  for (std::uint32_t p = 0; p < world_pes(); ++p)
-    all.push_back(start_call<&detail::balancer<T, Index>::measure>(pe(p), a.id(), on));
+  const detail::array_pes pes = detail::part_of<T, Index>(detail::here_pe(), a.id()).about().pes;
+  for (std::uint32_t r = 0; r < pes.count(); ++r)
+    all.push_back(start_call<&detail::balancer<T, Index>::measure>(pe(pes.at(r)), a.id(), on));
   for (auto& f : all) f.get();
 }
 
@@ -173,7 +174,9 @@ balance_report balance(const array<T, Index>& a, balance_strategy& strategy) {
   r.strategy = strategy.name();
   const double begin = detail::seconds_now();
   std::vector<future<detail::measured_loads<Index>>> collecting;
-  for (std::uint32_t p = 0; p < world_pes(); ++p) collecting.push_back(start_call<&balancer::collect>(pe(p), a.id()));
+  const detail::array_pes pes = detail::part_of<T, Index>(detail::here_pe(), a.id()).about().pes;
+  for (std::uint32_t rank = 0; rank < pes.count(); ++rank)
+    collecting.push_back(start_call<&balancer::collect>(pe(pes.at(rank)), a.id()));
   std::vector<detail::measured_loads<Index>> all;
   for (auto& f : collecting) all.push_back(f.get());
 
@@ -191,10 +194,10 @@ balance_report balance(const array<T, Index>& a, balance_strategy& strategy) {
   for (std::uint32_t p = 0; p < all.size(); ++p) {
     std::vector<std::pair<Index, std::uint32_t>> from_here;
     for (const Index& index : all[p].indices) {
-      if (pe_of[i] != p) from_here.emplace_back(index, pe_of[i]);
+      if (pe_of[i] != p) from_here.emplace_back(index, pes.at(pe_of[i]));
       ++i;
     }
-    if (!from_here.empty()) moving.push_back(start_call<&balancer::move>(pe(p), a.id(), std::move(from_here)));
+    if (!from_here.empty()) moving.push_back(start_call<&balancer::move>(pe(pes.at(p)), a.id(), std::move(from_here)));
   }
   for (auto& f : moving) r.moved += f.get();
   r.seconds = detail::seconds_now() - begin;

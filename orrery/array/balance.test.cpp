@@ -189,7 +189,7 @@ struct Worker : element<Worker> {
   }
   void wait() { sleep_for(std::chrono::milliseconds(1)); }
   void pass_to(int other, int times) {
-    for (int i = 0; i < times; ++i) post(array()[other])->take();
+    for (int i = 0; i < times; ++i) post(this_array()[other])->take();
   }
   void take() { ++n; }
   int got() const { return n; }

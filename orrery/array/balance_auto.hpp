@@ -72,7 +72,7 @@ class balance_manager {
 
  private:
   void report_failure(std::exception_ptr why) {
-    here_pe().report_failure("balancing by " + std::string(strategy_->name()), std::move(why));
+    here_pe().failures().report("balancing by " + std::string(strategy_->name()), std::move(why));
   }
 
   array<T, Index> array_;
@@ -154,24 +154,32 @@ struct diffuser {
   // On this PE and those below it in the tree; each pair of neighbours is the business of the one with the lower number.
   static found run(std::uint32_t id, int what) {
     const auto& about = part_of<T, Index>(here_pe(), id).about();
-    const std::uint32_t self = here_pe().id();
-    const std::uint32_t pes = about.pes;
+    const std::uint32_t rank = part_of<T, Index>(here_pe(), id).rank();
+    const array_pes pes = about.pes;
     std::vector<future<found>> below;
-    for (const std::uint32_t c : array_maker<T, Index>::children_of(about, self))
+    for (const std::uint32_t c : about.children_of(here_pe().id()))
       below.push_back(start_call<&run>(orrery::pe(c), id, what));
     found f;
     if (what < 0) {
       f = look(id);
       if (what == forget)
         for (cell_base* c : part_of<T, Index>(here_pe(), id).cells()) static_cast<cell<T, Index>*>(c)->forget_load();
-    } else if (const std::uint32_t other = self ^ (1U << what); other > self && other < pes) {
-      f.moved = exchange(id, other);
+    } else if (const std::uint32_t other = rank ^ (1U << what); other > rank && other < pes.count()) {
+      f.moved = exchange(id, pes.at(other));
     }
     for (auto& b : below) f.add(b.get());
     return f;
   }
   static constexpr int forget = -2;  // and look
 };
+
+template <class Make>
+consteval void require_strategy_maker() {
+  static_assert(
+      callable_travels<Make>,
+      "orrery: balance_at_sync, balance_every: what makes the strategy must be a function, a lambda without captures, or "
+      "an object with serialize()");
+}
 
 }  // namespace detail
 
@@ -181,6 +189,7 @@ struct diffuser {
 /// node_lost, std::bad_alloc.
 template <auto Resume, class T, class Index, class Make>
 [[nodiscard]] result_target balance_at_sync(const array<T, Index>& a, Make make) {
+  detail::require_strategy_maker<Make>();
   using manager = detail::balance_manager<T, Index, Make>;
   const auto m = spawn<manager>(here(), a, detail::callable<Make>{make}, result_to<Resume>(a));
   return result_to<&manager::all_here>(m);
@@ -225,6 +234,7 @@ class periodic_balancing {
 template <class T, class Index, class Make>
 [[nodiscard]] periodic_balancing<T, Index, Make> balance_every(const array<T, Index>& a,
                                                                std::chrono::nanoseconds interval, Make make) {
+  detail::require_strategy_maker<Make>();
   using manager = detail::balance_manager<T, Index, Make>;
   const auto m = spawn<manager>(here(), a, detail::callable<Make>{make}, result_target{});
   return {m, spawn(here(), &detail::balance_clock<manager>, m, std::int64_t{interval.count()})};
@@ -239,7 +249,7 @@ balance_report balance_diffusion(const array<T, Index>& a, int sweeps = 2) {
   const double begin = detail::seconds_now();
   const std::uint32_t root = detail::part_of<T, Index>(detail::here_pe(), a.id()).about().root;
   const auto everywhere = [&](int what) { return call<&diffuser::run>(pe(root), a.id(), what); };
-  const auto pes = detail::part_of<T, Index>(detail::here_pe(), a.id()).about().pes;
+  const std::uint32_t pes = detail::part_of<T, Index>(detail::here_pe(), a.id()).about().pes.count();
   const auto ratio = [&](const auto& f) { return f.total > 0 ? f.most * pes / f.total : 1; };
   balance_report r;
   r.strategy = "diffusion";

@@ -30,7 +30,7 @@ struct Plot : element<Plot> {
     step();
   }
   void step() {
-    for (int i = 0; i < 100 * index(); ++i) sink = sink + 1;
+    for (int i = 0; i < 100 * this_index(); ++i) sink = sink + 1;
     ++n;
     at_sync(point);
   }

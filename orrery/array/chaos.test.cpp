@@ -69,7 +69,7 @@ struct Item : element<Item> {
   void ordered(std::uint32_t from, std::uint64_t number, std::uint32_t round) {
     auto& [last_round, last] = last_of[from];
     if (last_round == round && number != last + 1)
-      book->complain("element " + std::to_string(index()) + " got " + std::to_string(number) + " of driver " +
+      book->complain("element " + std::to_string(this_index()) + " got " + std::to_string(number) + " of driver " +
                      std::to_string(from & 255) + " after " + std::to_string(last));
     last_round = round;
     last = number;
@@ -81,17 +81,17 @@ struct Item : element<Item> {
     const std::uint32_t n = contributed() + 1;
     {
       const std::lock_guard lock(book->mutex);
-      book->contributed[n].insert(index());
+      book->contributed[n].insert(this_index());
     }
-    contribute(contribution{{index(), n}}, concat, t);
+    contribute(contribution{{this_index(), n}}, concat, t);
   }
   void give_until(std::uint32_t n, const result_target& t) {
     while (contributed() < n) give(t);
   }
   void ask(int other) {
-    if (array()[other]->get() != other) book->complain("a wrong element was asked");
+    if (this_array()[other]->get() != other) book->complain("a wrong element was asked");
   }
-  int get() const { return index(); }
+  int get() const { return this_index(); }
   report state() const { return r; }
   template <class A>
   void serialize(A& a) {

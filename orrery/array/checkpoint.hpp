@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <exception>
+#include <set>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -26,8 +27,17 @@ namespace detail {
 /// what it is, so that this is a report.
 template <class Item>
 void report_state(const std::string& where, const Item& item, const typename saved<Item>::key& key, const char* what) {
-  here_pe().report_failure(where + "the state of " + saved<Item>::text(item, key) + " cannot be " + what,
-                           std::current_exception());
+  here_pe().failures().report(where + "the state of " + saved<Item>::text(item, key) + " cannot be " + what,
+                              std::current_exception());
+}
+
+/// The PEs of this program, on which its arrays are, and where else members and processes live: in a named world others may have joined.
+template <class... Item>
+[[nodiscard]] std::set<std::uint32_t> pes_that_save(const Item&... items) {
+  const std::vector<std::uint32_t> own = program_pes();
+  std::set<std::uint32_t> all(own.begin(), own.end());
+  (saved<Item>::add_pes(items, all), ...);
+  return all;
 }
 
 template <class... Item>
@@ -66,7 +76,7 @@ class restart {
 
   /// Reads files, one after the other, and sends each state to where it belongs. Returns when all have been read there.
   static void load(const per_pe& all, const std::vector<checkpoint_part>& files) {
-    const restart& own = on_this_pe(all[here_pe().id()]);
+    const restart& own = on_this_pe(all[member_on(all, here_pe().id())]);
     for (const checkpoint_part& f : files) own.load_one(all, f);
   }
 
@@ -77,25 +87,33 @@ class restart {
       std::vector<checkpoint_record> records;
       std::size_t bytes = 0;
     };
-    std::vector<batch> for_pe(all.size());
+    std::vector<batch> for_member(all.size());
     std::vector<future<void>> sent;
-    const auto send = [&](std::uint32_t pe) {
-      sent.push_back(start_call<&adopt>(orrery::pe(pe), all[pe], std::move(for_pe[pe].records)));
-      for_pe[pe] = {};
+    const auto send = [&](std::size_t m) {
+      sent.push_back(start_call<&adopt>(orrery::pe(all[m].address().pe), all[m], std::move(for_member[m].records)));
+      for_member[m] = {};
     };
     finish(sent, [&] {
       checkpoint_reader in(folder_, file);
       for (checkpoint_record r; in.next(r);) {
         std::uint32_t pe = 0;
         with_item(r, [&]<class I>(const I& item, const auto& key, reader&) { pe = saved<I>::pe_of(item, key); });
-        batch& b = for_pe.at(pe);
+        const std::size_t m = member_on(all, pe);
+        batch& b = for_member.at(m);
         b.bytes += r.data.size();
         b.records.push_back(std::exchange(r, {}));
-        if (b.bytes >= batch_bytes) send(pe);
+        if (b.bytes >= batch_bytes) send(m);
       }
-      for (std::uint32_t pe = 0; pe < for_pe.size(); ++pe)
-        if (!for_pe[pe].records.empty()) send(pe);
+      for (std::size_t m = 0; m < for_member.size(); ++m)
+        if (!for_member[m].records.empty()) send(m);
     });
+  }
+  // Mostly the one with the number of the PE.
+  static std::size_t member_on(const per_pe& all, std::uint32_t pe) {
+    if (pe < all.size() && all[pe].address().pe == pe) return pe;
+    std::size_t m = 0;
+    while (m < all.size() && all[m].address().pe != pe) ++m;
+    return m;
   }
   static void adopt(const remote<restart>& here, const std::vector<checkpoint_record>& records) {
     const restart& own = on_this_pe(here);
@@ -156,7 +174,8 @@ void unmake(const Item& item) {
 /// Writes arrays, groups (`group<T>`) and single processes (`remote<T>`), as one checkpoint, to a folder, which all nodes see and which must not hold a
 /// checkpoint yet; when it returns everything is on the disk. The state of an element, member or process is what its serialize() says. To be called
 /// when nothing of them is on its way (see quiescence()): whose method runs, or who has messages, is a usage_error that names it, and what waits for
-/// elements that do not exist is not part of it. A group or process is of the class T, not of one derived from it.
+/// elements that do not exist is not part of it. An array whose elements move or get messages meanwhile is a usage_error, too. A group or
+/// process is of the class T, not of one derived from it.
 ///
 /// Parks. Throws also process_gone, std::system_error (no space, no rights), node_lost. If it throws, or a node is killed meanwhile, there is no
 /// checkpoint.
@@ -164,13 +183,16 @@ template <class... Item>
   requires(sizeof...(Item) > 0)
 void checkpoint(const std::string& folder, const Item&... items) {
   detail::checkpoint_header h{{detail::saved<Item>::describe(items)...}, {}};
-  detail::begin_checkpoint(folder, h.items);
+  const io::descriptor lock = detail::begin_checkpoint(folder, h.items);
+  const auto before = detail::activity_of(h.items);
   const std::tuple<Item...> all(items...);
   std::vector<future<detail::checkpoint_part>> writing;
   h.parts = detail::finish(writing, [&] {
-    for (std::uint32_t p = 0; p < world_pes(); ++p)
+    for (const std::uint32_t p : detail::pes_that_save(items...))
       writing.push_back(start_call<&detail::save_here<Item...>>(pe(p), all, folder));
   });
+  detail::require_rest_since(before,
+                             h.items);  // an element that moves is on both PEs or on none when they write theirs
   detail::write_checkpoint_header(folder, h);
 }
 
@@ -198,13 +220,18 @@ template <class... Item>
   try {
     std::size_t n = 0;
     std::apply([&](Item&... item) { ((item = saved<Item>::make(how, h.items.at(n++))), ...); }, made);
-    readers = spawn_group<restart>(everywhere(), world_pes(), folder, made, h.items);
+    std::vector<placement> places;
+    for (const std::uint32_t p : std::apply([](const auto&... i) { return detail::pes_that_save(i...); }, made))
+      places.push_back(pe(p));
+    const std::size_t count = places.size();
+    readers = spawn_group<restart>(std::move(places), count, folder, made, h.items);
     std::vector<std::vector<detail::checkpoint_part>> files(readers.size());
     for (std::size_t k = 0; k < h.parts.size(); ++k) files[k % files.size()].push_back(h.parts[k]);
     std::vector<future<void>> loading;
     detail::finish(loading, [&] {
       for (std::uint32_t p = 0; p < files.size(); ++p)
-        if (!files[p].empty()) loading.push_back(start_call<&restart::load>(pe(p), readers, std::move(files[p])));
+        if (!files[p].empty())
+          loading.push_back(start_call<&restart::load>(pe(readers[p].address().pe), readers, std::move(files[p])));
     });
     destroy(readers);
   } catch (...) {

@@ -28,7 +28,7 @@ struct Note : element<Note, std::string> {
   ~Note() { --alive; }
   void set(const std::string& t) { text = t; }
   std::string get() const { return text; }
-  std::string born() const { return index(); }
+  std::string born() const { return this_index(); }
   void hold(remote<function> tell) {
     send(tell, 1);
     while (!open) yield();
@@ -264,6 +264,53 @@ TEST_F(checkpoints, of_a_working_array_are_refused) {
     quiescence();
     checkpoint(folder(), a);  // what was begun in vain is no hindrance
     destroy(a);
+  });
+}
+
+// Elements that leave a PE which was not written yet would be missing, and those that come to one would be there twice.
+TEST_F(checkpoints, of_moving_elements_are_whole_or_refused) {
+  int refused = 0;
+  for (int seed = 1; seed <= 20; ++seed) {
+    const std::string there = folder() + std::to_string(seed);
+    testing::in_simulation("machines=4,jitter=20us,seed=" + std::to_string(seed), [&] {
+      auto a = create_array<Note>({.name = "notes"});
+      for (int i = 0; i < 64; ++i) a.insert(std::to_string(i));
+      for (int i = 0; i < 64; ++i) post_migrate(a[std::to_string(i)], static_cast<std::uint32_t>(i * 7) % world_pes());
+      post(a["not made"])->set("early");  // does not count
+      try {
+        checkpoint(there, a);
+      } catch (const usage_error& e) {
+        EXPECT_NE(std::string(e.what()).find("notes"), std::string::npos) << e.what();
+        EXPECT_NE(std::string(e.what()).find("quiescence()"), std::string::npos) << e.what();
+        ++refused;
+        quiescence();
+        checkpoint(there, a);
+      }
+      const auto [b] = restore<array<Note>>(there);
+      for (int i = 0; i < 64; ++i) EXPECT_EQ(b[std::to_string(i)]->born(), std::to_string(i));
+    });
+    fs::remove_all(there);
+  }
+  EXPECT_GT(refused, 0);
+}
+
+int write_or_refuse(const array<Note>& all, const std::string& to) {
+  try {
+    checkpoint(to, all);
+    return 1;
+  } catch (const usage_error&) {
+    return 0;
+  }
+}
+TEST_F(checkpoints, of_two_at_once_in_one_folder_one_is_refused) {
+  in_world(2, [&] {
+    auto a = create_array<Note>({.name = "notes"});
+    a.insert("one");
+    auto first = start_call<&write_or_refuse>(pe(0), a, folder());
+    auto second = start_call<&write_or_refuse>(pe(1), a, folder());
+    EXPECT_EQ(first.get() + second.get(), 1);
+    const auto [b] = restore<array<Note>>(folder());
+    EXPECT_EQ(b[std::string("one")]->born(), "one");
   });
 }
 

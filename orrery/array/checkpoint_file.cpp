@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <orrery/array/checkpoint_file.hpp>
-#include <orrery/process/io.hpp>
 
 #include <algorithm>
 #include <cerrno>
@@ -15,6 +14,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <sys/file.h>
 #include <xxhash.h>
 #include <nlohmann/json.hpp>
 
@@ -172,7 +172,7 @@ void require_text(const std::string& name) try {
 }
 }  // namespace
 
-void begin_checkpoint(const std::string& folder, const std::vector<checkpoint_item>& items) {
+io::descriptor begin_checkpoint(const std::string& folder, const std::vector<checkpoint_item>& items) {
   std::set<std::pair<std::uint32_t, address>> all;
   for (const auto& i : items) {
     require_text(i.name);
@@ -185,10 +185,16 @@ void begin_checkpoint(const std::string& folder, const std::vector<checkpoint_it
             fmt::format("checkpoint: the process {} is named twice, by itself or by its group", to_string(a)));
   }
   fs::create_directories(folder);
+  io::descriptor lock(folder, O_RDONLY | O_DIRECTORY);
+  // Some file systems cannot lock folders: there the program has to see to it.
+  if (::flock(lock.get(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
+    throw usage_error(errc::bad_argument,
+                      fmt::format("checkpoint: another one is being written to {}; choose another folder", folder));
   if (fs::exists(header_of(folder)))
     throw usage_error(
         errc::bad_argument,
         fmt::format("checkpoint: there is one in {} already; remove it or choose another folder", folder));
+  return lock;
 }
 
 void write_checkpoint_header(const std::string& folder, const checkpoint_header& h) {

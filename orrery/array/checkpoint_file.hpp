@@ -2,6 +2,7 @@
 #pragma once
 
 #include <orrery/array/directory.hpp>
+#include <orrery/process/io.hpp>
 
 #include <cstdint>
 #include <memory>
@@ -71,8 +72,9 @@ class checkpoint_reader {
   std::unique_ptr<file> file_;
 };
 
-/// Throws usage_error if there is a checkpoint already, or one of the processes is there twice. Makes the folder.
-void begin_checkpoint(const std::string& folder, const std::vector<checkpoint_item>& items);
+/// Makes the folder, and keeps other checkpoints out of it as long as what this returns is open. Throws usage_error if there is
+/// a checkpoint already, somebody writes one, or one of the processes is there twice.
+[[nodiscard]] io::descriptor begin_checkpoint(const std::string& folder, const std::vector<checkpoint_item>& items);
 void write_checkpoint_header(const std::string& folder, const checkpoint_header& h);
 /// Throws usage_error if that is no finished checkpoint, or one of items of other types; std::system_error, EBADMSG if it is damaged.
 [[nodiscard]] checkpoint_header read_checkpoint_header(const std::string& folder,

@@ -16,6 +16,24 @@ void throw_not_quiescent(const std::string& whose) {
                                                     whose));
 }
 
+std::vector<array_core::activity> activity_of(const std::vector<checkpoint_item>& items) {
+  std::vector<array_core::activity> all;
+  for (const auto& i : items) all.push_back(i.id != 0 ? activity_of(i.id) : array_core::activity{});
+  return all;
+}
+
+void require_rest_since(const std::vector<array_core::activity>& before, const std::vector<checkpoint_item>& items) {
+  const auto now = activity_of(items);
+  for (std::size_t k = 0; k < items.size(); ++k)
+    if (now[k] != before[k] || now[k].begun != now[k].over)
+      throw usage_error(
+          errc::bad_argument,
+          fmt::format(
+              "checkpoint: elements of {} moved, came, ended or got messages while they were written, so that it "
+              "is not whole; wait for quiescence() first, and stop what goes on by itself (balance_every)",
+              items[k].name));
+}
+
 std::string saved_process::text(std::string_view class_name) const {
   return rank == alone ? fmt::format("{} at {}", class_name, to_string(at))
                        : fmt::format("member {} of a group, {} at {},", rank, class_name, to_string(at));

@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <initializer_list>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -24,6 +25,10 @@ namespace orrery::detail {
 
 /// name<argument, ...>
 [[nodiscard]] std::string type_text(std::string_view name, std::initializer_list<std::string_view> arguments);
+/// What the arrays among them have done so far.
+[[nodiscard]] std::vector<array_core::activity> activity_of(const std::vector<checkpoint_item>& items);
+/// Throws usage_error if they have done anything since, or do.
+void require_rest_since(const std::vector<array_core::activity>& before, const std::vector<checkpoint_item>& items);
 [[noreturn]] void throw_not_quiescent(const std::string& whose);
 /// Which member or process an error is about.
 struct saved_process {
@@ -58,7 +63,7 @@ struct saved<array<T, Index>> {
   using key = Index;
   using options = array_options<Index>;
   static options default_options() { return {}; }
-  static std::string type() { return type_text("array", {type_name<T>(), type_name<Index>()}); }
+  static std::string type() { return type_text("array", {wire::canonical_name<T>(), wire::canonical_name<Index>()}); }
 
   static checkpoint_item describe(const item& a) {
     return {type(), part_of<T, Index>(here_pe(), a.id()).about().name, a.id(), {}};
@@ -66,9 +71,10 @@ struct saved<array<T, Index>> {
   template <class F>
   static void save_here(const item& a, F add) {
     pe& self = here_pe();
+    const array_core* here = array_directory::of(self).find(a.id());
+    if (here == nullptr) return;  // the array is not on this PE
     std::vector<Index> all;  // the cells may change while a file is being written
-    for (const cell_base* c : part_of<T, Index>(self, a.id()).cells())
-      all.push_back(static_cast<const cell<T, Index>*>(c)->index);
+    for (const cell_base* c : here->cells()) all.push_back(static_cast<const cell<T, Index>*>(c)->index);
     for (const Index& i : all) {
       auto& part = part_of<T, Index>(self, a.id());
       auto* c = part.find_local(i);
@@ -81,6 +87,7 @@ struct saved<array<T, Index>> {
     if (o.name == options{}.name) o.name = from.name;
     return create_array<T, Index>(o);
   }
+  static void add_pes(const item&, std::set<std::uint32_t>&) {}  // it is on those of its program
   static void rename(references& r, const checkpoint_item& from, const item& a) { r.add_array(from.id, a.id()); }
   static std::uint32_t pe_of(const item& a, const Index& i) { return part_of<T, Index>(here_pe(), a.id()).home_of(i); }
   static void adopt(const item& a, const Index& i, reader& state) {
@@ -99,7 +106,7 @@ struct saved<group<T>> {
   using key = std::uint32_t;
   using options = placements;
   static options default_options() { return everywhere(); }
-  static std::string type() { return type_text("group", {type_name<T>()}); }
+  static std::string type() { return type_text("group", {wire::canonical_name<T>()}); }
 
   static checkpoint_item describe(const item& g) { return {type(), {}, 0, group_access::handle(g).data().members}; }
   template <class F>
@@ -112,6 +119,9 @@ struct saved<group<T>> {
   static item make(const options& where, const checkpoint_item& from) {
     return spawn_group<T>(where, from.processes.size());
   }
+  static void add_pes(const item& g, std::set<std::uint32_t>& pes) {
+    for (std::uint32_t rank = 0; rank < g.size(); ++rank) pes.insert(g[rank].address().pe);
+  }
   static void rename(references& r, const checkpoint_item& from, const item& g) {
     r.add_group(from.processes, group_access::handle(g));
   }
@@ -120,7 +130,7 @@ struct saved<group<T>> {
     read_into(state, *static_cast<T*>(object_of_class({g.at(rank).address(), rank}, class_of<T>::info())));
   }
   static std::string text(const item& g, std::uint32_t rank) {
-    return saved_process{g.at(rank).address(), rank}.text(type_name<T>());
+    return saved_process{g.at(rank).address(), rank}.text(wire::canonical_name<T>());
   }
 };
 
@@ -131,7 +141,7 @@ struct saved<remote<T>> {
   using key = std::uint32_t;
   using options = placement;
   static options default_options() { return anywhere(); }
-  static std::string type() { return type_text("remote", {type_name<T>()}); }
+  static std::string type() { return type_text("remote", {wire::canonical_name<T>()}); }
 
   static checkpoint_item describe(const item& p) {
     if (!p) throw usage_error(errc::null_pointer, "checkpoint: a " + type());
@@ -143,6 +153,7 @@ struct saved<remote<T>> {
       add(key{0}, *static_cast<const T*>(idle_object({p.address()}, class_of<T>::info())));
   }
   static item make(const options& where, const checkpoint_item&) { return spawn<T>(where); }
+  static void add_pes(const item& p, std::set<std::uint32_t>& pes) { pes.insert(p.address().pe); }
   static void rename(references& r, const checkpoint_item& from, const item& p) {
     r.add_process(from.processes.at(0), p.address());
   }
@@ -150,7 +161,7 @@ struct saved<remote<T>> {
   static void adopt(const item& p, key, reader& state) {
     read_into(state, *static_cast<T*>(object_of_class({p.address()}, class_of<T>::info())));
   }
-  static std::string text(const item& p, key) { return saved_process{p.address()}.text(type_name<T>()); }
+  static std::string text(const item& p, key) { return saved_process{p.address()}.text(wire::canonical_name<T>()); }
 };
 
 }  // namespace orrery::detail

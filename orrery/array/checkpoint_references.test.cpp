@@ -69,7 +69,7 @@ struct Solver : member<Solver> {
   }
   solver_group all() const { return all_; }
   remote<Solver> next() const { return next_; }
-  bool sees(solver_group g) const { return all_ == g && group() == g && next_ == g[(rank() + 1) % g.size()]; }
+  bool sees(solver_group g) const { return all_ == g && this_group() == g && next_ == g[(rank() + 1) % g.size()]; }
   bool sees_cells(cell_array cells) const { return cells_ == cells && cell_ == cells[static_cast<int>(rank())]; }
   int meet() { return all_reduce(n_); }
   template <class A>
@@ -89,7 +89,7 @@ struct Cell : element<Cell> {
     groups_["solvers"] = {g, g};
     third_ = std::make_unique<remote<Solver>>(g[2]);
     store_ = d;
-    near_ = {array()[index() + 1], array()[index() - 1]};
+    near_ = {this_array()[this_index() + 1], this_array()[this_index() - 1]};
     lost_ = {lost, lost_too};
     other_ = other;
     data_ = data;

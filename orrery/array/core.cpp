@@ -70,18 +70,18 @@ slot* route_answer(pe& self, scheduler::delivery& d, const wire::envelope& e, st
     d.release();
     pass_answer(self, answer);
   } catch (...) {
-    self.fail(d, std::current_exception());
+    d.fail(std::current_exception());
   }
   return nullptr;
 }
 
 // Its home was lost while it was under way: who waits has to be answered all the same, and nobody is left who could say that the index is in use.
-bool answer_without_home(pe& self, const scheduler::handler&, std::span<const std::byte> payload,
-                         std::uint32_t) noexcept {
+bool answer_without_home(pe& self, const scheduler::handler&, std::span<const std::byte> payload, std::uint32_t,
+                         const scheduler::unknown_message*) noexcept {
   try {
     pass_answer(self, payload);
   } catch (...) {
-    self.report_failure("the end of an element whose home is lost", std::current_exception());
+    self.failures().report("the end of an element whose home is lost", std::current_exception());
   }
   return true;
 }
@@ -99,12 +99,42 @@ const control_handler end_of_elements{"destructors of elements",
 }  // namespace
 
 array_core::array_core(pe& self, shape s) : self_(self), shape_(std::move(s)) {
-  const std::uint64_t n = shape_.pes;
-  const std::uint64_t k = std::max(1U, shape_.branching);
-  const std::uint64_t rank = (self.id() + n - shape_.root) % n;  // the root is rank 0
-  if (rank != 0) parent_ = static_cast<std::uint32_t>(((rank - 1) / k + shape_.root) % n);
-  for (std::uint64_t c = k * rank + 1; c <= k * rank + k && c < n; ++c)
-    children_.push_back({static_cast<std::uint32_t>((c + shape_.root) % n)});
+  if (!shape_.pes.contains(shape_.root) || !shape_.pes.contains(self.id()))
+    throw bad_message(errc::message_corrupt, "the shape of an array");
+  if (self.id() != shape_.root) parent_ = shape_.parent_of(self.id());
+  for (const std::uint32_t c : shape_.children_of(self.id())) children_.push_back({c});
+}
+
+// In the tree the root is the first, and the others follow by rank.
+std::uint64_t array_core::shape::place_of(std::uint32_t pe) const noexcept {
+  return (std::uint64_t{pes.rank_of(pe)} + pes.count() - pes.rank_of(root)) % pes.count();
+}
+std::uint32_t array_core::shape::at_place(std::uint64_t place) const noexcept {
+  return pes.at(static_cast<std::uint32_t>((place + pes.rank_of(root)) % pes.count()));
+}
+std::uint32_t array_core::shape::parent_of(std::uint32_t pe) const noexcept {
+  return at_place((place_of(pe) - 1) / std::max(1U, branching));
+}
+std::vector<std::uint32_t> array_core::shape::children_of(std::uint32_t pe) const {
+  std::vector<std::uint32_t> all;
+  const std::uint64_t k = std::max(1U, branching);
+  const std::uint64_t first = k * place_of(pe) + 1;
+  for (std::uint64_t c = first; c < first + k && c < pes.count(); ++c) all.push_back(at_place(c));
+  return all;
+}
+
+bool array_core::find_losses() noexcept {
+  const std::size_t before = lost_.size();
+  for (std::uint32_t r = 0; r < shape_.pes.count(); ++r) {
+    const std::uint32_t pe = shape_.pes.at(r);
+    if (!self_.owner().reachable(pe) && std::ranges::find(lost_, pe) == lost_.end()) lost_.push_back(pe);
+  }
+  return lost_.size() != before;
+}
+
+void array_core::require_whole(const char* what) const {
+  if (!lost_.empty()) [[unlikely]]
+    throw node_lost(fmt::format("{} of {}, of which a part was on PE {}", what, shape_.name, lost_.front()));
 }
 
 array_core::~array_core() {
@@ -129,13 +159,27 @@ void array_core::fetch(int step) const noexcept {
 
 // --- who lives here ------------------------------------------------------------------------------------------------
 
+void array_core::begin_share() {
+  if (shares_++ == 0) before_shares_ = received_;
+  begins();
+}
+
+void array_core::end_share() {
+  over();
+  if (--shares_ != 0) return;
+  pass_acks();
+  complete_here();
+}
+
 void array_core::born(cell_base& c) {
+  const bool of_range = shares_ != 0 && c.birth == 0;
   c.part = this;
-  c.broadcasts = received_;
+  c.broadcasts = of_range ? before_shares_ : received_;
   c.reductions = done_;
   c.position = static_cast<std::uint32_t>(cells_.size());
   cells_.push_back(&c);
   ++births_;
+  if (received_ != c.broadcasts) catch_up(c);
 }
 
 void array_core::arrived(cell_base& c) {
@@ -183,9 +227,8 @@ std::vector<baggage> array_core::pack_broadcasts(scheduler::message*& mailbox) {
 }
 
 void array_core::unpack_broadcasts(cell_base& c, const std::vector<baggage>& all) {
-  const auto table = scheduler::handler_table();
   for (const baggage& b : all) {
-    const auto* h = b.cast < table.size() ? table[b.cast] : nullptr;
+    const scheduler::handler* const h = scheduler::find_handler(b.cast);
     if (h == nullptr || h->route == nullptr || static_cast<const array_handler*>(h)->decode == nullptr)
       throw bad_message(errc::unknown_handler, "a broadcast that came with an element");
     auto r = static_cast<const array_handler*>(h)->decode(b.arguments);
@@ -228,7 +271,7 @@ void array_core::wait_for_ends() {
 void array_core::wait_for_news_of_ends() {
   typed_sink<void> k;
   prepare(k, self_, address{}, end_of_elements);
-  array_directory::expectation news(array_directory::of(self_), k);
+  array_directory::expectation news(array_directory::of(self_), k, id());
   wait_for_ends_.push_back(news.call());
   news.sent();
   self_.wait(k);
@@ -244,12 +287,12 @@ void array_core::tell_ends() noexcept {
 
 void array_core::report_ended(const cell_base& c, const char* what) const noexcept {
   try {
-    self_.report_failure(
+    self_.failures().report(
         fmt::format("the destructor of {} {}, which an element that has ended cannot; do it in a method before",
                     text_of(c), what),
         nullptr);
   } catch (...) {
-    self_.report_failure("a destructor of an element", std::current_exception());
+    self_.failures().report("a destructor of an element", std::current_exception());
   }
 }
 
@@ -302,9 +345,9 @@ bool array_core::may_wait_for_broadcasts() const noexcept {
 
 void array_core::broadcast(const array_handler& cast, std::span<const std::byte> arguments) {
   const std::uint32_t array = id();
-  array_directory::of(self_).require_whole("a broadcast");
+  require_whole("a broadcast");
   while (own_ >= own_broadcasts && may_wait_for_broadcasts()) {
-    if (self_.refusing()) self_.refuse("a broadcast");
+    if (self_.refusing()) self_.shutdown().refuse("a broadcast");
     self_.yield();
     if (array_directory::of(self_).find(array) != this) return;  // the array was destroyed meanwhile
   }
@@ -411,8 +454,12 @@ void array_core::ack_step(std::uint32_t number) {
   const auto round = std::ranges::find(acks_, number, &ack_round::number);
   if (round == acks_.end()) return;
   --round->left;
-  // In order: what left this PE before an earlier round is behind the fence of that one only.
-  while (!acks_.empty() && acks_.front().left == 0) {
+  pass_acks();
+}
+
+// In order: what left this PE before an earlier round is behind the fence of that one only.
+void array_core::pass_acks() {
+  while (shares_ == 0 && !acks_.empty() && acks_.front().left == 0) {
     const std::uint32_t done = acks_.front().number;
     acks_.pop_front();
     if (self_.id() == shape_.root) {
@@ -430,6 +477,21 @@ counted_activity::~counted_activity() {
   if (array_core* part = array_directory::of(*scheduler::current_pe).find(array_)) part->over();
 }
 
+bool lost_broadcast(pe& self, const scheduler::handler&, std::span<const std::byte>, std::uint32_t,
+                    const scheduler::unknown_message* unknown) noexcept {
+  if (unknown != nullptr) const activity_end ended(array_directory::of(self).find(unknown->slot));
+  return false;
+}
+
+bool counted_activity::lost(pe&, const scheduler::handler&, std::span<const std::byte> payload, std::uint32_t,
+                            const scheduler::unknown_message* unknown) noexcept try {
+  orrery::reader r(payload);
+  if (unknown != nullptr) (void)orrery::read<counted_activity>(r);
+  return false;
+} catch (...) {
+  return false;
+}
+
 slot* counted_activity::route(pe& self, scheduler::delivery& d, const wire::envelope& e, std::uint32_t) noexcept {
   if (slot* s = self.find(e.slot, e.generation)) return s;
   auto why = scheduler::gone_error(*d.method, {self.id(), e.slot, e.generation});
@@ -439,7 +501,7 @@ slot* counted_activity::route(pe& self, scheduler::delivery& d, const wire::enve
     } catch (...) {
       why = std::current_exception();
     }
-  self.fail(d, std::move(why));
+  d.fail(std::move(why));
   return nullptr;
 }
 

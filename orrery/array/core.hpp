@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <orrery/array/array_pes.hpp>
 #include <orrery/array/directory.hpp>
 #include <orrery/array/order.hpp>
 #include <orrery/array/reduction.hpp>
@@ -123,13 +124,20 @@ class array_core {
   struct shape {
     std::uint32_t id = 0;
     std::uint32_t root = 0;
-    std::uint32_t pes = 1;
+    array_pes pes;
     std::uint32_t branching = 4;
     std::string name;
+    /// In the spanning tree. Not of the root.
+    [[nodiscard]] std::uint32_t parent_of(std::uint32_t pe) const noexcept;
+    [[nodiscard]] std::vector<std::uint32_t> children_of(std::uint32_t pe) const;
     template <class A>
     void serialize(A& a) {
       a & id & root & pes & branching & name;
     }
+
+   private:
+    [[nodiscard]] std::uint64_t place_of(std::uint32_t pe) const noexcept;
+    [[nodiscard]] std::uint32_t at_place(std::uint64_t place) const noexcept;
   };
 
   array_core(pe& self, shape s);
@@ -140,11 +148,19 @@ class array_core {
   [[nodiscard]] pe& self() const noexcept { return self_; }
   [[nodiscard]] const shape& about() const noexcept { return shape_; }
   [[nodiscard]] std::uint32_t id() const noexcept { return shape_.id; }
+  /// Of this PE among those of the array.
+  [[nodiscard]] std::uint32_t rank() const noexcept { return shape_.pes.rank_of(self_.id()); }
   [[nodiscard]] const std::vector<cell_base*>& cells() const noexcept { return cells_; }
+  /// The number of the last message of this PE to an element elsewhere.
+  [[nodiscard]] virtual std::uint64_t last_number() const noexcept = 0;
 
   // --- who lives here ----------------------------------------------------------------------------------------------
   void reserve_cells(std::size_t n) { cells_.reserve(cells_.size() + n); }
-  /// A new element.
+  /// A share of a range begins, or has ended, to be made here. Meanwhile this PE is through with no reduction, as elements are missing that
+  /// count in it, and their constructors may contribute; and it forgets no broadcast, as they are to get all.
+  void begin_share();
+  void end_share();
+  /// A new element; one of a range gets the broadcasts that have come since its share was begun.
   void born(cell_base& c);
   /// One that comes from another PE. It gets the broadcasts that it has missed.
   void arrived(cell_base& c);
@@ -237,6 +253,10 @@ class array_core {
   void leave_if_it_stays(membership m, bytes index) { late_leaves_.push_back({std::move(m), std::move(index)}); }
   /// Those that are not over never will be: who waits for one is told so. Of the array and its sections.
   void fail_reductions() noexcept;
+  /// True if a PE of the array is gone of which that was not known.
+  [[nodiscard]] bool find_losses() noexcept;
+  /// Throws node_lost if a PE of the array is gone: what concerns all elements has no meaning any more.
+  void require_whole(const char* what) const;
   /// A node is gone, and with it a part of the array: reductions that are not over never will be, and are reported.
   virtual void pes_lost() noexcept;
 
@@ -288,9 +308,11 @@ class array_core {
   /// A node was lost, and messages with it: others do not wait for them any more.
   [[nodiscard]] bool lossy() const noexcept { return lossy_; }
 
-  /// See pe_annex::fetch; `step` 0 to 2.
+  /// See layer_state::fetch; `step` 0 to 2.
   void fetch(int step) const noexcept;
 
+  /// Sends a creation that a guest (guest.hpp) asks for to its home.
+  virtual void create_for_guest(const array_handler& h, std::span<const std::byte> payload) = 0;
   /// The destructor of an element runs in this process.
   [[nodiscard]] virtual bool is_ending(const slot& s) const noexcept = 0;
   /// The element as the program calls it: "grid[3]".
@@ -352,6 +374,7 @@ class array_core {
   void forget_past(std::uint32_t low) noexcept;
   void begin_ack(std::uint32_t number);
   void ack_step(std::uint32_t number);
+  void pass_acks();
 
   open_reduction& open(std::uint32_t number);
   void start_at(const child& c, std::uint32_t number);
@@ -363,6 +386,7 @@ class array_core {
     cells_.pop_back();
   }
   void leave_reductions(const cell_base& c);
+  void fail_lost_reductions() noexcept;
   void pass_on();
   void finish(open_reduction& r) noexcept;
   void send_late(std::uint32_t number, std::uint64_t contributions, std::int64_t births, std::unique_ptr<accumulator> a,
@@ -391,6 +415,8 @@ class array_core {
   std::deque<open_reduction> open_;
   std::unordered_map<std::uint64_t, section_core*> sections_;  // whose agent is here
   std::uint32_t sections_made_ = 0;
+  std::uint32_t shares_ = 0;  // of ranges that are being made here
+  std::uint32_t before_shares_ = 0;  // broadcasts
   std::uint32_t ending_ = 0;
   std::vector<std::uint64_t> wait_for_ends_;  // calls
   struct late_leave {
@@ -400,6 +426,7 @@ class array_core {
   std::vector<late_leave> late_leaves_;  // members that have ended with the array
   bool told_hungry_ = true;
   bool measures_ = false;
+  std::vector<std::uint32_t> lost_;  // PEs of the array that are gone
   bool lossy_ = false;
   bool ends_ = false;
 };
@@ -448,13 +475,23 @@ class counted_activity {
   }
   /// Of messages to a process, whose first argument this is.
   static slot* route(pe& self, scheduler::delivery& d, const wire::envelope& e, std::uint32_t size) noexcept;
+  /// Their handler::lost.
+  static bool lost(pe& self, const scheduler::handler& h, std::span<const std::byte> payload, std::uint32_t to,
+                   const scheduler::unknown_message* unknown) noexcept;
 
  private:
   std::uint32_t array_ = 0;
 };
 
+/// handler::lost of broadcasts on their way. The elements below a PE whose program does not have the method do not get it: that is reported.
+bool lost_broadcast(pe& self, const scheduler::handler& h, std::span<const std::byte> payload, std::uint32_t to,
+                    const scheduler::unknown_message* unknown) noexcept;
+
 /// Parks until nothing of an array is queued, running or on its way. Throws usage_error, node_lost, stopped, process_gone.
 void wait_for_quiescence(std::uint32_t array);
+/// The sums over all PEs of what was begun there and of what has ended, looked at one after the other. If two such looks find the same,
+/// and as much ended as begun, then nothing of the array has happened between them. Parks. Throws node_lost, process_gone.
+[[nodiscard]] array_core::activity activity_of(std::uint32_t array);
 
 /// Around a method of an element, whose time is measured if that is asked for.
 class load_scope {

@@ -77,7 +77,7 @@ slot* route_partial(pe& self, scheduler::delivery& d, const wire::envelope& e, s
       fail_unfinished(self, "a section of " + part->about().name, target.get());
     }
   } catch (...) {
-    self.fail(d, std::current_exception());
+    d.fail(std::current_exception());
   }
   return nullptr;
 }
@@ -90,6 +90,7 @@ open_reduction& array_core::open(std::uint32_t number) {
   open_reduction& r = *open_.emplace(at);
   r.number = number;
   r.here_done = number <= done_;
+  if (lossy_ && !cells_.empty()) r.have = static_cast<std::uint32_t>(cells_.size()) - 1;  // the first one hears of it
   for (const child& c : children_) {
     if (c.done >= number) continue;
     ++r.children_left;
@@ -111,7 +112,11 @@ void array_core::leave_reductions(const cell_base& c) {
 }
 
 void array_core::complete_here() {
-  if (ends_) return;
+  if (lossy_) {
+    fail_lost_reductions();
+    return;
+  }
+  if (ends_ || shares_ != 0) return;
   bool any = false;
   for (open_reduction& r : open_) {
     if (r.here_done) continue;
@@ -302,13 +307,21 @@ void fail_unfinished(pe& self, const std::string& what, const reduction_target* 
   }
 }
 
+// Some elements were lost: reductions do not end, and callers that wait for a result are told. Other targets were reported with the loss.
+void array_core::fail_lost_reductions() noexcept {
+  for (const open_reduction& r : std::exchange(open_, {}))
+    if (r.target != nullptr && r.target->what == reduction_target::kind::call)
+      answer_error(self_, r.target->call, &reduction_result,
+                   make_error(errc::node_lost, fmt::format("a reduction of {}: elements were lost", shape_.name)));
+}
+
 void array_core::pes_lost() noexcept {
   lossy_ = true;
   for (const open_reduction& r : open_)
     if (r.contributions != 0)
-      self_.report_failure(fmt::format("reduction {} of {}", r.number, shape_.name),
-                           make_error(errc::node_lost, "some elements were lost before they contributed"));
-  open_.clear();
+      self_.failures().report(fmt::format("reduction {} of {}", r.number, shape_.name),
+                              make_error(errc::node_lost, "some elements were lost before they contributed"));
+  fail_lost_reductions();
   const std::vector<cell_base*> here = cells_;
   for (const cell_base* c : here)
     if (c->sections != nullptr)
@@ -353,15 +366,13 @@ void deliver_result(pe& self, const reduction_target& t, std::span<const std::by
     answer_value(self, t.call, value);
     return;
   }
-  const auto table = scheduler::handler_table();
-  if (t.handler >= table.size()) throw bad_message(errc::unknown_handler, "the target of a reduction");
-  const scheduler::handler& h = *table[t.handler];
+  const scheduler::handler* const known = scheduler::find_handler(t.handler);
+  if (known == nullptr) throw bad_message(errc::unknown_handler, "the target of a reduction");
+  const scheduler::handler& h = *known;
   switch (t.what) {
     case reduction_target::kind::process:
       if (t.process.pe != self.id()) {
-        scheduler::channel& c = self.channel_to(t.process.pe);
-        self.send_control(c, wire::record_kind::message, t.process.slot, t.process.generation, 0, value.data(),
-                          value.size(), c.remote ? h.index : reinterpret_cast<std::uint64_t>(&h));
+        tell_process(self, t.process, h, value);
       } else if (slot* s = self.find(t.process.slot, t.process.generation)) {
         self.push(*s, wire_message(self, h, t.process.slot, t.process.generation, value));
       } else {

@@ -35,32 +35,32 @@ struct Link : element<Link, std::string> {
   static constexpr bool keep_order(std::string_view method) { return method == "kept_round"; }
 
   Link() = default;
-  explicit Link(std::string parent) { (void)array()[parent]->value(); }
+  explicit Link(std::string parent) { (void)this_array()[parent]->value(); }
 
   int value() { return 1; }
-  void bear(std::uint32_t pe, std::string child) { array().insert_at(orrery::pe(pe), child, index()); }
+  void bear(std::uint32_t pe, std::string child) { this_array().insert_at(orrery::pe(pe), child, this_index()); }
   void start_to_bear(std::uint32_t pe, std::string child) {
-    array().start_insert_at(orrery::pe(pe), child, index()).get();
+    this_array().start_insert_at(orrery::pe(pe), child, this_index()).get();
   }
   void hop(std::uint32_t pe) { migrate_to(pe); }
   // Through as many elements as `ring` names.
   int call_round(std::vector<std::string> ring, std::uint32_t at, int steps) {
     const std::string& next = ring[(at + 1) % ring.size()];
-    return steps == 0 ? 1 : array()[next]->call_round(ring, at + 1, steps - 1) + 1;
+    return steps == 0 ? 1 : this_array()[next]->call_round(ring, at + 1, steps - 1) + 1;
   }
   int start_round(std::vector<std::string> ring, std::uint32_t at, int steps) {
     const std::string& next = ring[(at + 1) % ring.size()];
-    return steps == 0 ? 1 : start(array()[next])->start_round(ring, at + 1, steps - 1).get() + 1;
+    return steps == 0 ? 1 : start(this_array()[next])->start_round(ring, at + 1, steps - 1).get() + 1;
   }
   int kept_round(std::vector<std::string> ring, std::uint32_t at, int steps) {
     const std::string& next = ring[(at + 1) % ring.size()];
-    return steps == 0 ? 1 : array()[next]->kept_round(ring, at + 1, steps - 1) + 1;
+    return steps == 0 ? 1 : this_array()[next]->kept_round(ring, at + 1, steps - 1) + 1;
   }
-  int by_way_of(remote<Outsider> other, std::string back) { return other->to(array(), back); }
+  int by_way_of(remote<Outsider> other, std::string back) { return other->to(this_array(), back); }
   int next_slowly(std::string next) {
     yield();
     yield();
-    return array()[next]->value();
+    return this_array()[next]->value();
   }
   // Calls the elements with these numbers one after the other, each of which goes on from there.
   int walk(std::vector<std::uint32_t> way, std::uint32_t elements) {
@@ -68,7 +68,7 @@ struct Link : element<Link, std::string> {
     if (way.empty()) return met;
     const std::uint32_t first = way.back();
     way.pop_back();
-    const auto next = array()["e" + std::to_string(first)];
+    const auto next = this_array()["e" + std::to_string(first)];
     return met + (first % 2 == 0 ? next->walk(way, elements) : start(next)->walk(way, elements).get());
   }
   template <class A>
@@ -242,12 +242,12 @@ struct Noted : element<Noted> {
   int count() { return notes; }
   void begin() {
     migrate_to(1 % world_pes());
-    array()[1]->work();
+    this_array()[1]->work();
   }
   void work() {
-    post(array()[0])->note();
-    EXPECT_THROW((void)array()[0]->ask(), deadlock_error);
-    post(array()[0])->note();
+    post(this_array()[0])->note();
+    EXPECT_THROW((void)this_array()[0]->ask(), deadlock_error);
+    post(this_array()[0])->note();
   }
   template <class A>
   void serialize(A& a) {

@@ -32,7 +32,7 @@ struct Item : element<Item> {
   ~Item() { --alive; }
   void give(result_target t) { contribute(1, sum, t); }
   void give_to(section<Item> s, result_target t) { contribute(s, 1, sum, t); }
-  void end_array() { destroy(array()); }
+  void end_array() { destroy(this_array()); }
   std::size_t look_at(orrery::array<Item> other) {
     quiescence(other);
     return other.local_size();
@@ -165,7 +165,7 @@ struct Selfish : element<Selfish> {
   static inline std::atomic<int> refused = 0;
   ~Selfish() {
     try {
-      destroy(array());
+      destroy(this_array());
     } catch (const deadlock_error&) {
       ++refused;
     }
@@ -188,10 +188,10 @@ ORRERY_PROCESS(Asking, ask, ask_in_order);
 struct Asking : element<Asking> {
   static constexpr bool keep_order(std::string_view method) { return method == "ask_in_order"; }
   void ask(int other) {
-    if (other != 0) array()[other]->ask(0);
+    if (other != 0) this_array()[other]->ask(0);
   }
   void ask_in_order(int other) {
-    if (other != 0) array()[other]->ask_in_order(0);
+    if (other != 0) this_array()[other]->ask_in_order(0);
   }
 };
 void calls_to_nobody() {

@@ -2,9 +2,12 @@
 #include <orrery/array/directory.hpp>
 
 #include <orrery/array/core.hpp>
+#include <orrery/array/guest.hpp>
 #include <orrery/array/order.hpp>
 #include <orrery/scheduler/node.hpp>
 #include <orrery/scheduler/prefetch.hpp>
+#include <orrery/scheduler/unknown_handler.hpp>
+#include <orrery/transport/world.hpp>
 #include <orrery/wire/exception.hpp>
 
 #include <algorithm>
@@ -17,7 +20,7 @@ namespace orrery::detail {
 
 namespace {
 
-constexpr std::size_t piece_bytes = 16 << 10;
+constexpr std::size_t piece_bytes = 16 << 10;  // at most, and no more than a record of the ring
 constexpr std::uint32_t id_bits_of_pe = 14;  // arrays that one PE can have made
 
 // One piece of a message. It says of which message in its first piece only: pieces of one PE arrive in order.
@@ -26,13 +29,15 @@ struct piece_head {
   std::uint32_t handler = 0;
   std::uint32_t slot = 0;
   std::uint32_t generation = 0;
+  std::uint32_t to_process = 0;  ///< 1: it has no route, and is for the process in `slot`
 };
 
 slot* route_piece(pe& self, scheduler::delivery& d, const wire::envelope& e, std::uint32_t size);
 slot* route_value(pe& self, scheduler::delivery& d, const wire::envelope& e, std::uint32_t size);
 slot* route_error(pe& self, scheduler::delivery& d, const wire::envelope& e, std::uint32_t size);
 
-bool lost_piece(pe& self, const scheduler::handler& h, std::span<const std::byte> payload, std::uint32_t to) noexcept;
+bool lost_piece(pe& self, const scheduler::handler& h, std::span<const std::byte> payload, std::uint32_t to,
+                const scheduler::unknown_message* unknown) noexcept;
 
 struct piece_control : control_handler {
   piece_control() noexcept : control_handler("piece", &route_piece) { lost = &lost_piece; }
@@ -49,9 +54,10 @@ slot* route_piece(pe& self, scheduler::delivery& d, const wire::envelope& e, std
     const auto head = orrery::read<piece_head>(r);
     auto& p = array_directory::of(self).partial_from(from);
     if (head.total != 0) {
-      const auto table = scheduler::handler_table();
-      if (head.handler >= table.size() || table[head.handler]->route == nullptr || !p.data.empty())
+      const scheduler::handler* const h = scheduler::find_handler(head.handler);
+      if ((h != nullptr && h->route == nullptr && head.to_process == 0) || !p.data.empty())
         throw bad_message(errc::message_corrupt, "a piece of a message");
+      if (head.total > wire::largest_payload) throw bad_message(errc::message_corrupt, "the size of a message");
       p.total = head.total;
       p.data = pack(0, head);
     }
@@ -63,23 +69,40 @@ slot* route_piece(pe& self, scheduler::delivery& d, const wire::envelope& e, std
     p = {};
     orrery::reader first({all.data(), all.size()});
     const auto whole = orrery::read<piece_head>(first);
-    scheduler::message* m = wire_message(self, *scheduler::handler_table()[whole.handler], whole.slot, whole.generation,
-                                         std::span(all).subspan(section_size));
+    const auto payload_of_all = std::span(all).subspan(section_size);
+    const scheduler::handler* const h = scheduler::find_handler(whole.handler);
+    if (h == nullptr) {
+      scheduler::return_unknown(self, from, whole.handler, whole.slot, 0, payload_of_all);
+      return nullptr;
+    }
+    scheduler::message* m = wire_message(self, *h, whole.slot, whole.generation, payload_of_all);
     m->source_pe = from;
-    dispatch(self, m);
+    if (whole.to_process == 0) {
+      dispatch(self, m);
+    } else if (scheduler::slot* s = self.find(whole.slot, whole.generation)) {
+      self.push(*s, m);
+    } else {
+      self.release_message(m);
+      fail_gone(*h, {self.id(), whole.slot, whole.generation}, nullptr, self);
+    }
   } catch (...) {
-    self.fail(d, std::current_exception());
+    d.fail(std::current_exception());
   }
   return nullptr;
 }
 
 // The first piece tells of the whole message.
-bool lost_piece(pe& self, const scheduler::handler&, std::span<const std::byte> payload, std::uint32_t to) noexcept {
-  orrery::reader r(payload);
-  const auto head = orrery::read<piece_head>(r);
-  if (head.total == 0) return true;
-  const scheduler::handler& h = *scheduler::handler_table()[head.handler];
-  return h.lost != nullptr && h.lost(self, h, after_section(payload, r), to);
+bool lost_piece(pe& self, const scheduler::handler&, std::span<const std::byte> payload, std::uint32_t to,
+                const scheduler::unknown_message* unknown) noexcept {
+  try {
+    orrery::reader r(payload);
+    const auto head = orrery::read<piece_head>(r);
+    if (head.total == 0) return true;
+    const scheduler::handler* const h = scheduler::find_handler(head.handler);
+    return h != nullptr && h->lost != nullptr && h->lost(self, *h, after_section(payload, r), to, unknown);
+  } catch (const error&) {  // the lost node has written there
+    return false;
+  }
 }
 
 std::uint64_t call_of(const wire::envelope& e) noexcept { return std::uint64_t{e.generation} << 32 | e.slot; }
@@ -127,8 +150,8 @@ slot* route_error(pe& self, scheduler::delivery& d, const wire::envelope& e, std
 
 void birth_handler::forget(array_core& part, cell_base&, scheduler::message* m) { part.self().release_message(m); }
 
-slot* refuse_route(pe& self, scheduler::delivery& d, const wire::envelope&, std::uint32_t) noexcept {
-  self.fail(d, std::make_exception_ptr(bad_message(errc::unknown_handler, "a message that does not leave its PE")));
+slot* refuse_route(pe&, scheduler::delivery& d, const wire::envelope&, std::uint32_t) noexcept {
+  d.fail(std::make_exception_ptr(bad_message(errc::unknown_handler, "a message that does not leave its PE")));
   return nullptr;
 }
 
@@ -158,7 +181,7 @@ scheduler::message* wire_message(pe& self, const scheduler::handler& h, std::uin
 
 void dispatch(pe& self, scheduler::message* m) {
   scheduler::delivery d;
-  self.load(d, *m);
+  d.load(self, *m);
   if (slot* s = d.method->route(self, d, m->head, m->head.size.load(std::memory_order_relaxed))) self.push(*s, m);
 }
 
@@ -168,32 +191,58 @@ void discard(pe& self, scheduler::message* m) noexcept {
   self.release_message(m);
 }
 
+namespace {
+[[noreturn]] void throw_too_large(const scheduler::handler& h, std::size_t bytes) {
+  throw usage_error(errc::bad_argument,
+                    fmt::format("{}::{}: a message of {} bytes in its wire form: those to elements of "
+                                "arrays, and values of reductions, have at most {}; send it in parts",
+                                h.class_name, h.method, bytes, wire::largest_payload));
+}
+
+// As one record, or as several: a record above a quarter of the ring might never fit into it.
+void send_in_pieces(pe& self, scheduler::channel& c, const scheduler::handler& h, piece_head head,
+                    std::span<const std::byte> payload) {
+  const auto name = [&](const scheduler::handler& x) {
+    return c.remote ? std::uint64_t{x.index} : reinterpret_cast<std::uint64_t>(&x);
+  };
+  if (payload.size() > wire::largest_payload) throw_too_large(h, payload.size());
+  constexpr std::size_t beside = wire::record_bytes(section_end(wire_size<piece_head>()));
+  const std::size_t most = std::min<std::size_t>(piece_bytes, c.ring.max_record() - beside);
+  if (payload.size() <= most) {
+    self.links().send_control(c, wire::record_kind::message, head.slot, head.generation, 0, payload.data(),
+                              payload.size(), name(h));
+    return;
+  }
+  for (std::size_t at = 0; at < payload.size(); at += most) {
+    bytes piece = pack(0, head);
+    const auto part = payload.subspan(at, std::min(most, payload.size() - at));
+    piece.insert(piece.end(), part.begin(), part.end());
+    self.links().send_control(c, wire::record_kind::message, 0, 0, 0, piece.data(), piece.size(), name(piece_handler));
+    head = {};
+  }
+}
+}  // namespace
+
+void tell_process(pe& self, address to, const scheduler::handler& h, std::span<const std::byte> payload) {
+  send_in_pieces(self, self.links().control_channel_to(to.pe), h, {payload.size(), h.index, to.slot, to.generation, 1},
+                 payload);
+}
+
 void tell(pe& self, std::uint32_t to, const scheduler::handler& h, std::uint32_t slot, std::uint32_t generation,
           std::span<const std::byte> payload) noexcept try {
   if (to == self.id()) {
     dispatch(self, wire_message(self, h, slot, generation, payload));
     return;
   }
-  scheduler::channel& c = self.channel_to(to);
-  const auto name = [&](const scheduler::handler& x) {
-    return c.remote ? std::uint64_t{x.index} : reinterpret_cast<std::uint64_t>(&x);
-  };
-  if (payload.size() <= piece_bytes) {
-    self.send_control(c, wire::record_kind::message, slot, generation, 0, payload.data(), payload.size(), name(h));
-    return;
-  }
-  piece_head head{payload.size(), h.index, slot, generation};
-  for (std::size_t at = 0; at < payload.size(); at += piece_bytes) {
-    bytes piece = pack(0, head);
-    const auto part = payload.subspan(at, std::min(piece_bytes, payload.size() - at));
-    piece.insert(piece.end(), part.begin(), part.end());
-    self.send_control(c, wire::record_kind::message, 0, 0, 0, piece.data(), piece.size(), name(piece_handler));
-    head = {};
-  }
+  send_in_pieces(self, self.links().control_channel_to(to), h, {payload.size(), h.index, slot, generation, 0}, payload);
 } catch (const node_lost&) {
-  if (h.lost == nullptr || !h.lost(self, h, payload, to)) self.report_unsent_post(h, to, std::current_exception());
+  if (h.lost == nullptr || !h.lost(self, h, payload, to, nullptr))
+    self.failures().report_unsent(h, to, std::current_exception());
+} catch (const usage_error&) {  // who waits for it is to know why
+  const scheduler::unknown_message unsent{std::current_exception(), slot};
+  if (h.lost == nullptr || !h.lost(self, h, payload, to, &unsent)) self.failures().report_post(&h, unsent.why);
 } catch (...) {
-  self.report_failed_post(&h, std::current_exception());
+  self.failures().report_post(&h, std::current_exception());
 }
 
 void answer_value(pe& self, caller to, std::span<const std::byte> value) noexcept {
@@ -202,13 +251,21 @@ void answer_value(pe& self, caller to, std::span<const std::byte> value) noexcep
     if (scheduler::sink* s = array_directory::of(self).take(to.call)) settle_value(self, *s, value);
     return;
   }
+  if (value.size() > wire::largest_payload) [[unlikely]] {
+    try {
+      throw_too_large(value_handler, value.size());
+    } catch (...) {
+      answer_error(self, to, nullptr, std::current_exception());
+    }
+    return;
+  }
   tell(self, to.pe, value_handler, static_cast<std::uint32_t>(to.call), static_cast<std::uint32_t>(to.call >> 32),
        value);
 }
 
 void answer_error(pe& self, caller to, const scheduler::handler* method, std::exception_ptr why) noexcept {
   if (to.call == 0) {
-    self.report_failed_post(method, std::move(why));
+    self.failures().report_post(method, std::move(why));
     return;
   }
   try {
@@ -223,57 +280,49 @@ void answer_error(pe& self, caller to, const scheduler::handler* method, std::ex
     pack_after(b, form, at);
     tell(self, to.pe, error_handler, static_cast<std::uint32_t>(to.call), static_cast<std::uint32_t>(to.call >> 32), b);
   } catch (...) {
-    self.report_failed_post(method, std::current_exception());
+    self.failures().report_post(method, std::current_exception());
   }
 }
 
 void report_no_arrival(pe& self, const std::string& element, const std::exception_ptr& why) noexcept {
   try {
     const wire_exception e = encode_exception(why);
-    self.report_failure(fmt::format("{} is lost: it has moved to PE {}, where its serialize() threw {}",
-                                    element.empty() ? "an element" : element, self.id(), e.type),
-                        why);
+    self.failures().report(fmt::format("{} is lost: it has moved to PE {}, where its serialize() threw {}",
+                                       element.empty() ? "an element" : element, self.id(), e.type),
+                           why);
   } catch (...) {
-    self.report_failure("an element is lost that has moved here", why);
-  }
-}
-
-bool is_process_gone(const std::exception_ptr& why) noexcept {
-  try {
-    std::rethrow_exception(why);
-  } catch (const process_gone&) {
-    return true;
-  } catch (...) {
-    return false;
+    self.failures().report("an element is lost that has moved here", why);
   }
 }
 
 // --- the directory -------------------------------------------------------------------------------------------------
 
-namespace {
-std::optional<std::uint32_t> lost_pe(const pe& self) {
-  if (self.simulated() != nullptr && self.owner().gone_nodes() == 0) return {};  // there may be many thousand
-  for (std::uint32_t i = 0; i < self.owner().world_pes(); ++i)
-    if (!self.owner().reachable(i)) return i;
-  return {};
-}
-}  // namespace
-
-array_directory::array_directory(pe& self) : self_(self), pending_(1) {
-  (void)more_are_lost();
-  self.watch(*this);
-}
+array_directory::array_directory(pe& self) : self_(self) { self.layers().watchers().add(*this); }
 
 array_directory::~array_directory() {
-  self_.unwatch(*this);
+  self_.layers().watchers().remove(*this);
   parts_.clear();
+}
+
+std::uint32_t maker_of(pe& self, std::uint32_t array) noexcept {
+  const transport::world* const world = self.owner().world();
+  const std::uint32_t maker = array >> id_bits_of_pe;
+  return world != nullptr ? world->pe_of_alias(maker) : maker;
+}
+
+std::uint32_t array_directory::maker() {
+  if (maker_) return *maker_;
+  constexpr std::uint32_t makers = 1U << (32 - id_bits_of_pe);
+  transport::world* const world = self_.owner().world();
+  const std::uint32_t own = world != nullptr ? world->take_alias(self_.id()) : self_.id();
+  if (own >= makers)
+    throw world_error(errc::world_too_large, fmt::format("arrays can be made on the first {} PEs only", makers));
+  maker_ = own;
+  return own;
 }
 
 std::uint32_t array_directory::new_id() {
   constexpr std::uint32_t most = std::uint32_t{1} << id_bits_of_pe;
-  if (self_.id() >= 1U << (32 - id_bits_of_pe))
-    throw world_error(errc::world_too_large,
-                      fmt::format("arrays can be made on the first {} PEs only", 1U << (32 - id_bits_of_pe)));
   std::uint32_t n = 0;
   if (ids_ + 1 < most) {
     n = ++ids_;
@@ -283,7 +332,7 @@ std::uint32_t array_directory::new_id() {
   } else {
     throw world_error(errc::world_too_large, fmt::format("{} arrays that were made on PE {}", most - 1, self_.id()));
   }
-  return self_.id() << id_bits_of_pe | n;
+  return maker() << id_bits_of_pe | n;
 }
 
 void array_directory::add(std::uint32_t id, std::unique_ptr<array_core> part) {
@@ -291,6 +340,8 @@ void array_directory::add(std::uint32_t id, std::unique_ptr<array_core> part) {
   p->incarnation = ++added_;
   parts_[id] = std::move(part);
   cache_[id % cache_size] = {id, p};
+  // The PE that made the array may not have heard yet of a loss that this one knows of, and hears of once.
+  if (self_.owner().gone_nodes() != 0 && p->find_losses()) p->pes_lost();
 }
 
 void array_directory::remove(std::uint32_t id) noexcept {
@@ -301,7 +352,7 @@ void array_directory::remove(std::uint32_t id) noexcept {
   parts_.erase(it);
   if (own_streams_ != nullptr) own_streams_->forget(id);
   note_gone(id, ended->about().name);
-  if (id >> id_bits_of_pe == self_.id()) free_ids_.push_back(id & ((1U << id_bits_of_pe) - 1));
+  if (maker_ == id >> id_bits_of_pe) free_ids_.push_back(id & ((1U << id_bits_of_pe) - 1));
 }
 
 void array_directory::note_gone(std::uint32_t id, const std::string& name) noexcept try {
@@ -387,70 +438,57 @@ outbox& array_directory::sender() {
   return *own_streams_;
 }
 
-std::uint64_t array_directory::expect(scheduler::sink& s) {
-  std::uint32_t index = free_pending_;
-  if (index != 0) {
-    free_pending_ = pending_[index].next;
-  } else {
-    index = static_cast<std::uint32_t>(pending_.size());
-    pending_.emplace_back();
-  }
-  pending_[index].waiting = &s;
-  const std::uint64_t call = std::uint64_t{pending_[index].generation} << 32 | index;
+std::uint64_t array_directory::expect(scheduler::sink& s, std::uint32_t array) { return expect(s, {array, 0}); }
+
+std::uint64_t array_directory::expect_as_guest(scheduler::sink& s, std::uint32_t array) {
+  return expect(s, {array, lost_nodes_of(self_, array) + 1});
+}
+
+std::uint64_t array_directory::expect(scheduler::sink& s, const asked& about) {
+  const std::uint64_t call = calls_.pend(s, about);
   if (s.route != nullptr) s.route->call = call;
   return call;
 }
 
-scheduler::sink* array_directory::take(std::uint64_t call) noexcept {
-  const auto index = static_cast<std::uint32_t>(call);
-  if (index == 0 || index >= pending_.size()) return nullptr;
-  pending& p = pending_[index];
-  if (p.waiting == nullptr || p.generation != call >> 32) return nullptr;
-  scheduler::sink* s = p.waiting;
-  p.waiting = nullptr;
-  if (++p.generation == 0) p.generation = 1;
-  p.next = free_pending_;
-  free_pending_ = index;
-  return s;
+void array_directory::fail_guests() noexcept {
+  calls_.take_if([&](const scheduler::sink&,
+                     const asked& a) { return a.guest != 0 && a.guest != lost_nodes_of(self_, a.array) + 1; },
+                 [&](scheduler::sink& s, const asked& a) {
+                   complete(self_, s,
+                            std::make_exception_ptr(node_lost(fmt::format(
+                                "a call to an element of array {}, which another program has made", a.array))));
+                 });
 }
 
 void array_directory::fail_all(const std::exception_ptr& why) noexcept {
-  for (std::uint32_t i = 1; i < pending_.size(); ++i)
-    if (pending_[i].waiting != nullptr)
-      if (scheduler::sink* s = take(std::uint64_t{pending_[i].generation} << 32 | i)) complete(self_, *s, why);
+  calls_.take_if([](const scheduler::sink&, const asked&) { return true; },
+                 [&](scheduler::sink& s, const asked&) { complete(self_, s, why); });
 }
 
-void array_directory::require_whole(const char* what) const {
-  if (lost_) [[unlikely]]
-    throw node_lost(fmt::format("{} of an array, of which a part was on PE {}", what, *lost_));
+void array_directory::fail_waits(std::uint32_t array, const std::exception_ptr& why) noexcept {
+  calls_.take_if([&](const scheduler::sink&, const asked& a) { return a.array == array; },
+                 [&](scheduler::sink& s, const asked&) { complete(self_, s, why); });
 }
 
-// True if there are more than before. What waits then must not be told again each time that anything else about other nodes changes.
-bool array_directory::more_are_lost() noexcept {
-  lost_ = lost_pe(self_);
-  if (!lost_) return false;
-  const std::uint32_t pes = self_.owner().world_pes();
-  try {
-    known_lost_.resize(std::max<std::size_t>(known_lost_.size(), pes));
-  } catch (const std::bad_alloc&) {
-    return true;
-  }
-  bool more = false;
-  for (std::uint32_t i = 0; i < pes; ++i) {
-    const bool is = !self_.owner().reachable(i);
-    more |= is && !known_lost_[i];
-    known_lost_[i] = is;
-  }
-  return more;
-}
-
+// Arrays that were on the lost PEs. What waits then must not be told again each time that anything else about other nodes changes.
 void array_directory::pes_lost(pe&) noexcept {
-  if (!more_are_lost()) return;
+  if (self_.owner().gone_nodes() == 0 && self_.simulated() != nullptr) return;  // there may be many thousand PEs
+  fail_guests();
+  std::erase_if(partials_, [&](const auto& p) { return !self_.owner().reachable(p.first); });
+  std::vector<array_core*> hit;
+  for (const auto& [id, part] : parts_)
+    if (part->find_losses()) hit.push_back(part.get());
+  if (hit.empty()) return;
   // What waits for an answer: the message may have been there, or on its way through there.
-  fail_all(std::make_exception_ptr(node_lost(fmt::format("a call to an element of an array; PE {}", *lost_))));
-  for (const auto& [id, part] : parts_) part->pes_lost();
+  for (const array_core* part : hit)
+    fail_waits(part->id(),
+               std::make_exception_ptr(node_lost(fmt::format("a call to an element of {}", part->about().name))));
+  fail_waits(0, std::make_exception_ptr(node_lost("a reduction of an array")));
+  for (array_core* part : hit) part->pes_lost();
 }
 
-void array_directory::cancel_waits(pe& self) noexcept { fail_all(self.ending("a call to an element of an array")); }
+void array_directory::cancel_waits(pe& self) noexcept {
+  fail_all(self.shutdown().ending("a call to an element of an array"));
+}
 
 }  // namespace orrery::detail

@@ -52,18 +52,21 @@ struct array_handler : scheduler::handler {
   bool is_member = false;
   /// Of messages whose order is kept.
   order_tag (*tag_of)(const scheduler::message&) = nullptr;
+  /// Of messages that are routed; null: following_kind.
+  const struct routed_kind* kind = nullptr;
   /// Of the last messages of streams: sends one to an index.
   void (*close)(pe& self, std::uint32_t array, std::string_view index, order_tag tag) = nullptr;
 };
 
 /// Handlers of messages that are dealt with where they arrive, by their route.
 struct control_handler : array_handler {
-  control_handler(std::string_view name, route_function r, describe_function types = nullptr) noexcept
-      : array_handler("(array)", name, "control", &never_run, &never_relocate, &never_drop, 0, false, r, nullptr,
-                      types) {
+  control_handler(std::string_view name, route_function r, describe_function types = nullptr,
+                  std::string_view key = "control") noexcept
+      : array_handler("(array)", name, key, &never_run, &never_relocate, &never_drop, 0, false, r, nullptr, types) {
     lost = &nobody_misses_it;
   }
-  static bool nobody_misses_it(pe&, const scheduler::handler&, std::span<const std::byte>, std::uint32_t) noexcept {
+  static bool nobody_misses_it(pe&, const scheduler::handler&, std::span<const std::byte>, std::uint32_t,
+                               const scheduler::unknown_message*) noexcept {
     return true;
   }
   static void never_run(pe&, slot&, scheduler::delivery& d) { d.release(); }
@@ -114,7 +117,9 @@ void pack_after(bytes& b, const V&... values) {
 /// The payload of a wire message that is being routed.
 [[nodiscard]] inline std::span<const std::byte> wire_payload(const scheduler::delivery& d, const wire::envelope& e,
                                                              std::uint32_t size) noexcept {
-  return {d.payload, d.heap != nullptr ? d.payload_bytes : std::size_t{size} - wire::granule - e.padding};
+  // What another node has sent is as long as it was found to be when it came: `e` lies in memory that node can write.
+  const bool checked = d.heap != nullptr || d.remote;
+  return {d.payload, checked ? d.payload_bytes : std::size_t{size} - wire::granule - e.padding};
 }
 
 // --- sending -------------------------------------------------------------------------------------------------------
@@ -129,6 +134,9 @@ inline void note_hop(pe& self, bool first) noexcept {
 /// order sent; those too large for a ring travel in pieces. `slot` and `generation` are the handler's to use. What is for a lost node is dropped.
 void tell(pe& self, std::uint32_t to, const scheduler::handler& h, std::uint32_t slot, std::uint32_t generation,
           std::span<const std::byte> payload) noexcept;
+/// Sends a serialized message to a process of another PE, in pieces where it is too large for a ring. Never parks. Throws node_lost,
+/// world_error.
+void tell_process(pe& self, address to, const scheduler::handler& h, std::span<const std::byte> payload);
 /// A message of the PE's own memory with a serialized payload.
 [[nodiscard]] scheduler::message* wire_message(pe& self, const scheduler::handler& h, std::uint32_t slot,
                                                std::uint32_t generation, std::span<const std::byte> payload);
@@ -151,19 +159,17 @@ void answer_value(pe& self, caller to, std::span<const std::byte> value) noexcep
 /// Answers with an exception; one-way messages have theirs reported here.
 void answer_error(pe& self, caller to, const scheduler::handler* method, std::exception_ptr why) noexcept;
 
-[[nodiscard]] bool is_process_gone(const std::exception_ptr& why) noexcept;
-
 /// The arrays of a PE, and the calls of this PE whose answer is still to come. Owned by the PE, used on its thread.
-class array_directory final : public scheduler::pe_annex, public scheduler::wait_watcher {
+class array_directory final : public scheduler::layer_state, public scheduler::wait_watcher {
  public:
   explicit array_directory(pe& self);
   ~array_directory() override;
 
   [[nodiscard]] static array_directory& of(pe& self) {
-    auto& annex = self.annex(scheduler::annex_of::array);
-    if (annex == nullptr) [[unlikely]]
-      annex = std::make_unique<array_directory>(self);
-    return static_cast<array_directory&>(*annex);
+    auto& state = self.layers().of(scheduler::upper_layer::array);
+    if (state == nullptr) [[unlikely]]
+      state = std::make_unique<array_directory>(self);
+    return static_cast<array_directory&>(*state);
   }
 
   /// The part of an array on this PE, or null if there is no such array.
@@ -179,6 +185,8 @@ class array_directory final : public scheduler::pe_annex, public scheduler::wait
   [[nodiscard]] const array_core* part_around(const slot& s) const noexcept;
   /// A number for a new array. Throws world_error when there are too many.
   [[nodiscard]] std::uint32_t new_id();
+  /// This PE in ids, which have room for 18 bits.
+  [[nodiscard]] std::uint32_t maker();
   void add(std::uint32_t id, std::unique_ptr<array_core> part);
   void remove(std::uint32_t id) noexcept;
 
@@ -189,16 +197,19 @@ class array_directory final : public scheduler::pe_annex, public scheduler::wait
   /// The streams of who is sending: the element whose method runs, or this PE.
   [[nodiscard]] outbox& sender();
   /// A name for a stream that begins on this PE; never 0.
-  [[nodiscard]] std::uint64_t new_stream() noexcept { return std::uint64_t{self_.id()} << 40 | ++streams_; }
+  [[nodiscard]] std::uint64_t new_stream() noexcept { return std::uint64_t{maker()} << 40 | ++streams_; }
 
   /// What an array was called that was destroyed lately; else empty.
   [[nodiscard]] std::string_view name_of_gone(std::uint32_t id) const noexcept;
-  /// Registers a sink until its answer comes.
-  [[nodiscard]] std::uint64_t expect(scheduler::sink& s);
+  /// Registers a sink until its answer comes, or until a PE of that array is lost; 0: of any array on this PE.
+  [[nodiscard]] std::uint64_t expect(scheduler::sink& s, std::uint32_t array);
+  /// The same for an array of another program, until a node of that program is gone.
+  [[nodiscard]] std::uint64_t expect_as_guest(scheduler::sink& s, std::uint32_t array);
   /// Takes a sink out again, unless what leads to its answer has been sent: for what throws before.
   class expectation {
    public:
-    expectation(array_directory& d, scheduler::sink& s) : directory_(d), call_(d.expect(s)) {}
+    expectation(array_directory& d, scheduler::sink& s, std::uint32_t array) : expectation(d, d.expect(s, array)) {}
+    expectation(array_directory& d, std::uint64_t call) : directory_(d), call_(call) {}
     expectation(const expectation&) = delete;
     expectation& operator=(const expectation&) = delete;
     ~expectation() {
@@ -212,9 +223,7 @@ class array_directory final : public scheduler::pe_annex, public scheduler::wait
     std::uint64_t call_;
   };
   /// The sink behind a call, which is registered no more; null if it is not known.
-  [[nodiscard]] scheduler::sink* take(std::uint64_t call) noexcept;
-  /// Throws node_lost if a PE of the world is gone: what concerns all elements has no meaning any more.
-  void require_whole(const char* what) const;
+  [[nodiscard]] scheduler::sink* take(std::uint64_t call) noexcept { return calls_.take(call); }
   void pes_lost(pe& self) noexcept override;
   void cancel_waits(pe& self) noexcept override;
   void fetch(int step) const noexcept override;
@@ -238,34 +247,35 @@ class array_directory final : public scheduler::pe_annex, public scheduler::wait
     std::uint32_t id = 0;
     array_core* part = nullptr;
   };
-  struct pending {
-    scheduler::sink* waiting = nullptr;
-    std::uint32_t generation = 1;
-    std::uint32_t next = 0;
+  /// What a call waits for.
+  struct asked {
+    std::uint32_t array = 0;  ///< 0: none in particular
+    std::uint32_t guest = 0;  ///< of an array of another program: 1 more than the nodes of that one that were gone
   };
+  [[nodiscard]] std::uint64_t expect(scheduler::sink& s, const asked& about);
+  void fail_guests() noexcept;
   /// Of a process that is an element, also in its constructor; else null.
   [[nodiscard]] cell_base* cell_of(const slot& s) const noexcept;
   void note_gone(std::uint32_t id, const std::string& name) noexcept;
-  bool more_are_lost() noexcept;
   array_core* find_slow(std::uint32_t id) noexcept;
+  /// Ends what waits for something of this array; 0: of no array in particular.
+  void fail_waits(std::uint32_t array, const std::exception_ptr& why) noexcept;
   void fail_all(const std::exception_ptr& why) noexcept;
 
   cached cache_[cache_size];
   pe& self_;
-  std::optional<std::uint32_t> lost_;  // a PE that is gone
-  std::vector<bool> known_lost_;  // by PE; empty while none is
   std::unordered_map<std::uint32_t, std::unique_ptr<array_core>> parts_;
   std::uint32_t ids_ = 0;
   std::deque<std::uint32_t>
       free_ids_;  // used again as late as can be: messages to those that have ended may be on their way
   std::uint32_t added_ = 0;
-  std::vector<pending> pending_;
-  std::uint32_t free_pending_ = 0;
+  scheduler::call_table<std::uint64_t, 32, asked> calls_;
   std::unordered_map<std::uint32_t, partial> partials_;
   std::vector<find_cell> element_classes_;  // by class number
   std::vector<std::pair<std::uint32_t, std::string>> gone_;  // the latest that were destroyed
   std::unique_ptr<outbox> own_streams_;  // of processes that are no elements
   std::uint64_t streams_ = 0;
+  std::optional<std::uint32_t> maker_;
 };
 
 }  // namespace orrery::detail

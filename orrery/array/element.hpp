@@ -32,9 +32,9 @@ class element {
   using index_type = Index;
 
   /// The index of this element.
-  [[nodiscard]] const Index& index() const { return cell().index; }
+  [[nodiscard]] const Index& this_index() const { return cell().index; }
   /// The array.
-  [[nodiscard]] orrery::array<T, Index> array() const { return orrery::array<T, Index>(cell().part->id()); }
+  [[nodiscard]] orrery::array<T, Index> this_array() const { return orrery::array<T, Index>(cell().part->id()); }
   /// Adds a value to the next reduction of the array: the k-th contribution of each element goes into the k-th reduction. The result
   /// goes to `target`, of which all elements give the same. Does not park.
   template <class V, class Op>
@@ -55,9 +55,9 @@ class element {
   void at_sync(const detail::reduction_target& point) { contribute(std::uint64_t{1}, sum, point); }
   /// How many reductions this element has contributed to or was born after: its next contribution is for the one with this number plus 1.
   [[nodiscard]] std::uint32_t contributed() const { return cell().reductions; }
-  /// Moves this element to another PE when the running method has returned, before its next message. The object travels by its serialize();
-  /// inside a node its memory changes hands. A reentrant class whose other methods are parked then, a class that cannot be packed, and a PE that
-  /// there is not, are errors that the PE reports; the element stays. Called several times, it goes to one PE after the other. Does not park.
+  /// Moves this element to another PE when the running method has returned, before its next message. The object travels by its serialize() to
+  /// another node, where it is read into a default-constructed one (without either this does not compile); inside a node its memory changes hands.
+  /// A reentrant class whose other methods are parked then, and a PE that there is not, are errors that the PE reports; the element stays. Called several times, it goes to one PE after the other. Does not park.
   void migrate_to(std::uint32_t pe) {
     auto& c = cell();
     if (c.ended) [[unlikely]] {
@@ -103,6 +103,7 @@ struct leave_operation {
   static constexpr std::string_view class_name() noexcept { return type_name<T>(); }
   static constexpr std::string_view name() noexcept { return "(migration)"; }
   static void run(pe&, slot& s, void*, std::uint32_t to) {
+    require_migratable<T>();
     auto& c = cell<T, Index>::of(s.where_apart());
     static_cast<array_part<T, Index>*>(c.part)->depart(c, to);
   }

@@ -12,6 +12,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <cstdlib>
 #include <filesystem>
 #include <stdexcept>
 #include <string>
@@ -49,15 +50,15 @@ struct Giver;
 ORRERY_PROCESS(Giver, give, give_picky, give_to, give_many, give_pair, join_in, hop);
 struct Giver : element<Giver> {
   void give(result_target t) { contribute(1, sum, t); }
-  void give_picky(int who, result_target t) { contribute(index() == who ? -1 : 1, picky, t); }
+  void give_picky(int who, result_target t) { contribute(this_index() == who ? -1 : 1, picky, t); }
   void give_to(section<Giver> s, result_target t) { contribute(s, 1, sum, t); }
   // So many values, or each element another number of them.
   void give_many(std::size_t n, result_target t) {
-    std::vector<double> all(n != 0 ? n : 1 + static_cast<std::size_t>(index()));
-    for (std::size_t i = 0; i < all.size(); ++i) all[i] = i == 0 ? index() : static_cast<double>(i);
+    std::vector<double> all(n != 0 ? n : 1 + static_cast<std::size_t>(this_index()));
+    for (std::size_t i = 0; i < all.size(); ++i) all[i] = i == 0 ? this_index() : static_cast<double>(i);
     contribute(all, elementwise(sum), t);
   }
-  void give_pair(result_target t) { contribute(std::array{index(), -index()}, elementwise(maximum), t); }
+  void give_pair(result_target t) { contribute(std::array{this_index(), -this_index()}, elementwise(maximum), t); }
   void join_in(section<Giver> s, int round, result_target t) { contribute(s, std::vector<int>{round}, concat, t); }
   void hop(std::uint32_t pe) { migrate_to(pe); }
   template <class A>
@@ -159,7 +160,9 @@ struct Loser : element<Loser> {
     contribute(s, loose(breaks, written), sum, t);
   }
   void take(Loose l) { taken += l.value; }
-  Loose loose(bool breaks, bool written) const { return {1, breaks && index() == 3, written || index() != 3}; }
+  Loose loose(bool breaks, bool written) const {
+    return {1, breaks && this_index() == 3, written || this_index() != 3};
+  }
   inline static int taken = 0;
   template <class A>
   void serialize(A&) {}
@@ -313,7 +316,7 @@ struct Unreadable : element<Unreadable> {
   int get() const { return 1; }
   template <class A>
   void serialize(A&) {
-    if (A::is_loading::value && index() % 2 == 1) throw std::runtime_error("unreadable");
+    if (A::is_loading::value && this_index() % 2 == 1) throw std::runtime_error("unreadable");
   }
 };
 TEST(array_failures, an_element_that_cannot_be_read_where_it_comes_to_is_none) {
@@ -344,7 +347,7 @@ struct Unsaved : element<Unsaved> {
   void serialize(A& a) {
     a & value;
     if (A::is_loading::value ? unreadable.load() : unwritable.load())
-      if (index() == 3) throw std::runtime_error("not now");
+      if (this_index() == 3) throw std::runtime_error("not now");
   }
   int value = 1;
   inline static std::atomic<bool> unreadable = false, unwritable = false;
@@ -428,7 +431,7 @@ struct Fragile;
 ORRERY_PROCESS(Fragile, get);
 struct Fragile : element<Fragile> {
   explicit Fragile(int bad) {
-    if (index() % 50 == bad) throw std::invalid_argument("fragile");
+    if (this_index() % 50 == bad) throw std::invalid_argument("fragile");
     ++made;
   }
   ~Fragile() { --made; }
@@ -556,22 +559,27 @@ struct Lingering;
 ORRERY_PROCESS(Lingering, go);
 struct Lingering : element<Lingering> {
   static inline std::atomic<int> ended = 0;
-  std::uint32_t id = array().id();
+  std::uint32_t id = this_array().id();
   ~Lingering() {
     sleep_for(std::chrono::milliseconds(2));
-    EXPECT_EQ(array().id(), id);
+    EXPECT_EQ(this_array().id(), id);
     ++ended;
   }
   void go(std::uint32_t n) {
-    migrate_to((static_cast<std::uint32_t>(index()) * 7 + n * 5 + n * n) % world_pes());
-    if (n > 0) post(array()[index()])->go(n - 1);
+    migrate_to((static_cast<std::uint32_t>(this_index()) * 7 + n * 5 + n * n) % world_pes());
+    if (n > 0) post(this_array()[this_index()])->go(n - 1);
+  }
+  template <class A>
+  void serialize(A& a) {
+    a & id;
   }
 };
 TEST(array_failures, an_array_is_there_as_long_as_a_destructor_of_its_elements_runs) {
-  const auto body = [](int pause_us) {
+  const auto body = [](int pause_us, bool packed) {
     constexpr int count = 24;
     Lingering::ended = 0;
-    const auto a = create_array<Lingering>(range<std::int32_t>{count}, {.name = "an array with a long enough name"});
+    const auto a = create_array<Lingering>(range<std::int32_t>{count},
+                                           {.name = "an array with a long enough name", .always_serialize = packed});
     for (std::int32_t i = 0; i < count; ++i) {
       if (i % 3 == 0) {
         post_destroy(a[i]);
@@ -584,11 +592,14 @@ TEST(array_failures, an_array_is_there_as_long_as_a_destructor_of_its_elements_r
     for (int i = 0; i < 8; ++i)  // in the memory that is free now
       (void)create_array<Lingering>({.name = "another array with a long enough name"});
     quiescence();
-    EXPECT_EQ(Lingering::ended, count);
+    EXPECT_GE(Lingering::ended, count);
+    if (!packed && !scheduler::through_wire && std::getenv("ORRERY_TEST_SIM") == nullptr) {
+      EXPECT_EQ(Lingering::ended, count);  // else those that left end too
+    }
   };
-  for (const std::uint32_t pes : {1U, 3U}) in_world(pes, [&] { body(200); });
+  for (const std::uint32_t pes : {1U, 3U}) in_world(pes, [&] { body(200, false); });
   for (int seed = 1; seed <= 40; ++seed)
-    in_simulation("pes=6,jitter=30us,seed=" + std::to_string(seed), [&] { body(seed * 3); });
+    in_simulation("pes=6,jitter=30us,seed=" + std::to_string(seed), [&] { body(seed * 3, seed % 2 == 0); });
 }
 
 // The answer goes by way of the home, which is lost while it is under way: at any time of the two ways.
@@ -759,24 +770,6 @@ TEST(array_failures, what_comes_after_a_message_that_could_not_be_forwarded_arri
   });
   const std::string report = ::testing::internal::GetCapturedStderr();
   EXPECT_NE(report.find("not to be written"), std::string::npos) << report;
-}
-
-struct Babbler;
-ORRERY_PROCESS(Babbler, babble, hear);
-struct Babbler : element<Babbler> {
-  void babble() {
-    for (;;) post(array()[index()])->hear(std::string(1000, 'a'));
-  }
-  void hear(const std::string&) {}
-};
-TEST(array_failures, an_element_that_fills_its_own_mailbox_is_named) {
-  in_world(1, [] {
-    const auto a = create_array<Babbler>(range<std::int32_t>{3}, {.name = "babblers"});
-    const std::string what = what_is_thrown<mailbox_full>([&] { a[2]->babble(); });
-    EXPECT_NE(what.find("babblers[2]"), std::string::npos) << what;
-    quiescence(a);
-    destroy(a);
-  });
 }
 
 }  // namespace

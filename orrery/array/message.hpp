@@ -4,6 +4,7 @@
 #include <orrery/array/part_order.hpp>
 
 #include <cstring>
+#include <new>
 #include <tuple>
 
 // A method of an element as a message, in its four forms:
@@ -29,16 +30,6 @@ struct element_operation {
   }
 };
 
-// What is written for an argument that is kept.
-template <class K>
-[[nodiscard]] const K& wire_form(const K& k) noexcept {
-  return k;
-}
-template <class E>
-[[nodiscard]] std::span<const E> wire_form(const kept_span<E>& k) noexcept {
-  return k;
-}
-
 template <class T, class Index, class Operation, class... P>
 struct element_message;
 
@@ -57,8 +48,121 @@ struct nothing_operation {
   static void run(pe&, slot&, void*) noexcept {}
 };
 
+/// What an owned message on its way begins with.
+template <class Index, bool Ordered>
+struct routed_prefix {
+  struct no_tag {};
+  using tag_type = std::conditional_t<Ordered, order_tag, no_tag>;
+  route_head head;
+  Index index;
+  [[no_unique_address]] tag_type tag;
+};
+
+template <bool Ordered, class Tag>
+[[nodiscard]] order_tag tag_in(const Tag& t) noexcept {
+  if constexpr (Ordered) {
+    return t;
+  } else {
+    return {};
+  }
+}
+
+/// What the messages to the elements of one class have in common, whatever they run.
+template <class T, class Index>
+struct element_messages {
+  template <bool Ordered>
+  static order_tag read_tag(orrery::reader& r) {
+    if constexpr (Ordered) return orrery::read<order_tag>(r);
+    return {};
+  }
+  template <bool Ordered>
+  static slot* route(pe& self, scheduler::delivery& d, const wire::envelope& e, std::uint32_t size) {
+    const auto& method = static_cast<const array_handler&>(*d.method);
+    route_head h;
+    array_core* const core = array_directory::of(self).find(e.slot);
+    auto* const part = static_cast<array_part<T, Index>*>(core);
+    try {
+      if (d.form == wire::payload_form::owned) {
+        const auto& p = *reinterpret_cast<const routed_prefix<Index, Ordered>*>(d.payload);
+        h = p.head;
+        if (core == nullptr) throw_no_array(e.slot);
+        const order_tag tag = tag_in<Ordered>(p.tag);
+        if (part->find_local(p.index) == nullptr) {
+          const Index i = p.index;  // the payload moves
+          return part->route(*method.kind, d, e, size, h, i, tag);
+        }
+        return part->route(*method.kind, d, e, size, h, p.index, tag);
+      }
+      orrery::reader r(wire_payload(d, e, size));
+      h = orrery::read<route_head>(r);
+      const auto i = orrery::read<Index>(r);
+      const order_tag tag = read_tag<Ordered>(r);
+      if (core == nullptr) throw_no_array(e.slot);
+      return part->route(*method.kind, d, e, size, h, i, tag);
+    } catch (...) {
+      const activity_end end(core);
+      reject_routed(self, method, *method.kind, d, h, std::current_exception());
+      return nullptr;
+    }
+  }
+
+  static array_core* part_at(pe& self, slot& s) noexcept {
+    return s.has_object ? cell<T, Index>::of(s.where_apart()).part : array_directory::of(self).part_of_process(s);
+  }
+  // Of one that is in a mailbox: in both forms the head comes first.
+  static route_head head_of(const std::byte* payload) noexcept {
+    route_head h;
+    std::memcpy(&h, payload, sizeof h);
+    return h;
+  }
+  static scheduler::hidden_caller::name caller_of(const scheduler::message& m) noexcept {
+    const route_head h = head_of(const_cast<scheduler::message&>(m).payload());
+    return {h.origin, h.call};
+  }
+  static Index index_of(const scheduler::delivery& d) {
+    constexpr std::size_t at = (sizeof(route_head) + alignof(Index) - 1) / alignof(Index) * alignof(Index);
+    if (d.form == wire::payload_form::owned) return *std::launder(reinterpret_cast<const Index*>(d.payload + at));
+    orrery::reader r({d.payload, d.payload_bytes});
+    (void)orrery::read<route_head>(r);
+    return orrery::read<Index>(r);
+  }
+  // Of a message that has waited at its home: the next one can come.
+  static void end_turn(array_core* core, const route_head& h, const Index& i) {
+    if ((h.flags & route_head::from_home) != 0 && core != nullptr) [[unlikely]]
+      static_cast<array_part<T, Index>*>(core)->tell_turn_over(i);
+  }
+  static void fail_caller(pe& self, slot& s, scheduler::delivery& d, std::exception_ptr why) noexcept {
+    array_core* const core = part_at(self, s);
+    const activity_end end(core);
+    const auto& method = static_cast<const array_handler&>(*d.method);
+    if ((head_of(d.payload).flags & route_head::from_home) != 0) try {
+        end_turn(core, head_of(d.payload), index_of(d));
+      } catch (...) {  // it cannot be read; then it has not come here
+      }
+    // Else, if those around it go on their way again, it would be waited for.
+    if (method.tag_of != nullptr && s.apart && !s.dying)
+      cell<T, Index>::of(s.where_apart()).order_of().in.failed(method.tag_of(*d.heap));
+    reject_routed(self, method, *method.kind, d, head_of(d.payload), std::move(why));
+  }
+  static constexpr scheduler::hidden_caller hidden{&caller_of, &fail_caller};
+  static void fail_here(pe& self, slot& s, scheduler::delivery& d, std::exception_ptr why) noexcept {
+    const activity_end end(part_at(self, s));
+    d.fail(std::move(why));
+  }
+  static constexpr scheduler::hidden_caller counted{nullptr, &fail_here};
+  static void forward_routed(array_core& core, cell_base&, scheduler::message* m) {
+    route_head h = head_of(m->payload());
+    if (core.resends_failed()) h.flags |= route_head::tried;
+    if (h.hops > 1) h.hops = 1;  // it had arrived; what it goes now is another way
+    h.take_along();
+    std::memcpy(m->payload(), &h, sizeof h);
+    dispatch(core.self(), m);
+  }
+};
+
 template <class T, class Index, class Operation, class... P>
-struct element_message {
+struct element_message : element_messages<T, Index> {
+  using common = element_messages<T, Index>;
   using base = typed_handler<Operation, P...>;
   using owned = typename base::owned;
   using part_type = array_part<T, Index>;
@@ -78,12 +182,9 @@ struct element_message {
                     std::is_default_constructible_v<T>,
                 "orrery: when_early() of this class creates elements on demand: it needs a default constructor");
 
-  struct no_tag {};
-  using tag_type = std::conditional_t<ordered, order_tag, no_tag>;
-  struct payload {
-    route_head head;
-    Index index;
-    [[no_unique_address]] tag_type tag;
+  using prefix = routed_prefix<Index, ordered>;
+  using tag_type = typename prefix::tag_type;
+  struct payload : prefix {
     owned args;
   };
   static_assert(alignof(payload) <= scheduler::payload_alignment);
@@ -109,7 +210,8 @@ struct element_message {
       return pack(0, h, i);
     }
   }
-  static bytes to_wire(const payload& p) {
+  static bytes to_wire(const std::byte* at) {
+    const auto& p = *reinterpret_cast<const payload*>(at);
     return std::apply(
         [&](const auto&... v) {
           bytes b = head_to_wire(p.head, p.index, p.tag);
@@ -118,116 +220,22 @@ struct element_message {
         },
         values(p.args));
   }
-  static tag_type read_tag([[maybe_unused]] orrery::reader& r) {
-    if constexpr (ordered) {
-      return orrery::read<order_tag>(r);
-    } else {
-      return {};
-    }
-  }
-  static order_tag wide(const tag_type& t) noexcept {
-    if constexpr (ordered) {
-      return t;
-    } else {
-      return {};
-    }
-  }
   // Of a message in a mailbox.
   static order_tag tag_of(const scheduler::message& m) {
     auto* at = const_cast<scheduler::message&>(m).payload();
-    if (m.head.form == wire::payload_form::owned) return wide(reinterpret_cast<const payload*>(at)->tag);
+    if (m.head.form == wire::payload_form::owned) return tag_in<ordered>(reinterpret_cast<const payload*>(at)->tag);
     orrery::reader r(std::span(reinterpret_cast<const std::byte*>(at),
                                m.head.size.load(std::memory_order_relaxed) - wire::granule - m.head.padding));
     (void)orrery::read<route_head>(r);
     (void)orrery::read<Index>(r);
-    return wide(read_tag(r));
+    return common::template read_tag<ordered>(r);
   }
 
   // --- on its way --------------------------------------------------------------------------------------------------
 
-  static slot* route(pe& self, scheduler::delivery& d, const wire::envelope& e, std::uint32_t size) {
-    route_head h;
-    array_core* const core = array_directory::of(self).find(e.slot);
-    try {
-      if (d.form == wire::payload_form::owned) {
-        auto& p = *reinterpret_cast<payload*>(d.payload);
-        h = p.head;
-        if (core == nullptr) throw_no_array(e.slot);
-        auto* part = static_cast<part_type*>(core);
-        if (part->find_local(p.index) == nullptr) {
-          const Index i = p.index;  // the payload moves
-          return part->template route<element_message>(d, e, size, h, i, wide(p.tag));
-        }
-        return part->template route<element_message>(d, e, size, h, p.index, wide(p.tag));
-      }
-      orrery::reader r(wire_payload(d, e, size));
-      h = orrery::read<route_head>(r);
-      const auto i = orrery::read<Index>(r);
-      const tag_type tag = read_tag(r);
-      if (core == nullptr) throw_no_array(e.slot);
-      return static_cast<part_type*>(core)->template route<element_message>(d, e, size, h, i, wide(tag));
-    } catch (...) {
-      const activity_end end(core);
-      reject(self, d, h, std::current_exception());
-      return nullptr;
-    }
-  }
-
-  // Before it leaves this PE. One that had waited here has no number yet.
-  static void count_hop(part_type& part, route_head& h, const scheduler::delivery& d) noexcept {
-    const bool first = h.hops == 0 && d.source_pe == part.self().id();
-    note_hop(part.self(), first);
-    if (!first && (h.flags & route_head::asks) != 0) h.flags |= route_head::asked;
-    if (first && h.number == 0) {
-      h.number = part.last_number();
-    } else {
-      ++h.hops;
-    }
-  }
-  static void forward_to(part_type& part, scheduler::delivery& d, const wire::envelope& e, std::uint32_t size,
-                         std::uint32_t to) {
-    pe& self = part.self();
-    if (d.form != wire::payload_form::owned) {
-      const auto from = wire_payload(d, e, size);
-      bytes b(from.begin(), from.end());
-      route_head h;
-      std::memcpy(&h, b.data(), sizeof h);
-      count_hop(part, h, d);
-      std::memcpy(b.data(), &h, sizeof h);
-      d.release();
-      tell(self, to, routed, part.id(), 0, b);
-      return;
-    }
-    auto* p = reinterpret_cast<payload*>(d.payload);
-    count_hop(part, p->head, d);
-    if (self.owner().is_local(to) && to != self.id()) {
-      scheduler::channel& c = self.channel_to(to);
-      const std::uint32_t record =
-          wire::record_bytes(sizeof(payload)) + wire::ring_surcharge(e.padding, c.ring.capacity());
-      if (wire::envelope* out = self.try_reserve(c, record)) {
-        relocate(out->payload(), p);
-        fill(*out, {to, part.id(), 0}, routed, wire::payload_form::owned, nullptr, e.padding);
-        d.form = wire::payload_form::refs;  // nothing is left there to drop
-        d.release();
-        self.commit(c, record);
-        return;
-      }
-    }
-    bytes b;
-    try {
-      b = to_wire(*p);
-    } catch (...) {
-      send_nothing(part, *p, to);
-      throw;
-    }
-    p->~payload();
-    d.form = wire::payload_form::refs;
-    d.release();
-    tell(self, to, routed, part.id(), 0, b);
-  }
-
   // Its own call fails here.
-  static void send_nothing(part_type& part, const payload& p, std::uint32_t to) {
+  static void send_nothing(array_core& part, const std::byte* at, std::uint32_t to) {
+    const auto& p = *reinterpret_cast<const payload*>(at);
     route_head h = p.head;
     h.call = 0;
     bytes b = head_to_wire(h, p.index, p.tag);
@@ -242,20 +250,12 @@ struct element_message {
     tell(part.self(), to, *as, part.id(), 0, b);
   }
 
-  static void fail(part_type& part, scheduler::delivery& d, const route_head& h, std::exception_ptr why) {
-    const activity_end end(&part);
-    reject(part.self(), d, h, std::move(why));
+  static constexpr const scheduler::handler* creation() noexcept {
+    if constexpr (policy == early::create_at_home || policy == early::create_at_sender)
+      return &create_message<T, Index>::instance;
+    return nullptr;
   }
-  static void reject(pe& self, scheduler::delivery& d, const route_head& h, std::exception_ptr why) {
-    if (d.form == wire::payload_form::owned) {
-      reinterpret_cast<payload*>(d.payload)->~payload();
-      d.form = wire::payload_form::refs;
-    }
-    d.release();
-    if constexpr (may_miss)
-      if (h.call == 0 && is_process_gone(why)) return;
-    answer_error(self, {h.origin, h.call}, &routed, std::move(why));
-  }
+  static constexpr routed_kind kind{policy, counts, closes, may_miss, true, creation(), &to_wire, &send_nothing};
 
   // --- at the element ----------------------------------------------------------------------------------------------
 
@@ -285,16 +285,19 @@ struct element_message {
       return static_cast<Q&&>(k);
     }
   }
+  template <bool ThroughWire>
   static void run_here(pe& self, slot& s, scheduler::delivery& d) {
-    const activity_end end(part_at(self, s));
+    array_core* const core = common::part_at(self, s);
+    const activity_end end(core);
     if constexpr (answers_later) {
       static_assert(sizeof...(P) == 0);
+      const std::uint32_t core_id = core != nullptr ? core->id() : 0;
       caller from;
       try {
         if (d.reply != 0)
-          from = {self.id(), array_directory::of(self).expect(*reinterpret_cast<scheduler::sink*>(d.reply))};
+          from = {self.id(), array_directory::of(self).expect(*reinterpret_cast<scheduler::sink*>(d.reply), core_id)};
         d.release();
-        if (from.call != 0) {  // as who waits has it now: deadlock.cpp
+        if (from.call != 0) {  // as who waits has it now: deadlock_detector.cpp
           d.method = &routed;
           d.reply = from.call;
           d.source_pe = from.pe;
@@ -303,20 +306,21 @@ struct element_message {
       } catch (...) {
         answer_error(self, from, &here, std::current_exception());
       }
+    } else if constexpr (ThroughWire) {
+      base::run_through_wire(self, s, d);
     } else {
       base::run(self, s, d);
     }
   }
-  static array_core* part_at(pe& self, slot& s) noexcept {
-    return s.has_object ? cell<T, Index>::of(s.where_apart()).part : array_directory::of(self).part_of_process(s);
-  }
   static void run(pe& self, slot& s, scheduler::delivery& d) {
-    const activity_end end(part_at(self, s));
+    array_core* const core = common::part_at(self, s);
+    const activity_end end(core);
     route_head h;
     try {
       if (d.form == wire::payload_form::owned) {
         auto* p = reinterpret_cast<payload*>(d.payload);
         h = p->head;
+        common::end_turn(core, h, p->index);
         owned args(std::move(p->args));
         p->~payload();
         d.form = wire::payload_form::refs;
@@ -328,8 +332,8 @@ struct element_message {
       }
       orrery::reader r({d.payload, d.payload_bytes});
       h = orrery::read<route_head>(r);
-      (void)orrery::read<Index>(r);
-      (void)read_tag(r);
+      common::end_turn(core, h, orrery::read<Index>(r));
+      (void)common::template read_tag<ordered>(r);
       orrery::reader from(after_section({d.payload, d.payload_bytes}, r));
       // Views are read as what they are kept as: the message need not outlive the call.
       typename base::tuple args = read_all(self, s, from);
@@ -338,10 +342,21 @@ struct element_message {
       if (!s.has_object) throw process_gone("an element that was never complete");
       invoke(self, s, h, args, std::index_sequence_for<P...>{});
     } catch (...) {
-      reject(self, d, h, std::current_exception());
+      reject_routed(self, routed, kind, d, h, std::current_exception());
     }
   }
-  static typename base::tuple read_all(pe& self, slot& s, orrery::reader& from) {
+  [[gnu::cold]] static void run_through_wire(pe& self, slot& s, scheduler::delivery& d) {
+    if (d.form == wire::payload_form::owned) try {
+        go_on_with(self, d, to_wire(d.payload));
+      } catch (...) {
+        if constexpr (!requires { typename Operation::nothing; }) {  // else its number must not be missing
+          common::fail_caller(self, s, d, std::current_exception());
+          return;
+        }
+      }
+    run(self, s, d);
+  }
+  [[gnu::noinline]] static typename base::tuple read_all(pe& self, slot& s, orrery::reader& from) {
     [[maybe_unused]] const orrery::reader begin = from;
     try {
       return typename base::tuple{read_kept<P>(from)...};
@@ -350,7 +365,7 @@ struct element_message {
       throw;
     }
   }
-  // For who looks at what runs: deadlock.cpp.
+  // For who looks at what runs: deadlock_detector.cpp.
   static void name_caller(scheduler::delivery& d, const route_head& h) noexcept {
     d.reply = h.call;
     d.source_pe = h.origin;
@@ -378,46 +393,18 @@ struct element_message {
   static void forward_here(array_core& core, cell_base& c, scheduler::message* m) {
     pe& self = core.self();
     route_head h{0, 0, self.id(), 0, core.resends_failed() ? route_head::tried : std::uint16_t{0}};
+    h.take_along();
     if (m->head.reply != 0)
-      h.call = array_directory::of(self).expect(*reinterpret_cast<scheduler::sink*>(m->head.reply));
+      h.call = array_directory::of(self).expect(*reinterpret_cast<scheduler::sink*>(m->head.reply), core.id());
     scheduler::message* out = make_routed(self, core.id(), h, static_cast<cell<T, Index>&>(c).index, m->head.padding);
     auto* p = reinterpret_cast<payload*>(out->payload());
     base::relocate(&p->args, m->payload());
     self.release_message(m);
     dispatch(self, out);
   }
-  static void forward_routed(array_core& core, cell_base&, scheduler::message* m) {
-    route_head h = head_of(m->payload());
-    if (core.resends_failed()) h.flags |= route_head::tried;
-    if (h.hops > 1) h.hops = 1;  // it had arrived; what it goes now is another way
-    std::memcpy(m->payload(), &h, sizeof h);
-    dispatch(core.self(), m);
-  }
-  // Of one that is in a mailbox: in both forms the head comes first.
-  static route_head head_of(const std::byte* payload) noexcept {
-    route_head h;
-    std::memcpy(&h, payload, sizeof h);
-    return h;
-  }
-  static scheduler::hidden_caller::name caller_of(const scheduler::message& m) noexcept {
-    const route_head h = head_of(const_cast<scheduler::message&>(m).payload());
-    return {h.origin, h.call};
-  }
-  static void fail_caller(pe& self, slot& s, scheduler::delivery& d, std::exception_ptr why) noexcept {
-    const activity_end end(part_at(self, s));
-    if constexpr (ordered)  // else, if those around it go on their way again, it would be waited for
-      if (s.apart && !s.dying) cell<T, Index>::of(s.where_apart()).order_of().in.failed(tag_of(*d.heap));
-    reject(self, d, head_of(d.payload), std::move(why));
-  }
-  static constexpr scheduler::hidden_caller hidden{&caller_of, &fail_caller};
-  static void fail_here(pe& self, slot& s, scheduler::delivery& d, std::exception_ptr why) noexcept {
-    const activity_end end(part_at(self, s));
-    self.fail(d, std::move(why));
-  }
-  static constexpr scheduler::hidden_caller counted{nullptr, &fail_here};
   static void relocate(void* to, void* from) {
     auto* old = static_cast<payload*>(from);
-    new (to) payload{old->head, std::move(old->index), old->tag, std::move(old->args)};
+    new (to) payload{{old->head, std::move(old->index), old->tag}, std::move(old->args)};
     old->~payload();
   }
   static void drop(void* p) { static_cast<payload*>(p)->~payload(); }
@@ -430,20 +417,24 @@ struct element_message {
   struct name {};
   struct here_handler : array_handler {
     here_handler() noexcept
-        : array_handler(Operation::class_name(), Operation::name(), type_name<void(name, element_message)>(), &run_here,
-                        &base::relocate, &base::drop, static_cast<std::uint32_t>(sizeof(owned)), base::views,
-                        &refuse_route, &forward_here) {
-      caller = &counted;
+        : array_handler(Operation::class_name(), Operation::name(), wire::type_key<void(name, element_message)>(),
+                        &run_here<false>, &base::relocate, &base::drop, static_cast<std::uint32_t>(sizeof(owned)),
+                        base::views, &refuse_route, &forward_here) {
+      caller = &common::counted;
+      if constexpr (!answers_later) through_wire = &run_here<true>;
     }
   };
   inline static const here_handler here;
   struct routed_handler : array_handler {
     routed_handler() noexcept
-        : array_handler(Operation::class_name(), Operation::name(), type_name<element_message>(), &element_message::run,
-                        &element_message::relocate, &element_message::drop, static_cast<std::uint32_t>(sizeof(payload)),
-                        false, &element_message::route, &element_message::forward_routed, &element_message::describe) {
+        : array_handler(Operation::class_name(), Operation::name(), wire::type_key<element_message>(),
+                        &element_message::run, &element_message::relocate, &element_message::drop,
+                        static_cast<std::uint32_t>(sizeof(payload)), false, &common::template route<ordered>,
+                        &common::forward_routed, &element_message::describe) {
       lost = &lost_on_its_way;
-      caller = &hidden;
+      caller = &common::hidden;
+      through_wire = &run_through_wire;
+      kind = &element_message::kind;
       if constexpr (ordered) tag_of = &element_message::tag_of;
       if constexpr (closes) close = &Operation::close;
     }
@@ -468,9 +459,15 @@ struct close_operation {
   }
   static void close(pe& self, std::uint32_t array, std::string_view index, order_tag tag) {
     array_core* part = array_directory::of(self).find(array);
-    if (part == nullptr) return;
     orrery::reader r(std::as_bytes(std::span(index)));
     const auto i = orrery::read<Index>(r);
+    if (part == nullptr) {
+      if (!is_guest_of(self, array)) return;
+      bytes b = message::head_to_wire({0, 0, self.id(), 0, 0}, i, tag);
+      pack_after(b, tag.stream);
+      send_as_guest(self, array, guest_request::message, message::routed, b);
+      return;
+    }
     scheduler::message* m = message::make_routed(self, array, {0, 0, self.id(), 0, 0}, i, 0);
     auto* p = reinterpret_cast<typename message::payload*>(m->payload());
     p->tag = tag;
@@ -509,7 +506,7 @@ struct broadcast_message {
         part->receive_broadcast(cast, wire_payload(d, e, size));
       d.release();
     } catch (...) {
-      self.fail(d, std::current_exception());
+      d.fail(std::current_exception());
     }
     return nullptr;
   }
@@ -535,7 +532,7 @@ struct broadcast_message {
           }
         }(std::index_sequence_for<P...>{});
     } catch (...) {
-      self.report_failed_post(&member, std::current_exception());
+      self.failures().report_post(&member, std::current_exception());
     }
     r->part->executed(r);
   }
@@ -561,15 +558,16 @@ struct broadcast_message {
 
   struct cast_handler : array_handler {
     cast_handler() noexcept
-        : array_handler(type_name<T>(), M::name, type_name<broadcast_message>(), &control_handler::never_run,
+        : array_handler(type_name<T>(), M::name, wire::type_key<broadcast_message>(), &control_handler::never_run,
                         &control_handler::never_relocate, &control_handler::never_drop, 0, false,
                         &broadcast_message::route, nullptr, &routed::describe) {
       decode = &broadcast_message::decode;
+      lost = &lost_broadcast;
     }
   };
   struct member_handler : array_handler {
     member_handler() noexcept
-        : array_handler(type_name<T>(), M::name, type_name<void(broadcast_message)>(), &broadcast_message::run,
+        : array_handler(type_name<T>(), M::name, wire::type_key<void(broadcast_message)>(), &broadcast_message::run,
                         &broadcast_message::move_pointer, &broadcast_message::drop, sizeof(void*), false, &refuse_route,
                         &broadcast_message::forward) {
       is_member = true;

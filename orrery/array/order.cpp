@@ -35,13 +35,12 @@ void outbox::forget(std::uint32_t array) {
 }
 
 void outbox::close(pe& self) noexcept try {
-  const auto table = scheduler::handler_table();
   for (const auto& [key, l] : std::exchange(lines_, {}))
-    if (l.sent != 0 && l.closer < table.size())
-      static_cast<const array_handler*>(table[l.closer])
-          ->close(self, array_of(key), std::string_view(key).substr(sizeof(std::uint32_t)), {l.stream, l.sent + 1});
+    if (const auto* const h = static_cast<const array_handler*>(scheduler::find_handler(l.closer));
+        l.sent != 0 && h != nullptr)
+      h->close(self, array_of(key), std::string_view(key).substr(sizeof(std::uint32_t)), {l.stream, l.sent + 1});
 } catch (...) {
-  self.report_failure("the end of messages whose order is kept", std::current_exception());
+  self.failures().report("the end of messages whose order is kept", std::current_exception());
 }
 
 // --- the receiver's half -------------------------------------------------------------------------------------------

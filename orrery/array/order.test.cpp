@@ -48,10 +48,10 @@ struct Talker : element<Talker> {
   void strict(std::uint64_t who, std::uint64_t number) {
     const auto it = last.find(who);
     // One that comes after another with its index gets what was sent after that one had ended.
-    const std::uint64_t before = it != last.end() ? it->second : index() < fixed ? 0 : number - 1;
+    const std::uint64_t before = it != last.end() ? it->second : this_index() < fixed ? 0 : number - 1;
     if (number != before + 1) {
       const std::lock_guard lock(book->mutex);
-      book->wrong.push_back("element " + std::to_string(index()) + " got " + std::to_string(number) + " of " +
+      book->wrong.push_back("element " + std::to_string(this_index()) + " got " + std::to_string(number) + " of " +
                             std::to_string(who) + " after " + std::to_string(before));
     }
     last[who] = number;
@@ -62,7 +62,7 @@ struct Talker : element<Talker> {
   }
   void relay(const std::vector<int>& to) {
     if (name == 0) name = ++book->names;
-    for (const int i : to) post(array()[i])->strict(name, next_number(name, i));
+    for (const int i : to) post(this_array()[i])->strict(name, next_number(name, i));
   }
   void hop(std::uint32_t to) { migrate_to(to); }
   void late(int) {}

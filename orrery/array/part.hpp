@@ -3,9 +3,12 @@
 
 #include <orrery/array/core.hpp>
 #include <orrery/array/early.hpp>
+#include <orrery/array/guest.hpp>
+#include <orrery/array/home_queue.hpp>
 #include <orrery/array/homes.hpp>
 #include <orrery/array/lookaside.hpp>
 #include <orrery/array/placement_map.hpp>
+#include <orrery/array/routed_kind.hpp>
 
 #include <boost/unordered/unordered_flat_map.hpp>
 
@@ -136,24 +139,10 @@ struct away {
   }
 };
 
-/// What precedes the index in a message that finds its element by it.
-struct route_head {
-  std::uint64_t number = 0;  ///< of the sending part; 0: it did not come through a table
-  std::uint64_t call = 0;  ///< entry in the sender's table of calls; 0: one way
-  std::uint32_t origin = 0;  ///< the sender's PE
-  std::uint16_t hops = 0;
-  std::uint16_t flags = 0;
-  static constexpr std::uint16_t wants_location = 1;
-  static constexpr std::uint16_t asks = 2;  ///< others wait for the answer, which comes also if there is no element
-  static constexpr std::uint16_t asked = 4;  ///< a home that may know has been asked
-  static constexpr std::uint16_t tried = 8;  ///< an element was to be created for it, and could not be
-};
-static_assert(sizeof(route_head) == 24 && wire_size<route_head>() == 24);
-
 /// What handlers of messages behind a route do if these are lost with a node (handler::lost): the origin of a call may have heard of the loss before it
 /// sent the call, by way of a PE that had not.
-bool lost_on_its_way(pe& self, const scheduler::handler& h, std::span<const std::byte> payload,
-                     std::uint32_t to) noexcept;
+bool lost_on_its_way(pe& self, const scheduler::handler& h, std::span<const std::byte> payload, std::uint32_t to,
+                     const scheduler::unknown_message* unknown) noexcept;
 
 template <class T, class Index>
 class array_part;
@@ -161,8 +150,12 @@ class array_part;
 /// The part of an array on this PE. Throws process_gone if the array was destroyed.
 template <class T, class Index>
 [[nodiscard]] array_part<T, Index>& part_of(pe& self, std::uint32_t id);
+/// The same; null if another program has made the array (guest.hpp).
+template <class T, class Index>
+[[nodiscard]] array_part<T, Index>* part_or_guest(pe& self, std::uint32_t id);
 [[noreturn]] void throw_no_array(std::uint32_t id);
 [[noreturn]] void throw_own_array(const std::string& name);
+[[noreturn]] void throw_no_pe(const std::string& element, std::uint32_t to, std::uint32_t pes);
 
 template <class T, class Index>
 class array_part final : public array_core {
@@ -182,13 +175,15 @@ class array_part final : public array_core {
   };
 
   array_part(pe& self, shape s, settings o)
-      : array_core(self, std::move(s)), settings_(std::move(o)), homes_(about().pes, settings_.homes) {
+      : array_core(self, std::move(s)), settings_(std::move(o)), homes_(about().pes.count(), settings_.homes) {
     element_class = &process_class;
     array_directory::of(self).note_elements(process_class.number,
                                             [](void* object) -> cell_base& { return cell_type::of(object); });
     sweep_at_ = settings_.cached;
+    settings_.always_serialize |= scheduler::through_wire;
   }
   ~array_part() override {
+    for (scheduler::message* m = take_kept(nullptr); m != nullptr;) discard(self_, std::exchange(m, m->next));
     for (auto& [index, e] : table_)
       if (e.is_away()) drop_away(e.there());
   }
@@ -227,7 +222,12 @@ class array_part final : public array_core {
     const auto it = table_.find(i);
     return it != table_.end() && (!it->second.is_away() || it->second.there()->state == away::what::at);
   }
-  [[nodiscard]] std::uint32_t home_of(const Index& i) const { return settings_.home(i, about().pes); }
+  [[nodiscard]] std::uint32_t home_of(const Index& i) const { return about().pes.at(rank_of_home(i)); }
+  /// Throws usage_error if the array is not on that PE.
+  void require_on(const Index& i, std::uint32_t pe) const {
+    if (!about().pes.contains(pe)) [[unlikely]]
+      throw_no_pe(text_of(i), pe, about().pes.count());
+  }
   [[nodiscard]] bool is_home(const Index& i) const { return home_of(i) == self_.id(); }
   [[nodiscard]] const settings& options() const noexcept { return settings_; }
   [[nodiscard]] std::size_t table_size() const noexcept { return table_.size(); }
@@ -242,6 +242,7 @@ class array_part final : public array_core {
     return f;
   }
   [[nodiscard]] std::string text_of(const Index& i) const { return about().name + "[" + index_text(i) + "]"; }
+  void create_for_guest(const array_handler& h, std::span<const std::byte> payload) override;
   [[nodiscard]] std::string text_of(const cell_base& c) const override {
     return text_of(static_cast<const cell_type&>(c).index);
   }
@@ -296,9 +297,37 @@ class array_part final : public array_core {
   void hear(const Index& i, std::uint32_t pe);
   void hear_bulk(const std::vector<Index>& all, std::uint32_t pe);
   /// The other homes of the indices whose first home this is.
-  [[nodiscard]] std::vector<std::uint32_t> other_homes() const { return homes_.others(self_.id()); }
+  [[nodiscard]] std::vector<std::uint32_t> other_homes() const {
+    std::vector<std::uint32_t> all = homes_.others(rank());
+    for (std::uint32_t& h : all) h = about().pes.at(h);
+    return all;
+  }
   /// Where the first message of this PE to an element goes: where it is, if this is another home of it, else to the nearest home.
   [[nodiscard]] std::uint32_t first_try(const Index& i) const;
+
+  // --- messages whose element keeps moving; part_pursuit.hpp ----------------------------------------------------------
+  static constexpr unsigned most_follows = 4;
+  bool leave_pursuit(const routed_kind& kind, const away* a, scheduler::delivery& d, const wire::envelope& e,
+                     std::uint32_t size, route_head h, const Index& i, order_tag tag);
+  slot* end_pursuit(cell_type& c, scheduler::delivery& d, const wire::envelope& e, std::uint32_t size, route_head h,
+                    const Index& i, order_tag tag);
+  void keep_at_home(scheduler::delivery& d, const wire::envelope& e, std::uint32_t size, route_head h, const Index& i,
+                    order_tag tag);
+  /// At the home: others wait, or are under way from here.
+  [[nodiscard]] bool keeps_at_home(const Index& i) const noexcept { return find_home_queue(i) != nullptr; }
+  [[nodiscard]] bool runs_now(const scheduler::slot& s) const noexcept {
+    for (const scheduler::activation* a = self_.active(); a != nullptr; a = a->below)
+      if (a->process == &s) return true;
+    return false;
+  }
+  /// Sends what has its turn.
+  void send_kept(const Index& i);
+  void turn_over(const Index& i);
+  /// Where a message from the home is executed.
+  void tell_turn_over(const Index& i);
+  /// The element has ended: nothing waits for it any more.
+  void release_kept(const Index& i);
+  [[nodiscard]] scheduler::message* take_kept(scheduler::message* rest) noexcept;
 
   // --- migration; part_migration.hpp ------------------------------------------------------------------------------------
   /// Moves the element whose process runs this, as a message. Throws usage_error.
@@ -317,7 +346,7 @@ class array_part final : public array_core {
     return a != nullptr && !a->is_home ? a->queued : 0;
   }
   [[nodiscard]] std::uint64_t next_number() noexcept { return ++numbers_; }
-  [[nodiscard]] std::uint64_t last_number() const noexcept { return numbers_; }
+  [[nodiscard]] std::uint64_t last_number() const noexcept override { return numbers_; }
   /// An element of this array may be sending so much to another one.
   void note_sent(const Index& to, std::uint64_t sent) {
     const scheduler::activation* a = self_.active();
@@ -328,9 +357,8 @@ class array_part final : public array_core {
     (*from.sent)[to] += sent;
   }
   /// Finds the process for a message; null if it was dealt with. `tag`: of messages whose order is kept.
-  template <class Message>
-  slot* route(scheduler::delivery& d, const wire::envelope& e, std::uint32_t size, const route_head& h, const Index& i,
-              order_tag tag = {});
+  slot* route(const routed_kind& kind, scheduler::delivery& d, const wire::envelope& e, std::uint32_t size,
+              const route_head& h, const Index& i, order_tag tag = {});
   /// The streams of an index went on elsewhere while it had no element, or another one. False if that is not kept here.
   bool merge_streams(const Index& i, const inbox::counts& streams);
   void tell_location(const route_head& h, const Index& i, const cell_type* c);
@@ -380,6 +408,12 @@ class array_part final : public array_core {
     std::uintptr_t bits_ = 1;
   };
 
+  [[nodiscard]] std::uint32_t rank_of_home(const Index& i) const { return settings_.home(i, about().pes.count()); }
+  [[nodiscard]] home_queue* find_home_queue(const Index& i) const noexcept {
+    if (home_queues_.empty()) return nullptr;
+    const auto it = home_queues_.find(i);
+    return it != home_queues_.end() ? it->second.get() : nullptr;
+  }
   void drop_away(away* a) noexcept {
     if (a->in != nullptr)
       for (scheduler::message* m = a->in->take_held(nullptr); m != nullptr;) discard(self_, std::exchange(m, m->next));
@@ -398,14 +432,11 @@ class array_part final : public array_core {
   /// Removes what is known of elsewhere; gives back the messages that wait.
   [[nodiscard]] scheduler::message* erase_away(const Index& i);
   // --- order; part_order.hpp
-  template <class Message>
   slot* pass_element(cell_type& c, scheduler::delivery& d, const wire::envelope& e, std::uint32_t size, const Index& i,
                      order_tag tag);
-  template <class Message>
-  slot* pass_home(away* a, scheduler::delivery& d, const wire::envelope& e, std::uint32_t size, const route_head& h,
-                  const Index& i, order_tag tag);
-  template <class Message>
-  bool create_for(away* a, const route_head& h, const Index& i);
+  slot* pass_home(const routed_kind& kind, away* a, scheduler::delivery& d, const wire::envelope& e, std::uint32_t size,
+                  const route_head& h, const Index& i, order_tag tag);
+  bool create_for(const routed_kind& kind, away* a, const route_head& h, const Index& i);
   [[nodiscard]] inbox* streams_of(const Index& i) const noexcept;
   void release_next(const Index& i, std::uint64_t stream);
   void end_stream(const Index& i, std::uint64_t stream);
@@ -419,9 +450,8 @@ class array_part final : public array_core {
   }
   void send_probe(const Index& i, away& a);
   bool probe_first_home(const Index& i, away& a);
-  template <class Message>
-  bool keep_early(away& a, scheduler::delivery& d, const wire::envelope& e, std::uint32_t size, const route_head& h,
-                  const Index& i);
+  bool keep_early(const routed_kind& kind, away& a, scheduler::delivery& d, const wire::envelope& e, std::uint32_t size,
+                  const route_head& h, const Index& i);
   /// An element has been created, or was to be, and the PE is lost: not again and again.
   [[nodiscard]] static route_head once_tried(route_head h) noexcept {
     h.flags |= route_head::tried;
@@ -466,7 +496,7 @@ class array_part final : public array_core {
   /// What runs while an element is constructed without a message.
   inline static const array_handler constructor{type_name<T>(),
                                                 "(constructor)",
-                                                type_name<array_part>(),
+                                                wire::type_key<array_part>(),
                                                 &control_handler::never_run,
                                                 &control_handler::never_relocate,
                                                 &control_handler::never_drop,
@@ -474,7 +504,7 @@ class array_part final : public array_core {
                                                 false,
                                                 &refuse_route,
                                                 nullptr};
-  inline static const scheduler::class_info process_class{type_name<T>(), &destroy_object, process_bases,
+  inline static const scheduler::class_info process_class{wire::canonical_name<T>(), &destroy_object, process_bases,
                                                           reentrant<T>::value};
 
   settings settings_;
@@ -482,6 +512,7 @@ class array_part final : public array_core {
   boost::unordered_flat_map<Index, std::uint32_t, index_hash<Index>, index_equal<Index>>
       told_;  // by the first homes of indices: where elements are
   boost::unordered_flat_map<Index, entry, index_hash<Index>, index_equal<Index>> table_;
+  boost::unordered_flat_map<Index, std::unique_ptr<home_queue>, index_hash<Index>, index_equal<Index>> home_queues_;
   mutable lookaside<Index> lookaside_;
   std::vector<std::pair<Index, scheduler::slot*>> endings_;  // elements whose destructors run
   std::uint64_t numbers_ = 0;
@@ -502,6 +533,14 @@ array_part<T, Index>& part_of(pe& self, std::uint32_t id) {
   if (p == nullptr) [[unlikely]]
     throw_no_array(id);
   return static_cast<array_part<T, Index>&>(*p);
+}
+
+template <class T, class Index>
+array_part<T, Index>* part_or_guest(pe& self, std::uint32_t id) {
+  array_core* p = array_directory::of(self).find(id);
+  if (p == nullptr && !is_guest_of(self, id)) [[unlikely]]
+    throw_no_array(id);
+  return static_cast<array_part<T, Index>*>(p);
 }
 
 }  // namespace orrery::detail

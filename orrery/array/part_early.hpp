@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <orrery/array/part_migration.hpp>
+#include <orrery/array/part_pursuit.hpp>
 
 #include <algorithm>
 #include <memory>
@@ -14,37 +14,31 @@ namespace orrery::detail {
 // At the home of an index where nothing was created yet. Nobody can be told to hold back messages for a process that there is not, so
 // those that are too many fail: false.
 template <class T, class Index>
-template <class Message>
-bool array_part<T, Index>::keep_early(away& a, scheduler::delivery& d, const wire::envelope& e, std::uint32_t size,
-                                      const route_head& h, const Index& i) {
+bool array_part<T, Index>::keep_early(const routed_kind& kind, away& a, scheduler::delivery& d, const wire::envelope& e,
+                                      std::uint32_t size, const route_head& h, const Index& i) {
   const bool beside = d.form == wire::payload_form::owned;
   const std::uint64_t needed = size + (beside ? std::uint64_t{e.padding} * wire::page_bytes : 0);
   if (early_bytes_ + needed > settings_.early_bytes) {
-    Message::fail(*this, d, h, too_many_early(text_of(i), settings_.early_bytes));
+    fail_routed(*this, kind, d, h, too_many_early(text_of(i), settings_.early_bytes));
     return false;
   }
   early_bytes_ += needed;
   a.early += needed;
   over();  // until there is somebody to execute it
-  a.append(self_.detach(d, e, size));
+  a.append(d.detach(e, size));
   return true;
 }
 
 // What the class says of messages for an index without an element: true if one is made.
 template <class T, class Index>
-template <class Message>
-bool array_part<T, Index>::create_for(away* a, const route_head& h, const Index& i) {
-  constexpr early policy = Message::policy;
-  if constexpr (policy == early::create_at_home || policy == early::create_at_sender) {
-    if (a != nullptr && !a->is_home) return false;
-    if ((h.flags & route_head::tried) != 0 || ends()) return false;
-    const std::uint32_t at = policy == early::create_at_home ? self_.id() : h.origin;
-    begins();
-    tell(self_, self_.id(), create_message<T, Index>::instance, id(), 0, pack(0, creation{{}, at, 0, false}, i));
-    return true;
-  }
-  (void)a, (void)h, (void)i;
-  return false;
+bool array_part<T, Index>::create_for(const routed_kind& kind, away* a, const route_head& h, const Index& i) {
+  if (kind.creation == nullptr) return false;
+  if (a != nullptr && !a->is_home) return false;
+  if ((h.flags & route_head::tried) != 0 || ends()) return false;
+  const std::uint32_t at = kind.policy == early::create_at_home ? self_.id() : h.origin;
+  begins();
+  tell(self_, self_.id(), *kind.creation, id(), 0, pack(0, creation{{}, at, 0, false}, i));
+  return true;
 }
 
 template <class T, class Index>
@@ -62,6 +56,7 @@ scheduler::message* array_part<T, Index>::take_waiting() noexcept {
     m->next = all;
     all = m;
   };
+  all = take_kept(all);
   for (auto& [i, e] : table_) {
     if (!e.is_away()) continue;
     away& a = *e.there();

@@ -15,11 +15,13 @@ std::uint32_t array_part<T, Index>::first_try(const Index& i) const {
   const std::uint32_t first = home_of(i);
   if (homes_.count() == 1) return first;
   const scheduler::node& all = self_.owner();
-  if (homes_.contains(first, self_.id())) {
+  if (homes_.contains(rank_of_home(i), rank())) {
     const auto it = told_.find(i);
     return it != told_.end() && it->second != self_.id() && all.reachable(it->second) ? it->second : first;
   }
-  const auto [below, above] = homes_.around(first, self_.id());
+  const auto [rank_below, rank_above] = homes_.around(rank_of_home(i), rank());
+  const std::uint32_t below = about().pes.at(rank_below);
+  const std::uint32_t above = about().pes.at(rank_above);
   if (all.is_local(below)) return below;
   if (all.is_local(above)) return above;
   if (all.reachable(below)) return below;
@@ -37,11 +39,12 @@ struct whereabouts_message {
       d.release();
       if (part != nullptr) static_cast<array_part<T, Index>*>(part)->hear(i, pe);
     } catch (...) {
-      self.fail(d, std::current_exception());
+      d.fail(std::current_exception());
     }
     return nullptr;
   }
-  inline static const control_handler instance{type_name<whereabouts_message>(), &route};
+  inline static const control_handler instance{type_name<whereabouts_message>(), &route, nullptr,
+                                               wire::type_key<whereabouts_message>()};
 };
 
 template <class T, class Index>

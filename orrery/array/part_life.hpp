@@ -16,13 +16,21 @@ namespace orrery::detail {
 template <class T>
 inline constexpr bool can_be_packed = serializable<T> && std::is_default_constructible_v<T>;
 
+/// Stops the compiler with a sentence if not. Of the classes of elements that migrate: any program can run on several nodes.
+template <class T>
+consteval void require_migratable() {
+  static_assert(
+      std::is_default_constructible_v<T>,
+      "orrery: elements of this class migrate, also to other nodes, where each is read into a new object: give the "
+      "class a public default constructor");
+  if constexpr (std::is_default_constructible_v<T>) require_serializable<T>();
+}
+
 [[noreturn]] void throw_taken(const std::string& element);
-[[noreturn]] void throw_not_packable(const std::string& element, std::string_view cls);
 [[noreturn]] void throw_parked(const std::string& element);
 /// Nobody waits for an element whose constructor throws: a line on stderr.
 void report_no_creation(pe& self, const std::string& element, const std::exception_ptr& why) noexcept;
 [[nodiscard]] std::exception_ptr too_many_early(const std::string& element, std::uint64_t limit);
-[[noreturn]] void throw_no_pe(const std::string& element, std::uint32_t to, std::uint32_t pes);
 
 // --- creating ------------------------------------------------------------------------------------------------------
 
@@ -151,6 +159,25 @@ struct creation {
   }
 };
 
+template <class T, class Index>
+void array_part<T, Index>::create_for_guest(const array_handler& h, std::span<const std::byte> payload) {
+  orrery::reader r(payload);
+  auto c = orrery::read<creation>(r);
+  const auto i = orrery::read<Index>(r);
+  const auto args = after_section(payload, r);
+  try {
+    const std::uint32_t home = home_of(i);
+    c.at = home;
+    c.admitted = false;
+    bytes b = pack(0, c, i);
+    b.insert(b.end(), args.begin(), args.end());
+    begins();
+    tell(self_, home, h, id(), 0, b);
+  } catch (...) {
+    answer_error(self_, c.from, &h, std::current_exception());
+  }
+}
+
 template <class T, class Index, class... A>
 struct create_message {
   static slot* route(pe& self, scheduler::delivery& d, const wire::envelope& e, std::uint32_t size) {
@@ -177,12 +204,12 @@ struct create_message {
         }
       }
       if (c.at == self.id() && part.creation_waits(i)) {
-        part.hold_creation(i, self.detach(d, e, size));
+        part.hold_creation(i, d.detach(e, size));
         return nullptr;
       }
       auto& made = part.conceive(i, c.birth);
       made.process->state = scheduler::process_state::idle;
-      self.push(*made.process, self.detach(d, e, size));
+      self.push(*made.process, d.detach(e, size));
       part.flush_early();
       return nullptr;
     } catch (...) {
@@ -206,7 +233,7 @@ struct create_message {
       std::tuple<A...> values{orrery::read<A>(args)...};
       auto& part = part_of<T, Index>(self, d.heap->head.slot);
       d.release();
-      d.reply = from.call;  // for who looks at what runs: deadlock.cpp
+      d.reply = from.call;  // for who looks at what runs: deadlock_detector.cpp
       d.source_pe = from.pe;
       note_class(self, *s.cls());
       auto* made = part.find_local(i);
@@ -229,15 +256,27 @@ struct create_message {
     types.describe<Index>();
     (types.describe<A>(), ...);
   }
+  // Only of what the program there does not know: who lost a node with it hears of that anyhow.
+  static bool refused_there(pe& self, const scheduler::handler& h, std::span<const std::byte> payload, std::uint32_t,
+                            const scheduler::unknown_message* unknown) noexcept try {
+    if (unknown == nullptr) return false;
+    const activity_end end(array_directory::of(self).find(unknown->slot));
+    orrery::reader r(payload);
+    answer_error(self, orrery::read<creation>(r).from, &h, unknown->why);
+    return true;
+  } catch (...) {
+    return false;
+  }
   // Only of one that runs: a creation does not wait in the mailbox of a process that does.
   static scheduler::hidden_caller::name caller_of(const scheduler::message&) noexcept { return {}; }
   static void fail_caller(pe&, slot&, scheduler::delivery& d, std::exception_ptr) noexcept { d.release(); }
   static constexpr scheduler::hidden_caller hidden{&caller_of, &fail_caller};
   struct creation_handler : birth_handler {
     creation_handler() noexcept
-        : birth_handler(type_name<T>(), "(constructor)", type_name<create_message>(), &create_message::run,
+        : birth_handler(type_name<T>(), "(constructor)", wire::type_key<create_message>(), &create_message::run,
                         &create_message::route, &create_message::describe) {
       caller = &hidden;
+      lost = &refused_there;
     }
   };
   inline static const creation_handler instance;
@@ -254,6 +293,7 @@ void array_part<T, Index>::mark_deleted(const Index& i, std::uint32_t birth, con
   a.birth = birth;
   (void)merge_streams(i, streams);
   deleted_.emplace_back(i, birth);
+  release_kept(i);
   while (deleted_.size() > settings_.deleted) {
     const auto [old, number] = std::move(deleted_.front());
     deleted_.pop_front();
@@ -275,11 +315,12 @@ struct buried_message {
       d.release();
       if (part != nullptr) static_cast<array_part<T, Index>*>(part)->forget_buried(i, birth, streams);
     } catch (...) {
-      self.fail(d, std::current_exception());
+      d.fail(std::current_exception());
     }
     return nullptr;
   }
-  inline static const control_handler instance{type_name<buried_message>(), &route};
+  inline static const control_handler instance{type_name<buried_message>(), &route, nullptr,
+                                               wire::type_key<buried_message>()};
 };
 
 template <class T, class Index>
@@ -339,8 +380,8 @@ void array_part<T, Index>::send_after(cell_base& c, scheduler::message* mailbox)
       static_cast<const array_handler*>(h)->forward(*this, c, m);
     } else {  // it was sent to the process, not to the element
       scheduler::delivery d;
-      self_.load(d, *m);
-      self_.fail(d, gone(static_cast<cell_type&>(c).index));
+      d.load(self_, *m);
+      d.fail(gone(static_cast<cell_type&>(c).index));
     }
   }
 }

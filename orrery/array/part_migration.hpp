@@ -45,7 +45,7 @@ struct packed_message {
     try {
       return part_of<T, Index>(self, e.slot).arrive_packed(d, e, size);
     } catch (...) {
-      self.fail(d, std::current_exception());
+      d.fail(std::current_exception());
       return nullptr;
     }
   }
@@ -74,7 +74,7 @@ struct packed_message {
   }
   // Of an element with a serialize() only its size is looked at: it may not be made where it has no index.
   static void describe(wire::shape& types) { types.name<T>(); }
-  inline static const birth_handler instance{type_name<T>(), "(arrival)", type_name<packed_message>(),
+  inline static const birth_handler instance{type_name<T>(), "(arrival)", wire::type_key<packed_message>(),
                                              &run,           &route,      &describe};
 };
 
@@ -102,7 +102,8 @@ struct whole_message {
   // The array was destroyed while it was on its way. Its destructor finds all that it may look at, and runs as a process.
   static void end_without_array(pe& self, std::uint32_t array, cell<T, Index>* c) noexcept {
     const auto end = [array, c] {
-      array_part<T, Index> stand_in(here_pe(), {array, here_pe().id(), 1, 1, "a destroyed array"}, {});
+      array_part<T, Index> stand_in(
+          here_pe(), {array, here_pe().id(), array_pes(std::vector{here_pe().id()}), 1, "a destroyed array"}, {});
       c->part = &stand_in;
       c->ended = true;
       c->object()->~T();
@@ -111,10 +112,11 @@ struct whole_message {
     try {
       start_function(self, end);
     } catch (const std::bad_alloc&) {
-      self.report_failure("an element of a destroyed array is not ended", std::current_exception());
+      self.failures().report("an element of a destroyed array is not ended", std::current_exception());
     }
   }
-  inline static const control_handler instance{type_name<whole_message>(), &route};
+  inline static const control_handler instance{type_name<whole_message>(), &route, nullptr,
+                                               wire::type_key<whole_message>()};
 };
 
 // News of where an element is, for one of the functions of the part that take them.
@@ -131,11 +133,12 @@ struct news_message {
       d.release();
       if (part != nullptr) (static_cast<array_part<T, Index>*>(part)->*Told)(i, l, from);
     } catch (...) {
-      self.fail(d, std::current_exception());
+      d.fail(std::current_exception());
     }
     return nullptr;
   }
-  inline static const control_handler instance{type_name<news_message>(), &route};
+  inline static const control_handler instance{type_name<news_message>(), &route, nullptr,
+                                               wire::type_key<news_message>()};
 };
 template <class T, class Index>
 using register_message = news_message<T, Index, &array_part<T, Index>::registered>;
@@ -144,16 +147,12 @@ template <class T, class Index>
 void array_part<T, Index>::depart(cell_type& c, std::uint32_t to) {
   slot& s = *c.process;
   if (to == self_.id()) return;
-  if (to >= about().pes) throw_no_pe(text_of(c.index), to, about().pes);
+  require_on(c.index, to);
   if (s.depth > 1) throw_parked(text_of(c.index));
   const bool whole = self_.owner().is_local(to) && !settings_.always_serialize;
   bytes state;
   if (!whole) {
-    if constexpr (can_be_packed<T>) {
-      pack_after(state, *c.object());
-    } else {
-      throw_not_packable(text_of(c.index), type_name<T>());
-    }
+    if constexpr (can_be_packed<T>) pack_after(state, *c.object());  // else leave_operation has said it
   }
   (void)self_.channel_to(to);  // throws node_lost, while it can stay
   ++c.moves;
@@ -187,6 +186,7 @@ void array_part<T, Index>::depart(cell_type& c, std::uint32_t to) {
     b.insert(b.end(), state.begin(), state.end());
     tell(self_, to, packed_message<T, Index>::instance, id(), 0, b);
     send_after(c, mailbox);
+    const ending still(*this);  // the destructor may park, and finds its array also if that is destroyed meanwhile
     c.ended = true;  // here
     c.object()->~T();
     cell_type::free(&c);
@@ -216,7 +216,7 @@ slot* array_part<T, Index>::arrive_packed(scheduler::delivery& d, const wire::en
   note_class(self_, process_class);
   c->process = &s;
   place(l.index, *c);
-  self_.push(s, self_.detach(d, e, size));
+  self_.push(s, d.detach(e, size));
   unpack_broadcasts(*c, l.waiting);
   arrived(*c);
   flush_early();
@@ -242,6 +242,7 @@ template <class T, class Index>
 void array_part<T, Index>::report_arrival(const cell_type& c) {
   const std::uint32_t home = home_of(c.index);
   if (home == self_.id()) {
+    if (home_queue* queue = find_home_queue(c.index)) queue->moved();
     tell_homes(c.index, self_.id());
     return;
   }
@@ -260,6 +261,7 @@ void array_part<T, Index>::registered(const Index& i, const location& l, std::ui
   a->slot = l.slot;
   a->generation = l.generation;
   a->moves = l.moves;
+  if (home_queue* queue = find_home_queue(i)) queue->moved();
 }
 
 }  // namespace orrery::detail

@@ -8,27 +8,25 @@ namespace orrery::detail {
 
 // At the element. Mostly nothing waits, and the message goes the way of all others.
 template <class T, class Index>
-template <class Message>
 slot* array_part<T, Index>::pass_element(cell_type& c, scheduler::delivery& d, const wire::envelope& e,
                                          std::uint32_t size, const Index& i, order_tag tag) {
   inbox& in = c.order_of().in;
   if (!in.in_turn(tag) && !lossy()) {
-    in.hold(tag, self_.detach(d, e, size));
+    in.hold(tag, d.detach(e, size));
     return nullptr;
   }
   in.passed(tag);
   if (!in.has_next(tag.stream)) return c.process;
   const Index at = i;  // it may lie in the message
-  self_.push(*c.process, self_.detach(d, e, size));
+  self_.push(*c.process, d.detach(e, size));
   release_next(at, tag.stream);
   return nullptr;
 }
 
 // At the home of an index without an element.
 template <class T, class Index>
-template <class Message>
-slot* array_part<T, Index>::pass_home(away* a, scheduler::delivery& d, const wire::envelope& e, std::uint32_t size,
-                                      const route_head& h, const Index& i, order_tag tag) {
+slot* array_part<T, Index>::pass_home(const routed_kind& kind, away* a, scheduler::delivery& d, const wire::envelope& e,
+                                      std::uint32_t size, const route_head& h, const Index& i, order_tag tag) {
   const Index at = i;
   if (a == nullptr) {
     a = &make_away(at, self_.id(), true);
@@ -37,17 +35,17 @@ slot* array_part<T, Index>::pass_home(away* a, scheduler::delivery& d, const wir
   if ((h.flags & route_head::asks) != 0) tell_location(h, at, nullptr);
   inbox& in = inbox_of(*a);
   if (!in.in_turn(tag) && !lossy()) {
-    in.hold(tag, self_.detach(d, e, size));
+    in.hold(tag, d.detach(e, size));
     return nullptr;
   }
-  if (create_for<Message>(a, h, at)) return route<Message>(d, e, size, once_tried(h), at, tag);
+  if (create_for(kind, a, h, at)) return route(kind, d, e, size, once_tried(h), at, tag);
   in.passed(tag);
-  if (a->state == away::what::waiting && !ends() && (Message::policy != early::refuse || a->queued != 0)) {
-    if (!keep_early<Message>(*a, d, e, size, h, at)) in.failed(tag);
+  if (a->state == away::what::waiting && !ends() && (kind.policy != early::refuse || a->queued != 0)) {
+    if (!keep_early(kind, *a, d, e, size, h, at)) in.failed(tag);
   } else {
     if (h.number != 0) tell_location(h, at, nullptr);
-    Message::fail(*this, d, h, gone(at));
-    if constexpr (Message::closes) {
+    fail_routed(*this, kind, d, h, gone(at));
+    if (kind.closes) {
       end_stream(at, tag.stream);
       return nullptr;
     }
@@ -117,7 +115,7 @@ bool array_part<T, Index>::merge_streams(const Index& i, const inbox::counts& st
 
 /// Brings what the home knows of the streams of an index to its new element.
 template <class T, class Index>
-struct streams_message : following_message<T, Index, streams_message<T, Index>> {
+struct streams_message {
   static slot* route(pe& self, scheduler::delivery& d, const wire::envelope& e, std::uint32_t size) {
     try {
       orrery::reader r(wire_payload(d, e, size));
@@ -125,15 +123,15 @@ struct streams_message : following_message<T, Index, streams_message<T, Index>> 
       const auto i = orrery::read<Index>(r);
       const auto streams = orrery::read<inbox::counts>(r);
       auto* part = static_cast<array_part<T, Index>*>(array_directory::of(self).find(e.slot));
-      if (part != nullptr && !part->merge_streams(i, streams))
-        return part->template route<streams_message>(d, e, size, h, i);
+      if (part != nullptr && !part->merge_streams(i, streams)) return part->route(following_kind, d, e, size, h, i);
       d.release();
     } catch (...) {
-      self.fail(d, std::current_exception());
+      d.fail(std::current_exception());
     }
     return nullptr;
   }
-  inline static const control_handler instance{type_name<streams_message>(), &route};
+  inline static const control_handler instance{type_name<streams_message>(), &route, nullptr,
+                                               wire::type_key<streams_message>()};
 };
 
 template <class T, class Index>

@@ -67,33 +67,35 @@ away* array_part<T, Index>::way_to(const Index& i) {
 }
 
 template <class T, class Index>
-template <class Message>
-slot* array_part<T, Index>::route(scheduler::delivery& d, const wire::envelope& e, std::uint32_t size,
-                                  const route_head& h, const Index& i, order_tag tag) {
+slot* array_part<T, Index>::route(const routed_kind& kind, scheduler::delivery& d, const wire::envelope& e,
+                                  std::uint32_t size, const route_head& h, const Index& i, order_tag tag) {
   if (lossy()) [[unlikely]]
     forget_lost_place(i);
   const auto it = table_.find(i);
   if (it != table_.end() && !it->second.is_away()) {
     cell_type* c = it->second.here();
-    if (h.number != 0 && (h.hops != 0 || (h.flags & route_head::wants_location) != 0)) [[unlikely]]
-      tell_location(h, i, c);
-    if (h.call != 0) self_.suspect_if_waiting(*c->process);
-    if constexpr (Message::ordered)
-      if (tag.stream != 0) return pass_element<Message>(*c, d, e, size, i, tag);
+    if (h.hops != 0 || (h.flags & route_head::wants_location) != 0) [[unlikely]] {
+      if (kind.counts && (h.flags & (route_head::to_home | route_head::from_home)) != 0)
+        return end_pursuit(*c, d, e, size, h, Index(i), tag);
+      if (h.number != 0) tell_location(h, i, c);
+    }
+    if (h.call != 0) self_.deadlocks().suspect_if_waiting(*c->process);
+    if (tag.stream != 0) [[unlikely]]
+      return pass_element(*c, d, e, size, i, tag);
     return c->process;
   }
   away* a = it != table_.end() ? it->second.there() : nullptr;
   if ((h.flags & (route_head::asks | route_head::asked)) == route_head::asks && h.origin != self_.id()) {
     const auto known = told_.find(i);
     if (known != told_.end() && known->second != self_.id() && self_.owner().reachable(known->second)) {
-      Message::forward_to(*this, d, e, size, known->second);
+      send_on(*this, kind, d, e, size, known->second);
       return nullptr;
     }
   }
   // Who asks knows nothing. What comes from elsewhere meanwhile does not wait for the answer, which may have to wait for it, but goes to the first home.
   if (a != nullptr && a->asks && a->held == nullptr && (h.number != 0 || h.origin != self_.id())) {
     a->passes |= h.origin != self_.id();
-    Message::forward_to(*this, d, e, size, home_of(i));
+    send_on(*this, kind, d, e, size, home_of(i));
     return nullptr;
   }
   // It had waited here, and goes before the one that is to ask: both take the way of all.
@@ -110,22 +112,23 @@ slot* array_part<T, Index>::route(scheduler::delivery& d, const wire::envelope& 
   if (const std::uint32_t to = a != nullptr && a->state == away::what::at ? a->pe : home_of(i);
       !self_.owner().reachable(to) || (lossy() && h.hops > most_hops)) [[unlikely]] {
     if (h.number != 0) tell_location(h, i, nullptr);
-    Message::fail(*this, d, h, lost(i, to));
+    fail_routed(*this, kind, d, h, lost(i, to));
     return nullptr;
   }
+  if (leave_pursuit(kind, a, d, e, size, h, i, tag)) return nullptr;
   if (a != nullptr && a->state == away::what::at) {
     a->last = next_number();
     a->used = true;
-    Message::forward_to(*this, d, e, size, a->pe);
+    send_on(*this, kind, d, e, size, a->pe);
     return nullptr;
   }
   if (const std::uint32_t home = a == nullptr ? home_of(i) : self_.id(); home != self_.id()) {
     make_away(i, home, false).last = next_number();  // remembered: the element may be created here before that is there
-    Message::forward_to(*this, d, e, size, home);
+    send_on(*this, kind, d, e, size, home);
     return nullptr;
   }
   if (a != nullptr && !a->is_home && a->state == away::what::waiting) {
-    scheduler::message* m = self_.detach(d, e, size);
+    scheduler::message* m = d.detach(e, size);
     if (a->held != nullptr && h.number != 0) {
       a->held->come.push_back({h.origin, h.number, m});
       if (a->asks && h.origin == self_.id() && h.number == a->last) create_held(Index(i), *a);
@@ -134,25 +137,24 @@ slot* array_part<T, Index>::route(scheduler::delivery& d, const wire::envelope& 
     }
     return nullptr;
   }
-  if constexpr (Message::ordered)
-    if (tag.stream != 0) return pass_home<Message>(a, d, e, size, h, i, tag);
-  if (create_for<Message>(a, h, i)) return route<Message>(d, e, size, once_tried(h), i);
-  constexpr early policy = Message::policy;
+  if (tag.stream != 0) return pass_home(kind, a, d, e, size, h, i, tag);
+  if (create_for(kind, a, h, i)) return route(kind, d, e, size, once_tried(h), i);
+  const early policy = kind.policy;
   if (a != nullptr && a->state == away::what::waiting && !ends() &&
-      (policy != early::refuse || (a->queued != 0 && Message::counts))) {
+      (policy != early::refuse || (a->queued != 0 && kind.counts))) {
     if ((h.flags & route_head::asks) != 0) tell_location(h, i, nullptr);
-    (void)keep_early<Message>(*a, d, e, size, h, i);
+    (void)keep_early(kind, *a, d, e, size, h, i);
     return nullptr;
   }
   if (policy == early::wait && a == nullptr && !ends()) {
     away& fresh = make_away(i, self_.id(), true);
     fresh.state = away::what::waiting;
     if ((h.flags & route_head::asks) != 0) tell_location(h, i, nullptr);
-    (void)keep_early<Message>(fresh, d, e, size, h, i);
+    (void)keep_early(kind, fresh, d, e, size, h, i);
     return nullptr;
   }
   if (h.number != 0) tell_location(h, i, nullptr);
-  Message::fail(*this, d, h, gone(i));
+  fail_routed(*this, kind, d, h, gone(i));
   return nullptr;
 }
 
@@ -274,34 +276,11 @@ void array_part<T, Index>::pes_lost() noexcept {
     if (!e.is_away() && e.here()->order != nullptr) held = e.here()->order->in.take_held(held);
     if (e.is_away() && e.there()->in != nullptr) held = e.there()->in->take_held(held);
   }
-  dispatch_all(held);
+  dispatch_all(take_kept(held));
 }
 
-// What follows an element as a call does, and is nothing to it. A route_head comes first.
-template <class T, class Index, class Message>
-struct following_message {
-  static constexpr early policy = early::refuse;
-  static constexpr bool counts = false;  // as something that the array has to do
-  static constexpr bool ordered = false;
-  static void forward_to(array_part<T, Index>& part, scheduler::delivery& d, const wire::envelope& e,
-                         std::uint32_t size, std::uint32_t to) {
-    const auto payload = wire_payload(d, e, size);
-    bytes b(payload.begin(), payload.end());
-    route_head h;
-    std::memcpy(&h, b.data(), sizeof h);
-    ++h.hops;
-    std::memcpy(b.data(), &h, sizeof h);
-    d.release();
-    tell(part.self(), to, Message::instance, part.id(), 0, b);
-  }
-  // Of no interest: who sent it hears of a location, or asks nothing.
-  static void fail(array_part<T, Index>&, scheduler::delivery& d, const route_head&, const std::exception_ptr&) {
-    d.release();
-  }
-};
-
 template <class T, class Index>
-struct probe_message : following_message<T, Index, probe_message<T, Index>> {
+struct probe_message {
   static slot* route(pe& self, scheduler::delivery& d, const wire::envelope& e, std::uint32_t size) {
     try {
       orrery::reader r(wire_payload(d, e, size));
@@ -313,26 +292,33 @@ struct probe_message : following_message<T, Index, probe_message<T, Index>> {
         return nullptr;
       }
       auto* part = static_cast<array_part<T, Index>*>(core);
+      const bool has_turn = (h.flags & route_head::from_home) != 0;
       if (const auto* c = part->find_local(i)) {
+        if ((h.flags & route_head::to_home) != 0 && part->keeps_at_home(i)) {
+          part->keep_at_home(d, e, size, h, i, {});
+          return nullptr;
+        }
         d.release();
         part->tell_location(h, i, c);
+        if (has_turn) part->tell_turn_over(i);
         return nullptr;
       }
       if (part->is_held(i)) {  // as good as here: its messages are put in order
         d.release();
         if (!part->way_is_clear(i, h)) part->tell_location(h, i, nullptr);
+        if (has_turn) part->tell_turn_over(i);
         return nullptr;
       }
-      h.flags = 0;
-      return part->template route<probe_message>(d, e, size, h, i);
+      h.flags &= route_head::to_home | route_head::from_home;
+      return part->route(probing_kind, d, e, size, h, i);
     } catch (...) {
-      self.fail(d, std::current_exception());
+      d.fail(std::current_exception());
       return nullptr;
     }
   }
   // What was before it has gone the same way. The number of the array is in the place of a call's.
-  static bool lost_on_its_way(pe& self, const scheduler::handler&, std::span<const std::byte> payload,
-                              std::uint32_t) noexcept {
+  static bool lost_on_its_way(pe& self, const scheduler::handler&, std::span<const std::byte> payload, std::uint32_t,
+                              const scheduler::unknown_message*) noexcept {
     try {
       orrery::reader r(payload);
       const auto h = orrery::read<route_head>(r);
@@ -340,21 +326,22 @@ struct probe_message : following_message<T, Index, probe_message<T, Index>> {
       if (array_core* core = array_directory::of(self).find(static_cast<std::uint32_t>(h.call)))
         static_cast<array_part<T, Index>*>(core)->tell_nowhere(h, i);
     } catch (...) {
-      self.report_failure("the loss of a question where an element is", std::current_exception());
+      self.failures().report("the loss of a question where an element is", std::current_exception());
     }
     return true;
   }
   struct probe_handler : control_handler {
-    probe_handler() noexcept : control_handler(type_name<probe_message>(), &probe_message::route) {
+    probe_handler() noexcept
+        : control_handler(type_name<probe_message>(), &probe_message::route, nullptr, wire::type_key<probe_message>()) {
       lost = &lost_on_its_way;
     }
   };
   inline static const probe_handler instance;
 };
 
-// A probe of the waits (scheduler/deadlock.cpp), which follows a call; also to an element whose destructor runs, by its home, which knows where it has ended.
+// A probe of the waits (scheduler/deadlock_detector.cpp), which follows a call; also to an element whose destructor runs, by its home, which knows where it has ended.
 template <class T, class Index>
-struct wait_probe_message : following_message<T, Index, wait_probe_message<T, Index>> {
+struct wait_probe_message {
   static slot* route(pe& self, scheduler::delivery& d, const wire::envelope& e, std::uint32_t size) {
     try {
       const auto payload = wire_payload(d, e, size);
@@ -368,23 +355,24 @@ struct wait_probe_message : following_message<T, Index, wait_probe_message<T, In
         return nullptr;
       }
       const auto ended_at = at == nullptr ? part->place_of_end(i) : std::nullopt;
-      if (at == nullptr && !ended_at) return part->template route<wait_probe_message>(d, e, size, h, i);
+      if (at == nullptr && !ended_at) return part->route(following_kind, d, e, size, h, i);
       h.flags |= route_head::tried;  // there, or not at all
       bytes b = at == nullptr ? pack(0, h, i) : bytes();
       const auto probe = after_section(payload, r);
       b.insert(b.end(), probe.begin(), probe.end());
       d.release();
       if (at != nullptr) {
-        self.follow(b, *at);
+        self.deadlocks().follow(b, *at);
       } else {
         tell(self, *ended_at, instance, e.slot, 0, b);
       }
     } catch (...) {
-      self.fail(d, std::current_exception());
+      d.fail(std::current_exception());
     }
     return nullptr;
   }
-  inline static const control_handler instance{type_name<wait_probe_message>(), &route};
+  inline static const control_handler instance{type_name<wait_probe_message>(), &route, nullptr,
+                                               wire::type_key<wait_probe_message>()};
 };
 
 template <class T, class Index>

@@ -22,9 +22,12 @@ array_core& require_part(std::uint32_t array) {
 
 array_core::activity look(std::uint32_t array) { return require_part(array).active(); }
 
-array_core::activity wave(std::uint32_t array) {
+}  // namespace
+
+array_core::activity activity_of(std::uint32_t array) {
   std::vector<future<array_core::activity>> all;
-  for (std::uint32_t p = 0; p < world_pes(); ++p) all.push_back(start_call<&look>(orrery::pe(p), array));
+  const array_pes on = require_part(array).about().pes;
+  for (std::uint32_t r = 0; r < on.count(); ++r) all.push_back(start_call<&look>(orrery::pe(on.at(r)), array));
   array_core::activity sum;
   for (auto& f : all) {
     const auto here = f.get();
@@ -34,11 +37,13 @@ array_core::activity wave(std::uint32_t array) {
   return sum;
 }
 
-}  // namespace
-
 void wait_for_quiescence(std::uint32_t array) {
   pe& self = here_pe();
   self.require_process();
+  if (array_directory::of(self).find(array) == nullptr && is_guest_of(self, array)) {
+    call<&wait_for_quiescence>(orrery::pe(maker_of(here_pe(), array)), array);
+    return;
+  }
   if (require_part(array).inside_element())
     throw usage_error(errc::bad_argument,
                       "quiescence of an array, called by one of its elements: it would wait for itself");
@@ -46,8 +51,8 @@ void wait_for_quiescence(std::uint32_t array) {
   std::chrono::nanoseconds pause = std::chrono::microseconds(2);
   array_core::activity last;
   for (bool first = true;; first = false) {
-    array_directory::of(self).require_whole("quiescence");
-    const array_core::activity now = wave(array);
+    require_part(array).require_whole("quiescence");
+    const array_core::activity now = activity_of(array);
     const bool rests = now.begun == now.over;
     if (rests && !first && now == last) return;
     last = now;

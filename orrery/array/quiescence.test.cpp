@@ -24,8 +24,8 @@ struct Node : element<Node> {
       ++finished;
       return;
     }
-    const int to = (index() * 7 + more) % 16;
-    post(array()[to])->pass(more - 1);
+    const int to = (this_index() * 7 + more) % 16;
+    post(this_array()[to])->pass(more - 1);
     if (more % 5 == 0) migrate_to(static_cast<std::uint32_t>(more) % 3);
   }
   void doze() {
@@ -36,7 +36,7 @@ struct Node : element<Node> {
   void visit() { ++finished; }
   bool wait() {
     try {
-      quiescence(array());
+      quiescence(this_array());
     } catch (const usage_error&) {
       return true;
     }
@@ -65,7 +65,7 @@ struct Idler : element<Idler> {
   }
   void step(int left) {
     ++finished;
-    if (left > 0) when_idle([me = array()[index()], left] { post(me)->step(left - 1); });
+    if (left > 0) when_idle([me = this_array()[this_index()], left] { post(me)->step(left - 1); });
   }
 };
 TEST(array_quiescence, waits_for_what_elements_do_when_their_pe_is_idle) {

@@ -112,7 +112,7 @@ struct reduction_target {
 /// Tells types apart, in all nodes in the same way; never 0.
 template <class V>
 [[nodiscard]] std::uint32_t type_mark() noexcept {
-  static const auto mark = static_cast<std::uint32_t>(hash_of_text(type_name<V>())) | 1U;
+  static const auto mark = static_cast<std::uint32_t>(hash_of_text(wire::stable_key(wire::type_key<V>()))) | 1U;
   return mark;
 }
 
@@ -180,7 +180,8 @@ struct typed_reducer {
     return route_partial(self, d, e, size, &read);
   }
   static void describe(wire::shape& types) { types.describe<V>(); }
-  inline static const control_handler partial{type_name<typed_reducer<V, Op>>(), &route, &describe};
+  inline static const control_handler partial{type_name<typed_reducer<V, Op>>(), &route, &describe,
+                                              wire::type_key<typed_reducer>()};
 };
 
 }  // namespace detail

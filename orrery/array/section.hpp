@@ -4,7 +4,10 @@
 #include <orrery/array/section_agent.hpp>
 
 #include <algorithm>
+#include <compare>
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <utility>
 #include <vector>
@@ -40,6 +43,7 @@ class section {
   [[nodiscard]] const auto* operator->() const noexcept { return detail::view_target<typename modes::cast, T>(root_); }
 
   friend bool operator==(const section& a, const section& b) noexcept { return a.id_ == b.id_; }
+  friend auto operator<=>(const section& a, const section& b) noexcept { return a.id_ <=> b.id_; }
   template <class A>
   void serialize(A& a) {
     a & id_ & root_.root & root_.array;
@@ -72,8 +76,8 @@ section<T, Index> create_section(const array<T, Index>& a, const std::vector<Ind
                                  std::uint32_t branching = 4) {
   using agent = detail::section_agent<T, Index>;
   detail::pe& self = detail::here_pe();
-  detail::array_directory::of(self).require_whole("a section");
   auto& part = detail::part_of<T, Index>(self, a.id());
+  part.require_whole("a section");
   const std::uint64_t id = part.new_section();
   std::map<std::uint32_t, std::vector<Index>> at_home;
   at_home[self.id()];  // the root, also without members
@@ -142,3 +146,10 @@ void destroy(const section<T, Index>& s) {
 }
 
 }  // namespace orrery
+
+template <class T, class Index>
+struct std::hash<orrery::section<T, Index>> {
+  [[nodiscard]] std::size_t operator()(const orrery::section<T, Index>& s) const noexcept {
+    return orrery::detail::mix(s.id());
+  }
+};

@@ -22,7 +22,7 @@ ORRERY_PROCESS(Member, hear, heard, give, give_all, hop, ping);
 struct Member : element<Member> {
   void hear(int n, const std::string&) { got.push_back(n); }
   std::vector<int> heard() const { return got; }
-  void give(section<Member> s, result_target t) { contribute(s, std::vector<std::int32_t>{index()}, concat, t); }
+  void give(section<Member> s, result_target t) { contribute(s, std::vector<std::int32_t>{this_index()}, concat, t); }
   void give_all(result_target t) { contribute(1, sum, t); }
   void hop(std::uint32_t pe) { migrate_to(pe); }
   void ping() const {}
@@ -85,7 +85,7 @@ struct Counted {
 struct Giver;
 ORRERY_PROCESS(Giver, give);
 struct Giver : element<Giver> {
-  void give(section<Giver> s, result_target t) { contribute(s, Counted{index()}, sum, t); }
+  void give(section<Giver> s, result_target t) { contribute(s, Counted{this_index()}, sum, t); }
 };
 
 TEST(section, what_members_contribute_at_their_home_is_not_serialized) {

@@ -245,10 +245,11 @@ struct section_cast {
     using base = typed_handler<section_cast, counted_activity, P...>;
     struct counted_handler : scheduler::handler {
       counted_handler() noexcept
-          : scheduler::handler(section_cast::class_name(), section_cast::name(), type_name<void(section_cast)>(),
+          : scheduler::handler(section_cast::class_name(), section_cast::name(), wire::type_key<void(section_cast)>(),
                                &base::run, &base::relocate, &base::drop,
                                static_cast<std::uint32_t>(sizeof(typename base::owned)), base::views, &base::describe) {
         route = &counted_activity::route;
+        lost = &counted_activity::lost;
       }
     };
     inline static const counted_handler instance;
@@ -273,7 +274,7 @@ struct section_modes {
     static void invoke(const target& to, P&&... args) {
       pe& self = here_pe();
       if (!to.root) throw_null_section();
-      array_directory::of(self).require_whole("a broadcast to a section");
+      part_of<T, Index>(self, to.array).require_whole("a broadcast to a section");
       section_cast<T, Index, M, R, P...>::send(self, to.array, to.root, std::forward<P>(args)...);
     }
   };

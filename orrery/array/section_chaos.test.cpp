@@ -62,9 +62,9 @@ struct Cell : element<Cell> {
     const auto n = ++given[which];
     {
       const std::lock_guard lock(book->mutex);
-      book->given[{which, n}].insert(index());
+      book->given[{which, n}].insert(this_index());
     }
-    contribute(s, std::vector<values>{{which, static_cast<std::int32_t>(n), index()}}, concat, t);
+    contribute(s, std::vector<values>{{which, static_cast<std::int32_t>(n), this_index()}}, concat, t);
   }
   void hop(std::uint32_t pe) {
     moving = true;

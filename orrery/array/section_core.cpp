@@ -35,7 +35,7 @@ slot* route_left(pe& self, scheduler::delivery& d, const wire::envelope& e, std:
     if (section_core* s = section_of(self, e.slot, m.section)) s->left(m.contributed, index);
     d.release();
   } catch (...) {
-    self.fail(d, std::current_exception());
+    d.fail(std::current_exception());
   }
   return nullptr;
 }
@@ -47,7 +47,7 @@ slot* route_ended(pe& self, scheduler::delivery& d, const wire::envelope& e, std
     d.release();
     if (section_core* s = section_of(self, e.slot, end.section)) s->child_ended(end.child, end.after);
   } catch (...) {
-    self.fail(d, std::current_exception());
+    d.fail(std::current_exception());
   }
   return nullptr;
 }
@@ -183,7 +183,6 @@ std::string section_core::explain_waits(const std::string& array) const {
 
 void array_core::release_early(membership& m) {
   std::ranges::sort(m.early, {}, &membership::early_cast::number);
-  const auto table = scheduler::handler_table();
   std::size_t done = 0;
   for (; done < m.early.size() && (lossy_ || m.early[done].number == m.casts + 1); ++done) {
     const membership::early_cast& e = m.early[done];
@@ -192,7 +191,15 @@ void array_core::release_early(membership& m) {
       over();
       continue;
     }
-    dispatch(self_, wire_message(self_, *table[e.handler], id(), 0, e.message));  // its turn is over when it runs
+    const scheduler::handler* const h = scheduler::find_handler(e.handler);
+    if (h == nullptr || h->route == nullptr) {  // the element came from a program that has more methods
+      (void)m.take_turn(e.number, lossy_);
+      over();
+      self_.failures().report("a broadcast that came with an element",
+                              make_error(errc::unknown_handler, "a broadcast to a section"));
+      continue;
+    }
+    dispatch(self_, wire_message(self_, *h, id(), 0, e.message));  // its turn is over when it runs
     if (lossy_) continue;
     ++done;
     break;
@@ -246,7 +253,7 @@ void contribute_to(cell_base& c, std::uint64_t section, std::unique_ptr<accumula
   try {
     here->receive(p, std::move(value), std::make_unique<reduction_target>(target), {});
   } catch (...) {  // as if it had arrived
-    self.report_failure("a contribution to a section", std::current_exception());
+    self.failures().report("a contribution to a section", std::current_exception());
   }
 }
 

@@ -46,7 +46,7 @@ template <class Message, class T, class Index, class... A>
   auto& part = part_of<T, Index>(self, to.array);
   std::optional<array_directory::expectation> answer;
   const auto number_of_call = [&] {
-    return sink != nullptr ? answer.emplace(array_directory::of(self), *sink).call() : 0;
+    return sink != nullptr ? answer.emplace(array_directory::of(self), *sink, part.id()).call() : 0;
   };
   const auto sent = [&] {
     if (answer) answer->sent();
@@ -55,7 +55,7 @@ template <class Message, class T, class Index, class... A>
   if (way == nullptr) {
     if (part.waiting_at(to.index) > most_waiting && self.active() != nullptr) {
       if (p == patience::must_not) return false;
-      if (self.refusing()) self.refuse("a message to an element");
+      if (self.refusing()) self.shutdown().refuse("a message to an element");
       self.yield();
       return again = true;
     }
@@ -98,7 +98,7 @@ template <class Message, class T, class Index, class... A>
     out_to = &self.channel_to(to_pe);
     bytes_needed =
         wire::record_bytes(sizeof(typename Message::payload)) + wire::ring_surcharge(pages, out_to->ring.capacity());
-    e = self.try_reserve(*out_to, bytes_needed);
+    e = out_to->try_reserve(bytes_needed);
     if (e == nullptr) [[unlikely]] {
       if (p == patience::must_not) return false;
       e = self.reserve(*out_to, bytes_needed);  // parks, and then the way may be another one
@@ -108,7 +108,7 @@ template <class Message, class T, class Index, class... A>
     }
   } catch (const node_lost&) {
     if (sink != nullptr) throw;
-    self.report_unsent_post(Message::routed, to_pe, std::current_exception());  // like a post to any process
+    self.failures().report_unsent(Message::routed, to_pe, std::current_exception());  // like a post to any process
     return true;
   }
   scheduler::channel& c = *out_to;
@@ -153,11 +153,33 @@ template <class Message, class T, class Index, class... A>
   return true;
 }
 
+// To an element of an array of another program: by way of the PE that made it.
+template <class Message, class T, class Index, class... A>
+[[gnu::noinline]] bool send_to_other_program(pe& self, const element_name<T, Index>& to, scheduler::sink* sink,
+                                             patience p, const A&... args) {
+  bytes arguments;
+  pack_after(arguments, args...);
+  if (!may_send_as_guest(self, to.array, p == patience::may_wait)) return false;
+  array_directory& directory = array_directory::of(self);
+  std::optional<array_directory::expectation> answer;
+  if (sink != nullptr) answer.emplace(directory, directory.expect_as_guest(*sink, to.array));
+  typename Message::tag_type tag{};
+  if constexpr (Message::ordered) tag = next_tag(self, to).take();
+  bytes b = Message::head_to_wire({0, answer ? answer->call() : 0, self.id(), 0, 0}, to.index, tag);
+  b.insert(b.end(), arguments.begin(), arguments.end());
+  send_as_guest(self, to.array, guest_request::message, Message::routed, b);
+  if (answer) answer->sent();
+  return true;
+}
+
 /// Sends a message to an element; `sink` null: one way. Parks while the way or the element's mailbox is full, or returns false instead.
 template <class Message, class T, class Index, class... A>
 bool send_element(pe& self, const element_name<T, Index>& to, scheduler::sink* sink, patience p, A&&... args) {
   for (bool noted = false;;) {
-    auto& part = part_of<T, Index>(self, to.array);
+    array_core* const core = array_directory::of(self).find(to.array);
+    if (core == nullptr) [[unlikely]]
+      return send_to_other_program<Message>(self, to, sink, p, args...);
+    auto& part = static_cast<array_part<T, Index>&>(*core);
     if (part.measures() && !noted) [[unlikely]] {
       noted = true;
       part.note_sent(to.index, wire::record_bytes(sizeof(typename Message::payload)) +
@@ -165,10 +187,9 @@ bool send_element(pe& self, const element_name<T, Index>& to, scheduler::sink* s
     }
     if (slot* const found = part.find_process(to.index)) [[likely]] {
       slot& s = *found;
-      if (self.over_limit(s)) [[unlikely]] {
+      if (self.flow().over_limit(s)) [[unlikely]] {
         if (p == patience::must_not) return false;
-        self.wait_for_room(s);
-        continue;  // it may be elsewhere now
+        if (self.flow().wait_for_room(s)) continue;  // it may be elsewhere now
       }
       if constexpr (Message::ordered) {
         bool again = false;
@@ -250,7 +271,10 @@ struct element_modes {
     static value_t<R> invoke(const name& to, P&&... args) {
       using m = message<M, R, P...>;
       pe& self = here_pe();
-      auto& part = part_of<T, Index>(self, to.array);
+      array_core* const core = array_directory::of(self).find(to.array);
+      if (core == nullptr) [[unlikely]]
+        return call_element<m, R>(self, to, std::forward<P>(args)...);
+      auto& part = static_cast<array_part<T, Index>&>(*core);
       if (slot* const found =
               m::ordered ? nullptr : part.find_process(to.index)) {  // not before what is still on its way
         slot& s = *found;
@@ -297,7 +321,7 @@ struct element_modes {
     static void invoke(const std::uint32_t& array, P&&... args) {
       bytes b;
       pack_after(b, std::as_const(args)...);
-      part_of<T, Index>(here_pe(), array).broadcast(broadcast_message<T, Index, M, R, P...>::cast, b);
+      broadcast_to(here_pe(), array, broadcast_message<T, Index, M, R, P...>::cast, b);
     }
   };
 };

@@ -20,15 +20,14 @@ struct expected_result {
 };
 
 /// The result as a future on this PE: `auto [target, error] = expect_result<double>(); post(grid)->step(target); error.get();`. The elements'
-/// contributions must be of this type. Throws node_lost if a node of the world is gone; the future fails so if one goes.
+/// contributions must be of this type. The future fails with node_lost if a node goes that an array of this PE was on.
 template <class V>
 [[nodiscard]] expected_result<V> expect_result() {
   detail::pe& self = detail::here_pe();
-  detail::array_directory::of(self).require_whole("a reduction");
   auto state = detail::future_access<V>::make(self, address{}, detail::reduction_result);
   result_target t;
   t.what = result_target::kind::call;
-  t.call = {self.id(), detail::array_directory::of(self).expect(*state)};
+  t.call = {self.id(), detail::array_directory::of(self).expect(*state, 0)};
   t.type = detail::type_mark<V>();
   state->hold();  // given up to the answer
   return {std::move(t), detail::future_access<V>::wrap(std::move(state))};

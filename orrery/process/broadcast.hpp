@@ -43,7 +43,9 @@ struct broadcast_base {
   std::uint64_t reply = 0;  // as in the delivery
   std::uint32_t source_pe = 0;
   bool remote = false;
+  bool by_wire = false;  // the arguments have come in their wire form, and so is the answer to go
   bool forgives = false;  // members that are gone do not count as failed
+  bool births = false;  // it constructs the members
   bool ends_part = false;
   std::uint32_t left = 0;  // members that are not done
   std::uint32_t charged = 0;  // to the part's mailbox: so senders are held back while members are behind
@@ -56,6 +58,8 @@ struct broadcast_base {
   broadcast_base(const broadcast_base&) = delete;
   broadcast_base& operator=(const broadcast_base&) = delete;
   virtual ~broadcast_base();
+  /// Runs the operation at one member. Throws what that throws.
+  virtual void run(pe& self, slot& s, std::size_t index) = 0;
   virtual void answer(pe& self) noexcept = 0;  // and end
 
   /// Sends the messages to the members. Does not park.
@@ -66,12 +70,53 @@ struct broadcast_base {
   void forget_messages(pe& self) noexcept;
   /// Takes over a delivery whose payload is read in place.
   void keep(scheduler::delivery& d) noexcept;
+
+  // The handler of the messages to members; what they carry is a message_payload.
+  static void run_member(pe& self, slot& s, scheduler::delivery& d);
+  static void move_payload(void* to, void* from) noexcept { std::memcpy(to, from, sizeof(message_payload)); }
 };
+
+/// An answer that has to leave the node. It may have to wait for space on its way, so a process of its own sends it.
+struct late_answer {
+  const scheduler::handler* method = nullptr;
+  std::uint64_t reply = 0;
+  std::uint32_t source_pe = 0;
+
+  late_answer() = default;
+  late_answer(const late_answer&) = delete;
+  late_answer& operator=(const late_answer&) = delete;
+  virtual ~late_answer() = default;
+  /// May park. Throws what prevents it.
+  virtual void send(pe& self) = 0;
+};
+void answer_later(pe& self, std::unique_ptr<late_answer> l) noexcept;
+
+/// What the handler of a broadcast does, whatever the operation: `make` takes the arguments out of the delivery.
+struct broadcast_kind {
+  const scheduler::handler& method;
+  broadcast_base* (*make)(group_part&, scheduler::delivery&);
+  std::uint32_t argument_bytes;
+  bool constructs;
+};
+void run_broadcast(pe& self, slot& s, scheduler::delivery& d, const broadcast_kind& kind);
+
+/// A call to all parts, whatever the operation. `refs` point to the caller's arguments.
+struct part_call {
+  const scheduler::handler& method;
+  const void* const* refs;
+  std::uint32_t arguments;
+  bool constructs;
+  void (*to_other_node)(pe&, scheduler::channel&, address, scheduler::sink&, const void* const* refs);
+  broadcast_base* (*make)(group_part&, const void* const* refs);
+};
+/// Sends it to each part and returns when each has answered, into the sink that sink_of(sinks, part) gives. Parks.
+void call_each_part(const group_data& d, const part_call& c, scheduler::sink& (*sink_of)(void* sinks, std::size_t part),
+                    void* sinks);
 
 /// Throws deadlock_error if a method of a member of the group waits for the running fiber: it would wait for itself.
 void check_not_inside(pe& self, const group_data& d, const scheduler::handler& h);
 /// Before a one-way or asynchronous broadcast: parks while the members of this PE are too far behind. False if the part is gone. Throws
-/// mailbox_full (a member waits for itself), stopped.
+/// stopped.
 [[nodiscard]] bool wait_for_members(pe& self, address part);
 
 // Results as they come, in any order.
@@ -144,10 +189,77 @@ struct broadcast_signature;
 template <class Fold, class... P>
 struct member_signature;
 
-template <class Operation, class Fold, class... P>
-struct broadcast final : broadcast_base {
-  using R = value_t<typename Operation::result>;
+/// The results of a broadcast at one part, and its answer.
+template <class R, class Fold>
+struct broadcast_results : broadcast_base {
   using result_type = part_result<R>;
+
+  result_table<R> results;
+
+  broadcast_results(group_part& p, const scheduler::handler& h, const scheduler::handler& member)
+      : broadcast_base(p, h, member), results(p.members().size()) {}
+
+  void answer(pe& self) noexcept final {
+    if (reply == 0) {
+      if (error != nullptr) self.failures().report_post(method, error);
+      delete this;
+      return;
+    }
+    auto l = std::make_unique<late>(take_result());
+    l->method = method;
+    l->reply = reply;
+    l->source_pe = source_pe;
+    const bool far = by_wire;
+    delete this;
+    if (far) {
+      answer_later(self, std::move(l));
+      return;
+    }
+    auto* k = reinterpret_cast<scheduler::sink*>(l->reply);
+    new (k->storage) result_type(std::move(l->result));
+    if (l->source_pe == self.id()) {
+      k->state = scheduler::sink::status::value;
+      self.complete(*k);
+      return;
+    }
+    try {
+      self.links().send_control(self.channel_to(l->source_pe), wire::record_kind::reply, 0, 0, l->reply);
+    } catch (const orrery::error&) {  // only while shutting down
+    }
+  }
+
+ private:
+  struct late final : late_answer {
+    result_type result;
+    explicit late(result_type&& r) noexcept : result(std::move(r)) {}
+    void send(pe& self) override {
+      if (on_this_node(self, source_pe)) {  // see send_through_wire
+        detail::answer<result_type>(self, reply, source_pe, false, [&] { return written_and_read(result); });
+      } else {
+        detail::answer<result_type>(self, reply, source_pe, true, [&]() -> result_type&& { return std::move(result); });
+      }
+    }
+  };
+
+  result_type take_result() noexcept {
+    result_type r;
+    r.method = method;
+    if (error == nullptr) {
+      try {
+        Fold::template finish<R>(*part, results, r);
+      } catch (...) {
+        fail(0, std::current_exception());
+      }
+    }
+    r.failed = failed;
+    r.error = std::move(error);
+    return r;
+  }
+};
+
+template <class Operation, class Fold, class... P>
+struct broadcast final : broadcast_results<value_t<typename Operation::result>, Fold> {
+  using R = value_t<typename Operation::result>;
   using handler = typed_handler<Operation, P...>;  // for its forms of the arguments
   using values = std::tuple<std::remove_cvref_t<P>...>;
   static constexpr bool constructs = requires { &Operation::run_at; };
@@ -156,11 +268,9 @@ struct broadcast final : broadcast_base {
   std::optional<typename handler::tuple> owners;  // of what views look at
   std::optional<values> arguments;
   const void* refs[sizeof...(P) + 1] = {};  // to the arguments, here or at the caller
-  result_table<R> results;
 
-  broadcast(group_part& p, const scheduler::handler& h)
-      : broadcast_base(p, h, member_instance), results(p.members().size()) {
-    forgives = ends_part = requires { typename Operation::ends; };
+  broadcast(group_part& p, const scheduler::handler& h) : broadcast_results<R, Fold>(p, h, member_instance) {
+    this->forgives = this->ends_part = requires { typename Operation::ends; };
   }
 
   void refer() noexcept {
@@ -180,41 +290,9 @@ struct broadcast final : broadcast_base {
     refer();
   }
 
-  void answer(pe& self) noexcept override {
-    if (reply == 0) {
-      if (error != nullptr) self.report_failed_post(method, error);
-      delete this;
-      return;
-    }
-    late l{take_result(), method, reply, source_pe};
-    const bool far = remote;
-    delete this;
-    if (far) {
-      answer_remote(self, std::move(l));
-      return;
-    }
-    auto* k = reinterpret_cast<scheduler::sink*>(l.reply);
-    new (k->storage) result_type(std::move(l.result));
-    if (l.source_pe == self.id()) {
-      k->state = scheduler::sink::status::value;
-      self.complete(*k);
-      return;
-    }
-    try {
-      self.send_control(self.channel_to(l.source_pe), wire::record_kind::reply, 0, 0, l.reply);
-    } catch (const orrery::error&) {  // only while shutting down
-    }
-  }
+  void run(pe& self, slot& s, std::size_t index) override { run_with(self, s, index, std::index_sequence_for<P...>{}); }
 
  private:
-  // An answer that has to leave the node.
-  struct late {
-    result_type result;
-    const scheduler::handler* method;
-    std::uint64_t reply;
-    std::uint32_t source_pe;
-  };
-
   template <class Q>
   static decltype(auto) view_or_move(kept_t<Q>& k) {
     if constexpr (orrery::is_view<std::remove_cvref_t<Q>>) {
@@ -223,106 +301,32 @@ struct broadcast final : broadcast_base {
       return std::move(k);
     }
   }
-
-  result_type take_result() noexcept {
-    result_type r;
-    r.method = method;
-    if (error == nullptr) {
-      try {
-        Fold::template finish<R>(*part, results, r);
-      } catch (...) {
-        fail(0, std::current_exception());
-      }
-    }
-    r.failed = failed;
-    r.error = std::move(error);
-    return r;
-  }
-
-  // It may have to wait for space on its way: it is sent by a process of its own.
-  static void answer_remote(pe& self, late l) noexcept {
-    auto* p = new late(std::move(l));
-    scheduler::message* m = self.allocate_message(sizeof p);
-    std::memcpy(m->payload(), &p, sizeof p);
-    m->source_pe = self.id();
-    slot& s = fresh_slot(self);
-    fill(m->head, self.address_of(s), answer_instance, wire::payload_form::owned, nullptr, 0);
-    self.push(s, m);
-  }
-  static void run_answer(pe& self, slot&, scheduler::delivery& d) {
-    if (d.remote) {
-      self.fail(d, std::make_exception_ptr(bad_message(errc::unknown_handler, "a message that does not leave its PE")));
-      return;
-    }
-    const std::unique_ptr<late> l(pointer_in<late>(d.payload));
-    d.form = wire::payload_form::refs;  // nothing is left there to drop
-    d.release();
-    try {
-      detail::answer<result_type>(self, l->reply, l->source_pe, true,
-                                  [&]() -> result_type&& { return std::move(l->result); });
-    } catch (...) {
-      self.reply_error(l->reply, l->source_pe, true, l->method, std::current_exception());
-    }
-  }
-  template <class X>
-  static X* pointer_in(const void* payload) noexcept {
-    X* p = nullptr;
-    std::memcpy(&p, payload, sizeof p);
-    return p;
-  }
-  static void drop_answer(void* payload) { delete pointer_in<late>(payload); }
-  static void move_pointer(void* to, void* from) { std::memcpy(to, from, sizeof(void*)); }
-
-  static void run_member(pe& self, slot& s, scheduler::delivery& d) {
-    if (d.remote) {
-      self.fail(d, std::make_exception_ptr(bad_message(errc::unknown_handler, "a message that does not leave its PE")));
-      return;
-    }
-    message_payload payload;
-    std::memcpy(&payload, d.payload, sizeof payload);
-    d.release();
-    auto& b = static_cast<broadcast&>(*payload.of);
-    try {
-      b.run(self, s, payload.index, std::index_sequence_for<P...>{});
-    } catch (...) {
-      b.fail(payload.index, std::current_exception());
-    }
-    b.one_done(self);
-  }
   template <std::size_t... I>
-  void run(pe& self, slot& s, std::size_t index, std::index_sequence<I...>) {
+  void run_with(pe& self, slot& s, std::size_t index, std::index_sequence<I...>) {
     if constexpr (constructs) {
-      Operation::run_at(self, s, *part, index, *static_cast<const std::remove_cvref_t<P>*>(refs[I])...);
+      Operation::run_at(self, s, *this->part, index, *static_cast<const std::remove_cvref_t<P>*>(refs[I])...);
     } else {
       auto* object = object_in<typename Operation::object>(s);
       if (object == nullptr) [[unlikely]]
-        throw_wrong_class(*method, s.cls());
+        throw_wrong_class(*this->method, s.cls());
       auto f = [&]() -> decltype(auto) {
         return Operation::run(self, s, object, *static_cast<const std::remove_cvref_t<P>*>(refs[I])...);
       };
       if constexpr (std::is_void_v<R>) {
         f();
       } else {
-        results.set(index, f);
+        this->results.set(index, f);
       }
     }
   }
 
   inline static const scheduler::handler member_instance{Operation::class_name(),
                                                          Operation::name(),
-                                                         type_name<member_signature<Fold, P...>>(),
-                                                         &run_member,
-                                                         &move_pointer,
+                                                         wire::type_key<member_signature<broadcast>>(),
+                                                         &broadcast_base::run_member,
+                                                         &broadcast_base::move_payload,
                                                          [](void*) {},
-                                                         sizeof(message_payload),
-                                                         false};
-  inline static const scheduler::handler answer_instance{Operation::class_name(),
-                                                         Operation::name(),
-                                                         type_name<broadcast_signature<broadcast, Fold, P...>>(),
-                                                         &run_answer,
-                                                         &move_pointer,
-                                                         &drop_answer,
-                                                         sizeof(late*),
+                                                         sizeof(broadcast_base::message_payload),
                                                          false};
 };
 
@@ -331,63 +335,91 @@ template <class Operation, class Fold, class... P>
 struct broadcast_handler : typed_handler<Operation, P...> {
   using base = typed_handler<Operation, P...>;
   using state = broadcast<Operation, Fold, P...>;
-  using result = typename state::result_type;
+  using result = part_result<typename state::R>;
 
-  static void run(pe& self, slot& s, scheduler::delivery& d) {
-    try {
-      auto* part = object_in<group_part>(s);
-      if (part == nullptr || !part->group()) [[unlikely]]
-        throw_wrong_class(instance, s.cls());
-      auto b = std::make_unique<state>(*part, instance);
-      b->reply = d.reply;
-      b->source_pe = d.source_pe;
-      b->remote = d.remote;
-      switch (d.form) {
-        case wire::payload_form::refs:
-          std::memcpy(b->refs, d.payload, base::refs_bytes);
-          d.release();
-          break;
-        case wire::payload_form::owned: {
-          auto& payload = *reinterpret_cast<typename base::owned*>(d.payload);
-          if constexpr (base::boxed) {
-            b->own(std::move(*payload));
-          } else {
-            b->own(std::move(payload));
-          }
-          base::drop(&payload);
-          d.form = wire::payload_form::refs;  // nothing is left there to drop
-          d.release();
-          break;
+  /// For a caller inside the node, who waits.
+  static broadcast_base* make(group_part& part, const void* const* refs) {
+    if (scheduler::through_wire) [[unlikely]]
+      return make_through_wire(part, refs);
+    auto* b = new state(part, instance);
+    std::memcpy(b->refs, refs, sizeof...(P) * sizeof(void*));
+    return b;
+  }
+  [[gnu::cold]] static broadcast_base* make_through_wire(group_part& part, const void* const* refs) {
+    void* copy[sizeof...(P) + 1] = {};
+    std::memcpy(copy, refs, base::refs_bytes);
+    scheduler::delivery d;
+    d.method = &instance;
+    d.form = wire::payload_form::refs;
+    d.payload = reinterpret_cast<std::byte*>(copy);
+    base::to_wire(here_pe(), d);
+    return make_from(part, d);
+  }
+  static broadcast_base* make_from(group_part& part, scheduler::delivery& d) {
+    auto* b = new state(part, instance);
+    std::unique_ptr<broadcast_base> owner(b);
+    switch (d.form) {
+      case wire::payload_form::refs:
+        std::memcpy(b->refs, d.payload, base::refs_bytes);
+        d.release();
+        break;
+      case wire::payload_form::owned: {
+        auto& payload = *reinterpret_cast<typename base::owned*>(d.payload);
+        if constexpr (base::boxed) {
+          b->own(std::move(*payload));
+        } else {
+          b->own(std::move(payload));
         }
-        default: {
-          orrery::reader r({d.payload, d.payload_bytes});
-          b->arguments.emplace(typename state::values{orrery::read<std::remove_cvref_t<P>>(r)...});
-          b->refer();
-          if constexpr (base::views) {
-            b->keep(d);
-          } else {
-            d.release();
-          }
+        base::drop(&payload);
+        d.form = wire::payload_form::refs;  // nothing is left there to drop
+        d.release();
+        break;
+      }
+      default: {
+        b->by_wire = true;
+        orrery::reader r({d.payload, d.payload_bytes});
+        b->arguments.emplace(typename state::values{orrery::read<std::remove_cvref_t<P>>(r)...});
+        b->refer();
+        if constexpr (base::views) {
+          b->keep(d);
+        } else {
+          d.release();
         }
       }
-      const std::uint32_t source = b->source_pe;
-      b.release()->fan_out(self, state::argument_bytes, state::constructs);
-      if (source != self.id() && s.state != scheduler::process_state::free && self.over_limit(s)) [[unlikely]]
-        self.hold_back(s, source);
-    } catch (...) {
-      self.fail(d, std::current_exception());
     }
+    return owner.release();
+  }
+  static void send_to_other_node(pe& self, scheduler::channel& c, address to, scheduler::sink& k,
+                                 const void* const* refs) {
+    (void)refs;
+    [&]<std::size_t... I>(std::index_sequence<I...>) {
+      send_wire(self, c, to, instance, &k, *static_cast<const std::remove_cvref_t<P>*>(refs[I])...);
+    }(std::index_sequence_for<P...>{});
+  }
+  static void run(pe& self, slot& s, scheduler::delivery& d) {
+    run_broadcast(self, s, d, {instance, &make_from, state::argument_bytes, state::constructs});
+  }
+  [[gnu::cold]] static void run_through_wire(pe& self, slot& s, scheduler::delivery& d) {
+    try {
+      base::to_wire(self, d);
+    } catch (...) {
+      d.fail(std::current_exception());
+      return;
+    }
+    run(self, s, d);
   }
 
   inline static const scheduler::handler instance{Operation::class_name(),
                                                   Operation::name(),
-                                                  type_name<broadcast_signature<Fold, P...>>(),
+                                                  wire::type_key<broadcast_signature<broadcast_handler>>(),
                                                   &run,
                                                   &base::relocate,
                                                   &base::drop,
                                                   static_cast<std::uint32_t>(sizeof(typename base::owned)),
                                                   base::views,
-                                                  &base::describe};
+                                                  &base::describe,
+                                                  {},
+                                                  &run_through_wire};
 };
 
 // --- the caller ----------------------------------------------------------------------------------------------------
@@ -422,52 +454,27 @@ part_result<R> part_result_of(const group_data::part& p, F&& take) {
   }
 }
 
+template <class R>
+std::vector<part_result<R>> call_parts_for(const group_data& d, const part_call& c) {
+  using sink = typed_sink<part_result<R>>;
+  const auto sinks = std::make_unique<sink[]>(d.parts.size());
+  call_each_part(
+      d, c, [](void* all, std::size_t i) -> scheduler::sink& { return static_cast<sink*>(all)[i]; }, sinks.get());
+  std::vector<part_result<R>> results;
+  results.reserve(d.parts.size());
+  for (std::size_t i = 0; i < d.parts.size(); ++i)
+    results.push_back(part_result_of<R>(d.parts[i], [&] { return sinks[i].take(); }));
+  return results;
+}
+
 /// Calls the operation at all members; returns when all have ended: the parts' results. Arguments are not copied inside the node.
 template <class Operation, class Fold, class... P>
 auto call_parts(const group_data& d, const std::remove_cvref_t<P>&... args) {
   using handler = broadcast_handler<Operation, Fold, P...>;
-  using R = typename handler::state::R;
-  pe& self = here_pe();
-  self.require_process();
-  check_not_inside(self, d, handler::instance);
-  const std::size_t n = d.parts.size();
-  const auto sinks = std::make_unique<typed_sink<part_result<R>>[]>(n);
-  auto send = [&](std::size_t i) {
-    const address to = d.parts[i].at;
-    typed_sink<part_result<R>>& k = sinks[i];
-    try {
-      if (to.pe != self.id()) {
-        begin_call<handler>(self, to, k, args...);
-        return;
-      }
-      prepare(k, self, to, handler::instance);
-      group_part* part = find_part(self, to.slot, to.generation);
-      if (part == nullptr) throw_gone(handler::instance, to);
-      auto b = std::make_unique<typename handler::state>(*part, handler::instance);
-      b->reply = reinterpret_cast<std::uint64_t>(static_cast<scheduler::sink*>(&k));
-      b->source_pe = self.id();
-      const void* const refs[] = {static_cast<const void*>(std::addressof(args))..., nullptr};
-      std::memcpy(b->refs, refs, sizeof...(P) * sizeof(void*));
-      b.release()->fan_out(self, 0, handler::state::constructs);
-    } catch (...) {  // the others use our arguments: they have to be waited for
-      k.error = std::current_exception();
-      k.state = scheduler::sink::status::error;
-    }
-  };
-  std::size_t mine = n;  // last, so that the others begin sooner
-  for (std::size_t i = 0; i < n; ++i) {
-    if (d.parts[i].at.pe == self.id()) {
-      mine = i;
-    } else {
-      send(i);
-    }
-  }
-  if (mine != n) send(mine);
-  for (std::size_t i = 0; i < n; ++i) self.wait(sinks[i]);
-  std::vector<part_result<R>> results;
-  results.reserve(n);
-  for (std::size_t i = 0; i < n; ++i) results.push_back(part_result_of<R>(d.parts[i], [&] { return sinks[i].take(); }));
-  return results;
+  const void* const refs[] = {static_cast<const void*>(std::addressof(args))..., nullptr};
+  return call_parts_for<typename handler::state::R>(
+      d, {handler::instance, refs, sizeof...(P), handler::state::constructs, &handler::send_to_other_node,
+          &handler::make});
 }
 
 /// Sends the operation to one part with arguments of its own. `sink` null: one way.
@@ -488,11 +495,18 @@ void send_to_part(pe& self, address to, scheduler::sink* sink, const A&... args)
     fail_gone(Handler::instance, to, sink, self);
     return;
   }
-  auto b = std::make_unique<typename Handler::state>(*part, Handler::instance);
-  b->reply = reinterpret_cast<std::uint64_t>(sink);
-  b->source_pe = self.id();
-  b->own(typename Handler::tuple(args...));
-  b.release()->fan_out(self, Handler::state::argument_bytes, Handler::state::constructs);
+  std::unique_ptr<broadcast_base> owner;
+  if (scheduler::through_wire) [[unlikely]] {
+    const void* const refs[] = {static_cast<const void*>(std::addressof(args))..., nullptr};
+    owner.reset(Handler::make(*part, refs));
+  } else {
+    auto* b = new typename Handler::state(*part, Handler::instance);
+    owner.reset(b);
+    b->own(typename Handler::tuple(args...));
+  }
+  owner->reply = reinterpret_cast<std::uint64_t>(sink);
+  owner->source_pe = self.id();
+  owner.release()->fan_out(self, Handler::state::argument_bytes, Handler::state::constructs);
 }
 
 // The answers to an asynchronous broadcast, on their way.

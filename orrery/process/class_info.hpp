@@ -3,6 +3,7 @@
 
 #include <orrery/process/describe.hpp>
 #include <orrery/scheduler/pe.hpp>
+#include <orrery/wire/type_key.hpp>
 
 #include <array>
 #include <new>
@@ -94,7 +95,7 @@ struct class_of {
   }
 
   inline static const scheduler::class_info value{
-      type_name<T>(), &destroy, base_table<T, typename bases_of<T>::type>::value, reentrant<T>::value};
+      wire::canonical_name<T>(), &destroy, base_table<T, typename bases_of<T>::type>::value, reentrant<T>::value};
 };
 
 /// The T inside a process, or null if it is of another class or has no object.

@@ -125,6 +125,7 @@ typename block<T>::orrery_description orrery_describe(T (*)[], adl_tag);
 // Where a bulk read is to put the elements: known inside a node only, where the caller waits. Another node sees no pointer.
 template <class T>
 struct destination {
+  using stays_as_it_is = void;
   T* at = nullptr;
   std::size_t count = 0;
   template <class A>

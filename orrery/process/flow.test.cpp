@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Queues that are full: who has to wait, who is told, and how much memory is held.
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <fstream>
 #include <string>
@@ -12,6 +13,7 @@
 
 #include <orrery/orrery.hpp>
 #include <orrery/process/internal/test_world.hpp>
+#include <orrery/process/spawn_here.hpp>
 
 namespace orrery {
 namespace {
@@ -60,9 +62,8 @@ class Slow {
   }
   int taken() { return taken_; }
   std::size_t bytes() { return bytes_; }
-  void flood_itself(bool starting) {
-    sent_ = 0;
-    for (;; ++sent_) {
+  void flood_itself(bool starting, int n) {
+    for (int i = 0; i < n; ++i) {
       if (starting) {
         (void)start(this_process<Slow>())->take(1).valid();
       } else {
@@ -70,20 +71,19 @@ class Slow {
       }
     }
   }
-  int sent() { return sent_; }
-  void flood_caller(remote<Slow> caller) {
-    for (;;) post(caller)->take(1);
-  }
-  void call_one_that_floods_it(remote<Slow> other) { other->flood_caller(this_process<Slow>()); }
+  void call_one_that_floods_it(remote<Slow> other, int n) { other->flood_other(this_process<Slow>(), n); }
   void flood_other(remote<Slow> other, int n) {
     for (int i = 0; i < n; ++i) post(other)->take(1);
   }
-  ORRERY_PROCESS_MEMBERS(Slow, flood_other, wait_at, take, take_bytes, taken, bytes, flood_itself, sent, flood_caller,
-                         call_one_that_floods_it)
+  void take_one_and_post_another() {
+    ++taken_;
+    post(this_process<Slow>())->take(1);
+  }
+  ORRERY_PROCESS_MEMBERS(Slow, flood_other, wait_at, take, take_bytes, taken, bytes, flood_itself,
+                         call_one_that_floods_it, take_one_and_post_another)
 
  private:
   int taken_ = 0;
-  int sent_ = 0;
   std::size_t bytes_ = 0;
 };
 
@@ -130,7 +130,7 @@ TEST(full_mailbox, counts_what_arguments_own) {
     constexpr int count = 300;
     constexpr std::size_t size = 1 << 20;
     for (const std::uint32_t at : {0U, 1U})
-      spawn(pe(at), [=] {
+      spawn_here(pe(at), [=] {
         for (int i = 0; i < count; ++i) {
           post(slow)->take_bytes(std::vector<char>(size, 'x'));
           most = std::max(most.load(), resident_bytes());
@@ -149,7 +149,7 @@ ORRERY_AT_EACH_PLACE(full);
 TEST_P(full, mailbox_of_a_function_makes_senders_wait) {
   testing::in_world(small_mailboxes(2), [] {
     const auto me = this_process<function>();
-    const auto f = spawn(where(), [me] {
+    const auto f = spawn_here(where(), [me] {
       (void)receive<std::string>();  // not what comes first
       int sum = 0;
       for (int i = 0; i < flood; ++i) sum += receive<int>();
@@ -186,75 +186,106 @@ TEST_P(full, mailbox_is_told_by_try_post_until_there_is_room_again) {
   });
 }
 
-TEST_P(full, mailbox_of_the_sender_itself_is_an_error_and_nothing_is_lost) {
+constexpr int many = testing::slowed_down ? 1'000 : 5'000;  // some twenty mailboxes full
+
+TEST_P(full, mailbox_takes_what_its_process_posts_to_itself) {
   testing::in_world(small_mailboxes(2), [] {
     const auto slow = spawn<Slow>(where());
-    int taken = 0;
-    for (const bool starting : {false, true}) {
-      EXPECT_THROW(slow->flood_itself(starting), mailbox_full);
-      EXPECT_GT(slow->sent(), 10);
-      taken += slow->sent();
-      EXPECT_EQ(slow->taken(), taken);
+    slow->flood_itself(false, many);
+    slow->flood_itself(true, many);
+    EXPECT_EQ(slow->taken(), 2 * many);
+  });
+}
+
+TEST_P(full, mailbox_takes_what_its_process_posts_while_others_fill_it) {
+  testing::in_world(small_mailboxes(2), [] {
+    const auto me = this_process<function>();
+    const auto slow = spawn<Slow>(where());
+    for (int i = 0; i < 4; ++i)
+      spawn_here(pe(i % 2), [=] {
+        for (int n = 0; n < many; ++n) post(slow)->take_one_and_post_another();
+        send(me, 1);
+      });
+    for (int i = 0; i < 4; ++i) (void)receive<int>();
+    quiescence();
+    EXPECT_EQ(slow->taken(), 2 * 4 * many);
+  });
+}
+
+TEST_P(full, mailbox_of_a_process_that_waits_for_the_sender_takes_more) {
+  testing::in_world(small_mailboxes(3), [] {
+    for (const std::uint32_t at : {0U, 2U}) {
+      const auto caller = spawn<Slow>(pe(at));
+      caller->call_one_that_floods_it(spawn<Slow>(where()), many);
+      EXPECT_EQ(caller->taken(), many);
     }
   });
 }
 
-TEST_P(full, mailbox_of_a_process_that_waits_for_the_sender_is_an_error) {
-  testing::in_world(small_mailboxes(2), [] {
-    const auto caller = spawn<Slow>(where());
-    EXPECT_THROW(caller->call_one_that_floods_it(spawn<Slow>(where())), mailbox_full);
-    EXPECT_GT(caller->taken(), 10);
-  });
-}
-
-TEST_P(full, mailbox_of_a_caller_on_another_pe_is_an_error_and_nothing_hangs) {
-  testing::in_world(small_mailboxes(3), [] {
-    const auto caller = spawn<Slow>(pe(2));
-    const auto what = what_is_thrown<deadlock_error>([&] { caller->call_one_that_floods_it(spawn<Slow>(where())); });
-    EXPECT_NE(what.find("Slow::flood_caller"), std::string::npos) << what;
-    EXPECT_NE(what.find("full mailbox"), std::string::npos) << what;
-    EXPECT_GT(caller->taken(), 10);
-  });
-}
-
-TEST_P(full, mailboxes_of_two_that_flood_each_other_are_an_error_for_one) {
+TEST_P(full, mailboxes_of_two_that_flood_each_other_take_all) {
   testing::in_world(small_mailboxes(2), [] {
     const auto one = spawn<Slow>(pe(0));
     const auto other = spawn<Slow>(where());
-    for (int round = 0; round < 20; ++round) {
-      auto first = start(one)->flood_other(other, 2000);
-      auto second = start(other)->flood_other(one, 2000);
-      int errors = 0;
-      for (auto* f : {&first, &second}) try {
-          f->get();
-        } catch (const deadlock_error&) {
-          ++errors;
-        }
-      EXPECT_LE(errors, 1);  // none if one had ended before the other began
-      if (where().resolve() == 0) {
-        EXPECT_EQ(errors, 1);
-      }
+    for (int round = 1; round <= 3; ++round) {
+      auto first = start(one)->flood_other(other, many);
+      auto second = start(other)->flood_other(one, many);
+      first.get();
+      second.get();
+      EXPECT_EQ(one->taken(), round * many);
+      EXPECT_EQ(other->taken(), round * many);
     }
-    EXPECT_GT(one->taken() + other->taken(), 20 * 2000);
   });
 }
 
-TEST_P(full, mailboxes_of_a_ring_that_floods_itself_are_an_error_for_one) {
+TEST_P(full, mailboxes_of_a_ring_that_floods_itself_take_all) {
   testing::in_world(small_mailboxes(2), [] {
     std::vector<remote<Slow>> ring;
     for (int i = 0; i < 7; ++i) ring.push_back(spawn<Slow>(i % 2 == 0 ? pe(0) : where()));
-    for (int round = 0; round < 10; ++round) {
-      std::vector<future<void>> floods;
-      for (std::size_t i = 0; i < ring.size(); ++i)
-        floods.push_back(start(ring[i])->flood_other(ring[(i + 1) % ring.size()], 2000));
-      int errors = 0;
-      for (auto& f : floods) try {
-          f.get();
-        } catch (const deadlock_error&) {
-          ++errors;
-        }
-      EXPECT_LE(errors, 1);
-    }
+    std::vector<future<void>> floods;
+    for (std::size_t i = 0; i < ring.size(); ++i)
+      floods.push_back(start(ring[i])->flood_other(ring[(i + 1) % ring.size()], many));
+    for (auto& f : floods) f.get();
+    for (const auto& r : ring) EXPECT_EQ(r->taken(), many);
+  });
+}
+
+TEST_P(full, mailbox_of_a_function_that_waits_for_the_last_message_takes_all) {
+  testing::in_world(small_mailboxes(2), [] {
+    const auto me = this_process<function>();
+    const auto f = spawn_here(where(), [me] {
+      (void)receive<std::string>();  // it comes last
+      int sum = 0;
+      for (int i = 0; i < many; ++i) sum += receive<int>();
+      send(me, sum);
+    });
+    for (int i = 0; i < many; ++i) send(f, 1);
+    send(f, std::string("end"));
+    EXPECT_EQ(receive<int>(), many);
+  });
+}
+
+class Meeting : public member<Meeting> {
+ public:
+  Meeting() = default;
+  // The second posts to the first, which waits for it where no probe sees it.
+  void meet() {
+    if (rank() == 1)
+      for (int i = 0; i < many; ++i) post(this_group()[0])->take();
+    barrier();
+  }
+  void take() { ++taken_; }
+  int taken() { return taken_; }
+  ORRERY_PROCESS_MEMBERS(Meeting, meet, take, taken)
+
+ private:
+  int taken_ = 0;
+};
+
+TEST_P(full, mailbox_of_a_process_that_waits_in_a_barrier_takes_all) {
+  testing::in_world(small_mailboxes(2), [] {
+    const auto g = spawn_group<Meeting>({pe(0), where()}, 2);
+    g->meet();
+    EXPECT_EQ(g[0]->taken(), many);
   });
 }
 
@@ -273,6 +304,55 @@ TEST_P(full, mailbox_of_a_process_that_is_destroyed_lets_its_senders_go_on) {
     for (int i = 0; i < 2; ++i) (void)receive<int>();
   });
   (void)::testing::internal::GetCapturedStderr();
+}
+
+class Patient : public member<Patient> {
+ public:
+  Patient() = default;
+  void meet() {
+    if (rank() == 1)
+      for (int i = 0; i < 600; ++i) post(this_group()[0])->take();  // two mailboxes full
+    barrier();
+  }
+  void take() { ++taken_; }
+  int taken() { return taken_; }
+  ORRERY_PROCESS_MEMBERS(Patient, meet, take, taken)
+
+ private:
+  int taken_ = 0;
+};
+
+TEST_P(full, mailbox_in_a_world_that_is_never_idle_takes_all_in_the_end) {
+  testing::in_world(small_mailboxes(2), [] {
+    spawn(pe(1), [] { sleep_for(std::chrono::hours(1)); });
+    const auto g = spawn_group<Patient>({pe(0), where()}, 2);
+    g->meet();
+    EXPECT_EQ(g[0]->taken(), 600);
+  });
+}
+
+// --- all mailboxes of a node -----------------------------------------------------------------------------------------
+
+TEST(queue_memory, is_counted_and_is_0_when_all_is_done) {
+  const auto counts = in_world(small_mailboxes(2), [] {
+    const auto slow = spawn<Slow>(pe(0));
+    slow->flood_itself(false, many);
+    quiescence();
+    EXPECT_EQ(slow->taken(), many);
+  });
+  EXPECT_EQ(counts[0].queued_bytes, 0U);
+}
+
+TEST(queue_memory, that_is_exceeded_ends_the_program_with_a_report) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  const auto exceed = [] {
+    auto s = small_mailboxes(2);
+    s.queue_bytes = 4 << 20;
+    in_world(s, [] { spawn<Slow>(pe(1))->flood_itself(false, 1'000'000); });
+  };
+  EXPECT_EXIT(exceed(), ::testing::ExitedWithCode(1),
+              "mailboxes of node 0 hold .* KiB.*--orrery-queue-memory.*"
+              "messages, .* KiB: orrery::.*Slow::take from PE 1 to orrery::.*Slow");
 }
 
 // --- rings -----------------------------------------------------------------------------------------------------------
@@ -312,7 +392,7 @@ TEST(full_ring, carries_floods_of_calls_both_ways) {
     const auto me = this_process<function>();
     for (const std::uint32_t at : {0U, 1U}) {
       for (int i = 0; i < 100; ++i)
-        spawn(pe(at), [=] {
+        spawn_here(pe(at), [=] {
           const auto other = spawn<Slow>(pe(1 - at));
           for (int n = 1; n <= 200; ++n) {
             post(other)->take(1);

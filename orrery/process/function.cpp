@@ -2,6 +2,7 @@
 #include <orrery/process/function.hpp>
 
 #include <orrery/scheduler/node.hpp>
+#include <orrery/scheduler/vocabulary.hpp>
 
 #include <fmt/format.h>
 
@@ -25,7 +26,7 @@ void function_entry(scheduler::fiber&, void* argument) {
   pe& self = *scheduler::current_pe;
   auto* body = static_cast<function_body*>(argument);
   slot& s = *body->process;
-  self.finish_fiber();
+  self.functions().begin();
   function_frame frame{{&s, nullptr, nullptr}};
   self.push_activation(frame);
   s.active = &frame;
@@ -35,7 +36,7 @@ void function_entry(scheduler::fiber&, void* argument) {
   } catch (const stopped&) {
     // The end of a function that waited when it was destroyed or the runtime shut down.
   } catch (...) {
-    self.report_failed_post(nullptr, std::current_exception());
+    self.failures().report_post(nullptr, std::current_exception());
   }
   delete body;
   s.dying = true;
@@ -43,14 +44,14 @@ void function_entry(scheduler::fiber&, void* argument) {
     self.owner().layer()->before_end(self, s);
   if (frame.destroy_reply != 0)
     answer<void>(self, frame.destroy_reply, frame.destroy_source, frame.destroy_remote, [] {});
-  self.end_function(s);
+  self.functions().end(s);
 }
 
 }  // namespace
 
 void begin_function(pe& self, slot& s, std::unique_ptr<function_body> body) {
   body->process = &s;
-  s.set_object(self.make_function_fiber(&function_entry, body.get()));
+  s.set_object(self.functions().make(&function_entry, body.get()));
   body.release();
   s.class_number = function_class.number;
   s.is_function = true;
@@ -77,14 +78,14 @@ void unlink(pe& self, slot& s, scheduler::message* before, scheduler::message* m
   (void)s.unlink_after(before);
   self.release_message(m);
   if (s.has_extra) [[unlikely]]
-    self.made_room_if_low(s);
+    self.flow().made_room_if_low(s);
 }
 
 void check_destroyed(pe& self, slot& s, scheduler::message* before, scheduler::message* m) {
   using handler = typed_handler<destroy_operation<function>>;
   if (m->head.handler != reinterpret_cast<std::uint64_t>(&handler::instance)) return;
   scheduler::delivery d;
-  self.load(d, *m);
+  d.load(self, *m);
   auto& frame = *static_cast<function_frame*>(s.active);
   frame.destroy_reply = d.reply;  // answered when the stack is unwound
   frame.destroy_source = d.source_pe;
@@ -106,7 +107,14 @@ std::uint64_t code_to_offset(const void* code) {
   return static_cast<std::uint64_t>(p - &__executable_start);
 }
 
-const void* offset_to_code(std::uint64_t offset) {
+std::uint64_t own_build() noexcept { return scheduler::build_of_program(); }
+
+const void* offset_to_code(std::uint64_t offset, std::uint64_t build) {
+  if (build != own_build())
+    throw bad_message(
+        errc::unknown_handler, verbatim,
+        "spawn: a pointer to a function came from another build of the program, where code lies elsewhere; "
+        "spawn it in a method or a remote function that both programs have");
   if (offset == 0 || offset >= static_cast<std::uint64_t>(&etext - &__executable_start))
     throw bad_message(errc::message_corrupt, "a function outside of the program");
   return &__executable_start + offset;

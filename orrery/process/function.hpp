@@ -47,10 +47,17 @@ remote<function> start_function(pe& self, F f) {
 }
 
 [[nodiscard]] std::uint64_t code_to_offset(const void* code);
-[[nodiscard]] const void* offset_to_code(std::uint64_t offset);
+/// Throws bad_message if the offset is one of another build of the program, or in no code.
+[[nodiscard]] const void* offset_to_code(std::uint64_t offset, std::uint64_t build);
+[[nodiscard]] std::uint64_t own_build() noexcept;
 
-/// What is called, in a form that can travel: a captureless lambda is its type, a function pointer its place in the program, anything
-/// else has to be serializable to leave its node.
+/// True of what can be called on another node: a captureless lambda is its type, a function pointer its place in the program, anything else has to
+/// be serializable.
+template <class F>
+inline constexpr bool callable_travels =
+    (std::is_empty_v<F> && std::is_default_constructible_v<F>) || std::is_pointer_v<F> || serializable<F>;
+
+/// What is called, in a form that can travel.
 template <class F>
 struct callable {
   std::optional<F> f;
@@ -60,15 +67,12 @@ struct callable {
       if (!f) f.emplace();
     } else if constexpr (std::is_pointer_v<F>) {
       std::uint64_t offset = f ? code_to_offset(reinterpret_cast<const void*>(*f)) : 0;
-      a & offset;
-      f = reinterpret_cast<F>(const_cast<void*>(offset_to_code(offset)));
-    } else if constexpr (serializable<F>) {
+      std::uint64_t build = own_build();
+      a & offset & build;
+      f = reinterpret_cast<F>(const_cast<void*>(offset_to_code(offset, build)));
+    } else if constexpr (callable_travels<F>) {  // else spawn has said it
       if (!f) f.emplace();
       a&* f;
-    } else {
-      throw usage_error(
-          errc::bad_argument,
-          "spawn: a lambda with captures stays inside its node; pass what it needs as arguments of spawn");
     }
   }
 };
@@ -101,17 +105,22 @@ struct spawn_function_operation {
 }  // namespace detail
 
 /// Runs `f(args...)` as a process of its own and returns a pointer to it at once, before f has begun. The process ends when f returns; an exception
-/// that leaves f is reported on its PE. f is a function, a captureless lambda, or (on the caller's node) any function object. Throws usage_error,
-/// node_lost, std::bad_alloc.
+/// that leaves f is reported on its PE. f is a function, a captureless lambda, or a function object that is serializable; for others see spawn_here.
+/// Parks the caller if the PE is another one. Throws usage_error, node_lost, std::bad_alloc, stopped.
 template <class F, class... A>
   requires std::invocable<std::decay_t<F>, detail::travels_t<A>...>
 remote<function> spawn(placement where, F&& f, A&&... args) {
   (detail::require_parameter<detail::travels_t<A>>(), ...);
   using Fn = std::decay_t<F>;
+  static_assert(
+      detail::callable_travels<Fn>,
+      "orrery: spawn(placement, f, args...): f cannot be sent to another node, as it is a lambda with captures or has "
+      "state without serialize(): pass what it needs as arguments behind it, or use spawn_here(placement, f), "
+      "which stays inside the node");
   using operation = detail::spawn_function_operation<Fn, detail::travels_t<A>...>;
   detail::pe& self = detail::here_pe();
   const std::uint32_t target = where.resolve();
-  if (target == self.id()) {
+  if (target == self.id() && self.room_on_stack()) {
     detail::slot& s = self.allocate_slot();
     try {
       return operation::run(self, s, nullptr, detail::callable<Fn>{std::forward<F>(f)},
@@ -182,11 +191,13 @@ std::optional<T> take_message(pe& self, slot& s, const std::uint64_t* tag) {
       if (tag != nullptr && std::get<0>(payload) != *tag) return false;
       value.emplace(std::move(std::get<1>(payload)));
       handler::drop(&owned);
+      if (scheduler::through_wire) [[unlikely]]
+        value.emplace(written_and_read(*value));
       unlink(self, s, before, m);
       return true;
     }
     scheduler::delivery d;
-    self.load(d, *m);
+    d.load(self, *m);
     orrery::reader r({d.payload, d.payload_bytes});
     if (const auto t = orrery::read<std::uint64_t>(r); tag != nullptr && t != *tag) return false;
     value.emplace(orrery::read<T>(r));
@@ -202,7 +213,7 @@ std::optional<T> receive_until(const std::uint64_t* tag, std::int64_t deadline_n
   slot& s = receiving_slot(self);
   for (;;) {
     if (auto value = take_message<T>(self, s, tag)) return value;
-    if (!self.await_message(s, deadline_ns)) return take_message<T>(self, s, tag);
+    if (!self.functions().await_message(s, deadline_ns)) return take_message<T>(self, s, tag);
   }
 }
 

@@ -14,6 +14,7 @@
 
 #include <orrery/orrery.hpp>
 #include <orrery/process/internal/test_world.hpp>
+#include <orrery/process/spawn_here.hpp>
 
 namespace orrery {
 namespace {
@@ -36,14 +37,20 @@ TEST_P(process_function, runs_with_its_arguments_and_answers_messages) {
   });
 }
 
-TEST_P(process_function, may_be_a_function_object_with_captures_inside_its_node) {
+struct Greeting {
+  std::string text;
+  remote<function> to;
+  void operator()(int n) const { send(to, text + std::to_string(n)); }
+  template <class A>
+  void serialize(A& a) {
+    a & text & to;
+  }
+};
+
+TEST_P(process_function, may_be_an_object_that_can_be_sent) {
   in_world([] {
-    const auto me = this_process<function>();
-    const std::string text = "captured";
-    spawn(where(), [=] { send(me, text); });
-    EXPECT_EQ(receive<std::string>(), "captured");
-    spawn(where(), [me, owned = std::make_unique<int>(7)] { send(me, *owned); });
-    EXPECT_EQ(receive<int>(), 7);
+    spawn(where(), Greeting{"number ", this_process<function>()}, 7);
+    EXPECT_EQ(receive<std::string>(), "number 7");
   });
 }
 
@@ -59,7 +66,7 @@ TEST_P(process_function, takes_arguments_that_can_only_be_moved) {
 TEST_P(process_function, receives_by_type_whatever_the_order) {
   in_world([] {
     const auto me = this_process<function>();
-    spawn(where(), [me] {
+    spawn_here(where(), [me] {
       send(me, 1);
       send(me, std::string("two"));
       send(me, 3.0);
@@ -75,7 +82,7 @@ TEST_P(process_function, receives_by_type_whatever_the_order) {
 TEST_P(process_function, receives_by_tag_whatever_the_order) {
   in_world([] {
     const auto me = this_process<function>();
-    spawn(where(), [me] {
+    spawn_here(where(), [me] {
       for (int i = 0; i < 10; ++i) send(me, i, static_cast<std::uint64_t>(i % 3));
     });
     EXPECT_EQ(receive<int>(2), 2);
@@ -95,7 +102,7 @@ TEST_P(process_function, receives_nothing_when_the_time_is_over) {
     EXPECT_EQ(receive_for<int>(1ms), std::nullopt);
     EXPECT_EQ(receive_for<int>(1ms, 5), std::nullopt);
     const auto me = this_process<function>();
-    spawn(where(), [me] { send(me, 5); });
+    spawn_here(where(), [me] { send(me, 5); });
     EXPECT_EQ(receive_for<int>(1h), 5);
     EXPECT_EQ(receive<std::string>(), "another type");
   });
@@ -125,7 +132,7 @@ TEST_P(process_function, loses_no_message_that_comes_as_the_time_runs_out) {
   in_world([] {
     constexpr int count = 2000;
     const auto me = this_process<function>();
-    spawn(where(), [me] {
+    spawn_here(where(), [me] {
       for (int i = 0; i < count; ++i) {
         send(me, i);
         if (i % 7 == 0) yield();
@@ -162,7 +169,7 @@ TEST_P(process_function, may_call_and_wait_between_two_messages) {
         send(from, 10);
       }
     });
-    const auto f = spawn(where(), [=] {
+    const auto f = spawn_here(where(), [=] {
       int sum = 0;
       for (int i = 0; i < 20; ++i) {
         sum += receive<int>(1);
@@ -182,12 +189,12 @@ TEST_P(process_function, that_has_ended_is_gone_for_senders) {
   ::testing::internal::CaptureStderr();
   const auto counts = in_world([] {
     const auto me = this_process<function>();
-    const auto f = spawn(where(), [me] { send(me, 1); });
+    const auto f = spawn_here(where(), [me] { send(me, 1); });
     (void)receive<int>();
     EXPECT_THROW(destroy(f), process_gone);  // it has ended when that comes back
     send(f, 2);
     EXPECT_TRUE(try_send(f, 2));
-    spawn(where(), [me] { send(me, 3); });
+    spawn_here(where(), [me] { send(me, 3); });
     EXPECT_EQ(receive<int>(), 3);
   });
   EXPECT_EQ(counts[GetParam()].failed_posts, 2U);
@@ -302,7 +309,7 @@ TEST_P(process_function, receives_large_messages_unharmed) {
     std::array<int, 1000> many{};
     std::iota(many.begin(), many.end(), 0);
     const auto me = this_process<function>();
-    spawn(where(), [=] {
+    spawn_here(where(), [=] {
       send(me, many);
       send(me, std::vector<int>(many.begin(), many.end()));
     });

@@ -5,17 +5,33 @@
 
 #include <fmt/format.h>
 
+#include <exception>
 #include <limits>
 
 namespace orrery::detail {
 
 void drop_elsewhere(future_state_base& s) noexcept {
-  here_pe().owner().local(s.k->home).run_errand(
+  here_pe().owner().local(s.k->home).links().run_errand(
       [](void* state) {
         auto* base = static_cast<future_state_base*>(state);
         base->drop();
       },
       &s);
+}
+
+void report_untaken(scheduler::sink& s) noexcept {
+  pe* const here = scheduler::current_pe;
+  if (here == nullptr) return;  // the world has ended
+  if (s.method != nullptr) {
+    here->failures().report_post(s.method, s.error);
+  } else {
+    here->failures().report("what follows a call (then, when_all, when_any) failed, and nobody waits for its result",
+                            s.error);
+  }
+}
+
+void end_untaken(future_state_base& s) noexcept {
+  if (std::uncaught_exceptions() != 0) s.taken = true;
 }
 
 void require_same_pe(const scheduler::sink& k) {

@@ -18,11 +18,15 @@ class future;
 
 namespace detail {
 
+/// A call ended with an exception, and its future ends, or has ended, before anybody took that: reports it as that of a post.
+void report_untaken(scheduler::sink& s) noexcept;
+
 // The state of a future: a sink on the heap of the PE that made the call. Two may hold it: the future, and the call that
 // is on its way. Only that PE touches it, so the count is plain.
 struct future_state_base {
   std::uint32_t holders = 1;
   bool queued = false;  ///< the continuation is in the run queue
+  bool taken = false;  ///< nobody has to be told of its exception
   void (*continuation)(pe&, future_state_base&) = nullptr;  ///< then, when_all, co_await
   void* continuation_data = nullptr;
   void (*destroy)(future_state_base*) noexcept = nullptr;
@@ -38,6 +42,14 @@ template <class T>
 struct future_state : future_state_base, typed_sink<T> {
   future_state() { begin(); }
   explicit future_state(stays_here h) : typed_sink<T>(h) { begin(); }
+  ~future_state() {
+    if (this->scheduler::sink::state == scheduler::sink::status::error && !taken) [[unlikely]]
+      report_untaken(*this);
+  }
+  decltype(auto) take() {
+    taken = true;
+    return typed_sink<T>::take();
+  }
   void begin() noexcept {
     k = this;
     destroy = [](future_state_base* s) noexcept { delete static_cast<future_state*>(s); };
@@ -74,6 +86,8 @@ void require_same_pe(const scheduler::sink& k);
 void require_nobody_waits(const scheduler::sink& k, bool continued);
 /// The continuation of a future that a coroutine waits for.
 void resume_coroutine(pe& self, future_state_base& s);
+/// A future ends without its result. While an exception unwinds the stack, that one is what is told of.
+void end_untaken(future_state_base& s) noexcept;
 /// Gives up a future on another PE than its own: tells that one to.
 void drop_elsewhere(future_state_base& s) noexcept;
 [[nodiscard]] std::int64_t deadline_after(time_limit d) noexcept;
@@ -81,7 +95,8 @@ void drop_elsewhere(future_state_base& s) noexcept;
 }  // namespace detail
 
 /// The result of a call that was started: it arrives later. Movable; belongs to the PE on which the call was made and is used
-/// there only (it cannot be sent). Dropping a future does not cancel its call; a result nobody wants is discarded.
+/// there only (it cannot be sent). Dropping a future does not cancel its call; a result nobody wants is discarded, an exception that nobody takes is
+/// reported like that of a post.
 ///
 /// get, wait, wait_for and co_await may park the calling process, never its PE.
 template <class T>
@@ -103,11 +118,15 @@ class [[nodiscard]] future {
       // A coroutine that is destroyed while it waits takes its future along; nobody is to resume it.
       if (state_->continuation == &detail::resume_coroutine) [[unlikely]]
         state_->continuation = nullptr;
+      if (state_->scheduler::sink::state != scheduler::sink::status::value) [[unlikely]]
+        detail::end_untaken(*state_);
       state_->drop();
     }
   }
 
   [[nodiscard]] bool valid() const noexcept { return state_ != nullptr; }
+  /// The same. There is no more to compare: no two futures are of one call.
+  [[nodiscard]] explicit operator bool() const noexcept { return valid(); }
   /// True when get will not wait.
   [[nodiscard]] bool ready() const noexcept {
     return state_ != nullptr && state_->state != scheduler::sink::status::waiting;
@@ -210,6 +229,8 @@ struct future_access {
   static future<T> wrap(owner s) noexcept { return future<T>(s.release()); }
   static state* get(future<T>& f) noexcept { return f.state_; }
   static void check(const future<T>& f) { f.check(); }
+  /// Gives up the result, and the exception if it is one: nobody has to be told.
+  static void disregard(future<T> f) noexcept { f.state_->taken = true; }
 };
 
 /// Sends an asynchronous message: the future of its result.
@@ -309,6 +330,7 @@ auto when_all(std::vector<future<T>> futures) {
     void one(detail::pe& at) {
       if (--left != 0) return;
       const std::unique_ptr<gathering> self(this);
+      for (auto& f : ended) detail::future_access<T>::get(f)->taken = true;  // the first exception stands for all
       detail::resolve<R>(at, target, [&]() -> R {
         if constexpr (std::is_void_v<T>) {
           for (auto& f : ended) f.get();
@@ -353,6 +375,7 @@ future<std::tuple<T...>> when_all(future<T>... futures) {
     void one(detail::pe& at) {
       if (--left != 0) return;
       const std::unique_ptr<gathering> self(this);
+      std::apply([](auto&... f) { ((detail::future_access<T>::get(f)->taken = true), ...); }, ended);
       detail::resolve<R>(at, target,
                          [&]() -> R { return std::apply([](auto&... f) { return R{f.get()...}; }, ended); });
     }

@@ -15,6 +15,7 @@
 
 #include <orrery/orrery.hpp>
 #include <orrery/process/internal/test_world.hpp>
+#include <orrery/process/spawn_here.hpp>
 
 namespace orrery {
 namespace {
@@ -103,6 +104,47 @@ TEST_P(future_of, a_call_that_is_dropped_leaves_the_call_alone) {
     (void)start(o)->fail().valid();
     EXPECT_EQ(o->touched(), 1);
   });
+}
+
+TEST_P(future_of, a_call_that_is_dropped_with_its_exception_is_a_failed_post) {
+  ::testing::internal::CaptureStderr();
+  const auto counts = in_world([] {
+    const auto o = spawn<Oracle>(where());
+    (void)start(o)->fail();  // before it has ended
+    auto ready = start(o)->fail();
+    ready.wait();
+    ready = {};
+    {
+      auto next = start(o)->fail().then([] {});
+    }
+    (void)start(o)->nothing();
+    o->nothing();
+    quiescence();
+  });
+  const std::string report = ::testing::internal::GetCapturedStderr();
+  EXPECT_EQ(counts[0].failed_posts, 3U) << report;
+  EXPECT_NE(report.find("Oracle::fail failed, and nobody waits for its result: failed"), std::string::npos) << report;
+  EXPECT_NE(report.find("what follows a call"), std::string::npos) << report;
+}
+
+TEST_P(future_of, a_call_that_ends_with_a_known_exception_is_no_failed_post) {
+  ::testing::internal::CaptureStderr();
+  const auto counts = in_world([] {
+    const auto o = spawn<Oracle>(where());
+    EXPECT_THROW(start(o)->fail().get(), std::out_of_range);
+    try {  // one exception unwinds the stack: the other one is not told of
+      const auto other = start(o)->fail();
+      other.wait();
+      o->fail();
+    } catch (const std::out_of_range&) {
+    }
+    std::vector<future<void>> some;
+    for (int i = 0; i < 3; ++i) some.push_back(start(o)->fail());
+    EXPECT_THROW(when_all(std::move(some)).get(), std::out_of_range);
+    quiescence();
+  });
+  EXPECT_EQ(::testing::internal::GetCapturedStderr(), "");
+  EXPECT_EQ(counts[0].failed_posts, 0U);
 }
 
 TEST_P(future_of, a_call_to_a_process_that_is_destroyed_meanwhile_fails_with_process_gone) {
@@ -292,7 +334,7 @@ TEST(future, belongs_to_the_pe_that_made_the_call) {
     const auto o = spawn<Oracle>(pe(0));
     auto f = std::make_shared<future<int>>(start(o)->answer(1));
     const auto me = this_process<function>();
-    spawn(pe(1), [f, me] {
+    spawn_here(pe(1), [f, me] {
       std::string said;
       try {
         (void)f->get();
@@ -310,7 +352,7 @@ TEST(future, may_be_dropped_on_another_pe) {
   in_world(2, [] {
     const auto o = spawn<Oracle>(pe(0));
     const auto me = this_process<function>();
-    for (int i = 0; i < 100; ++i) spawn(pe(1), [f = start(o)->owned(1), me] { send(me, 1); });
+    for (int i = 0; i < 100; ++i) spawn_here(pe(1), [f = start(o)->owned(1), me] { send(me, 1); });
     for (int i = 0; i < 100; ++i) (void)receive<int>();
   });
 }

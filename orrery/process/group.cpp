@@ -25,7 +25,7 @@ placements in_blocks(placements places) {
 std::vector<std::uint32_t> placements::resolve(std::size_t n) const {
   std::vector<placement> list = list_;
   if (all_)
-    for (std::uint32_t i = 0; i < world_pes(); ++i) list.push_back(orrery::pe(i));
+    for (const std::uint32_t i : reachable_pes()) list.push_back(orrery::pe(i));
   if (list.empty()) throw usage_error(errc::bad_argument, "spawn_group: an empty list of placements");
   std::vector<std::uint32_t> pes;
   pes.reserve(n);

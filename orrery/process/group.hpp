@@ -8,10 +8,13 @@
 #include <compare>
 #include <concepts>
 #include <cstddef>
+#include <functional>
 #include <initializer_list>
+#include <iosfwd>
 #include <iterator>
 #include <new>
 #include <span>
+#include <string>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -50,7 +53,7 @@ class placements {
   bool blocks_ = false;
 };
 
-/// All PEs of the world in turn, from the first on: neighbours by rank are on different PEs (a cyclic distribution).
+/// All PEs that are there, in turn, from the first on: neighbours by rank are on different PEs (a cyclic distribution).
 [[nodiscard]] placements everywhere();
 /// The same places, but in blocks: with 64 members on 2 PEs ranks 0 to 31 are on the first. Neighbours by rank are mostly on one PE.
 [[nodiscard]] placements in_blocks(placements places = everywhere());
@@ -257,7 +260,11 @@ class group {
     return detail::reduction<T, Method, Op>::start(handle_, op, std::forward<A>(args)...);
   }
 
+  /// False for a group that was default-constructed.
+  [[nodiscard]] explicit operator bool() const noexcept { return static_cast<bool>(handle_); }
+  /// By the members; the order means nothing but lets groups be keys.
   friend bool operator==(const group& a, const group& b) noexcept { return a.handle_ == b.handle_; }
+  friend std::strong_ordering operator<=>(const group& a, const group& b) noexcept { return a.handle_ <=> b.handle_; }
   template <class A>
   void serialize(A& a) {
     a & handle_;
@@ -274,6 +281,14 @@ class group {
 
   detail::group_handle handle_;
 };
+
+/// The first members by rank, and how many there are: "[0.3#1, 1.4#1]", "[0.3#1, ... 64 members]". Throws std::bad_alloc only.
+template <class T>
+[[nodiscard]] std::string to_string(const group<T>& g);
+template <class Traits, class T>
+std::basic_ostream<char, Traits>& operator<<(std::basic_ostream<char, Traits>& out, const group<T>& g) {
+  return out << to_string(g);
+}
 
 /// Goes through the members of a group in the order of their ranks; random access, by value.
 template <class T>
@@ -327,6 +342,11 @@ struct group_access {
 };
 
 }  // namespace detail
+
+template <class T>
+std::string to_string(const group<T>& g) {
+  return detail::group_access::handle(g).text();
+}
 
 /// `start(g)->m(args...)`: begins the call of all members and returns a future of their results, in the order of the ranks.
 template <class T>
@@ -391,7 +411,8 @@ struct end_operation {
 
 /// Creates a group of n processes: constructs a T from the arguments for each rank at its place, all concurrently, and returns when that
 /// is done. The arguments travel once to each PE; each constructor has its own copy of what it takes by value. If constructors throw, the other members are
-/// destroyed and the exception of the lowest rank is thrown. Parks. Throws also usage_error (no such place), node_lost, stopped.
+/// destroyed and the exception of the lowest rank is thrown; not the process_gone of one that waited for another whose constructor threw.
+/// Parks. Throws also usage_error (no such place), node_lost, stopped.
 ///
 ///     auto fft = orrery::spawn_group<FFT3>(orrery::in_blocks(), 16, sign, data);
 template <class T, class... A>
@@ -439,3 +460,10 @@ group<T> spawn_group(const placements& where, std::size_t n, A&&... args) {
 }
 
 }  // namespace orrery
+
+template <class T>
+struct std::hash<orrery::group<T>> {
+  [[nodiscard]] std::size_t operator()(const orrery::group<T>& g) const noexcept {
+    return orrery::detail::group_access::handle(g).hash();
+  }
+};

@@ -96,14 +96,16 @@ struct Worker : member<Worker> {
     sleep_for(std::chrono::milliseconds(rank() % 2 == 0 ? 5 : 0));
     entries_.push_back(x);
   }
-  std::size_t ask_neighbour() const { return rank() % 2 == 0 ? group()[(rank() + 1) % size()]->my_rank() : rank(); }
-  void broadcast_to_own_group() { group()->add(1); }
-  void start_to_own_group() { post(group())->add(1); }
+  std::size_t ask_neighbour() const {
+    return rank() % 2 == 0 ? this_group()[(rank() + 1) % size()]->my_rank() : rank();
+  }
+  void broadcast_to_own_group() { this_group()->add(1); }
+  void start_to_own_group() { post(this_group())->add(1); }
   void ring(int hops, remote<function> done) {
     if (hops == 0) {
       send(done, static_cast<int>(rank()));
     } else {
-      post(group()[(rank() + 1) % size()])->ring(hops - 1, done);
+      post(this_group()[(rank() + 1) % size()])->ring(hops - 1, done);
     }
   }
 
@@ -225,7 +227,7 @@ struct Early;
 ORRERY_PROCESS(Early, seen, poke, poked);
 struct Early : member<Early> {
   explicit Early(bool meet) : seen_(rank() * 100 + size()) {
-    post(group()[(rank() + 1) % size()])->poke();  // may not be constructed yet
+    post(this_group()[(rank() + 1) % size()])->poke();  // may not be constructed yet
     if (meet) barrier();
   }
   std::size_t seen() const { return seen_; }

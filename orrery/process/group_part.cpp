@@ -8,6 +8,7 @@
 #include <array>
 #include <bit>
 #include <cassert>
+#include <functional>
 
 #include <fmt/format.h>
 
@@ -54,10 +55,10 @@ group_part* find_part(pe& self, std::uint32_t index, std::uint32_t generation) n
 
 // --- the part ------------------------------------------------------------------------------------------------------
 
-group_part::group_part(pe& self, address at) : self_(self), at_(at) { self.watch(*this); }
+group_part::group_part(pe& self, address at) : self_(self), at_(at) { self.layers().watchers().add(*this); }
 
 group_part::~group_part() {
-  self_.unwatch(*this);
+  self_.layers().watchers().remove(*this);
   // Something is outstanding only when the runtime ends: nobody waits for it any more.
   while (outstanding != nullptr) {
     broadcast_base* b = outstanding;
@@ -79,6 +80,20 @@ void group_part::adopt(const group_handle& g) {
   group_ = g;
 }
 
+std::size_t group_handle::hash() const noexcept {
+  std::size_t h = size();
+  if (h != 0) h = std::hash<address>{}(data_->members.front()) * 31 + std::hash<address>{}(data_->members.back()) + h;
+  return h;
+}
+
+std::string group_handle::text() const {
+  constexpr std::size_t most = 8;
+  if (data_ == nullptr) return "null";
+  std::string all;
+  for (std::size_t i = 0; i < size() && i < most; ++i) all += (i != 0 ? ", " : "") + to_string(data_->members[i]);
+  return size() > most ? fmt::format("[{}, ... {} members]", all, size()) : fmt::format("[{}]", all);
+}
+
 slot* group_part::find(std::size_t i) const noexcept { return self_.find(members_[i].slot, members_[i].generation); }
 
 std::size_t group_part::index_of(const slot& s) const noexcept {
@@ -92,13 +107,12 @@ std::size_t group_part::index_of(const slot& s) const noexcept {
 
 void group_part::arrive(const collective& what, arrival& a) {
   self_.require_process();
-  if (self_.refusing()) self_.refuse(what.name);
+  if (self_.refusing()) self_.shutdown().refuse(what.name);
   if (broken_ != nullptr && completed_ >= broken_from_) std::rethrow_exception(broken_);
-  if (arrived_ != 0 && what_ != &what)
-    throw usage_error(
-        errc::bad_argument,
-        fmt::format("{}: other members of the group are in {}; all members must call the same, in the same order",
-                    what.name, what_->name));
+  if (const collective* other = order_.note(completed_, what); other != nullptr) [[unlikely]] {
+    disagree(completed_, *other, what);
+    std::rethrow_exception(broken_);
+  }
   what_ = &what;
   if (last_ != nullptr) {
     last_->next = &a;
@@ -150,8 +164,16 @@ void group_part::broken(std::uint64_t number, std::exception_ptr why) noexcept {
 
 namespace {
 
-void part_barrier(std::uint32_t index, std::uint32_t generation, std::uint32_t round) {
-  if (group_part* p = find_part(here_pe(), index, generation)) p->barrier_message(round);
+void part_barrier(std::uint32_t index, std::uint32_t generation, std::uint32_t round, std::uint64_t number) {
+  if (group_part* p = find_part(here_pe(), index, generation)) p->barrier_message(round, number);
+}
+
+std::exception_ptr disagreement_error(const std::string& text) {
+  return std::make_exception_ptr(usage_error(errc::bad_argument, text));
+}
+
+void part_disagrees(std::uint32_t index, std::uint32_t generation, std::uint64_t number, const std::string& text) {
+  if (group_part* p = find_part(here_pe(), index, generation)) p->broken(number, disagreement_error(text));
 }
 
 void part_broken(std::uint32_t index, std::uint32_t generation, std::uint64_t number, std::uint32_t rank) {
@@ -166,13 +188,20 @@ template <auto F, class... A>
 void tell_part(pe& self, address part, const A&... args) noexcept {
   const scheduler::handler& h = function_handler<F>::instance;
   try {
-    scheduler::channel& c = self.channel_to(part.pe);
-    std::array<std::byte, wire_size<std::uint32_t, std::uint32_t, A...>()> payload;
+    scheduler::channel& c = self.links().control_channel_to(part.pe);
+    const auto room = [&] {
+      if constexpr (has_fixed_wire_size<A...>) {
+        return std::array<std::byte, wire_size<std::uint32_t, std::uint32_t, A...>()>{};
+      } else {
+        return std::vector<std::byte>(wire_size(part.slot, part.generation, args...));
+      }
+    };
+    auto payload = room();
     orrery::writer w(payload);
     orrery::write(w, part.slot, part.generation, args...);
-    self.send_control(c, wire::record_kind::message, wire::no_slot, 0, 0, payload.data(), payload.size(),
-                      c.remote ? h.index : reinterpret_cast<std::uint64_t>(&h));
-  } catch (const error&) {  // its node is gone: the part hears of that in pes_lost
+    self.links().send_control(c, wire::record_kind::message, wire::no_slot, 0, 0, payload.data(), payload.size(),
+                              c.remote ? h.index : reinterpret_cast<std::uint64_t>(&h));
+  } catch (const std::exception&) {  // its node is gone: the part hears of that in pes_lost
   }
 }
 
@@ -188,7 +217,7 @@ const collective group_part::barrier{"barrier", [](pe&, group_part& p) {
 void group_part::signal(std::uint32_t round) {
   const auto& parts = group_.data().parts;
   const std::size_t to = (index_ + (std::size_t{1} << round)) % parts.size();
-  tell_part<&part_barrier>(self_, parts[to].at, round);
+  tell_part<&part_barrier>(self_, parts[to].at, round, completed_);
 }
 
 void group_part::exchange() {
@@ -200,8 +229,26 @@ void group_part::exchange() {
   release(false);
 }
 
-void group_part::barrier_message(std::uint32_t round) {
+void group_part::hear(std::uint64_t number, const collective& what) noexcept {
+  if (number < completed_) return;
+  if (const collective* other = order_.note(number, what)) disagree(number, *other, what);
+}
+
+void group_part::disagree(std::uint64_t number, const collective& one, const collective& other) noexcept {
+  if (broken_ != nullptr) return;
+  try {
+    const std::string text = disagreement(one, other);
+    broken(number, disagreement_error(text));
+    for (const auto& p : group_.data().parts)
+      if (p.at != at_) tell_part<&part_disagrees>(self_, p.at, number, text);
+  } catch (const std::exception&) {
+    broken(number, std::current_exception());
+  }
+}
+
+void group_part::barrier_message(std::uint32_t round, std::uint64_t number) {
   if (round >= received_.size()) return;
+  hear(number, barrier);
   ++received_[round];
   if (exchanging_ && round == round_) exchange();
 }
@@ -245,7 +292,8 @@ std::string group_part::explain_waits() const {
     } catch (...) {
     }
     text += fmt::format("  {} of {} members on this PE have not ended {}::{}, which failed at member {}: {}\n", b->left,
-                        members_.size(), b->method->class_name, b->method->method, b->failed, why);
+                        members_.size(), b->method->class_name, b->method->method,
+                        b->failed & ~group_data::after_another, why);
   }
   return text;
 }
@@ -285,6 +333,7 @@ void broadcast_base::keep(scheduler::delivery& d) noexcept {
 
 void broadcast_base::fan_out(pe& self, std::uint32_t argument_bytes, bool constructs) noexcept {
   constexpr std::size_t message_bytes = 64;
+  births = constructs;
   next = part->outstanding;
   if (next != nullptr) next->previous = this;
   part->outstanding = this;
@@ -328,7 +377,8 @@ void broadcast_base::fan_out(pe& self, std::uint32_t argument_bytes, bool constr
 }
 
 void broadcast_base::fail(std::size_t index, std::exception_ptr why) noexcept {
-  const std::uint32_t rank = part->members()[index].rank;
+  std::uint32_t rank = part->members()[index].rank;
+  if (births && part->is_broken() && is_process_gone(why)) rank |= group_data::after_another;
   if (rank >= failed) return;
   failed = rank;
   error = as_received(why, scheduler::where_is(method, here_pe().id()));
@@ -353,7 +403,7 @@ void broadcast_base::one_done(pe& self) noexcept {
   const address at = part->at();
   if (slot* s = self.find(at.slot, at.generation)) {
     s->charge -= charged;
-    if (s->has_extra) self.made_room_if_low(*s);
+    if (s->has_extra) self.flow().made_room_if_low(*s);
   }
   if (ends_part) part->ending = true;
   answer(self);
@@ -398,15 +448,15 @@ void check_not_inside(pe& self, const group_data& d, const scheduler::handler& h
 bool wait_for_members(pe& self, address at) {
   slot* s = self.find(at.slot, at.generation);
   if (s == nullptr) return false;
-  if (!self.over_limit(*s)) return true;
+  if (!self.flow().over_limit(*s)) return true;
+  // What a member that waits here was to empty would wait with it.
   group_part* part = find_part(self, at.slot, at.generation);
   for (const scheduler::activation* a = self.active(); a != nullptr; a = a->below)
-    if (part != nullptr && part->index_of(*a->process) != part->members().size())
-      throw mailbox_full(
-          verbatim,
-          "a member of a group fills its own mailbox by broadcasts while it runs, and only it could empty it; "
-          "return from the method now and then, or raise --orrery-mailbox");
-  self.wait_for_room(*s);
+    if (part != nullptr && part->index_of(*a->process) != part->members().size()) {
+      self.flow().excess().took_more(*s);
+      return true;
+    }
+  (void)self.flow().wait_for_room(*s);
   return self.find(at.slot, at.generation) != nullptr;
 }
 

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <orrery/process/collective.hpp>
 #include <orrery/process/spawn.hpp>
 #include <orrery/wire/exception.hpp>
 
+#include <compare>
+#include <cstddef>
 #include <cstdint>
 #include <exception>
 #include <memory>
@@ -20,13 +23,15 @@ namespace orrery::detail {
 /// The members of a group. Does not change; everything that needs it holds on to it.
 struct group_data {
   static constexpr std::uint32_t none = 0xffff'ffff;
+  /// Set in the rank of a member whose constructor failed because another one's had: the other one's exception is what spawn_group throws.
+  static constexpr std::uint32_t after_another = 0x8000'0000;
   struct part {
     address at;
-    std::uint32_t first = none;   ///< its lowest rank
+    std::uint32_t first = none;  ///< its lowest rank
     std::uint32_t members = 0;
   };
-  std::vector<address> members;        ///< by rank
-  std::vector<part> parts;             ///< one for each PE with members, in the order of their lowest ranks
+  std::vector<address> members;  ///< by rank
+  std::vector<part> parts;  ///< one for each PE with members, in the order of their lowest ranks
   std::vector<std::uint32_t> part_of;  ///< rank -> index in parts
 
   /// Throws bad_message unless there is exactly one part on each PE that has members.
@@ -60,6 +65,13 @@ class group_handle {
   friend bool operator==(const group_handle& a, const group_handle& b) noexcept {
     return a.data_ == b.data_ || (a.data_ != nullptr && b.data_ != nullptr && a.data_->members == b.data_->members);
   }
+  friend std::strong_ordering operator<=>(const group_handle& a, const group_handle& b) noexcept {
+    if (a.data_ == b.data_) return std::strong_ordering::equal;
+    if (a.data_ == nullptr || b.data_ == nullptr) return (a.data_ != nullptr) <=> (b.data_ != nullptr);
+    return a.data_->members <=> b.data_->members;
+  }
+  [[nodiscard]] std::size_t hash() const noexcept;
+  [[nodiscard]] std::string text() const;
 
   template <class A>
   void serialize(A& a) {
@@ -94,12 +106,6 @@ struct arrival {
   std::uint32_t index = 0;  ///< among the members of its PE
   bool done = false;
   bool failed = false;
-};
-
-/// What members do together. One static object for each; all members of a group call the same ones in the same order.
-struct collective {
-  const char* name;
-  void (*all_here)(pe&, group_part&);  ///< called when the last member of the PE has arrived
 };
 
 /// What the parts have gathered of a reduction; at the first part.
@@ -152,7 +158,7 @@ class group_part final : public scheduler::wait_watcher {
 
   // --- members that wait for each other --------------------------------------------------------------------------
   /// Waits until all members of the group have arrived. Throws process_gone or node_lost if one never will, stopped,
-  /// usage_error if the members do not call the same.
+  /// usage_error at all members if they do not call the same.
   void arrive(const collective& what, arrival& a);
   /// The members of this PE that have arrived, in any order.
   [[nodiscard]] arrival* arrivals() const noexcept { return first_; }
@@ -165,11 +171,16 @@ class group_part final : public scheduler::wait_watcher {
   std::unique_ptr<reduction_base> reduction;
 
   static const collective barrier;
+  /// The number of the collective that its members are in, or will call next.
+  [[nodiscard]] std::uint64_t number() const noexcept { return completed_; }
+  /// Another part is in `what`, as the collective with that number.
+  void hear(std::uint64_t number, const collective& what) noexcept;
   /// Another part says that its side of a barrier's round is done.
-  void barrier_message(std::uint32_t round);
+  void barrier_message(std::uint32_t round, std::uint64_t number);
   /// A member ends: collectives from `number` on will not complete.
   void member_gone(std::uint32_t rank) noexcept;
   void broken(std::uint64_t number, std::exception_ptr why) noexcept;
+  [[nodiscard]] bool is_broken() const noexcept { return broken_ != nullptr; }
   void pes_lost(pe& self) noexcept override;
   void cancel_waits(pe& self) noexcept override;
   [[nodiscard]] std::string explain_waits() const override;
@@ -179,6 +190,7 @@ class group_part final : public scheduler::wait_watcher {
   bool ending = false;  ///< the part ends when there are none any more
 
  private:
+  void disagree(std::uint64_t number, const collective& one, const collective& other) noexcept;
   void exchange();
   void signal(std::uint32_t round);
   void release(bool failed) noexcept;
@@ -190,6 +202,7 @@ class group_part final : public scheduler::wait_watcher {
   std::uint32_t index_ = 0;
 
   const collective* what_ = nullptr;  // that has begun
+  collective_order order_;
   arrival* first_ = nullptr;
   arrival* last_ = nullptr;
   std::uint32_t arrived_ = 0;

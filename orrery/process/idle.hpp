@@ -28,7 +28,7 @@ struct typed_idle_task final : scheduler::idle_task {
 /// this, and `memory` (up to 64 KiB of it, which f will need), are fetched into the cache while others run. It is only asked
 /// for, so it may be freed or moved meanwhile.
 ///
-///     orrery::when_idle([me = array()[index()]] { post(me)->go_on(); }, std::as_bytes(std::span(cells_)));
+///     orrery::when_idle([me = this_array()[this_index()]] { post(me)->go_on(); }, std::as_bytes(std::span(cells_)));
 ///
 /// f runs as a process of its own, which may call others and wait. What it throws is reported and counted like that of a post. Whatever
 /// still waits counts as work: the world is not quiescent, and if an element of an array called this, neither is the array. When the program ends it runs as messages do that are waiting then, or is dropped.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <orrery/process/invoke.hpp>
 
+#include <orrery/scheduler/fork.hpp>
 #include <orrery/scheduler/node.hpp>
 #include <orrery/wire/exception.hpp>
 
@@ -12,8 +13,24 @@ namespace {
 std::string call_name(const scheduler::handler& h) { return fmt::format("{}::{}", h.class_name, h.method); }
 }  // namespace
 
-void throw_not_running() { throw usage_error(errc::not_running, "this call"); }
+void throw_not_running() {
+  if (scheduler::is_forked_child)
+    throw usage_error(
+        errc::not_running, verbatim,
+        "this OS process was made with fork() in a method and is no part of the world: it can call no process; "
+        "do that in the parent, or let the child exec a program that joins the world");
+  throw usage_error(errc::not_running, "this call");
+}
 
+bool is_process_gone(const std::exception_ptr& why) noexcept {
+  try {
+    std::rethrow_exception(why);
+  } catch (const process_gone&) {
+    return true;
+  } catch (...) {
+    return false;
+  }
+}
 void throw_gone(const scheduler::handler& h, address to) { std::rethrow_exception(scheduler::gone_error(h, to)); }
 
 void throw_wrong_class(const scheduler::handler& h, const scheduler::class_info* is) {
@@ -30,6 +47,28 @@ void rethrow_as_received(const scheduler::handler& h, pe& self) {
   std::rethrow_exception(as_received(thrown, scheduler::where_is(&h, self.id())));
 }
 
+void go_on_with(pe& self, scheduler::delivery& d, std::span<const std::byte> arguments) {
+  if (arguments.size() > wire::largest_payload)
+    throw usage_error(errc::bad_argument,
+                      fmt::format("{}: {} bytes of arguments: with --orrery-serialize {} are the most",
+                                  call_name(*d.method), arguments.size(), wire::largest_payload));
+  scheduler::message* m = self.allocate_message(arguments.size());
+  if (!arguments.empty()) std::memcpy(m->payload(), arguments.data(), arguments.size());
+  const std::uint32_t record = wire::record_bytes(arguments.size());
+  m->source_pe = d.source_pe;
+  m->head.form = wire::payload_form::wire;
+  m->head.padding = static_cast<std::uint16_t>(record - wire::granule - arguments.size());
+  m->head.size.store(record, std::memory_order_relaxed);
+  if (d.form == wire::payload_form::owned) d.method->drop(d.payload);
+  d.form = wire::payload_form::refs;  // nothing is left there to drop
+  d.release();
+  d.self = &self;
+  d.heap = m;
+  d.form = wire::payload_form::wire;
+  d.payload = m->payload();
+  d.payload_bytes = arguments.size();
+}
+
 bool on_this_node(pe& self, std::uint32_t target) noexcept { return self.owner().is_local(target); }
 
 slot& fresh_slot(pe& self) {
@@ -41,9 +80,9 @@ slot& fresh_slot(pe& self) {
 void fail_gone(const scheduler::handler& h, address to, scheduler::sink* sink, pe& self) {
   const auto why = scheduler::gone_error(h, to);
   if (sink != nullptr) {
-    self.reply_error(reinterpret_cast<std::uint64_t>(sink), self.id(), false, &h, why);
+    scheduler::reply_error(self, reinterpret_cast<std::uint64_t>(sink), self.id(), false, &h, why);
   } else {
-    self.report_failed_post(&h, why);
+    self.failures().report_post(&h, why);
   }
 }
 
@@ -76,8 +115,8 @@ void push_call(pe& self, slot& s, scheduler::message* m) {
   self.push(s, m);
 }
 
-bool has_space(pe& self, scheduler::channel& c, std::size_t bytes) noexcept {
-  return self.try_reserve(c, outgoing::record_bytes(c, bytes)) != nullptr;
+bool has_space(scheduler::channel& c, std::size_t bytes) noexcept {
+  return c.try_reserve(outgoing::record_bytes(c, bytes)) != nullptr;
 }
 
 }  // namespace orrery::detail

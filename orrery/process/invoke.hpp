@@ -27,6 +27,8 @@ using scheduler::slot;
 
 [[noreturn]] void throw_not_running();
 [[noreturn]] void throw_gone(const scheduler::handler& h, address to);
+/// True if it is a process_gone.
+[[nodiscard]] bool is_process_gone(const std::exception_ptr& why) noexcept;
 /// In a handler of what a method threw that ran inline: throws what its caller gets.
 [[noreturn, gnu::cold]] void rethrow_as_received(const scheduler::handler& h, pe& self);
 [[noreturn]] void throw_wrong_class(const scheduler::handler& h, const scheduler::class_info* is);
@@ -94,10 +96,10 @@ void answer(pe& self, std::uint64_t reply, std::uint32_t source_pe, bool remote,
     f();
     if (reply == 0) return;
     if (!remote) {
-      self.reply_in_place(reply, source_pe);
+      scheduler::reply_in_place(self, reply, source_pe);
     } else {
       outgoing out(self, self.channel_to(source_pe), 0);
-      out.send(wire::record_kind::reply, 0, 0, 0, reply);
+      out.send_reply(reply);
     }
   } else {
     if (reply == 0) {
@@ -107,19 +109,84 @@ void answer(pe& self, std::uint64_t reply, std::uint32_t source_pe, bool remote,
         if (source_pe != self.id()) {
           alignas(wire::small_result) std::byte result[wire::small_result] = {};
           new (result) value_t<R>(f());
-          self.reply_small(reply, source_pe, result);
+          scheduler::reply_small(self, reply, source_pe, result);
           return;
         }
       }
       new (reinterpret_cast<scheduler::sink*>(reply)->storage) value_t<R>(f());
-      self.reply_in_place(reply, source_pe);
+      scheduler::reply_in_place(self, reply, source_pe);
     } else {
       decltype(auto) value = f();
       outgoing out(self, self.channel_to(source_pe), orrery::wire_size(value));
       orrery::writer w(out.payload());
       orrery::write(w, value);
-      out.send(wire::record_kind::reply, 0, 0, 0, reply);
+      out.send_reply(reply);
     }
+  }
+}
+
+// --- through the wire form ----------------------------------------------------------------------------------------
+// For scheduler::send_through_wire: what messages of this node do then.
+
+/// Of the class of an argument that has no meaning in its wire form inside a node.
+template <class P>
+inline constexpr bool stays_as_it_is = requires { typename std::remove_cvref_t<P>::stays_as_it_is; };
+
+/// Ends the message of the delivery, which goes on with another one that has its arguments in their wire form. Throws std::bad_alloc; then nothing
+/// has changed.
+[[gnu::cold]] void go_on_with(pe& self, scheduler::delivery& d, std::span<const std::byte> arguments);
+
+template <class... V>
+[[nodiscard, gnu::cold]] std::vector<std::byte> written(const V&... values) {
+  std::vector<std::byte> b(orrery::wire_size(values...));
+  orrery::writer w(b);
+  (orrery::write(w, values), ...);
+  return b;
+}
+/// The value as another node would receive it. Throws usage_error, bad_message, what its serialize() throws.
+template <class V>
+[[nodiscard, gnu::cold]] V written_and_read(const V& value) {
+  const std::vector<std::byte> b = written(value);
+  orrery::reader r(b);
+  V read = orrery::read<V>(r);
+  r.finish();
+  return read;
+}
+
+/// Runs a message whose arguments are in their wire form, and lets its result take that form before it is given to the caller.
+template <class R>
+[[gnu::cold]] void run_and_write_result(pe& self, slot& s, scheduler::delivery& d,
+                                        void (*run)(pe&, slot&, scheduler::delivery&)) {
+  scheduler::delivery inner = d;  // d stays as it is for who looks at what runs: deadlock.cpp
+  d.heap = nullptr;
+  d.form = wire::payload_form::refs;
+  typed_sink<R> k(stays_here{});
+  k.home = self.id();
+  if (d.reply != 0) {
+    inner.reply = reinterpret_cast<std::uint64_t>(&k);
+    inner.source_pe = self.id();
+  }
+  run(self, s, inner);
+  if (d.reply == 0) return;
+  try {
+    if constexpr (std::is_void_v<R>) {
+      k.take();
+      scheduler::reply_in_place(self, d.reply, d.source_pe);
+    } else {
+      answer<R>(self, d.reply, d.source_pe, false, [&] { return written_and_read(k.take()); });
+    }
+  } catch (...) {
+    scheduler::reply_error(self, d.reply, d.source_pe, false, d.method, std::current_exception());
+  }
+}
+
+/// The class of an operation on a method that is not overloaded; empty: others may have other arguments.
+template <class Operation>
+[[nodiscard]] std::string_view object_of_exact() noexcept {
+  if constexpr (requires { requires Operation::exact; }) {
+    return wire::type_key<typename Operation::object>();
+  } else {
+    return {};
   }
 }
 
@@ -242,22 +309,61 @@ struct typed_handler {
       }
       d.release();
       if (reply != 0) {
-        self.reply_error(reply, source, remote, method, std::current_exception());
+        scheduler::reply_error(self, reply, source, remote, method, std::current_exception());
       } else {
-        self.report_failed_post(method, std::current_exception());
+        self.failures().report_post(method, std::current_exception());
       }
     }
   }
 
+  // The arguments of a message from this node as they would come from another one. Throws what prevents it; then nothing has changed.
+  [[gnu::cold]] static void to_wire(pe& self, scheduler::delivery& d) {
+    if (d.form == wire::payload_form::refs) {
+      void* refs[sizeof...(P) + 1];
+      std::memcpy(refs, d.payload, refs_bytes);
+      [&]<std::size_t... I>(std::index_sequence<I...>) {
+        go_on_with(self, d, written(*static_cast<const std::remove_cvref_t<P>*>(refs[I])...));
+      }(std::index_sequence_for<P...>{});
+    } else if (d.form == wire::payload_form::owned) {
+      const auto& args = *reinterpret_cast<const owned*>(d.payload);
+      const tuple* values = nullptr;
+      if constexpr (boxed) {
+        values = args.get();
+      } else {
+        values = &args;
+      }
+      go_on_with(self, d, std::apply([](const auto&... v) { return written(wire_form(v)...); }, *values));
+    }
+  }
+  /// As run, for scheduler::send_through_wire.
+  [[gnu::cold]] static void run_through_wire(pe& self, slot& s, scheduler::delivery& d) {
+    if (!d.remote) {
+      try {
+        to_wire(self, d);
+      } catch (...) {
+        d.fail(std::current_exception());
+        return;
+      }
+      run_and_write_result<value_t<typename Operation::result>>(self, s, d, &run);
+    } else {
+      run(self, s, d);
+    }
+  }
+  static constexpr void (*through_wire)(pe&, slot&, scheduler::delivery&) = (stays_as_it_is<P> || ...)
+                                                                                ? nullptr
+                                                                                : &run_through_wire;
+
   inline static const scheduler::handler instance{Operation::class_name(),
                                                   Operation::name(),
-                                                  type_name<void(P...)>(),
+                                                  wire::type_key<typed_handler>(),
                                                   &run,
                                                   &relocate,
                                                   &drop,
                                                   static_cast<std::uint32_t>(sizeof(owned)),
                                                   views,
-                                                  &describe};
+                                                  &describe,
+                                                  object_of_exact<Operation>(),
+                                                  through_wire};
 
  private:
   // Arguments that stay in their message until the method has ended.
@@ -314,6 +420,13 @@ struct method_operation {
   using result = R;
   static constexpr std::string_view class_name() noexcept { return type_name<object>(); }
   static constexpr std::string_view name() noexcept { return M::name; }
+  static constexpr bool exact = [] {
+    if constexpr (requires { M::template pointer<object>(0); }) {
+      return !std::is_same_v<decltype(M::template pointer<object>(0)), overloaded>;
+    } else {
+      return false;
+    }
+  }();
   template <class... A>
   static decltype(auto) run(pe&, slot&, object* o, A&&... args) {
     return M::call(*o, std::forward<A>(args)...);
@@ -328,7 +441,7 @@ void fail_gone(const scheduler::handler& h, address to, scheduler::sink* sink, p
 /// Appends a call to the mailbox of a process of this PE; throws deadlock_error instead if it could never be executed.
 void push_call(pe& self, slot& s, scheduler::message* m);
 /// Room for a message to another node with a payload of `bytes`.
-[[nodiscard]] bool has_space(pe& self, scheduler::channel& c, std::size_t bytes) noexcept;
+[[nodiscard]] bool has_space(scheduler::channel& c, std::size_t bytes) noexcept;
 
 inline void fill(wire::envelope& e, address to, const scheduler::handler& h, wire::payload_form form,
                  scheduler::sink* sink, std::uint16_t padding) noexcept {
@@ -374,7 +487,7 @@ void send_wire(pe& self, scheduler::channel& c, address to, const scheduler::han
   outgoing out(self, c, orrery::wire_size(args...));
   orrery::writer w(out.payload());
   (orrery::write(w, args), ...);
-  out.send(wire::record_kind::message, to.slot, to.generation, h.index, sink != nullptr ? self.pend(*sink) : 0);
+  out.send_message(to, h, sink);
 }
 
 /// The part of send_owned for other PEs. Throws node_lost.
@@ -388,14 +501,14 @@ bool send_owned_away(pe& self, address to, scheduler::sink* sink, bool may_wait,
   }
   scheduler::channel& c = self.channel_to(to.pe);
   if (c.remote) {
-    if (!may_wait && !has_space(self, c, orrery::wire_size(args...))) return false;
+    if (!may_wait && !has_space(c, orrery::wire_size(args...))) return false;
     send_wire(self, c, to, h, sink, std::as_const(args)...);
     return true;
   }
   const std::uint16_t pages = pages_beside(args...);
   const std::uint32_t bytes =
       wire::record_bytes(sizeof(typename Handler::owned)) + wire::ring_surcharge(pages, c.ring.capacity());
-  wire::envelope* e = may_wait ? self.reserve(c, bytes) : self.try_reserve(c, bytes);
+  wire::envelope* e = may_wait ? self.reserve(c, bytes) : c.try_reserve(bytes);
   if (e == nullptr) return false;
   Handler::make_owned(e->payload(), std::forward<P>(args)...);
   fill(*e, to, h, wire::payload_form::owned, sink, pages);
@@ -415,9 +528,9 @@ bool send_owned(pe& self, address to, scheduler::sink* sink, bool may_wait, P&&.
       fail_gone(h, to, sink, self);
       return true;
     }
-    if (self.over_limit(*s)) [[unlikely]] {
+    if (self.flow().over_limit(*s)) [[unlikely]] {
       if (!may_wait) return false;
-      self.wait_for_room(*s);  // before anything is sent: what it throws means that nothing was
+      self.flow().wait_for_room(*s);  // before anything is sent: what it throws means that nothing was
       s = self.find(to.slot, to.generation);
       if (s == nullptr) {
         fail_gone(h, to, sink, self);
@@ -441,7 +554,7 @@ bool send_owned(pe& self, address to, scheduler::sink* sink, bool may_wait, P&&.
     return send_owned_away<Handler>(self, to, sink, may_wait, std::forward<P>(args)...);
   } catch (const node_lost&) {
     if (sink != nullptr) throw;
-    self.report_unsent_post(h, to.pe, std::current_exception());
+    self.failures().report_unsent(h, to.pe, std::current_exception());
     return true;
   }
 }

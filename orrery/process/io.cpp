@@ -60,7 +60,7 @@ T value_of(const io_request& r) {
 // destructors may begin requests again.)
 void admit(pe& self, const io_request& r) {
   if (self.refusing()) [[unlikely]]
-    self.refuse(describe(r).c_str());
+    self.shutdown().refuse(describe(r).c_str());
 }
 
 // The request, carried out.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <orrery/process/internal/io_testing.hpp>
+#include <orrery/scheduler/io.hpp>
 
 #include <cerrno>
 #include <vector>
@@ -267,7 +268,7 @@ TEST_P(io_files, a_request_whose_future_is_dropped_is_carried_out) {
     std::array<std::byte, 8> b{};
     (void)io::start_read(p.out(), b);
     io::write_all(p.in(), bytes_of("abc"));
-    while (detail::here_pe().io_outstanding() != 0) yield();
+    while (detail::here_pe().io().outstanding() != 0) yield();
     EXPECT_EQ(text_of(std::span(b).first(3)), "abc");
   });
 }

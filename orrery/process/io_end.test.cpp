@@ -180,7 +180,7 @@ bool forbid_io_uring() {
 TEST(io_without_io_uring, helper_threads_take_over_and_it_is_said_once) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   EXPECT_EXIT(
-      use_both_pes_without_io_uring(), testing::ExitedWithCode(0),
+      use_both_pes_without_io_uring(), ::testing::ExitedWithCode(0),
       "^orrery: io_uring is not to be had here \\(io_uring_setup: Operation not permitted\\): files are read and "
       "written by helper threads\n$");
 }

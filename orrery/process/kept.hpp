@@ -68,6 +68,16 @@ struct kept<P> {
 template <class P>
 using kept_t = typename kept<P>::type;
 
+/// What is written for an argument that is kept.
+template <class K>
+[[nodiscard]] const K& wire_form(const K& k) noexcept {
+  return k;
+}
+template <class E>
+[[nodiscard]] std::span<const E> wire_form(const kept_span<E>& k) noexcept {
+  return k;
+}
+
 // --- behind the arguments ----------------------------------------------------------------------------------------
 
 /// True if elements of such a parameter can lie behind the arguments of a message.

@@ -32,7 +32,7 @@ class Reader {
     yield();
     std::uint64_t sum = 0;
     for (const std::uint8_t b : bytes) sum += b;
-    if (reinterpret_cast<std::uintptr_t>(pairs.data()) % alignof(wide) != 0) sum = ~std::uint64_t{};
+    if (!pairs.empty() && reinterpret_cast<std::uintptr_t>(pairs.data()) % alignof(wide) != 0) sum = ~std::uint64_t{};
     for (const wide& w : pairs) sum += w.low + w.high;
     seen_.emplace_back(id, sum);
   }

@@ -61,7 +61,8 @@ class member_base {
     return handle_->size();
   }
   /// Returns when all members have called it; until then the process is parked in its method, and its PE goes on. Throws process_gone
-  /// or node_lost when a member ends that the others wait for, stopped, and usage_error (some members call another collective).
+  /// or node_lost when a member ends that the others wait for, stopped, and usage_error (at all members, if some call another collective
+  /// at the same point: it names both, and later collectives of the group fail too).
   void barrier() {
     arrival a;
     meet(group_part::barrier, a);
@@ -98,7 +99,7 @@ struct all_reducer;
 /// The base of a class whose processes know their group: the paper's ProcessGroupMember (Givelberg 2014, section 3.2).
 ///
 ///     struct FFT3 : orrery::member<FFT3> {
-///       void transform();   // ... barrier(); group()[(rank() + 1) % size()]->take(page); ...
+///       void transform();   // ... barrier(); this_group()[(rank() + 1) % size()]->take(page); ...
 ///     };
 ///
 /// Each member has the group itself at hand, so that talking to a peer costs one message. All this can be used in the methods and,
@@ -108,7 +109,7 @@ template <class T>
 class member : public detail::member_base {
  public:
   /// The group, as this PE knows it. Does not park.
-  [[nodiscard]] const orrery::group<T>& group() const {
+  [[nodiscard]] const orrery::group<T>& this_group() const {
     check();
     return group_;
   }
@@ -168,13 +169,17 @@ struct all_reducer {
       take(self, part, 0, std::move(mine));
     } else {
       const address root = part.group().data().parts[0].at;
-      post_call<&up>(orrery::pe(root.pe), root.slot, root.generation, part.index(), std::move(mine));
+      post_call<&up>(orrery::pe(root.pe), root.slot, root.generation, part.index(), part.number(), std::move(mine));
     }
   }
 
-  static void up(std::uint32_t index, std::uint32_t generation, std::uint32_t from, part_result<V> r) {
+  static void up(std::uint32_t index, std::uint32_t generation, std::uint32_t from, std::uint64_t number,
+                 part_result<V> r) {
     pe& self = here_pe();
-    if (group_part* part = find_part(self, index, generation)) take(self, *part, from, std::move(r));
+    group_part* part = find_part(self, index, generation);
+    if (part == nullptr) return;
+    part->hear(number, what);
+    take(self, *part, from, std::move(r));
   }
   static void down(std::uint32_t index, std::uint32_t generation, part_result<V> r) {
     group_part* part = find_part(here_pe(), index, generation);
@@ -186,7 +191,7 @@ struct all_reducer {
     const group_data& d = part.group().data();
     if (from >= d.parts.size()) return;
     if (part.reduction == nullptr) part.reduction = std::make_unique<gathered>(what, d.parts.size());
-    if (part.reduction->what != &what) return;  // the members do not call the same: those here have heard so
+    if (part.reduction->what != &what) return;  // the members do not call the same, and have heard so
     auto& g = static_cast<gathered&>(*part.reduction);
     g.from[from] = std::move(r);
     if (++g.count < d.parts.size() || part.current() != &what) return;
@@ -224,7 +229,7 @@ struct all_reducer {
     part.complete();
   }
 
-  static constexpr collective what{"all_reduce", &all_here};
+  static constexpr collective what{"all_reduce", &all_here, type_name<V>(), type_name<Op>()};
 };
 
 }  // namespace detail

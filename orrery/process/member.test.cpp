@@ -43,13 +43,13 @@ struct Peer : member<Peer> {
   std::uint64_t sent_by_post() {
     const std::uint64_t before = sent();
     for (std::size_t r = 0; r < size(); ++r)
-      if (r != rank()) post(group()[r])->hear();
+      if (r != rank()) post(this_group()[r])->hear();
     return sent() - before;
   }
   std::uint64_t sent_by_call() {
     const std::uint64_t before = sent();
     for (std::size_t r = 0; r < size(); ++r)
-      if (r != rank()) group()[r]->hear();
+      if (r != rank()) this_group()[r]->hear();
     return sent() - before;
   }
   int count = 0;

@@ -144,7 +144,8 @@ address await_name(std::string_view name, std::string_view class_name, time_limi
         }
       }
       if (late)
-        (void)start(shard)->unsubscribe(name, self.id(), w.ticket);  // if it is lost, nobody needs to hear of that
+        // If it is lost, nobody needs to hear of that.
+        future_access<void>::disregard(start(shard)->unsubscribe(name, self.id(), w.ticket));
     } catch (const node_lost&) {
       if (!shards.has_changed(*now)) throw;
     }

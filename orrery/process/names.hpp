@@ -3,6 +3,7 @@
 
 #include <orrery/process/remote.hpp>
 #include <orrery/process/remote_cast.hpp>
+#include <orrery/process/serve.hpp>
 #include <orrery/process/time_limit.hpp>
 
 #include <string>
@@ -50,12 +51,14 @@ void publish(std::string_view name, const address& process);
 }  // namespace detail
 
 /// Gives the process a name. When this returns, every lookup anywhere finds it. A process may have
-/// many names; to publish the same process under the same name again does nothing.
+/// many names; to publish the same process under the same name again does nothing. Other programs of the world can call all methods that T's
+/// line lists, but of overloaded ones only what this program calls, too.
 ///
 /// May park. Throws name_taken if another living process has the name, process_gone, node_lost,
 /// usage_error (also for a null pointer), stopped.
 template <class T>
 void publish(std::string_view name, const remote<T>& p) {
+  (void)&detail::serve<T>;
   detail::publish(name, p.address());
 }
 

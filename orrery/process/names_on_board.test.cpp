@@ -52,7 +52,7 @@ TEST(names_on_board, are_those_that_were_confirmed) {
     ASSERT_EQ(shown.names.size(), 3U);
     EXPECT_EQ(shown.names[1].name, "name 1");
     EXPECT_EQ(shown.names[1].process, (address{0, 1, 1}));
-    EXPECT_EQ(shown.classes[shown.names[1].cls], type_name<other_engine>());
+    EXPECT_EQ(shown.classes[shown.names[1].cls], class_of<other_engine>::info().name);
     (void)records.drop("name 1", {0, 1, 1});
     EXPECT_EQ(records.list(100'000).total, 2U);
   });

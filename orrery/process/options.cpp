@@ -54,6 +54,22 @@ constexpr option_info table[] = {
      .meaning = "run in a simulated world and in virtual time, on one OS thread; for instance "
                 "machines=512,pes=8,net=200g,seed=7",
      .automatic = "no simulation"},
+    {.name = "mpi",
+     .value = &options::mpi,
+     .meaning =
+         "auto makes the ranks that mpirun has started one world; off makes each a world of its own; or the file of "
+         "the MPI library"},
+    {.name = "machine-ranks",
+     .value = &options::machine_ranks,
+     .meaning = "for tests of what crosses machines: so many ranks are taken for one machine",
+     .automatic = "the ranks of one host",
+     .least = 1,
+     .most = transport::max_nodes},
+    {.name = "node-timeout",
+     .value = &options::node_timeout,
+     .meaning = "how long a node of another machine may be silent before it is taken for lost",
+     .least = 1000 * microsecond,
+     .most = 24 * 3600 * second},
     {.name = "waiting",
      .value = &options::waiting,
      .meaning = "what a PE with nothing to do does: wait spins, notify spins for a while and then sleeps, "
@@ -79,6 +95,13 @@ constexpr option_info table[] = {
      .meaning = "bytes of messages that may wait at one process before its senders do",
      .least = 4 * kib,
      .most = 2 * gib},
+    {.name = "queue-memory",
+     .value = &options::queue_memory,
+     .meaning =
+         "bytes of messages that may wait at all processes of a node together; a node with more ends with a report",
+     .automatic = "half of the machine's memory for its nodes",
+     .least = mib,
+     .most = 64 * tib},
     {.name = "ring",
      .value = &options::ring,
      .meaning = "bytes of messages on their way from one PE to another, a power of two",
@@ -86,7 +109,7 @@ constexpr option_info table[] = {
      .most = gib},
     {.name = "memory",
      .value = &options::memory,
-     .meaning = "shared memory of each node for what it sends to other nodes",
+     .meaning = "shared memory of each node for payloads on their way to other nodes, beside its rings",
      .automatic = "a share of the machine's memory",
      .least = mib,
      .most = 64 * tib},
@@ -99,6 +122,20 @@ constexpr option_info table[] = {
      .meaning = "how long the nodes of a world may take to start",
      .least = 1000 * microsecond,
      .most = 24 * 3600 * second},
+    {.name = "stuck",
+     .value = &options::stuck,
+     .meaning = "how long a method may wait without using the processor, and let nothing else run on its PE, before "
+                "stderr says so; 0 is for ever",
+     .most = 24 * 3600 * second},
+    {.name = "failed-exit",
+     .value = &options::failed_exit,
+     .meaning = "exit code of a program whose main function returned 0, but whose one-way messages failed",
+     .most = 255},
+    {.name = "serialize",
+     .value = &options::serialize,
+     .meaning =
+         "write and read arguments, results and elements that move also inside a node, to find mistakes that only "
+         "several nodes would show; slow"},
     {.name = "trace",
      .value = &options::trace,
      .meaning = "file for a trace of all methods, to be opened with https://ui.perfetto.dev",
@@ -200,6 +237,8 @@ std::string allowed(const option_info& info) {
                         [&](std::string options::*) {
                           if (info.value == option_info::member(&options::sim))
                             return std::string("a list like machines=512,pes=8,net=200g,seed=7");
+                          if (info.value == option_info::member(&options::mpi))
+                            return std::string("auto, off or the path of a library");
                           return std::string(info.value == option_info::member(&options::world)
                                                  ? "1 to 48 letters, digits, '.', '_' and '-'"
                                                  : "a path");
@@ -345,7 +384,10 @@ std::string option_info::placeholder() const {
                         [](std::uint64_t options::*) { return std::string("SIZE"); },
                         [](std::chrono::nanoseconds options::*) { return std::string("TIME"); },
                         [](std::string options::* m) {
-                          return std::string(m == &options::world ? "NAME" : m == &options::sim ? "LIST" : "PATH");
+                          return std::string(m == &options::world ? "NAME"
+                                             : m == &options::sim ? "LIST"
+                                             : m == &options::mpi ? "auto|off|PATH"
+                                                                  : "PATH");
                         },
                         [](waiting options::*) { return fmt::format("{}", fmt::join(waiting_names, "|")); },
                     },
@@ -433,6 +475,8 @@ scheduler::node_settings node_settings_of(const options& o) {
   s.pe.function_stack = o.function_stack;
   s.pe.mailbox_bytes = static_cast<std::uint32_t>(o.mailbox);
   s.pe.ring_bytes = o.ring;
+  s.queue_bytes = o.queue_memory;
+  s.stuck_ns = o.stuck.count();
   switch (o.waiting) {
     case waiting::wait:  // no time is for ever: what is added to it must not overflow
       s.pe.spin_ns = std::chrono::nanoseconds(std::chrono::years(1)).count();

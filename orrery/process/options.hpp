@@ -29,6 +29,10 @@ struct options {
   std::uint32_t nodes = 1;
   std::string world;  ///< name; empty: none
   std::string sim;    ///< what to simulate; see parse_simulation; empty: nothing
+  std::string mpi = "auto";  ///< "auto": if a launcher of MPI has started the program; "off"; or the path of a library
+  std::uint32_t machine_ranks = 0;  ///< for tests: so many ranks are a machine; 0: those of one host
+  std::chrono::nanoseconds node_timeout =
+      std::chrono::seconds(5);  ///< after which a silent node of another machine is lost
 
   orrery::waiting waiting = orrery::waiting::notify;
   std::chrono::nanoseconds spin{scheduler::pe_settings{}.spin_ns};
@@ -38,10 +42,14 @@ struct options {
   std::uint64_t function_stack = scheduler::pe_settings{}.function_stack;
   std::uint64_t mailbox = scheduler::pe_settings{}.mailbox_bytes;
   std::uint64_t ring = scheduler::pe_settings{}.ring_bytes;
+  std::uint64_t queue_memory = 0;  ///< of all mailboxes of a node; 0: the scheduler's default
   std::uint64_t memory = 0;  ///< of each node for messages on their way; 0: the transport's default
   std::string shm_dir;
   std::chrono::nanoseconds startup_timeout = std::chrono::seconds(30);
 
+  std::chrono::nanoseconds stuck = std::chrono::seconds(10);  ///< 0: never
+  std::uint32_t failed_exit = 1;
+  bool serialize = false;  ///< also inside nodes
   std::string trace;  ///< path; empty: no trace
   std::uint64_t trace_memory = 32U << 20;
   bool quiet = false;

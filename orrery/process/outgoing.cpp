@@ -23,12 +23,18 @@ outgoing::outgoing(scheduler::pe& self, scheduler::channel& c, std::size_t bytes
   in_block_ = bytes > largest_in_ring;
   if (in_block_) {
     // A sender that never has to wait would never hear which blocks are free again, and fill new ones that are not in the cache.
-    if (c.blocks_out >= many_blocks && self.active() != nullptr && !self.refusing()) self.listen();
+    if (c.blocks_out >= many_blocks && self.active() != nullptr && !self.refusing()) {
+      ++c.users;
+      self.flow().listen();
+      --c.users;
+    }
     std::byte* data = nullptr;
-    while ((data = self.owner().allocate_block(c.pe, bytes, block_)) == nullptr) {
+    while ((data = self.owner().allocate_block(self.id(), c.pe, bytes, block_)) == nullptr) {
       // All memory for messages is on its way; receivers give it back.
       self.require_process();
+      ++c.users;
       (void)self.park_until(transport::now_ns() + 100'000);
+      --c.users;
     }
     payload_ = {data, bytes};
   } else {
@@ -41,11 +47,25 @@ outgoing::~outgoing() {
   if (in_block_) self_.owner().block_released(channel_.pe, block_);
 }
 
-void outgoing::send(wire::record_kind kind, std::uint32_t slot, std::uint32_t generation, std::uint64_t handler,
-                    std::uint64_t reply) {
+void outgoing::send_message(address to, const scheduler::handler& h, scheduler::sink* sink) {
+  reserve_record();
+  const std::uint64_t reply = sink != nullptr ? self_.replies().expect(*sink) : 0;
+  commit(wire::record_kind::message, to.slot, to.generation, h.index, reply);
+}
+
+void outgoing::send_reply(std::uint64_t reply) {
+  reserve_record();
+  commit(wire::record_kind::reply, 0, 0, 0, reply);
+}
+
+void outgoing::reserve_record() {
+  if (in_block_) record_ = self_.reserve(channel_, bytes_);
+}
+
+void outgoing::commit(wire::record_kind kind, std::uint32_t slot, std::uint32_t generation, std::uint64_t handler,
+                      std::uint64_t reply) noexcept {
   if (in_block_) {
     const wire::block_ref ref{block_, payload_.size()};
-    record_ = self_.reserve(channel_, bytes_);
     std::memcpy(record_->payload(), &ref, sizeof ref);
     in_block_ = false;
     ++channel_.blocks_out;

@@ -20,7 +20,7 @@ struct placement {
   [[nodiscard]] std::uint32_t resolve() const;
 };
 
-/// The PE with this number: 0 to world_pes() - 1.
+/// The PE with this number: 0 to world_pes() - 1, or one of reachable_pes() in a named world whose programs come and go.
 [[nodiscard]] constexpr placement pe(std::uint32_t i) noexcept { return {placement::kind::pe, i}; }
 /// Some PE of the node with this number; successive uses take its PEs in turn.
 [[nodiscard]] constexpr placement node(std::uint32_t i) noexcept { return {placement::kind::node, i}; }

@@ -7,7 +7,11 @@
 
 #include <compare>
 #include <concepts>
+#include <cstddef>
+#include <functional>
+#include <iosfwd>
 #include <new>
+#include <string>
 
 namespace orrery {
 namespace detail {
@@ -67,6 +71,16 @@ class remote {
  private:
   orrery::address address_;
 };
+
+/// As errors write it: "3.17#2", or "null". Throws std::bad_alloc only.
+template <class T>
+[[nodiscard]] std::string to_string(const remote<T>& p) {
+  return to_string(p.address());
+}
+template <class Traits, class T>
+std::basic_ostream<char, Traits>& operator<<(std::basic_ostream<char, Traits>& out, const remote<T>& p) {
+  return out << to_string(p);
+}
 
 namespace detail {
 

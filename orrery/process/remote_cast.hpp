@@ -26,16 +26,16 @@ inline constexpr bool is_relative<T, U> = std::is_base_of_v<T, U> || std::is_bas
 /// The name of the class that a `remote<T>` stands for: for remote data that of the process behind
 /// it.
 template <class T>
-[[nodiscard]] constexpr std::string_view class_name_of() noexcept {
+[[nodiscard]] std::string_view class_name_of() {
   static_assert(std::is_class_v<T> || std::is_array_v<T>,
                 "orrery: lookup<T>, await_name<T> and remote_cast<T> need the class of a process");
   static_assert(
       !is_remote<T>,
       "orrery: lookup<T>, await_name<T> and remote_cast<T>: T is the class of the process, not remote<class>");
   if constexpr (std::is_array_v<T>) {
-    return type_name<typename description_of<T>::orrery_object>();
+    return wire::canonical_name<typename description_of<T>::orrery_object>();
   } else if constexpr (requires { class_of<T>::value; }) {
-    return type_name<T>();
+    return wire::canonical_name<T>();
   } else {
     return class_of<T>::info().name;  // a class of the runtime's own, such as function
   }

@@ -8,14 +8,19 @@
 #include <orrery/process/placement.hpp>
 #include <orrery/process/simulation.hpp>
 #include <orrery/process/spawn.hpp>
+#include <orrery/process/submit.hpp>
 #include <orrery/process/tracing.hpp>
+#include <orrery/scheduler/fork.hpp>
 #include <orrery/scheduler/node.hpp>
 #include <orrery/scheduler/simulator.hpp>
+#include <orrery/scheduler/vocabulary.hpp>
 
+#include <orrery/transport/mpi/world.hpp>
 #include <orrery/transport/shm/launch.hpp>
 #include <orrery/transport/shm/world.hpp>
 
 #include <algorithm>
+#include <array>
 #include <cstdio>
 #include <filesystem>
 #include <optional>
@@ -47,18 +52,29 @@ void sleep_for(time_limit d) {
   detail::pe& self = detail::here_pe();
   self.require_process();
   (void)self.park_until(detail::deadline_after(d));
-  if (self.refusing()) self.refuse("sleep_for");
+  if (self.refusing()) self.shutdown().refuse("sleep_for");
 }
 
 std::vector<std::uint32_t> reachable_pes() {
   const scheduler::node& n = detail::here_pe().owner();
   std::vector<std::uint32_t> pes;
-  for (std::uint32_t pe = 0; pe < n.world_pes(); ++pe)
-    if (n.reachable(pe)) pes.push_back(pe);
+  for (std::uint32_t place = 0; place < n.world_pes(); ++place)
+    if (const std::uint32_t pe = n.pe_at(place); n.takes_work(pe)) pes.push_back(pe);
+  std::ranges::sort(pes);  // numbers of places that were used again are larger
   return pes;
 }
 
-void quiescence() { detail::here_pe().wait_for_quiescence(); }
+std::vector<std::uint32_t> program_pes() {
+  std::vector<std::uint32_t> pes = reachable_pes();
+  const scheduler::node& n = detail::here_pe().owner();
+  if (const transport::world* w = n.world(); w != nullptr && w->is_open()) {
+    const std::uint32_t own = w->launch_of(w->node());
+    std::erase_if(pes, [&](std::uint32_t pe) { return w->launch_of(w->pe_node(pe)) != own; });
+  }
+  return pes;
+}
+
+void quiescence() { detail::here_pe().quiescence().wait(); }
 
 std::chrono::nanoseconds now() { return std::chrono::nanoseconds(transport::now_ns()); }
 
@@ -83,12 +99,15 @@ std::uint32_t pe_of_machine(scheduler::node& n, std::uint32_t machine) {
   std::vector<std::pair<std::uint32_t, std::uint32_t>> there;  // first PE and count of each node
   std::uint32_t pes = 0;
   std::uint32_t lost = n.first_pe();
-  for (std::uint32_t i = 0; i < n.world_nodes(); ++i) {
+  for (std::uint32_t place = 0; place < n.world_nodes(); ++place) {
+    const std::uint32_t i = n.node_at(place);
+    if (i == transport::no_node) continue;
     if (n.world() != nullptr && n.world()->machine_of(i) != machine) continue;
+    if (n.world() != nullptr && !n.world()->knows_node(i)) continue;  // whoever joins is not there yet
     const auto [first, count] = n.pes_of(i);
     if (count == 0) continue;
     lost = first;
-    if (!n.reachable(first)) continue;
+    if (!n.takes_work(first)) continue;
     there.emplace_back(first, count);
     pes += count;
   }
@@ -107,7 +126,7 @@ std::uint32_t placement::resolve() const {
     case kind::here:
       return self.id();
     case kind::pe:
-      if (index >= n.world_pes())
+      if (!n.knows(index))
         throw usage_error(errc::no_such_place, fmt::format("pe({}) in a world of {} PEs", index, n.world_pes()));
       return index;
     case kind::nowhere:
@@ -121,7 +140,7 @@ std::uint32_t placement::resolve() const {
       return pe_of_machine(n, index);
     default:
       for (std::uint32_t tries = n.world_pes(); tries > 0; --tries)
-        if (const std::uint32_t pe = n.turn() % n.world_pes(); n.reachable(pe)) return pe;
+        if (const std::uint32_t pe = n.pe_at(n.turn() % n.world_pes()); n.takes_work(pe)) return pe;
       return self.id();
   }
 }
@@ -138,9 +157,15 @@ using transport::shm_world;
 // One run of the runtime: what has to be torn down in the reverse order.
 struct session {
   std::unique_ptr<shm_world> world;
+  std::unique_ptr<transport::mpi_world> machines;  // instead of it, where MPI has started the nodes
   std::unique_ptr<node_launcher> launcher;
-  bool launched = false;  // by another node: runs no main
-  std::vector<bool> announced;  // nodes that are known to be lost
+  bool launched = false;  // by another node, or a rank that is not the first: runs no main
+
+  [[nodiscard]] transport::world* any() const noexcept {
+    return machines != nullptr ? static_cast<transport::world*>(machines.get()) : world.get();
+  }
+  std::vector<std::uint32_t> announced;  // nodes that are known to be lost
+  std::uint64_t failed_posts = 0;
 };
 
 [[noreturn]] void fail(const transport::transport_error& e) {
@@ -151,25 +176,71 @@ std::chrono::milliseconds startup_limit(const options& o) {
   return std::chrono::ceil<std::chrono::milliseconds>(o.startup_timeout);
 }
 
+transport::world_config world_config_of(const options& o, const args& arguments,
+                                        const scheduler::own_vocabulary& words) {
+  transport::world_config config;
+  config.words = &words.all();
+  config.build_id = words.all().id;
+  config.program = arguments.empty() ? "?" : std::filesystem::path(arguments[0]).filename().string();
+  config.memory_limit = o.memory;
+  config.rendezvous_dir = o.shm_dir;
+  return config;
+}
+
+// What a launcher of MPI programs has started. Nothing if none has, or for one rank, which needs no MPI.
+std::optional<transport::mpi_launch> launch_of(const options& o) {
+  if (o.mpi == "off") return std::nullopt;
+  auto launch = transport::find_mpi_launch();
+  if (launch && launch->ranks == 1) return std::nullopt;
+  return launch;
+}
+
+session open_machines(const transport::mpi_launch& launch, const options& o, const args& arguments) {
+  if (o.nodes > 1 || !o.world.empty())
+    throw world_error(errc::world_bad_setting, verbatim,
+                      fmt::format("{} is set, so MPI has started the nodes of this world: leave out --orrery-nodes and "
+                                  "--orrery-world, or say --orrery-mpi=off",
+                                  launch.variable));
+  if (!o.trace.empty())
+    throw world_error(
+        errc::world_bad_setting, verbatim,
+        "--orrery-trace is not to be had under MPI yet: run the program with --orrery-nodes on one machine");
+  const scheduler::own_vocabulary words;
+  transport::mpi_config config;
+  config.node = world_config_of(o, arguments, words);
+  config.node.pe_count = o.pes;
+  config.library = o.mpi == "auto" ? std::string{} : o.mpi;
+  config.machine_ranks = o.machine_ranks;
+  config.patience = o.node_timeout;
+  session s;
+  auto world = transport::mpi_world::start(launch, config);
+  if (!world) fail(world.error());
+  transport::forget_mpi_launch();
+  s.machines = std::move(*world);
+  s.launched = has_served = !s.machines->is_first();
+  scheduler::number_handlers(s.machines->word_numbers());
+  return s;
+}
+
 session open_world(scheduler::node_settings& settings, const options& o, const args& arguments) {
   session s;
   auto inherited = transport::take_inherited_world();
   if (!inherited) fail(inherited.error());
   s.launched = has_served = inherited->has_value();
+  if (!s.launched)
+    if (const auto launch = launch_of(o)) return open_machines(*launch, o, arguments);
   if (!s.launched && o.nodes <= 1 && o.world.empty()) return s;
-  transport::world_config config;
+  const scheduler::own_vocabulary words;
+  transport::world_config config = world_config_of(o, arguments, words);
   config.pe_count =
       settings.pes != 0 ? settings.pes : std::max(1U, scheduler::available_cores() / std::max(1U, o.nodes));
   config.nodes = std::max(1U, o.nodes);
-  config.build_id = scheduler::hash_of_handlers();
-  config.program = arguments.empty() ? "?" : std::filesystem::path(arguments[0]).filename().string();
-  config.memory_limit = o.memory;
-  config.rendezvous_dir = o.shm_dir;
   auto world = s.launched         ? shm_world::join_inherited((*inherited)->fd, (*inherited)->node, config)
                : !o.world.empty() ? shm_world::create_or_join(o.world, config)
                                   : shm_world::create(config);
   if (!world) fail(world.error());
   s.world = std::move(*world);
+  scheduler::number_handlers(s.world->word_numbers());
   if (!s.launched && s.world->reserved_nodes() > 1) {
     auto launcher = node_launcher::start(*s.world, arguments, startup_limit(o));
     if (!launcher) fail(launcher.error());
@@ -182,7 +253,7 @@ int end_world(session& s, int result) {
   constexpr auto patience = std::chrono::seconds(10);
   if (s.launcher) {
     for (const auto& e : s.launcher->wait_for_exit(patience)) {
-      if (e.ok() || (e.node < s.announced.size() && s.announced[e.node])) continue;
+      if (e.ok() || std::ranges::find(s.announced, e.node) != s.announced.end()) continue;
       std::fputs(fmt::format("orrery: node {} {}\n", e.node, e.how).c_str(), stderr);
     }
     if (const auto left = s.launcher->running(); left != 0)
@@ -193,6 +264,38 @@ int end_world(session& s, int result) {
   return result;
 }
 
+pe_counters count_of(const transport::world& world, std::uint32_t pe) {
+  std::array<std::uint64_t, scheduler::published_words> words;
+  std::ranges::transform(world.counters(pe).first<scheduler::published_words>(), words.begin(),
+                         [](const auto& w) { return w.load(std::memory_order_acquire); });
+  return scheduler::decode_counters(words, transport::now_ns());
+}
+
+// What the nodes that this one has started have counted. They have ended; their counters outlive them.
+void count_failures_of_launched(session& s) {
+  if (s.machines != nullptr && s.machines->is_first())
+    for (std::uint32_t pe = s.machines->pe_count(); pe < s.machines->pe_limit(); ++pe)
+      s.failed_posts += count_of(*s.machines, pe).failed_posts;
+  if (s.world == nullptr || !s.launcher) return;
+  const std::uint32_t own = s.world->node();
+  for (std::uint32_t place = 0; place < s.world->pe_limit(); ++place) {
+    const std::uint32_t pe = s.world->pe_at(place);
+    const std::uint32_t n = s.world->pe_node(pe);
+    if (n == transport::no_node || n == own || s.world->info(n).launcher != own) continue;
+    s.failed_posts += count_of(*s.world, pe).failed_posts;
+  }
+}
+
+// A program has not done its work if messages failed whose failure nobody has seen.
+int exit_code(int result, std::uint64_t failed_posts, const options& o) {
+  if (result != 0 || failed_posts == 0 || o.failed_exit == 0) return result;
+  std::fputs(fmt::format("orrery: {} one-way message{} failed, so the exit code is {} (--orrery-failed-exit sets it)\n",
+                         failed_posts, failed_posts == 1 ? "" : "s", o.failed_exit)
+                 .c_str(),
+             stderr);
+  return static_cast<int>(o.failed_exit);
+}
+
 // The main function as a process of the first PE. When it has ended, `leave` ends the world, and the node stops.
 void start_main(scheduler::pe& first, const std::function<int()>& main, const std::function<void()>& leave,
                 int& result) {
@@ -201,11 +304,13 @@ void start_main(scheduler::pe& first, const std::function<int()>& main, const st
     try {
       result = main();
     } catch (const std::exception& e) {
+      if (scheduler::is_forked_child) scheduler::end_forked_child();
       if (n.is_dead()) return;  // that has been said
       std::fputs(fmt::format("orrery: the main function ended with an exception: {}\n", e.what()).c_str(), stderr);
     } catch (...) {
       std::fputs("orrery: the main function ended with an exception that is not a std::exception\n", stderr);
     }
+    if (scheduler::is_forked_child) scheduler::end_forked_child();  // it must not leave in its parent's name
     leave();
     n.stop();
   });
@@ -219,12 +324,16 @@ int run_simulated(const scheduler::node_settings& settings, const options& o, co
   world.simulator().run([&](scheduler::pe& first) { start_main(first, main, leave, result); });
   if (!o.quiet) std::fputs((describe(sim, world.simulator().report()) + "\n").c_str(), stderr);
   const bool dead = world.simulator().at(0).owner().is_dead();
-  return dead && result == 0 ? 1 : result;
+  if (dead && result == 0) result = 1;
+  std::uint64_t failed_posts = 0;
+  for (std::uint32_t i = 0; i < sim.all_pes(); ++i) failed_posts += world.simulator().at(i).count().failed_posts;
+  return exit_code(result, failed_posts, o);
 }
 
 int run_checked(const args& all, const std::function<int(args)>& main) {
   if (has_served) return 0;
   scheduler::freeze_handlers();
+  scheduler::number_handlers({});  // an earlier run may have been part of a world
   const auto [o, rest, warnings] = parse_options(all);
   if (o.help) {
     std::fputs(options_help(all.empty() ? "program" : all[0]).c_str(), stdout);
@@ -232,6 +341,7 @@ int run_checked(const args& all, const std::function<int(args)>& main) {
   }
   if (!o.quiet)
     for (const std::string& w : warnings) std::fputs(fmt::format("orrery: {}\n", w).c_str(), stderr);
+  scheduler::send_through_wire(o.serialize);
   scheduler::node_settings settings = node_settings_of(o);
   if (!o.sim.empty() && (o.pes != 0 || o.nodes > 1 || !o.world.empty() || !o.trace.empty()))
     throw world_error(
@@ -244,9 +354,9 @@ int run_checked(const args& all, const std::function<int(args)>& main) {
   session s = open_world(settings, o, all);
   int result = s.launched ? 0 : 1;
   bool dead = false;
-  if (s.launched) settings.launcher = s.world->info(s.world->node()).launcher;
+  if (s.launched) settings.launcher = s.machines != nullptr ? 0 : s.world->info(s.world->node()).launcher;
   {
-    scheduler::node n(settings, s.world.get());
+    scheduler::node n(settings, s.any());
     if (s.launcher) {
       if (auto up = s.launcher->wait_for_nodes(startup_limit(o)); !up) {
         s.world->leave();  // those that are there are to end with it, not to tell of each other's end
@@ -256,19 +366,29 @@ int run_checked(const args& all, const std::function<int(args)>& main) {
     tracing trace(o, n, rest.empty() ? std::string{} : rest[0]);
     const std::function<int()> own_main = [&] { return main(rest); };
     const std::function<void()> leave = [&] {
-      if (s.world != nullptr) s.world->leave();  // the first node's leave ends the world
+      if (s.any() != nullptr) s.any()->begin_leave();  // the first node's ends the world
     };
+    const detail::open_entrance entrance(n);
     n.run([&](scheduler::pe& first) {
       if (!s.launched) start_main(first, own_main, leave, result);
     });
     trace.write();
     dead = n.is_dead();
+    s.failed_posts = n.failed_posts();
     if (s.launcher)
-      for (std::uint32_t i = 0; i < n.world_nodes(); ++i) s.announced.push_back(n.has_announced(i));
+      for (std::uint32_t place = 0; place < n.world_nodes(); ++place)
+        if (const std::uint32_t i = n.node_at(place); i != transport::no_node && n.has_announced(i))
+          s.announced.push_back(i);
   }
-  if (s.world != nullptr) s.world->leave();
+  // What nodes that this one has started have counted lies in the tables until it leaves, unless it ends the world.
+  const bool leaves_last = s.launcher && !s.world->is_first();
+  if (s.any() != nullptr && !leaves_last) s.any()->leave();
   if (dead && result == 0) result = 1;  // a main that takes no notice of it has not done what it was to do
+  if (leaves_last) s.world->begin_leave();
   result = end_world(s, result);
+  count_failures_of_launched(s);
+  if (leaves_last) s.world->leave();
+  if (!s.launched) result = exit_code(result, s.failed_posts, o);
   if (s.world != nullptr) tracing::merge(o, *s.world);
   return result;
 }

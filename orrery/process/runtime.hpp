@@ -25,7 +25,9 @@ using args = std::vector<std::string>;
 /// run again: such a node takes part in one world only, and there the next run returns 0 at once.
 int run(int argc, char** argv, const std::function<int(args)>& main);
 
-/// Number of this PE, node, machine; how many there are. In a world that others may join or leave, the numbers given out so far.
+/// Number of this PE, node, machine; how many there are. The numbers are 0, 1, 2 and so on, and name one PE or node for ever. In a named world whose
+/// programs come and go, places of those that have left are used again, by PEs and nodes with other numbers, which may be large: there world_pes()
+/// and world_nodes() count the places, and reachable_pes() has the numbers.
 [[nodiscard]] std::uint32_t this_pe();
 [[nodiscard]] std::uint32_t this_node();
 [[nodiscard]] std::uint32_t this_machine();
@@ -35,6 +37,8 @@ int run(int argc, char** argv, const std::function<int(args)>& main);
 
 /// The PEs that can be reached now, in ascending order: all of them, but for those of nodes that have left a named world or were lost.
 [[nodiscard]] std::vector<std::uint32_t> reachable_pes();
+/// Those of them that run this program: its own nodes, without those of others which have joined the same named world.
+[[nodiscard]] std::vector<std::uint32_t> program_pes();
 
 /// Parks the calling process for that long; its PE goes on. Throws stopped.
 void sleep_for(time_limit d);

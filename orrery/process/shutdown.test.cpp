@@ -3,6 +3,7 @@
 #include <atomic>
 #include <chrono>
 #include <memory>
+#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
@@ -11,6 +12,7 @@
 
 #include <orrery/orrery.hpp>
 #include <orrery/process/internal/test_world.hpp>
+#include <orrery/process/spawn_here.hpp>
 
 namespace orrery {
 namespace {
@@ -197,7 +199,7 @@ TEST_F(shutdown, resumes_what_was_to_happen_after_a_call) {
       return 1;
     });
     receive_ones(1);
-    spawn(here(), [f = std::move(after), &told]() mutable {
+    spawn_here([f = std::move(after), &told]() mutable {
       try {
         (void)f.get();
       } catch (const stopped&) {
@@ -260,6 +262,42 @@ class Client {
   remote<Client> server_;
   int n_ = 0;
 };
+
+class Failing {
+ public:
+  void fail(int n) { throw std::runtime_error("failed " + std::to_string(n)); }
+  ORRERY_PROCESS_MEMBERS(Failing, fail)
+};
+
+TEST_F(shutdown, reports_what_methods_throw_that_run_when_main_has_returned) {
+  ::testing::internal::CaptureStderr();
+  const auto counts = in_world(2, [] {
+    for (const std::uint32_t at : {0U, 1U}) {
+      const auto f = spawn<Failing>(pe(at));
+      for (int i = 0; i < 3; ++i) post(f)->fail(10 * static_cast<int>(at) + i);
+    }
+  });
+  const std::string report = ::testing::internal::GetCapturedStderr();
+  for (const int n : {0, 1, 2, 10, 11, 12})
+    EXPECT_NE(report.find("failed " + std::to_string(n) + "\n"), std::string::npos) << n << ": " << report;
+  EXPECT_EQ(counts[0].failed_posts + counts[1].failed_posts, 6U);
+}
+
+TEST_F(shutdown, is_no_failure_of_what_it_cuts_short) {
+  ::testing::internal::CaptureStderr();
+  const auto counts = in_world(2, [] {
+    const auto me = this_process<function>();
+    for (const std::uint32_t at : {0U, 1U}) {
+      const auto h = spawn<Holder>(pe(at));
+      post(h)->sleep(me);
+      (void)receive<int>();
+      post(h)->keep(token());
+      (void)start(h)->keep(token());
+    }
+  });
+  EXPECT_EQ(::testing::internal::GetCapturedStderr(), "");
+  EXPECT_EQ(counts[0].failed_posts + counts[1].failed_posts, 0U);
+}
 
 TEST_F(shutdown, destroys_the_latest_process_first_so_that_its_destructor_can_call_older_ones) {
   Client::noted = Client::failed = 0;

@@ -14,6 +14,7 @@
 
 #include <orrery/orrery.hpp>
 #include <orrery/process/internal/test_world.hpp>
+#include <orrery/process/spawn_here.hpp>
 
 namespace orrery {
 namespace {
@@ -172,7 +173,7 @@ TEST_P(spawning, fails_calls_to_a_process_whose_constructor_throws) {
 TEST_P(spawning, fails_calls_to_a_process_whose_constructor_throws_on_the_spawner_own_stack) {
   in_world([] {
     const auto me = this_process<function>();
-    spawn(where(), [me] {
+    spawn_here(where(), [me] {
       try {
         spawn<Doomed>(here(), me);
       } catch (const std::runtime_error&) {
@@ -343,7 +344,7 @@ TEST_P(destroying, a_reentrant_process_waits_for_its_parked_methods_and_takes_no
     // The other PE does nothing until all three are on their way.
     std::atomic<int> held = 0;
     if (where().resolve() != this_pe()) {
-      spawn(where(), [&held] {
+      spawn_here(where(), [&held] {
         held = 1;
         while (held != 2) std::this_thread::yield();
       });

@@ -4,6 +4,7 @@
 #include <orrery/transport/ring.hpp>
 #include <orrery/transport/wait.hpp>
 
+#include <algorithm>
 #include <cstdint>
 #include <list>
 #include <memory>
@@ -23,14 +24,21 @@ struct channel {
   bool remote = false;  ///< another node
   bool shared_bell = false;  ///< the doorbell lies in shared memory, as all do in a world
   bool lost = false;  ///< the node is gone
+  bool returned = false;  ///< the ring's memory was given back: its receiver's node has ended
   bool slow = false;  ///< lost, or somebody waits for space: new records have to queue up
   simulated_link* link = nullptr;  ///< in a simulation: decides when a record arrives
   std::uint64_t offset = 0;  ///< of the ring in this node's memory, if remote
+  std::uint32_t users = 0;  ///< fibers that are parked in the middle of a send
   std::uint32_t stops_heard = 0;  ///< of those that the receiver has counted in the ring
   std::uint32_t blocks_out = 0;  ///< payload blocks that the receiver has not given back, as far as is known
   fiber* waiters = nullptr;  ///< processes that wait for space, oldest first
   fiber* last_waiter = nullptr;
   std::list<std::vector<std::byte>> deferred;  ///< records of the scheduler itself, which must not wait
+
+  /// Space for a record, as pe::reserve gives it; null if there is none just now.
+  [[nodiscard]] wire::envelope* try_reserve(std::uint32_t bytes) noexcept {
+    return slow ? nullptr : ring.reserve(bytes);
+  }
 };
 
 /// A ring that this PE receives from.
@@ -40,12 +48,14 @@ struct inbound {
   bool remote = false;
   bool lost = false;
   bool refused = false;  ///< its node is treated as lost, and was told if it lives
+  std::uint32_t drains = 0;  ///< fibers in the middle of pe::drain, most of them parked in a method that ran from there
 };
 
 /// The channels of one PE, by the number of the other PE.
 ///
-/// In worlds of up to `dense_limit` PEs that is an index. In larger ones, which are simulated, the tables of all PEs
-/// would fill the memory: there it is looked up in a hash table with open addressing, of which one line is touched mostly.
+/// For numbers below `dense_limit`, in worlds of no more PEs, that is an index. In larger ones, which are simulated, the
+/// tables of all PEs would fill the memory; and numbers of PEs in the place of others that have left are large. Those are
+/// looked up in a hash table with open addressing, of which one line is touched mostly.
 class channel_table {
  public:
   static constexpr std::uint32_t dense_limit = 4096;
@@ -60,18 +70,23 @@ class channel_table {
   }
   /// There must be none to this PE.
   channel& put(std::uint32_t pe, std::unique_ptr<channel> c) {
-    if (is_dense_) {
+    const bool dense = is_dense(pe);
+    if (dense) {
       if (pe >= dense_.size()) dense_.resize(pe + 1);
     } else if (2 * (all_.size() + 1) > sparse_.size()) {
       grow();
     }
     channel& added = *all_.emplace_back(std::move(c));
-    if (is_dense_) {
-      dense_[pe] = &added;
-    } else {
-      sparse_[place_of(pe)] = {pe, &added};
-    }
+    enter(pe, added);
     return added;
+  }
+  /// Ends all channels for which that is true. Costs a look at every channel.
+  template <class Predicate>
+  void erase_if(Predicate&& is_over) {
+    if (std::erase_if(all_, [&](const auto& c) { return is_over(*c); }) == 0) return;
+    std::ranges::fill(dense_, nullptr);
+    std::ranges::fill(sparse_, entry{});
+    for (const auto& c : all_) enter(c->pe, *c);
   }
   [[nodiscard]] auto begin() const noexcept { return all_.begin(); }
   [[nodiscard]] auto end() const noexcept { return all_.end(); }
@@ -86,6 +101,14 @@ class channel_table {
     channel* to = nullptr;  // null: the entry is free
   };
 
+  [[nodiscard]] bool is_dense(std::uint32_t pe) const noexcept { return is_dense_ && pe < dense_limit; }
+  void enter(std::uint32_t pe, channel& to) noexcept {
+    if (is_dense(pe)) {
+      dense_[pe] = &to;
+    } else {
+      sparse_[place_of(pe)] = {pe, &to};
+    }
+  }
   // Of the PE's entry, or the free one where it would be.
   [[nodiscard]] std::size_t place_of(std::uint32_t pe) const noexcept {
     const std::size_t mask = sparse_.size() - 1;

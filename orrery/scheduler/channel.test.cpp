@@ -34,6 +34,31 @@ void against_a_map(std::uint32_t world_pes, const std::vector<std::uint16_t>& pe
   RC_ASSERT(n == model.size());
 }
 
+// Numbers of PEs that came after many others had left are large, whatever the size of the world.
+RC_GTEST_PROP(channel_table, keeps_what_others_are_erased_beside, (const std::vector<std::uint16_t>& pes)) {
+  channel_table table(16);
+  std::map<std::uint32_t, const channel*> model;
+  for (const std::uint16_t drawn : pes) {
+    const std::uint32_t pe = drawn % 8 + (drawn >> 8) % 4 * channel_table::dense_limit;
+    if (!model.contains(pe)) {
+      auto c = std::make_unique<channel>();
+      c->pe = pe;
+      model.emplace(pe, c.get());
+      table.put(pe, std::move(c));
+    } else {
+      const bool lower = (drawn & 0x8000) != 0;
+      const auto is_over = [&](std::uint32_t other) { return lower ? other <= pe : other == pe; };
+      table.erase_if([&](const channel& c) { return is_over(c.pe); });
+      std::erase_if(model, [&](const auto& known) { return is_over(known.first); });
+    }
+    for (std::uint32_t i = 0; i < 4 * 8; ++i) {
+      const std::uint32_t other = i % 8 + i / 8 * channel_table::dense_limit;
+      const auto known = model.find(other);
+      RC_ASSERT(table.find(other) == (known != model.end() ? known->second : nullptr));
+    }
+  }
+}
+
 RC_GTEST_PROP(channel_table, finds_what_was_put_in_small_worlds, (const std::vector<std::uint16_t>& pes)) {
   against_a_map(channel_table::dense_limit, pes);
 }

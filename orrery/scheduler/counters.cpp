@@ -37,6 +37,9 @@ constexpr counter_info table[] = {
     {"queue_high", &counters::queue_high, high,
      "the longest run queue: processes and parked methods that were ready to run"},
     {"mailbox_high", &counters::mailbox_high, high, "bytes in the fullest mailbox"},
+    {"queued_bytes", &counters::queued_bytes, level, "bytes in all mailboxes, as they were last measured"},
+    {"raised_limits", &counters::raised_limits, total,
+     "times that a full mailbox took more than its limit, as its senders would have waited for ever"},
     {"processes", &counters::processes, level, "processes that are alive"},
     {"spawned", &counters::spawned, total, "processes that were ever alive"},
     {"failed_posts", &counters::failed_posts, total,
@@ -69,10 +72,12 @@ void counter_publisher::publish(const counters& now, std::int64_t now_ns) noexce
   due_ns_ = now_ns + publish_every_ns;
 }
 
-void counter_publisher::poll_slow(const counters& now) noexcept {
+bool counter_publisher::poll_slow(const counters& now) noexcept {
   polls_left_ = polls_per_look;
   const std::int64_t now_ns = transport::now_ns();
-  if (now_ns >= due_ns_) publish(now, now_ns);
+  if (now_ns < due_ns_) return false;
+  publish(now, now_ns);
+  return true;
 }
 
 void counter_publisher::sleeping(const counters& now, std::int64_t since_ns) noexcept {
@@ -116,7 +121,7 @@ pe_counters stats(std::uint32_t pe) {
     return c;
   }
   scheduler::node& here = self->owner();
-  if (pe >= here.world_pes()) {
+  if (!here.knows(pe)) {
     throw usage_error(errc::no_such_place, fmt::format("stats({}) in a world of {} PEs", pe, here.world_pes()));
   }
   if (self->simulated() != nullptr) {
@@ -130,6 +135,7 @@ pe_counters stats(std::uint32_t pe) {
   std::array<std::uint64_t, scheduler::published_words> words;
   // SYNC: acquire, with awake_slow; the first word says whether the PE sleeps.
   std::ranges::transform(from, words.begin(), [](const auto& w) { return w.load(std::memory_order_acquire); });
+  if (here.world() != nullptr && here.world()->is_past_pe(pe)) throw node_lost(fmt::format("stats({})", pe));
   return scheduler::decode_counters(words, transport::now_ns());
 }
 

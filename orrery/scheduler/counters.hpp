@@ -29,6 +29,8 @@ struct counters {
   std::uint64_t idle_ns = 0;
   std::uint64_t queue_high = 0;
   std::uint64_t mailbox_high = 0;
+  std::uint64_t queued_bytes = 0;
+  std::uint64_t raised_limits = 0;
   std::uint64_t processes = 0;
   std::uint64_t spawned = 0;
   std::uint64_t failed_posts = 0;
@@ -57,7 +59,7 @@ struct counter_info {
 [[nodiscard]] std::span<const counter_info> counter_table() noexcept;
 
 /// The counters of a PE as others see them: words that its PE stores and anybody may load. In the
-/// world's memory a PE has four words more, which are node::idle_state's.
+/// world's memory a PE has four words more, which are its idleness.
 inline constexpr std::size_t published_words = 28;
 using published_counters = std::span<std::atomic<std::uint64_t>, published_words>;
 
@@ -78,10 +80,11 @@ class counter_publisher {
   counter_publisher(const counter_publisher&) = delete;
   counter_publisher& operator=(const counter_publisher&) = delete;
 
-  /// At every poll: costs a decrement, looks at the clock at one in 32.
-  void poll(const counters& now) noexcept {
+  /// At every poll: costs a decrement, looks at the clock at one in 32. True if it has published.
+  bool poll(const counters& now) noexcept {
     if (--polls_left_ <= 0) [[unlikely]]
-      poll_slow(now);
+      return poll_slow(now);
+    return false;
   }
   /// The PE is about to sleep and has had nothing to do since `since_ns`, which `idle_ns` does not
   /// contain yet.
@@ -96,7 +99,7 @@ class counter_publisher {
   [[nodiscard]] published_counters words() const noexcept { return published_counters{words_, published_words}; }
 
  private:
-  void poll_slow(const counters& now) noexcept;
+  bool poll_slow(const counters& now) noexcept;
   void awake_slow(const counters& now, std::int64_t now_ns) noexcept;
 
   std::int32_t polls_left_ = 1;
@@ -123,7 +126,7 @@ struct pe_counters : scheduler::counters {
 
 /// The counters of any PE of the world: of the caller's own PE as they are, of others as they were
 /// about a millisecond ago or when it fell asleep, of PEs of nodes that are gone as they were last.
-/// Does not park. Throws usage_error if there is no such PE, or outside of the runtime.
+/// Does not park. Throws usage_error if there is no such PE, or outside of the runtime; node_lost if another PE has its place.
 ///
 ///     auto before = orrery::stats(3);
 ///     work();

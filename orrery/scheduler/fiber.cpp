@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <orrery/scheduler/fiber.hpp>
 
+#include <orrery/scheduler/handler.hpp>
+
 #include <cxxabi.h>
 #include <exception>
 #include <new>
@@ -113,6 +115,7 @@ fiber* make_fiber(stack memory, void (*entry)(fiber&, void*), void* argument) no
   f->memory = memory;
   const auto usable = static_cast<std::size_t>(memory.top - memory.bottom);
   f->limit = memory.bottom + (usable / 4 < inline_reserve ? usable / 4 : inline_reserve);
+  if (through_wire) f->limit = memory.top;  // all calls are messages
   f->context = first_context(reinterpret_cast<std::byte*>(s));
 #ifdef ORRERY_TSAN
   f->tsan = __tsan_create_fiber(0);

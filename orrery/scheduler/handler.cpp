@@ -3,13 +3,13 @@
 
 #include <orrery/wire/address.hpp>
 #include <orrery/wire/error.hpp>
-#include <orrery/wire/shape.hpp>
+#include <orrery/wire/type_key.hpp>
 
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <string>
-#include <tuple>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -22,6 +22,11 @@ namespace {
 constinit handler* registered = nullptr;
 constinit std::uint32_t last_class = 0;
 
+std::vector<handler*>& own() {
+  static std::vector<handler*> t;
+  return t;
+}
+// By number.
 std::vector<const handler*>& table() {
   static std::vector<const handler*> t;
   return t;
@@ -42,7 +47,8 @@ class_info::class_info(std::string_view n, void (*d)(void*), std::span<const bas
 
 handler::handler(std::string_view class_name_, std::string_view method_, std::string_view signature_,
                  void (*run_)(pe&, slot&, delivery&), void (*relocate_)(void*, void*), void (*drop_)(void*),
-                 std::uint32_t payload, bool views_, void (*describe_)(wire::shape&)) noexcept
+                 std::uint32_t payload, bool views_, void (*describe_)(wire::shape&), std::string_view object_,
+                 void (*through_wire_)(pe&, slot&, delivery&)) noexcept
     : class_name(class_name_),
       method(method_),
       signature(signature_),
@@ -52,39 +58,59 @@ handler::handler(std::string_view class_name_, std::string_view method_, std::st
       payload_bytes(payload),
       views(views_),
       describe(describe_),
+      object(object_),
+      through_wire(through_wire_),
       next(registered) {
   registered = this;
 }
 
 void freeze_handlers() {
-  auto& t = table();
-  if (!t.empty()) return;
+  if (!own().empty()) return;
   std::vector<handler*> all;
   for (handler* h = registered; h != nullptr; h = h->next) {
     std::string key;
-    key.append(h->class_name).append("::").append(h->method).append(" ").append(h->signature);
+    if (wire::is_type_key(h->signature)) {
+      key = wire::stable_key(h->signature);
+    } else {
+      key.append(h->class_name).append("::").append(h->method).append(" ").append(h->signature);
+    }
     h->hash = XXH3_64bits(key.data(), key.size());
+    h->index = static_cast<std::uint32_t>(all.size());
     all.push_back(h);
   }
-  std::ranges::sort(all, {},
-                    [](const handler* h) { return std::tuple(h->hash, h->class_name, h->method, h->signature); });
-  for (std::size_t i = 0; i < all.size(); ++i) all[i]->index = static_cast<std::uint32_t>(i);
-  t.assign(all.begin(), all.end());
+  std::ranges::sort(all, {}, [](const handler* h) { return std::pair(h->hash, h->index); });
+  own().assign(all.begin(), all.end());
+  number_handlers({});
 }
 
-std::uint64_t hash_of_handlers() {
-  std::uint64_t hash = table().size();
-  for (const handler* h : table()) {
-    wire::shape types;
-    if (h->describe != nullptr) h->describe(types);
-    const std::uint64_t parts[] = {hash, h->hash, h->payload_bytes,
-                                   XXH3_64bits(types.text().data(), types.text().size())};
-    hash = XXH3_64bits(parts, sizeof parts);
+void number_handlers(std::span<const std::uint32_t> numbers) {
+  auto& t = table();
+  t.clear();
+  const auto& all = own();
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    const std::uint32_t n = numbers.empty() ? static_cast<std::uint32_t>(i) : numbers[i];
+    if (n >= t.size()) t.resize(n + 1);
+    t[n] = all[i];
+    all[i]->index = n;
   }
-  return hash;
 }
 
+constinit bool through_wire = false;
+
+void send_through_wire(bool on) noexcept {
+  if (on == through_wire) return;
+  through_wire = on;
+  for (handler* h = registered; h != nullptr; h = h->next)
+    if (h->through_wire != nullptr) std::swap(h->run, h->through_wire);
+}
+
+std::span<const handler* const> own_handlers() noexcept { return own(); }
 std::span<const handler* const> handler_table() noexcept { return table(); }
+
+const handler* find_handler(std::uint64_t number) noexcept {
+  const auto& t = table();
+  return number < t.size() ? t[number] : nullptr;
+}
 
 std::exception_ptr gone_error(const handler& method, const address& to) {
   const std::string call = fmt::format("{}::{}", method.class_name, method.method);

@@ -64,17 +64,25 @@ struct hidden_caller {
   void (*fail)(pe&, slot&, delivery&, std::exception_ptr) noexcept;
 };
 
+/// What came back because the program of its receiver has no handler for it.
+struct unknown_message {
+  std::exception_ptr why;  ///< names the method and both programs
+  std::uint32_t slot;  ///< in its envelope
+};
+
 /// How a message is executed: one static object for each method and signature, remote function or message type. It
-/// registers itself before main; `freeze_handlers` then gives each a dense index, the same in every OS process of the same program.
+/// registers itself before main; `freeze_handlers` then gives each a number. Who joins a world takes numbers that hold in all of it instead.
 struct handler {
   handler(std::string_view class_name, std::string_view method, std::string_view signature,
           void (*run)(pe&, slot&, delivery&), void (*relocate)(void*, void*), void (*drop)(void*),
-          std::uint32_t payload, bool views, void (*describe)(wire::shape&) = nullptr) noexcept;
+          std::uint32_t payload, bool views, void (*describe)(wire::shape&) = nullptr, std::string_view object = {},
+          void (*through_wire)(pe&, slot&, delivery&) = nullptr) noexcept;
   handler(const handler&) = delete;
   handler& operator=(const handler&) = delete;
 
   std::string_view class_name;
   std::string_view method;
+  /// Tells the handlers of one program apart: a wire::type_key(). A text that is none does so together with class and method.
   std::string_view signature;
   /// Executes the message at the process. Calls delivery::release once, before user code runs unless the arguments are
   /// read in place. Lets no exception out.
@@ -87,16 +95,23 @@ struct handler {
   bool views;  ///< reads arguments in place: the message must outlive the method
   /// Describes the types of the arguments and of the result; null: there are none that a program has made.
   void (*describe)(wire::shape&);
+  /// The wire::type_key() of a class that has only one method of this name; empty: there may be handlers with other arguments.
+  std::string_view object;
   /// Not null: the message is not for the slot in its envelope; this finds the process for it, on the PE that has received it and
-  /// between methods, so that it must not park or throw. Null is returned for a message that was dealt with: released, or taken out by pe::detach.
+  /// between methods, so that it must not park or throw. Null is returned for a message that was dealt with: released, or taken out by delivery::detach.
   slot* (*route)(pe&, delivery&, const wire::envelope&, std::uint32_t bytes) = nullptr;
-  /// Not null: told of each message that was on its way to a node when that was lost, between methods, so that it must not park. False if that
-  /// is to be reported as any one-way message that failed; else nobody misses it, or who waits for its answer was told.
-  bool (*lost)(pe&, const handler&, std::span<const std::byte> payload, std::uint32_t to) noexcept = nullptr;
+  /// Not null: told of each message that was on its way to a node when that was lost, or (`unknown` is not null) that its program does not know. Between
+  /// methods, so that it must not park. False if that is to be reported as any one-way message that failed; else nobody misses it, or who waits
+  /// for its answer was told.
+  bool (*lost)(pe&, const handler&, std::span<const std::byte> payload, std::uint32_t to,
+               const unknown_message* unknown) noexcept = nullptr;
   /// Not null: who waits for the answer stands in the payload, not in the envelope (while the message runs: in its delivery).
   const hidden_caller* caller = nullptr;
-  std::uint32_t index = 0;  ///< dense; valid after freeze_handlers
-  std::uint64_t hash = 0;  ///< of class, method and signature
+  /// As `run`, with which send_through_wire() exchanges it: the arguments of a message from this node are written and read first, and so is its
+  /// result. Null: they are so anyhow, or cannot be.
+  void (*through_wire)(pe&, slot&, delivery&);
+  std::uint32_t index = 0;  ///< names it in messages to other nodes; valid after freeze_handlers
+  std::uint64_t hash = 0;  ///< of the signature; the same from all compilers
   handler* next = nullptr;
 };
 
@@ -112,11 +127,21 @@ struct handler {
 /// Sorts and numbers the handlers of this program. Called before any PE runs.
 void freeze_handlers();
 
-/// The hash of the whole table and of what the types in it look like on the wire: two programs with the same hash understand each other's
-/// envelopes and read the same values in them. Valid after freeze_handlers; takes some microseconds for each handler.
-[[nodiscard]] std::uint64_t hash_of_handlers();
+/// The handlers of this program, sorted by hash. Valid after freeze_handlers.
+[[nodiscard]] std::span<const handler* const> own_handlers() noexcept;
 
-/// The handlers in the order of their index. Valid after freeze_handlers.
+/// Gives each of own_handlers() the number that it has in the world; empty: its place there. Called before any PE runs.
+void number_handlers(std::span<const std::uint32_t> numbers);
+
+/// True while messages inside this node take the form that they have between nodes, to find mistakes that only nodes would show.
+extern constinit bool through_wire;
+/// Sets it for this OS process. Called before any PE runs. Off, it costs calls nothing: handlers have another `run` while it is on.
+void send_through_wire(bool on) noexcept;
+
+/// The handlers by their numbers; null where a number belongs to other programs of the world. Valid after freeze_handlers.
 [[nodiscard]] std::span<const handler* const> handler_table() noexcept;
+
+/// The handler of that number; null: this program does not have it.
+[[nodiscard]] const handler* find_handler(std::uint64_t number) noexcept;
 
 }  // namespace orrery::scheduler

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <set>
 #include <string>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -38,11 +39,23 @@ TEST(handler_table, is_in_an_order_that_does_not_depend_on_who_registered_first)
 TEST(handler_table, stays_as_it_is) {
   freeze_handlers();
   const auto table = handler_table();
-  const std::uint64_t hash = hash_of_handlers();
   freeze_handlers();
-  EXPECT_EQ(hash_of_handlers(), hash);
   EXPECT_EQ(handler_table().data(), table.data());
   EXPECT_EQ(handler_table().size(), table.size());
+}
+
+TEST(handler_table, has_the_numbers_that_the_world_gives) {
+  freeze_handlers();
+  std::vector<std::uint32_t> numbers;
+  for (std::uint32_t i = 0; i < own_handlers().size(); ++i) numbers.push_back(100 + 3 * i);
+  number_handlers(numbers);
+  EXPECT_EQ(find_handler(first.index), &first);
+  EXPECT_EQ(first.index % 3, 1U);
+  EXPECT_EQ(find_handler(first.index + 1), nullptr) << "that of another program";
+  EXPECT_EQ(find_handler(std::uint64_t{1} << 32), nullptr);
+  number_handlers({});
+  EXPECT_EQ(handler_table().size(), own_handlers().size());
+  EXPECT_EQ(find_handler(first.index), &first);
 }
 
 // --- what an object is of -------------------------------------------------------------------------------------------

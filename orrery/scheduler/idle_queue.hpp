@@ -11,7 +11,7 @@
 
 namespace orrery::scheduler {
 
-struct pe_annex;
+struct layer_state;
 
 /// Work that a PE does when it has nothing else to do.
 struct idle_task {
@@ -24,7 +24,7 @@ struct idle_task {
   std::unique_ptr<idle_task> next;
   const slot* by = nullptr;  ///< the process that gave it to the PE
   std::span<const std::byte> memory;  ///< what it will need; perhaps freed meanwhile
-  pe_annex* counted_by = nullptr;  ///< whose work it is, by the number that pe_annex::begin_work gave
+  layer_state* counted_by = nullptr;  ///< whose work it is, by the number that layer_state::begin_work gave
   std::uint64_t counted_as = 0;
 };
 

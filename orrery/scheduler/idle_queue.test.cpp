@@ -102,7 +102,8 @@ TEST(idle_queue, fetches_the_first_ones_and_then_rests) {
 TEST(idle_queue, asks_for_a_bounded_part_of_large_memory) {
   idle_queue q;
   auto t = std::make_unique<numbered>(0);
-  t->memory = {static_cast<const std::byte*>(nullptr), std::size_t{1} << 40};
+  const std::byte here{};  // nobody reads what is behind it
+  t->memory = {&here, std::size_t{1} << 40};
   q.push(std::move(t));
   std::size_t n = 0;
   for (; q.wants_memory() && n < 100'000; ++n) q.fetch();

@@ -176,8 +176,13 @@ void io_engine::wait_for_room() {
     (room_waiters_ != nullptr ? last_room_waiter_->next : room_waiters_) = f;
     last_room_waiter_ = f;
     owner_.park();
-    if (owner_.refusing()) owner_.refuse("io");
+    if (owner_.refusing()) owner_.shutdown().refuse("io");
   }
 }
+
+// Requests that end by themselves, soon or late.
+bool pe::waits_for_files() const noexcept { return io_active_ != nullptr && io_active_->bounded() != 0; }
+
+void pe::make_io() { io_ = io_engine::make(*this); }
 
 }  // namespace orrery::scheduler

@@ -34,7 +34,7 @@ struct body {
 
 void run_body(fiber&, void* argument) {
   pe& self = *current_pe;
-  self.finish_fiber();
+  self.functions().begin();
   slot& s = *static_cast<body*>(argument)->process;
   activation frame{&s, nullptr, nullptr};
   self.push_activation(frame);
@@ -47,13 +47,13 @@ void run_body(fiber&, void* argument) {
     } catch (const stopped&) {
     }
   }
-  self.end_function(s);
+  self.functions().end(s);
 }
 
 // Runs f as a process of the PE whose thread calls, or that does not run yet.
 void spawn(pe& self, std::function<void(pe&)> f) {
   slot& s = self.allocate_slot();
-  s.set_object(self.make_function_fiber(&run_body, new body{&s, std::move(f)}));
+  s.set_object(self.functions().make(&run_body, new body{&s, std::move(f)}));
   s.class_number = function_class.number;
   s.is_function = true;
   self.make_runnable(s);
@@ -82,7 +82,7 @@ io_request reading(int fd, void* to, std::uint64_t bytes, std::uint64_t offset =
   return {.call = io_call::read, .fd = fd, .memory = to, .length = bytes, .offset = offset};
 }
 
-class io_engine_test : public testing::TestWithParam<const char*> {
+class io_engine_test : public ::testing::TestWithParam<const char*> {
  protected:
   void SetUp() override { setenv("ORRERY_IO", GetParam(), 1); }
   void TearDown() override { unsetenv("ORRERY_IO"); }
@@ -101,7 +101,7 @@ class io_engine_test : public testing::TestWithParam<const char*> {
   }
 };
 
-INSTANTIATE_TEST_SUITE_P(back_ends, io_engine_test, testing::Values("uring", "uring-basic", "threads"),
+INSTANTIATE_TEST_SUITE_P(back_ends, io_engine_test, ::testing::Values("uring", "uring-basic", "threads"),
                          [](const auto& which) {
                            std::string name = which.param;
                            for (char& c : name) c = c == '-' ? '_' : c;
@@ -129,14 +129,14 @@ TEST_P(io_engine_test, a_process_that_reads_lets_others_run) {
 TEST_P(io_engine_test, a_pe_polls_its_engine_only_while_requests_are_outstanding) {
   pipe_pair p;
   run([&](pe& self) {
-    EXPECT_EQ(self.io_outstanding(), 0U);
+    EXPECT_EQ(self.io().outstanding(), 0U);
     char c = 0;
     io_request r = reading(p.out(), &c, 1);
     self.io().start(r);
-    EXPECT_EQ(self.io_outstanding(), 1U);
+    EXPECT_EQ(self.io().outstanding(), 1U);
     p.put('x');
     while (!r.done) self.yield();
-    EXPECT_EQ(self.io_outstanding(), 0U);
+    EXPECT_EQ(self.io().outstanding(), 0U);
   });
 }
 
@@ -187,7 +187,7 @@ TEST_P(io_engine_test, a_deadline_ends_a_wait) {
     self.io().run_until(r, due);
     EXPECT_EQ(r.result, -ECANCELED);
     EXPECT_GE(transport::now_ns(), due);
-    EXPECT_EQ(self.io_outstanding(), 0U);
+    EXPECT_EQ(self.io().outstanding(), 0U);
   });
 }
 
@@ -211,7 +211,7 @@ TEST_P(io_engine_test, thousands_of_requests_wait_at_once) {
       r = {.call = io_call::poll, .fd = gate.out(), .flags = POLLIN};
       self.io().start(r);
     }
-    EXPECT_EQ(self.io_outstanding(), static_cast<std::uint32_t>(count));
+    EXPECT_EQ(self.io().outstanding(), static_cast<std::uint32_t>(count));
     gate.put('x');
     int ready = 0;
     for (const io_request& r : all) {
@@ -234,7 +234,7 @@ TEST_P(io_engine_test, file_requests_beyond_the_limit_park_their_process_until_t
       self.io().wait_for_room();
       all[i] = reading(fd, &bytes[i], 1, i);
       self.io().start(all[i]);
-      most = std::max(most, self.io_outstanding());
+      most = std::max(most, self.io().outstanding());
     }
     EXPECT_LE(most, 1024U);
     std::size_t good = 0;
@@ -365,7 +365,7 @@ TEST(io_engine, requests_of_many_processes_share_a_system_call) {
           at.io().run(r);
           --left;
         });
-      while (self.io_outstanding() != processes) self.yield();
+      while (self.io().outstanding() != processes) self.yield();
       enters = self.count().io_enters;
       for (int i = 0; i < processes; ++i) p.put('x');
       while (left != 0) self.yield();

@@ -134,6 +134,13 @@ void io_pool::begin_thread() noexcept {
   if (CPU_COUNT(&cores_) != 0) pthread_setaffinity_np(pthread_self(), sizeof cores_, &cores_);
 }
 
+namespace {
+std::system_error no_thread(const std::system_error& why) {
+  return {why.code(),
+          "no thread for I/O can be started; raise the limit of threads (ulimit -u, or that of the container)"};
+}
+}  // namespace
+
 void io_pool::submit(io_pool_engine& from, io_request& r) {
   if (r.call == io_call::poll || r.awaits_readiness) {
     wait_for_readiness({&from, &r});
@@ -148,10 +155,10 @@ void io_pool::submit(io_pool_engine& from, io_request& r) {
   }
   try {
     helpers_.emplace_back([this] { help(); });
-  } catch (const std::system_error&) {
+  } catch (const std::system_error& e) {
     if (!helpers_.empty()) return;  // those that are there get to it
     queue_.pop_back();
-    throw;
+    throw no_thread(e);
   }
 }
 
@@ -161,7 +168,11 @@ void io_pool::wait_for_readiness(const job& j) {
     j.request->where = io_request::stage::waiting;
     if (wake_fd_ < 0) wake_fd_ = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (wake_fd_ < 0) throw std::system_error(errno, std::system_category(), "eventfd");
-    if (!watcher_.joinable()) watcher_ = std::thread([this] { watch(); });
+    try {
+      if (!watcher_.joinable()) watcher_ = std::thread([this] { watch(); });
+    } catch (const std::system_error& e) {
+      throw no_thread(e);
+    }
     waiting_.push_back(j);
   }
   wake_watcher();

@@ -189,7 +189,7 @@ void io_ring_engine::submit(io_request& r) {
   if (large || collected >= batch || outstanding() <= collected) {
     (void)enter();
   } else {
-    owner().poll_soon();
+    owner().poll_within(8);
   }
 }
 
@@ -225,7 +225,7 @@ void io_ring_engine::submit_cancel(io_request& r) {
   }
   io_uring_prep_cancel64(sqe, reinterpret_cast<std::uint64_t>(&r), 0);
   sqe->user_data = ignored_tag;
-  owner().poll_soon();
+  owner().poll_within(8);
 }
 
 // --- completion -------------------------------------------------------------------------------------------------

@@ -44,6 +44,8 @@ struct node_settings {
   std::uint32_t launcher =
       transport::no_node;  ///< the node that started this one, which leaves the world, or is lost, with it
   bool pin = true;  ///< bind each PE to a core, when there are enough for the whole world
+  std::uint64_t queue_bytes = 0;  ///< that its mailboxes may hold together; 0: a share of the machine's memory
+  std::int64_t stuck_ns = 0;  ///< after which a PE that waits inside a method is reported; 0: never
 };
 
 /// Cores that this OS process may use.
@@ -67,13 +69,23 @@ class node {
   [[nodiscard]] transport::world* world() const noexcept { return world_; }
   [[nodiscard]] process_layer* layer() const noexcept { return settings_.layer; }
 
-  // The world as this node sees it. Numbers given out so far: what they name may be gone.
+  // The world as this node sees it. Places of PEs and nodes given out so far: what is there may be gone.
   [[nodiscard]] std::uint32_t world_pes() const noexcept;
   [[nodiscard]] std::uint32_t world_nodes() const noexcept;
+  /// The number of the last PE at a place below world_pes(), or node; 0xffffffff if there was none.
+  [[nodiscard]] std::uint32_t pe_at(std::uint32_t place) const noexcept;
+  [[nodiscard]] std::uint32_t node_at(std::uint32_t place) const noexcept;
+  /// The number was given out: the PE is there, or is gone.
+  [[nodiscard]] bool knows(std::uint32_t pe) const noexcept;
   /// PEs of a node: first and count. Throws usage_error if there is no such node.
   [[nodiscard]] std::pair<std::uint32_t, std::uint32_t> pes_of(std::uint32_t node) const;
+  /// What is sent to the PE is read there, also while its node is leaving.
   [[nodiscard]] bool reachable(std::uint32_t pe) const noexcept;
-  /// Also of a PE that is gone.
+  /// Its node was there and has ended: nothing that is sent to it or from it is on the way.
+  [[nodiscard]] bool has_ended(std::uint32_t pe) const noexcept;
+  /// It is reachable, and its node is not about to leave: a place for new processes.
+  [[nodiscard]] bool takes_work(std::uint32_t pe) const noexcept;
+  /// Also of a PE that is gone, as long as nobody else has its place; then no_node.
   [[nodiscard]] std::uint32_t node_of(std::uint32_t pe) const noexcept;
   [[nodiscard]] bool world_runs() const noexcept;  ///< nobody has ended it
   /// A number that differs at each call: to take places in turn.
@@ -90,8 +102,17 @@ class node {
   [[nodiscard]] bool shares_memory() const noexcept { return world_ != nullptr; }
   [[nodiscard]] bool has_reentrant() const noexcept { return reentrant_.load(std::memory_order_relaxed); }
   void set_reentrant() noexcept { reentrant_.store(true, std::memory_order_relaxed); }
+  /// Bytes that the mailboxes may hold together.
+  [[nodiscard]] std::uint64_t queue_limit() const noexcept { return settings_.queue_bytes; }
+  /// One-way messages of this node's PEs that have failed. After run().
+  [[nodiscard]] std::uint64_t failed_posts() const noexcept;
 
-  // Quiescence; quiescence.cpp.
+  /// Other threads of the node have work for the world: it is not dead if it only waits. Called by any thread.
+  void begin_outside() noexcept { outside_.fetch_add(1, std::memory_order_relaxed); }
+  void end_outside() noexcept;
+  [[nodiscard]] bool works_outside() const noexcept { return outside_.load(std::memory_order_relaxed) != 0; }
+
+  // Quiescence; quiescence_detector.cpp.
   [[nodiscard]] idleness& idleness_of(std::uint32_t pe) noexcept;
   /// Nothing unless all PEs are idle and nothing is on its way.
   [[nodiscard]] std::optional<idle_world> world_if_idle() noexcept;
@@ -102,7 +123,7 @@ class node {
   void end_dead(const std::string& waits) noexcept;
   /// Whether this node has said on stderr that the other one is lost.
   [[nodiscard]] bool has_announced(std::uint32_t n) const noexcept {
-    return announced_ != nullptr && announced_[n].load(std::memory_order_relaxed);
+    return announced_ != nullptr && announced_[n % world_->node_capacity()].load(std::memory_order_relaxed) == n + 1;
   }
   [[nodiscard]] bool is_dead() const noexcept { return dead_.load(std::memory_order_relaxed); }
 
@@ -110,17 +131,19 @@ class node {
   std::unique_ptr<channel> connect(pe& from, std::uint32_t to);
   /// Adds the rings that PEs of other nodes have made into `to`.
   void adopt_remote(pe& to, std::vector<std::unique_ptr<inbound>>& rings);
-  void give_back(channel& c) noexcept;  ///< its receiver is gone: the ring's memory is free
+  /// Frees the ring of a lost channel of PE `from`, and the blocks that `from` had sent over it, once the receiver's
+  /// node has ended; before, nothing happens. On the thread of `from`, which therefore is not writing there.
+  void give_back(channel& c, std::uint32_t from) noexcept;
   void let_go(
       std::uint32_t source_pe) noexcept;  ///< an inbound ring or block of a PE of another node is not used any more
   void wake(std::uint32_t pe) noexcept;
   void announce(pe& to) noexcept;  ///< there is news for it: rings, nodes, errands
-  void failure(pe& at, std::string_view where, std::exception_ptr why) noexcept;
-  void lost_posts(pe& at, std::uint32_t to, std::uint64_t count) noexcept;
-  void more_unsent(pe& at, const handler* method, std::uint32_t to_node, std::uint64_t count) noexcept;
+  void announce_elsewhere(std::uint32_t pe) noexcept;  ///< the same to a PE of another node
   void peer_corrupt(std::uint32_t pe, const char* what) noexcept;
   /// The memory of the PE's node cannot be mapped, for the reason that is said.
   void peer_unreadable(std::uint32_t pe, const std::string& why) noexcept;
+  /// There is no memory for a ring to the PE, which waits for what would be said there, for the reason that is said.
+  void peer_without_ring(std::uint32_t pe, const std::string& why) noexcept;
   /// The PE's node treats this one as lost.
   void refused_by(std::uint32_t pe) noexcept;
   /// A channel over which a PE of a node that is not trusted can still be told so; null if there is nobody to tell.
@@ -129,8 +152,8 @@ class node {
   [[nodiscard]] bool is_refused(std::uint32_t pe) const noexcept;
 
   // Payload blocks.
-  /// Memory for a payload that PE `to` will read in place; `offset` names it. Null: none is free just now. Throws world_error if it never will.
-  std::byte* allocate_block(std::uint32_t to, std::size_t bytes, std::uint64_t& offset);
+  /// Memory of PE `from` for a payload that PE `to` will read in place; `offset` names it. Null: none is free just now. Throws world_error if it never will.
+  std::byte* allocate_block(std::uint32_t from, std::uint32_t to, std::size_t bytes, std::uint64_t& offset);
   /// The PE has read the block, or will not get it.
   void block_released(std::uint32_t by_pe, std::uint64_t offset) noexcept;
   /// A block of another node, checked; null if it is not inside of that node's memory.
@@ -146,11 +169,19 @@ class node {
   std::unique_ptr<channel> connect_local(pe& from, std::uint32_t to);
   std::unique_ptr<channel> connect_remote(pe& from, std::uint32_t to);
   std::unique_ptr<inbound> open_ring(std::uint32_t from, std::uint32_t to, std::uint64_t offset);
+  std::unique_ptr<inbound> map_ring(std::uint32_t from, std::uint32_t to, std::uint64_t offset);
+  /// The node of a PE whose memory is in use here, whatever the table of PEs says now.
+  [[nodiscard]] std::uint32_t sender_node(std::uint32_t pe) noexcept;
   void tell_pes() noexcept;
-  void free_blocks_of(std::uint32_t node) noexcept;
+  void free_blocks(std::uint32_t from, std::uint32_t to) noexcept;
   [[nodiscard]] bool is_distrusted(std::uint32_t n) const noexcept {
-    return distrusted_ != nullptr && distrusted_[n].load(std::memory_order_relaxed);
+    return distrusted_ != nullptr && distrusted_[n % world_->node_capacity()].load(std::memory_order_relaxed) == n + 1;
   }
+  /// False if it was not trusted before.
+  bool distrust(std::uint32_t n) noexcept {
+    return distrusted_ == nullptr || distrusted_[n % world_->node_capacity()].exchange(n + 1) == n + 1;
+  }
+  void forget_memory_of(std::uint32_t node) noexcept;
 
   node_settings settings_;
   transport::world* world_;
@@ -161,16 +192,27 @@ class node {
   std::unique_ptr<io_pool> io_pool_;
   std::vector<std::unique_ptr<pe>> pes_;
   std::atomic<bool> reentrant_{false};
+  std::atomic<std::uint32_t> outside_{0};
   std::atomic<bool> stopping_{false};
   std::atomic<std::uint32_t> turn_{0};
   std::atomic<bool> dead_{false};
 
   std::mutex mutex_;  // of what follows
   std::vector<std::pair<void*, std::size_t>> local_rings_;
-  std::unordered_map<std::uint64_t, std::uint32_t> blocks_;  // offset -> PE that reads it
+  struct block_use {
+    std::uint32_t from;  // the PE that writes it
+    std::uint32_t to;  // the PE that reads it
+  };
+  std::unordered_map<std::uint64_t, block_use> blocks_;  // by offset
+  struct sender {
+    std::uint32_t node;  // as it was when the first of its rings was opened: others can write the table of PEs
+    std::uint32_t uses;
+  };
+  std::unordered_map<std::uint32_t, sender> senders_;  // PEs of other nodes whose rings and blocks are in use here
   std::unordered_map<std::uint32_t, std::uint32_t> segment_use_;  // node -> rings and blocks of it in use here
-  std::unique_ptr<std::atomic<bool>[]> distrusted_;  // nodes that sent nonsense
-  std::unique_ptr<std::atomic<bool>[]> announced_;  // nodes whose loss was said on stderr
+  // By place: the last node there that sent nonsense, or whose loss was said on stderr; its number + 1.
+  std::unique_ptr<std::atomic<std::uint32_t>[]> distrusted_;
+  std::unique_ptr<std::atomic<std::uint32_t>[]> announced_;
 
   std::unique_ptr<observer> observer_;
   std::unique_ptr<transport::membership_watch> watch_;

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <orrery/scheduler/overflow.hpp>
+
+#include <orrery/scheduler/fork.hpp>
 #include <orrery/scheduler/pe.hpp>
 
 #include <cerrno>
@@ -42,6 +44,7 @@ void say_overflow(const pe& self) noexcept {
 }
 
 void on_fault(int signal, siginfo_t* info, void* context) {
+  if (is_forked_child) end_forked_child();  // it has touched what only its parent has
   const int saved = errno;
   const pe* self = current_pe;
   if (self != nullptr && info->si_code > 0 && in_stack_guard(info->si_addr)) {

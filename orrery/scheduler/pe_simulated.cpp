@@ -14,12 +14,12 @@ void pe::carry(channel& c, std::uint32_t bytes) noexcept { sim_->by->sent(*this,
 
 bool pe::poll_simulated() {
   ticks_ = 0;  // who parks goes to the loop, which looks who is next
-  sent_when_heard_ = count_.sent_bytes;
-  if (bell_.announce.load(std::memory_order_relaxed) != announced_) adopt_inbound();
-  bool any = !busy_channels_.empty() && serve_channels();
+  flow_.listens(count_.sent_bytes);
+  if (links_.has_news()) links_.take_news();
+  bool any = links_.has_busy() && links_.serve_busy();
   if (io_active_ != nullptr) any |= io_active_->poll();
   any |= fire_timers();
-  if (!suspects_.empty() && !any && runnable_.empty()) any |= chase_suspects();
+  if (deadlocks_.has_suspects() && !any && runnable_.empty()) any |= deadlocks_.chase_suspects();
   if (runnable_.size() > count_.queue_high) count_.queue_high = runnable_.size();
   return any || !runnable_.empty();
 }
@@ -29,7 +29,7 @@ bool pe::turn() {
   simulator& by = *sim_->by;
   for (;;) {
     const bool busy = poll_simulated();
-    if (stopping() && wind_down(busy || waits_for_files() || !when_idle_.empty())) {
+    if (stopping() && shutdown_.wind_down(busy || waits_for_files() || !when_idle_.empty())) {
       sim_->over = true;
       return true;
     }

@@ -20,3 +20,14 @@
 #if defined(ORRERY_ASAN)
 #include <sanitizer/asan_interface.h>
 #endif
+
+namespace orrery::scheduler {
+
+/// True where a sanitizer makes everything several times slower and larger.
+#if defined(ORRERY_ASAN) || defined(ORRERY_TSAN)
+inline constexpr bool slowed_down = true;
+#else
+inline constexpr bool slowed_down = false;
+#endif
+
+}  // namespace orrery::scheduler

@@ -4,6 +4,7 @@
 #include <orrery/scheduler/io.hpp>
 #include <orrery/scheduler/node.hpp>
 #include <orrery/scheduler/overflow.hpp>
+#include <orrery/scheduler/wait_report.hpp>
 
 #include <algorithm>
 #include <cstdio>
@@ -90,7 +91,7 @@ void simulator::run(const std::function<void(pe&)>& first) {
   main.switch_to(fibers_.take_loop());  // comes back when all have ended
   for (pe* p : pes_) {
     current_pe = p;
-    p->end();
+    p->shutdown_.finish();
   }
   current_pe = nullptr;
   transport::use_clock(nullptr);
@@ -256,9 +257,15 @@ void simulator::wake(pe& p) {
 // Nothing is under way: true if something will happen nevertheless.
 bool simulator::when_nothing_is_due() {
   bool waited = false;
+  for (pe* p : pes_) {
+    if (p->stopping() || lost_[p->sim_->node] != 0 || !p->flow().excess().holds_senders()) continue;
+    p->links().run_errand([](void* at) { static_cast<pe*>(at)->flow().excess().raise_all(); }, p);
+    waited = true;
+  }
+  if (waited) return true;
   for (pe* p : pes_)
-    if (p->quiescence_waiters_ != nullptr) {
-      p->wake_all(std::exchange(p->quiescence_waiters_, nullptr));
+    if (p->quiescence().someone_waits()) {
+      p->quiescence().let_go();
       wake(*p);
       waited = true;
     }
@@ -270,7 +277,7 @@ bool simulator::when_nothing_is_due() {
     return !queue_.empty();
   }
   said_dead_ = true;
-  main.owner().end_dead(main.describe_waits());
+  main.owner().end_dead(describe_waits(main));
   return true;
 }
 
@@ -360,7 +367,7 @@ std::unique_ptr<channel> simulator::connect(pe& from, std::uint32_t to) {
   links_.push_back(std::make_unique<simulated_link>(simulated_link{c.get(), in.get(), from.id(), to, 0}));
   c->link = links_.back().get();
   if (in->remote) receiver.owner().hold(from.id());
-  receiver.inbound_.push_back(std::move(in));
+  receiver.links().all_inbound().push_back(std::move(in));
   return c;
 }
 
@@ -397,7 +404,7 @@ void simulator::sent(pe& from, channel& c, std::uint32_t bytes) {
 // touches no more memory than it needs.
 void simulator::read(simulated_link& l) noexcept {
   if (l.in->lost || l.out->lost) return;
-  // Not while somebody waits for room: that there is some he sees by a position that has moved (pe::serve_channels).
+  // Not while somebody waits for room: that there is some he sees by a position that has moved (links::serve_busy).
   if (l.in->ring.read() == l.out->ring.written() && l.out->waiters == nullptr) {
     l.in->ring.restart();
     l.out->ring.restart();

@@ -35,10 +35,10 @@ void simulator::fetch_next() const noexcept {
   });
   for_pe_ahead(7, [&](pe* const& p, const simulated_pe& s, const event& e) {
     fetch_lines(p, 6);
-    fetch_lines(&p->annexes_, 2);
-    fetch_lines(&p->sim_, 5);
-    fetch_lines(&p->suspects_, 2);
-    fetch_lines(&p->stop_, 2);
+    fetch_lines(&p->trace_, 2);
+    fetch_lines(&p->layers_, 2);
+    fetch_lines(&p->sim_, 7);
+    fetch_lines(&p->shutdown_, 2);
     fetch_lines(s.arrivals.memory(), 2);
     if (e.link != nullptr) {
       fetch_lines(e.link->in, 1);
@@ -48,10 +48,9 @@ void simulator::fetch_next() const noexcept {
   });
   for_pe_ahead(5, [&](pe* const& p, const simulated_pe& s, const event& e) {
     if (e.link != nullptr) fetch_lines(e.link->in->ring.position(), 8);
-    for (const auto& a : p->annexes_)
-      if (a != nullptr) fetch_lines(a.get(), 1);
-    fetch_lines(p->slots_, 6);
-    const auto [table, bytes] = p->channels_.table();
+    p->layers_.for_each([](const layer_state& a) { fetch_lines(&a, 1); });
+    fetch_lines(p->processes().begin_of_table(), 6);
+    const auto [table, bytes] = p->links_.table();
     fetch_lines(table, std::min<std::size_t>(bytes / 64, 8));
     for_each_sent_to(s, [this](const simulated_link& l) {
       fetch_lines(l.out, 2);
@@ -64,11 +63,10 @@ void simulator::fetch_next() const noexcept {
       fetch_lines(states_[l.to].arrivals.memory(), 2);
     });
   });
-  static_assert(pe_annex::fetch_steps <= 4);
-  for (int step = 0; step < pe_annex::fetch_steps; ++step)
+  static_assert(layer_state::fetch_steps <= 4);
+  for (int step = 0; step < layer_state::fetch_steps; ++step)
     for_pe_ahead(3 - static_cast<std::size_t>(step), [step](pe* const& p, const simulated_pe&, const event&) {
-      for (const auto& a : p->annexes_)
-        if (a != nullptr) a->fetch(step);
+      p->layers_.for_each([step](const layer_state& a) { a.fetch(step); });
     });
 }
 

@@ -34,6 +34,12 @@ struct slot_extra {
   fiber* senders = nullptr;  ///< processes of this PE that wait for room in the mailbox, oldest first
   fiber* last_sender = nullptr;
   std::vector<stop_sign> stopped_pes;  ///< PEs that were told to hold back
+  std::uint32_t limit = 0;  ///< the mailbox's, where it was raised, in units of charge_unit bytes
+  std::uint32_t checked_above = 0;  ///< the charge at which the PE's backlog looks at it again
+  std::uint32_t held_charge = 0;  ///< when the backlog last looked; since then nothing was taken out if it is the same
+  bool listed = false;  ///< in the PE's backlog
+  std::int64_t held_since_ns = 0;
+  [[nodiscard]] bool holds_senders() const noexcept { return senders != nullptr || !stopped_pes.empty(); }
 };
 
 /// A process as its PE keeps it: one cache line, with its object in it if that is small. So a message to a process that is not in

@@ -35,7 +35,7 @@ class reader {
       return false;
     }
     char c = 0;
-    return read(ends_[0], &c, 1) == 1;
+    return ::read(ends_[0], &c, 1) == 1;
   }
 
  private:

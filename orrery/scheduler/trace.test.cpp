@@ -29,7 +29,7 @@ const class_info traced_class{"Traced", [](void*) {}, {}, false};
 const class_info function_class{"process function", nullptr, {}, false};
 
 // A folder of its own for each test.
-class trace : public testing::Test {
+class trace : public ::testing::Test {
  protected:
   trace() {
     fs::create_directories(folder_);
@@ -72,8 +72,9 @@ class trace : public testing::Test {
   activation inner_{&object_, &inner_method, &outer_};
 
  private:
-  const fs::path folder_ = fs::temp_directory_path() / ("orrery-trace-" + std::to_string(::getpid()) + "-" +
-                                                        testing::UnitTest::GetInstance()->current_test_info()->name());
+  const fs::path folder_ =
+      fs::temp_directory_path() / ("orrery-trace-" + std::to_string(::getpid()) + "-" +
+                                   ::testing::UnitTest::GetInstance()->current_test_info()->name());
 };
 
 std::int64_t ns(const json& us) { return std::llround(us.get<double>() * 1000); }

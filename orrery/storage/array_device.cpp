@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <orrery/storage/array_device.hpp>
 
-#include <orrery/storage/internal/self_message.hpp>
+#include <orrery/process/function.hpp>
 #include <orrery/storage/internal/waiting.hpp>
 
 #include <cstdio>
@@ -185,8 +185,8 @@ void array_device::begin_write_back(std::uint64_t index) {
   // Who finds a message on its way need not send another. Once that one has begun it holds the page's lock, and nobody comes here.
   cache::entry& e = cache_->entries.at(index);
   if (e.asked) return;
-  // If the device is destroyed before it comes to that, its destructor writes the page.
-  internal::send_to_self<description_of<array_device>::orrery_method_write_back>(index);
+  // If the device is destroyed before it comes to that, its destructor writes the page. What goes wrong is kept with the page.
+  orrery::detail::future_access<void>::disregard(start(this_process<array_device>())->write_back(index));
   e.asked = true;
   ++cache_->waiting;
 }

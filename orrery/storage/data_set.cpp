@@ -5,6 +5,7 @@
 #include <orrery/process/runtime.hpp>
 #include <orrery/process/spawn.hpp>
 #include <orrery/storage/internal/data_set_header.hpp>
+#include <orrery/storage/internal/own_files.hpp>
 
 #include <algorithm>
 #include <cerrno>
@@ -68,6 +69,7 @@ data_set_info info_for(const std::string& path, const data_set_description& d) {
   info.type = d.type;
   info.checksums = d.checksums;
   info.attributes = d.attributes;
+  info.id = internal::new_id();
   const std::string name = fs::path(info.path).filename().string();
   if (d.folders.empty()) info.files.push_back(info.path + "/device-0.pages");
   for (std::size_t i = 0; i < d.folders.size(); ++i) {
@@ -117,6 +119,8 @@ data_set::data_set(std::string path, const data_set_options& options) {
   info_ = internal::read_header(tidy_path(path), &map_);
   if (options.mode == open_mode::create)
     throw std::invalid_argument(fmt::format("to create the data set {}, say of what shape and type it is", path));
+  internal::require_intact(info_);
+  for (const std::string& file : info_.files) internal::require_regular(file);
   writable_ = options.mode == open_mode::read_write;
   if (!writable_ && !info_.finished && !options.unfinished)
     throw_errno(EBADMSG, fmt::format("the data set {} is unfinished: a program that writes it is still at work, or was "
@@ -138,22 +142,22 @@ data_set_info data_set::read_info(const std::string& path) { return internal::re
 
 void data_set::remove(const std::string& path) {
   const data_set_info info = internal::read_header(tidy_path(path), nullptr);
-  const auto unlink_file = [](const std::string& file) {
-    std::error_code error;
-    fs::remove(file, error);
-    if (error) throw_errno(error.value(), fmt::format("cannot remove {}", file));
-  };
-  for (const std::string& file : info.files) {
-    if (!fs::exists(file)) continue;  // an interrupted removal
-    const page_file lock(file, 0, 1, open_mode::read_write, transfer_mode::buffered);  // throws while somebody writes
-  }
+  internal::require_intact(info);
   std::set<std::string> folders{info.path};
   for (const std::string& file : info.files) {
-    unlink_file(file);
-    unlink_file(sums_of(file));
+    internal::require_own(info, file, sums_of(file));
     folders.insert(fs::path(file).parent_path().string());
   }
-  unlink_file(internal::header_path(info.path));
+  for (const std::string& folder : folders) internal::require_no_link(folder);
+  for (const std::string& file : info.files) {
+    if (!fs::is_regular_file(fs::symlink_status(file))) continue;  // an interrupted removal
+    const page_file lock(file, 0, 1, open_mode::read_write, transfer_mode::buffered);  // throws while somebody writes
+  }
+  for (const std::string& file : info.files) {
+    internal::unlink_file(file);
+    internal::unlink_file(sums_of(file));
+  }
+  internal::unlink_file(internal::header_path(info.path));
   for (const std::string& folder : folders) (void)::rmdir(folder.c_str());  // refused where something else is in it
 }
 
@@ -190,7 +194,7 @@ void data_set::make_devices_on_nodes(const data_set_options& options, open_mode 
 
 device_options data_set::options_of(std::size_t file, const data_set_options& options, open_mode mode,
                                     bool alone) const {
-  return {mode, options.transfers, options.depth, info_.checksums ? sums_of(info_.files[file]) : "", alone};
+  return {mode, options.transfers, options.depth, info_.checksums ? sums_of(info_.files[file]) : "", alone, info_.id};
 }
 
 // Devices that are being made. If one cannot be, all are ended.

@@ -51,6 +51,9 @@ struct data_set_info {
   bool checksums = false;
   bool finished = false;  ///< its last writer has called finish()
   std::string attributes = {};  ///< a JSON object; empty if there is none
+  std::uint64_t id =
+      0;  ///< is also in its files of checksums, which so are known to be its own; 0: made before there were ids
+  bool intact = true;  ///< false: the header was changed by somebody else
 };
 
 /// A page that cannot be trusted.
@@ -84,16 +87,17 @@ class data_set {
   /// already, ENOSPC if there is no room for all pages: nothing is left behind then.
   data_set(std::string path, const data_set_description& description, const data_set_options& options = {});
   /// Opens it. Throws ENOENT (no header, or a device file is missing), EINVAL (a header that makes no sense, a device file that was truncated), EBUSY (a
-  /// second writer), EBADMSG (unfinished).
+  /// second writer), EBADMSG (unfinished, or a header that somebody has changed).
   explicit data_set(std::string path, const data_set_options& options = {});
   data_set(const data_set&) = delete;
   data_set& operator=(const data_set&) = delete;
   ~data_set();
 
-  /// What the header at that path says. Opens nothing else.
+  /// What the header at that path says, and whether it is intact. Opens nothing else.
   [[nodiscard]] static data_set_info read_info(const std::string& path);
   /// Removes the data set's files, the header last, so that what an interrupted removal leaves can be removed again; then its folders, if nothing else is
-  /// in them. Who has it open keeps what is open. Throws ENOENT (there is none), EBUSY (somebody has it open for writing) and what unlink(2) gives.
+  /// in them. Nothing is removed that it has not made, and no symbolic link is followed. Who has it open keeps what is open. Throws ENOENT (there is none), EBUSY
+  /// (somebody has it open for writing), EBADMSG (a header that somebody has changed), EPERM (a file that is not its own) and what unlink(2) gives.
   static void remove(const std::string& path);
 
   [[nodiscard]] data_set_info info() const { return info_; }

@@ -13,7 +13,9 @@
 #include <vector>
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <unistd.h>
+#include <nlohmann/json.hpp>
 
 namespace orrery::storage {
 namespace {
@@ -278,6 +280,110 @@ TEST(data_set, names_a_device_file_that_is_missing_or_truncated) {
     expect_in("the device file " + file + " was truncated", error_text(EINVAL, [&] { (void)open(path); }));
     std::filesystem::remove(file);
     expect_in("the device file " + file + " is missing", error_text(ENOENT, [&] { (void)open(path); }));
+  });
+}
+TEST(data_set, is_not_opened_with_a_header_that_somebody_has_changed) {
+  const scratch folder;
+  program([&] {
+    const std::string path = folder / "x";
+    make_finished(path);
+    const std::string header = path + "/orrery.json";
+    const std::string good = text_of_file(header);
+    const auto number = [&](std::int64_t n) { return std::to_string(n); };
+    const std::string last = number(small().shape[2]);
+    const auto expect_refused = [&] {
+      EXPECT_FALSE(data_set::read_info(path).intact);
+      expect_in("was changed or damaged", error_text(EBADMSG, [&] { (void)open(path); }));
+      expect_in("was changed or damaged", error_text(EBADMSG, [&] { (void)open(path, writing); }));
+      expect_in("was changed or damaged", error_text(EBADMSG, [&] { data_set::remove(path); }));
+      EXPECT_TRUE(std::filesystem::exists(path + "/device-0.pages"));
+    };
+    replace_in_file(header, "  " + last + "\n", "  " + number(small().shape[2] - 1) + "\n");
+    expect_refused();
+    std::ofstream(header) << good;
+    replace_in_file(header, "\"finished\"", "\"unfinished\"");
+    expect_refused();
+    std::ofstream(header) << good;
+    EXPECT_TRUE(data_set::read_info(path).intact);
+    data_set::remove(path);
+  });
+}
+TEST(data_set, names_no_files_but_those_that_a_data_set_makes) {
+  const scratch folder;
+  program([&] {
+    const std::string path = folder / "x";
+    make_finished(path);
+    const std::string victim = folder / "victim";
+    std::ofstream(victim) << "mine";
+    const std::string header = path + "/orrery.json";
+    const std::string good = text_of_file(header);
+    for (const std::string& name : {victim, std::string("../victim"), std::string("device-1.pages"), std::string(".."),
+                                    folder / "x/../victim-0.pages", std::string("a/device-0.pages"), std::string()}) {
+      std::ofstream(header) << good;
+      replace_in_file(header, "device-0.pages", name);
+      expect_in("which no data set makes", error_text(EINVAL, [&] { data_set::remove(path); }));
+      expect_in("which no data set makes", error_text(EINVAL, [&] { (void)open(path); }));
+    }
+    EXPECT_EQ(text_of_file(victim), "mine");
+    EXPECT_TRUE(std::filesystem::exists(path + "/device-0.pages"));
+  });
+}
+// A header as somebody could write it who means harm: its checksum is left out.
+TEST(data_set, removes_no_file_elsewhere_that_it_has_not_made) {
+  const scratch folder;
+  data_set_description d = small();
+  d.folders = {folder / "other"};
+  program([&] {
+    make_finished(folder / "x", d);
+    make_finished(folder / "y", small());
+    const std::string header = folder / "y/orrery.json";
+    const auto lie = [&](const std::string& name) {
+      nlohmann::json j = nlohmann::json::parse(std::ifstream(header));
+      j["devices"][0]["file"] = name;
+      j.erase("checksum");
+      std::ofstream(header) << j;
+    };
+    lie(folder / "other/x-0.pages");
+    expect_in("is not a file of the data set", error_text(EPERM, [&] { data_set::remove(folder / "y"); }));
+    expect_in("belongs to another data set", error_text(EINVAL, [&] { (void)open(folder / "y"); }));
+    std::ofstream(folder / "photos-0.pages") << "mine";
+    lie(folder / "photos-0.pages");
+    expect_in("is not a file of the data set", error_text(EPERM, [&] { data_set::remove(folder / "y"); }));
+    EXPECT_TRUE(std::filesystem::exists(folder / "photos-0.pages"));
+    data_set::remove(folder / "x");
+    EXPECT_FALSE(std::filesystem::exists(folder / "other"));
+  });
+}
+TEST(data_set, follows_no_symbolic_link_when_it_is_removed) {
+  const scratch folder;
+  program([&] {
+    make_finished(folder / "x");
+    std::ofstream(folder / "victim") << "mine";
+    std::filesystem::rename(folder / "x/device-0.sums", folder / "sums");
+    std::filesystem::create_symlink(folder / "sums", folder / "x/device-0.sums");
+    std::filesystem::create_directory_symlink(folder / "x", folder / "link");
+    expect_in("is a symbolic link", error_text(ELOOP, [&] { data_set::remove(folder / "link"); }));
+    EXPECT_TRUE(std::filesystem::exists(folder / "x/device-0.pages"));
+    data_set::remove(folder / "x");
+    EXPECT_FALSE(std::filesystem::exists(folder / "x"));
+    EXPECT_TRUE(std::filesystem::exists(folder / "sums"));
+  });
+}
+TEST(data_set, refuses_fifos_and_devices_as_files_without_waiting) {
+  const scratch folder;
+  program([&] {
+    for (const char* name : {"device-0.pages", "device-0.sums", "orrery.json"}) {
+      const std::string path = folder / (std::string("of-") + name);
+      make_finished(path);
+      const std::string file = path + "/" + name;
+      std::filesystem::remove(file);
+      ASSERT_EQ(::mkfifo(file.c_str(), 0600), 0);
+      (void)error_text(EINVAL, [&] { (void)open(path); });
+      (void)error_text(EINVAL, [&] { (void)open(path, writing); });
+      std::filesystem::remove(file);
+      std::filesystem::create_symlink("/dev/zero", file);
+      (void)error_text(EINVAL, [&] { (void)open(path); });
+    }
   });
 }
 TEST(data_set, says_what_is_wrong_with_its_header) {

@@ -1,9 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <orrery/storage/job_folder.hpp>
 
+#include <orrery/process/placement.hpp>
+#include <orrery/process/runtime.hpp>
+#include <orrery/process/spawn.hpp>
+#include <orrery/storage/internal/job_presence.hpp>
 #include <orrery/storage/page_file.hpp>
 
 #include <cerrno>
+#include <chrono>
+#include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <span>
@@ -24,6 +30,26 @@ namespace fs = std::filesystem;
 using detail::throw_errno;
 
 constexpr const char* description_file = "job.json";
+constexpr const char* lock_file = "lock";
+constexpr const char* nodes_file = "nodes";
+constexpr auto poll_interval = std::chrono::milliseconds(10);
+
+// Says once for what it waits, if that takes longer than it should.
+class patience {
+ public:
+  template <class F>
+  void say(F&& what) {
+    constexpr auto silent = std::chrono::milliseconds(200);
+    if (said_ || std::chrono::steady_clock::now() - since_ < silent) return;
+    said_ = true;
+    const std::string line = fmt::format("orrery: waiting for {}\n", what());
+    std::fwrite(line.data(), 1, line.size(), stderr);
+  }
+
+ private:
+  std::chrono::steady_clock::time_point since_ = std::chrono::steady_clock::now();
+  bool said_ = false;
+};
 
 std::string text_of(const std::string& file) {
   std::ostringstream text;
@@ -42,21 +68,87 @@ void write_text(const std::string& file, const std::string& text) {
 }  // namespace
 
 job_folder::job_folder(std::string path, std::string target) : path_(std::move(path)), target_(std::move(target)) {
+  while (!take_lock()) continue;
+  try {
+    await_nodes();
+    join_nodes();
+  } catch (...) {
+    leave();
+    throw;
+  }
+}
+
+// False: it was taken from under our hands, by a program that has ended with its job.
+bool job_folder::take_lock() {
+  using clock = std::chrono::steady_clock;
+  constexpr auto grace = std::chrono::seconds(1);  // of a program that seems to live: it may have been killed just now
   std::error_code error;
   fs::create_directory(path_, error);
   if (error) throw_errno(error.value(), fmt::format("cannot make the folder {}, where progress is kept", path_));
-  const std::string file = *this / "lock";
-  lock_ = io::descriptor(file, O_RDWR | O_CREAT);
+  const std::string file = *this / lock_file;
+  try {
+    lock_ = io::descriptor(file, O_RDWR | O_CREAT);
+  } catch (const std::system_error& e) {
+    if (e.code().value() == ENOENT) return false;
+    throw;
+  }
+  clock::time_point ending_at = clock::now();  // when it was last seen to end
+  patience waiting;
+  while (::flock(lock_.get(), LOCK_EX | LOCK_NB) != 0) {
+    if (errno != EWOULDBLOCK) throw_errno(errno, fmt::format("cannot lock {}", file));
+    const internal::job_nodes who = internal::look_at_nodes(*this / nodes_file);
+    if (who.complete && !who.ending) {
+      if (who.own || clock::now() - ending_at > grace)
+        throw_errno(EBUSY, fmt::format("another program is at work on {}: wait until it has ended", target_));
+    } else {
+      ending_at = clock::now();
+      waiting.say([&] {
+        return fmt::format("a program that was at work on {} to come to its end ({})", target_,
+                           who.text.empty() ? "it has lost its nodes" : who.text);
+      });
+    }
+    sleep_for(poll_interval);
+  }
   struct stat ours{};
-  struct stat there{};  // another file, if who had the lock has ended meanwhile and has removed it
-  if (::flock(lock_.get(), LOCK_EX | LOCK_NB) != 0 || ::fstat(lock_.get(), &ours) != 0 ||
-      ::stat(file.c_str(), &there) != 0 || ours.st_ino != there.st_ino)
-    throw_errno(EBUSY, fmt::format("another program is at work on {}: wait until it has ended", target_));
+  struct stat there{};
+  return ::fstat(lock_.get(), &ours) == 0 && ::stat(file.c_str(), &there) == 0 && ours.st_ino == there.st_ino;
 }
 
-job_folder::~job_folder() {
+// Nodes of a program whose first one was killed.
+void job_folder::await_nodes() {
+  const std::string file = *this / nodes_file;
+  const io::descriptor all(file, O_RDWR | O_CREAT);
+  patience waiting;
+  while (::flock(all.get(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
+    waiting.say([&] {
+      return fmt::format("nodes of a program that was killed, and that may still write {}, to end ({})", target_,
+                         internal::look_at_nodes(file).text);
+    });
+    sleep_for(poll_interval);
+  }
+  internal::announce_nodes(all.get(), world_nodes());
+}
+
+void job_folder::join_nodes() {
+  const std::string file = *this / nodes_file;
+  nodes_ = internal::job_presence::share(file);
+  std::vector<future<remote<internal::job_presence>>> started;
+  for (std::uint32_t n = 0; n < world_nodes(); ++n)
+    if (n != this_node()) started.push_back(start_spawn<internal::job_presence>(node(n), file));
+  for (auto& f : started) others_.push_back(f.get());
+}
+
+job_folder::~job_folder() { leave(); }
+
+void job_folder::leave() noexcept {
   std::error_code ignored;
   if (!fs::exists(about(), ignored)) fs::remove_all(path_, ignored);
+  for (const auto& p : others_) {
+    try {
+      destroy(p);
+    } catch (const std::exception&) {  // its node has gone, or the world ends, and the lock with it
+    }
+  }
 }
 
 std::string job_folder::about() const { return *this / description_file; }
@@ -79,7 +171,7 @@ void job_folder::pass(const std::string& step) { write_text(*this / step, ""); }
 
 void job_folder::clear() {
   for (const auto& e : fs::directory_iterator(path_))
-    if (e.path().filename() != "lock") fs::remove_all(e.path());
+    if (e.path().filename() != lock_file && e.path().filename() != nodes_file) fs::remove_all(e.path());
 }
 void job_folder::finish(const std::string& result) {
   write_text(*this / "finished.new", result);
@@ -89,7 +181,13 @@ std::optional<std::string> job_folder::finished() const {
   const std::string file = *this / "finished";
   return fs::exists(file) ? std::optional(text_of(file)) : std::nullopt;
 }
+// Another program may have found the job done, and be about to say so. It removes the folder at its end.
 void job_folder::remove(const std::string& path) {
+  const int lock = ::open((path + "/" + lock_file).c_str(), O_RDWR | O_CLOEXEC);
+  const io::descriptor held(lock);
+  if (lock >= 0 && ::flock(lock, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK &&
+      !internal::look_at_nodes(path + "/" + nodes_file).own)
+    return;
   fs::remove(path + "/" + description_file);
   fs::remove_all(path);
 }

@@ -2,17 +2,24 @@
 #pragma once
 
 #include <orrery/process/io.hpp>
+#include <orrery/process/remote.hpp>
 
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace orrery::storage {
+
+namespace internal {
+class job_presence;
+}
 
 /// Where a job that may be killed at any moment keeps what it needs to go on: its description, which parts are done, files that are in between.
 ///
 /// Problem: the same command, started again, must know whether what it finds was left by itself; two of them at once would spoil each other's work; and a
 /// program can be killed between any two steps.
-/// So the folder is locked while a program works with it (the system gives the lock back when a program ends, however it does), and says what the job is as soon as
+/// So the folder is locked while a program works with it (the system gives the lock back when a program ends, however it does). Each node of the program shares in
+/// that: where one of them was killed, the next program waits until all have ended, and says so on stderr if that takes long. The folder says what the job is as soon as
 /// it has begun: that file gets its name when it is complete. When the work is done the folder says so (`finish`), until the program has nothing left to do:
 /// killed before, it is started again and finds that out, where it would otherwise do the work once more, on its own result if that took the place of
 /// the input. `remove` begins with the job's description: what is left without it means nothing to anybody.
@@ -29,7 +36,8 @@ namespace orrery::storage {
 ///     job_folder::remove(folder.path());  // at the end of the program
 class job_folder {
  public:
-  /// Makes the folder or takes it over, and locks it. `target`: what is worked on, for texts. Throws EBUSY (another program is at it), EACCES and others.
+  /// Makes the folder or takes it over, and locks it for all nodes of this program. `target`: what is worked on, for texts. Parks while a program that was killed comes to
+  /// its end. Throws EBUSY (another program is at it, and lives), EACCES and others.
   job_folder(std::string path, std::string target);
   job_folder(const job_folder&) = delete;
   job_folder& operator=(const job_folder&) = delete;
@@ -46,7 +54,7 @@ class job_folder {
   /// The work is done, `result` is to be kept with that; and what was kept, if it is done.
   void finish(const std::string& result);
   [[nodiscard]] std::optional<std::string> finished() const;
-  /// Removes a folder with all that is in it, the description of its job first. Nothing if it is not there.
+  /// Removes a folder with all that is in it, the description of its job first. Nothing if it is not there, or if another program has taken it over.
   static void remove(const std::string& path);
 
   /// A file in it.
@@ -57,10 +65,16 @@ class job_folder {
 
  private:
   [[nodiscard]] std::string about() const;
+  [[nodiscard]] bool take_lock();
+  void await_nodes();
+  void join_nodes();
+  void leave() noexcept;
 
   std::string path_;
   std::string target_;
   io::descriptor lock_;
+  io::descriptor nodes_;  // shared by all nodes
+  std::vector<remote<internal::job_presence>> others_;
 };
 
 }  // namespace orrery::storage

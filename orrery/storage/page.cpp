@@ -13,7 +13,6 @@
 #include <vector>
 
 #include <fmt/format.h>
-#include <sys/mman.h>
 
 namespace orrery::storage {
 namespace detail {
@@ -31,7 +30,6 @@ struct page_memory {
 
 namespace {
 
-using internal::huge_page;
 using internal::page_arena;
 
 page_arena& the_arena() {
@@ -104,13 +102,10 @@ std::size_t capacity_for(std::size_t bytes) {
   return (bytes + page_alignment - 1) / page_alignment * page_alignment;
 }
 
-// In huge pages, if it is not small: 512 times fewer page faults and pinned pages.
 std::byte* fresh_bytes(std::size_t capacity) {
   if (page_arena::serves(capacity)) return the_arena().take(capacity);
-  const bool huge = capacity >= huge_page;
   void* data = nullptr;
-  if (posix_memalign(&data, huge ? huge_page : page_alignment, capacity) != 0) throw std::bad_alloc();
-  if (huge) (void)madvise(data, capacity, MADV_HUGEPAGE);  // a wish
+  if (posix_memalign(&data, page_alignment, capacity) != 0) throw std::bad_alloc();
   return static_cast<std::byte*>(data);
 }
 page_memory* fresh_memory(std::size_t capacity) {

@@ -83,6 +83,44 @@ void page_block::write(const array& to, std::size_t window) {
   while (!going.empty()) take();
 }
 
+// Few at a time: so that memory of a page that was written, or converted, is that of one that is read.
+void page_block::write_and_read(const array& to, page_block& next, const array& from, std::size_t window) {
+  constexpr std::size_t transfers = 16;  // keep a drive busy
+  window = std::min(window, transfers);
+  std::deque<future<void>> going;
+  std::deque<future<page>> coming;
+  std::vector<page> pages = std::exchange(pages_, {});
+  std::vector<index3> wanted;
+  for_each_place(next.places_, [&](const index3& p) { wanted.push_back(p); });
+  auto leaving = pages.begin();
+  auto asked = wanted.begin();
+  next.pages_.clear();
+  const auto take = [&] {
+    next.pages_.push_back(converted(coming.front().get(), from.type(), next.type_));
+    coming.pop_front();
+  };
+  const auto ask = [&] {
+    if (coming.size() == window) take();
+    coming.push_back(from.start_read_whole(*asked++));
+  };
+  const auto one_written = [&] {
+    going.front().get();
+    going.pop_front();
+    if (asked != wanted.end()) ask();
+  };
+  for_each_place(places_, [&](const index3& p) {
+    if (going.size() == window) one_written();
+    going.push_back(to.start_write_whole(converted(std::exchange(*leaving++, {}), type_, to.type()), p));
+  });
+  while (!going.empty()) one_written();
+  while (asked != wanted.end()) ask();
+  while (!coming.empty()) take();
+}
+
+void page_block::make_own() {
+  for (page& p : pages_) (void)p.writable();
+}
+
 // f(page, place in it of the part's first element, place in the memory of it, shape of the part), places in elements.
 template <class F>
 void page_block::each_part(const domain& box, const index3& strides, F&& f) const {

@@ -28,6 +28,7 @@ namespace orrery::storage {
 class page_block {
  public:
   /// Pages `pages` of an array of that grid, whose elements are here of type `type`; without contents until `read`.
+  page_block() = default;
   page_block(const page_grid& grid, const domain& pages, element_type type)
       : grid_(grid), places_(pages), type_(type) {}
 
@@ -40,6 +41,11 @@ class page_block {
   void read(const array& from, std::size_t window);
   /// Writes all pages, converted to the array's type, and has none afterwards.
   void write(const array& to, std::size_t window);
+  /// The same, and meanwhile reads another block: one page for each that has been written, so that both take no more memory than one of them. The drives read and write
+  /// at the same time.
+  void write_and_read(const array& to, page_block& next, const array& from, std::size_t window);
+  /// Makes each page this block's only, by a copy if somebody else has it, too. Then several threads may use copy_in for boxes that have no element in common.
+  void make_own();
 
   /// Copies the elements of a box, which is inside of elements(), to memory where a step along dimension d is strides[d] elements; and from there.
   void copy_out(const domain& box, std::byte* to, const index3& strides) const;
@@ -51,7 +57,7 @@ class page_block {
 
   page_grid grid_;
   domain places_;
-  element_type type_;
+  element_type type_ = element_type::complex128;
   std::vector<page> pages_;
 };
 

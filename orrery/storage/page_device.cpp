@@ -15,6 +15,7 @@
 #include <system_error>
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 namespace orrery::storage {
 
@@ -85,10 +86,20 @@ page_device::page_device(std::string file, std::uint64_t pages, std::uint64_t pa
     throw std::invalid_argument(fmt::format("{}: a depth of {} transfers cannot be: 1 to 256", name_, options.depth));
   state_ = std::make_unique<state>(options.depth);
   state_->own_file = true;
-  state_->file = page_file(name_, pages, page_bytes, options.mode, options.transfers);
-  if (!options.sums.empty())
-    state_->sums =
-        page_sums(options.sums, pages, options.mode == open_mode::create, state_->file.writable(), options.alone);
+  const bool create = options.mode == open_mode::create;
+  const auto open_sums = [&] {
+    if (!options.sums.empty())
+      state_->sums =
+          page_sums(options.sums, pages, create, options.mode != open_mode::read_only, options.alone, options.owner);
+  };
+  if (create) open_sums();  // it shows whose the pages are, if the program is killed now
+  try {
+    state_->file = page_file(name_, pages, page_bytes, options.mode, options.transfers);
+  } catch (...) {
+    if (create && state_->sums) (void)::unlink(options.sums.c_str());
+    throw;
+  }
+  if (!create) open_sums();
 }
 
 page_device::page_device(const remote<page_device>& existing) : source_(existing) {

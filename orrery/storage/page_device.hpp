@@ -22,6 +22,7 @@ struct device_options {
   /// False: other device processes, on other nodes, have the same files open (`beside`). Nobody then keeps anything in memory but what it is at, and who uses two
   /// of them for one page sees to it that one call has returned before the other is made, if either of them writes.
   bool alone = true;
+  std::uint64_t owner = 0;  ///< of the file of checksums: see page_sums
 };
 
 /// What a device is.

@@ -23,6 +23,24 @@ namespace detail {
 
 void throw_errno(int code, const std::string& about) { throw std::system_error(code, std::system_category(), about); }
 
+io::descriptor open_regular(const std::string& path, int flags, bool devices) {
+  io::descriptor file(path, flags | O_NONBLOCK);  // which does not wait for the other end of a FIFO
+  struct stat st{};
+  if (::fstat(file.get(), &st) != 0) throw_errno(errno, fmt::format("cannot look at {}", path));
+  const bool device = S_ISCHR(st.st_mode) || S_ISBLK(st.st_mode);
+  if (!S_ISREG(st.st_mode) && !(device && devices))
+    throw_errno(EINVAL,
+                fmt::format("{} is no regular file but {}: put the file that was there back, or remove it", path,
+                            S_ISFIFO(st.st_mode)  ? "a FIFO"
+                            : S_ISDIR(st.st_mode) ? "a folder"
+                                                  : "a device"));
+  // Transfers of a file with O_NONBLOCK might end with EAGAIN.
+  const int now = ::fcntl(file.get(), F_GETFL);
+  if (now < 0 || ::fcntl(file.get(), F_SETFL, now & ~O_NONBLOCK) != 0)
+    throw_errno(errno, fmt::format("cannot open {}", path));
+  return file;
+}
+
 std::string tidy_path(const std::string& path) {
   std::string p = std::filesystem::absolute(path).lexically_normal().string();
   if (p.size() > 1 && p.ends_with('/')) p.pop_back();
@@ -122,16 +140,17 @@ io::descriptor page_file::open_as(int flags, transfer_mode transfers) {
   try {
     if (transfers != transfer_mode::buffered) {
       try {
-        io::descriptor fd(path_, flags | O_DIRECT);
+        io::descriptor fd = detail::open_regular(path_, flags | O_DIRECT, true);
         direct_ = true;
         return fd;
       } catch (const std::system_error& e) {
         if (e.code().value() != EINVAL || transfers == transfer_mode::direct) throw;
+        if ((flags & O_CREAT) == 0) (void)detail::open_regular(path_, flags, true);  // throws, if that was the reason
         if ((flags & O_CREAT) != 0) (void)::unlink(path_.c_str());  // open(2) made it before it refused
         say_buffered(path_);
       }
     }
-    return io::descriptor(path_, flags);
+    return detail::open_regular(path_, flags, true);
   } catch (const std::system_error& e) {
     switch (e.code().value()) {
       case EEXIST:

@@ -78,6 +78,9 @@ class page_file {
 namespace detail {
 /// Throws the error with one text for all of the layer: "<about>: <strerror>".
 [[noreturn]] void throw_errno(int code, const std::string& about);
+/// Opens a file as open(2) does, which must be a regular one (or a device, if they are allowed). A FIFO would be waited for, and a device might do what nobody wants: they
+/// are refused with EINVAL. May park. Throws std::system_error.
+[[nodiscard]] io::descriptor open_regular(const std::string& path, int flags, bool devices = false);
 /// The absolute path, without dots and without a slash at the end.
 [[nodiscard]] std::string tidy_path(const std::string& path);
 /// How many bytes, for people: "4 MiB".

@@ -20,7 +20,8 @@ namespace {
 struct file_head {
   std::array<char, 8> magic{'o', 'r', 'r', 'e', 'r', 'y', 's', '1'};
   std::uint64_t pages = 0;
-  std::array<std::uint64_t, 6> reserved{};
+  std::uint64_t owner = 0;
+  std::array<std::uint64_t, 5> reserved{};
 };
 static_assert(sizeof(file_head) == 64);
 static_assert(sizeof(page_sums::record) == 16);
@@ -58,7 +59,19 @@ std::uint64_t page_sums::sum_of(std::span<const std::byte> bytes, std::uint64_t 
   return XXH3_64bits_withSeed(bytes.data(), bytes.size(), index);
 }
 
-page_sums::page_sums(std::string path, std::uint64_t pages, bool create, bool writable, bool alone)
+std::optional<std::uint64_t> page_sums::owner_of(const std::string& path) {
+  file_head head;
+  head.magic = {};
+  try {
+    const io::descriptor file = detail::open_regular(path, O_RDONLY);
+    (void)io::read_all(file.get(), std::as_writable_bytes(std::span(&head, 1)), 0);
+  } catch (const std::system_error&) {
+    return {};
+  }
+  return head.magic == file_head().magic ? std::optional(head.owner) : std::nullopt;
+}
+
+page_sums::page_sums(std::string path, std::uint64_t pages, bool create, bool writable, bool alone, std::uint64_t owner)
     : path_(std::move(path)), kept_((create || writable) && alone) {
   const std::uint64_t bytes = offset_of(pages);
   if (create) {
@@ -66,14 +79,16 @@ page_sums::page_sums(std::string path, std::uint64_t pages, bool create, bool wr
       file_ = io::descriptor(path_, O_RDWR | O_CREAT | O_EXCL);
       file_head head;
       head.pages = pages;
-      if (::ftruncate(file_.get(), static_cast<off_t>(bytes)) != 0) detail::throw_errno(errno, "truncate");
+      head.owner = owner;
+      // The head first: killed before that, it leaves an empty file.
       io::write_all(file_.get(), std::as_bytes(std::span(&head, 1)), 0);
+      if (::ftruncate(file_.get(), static_cast<off_t>(bytes)) != 0) detail::throw_errno(errno, "truncate");
     });
     if (kept_) records_.resize(pages);
     return;
   }
   told_about(fmt::format("cannot open the file of checksums {}", path_),
-             [&] { file_ = io::descriptor(path_, writable ? O_RDWR : O_RDONLY); });
+             [&] { file_ = detail::open_regular(path_, writable ? O_RDWR : O_RDONLY); });
   file_head head;
   head.magic = {};
   struct stat st{};
@@ -84,6 +99,8 @@ page_sums::page_sums(std::string path, std::uint64_t pages, bool create, bool wr
                         fmt::format("{} is not the file of checksums of {} pages (or it was truncated): restore it "
                                     "from a copy",
                                     path_, pages));
+  if (owner != 0 && head.owner != 0 && head.owner != owner)
+    detail::throw_errno(EINVAL, fmt::format("{} belongs to another data set: put its own file back", path_));
   if (!kept_) return;
   records_.resize(pages);
   (void)io::read_all(file_.get(), std::as_writable_bytes(std::span(records_)), sizeof head);

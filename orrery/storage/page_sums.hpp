@@ -4,6 +4,7 @@
 #include <orrery/process/io.hpp>
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -40,8 +41,12 @@ class page_sums {
   };
 
   page_sums() = default;
-  /// Creates the file (`create`), or opens one for writing or reading. Throws EINVAL if it is no such file or of another number of pages.
-  page_sums(std::string path, std::uint64_t pages, bool create, bool writable, bool alone = true);
+  /// Creates the file (`create`), or opens one for writing or reading. `owner`: a number of whoever it belongs to, kept in it; 0: nobody's. Throws EINVAL if it is no such
+  /// file, of another number of pages or another owner.
+  page_sums(std::string path, std::uint64_t pages, bool create, bool writable, bool alone = true,
+            std::uint64_t owner = 0);
+  /// The owner that a file of checksums names, 0 if it names none; nothing if it is no such file. May park.
+  [[nodiscard]] static std::optional<std::uint64_t> owner_of(const std::string& path);
 
   [[nodiscard]] explicit operator bool() const noexcept { return static_cast<bool>(file_); }
   [[nodiscard]] const std::string& path() const noexcept { return path_; }

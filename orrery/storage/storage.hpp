@@ -7,7 +7,6 @@
 #include <orrery/storage/array_page_device.hpp>
 #include <orrery/storage/data_set.hpp>
 #include <orrery/storage/domain.hpp>
-#include <orrery/storage/drive_rates.hpp>
 #include <orrery/storage/element.hpp>
 #include <orrery/storage/job_folder.hpp>
 #include <orrery/storage/ledger.hpp>

@@ -37,14 +37,18 @@ struct needs {
   std::uint64_t fixed;
   std::uint64_t process;
 };
-needs memory_of(const sweep_plan& p, const sweep_extra& extra, std::uint32_t nodes) {
+needs memory_of(const sweep_plan& p, const sweep_extra& extra, std::uint32_t pes, std::uint32_t nodes) {
   needs n{nodes * node_bytes, 0};
   if (nodes > 1 && p.in_memory()) n.fixed += nodes * (connected_bytes + p.pool_bytes);
   if (converts(p)) n.fixed += nodes * p.pool_bytes;
+  std::uint64_t beside = 0;
+  for (const sweep& s : p.sweeps) beside = std::max(beside, extra(p.grid, s));
+  const std::uint64_t helpers = p.helped ? pes * beside : 0;
+  n.fixed += helpers;
   for (std::size_t i = 0; i < p.sweeps.size(); ++i) {
     if (p.sweeps[i].to == sweep_place::memory)
-      n.fixed = std::max<std::uint64_t>(n.fixed, nodes * node_bytes + p.grid.page_count() * page_bytes(p));
-    n.process = std::max(n.process, product(p.unit_shape(i)) * page_bytes(p) + extra(p.grid, p.sweeps[i]));
+      n.fixed = std::max<std::uint64_t>(n.fixed, nodes * node_bytes + helpers + p.grid.page_count() * page_bytes(p));
+    n.process = std::max(n.process, product(p.unit_shape(i)) * page_bytes(p) + (p.helped ? 0 : beside));
   }
   return n;
 }
@@ -77,22 +81,26 @@ std::uint64_t sweep_plan::bytes_at(sweep_place p) const {
 }
 
 std::expected<sweep_plan, std::uint64_t> plan_sweeps(const sweep_task& task, const sweep_order& order, bool in_memory,
-                                                     const sweep_extra& extra, std::uint32_t pes, std::uint32_t nodes) {
+                                                     const sweep_extra& extra, std::uint32_t pes, std::uint32_t nodes,
+                                                     bool helped) {
   sweep_plan p{.grid = {task.input.shape, task.input.page_shape},
                .input_type = task.input.type,
                .work_type = task.work_type,
                .output_type = task.output_type};
+  p.helped = helped;
   for (const std::vector<int>& dimensions : order) p.sweeps.push_back({.dimensions = dimensions});
   choose_places(p, task.output.empty(), in_memory);
   p.pool_bytes = 4 * page_bytes(p);
   // Each node reads and writes the drives by itself; only what is in memory goes from one to the other.
   const bool travels = nodes > 1 && in_memory;
   p.window = travels ? 4 : static_cast<std::size_t>(p.grid.page_count());
-  const needs n = memory_of(p, extra, nodes);
+  const needs n = memory_of(p, extra, pes, nodes);
   if (n.fixed + n.process > task.memory) return std::unexpected(n.fixed + n.process);
   const std::uint64_t drives = std::max({task.input.files.size(), task.folders.size(), std::size_t{1}});
   const std::uint64_t processors = std::max(std::thread::hardware_concurrency(), 1U);
-  const std::uint64_t enough = std::max<std::uint64_t>(pes, 2 * std::min<std::uint64_t>(pes, processors)) +
+  // With helpers each node computes with one unit, while one is read and one is written.
+  const std::uint64_t at_work = helped ? 3 * nodes : 0;
+  const std::uint64_t enough = std::max({std::uint64_t{pes}, 2 * std::min<std::uint64_t>(pes, processors), at_work}) +
                                transfers * drives * page_bytes(p) / n.process;
   std::int64_t units = 0;
   for (std::size_t i = 0; i < p.sweeps.size(); ++i) units = std::max(units, p.units(i));

@@ -53,6 +53,7 @@ struct sweep_plan {
   std::uint64_t bytes_written = 0;
   std::uint64_t peak_bytes = 0;  ///< of memory
   std::vector<sweep_place> created = {};  ///< data sets that are made
+  bool helped = false;  ///< computations fall into boxes (sweeper::box_shape), and have a helper on each PE
 
   [[nodiscard]] index3 unit_shape(std::size_t sweep) const;  ///< in pages
   [[nodiscard]] std::int64_t units(std::size_t sweep) const;
@@ -62,7 +63,7 @@ struct sweep_plan {
   [[nodiscard]] bool in_memory() const { return sweeps.front().to == sweep_place::memory; }
 };
 
-/// Bytes that a process needs beside its unit in that sweep.
+/// Bytes that a process needs beside its unit in that sweep; with `helped`, that a helper needs.
 using sweep_extra = std::function<std::uint64_t(const page_grid&, const sweep&)>;
 
 /// Plans sweeps in that order for a world of that size: where each leaves its elements (`in_memory`: between sweeps they are not on a drive), and how many
@@ -72,6 +73,7 @@ using sweep_extra = std::function<std::uint64_t(const page_grid&, const sweep&)>
 /// would only wait, in memory that costs as much to be touched for the first time as a drive takes to fill it.
 [[nodiscard]] std::expected<sweep_plan, std::uint64_t> plan_sweeps(const sweep_task& task, const sweep_order& order,
                                                                    bool in_memory, const sweep_extra& extra,
-                                                                   std::uint32_t pes, std::uint32_t nodes);
+                                                                   std::uint32_t pes, std::uint32_t nodes,
+                                                                   bool helped = false);
 
 }  // namespace orrery::storage

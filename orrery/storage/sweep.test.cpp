@@ -2,17 +2,27 @@
 // Sweeps over arrays on drives: plans, units in memory, the account of what is done, jobs that stop and go on.
 #include <orrery/storage/internal/test_support.hpp>
 #include <orrery/storage/memory_array.hpp>
+#include <orrery/storage/strided_copy.hpp>
 #include <orrery/storage/sweep_job.hpp>
 
+#include <orrery/process/function.hpp>
 #include <orrery/process/spawn.hpp>
 
+#include <atomic>
 #include <cerrno>
+#include <chrono>
 #include <complex>
 #include <filesystem>
 #include <fstream>
 #include <numeric>
 #include <span>
 #include <stdexcept>
+#include <utility>
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 namespace {
 
@@ -195,6 +205,26 @@ TEST(page_block, gives_and_takes_boxes_of_the_elements_of_its_pages) {
     destroy(set);
   });
 }
+TEST(page_block, is_read_while_another_one_is_written) {
+  folder_with_set f;
+  program([&] {
+    auto set = spawn<data_set>(here(), f.x, data_set_options{});
+    const storage::array a = set->contents();
+    for (const std::size_t window : {1, 2, 100}) {
+      const storage::array b = make_memory_array(a.grid(), element_type::complex128);
+      page_block first(a.grid(), {{0, 0, 0}, {2, 3, 2}}, element_type::complex128);
+      page_block second(a.grid(), {{2, 0, 0}, {3, 3, 2}}, element_type::complex128);
+      first.read(a, window);
+      first.write_and_read(b, second, a, window);
+      second.make_own();
+      second.write(b, window);
+      std::vector<std::complex<double>> found(static_cast<std::size_t>(product(shape)));
+      b.read(b.whole(), std::span(found));
+      for (std::size_t i = 0; i < found.size(); ++i) EXPECT_EQ(found[i], numbers()[i]) << window;
+      for (const auto& d : b.devices()) destroy(d);
+    }
+  });
+}
 TEST(page_block, converts_between_real_and_complex_of_one_precision) {
   page p(2 * sizeof(float));
   reinterpret_cast<float*>(p.writable().data())[1] = 3;
@@ -293,6 +323,101 @@ TEST(job_folder, knows_that_its_job_is_finished) {
   });
 }
 
+// What is written to stderr while this lives is in a file.
+class said {
+ public:
+  explicit said(std::string file) : file_(std::move(file)), before_(::dup(2)) {
+    const io::descriptor to(file_, O_WRONLY | O_CREAT | O_APPEND);
+    (void)::dup2(to.get(), 2);
+  }
+  said(const said&) = delete;
+  said& operator=(const said&) = delete;
+  ~said() {
+    (void)::dup2(before_, 2);
+    (void)::close(before_);
+  }
+  void await(const std::string& text) const {
+    while (text_of().find(text) == std::string::npos) sleep_for(std::chrono::milliseconds(5));
+  }
+
+ private:
+  std::string text_of() const {
+    std::ifstream f(file_);
+    return {std::istreambuf_iterator<char>(f), {}};
+  }
+  std::string file_;
+  int before_;
+};
+
+bool take_folder(const std::string& path) {
+  const job_folder f(path, "it");
+  return true;
+}
+// A folder as a program leaves it, one of whose two nodes was killed. `locked` is what the other one still has.
+struct left_folder : scratch {
+  std::string job = *this / "job";
+  int held = -1;
+  explicit left_folder(const std::string& locked) {
+    fs::create_directory(job);
+    const pid_t gone = ::fork();
+    if (gone == 0) ::_exit(0);
+    (void)::waitpid(gone, nullptr, 0);
+    std::ofstream(job + "/nodes") << "nodes 2\n" << gone << " 1\n1 0\n";
+    held = ::open((job + "/" + locked).c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+    EXPECT_EQ(::flock(held, LOCK_SH), 0);
+  }
+  void release() { (void)::close(held); }
+};
+TEST(job_folder, is_waited_for_while_nodes_of_a_killed_program_may_write) {
+  for (const char* locked : {"nodes", "lock"}) {  // of another node, of the first one
+    left_folder f(locked);
+    program([&] {
+      const said errors(f / "err");
+      auto taken = start_call<&take_folder>(pe(1), f.job);
+      errors.await("waiting for ");
+      EXPECT_FALSE(taken.ready()) << locked;
+      f.release();
+      EXPECT_TRUE(taken.get()) << locked;
+    });
+  }
+}
+TEST(job_folder, that_another_program_has_taken_over_is_left_to_it) {
+  left_folder f("lock");
+  std::ofstream(f.job + "/job.json") << "a";
+  job_folder::remove(f.job);
+  EXPECT_TRUE(fs::exists(f.job));
+  f.release();
+  job_folder::remove(f.job);
+  EXPECT_FALSE(fs::exists(f.job));
+}
+TEST(sweep_job, that_goes_on_in_place_reads_nothing_of_what_it_replaces) {
+  const scratch folder;
+  program([&] {
+    const std::string x = folder / "x";
+    const index3 large{512, 512, 256};  // of 256 MiB, which nobody ever writes
+    auto set = spawn<data_set>(
+        here(), x, data_set_description{.shape = large, .page_shape = {64, 64, 64}, .type = element_type::float32},
+        data_set_options{});
+    set->finish();
+    destroy(set);
+    sweep_task t{
+        .input = data_set::read_info(x), .work_type = element_type::float32, .output_type = element_type::float32};
+    const sweep_plan p = plan_for(t, 3);
+    {
+      sweep_job job(t, p, "job", "sums");
+      job.begin();
+    }
+    std::fstream sums(x + "/device-0.sums", std::ios::in | std::ios::out | std::ios::binary);
+    sums.seekp(64);
+    sums << std::string(64, 'x');  // pages that were being written
+    sums.close();
+    t.input = data_set::read_info(x);
+    sweep_job job(t, p, "job", "sums");
+    EXPECT_TRUE(job.resumed());
+    job.begin();
+  });
+}
+
 TEST(sweep_job, computes_to_a_new_data_set_and_in_place) {
   folder_with_set f;
   program([&] {
@@ -307,6 +432,40 @@ TEST(sweep_job, computes_to_a_new_data_set_and_in_place) {
     (void)sum_up(task_for(f.x, ""), 3);
     EXPECT_EQ(read_set(f.x), summed(numbers()));
     EXPECT_EQ(std::distance(fs::directory_iterator(f.path), fs::directory_iterator()), 1);
+  });
+}
+// Halves the numbers of a box once two PEs have a box of the same unit, and waits for that.
+class box_halver : public sweeper {
+ public:
+  using sweeper::sweeper;
+
+ protected:
+  index3 box_shape(std::size_t) const override { return {pages[0], pages[1] - 1, shape[2]}; }  // two in each unit
+  void compute_box(std::size_t, page_block& unit, const domain& box) override {
+    static std::atomic<int> met{0};
+    const int before = met.fetch_add(1);
+    while (met.load() / 2 == before / 2) sleep_for(std::chrono::milliseconds(1));  // the other is on another PE
+    std::vector<double> x(static_cast<std::size_t>(box.size()));
+    unit.copy_out(box, reinterpret_cast<std::byte*>(x.data()), strides_of(box.shape()));
+    for (double& v : x) v /= 2;
+    unit.copy_in(box, reinterpret_cast<const std::byte*>(x.data()), strides_of(box.shape()));
+    count(1);
+  }
+};
+ORRERY_PROCESS(box_halver);
+TEST(sweep_job, computes_with_one_unit_on_all_pes) {
+  folder_with_set f;
+  program([&] {
+    const sweep_task t = task_for(f.x, f.y);
+    sweep_plan p =
+        plan_sweeps(t, {{2}}, false, [](const auto&...) { return 0; }, world_pes(), world_nodes(), true).value();
+    p.processes = 1;  // one unit at a time
+    sweep_job job(t, p, "job", "halves");
+    job.begin();
+    const auto outcome = job.run<box_halver>([](const sweep_status&) {}, p);
+    EXPECT_EQ(outcome.counted, static_cast<std::uint64_t>(2 * p.units(0)));
+    const auto found = read_set(f.y);
+    for (std::size_t i = 0; i < found.size(); ++i) EXPECT_EQ(found[i], numbers()[i] / 2);
   });
 }
 // As if it was killed between its last act and its end.

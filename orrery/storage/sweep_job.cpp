@@ -38,15 +38,41 @@ void remove_remains(const std::string& path) {
   fs::remove_all(path);
 }
 
-// Seconds in which its drives had something to do, so far; mean of all. Of several nodes, that which had most.
-double busy_of(const array& a) {
-  double most = 0;
+// Seconds in which its drives had something to do, so far; mean of all. Of several nodes, that which had most. And what they have moved.
+struct work_of_drives {
+  double seconds = 0;
+  double pages_read = 0;
+  double pages_written = 0;
+};
+work_of_drives work_of(const array& a) {
+  work_of_drives all;
   for (std::uint32_t n = 0; n < world_nodes(); ++n) {
     double sum = 0;
-    for (const auto& d : a.devices_of(n)) sum += static_cast<double>(d->statistics().busy_ns) / 1e9;
-    most = std::max(most, sum / static_cast<double>(a.devices().size()));
+    for (const auto& d : a.devices_of(n)) {
+      const device_statistics s = d->statistics();
+      sum += static_cast<double>(s.busy_ns) / 1e9;
+      all.pages_read += static_cast<double>(s.pages_read);
+      all.pages_written += static_cast<double>(s.pages_written);
+    }
+    all.seconds = std::max(all.seconds, sum / static_cast<double>(a.devices().size()));
   }
-  return most;
+  return all;
+}
+double page_bytes_of(const array& a) {
+  return static_cast<double>(array_page::bytes_of(a.grid().page_shape, a.type()));
+}
+
+// Takes a lock that an OS process which was killed may have for some moments more.
+bool lock_soon(int fd, int how) {
+  using clock = std::chrono::steady_clock;
+  using namespace std::chrono_literals;
+  const auto end = clock::now() + 500ms;
+  while (::flock(fd, how | LOCK_NB) != 0) {
+    if (errno != EWOULDBLOCK) return true;  // where there are no locks nobody sees it
+    if (clock::now() > end) return false;
+    sleep_for(10ms);
+  }
+  return true;
 }
 
 }  // namespace
@@ -59,10 +85,6 @@ sweep_job::sweep_job(sweep_task task, sweep_plan plan, const std::string& name, 
       description_(this->description(description)),
       resumed_(folder_.begun(description_)) {
   if (!resumed_) check_beginning();
-  const auto input = spawn<data_set>(here(), task_.input.path, data_set_options{.unfinished = true, .cache = {0, 0}});
-  rates_ = measure_drives(input->contents(), folder_ / "measure",
-                          array_page::bytes_of(plan_.grid.page_shape, plan_.work_type));
-  destroy(input);
   hold_input();
   // What has been touched once is used again, if it can be.
   if (plan_.input_type != plan_.work_type || plan_.output_type != plan_.work_type) trim_page_pool();
@@ -80,7 +102,7 @@ sweep_job::~sweep_job() {
 void sweep_job::hold_input() {
   input_ = io::descriptor(task_.input.path, O_RDONLY | O_DIRECTORY);
   const bool replaced = task_.output.empty();
-  if (::flock(input_.get(), (replaced ? LOCK_EX : LOCK_SH) | LOCK_NB) == 0 || errno != EWOULDBLOCK) return;
+  if (lock_soon(input_.get(), replaced ? LOCK_EX : LOCK_SH)) return;
   throw_errno(EBUSY, fmt::format("{} {}: wait until it has ended", task_.input.path,
                                  replaced ? "is the input of another program, and would change under its hands"
                                           : "is being replaced by another program"));
@@ -89,6 +111,7 @@ void sweep_job::hold_input() {
 void sweep_job::end_processes() noexcept {
   try {
     if (workers_.size() != 0) destroy(std::exchange(workers_, {}));
+    for (const auto& h : std::exchange(helpers_, {})) destroy(h);
     if (ledger_) destroy(std::exchange(ledger_, {}));
     for (const auto& [where, set] : std::exchange(sets_, {})) destroy(set);
     const array memory = std::exchange(memory_, {});
@@ -189,6 +212,40 @@ array sweep_job::at(sweep_place p) const {
   return (p == sweep_place::output ? output() : sets_.at(p))->contents();
 }
 
+sweep_job::drive_use& sweep_job::drive_use::operator+=(const drive_use& o) noexcept {
+  read_bytes += o.read_bytes;
+  read_seconds += o.read_seconds;
+  written_bytes += o.written_bytes;
+  write_seconds += o.write_seconds;
+  return *this;
+}
+sweep_job::drive_use& sweep_job::drive_use::operator-=(const drive_use& o) noexcept {
+  return *this += {-o.read_bytes, -o.read_seconds, -o.written_bytes, -o.write_seconds};
+}
+sweep_job::drive_use sweep_job::use_of(const array& from, const array& to) {
+  const work_of_drives reading = work_of(from);
+  const work_of_drives writing = work_of(to);
+  return {reading.pages_read * page_bytes_of(from), reading.seconds, writing.pages_written * page_bytes_of(to),
+          writing.seconds};
+}
+// Devices in memory count nothing.
+void sweep_job::look(sweep_status& at, const drive_use& sweep) const {
+  drive_use all = used_;
+  all += sweep;
+  at.rates = {all.read_seconds > 0 ? all.read_bytes / all.read_seconds : 0,
+              all.write_seconds > 0 ? all.written_bytes / all.write_seconds : 0};
+  at.bytes_moved = static_cast<std::uint64_t>(all.read_bytes + all.written_bytes);
+}
+
+void sweep_job::make_helpers(const std::function<remote<sweeper>(placement)>& make) {
+  std::vector<std::vector<remote<sweeper>>> of_node(world_nodes());
+  for (std::uint32_t i = 0; i < world_pes(); ++i) {
+    helpers_.push_back(make(pe(i)));
+    of_node.at(helpers_.back()->node_of()).push_back(helpers_.back());
+  }
+  workers_->be_helped(of_node);
+}
+
 sweep_record sweep_job::run_one(sweep_status& now, const std::function<void(const sweep_status&)>& progress) {
   using namespace std::chrono_literals;
   sweep_record record{.begin = seconds_now(), .units = -ledger_->units_done()};
@@ -196,18 +253,25 @@ sweep_record sweep_job::run_one(sweep_status& now, const std::function<void(cons
     ledger_->begin(now.sweep);
     const array from = at(plan_.sweeps[now.sweep].from);
     const array to = at(plan_.sweeps[now.sweep].to);
-    const double reads = busy_of(from);
-    const double writes = busy_of(to);
+    const drive_use before = use_of(from, to);
+    const auto used = [&] {
+      drive_use u = use_of(from, to);
+      return u -= before;
+    };
+    for (const auto& h : helpers_) post(h)->prepare(now.sweep);  // while the first units are read
     auto logs = start(workers_)->run(now.sweep, from, to);
     while (!logs.wait_for(100ms)) {
       now.units_done = ledger_->units_done();
+      look(now, used());
       progress(now);
     }
     record.logs = logs.get();
-    to.flush();
+    const drive_use in_sweep = used();
     const double seconds = seconds_now() - record.begin;
-    record.read_busy = (busy_of(from) - reads) / seconds;
-    record.write_busy = (busy_of(to) - writes) / seconds;
+    record.read_busy = in_sweep.read_seconds / seconds;
+    record.write_busy = in_sweep.write_seconds / seconds;
+    used_ += in_sweep;
+    look(now, {});
   }
   record.end = seconds_now();
   record.units += ledger_->units_done();
@@ -224,6 +288,7 @@ sweep_outcome sweep_job::run_all(const std::function<void(const sweep_status&)>&
   }
   now.units_done = now.units;
   progress(now);
+  result.rates = now.rates;
   output()->finish();
   folder_.finish(std::to_string(result.counted));
   const double ended = seconds_now();

@@ -3,7 +3,7 @@
 
 #include <orrery/process/group.hpp>
 #include <orrery/process/placement.hpp>
-#include <orrery/storage/drive_rates.hpp>
+#include <orrery/process/spawn.hpp>
 #include <orrery/storage/job_folder.hpp>
 #include <orrery/storage/sweep.hpp>
 #include <orrery/storage/sweeper.hpp>
@@ -17,11 +17,19 @@
 
 namespace orrery::storage {
 
+/// Bytes per second of all drives together, while they had something to do; 0: not known.
+struct drive_rates {
+  double read = 0;
+  double write = 0;
+};
+
 /// How far a job is.
 struct sweep_status {
   std::size_t sweep = 0;
   std::int64_t units_done = 0;  ///< of all sweeps
   std::int64_t units = 0;
+  drive_rates rates = {};  ///< so far, of this program
+  std::uint64_t bytes_moved = 0;  ///< read and written so far, by this program
 };
 
 /// What was done, and when.
@@ -39,6 +47,7 @@ struct sweep_outcome {
   bool resumed = false;
   std::uint64_t counted = 0;
   std::vector<sweep_record> sweeps = {};
+  drive_rates rates = {};
 };
 
 /// A computation over an array on drives in several sweeps, from its beginning to its end, or from where a killed program has stopped.
@@ -59,7 +68,7 @@ struct sweep_outcome {
 ///     job.run<doubler>([](const storage::sweep_status&) {}, plan);
 class sweep_job {
  public:
-  /// Takes the folder, and measures the drives. `description`: what else must be the same for another program to go on with this.
+  /// Takes the folder. `description`: what else must be the same for another program to go on with this.
   sweep_job(sweep_task task, sweep_plan plan, const std::string& name, const std::string& description);
   sweep_job(const sweep_job&) = delete;
   sweep_job& operator=(const sweep_job&) = delete;
@@ -70,8 +79,6 @@ class sweep_job {
   /// After `run`: leaves the folder, which says that the job is done, and returns its path. Who has more to do with the result before anybody should take it for
   /// complete calls job_folder::remove then; killed before that, the same job finds out that it is done, and `run` does nothing.
   [[nodiscard]] std::string leave_folder() { return std::exchange(done_, {}); }
-  /// Of the input's and the output's first drive.
-  [[nodiscard]] const drive_rates& rates() const noexcept { return rates_; }
   /// Makes or opens the data sets.
   void begin();
   /// Makes the processes, each from the arguments and the ledger, and runs all sweeps. `progress` is called every now and then.
@@ -79,10 +86,24 @@ class sweep_job {
   sweep_outcome run(const std::function<void(const sweep_status&)>& progress, const A&... arguments) {
     if (folder_.finished()) return end();
     workers_ = spawn_group<Worker>(everywhere(), plan_.processes, arguments..., ledger_);
+    if (plan_.helped)
+      make_helpers([&](placement at) { return remote<sweeper>(spawn<Worker>(at, arguments..., ledger_)); });
     return run_all(progress);
   }
 
  private:
+  // What drives have done.
+  struct drive_use {
+    double read_bytes = 0;
+    double read_seconds = 0;
+    double written_bytes = 0;
+    double write_seconds = 0;
+    drive_use& operator+=(const drive_use& o) noexcept;
+    drive_use& operator-=(const drive_use& o) noexcept;
+  };
+  [[nodiscard]] static drive_use use_of(const array& from, const array& to);
+
+  void make_helpers(const std::function<remote<sweeper>(placement)>& make);
   void check_beginning();
   void require_space() const;
   void open(sweep_place p, bool made);
@@ -90,6 +111,7 @@ class sweep_job {
   sweep_outcome end();
   void hold_input();
   sweep_record run_one(sweep_status& at, const std::function<void(const sweep_status&)>& progress);
+  void look(sweep_status& at, const drive_use& sweep) const;
   [[nodiscard]] std::string description(const std::string& more) const;
   [[nodiscard]] std::string path_of(sweep_place p) const;
   [[nodiscard]] std::vector<std::string> folders() const;
@@ -105,9 +127,10 @@ class sweep_job {
   io::descriptor input_;
   std::string description_;
   bool resumed_ = false;
-  drive_rates rates_;
+  drive_use used_;  // in the sweeps that are over
   remote<ledger> ledger_;
   group<sweeper> workers_;
+  std::vector<remote<sweeper>> helpers_;
   std::map<sweep_place, remote<data_set>> sets_;
   array memory_;
 };

@@ -17,7 +17,7 @@ enum class transport_errc : std::uint8_t {
   foreign_owner,  ///< what was found belongs to another user, or others may write to it
   different_build,  ///< the world runs another program or another build of it
   damaged,  ///< what was found is not what Orrery writes there
-  full,  ///< all node or PE numbers of the world are used up
+  full,  ///< the world has no places for the nodes or their PEs
   ended,  ///< the world is ending, has ended, or its first node is gone
   gone,  ///< the OS process behind a node has ended
   not_found,  ///< there is no world of that name

@@ -17,6 +17,7 @@ struct ring_header {
   alignas(64) std::atomic<std::uint64_t> head;       ///< released by the consumer up to here
   std::atomic<std::uint32_t> producer_waits;         ///< 1: wake the producer's PE when head moves
   std::atomic<std::uint32_t> stops;  ///< how often the consumer has told the producer's PE to hold back
+  std::atomic<std::uint32_t> refused;  ///< not 0: the consumer's node treats the producer's as lost, and reads no more
   alignas(64) std::uint64_t magic;
   std::uint64_t capacity;
   std::uint32_t producer_pe;
@@ -101,6 +102,11 @@ class ring_producer {
                               : 0;  // a hint: nothing is read because of it
   }
 
+  /// True if the consumer's node has said that it takes nothing more; see ring_consumer::refuse.
+  [[nodiscard]] bool refused() const noexcept {
+    return header_ != nullptr && header_->refused.load(std::memory_order_relaxed) != 0;
+  }
+
   /// True if a reserve that failed may now succeed.
   [[nodiscard]] bool has_moved() noexcept {
     const std::uint64_t before = head_;
@@ -112,8 +118,9 @@ class ring_producer {
     return head_ == tail_;
   }
 
-  /// f(record) for each record that the consumer, which is gone, has not given back: it may have read the oldest of them, up to a
-  /// quarter of the ring. Believes no position or size that the consumer could have written.
+  /// f(record, bytes) for each record that the consumer, which is gone, has not given back: it may have read the oldest of them, up to a
+  /// quarter of the ring. Believes no position or size that the consumer could have written; `bytes` is the size as it was checked, and
+  /// all else in the record is f's to check.
   template <class F>
   void for_each_left(F&& f) const {
     if (header_ == nullptr) return;
@@ -124,7 +131,7 @@ class ring_producer {
       const wire::envelope& e = *at(position);
       const std::uint64_t bytes = e.size.load(std::memory_order_relaxed);
       if (bytes < wire::granule || bytes % wire::granule != 0 || bytes > tail_ - position) return;
-      if (e.kind != wire::record_kind::skip) f(e);
+      if (e.kind != wire::record_kind::skip) f(e, static_cast<std::uint32_t>(bytes));
       position += bytes;
     }
   }
@@ -227,6 +234,10 @@ class ring_consumer {
   /// See ring_producer::stops. The consumer alone writes it.
   void count_stop() noexcept {
     header_->stops.store(header_->stops.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  }
+  /// Tells the producer's PE that its node is treated as lost. That takes no room anywhere, so that it can always be said.
+  void refuse() noexcept {
+    if (header_ != nullptr) header_->refused.store(1, std::memory_order_relaxed);
   }
   /// See ring_producer::restart.
   void restart() noexcept { head_ = released_ = 0; }

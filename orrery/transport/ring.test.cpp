@@ -126,10 +126,19 @@ TEST(ring, what_is_reserved_and_not_committed_is_not_seen_and_is_reserved_again)
   EXPECT_EQ(r.consumer.front(), nullptr);
 }
 
+TEST(ring, a_consumer_that_takes_nothing_more_says_so_without_room) {
+  whole_ring r(256);
+  EXPECT_FALSE(r.producer.refused());
+  for (std::uint64_t n = 0; try_send(r.producer, 32, n); ++n) {
+  }
+  r.consumer.refuse();
+  EXPECT_TRUE(r.producer.refused());
+}
+
 // What a producer finds in its ring when the consumer is gone.
 std::vector<std::uint64_t> left_in(const whole_ring& r) {
   std::vector<std::uint64_t> numbers;
-  r.producer.for_each_left([&](const envelope& e) { numbers.push_back(e.handler); });
+  r.producer.for_each_left([&](const envelope& e, std::uint32_t) { numbers.push_back(e.handler); });
   return numbers;
 }
 TEST(ring, a_producer_can_tell_what_its_consumer_has_not_given_back) {

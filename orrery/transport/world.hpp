@@ -15,10 +15,12 @@
 
 namespace orrery::transport {
 
+class carrier;
 class shm_world;
 
 inline constexpr std::uint32_t counters_per_pe = 32;
 inline constexpr std::uint32_t no_node = 0xffff'ffff;
+inline constexpr std::uint32_t no_pe = 0xffff'ffff;
 
 enum class world_state : std::uint32_t {
   running = 1,
@@ -33,8 +35,8 @@ enum class node_state : std::uint32_t {
   reserved = 1,  ///< given out to an OS process that is yet to be started
   joining = 2,  ///< its pid is known
   alive = 3,  ///< it can be sent to
-  leaving = 4,  ///< it takes no new work
-  left = 5,
+  leaving = 4,  ///< it takes no new work, but its PEs still read what was sent to them, and answer
+  left = 5,     ///< its PEs have ended: nothing there reads the memory of other nodes any more
   dead = 6,  ///< it ended without leaving
 };
 [[nodiscard]] std::string_view to_string(node_state state) noexcept;
@@ -46,6 +48,8 @@ class membership_observer {
  public:
   virtual ~membership_observer() = default;
   virtual void node_joined(std::uint32_t node) noexcept = 0;
+  /// The node takes no new work from now on. Not told of a node that left between two looks.
+  virtual void node_leaving(std::uint32_t /*node*/) noexcept {}
   /// Of a node that came and went between two looks node_joined is not told before.
   virtual void node_left(std::uint32_t node) noexcept = 0;
   /// As node_left, but it ended without leaving. `how` is a clause for people: "was killed by
@@ -69,6 +73,12 @@ class membership_watch {
 ///
 /// Owned by who opened it; outlives the node. All calls may come from any PE of the node, except that
 /// unmap(node) needs that nobody uses that node's memory.
+///
+/// Invariant of memory that another node may read (rings to it, payload blocks for it): its owner uses it again only
+/// when the reader has said so, or reads no more, which is the state `left` or `dead`. A node that is `leaving` still
+/// reads; so does one that is only not trusted. A node becomes `left` when its last PE has ended, and `dead` when its
+/// OS process has; so no message is ever run by a node that it was not sent to, and what such a node had not read is
+/// known exactly. `has_ended` is that test.
 class world {
  public:
   /// Memory of this node for a ring or a payload, that the receiver reads where it lies.
@@ -89,18 +99,49 @@ class world {
   /// The node that made the world; its end is the end of the world.
   [[nodiscard]] bool is_first() const noexcept { return node_ == 0; }
 
-  // Everybody. Numbers grow; what is known of those below the limits never goes back to `empty`.
-  [[nodiscard]] virtual std::uint32_t node_limit() const noexcept = 0;  ///< node numbers given out so far
-  [[nodiscard]] virtual std::uint32_t pe_limit() const noexcept = 0;    ///< PE numbers given out so far
-  [[nodiscard]] virtual std::uint32_t node_capacity() const noexcept = 0;  ///< node numbers that there can ever be
+  // Everybody. A number names one node or PE for ever. Loops over all go over places, which are used again: numbers of
+  // nodes and PEs that have ended may lie at none.
+  [[nodiscard]] virtual std::uint32_t node_limit() const noexcept = 0;  ///< places of nodes given out so far
+  [[nodiscard]] virtual std::uint32_t pe_limit() const noexcept = 0;  ///< places of PEs given out so far
+  /// The number of the last node at a place below node_limit(); no_node if there was none.
+  [[nodiscard]] virtual std::uint32_t node_at(std::uint32_t place) const noexcept { return place; }
+  /// The same of PEs.
+  [[nodiscard]] virtual std::uint32_t pe_at(std::uint32_t place) const noexcept { return place; }
+  /// The number was given out, now or earlier.
+  [[nodiscard]] virtual bool knows_node(std::uint32_t node) const noexcept { return node < node_limit(); }
+  [[nodiscard]] virtual bool knows_pe(std::uint32_t pe) const noexcept { return pe < pe_limit(); }
+  /// The PE's place was given to another one: it has ended.
+  [[nodiscard]] virtual bool is_past_pe(std::uint32_t /*pe*/) const noexcept { return false; }
+  [[nodiscard]] virtual std::uint32_t node_capacity() const noexcept = 0;  ///< places of nodes that there can ever be
   [[nodiscard]] virtual node_state state(std::uint32_t node) const noexcept = 0;
   [[nodiscard]] bool alive(std::uint32_t node) const noexcept { return state(node) == node_state::alive; }
-  /// First and count of the PEs of a node below the limit.
+  /// It reads and answers what is sent to it.
+  [[nodiscard]] bool answers(std::uint32_t node) const noexcept {
+    const node_state s = state(node);
+    return s == node_state::alive || s == node_state::leaving;
+  }
+  /// It was there, and reads nobody's memory any more.
+  [[nodiscard]] bool has_ended(std::uint32_t node) const noexcept {
+    const node_state s = state(node);
+    return s == node_state::left || s == node_state::dead;
+  }
+  /// First and count of the PEs of a node that is known; none if its place was given to another one.
   [[nodiscard]] virtual std::pair<std::uint32_t, std::uint32_t> pes_of(std::uint32_t node) const = 0;
-  /// no_node if the PE's number has not been given out.
+  /// no_node if the PE's number has not been given out, or its place was given to another one.
   [[nodiscard]] virtual std::uint32_t pe_node(std::uint32_t pe) const noexcept = 0;
-  /// Nodes that were there and have left or are dead.
+  /// Nodes that were there and have left or are dead. Never falls.
   [[nodiscard]] virtual std::uint64_t gone_nodes() const noexcept = 0;
+  /// The node that started the program which this one belongs to: the same for all nodes of one launch. no_node if the
+  /// node's place was given to another one.
+  [[nodiscard]] virtual std::uint32_t launch_of(std::uint32_t /*node*/) const noexcept { return 0; }
+  /// A PE of this node has let go of all that the nodes had that were counted by `gone`: their rings, and what it would
+  /// have published for them. When all PEs have, the places of those nodes are free for others.
+  virtual void acknowledge(std::uint32_t /*pe*/, std::uint64_t /*gone*/) noexcept {}
+  /// A short number of a PE of this node, below 262,144 unless the PE's own is larger and of the first to have its place.
+  /// Such a number is used again when 258,000 others were taken.
+  [[nodiscard]] virtual std::uint32_t take_alias(std::uint32_t pe) noexcept { return pe; }
+  /// The PE that took it last; no_pe if nobody has.
+  [[nodiscard]] virtual std::uint32_t pe_of_alias(std::uint32_t alias) const noexcept { return alias; }
   [[nodiscard]] virtual std::uint32_t machines() const noexcept = 0;
   [[nodiscard]] virtual std::uint32_t machine_of(std::uint32_t node) const noexcept = 0;
   [[nodiscard]] virtual world_state state() const noexcept = 0;
@@ -113,6 +154,8 @@ class world {
   // Memory.
   /// Fails with `no_space` if that much is not free now.
   [[nodiscard]] virtual result<memory_block> allocate(std::uint64_t bytes) = 0;
+  /// The same, but not within the node's limit: for rings, whose number and size are bounded.
+  [[nodiscard]] virtual result<memory_block> allocate_beyond(std::uint64_t bytes) { return allocate(bytes); }
   /// Nothing happens if no block begins there: offsets may come from other nodes.
   virtual void release(std::uint64_t offset) noexcept = 0;
   /// A range of what a node sends from, checked; fails with `gone` if the node had ended before this one saw it.
@@ -121,7 +164,7 @@ class world {
   /// Lets go of the memory of a node that is gone.
   virtual void unmap(std::uint32_t node) = 0;
 
-  // PEs. `pe` is below pe_limit().
+  // PEs. `pe` is known. A bell may be that of a later PE at the same place, which it wakes in vain.
   [[nodiscard]] virtual doorbell& bell(std::uint32_t pe) noexcept = 0;
   /// Written by the PE only, read by others. What they count is the scheduler's business.
   [[nodiscard]] virtual std::span<std::atomic<std::uint64_t>, counters_per_pe> counters(
@@ -132,9 +175,17 @@ class world {
   [[nodiscard]] virtual std::optional<std::uint64_t> ring_offset(std::uint32_t to,
                                                                  std::uint32_t from) const noexcept = 0;
 
-  /// Nothing more will be sent to or by this node. On the first node: the end of the world.
+  /// This node takes no new work; its PEs go on until they have wound down. On the first node: the end of the world.
+  virtual void begin_leave() noexcept = 0;
+  /// This node's PEs have ended: it neither reads nor writes memory of others any more. Includes begin_leave().
   virtual void leave() noexcept = 0;
 
+  /// Nodes and PEs that share the cores and the memory of this machine with this node, which is one of them.
+  [[nodiscard]] virtual std::pair<std::uint32_t, std::uint32_t> crowd() const noexcept {
+    return {node_limit(), pe_limit()};
+  }
+  /// Takes what PEs send to other machines, and brings what comes from there; null in a world of one machine.
+  [[nodiscard]] virtual transport::carrier* carrier() noexcept { return nullptr; }
   /// This world, if its nodes are OS processes of one machine; else null.
   [[nodiscard]] virtual shm_world* shared() noexcept { return nullptr; }
 

@@ -18,6 +18,7 @@ enum class record_kind : std::uint8_t {
   release = 6,  ///< a payload block was read and is its owner's again
   probe = 7,    ///< deadlock detection: follow the chain of waits
   refusal = 8,  ///< this node cannot read what yours sends, or it was nonsense, and treats it as lost
+  unknown = 10,  ///< back to its sender: a message that the receiver's program has no handler for
   small_reply = 9,  ///< a result of at most small_result bytes, in the envelope itself; inside a node only
 };
 
@@ -51,6 +52,11 @@ struct envelope {
   std::uint64_t handler;
   std::uint64_t reply;  ///< 0: nobody waits for a result
 
+  /// A field of an envelope that another OS process may write at any time: read once, then checked, then used.
+  template <class T>
+  [[nodiscard]] static T read_once(const T& field) noexcept {
+    return *static_cast<const volatile T*>(&field);
+  }
   [[nodiscard]] std::byte* payload() noexcept { return reinterpret_cast<std::byte*>(this + 1); }
   [[nodiscard]] std::byte* result() noexcept { return reinterpret_cast<std::byte*>(this) + result_at; }
   static constexpr std::size_t result_at = 8;
@@ -80,6 +86,9 @@ inline constexpr std::size_t page_bytes = 4096;
   const std::uint64_t share = page_bytes / 64 * pages;
   return static_cast<std::uint32_t>(share < capacity / 8 ? share : capacity / 8);
 }
+
+/// The most that a message has beside its envelope, unless it is in a block: sizes have 32 bits.
+inline constexpr std::uint64_t largest_payload = 0xffff'0000;
 
 /// The record size that holds a payload of `bytes`.
 [[nodiscard]] constexpr std::uint32_t record_bytes(std::size_t bytes) noexcept {

@@ -34,9 +34,7 @@ entry entry_of(errc code) noexcept {
     case errc::timeout:
       return {"timeout", "the time limit passed; allow more time or check that the other side runs"};
     case errc::mailbox_full:
-      return {"mailbox_full",
-              "the destination has no room for the message; try again later, or call or post "
-              "without try_ to wait for room"};
+      return {"mailbox_full", "there is no room for the message; try again later"};
     case errc::name_not_found:
       return {"name_not_found",
               "nothing is published under this name; check the spelling, or use await_name() if "
@@ -63,8 +61,8 @@ entry entry_of(errc code) noexcept {
               "cannot be given; this is a fault of the transport"};
     case errc::unknown_handler:
       return {"unknown_handler",
-              "a message asks for a method that this node does not know; run the same build on "
-              "every node"};
+              "a message asks for a method that this program does not have; call what both "
+              "programs have"};
     case errc::world_other_build:
       return {"world_other_build",
               "the world was started by a different build of the program; run the same executable "
@@ -96,7 +94,9 @@ entry entry_of(errc code) noexcept {
               "this may be called only by a process; call it from a method or from the function "
               "given to run()"};
     case errc::not_running:
-      return {"not_running", "no runtime runs here; call this inside run()"};
+      return {"not_running",
+              "no runtime runs here; call this inside run(), in a process; another thread gives a function to "
+              "orrery::submit, which runs it as one"};
     case errc::already_running:
       return {"already_running", "a runtime runs here already; leave it before starting another"};
     case errc::null_pointer:

@@ -8,6 +8,7 @@
 #include <any>
 #include <array>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <functional>
 #include <ios>
@@ -20,6 +21,8 @@
 #include <typeinfo>
 #include <utility>
 #include <variant>
+
+#include <fmt/format.h>
 
 namespace orrery {
 namespace {
@@ -191,6 +194,21 @@ wire_exception encode(const std::exception_ptr& thrown) {
   return result;
 }
 
+// More would not fit into a record between nodes; inside a node the same holds, so that no program depends on it.
+constexpr std::size_t longest_exception_text = std::size_t{24} << 10;
+
+bool arrives_whole(const std::exception& e) noexcept { return std::strlen(e.what()) <= longest_exception_text; }
+
+// Ends with how much was cut, and is not cut again on a second way.
+void shorten(std::string& text) {
+  if (text.size() <= longest_exception_text) return;
+  std::size_t most = longest_exception_text - std::string_view("... (18446744073709551615 more bytes)").size();
+  while (most > 0 && (static_cast<unsigned char>(text[most]) & 0xc0) == 0x80) --most;  // UTF-8: whole characters
+  const std::size_t cut = text.size() - most;
+  text.resize(most);
+  text += fmt::format("... ({} more bytes)", cut);
+}
+
 const std::error_category& category_of(form f) noexcept {
   switch (f) {
     case form::generic_error:
@@ -206,7 +224,9 @@ const std::error_category& category_of(form f) noexcept {
 
 wire_exception encode_exception(const std::exception_ptr& thrown) noexcept {
   try {
-    return encode(thrown);
+    wire_exception result = encode(thrown);
+    shorten(result.what);
+    return result;
   } catch (...) {  // out of memory while telling of an error
     wire_exception result;
     result.kind = bad_alloc_kind;
@@ -260,12 +280,12 @@ bool keeps_class(const std::exception_ptr& thrown) noexcept {
   if (thrown == nullptr) return false;
   try {
     std::rethrow_exception(thrown);
-  } catch (const error&) {
-    return true;
+  } catch (const error& e) {
+    return arrives_whole(e);
   } catch (const std::system_error& e) {
-    return form_of(e) != form::unknown || detail::exception_class::find(typeid(e)) != nullptr;
+    return arrives_whole(e) && (form_of(e) != form::unknown || detail::exception_class::find(typeid(e)) != nullptr);
   } catch (const std::exception& e) {
-    return standard_kind(typeid(e)) != 0 || detail::exception_class::find(typeid(e)) != nullptr;
+    return arrives_whole(e) && (standard_kind(typeid(e)) != 0 || detail::exception_class::find(typeid(e)) != nullptr);
   } catch (...) {
     return false;
   }

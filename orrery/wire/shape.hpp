@@ -2,6 +2,7 @@
 #pragma once
 
 #include <orrery/wire/serialize.hpp>
+#include <orrery/wire/type_key.hpp>
 
 #include <cstddef>
 #include <memory>
@@ -32,11 +33,7 @@ struct field_address {
   P at;
 };
 template <field_address Field>
-constexpr std::string_view text_with_field_name() noexcept {
-  return __PRETTY_FUNCTION__;
-}
-template <class T>
-constexpr std::string_view text_with_type_name() noexcept {
+constexpr const char* text_with_field_name() noexcept {
   return __PRETTY_FUNCTION__;
 }
 
@@ -45,10 +42,10 @@ constexpr std::string_view text_with_type_name() noexcept {
 /// Problem: values travel as they lie in memory, without tags or names, so two builds of a program of which one has swapped or added fields
 /// would read each other's messages as nonsense that looks like sense. The names of handlers do not show it.
 ///
-/// So each handler describes the types of its arguments and of its result, and all the texts are part of the hash that is compared
-/// when a node joins a world: names and sizes of types, an aggregate's fields with their names in their order, the elements of
+/// So each handler describes the types of its arguments and of its result, and programs that meet in a world compare the texts
+/// (transport/shm/registry.hpp): names and sizes of types, an aggregate's fields with their names in their order, the elements of
 /// containers, what enums are made of, and what the serialize() of a class names. (To swap two fields of one type is as bad as any other
-/// swap, and only their names tell.)
+/// swap, and only their names tell.) Types are named by their keys, so that the text does not depend on the compiler.
 ///
 /// For a serialize() this is the fourth archive: a `sizer` that looks at types, not at values. It is shown an object made by the
 /// default constructor, as a receiver makes one, so what depends on the value is not seen; neither are the names of enumerators.
@@ -56,6 +53,15 @@ constexpr std::string_view text_with_type_name() noexcept {
 /// Made by who creates or joins a world, before anything is sent. Not thread-safe.
 class shape : public sizer {
  public:
+  /// What one type looks like: its size and its parts, each ended by '\n', as the name of a field (or nothing), '=' and the key of its type. The first
+  /// layout of a shape has no type: its parts are what was described.
+  struct layout {
+    std::string_view type;  ///< its key
+    std::string text;
+  };
+
+  shape() : layouts_(1), open_{0} {}
+
   template <class T>
   shape& operator&(const T&) {
     describe<T>();
@@ -76,12 +82,10 @@ class shape : public sizer {
   /// = true` the name alone. Each type is described once.
   template <class T>
   [[gnu::cold]] void describe() {
-    if constexpr (std::is_void_v<T>) {
-      (void)begin("void", 0);
-    } else if constexpr (std::is_arithmetic_v<T> || requires { requires T::known_shape; }) {
-      name<T>();
+    if constexpr (std::is_void_v<T> || std::is_arithmetic_v<T> || requires { requires T::known_shape; }) {
+      mention(type_key<T>());
     } else {
-      if (!begin(text_with_type_name<T>(), sizeof(T))) return;
+      if (!begin(type_key<T>(), sizeof(T))) return;
       if constexpr (serializable<T>) describe_parts<T>();
       end();
     }
@@ -89,10 +93,12 @@ class shape : public sizer {
   /// Appends only the name and the size of a T.
   template <class T>
   void name() {
-    (void)begin(text_with_type_name<T>(), sizeof(T));
+    if (begin(type_key<T>(), sizeof(T))) end();
   }
 
-  [[nodiscard]] const std::string& text() const noexcept { return text_; }
+  /// All of it.
+  [[nodiscard]] std::string text() const;
+  [[nodiscard]] const std::vector<layout>& layouts() const noexcept { return layouts_; }
 
  private:
   template <class T>
@@ -104,14 +110,20 @@ class shape : public sizer {
       describe<std::underlying_type_t<T>>();
     } else if constexpr (k == kind::view) {
       if constexpr (requires { typename T::element_type; }) describe<std::remove_const_t<typename T::element_type>>();
+    } else if constexpr (k == kind::aggregate) {
+      describe_fields<T>(typename parts_of<T>::type{}, std::make_index_sequence<field_count<T>>{});
     } else {
-      if constexpr (k == kind::aggregate) append_field_names<T>(std::make_index_sequence<field_count<T>>{});
       describe_all(typename parts_of<T>::type{});
     }
   }
   template <class... T>
   void describe_all(type_list<T...>) {
     (describe<std::remove_cv_t<T>>(), ...);
+  }
+  template <class T, class... Field, std::size_t... I>
+  void describe_fields(type_list<Field...>, std::index_sequence<I...>) {
+    static_assert(sizeof...(Field) == sizeof...(I));
+    ((field(text_with_field_name<address_of_field<T, I>()>()), describe<std::remove_cv_t<Field>>()), ...);
   }
   template <class T>
   void describe_serialize() {
@@ -123,7 +135,7 @@ class shape : public sizer {
         serialize(*this, *value);
       }
     } catch (...) {  // a value without a meaning, which cannot be sent; what it has named until then counts
-      text_ += '!';
+      layouts_[open_.back()].text += '!';
     }
   }
   // By value only, as an argument of a template: a constant that kept the addresses would name what is never defined to the linker,
@@ -135,17 +147,16 @@ class shape : public sizer {
       return field_address<decltype(at)>{at};
     });
   }
-  template <class T, std::size_t... I>
-  void append_field_names(std::index_sequence<I...>) {
-    ((text_ += text_with_field_name<address_of_field<T, I>()>()), ...);
-  }
 
+  /// The next part is the field that the text of a compiler names last.
+  void field(std::string_view compiler_text);
+  void mention(std::string_view type);
   /// False if that was described before.
   bool begin(std::string_view type, std::size_t bytes);
-  void end() { text_ += ';'; }
+  void end() { open_.pop_back(); }
 
-  std::string text_;
-  std::vector<const char*> begun_;
+  std::vector<layout> layouts_;
+  std::vector<std::size_t> open_;  // in layouts_
 };
 
 #pragma GCC diagnostic pop

@@ -28,6 +28,7 @@ std::string looks() {
 template <class T>
 std::string looks_but_for(std::string_view space) {
   std::string text = looks<T>();
+  space.remove_suffix(2);  // "::"
   for (std::size_t at; (at = text.find(space)) != std::string::npos;) text.erase(at, space.size());
   return text;
 }
@@ -124,6 +125,28 @@ TEST(shape, has_the_type_that_an_enum_is_made_of) { expect_different<first_build
 TEST(shape, has_what_a_serialize_names_in_its_order) {
   expect_different<first_build::by_hand, other_build::by_hand>();
   expect_different<first_build::by_friend, other_build::by_friend>();
+}
+
+TEST(shape, is_written_alike_by_all_compilers) {
+  shape s;
+  s.describe<first_build::range>();
+  const std::string key = "N6orrery4wire10keyed_typeIN12_GLOBAL__N_111first_build5rangeEEE";
+  EXPECT_EQ(s.text(),
+            ":=" + key + "\n;" + key + ":16\nlow=N6orrery4wire10keyed_typeIdEE\nhigh=N6orrery4wire10keyed_typeIdEE\n;");
+}
+struct named_fields {
+  int list[3];
+  char text_[8];
+  std::string name2;
+};
+TEST(shape, has_the_names_of_fields_that_are_arrays) {
+  shape s;
+  s.describe<named_fields>();
+  ASSERT_GE(s.layouts().size(), 2U);
+  const std::string& fields = s.layouts()[1].text;
+  EXPECT_NE(fields.find("\nlist="), std::string::npos) << fields;
+  EXPECT_NE(fields.find("\ntext_="), std::string::npos) << fields;
+  EXPECT_NE(fields.find("\nname2="), std::string::npos) << fields;
 }
 
 struct throws_when_empty {

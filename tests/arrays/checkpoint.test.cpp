@@ -80,11 +80,11 @@ struct Cell : element<Cell> {
   void know(solver_group g, remote<Settings> s) {
     solvers["all"] = g;
     settings = s;
-    right = array()[(index() + 1) % 30];
+    right = this_array()[(this_index() + 1) % 30];
   }
   void step() {
     const auto& g = solvers.at("all");
-    const number mine = g[static_cast<std::size_t>(index()) % g.size()]->correct(value_);
+    const number mine = g[static_cast<std::size_t>(this_index()) % g.size()]->correct(value_);
     post(right)->take((mine + settings->factor()) % prime);
   }
   void take(number v) { next_ = (next_ + v) % prime; }
@@ -100,7 +100,7 @@ struct Cell : element<Cell> {
   }
 
  private:
-  int index_or_none() const { return to_come == accident::none ? -1 : index(); }
+  int index_or_none() const { return to_come == accident::none ? -1 : this_index(); }
   static void meet_accident() {
     if (to_come == accident::kills_its_node) orrery::testing::kill_own_node();
     fmt::print(stderr, "writing\n");

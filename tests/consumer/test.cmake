@@ -22,3 +22,11 @@ set(ENV{PKG_CONFIG_PATH} ${pc})
 set(warnings "-Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor -Wold-style-cast -Werror")
 run(sh -c "${CXX} -std=c++23 ${warnings} ${here}/main.cpp -o ${work}/consumer $(pkg-config --cflags --libs orrery)")
 run(${work}/consumer)
+
+# Plain C links the same library; orrery-cc finds it beside itself.
+run(sh -c "${CC} -std=c11 -Wall -Wextra -Wpedantic -Werror ${here}/main.c -o ${work}/consumer_c $(pkg-config --cflags --libs orrery)")
+run(${work}/consumer_c)
+if(EXISTS ${prefix}/bin/orrery-cc)
+  run(${CMAKE_COMMAND} -E env ORRERY_CC=${CC} ${prefix}/bin/orrery-cc -Wall -Wextra -Werror ${here}/tasks.c -o ${work}/consumer_tasks)
+  run(${work}/consumer_tasks)
+endif()

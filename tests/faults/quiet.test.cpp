@@ -245,9 +245,9 @@ void host() {
   publish("/host", spawn<bouncer>(here()));
   publish("/host/main", this_process<function>());
   fmt::print(stderr, "up\n");
-  for (std::uint32_t i = 0; i < 3; ++i) {
-    (void)receive<int>();  // not with a time limit: that would be something to wait for
-    await_loss_of(i + 1);  // it leaves
+  for (int i = 0; i < 3; ++i) {
+    const auto guest = receive<std::uint32_t>();  // not with a time limit: that would be something to wait for
+    await_loss_of(guest);  // it leaves
     quiescence();
     fmt::print(stderr, "next\n");
   }
@@ -262,7 +262,7 @@ void guest() {
     check(mine->hits() == 50 * (r + 1), "quiescence came too early");
     check(far->hits() == hits + 50 * (r + 1), "quiescence came too early for the host");
   }
-  send(lookup<function>("/host/main"), 1);
+  send(lookup<function>("/host/main"), this_node());
 }
 
 // --- dead worlds -------------------------------------------------------------------------------------------------------

@@ -3,6 +3,7 @@
 #include "support.hpp"
 
 #include <apps/fft3d/transform.hpp>
+#include <orrery/scheduler/sanitizers.hpp>
 #include <orrery/storage/internal/test_devices.hpp>
 
 #include <cerrno>
@@ -22,10 +23,8 @@ using namespace fft3d;
 using namespace fft3d::testing;
 namespace fs = std::filesystem;
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#if defined(ORRERY_ASAN) || defined(ORRERY_TSAN)
 constexpr bool sanitized = true;
-#elif defined(__has_feature)
-constexpr bool sanitized = __has_feature(address_sanitizer) || __has_feature(thread_sanitizer);
 #else
 constexpr bool sanitized = false;
 #endif
@@ -75,6 +74,17 @@ TEST(fft3d_budget, is_kept) {
     EXPECT_EQ(c.outcome(), 0) << passes;
     fs::remove_all(folder / "y");
   }
+}
+// Pages as large as the system's huge ones, and elements of which each becomes another one.
+TEST(fft3d_budget, is_kept_with_large_pages_that_are_converted) {
+  if (sanitized) GTEST_SKIP() << "sanitizers keep memory of their own";
+  const scratch folder;
+  program([&] {
+    make_set(folder / "x", {.shape = {128, 256, 256}, .page_shape = {16, 128, 128}, .type = element_type::float32},
+             random_numbers(128 * 256 * 256, true));
+  });
+  const child c({"--scenario", "transform", folder / "x", folder / "y", "2", "84"});  // units of 16 MiB
+  EXPECT_EQ(c.outcome(), 0);
 }
 // What all OS processes of the world have at one moment, pages that they share counted once: as the kernel says, as often as it can be asked.
 std::uint64_t memory_of_world(pid_t first) {
@@ -342,7 +352,7 @@ bool mount_small(const std::string& place) {
 int try_full(const std::string& folder, const std::string& drive, std::uint64_t room,
              const std::vector<number>& right) {
   const request r{.input = folder + "/x", .output = drive + "/y", .passes = 2};
-  const auto fill = [&](const plan&, const drive_rates&, bool) {
+  const auto fill = [&](const plan&, bool) {
     const auto bytes = fs::space(drive).available - room;
     const io::descriptor file(drive + "/filler", O_WRONLY | O_CREAT);
     io::fallocate(file.get(), 0, bytes);

@@ -2,6 +2,8 @@
 // Transforms that are killed at random moments, and go on.
 #include "support.hpp"
 
+#include <orrery/scheduler/sanitizers.hpp>
+
 #include <chrono>
 #include <csignal>
 #include <filesystem>
@@ -82,6 +84,56 @@ TEST_P(killed, goes_on_and_is_right) {
       [&] { EXPECT_LT(difference(read_set(r.output.empty() ? r.input : r.output), expected(r, shape, x)), 1e-13); });
 }
 
+// How many kills: some in each run of the tests, more by hand.
+int kills_wanted() {
+  const char* text = std::getenv("ORRERY_TEST_KILLS");
+  return text != nullptr ? std::stoi(text) : 20;
+}
+// Any node, and the same command again at once, while the others of the killed program still live.
+TEST(killed_in_place, goes_on_while_nodes_of_the_killed_program_live) {
+  const auto seed = std::random_device{}();
+  std::printf("seed %u\n", seed);
+  std::mt19937 random(seed);
+  const scratch folder;
+  const request r = request_for(folder.path, "in_place");
+  const auto x = random_numbers(product(shape), false);
+  program([&] { make_set(r.input, {.shape = shape, .page_shape = {6, 7, 8}}, x); });
+  const std::vector<std::string> words{"--scenario", folder.path, "in_place", "--orrery-pes=1", "--orrery-nodes=4"};
+
+  std::vector<std::pair<child, bool>> killed;  // and whether its first node was
+  int ended = 0;
+  for (int kills = 0; kills < kills_wanted();) {
+    const child c(words);
+    std::this_thread::sleep_for(std::chrono::microseconds(10'000 + random() % 200'000));
+    const auto nodes = nodes_of(c.pid);
+    const pid_t victim = nodes[random() % nodes.size()];
+    kill(victim, SIGKILL);
+    killed.emplace_back(c, victim == c.pid);
+    ++kills;
+  }
+  EXPECT_EQ(child(words).outcome(), 0);
+  for (const auto& [c, first] : killed) {
+    const int outcome = c.outcome();
+    if (outcome == 0) ++ended;
+    if (first) {  // else it was refused
+      EXPECT_TRUE(outcome == 1000 + SIGKILL || outcome == 0) << outcome;
+    }
+  }
+  // Who came to the end is followed by who does it again: so it is the transform of a transform, so many times, and nothing between.
+  program([&] {
+    const auto found = read_set(r.input);
+    auto right = x;
+    bool good = false;
+    for (std::size_t times = 1; times <= killed.size() + 1 && !good; ++times) {
+      right = expected(r, shape, right);
+      good = difference(found, right) < 1e-12;
+      if (good) std::printf("%d came to their end, and it is transformed %zu times\n", ended, times);
+    }
+    EXPECT_TRUE(good);
+  });
+  EXPECT_FALSE(std::filesystem::exists(r.input + ".fft3d"));
+}
+
 INSTANTIATE_TEST_SUITE_P(fft3d, killed,
                          ::testing::Combine(::testing::Values("new", "in_place", "three_passes",
                                                               "three_passes_in_place", "filter_in_place", "memory"),
@@ -92,7 +144,7 @@ INSTANTIATE_TEST_SUITE_P(fft3d, killed,
 
 }  // namespace
 
-#if defined(__SANITIZE_ADDRESS__)
+#if defined(ORRERY_ASAN)
 // What is killed looks for no leaks: the search has a child of its own, which would be taken for a node, and without which it never ends.
 static bool is_victim = false;
 extern "C" int __lsan_is_turned_off() { return is_victim ? 1 : 0; }

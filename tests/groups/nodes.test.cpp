@@ -70,8 +70,8 @@ struct Worker : orrery::member<Worker> {
   std::string text() const { return name + std::to_string(rank()) + ","; }
   std::size_t ask_all() const {
     std::size_t all = 0;
-    for (const auto w : group())
-      if (w != group()[rank()]) all += w->my_rank();
+    for (const auto w : this_group())
+      if (w != this_group()[rank()]) all += w->my_rank();
     return all;
   }
   void log(int x) { seen.push_back(x); }

@@ -85,12 +85,12 @@ int outcome(std::vector<std::string> options) {
   return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
-class io_nodes : public testing::TestWithParam<const char*> {
+class io_nodes : public ::testing::TestWithParam<const char*> {
  protected:
   void SetUp() override { setenv("ORRERY_IO", GetParam(), 1); }
   void TearDown() override { unsetenv("ORRERY_IO"); }
 };
-INSTANTIATE_TEST_SUITE_P(back_ends, io_nodes, testing::Values("uring", "threads"));
+INSTANTIATE_TEST_SUITE_P(back_ends, io_nodes, ::testing::Values("uring", "threads"));
 
 TEST_P(io_nodes, that_wait_for_data_hear_calls_from_other_nodes) {
   EXPECT_EQ(outcome({"--orrery-nodes=2", "--orrery-pes=1"}), 0);

@@ -3,6 +3,7 @@
 #include <orrery/array/array.hpp>
 #include <orrery/orrery.hpp>
 #include <orrery/process/internal/test_world.hpp>
+#include <orrery/scheduler/simulator.hpp>
 
 #include <algorithm>
 #include <cstdint>

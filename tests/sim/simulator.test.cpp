@@ -2,6 +2,7 @@
 // What only a simulated world has: virtual time, a network model, the same run again, faults on demand.
 #include <orrery/orrery.hpp>
 #include <orrery/process/internal/test_world.hpp>
+#include <orrery/scheduler/simulator.hpp>
 
 #include <algorithm>
 #include <chrono>

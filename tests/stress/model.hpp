@@ -283,7 +283,7 @@ class Member : public orrery::member<Member> {
   std::string spelled() const { return std::to_string(rank()) + ","; }
   std::uint64_t ask_next() const {
     const std::size_t next = rank() + 1;
-    return next < size() ? group()[next]->ask_next() + value_ : value_;
+    return next < size() ? this_group()[next]->ask_next() + value_ : value_;
   }
   ORRERY_PROCESS_MEMBERS(Member, add, value, total, meet, spelled, ask_next)
 

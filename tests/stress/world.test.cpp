@@ -113,8 +113,9 @@ struct shape {
 std::string run(shape s, std::uint64_t seed, const std::string& environment) {
   dice d(seed);
   const std::uint32_t participants = s.nodes * s.pes * static_cast<std::uint32_t>(1 + d.below(4));
-  std::string command = fmt::format("ORRERY_STRESS_SEED={} {} '{}' --world-of={} --orrery-nodes={} --orrery-pes={}",
-                                    seed, environment, program(), participants, s.nodes, s.pes);
+  std::string command = fmt::format(
+      "ORRERY_STRESS_SEED={} {} '{}' --world-of={} --orrery-failed-exit=0 --orrery-nodes={} --orrery-pes={}", seed,
+      environment, program(), participants, s.nodes, s.pes);
   command += fmt::format(" --orrery-ring={}K", 32 << d.below(3));
   command += fmt::format(" --orrery-mailbox={}K", 4 << d.below(7));
   if (d.one_in(3)) command += " --orrery-waiting=immediate";

@@ -5,7 +5,9 @@
 // runtime's options). A scenario says on stderr what is wrong; then the program exits with 1, else with 0.
 
 #include <orrery/orrery.hpp>
+#include <orrery/scheduler/sanitizers.hpp>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <chrono>
@@ -31,13 +33,8 @@
 
 namespace orrery::testing {
 
+using scheduler::slowed_down;
 inline constexpr auto patience = std::chrono::seconds(60);  // nothing takes that long: the watchdog comes first
-
-#if defined(ORRERY_ASAN) || defined(ORRERY_TSAN)
-inline constexpr bool slowed_down = true;
-#else
-inline constexpr bool slowed_down = false;
-#endif
 
 // --- inside a scenario -------------------------------------------------------------------------------------------------
 
@@ -102,6 +99,9 @@ class program {
     ::posix_spawn_file_actions_adddup2(&files, ends[1], STDERR_FILENO);
     std::string name = "test";
     options.push_back(fmt::format("--test={}", ::getpid()));
+    // Most lose nodes, and messages with them, on purpose.
+    if (std::ranges::none_of(options, [](const std::string& o) { return o.starts_with("--orrery-failed-exit"); }))
+      options.emplace_back("--orrery-failed-exit=0");
     std::vector<char*> arguments{name.data()};
     for (std::string& o : options) arguments.push_back(o.data());
     arguments.push_back(nullptr);
@@ -135,6 +135,12 @@ class program {
       said.clear();
     }
     return all + said;
+  }
+  /// Blocks until it has said one more line.
+  std::string hear_line() {
+    std::string said;
+    for (char c = 0; ::read(errors_, &c, 1) == 1 && c != '\n';) said += c;
+    return said;
   }
   /// Until it and all nodes that it started have ended: what they said, and then how it ended: "good", "exit status 1" or "killed by
   /// signal 9".

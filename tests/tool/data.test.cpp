@@ -10,6 +10,7 @@
 #include <vector>
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <nlohmann/json.hpp>
 
 namespace orrery {
@@ -179,6 +180,45 @@ TEST(orrery_data, says_what_is_wrong_with_a_box) {
   expect_bad(read + "0,,0", "nothing is between two commas");
   expect_bad("read " + folder / "x", "too many to print: write them to a file with --out");
   expect_bad("read " + folder / "x --out " + folder / "out.npy --dataset /x", "is no HDF5 file by its name");
+}
+TEST(orrery_data, finds_an_edited_shape_and_an_edited_device) {
+  const scratch folder;
+  expect_good("create " + folder / "x" + " --shape 8,6,4 --type float64 --pages 4,4,4");
+  const std::string good = text_of(folder / "x/orrery.json");
+  const auto with = [&](const std::string& from, const std::string& to) {
+    std::string text = good;
+    text.replace(text.find(from), from.size(), to);
+    write_text(folder / "x/orrery.json", text);
+  };
+  with("8,", "7,");
+  expect_bad("verify " + folder / "x", "was changed or damaged");
+  write_text(folder / "victim", "mine");
+  for (const std::string& name : {std::string("../victim"), folder / "victim"}) {
+    with("device-0.pages", name);
+    expect_bad("verify " + folder / "x", "which no data set makes");
+    expect_bad("remove " + folder / "x", "which no data set makes");
+  }
+  EXPECT_EQ(text_of(folder / "victim"), "mine");
+  write_text(folder / "x/orrery.json", good);
+  expect_good("verify " + folder / "x");
+}
+TEST(orrery_data, refuses_to_import_what_is_no_file) {
+  const scratch folder;
+  for (const char* name : {"a.npy", "a.raw", "a.nii", "a.nii.gz", "a.h5"}) {
+    ASSERT_EQ(::mkfifo((folder / name).c_str(), 0600), 0);
+    expect_bad("import " + folder / name + " " + folder / "x --shape 2,2,2 --type float64", "is no regular file");
+  }
+  EXPECT_FALSE(fs::exists(folder / "x"));
+}
+TEST(orrery_data, refuses_shapes_whose_bytes_cannot_be_counted) {
+  const scratch folder;
+  // 2^61 x 8 x 1 numbers of 8 bytes are 2^67, which is 0 in 64 bits.
+  for (const char* shape : {"(2305843009213693952, 8)", "(4294967296, 4294967296)", "(9223372036854775807,)"}) {
+    write_text(folder / "a.npy",
+               npy(std::string("{'descr': '<f8', 'fortran_order': False, 'shape': ") + shape + ", }", {}));
+    expect_bad("import " + folder / "a.npy" + " " + folder / "x", "more than 2^63 bytes");
+  }
+  EXPECT_FALSE(fs::exists(folder / "x"));
 }
 TEST(orrery_data, removes_a_data_set) {
   const scratch folder;

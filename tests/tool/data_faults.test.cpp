@@ -2,6 +2,8 @@
 // `orrery data` when something fails, how much memory it takes, and what it shows meanwhile.
 #include "data_support.hpp"
 
+#include <orrery/scheduler/sanitizers.hpp>
+
 #include <array>
 #include <cerrno>
 #include <csignal>
@@ -250,7 +252,7 @@ cost cost_of(const std::vector<std::string>& words) {
                                                                            << 10};
 }
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#if defined(ORRERY_ASAN) || defined(ORRERY_TSAN)
 constexpr bool instrumented = true;
 #else
 constexpr bool instrumented = false;

@@ -159,5 +159,36 @@ open('five.nii', 'wb').write(header((4, 4, 4, 1, 1), 16, 32) + bytes(256)); open
   EXPECT_NE(orrery_data("info " + folder / "x").text.find("4 x 5 x 1 elements"), std::string::npos);
 }
 
+// libnifti2 would go on with these until it ends the program.
+TEST(orrery_data_nifti, refuses_headers_with_absurd_dimensions) {
+  ORRERY_NEEDS_H5PY();
+  const scratch folder;
+  nifti(folder.path, R"(
+def second(dim, offset=544, order='<'):
+    h = bytearray(540)
+    def put(at, form, *v): struct.pack_into(order + form, h, at, *v)
+    put(0, 'i', 540); h[4:12] = b'n+2\0\r\n\x1a\n'; put(12, '2h', 16, 32); put(16, '8q', *dim); put(168, 'q', offset)
+    return bytes(h) + bytes(4)
+for order in '<>':
+    e = 'l' if order == '<' else 'b'
+    open('count' + e + '.nii', 'wb').write(second((1 << 40, 4, 4, 4, 1, 1, 1, 1), order=order))
+    open('none' + e + '.nii', 'wb').write(second((-3, 4, 4, 4, 1, 1, 1, 1), order=order))
+    open('side' + e + '.nii', 'wb').write(second((3, 1 << 62, 1 << 62, 4, 1, 1, 1, 1), order=order))
+    open('zero' + e + '.nii', 'wb').write(second((3, -5, 4, 4, 1, 1, 1, 1), order=order))
+    open('at' + e + '.nii', 'wb').write(second((3, 4, 4, 4, 1, 1, 1, 1), -(1 << 62), order=order))
+    with gzip.open('side' + e + '.nii.gz', 'wb') as f: f.write(second((2, 1 << 31, 1 << 31, 1, 1, 1, 1, 1), order=order))
+open('first.nii', 'wb').write(header((4, 4, 4), 16, 32, ndim=30000) + bytes(256))
+)");
+  int seen = 0;
+  for (const auto& file : fs::directory_iterator(folder.path)) {
+    if (file.path().string().find(".nii") == std::string::npos) continue;
+    SCOPED_TRACE(file.path());
+    ++seen;
+    expect_bad("import " + file.path().string() + " " + folder / "x", "cannot be imported: in its header");
+  }
+  EXPECT_EQ(seen, 13);
+  EXPECT_FALSE(fs::exists(folder / "x"));
+}
+
 }  // namespace
 }  // namespace orrery

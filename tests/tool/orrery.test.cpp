@@ -135,7 +135,7 @@ struct outcome {
 
 fs::path self() { return fs::read_symlink("/proc/self/exe"); }
 
-class orrery_tool : public testing::Test {
+class orrery_tool : public ::testing::Test {
  protected:
   orrery_tool() {
     std::string name = (fs::temp_directory_path() / "orrery-tool-XXXXXX").string();
@@ -499,7 +499,7 @@ TEST_F(orrery_tool, a_program_of_several_nodes_leaves_one_trace) {
 }
 
 // The documentation is made by the tool.
-class documentation : public orrery_tool, public testing::WithParamInterface<const char*> {};
+class documentation : public orrery_tool, public ::testing::WithParamInterface<const char*> {};
 
 TEST_P(documentation, has_the_tables_as_they_are) {
   const std::string topic = GetParam();
@@ -511,7 +511,7 @@ TEST_P(documentation, has_the_tables_as_they_are) {
       << page << " is not what 'orrery help " << topic << " --markdown' prints";
 }
 
-INSTANTIATE_TEST_SUITE_P(orrery_tool, documentation, testing::Values("options", "counters"));
+INSTANTIATE_TEST_SUITE_P(orrery_tool, documentation, ::testing::Values("options", "counters"));
 
 // 100 processes, one call to each, spread over the PEs. Then it publishes and takes back what it reads.
 int program(int argc, char** argv) {
@@ -542,6 +542,6 @@ int program(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   if (argc > 1 && std::string_view(argv[1]) == "program") return orrery::program(argc, argv);
-  testing::InitGoogleTest(&argc, argv);
+  ::testing::InitGoogleTest(&argc, argv);
   return RUN_ALL_TESTS();
 }

@@ -97,11 +97,28 @@ bool is_nifti(const std::string& path) {
 }
 }  // namespace
 
+void require_regular(const std::string& path) {
+  struct stat st{};
+  if (::stat(path.c_str(), &st) == 0 && !S_ISREG(st.st_mode))
+    throw std::invalid_argument(fmt::format(
+        "{} is no regular file: what is imported is read at many places, so write it to a file first", path));
+}
+
+std::int64_t checked_elements(const index3& shape, std::size_t element_bytes) {
+  std::int64_t bytes = static_cast<std::int64_t>(element_bytes);
+  for (const std::int64_t n : shape)
+    if (n <= 0 || __builtin_mul_overflow(bytes, n, &bytes))
+      throw std::invalid_argument(fmt::format("an array of {} cannot be: it would have more than 2^63 bytes, or none",
+                                              storage::to_string(shape)));
+  return bytes / static_cast<std::int64_t>(element_bytes);
+}
+
 std::unique_ptr<array_source> open_source(const file_request& r) {
   if (!is_hdf5(r.path) && !r.dataset.empty())
     throw std::invalid_argument(fmt::format("{} is no HDF5 file by its name: it has no --dataset", r.path));
   if (access(r.path.c_str(), R_OK) != 0)
     throw std::system_error(errno, std::system_category(), fmt::format("cannot read {}", r.path));
+  require_regular(r.path);
   if (is_hdf5(r.path)) return open_hdf5(r);
   if (is_nifti(r.path)) return open_nifti(r);
   return open_flat(r);

@@ -81,6 +81,11 @@ struct sink_request {
 /// std::invalid_argument.
 [[nodiscard]] storage::index3 three_sides(std::span<const std::int64_t> sides, bool trailing = false);
 
+/// How many elements an array of that shape has, if all their bytes can be counted. Throws std::invalid_argument, also for a side below 1.
+std::int64_t checked_elements(const storage::index3& shape, std::size_t element_bytes);
+/// Throws std::invalid_argument for a FIFO, a device or a folder. What is not there is not its matter.
+void require_regular(const std::string& path);
+
 /// Calls f with boxes that together are the array, in the order of the file: boxes of whole pages and units as far as they fit into `budget`
 /// bytes, and as long runs of the file as can be.
 void for_each_block(const array_file& file, const storage::index3& page_shape, std::size_t budget,

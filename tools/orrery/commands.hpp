@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <string>
+#include <vector>
 
 namespace orrery::tool {
 
@@ -29,5 +30,15 @@ int top(const common& c, const std::string& name, const top_settings& s);
 
 /// `orrery clean`: removes what crashed worlds have left.
 int clean(const common& c);
+
+/// What is asked of an ordered list.
+struct list_request {
+  std::string world;
+  std::string name;  ///< under which the list is published
+  std::string action;  ///< find, insert, erase, range, size
+  std::vector<std::string> arguments;
+};
+/// `orrery list`: joins the world and uses the list. The exit code is 1 if there is nothing to find, insert or erase.
+int list(const common& c, const list_request& r);
 
 }  // namespace orrery::tool

@@ -70,7 +70,12 @@ class flat_source final : public array_source {
       order = transposition::t13;
       layout.order = {0, 1, 2};
     }
-    const std::uint64_t bytes = first_ + static_cast<std::uint64_t>(product(shape)) * size_of(type);
+    std::uint64_t bytes = 0;
+    try {
+      bytes = first_ + static_cast<std::uint64_t>(checked_elements(shape, size_of(type))) * size_of(type);
+    } catch (const std::invalid_argument& e) {
+      throw std::invalid_argument(fmt::format("{} cannot be imported: {}", path_, e.what()));
+    }
     struct stat st{};
     if (::fstat(file_.get(), &st) != 0) throw std::system_error(errno, std::system_category(), path_);
     if (static_cast<std::uint64_t>(st.st_size) != bytes)

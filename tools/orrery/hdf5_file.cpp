@@ -85,6 +85,7 @@ class hdf5_source final : public array_source {
     (void)H5Sget_simple_extent_dims(space, sides.data(), nullptr);
     try {
       shape = three_sides(std::vector<std::int64_t>(sides.begin(), sides.end()));
+      checked_elements(shape, size_of(element_type::complex128));
     } catch (const std::invalid_argument& e) {
       throw std::invalid_argument(fmt::format("{} cannot be imported: {}", what_, e.what()));
     }

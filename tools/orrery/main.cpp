@@ -116,6 +116,17 @@ int run(int argc, char** argv) {
   CLI::App* const clean_command = app.add_subcommand("clean", "Remove what crashed worlds have left");
   clean_command->add_flag("--json", c.json, "Print JSON");
 
+  list_request list_of;
+  CLI::App* const list_command =
+      app.add_subcommand("list", "Use an ordered list: find KEY, insert KEY VALUE, erase KEY, range [FROM [TO]], size");
+  list_command->add_option("WORLD", list_of.world, "In which it lives")->required()->type_name("");
+  list_command->add_option("NAME", list_of.name, "Under which it is published")->required()->type_name("");
+  list_command->add_option("ACTION", list_of.action, "What to do")
+      ->required()
+      ->check(CLI::IsMember({"find", "insert", "erase", "range", "size"}))
+      ->type_name("");
+  list_command->add_option("ARGUMENTS", list_of.arguments, "Keys and values: numbers or texts")->type_name("");
+
   data_request data;
   const data_commands data_subcommands = add_data_commands(app, data);
 
@@ -135,6 +146,7 @@ int run(int argc, char** argv) {
   if (ls->parsed()) return name.empty() ? list_all(c) : list_one(c, name, prefix);
   if (top_command->parsed()) return top(c, name, settings);
   if (clean_command->parsed()) return clean(c);
+  if (list_command->parsed()) return list(c, list_of);
   for (const auto& [command, action] : data_subcommands)
     if (command->parsed()) return action(data);
   if (topic == "options") {

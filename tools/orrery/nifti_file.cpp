@@ -4,6 +4,7 @@
 #include "array_file.hpp"
 #include "convert.hpp"
 #include "nifti_attributes.hpp"
+#include "nifti_header.hpp"
 
 #include <algorithm>
 #include <array>
@@ -52,6 +53,7 @@ class nifti_source final : public array_source {
   explicit nifti_source(const file_request& r) : path_(r.path) {
     nifti_set_debug_level(0);  // what is wrong is said here
     if (r.shape) throw std::invalid_argument(fmt::format("{} knows its shape: leave --shape out", path_));
+    check_nifti_header(path_);
     header_.reset(nifti_image_read(path_.c_str(), 0));
     if (header_ == nullptr)
       throw std::invalid_argument(
@@ -62,6 +64,7 @@ class nifti_source final : public array_source {
     order = transposition::t13;
     layout.order = {0, 1, 2};
     layout.in_sequence = nifti_is_gzfile(header_->iname) != 0;
+    require_regular(header_->iname);
     if (!layout.in_sequence) require_size();
     stream_.reset(znzopen(header_->iname, "rb", layout.in_sequence ? 1 : 0));
     if (stream_ == nullptr)
@@ -84,6 +87,7 @@ class nifti_source final : public array_source {
     const auto n = static_cast<std::size_t>(std::clamp<std::int64_t>(header_->dim[0], 0, 7));
     try {
       shape = three_sides(std::span<const std::int64_t>(header_->dim + 1, n), true);
+      checked_elements(shape, size_of(element_type::complex128));
     } catch (const std::invalid_argument& e) {
       throw std::invalid_argument(fmt::format("{} cannot be imported: {}", path_, e.what()));
     }

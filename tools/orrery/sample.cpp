@@ -55,12 +55,12 @@ world_sample take_sample(const transport::world_view& view) {
   w.state = to_string(view.state());
   w.pid = view.creator().pid;
   w.age_s = age_of(view.creator());
-  const std::uint32_t pes = view.pe_limit();
-  for (std::uint32_t n = 0; n < view.node_limit(); ++n) {
+  for (std::uint32_t place = 0; place < view.node_limit(); ++place) {
+    const std::uint32_t n = view.node_at(place);
     node_sample node{view.info(n), {}};
     if (node.info.state == transport::node_state::empty) continue;
-    const std::uint32_t end = std::min(pes, node.info.first_pe + node.info.pe_count);
-    for (std::uint32_t pe = node.info.first_pe; node.here() && pe < end; ++pe)
+    const std::uint32_t end = node.info.first_pe + node.info.pe_count;
+    for (std::uint32_t pe = node.info.first_pe; node.here() && pe != end; ++pe)
       node.pes.push_back({pe, read_counters(view, pe)});
     if (node.here()) add_names(w, view, n);
     w.nodes.push_back(std::move(node));

@@ -43,7 +43,12 @@ void say(const settings& s, const std::string& line) {
   if (!s.quiet) fmt::print(stderr, "{}\n", line);
 }
 
-std::string text_of(const plan& p, const drive_rates& rates) {
+// How long the drives take at the rates that they have shown.
+double drive_seconds(const plan& p, const drive_rates& rates) {
+  return static_cast<double>(p.work.bytes_read) / rates.read + static_cast<double>(p.work.bytes_written) / rates.write;
+}
+
+std::string text_of(const plan& p) {
   std::string text = fmt::format("{} of {} in pages of {}: {} ", orrery::storage::to_string(p.work.grid.array_shape),
                                  to_string(p.work.input_type), orrery::storage::to_string(p.work.grid.page_shape),
                                  p.work.in_memory() ? "held in memory between" : "out of core, in");
@@ -58,14 +63,18 @@ std::string text_of(const plan& p, const drive_rates& rates) {
     text +=
         fmt::format(": {} read, {} written\n", bytes_text(p.work.bytes_at(s.from)), bytes_text(p.work.bytes_at(s.to)));
   }
-  text +=
-      fmt::format("  together {} read, {} written", bytes_text(p.work.bytes_read), bytes_text(p.work.bytes_written));
-  if (rates.read > 0)
-    text += fmt::format(
-        "; the drive reads {:.2f} and writes {:.2f} GB/s, so that it takes about {:.1f} s", rates.read / 1e9,
-        rates.write / 1e9,
-        static_cast<double>(p.work.bytes_read) / rates.read + static_cast<double>(p.work.bytes_written) / rates.write);
-  return text;
+  return text +
+         fmt::format("  together {} read, {} written", bytes_text(p.work.bytes_read), bytes_text(p.work.bytes_written));
+}
+
+// The job measures its drives by what it does: nothing else is read or written, and it begins at once.
+bool rates_are_known(const sweep_status& now) {
+  constexpr std::uint64_t enough = std::uint64_t{128} << 20;
+  return now.bytes_moved >= enough && now.rates.read > 0 && now.rates.write > 0;
+}
+std::string rates_text(const plan& p, const drive_rates& rates) {
+  return fmt::format("  the drive reads {:.2f} and writes {:.2f} GB/s, so that it takes about {:.1f} s",
+                     rates.read / 1e9, rates.write / 1e9, drive_seconds(p, rates));
 }
 
 void add_options(CLI::App& app, settings& s) {
@@ -133,21 +142,25 @@ int work(settings& s) {
   check(s);
   if (!s.what.output.empty()) s.what.output = orrery::storage::detail::tidy_path(s.what.output);
   plan p;
-  drive_rates rates;
+  bool rates_said = false;
   std::optional<orrery::tool::progress> bar;
   if (s.plan_only) {
     p = make_plan(s.what, orrery::storage::data_set::read_info(s.what.input), orrery::world_pes(),
                   orrery::world_nodes());
-    fmt::print("{}\n", text_of(p, rates));
+    fmt::print("{}\n", text_of(p));
     return 0;
   }
-  const observer watch{[&](const plan& made, const drive_rates& measured, bool resumed) {
+  const observer watch{[&](const plan& made, bool resumed) {
                          p = made;
-                         rates = measured;
-                         say(s, text_of(p, rates));
+                         say(s, text_of(p));
                          if (resumed) say(s, "  going on where it was interrupted");
                        },
                        [&](const sweep_status& now) {
+                         if (!rates_said && rates_are_known(now)) {
+                           rates_said = true;
+                           bar.reset();  // it has the line
+                           say(s, rates_text(p, now.rates));
+                         }
                          const std::uint64_t all = p.work.bytes_read + p.work.bytes_written;
                          const auto done =
                              static_cast<std::uint64_t>(static_cast<double>(all) * static_cast<double>(now.units_done) /
@@ -177,7 +190,7 @@ int work(settings& s) {
   for (const finding& f : found)
     say(s, fmt::format("{}: relative error {:.2g}, at most {:.0g}: {}", f.what, f.error, f.limit,
                        f.good() ? "good" : "WRONG"));
-  const auto all = summary(s.what, p, rates, o, found);
+  const auto all = summary(s.what, p, o, found);
   if (s.json == "-") fmt::print("{}\n", all.dump(1));
   if (!s.json.empty() && s.json != "-" && !(std::ofstream(s.json) << all.dump(1) << '\n'))
     throw std::runtime_error(fmt::format("cannot write {}", s.json));

@@ -70,8 +70,7 @@ std::string dimensions_text(const plan& p, std::size_t pass) {
   return text;
 }
 
-ordered_json summary(const request& r, const plan& p, const drive_rates& rates, const sweep_outcome& o,
-                     const std::vector<finding>& verified) {
+ordered_json summary(const request& r, const plan& p, const sweep_outcome& o, const std::vector<finding>& verified) {
   constexpr std::string_view operations[] = {"forward", "inverse", "filter"};
   ordered_json passes = ordered_json::array();
   for (std::size_t i = 0; i < o.sweeps.size(); ++i)
@@ -98,8 +97,8 @@ ordered_json summary(const request& r, const plan& p, const drive_rates& rates, 
           {"bytes_written", p.work.bytes_written},
           {"bytes_over_array", static_cast<double>(p.work.bytes_read + p.work.bytes_written) /
                                    static_cast<double>(product(p.work.grid.array_shape) * size_of(p.work.input_type))},
-          {"drive_read_bytes_per_s", rates.read},
-          {"drive_write_bytes_per_s", rates.write},
+          {"drive_read_bytes_per_s", o.rates.read},
+          {"drive_write_bytes_per_s", o.rates.write},
           {"passes", passes},
           {"verified", checks}};
 }

@@ -121,11 +121,12 @@ struct Voxel : orrery::element<Voxel, orrery::index<3>> {
     visitors_.clear();
   }
   void show(const orrery::result_target& to) {
-    contribute(std::vector<voxel_state>{{index(), orrery::this_pe(), last_.visits, last_.pairs}}, orrery::concat, to);
+    contribute(std::vector<voxel_state>{{this_index(), orrery::this_pe(), last_.visits, last_.pairs}}, orrery::concat,
+               to);
   }
   /// Moves to any PE: for tests.
   void wander(std::uint32_t round) {
-    const auto [x, y, z] = index();
+    const auto [x, y, z] = this_index();
     std::minstd_rand random(round * 7919 + static_cast<std::uint32_t>((x * 73 + y) * 79 + z));
     random.discard(3);
     migrate_to(static_cast<std::uint32_t>(random()) % orrery::world_pes());
@@ -141,7 +142,7 @@ struct Voxel : orrery::element<Voxel, orrery::index<3>> {
   // boxes, and in one voxel only: so nobody has to be asked.
   [[nodiscard]] bool is_ours(const box& a, const box& b) const {
     for (std::size_t d = 0; d < 3; ++d)
-      if (std::max(a.low[d], b.low[d]) >> bits_ != index()[d]) return false;
+      if (std::max(a.low[d], b.low[d]) >> bits_ != this_index()[d]) return false;
     return true;
   }
   template <class F>
@@ -175,8 +176,8 @@ struct Swarm : orrery::element<Swarm> {
   Swarm(const settings& s, space voxels) : set_(s), voxels_(voxels) {
     const auto all = std::uint64_t{s.triangles};
     const auto n = static_cast<std::uint64_t>(s.swarms);
-    first_ = static_cast<std::uint32_t>(all * static_cast<std::uint64_t>(index()) / n);
-    const auto last = static_cast<std::uint32_t>(all * (static_cast<std::uint64_t>(index()) + 1) / n);
+    first_ = static_cast<std::uint32_t>(all * static_cast<std::uint64_t>(this_index()) / n);
+    const auto last = static_cast<std::uint32_t>(all * (static_cast<std::uint64_t>(this_index()) + 1) / n);
     for (std::uint32_t id = first_; id < last; ++id) triangles_.push_back(make_triangle(id, s));
   }
 

@@ -81,11 +81,11 @@ struct Word : orrery::element<Word, std::string> {
   }
 
   void report(const orrery::result_target& target) {
-    contribute(totals{1, places_.size(), places_.size(), index()}, orrery::sum, target);
+    contribute(totals{1, places_.size(), places_.size(), this_index()}, orrery::sum, target);
   }
   /// Moves to any PE: for tests.
   void wander(std::uint32_t round) {
-    migrate_to(static_cast<std::uint32_t>(std::hash<std::string>{}(index() + std::to_string(round))) %
+    migrate_to(static_cast<std::uint32_t>(std::hash<std::string>{}(this_index() + std::to_string(round))) %
                orrery::world_pes());
   }
   [[nodiscard]] std::uint32_t where() const { return orrery::this_pe(); }

@@ -60,7 +60,7 @@ struct Node : orrery::element<Node, orrery::bit_path> {
   Node() = default;
   Node(const settings& s, const levels& around, std::vector<double> cells, std::uint32_t step)
       : set_(s),
-        at_(place::of(index())),
+        at_(place::of(this_index())),
         leaf_(true),
         cells_(std::move(cells)),
         around_(around),
@@ -68,7 +68,7 @@ struct Node : orrery::element<Node, orrery::bit_path> {
         want_(level()),
         step_(step),
         until_(step) {
-    random_ = step + static_cast<std::uint32_t>(index().hash());
+    random_ = step + static_cast<std::uint32_t>(this_index().hash());
   }
 
   // --- time ---
@@ -112,12 +112,12 @@ struct Node : orrery::element<Node, orrery::bit_path> {
     if (!leaf_ || at_.level <= set_.coarsest || want_ != level() || range() > set_.coarsen_below) return;
     for (const auto& s : next_)
       if (s[0] > level() || s[1] > level()) return;
-    post(array()[at_.parent().path()])->count_vote();
+    post(this_array()[at_.parent().path()])->count_vote();
   }
   void count_vote() { ++votes_; }
   void settle() {
     if (std::exchange(votes_, 0) == 4)
-      for (std::uint32_t q = 0; q < 4; ++q) post(array()[at_.child(q & 1, q >> 1).path()])->join();
+      for (std::uint32_t q = 0; q < 4; ++q) post(this_array()[at_.child(q & 1, q >> 1).path()])->join();
   }
   void join() { wish(level() - 1); }
   // Nodes that are born meanwhile hear of it too, and have no wish.
@@ -126,7 +126,7 @@ struct Node : orrery::element<Node, orrery::bit_path> {
     if (want_ > level()) {
       split();
     } else if (want_ < level()) {
-      post(array()[at_.parent().path()])->take(at_, averages(), next_, step_);
+      post(this_array()[at_.parent().path()])->take(at_, averages(), next_, step_);
     } else {
       around_ = next_;
     }
@@ -147,7 +147,7 @@ struct Node : orrery::element<Node, orrery::bit_path> {
     leaf_ = true;
     next_ = around_;
     want_ = level();
-    for (std::uint32_t q = 0; q < 4; ++q) (void)start_destroy(array()[at_.child(q & 1, q >> 1).path()]);
+    for (std::uint32_t q = 0; q < 4; ++q) (void)start_destroy(this_array()[at_.child(q & 1, q >> 1).path()]);
   }
 
   void show(const orrery::result_target& to) {
@@ -194,7 +194,7 @@ struct Node : orrery::element<Node, orrery::bit_path> {
   void wish(std::int32_t level) {
     want_ = level;
     for_each_neighbour([&](const place& to, side its, std::uint32_t half, side, std::uint32_t, std::uint32_t) {
-      post(array()[to.path()])->hear(its, half, want_);
+      post(this_array()[to.path()])->hear(its, half, want_);
     });
   }
 
@@ -204,7 +204,7 @@ struct Node : orrery::element<Node, orrery::bit_path> {
         [&](const place& to, side its, std::uint32_t half, side own, std::uint32_t first, std::uint32_t n) {
           border.resize(n);
           for (std::uint32_t i = 0; i < n; ++i) border[i] = cell_at(own, first + i);
-          post(array()[to.path()])->recv_border(step_, its, half == both ? 0 : half, border);
+          post(this_array()[to.path()])->recv_border(step_, its, half == both ? 0 : half, border);
         });
   }
   [[nodiscard]] std::int32_t expected() const {
@@ -310,7 +310,7 @@ struct Node : orrery::element<Node, orrery::bit_path> {
         const std::int32_t its = child.touches(s) ? next_[number(s)][child.half_at(s)] : level() + 1;
         around[number(s)] = {its, its};
       }
-      array().post_insert_at(orrery::here(), child.path(), set_, around, quarter(q & 1, q >> 1), step_);
+      this_array().post_insert_at(orrery::here(), child.path(), set_, around, quarter(q & 1, q >> 1), step_);
     }
     leaf_ = false;
     cells_.clear();

@@ -38,7 +38,7 @@ ORRERY_PROCESS(Block, iterate, recv_border, go_on, values, where);
 struct Block : orrery::element<Block, orrery::index<2>> {
   Block() = default;
   explicit Block(const settings& s) : n_(static_cast<std::size_t>(s.cells)), set_(s) {
-    const auto [x, y] = index();
+    const auto [x, y] = this_index();
     memory_.assign(8 * n_ + n_ * n_, cold);
     if (y == 0)
       for (const std::uint32_t step : {0U, 1U}) std::ranges::fill(border(step, side::up), hot);
@@ -116,8 +116,8 @@ struct Block : orrery::element<Block, orrery::index<2>> {
 
   // After compute(), which leaves the columns.
   void send_borders(const columns& out) {
-    const auto grid = array();
-    const auto [x, y] = index();
+    const auto grid = this_array();
+    const auto [x, y] = this_index();
     const std::span<const double> now = cells();
     const std::int32_t end = set_.blocks - 1;
     if (y > 0) post(grid[x, y - 1])->recv_border(step_, side::down, now.first(n_));
@@ -146,7 +146,7 @@ struct Block : orrery::element<Block, orrery::index<2>> {
   // Where the blocks of a PE do not fit into its cache, one that goes on and on is thrown out by the next ones before its neighbours have used it. So
   // all go some steps each while they are there, a few rows of blocks at a time, and who is next is fetched meanwhile (time skewing).
   void step_back() {
-    orrery::when_idle([me = array()[index()]] { post(me)->go_on(); }, std::as_bytes(std::span(memory_)));
+    orrery::when_idle([me = this_array()[this_index()]] { post(me)->go_on(); }, std::as_bytes(std::span(memory_)));
   }
 
   // Returns the largest change if that is wanted.

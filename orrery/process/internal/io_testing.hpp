@@ -114,20 +114,20 @@ inline std::string error_text(const std::function<void()>& f, int code) {
   return {};
 }
 
-class io_test : public testing::TestWithParam<const char*> {
+class io_test : public ::testing::TestWithParam<const char*> {
  protected:
   void SetUp() override { setenv("ORRERY_IO", GetParam(), 1); }
   void TearDown() override { unsetenv("ORRERY_IO"); }
 };
 
 // The name of a back end in the name of a test.
-inline std::string back_end_name(const testing::TestParamInfo<const char*>& info) {
+inline std::string back_end_name(const ::testing::TestParamInfo<const char*>& info) {
   std::string name = info.param;
   std::ranges::replace(name, '-', '_');
   return name;
 }
 #define ORRERY_WITH_EACH_BACK_END(suite) \
-  INSTANTIATE_TEST_SUITE_P(back_ends, suite, testing::Values("uring", "uring-basic", "threads"), back_end_name)
+  INSTANTIATE_TEST_SUITE_P(back_ends, suite, ::testing::Values("uring", "uring-basic", "threads"), back_end_name)
 
 inline void write_and_read_back(const std::string& path, int flags, std::size_t size) {
   io::descriptor fd(path, O_RDWR | O_CREAT | O_TRUNC | flags);

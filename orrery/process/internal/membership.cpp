@@ -29,10 +29,19 @@ seen state_of(const transport::world& world, std::uint32_t node) noexcept {
   }
 }
 
+// Of the last node at a place: its number and what is seen of it. A place that nobody had yet is as one whose first node is
+// not alive yet. So none of these comes back when a place is used again.
+std::uint64_t seen_at(const transport::world& world, std::uint32_t place) noexcept {
+  const std::uint32_t n = world.node_at(place);
+  if (n == transport::no_node) return 0;
+  const seen s = state_of(world, n);
+  return s == not_yet && n == place ? 0 : std::uint64_t{n} << 2 | s;
+}
+
 bool is_same(const transport::world& world, const world_membership& m) noexcept {
   const std::uint32_t limit = world.node_limit();
-  for (std::uint32_t n = 0; n < limit; ++n)
-    if (state_of(world, n) != (n < m.states.size() ? seen{m.states[n]} : not_yet)) return false;
+  for (std::uint32_t place = 0; place < limit; ++place)
+    if (seen_at(world, place) != (place < m.states.size() ? m.states[place] : 0)) return false;
   return true;
 }
 
@@ -64,15 +73,16 @@ membership_ptr read_membership(const scheduler::node& self, membership_ptr befor
   auto m = std::make_shared<world_membership>();
   m->epoch = epoch;
   const std::uint32_t limit = world->node_limit();
-  for (std::uint32_t n = 0; n < limit; ++n) {
-    m->states.push_back(state_of(*world, n));
-    if (m->states.back() != alive) continue;
-    const auto [first_pe, pe_count] = world->pes_of(n);
+  for (std::uint32_t place = 0; place < limit; ++place) {
+    m->states.push_back(seen_at(*world, place));
+    if ((m->states.back() & 3) != alive) continue;
+    const auto [first_pe, pe_count] = world->pes_of(static_cast<std::uint32_t>(m->states.back() >> 2));
+    if (pe_count == 0) continue;  // its entry was overwritten: nobody can be reached there
     m->members.push_back({first_pe, pe_count});
   }
-  while (!m->states.empty() && m->states.back() == not_yet) m->states.pop_back();
+  while (!m->states.empty() && m->states.back() == 0) m->states.pop_back();
   std::ranges::sort(m->members, {}, &member::first_pe);
-  m->id = XXH3_64bits(m->states.data(), m->states.size());
+  m->id = XXH3_64bits(m->states.data(), m->states.size() * sizeof m->states[0]);
   m->self_alive = m->member_of(self.first_pe()) != m->members.size();
   return m;
 }

@@ -28,14 +28,14 @@ struct member {
 /// Problem: nodes learn of changes at different times, and have to know whether they mean the same
 /// world when they talk about who is responsible for what. The epoch of the world cannot say it: it
 /// follows the change.
-/// So a membership has an `id`, a hash of what was seen of each node number (not yet alive, alive,
-/// gone). A node goes through these once and its number is never used again; therefore what one
-/// node sees never comes back, and equal ids mean an equal view.
+/// So a membership has an `id`, a hash of what was seen of the last node at each place (its number,
+/// and whether it is not yet alive, alive, or gone). A node goes through these once and its number is
+/// never used again; therefore what one node sees never comes back, and equal ids mean an equal view.
 struct world_membership {
   std::uint64_t id = 0;
   std::uint32_t epoch = 0;             ///< of the world, read before the states
   std::vector<member> members;         ///< alive, in the order of their PEs
-  std::vector<std::uint8_t> states;    ///< of the node numbers, as far as they are not "not yet"
+  std::vector<std::uint64_t> states;   ///< of the last node at each place, as far as one was alive
   bool self_alive = true;              ///< this node is one of them
 
   /// The member that the PE belongs to, as an index; members.size() if it is alive no more.

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <chrono>
 #include <csignal>
+#include <system_error>
 #include <utility>
 
 #include <pthread.h>
@@ -66,6 +67,10 @@ void name_board::start() {
   pthread_sigmask(SIG_SETMASK, &all, &before);  // the program's signals are for the program's threads
   try {
     thread_ = std::thread([this] { run(); });
+  } catch (const std::system_error& e) {
+    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    throw std::system_error(
+        e.code(), "no thread that shows names to `orrery ls` can be started; raise the limit of threads (ulimit -u)");
   } catch (...) {
     pthread_sigmask(SIG_SETMASK, &before, nullptr);
     throw;

@@ -135,7 +135,7 @@ void name_repository::after_end(pe& at, address gone) noexcept {
       for (const std::string& name : records_->take(gone)) erase_everywhere(here_pe(), *records_, name, gone);
     });
   } catch (const std::exception& e) {  // no memory for a stack
-    at.report_failure("the names of a process that has ended stay", std::current_exception());
+    at.failures().report("the names of a process that has ended stay", std::current_exception());
   }
 }
 

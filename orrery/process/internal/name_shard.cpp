@@ -140,7 +140,8 @@ void name_shard::tell_subscribers(std::string_view name) {
   const std::vector<subscriber> waiting = std::move(it->second);
   subscribers_.erase(it);
   for (const subscriber& s : waiting) try {
-      (void)start_call<&wake_waiter>(orrery::pe(s.pe), s.ticket);  // a call, whose loss is the concern of nobody
+      // A call, whose loss is the concern of nobody.
+      future_access<void>::disregard(start_call<&wake_waiter>(orrery::pe(s.pe), s.ticket));
     } catch (const error&) {  // who waited there has gone
     }
 }
@@ -159,6 +160,12 @@ bool name_shard::complete(membership_ptr now) {
 
   const std::size_t nodes = now->members.size();
   std::vector<future<pulled>> answers(nodes);
+  // Those that nobody takes, as the membership has changed meanwhile: that they fail is no news.
+  const auto disregard = [](std::vector<future<pulled>>* all) {
+    for (future<pulled>& f : *all)
+      if (f.valid()) future_access<pulled>::disregard(std::move(f));
+  };
+  const std::unique_ptr<std::vector<future<pulled>>, decltype(disregard)> untaken(&answers, disregard);
   for (std::size_t n = 0; n < nodes; ++n) {
     if (home_.owner().is_local(now->members[n].first_pe)) continue;
     request.kept = kept[n];

@@ -4,17 +4,17 @@
 // For tests only: a world of threads around the body of a test.
 
 #include <orrery/process/function.hpp>
-#include <orrery/process/internal/simulated_world.hpp>
 #include <orrery/process/runtime.hpp>
 #include <orrery/process/simulation.hpp>
 #include <orrery/scheduler/node.hpp>
+#include <orrery/scheduler/sanitizers.hpp>
 
 #include <concepts>
 #include <cstdint>
-#include <cstdlib>
-#include <exception>
+#include <memory>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -26,12 +26,7 @@
 
 namespace orrery::testing {
 
-/// True where a sanitizer makes everything several times slower and larger.
-#if defined(ORRERY_ASAN) || defined(ORRERY_TSAN)
-inline constexpr bool slowed_down = true;
-#else
-inline constexpr bool slowed_down = false;
-#endif
+using scheduler::slowed_down;
 
 /// A node that is lost runs no destructors, like one that is killed: what it owned stays until the program ends.
 struct leaks_expected {
@@ -46,79 +41,45 @@ struct leaks_expected {
 /// What happened on the PEs of a world that has ended.
 using statistics = std::vector<scheduler::counters>;
 
-template <class Body, class End>
-void start_body(scheduler::pe& first, Body& body, End end) {
-  detail::start_function(first, [&body, end] {
-    try {
-      body();
-    } catch (const std::exception& e) {
-      ADD_FAILURE() << "the main process ended with an exception: " << e.what();
-    }
-    end();
-  });
-}
+/// A reference to what a test runs. The functions below take it instead of a type of their own for
+/// each test, so that the compiler translates worlds once.
+class test_body {
+ public:
+  template <std::invocable<> F>
+    requires(!std::same_as<std::remove_cvref_t<F>, test_body> && !std::is_function_v<std::remove_reference_t<F>>)
+  test_body(F&& f) noexcept  // NOLINT(google-explicit-constructor): tests pass lambdas
+      : object_(const_cast<void*>(static_cast<const void*>(std::addressof(f)))),
+        call_([](void* o) { (*static_cast<std::remove_reference_t<F>*>(o))(); }) {}
+  test_body(void (*f)()) noexcept  // NOLINT(google-explicit-constructor)
+      : object_(reinterpret_cast<void*>(f)), call_([](void* o) { reinterpret_cast<void (*)()>(o)(); }) {}
+  void operator()() const { call_(object_); }
+
+ private:
+  void* object_;
+  void (*call_)(void*);
+};
 
 /// Runs `body` as the main process of a simulated world.
-template <std::invocable<> Body>
-statistics in_simulation(const transport::sim_settings& sim, const scheduler::node_settings& settings, Body body,
-                         scheduler::sim_report* report = nullptr) {
-  scheduler::freeze_handlers();
-  statistics counts;
-  detail::simulated_world world(sim, settings);
-  world.simulator().run([&](scheduler::pe& first) {
-    start_body(first, body, [&world] {
-      world.leave();
-      world.simulator().at(0).owner().stop();
-    });
-  });
-  for (std::uint32_t i = 0; i < sim.all_pes(); ++i) counts.push_back(world.simulator().at(i).count());
-  if (report != nullptr) *report = world.simulator().report();
-  return counts;
-}
-template <std::invocable<> Body>
-statistics in_simulation(std::string_view sim, Body body, scheduler::sim_report* report = nullptr) {
-  return in_simulation(parse_simulation(sim), {}, std::move(body), report);
-}
+statistics in_simulation(const transport::sim_settings& sim, const scheduler::node_settings& settings, test_body body,
+                         scheduler::sim_report* report = nullptr);
+statistics in_simulation(std::string_view sim, test_body body, scheduler::sim_report* report = nullptr);
 
 /// Runs `body` as the main process of a world on the threads of this OS process and returns when the world has ended. An
 /// exception that leaves the body is a failure of the test.
 ///
 /// With ORRERY_TEST_SIM=LIST in the environment the world is a simulated one instead, as --orrery-sim=LIST says, with as many PEs: on one machine, or, if
 /// it says `machines`, each on its own. Not for tests that wait for real time or for other threads: those would never end.
-template <std::invocable<> Body>
-statistics in_world(scheduler::node_settings settings, Body body) {
-  scheduler::freeze_handlers();
-  if (const char* spec = std::getenv("ORRERY_TEST_SIM")) {  // NOLINT(concurrency-mt-unsafe): nobody sets it
-    transport::sim_settings sim = parse_simulation(spec);
-    const std::uint32_t pes = settings.pes != 0 ? settings.pes : 2;
-    (sim.machines > 1 ? sim.machines : sim.pes) = pes;
-    return in_simulation(sim, settings, std::move(body));
-  }
-  statistics counts;
-  {
-    scheduler::node world(settings, nullptr);
-    world.run([&](scheduler::pe& first) { start_body(first, body, [&] { world.stop(); }); });
-    for (std::uint32_t i = 0; i < world.pe_count(); ++i) counts.push_back(world.local(i).count());
-  }
-  return counts;
-}
-
+///
+/// With ORRERY_TEST_SERIALIZE in the environment messages inside a node are written and read, as with --orrery-serialize.
+statistics in_world(scheduler::node_settings settings, test_body body);
 /// The same on this many PEs, with the default settings.
-template <std::invocable<> Body>
-statistics in_world(std::uint32_t pes, Body body) {
-  scheduler::node_settings settings;
-  settings.pes = pes;
-  return in_world(settings, std::move(body));
-}
+statistics in_world(std::uint32_t pes, test_body body);
 
 /// A test of what has to hold for a callee on the caller's PE and on another one: `where` is there.
 class at_each_place : public ::testing::TestWithParam<std::uint32_t> {
  protected:
   [[nodiscard]] static placement where() { return pe(GetParam()); }
-  template <std::invocable<> Body>
-  static statistics in_world(Body body) {
-    return testing::in_world(2, std::move(body));
-  }
+  static statistics in_world(test_body body) { return testing::in_world(2, body); }
 };
 inline std::string place_name(const ::testing::TestParamInfo<std::uint32_t>& info) {
   return info.param == 0 ? "same_pe" : "other_pe";

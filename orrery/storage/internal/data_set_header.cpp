@@ -2,19 +2,23 @@
 #include <orrery/storage/internal/data_set_header.hpp>
 
 #include <orrery/process/io.hpp>
+#include <orrery/storage/internal/own_files.hpp>
 
 #include <bit>
 #include <cerrno>
+#include <charconv>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <random>
 #include <stdexcept>
 #include <system_error>
 
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <unistd.h>
+#include <xxhash.h>
 #include <nlohmann/json.hpp>
 
 namespace orrery::storage::internal {
@@ -33,6 +37,13 @@ json attributes_of(const data_set_info& info) {
   if (!a.is_object())
     throw std::invalid_argument(fmt::format("the attributes of {} are no JSON object: {}", info.path, info.attributes));
   return a;
+}
+
+// Of all but itself.
+std::string checksum_of(json j) {
+  j.erase("checksum");
+  const std::string text = j.dump();
+  return fmt::format("{:016x}", XXH3_64bits(text.data(), text.size()));
 }
 
 json to_json(const data_set_info& info, const any_page_map& map) {
@@ -59,6 +70,8 @@ json to_json(const data_set_info& info, const any_page_map& map) {
          {"map", std::move(where)},
          {"devices", std::move(devices)}};
   if (!info.attributes.empty()) j["attributes"] = attributes_of(info);
+  if (info.id != 0) j["id"] = fmt::format("{:016x}", info.id);
+  j["checksum"] = checksum_of(j);
   return j;
 }
 
@@ -89,8 +102,17 @@ data_set_info from_json(const json& j, const std::string& folder, any_page_map& 
     require(a->is_object(), "its \"attributes\" are no object");
     info.attributes = a->dump();
   }
+  if (const auto id = j.find("id"); id != j.end()) {
+    const std::string digits = id->get<std::string>();
+    const char* const end = digits.data() + digits.size();
+    require(std::from_chars(digits.data(), end, info.id, 16).ptr == end, fmt::format("its \"id\" is '{}'", digits));
+  }
+  info.intact = !j.contains("checksum") || j.at("checksum") == checksum_of(j);
   for (const json& d : j.at("devices")) {
-    info.files.push_back((std::filesystem::path(folder) / d.at("file").get<std::string>()).string());
+    const std::string name = d.at("file").get<std::string>();
+    require(is_device_name(name, info.files.size()),
+            fmt::format("device {} has the file '{}', which no data set makes", info.files.size(), name));
+    info.files.push_back((std::filesystem::path(folder) / name).string());
     info.pages.push_back(d.at("pages").get<std::uint64_t>());
   }
   require(!info.files.empty() && info.files.size() <= 1 << 20, "it has no devices, or too many");
@@ -111,7 +133,7 @@ data_set_info from_json(const json& j, const std::string& folder, any_page_map& 
 }
 
 std::string read_text(const std::string& path) {
-  const io::descriptor file(path, O_RDONLY);
+  const io::descriptor file = detail::open_regular(path, O_RDONLY);
   std::string text;
   for (;;) {
     const std::size_t before = text.size();
@@ -134,6 +156,13 @@ void sync_folder(const std::string& folder) {
 }
 
 }  // namespace
+
+std::uint64_t new_id() {
+  std::random_device random;
+  std::uint64_t id = 0;
+  while (id == 0) id = std::uint64_t{random()} << 32 | random();
+  return id;
+}
 
 std::string header_path(const std::string& folder) { return folder + "/orrery.json"; }
 

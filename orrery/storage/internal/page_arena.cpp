@@ -12,6 +12,7 @@ namespace {
 
 // As many huge pages as leave less than a sixteenth unused, and at most eight.
 std::size_t block_bytes(std::size_t piece) {
+  if (piece >= huge_page) return piece;
   std::size_t bytes = huge_page;
   while (bytes < 8 * huge_page && bytes % piece > bytes / 16) bytes += huge_page;
   return bytes;

@@ -14,7 +14,8 @@ namespace {
 
 TEST(page_arena, gives_pieces_that_share_no_byte_and_are_aligned) {
   page_arena arena;
-  for (const std::size_t bytes : {std::size_t{64} << 10, std::size_t{300} << 12, std::size_t{1} << 20}) {
+  for (const std::size_t bytes : {std::size_t{64} << 10, std::size_t{300} << 12, std::size_t{1} << 20,
+                                  std::size_t{2} << 20, std::size_t{5} << 19}) {
     std::vector<std::byte*> all;
     for (int i = 0; i < 40; ++i) {
       all.push_back(arena.take(bytes));

@@ -80,8 +80,10 @@ arena::arena(const segment& memory, std::uint64_t limit, std::uint64_t reserved)
 arena::~arena() = default;
 
 std::uint64_t arena::segment_bytes(std::uint64_t limit) noexcept {
-  const std::uint64_t gib = size_of(max_order);
-  return (2 * limit + gib - 1) / gib * gib + gib;  // the first GiB holds no place of a whole GiB
+  constexpr unsigned usual = 30;
+  const auto wanted = static_cast<unsigned>(std::bit_width(std::max<std::uint64_t>(limit, 1) - 1));
+  const std::uint64_t largest = size_of(std::clamp(wanted, usual, max_order));
+  return (2 * limit + largest - 1) / largest * largest + largest;  // no such place lies at its beginning
 }
 
 std::uint64_t arena::default_limit() {
@@ -91,15 +93,42 @@ std::uint64_t arena::default_limit() {
   return std::max(quarter / page * page, std::uint64_t{16} << 20);
 }
 
+namespace {
+constexpr std::uint32_t pages_of(std::uint64_t bytes) noexcept {
+  return static_cast<std::uint32_t>((std::max<std::uint64_t>(bytes, 1) + page - 1) / page);
+}
+auto too_large(std::uint64_t bytes, std::uint64_t limit) {
+  return fail(
+      transport_errc::bad_argument, 0,
+      "a block of {} bytes of shared memory was asked for; messages of this node on their way may take {} in all: "
+      "raise its memory limit (--orrery-memory), or send it in parts",
+      bytes, limit);
+}
+}  // namespace
+
 result<arena::block> arena::allocate(std::uint64_t bytes) {
-  if (bytes > size_of(max_order)) {
-    return fail(transport_errc::bad_argument, 0,
-                "a block of {} bytes of shared memory was asked for; the largest is {}: send it in parts", bytes,
-                size_of(max_order));
-  }
-  const auto pages = static_cast<std::uint32_t>((std::max<std::uint64_t>(bytes, 1) + page - 1) / page);
-  const auto order = static_cast<unsigned>(std::bit_width(pages - 1U)) + min_order;
+  if (bytes > std::min(limit_, size_of(max_order))) return too_large(bytes, limit_);
   const std::scoped_lock lock{mutex_};
+  return find(pages_of(bytes));
+}
+
+result<arena::block> arena::allocate_beyond(std::uint64_t bytes) {
+  if (bytes > size_of(max_order)) return too_large(bytes, limit_);
+  const std::uint32_t pages = pages_of(bytes);
+  const std::scoped_lock lock{mutex_};
+  beyond_ += pages * page;
+  auto found = find(pages);
+  if (!found) {
+    beyond_ -= pages * page;
+    return found;
+  }
+  beyond_ += found->bytes - pages * page;
+  at(found->offset).beyond = true;
+  return found;
+}
+
+result<arena::block> arena::find(std::uint32_t pages) {
+  const auto order = static_cast<unsigned>(std::bit_width(pages - 1U)) + min_order;
   return idle_[order].empty() ? take_fresh(order, pages) : reuse(order, pages);
 }
 
@@ -113,6 +142,12 @@ bool arena::release(std::uint64_t offset) {
   idle_[p.order].push_back(offset);
   in_use_ -= p.pages * page;
   idle_bytes_ += p.pages * page;
+  if (p.beyond) {
+    p.beyond = false;
+    beyond_ -= p.pages * page;
+    while (in_use_ + idle_bytes_ > bound() && discard_coldest()) {
+    }
+  }
   return true;
 }
 
@@ -161,7 +196,7 @@ result<arena::block> arena::take_fresh(unsigned order, std::uint32_t pages) {
     const auto whole = static_cast<std::uint32_t>(size_of(order) / page);
     bool clean = true;
     if (split_idle(order, offset, clean)) return hand_out(offset, order, whole, clean);
-    if (in_use_ + idle_bytes_ + size_of(piece_order) <= limit_ && take_vacant(piece_order, offset)) {
+    if (in_use_ + idle_bytes_ + size_of(piece_order) <= bound() && take_vacant(piece_order, offset)) {
       if (auto backed = back(offset, 0, size_of(piece_order) / page); !backed) {
         make_vacant(offset, piece_order);
         return internal::pass(backed);
@@ -228,7 +263,7 @@ result<void> arena::back(std::uint64_t offset, std::uint32_t from, std::uint32_t
 }
 
 bool arena::make_room(std::uint64_t bytes) {
-  while (bytes > limit_ - std::min(limit_, in_use_ + idle_bytes_)) {
+  while (bytes > bound() - std::min(bound(), in_use_ + idle_bytes_)) {
     if (!discard_coldest()) return false;
   }
   return true;
@@ -282,7 +317,7 @@ void arena::make_vacant(std::uint64_t offset, unsigned order) {
 }
 
 void arena::set(std::uint64_t offset, std::uint32_t pages, unsigned order, use state, bool clean) noexcept {
-  at(offset) = place{pages, static_cast<std::uint8_t>(order), state, clean};
+  at(offset) = place{pages, static_cast<std::uint8_t>(order), state, clean, false};
 }
 
 arena::block arena::hand_out(std::uint64_t offset, unsigned order, std::uint32_t pages, bool clean) noexcept {
@@ -318,7 +353,7 @@ bool arena::consistent() const {
     if (idle_count[order] != idle_[order].size()) return false;
     if (vacant_count[order] != vacant_[order].size()) return false;
   }
-  return in_use == in_use_ && idle == idle_bytes_ && in_use + idle <= limit_;  // I2
+  return in_use == in_use_ && idle == idle_bytes_ && in_use + idle <= bound();  // I2
 }
 
 }  // namespace orrery::transport

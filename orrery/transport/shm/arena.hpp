@@ -19,7 +19,7 @@ namespace orrery::transport {
 // not; the system may have none left; and what other nodes can write must not decide where the next
 // block lies.
 //
-// So blocks have places of powers of two, from 4 KiB to 1 GiB, and a block that comes back is the
+// So blocks have places of powers of two, from 4 KiB to 1 TiB, and a block that comes back is the
 // first to be used again, without a system call. All bookkeeping is in private memory. Memory is
 // asked for with fallocate when a place is used for the first time, and only for the pages that
 // were asked for: a block of 33 MiB takes 64 MiB of address space but 33 MiB of memory. Places
@@ -31,7 +31,7 @@ namespace orrery::transport {
 //
 // Invariants
 //   I1  A block is aligned to its place's size; no two places overlap.
-//   I2  The memory of all places, in use or idle, is never more than limit().
+//   I2  The memory of all places, in use or idle, is never more than limit() and what allocate_beyond has given.
 //   I3  A place is in use, idle (has memory, waits to be used again) or vacant (has none).
 //   I4  What lies in the reserved range is never handed out.
 //
@@ -39,7 +39,7 @@ namespace orrery::transport {
 class arena {
  public:
   static constexpr unsigned min_order = 12;  ///< 4 KiB
-  static constexpr unsigned max_order = 30;  ///< 1 GiB
+  static constexpr unsigned max_order = 40;  ///< 1 TiB
 
   struct block {
     std::uint64_t offset;
@@ -58,14 +58,17 @@ class arena {
   ~arena();
 
   /// How large the segment of an arena of `limit` bytes is best: sparse, with room against
-  /// fragmentation.
+  /// fragmentation, and for one block of all these bytes.
   [[nodiscard]] static std::uint64_t segment_bytes(std::uint64_t limit) noexcept;
   /// A quarter of the memory that this OS process may use (of the machine or of its control group).
   [[nodiscard]] static std::uint64_t default_limit();
 
-  /// Fails with `no_space` if that much is not free or the system has none, `bad_argument` above 1
-  /// GiB.
+  /// Fails with `no_space` if that much is not free or the system has none, `bad_argument` above the
+  /// limit, where waiting for others to be released would not help.
   [[nodiscard]] result<block> allocate(std::uint64_t bytes);
+  /// The same, but not within the limit, which stays what it was for all else: until it is released, such a block is no part
+  /// of what the limit bounds.
+  [[nodiscard]] result<block> allocate_beyond(std::uint64_t bytes);
   /// False, and nothing happens, if no block begins at `offset`: offsets may come from other nodes.
   [[nodiscard]] bool release(std::uint64_t offset);
   /// Bytes of the block that begins at `offset`; 0 if there is none.
@@ -87,12 +90,15 @@ class arena {
     std::uint8_t order;
     use state;
     bool clean;  // all its memory is fresh
+    bool beyond;  // while it is taken: the limit does not count it
   };
   static constexpr unsigned orders = max_order + 1;
   struct free_delete {
     void operator()(place* p) const noexcept;
   };
 
+  [[nodiscard]] result<block> find(std::uint32_t pages);
+  [[nodiscard]] std::uint64_t bound() const noexcept { return limit_ + beyond_; }
   [[nodiscard]] result<block> reuse(unsigned order, std::uint32_t pages);
   [[nodiscard]] result<block> take_fresh(unsigned order, std::uint32_t pages);
   [[nodiscard]] result<void> back(std::uint64_t offset, std::uint32_t from, std::uint32_t to);
@@ -111,6 +117,7 @@ class arena {
   std::uint64_t reserved_;
   mutable std::mutex mutex_;
   std::uint64_t in_use_ = 0;
+  std::uint64_t beyond_ = 0;  // bytes in use that the limit does not count
   std::uint64_t idle_bytes_ = 0;
   std::unique_ptr<place[], free_delete> places_;  // one for each page, touched lazily
   std::array<std::vector<std::uint64_t>, orders> idle_;  // the hottest is the last

@@ -3,6 +3,7 @@
 #include <orrery/transport/shm/internal/test_support.hpp>
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 #include <map>
 #include <thread>
@@ -72,6 +73,23 @@ TEST_F(arena_test, takes_memory_only_for_what_was_asked_for) {
   EXPECT_TRUE(a.blocks.consistent());
 }
 
+TEST_F(arena_test, gives_blocks_beyond_its_limit_which_take_nothing_of_it) {
+  arena_of a{mib};
+  const auto all = take(a.blocks.allocate(mib));
+  expect_error(a.blocks.allocate(4 * kib), transport_errc::no_space, {});
+  const auto ring = take(a.blocks.allocate_beyond(33 * kib));
+  expect_error(a.blocks.allocate(4 * kib), transport_errc::no_space, {});
+  EXPECT_TRUE(a.blocks.consistent());
+  EXPECT_TRUE(a.blocks.release(all.offset));
+  EXPECT_TRUE(a.blocks.consistent());
+  EXPECT_TRUE(a.blocks.release(ring.offset));
+  EXPECT_TRUE(a.blocks.consistent());
+  const auto again = take(a.blocks.allocate(mib));
+  expect_error(a.blocks.allocate(4 * kib), transport_errc::no_space, {});
+  EXPECT_TRUE(a.blocks.release(again.offset));
+  EXPECT_TRUE(a.blocks.consistent());
+}
+
 TEST_F(arena_test, cuts_small_blocks_from_one_piece) {
   arena_of a{64 * mib};
   for (int i = 0; i < 16; ++i) (void)take(a.blocks.allocate(4 * kib));
@@ -127,12 +145,24 @@ TEST_F(arena_test, gives_idle_memory_back_on_request) {
   EXPECT_TRUE(a.blocks.consistent());
 }
 
-TEST_F(arena_test, has_a_largest_block) {
-  arena_of a{std::uint64_t{4} << 30};
+TEST_F(arena_test, has_a_largest_block_which_is_its_limit) {
+  arena_of a{64 * mib + 12 * kib};
   EXPECT_EQ(take(a.blocks.allocate(5)).bytes, 4 * kib);
-  expect_error(a.blocks.allocate((std::uint64_t{1} << 30) + 1), transport_errc::bad_argument,
-               {"1073741825", "in parts"});
+  expect_error(a.blocks.allocate(64 * mib + 12 * kib + 1), transport_errc::bad_argument,
+               {"67121153", "67121152", "--orrery-memory", "in parts"});
   expect_error(a.blocks.allocate(~std::uint64_t{0}), transport_errc::bad_argument, {"in parts"});
+}
+
+TEST_F(arena_test, has_room_for_one_block_of_all_its_memory) {
+  constexpr std::uint64_t gib = std::uint64_t{1} << 30;
+  for (const std::uint64_t limit : {gib / 2, gib, gib + 1, 3 * gib, 100 * gib}) {
+    const std::uint64_t place = std::bit_ceil(limit);
+    const std::uint64_t bytes = arena::segment_bytes(limit);
+    EXPECT_GE(bytes, place + std::max(place, 2 * limit))
+        << limit;  // the place behind what is reserved, and as much again
+  }
+  arena_of a{2 * mib};
+  EXPECT_EQ(take(a.blocks.allocate(2 * mib)).bytes, 2 * mib);
 }
 
 TEST_F(arena_test, stays_whole_when_the_system_has_no_memory) {

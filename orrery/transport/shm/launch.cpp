@@ -98,7 +98,7 @@ result<std::optional<inherited_world>> take_inherited_world() {
   const auto fd = std::from_chars(text.data(), end, found.fd);
   if (fd.ec == std::errc{} && fd.ptr != end && *fd.ptr == ':' && found.fd > STDERR_FILENO) {
     const auto node = std::from_chars(fd.ptr + 1, end, found.node);
-    if (node.ec == std::errc{} && node.ptr == end && found.node < max_nodes) return found;
+    if (node.ec == std::errc{} && node.ptr == end && found.node != no_node) return found;
   }
   return fail(transport_errc::bad_argument, 0,
               "{}='{}' is not what a node gives to those that it launches; it is set by Orrery "

@@ -265,8 +265,8 @@ TEST_F(launch_test, says_so_when_no_os_process_can_be_started) {
 
 TEST_F(launch_test, knows_when_it_was_not_launched_and_refuses_nonsense) {
   EXPECT_FALSE(take(take_inherited_world()));
-  for (const char* bad :
-       {"", "3", "3:", ":1", "3:x", "x:1", "3:1 ", "-1:1", "2:1", "3:-1", "3:99999", "99999999999:1"}) {
+  for (const char* bad : {"", "3", "3:", ":1", "3:x", "x:1", "3:1 ", "-1:1", "2:1", "3:-1", "3:4294967295",
+                          "3:99999999999", "99999999999:1"}) {
     ::setenv("ORRERY_INTERNAL_JOIN", bad, 1);
     expect_error(take_inherited_world(), transport_errc::bad_argument, {"ORRERY_INTERNAL_JOIN", "unset it"});
     EXPECT_EQ(std::getenv("ORRERY_INTERNAL_JOIN"), nullptr);

@@ -48,7 +48,11 @@ class membership_monitor::impl {
   }
 
  private:
-  enum class told : std::uint8_t { nothing, joined, gone };
+  enum class told : std::uint8_t { nothing, joined, leaving, gone };
+  struct last_word {
+    std::uint32_t node = no_node;
+    told what = told::nothing;
+  };
   struct watched {
     std::uint32_t node;
     peer process;
@@ -57,6 +61,7 @@ class membership_monitor::impl {
 
   void run();
   void look_at_table();
+  [[nodiscard]] told& told_of(std::uint32_t node) noexcept { return told_[place_of(node)].what; }
   void look_at(std::uint32_t node);
   void look_for_ending();
   void look_at_peers();
@@ -68,7 +73,7 @@ class membership_monitor::impl {
   membership_observer& observer_;
   std::thread thread_;
   std::atomic<bool> stop_{false};
-  std::vector<told> told_;
+  std::vector<last_word> told_;  // by place
   std::vector<watched> watched_;
   std::vector<pollfd> polled_;  // the kick pipe, then one for each of watched_ (-1: has no pidfd)
   bool unwatched_ = false;  // somebody could not be looked at: try again
@@ -95,20 +100,29 @@ void membership_monitor::impl::run() {
     }
     // Ends before changes of the table: who died before a newcomer came is told before it.
     look_at_peers();
-    const bool kicked = n <= 0 || polled_[0].revents != 0;
-    if (over_ || !kicked) continue;
-    world_.clear_kicks();
+    if (over_) return;
+    if (n <= 0 || polled_[0].revents != 0) world_.clear_kicks();
     look_at_table();
   }
 }
 
 void membership_monitor::impl::look_at_table() {
   unwatched_ = false;
-  const std::uint32_t limit = world_.node_limit();
-  if (told_.size() < limit) told_.resize(limit, told::nothing);
-  for (std::uint32_t n = 0; n < limit && !over_; ++n)
-    if (n != world_.node() && told_[n] != told::gone) look_at(n);
-  if (!over_) look_for_ending();
+  std::uint64_t gone = 0;
+  do {  // until none goes meanwhile: nobody kicks this thread for a node that it has itself found dead
+    gone = world_.gone_nodes();
+    const std::uint32_t limit = world_.node_limit();
+    if (told_.size() < limit) told_.resize(limit);
+    for (std::uint32_t place = 0; place < limit && !over_; ++place) {
+      const std::uint32_t n = world_.node_at(place);
+      if (n == no_node || n == world_.node()) continue;
+      if (told_[place].node != n) told_[place] = {n, told::nothing};  // the one before was told of as gone: see noticed
+      if (told_[place].what != told::gone) look_at(n);
+    }
+  } while (!over_ && world_.gone_nodes() != gone);
+  if (over_) return;
+  look_for_ending();
+  world_.acknowledge_node(gone);
 }
 
 void membership_monitor::impl::look_for_ending() {
@@ -129,9 +143,13 @@ void membership_monitor::impl::look_at(std::uint32_t node) {
     case node_state::alive:
     case node_state::leaving:
       watch(node, there);  // first: then its end is seen whole from here on
-      if (told_[node] == told::nothing) {
-        told_[node] = told::joined;
+      if (told_of(node) == told::nothing) {
+        told_of(node) = told::joined;
         observer_.node_joined(node);
+      }
+      if (there.state == node_state::leaving && told_of(node) == told::joined) {
+        told_of(node) = told::leaving;
+        observer_.node_leaving(node);
       }
       return;
     case node_state::left:
@@ -181,8 +199,8 @@ void membership_monitor::impl::end_of(std::uint32_t node, std::string_view how) 
 
 void membership_monitor::impl::say_gone(std::uint32_t node, bool lost, std::string_view how) {
   std::erase_if(watched_, [node](const watched& w) { return w.node == node; });
-  const bool was_there = told_[node] == told::joined || world_.info(node).segment_bytes != 0;
-  told_[node] = told::gone;
+  const bool was_there = told_of(node) != told::nothing || world_.info(node).segment_bytes != 0;
+  told_of(node) = told::gone;
   if (!was_there) return;  // it never was alive: nobody can wait for it
   look_for_ending();  // the reason comes before those who go because of it
   if (lost) {

@@ -20,6 +20,7 @@ using testing::take;
 class news final : public membership_observer {
  public:
   void node_joined(std::uint32_t node) noexcept override { add("joined " + std::to_string(node)); }
+  void node_leaving(std::uint32_t node) noexcept override { add("leaving " + std::to_string(node)); }
   void node_left(std::uint32_t node) noexcept override { add("left " + std::to_string(node)); }
   void node_lost(std::uint32_t node, std::string_view how) noexcept override {
     add("lost " + std::to_string(node) + ": " + std::string{how});
@@ -192,6 +193,20 @@ TEST_F(monitor_test, tells_all_that_the_first_node_was_killed_and_removes_its_fi
     EXPECT_TRUE(directory.empty());
     EXPECT_EQ(w.hear(), "out") << "nothing follows";
   }
+}
+
+TEST_F(monitor_test, tells_of_a_node_that_leaves_before_it_has_left) {
+  auto world = come();
+  news told;
+  auto monitor = take(membership_monitor::start(*world, told));
+  auto second = come();
+  EXPECT_EQ(told.next(), "joined 1");
+  second->begin_leave();
+  EXPECT_EQ(told.next(), "leaving 1");
+  second->leave();
+  EXPECT_EQ(told.next(), "left 1");
+  monitor.reset();
+  EXPECT_TRUE(told.none());
 }
 
 TEST_F(monitor_test, does_not_remove_the_file_of_the_world_that_comes_next) {

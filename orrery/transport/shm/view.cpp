@@ -55,6 +55,7 @@ std::uint32_t world_view::epoch() const noexcept {
 }
 std::uint32_t world_view::node_limit() const noexcept { return table_->numbers().nodes; }
 std::uint32_t world_view::pe_limit() const noexcept { return table_->numbers().pes; }
+std::uint32_t world_view::node_at(std::uint32_t place) const noexcept { return table_->node_at(place); }
 node_info world_view::info(std::uint32_t node) const { return table_->info(node); }
 std::uint32_t world_view::pe_node(std::uint32_t pe) const noexcept { return table_->pe_node(pe); }
 
@@ -63,7 +64,7 @@ result<std::vector<std::byte>> world_view::read_board(std::uint32_t node) const 
     const node_state now = table_->state_of(node);
     return now == node_state::alive || now == node_state::leaving;
   };
-  if (node >= max_nodes || !here()) return {};
+  if (!here()) return {};
   // SYNC: acquire, with shm_world::show_board
   const int fd = table_->entry(node).board_fd.load(std::memory_order_acquire) - 1;
   if (fd < 0) return {};
@@ -76,13 +77,12 @@ result<std::vector<std::byte>> world_view::read_board(std::uint32_t node) const 
 }
 
 bool world_view::sleeping(std::uint32_t pe) const noexcept {
-  assert(pe < max_pes);
-  return table_->bells()[pe].sleeping.load(std::memory_order_relaxed) != 0;
+  return table_->bells()[place_of(pe)].sleeping.load(std::memory_order_relaxed) != 0;
 }
 
 std::uint64_t world_view::counter(std::uint32_t pe, std::uint32_t index) const noexcept {
-  assert(pe < max_pes && index < counters_per_pe);
-  return table_->counters()[pe * counters_per_pe + index].load(std::memory_order_relaxed);
+  assert(index < counters_per_pe);
+  return table_->counters()[place_of(pe) * counters_per_pe + index].load(std::memory_order_relaxed);
 }
 
 namespace {
@@ -103,7 +103,7 @@ world_info look_at(std::string name, std::string path, std::string_view director
   w.program = view->program();
   w.state = view->state() == world_state::running ? world_info::condition::running : world_info::condition::ending;
   for (std::uint32_t n = 0; n < view->node_limit(); ++n) {
-    const node_info i = view->info(n);
+    const node_info i = view->info(view->node_at(n));
     if (i.state != node_state::alive && i.state != node_state::leaving) continue;
     ++w.nodes;
     w.pes += i.pe_count;

@@ -38,11 +38,13 @@ class world_view {
   [[nodiscard]] std::uint32_t epoch() const noexcept;
   [[nodiscard]] std::uint32_t node_limit() const noexcept;
   [[nodiscard]] std::uint32_t pe_limit() const noexcept;
+  /// The last node at a place below node_limit(); no_node if there was none.
+  [[nodiscard]] std::uint32_t node_at(std::uint32_t place) const noexcept;
   [[nodiscard]] node_info info(std::uint32_t node) const;
   [[nodiscard]] std::uint32_t pe_node(std::uint32_t pe) const noexcept;
   /// What the board of a node shows; empty if it has none or is not there (any more). Fails as board::read.
   [[nodiscard]] result<std::vector<std::byte>> read_board(std::uint32_t node) const;
-  /// `pe` is below pe_limit(), `index` below counters_per_pe.
+  /// Of the last PE at the place of `pe`; `index` is below counters_per_pe.
   [[nodiscard]] bool sleeping(std::uint32_t pe) const noexcept;
   [[nodiscard]] std::uint64_t counter(std::uint32_t pe, std::uint32_t index) const noexcept;
 

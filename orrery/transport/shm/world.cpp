@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <orrery/transport/shm/internal/fail.hpp>
+#include <orrery/transport/shm/internal/place_giver.hpp>
 #include <orrery/transport/shm/internal/table.hpp>
 #include <orrery/transport/shm/monitor.hpp>
 #include <orrery/transport/shm/rendezvous.hpp>
@@ -27,7 +28,6 @@ namespace {
 constexpr std::uint64_t least_memory = std::uint64_t{1} << 20;
 constexpr std::chrono::milliseconds ending_patience{2000};
 
-constexpr std::uint32_t word(node_state s) noexcept { return static_cast<std::uint32_t>(s); }
 constexpr std::uint32_t word(world_state s) noexcept { return static_cast<std::uint32_t>(s); }
 
 result<std::uint64_t> random_nonce() {
@@ -71,11 +71,11 @@ struct shm_world::mapping {
   segment memory;
 };
 
-shm_world::shm_world() : mappings_(std::make_unique<std::atomic<const mapping*>[]>(max_nodes)) {}
+shm_world::shm_world() : mappings_(std::make_unique<mapping_slot[]>(max_nodes)) {}
 
 shm_world::~shm_world() {
   leave();
-  for (std::uint32_t n = 0; n < max_nodes; ++n) delete mappings_[n].load(std::memory_order_relaxed);
+  for (std::uint32_t n = 0; n < max_nodes; ++n) delete mappings_[n].memory.load(std::memory_order_relaxed);
 }
 
 // Making and joining.
@@ -94,11 +94,18 @@ result<std::unique_ptr<shm_world>> shm_world::join_inherited(int fd, std::uint32
 
 result<std::unique_ptr<shm_world>> shm_world::create_or_join(std::string_view name, const world_config& config) {
   if (auto good = check(config); !good) return internal::pass(good);
+  constexpr timespec pause{.tv_sec = 0, .tv_nsec = 2'000'000};
+  const std::int64_t deadline = now_ns() + std::chrono::nanoseconds(config.patience).count();
   for (;;) {
     auto door = rendezvous::enter(name, config.rendezvous_dir, config.patience);
     if (!door) return internal::pass(door);
     std::unique_ptr<shm_world> world{new shm_world};
     auto in = world->go_in(**door, name, config);
+    if (!in && world->may_join_later_ && now_ns() < deadline) {
+      (*door)->unlock();
+      ::nanosleep(&pause, nullptr);
+      continue;
+    }
     if (!in) return internal::pass(in);
     if (!*in) continue;
     (*door)->hold();
@@ -194,6 +201,17 @@ result<void> shm_world::join_reserved(unique_fd world, std::uint32_t node, const
   if (launcher.state == node_state::dead || !peer::open(launcher.id)) {
     return fail(transport_errc::ended, 0, "node {}, which launched this one, has ended", mine.launcher);
   }
+  if (config.words != nullptr) {
+    vocabulary_place_ = table_->vocabulary_of(node);
+    auto numbers = world_registry(world_, layout::registry_at).numbers_at(vocabulary_place_, *config.words);
+    if (!numbers) {
+      return fail(transport_errc::different_build, 0,
+                  "node {} was launched by program '{}', and runs another build of it: the executable was replaced "
+                  "meanwhile; start it again",
+                  node, launcher.program);
+    }
+    word_numbers_ = std::move(*numbers);
+  }
   mark_started(node, *self);  // fails if the launcher was faster, which wrote the same
   if (state(node) != node_state::joining || info(node).id != *self) {
     return fail(transport_errc::ended, 0,
@@ -216,7 +234,7 @@ result<void> shm_world::open_world(unique_fd world, std::string_view what, const
     return fail(transport_errc::ended, 0, "the world has ended");
   }
   const std::uint64_t theirs = table_->head().build_id;
-  if (theirs != config.build_id) {
+  if (config.words == nullptr && theirs != config.build_id) {
     return fail(transport_errc::different_build, 0,
                 "the world{}{} runs program '{}' (build {:016x}) and this is '{}' (build "
                 "{:016x}), whose processes or messages differ; join with the same build or choose another name",
@@ -234,17 +252,52 @@ void shm_world::bind() {
   name_ = table_->name();
 }
 
-result<void> shm_world::reserve(peer_id self, const world_config& config) {
-  auto before = table_->reserve(world_, config, self);
-  if (!before) return internal::pass(before);
-  reserved_nodes_ = config.nodes;
-  return enter(before->nodes, config);
+// The program of a node that uses the vocabulary at that place.
+std::optional<std::string> shm_world::program_with(std::uint32_t vocabulary_place) const {
+  for (std::uint32_t place = 0; place < node_limit(); ++place) {
+    const std::uint32_t n = node_at(place);
+    if (table_->vocabulary_of(n) != vocabulary_place) continue;
+    const node_info there = info(n);
+    const bool is_there = there.state == node_state::reserved || there.state == node_state::joining ||
+                          there.state == node_state::alive || there.state == node_state::leaving;
+    // Who was killed just now need not have been missed yet.
+    if (is_there && (there.state == node_state::reserved || peer::open(there.id))) return there.program;
+  }
+  return std::nullopt;
 }
 
-// From joining to alive. The numbers are lost if it fails.
+result<void> shm_world::enter_words(const world_config& config) {
+  if (config.words == nullptr) return {};
+  auto entered = world_registry(world_, layout::registry_at).enter(*config.words, [&](std::uint32_t place) {
+    return program_with(place);
+  });
+  if (!entered) {
+    const bool differs = entered.error().code == transport_errc::different_build;
+    return fail(entered.error().code, entered.error().os_error, "program '{}' cannot join the world{}{}: {}{}",
+                config.program, name_.empty() ? "" : " ", name_, entered.error().message,
+                differs ? "; build both from one definition, or choose another name for the world" : "");
+  }
+  vocabulary_place_ = entered->place;
+  word_numbers_ = std::move(entered->numbers);
+  return {};
+}
+
+result<void> shm_world::reserve(peer_id self, const world_config& config) {
+  if (auto entered = enter_words(config); !entered) return entered;
+  place_giver places(*table_, world_);
+  auto given = places.give(config, vocabulary_place_, self);
+  if (!given) {
+    may_join_later_ = places.may_succeed_later();
+    return internal::pass(given);
+  }
+  reserved_nodes_ = config.nodes;
+  return enter(given->node, config);
+}
+
+// From joining to alive.
 result<void> shm_world::enter(std::uint32_t node, const world_config& config) {
   if (auto made = make_own_memory(node, config); !made) {
-    change_state(node, node_state::joining, node_state::dead);
+    table_->change_state(node, node_state::joining, node_state::dead);
     mark_dead(node);  // and what it was to launch
     return made;
   }
@@ -252,8 +305,12 @@ result<void> shm_world::enter(std::uint32_t node, const world_config& config) {
   node_ = node;
   first_pe_ = mine.first_pe;
   pe_count_ = mine.pe_count;
+  // Whatever has ended before it touches nothing of.
+  const std::uint64_t gone = gone_nodes();
+  acknowledge_node(gone);
+  for (std::uint32_t i = 0; i < pe_count_; ++i) acknowledge(first_pe_ + i, gone);
   // I3: everything that others need is in the entry.
-  if (!change_state(node, node_state::joining, node_state::alive)) {
+  if (!table_->change_state(node, node_state::joining, node_state::alive)) {
     return fail(transport_errc::refused, 0, "node {} was declared dead before it was ready: its launcher has given up",
                 node);
   }
@@ -284,6 +341,7 @@ result<void> shm_world::make_own_memory(std::uint32_t node, const world_config& 
   e.kick_inode.store(pipe.st_ino, std::memory_order_relaxed);
   e.segment_fd.store(own_.fd(), std::memory_order_relaxed);
   e.segment_bytes.store(bytes, std::memory_order_relaxed);
+  e.lives.store(e.lives.load(std::memory_order_relaxed) | 1, std::memory_order_release);  // SYNC: with gone_nodes
   // SYNC: release, with kick
   e.kick_fd.store(ends[0] + 1, std::memory_order_release);
   return {};
@@ -298,18 +356,46 @@ std::pair<std::uint32_t, std::uint32_t> shm_world::pes_of(std::uint32_t node) co
   return {there.first_pe, there.pe_count};
 }
 
-std::uint64_t shm_world::gone_nodes() const noexcept {
-  std::uint64_t gone = 0;
-  for (std::uint32_t n = 0; n < node_limit(); ++n) {
-    const node_state s = state(n);
-    const bool ended = s == node_state::left || s == node_state::dead;
-    if (ended && info(n).segment_bytes != 0) ++gone;  // others never were there
-  }
-  return gone;
+std::uint64_t shm_world::gone_nodes() const noexcept { return table_->gone_nodes(); }
+std::uint32_t shm_world::node_at(std::uint32_t place) const noexcept { return table_->node_at(place); }
+std::uint32_t shm_world::pe_at(std::uint32_t place) const noexcept { return table_->pe_at(place); }
+bool shm_world::knows_node(std::uint32_t node) const noexcept { return state(node) != node_state::empty; }
+bool shm_world::knows_pe(std::uint32_t pe) const noexcept {
+  const std::uint32_t now = table_->pe_at(place_of(pe));
+  return now != no_pe && epoch_of(pe) <= epoch_of(now);
 }
+bool shm_world::is_past_pe(std::uint32_t pe) const noexcept {
+  const std::uint32_t now = table_->pe_at(place_of(pe));
+  return now != no_pe && epoch_of(pe) < epoch_of(now);
+}
+void shm_world::acknowledge(std::uint32_t pe, std::uint64_t gone) noexcept {
+  // SYNC: release, with place_giver: what the PE did to entries of those that are gone is done.
+  table_->pe(pe).noticed.store(gone, std::memory_order_release);
+}
+void shm_world::acknowledge_node(std::uint64_t gone) noexcept {
+  // SYNC: release, with place_giver
+  table_->entry(node_).noticed.store(gone, std::memory_order_release);
+}
+std::uint32_t shm_world::take_alias(std::uint32_t pe) noexcept {
+  if (pe < max_pes) return pe;
+  const std::uint64_t turn = table_->head().aliases.fetch_add(1, std::memory_order_relaxed);
+  const std::uint32_t alias = max_pes + static_cast<std::uint32_t>(turn % (layout::aliases - max_pes));
+  const std::uint64_t at = layout::aliases_at + sizeof(std::uint32_t) * alias;
+  (void)world_.back(at / layout::page * layout::page, layout::page);  // else the store below gets it, if there is any
+  // SYNC: release, with pe_of_alias
+  table_->alias(alias).store(pe, std::memory_order_release);
+  return alias;
+}
+std::uint32_t shm_world::pe_of_alias(std::uint32_t alias) const noexcept { return table_->pe_of_alias(alias); }
 
 result<world::memory_block> shm_world::allocate(std::uint64_t bytes) {
   const auto block = arena_->allocate(bytes);
+  if (!block) return std::unexpected(block.error());
+  return memory_block{arena_->data() + block->offset, block->offset, block->zeroed};
+}
+
+result<world::memory_block> shm_world::allocate_beyond(std::uint64_t bytes) {
+  const auto block = arena_->allocate_beyond(bytes);
   if (!block) return std::unexpected(block.error());
   return memory_block{arena_->data() + block->offset, block->offset, block->zeroed};
 }
@@ -321,6 +407,7 @@ result<std::unique_ptr<membership_watch>> shm_world::watch(membership_observer& 
 }
 
 node_info shm_world::info(std::uint32_t node) const { return table_->info(node); }
+std::uint32_t shm_world::launch_of(std::uint32_t node) const noexcept { return table_->launcher_of(node); }
 node_state shm_world::state(std::uint32_t node) const noexcept { return table_->state_of(node); }
 std::uint32_t shm_world::pe_node(std::uint32_t pe) const noexcept { return table_->pe_node(pe); }
 world_state shm_world::state() const noexcept { return table_->state(); }
@@ -337,10 +424,10 @@ bool shm_world::wait_epoch(std::uint32_t seen, std::int64_t deadline_ns) const n
 
 result<std::span<std::byte>> shm_world::map(std::uint32_t node) {
   if (node == node_) return own_.bytes();
-  if (node < max_nodes) {
-    // SYNC: acquire, with map_peer
-    if (const mapping* m = mappings_[node].load(std::memory_order_acquire)) return m->memory.bytes();
-  }
+  const mapping_slot& slot = mappings_[place_of(node)];
+  // SYNC: acquire, with map_peer. Who uses that node's memory keeps it where it is.
+  if (slot.node.load(std::memory_order_acquire) == node && node != no_node)
+    return slot.memory.load(std::memory_order_relaxed)->memory.bytes();
   auto mapped = map_peer(node);
   if (!mapped) return internal::pass(mapped);
   return (*mapped)->memory.bytes();
@@ -362,7 +449,7 @@ result<const shm_world::mapping*> shm_world::map_peer(std::uint32_t node) {
   if (there.state == node_state::empty) {
     return fail(transport_errc::bad_argument, 0, "there is no node {} in this world", node);
   }
-  if (const mapping* m = mappings_[node].load(std::memory_order_relaxed)) return m;
+  if (const mapping* m = find_mapping(node)) return m;
   const auto gone = [&] {
     return fail(transport_errc::gone, 0, "node {} (pid {}) is {}", node, there.id.pid, to_string(state(node)));
   };
@@ -384,36 +471,49 @@ result<const shm_world::mapping*> shm_world::map_peer(std::uint32_t node) {
       h.node != node || h.nonce != nonce_ || h.bytes != memory->size()) {
     return fail(transport_errc::damaged, 0, "{} is not what its entry says", what);
   }
-  auto* made = new mapping{std::move(*memory)};
+  auto made = std::make_unique<const mapping>(std::move(*memory));
+  mapping_slot& slot = mappings_[place_of(node)];
+  if (slot.node.load(std::memory_order_relaxed) != no_node) return (more_mappings_[node] = std::move(made)).get();
+  slot.memory.store(made.get(), std::memory_order_relaxed);
   // SYNC: release, with map
-  mappings_[node].store(made, std::memory_order_release);
-  return made;
+  slot.node.store(node, std::memory_order_release);
+  return made.release();
+}
+
+const shm_world::mapping* shm_world::find_mapping(std::uint32_t node) noexcept {
+  const mapping_slot& slot = mappings_[place_of(node)];
+  if (slot.node.load(std::memory_order_relaxed) == node) return slot.memory.load(std::memory_order_relaxed);
+  const auto it = more_mappings_.find(node);
+  return it != more_mappings_.end() ? it->second.get() : nullptr;
 }
 
 void shm_world::unmap(std::uint32_t node) {
-  if (node >= max_nodes) return;
+  if (node == no_node) return;
   const std::scoped_lock lock{map_mutex_};
-  delete mappings_[node].exchange(nullptr, std::memory_order_acq_rel);
+  mapping_slot& slot = mappings_[place_of(node)];
+  if (slot.node.load(std::memory_order_relaxed) != node) {
+    more_mappings_.erase(node);
+    return;
+  }
+  slot.node.store(no_node, std::memory_order_relaxed);
+  delete slot.memory.exchange(nullptr, std::memory_order_acq_rel);
 }
 
 // Rings.
 
 void shm_world::publish_ring(std::uint32_t to, std::uint32_t from, std::uint64_t offset) noexcept {
-  assert(to < max_pes && from < max_pes);
   // SYNC: release, with ring_offset: the ring's header is complete.
   table_->ring(to, from).store(offset + 1, std::memory_order_release);
   // SYNC: release, with the receiver's acquire of `announce`, after which it looks at its row.
-  bells_[to].announce.fetch_add(1, std::memory_order_release);
-  notify(bells_[to], true);
+  bell(to).announce.fetch_add(1, std::memory_order_release);
+  notify(bell(to), true);
 }
 
 void shm_world::withdraw_ring(std::uint32_t to, std::uint32_t from) noexcept {
-  assert(to < max_pes && from < max_pes);
   table_->ring(to, from).store(0, std::memory_order_release);
 }
 
 std::optional<std::uint64_t> shm_world::ring_offset(std::uint32_t to, std::uint32_t from) const noexcept {
-  assert(to < max_pes && from < max_pes);
   // SYNC: acquire, with publish_ring
   const std::uint64_t entry = table_->ring(to, from).load(std::memory_order_acquire);
   if (entry == 0) return std::nullopt;
@@ -427,32 +527,17 @@ void shm_world::show_board(int fd) noexcept {
 
 // Changing.
 
-bool shm_world::change_state(std::uint32_t node, node_state from, node_state to) noexcept {
-  std::uint32_t expected = word(from);
-  // SYNC: acq_rel, with state_of: what was written to the entry before is seen with the new state.
-  return table_->entry(node).state.compare_exchange_strong(expected, word(to), std::memory_order_acq_rel);
-}
-
 bool shm_world::mark_started(std::uint32_t node, peer_id id) noexcept {
   if (state(node) != node_state::reserved) return false;
   // Launcher and launched may both come here; they write the same.
   auto& e = table_->entry(node);
   e.pid.store(id.pid, std::memory_order_relaxed);
   e.start_time.store(id.start_time, std::memory_order_relaxed);
-  return change_state(node, node_state::reserved, node_state::joining);
+  return table_->change_state(node, node_state::reserved, node_state::joining);
 }
 
 bool shm_world::mark_dead(std::uint32_t node) noexcept {
-  bool changed = false;
-  for (node_state now = state(node);
-       now != node_state::empty && now != node_state::left && now != node_state::dead && !changed; now = state(node)) {
-    changed = change_state(node, now, node_state::dead);
-  }
-  // What a dead launcher has started looks after itself (its node ends it); what it was yet to start will never come.
-  for (std::uint32_t n = 0; n < node_limit(); ++n) {
-    if (table_->entry(n).launcher.load(std::memory_order_relaxed) == node)
-      change_state(n, node_state::reserved, node_state::dead);
-  }
+  const bool changed = table_->mark_dead(node);
   if (changed) bump_epoch();
   return changed;
 }
@@ -467,16 +552,17 @@ void shm_world::mark_lost() noexcept {
 
 void shm_world::begin_leave() noexcept {
   if (left_.load(std::memory_order_relaxed)) return;
-  if (!change_state(node_, node_state::alive, node_state::leaving)) return;
+  if (is_first() && state() == world_state::running) end_world();
+  if (!table_->change_state(node_, node_state::alive, node_state::leaving)) return;
   bump_epoch();
   kick_others();
 }
 
 void shm_world::leave() noexcept {
   if (left_.exchange(true, std::memory_order_acq_rel)) return;
-  if (is_first()) end_world();
-  if (!change_state(node_, node_state::alive, node_state::left))
-    change_state(node_, node_state::leaving, node_state::left);
+  if (is_first() && state() == world_state::running) end_world();
+  if (!table_->change_state(node_, node_state::alive, node_state::left))
+    table_->change_state(node_, node_state::leaving, node_state::left);
   bump_epoch();
   kick_others();
 }
@@ -531,7 +617,8 @@ void shm_world::kick_others() noexcept {
   // table.
   fence_heavy();
   const std::uint32_t limit = node_limit();
-  for (std::uint32_t n = 0; n < limit; ++n) {
+  for (std::uint32_t place = 0; place < limit; ++place) {
+    const std::uint32_t n = node_at(place);
     const node_state s = state(n);
     const bool there = s == node_state::joining || s == node_state::alive || s == node_state::leaving;
     if (n != node_ && there) kick(n);

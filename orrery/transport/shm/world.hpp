@@ -3,7 +3,9 @@
 
 #include <orrery/transport/error.hpp>
 #include <orrery/transport/shm/arena.hpp>
+#include <orrery/transport/shm/numbers.hpp>
 #include <orrery/transport/shm/peer.hpp>
+#include <orrery/transport/shm/registry.hpp>
 #include <orrery/transport/shm/segment.hpp>
 #include <orrery/transport/wait.hpp>
 #include <orrery/transport/world.hpp>
@@ -18,16 +20,14 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <unordered_map>
+#include <vector>
 
 namespace orrery::transport {
 
 class rendezvous;
 class world_table;
 struct world_address;
-
-/// Node and PE numbers of one world, ever: numbers are never used again.
-inline constexpr std::uint32_t max_nodes = 4096;
-inline constexpr std::uint32_t max_pes = 4096;
 
 /// A copy of what the table says of a node, checked.
 struct node_info {
@@ -44,11 +44,14 @@ struct node_info {
 struct world_config {
   std::uint32_t pe_count = 1;      ///< PEs of each node
   std::uint32_t nodes = 1;  ///< this one and those that it will launch: numbers are reserved
-  std::uint64_t build_id = 0;  ///< hash of the handler table; must be the same in all nodes
+  std::uint64_t build_id = 0;  ///< of a program that shows no vocabulary; must be the same in all nodes
+  /// What the program can say; null: its numbers are those of all nodes. Used while the world is made or joined.
+  const vocabulary* words = nullptr;
   std::string program;  ///< for people; cut at 31 bytes
   std::uint64_t memory_limit = 0;  ///< bytes that may be in flight; 0: arena::default_limit()
+  std::uint32_t places = 0;  ///< of nodes, and of PEs, that the world has at most; 0: max_places
   std::string rendezvous_dir;  ///< empty: $ORRERY_SHM_DIR, else /dev/shm
-  /// How long create_or_join waits for others that hold the door.
+  /// How long create_or_join waits for others that hold the door, or have not noticed that a place is free.
   std::chrono::milliseconds patience{10'000};
 };
 
@@ -61,8 +64,8 @@ struct world_config {
 // So the first node makes a *world segment* with tables: nodes, PEs (doorbell, counters) and, for
 // each ordered pair of PEs, where the ring between them lies. Each node makes a *node segment* for
 // what it sends. Both are anonymous memory that is opened through /proc/<pid>/fd and goes with its
-// last user. Numbers are given out by one compare-and-swap and never used again, so what points to
-// a PE that is gone never points to another.
+// last user. Places in the tables are used again (internal/place_giver.hpp), numbers are not
+// (numbers.hpp), so what points to a PE that is gone never points to another.
 //
 // Ownership: one for each node, on the heap, outlives everything that uses its memory. The
 // destructor leaves the world (and ends it if this is the first node).
@@ -106,16 +109,27 @@ class shm_world final : public world {
   [[nodiscard]] std::uint32_t reserved_nodes() const noexcept { return reserved_nodes_; }
   [[nodiscard]] const std::string& name() const noexcept { return name_; }  ///< empty: none
   [[nodiscard]] std::uint64_t nonce() const noexcept { return nonce_; }  ///< names this world only
+  /// The numbers that the words of the program's vocabulary have in this world; empty: it has shown none.
+  [[nodiscard]] const std::vector<std::uint32_t>& word_numbers() const noexcept { return word_numbers_; }
 
   // Everybody.
   [[nodiscard]] std::uint32_t node_limit() const noexcept override;
   [[nodiscard]] std::uint32_t pe_limit() const noexcept override;
+  [[nodiscard]] std::uint32_t node_at(std::uint32_t place) const noexcept override;
+  [[nodiscard]] std::uint32_t pe_at(std::uint32_t place) const noexcept override;
+  [[nodiscard]] bool knows_node(std::uint32_t node) const noexcept override;
+  [[nodiscard]] bool knows_pe(std::uint32_t pe) const noexcept override;
+  [[nodiscard]] bool is_past_pe(std::uint32_t pe) const noexcept override;
+  void acknowledge(std::uint32_t pe, std::uint64_t gone) noexcept override;
+  [[nodiscard]] std::uint32_t take_alias(std::uint32_t pe) noexcept override;
+  [[nodiscard]] std::uint32_t pe_of_alias(std::uint32_t alias) const noexcept override;
   [[nodiscard]] std::uint32_t node_capacity() const noexcept override { return max_nodes; }
   [[nodiscard]] node_info info(std::uint32_t node) const;
   [[nodiscard]] node_state state(std::uint32_t node) const noexcept override;
   [[nodiscard]] std::pair<std::uint32_t, std::uint32_t> pes_of(std::uint32_t node) const override;
   [[nodiscard]] std::uint32_t pe_node(std::uint32_t pe) const noexcept override;
   [[nodiscard]] std::uint64_t gone_nodes() const noexcept override;
+  [[nodiscard]] std::uint32_t launch_of(std::uint32_t node) const noexcept override;
   [[nodiscard]] std::uint32_t machines() const noexcept override { return 1; }
   [[nodiscard]] std::uint32_t machine_of(std::uint32_t) const noexcept override { return 0; }
   [[nodiscard]] world_state state() const noexcept override;
@@ -133,6 +147,7 @@ class shm_world final : public world {
   /// What this node sends lies here.
   [[nodiscard]] arena& memory() noexcept { return *arena_; }
   [[nodiscard]] result<memory_block> allocate(std::uint64_t bytes) override;
+  [[nodiscard]] result<memory_block> allocate_beyond(std::uint64_t bytes) override;
   void release(std::uint64_t offset) noexcept override;
   /// The segment of a node (this one included). Maps it at the first call; fails with `gone` if the
   /// node ended before that.
@@ -145,14 +160,11 @@ class shm_world final : public world {
   void unmap(std::uint32_t node) override;
 
   // PEs. `pe` is below pe_limit().
-  [[nodiscard]] doorbell& bell(std::uint32_t pe) noexcept override {
-    assert(pe < max_pes);
-    return bells_[pe];
-  }
+  [[nodiscard]] doorbell& bell(std::uint32_t pe) noexcept override { return bells_[place_of(pe)]; }
   [[nodiscard]] std::span<std::atomic<std::uint64_t>, counters_per_pe> counters(
       std::uint32_t pe) const noexcept override {
-    assert(pe < max_pes);
-    return std::span<std::atomic<std::uint64_t>, counters_per_pe>{counters_ + pe * counters_per_pe, counters_per_pe};
+    return std::span<std::atomic<std::uint64_t>, counters_per_pe>{counters_ + place_of(pe) * counters_per_pe,
+                                                                  counters_per_pe};
   }
 
   void publish_ring(std::uint32_t to, std::uint32_t from, std::uint64_t offset) noexcept override;
@@ -164,8 +176,8 @@ class shm_world final : public world {
   void show_board(int fd) noexcept;
 
   // Ending.
-  /// This node takes no new work: others see `leaving`.
-  void begin_leave() noexcept;
+  /// Others see `leaving`.
+  void begin_leave() noexcept override;
   /// Its memory stays readable for those who have mapped it.
   void leave() noexcept override;
   /// Nobody can join any more, the name is free again, and every PE and every monitor is woken to
@@ -180,6 +192,8 @@ class shm_world final : public world {
   bool mark_dead(std::uint32_t node) noexcept;
   /// The first node is dead: removes the rendezvous file if it is this world's.
   void mark_lost() noexcept;
+  /// This node's monitor has told of all nodes that were counted by `gone`.
+  void acknowledge_node(std::uint64_t gone) noexcept;
   /// Readable after a kick; `clear_kicks` empties it.
   [[nodiscard]] int kick_fd() const noexcept { return kick_read_.get(); }
   void kick_self() noexcept;
@@ -199,11 +213,13 @@ class shm_world final : public world {
   [[nodiscard]] result<void> join_reserved(unique_fd world, std::uint32_t node, const world_config& config);
   [[nodiscard]] result<void> open_world(unique_fd world, std::string_view what, const world_config& config);
   [[nodiscard]] result<void> reserve(peer_id self, const world_config& config);
+  [[nodiscard]] result<void> enter_words(const world_config& config);
+  [[nodiscard]] std::optional<std::string> program_with(std::uint32_t vocabulary_place) const;
   [[nodiscard]] result<void> enter(std::uint32_t node, const world_config& config);
   [[nodiscard]] result<void> make_own_memory(std::uint32_t node, const world_config& config);
   void bind();
   [[nodiscard]] result<const mapping*> map_peer(std::uint32_t node);
-  bool change_state(std::uint32_t node, node_state from, node_state to) noexcept;
+  [[nodiscard]] const mapping* find_mapping(std::uint32_t node) noexcept;
   void bump_epoch() noexcept;
   void kick_others() noexcept;
   void kick(std::uint32_t node) noexcept;
@@ -220,14 +236,23 @@ class shm_world final : public world {
   doorbell* bells_ = nullptr;
   std::atomic<std::uint64_t>* counters_ = nullptr;
   std::uint32_t reserved_nodes_ = 0;
+  std::uint32_t vocabulary_place_ = no_vocabulary;
+  std::vector<std::uint32_t> word_numbers_;
   std::uint64_t nonce_ = 0;
   std::string name_;
   std::string directory_;
   std::atomic<bool> left_{true};  // true until this node is alive
+  bool may_join_later_ = false;
 
   std::mutex door_mutex_;
   std::mutex map_mutex_;
-  std::unique_ptr<std::atomic<const mapping*>[]> mappings_;  // max_nodes of them
+  /// Of the first node at a place whose memory is mapped; those of others at that place are in `more_mappings_`.
+  struct mapping_slot {
+    std::atomic<std::uint32_t> node{no_node};
+    std::atomic<const mapping*> memory{nullptr};
+  };
+  std::unique_ptr<mapping_slot[]> mappings_;  // max_nodes of them
+  std::unordered_map<std::uint32_t, std::unique_ptr<const mapping>> more_mappings_;  // by node; under map_mutex_
 };
 
 }  // namespace orrery::transport

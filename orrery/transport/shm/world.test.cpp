@@ -176,17 +176,17 @@ TEST_F(world_test, never_uses_a_number_twice) {
   EXPECT_EQ(first->state(3), node_state::left);
 }
 
-TEST_F(world_test, says_so_when_its_numbers_are_used_up) {
+TEST_F(world_test, says_so_when_all_its_places_are_in_use) {
   auto first = take(come(max_pes - 3));
   auto second = take(come(2));
-  expect_error(come(2), transport_errc::full, {"4095 of 4096 PE numbers", "new world"});
+  expect_error(come(2), transport_errc::full, {"4095 of its 4096 places for PEs", "new world"});
   auto last = take(come(1));
   EXPECT_EQ(last->first_pe(), max_pes - 1);
   EXPECT_EQ(first->pe_node(max_pes - 1), 2U);
   EXPECT_EQ(first->pe_node(max_pes), no_node);
   first->publish_ring(max_pes - 1, 0, 64);
   EXPECT_EQ(last->ring_offset(max_pes - 1, 0), 64U);
-  expect_error(come(1), transport_errc::full, {"4096 of 4096"});
+  expect_error(come(1), transport_errc::full, {"4096 of its 4096"});
 }
 
 TEST_F(world_test, refuses_what_cannot_be) {
@@ -406,6 +406,40 @@ TEST_F(world_test, wakes_a_sleeping_pe_when_a_ring_is_published) {
   EXPECT_EQ(child.hear(), "4096");
 }
 
+// What it may read is used again only when it has ended: it goes through all of this in this order, whatever else happens.
+TEST_F(world_test, a_node_that_is_leaving_answers_and_has_not_ended) {
+  auto first = take(come());
+  auto second = take(come());
+  const auto seen = [&](node_state s, bool answers, bool ended) {
+    return first->state(1) == s && first->answers(1) == answers && first->has_ended(1) == ended;
+  };
+  EXPECT_FALSE(first->has_ended(7)) << "it never was there";
+  EXPECT_TRUE(seen(node_state::alive, true, false));
+  second->begin_leave();
+  second->begin_leave();
+  EXPECT_TRUE(seen(node_state::leaving, true, false));
+  EXPECT_TRUE(first->map(1, 0, layout::page)) << "its answers can still be read";
+  second->leave();
+  second->leave();
+  second->begin_leave();
+  EXPECT_TRUE(seen(node_state::left, false, true));
+  auto third = take(come());
+  third->begin_leave();
+  EXPECT_TRUE(first->mark_dead(2)) << "it was killed while it left";
+  EXPECT_TRUE(first->has_ended(2));
+}
+
+TEST_F(world_test, the_first_node_ends_it_when_it_begins_to_leave) {
+  auto first = take(come());
+  auto second = take(come());
+  first->begin_leave();
+  EXPECT_EQ(second->state(), world_state::ending);
+  EXPECT_TRUE(directory.empty()) << "the name is free";
+  EXPECT_TRUE(second->answers(0));
+  first->leave();
+  EXPECT_TRUE(second->has_ended(0));
+}
+
 TEST_F(world_test, counts_every_change_of_its_membership) {
   auto first = take(come());
   std::uint32_t epoch = first->epoch();
@@ -552,11 +586,11 @@ TEST_F(world_test, believes_no_number_of_tables_that_hold_noise) {
     EXPECT_LE(first->pe_limit(), max_pes);
     for (std::uint32_t pe = 0; pe < 1024; ++pe) {
       const std::uint32_t node = first->pe_node(pe);
-      EXPECT_TRUE(node == no_node || node < max_nodes);
+      EXPECT_TRUE(node == no_node || place_of(node) < first->node_limit());
     }
     for (std::uint32_t n = 0; n < 64; ++n) {
       const node_info info = first->info(n);
-      EXPECT_LE(info.first_pe + info.pe_count, max_pes);
+      EXPECT_LE(place_of(info.first_pe) + info.pe_count, max_pes);
       EXPECT_LT(info.program.size(), 33U);
       EXPECT_TRUE(info.state <= node_state::dead);
       EXPECT_TRUE(n == 0 || !first->map(n));

@@ -75,6 +75,7 @@ class sim_world final : public world {
   [[nodiscard]] std::optional<std::uint64_t> ring_offset(std::uint32_t, std::uint32_t) const noexcept override {
     return std::nullopt;
   }
+  void begin_leave() noexcept override { leave(); }
   void leave() noexcept override;
 
  private:

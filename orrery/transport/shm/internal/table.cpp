@@ -28,7 +28,6 @@ void set_text(char (&field)[N], std::string_view text) noexcept {
   std::copy(text.begin(), text.end(), field);
 }
 
-constexpr std::uint64_t pack(handed_out n) noexcept { return std::uint64_t{n.nodes} << 32 | n.pes; }
 constexpr handed_out unpack(std::uint64_t word) noexcept {
   return {static_cast<std::uint32_t>(word >> 32), static_cast<std::uint32_t>(word)};
 }
@@ -45,6 +44,7 @@ void world_table::create(std::string_view name, const world_config& config, peer
   h.build_id = config.build_id;
   h.creator_pid = creator.pid;
   h.creator_start = creator.start_time;
+  h.places = config.places != 0 ? std::min(config.places, max_places) : max_places;
   set_text(h.name, name);
   set_text(h.program, config.program);
   h.state.store(static_cast<std::uint32_t>(world_state::running), std::memory_order_relaxed);
@@ -70,74 +70,6 @@ result<void> world_table::check(std::uint64_t bytes, std::string_view what) cons
   return {};
 }
 
-// Memory for all entries that the new numbers make reachable. Row `to` of the ring directory needs
-// memory for all senders that have a number, so new senders may need more of the old rows.
-result<void> world_table::back(const segment& memory, handed_out before, handed_out after) const {
-  const auto range = [&](std::uint64_t at, std::uint64_t from, std::uint64_t to) {
-    const std::uint64_t first = (at + from) / layout::page * layout::page;
-    return memory.back(first, (at + to + layout::page - 1) / layout::page * layout::page - first);
-  };
-  const auto table = [&](std::uint64_t at, std::uint64_t entry, std::uint32_t from, std::uint32_t to) {
-    return range(at, entry * from, entry * to);
-  };
-  if (auto r = table(layout::nodes_at, sizeof(layout::node_entry), before.nodes, after.nodes); !r) return r;
-  if (auto r = table(layout::pe_nodes_at, sizeof(std::uint32_t), before.pes, after.pes); !r) return r;
-  if (auto r = table(layout::bells_at, sizeof(doorbell), before.pes, after.pes); !r) return r;
-  if (auto r = table(layout::counters_at, sizeof(layout::counter) * counters_per_pe, before.pes, after.pes); !r)
-    return r;
-  constexpr std::uint64_t entry = sizeof(layout::ring_entry);
-  constexpr std::uint64_t per_page = layout::page / entry;
-  const std::uint64_t had = (before.pes + per_page - 1) / per_page * per_page;
-  for (std::uint32_t to = 0; to < after.pes; ++to) {
-    const std::uint64_t from = to < before.pes ? had : 0;
-    if (from >= after.pes) continue;
-    if (auto r = range(layout::rings_at + layout::row_bytes * to, entry * from, entry * after.pes); !r) return r;
-  }
-  return {};
-}
-
-result<handed_out> world_table::reserve(const segment& memory, const world_config& config, peer_id self) const {
-  auto& numbers = head().numbers;
-  std::uint64_t word = numbers.load(std::memory_order_acquire);
-  handed_out before;
-  handed_out after;
-  do {
-    before = unpack(word);
-    // 64 bits: neither the sum nor a number that is damaged may wrap.
-    const std::uint64_t nodes = std::uint64_t{before.nodes} + config.nodes;
-    const std::uint64_t pes = before.pes + std::uint64_t{config.nodes} * config.pe_count;
-    if (nodes > max_nodes || pes > max_pes) {
-      return fail(transport_errc::full, 0,
-                  "{} nodes of {} PEs do not fit into the world: it has given out {} of {} node "
-                  "numbers and {} of {} PE numbers, which are never used again; ask for fewer or "
-                  "start a new world",
-                  config.nodes, config.pe_count, before.nodes, max_nodes, before.pes, max_pes);
-    }
-    after = {static_cast<std::uint32_t>(nodes), static_cast<std::uint32_t>(pes)};
-    if (auto backed = back(memory, before, after); !backed) return internal::pass(backed);
-    // SYNC: release, with numbers(): who sees the numbers may touch the tables.
-  } while (!numbers.compare_exchange_weak(word, pack(after), std::memory_order_acq_rel, std::memory_order_acquire));
-  for (std::uint32_t n = before.nodes; n < after.nodes; ++n) {
-    auto& e = entry(n);
-    const std::uint32_t first = before.pes + (n - before.nodes) * config.pe_count;
-    e.first_pe.store(first, std::memory_order_relaxed);
-    e.pe_count.store(config.pe_count, std::memory_order_relaxed);
-    e.launcher.store(before.nodes, std::memory_order_relaxed);
-    set_text(e.program, config.program);
-    for (std::uint32_t pe = first; pe < first + config.pe_count; ++pe)
-      pe_node_word(pe).store(n + 1, std::memory_order_relaxed);
-    const bool is_self = n == before.nodes;
-    if (is_self) {
-      e.pid.store(self.pid, std::memory_order_relaxed);
-      e.start_time.store(self.start_time, std::memory_order_relaxed);
-    }
-    // SYNC: release, with state_of: the entry above is complete.
-    e.state.store(static_cast<std::uint32_t>(is_self ? node_state::joining : node_state::reserved),
-                  std::memory_order_release);
-  }
-  return before;
-}
-
 std::string world_table::name() const { return text_of(head().name); }
 std::string world_table::program() const { return text_of(head().program); }
 
@@ -159,42 +91,150 @@ handed_out world_table::numbers() const noexcept {
   return {std::min(n.nodes, max_nodes), std::min(n.pes, max_pes)};
 }
 
+std::uint32_t world_table::places() const noexcept {
+  const std::uint32_t written = head().places;
+  return written == 0 || written > max_places ? max_places : written;
+}
+
+namespace {
+// What the word says of the node. What cannot be is a node that cannot be trusted, hence dead.
+node_state decode_state(std::uint32_t word, std::uint32_t node) noexcept {
+  constexpr std::uint32_t mask = (1U << layout::state_bits) - 1;
+  const std::uint32_t epoch = word >> layout::state_bits;
+  const std::uint32_t state = word & mask;
+  if (epoch > max_epoch || state > layout::claimed) return node_state::dead;
+  if (epoch != epoch_of(node)) return epoch > epoch_of(node) ? node_state::left : node_state::empty;
+  return state == layout::claimed ? node_state::empty : static_cast<node_state>(state);
+}
+}  // namespace
+
+std::uint32_t world_table::node_at(std::uint32_t place) const noexcept {
+  if (place >= numbers().nodes) return no_node;
+  // SYNC: acquire, with place_giver and everything that changes an entry
+  const std::uint32_t word = entry(place).state.load(std::memory_order_acquire);
+  if (word == 0) return no_node;
+  return number_of(place, std::min(word >> layout::state_bits, max_epoch));
+}
+
 node_state world_table::state_of(std::uint32_t n) const noexcept {
-  if (n >= numbers().nodes) return node_state::empty;
-  // SYNC: acquire, with reserve and everything that changes an entry
-  const std::uint32_t word = entry(n).state.load(std::memory_order_acquire);
-  // What cannot be is a node that cannot be trusted, hence dead.
-  return word > static_cast<std::uint32_t>(node_state::dead) ? node_state::dead : static_cast<node_state>(word);
+  if (n == no_node || place_of(n) >= numbers().nodes) return node_state::empty;
+  // SYNC: acquire, with place_giver and everything that changes an entry
+  return decode_state(entry(n).state.load(std::memory_order_acquire), n);
 }
 
 node_info world_table::info(std::uint32_t n) const {
   node_info i;
-  i.state = state_of(n);
-  if (i.state == node_state::empty) return i;
+  if (n == no_node || place_of(n) >= numbers().nodes) return i;
   const auto& e = entry(n);
+  const std::uint32_t before = e.state.load(std::memory_order_acquire);  // SYNC: with place_giver
+  i.state = decode_state(before, n);
+  if (i.state == node_state::empty) return i;
   i.node = n;
+  const auto is_another = [&](std::uint32_t word) {
+    return word >> layout::state_bits != epoch_of(n) && word >> layout::state_bits <= max_epoch;
+  };
+  if (is_another(before)) return i;
   i.id = {e.pid.load(std::memory_order_relaxed), e.start_time.load(std::memory_order_relaxed)};
   const std::uint32_t first = e.first_pe.load(std::memory_order_relaxed);
   const std::uint32_t count = e.pe_count.load(std::memory_order_relaxed);
-  if (first <= max_pes && count <= max_pes - first) {
+  if (count <= max_pes - place_of(first)) {
     i.first_pe = first;
     i.pe_count = count;
   }
-  const std::uint32_t launcher = e.launcher.load(std::memory_order_relaxed);
-  if (launcher < max_nodes) i.launcher = launcher;
+  i.launcher = launcher_of(n);
   i.segment_bytes = e.segment_bytes.load(std::memory_order_relaxed);
   i.program = text_of(e.program);
+  // SYNC: acquire fence, with the release fence of place_giver: what was read is of this node if the place still is.
+  std::atomic_thread_fence(std::memory_order_acquire);
+  if (is_another(e.state.load(std::memory_order_relaxed))) {
+    i = {};
+    i.node = n;
+    i.state = node_state::left;
+  }
   return i;
 }
 
-std::uint32_t world_table::pe_node(std::uint32_t pe) const noexcept {
-  if (pe >= numbers().pes) return no_node;
-  const std::uint32_t word = pe_node_word(pe).load(std::memory_order_relaxed);
-  if (word == 0 || word > max_nodes) return no_node;
-  const auto& e = entry(word - 1);
+std::uint32_t world_table::launcher_of(std::uint32_t n) const noexcept {
+  const std::uint32_t now = n != no_node ? node_at(place_of(n)) : no_node;
+  if (now != n || state_of(n) == node_state::empty) return no_node;
+  const std::uint32_t launcher = entry(n).launcher.load(std::memory_order_relaxed);
+  return state_of(launcher) != node_state::empty ? launcher : no_node;
+}
+
+std::uint32_t world_table::vocabulary_of(std::uint32_t n) const noexcept {
+  return state_of(n) == node_state::empty ? no_vocabulary : entry(n).vocabulary.load(std::memory_order_relaxed) - 1;
+}
+
+std::uint32_t world_table::pe_at(std::uint32_t place) const noexcept {
+  if (place >= numbers().pes) return no_node;
+  // SYNC: acquire, with place_giver
+  const std::uint64_t holder = pe(place).holder.load(std::memory_order_acquire);
+  const auto number = static_cast<std::uint32_t>(holder >> 32);
+  return holder != 0 && place_of(number) == place ? number : no_node;
+}
+
+std::uint32_t world_table::pe_node(std::uint32_t number) const noexcept {
+  if (place_of(number) >= numbers().pes) return no_node;
+  // SYNC: acquire, with place_giver
+  const std::uint64_t holder = pe(number).holder.load(std::memory_order_acquire);
+  const std::uint32_t node = static_cast<std::uint32_t>(holder) - 1;
+  if (holder >> 32 != number || node == no_node || place_of(node) >= numbers().nodes) return no_node;
+  const auto& e = entry(node);
   const std::uint32_t first = e.first_pe.load(std::memory_order_relaxed);
-  if (pe < first || pe - first >= e.pe_count.load(std::memory_order_relaxed)) return no_node;
-  return word - 1;
+  if (number - first >= e.pe_count.load(std::memory_order_relaxed)) return no_node;
+  return node;
+}
+
+std::uint32_t world_table::pe_of_alias(std::uint32_t alias) const noexcept {
+  if (alias < max_pes) return alias;
+  if (alias >= layout::aliases) return no_pe;
+  // SYNC: acquire, with shm_world::take_alias
+  const std::uint32_t pe = this->alias(alias).load(std::memory_order_acquire);
+  return pe >= max_pes ? pe : no_pe;
+}
+
+std::uint64_t world_table::gone_nodes() const noexcept {
+  std::uint64_t gone = 0;
+  const std::uint32_t limit = numbers().nodes;
+  for (std::uint32_t place = 0; place < limit; ++place) {
+    const auto& e = entry(place);
+    // The two words are of one node if the state is the same before and after. It changes a few times in a node's life.
+    std::uint32_t before = 0;
+    std::uint32_t state = e.state.load(std::memory_order_acquire);  // SYNC: with place_giver
+    std::uint32_t lives = 0;
+    int tries = 64;
+    do {
+      before = state;
+      lives = e.lives.load(std::memory_order_acquire);  // SYNC: with place_giver and shm_world::make_own_memory
+      state = e.state.load(std::memory_order_acquire);
+    } while (state != before && --tries != 0);
+    const node_state s = decode_state(state, number_of(place, std::min(state >> layout::state_bits, max_epoch)));
+    const bool has_ended = s == node_state::left || s == node_state::dead;
+    gone += (lives >> 1) + (has_ended ? lives & 1 : 0);
+  }
+  return gone;
+}
+
+bool world_table::change_state(std::uint32_t n, node_state from, node_state to) const noexcept {
+  std::uint32_t expected = layout::state_word(n, static_cast<std::uint32_t>(from));
+  // SYNC: acq_rel, with state_of: what was written to the entry before is seen with the new state.
+  return entry(n).state.compare_exchange_strong(expected, layout::state_word(n, static_cast<std::uint32_t>(to)),
+                                                std::memory_order_acq_rel);
+}
+
+bool world_table::mark_dead(std::uint32_t n) const noexcept {
+  bool changed = false;
+  for (node_state now = state_of(n);
+       now != node_state::empty && now != node_state::left && now != node_state::dead && !changed; now = state_of(n)) {
+    changed = change_state(n, now, node_state::dead);
+  }
+  // What a dead launcher has started looks after itself (its node ends it); what it was yet to start will never come.
+  for (std::uint32_t place = 0; place < numbers().nodes; ++place) {
+    const std::uint32_t other = node_at(place);
+    if (state_of(other) == node_state::reserved && entry(place).launcher.load(std::memory_order_relaxed) == n)
+      change_state(other, node_state::reserved, node_state::dead);
+  }
+  return changed;
 }
 
 }  // namespace orrery::transport

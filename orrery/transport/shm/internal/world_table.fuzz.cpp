@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What another node can write into the world segment must neither crash nor fool whoever reads it.
+#include <orrery/transport/shm/internal/place_giver.hpp>
 #include <orrery/transport/shm/internal/table.hpp>
 
 #include <algorithm>
@@ -37,7 +38,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t byte
   constexpr std::uint32_t nodes = 8;
   constexpr std::uint32_t pes = 64;
   place(offsetof(layout::world_header, name), sizeof(layout::world_header) - offsetof(layout::world_header, name));
-  place(layout::pe_nodes_at, pes * sizeof(std::uint32_t));
+  place(layout::pe_nodes_at, pes * sizeof(layout::pe_entry));
   place(layout::nodes_at, nodes * sizeof(layout::node_entry));
 
   const handed_out given = table.numbers();
@@ -49,18 +50,19 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t byte
   for (std::uint32_t n : {0U, 1U, nodes - 1, nodes, max_nodes - 1, max_nodes, no_node}) {
     const node_info i = table.info(n);
     require(i.state <= node_state::dead && i.program.size() <= 32);
-    require(i.first_pe <= max_pes && i.pe_count <= max_pes - i.first_pe);
-    require(i.launcher < max_nodes || i.launcher == no_node);
+    require(i.pe_count <= max_pes - place_of(i.first_pe));
   }
   for (std::uint32_t pe = 0; pe <= pes; ++pe) {
     const std::uint32_t n = table.pe_node(pe);
-    require(n == no_node || n < max_nodes);
+    require(n == no_node || place_of(n) < given.nodes);
   }
+  for (std::uint32_t i = 0; i < pes; ++i) (void)(table.node_at(i) + table.pe_at(i));
+  (void)table.gone_nodes();
   world_config config;
   config.pe_count = 2;
   config.nodes = 2;
-  if (const auto before = table.reserve(memory, config, {1, 1})) {
-    require(before->nodes + 2 <= max_nodes && before->pes + 4 <= max_pes);
+  if (const auto to = place_giver(table, memory).give(config, no_vocabulary, {1, 1})) {
+    require(place_of(to->node) + 2 <= max_nodes && place_of(to->first_pe) + 4 <= max_pes);
   }
   return 0;
 }

@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: Apache-2.0
+// Figures of shared data, as JSON: bench_shared [--json FILE] [--smoke], for a world of two PEs on one machine (two nodes, as the
+// driver starts it). Each is the median or the best of some runs; ratios compare with a plain span in the same run.
+#include "../../examples/shared/mm2/multiply.hpp"
+#include "../measure.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <fstream>
+#include <numeric>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
+using namespace orrery;
+
+namespace {
+
+using bench::effort;
+using bench::median;
+
+template <class F>
+double seconds_of(F f) {
+  const auto begin = bench::clock::now();
+  f();
+  return std::chrono::duration<double>(bench::clock::now() - begin).count();
+}
+
+/// The median of ratios of runs that stand side by side.
+template <class F, class G>
+double ratio(int runs, F f, G plain) {
+  std::vector<double> all;
+  for (int i = 0; i < runs; ++i) {
+    const double own = seconds_of(f);
+    all.push_back(own / seconds_of(plain));
+  }
+  return median(all);
+}
+
+constexpr std::uint64_t loop_elements = 1 << 14;
+
+/// The loops as a user writes them, by an index, each in a function of its own.
+[[gnu::noinline]] void add_owned(owned_vector<double>& a, double x) {
+  a.indices().for_each_run([&](auto run) {
+    for (const auto i : run) a[i] = a[i] * 0.5 + x;
+  });
+}
+[[gnu::noinline]] void add_plain(std::span<double> a, double x) {
+  for (std::uint64_t i = 0; i < a.size(); ++i) a[i] = a[i] * 0.5 + x;
+}
+[[gnu::noinline]] double total_cached(const cached_vector<double>& c) {
+  double sum = 0;
+  for (std::uint64_t i = 0; i < c.size(); ++i) sum += c[i] * static_cast<double>(i & 7);
+  return sum;
+}
+[[gnu::noinline]] double total_plain(std::span<const double> c) {
+  double sum = 0;
+  for (std::uint64_t i = 0; i < c.size(); ++i) sum += c[i] * static_cast<double>(i & 7);
+  return sum;
+}
+
+void loops(const effort& e, nlohmann::json& out) {
+  const shared_vector<double> v(loop_elements, distribution::on(here()), 1.0);
+  std::vector<double> plain(loop_elements, 1.0);
+  const int repeats = e.times(500);
+  volatile double sink = 0;
+  with(owner_computes(v), [&](auto& own) {
+    out["owner_loop_ratio"] = ratio(
+        21,
+        [&] {
+          for (int i = 0; i < repeats; ++i) add_owned(own, 0.5);
+        },
+        [&] {
+          for (int i = 0; i < repeats; ++i) add_plain(plain, 0.5);
+        });
+  });
+  with(read_cache(v), [&](auto& c) {
+    out["cached_loop_ratio"] = ratio(
+        21,
+        [&] {
+          for (int i = 0; i < repeats; ++i) sink = sink + total_cached(c);
+        },
+        [&] {
+          for (int i = 0; i < repeats; ++i) sink = sink + total_plain(plain);
+        });
+  });
+  destroy(v);
+}
+
+void elements(const effort& e, nlohmann::json& out) {
+  const std::uint32_t other = world_pes() - 1;
+  const shared_vector<std::uint64_t> v(1024, distribution::on(pe(other)));
+  const int n = e.times(1'000'000);
+  std::uint64_t sum = 0;
+  const double s = seconds_of([&] {
+    for (int i = 0; i < n; ++i) {
+      const auto at = static_cast<std::uint64_t>(i) % 1024;
+      v[at] = static_cast<std::uint64_t>(i);
+      sum += v[(at + 7) % 1024];
+    }
+  });
+  out["element_same_node_ns"] = s / (2.0 * n) * 1e9 + (sum == 1 ? 1 : 0);
+
+  const shared_vector<std::uint64_t> large(1'000'000, distribution::on(pe(other)));
+  std::vector<std::uint64_t> places(1'000'000);
+  std::uint64_t x = 1;
+  for (auto& p : places) p = (x = x * 6364136223846793005u + 1442695040888963407u) >> 33 & 0xfffff;
+  for (auto& p : places) p %= large.size();
+  std::vector<double> rates;
+  for (int i = 0; i < 5; ++i)
+    rates.push_back(static_cast<double>(places.size()) / 1e6 / seconds_of([&] {
+                      with(release(large), [&](auto& w) {
+                        for (const std::uint64_t p : places) w[p] = p;
+                      });
+                    }));
+  out["release_rate_m"] = median(rates);
+  destroy(v);
+  destroy(large);
+}
+
+void caches(const effort& e, nlohmann::json& out) {
+  constexpr std::uint64_t bytes = 8 << 20;
+  const shared_vector<std::uint64_t> v(bytes / 8, distribution::block(), 3);
+  std::vector<double> rates;
+  std::vector<double> views;
+  for (int i = 0; i < e.times(30); ++i) {
+    const auto begin = bench::clock::now();
+    with(read_cache(v), [&](auto&) {
+      rates.push_back(bytes / std::chrono::duration<double, std::nano>(bench::clock::now() - begin).count());
+    });
+    const auto view = bench::clock::now();
+    with(read_view(v), [&](auto&) {
+      views.push_back(std::chrono::duration<double, std::micro>(bench::clock::now() - view).count());
+    });
+  }
+  out["read_cache_gbps"] = median(rates);
+  out["read_view_enter_us"] = median(views);
+  destroy(v);
+}
+
+double mm2_s(int n, mm2::loop how, int runs) {
+  const auto size = static_cast<std::uint64_t>(n);
+  const shared_matrix<int> p(size, size);
+  const shared_matrix<int> q(size, size, distribution::block(), 2);
+  const shared_matrix<int> r(size, size, distribution::block(), 3);
+  double best = 1e9;
+  for (int i = 0; i < runs; ++i) {
+    r.fill(3);
+    best = std::min(best, seconds_of([&] { spmd<&mm2::two_phases>(team(), p, q, r, how); }));
+  }
+  destroy(p);
+  destroy(q);
+  destroy(r);
+  return best;
+}
+
+void products(const effort& e, nlohmann::json& out) {
+  if (e.smoke) {
+    out["mm2_512_s"] = mm2_s(64, mm2::loop::paper, 1);
+    return;
+  }
+  out["mm2_512_s"] = mm2_s(512, mm2::loop::paper, 3);
+  out["mm2_512_rows_s"] = mm2_s(512, mm2::loop::by_rows, 15);
+  out["mm2_704_s"] = mm2_s(704, mm2::loop::paper, 3);
+  out["mm2_704_rows_s"] = mm2_s(704, mm2::loop::by_rows, 15);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  return run(argc, argv, [](const args& words) {
+    CLI::App app{"Figures of shared data"};
+    effort e;
+    std::string json;
+    app.add_flag("--smoke", e.smoke, "one short run of each");
+    app.add_option("--json", json, "a file for the figures; else they go to stdout");
+    try {
+      app.parse(std::vector<std::string>(words.rbegin(), words.rend() - 1));
+    } catch (const CLI::ParseError& error) {
+      return app.exit(error);
+    }
+    nlohmann::json out;
+    loops(e, out);
+    elements(e, out);
+    caches(e, out);
+    products(e, out);
+    if (json.empty()) {
+      std::puts(out.dump(1).c_str());
+    } else {
+      std::ofstream(json) << out.dump(1) << '\n';
+    }
+    return 0;
+  });
+}

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+// Heat that spreads over a torus: a five-point stencil on shared matrices with halo caches (Lu 2001, section 3.2).
+// run: ./diffusion --size 30 --steps 20 --check --orrery-pes=2
+// run: ./diffusion --size 31 --steps 20 --check --tiles --orrery-nodes=2 --orrery-pes=2
+// run: ./diffusion --size 24 --steps 10 --check --tiles --orrery-sim=machines=6,net=10g,jitter=3us
+// run: ./diffusion --size 25 --steps 10 --check --members 7 --orrery-sim=machines=3,jitter=3us,seed=5
+#include <orrery/orrery.hpp>
+#include <orrery/shared/shared.hpp>
+
+#include <chrono>
+#include <cmath>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+#include <CLI/CLI.hpp>
+
+namespace {
+
+using orrery::edges;
+using orrery::halo_cache;
+using orrery::owner_computes;
+using orrery::shared_matrix;
+
+struct options {
+  std::uint64_t size = 512;
+  int steps = 100;
+  std::size_t members = 0;
+  bool tiles = false;
+  bool check = false;
+};
+
+double next_value(double here, double above, double below, double left, double right) {
+  return here + 0.2 * (above + below + left + right - 4 * here);
+}
+
+void diffuse(orrery::team_member& team, shared_matrix<double> now, shared_matrix<double> next, int steps) {
+  for (int step = 0; step < steps; ++step) {
+    with(halo_cache(now, team, 1, edges::periodic), owner_computes(next, team), [](auto& a, auto& b) {
+      for (const auto row : a.rows()) {
+        const auto i = static_cast<std::int64_t>(row);
+        for (const auto column : a.columns()) {
+          const auto j = static_cast<std::int64_t>(column);
+          b[row, column] = next_value(a[i, j], a[i - 1, j], a[i + 1, j], a[i, j - 1], a[i, j + 1]);
+        }
+      }
+    });
+    team.barrier();
+    std::swap(now, next);
+  }
+}
+
+/// The same by one loop.
+std::vector<double> diffuse_alone(std::vector<double> now, std::uint64_t n, int steps) {
+  std::vector<double> next(now.size());
+  for (int step = 0; step < steps; ++step) {
+    for (std::uint64_t i = 0; i < n; ++i)
+      for (std::uint64_t j = 0; j < n; ++j)
+        next[i * n + j] = next_value(now[i * n + j], now[(i + n - 1) % n * n + j], now[(i + 1) % n * n + j],
+                                     now[i * n + (j + n - 1) % n], now[i * n + (j + 1) % n]);
+    now.swap(next);
+  }
+  return now;
+}
+
+/// As square as the number allows.
+orrery::distribution tiles_for(std::uint32_t pes) {
+  auto down = static_cast<std::uint32_t>(std::sqrt(pes));
+  while (pes % down != 0) --down;
+  return orrery::distribution::tiles(down, pes / down);
+}
+
+int simulate(const options& o) {
+  const std::uint64_t n = o.size;
+  const auto how = o.tiles ? tiles_for(orrery::world_pes()) : orrery::distribution::block();
+  const shared_matrix<double> a(n, n, how);
+  const shared_matrix<double> b(n, n, how);
+  std::vector<double> first(n * n);
+  for (std::uint64_t i = 0; i < first.size(); ++i) first[i] = i % 7 == 0 ? 100 : static_cast<double>(i % 13);
+  copy(std::span<const double>(first), a.rows(0, n));
+  const orrery::team team = o.members == 0 ? orrery::team() : orrery::team(orrery::everywhere(), o.members);
+  const auto begin = orrery::now();
+  orrery::spmd<&diffuse>(team, a, b, o.steps);
+  const double seconds = std::chrono::duration<double>(orrery::now() - begin).count();
+  if (o.check) {
+    std::vector<double> last(n * n);
+    copy((o.steps % 2 == 0 ? a : b).rows(0, n), std::span(last));
+    if (last != diffuse_alone(first, n, o.steps)) return fmt::print(stderr, "not the same as one loop\n"), 1;
+  }
+  fmt::print("{} x {}, {} steps, {} PEs: {:.1f} million cells a second\n", n, n, o.steps, orrery::world_pes(),
+             static_cast<double>(n * n) * o.steps / seconds / 1e6);
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  return orrery::run(argc, argv, [](orrery::args words) {
+    options o;
+    CLI::App app("Heat that spreads over a torus");
+    app.add_option("--size", o.size, "rows and columns")->check(CLI::Range(1, 100'000));
+    app.add_option("--steps", o.steps, "how many")->check(CLI::NonNegativeNumber);
+    app.add_option("--members", o.members, "of the team; 0: one on each PE");
+    app.add_flag("--tiles", o.tiles, "one tile for each PE, instead of rows");
+    app.add_flag("--check", o.check, "compare with one loop, bit for bit");
+    try {
+      app.parse(std::vector<std::string>(words.rbegin(), words.rend() - 1));  // CLI11 takes them from the end
+    } catch (const CLI::ParseError& e) {
+      return app.exit(e);
+    }
+    return simulate(o);
+  });
+}

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+// Parallel sorting by regular sampling of a shared vector (Lu 2001, section 3.4).
+// run: ./psrs --keys 10000 --check --orrery-pes=2
+// run: ./psrs --keys 20000 --of equal --check --orrery-nodes=3 --orrery-pes=1
+// run: ./psrs --keys 20001 --of skewed --type u64 --check --orrery-nodes=2 --orrery-pes=2
+// run: ./psrs --keys 5 --type double --check --orrery-sim=machines=8,net=10g,jitter=3us
+// run: ./psrs --keys 30000 --of sorted --members 7 --check --orrery-sim=machines=3,jitter=3us,seed=2
+#include "sort.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <map>
+#include <random>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+#include <CLI/CLI.hpp>
+
+namespace {
+
+enum class order : int { random, sorted, equal, skewed };
+enum class key : int { u32, u64, real };
+
+struct options {
+  std::uint64_t keys = 6'000'000;
+  std::size_t members = 0;
+  unsigned seed = 1;
+  order of = order::random;
+  key type = key::u32;
+  bool check = false;
+};
+
+template <class Key>
+std::vector<Key> make_keys(const options& o) {
+  std::mt19937_64 random(o.seed);
+  std::vector<Key> all(o.keys);
+  std::uint64_t i = 0;
+  for (Key& k : all) {
+    const std::uint64_t r = random();
+    switch (o.of) {
+      case order::random:
+        k = static_cast<Key>(r >> 32);
+        break;
+      case order::sorted:
+        k = static_cast<Key>(i);
+        break;
+      case order::equal:
+        k = static_cast<Key>(r % 3);
+        break;
+      case order::skewed:
+        k = static_cast<Key>((r & 0xffff) * (r >> 16 & 0xffff) >> (r >> 60));
+        break;
+    }
+    ++i;
+  }
+  return all;
+}
+
+template <class Key>
+int sort_keys(const options& o) {
+  std::vector<Key> keys = make_keys<Key>(o);
+  const orrery::shared_vector<Key> v(o.keys);
+  copy(std::span<const Key>(keys), v);
+  const orrery::team team = o.members == 0 ? orrery::team() : orrery::team(orrery::everywhere(), o.members);
+  const auto begin = orrery::now();
+  psrs::sort(team, v);
+  const double seconds = std::chrono::duration<double>(orrery::now() - begin).count();
+  if (o.check) {
+    std::vector<Key> sorted(o.keys);
+    copy(v, std::span(sorted));
+    std::ranges::sort(keys);
+    if (sorted != keys) return fmt::print(stderr, "the keys are not sorted\n"), 1;
+  }
+  fmt::print("{} keys, {} members on {} PEs: {:.6f} s\n", o.keys, team.size(), orrery::world_pes(), seconds);
+  destroy(v);
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  return orrery::run(argc, argv, [](orrery::args words) {
+    options o;
+    CLI::App app("Parallel sorting by regular sampling");
+    app.add_option("--keys", o.keys, "how many");
+    app.add_option("--members", o.members, "of the team; 0: one on each PE");
+    app.add_option("--seed", o.seed, "of the keys");
+    const std::map<std::string, order> orders{
+        {"random", order::random}, {"sorted", order::sorted}, {"equal", order::equal}, {"skewed", order::skewed}};
+    app.add_option("--of", o.of, "random, sorted, equal or skewed keys")->transform(CLI::CheckedTransformer(orders));
+    const std::map<std::string, key> types{{"u32", key::u32}, {"u64", key::u64}, {"double", key::real}};
+    app.add_option("--type", o.type, "u32, u64 or double")->transform(CLI::CheckedTransformer(types));
+    app.add_flag("--check", o.check, "compare with a sequential sort");
+    try {
+      app.parse(std::vector<std::string>(words.rbegin(), words.rend() - 1));  // CLI11 takes them from the end
+    } catch (const CLI::ParseError& e) {
+      return app.exit(e);
+    }
+    switch (o.type) {
+      case key::u32:
+        return sort_keys<std::uint32_t>(o);
+      case key::u64:
+        return sort_keys<std::uint64_t>(o);
+      case key::real:
+        break;
+    }
+    return sort_keys<double>(o);
+  });
+}

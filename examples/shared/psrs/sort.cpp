@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sort.hpp"
+
+#include <algorithm>
+#include <numeric>
+#include <span>
+#include <utility>
+#include <vector>
+
+namespace psrs {
+
+namespace {
+
+using orrery::distribution;
+using orrery::owner_computes;
+using orrery::read_cache;
+using orrery::release;
+using orrery::shared_matrix;
+using orrery::shared_vector;
+using orrery::team_member;
+
+/// What the members share beside the keys.
+template <class Key>
+struct workspace {
+  shared_matrix<Key> samples;  ///< those of each member in a row
+  shared_vector<std::uint64_t> taken;  ///< how many samples each member has
+  shared_vector<Key> pivots;
+  /// In the row of a member: where its partitions begin, as indices of keys; the last is the end.
+  shared_matrix<std::uint64_t> partitions;
+
+  explicit workspace(std::uint64_t members)
+      : samples(members, members, distribution::on(orrery::here())),
+        taken(members, distribution::on(orrery::here())),
+        pivots(members - 1, distribution::on(orrery::here())),
+        partitions(members, members + 1, distribution::on(orrery::here())) {}
+  workspace() = default;
+  void end() const {
+    destroy(samples);
+    destroy(taken);
+    destroy(pivots);
+    destroy(partitions);
+  }
+  template <class A>
+  void serialize(A& a) {
+    a & samples & taken & pivots & partitions;
+  }
+};
+
+/// Phase 1: sorts what is the member's own, and gives regular samples of it to the master.
+template <class Key>
+void sort_own(team_member& t, const shared_vector<Key>& keys, const workspace<Key>& w) {
+  with(owner_computes(keys, t), release(w.samples), release(w.taken), [&](auto& own, auto& samples, auto& taken) {
+    std::span<Key> mine = own.span();
+    std::sort(mine.begin(), mine.end());
+    const std::uint64_t n = std::min<std::uint64_t>(t.size(), mine.size());
+    for (std::uint64_t i = 0; i < n; ++i) samples[t.rank(), i] = mine[i * mine.size() / n];
+    taken[t.rank()] = n;
+  });
+}
+
+/// Phase 2, of the master: sorts the samples and chooses pivots at regular distances.
+template <class Key>
+void choose_pivots(const workspace<Key>& w) {
+  with(owner_computes(w.samples), owner_computes(w.taken), release(w.pivots),
+       [](auto& samples, auto& taken, auto& pivots) {
+         std::vector<Key> all;
+         for (const auto member : samples.rows()) {
+           const std::span<Key> row = samples.row(member);
+           all.insert(all.end(), row.begin(), row.begin() + static_cast<std::ptrdiff_t>(taken[member]));
+         }
+         std::ranges::sort(all);
+         const std::uint64_t parts = pivots.size() + 1;
+         for (std::uint64_t i = 1; i < parts; ++i)
+           pivots[i - 1] = all.empty() ? Key{} : all[std::min<std::uint64_t>(i * all.size() / parts, all.size() - 1)];
+       });
+}
+
+/// Phase 2, of all: divides the own keys by the pivots.
+template <class Key>
+void partition_own(team_member& t, const shared_vector<Key>& keys, const workspace<Key>& w) {
+  with(owner_computes(keys, t), read_cache(w.pivots), release(w.partitions),
+       [&](auto& own, auto& pivots, auto& partitions) {
+         const std::span<Key> mine = own.span();
+         const std::uint64_t first = mine.empty() ? 0 : own.indices().front();
+         partitions[t.rank(), 0] = first;
+         for (std::uint64_t i = 0; i < pivots.size(); ++i) {
+           const auto end = std::upper_bound(mine.begin(), mine.end(), pivots[i]);
+           partitions[t.rank(), i + 1] = first + static_cast<std::uint64_t>(end - mine.begin());
+         }
+         partitions[t.rank(), pivots.size() + 1] = first + mine.size();
+       });
+}
+
+/// Merges runs that follow each other, which end before these numbers, two and two.
+template <class Key>
+void merge_runs(std::vector<Key>& keys, std::vector<std::uint64_t> ends) {
+  std::vector<Key> other(keys.size());
+  while (ends.size() > 1) {
+    std::vector<std::uint64_t> next;
+    std::uint64_t first = 0;
+    for (std::size_t i = 0; i < ends.size(); i += 2) {
+      const std::uint64_t middle = ends[i];
+      const std::uint64_t last = i + 1 < ends.size() ? ends[i + 1] : middle;
+      std::merge(keys.begin() + static_cast<std::ptrdiff_t>(first), keys.begin() + static_cast<std::ptrdiff_t>(middle),
+                 keys.begin() + static_cast<std::ptrdiff_t>(middle), keys.begin() + static_cast<std::ptrdiff_t>(last),
+                 other.begin() + static_cast<std::ptrdiff_t>(first));
+      next.push_back(last);
+      first = last;
+    }
+    keys.swap(other);
+    ends = std::move(next);
+  }
+}
+
+/// Phases 3 and 4: gathers partition number `rank` of all members, merges, and writes it where it belongs.
+template <class Key>
+void gather_and_merge(team_member& t, const shared_vector<Key>& keys, const workspace<Key>& w) {
+  std::vector<Key> merged;
+  std::uint64_t offset = 0;  // of the partition among all keys
+  with(read_cache(w.partitions), [&](auto& begin) {
+    std::vector<std::uint64_t> ends;
+    std::uint64_t size = 0;
+    for (std::uint64_t m = 0; m < t.size(); ++m) {
+      offset += begin[m, t.rank()] - begin[m, 0];
+      size += begin[m, t.rank() + 1] - begin[m, t.rank()];
+      ends.push_back(size);
+    }
+    merged.resize(size);
+    for (std::uint64_t m = 0, at = 0; m < t.size(); at = ends[m++])
+      copy(keys.part(begin[m, t.rank()], ends[m] - at), std::span(merged).subspan(at, ends[m] - at));
+    merge_runs(merged, std::move(ends));
+  });
+  t.barrier();  // everybody has gathered: the keys may be overwritten
+  copy(std::span<const Key>(merged), keys.part(offset, merged.size()));
+}
+
+template <class Key>
+void sort_as_member(team_member& t, shared_vector<Key> keys) {
+  // The master makes the workspace, so that it lies on the master's PE.
+  const auto w = t.broadcast(t.rank() == 0 ? workspace<Key>(t.size()) : workspace<Key>());
+  sort_own(t, keys, w);
+  t.barrier();
+  if (t.rank() == 0) choose_pivots(w);
+  t.barrier();
+  partition_own(t, keys, w);
+  t.barrier();
+  gather_and_merge(t, keys, w);
+  t.barrier();
+  if (t.rank() == 0) w.end();
+}
+
+}  // namespace
+
+template <class Key>
+void sort(const orrery::team& team, const shared_vector<Key>& keys) {
+  orrery::spmd<&sort_as_member<Key>>(team, keys);
+}
+
+template void sort(const orrery::team&, const shared_vector<std::uint32_t>&);
+template void sort(const orrery::team&, const shared_vector<std::uint64_t>&);
+template void sort(const orrery::team&, const shared_vector<double>&);
+
+}  // namespace psrs

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <orrery/orrery.hpp>
+#include <orrery/shared/shared.hpp>
+
+#include <cstdint>
+
+namespace psrs {
+
+/// Sorts a shared vector by regular sampling (Shi and Schaeffer 1992; Lu 2001, section 3.4), in the
+/// four phases of the paper; it stays distributed as it was. Each PE of the team must own at most one
+/// run of elements (block, bounds). Parks. Throws as spmd.
+template <class Key>
+void sort(const orrery::team& team, const orrery::shared_vector<Key>& keys);
+
+extern template void sort(const orrery::team&, const orrery::shared_vector<std::uint32_t>&);
+extern template void sort(const orrery::team&, const orrery::shared_vector<std::uint64_t>&);
+extern template void sort(const orrery::team&, const orrery::shared_vector<double>&);
+
+}  // namespace psrs

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+// Elements that move in each method: how far messages follow them (home_queue.hpp).
+#include <orrery/array/array.hpp>
+
+#include <orrery/process/internal/test_world.hpp>
+
+#include <map>
+#include <numeric>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+namespace orrery {
+namespace {
+
+using testing::in_world;
+
+struct Nomad;
+ORRERY_PROCESS(Nomad, step, ordered, hear, ask, contribute_now, total, heard, bad, rest);
+struct Nomad : element<Nomad> {
+  static constexpr bool keep_order(std::string_view method) { return method == "ordered"; }
+  void move_on() {
+    if (!rests) migrate_to((this_pe() + 1 + static_cast<std::uint32_t>(this_index()) % 3) % world_pes());
+  }
+  void step(int n) {
+    sum_of += n;
+    move_on();
+  }
+  void ordered(std::uint32_t from, int n) {
+    if (n != last[from] + 1) ++wrong;
+    last[from] = n;
+    move_on();
+  }
+  void hear(int n) {
+    casts.push_back(n);
+    move_on();
+  }
+  int ask(int n) {
+    move_on();
+    return n;
+  }
+  void contribute_now(const result_target& t) {
+    contribute(1, sum, t);
+    move_on();
+  }
+  void rest(bool now) { rests = now; }
+  int total() const { return sum_of; }
+  std::vector<int> heard() const { return casts; }
+  int bad() const { return wrong; }
+  template <class A>
+  void serialize(A& a) {
+    a & sum_of & casts & last & wrong & rests;
+  }
+  int sum_of = 0;
+  std::vector<int> casts;
+  std::map<std::uint32_t, int> last;
+  int wrong = 0;
+  bool rests = false;
+};
+
+struct work {
+  int elements = 0;
+  int messages = 0;  // from each PE to each element
+  bool in_order = false;
+  template <class A>
+  void serialize(A& a) {
+    a & elements & messages & in_order;
+  }
+};
+
+void send_all(array<Nomad> a, work w) {
+  for (int n = 1; n <= w.messages; ++n) {
+    for (int i = 0; i < w.elements; ++i) {
+      if (w.in_order) {
+        post(a[i])->ordered(this_pe(), n);
+      } else {
+        post(a[i])->step(n);
+      }
+    }
+    if (n % 16 == 0) yield();
+  }
+}
+
+// Everything is exact while elements move in each method, and broadcasts and reductions run.
+void chase(work w, bool packed = false) {
+  constexpr int rounds = 3;
+  const auto a = create_array<Nomad>(range<int>{w.elements}, {.name = "nomads", .always_serialize = packed});
+  std::vector<future<void>> senders;
+  for (std::uint32_t p = 0; p < world_pes(); ++p) senders.push_back(start_call<&send_all>(pe(p), a, w));
+  for (int k = 0; k < rounds; ++k) {
+    auto [target, all] = expect_result<int>();
+    post(a)->hear(k);
+    post(a)->contribute_now(target);
+    EXPECT_EQ(a[k % w.elements]->ask(k), k);
+    EXPECT_EQ(all.get(), w.elements);
+  }
+  for (auto& s : senders) s.get();
+  quiescence(a);
+  post(a)->rest(true);
+  quiescence(a);
+  const int pes = static_cast<int>(world_pes());
+  for (int i = 0; i < w.elements; ++i) {
+    if (w.in_order) {
+      EXPECT_EQ(a[i]->bad(), 0) << i;
+    } else {
+      EXPECT_EQ(a[i]->total(), pes * w.messages * (w.messages + 1) / 2) << i;
+    }
+    EXPECT_EQ(a[i]->heard(), (std::vector<int>{0, 1, 2})) << i;
+  }
+  // They rest, and order is as ever: nothing waits at a home any more.
+  for (int i = 0; i < w.elements; ++i)
+    for (int n = 1; n <= 3; ++n) post(a[i])->hear(n);
+  for (int i = 0; i < w.elements; ++i) EXPECT_EQ(a[i]->heard(), (std::vector<int>{0, 1, 2, 1, 2, 3})) << i;
+  destroy(a);
+}
+
+std::uint64_t hops_of(const testing::statistics& all) {
+  return std::accumulate(all.begin(), all.end(), std::uint64_t{0}, [](auto n, const auto& c) { return n + c.hops; });
+}
+
+TEST(pursuit, is_bounded_where_elements_move_in_each_method) {
+  in_world(2, [] {});
+  constexpr int elements = 20;
+  constexpr int messages = 20;
+  for (int seed = 1; seed <= 2; ++seed)
+    for (const bool in_order : {false, true}) {
+      const auto all = testing::in_simulation("machines=3,pes=2,jitter=10us,seed=" + std::to_string(seed),
+                                              [&] { chase({elements, messages, in_order}); });
+      const double each = static_cast<double>(hops_of(all)) / (6 * elements * messages);
+      EXPECT_LT(each, 16) << "hops for each message, seed " << seed << (in_order ? ", in order" : "");
+    }
+}
+TEST(pursuit, ends_on_threads_and_packed) {
+  for (const std::uint32_t pes : {1U, 2U, 3U})
+    for (const bool in_order : {false, true}) in_world(pes, [&] { chase({20, 30, in_order}, pes == 3); });
+}
+TEST(pursuit, of_elements_that_end_is_answered) {
+  in_world(2, [] {});
+  for (int seed = 1; seed <= 5; ++seed)
+    testing::in_simulation("machines=3,pes=2,jitter=10us,seed=" + std::to_string(seed), [] {
+      const auto a = create_array<Nomad>(range<int>{10}, {.name = "nomads"});
+      std::vector<future<int>> asked;
+      for (int n = 0; n < 40; ++n)
+        for (int i = 0; i < 10; ++i) {
+          asked.push_back(start(a[i])->ask(n));
+          if (n == 30) post_destroy(a[i]);
+        }
+      int answered = 0;
+      int gone = 0;
+      for (auto& f : asked) try {
+          (void)f.get();
+          ++answered;
+        } catch (const process_gone&) {
+          ++gone;
+        }
+      EXPECT_EQ(answered + gone, 400);
+      EXPECT_GT(gone, 0);
+      quiescence(a);
+      for (int i = 0; i < 10; ++i) a.insert(i);
+      for (int i = 0; i < 10; ++i) EXPECT_EQ(a[i]->ask(i), i);
+      destroy(a);
+    });
+}
+
+}  // namespace
+}  // namespace orrery

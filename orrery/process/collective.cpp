@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <orrery/process/collective.hpp>
+
+#include <fmt/format.h>
+
+namespace orrery::detail {
+namespace {
+
+// Names of types can be very long.
+std::string_view beginning(std::string_view text) { return text.substr(0, 100); }
+
+}  // namespace
+
+std::string collective::text() const {
+  if (value.empty()) return name;
+  return fmt::format("{} of {} with {}", name, beginning(value), beginning(operation));
+}
+
+std::string disagreement(const collective& one, const collective& other) {
+  return fmt::format(
+      "{} and {}: members of the group called both at the same point, so that neither can end; all members must call the "
+      "same, in the same order (later collectives of this group fail too)",
+      one.text(), other.text());
+}
+
+}  // namespace orrery::detail

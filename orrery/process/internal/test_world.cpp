@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <orrery/process/internal/simulated_world.hpp>
+#include <orrery/process/internal/test_world.hpp>
+#include <orrery/process/submit.hpp>
+
+#include <cstdlib>
+#include <exception>
+
+namespace orrery::testing {
+namespace {
+
+void prepare_handlers() {
+  scheduler::freeze_handlers();
+  // NOLINTNEXTLINE(concurrency-mt-unsafe): nobody sets it
+  if (std::getenv("ORRERY_TEST_SERIALIZE") != nullptr) scheduler::send_through_wire(true);
+}
+
+template <class End>
+void start_body(scheduler::pe& first, test_body body, End end) {
+  detail::start_function(first, [body, end] {
+    try {
+      body();
+    } catch (const std::exception& e) {
+      ADD_FAILURE() << "the main process ended with an exception: " << e.what();
+    }
+    end();
+  });
+}
+
+}  // namespace
+
+statistics in_simulation(const transport::sim_settings& sim, const scheduler::node_settings& settings, test_body body,
+                         scheduler::sim_report* report) {
+  prepare_handlers();
+  statistics counts;
+  detail::simulated_world world(sim, settings);
+  world.simulator().run([&](scheduler::pe& first) {
+    start_body(first, body, [&world] {
+      world.leave();
+      world.simulator().at(0).owner().stop();
+    });
+  });
+  for (std::uint32_t i = 0; i < sim.all_pes(); ++i) counts.push_back(world.simulator().at(i).count());
+  if (report != nullptr) *report = world.simulator().report();
+  return counts;
+}
+
+statistics in_simulation(std::string_view sim, test_body body, scheduler::sim_report* report) {
+  return in_simulation(parse_simulation(sim), {}, body, report);
+}
+
+statistics in_world(scheduler::node_settings settings, test_body body) {
+  prepare_handlers();
+  if (const char* spec = std::getenv("ORRERY_TEST_SIM")) {  // NOLINT(concurrency-mt-unsafe): nobody sets it
+    transport::sim_settings sim = parse_simulation(spec);
+    const std::uint32_t pes = settings.pes != 0 ? settings.pes : 2;
+    (sim.machines > 1 ? sim.machines : sim.pes) = pes;
+    return in_simulation(sim, settings, body);
+  }
+  statistics counts;
+  scheduler::node world(settings, nullptr);
+  const detail::open_entrance entrance(world);
+  world.run([&](scheduler::pe& first) { start_body(first, body, [&] { world.stop(); }); });
+  for (std::uint32_t i = 0; i < world.pe_count(); ++i) counts.push_back(world.local(i).count());
+  return counts;
+}
+
+statistics in_world(std::uint32_t pes, test_body body) {
+  scheduler::node_settings settings;
+  settings.pes = pes;
+  return in_world(settings, body);
+}
+
+}  // namespace orrery::testing

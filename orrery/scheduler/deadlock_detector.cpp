@@ -1,0 +1,309 @@
+// SPDX-License-Identifier: Apache-2.0
+// Cycles of calls that wait for each other.
+//
+// Problem: A calls B, B calls C, C calls A; A runs one method at a time, so nobody will ever answer. To carry the chain of
+// callers with every call would cost every call.
+// So nothing is carried. When a call arrives at a process that is itself waiting for a call, the process becomes a suspect; when its PE has
+// nothing better to do, a probe follows the waits from there: to the process that the suspect's call went to, if that process waits too to the one it
+// waits for, and so on (edge chasing: Chandy, Misra and Haas 1983). If it comes back, one of the calls of the cycle that wait in mailboxes fails with
+// deadlock_error: that to the least process, whichever probe has come back.
+//
+// Why a probe that comes back proves a deadlock: a process that waits for a call stays so until that call is answered (waits with a
+// time limit are not followed). A probe travels behind the call that it follows, in the same channel; where it arrives, the call is either
+// answered (the probe ends), queued, or being executed. So when it has come back to a suspect that still waits for the same call, every edge it
+// went along still stands.
+// The way of a call to an element of an array is not known where it was made (call_route). A probe follows such a call by the element's name, also behind
+// it, as the layer above finds it; who waits stands in the call's payload (hidden_caller). Who waits for a call does not migrate, so neither
+// end of an edge moves.
+// Why every cycle is found: the last edge of a cycle comes about when a call reaches a process that waits (run_state::push makes it a suspect), or when a
+// process begins to wait for a call it had started before, or while calls are queued at it (pe::wait makes it a suspect).
+//
+// Of a remote function, or of a process that is constructed, the caller knows the PE only; there it is found among those that wait (nameless_waits_).
+//
+// A process that waits for room in a full mailbox waits for the process behind it just so, and makes a cycle with calls or with others of its kind
+// (flow_control::park_for_room makes it a suspect). Such an edge stands while the mailbox is full, if its process is on the same PE; else while the sign that
+// stopped the sender has not been taken back, which its number shows. A cycle with such an edge is no deadlock: the least of its full mailboxes takes
+// more than its limit (backlog::raise), whichever probe has come back.
+#include <orrery/scheduler/deadlock_detector.hpp>
+
+#include <orrery/scheduler/node.hpp>
+#include <orrery/scheduler/pe.hpp>
+
+#include <algorithm>
+#include <cstring>
+
+#include <fmt/format.h>
+
+namespace orrery::scheduler {
+
+namespace {
+
+constexpr std::uint32_t longest_path = 32;  // that is named in the error
+constexpr std::uint32_t no_method = 0xffff'ffff;
+
+// A call, as both ends know it: who waits, and the reply word in its envelope, or what is in its place in the payload.
+struct call_name {
+  address target;
+  std::uint32_t source_pe;
+  std::uint32_t hidden;
+  std::uint64_t reply;
+
+  [[nodiscard]] bool is(const message& m) const noexcept {
+    const hidden_caller* h = reinterpret_cast<const handler*>(m.head.handler)->caller;
+    const bool hides = h != nullptr && h->of != nullptr;
+    if (hidden == 0) return !hides && m.head.reply == reply && m.source_pe == source_pe;
+    if (!hides) return false;
+    const hidden_caller::name n = h->of(m);
+    return n.pe == source_pe && n.call == reply;
+  }
+  [[nodiscard]] bool is(const delivery& d) const noexcept {
+    const bool hides = d.method->caller != nullptr && d.method->caller->of != nullptr;
+    return (hidden != 0) == hides && d.reply == reply && d.source_pe == source_pe;
+  }
+};
+
+struct step {
+  address process;
+  std::uint32_t method;
+};
+
+std::uint32_t index_of(const handler* h) { return h == nullptr ? no_method : h->index; }
+
+std::string method_name(std::uint32_t index) {
+  if (index == no_method) return "(process function)";
+  const handler* const h = find_handler(index);
+  if (h == nullptr) return "(a method of another program)";
+  return fmt::format("{}::{}", h->class_name, h->method);
+}
+
+// What the fiber waits for, as a number that is not used for another wait; 0: nothing that could be part of a cycle.
+std::uint64_t wait_of(const fiber& f) {
+  if (f.waiting_on != nullptr)
+    return f.waiting_on->state == sink::status::waiting ? reinterpret_cast<std::uint64_t>(f.waiting_on) : 0;
+  return f.room != nullptr && !f.room->over ? f.room->number << 1 | 1 : 0;
+}
+
+}  // namespace
+
+struct deadlock_detector::probe {
+  address origin;  // the suspect
+  std::uint64_t wait;  // what it waited for when the probe left
+  call_name follow;  // where to look next; for room in a mailbox: reply is 0
+  std::uint32_t stop;  // then the number of the stop sign
+  call_name victim;  // a call of the path that is queued; its target is null if there is none yet
+  address
+      full;  // the least process of the path in whose mailbox another one waits for room; its generation is 0 if there is none yet
+  std::uint32_t decided;  // 1: the cycle is closed, fail the victim; 2: raise the limit of the full mailbox
+  std::uint32_t steps;
+  std::uint32_t unnamed;  // further steps
+  std::uint32_t hops;
+  std::uint32_t next_mark;
+  address mark;  // where the probe was at hop 1, 2, 4, 8...
+  step path[longest_path];
+
+  // A probe may get into a cycle that its origin is no part of, and must not go round there for ever: some day it meets its mark again (Brent).
+  // In a cycle that the origin is part of it meets nobody twice before it is back.
+  bool goes_round() {
+    if (hops != 0 && follow.target == mark) return true;
+    if (hops++ == next_mark) {
+      mark = follow.target;
+      next_mark = 2 * next_mark + 1;
+    }
+    return false;
+  }
+  [[nodiscard]] std::span<const std::byte> bytes() const noexcept {
+    return {reinterpret_cast<const std::byte*>(this), offsetof(probe, path) + steps * sizeof(step)};
+  }
+  /// The cycle from this process on, if it is among those that are named.
+  [[nodiscard]] std::string text(address from) const {
+    const step* const all = std::begin(path);
+    const auto begin = std::find_if(all, all + steps, [&](const step& s) { return s.process == from; }) - all;
+    std::string cycle;
+    for (std::uint32_t i = 0; i < steps; ++i) {
+      const auto at = static_cast<std::uint32_t>(begin + i) % steps;
+      if (at == 0 && i != 0 && unnamed != 0) cycle += fmt::format("... ({} more) -> ", unnamed);
+      cycle += method_name(path[at].method) + " -> ";
+    }
+    if (unnamed != 0 && steps != 0 && begin % steps == 0) cycle += fmt::format("... ({} more) -> ", unnamed);
+    return cycle;
+  }
+};
+
+void deadlock_detector::suspect(slot& s) {
+  s.suspected = 1;
+  suspects_.push_back(of_.address_of(s));
+}
+
+void deadlock_detector::end_nameless_wait(slot& s) noexcept {
+  *std::ranges::find(nameless_waits_, &s) = nameless_waits_.back();
+  nameless_waits_.pop_back();
+}
+
+bool deadlock_detector::chase_suspects() {
+  std::vector<address> now;
+  now.swap(suspects_);
+  for (const address a : now) {
+    slot* s = of_.find(a.slot, a.generation);
+    if (s == nullptr) continue;
+    s->suspected = 0;
+    if (s->active == nullptr || s->active->on == nullptr || s->state != process_state::running) continue;
+    const std::uint64_t wait = wait_of(*s->active->on);
+    if (wait == 0) continue;
+    probe p{};
+    p.origin = a;
+    p.wait = wait;
+    p.follow.target = a;
+    chase(p, true);
+  }
+  return of_.has_runnable();
+}
+
+void deadlock_detector::chase(probe& p, bool first) {
+  for (;;) {
+    if (p.follow.target.pe != of_.id()) {
+      send(p.follow.target.pe, p);
+      return;
+    }
+    if (p.follow.target.slot == wire::no_slot) {  // a remote function, or a constructor
+      const auto serves = [&](const slot* f) {
+        return f->active != nullptr && f->active->serving != nullptr && p.follow.is(*f->active->serving);
+      };
+      const auto at = std::ranges::find_if(nameless_waits_, serves);
+      if (at == nameless_waits_.end()) return;
+      p.follow.target = of_.address_of(**at);
+    }
+    slot* s = of_.find(p.follow.target.slot, p.follow.target.generation);
+    if (s == nullptr || s->state != process_state::running || s->active == nullptr) return;
+    if (!first && p.follow.reply == 0) {
+      if (!of_.flow().is_full(
+              *s)) {  // senders are usually let go on when half of the mailbox is empty, but here that may never be
+        of_.flow().let_senders_go(*s);
+        return;
+      }
+      // Is the sender still to wait?
+      const auto stops = [&](const stop_sign& i) { return i.pe == p.follow.source_pe && i.number == p.stop; };
+      if (p.follow.source_pe != of_.id() &&
+          (!s->has_extra || std::ranges::none_of(of_.flow().extra_of(*s)->stopped_pes, stops)))
+        return;
+    } else if (!first) {
+      // Is the call we follow still to be answered here?
+      const bool queued = s->search([&](message*, const message* m) { return p.follow.is(*m); });
+      const bool executing = s->active->serving != nullptr && p.follow.is(*s->active->serving);
+      if (!queued && !executing) return;
+      // All probes that go round a cycle choose the same.
+      if (queued && (p.victim.target.generation == 0 || p.follow.target < p.victim.target)) p.victim = p.follow;
+    }
+    const fiber* f = s->active->on;
+    const std::uint64_t wait = f != nullptr ? wait_of(*f) : 0;
+    if (wait == 0) return;
+    const sink* w = f->waiting_on;
+    if (!first && p.follow.target == p.origin) {
+      if (wait != p.wait) return;
+      if (p.full.generation != 0) {
+        p.decided = 2;
+        if (p.full.pe != of_.id()) {
+          send(p.full.pe, p);
+        } else {
+          raise(p.full);
+        }
+        return;
+      }
+      if (p.victim.target.generation == 0) return;
+      p.decided = 1;
+      if (p.victim.target.pe != of_.id()) {
+        send(p.victim.target.pe, p);
+        return;
+      }
+      break;
+    }
+    if (!first && p.goes_round()) return;
+    first = false;
+    // The process's own method, and those it has called inline since.
+    std::uint32_t begin = p.steps;
+    for (const activation* a = f->active; a != nullptr; a = a->below) {
+      if (p.steps < longest_path) {
+        p.path[p.steps++] = {of_.address_of(*a->process), index_of(a->method)};
+      } else {
+        ++p.unnamed;
+      }
+      if (a == s->active) break;
+    }
+    for (std::uint32_t end = p.steps; begin + 1 < end; ++begin, --end) std::swap(p.path[begin], p.path[end - 1]);
+    if (w == nullptr) {
+      if (p.full.generation == 0 || f->room->at < p.full) p.full = f->room->at;
+      p.follow = {f->room->at, of_.id(), 0, 0};
+      p.stop = f->room->stop;
+      continue;
+    }
+    if (w->route != nullptr && w->route->call != 0) {
+      p.follow = {{}, of_.id(), 1, w->route->call};
+      p.follow.target = w->route->follow(of_, p.bytes());
+      if (p.follow.target.generation == 0) return;
+      continue;
+    }
+    p.follow = {w->target, of_.id(), 0, w->entry != 0 ? w->entry : reinterpret_cast<std::uint64_t>(w)};
+  }
+  fail_victim(p);  // the cycle is closed and its victim is here
+}
+
+// Takes the call out of the mailbox and answers it with deadlock_error.
+void deadlock_detector::fail_victim(const probe& p) {
+  slot* s = of_.find(p.victim.target.slot, p.victim.target.generation);
+  if (s == nullptr) return;
+  (void)s->search([&](message* before, message* m) {
+    if (!p.victim.is(*m)) return false;
+    s->charge -= m->charge();
+    (void)s->unlink_after(before);
+    delivery d;
+    d.load(of_, *m);
+    auto error = std::make_exception_ptr(deadlock_error(p.text(p.victim.target) + method_name(index_of(d.method))));
+    if (d.method->caller != nullptr) {
+      d.method->caller->fail(of_, *s, d, std::move(error));
+    } else {
+      d.fail(std::move(error));
+    }
+    return true;
+  });
+}
+
+void deadlock_detector::raise(const address& full) {
+  if (slot* const s = of_.find(full.slot, full.generation)) of_.flow().excess().raise(*s);
+}
+
+void deadlock_detector::send(std::uint32_t to, const probe& p) {
+  try {
+    const auto bytes = p.bytes();
+    of_.links().send_control(of_.links().control_channel_to(to), wire::record_kind::probe, 0, 0, 0, bytes.data(),
+                             bytes.size());
+  } catch (const std::exception&) {  // that node is gone; who waits for it will hear so
+  }
+}
+
+// False if the bytes are no probe.
+bool deadlock_detector::read(probe& p, std::span<const std::byte> from) noexcept {
+  if (from.size() < offsetof(probe, path)) return false;
+  std::memcpy(static_cast<void*>(&p), from.data(), std::min(from.size(), sizeof p));
+  return p.steps <= longest_path && offsetof(probe, path) + p.steps * sizeof(step) <= from.size();
+}
+
+void deadlock_detector::receive(inbound& in, const wire::envelope& e, std::uint32_t bytes) {
+  probe p{};
+  if (!read(p, {reinterpret_cast<const std::byte*>(&e + 1), bytes - wire::granule})) {
+    of_.owner().peer_corrupt(in.pe, "a probe with an impossible length");
+  } else if (p.decided == 0) {
+    chase(p, false);
+  } else if (p.decided == 2) {
+    raise(p.full);
+  } else {
+    fail_victim(p);
+  }
+}
+
+void deadlock_detector::follow(std::span<const std::byte> from, slot& at) {
+  probe p{};
+  if (!read(p, from)) throw bad_message(errc::message_truncated, "a probe of waits");
+  p.follow.target = of_.address_of(at);
+  chase(p, false);
+}
+
+}  // namespace orrery::scheduler

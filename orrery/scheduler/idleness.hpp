@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+namespace orrery::scheduler {
+
+/// What a PE says of itself when it goes to sleep; quiescence_detector.cpp adds them up. In memory that all nodes see.
+struct alignas(32) idleness {
+  static constexpr std::uint64_t is_idle = 1;
+  static constexpr std::uint64_t waits_for_quiescence = 2;  ///< a process of the PE
+  static constexpr std::uint64_t holds_senders = 4;  ///< a mailbox of the PE makes senders wait
+  static constexpr std::uint64_t works_outside = 8;  ///< threads of the node that are no PEs have work for the world
+  static constexpr unsigned gone_shift = 4;
+
+  std::atomic<std::uint64_t> sent{0};  ///< bytes, in the rings to PEs that are not lost
+  std::atomic<std::uint64_t> received{0};
+  std::atomic<std::uint64_t> idle{0};  ///< 0, or the flags and, above them, how many nodes the PE knows to be gone
+  std::atomic<std::uint64_t> dead{0};  ///< of the first PE: it has found that nothing will ever happen again
+};
+
+/// The whole world when all its PEs are idle.
+struct idle_world {
+  std::uint64_t sent;
+  std::uint64_t gone;  ///< nodes that have left or were lost
+  bool someone_waits;
+  bool someone_holds;  ///< senders back, which a raised limit will let go on
+  bool works_outside;
+  bool operator==(const idle_world&) const = default;
+};
+
+}  // namespace orrery::scheduler

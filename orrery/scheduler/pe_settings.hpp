@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace orrery::scheduler {
+
+struct fiber_pool;
+
+/// What the runtime was started with that PEs need; see the runtime's options.
+struct pe_settings {
+  std::size_t method_stack = 256 << 10;
+  std::size_t function_stack = 64 << 10;
+  std::uint32_t mailbox_bytes = 256 << 10;
+  std::uint64_t ring_bytes = 128 << 10;
+  std::int64_t spin_ns = 50'000;
+  bool yield = false;  ///< more PEs than cores: give the core away instead of spinning
+  fiber_pool* fibers = nullptr;  ///< shared by all PEs of a simulation; null: the PE has its own
+};
+
+}  // namespace orrery::scheduler

@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: Apache-2.0
+// How a PE comes to its end.
+//
+// Problem: when the main function has returned, methods are parked in the middle of calls, functions wait in receive, messages
+// lie in mailboxes and rings. All that owns things whose destructors have to run, and no stack may be unwound while another
+// PE still reads an argument that lies on it.
+// So the PEs of a node go through the same stages:
+//   finishing   everything goes on as usual, until the PE has nothing to do or `grace` is over;
+//   cancelling  messages are not executed any more, they fail with `stopped`, and so does every wait but that for a call.
+//               A call ends as ever, now mostly with `stopped`: thus callees are unwound before their callers;
+//   quiet       nothing is parked here any more;
+//   destroying  (once every PE is quiet) the objects end, the latest first; their destructors may call others;
+//   ended       (the PE leaves its loop once every PE has got here).
+// What does not end by itself, because its calls wait for each other in a circle or because it catches `stopped` and goes
+// on, must not keep the program from ending: when every PE of the node has been in its loop without progress for `patience`,
+// it is abandoned with its stack, and one line on stderr says so.
+// I/O is never abandoned: the kernel would write into memory that is somebody else's by then. It is cancelled in
+// `cancelling`, or when a destructor makes no progress, and waited for without limit.
+#include <orrery/scheduler/shutdown.hpp>
+
+#include <orrery/scheduler/io.hpp>
+#include <orrery/scheduler/node.hpp>
+#include <orrery/scheduler/pe.hpp>
+#include <orrery/transport/world.hpp>
+
+#include <cstdio>
+#include <limits>
+
+#include <fmt/format.h>
+
+namespace orrery::scheduler {
+
+namespace {
+
+constexpr std::int64_t grace_ns = 200'000'000;
+constexpr std::int64_t patience_ns = 1'000'000'000;
+constexpr std::int64_t fresh_ns = 100'000'000;  // a PE that looked longer ago is inside a method
+
+void say_abandoned(std::uint32_t pe, std::uint32_t count, const char* what) noexcept {
+  const std::string line =
+      fmt::format("orrery: PE {}: {} {} did not end when the program did; they were abandoned\n", pe, count, what);
+  std::fwrite(line.data(), 1, line.size(), stderr);
+}
+
+}  // namespace
+
+void shutdown::refuse(const char* what) {
+  // Who catches it and tries again for ever must not hold the PE.
+  if (of_.active() != nullptr) {
+    of_.ready(*of_.running());
+    of_.park();
+  }
+  std::rethrow_exception(ending(what));
+}
+
+std::exception_ptr shutdown::ending(std::string_view about) const {
+  if (of_.owner().idleness_of(0).dead.load(std::memory_order_relaxed) != 0)
+    return make_error(
+        errc::stopped, verbatim,
+        fmt::format("{}{}the world ends, as all that it does is to wait (a deadlock); stderr says for what", about,
+                    about.empty() ? "" : ": "));
+  // What this program's own end cuts short is explained by the sentence of `stopped`; whoever joined a world has no part in its end.
+  if (of_.owner().world() == nullptr || of_.owner().index() == 0 || of_.owner().world_runs())
+    return make_error(errc::stopped, about);
+  return make_error(
+      errc::stopped, verbatim,
+      fmt::format(
+          "{}{}the first node of the world has ended, and the world with it; what others do there is to be finished before",
+          about, about.empty() ? "" : ": "));
+}
+
+void shutdown::set_stage(shutdown_stage s) noexcept {
+  measure_ = std::numeric_limits<std::uint64_t>::max();
+  stalled_.store(0, std::memory_order_relaxed);
+  stage_.store(s, std::memory_order_release);  // SYNC: with everyone
+  for (std::uint32_t i = 0; i < of_.owner().pe_count(); ++i) of_.owner().wake(of_.owner().first_pe() + i);
+}
+
+// True if all PEs of the node have come that far, or are in the stage before and get no further.
+bool shutdown::everyone(shutdown_stage s, std::int64_t now) const noexcept {
+  for (std::uint32_t i = 0; i < of_.owner().pe_count(); ++i) {
+    const shutdown& p = of_.owner().local(of_.owner().first_pe() + i).shutdown_;
+    // SYNC: acquire, with set_stage
+    const shutdown_stage at = p.stage_.load(std::memory_order_acquire);
+    if (at >= s) continue;
+    const bool before = static_cast<int>(at) + 1 == static_cast<int>(s);
+    if (!before || now - p.stalled_.load(std::memory_order_relaxed) > fresh_ns) return false;
+  }
+  return true;
+}
+
+// `measure` falls as long as there is progress.
+void shutdown::watch_progress(std::uint64_t measure, std::int64_t now) noexcept {
+  if (measure < measure_) {
+    measure_ = measure;
+    deadline_ = now + patience_ns;
+    stalled_.store(0, std::memory_order_relaxed);
+  } else if (now >= deadline_) {
+    stalled_.store(now, std::memory_order_relaxed);
+  }
+}
+
+bool shutdown::wind_down(bool busy) {
+  const counters& n = of_.count();
+  for (;;) {
+    const std::int64_t now = transport::now_ns();
+    switch (stage_.load(std::memory_order_relaxed)) {
+      case shutdown_stage::running:
+        of_.quiescence().tell_waits();
+        set_stage(shutdown_stage::finishing);
+        deadline_ = now + grace_ns;
+        break;
+      case shutdown_stage::finishing:
+        if (busy && now < deadline_) return false;
+        set_stage(shutdown_stage::cancelling);
+        cancel_waits();
+        return false;
+      case shutdown_stage::cancelling:
+        if (of_.io_active_ != nullptr) {
+          of_.io_active_->cancel_all();
+          return false;
+        }
+        if (const std::uint32_t left = of_.parked_methods_ + of_.functions().count(); busy || left != 0) {
+          watch_progress(left, now);
+          if (!everyone(shutdown_stage::quiet, now)) return false;
+          say_abandoned(of_.id(), left, "parked processes");
+        }
+        set_stage(shutdown_stage::quiet);
+        break;
+      case shutdown_stage::quiet:
+        if (!everyone(shutdown_stage::quiet, now)) return false;
+        set_stage(shutdown_stage::destroying);
+        destroy_all();
+        break;
+      case shutdown_stage::destroying:  // a destructor is parked
+        if (of_.waits_for_files()) return false;
+        watch_progress(~(n.executed + n.sent + n.received + n.io_requests), now);
+        if (!everyone(shutdown_stage::ended, now)) return false;
+        if (of_.io_active_ != nullptr) {
+          of_.io_active_->cancel_all();
+          return false;
+        }
+        say_abandoned(of_.id(), 1, "destructors");
+        end_stages();
+        break;
+      case shutdown_stage::ended:
+        if (of_.io_active_ != nullptr) {  // started by a destructor, which did not wait
+          of_.io_active_->cancel_all();
+          return false;
+        }
+        return everyone(shutdown_stage::ended, now);
+    }
+  }
+}
+
+void shutdown::end_stages() noexcept {
+  of_.refusing_ = true;
+  set_stage(shutdown_stage::ended);
+}
+
+void shutdown::cancel_waits() {
+  of_.refusing_ = true;
+  of_.fire_all_timers();
+  for (slot& s : of_.processes().all()) {
+    if (!s.is_function || !s.has_object) continue;
+    static_cast<fiber*>(s.object())->cancelled = 1;
+    if (s.state == process_state::receiving) of_.make_runnable(s);
+  }
+  of_.flow().cancel_waits();
+  of_.links().cancel_waits();
+  of_.quiescence().let_go();
+  of_.layers().watchers().for_each([&](wait_watcher& w) { w.cancel_waits(of_); });
+  of_.replies().cancel();
+}
+
+std::exception_ptr shutdown::refusal(const handler* method) const {
+  return ending(method == nullptr ? std::string{} : fmt::format("{}::{}", method->class_name, method->method));
+}
+
+// Instead of executing what is in the mailbox.
+void shutdown::refuse_mailbox(slot& s) {
+  s.state = process_state::running;
+  while (s.has_messages()) {
+    delivery d;
+    d.load(of_, *s.pop());
+    d.fail(refusal(d.method));
+  }
+  if (!s.has_object) {
+    of_.free_slot(s);
+  } else {
+    of_.settle(s);
+  }
+}
+
+void shutdown::destroy_all() {
+  of_.refusing_ = false;
+  for (bool again = true; again && stage_.load(std::memory_order_relaxed) == shutdown_stage::destroying;) {
+    again = false;
+    for (std::uint32_t i = of_.processes().used(); i-- > 0;) {
+      slot& s = of_.processes().all()[i];
+      if (s.state == process_state::free || !s.has_object || s.is_function) continue;
+      if (s.state == process_state::idle && s.depth == 0) {
+        of_.destroy(s);
+      } else {
+        again = true;  // a destructor has called it, or it was abandoned
+      }
+    }
+    if (again) {
+      of_.ready(*of_.running());
+      of_.park();
+    }
+  }
+  if (stage_.load(std::memory_order_relaxed) == shutdown_stage::destroying) end_stages();
+}
+
+// What messages own.
+void shutdown::drop_leftovers() noexcept {
+  for (slot& s : of_.processes().all()) {
+    for (message* m = s.take_all(); m != nullptr;) {
+      message* next = m->next;
+      delivery d;
+      d.load(of_, *m);
+      if (d.form == wire::payload_form::owned) d.method->drop(d.payload);
+      of_.release_message(m);
+      m = next;
+    }
+  }
+  of_.links().drop_leftovers();
+}
+
+void shutdown::finish() noexcept {
+  drop_leftovers();
+  of_.failures().report_more_unsent();
+  of_.links().await_receivers();
+  of_.when_idle_.clear();  // layers count what waits there
+  of_.layers().clear();
+  of_.io_.reset();  // on the thread that made it
+  of_.flow().excess().measure();
+  of_.publisher_.publish(of_.count(), transport::now_ns());
+}
+
+}  // namespace orrery::scheduler

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <exception>
+#include <string_view>
+
+namespace orrery::scheduler {
+
+struct handler;
+class pe;
+struct slot;
+
+/// How far a PE has come in shutting down; shutdown.cpp says what each stage is.
+enum class shutdown_stage : std::uint8_t { running, finishing, cancelling, quiet, destroying, ended };
+
+/// The way of a PE to its end.
+///
+/// Problem: when the main function has returned, methods are parked in the middle of calls, functions wait in receive, messages lie in mailboxes and
+/// rings. All that owns things whose destructors have to run, and no stack may be unwound while another PE still reads an argument that lies on it.
+/// So the PEs of a node go through the same stages, none of them further than all others allow (shutdown.cpp).
+///
+/// Owned by the PE. request(), requested() and, for PEs of the same node, the stage are for any thread; all else is for the PE's.
+/// Invariant: the stage only rises.
+class shutdown {
+ public:
+  explicit shutdown(pe& of) noexcept : of_(of) {}
+  shutdown(const shutdown&) = delete;
+  shutdown& operator=(const shutdown&) = delete;
+
+  void request() noexcept { requested_.store(true, std::memory_order_relaxed); }
+  [[nodiscard]] bool requested() const noexcept { return requested_.load(std::memory_order_relaxed); }
+  [[nodiscard]] shutdown_stage stage() const noexcept { return stage_.load(std::memory_order_relaxed); }
+
+  /// Lets others run, and throws stopped.
+  [[noreturn]] void refuse(const char* what);
+  /// The `stopped` of who waits for `about` when the program, or the world that it has joined, comes to its end.
+  [[nodiscard]] std::exception_ptr ending(std::string_view about) const;
+  /// The same for a message that is not executed any more.
+  [[nodiscard]] std::exception_ptr refusal(const handler* method) const;
+  /// Instead of executing what is in the mailbox: fails it.
+  void refuse_mailbox(slot& s);
+
+  /// Called by the loop since request(). `busy`: there is something to run. True when the loop is to be left.
+  bool wind_down(bool busy);
+  /// After the loop, on the thread's own stack.
+  void finish() noexcept;
+
+ private:
+  void set_stage(shutdown_stage s) noexcept;
+  void end_stages() noexcept;
+  [[nodiscard]] bool everyone(shutdown_stage s, std::int64_t now) const noexcept;
+  void watch_progress(std::uint64_t measure, std::int64_t now) noexcept;
+  void cancel_waits();
+  void destroy_all();
+  void drop_leftovers() noexcept;
+
+  pe& of_;
+  std::atomic<bool> requested_{false};
+  std::atomic<shutdown_stage> stage_{shutdown_stage::running};
+  std::atomic<std::int64_t> stalled_{0};  // when the PE last looked and found no progress for long; 0: it makes some
+  std::int64_t deadline_ = 0;  // of the stage
+  std::uint64_t measure_ = 0;  // of its progress
+};
+
+}  // namespace orrery::scheduler

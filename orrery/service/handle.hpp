@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <orrery/process/names.hpp>
+#include <orrery/process/spawn.hpp>
+#include <orrery/service/root.hpp>
+
+#include <string_view>
+#include <vector>
+
+namespace orrery::service {
+
+/// What the handle of a service can do, whatever the service is: names, types, reports, the end.
+///
+/// A handle is a small value that is passed, stored and sent. Service derives from it, has a
+/// constructor from a `remote<service_root>` that this class may use, and says `kind` (a text) and
+/// `types()` (service::shape_of its keys and values).
+template <class Service>
+class handle {
+ public:
+  handle() noexcept = default;
+
+  /// The service that is published under the name. Parks. Throws name_not_found, bad_remote_cast, usage_error, stopped.
+  [[nodiscard]] static Service lookup(std::string_view name) { return Service(orrery::lookup<service_root>(name)); }
+  /// The same, but waits until it is published. Throws timeout_error, too.
+  [[nodiscard]] static Service await_name(std::string_view name, time_limit timeout) {
+    return Service(orrery::await_name<service_root>(name, timeout));
+  }
+  /// Gives the service a name. Parks. Throws as orrery::publish.
+  void publish(std::string_view name) const { orrery::publish(name, root_); }
+
+  /// Whether the service was made as one of this kind with these types. Parks. Throws process_gone, node_lost, stopped.
+  [[nodiscard]] bool has_these_types() const { return root_->is_of(Service::kind, Service::types()); }
+  /// What the processes of the service have done. Not at one moment. Parks.
+  [[nodiscard]] std::vector<range_report> statistics() const { return root_->reports(); }
+  /// Ends the service with all that it holds. Requests that are on their way fail with process_gone. Parks. Throws
+  /// node_lost, stopped.
+  void end() {
+    root_->end();
+    destroy(root_);
+    root_ = {};
+  }
+
+  [[nodiscard]] explicit operator bool() const noexcept { return static_cast<bool>(root_); }
+  friend bool operator==(const handle&, const handle&) = default;
+  template <class A>
+  void serialize(A& a) {
+    a & root_;
+  }
+
+ protected:
+  explicit handle(remote<service_root> root) noexcept : root_(root) {}
+
+  remote<service_root> root_;
+};
+
+}  // namespace orrery::service

@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <orrery/process/function.hpp>
+#include <orrery/process/names.hpp>
+#include <orrery/process/runtime.hpp>
+#include <orrery/service/handle.hpp>
+#include <orrery/service/hash_part.hpp>
+#include <orrery/service/root.hpp>
+#include <orrery/service/session_core.hpp>
+#include <orrery/wire/error.hpp>
+
+#include <cstdint>
+#include <deque>
+#include <exception>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace orrery {
+
+/// The reply to a request of a session.
+template <class Value>
+struct map_reply {
+  std::uint64_t request = 0;  ///< the number that the session gave it
+  bool done = false;  ///< found, inserted, erased, updated; of insert_or_update: inserted
+  std::optional<Value> value;  ///< of find
+  std::exception_ptr error;  ///< why the request failed: node_lost
+
+  /// Throws the error, if there is one.
+  void check() const {
+    if (error != nullptr) [[unlikely]]
+      std::rethrow_exception(error);
+  }
+};
+
+/// A client's way to use a hash map, as list_session is for ordered lists: `find(k)` parks until the reply is there, `start_find(k)` makes the
+/// request and returns its number, and receive() takes the replies to such requests. Replies come as they
+/// are ready; `session_options::replies` is not looked at.
+template <class Key, class Value>
+class map_session : private service::session_core {
+ public:
+  using reply = map_reply<Value>;
+
+  map_session(remote<service::service_root> root, const session_options& o) : session_core(o) {
+    const service::opening all = root->open("hash map", service::shape_of<Key, Value>());
+    for (const service::directory_entry& e : all.directory) (void)add_route(e.owner);  // in their order
+    parts_ = static_cast<route_number>(all.directory.size());
+    if (parts_ == 0) throw process_gone("a hash map that has ended");
+  }
+
+  using session_core::flush;
+  using session_core::outstanding;
+
+  [[nodiscard]] std::optional<Value> find(const Key& k) { return run(operation::find, k).value; }
+  bool insert(const Key& k, const Value& v) { return run(operation::insert, k, &v).done; }
+  bool erase(const Key& k) { return run(operation::erase, k).done; }
+  bool update(const Key& k, const Value& v) { return run(operation::update, k, &v).done; }
+  bool insert_or_update(const Key& k, const Value& v) { return run(operation::insert_or_update, k, &v).done; }
+
+  std::uint64_t start_find(const Key& k) { return make(operation::find, k); }
+  std::uint64_t start_insert(const Key& k, const Value& v) { return make(operation::insert, k, &v); }
+  std::uint64_t start_erase(const Key& k) { return make(operation::erase, k); }
+  std::uint64_t start_update(const Key& k, const Value& v) { return make(operation::update, k, &v); }
+  std::uint64_t start_insert_or_update(const Key& k, const Value& v) {
+    return make(operation::insert_or_update, k, &v);
+  }
+
+  /// The next reply to a request of these. Parks until there is one; none if no request is left.
+  [[nodiscard]] std::optional<reply> receive() {
+    while (ready_.empty() && await_answers()) {
+    }
+    return take_ready();
+  }
+  /// The same, but does not park; none if no reply has come.
+  [[nodiscard]] std::optional<reply> try_receive() {
+    if (ready_.empty()) take_answers();
+    return take_ready();
+  }
+
+ private:
+  using operation = service::list_operation;
+
+  std::uint64_t make(operation o, const Key& k, const Value* v = nullptr) {
+    wait_for_room();
+    key_.clear();
+    service::pack(key_, k);
+    service::packer& to = begin(static_cast<route_number>(service::hash_of(key_.all()) % parts_), next_);
+    try {
+      service::pack(to, o);
+      to.append(key_.all());
+      if (v != nullptr) service::pack(to, *v);
+    } catch (...) {
+      withdraw();
+      throw;
+    }
+    const std::uint64_t n = next_++;
+    issued();
+    return n;
+  }
+  reply run(operation o, const Key& k, const Value* v = nullptr) {
+    const std::uint64_t n = make(o, k, v);
+    for (;;) {
+      for (auto r = ready_.begin(); r != ready_.end(); ++r) {
+        if (r->request != n) continue;
+        reply found = std::move(*r);
+        ready_.erase(r);
+        found.check();
+        return found;
+      }
+      (void)await_answers();
+    }
+  }
+  std::optional<reply> take_ready() {
+    if (ready_.empty()) return {};
+    std::optional<reply> r(std::move(ready_.front()));
+    ready_.pop_front();
+    return r;
+  }
+
+  route_number route_of(service::unpacker& u) const override {
+    const auto o = u.take<operation>();
+    const std::byte* const begin = u.position();
+    u.skip<Key>();
+    const std::uint64_t hash = service::hash_of({begin, u.position()});
+    if (has_value(o)) u.skip<Value>();
+    return static_cast<route_number>(hash % parts_);
+  }
+  void answered(route_number, std::span<const number> numbers, std::span<const std::byte> answer) override {
+    service::unpacker u(answer);
+    for (const number n : numbers) {
+      reply& r = ready_.emplace_back();
+      r.request = n;
+      const auto what = u.take<service::list_answer>();
+      r.done = what != service::list_answer::no;
+      if (what == service::list_answer::value) r.value = u.take<Value>();
+      done();
+    }
+  }
+  void failed(std::span<const number> numbers, const std::exception_ptr& why) override {
+    for (const number n : numbers) {
+      ready_.emplace_back();
+      ready_.back().request = n;
+      ready_.back().error = why;
+    }
+  }
+
+  route_number parts_ = 0;
+  service::packer key_;
+  std::uint64_t next_ = 0;
+  std::deque<reply> ready_;
+};
+
+/// A hash map as a service: keys without an order, spread over parts, each of which a process owns. The second service:
+/// all but its parts and the face of its sessions is what ordered lists are made of.
+///
+/// Keys are serializable, have a std::hash and `==`, and equal keys have equal bytes on the wire (so 0.0 and -0.0 are
+/// two keys). Lives until end(), or as long as its nodes.
+///
+///     auto map = orrery::hash_map<std::string, int>::make();
+///     map.publish("/words");
+///     auto s = map.open();
+template <class Key, class Value>
+class hash_map : public service::handle<hash_map<Key, Value>> {
+ public:
+  static constexpr const char* kind = "hash map";
+  [[nodiscard]] static std::string types() { return service::shape_of<Key, Value>(); }
+  using session = map_session<Key, Value>;
+
+  hash_map() noexcept = default;
+
+  /// Makes an empty map with so many parts on each PE. Parks. Throws usage_error, node_lost, stopped.
+  [[nodiscard]] static hash_map make(std::vector<std::uint32_t> pes = {}, std::uint32_t parts = 4) {
+    if (pes.empty()) pes = reachable_pes();
+    if (parts == 0) throw usage_error(errc::bad_argument, "a hash map needs at least one part on each PE");
+    hash_map map(spawn<service::service_root>(here(), kind, types(), pes));
+    for (std::uint32_t i = 0; i < parts; ++i)
+      for (const std::uint32_t p : pes) map.root_->add({}, spawn<service::hash_part<Key, Value>>(pe(p)));
+    return map;
+  }
+  /// A session for the calling process. Parks. Throws as ordered_list::open.
+  [[nodiscard]] session open(const session_options& o = {}) const { return session(root_, o); }
+  /// The number of items. Not at one moment. Parks.
+  [[nodiscard]] std::uint64_t size() const {
+    std::uint64_t n = 0;
+    for (const auto& r : root_->reports()) n += r.items;
+    return n;
+  }
+
+ private:
+  using base = service::handle<hash_map>;
+  friend base;
+  using base::root_;
+
+  explicit hash_map(remote<service::service_root> root) noexcept : base(root) {}
+};
+
+}  // namespace orrery

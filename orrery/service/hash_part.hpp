@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <orrery/service/list_messages.hpp>
+#include <orrery/service/range_process.hpp>
+
+#include <cstdint>
+#include <span>
+#include <unordered_map>
+#include <utility>
+
+namespace orrery::service {
+
+/// The same for the same packed key in all programs.
+[[nodiscard]] std::uint64_t hash_of(std::span<const std::byte> packed_key) noexcept;
+
+/// A part of a hash map: it owns the keys whose hash falls to it. A range_process without an order of keys, so
+/// what asks for one fails with usage_error.
+class unordered_part : public range_process {
+ public:
+  bytes scan(std::uint32_t limit, std::span<const std::byte> interval) final;
+  bytes snapshot(std::span<const std::byte> interval) final;
+  bytes first_item() final;
+  bytes last_item() final;
+  void split() final {}
+};
+
+template <class Key, class Value>
+class hash_part final : public unordered_part {
+ public:
+  bytes serve(std::uint32_t count, batch_rule, std::span<const std::byte> packed) override {
+    report_.requests += count;
+    bytes answer;
+    list_request<Key, Value> r;
+    unpacker u(packed);
+    for (std::uint32_t i = 0; i < count; ++i) {
+      unpack(u, r);
+      execute(r, answer);
+    }
+    return answer;
+  }
+  std::uint64_t count_from_here() override { return items_.size(); }
+  range_report report() override {
+    report_.items = items_.size();
+    return report_;
+  }
+
+ private:
+  void execute(list_request<Key, Value>& r, bytes& answer) {
+    const auto at = items_.find(r.key);
+    const bool there = at != items_.end();
+    bool done = there;
+    switch (r.operation) {
+      case list_operation::find:
+        pack(answer, there ? list_answer::value : list_answer::no);
+        if (there) pack(answer, at->second);
+        return;
+      case list_operation::erase:
+        if (there) items_.erase(at);
+        break;
+      case list_operation::update:
+        if (there) at->second = std::move(r.value);
+        break;
+      default:
+        done = !there;
+        if (!there) {
+          items_.emplace(std::move(r.key), std::move(r.value));
+        } else if (r.operation == list_operation::insert_or_update) {
+          at->second = std::move(r.value);
+        }
+    }
+    pack(answer, done ? list_answer::yes : list_answer::no);
+  }
+
+  std::unordered_map<Key, Value> items_;
+  range_report report_;
+};
+
+}  // namespace orrery::service

@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+// Histories of clients, in simulated worlds of many schedules and on threads, against what the levels promise.
+#include <orrery/orrery.hpp>
+#include <orrery/process/internal/test_world.hpp>
+#include <orrery/service/internal/test_history.hpp>
+#include <orrery/service/ordered_list.hpp>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <mutex>
+#include <random>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+namespace {
+
+using orrery::consistency;
+using orrery::ordered_list;
+using orrery::reply_order;
+using orrery::service::list_operation;
+using orrery::testing::find_violation;
+using orrery::testing::list_event;
+using list = ordered_list<int, int>;
+
+std::atomic<std::uint64_t> ticks;
+std::mutex guard;
+std::vector<list_event> history;  // NOLINT: of the test that runs
+
+struct client_plan {
+  list of;
+  std::uint32_t id = 0;
+  std::uint32_t seed = 0;
+  std::uint32_t requests = 0;
+  std::uint32_t window = 1;
+  consistency level = consistency::per_key;
+  std::uint32_t keys = 1;
+  bool simulated = false;
+};
+
+std::uint64_t make_request(orrery::list_session<int, int>& s, const list_event& e) {
+  switch (e.operation) {
+    case list_operation::find:
+      return s.start_find(e.key);
+    case list_operation::insert:
+      return s.start_insert(e.key, e.value);
+    case list_operation::erase:
+      return s.start_erase(e.key);
+    case list_operation::update:
+      return s.start_update(e.key, e.value);
+    case list_operation::insert_or_update:
+      return s.start_insert_or_update(e.key, e.value);
+    default:
+      return s.start_compare_and_update(e.key, e.expected, e.value);
+  }
+}
+
+// Random requests; what came of them goes to `history`.
+int act(const client_plan& p) {
+  std::mt19937 random(p.seed);
+  const auto order = random() % 2 == 0 ? reply_order::any : reply_order::as_requested;
+  auto s = p.of.open({.window = p.window, .order = p.level, .replies = order});
+  std::vector<list_event> mine;
+  const auto take = [&](const auto& r) {
+    list_event& e = mine[r.request];
+    e.done = r.done;
+    e.found = r.value;
+    e.ended = ++ticks;
+  };
+  for (std::uint32_t i = 0; i < p.requests; ++i) {
+    list_event e;
+    e.session = p.id;
+    e.number = i;
+    e.operation = static_cast<list_operation>(random() % 6);
+    if (e.operation != list_operation::erase && random() % 4 == 0) e.operation = list_operation::insert;
+    e.key = static_cast<int>(random() % p.keys);
+    e.value = static_cast<int>(random() % 4);
+    e.expected = static_cast<int>(random() % 4);
+    e.begun = ++ticks;
+    mine.push_back(e);
+    EXPECT_EQ(make_request(s, e), i);
+    if (random() % 8 == 0) {
+      if (const auto r = s.receive()) take(*r);
+    }
+    if (p.simulated && random() % 4 == 0)  // in virtual time: answers come while requests are gathered
+      orrery::sleep_for(std::chrono::microseconds(random() % 20));
+    while (const auto r = s.try_receive()) take(*r);
+  }
+  std::uint64_t next = 0;
+  while (const auto r = s.receive()) {
+    EXPECT_TRUE(order == reply_order::any || r->request >= next) << "replies are out of order";
+    next = r->request;
+    take(*r);
+  }
+  EXPECT_EQ(s.outstanding(), 0U);
+  const std::scoped_lock lock(guard);
+  history.insert(history.end(), mine.begin(), mine.end());
+  return 0;
+}
+
+// Clients on all PEs at once; returns what their replies contradict, and counts ranges.
+std::string run_clients(consistency level, std::uint32_t window, std::uint32_t seed, std::uint32_t requests,
+                        std::uint32_t keys, std::size_t* ranges = nullptr) {
+  history.clear();
+  auto l = list::make({.range_items = 3});
+  std::vector<orrery::future<int>> ends;
+  for (std::uint32_t i = 0; i < 3; ++i)
+    ends.push_back(
+        orrery::start_call<&act>(orrery::pe(i % orrery::world_pes()),
+                                 client_plan{l, i, seed * 3 + i, requests, window, level, keys, ranges != nullptr}));
+  for (auto& e : ends) e.get();
+  if (ranges != nullptr) *ranges = l.statistics().size();
+  l.end();
+  return find_violation(history, level);
+}
+
+void explore(consistency level, std::uint32_t window, std::uint32_t schedules, std::uint32_t requests,
+             std::uint32_t keys) {
+  std::size_t most = 0;
+  for (std::uint32_t seed = 1; seed <= schedules; ++seed) {
+    orrery::testing::in_simulation(fmt::format("machines=3,jitter={}us,seed={}", 1 + seed % 20, seed), [&] {
+      std::size_t ranges = 0;
+      EXPECT_EQ(run_clients(level, window, seed, requests, keys, &ranges), "") << "seed " << seed;
+      most = std::max(most, ranges);
+    });
+    if (::testing::Test::HasFailure()) return;
+  }
+  EXPECT_GT(most, 4U) << "no range was split";
+}
+
+// Few keys for many requests, so that each key has a history; many keys, so that ranges split all the time.
+TEST(histories, of_unordered_sessions_are_linearizable_key_by_key) { explore(consistency::unordered, 16, 60, 60, 24); }
+TEST(histories, of_per_key_sessions_keep_the_order_of_each_key) { explore(consistency::per_key, 16, 120, 60, 24); }
+TEST(histories, of_large_windows_keep_the_order_of_each_key) { explore(consistency::per_key, 256, 60, 120, 48); }
+TEST(histories, of_windows_of_one_are_linearizable) { explore(consistency::sequential, 1, 30, 20, 24); }
+TEST(histories, of_sequential_sessions_keep_the_order_of_all_keys) { explore(consistency::sequential, 8, 90, 20, 24); }
+
+TEST(histories, on_threads_keep_the_order_of_each_key) {
+  for (std::uint32_t seed = 1; seed <= 20; ++seed)
+    orrery::testing::in_world(3, [&] { EXPECT_EQ(run_clients(consistency::per_key, 16, seed, 80, 40), ""); });
+}
+
+// --- the checker itself -------------------------------------------------------------------------------------------
+
+list_event event(std::uint32_t session, std::uint64_t number, list_operation o, int key, std::uint64_t begun,
+                 std::uint64_t ended, bool done, std::optional<int> found = {}) {
+  return {session, number, o, key, 1, 0, begun, ended, done, found};
+}
+
+TEST(history_checker, rejects_a_lost_update) {
+  const std::vector<list_event> h{event(0, 0, list_operation::insert, 5, 1, 2, true),
+                                  event(1, 0, list_operation::find, 5, 3, 4, false)};
+  EXPECT_NE(find_violation(h, consistency::unordered), "");
+}
+TEST(history_checker, accepts_either_reply_while_an_insertion_is_outstanding) {
+  std::vector<list_event> h{event(0, 0, list_operation::insert, 5, 1, 4, true),
+                            event(1, 0, list_operation::find, 5, 2, 3, false)};
+  EXPECT_EQ(find_violation(h, consistency::sequential), "");
+  h[1].done = true;
+  h[1].found = 1;
+  EXPECT_EQ(find_violation(h, consistency::sequential), "");
+}
+TEST(history_checker, tells_per_key_from_unordered) {
+  // One client inserts 5 and looks for it before the reply: the request for the same key has overtaken.
+  const std::vector<list_event> h{event(0, 0, list_operation::insert, 5, 1, 3, true),
+                                  event(0, 1, list_operation::find, 5, 2, 4, false)};
+  EXPECT_EQ(find_violation(h, consistency::unordered), "");
+  EXPECT_NE(find_violation(h, consistency::per_key), "");
+}
+TEST(history_checker, tells_sequential_from_per_key) {
+  // Two clients insert one key and look for that of the other one; both miss.
+  const std::vector<list_event> h{
+      event(0, 0, list_operation::insert, 5, 1, 5, true), event(0, 1, list_operation::find, 10, 2, 6, false),
+      event(1, 0, list_operation::insert, 10, 3, 7, true), event(1, 1, list_operation::find, 5, 4, 8, false)};
+  EXPECT_EQ(find_violation(h, consistency::per_key), "");
+  EXPECT_NE(find_violation(h, consistency::sequential), "");
+}
+
+}  // namespace

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <orrery/service/packing.hpp>
+
+#include <cstdint>
+
+// What travels between the sessions of an ordered list and its ranges.
+namespace orrery::service {
+
+enum class list_operation : std::uint8_t {
+  find,
+  insert,
+  erase,
+  update,
+  insert_or_update,
+  compare_and_update,
+  after,  ///< the first item with a greater key
+  first,
+  last,
+  size
+};
+
+[[nodiscard]] constexpr bool has_key(list_operation o) noexcept { return o <= list_operation::after; }
+[[nodiscard]] constexpr bool has_value(list_operation o) noexcept {
+  return o == list_operation::insert || o == list_operation::update || o == list_operation::insert_or_update ||
+         o == list_operation::compare_and_update;
+}
+
+/// A request: the operation, its key, its value, and what compare_and_update expects.
+template <class Key, class Value>
+struct list_request {
+  list_operation operation = list_operation::find;
+  Key key{};
+  Value value{};
+  Value expected{};
+  // For the range: where the key is to be looked for, and where the packed request lies.
+  std::size_t leaf = 0;
+  std::size_t hint = 0;
+  const std::byte* begin = nullptr;
+};
+
+template <class Key, class Value>
+void unpack(unpacker& u, list_request<Key, Value>& r) {
+  r.operation = u.take<list_operation>();
+  if (has_key(r.operation)) r.key = u.take<Key>();
+  if (has_value(r.operation)) r.value = u.take<Value>();
+  if (r.operation == list_operation::compare_and_update) r.expected = u.take<Value>();
+}
+
+/// What stands before the answer to each request. Behind all answers, if some say `moved`, stands how many ranges
+/// were split off, and of each the least key and the address of its process.
+enum class list_answer : std::uint8_t {
+  no,
+  yes,
+  value,   ///< yes; a value follows
+  item,    ///< yes; a key and a value follow
+  number,  ///< 8 bytes follow
+  moved,   ///< not executed: it belongs to another range. The request follows, behind its length
+  behind,  ///< not executed: one before it has moved. The request follows, behind its length
+  before,  ///< last: nothing here or in what follows; the range before may have it
+  failed,  ///< the number of an error and its text follow
+};
+
+}  // namespace orrery::service

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+
+namespace orrery {
+
+/// In which order the outstanding requests of one session take effect. In all levels each request
+/// takes effect at one moment between its beginning and its reply, so with a window of 1 they are
+/// the same.
+enum class consistency : std::uint8_t {
+  unordered,   ///< in any order
+  per_key,     ///< those for one key in the order in which they were made
+  sequential,  ///< all in the order in which they were made
+};
+
+/// In which order a session gives replies to its client.
+enum class reply_order : std::uint8_t {
+  any,          ///< as they come
+  as_requested  ///< in the order of the requests
+};
+
+/// How a client uses a service.
+struct session_options {
+  std::uint32_t window = 1024;  ///< requests that may be outstanding; one more parks the client
+  consistency order = consistency::per_key;
+  reply_order replies = reply_order::any;
+  std::uint32_t unfetched = 1U << 20U;  ///< replies that the client may leave in the session; one more is a usage_error
+};
+
+}  // namespace orrery

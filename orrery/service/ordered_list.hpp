@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <orrery/process/function.hpp>
+#include <orrery/process/runtime.hpp>
+#include <orrery/service/handle.hpp>
+#include <orrery/service/list_range.hpp>
+#include <orrery/service/list_session.hpp>
+
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace orrery {
+
+/// How an ordered list is made.
+template <class Key>
+struct list_options {
+  std::vector<std::uint32_t> pes = {};  ///< where its ranges live; empty: all PEs that are there
+  std::uint32_t range_items = 1U << 16U;  ///< a range with more items gives half of them to a new range
+  std::vector<Key> splits = {};  ///< keys at which ranges begin from the start
+};
+
+/// An ordered map that is spread over the PEs of the world and used by any number of clients, of any
+/// program in the world: a service.
+///
+/// Problem: a map that one process owns is no faster than this process, and one that all share needs
+/// locks and one address space.
+///
+/// The keys are divided into ranges, each of which is owned by a process. Clients open sessions, through which
+/// requests go in batches straight to the ranges. A range that grows beyond `range_items` splits; the new one is made on
+/// the next PE of the list.
+///
+/// The list lives until end(), or as long as its nodes. An `ordered_list` is a small value that names it,
+/// to be copied and sent like a remote pointer.
+///
+/// Keys and values are serializable, have a default constructor, and can be copied; keys are ordered by `<`.
+///
+///     auto list = orrery::ordered_list<int, std::string>::make();
+///     list.publish("/stars");
+///     auto s = list.open();
+///     s.insert(1, "Sun");
+template <class Key, class Value>
+class ordered_list : public service::handle<ordered_list<Key, Value>> {
+ public:
+  static constexpr const char* kind = "ordered list";
+  [[nodiscard]] static std::string types() { return service::shape_of<Key, Value>(); }
+  using session = list_session<Key, Value>;
+
+  ordered_list() noexcept = default;
+
+  /// Makes an empty list. Parks. Throws usage_error, node_lost, stopped.
+  [[nodiscard]] static ordered_list make(list_options<Key> options = {}) {
+    if (options.pes.empty()) options.pes = reachable_pes();
+    if (options.range_items < 2) throw usage_error(errc::bad_argument, "list_options::range_items must be 2 or more");
+    std::vector<Key> splits = std::move(options.splits);
+    std::ranges::sort(splits);
+    const auto same = std::ranges::unique(splits, [](const Key& a, const Key& b) { return !(a < b); });
+    splits.erase(same.begin(), same.end());
+    ordered_list list(spawn<service::service_root>(here(), kind, types(), options.pes));
+    using range = service::list_range<Key, Value>;
+    const service::range_setup setup{list.root_, options.range_items};
+    std::optional<Key> end;
+    remote<range> successor;
+    for (std::size_t i = splits.size() + 1; i-- != 0;) {
+      const std::optional<Key> least = i == 0 ? std::optional<Key>() : std::optional<Key>(splits[i - 1]);
+      const std::uint32_t where = options.pes[i % options.pes.size()];
+      successor = spawn<range>(pe(where), setup, range::empty_content(least, end, successor.address()));
+      service::bytes packed;
+      if (least) service::pack(packed, *least);
+      list.root_->add(std::move(packed), successor);
+      end = least;
+    }
+    return list;
+  }
+  /// A session for the calling process. Parks. Throws usage_error if the list has other types or the options make no sense,
+  /// process_gone if it has ended, node_lost, stopped.
+  [[nodiscard]] list_session<Key, Value> open(const session_options& o = {}) const {
+    return list_session<Key, Value>(root_, o);
+  }
+
+ private:
+  using base = service::handle<ordered_list>;
+  friend base;
+  using base::root_;
+
+  explicit ordered_list(remote<service::service_root> root) noexcept : base(root) {}
+};
+
+}  // namespace orrery

@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <orrery/orrery.hpp>
+#include <orrery/process/internal/test_world.hpp>
+#include <orrery/service/ordered_list.hpp>
+
+#include <map>
+#include <optional>
+#include <random>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+namespace {
+
+using orrery::consistency;
+using orrery::list_session;
+using orrery::ordered_list;
+using orrery::reply_order;
+using orrery::testing::in_simulation;
+using orrery::testing::in_world;
+using list = ordered_list<int, std::string>;
+using session = list_session<int, std::string>;
+using model = std::map<int, std::string>;
+
+std::optional<std::pair<int, std::string>> item_at(const model& m, model::const_iterator i) {
+  if (i == m.end()) return {};
+  return std::pair(i->first, i->second);
+}
+
+void expect_same(session& s, const model& m) {
+  EXPECT_EQ(s.size(), m.size());
+  EXPECT_EQ(s.first(), item_at(m, m.begin()));
+  EXPECT_EQ(s.last(), item_at(m, m.empty() ? m.end() : std::prev(m.end())));
+  const std::vector<std::pair<int, std::string>> all(m.begin(), m.end());
+  EXPECT_EQ(s.snapshot(), all);
+  std::vector<std::pair<int, std::string>> walked;
+  auto walk = s.scan({}, {}, 7);
+  for (auto part = walk.next(); !part.empty(); part = walk.next()) {
+    EXPECT_LE(part.size(), 7U);
+    walked.insert(walked.end(), part.begin(), part.end());
+  }
+  EXPECT_EQ(walked, all);
+}
+
+// Random operations, one at a time, beside a std::map.
+void compare_with_map(int operations) {
+  auto l = list::make({.range_items = 8});
+  auto s = l.open({.window = 4});
+  model m;
+  std::mt19937 random(7);
+  const auto key = [&] { return static_cast<int>(random() % 300); };
+  for (int i = 0; i < operations; ++i) {
+    const int k = key();
+    const std::string v = std::to_string(random() % 3);
+    const std::string w = std::to_string(random() % 3);
+    const auto at = m.find(k);
+    switch (random() % 8) {
+      case 0:
+      case 1:
+        EXPECT_EQ(s.insert(k, v), m.emplace(k, v).second);
+        break;
+      case 2:
+        EXPECT_EQ(s.erase(k), m.erase(k) == 1);
+        break;
+      case 3:
+        EXPECT_EQ(s.update(k, v), at != m.end());
+        if (at != m.end()) at->second = v;
+        break;
+      case 4:
+        EXPECT_EQ(s.insert_or_update(k, v), m.insert_or_assign(k, v).second);
+        break;
+      case 5:
+        EXPECT_EQ(s.compare_and_update(k, w, v), at != m.end() && at->second == w);
+        if (at != m.end() && at->second == w) at->second = v;
+        break;
+      case 6:
+        EXPECT_EQ(s.after(k), item_at(m, m.upper_bound(k)));
+        break;
+      default:
+        EXPECT_EQ(s.find(k), at != m.end() ? std::optional(at->second) : std::nullopt);
+    }
+  }
+  EXPECT_GT(l.statistics().size(), 8U);
+  expect_same(s, m);
+  for (int k = 0; k < 300; ++k) s.start_erase(k);
+  while (s.receive()) {
+  }
+  expect_same(s, {});
+  l.end();
+}
+
+TEST(ordered_list, gives_the_answers_of_a_map_on_threads) {
+  in_world(2, [] { compare_with_map(1500); });
+}
+TEST(ordered_list, gives_the_answers_of_a_map_on_one_pe) {
+  in_world(1, [] { compare_with_map(500); });
+}
+TEST(ordered_list, gives_the_answers_of_a_map_on_simulated_machines) {
+  in_simulation("machines=3,jitter=5us,seed=3", [] { compare_with_map(1500); });
+}
+
+TEST(ordered_list, begins_with_ranges_for_stated_keys) {
+  in_world(2, [] {
+    auto l = list::make({.splits = {20, 10, 20}});
+    EXPECT_EQ(l.statistics().size(), 3U);
+    auto s = l.open();
+    for (const int k : {25, 5, 20, 10, 15, 9}) s.insert(k, std::to_string(k));
+    expect_same(s, {{5, "5"}, {9, "9"}, {10, "10"}, {15, "15"}, {20, "20"}, {25, "25"}});
+    for (const auto& r : l.statistics()) EXPECT_EQ(r.items, 2U);
+    EXPECT_EQ(s.snapshot(9, 20).size(), 3U);
+    EXPECT_EQ(s.scan(9, 20).next().size(), 1U) << "a part is what one range has";
+    EXPECT_TRUE(s.scan(21, 25).next().empty());
+    l.end();
+  });
+}
+
+TEST(ordered_list, takes_values_of_a_megabyte_and_keys_with_common_prefixes) {
+  in_world(2, [] {
+    using texts = ordered_list<std::string, std::vector<double>>;
+    auto l = texts::make({.range_items = 4});
+    auto s = l.open();
+    const std::string prefix(100, 'x');
+    for (int i = 0; i < 20; ++i) EXPECT_TRUE(s.insert(prefix + std::to_string(i), {1.0 * i}));
+    EXPECT_TRUE(s.update(prefix + "7", std::vector<double>(std::size_t{1} << 17U, 2.5)));
+    EXPECT_EQ(s.find(prefix + "7")->size(), std::size_t{1} << 17U);
+    EXPECT_EQ(s.find(prefix + "19"), std::vector<double>{19.0});
+    EXPECT_EQ(s.find(prefix), std::nullopt);
+    l.end();
+  });
+}
+
+ordered_list<int, int> make_numbers() { return ordered_list<int, int>::make(); }
+
+TEST(ordered_list, can_be_sent_and_outlives_the_process_that_made_it) {
+  in_world(2, [] {
+    const auto made = orrery::call<&make_numbers>(orrery::pe(1));
+    auto l = made;
+    EXPECT_TRUE(l.open().insert(1, 2));
+    EXPECT_EQ(l.open().find(1), 2);
+    l.end();
+    EXPECT_FALSE(l);
+    EXPECT_THROW((void)made.open(), orrery::process_gone);
+  });
+}
+
+TEST(sessions, give_replies_in_the_order_of_the_requests_where_asked) {
+  in_world(2, [] {
+    auto l = ordered_list<int, int>::make({.splits = {50}});
+    auto s = l.open({.window = 8, .replies = reply_order::as_requested});
+    for (int k = 0; k < 100; ++k) {
+      EXPECT_TRUE(s.insert(k, k));  // its number is skipped
+      s.start_find((k * 37) % 100);
+      while (const auto r = s.try_receive()) {
+        EXPECT_EQ(r->request % 2, 1U);
+      }
+    }
+    std::uint64_t last = 0;
+    while (const auto r = s.receive()) {
+      EXPECT_GT(r->request, last);
+      last = r->request;
+    }
+    l.end();
+  });
+}
+
+TEST(sessions, never_have_more_requests_outstanding_than_their_window) {
+  in_world(2, [] {
+    auto l = ordered_list<int, int>::make({.splits = {50}});
+    auto s = l.open({.window = 5});
+    for (int k = 0; k < 100; ++k) {
+      s.start_insert(k, k);
+      EXPECT_LE(s.outstanding(), 5U);
+    }
+    int replies = 0;
+    for (; const auto r = s.receive(); ++replies) EXPECT_TRUE(r->done);
+    EXPECT_EQ(replies, 100);
+    l.end();
+  });
+}
+
+TEST(sessions, say_so_when_replies_are_never_taken) {
+  in_world(1, [] {
+    auto l = ordered_list<int, int>::make();
+    EXPECT_THROW((void)l.open({.window = 0}), orrery::usage_error);
+    auto s = l.open({.window = 2, .unfetched = 10});
+    int made = 0;
+    try {
+      for (; made < 100; ++made) s.start_find(made);
+    } catch (const orrery::usage_error&) {
+    }
+    EXPECT_LT(made, 20);
+    EXPECT_EQ(s.find(1), std::nullopt) << "what takes no room goes on";
+    l.end();
+  });
+}
+
+TEST(sessions, send_many_requests_in_one_message) {
+  in_world(2, [] {
+    auto l = ordered_list<int, int>::make({.splits = {500}});
+    auto s = l.open({.window = 256});
+    for (int k = 0; k < 1024; ++k) s.start_insert(k, k);
+    while (s.receive()) {
+    }
+    EXPECT_LE(s.batches(), 24U);
+    EXPECT_EQ(s.repeated(), 0U);
+    l.end();
+  });
+}
+
+// Of a session that does not know yet that the range was split.
+std::uint64_t repeated_by(consistency level) {
+  std::uint64_t repeated = 0;
+  in_world(2, [&] {
+    auto l = ordered_list<int, int>::make({.range_items = 2});
+    auto s = l.open({.window = 8, .order = level});
+    auto other = l.open();
+    for (int k = 0; k < 3; ++k) EXPECT_TRUE(other.insert(k, k));
+    EXPECT_EQ(other.size(), 3U);  // behind the split
+    s.start_find(2);
+    s.start_find(0);
+    while (const auto r = s.receive()) EXPECT_TRUE(r->done);
+    repeated = s.repeated();
+    l.end();
+  });
+  return repeated;
+}
+TEST(sessions, execute_nothing_behind_what_has_moved_where_all_is_in_order) {
+  EXPECT_EQ(repeated_by(consistency::unordered), 1U);
+  EXPECT_EQ(repeated_by(consistency::per_key), 1U);
+  EXPECT_EQ(repeated_by(consistency::sequential), 2U);
+}
+
+TEST(sessions, of_a_range_that_is_lost_get_node_lost_and_others_go_on) {
+  const orrery::testing::leaks_expected of_the_lost_node;
+  in_simulation("machines=2,lose=1@1ms,detect=100us", [] {
+    auto l = ordered_list<int, int>::make({.splits = {50}});
+    auto s = l.open();
+    EXPECT_TRUE(s.insert(10, 1));
+    EXPECT_TRUE(s.insert(90, 1));
+    orrery::sleep_for(std::chrono::milliseconds(2));
+    EXPECT_EQ(s.find(10), 1);
+    EXPECT_THROW((void)s.find(90), orrery::node_lost);
+    s.start_find(91);
+    const auto r = s.receive();
+    ASSERT_TRUE(r);
+    EXPECT_THROW(r->check(), orrery::node_lost);
+    EXPECT_THROW((void)s.size(), orrery::node_lost);
+    EXPECT_TRUE(s.insert(11, 1));
+    l.end();
+  });
+}
+
+}  // namespace

@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <orrery/process/call.hpp>
+#include <orrery/service/session_core.hpp>
+#include <orrery/wire/error.hpp>
+
+#include <algorithm>
+#include <utility>
+
+namespace orrery::service {
+
+void lane::append(const lane& later) {
+  requests.append(later.requests.all());
+  numbers.insert(numbers.end(), later.numbers.begin(), later.numbers.end());
+}
+
+session_core::session_core(const session_options& options) : options_(options), burst_((options.window + 1) / 2) {
+  if (options.window == 0)
+    throw usage_error(errc::bad_argument, "a session with a window of 0 requests cannot make any: give it 1 or more");
+}
+
+session_core::route_number session_core::add_route(remote<range_process> owner) {
+  routes_.emplace_back().owner = owner;
+  return static_cast<route_number>(routes_.size() - 1);
+}
+
+void session_core::divide(route_number from, route_number to) {
+  route& old = routes_[from];
+  route& fresh = routes_[to];
+  if (options_.order == consistency::per_key) {
+    if (old.blocked) {
+      fresh.split_from = old.split_from;
+      fresh.opens_at = old.opens_at;
+      fresh.blocked = true;
+    } else if (old.answered != old.sent) {
+      fresh.split_from = from;
+      fresh.opens_at = old.sent;
+      fresh.blocked = true;
+    }
+    if (fresh.blocked) blocked_.push_back(to);
+  }
+  // What was not sent to the old route goes where it belongs now.
+  const auto sort_out = [&](lane l, bool late) {
+    unpacker u(l.requests.all());
+    for (const number n : l.numbers) {
+      const std::byte* const begin = u.position();
+      const route_number r = route_of(u);
+      lane_of(routes_[r], r, late || routes_[r].blocked).add(n, {begin, u.position()});
+    }
+  };
+  sort_out(std::exchange(old.out, {}), false);
+  sort_out(std::exchange(old.late, {}), old.blocked);
+}
+
+void session_core::repeat(number n, std::span<const std::byte> request) {
+  ++repeated_;
+  if (sequential()) {
+    again_.add(n, request);
+    return;
+  }
+  unpacker u(request);
+  const route_number r = route_of(u);
+  lane_of(routes_[r], r, false).add(n, request);
+  ++gathered_;
+}
+
+void session_core::send(route_number r, lane& l, batch_rule rule) {
+  flight f{r, {}, {}};
+  if (!spare_.empty()) {
+    f.numbers = std::move(spare_.back());
+    spare_.pop_back();
+  }
+  f.numbers.swap(l.numbers);
+  ++batches_;
+  ++routes_[r].sent;
+  try {
+    f.answer = start(routes_[r].owner)->serve(static_cast<std::uint32_t>(f.numbers.size()), rule, l.requests.all());
+    l.requests.clear();
+  } catch (const stopped&) {
+    throw;
+  } catch (...) {  // the range is lost
+    l.requests.clear();
+    fail(f, std::current_exception());
+    return;
+  }
+  flights_.push_back(std::move(f));
+}
+
+void session_core::fail(flight& f, const std::exception_ptr& why) {
+  ++routes_[f.to].answered;
+  for (std::size_t i = 0; i < f.numbers.size(); ++i) done();
+  failed(f.numbers, why);
+}
+
+void session_core::flush() {
+  gathered_ = 0;
+  if (sequential()) {
+    send_next_in_sequence();
+    return;
+  }
+  std::size_t kept = 0;
+  for (std::size_t i = 0; i < dirty_.size(); ++i) {
+    const route_number r = dirty_[i];
+    if (routes_[r].blocked) {
+      dirty_[kept++] = r;
+      continue;
+    }
+    routes_[r].listed = false;
+    if (!routes_[r].out.empty()) send(r, routes_[r].out, batch_rule::each);
+  }
+  dirty_.resize(kept);
+}
+
+void session_core::send_next_in_sequence() {
+  if (!flights_.empty() || pending_.empty()) return;
+  unpacker u(pending_.requests.all());
+  unpacker next = u;
+  const route_number r = route_of(next);
+  std::size_t count = 1;
+  for (; count < pending_.numbers.size(); ++count) {
+    unpacker after = next;
+    if (route_of(after) != r) break;
+    next = after;
+  }
+  lane batch;
+  batch.requests.append({u.position(), next.position()});
+  batch.numbers.assign(pending_.numbers.begin(), pending_.numbers.begin() + static_cast<std::ptrdiff_t>(count));
+  pending_.requests.drop_front(batch.requests.size());
+  pending_.numbers.erase(pending_.numbers.begin(), pending_.numbers.begin() + static_cast<std::ptrdiff_t>(count));
+  send(r, batch, batch_rule::until_refused);
+}
+
+bool session_core::await_answers() {
+  flush();
+  if (flights_.empty()) return false;
+  flights_.front().answer.wait();
+  take_answers();
+  return true;
+}
+
+void session_core::land_all() {
+  std::size_t ended = 0;
+  for (std::size_t i = 0; i < flights_.size(); ++i) {
+    if (!flights_[i].answer.ready()) continue;
+    land(flights_[i]);
+    ++ended;
+  }
+  if (ended != 0) std::erase_if(flights_, [](const flight& f) { return !f.answer.valid(); });
+}
+
+void session_core::land(flight& f) {
+  const route_number from = f.to;
+  std::exception_ptr why;
+  bytes answer;
+  try {
+    answer = f.answer.get();
+  } catch (...) {
+    why = std::current_exception();
+  }
+  if (why != nullptr) {
+    fail(f, why);
+  } else {
+    answered(from, f.numbers, answer);
+    ++routes_[from].answered;  // not before: what comes back goes ahead of what was never sent
+  }
+  if (!again_.empty()) {
+    again_.append(pending_);
+    std::swap(again_, pending_);
+    again_.clear();
+  }
+  f.numbers.clear();
+  spare_.push_back(std::move(f.numbers));
+  if (!blocked_.empty()) open_routes();
+}
+
+void session_core::open_routes() {
+  std::erase_if(blocked_, [&](route_number r) {
+    route& b = routes_[r];
+    if (routes_[b.split_from].answered < b.opens_at) return false;
+    b.blocked = false;
+    b.out.append(b.late);
+    b.late.clear();
+    if (!b.out.empty() && !b.listed) {
+      b.listed = true;
+      dirty_.push_back(r);
+    }
+    return true;
+  });
+}
+
+}  // namespace orrery::service

@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <orrery/process/future.hpp>
+#include <orrery/service/options.hpp>
+#include <orrery/service/range_process.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <exception>
+#include <span>
+#include <vector>
+
+namespace orrery::service {
+
+/// Requests in the order in which they are to be executed.
+struct lane {
+  packer requests;
+  std::vector<std::uint64_t> numbers;
+
+  [[nodiscard]] bool empty() const noexcept { return numbers.empty(); }
+  void add(std::uint64_t number, std::span<const std::byte> request) {
+    numbers.push_back(number);
+    requests.append(request);
+  }
+  void append(const lane& later);
+  void clear() noexcept {
+    requests.clear();
+    numbers.clear();
+  }
+};
+
+/// What sessions have in common that does not depend on types.
+///
+/// Problem: a request alone costs a message there and one back, and a wait. Many at a time must neither
+/// exceed what the client allows nor overtake each other where an order is promised, also while
+/// ranges are split and requests reach a range that does not own their keys any more.
+///
+/// A session has a window of outstanding requests. It gathers them by the ranges that they belong to
+/// (*routes*) and sends those of one route as one batch: when half of the window is gathered, when it is
+/// full, and before the client waits.
+///
+/// `per_key`: batches to one range arrive, and are executed, in the order in which they were sent. When the
+/// session learns that a route was split, the new one is *blocked*: it sends nothing until all batches
+/// that were sent to the old one before are answered. Requests that come back from there go to the new
+/// route ahead of those that the client makes meanwhile. So requests for one key never overtake each other.
+///
+/// `sequential`: only one batch is outstanding, of successive requests for one range, and the range executes
+/// none behind one that it refuses. So requests take effect in their order, and at different moments only
+/// if the earlier ones are answered.
+///
+/// Owned by the typed session of one client; used by this process only.
+class session_core {
+ public:
+  explicit session_core(const session_options& options);
+  session_core(const session_core&) = delete;
+  session_core& operator=(const session_core&) = delete;
+  virtual ~session_core() = default;
+
+  /// Requests without an answer.
+  [[nodiscard]] std::uint32_t outstanding() const noexcept { return outstanding_; }
+  /// Sends what is gathered. Parks only while a range is full.
+  void flush();
+  /// Batches that were sent, and requests that came back because their range had been split.
+  [[nodiscard]] std::uint64_t batches() const noexcept { return batches_; }
+  [[nodiscard]] std::uint64_t repeated() const noexcept { return repeated_; }
+
+ protected:
+  using number = std::uint64_t;
+  using route_number = std::uint32_t;
+
+  /// The route of the next request of `u`, which is then passed by.
+  virtual route_number route_of(unpacker& u) const = 0;
+  /// A batch was answered. To end with done() or repeat() for each request.
+  virtual void answered(route_number from, std::span<const number> numbers, std::span<const std::byte> answer) = 0;
+  /// A batch failed as a whole. done() has been called for each.
+  virtual void failed(std::span<const number> numbers, const std::exception_ptr& why) = 0;
+
+  route_number add_route(remote<range_process> owner);
+  [[nodiscard]] remote<range_process> owner_of(route_number r) const noexcept { return routes_[r].owner; }
+  /// Keys of the route `from` belong to the new route `to` from now on; route_of() knows it already.
+  void divide(route_number from, route_number to);
+
+  /// Parks until there is room in the window.
+  void wait_for_room() {
+    while (outstanding_ >= options_.window) (void)await_answers();
+  }
+  /// A new request: the caller packs it into what begin() returns, and calls issued(), or, if it cannot, withdraw(). There
+  /// is room in the window.
+  [[nodiscard]] packer& begin(route_number r, number n) {
+    open_ = sequential() ? &pending_ : &lane_of(routes_[r], r, routes_[r].blocked);
+    opened_at_ = open_->requests.size();
+    open_->numbers.push_back(n);
+    return open_->requests;
+  }
+  void issued() {
+    ++outstanding_;
+    if (++gathered_ >= burst_ || open_->requests.size() >= large_batch) flush();
+  }
+  void withdraw() noexcept {
+    open_->requests.shrink(opened_at_);
+    open_->numbers.pop_back();
+  }
+  void done() noexcept { --outstanding_; }
+  /// A request that came back, in the order of the answers.
+  void repeat(number n, std::span<const std::byte> request);
+
+  /// Sends what is gathered, and parks until some request is answered. False if none is outstanding.
+  bool await_answers();
+  /// Takes the answers that have come, if the oldest batch is answered. Does not park.
+  void take_answers() {
+    if (!flights_.empty() && flights_.front().answer.ready()) land_all();
+  }
+
+  [[nodiscard]] const session_options& options() const noexcept { return options_; }
+
+ private:
+  struct route {
+    remote<range_process> owner;
+    lane out;  // to be sent
+    lane late;  // behind all that comes back from the route that this one was split from
+    std::uint64_t sent = 0;  // batches
+    std::uint64_t answered = 0;
+    bool blocked = false;
+    bool listed = false;  // in dirty_
+    route_number split_from = 0;  // of a blocked one
+    std::uint64_t opens_at = 0;  // when so many batches of that are answered
+  };
+  struct flight {
+    route_number to;
+    std::vector<number> numbers;
+    future<bytes> answer;
+  };
+
+  [[nodiscard]] bool sequential() const noexcept { return options_.order == consistency::sequential; }
+  static constexpr std::size_t large_batch = std::size_t{64} << 10U;  // is sent at once
+  [[nodiscard]] lane& lane_of(route& to, route_number r, bool late) {
+    if (!late && !to.listed) {
+      to.listed = true;
+      dirty_.push_back(r);
+    }
+    return late ? to.late : to.out;
+  }
+  void send(route_number r, lane& l, batch_rule rule);
+  void send_next_in_sequence();
+  void land_all();
+  void land(flight& f);
+  void fail(flight& f, const std::exception_ptr& why);
+  void open_routes();
+
+  session_options options_;
+  std::uint32_t burst_;
+  std::uint32_t outstanding_ = 0;
+  std::uint32_t gathered_ = 0;  // since the last flush
+  std::vector<route> routes_;
+  lane* open_ = nullptr;  // of the request that is being packed
+  std::size_t opened_at_ = 0;
+  std::vector<route_number> dirty_;
+  std::vector<route_number> blocked_;
+  std::deque<flight> flights_;
+  std::vector<std::vector<number>> spare_;
+  lane pending_;  // sequential: not sent
+  lane again_;  // sequential: came back, to be sent before those
+  std::uint64_t batches_ = 0;
+  std::uint64_t repeated_ = 0;
+};
+
+}  // namespace orrery::service

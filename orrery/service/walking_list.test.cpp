@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <orrery/orrery.hpp>
+#include <orrery/process/internal/test_world.hpp>
+#include <orrery/service/internal/test_history.hpp>
+#include <orrery/service/walking_list.hpp>
+
+#include <map>
+#include <random>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+namespace {
+
+using orrery::consistency;
+using orrery::walking_list;
+using orrery::walking_options;
+using orrery::service::list_operation;
+using orrery::testing::in_simulation;
+using orrery::testing::in_world;
+using orrery::testing::list_event;
+using list = walking_list<int, int>;
+using session = orrery::list_session<int, int>;
+
+std::optional<std::pair<int, int>> item_at(const std::map<int, int>& m, std::map<int, int>::const_iterator i) {
+  return i == m.end() ? std::nullopt : std::optional(std::pair(i->first, i->second));
+}
+
+void compare_with_map(const walking_options& o) {
+  auto l = list::make(o);
+  const std::uint64_t free = l.free_processes();
+  std::map<int, int> m;
+  {
+    auto s = l.open({.window = 4});
+    std::mt19937 random(5);
+    for (int i = 0; i < 300; ++i) {
+      const int k = static_cast<int>(random() % 40);
+      const auto at = m.find(k);
+      switch (random() % 6) {
+        case 0:
+        case 1:
+          EXPECT_EQ(s.insert(k, i), m.emplace(k, i).second);
+          break;
+        case 2:
+          EXPECT_EQ(s.erase(k), m.erase(k) == 1);
+          break;
+        case 3:
+          EXPECT_EQ(s.insert_or_update(k, i), m.insert_or_assign(k, i).second);
+          break;
+        case 4:
+          EXPECT_EQ(s.after(k), item_at(m, m.upper_bound(k)));
+          break;
+        default:
+          EXPECT_EQ(s.find(k), at != m.end() ? std::optional(at->second) : std::nullopt);
+      }
+      if (i == 150) l.tune(o.granularity + 1, 0);
+    }
+    EXPECT_EQ(s.size(), m.size());
+    EXPECT_EQ(s.first(), item_at(m, m.begin()));
+    EXPECT_EQ(s.last(), item_at(m, m.empty() ? m.end() : std::prev(m.end())));
+    for (int k = 0; k < 40; ++k) EXPECT_EQ(s.erase(k), m.contains(k));
+    EXPECT_EQ(s.size(), 0U);
+    EXPECT_EQ(s.last(), std::nullopt);
+  }
+  while (l.free_processes() != free) orrery::yield();  // they come back by themselves
+  l.end();
+}
+
+TEST(walking_list, gives_the_answers_of_a_map_with_one_item_for_each_process) {
+  in_world(2, [] { compare_with_map({.processes = 30}); });
+}
+TEST(walking_list, gives_the_answers_of_a_map_with_many_items_for_each_process) {
+  in_world(2, [] { compare_with_map({.processes = 30, .granularity = 5, .forwards = 2}); });
+}
+TEST(walking_list, gives_the_answers_of_a_map_when_every_message_is_acknowledged) {
+  in_simulation("machines=3,jitter=5us,seed=2",
+                [] { compare_with_map({.processes = 20, .granularity = 2, .forwards = 0}); });
+}
+
+TEST(walking_list, says_that_it_is_full_and_goes_on) {
+  in_world(2, [] {
+    auto l = list::make({.processes = 3});  // of each PE
+    {
+      auto s = l.open();
+      for (int k = 0; k < 6; ++k) EXPECT_TRUE(s.insert(k, k)) << "the managers give to each other";
+      const std::string said = orrery::testing::what_is_thrown<orrery::usage_error>([&] { (void)s.insert(6, 6); });
+      EXPECT_NE(said.find("the list is full"), std::string::npos) << said;
+      EXPECT_EQ(s.size(), 6U);
+      EXPECT_TRUE(s.erase(3));
+      while (l.free_processes() == 0) orrery::yield();
+      EXPECT_TRUE(s.insert(6, 6));
+    }
+    l.end();
+  });
+}
+
+std::vector<list_event> history;  // NOLINT: of the simulated world that runs, on one thread
+std::uint64_t ticks;
+
+// Random requests, many outstanding.
+int act(const list& l, std::uint32_t id, std::uint32_t seed) {
+  std::mt19937 random(seed);
+  auto s = l.open({.window = 8});
+  std::vector<list_event> mine;
+  const auto take = [&](const auto& r) {
+    mine[r.request].done = r.done;
+    mine[r.request].found = r.value;
+    mine[r.request].ended = ++ticks;
+  };
+  for (std::uint32_t i = 0; i < 20; ++i) {
+    list_event e;
+    e.session = id;
+    e.number = i;
+    e.key = static_cast<int>(random() % 6);
+    e.value = static_cast<int>(random() % 4);
+    e.begun = ++ticks;
+    const auto what = random() % 3;
+    e.operation = what == 0 ? list_operation::find : what == 1 ? list_operation::insert : list_operation::erase;
+    mine.push_back(e);
+    if (what == 0) {
+      s.start_find(e.key);
+    } else if (what == 1) {
+      s.start_insert(e.key, e.value);
+    } else {
+      s.start_erase(e.key);
+    }
+    if (random() % 4 == 0) orrery::sleep_for(std::chrono::microseconds(random() % 20));  // in virtual time
+    while (const auto r = s.try_receive()) take(*r);
+  }
+  while (const auto r = s.receive()) take(*r);
+  history.insert(history.end(), mine.begin(), mine.end());
+  return 0;
+}
+
+// Sequential with many outstanding requests: the order at the head is one for all.
+TEST(walking_list, keeps_all_requests_in_the_order_of_their_arrival) {
+  for (std::uint32_t seed = 1; seed <= 120; ++seed) {
+    in_simulation(fmt::format("machines=3,net=100ns:10ns:0:1G,jitter={}us,seed={}", seed % 2 == 0 ? 2 : 500, seed),
+                  [&] {
+                    history.clear();
+                    auto l = list::make({.processes = 8, .granularity = 1 + seed % 3, .forwards = seed % 4});
+                    std::vector<orrery::future<int>> ends;
+                    for (std::uint32_t i = 0; i < 3; ++i)
+                      ends.push_back(orrery::start_call<&act>(orrery::pe(i), l, i, seed * 3 + i));
+                    for (auto& e : ends) e.get();
+                    l.end();
+                    EXPECT_EQ(orrery::testing::find_violation(history, consistency::sequential), "") << "seed " << seed;
+                  });
+    if (HasFailure()) return;
+  }
+}
+
+// With one client the order at the head is known: each reply is what a map says, however many requests walk at once.
+TEST(walking_list, lets_no_request_overtake_another_while_the_chain_changes) {
+  for (std::uint32_t seed = 1; seed <= 30; ++seed) {
+    in_simulation(fmt::format("machines=3,net=100ns:10ns:0:1G,jitter=100us,seed={}", seed), [&] {
+      auto l = list::make({.processes = 4, .forwards = 1000});  // few: neighbours are on different PEs
+      std::map<int, int> m;
+      std::vector<std::pair<bool, std::optional<int>>> expected;
+      {
+        auto s = l.open({.window = 64});
+        std::mt19937 random(seed);
+        int wrong = 0;
+        const auto take = [&](const auto& r) {
+          if (expected[r.request] != std::pair(r.done, r.value)) ++wrong;
+        };
+        for (int i = 0; i < 400; ++i) {
+          const int k = static_cast<int>(random() % 10);
+          const auto at = m.find(k);
+          switch (random() % 3) {
+            case 0:
+              s.start_insert(k, i);
+              expected.emplace_back(m.emplace(k, i).second, std::nullopt);
+              break;
+            case 1:
+              s.start_erase(k);
+              expected.emplace_back(m.erase(k) == 1, std::nullopt);
+              break;
+            default:
+              s.start_find(k);
+              expected.emplace_back(at != m.end(), at != m.end() ? std::optional(at->second) : std::nullopt);
+          }
+          while (const auto r = s.try_receive()) take(*r);
+        }
+        while (const auto r = s.receive()) take(*r);
+        EXPECT_EQ(wrong, 0) << "seed " << seed;
+      }
+      l.end();
+    });
+  }
+}
+
+}  // namespace

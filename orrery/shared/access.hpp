@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <orrery/shared/shared_id.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+
+namespace orrery::detail {
+
+struct shared_object;
+
+/// The arithmetic type of an element, for what is done to it where it lies.
+enum class scalar : std::uint8_t { none, i8, i16, i32, i64, u8, u16, u32, u64, f32, f64 };
+
+template <class T>
+inline constexpr scalar scalar_of = [] {
+  if constexpr (std::is_same_v<T, bool> || std::is_enum_v<T> || !std::is_arithmetic_v<T>) {
+    return scalar::none;
+  } else if constexpr (std::is_floating_point_v<T>) {
+    return sizeof(T) == 4 ? scalar::f32 : sizeof(T) == 8 ? scalar::f64 : scalar::none;
+  } else {
+    constexpr int log = sizeof(T) == 1 ? 0 : sizeof(T) == 2 ? 1 : sizeof(T) == 4 ? 2 : 3;
+    return static_cast<scalar>(static_cast<int>(std::is_signed_v<T> ? scalar::i8 : scalar::u8) + log);
+  }
+}();
+
+/// What is done to an element at once, so that nobody comes in between.
+enum class element_change : std::uint8_t { add, subtract, multiply, divide, least, greatest, exchange };
+
+// Access by default: one element, complete when the function returns. In this domain it is memory,
+// elsewhere a call to the owner. Elements of 1, 2, 4 and 8 bytes are read and written whole, others
+// under a lock. A vector has only the column 0. All may park, unless the element lies in this
+// domain and the PE knows the object. They throw std::out_of_range, usage_error (destroyed),
+// node_lost, stopped.
+
+void read_element(const shared_id& id, std::uint64_t row, std::uint64_t column, void* out);
+void write_element(const shared_id& id, std::uint64_t row, std::uint64_t column, const void* value);
+/// `old` gets what it was.
+void change_element(const shared_id& id, std::uint64_t row, std::uint64_t column, element_change what, scalar type,
+                    const void* operand, void* old);
+/// Writes `desired` if the element's bytes are those of `expected`, which gets what they were. True
+/// if it did.
+bool compare_exchange_element(const shared_id& id, std::uint64_t row, std::uint64_t column, void* expected,
+                              const void* desired);
+
+/// Stores an element in this domain, where others may read it at the same time.
+void store_here(const shared_object& o, std::byte* at, const void* value);
+/// The PE that owns the element.
+[[nodiscard]] std::uint32_t owner_of_element(const shared_id& id, std::uint64_t row, std::uint64_t column);
+
+}  // namespace orrery::detail

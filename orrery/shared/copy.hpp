@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <orrery/shared/matrix.hpp>
+#include <orrery/shared/vector.hpp>
+#include <orrery/wire/error.hpp>
+
+#include <algorithm>
+#include <cstdint>
+#include <span>
+#include <type_traits>
+#include <vector>
+
+// Bulk transfer (Aurora's distmemcpy): between parts of shared vectors and matrices and local
+// memory, whatever their distributions. Each reads or writes memory where it is on this machine,
+// and else sends a few large messages to the owners. A copy is complete when it returns. All park.
+// They throw std::out_of_range (not inside), usage_error (other sizes, destroyed), node_lost,
+// stopped.
+
+namespace orrery {
+
+namespace detail {
+[[noreturn]] void throw_other_size(std::uint64_t from, std::uint64_t to);
+}
+
+/// To local memory, in the order of the indices. Both have the same size.
+template <class T>
+void copy(const vector_part<T>& from, std::span<T> to) {
+  if (from.size() != to.size()) detail::throw_other_size(from.size(), to.size());
+  detail::read_shared(from.whole().id(), from.first(), from.size(), 0, 1, reinterpret_cast<std::byte*>(to.data()),
+                      sizeof(T));
+}
+template <class T>
+void copy(const shared_vector<T>& from, std::span<T> to) {
+  copy(from.part(0, from.size()), to);
+}
+/// From local memory.
+template <class T>
+void copy(std::span<const T> from, const vector_part<T>& to) {
+  if (from.size() != to.size()) detail::throw_other_size(from.size(), to.size());
+  detail::write_shared(to.whole().id(), to.first(), to.size(), 0, 1, reinterpret_cast<const std::byte*>(from.data()),
+                       sizeof(T));
+}
+template <class T>
+void copy(std::span<T> from, const vector_part<std::type_identity_t<T>>& to) {
+  copy(std::span<const T>(from), to);
+}
+template <class T>
+void copy(std::span<const T> from, const shared_vector<T>& to) {
+  copy(from, to.part(0, to.size()));
+}
+/// Between shared vectors, through memory of the caller, at most 1 MiB at a time. They must not
+/// overlap.
+template <class T>
+void copy(const vector_part<T>& from, const vector_part<T>& to) {
+  if (from.size() != to.size()) detail::throw_other_size(from.size(), to.size());
+  constexpr std::uint64_t most = std::max<std::uint64_t>(1, (1 << 20) / sizeof(T));
+  std::vector<T> between(std::min(most, from.size()));
+  for (std::uint64_t done = 0; done < from.size(); done += most) {
+    const std::uint64_t n = std::min(most, from.size() - done);
+    copy(from.whole().part(from.first() + done, n), std::span(between).first(n));
+    copy(std::span<const T>(between).first(n), to.whole().part(to.first() + done, n));
+  }
+}
+/// A rectangle to local memory, row after row; and back.
+template <class T>
+void copy(const matrix_part<T>& from, std::span<T> to) {
+  if (from.size() != to.size()) detail::throw_other_size(from.size(), to.size());
+  detail::read_shared(from.whole().id(), from.first_row(), from.row_count(), from.first_column(), from.column_count(),
+                      reinterpret_cast<std::byte*>(to.data()), from.column_count() * sizeof(T));
+}
+template <class T>
+void copy(std::span<const T> from, const matrix_part<T>& to) {
+  if (from.size() != to.size()) detail::throw_other_size(from.size(), to.size());
+  detail::write_shared(to.whole().id(), to.first_row(), to.row_count(), to.first_column(), to.column_count(),
+                       reinterpret_cast<const std::byte*>(from.data()), to.column_count() * sizeof(T));
+}
+
+}  // namespace orrery

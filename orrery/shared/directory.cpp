@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <orrery/shared/directory.hpp>
+
+#include <utility>
+
+namespace orrery::detail {
+
+const std::shared_ptr<const shared_object>* shared_directory::find_slowly(const shared_id& id) noexcept {
+  const auto at = objects_.find(id);
+  if (at == objects_.end()) return nullptr;
+  recent_[id.number % recent_.size()] = {id, &at->second};
+  return &at->second;
+}
+
+const std::shared_ptr<const shared_object>* shared_directory::add(std::shared_ptr<const shared_object> o) {
+  const shared_id id = o->about.id;
+  return &objects_.try_emplace(id, std::move(o)).first->second;
+}
+
+void shared_directory::remove(const shared_id& id) noexcept {
+  recent_[id.number % recent_.size()] = {};
+  objects_.erase(id);
+}
+
+}  // namespace orrery::detail

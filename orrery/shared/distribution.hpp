@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <orrery/process/placement.hpp>
+
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+namespace orrery {
+
+namespace detail {
+struct layout;
+}
+
+/// How the elements of a shared vector, or the rows and columns of a shared matrix, are dealt out
+/// to PEs. A value; it is resolved when something is made with it.
+///
+///     shared_vector<double> v(1000, distribution::cyclic());
+///     shared_matrix<int> m(512, 512, distribution::tiles(2, 2).over({0, 1, 2, 3}));
+///
+/// Of a matrix whole rows are dealt out, unless it says columns or tiles.
+class distribution {
+ public:
+  /// One run for each PE, as equal as can be. The default.
+  [[nodiscard]] static distribution block() { return distribution(kind::block); }
+  /// In turn.
+  [[nodiscard]] static distribution cyclic() { return distribution(kind::cyclic); }
+  /// Runs of n in turn. Making something with n == 0 throws usage_error.
+  [[nodiscard]] static distribution block_cyclic(std::uint64_t n) {
+    distribution d(kind::cyclic);
+    d.block_ = n;
+    return d;
+  }
+  /// One run for each PE; PE k's ends before ends[k], and the last of these is the size. Making
+  /// something throws usage_error if they do not ascend or do not fit.
+  [[nodiscard]] static distribution bounds(std::vector<std::uint64_t> ends) {
+    distribution d(kind::bounds);
+    d.ends_ = std::move(ends);
+    return d;
+  }
+  /// All on one PE.
+  [[nodiscard]] static distribution on(placement where) {
+    distribution d(kind::one);
+    d.where_ = where;
+    return d;
+  }
+  /// Of a matrix: a block of columns for each PE.
+  [[nodiscard]] static distribution columns() { return distribution(kind::columns); }
+  /// Of a matrix: `down` x `across` tiles, one for each PE. Making something throws usage_error if
+  /// there are not as many PEs.
+  [[nodiscard]] static distribution tiles(std::uint32_t down, std::uint32_t across) {
+    distribution d(kind::tiles);
+    d.down_ = down;
+    d.across_ = across;
+    return d;
+  }
+  /// The same over these PEs, in this order; else over all PEs of the program.
+  [[nodiscard]] distribution over(std::vector<std::uint32_t> pes) const {
+    distribution d = *this;
+    d.pes_ = std::move(pes);
+    return d;
+  }
+
+  /// What it means for this many rows and columns, seen from here. Throws usage_error.
+  [[nodiscard]] detail::layout resolve(std::uint64_t rows, std::uint64_t columns, std::uint32_t element_bytes) const;
+
+ private:
+  enum class kind : std::uint8_t { block, cyclic, bounds, one, columns, tiles };
+  explicit distribution(kind k) noexcept : kind_(k) {}
+
+  kind kind_;
+  std::uint64_t block_ = 1;
+  std::uint32_t down_ = 1;
+  std::uint32_t across_ = 1;
+  placement where_;
+  std::vector<std::uint64_t> ends_;
+  std::vector<std::uint32_t> pes_;
+};
+
+}  // namespace orrery

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <orrery/shared/element.hpp>
+
+#include <string_view>
+
+#include <fmt/format.h>
+
+namespace orrery::detail {
+
+std::string made_at(const char* what, const std::source_location& where) {
+  std::string_view file = where.file_name();
+  file.remove_prefix(file.rfind('/') + 1);
+  return fmt::format("{} made at {}:{}", what, file, where.line());
+}
+
+}  // namespace orrery::detail

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <orrery/shared/axis.hpp>
+#include <orrery/shared/matrix.hpp>
+#include <orrery/shared/team_share.hpp>
+
+#include <cassert>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <source_location>
+
+namespace orrery {
+
+/// What lies beyond the edges of a matrix, for a halo.
+enum class edges : std::uint8_t {
+  open,  ///< nothing: the halo ends at the edge
+  periodic,  ///< the opposite edge
+};
+
+namespace detail {
+
+class region_reader;
+struct shared_object;
+
+struct halo_request {
+  shared_id id;
+  std::uint64_t width;
+  edges beyond;
+  team_share share;
+};
+
+/// The caller's rectangle of a matrix and so many rows and columns around it, with corners, as a
+/// copy for a scope; without its type.
+class halo_scope {
+ public:
+  explicit halo_scope(const halo_request& r);
+  halo_scope(const halo_scope&) = delete;
+  halo_scope& operator=(const halo_scope&) = delete;
+  ~halo_scope();
+  /// Parks until the copy is there.
+  void ready();
+  void close();
+
+ protected:
+  const std::byte* first_ = nullptr;
+  std::int64_t row_ = 0;  ///< of the copy; below 0 where it begins beyond an edge
+  std::int64_t column_ = 0;
+  std::int64_t rows_ = 0;
+  std::int64_t columns_ = 0;
+  index_run own_rows_;
+  index_run own_columns_;
+
+ private:
+  struct copies;
+  std::unique_ptr<copies> copies_;
+};
+
+}  // namespace detail
+
+/// A shared matrix in a scope of *halo cache*: `a[i, j]` for the caller's elements and those around
+/// them. Indices are signed, as they are below 0 and above the last one beyond periodic edges. Touching
+/// others is undefined; asserts see it.
+template <class T>
+class halo_matrix : public detail::halo_scope {
+ public:
+  using detail::halo_scope::halo_scope;
+  [[nodiscard]] const T& operator[](std::int64_t row, std::int64_t column) const noexcept {
+    assert(row >= row_ && row - row_ < rows_ && column >= column_ && column - column_ < columns_);
+    return reinterpret_cast<const T*>(first_)[(row - row_) * columns_ + (column - column_)];
+  }
+  /// From one row to the next.
+  [[nodiscard]] std::int64_t pitch() const noexcept { return columns_; }
+  /// The caller's rows and columns, without the halo.
+  [[nodiscard]] detail::index_run rows() const noexcept { return own_rows_; }
+  [[nodiscard]] detail::index_run columns() const noexcept { return own_columns_; }
+};
+
+namespace detail {
+
+template <class Handle>
+struct halo_behaviour : halo_request {
+  using handle = Handle;
+};
+
+}  // namespace detail
+
+/// The behaviour *halo cache* of a member of a team: a copy of the elements that owner_computes(m,
+/// team) gives it and of `width` rows and columns on all sides, made when the scope opens. Opening
+/// throws usage_error (the rows of a PE do not follow each other, as in a cyclic distribution),
+/// std::bad_alloc, node_lost.
+template <class T, class Team>
+  requires requires(const Team& t) { t.share(); }
+[[nodiscard]] detail::halo_behaviour<halo_matrix<T>> halo_cache(const shared_matrix<T>& m, const Team& team,
+                                                                std::uint64_t width = 1, edges beyond = edges::open) {
+  return {{m.id(), width, beyond, team.share()}};
+}
+
+}  // namespace orrery

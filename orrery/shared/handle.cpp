@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <orrery/shared/copy.hpp>
+#include <orrery/shared/directory.hpp>
+#include <orrery/shared/element.hpp>
+#include <orrery/shared/handle.hpp>
+#include <orrery/shared/object.hpp>
+#include <orrery/shared/region.hpp>
+#include <orrery/wire/error.hpp>
+
+#include <fmt/format.h>
+
+namespace orrery::detail {
+
+shared_id make_shared(const char* what, std::uint64_t rows, std::uint64_t columns, std::uint32_t element_bytes,
+                      const distribution& how, std::span<const std::byte> value, const std::source_location& where) {
+  const shared_id id = make_shared_object(how.resolve(rows, columns, element_bytes), made_at(what, where));
+  if (!value.empty()) fill_object(id, value);
+  return id;
+}
+
+void destroy_shared(const shared_id& id) { destroy_shared_object(id); }
+void fill_shared(const shared_id& id, std::span<const std::byte> value) { fill_object(id, value); }
+
+void read_shared(const shared_id& id, std::uint64_t row, std::uint64_t rows, std::uint64_t column,
+                 std::uint64_t columns, std::byte* to, std::uint64_t pitch) {
+  region_reader r;
+  r.begin(hold_object(id), {row, rows, column, columns}, to, pitch);
+  r.finish();
+}
+void write_shared(const shared_id& id, std::uint64_t row, std::uint64_t rows, std::uint64_t column,
+                  std::uint64_t columns, const std::byte* from, std::uint64_t pitch) {
+  const std::shared_ptr<const shared_object> o = hold_object(id);
+  write_region(*o, {row, rows, column, columns}, from, pitch);
+}
+
+own_elements elements_of_this_pe(const shared_id& id) {
+  const shared_object& o = find_object(id);
+  const layout& l = o.how();
+  if (o.own_part == l.parts()) return {};
+  const std::uint32_t p = o.own_part;
+  return {o.base[p], l.rows_of(p), l.columns_of(p), l.rows.walk(l.row_part(p), 0, l.rows_of(p)),
+          l.columns.walk(l.column_part(p), 0, l.columns_of(p))};
+}
+
+void throw_other_size(std::uint64_t from, std::uint64_t to) {
+  throw usage_error(errc::bad_argument,
+                    fmt::format("copy: {} elements to a place for {}; give both the same size", from, to));
+}
+
+}  // namespace orrery::detail

@@ -1,0 +1,359 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <orrery/process/runtime.hpp>
+#include <orrery/shared/internal/test_model.hpp>
+#include <orrery/shared/shared.hpp>
+
+#include <algorithm>
+#include <array>
+#include <numeric>
+#include <random>
+
+#include <fmt/format.h>
+
+namespace orrery::testing {
+
+namespace {
+
+using random = std::mt19937_64;
+
+std::uint64_t below(random& r, std::uint64_t n) { return r() % n; }
+
+/// An element that the machine does not write whole.
+struct record {
+  std::array<std::uint32_t, 6> words{};
+  friend bool operator==(const record&, const record&) = default;
+};
+
+void set(std::uint8_t& to, std::uint64_t x) { to = static_cast<std::uint8_t>(x); }
+void set(long& to, std::uint64_t x) { to = static_cast<long>(x); }
+void set(record& to, std::uint64_t x) {
+  for (std::uint32_t i = 0; i < to.words.size(); ++i) to.words[i] = static_cast<std::uint32_t>(x * (i + 1));
+}
+template <class T>
+T value_of(std::uint64_t x) {
+  T v{};
+  set(v, x);
+  return v;
+}
+
+distribution random_distribution(random& r, std::uint64_t n, bool matrix) {
+  std::vector<std::uint32_t> pes(world_pes());
+  std::iota(pes.begin(), pes.end(), 0U);
+  std::shuffle(pes.begin(), pes.end(), r);
+  pes.resize(1 + below(r, pes.size()));
+  switch (below(r, matrix ? 7 : 5)) {
+    case 0:
+      return distribution::block().over(pes);
+    case 1:
+      return distribution::cyclic().over(pes);
+    case 2:
+      return distribution::block_cyclic(1 + below(r, 5)).over(pes);
+    case 3: {
+      std::vector<std::uint64_t> ends(pes.size());
+      for (auto& e : ends) e = below(r, n + 1);
+      std::ranges::sort(ends);
+      ends.back() = n;
+      return distribution::bounds(std::move(ends)).over(pes);
+    }
+    case 4:
+      return distribution::on(pe(pes[0]));
+    case 5:
+      return distribution::columns().over(pes);
+    default:
+      if (pes.size() % 2 != 0) return distribution::tiles(static_cast<std::uint32_t>(pes.size()), 1).over(pes);
+      return distribution::tiles(2, static_cast<std::uint32_t>(pes.size() / 2)).over(pes);
+  }
+}
+
+/// Who writes what in a round: known to all, as they draw the same numbers.
+struct plan {
+  std::vector<std::size_t> writer;  // of each element; the number of members: nobody
+  std::vector<std::uint64_t> value;
+  bool owners = false;  // all write what they own
+  bool adds = false;  // all add to elements that they choose
+
+  plan(random& r, std::size_t n, std::size_t members) : writer(n), value(n) {
+    const std::uint64_t kind = below(r, 4);
+    owners = kind == 0;
+    adds = kind == 1;
+    for (std::size_t i = 0; i < n; ++i) {
+      writer[i] = below(r, members + 1);
+      value[i] = r();
+    }
+  }
+};
+
+/// What the two shapes have in common: elements by a flat index.
+template <class Shape>
+class player {
+ public:
+  using T = typename Shape::value_type;
+
+  player(team_member& team, Shape shape, std::uint64_t seed)
+      : team_(team),
+        shape_(std::move(shape)),
+        common_(seed),
+        own_(seed + 7919 * (team.rank() + 1)),
+        model_(shape_.size()) {}
+
+  std::vector<std::string> play(int rounds) {
+    for (int i = 0; i < rounds; ++i) {
+      const plan p(common_, model_.size(), team_.size());
+      if (p.owners) {
+        shape_.write_owned(team_, p.value);
+      } else if (p.adds && detail::scalar_of<T> != detail::scalar::none) {
+        add(p);
+      } else {
+        write(p);
+      }
+      update_model(p);
+      team_.barrier();
+      compare(i);
+      team_.barrier();
+    }
+    return std::move(wrong_);
+  }
+
+ private:
+  void add(const plan& p) {
+    if constexpr (detail::scalar_of<T> != detail::scalar::none)
+      for (std::size_t i = 0; i < model_.size(); ++i)
+        if (p.writer[i] % 2 == 0) shape_.at(i) += value_of<T>(p.value[i]);
+  }
+  void write(const plan& p) {
+    std::vector<std::size_t> mine;
+    for (std::size_t i = 0; i < model_.size(); ++i)
+      if (p.writer[i] == team_.rank()) mine.push_back(i);
+    std::shuffle(mine.begin(), mine.end(), own_);
+    switch (below(own_, 4)) {
+      case 0:
+        for (const std::size_t i : mine) shape_.at(i) = value_of<T>(p.value[i]);
+        break;
+      case 1:
+        shape_.write_released(mine, p.value);
+        break;
+      case 2:
+        shape_.write_updated(mine, p.value, [&](const char* what) { complain(0, what); });
+        break;
+      default:
+        for (const std::size_t i : mine) shape_.copy_in(i, value_of<T>(p.value[i]));
+        break;
+    }
+  }
+  void update_model(const plan& p) {
+    for (std::size_t i = 0; i < model_.size(); ++i) {
+      if (p.owners) {
+        model_[i] = value_of<T>(p.value[i]);
+      } else if (p.adds && detail::scalar_of<T> != detail::scalar::none) {
+        if constexpr (detail::scalar_of<T> != detail::scalar::none) {
+          if (p.writer[i] % 2 == 0)
+            for (std::size_t m = 0; m < team_.size(); ++m)
+              model_[i] = static_cast<T>(static_cast<std::uint64_t>(model_[i]) +
+                                         static_cast<std::uint64_t>(value_of<T>(p.value[i])));
+        }
+      } else if (p.writer[i] < team_.size()) {
+        model_[i] = value_of<T>(p.value[i]);
+      }
+    }
+  }
+  void compare(int round) {
+    std::uint64_t mistakes = 0;
+    const char* how = "";
+    switch (below(own_, 4)) {
+      case 0:
+        how = "element by element";
+        for (std::size_t i = 0; i < model_.size(); ++i) mistakes += shape_.at(i).get() == model_[i] ? 0 : 1;
+        break;
+      case 1:
+        how = "through a read cache";
+        mistakes = shape_.differences_cached(model_, own_);
+        break;
+      case 2:
+        how = "through a read view";
+        mistakes = shape_.differences_viewed(model_);
+        break;
+      default:
+        how = "in a copy";
+        mistakes = shape_.differences_copied(model_, own_);
+        break;
+    }
+    if (mistakes != 0) complain(round, fmt::format("{} of {} elements are wrong {}", mistakes, model_.size(), how));
+  }
+  void complain(int round, const std::string& what) {
+    wrong_.push_back(fmt::format("round {}, member {} of {}: {}", round, team_.rank(), team_.size(), what));
+  }
+
+  team_member& team_;
+  Shape shape_;
+  random common_;
+  random own_;
+  std::vector<T> model_;
+  std::vector<std::string> wrong_;
+};
+
+template <class E>
+struct vector_shape {
+  using value_type = E;
+  shared_vector<E> v;
+
+  [[nodiscard]] std::size_t size() const { return v.size(); }
+  [[nodiscard]] shared_element<E> at(std::size_t i) const { return v[i]; }
+  void write_owned(team_member& t, const std::vector<std::uint64_t>& value) const {
+    with(owner_computes(v, t), [&](auto& own) {
+      for (const std::uint64_t i : own.indices()) own[i] = value_of<E>(value[i]);
+    });
+  }
+  void write_released(const std::vector<std::size_t>& mine, const std::vector<std::uint64_t>& value) const {
+    with(release(v), [&](auto& w) {
+      for (const std::size_t i : mine) w[i] = value_of<E>(value[i]);
+    });
+  }
+  template <class F>
+  void write_updated(const std::vector<std::size_t>& mine, const std::vector<std::uint64_t>& value, F complain) const {
+    with(read_release(v), [&](auto& u) {
+      for (const std::size_t i : mine) {
+        u[i] = value_of<E>(value[i]);
+        if (!(static_cast<E>(u[i]) == value_of<E>(value[i]))) complain("a write is not seen by its own process");
+      }
+    });
+  }
+  void copy_in(std::size_t i, const E& x) const { copy(std::span<const E>(&x, 1), v.part(i, 1)); }
+  std::uint64_t differences_cached(const std::vector<E>& model, random& r) const {
+    const std::uint64_t first = below(r, size() + 1);
+    const std::uint64_t n = below(r, size() - first + 1);
+    return with(read_cache(v.part(first, n)), [&](auto& c) {
+      std::uint64_t wrong = 0;
+      for (std::uint64_t i = first; i < first + n; ++i) wrong += c[i] == model[i] ? 0 : 1;
+      return wrong;
+    });
+  }
+  std::uint64_t differences_viewed(const std::vector<E>& model) const {
+    return with(read_view(v), [&](auto& c) { return std::ranges::equal(c, model) ? 0U : model.size(); });
+  }
+  std::uint64_t differences_copied(const std::vector<E>& model, random& r) const {
+    const std::uint64_t first = below(r, size() + 1);
+    std::vector<E> there(size() - first);
+    copy(v.part(first, there.size()), std::span(there));
+    return std::ranges::equal(there, std::span(model).subspan(first)) ? 0U : model.size();
+  }
+};
+
+struct matrix_shape {
+  using value_type = long;
+  shared_matrix<long> m;
+
+  [[nodiscard]] std::size_t size() const { return m.size(); }
+  [[nodiscard]] shared_element<long> at(std::size_t i) const { return m[i / m.column_count(), i % m.column_count()]; }
+  void write_owned(team_member& t, const std::vector<std::uint64_t>& value) const {
+    with(owner_computes(m, t), [&](auto& own) {
+      for (const std::uint64_t i : own.rows())
+        for (const std::uint64_t j : own.columns()) own[i, j] = value_of<long>(value[i * m.column_count() + j]);
+    });
+  }
+  void write_released(const std::vector<std::size_t>& mine, const std::vector<std::uint64_t>& value) const {
+    with(release(m), [&](auto& w) {
+      for (const std::size_t i : mine) w[i / m.column_count(), i % m.column_count()] = value_of<long>(value[i]);
+    });
+  }
+  template <class F>
+  void write_updated(const std::vector<std::size_t>& mine, const std::vector<std::uint64_t>& value, F complain) const {
+    with(read_release(m), [&](auto& u) {
+      for (const std::size_t i : mine) {
+        u[i / m.column_count(), i % m.column_count()] = value_of<long>(value[i]);
+        if (u[i / m.column_count(), i % m.column_count()] != value_of<long>(value[i]))
+          complain("a write is not seen by its own process");
+      }
+    });
+  }
+  void copy_in(std::size_t i, long x) const {
+    copy(std::span<const long>(&x, 1), m.part(i / m.column_count(), 1, i % m.column_count(), 1));
+  }
+  struct rectangle {
+    std::uint64_t row, rows, column, columns;
+  };
+  [[nodiscard]] rectangle any_rectangle(random& r) const {
+    rectangle a{};
+    a.row = below(r, m.row_count() + 1);
+    a.rows = below(r, m.row_count() - a.row + 1);
+    a.column = below(r, m.column_count() + 1);
+    a.columns = below(r, m.column_count() - a.column + 1);
+    return a;
+  }
+  std::uint64_t differences_cached(const std::vector<long>& model, random& r) const {
+    const rectangle a = any_rectangle(r);
+    return with(read_cache(m.part(a.row, a.rows, a.column, a.columns)), [&](auto& c) {
+      std::uint64_t wrong = 0;
+      for (std::uint64_t i = a.row; i < a.row + a.rows; ++i)
+        for (std::uint64_t j = a.column; j < a.column + a.columns; ++j)
+          wrong += c[i, j] == model[i * m.column_count() + j] ? 0 : 1;
+      return wrong;
+    });
+  }
+  std::uint64_t differences_viewed(const std::vector<long>& model) const {
+    return with(read_view(m), [&](auto& c) { return std::ranges::equal(c.span(), model) ? 0U : model.size(); });
+  }
+  std::uint64_t differences_copied(const std::vector<long>& model, random& r) const {
+    const rectangle a = any_rectangle(r);
+    std::vector<long> there(a.rows * a.columns);
+    copy(m.part(a.row, a.rows, a.column, a.columns), std::span(there));
+    std::uint64_t wrong = 0;
+    for (std::uint64_t i = 0; i < there.size(); ++i)
+      wrong += there[i] == model[(a.row + i / a.columns) * m.column_count() + a.column + i % a.columns] ? 0 : 1;
+    return wrong;
+  }
+};
+
+constexpr int rounds = 5;
+
+template <class T>
+std::vector<std::string> play_vector(team_member& t, shared_vector<T> v, std::uint64_t seed) {
+  return player<vector_shape<T>>(t, {v}, seed).play(rounds);
+}
+std::vector<std::string> play_matrix(team_member& t, shared_matrix<long> m, std::uint64_t seed) {
+  return player<matrix_shape>(t, {m}, seed).play(rounds);
+}
+
+template <class T>
+std::vector<std::vector<std::string>> compare_vector(random& r, const team& t, std::uint64_t seed) {
+  const std::uint64_t n = below(r, 40);
+  const shared_vector<T> v(n, random_distribution(r, n, false));
+  auto wrong = spmd<&play_vector<T>>(t, v, seed);
+  destroy(v);
+  return wrong;
+}
+std::vector<std::vector<std::string>> compare_matrix(random& r, const team& t, std::uint64_t seed) {
+  const std::uint64_t rows = below(r, 9);
+  const shared_matrix<long> m(rows, below(r, 7), random_distribution(r, rows, true));
+  auto wrong = spmd<&play_matrix>(t, m, seed);
+  destroy(m);
+  return wrong;
+}
+
+}  // namespace
+
+std::vector<std::string> compare_with_model(std::uint64_t seed) {
+  random r(seed);
+  const std::size_t pes = world_pes();
+  const team t(everywhere(), pes + below(r, 2 * pes + 1));  // some PEs have several members
+  std::vector<std::vector<std::string>> wrong;
+  switch (below(r, 4)) {
+    case 0:
+      wrong = compare_vector<std::uint8_t>(r, t, seed);
+      break;
+    case 1:
+      wrong = compare_vector<long>(r, t, seed);
+      break;
+    case 2:
+      wrong = compare_vector<record>(r, t, seed);
+      break;
+    default:
+      wrong = compare_matrix(r, t, seed);
+      break;
+  }
+  std::vector<std::string> all;
+  for (const auto& one : wrong)
+    for (const std::string& w : one) all.push_back(fmt::format("seed {}: {}", seed, w));
+  return all;
+}
+
+}  // namespace orrery::testing

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string_view>
+
+namespace orrery::detail {
+
+/// Names memory that OS processes of one machine can map. Nobody but its own OS process can map it
+/// if there is no descriptor.
+struct memory_name {
+  std::int32_t pid = 0;
+  std::int32_t fd = -1;
+  std::uint64_t started = 0;  ///< when the OS process began: a pid comes back
+  std::uint64_t bytes = 0;
+
+  template <class A>
+  void serialize(A& a) {
+    a & pid & fd & started & bytes;
+  }
+};
+
+/// What stands before the elements in the memory of a shared object on a machine. Nodes may be
+/// killed at any instruction, so nothing here has to be consistent with anything else.
+struct memory_head {
+  static constexpr std::size_t locks = 32;
+  static constexpr std::size_t text_words = 14;  ///< of 8 bytes
+  static constexpr std::size_t bytes = 512;  ///< room for it; the elements begin behind
+
+  std::atomic<std::uint32_t> lock[locks];  ///< the PE that holds it + 1
+  std::atomic<std::uint32_t> views;  ///< read views that are open
+  std::atomic<std::uint32_t> writers;  ///< write scopes that are open
+  /// Where the last of them was opened, for people: two that open at once may mix their texts.
+  std::atomic<std::uint64_t> viewed_at[text_words];
+  std::atomic<std::uint64_t> written_at[text_words];
+};
+static_assert(sizeof(memory_head) <= memory_head::bytes);
+
+/// The memory of a shared object on one machine, all zero at first: plain memory of this OS
+/// process, or an anonymous file that the nodes of the machine map.
+///
+/// Owned by the keepers of the object (object.hpp) and by open scopes together; unmapped when the
+/// last of them lets go, so that a pointer into it stays good as long as its scope.
+class shared_memory {
+ public:
+  /// New memory for `bytes` of elements; with a name if `for_others`. Throws std::bad_alloc,
+  /// world_error.
+  [[nodiscard]] static std::shared_ptr<shared_memory> make(std::uint64_t bytes, bool for_others,
+                                                           std::string_view label);
+  /// That of another node of this machine. Throws node_lost if it is gone, world_error.
+  [[nodiscard]] static std::shared_ptr<shared_memory> open(const memory_name& name, std::string_view label);
+
+  virtual ~shared_memory() = default;
+  shared_memory(const shared_memory&) = delete;
+  shared_memory& operator=(const shared_memory&) = delete;
+
+  [[nodiscard]] memory_head& head() const noexcept { return *reinterpret_cast<memory_head*>(begin_); }
+  [[nodiscard]] std::byte* elements() const noexcept { return begin_ + memory_head::bytes; }
+  [[nodiscard]] std::uint64_t bytes() const noexcept { return name_.bytes; }  ///< of the elements
+  [[nodiscard]] const memory_name& name() const noexcept { return name_; }
+
+ protected:
+  shared_memory() = default;
+  std::byte* begin_ = nullptr;
+  memory_name name_;
+};
+
+}  // namespace orrery::detail

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <orrery/shared/object.hpp>
+#include <orrery/shared/owner_computes.hpp>
+#include <orrery/wire/error.hpp>
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+namespace orrery::detail {
+
+namespace {
+
+void require_members(const shared_object& o, const team_share& s) {
+  if (s.pes.empty()) return;
+  const layout& l = o.how();
+  for (std::uint32_t p = 0; p < l.parts(); ++p)
+    if (l.elements_of(p) != 0 && std::ranges::find(s.pes, l.pes[p]) == s.pes.end())
+      throw usage_error(
+          errc::bad_argument,
+          fmt::format("owner_computes of the {}: PE {} owns elements, and has no member of the team, so that "
+                      "nobody would compute them; distribute it over the PEs of the team",
+                      o.about.label, l.pes[p]));
+}
+
+}  // namespace
+
+owned_scope::owned_scope(const owned_request& r)
+    : all_rows_(r.rows), all_columns_(r.columns), object_(hold_object(r.id)) {
+  const shared_object& o = *object_;
+  require_owners(o);
+  require_members(o, r.share);
+  guard_.begin(object_, scope_guard::kind::write, r.where);
+  const layout& l = o.how();
+  const std::uint32_t p = o.own_part;
+  if (p == l.parts()) return;
+  const std::uint32_t rp = l.row_part(p);
+  const std::uint64_t rows = l.rows_of(p);
+  const std::uint64_t begin = rows * r.share.index / r.share.count;
+  const std::uint64_t end = rows * (r.share.index + 1) / r.share.count;
+  own_columns_ = l.columns_of(p);
+  first_ = o.base[p];
+  mine_ = first_ + begin * own_columns_ * o.element_bytes();
+  mine_rows_ = end - begin;
+  rows_ = l.rows.walk(rp, begin, end);
+  columns_ = l.columns.walk(l.column_part(p), 0, own_columns_);
+  first_row_ = l.rows.index(rp, 0);
+  first_column_ = l.columns.index(l.column_part(p), 0);
+  if (!l.rows.contiguous()) {
+    first_row_ = 0;
+    block_ = l.rows.block();
+    round_ = block_ * l.rows.parts();
+  }
+}
+
+owned_scope::~owned_scope() = default;
+
+void owned_scope::close() { guard_.end(); }
+
+bool owned_scope::is_mine(std::uint64_t row, std::uint64_t column) const noexcept {
+  const shared_object& o = *object_;
+  const layout& l = o.how();
+  if (row >= all_rows_ || column >= all_columns_) return false;
+  return l.find(row, column).part == o.own_part;
+}
+
+}  // namespace orrery::detail

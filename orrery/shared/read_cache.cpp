@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <orrery/shared/read_cache.hpp>
+#include <orrery/shared/region.hpp>
+
+#include <new>
+
+namespace orrery::detail {
+
+namespace {
+constexpr std::align_val_t cache_line{64};
+}
+
+void cache_scope::free_copy::operator()(std::byte* p) const noexcept { ::operator delete(p, cache_line); }
+
+cache_scope::cache_scope(const cache_request& r)
+    : row_(r.row), rows_(r.rows), column_(r.column), columns_(r.columns), object_(hold_object(r.id)) {
+  require_owners(*object_);
+  const region all{r.row, r.rows, r.column, r.columns};
+  require_inside(*object_, all);
+  if (r.in_place && object_->whole != nullptr) {
+    guard_.begin(object_, scope_guard::kind::view, r.where);
+    first_ = object_->whole;
+    return;
+  }
+  const std::uint64_t row_bytes = r.columns * object_->element_bytes();
+  copy_.reset(static_cast<std::byte*>(::operator new(r.rows * row_bytes, cache_line)));
+  first_ = copy_.get();
+  reader_ = std::make_unique<region_reader>();
+  reader_->begin(object_, all, copy_.get(), row_bytes);
+}
+
+cache_scope::~cache_scope() = default;
+
+void cache_scope::ready() {
+  if (reader_ != nullptr) reader_->finish();
+  reader_.reset();
+}
+
+void cache_scope::close() {
+  guard_.end();
+  copy_.reset();
+}
+
+}  // namespace orrery::detail

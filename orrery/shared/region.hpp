@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <orrery/process/future.hpp>
+#include <orrery/shared/object.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <span>
+#include <vector>
+
+namespace orrery::detail {
+
+/// A rectangle of a shared object. Of a vector: rows with one column.
+struct region {
+  std::uint64_t row = 0;
+  std::uint64_t rows = 0;
+  std::uint64_t column = 0;
+  std::uint64_t columns = 1;
+};
+
+/// The rectangle of one part that lies in a region, in numbers within the part. Its rows follow
+/// each other there, whatever the distribution.
+struct part_region {
+  std::uint32_t part = 0;
+  std::uint64_t row = 0;
+  std::uint64_t rows = 0;
+  std::uint64_t column = 0;
+  std::uint64_t columns = 0;
+};
+
+/// Throws std::out_of_range if the region is not inside.
+void require_inside(const shared_object& o, const region& r);
+
+/// Copies a region of a shared object to local memory, in the order of the indices: from memory
+/// where it lies in this domain, by requests to the owners of the rest, many at a time and none
+/// larger than a piece.
+///
+/// Owned by who wants the copy, and used on one PE. begin() asks, finish() waits: work may be done
+/// in between. The destination must outlive it. Elements that others write meanwhile may be torn if
+/// they are larger than a word.
+class region_reader {
+ public:
+  region_reader() = default;
+  region_reader(const region_reader&) = delete;
+  region_reader& operator=(const region_reader&) = delete;
+
+  /// `pitch`: bytes from a row of the destination to the next. May park while there is no room for
+  /// requests. Throws std::out_of_range, node_lost.
+  void begin(std::shared_ptr<const shared_object> from, const region& r, std::byte* to, std::uint64_t pitch);
+  /// Parks until all is there. Throws node_lost, stopped, usage_error (destroyed meanwhile).
+  void finish();
+
+ private:
+  struct request {
+    part_region what;
+    future<std::vector<std::byte>> answer;
+  };
+  void ask();
+  void place(const part_region& what, const std::byte* elements, std::uint64_t from_pitch) const;
+
+  std::shared_ptr<const shared_object> from_;
+  region region_;
+  std::byte* to_ = nullptr;
+  std::uint64_t pitch_ = 0;
+  std::deque<part_region> waiting_;
+  std::deque<request> asked_;
+};
+
+/// Copies local memory to a region of a shared object: complete when it returns. Parks. Throws as
+/// region_reader.
+void write_region(const shared_object& o, const region& r, const std::byte* from, std::uint64_t pitch);
+/// Writes one value to all elements, on all owners at once. Parks.
+void fill_object(const shared_id& id, std::span<const std::byte> value);
+
+}  // namespace orrery::detail

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <orrery/process/placement.hpp>
+#include <orrery/shared/element.hpp>
+#include <orrery/shared/handle.hpp>
+
+#include <source_location>
+#include <span>
+
+namespace orrery {
+
+/// A value that lies on one PE, its home, and is used from all: a small handle like shared_vector.
+///
+///     shared<int> best(0, pe(0));
+///     best.set(7);
+///     int x = best;
+///     best.element().fetch_min(5);
+template <class T>
+class shared {
+ public:
+  using value_type = T;
+
+  /// Null: using it throws usage_error.
+  shared() noexcept = default;
+  /// Makes a scalar. Parks and throws as the constructor of shared_vector.
+  explicit shared(const T& value, placement home = here(),
+                  const std::source_location& where = std::source_location::current())
+      : id_(detail::make_shared("shared scalar", 1, 1, sizeof(T), distribution::on(home),
+                                std::as_bytes(std::span(&value, 1)), where)) {
+    detail::require_shareable<T>();
+  }
+
+  /// The value as an element, for all that one can do to such.
+  [[nodiscard]] shared_element<T> element() const noexcept { return {id_, 0, 0}; }
+  [[nodiscard]] T get() const { return element().get(); }
+  operator T() const { return get(); }  // NOLINT(google-explicit-constructor)
+  void set(const T& value) const { element() = value; }
+  const shared& operator=(const T& value) const {
+    set(value);
+    return *this;
+  }
+  /// The PE on which it lies. May park.
+  [[nodiscard]] std::uint32_t home() const { return detail::owner_of_element(id_, 0, 0); }
+
+  friend bool operator==(const shared& a, const shared& b) noexcept { return a.id_ == b.id_; }
+  /// For behaviours.
+  [[nodiscard]] const detail::shared_id& id() const noexcept { return id_; }
+
+  template <class A>
+  void serialize(A& a) {
+    a & id_;
+  }
+
+ private:
+  detail::shared_id id_;
+};
+
+/// Ends a shared scalar everywhere; see destroy of a shared vector.
+template <class T>
+void destroy(const shared<T>& s) {
+  detail::destroy_shared(s.id());
+}
+
+}  // namespace orrery

@@ -1,0 +1,384 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <orrery/shared/shared.hpp>
+
+#include <orrery/orrery.hpp>
+#include <orrery/process/internal/test_world.hpp>
+
+#include <array>
+#include <limits>
+#include <numeric>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+namespace orrery {
+namespace {
+
+using testing::in_simulation;
+using testing::in_world;
+using testing::what_is_thrown;
+
+constexpr auto machines = "machines=3,jitter=3us,seed=11";
+
+bool holds(const std::string& text, std::string_view part) {
+  if (text.find(part) != std::string::npos) return true;
+  ADD_FAILURE() << "'" << text << "' does not say '" << part << "'";
+  return false;
+}
+
+// Each test runs where elements of other PEs are memory, and where they are messages.
+class shared_data : public ::testing::TestWithParam<bool> {
+ protected:
+  static void in_each(testing::test_body body) {
+    if (GetParam()) {
+      in_simulation(machines, body);
+    } else {
+      in_world(3, body);
+    }
+  }
+};
+INSTANTIATE_TEST_SUITE_P(on, shared_data, ::testing::Bool(),
+                         [](const auto& i) { return i.param ? "machines" : "threads"; });
+
+TEST_P(shared_data, elements_are_assigned_and_read_with_plain_syntax) {
+  in_each([] {
+    shared_vector<long> v(10);
+    shared_matrix<double> m(4, 5, distribution::tiles(1, 3));
+    for (std::uint64_t i = 0; i < v.size(); ++i) v[i] = static_cast<long>(i * i);
+    v[3] = v[4];
+    m[3, 4] = 1.5;
+    m[3, 4] += 2;
+    EXPECT_EQ(v[3], 16);
+    EXPECT_EQ(v[9], 81);
+    EXPECT_EQ((m[3, 4]), 3.5);
+    EXPECT_EQ((m[0, 0]), 0);
+  });
+}
+
+TEST_P(shared_data, distributions_say_who_owns_an_element) {
+  in_each([] {
+    const shared_vector<int> block(6);
+    const shared_vector<int> cyclic(6, distribution::cyclic());
+    const shared_vector<int> runs(6, distribution::block_cyclic(2).over({2, 0}));
+    const shared_vector<int> bounds(6, distribution::bounds({1, 1, 6}));
+    const shared_vector<int> one(6, distribution::on(pe(1)));
+    const shared_matrix<int> columns(2, 3, distribution::columns());
+    const auto owners = [](const auto& v) {
+      std::string all;
+      for (std::uint64_t i = 0; i < v.size(); ++i) all += std::to_string(v.owner(i));
+      return all;
+    };
+    EXPECT_EQ(owners(block), "001122");
+    EXPECT_EQ(owners(cyclic), "012012");
+    EXPECT_EQ(owners(runs), "220022");
+    EXPECT_EQ(owners(bounds), "022222");
+    EXPECT_EQ(owners(one), "111111");
+    EXPECT_EQ(columns.owner(1, 2), 2U);
+  });
+}
+
+TEST_P(shared_data, an_index_that_is_outside_is_named_with_the_vector) {
+  in_each([] {
+    const shared_vector<int> v(10);
+    const shared_matrix<int> m(2, 3);
+    holds(what_is_thrown<std::out_of_range>([&] { v[10] = 1; }), "index 10 is outside of its 10 elements");
+    holds(what_is_thrown<std::out_of_range>([&] { v[10] = 1; }), "shared vector made at shared.test.cpp:");
+    holds(what_is_thrown<std::out_of_range>([&] { (void)m[1, 3].get(); }), "index [1, 3] is outside of its 2 x 3");
+    holds(what_is_thrown<std::out_of_range>([&] { with(read_cache(v.part(8, 3)), [](auto&) {}); }),
+          "3 elements from 8 on reach outside of its 10 elements");
+    holds(what_is_thrown<std::out_of_range>([&] { with(release(v), [](auto& w) { w[11] = 1; }); }), "index 11");
+  });
+}
+
+TEST_P(shared_data, a_use_after_destroy_says_so) {
+  in_each([] {
+    const shared_vector<int> v(10);
+    v[9] = 1;
+    destroy(v);
+    holds(what_is_thrown<usage_error>([&] { v[9] = 1; }), "was destroyed");
+    holds(what_is_thrown<usage_error>([&] { destroy(v); }), "was destroyed");
+    holds(what_is_thrown<usage_error>([] { (void)shared_vector<int>()[0].get(); }), "null shared data");
+  });
+}
+
+TEST_P(shared_data, elements_are_changed_where_they_lie) {
+  in_each([] {
+    const shared_vector<long> v(3, distribution::block(), 7L);
+    EXPECT_EQ(v[2].fetch_add(5), 7);
+    EXPECT_EQ(v[2].fetch_max(20), 12);
+    EXPECT_EQ(v[2].fetch_min(3), 20);
+    EXPECT_EQ(v[2].exchange(9), 3);
+    long expected = 8;
+    EXPECT_FALSE(v[2].compare_exchange(expected, 1));
+    EXPECT_EQ(expected, 9);
+    EXPECT_TRUE(v[2].compare_exchange(expected, 1));
+    EXPECT_EQ(v[2].accumulate(6, [](long a, long b) { return 10 * a + b; }), 16);
+    v[2] -= 6;
+    v[2] *= 3;
+    v[2] /= 2;
+    EXPECT_EQ(v[2], 15);
+    EXPECT_THROW(v[2] /= 0, std::domain_error);
+    v[2] = std::numeric_limits<long>::min();
+    v[2] /= -1;
+    EXPECT_EQ(v[2], std::numeric_limits<long>::min());
+    v[2] -= 1;
+    EXPECT_EQ(v[2], std::numeric_limits<long>::max());
+  });
+}
+
+TEST_P(shared_data, a_scalar_lies_on_its_home) {
+  in_each([] {
+    const shared<int> s(3, pe(2));
+    s = s + 1;
+    s.element() += 2;
+    EXPECT_EQ(s, 6);
+    EXPECT_EQ(s.home(), 2U);
+    destroy(s);
+  });
+}
+
+// Elements that the machine does not copy whole: each value has equal words.
+struct wide_value {
+  std::array<std::uint64_t, 20> words{};
+};
+int write_and_read(team_member& t, shared_vector<wide_value> v) {
+  int torn = 0;
+  for (std::uint64_t i = 1; i <= 300; ++i) {
+    wide_value w;
+    w.words.fill(i * 10 + t.rank());
+    v[0] = w;
+    const wide_value r = v[0];
+    for (const std::uint64_t x : r.words) torn += x == r.words[0] ? 0 : 1;
+  }
+  return torn;
+}
+TEST_P(shared_data, large_elements_are_never_seen_half_written) {
+  in_each([] {
+    const shared_vector<wide_value> v(1, distribution::on(pe(1)));
+    EXPECT_EQ(spmd<&write_and_read>(team(), v), std::vector<int>(3, 0));
+  });
+}
+
+TEST_P(shared_data, vectors_may_be_empty_or_smaller_than_their_pes) {
+  in_each([] {
+    const shared_vector<int> none(0);
+    const shared_vector<int> one(1, distribution::cyclic());
+    one[0] = 5;
+    with(read_cache(none), read_cache(one), release(none), [](auto& n, auto& o, auto&) {
+      EXPECT_EQ(n.size(), 0U);
+      EXPECT_EQ(o[0], 5);
+    });
+    destroy(none);
+  });
+}
+
+TEST_P(shared_data, a_view_and_a_scope_that_writes_exclude_each_other) {
+  in_each([] {
+    const shared_vector<int> v(6, distribution::on(here()));
+    with(read_view(v), [&](auto&) {
+      const std::string both = what_is_thrown<usage_error>([&] { with(release(v), [](auto&) {}); });
+      holds(both, "may write it while a read_view at shared.test.cpp:");
+      holds(what_is_thrown<usage_error>([&] { with(owner_computes(v), [](auto&) {}); }), "may write it");
+      with(read_cache(v), read_view(v), [](auto&, auto&) {});
+    });
+    with(release(v), [&](auto&) {
+      holds(what_is_thrown<usage_error>([&] { with(read_view(v), [](auto&) {}); }), "read_view at shared.test.cpp:");
+    });
+    with(release(v), [](auto& w) { w[5] = 3; });
+    EXPECT_EQ(v[5], 3);
+  });
+}
+
+TEST_P(shared_data, what_was_written_before_an_exception_is_written) {
+  in_each([] {
+    const shared_vector<int> v(30);
+    EXPECT_THROW(with(release(v),
+                      [](auto& w) {
+                        for (std::uint64_t i = 0; i < 30; ++i) w[i] = 1;
+                        throw std::domain_error("in the middle");
+                      }),
+                 std::domain_error);
+    const auto all = with(read_cache(v), [](auto& c) { return std::accumulate(c.begin(), c.end(), 0); });
+    EXPECT_EQ(all, 30);
+    with(read_view(v), [](auto&) {});  // nothing is left open
+  });
+}
+
+int fill_until(const shared_vector<int>& v, int last) {
+  for (;;) {
+    ORRERY_BEHAVIOUR(v, release);
+    for (int i = 0; i < 30; ++i) {
+      v[static_cast<std::uint64_t>(i)] = i + 1;
+      if (i == last) return i;
+    }
+    break;
+  }
+  return -1;
+}
+TEST_P(shared_data, a_block_scope_ends_with_return_and_break) {
+  in_each([] {
+    const shared_vector<int> v(30);
+    EXPECT_EQ(fill_until(v, 20), 20);
+    EXPECT_EQ(v[20], 21);
+    EXPECT_EQ(v[21], 0);
+    EXPECT_EQ(fill_until(v, 99), -1);
+    EXPECT_EQ(v[29], 30);
+  });
+}
+
+TEST_P(shared_data, copies_move_parts_between_distributions) {
+  in_each([] {
+    const shared_vector<int> from(500'000, distribution::cyclic());
+    const shared_vector<int> to(500'000, distribution::bounds({100, 300'000, 500'000}));
+    std::vector<int> numbers(500'000);
+    std::iota(numbers.begin(), numbers.end(), 0);
+    copy(std::span(numbers), from.part(0, from.size()));
+    copy(from.part(1'000, 450'000), to.part(3, 450'000));
+    std::vector<int> back(450'000);
+    copy(to.part(3, 450'000), std::span(back));
+    EXPECT_TRUE(std::ranges::equal(back, std::span(numbers).subspan(1'000, 450'000)));
+    EXPECT_EQ(to[2], 0);
+    holds(what_is_thrown<usage_error>([&] { copy(from.part(0, 3), to.part(0, 4)); }), "3 elements to a place for 4");
+  });
+}
+
+TEST_P(shared_data, the_local_elements_are_a_span_with_indices) {
+  in_each([] {
+    const shared_vector<int> v(9, distribution::cyclic(), 1);
+    EXPECT_EQ(v.local().size(), 3U);
+    std::vector<std::uint64_t> mine;
+    for (const std::uint64_t i : v.local_indices()) mine.push_back(i);
+    EXPECT_EQ(mine, (std::vector<std::uint64_t>{0, 3, 6}));
+    v.local()[1] = 8;
+    EXPECT_EQ(v[3], 8);
+  });
+}
+
+TEST_P(shared_data, a_distribution_that_does_not_fit_is_refused) {
+  in_each([] {
+    const auto made = [](const distribution& d) {
+      return what_is_thrown<usage_error>([&] { shared_matrix<int> m(4, 4, d); });
+    };
+    holds(made(distribution::tiles(2, 2)), "2 x 2 tiles for 3 PEs");
+    holds(made(distribution::bounds({1, 3, 2})), "must ascend to the size, which is 4");
+    holds(made(distribution::bounds({1, 4}).over({0, 1, 2})), "2 ends for 3 PEs");
+    holds(made(distribution::block().over({0, 1, 0})), "PE 0 is listed twice");
+    holds(made(distribution::block_cyclic(0)), "at least one element");
+    holds(made(distribution::block().over({0, 77})), "77");
+    const auto huge = [](std::uint64_t n) { return what_is_thrown<usage_error>([&] { shared_matrix<long> m(n, n); }); };
+    holds(huge(std::uint64_t{1} << 40), "more than there are addresses");
+  });
+}
+
+// --- teams -----------------------------------------------------------------------------------------------------------
+
+std::string use_collectives(team_member& t) {
+  const auto rank = t.rank();
+  t.barrier();
+  const std::string word = t.broadcast<std::string>(rank == 2 ? "orrery" : "", 2);
+  const std::string order = t.all_reduce(std::to_string(rank));  // concatenation is not commutative
+  const std::size_t sum = t.scan(rank + 1);
+  std::string all;
+  for (const auto x : t.all_gather(rank * 10)) all += std::to_string(x) + ",";
+  return word + " " + order + " " + std::to_string(sum) + " " + all;
+}
+TEST_P(shared_data, members_of_a_team_work_together) {
+  in_each([] {
+    const auto results = spmd<&use_collectives>(team(everywhere(), 5));
+    ASSERT_EQ(results.size(), 5U);
+    EXPECT_EQ(results[0], "orrery 01234 1 0,10,20,30,40,");
+    EXPECT_EQ(results[4], "orrery 01234 15 0,10,20,30,40,");
+  });
+}
+
+void fail_before_a_barrier(team_member& t) {
+  if (t.rank() == 1) throw std::domain_error("rank 1 has failed");
+  t.barrier();
+}
+TEST_P(shared_data, a_member_that_throws_ends_the_barriers_of_the_others) {
+  in_each([] {
+    EXPECT_EQ(what_is_thrown<std::domain_error>([] { spmd<&fail_before_a_barrier>(team(everywhere(), 4)); }),
+              "rank 1 has failed");
+  });
+}
+
+std::vector<std::uint64_t> what_is_mine(team_member& t, shared_vector<int> v) {
+  return with(owner_computes(v, t), [](auto& own) {
+    std::vector<std::uint64_t> all;
+    for (const std::uint64_t i : own.indices()) all.push_back(i);
+    return all;
+  });
+}
+TEST_P(shared_data, members_on_one_pe_share_what_it_owns) {
+  in_each([] {
+    const shared_vector<int> v(12);
+    std::vector<std::uint64_t> all;
+    for (const auto& mine : spmd<&what_is_mine>(team(in_blocks(), 6), v)) {
+      EXPECT_EQ(mine.size(), 2U);
+      all.insert(all.end(), mine.begin(), mine.end());
+    }
+    std::vector<std::uint64_t> expected(12);
+    std::iota(expected.begin(), expected.end(), 0U);
+    EXPECT_EQ(all, expected);
+    holds(what_is_thrown<usage_error>([&] { spmd<&what_is_mine>(team(pe(0), 1), v); }), "has no member of the team");
+  });
+}
+
+std::uint64_t mistakes_in_halo(team_member& t, shared_matrix<int> m, std::uint64_t width, bool periodic) {
+  const auto rows = static_cast<std::int64_t>(m.row_count());
+  const auto columns = static_cast<std::int64_t>(m.column_count());
+  const auto w = static_cast<std::int64_t>(width);
+  std::uint64_t wrong = 0;
+  with(halo_cache(m, t, width, periodic ? edges::periodic : edges::open), [&](auto& a) {
+    for (const auto i : a.rows())
+      for (const auto j : a.columns())
+        for (std::int64_t r = static_cast<std::int64_t>(i) - w; r <= static_cast<std::int64_t>(i) + w; ++r)
+          for (std::int64_t c = static_cast<std::int64_t>(j) - w; c <= static_cast<std::int64_t>(j) + w; ++c) {
+            if (!periodic && (r < 0 || c < 0 || r >= rows || c >= columns)) continue;
+            wrong += a[r, c] == (r + rows) % rows * 100 + (c + columns) % columns ? 0 : 1;
+          }
+  });
+  return wrong;
+}
+TEST_P(shared_data, a_halo_cache_has_what_is_around_with_corners) {
+  in_each([] {
+    for (const distribution& d : {distribution::block(), distribution::columns(), distribution::tiles(1, 2),
+                                  distribution::bounds({0, 1, 5}), distribution::tiles(2, 1)}) {
+      const shared_matrix<int> m(5, 4, d);
+      for (std::uint64_t i = 0; i < 5; ++i)
+        for (std::uint64_t j = 0; j < 4; ++j) m[i, j] = static_cast<int>(i * 100 + j);
+      for (const std::uint64_t width : {1, 3})
+        for (const bool periodic : {false, true})
+          for (const std::uint64_t wrong : spmd<&mistakes_in_halo>(team(everywhere(), 5), m, width, periodic))
+            EXPECT_EQ(wrong, 0U) << "width " << width << (periodic ? ", periodic" : "");
+      destroy(m);
+    }
+    const shared_matrix<int> cyclic(5, 4, distribution::cyclic());
+    holds(what_is_thrown<usage_error>([&] { spmd<&mistakes_in_halo>(team(), cyclic, 1U, false); }),
+          "do not follow each other");
+  });
+}
+
+// --- losses ----------------------------------------------------------------------------------------------------------
+
+TEST(shared_data_loss, scopes_and_accesses_that_need_what_is_lost_say_so) {
+  const testing::leaks_expected of_the_lost_node;
+  in_simulation("machines=3,lose=1@1ms", [] {
+    const shared_vector<int> v(9);
+    const shared_vector<int> here_only(9, distribution::on(pe(0)));
+    sleep_for(std::chrono::milliseconds(5));
+    v[0] = 1;
+    EXPECT_THROW(v[4] = 1, node_lost);
+    v[8] = 1;
+    EXPECT_THROW(with(read_cache(v), [](auto&) {}), node_lost);
+    EXPECT_THROW(with(release(v), [](auto&) {}), node_lost);
+    EXPECT_THROW(with(owner_computes(v), [](auto&) {}), node_lost);
+    with(read_cache(here_only), release(here_only), [](auto&, auto&) {});
+    destroy(v);
+  });
+}
+
+}  // namespace
+}  // namespace orrery

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <orrery/process/future.hpp>
+#include <orrery/process/runtime.hpp>
+#include <orrery/shared/team.hpp>
+
+#include <algorithm>
+#include <exception>
+
+namespace orrery {
+
+namespace {
+
+using bytes = std::vector<std::byte>;
+
+/// Combines values of members; what it calls is that of each member.
+struct combiner {
+  detail::combine_bytes f;
+  const void* op;
+  bytes operator()(bytes a, const bytes& b) const {
+    f(a, b, op);
+    return a;
+  }
+};
+
+void keep_given(bytes& into, const bytes& other, const void*) {
+  if (into.empty()) into = other;
+}
+/// Each value behind its length.
+void append(bytes& into, const bytes& other, const void*) { into.insert(into.end(), other.begin(), other.end()); }
+
+}  // namespace
+
+bytes team_member::reduce_bytes(bytes mine, detail::combine_bytes f, const void* op) {
+  return member<team_member>::all_reduce(std::move(mine), combiner{f, op});
+}
+bytes team_member::broadcast_bytes(bytes mine) { return reduce_bytes(std::move(mine), &keep_given, nullptr); }
+
+std::vector<bytes> team_member::gather_bytes(bytes mine) {
+  const bytes all = reduce_bytes(detail::to_bytes(mine), &append, nullptr);
+  std::vector<bytes> parts;
+  // Each was written on its own, from an offset that is a multiple of nothing: it is read from a
+  // buffer of its own, too.
+  std::size_t at = 0;
+  while (at < all.size()) {
+    reader r{std::span<const std::byte>(all).subspan(at)};
+    parts.push_back(orrery::read<bytes>(r));
+    at += wire_size(parts.back());
+  }
+  return parts;
+}
+
+detail::team_share team_member::share() const {
+  if (share_.count == 0) {
+    const std::uint32_t here = this_pe();
+    const auto& all = this_group();
+    share_.index = 0;
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      const std::uint32_t p = all[i].address().pe;
+      pes_.push_back(p);
+      if (p == here) {
+        if (i < rank()) ++share_.index;
+        ++share_.count;
+      }
+    }
+    std::ranges::sort(pes_);
+    pes_.erase(std::ranges::unique(pes_).begin(), pes_.end());
+    share_.pes = pes_;
+  }
+  return share_;
+}
+
+bytes team_member::run(const detail::callable<detail::team_function>& f, std::span<const std::byte> arguments) {
+  try {
+    return (*f.f)(*this, arguments);
+  } catch (...) {
+    // The others may wait for this member in a collective: it ends when this has been answered, so
+    // that they get process_gone.
+    (void)start_destroy(this_group()[rank()]);
+    throw;
+  }
+}
+
+team::team() : where_(here()) {
+  std::vector<placement> all;
+  for (const std::uint32_t p : program_pes()) all.push_back(pe(p));
+  size_ = all.size();
+  where_ = placements(std::move(all));
+}
+
+namespace detail {
+
+std::vector<bytes> run_team(const team& t, team_function f, std::span<const std::byte> arguments) {
+  const group<team_member> members = spawn_group<team_member>(t.where(), t.size());
+  std::vector<future<bytes>> running;
+  std::vector<bytes> results;
+  std::exception_ptr first;
+  std::exception_ptr consequence;
+  try {
+    for (const auto& m : members) running.push_back(start(m)->run(callable<team_function>{f}, arguments));
+  } catch (...) {
+    first = std::current_exception();
+  }
+  for (auto& r : running) {
+    try {
+      results.push_back(r.get());
+    } catch (const process_gone&) {
+      if (consequence == nullptr) consequence = std::current_exception();
+    } catch (...) {
+      if (first == nullptr) first = std::current_exception();
+    }
+  }
+  try {
+    destroy(members);
+  } catch (const error&) {  // what members ended with was said above
+  }
+  if (first == nullptr) first = consequence;
+  if (first != nullptr) std::rethrow_exception(first);
+  return results;
+}
+
+}  // namespace detail
+}  // namespace orrery

@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <orrery/process/function.hpp>
+#include <orrery/process/group.hpp>
+#include <orrery/shared/team_share.hpp>
+#include <orrery/wire/serialize.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+namespace orrery {
+
+class team_member;
+
+namespace detail {
+
+/// What a member of a team runs, and what it is given: a function of the program, and the bytes of
+/// its arguments.
+using team_function = std::vector<std::byte> (*)(team_member& self, std::span<const std::byte> arguments);
+
+/// Combines the values of two members, as bytes.
+using combine_bytes = void (*)(std::vector<std::byte>& into, const std::vector<std::byte>& other, const void* op);
+
+template <class T>
+[[nodiscard]] std::vector<std::byte> to_bytes(const T& x) {
+  std::vector<std::byte> b(wire_size(x));
+  writer w(b);
+  orrery::write(w, x);
+  return b;
+}
+template <class T>
+[[nodiscard]] T from_bytes(std::span<const std::byte> b) {
+  reader r(b);
+  return orrery::read<T>(r);
+}
+
+}  // namespace detail
+
+/// One member of a team, as its function sees it: the process that runs it. The function of `spmd`
+/// takes it by reference as its first parameter, if it wants it.
+///
+/// The collective functions are called by all members, in the same order; they park. They throw
+/// process_gone when a member has ended by an exception, node_lost, stopped.
+class team_member : public member<team_member> {
+ public:
+  // rank(), size() and barrier() are those of members of groups.
+
+  /// The value that the member `root` has given, for all.
+  template <class T>
+  [[nodiscard]] T broadcast(const T& value, std::size_t root = 0) {
+    return detail::from_bytes<T>(broadcast_bytes(rank() == root ? detail::to_bytes(value) : std::vector<std::byte>{}));
+  }
+  /// op(op(value of rank 0, of rank 1), of rank 2)..., for all. `op` is associative; it need not be
+  /// commutative.
+  template <class T, class Op = std::plus<>>
+  [[nodiscard]] T all_reduce(const T& value, Op op = {}) {
+    return detail::from_bytes<T>(reduce_bytes(
+        detail::to_bytes(value),
+        [](std::vector<std::byte>& into, const std::vector<std::byte>& other, const void* o) {
+          into = detail::to_bytes(
+              static_cast<T>((*static_cast<const Op*>(o))(detail::from_bytes<T>(into), detail::from_bytes<T>(other))));
+        },
+        &op));
+  }
+  /// The values of all members, in the order of the ranks, for all.
+  template <class T>
+  [[nodiscard]] std::vector<T> all_gather(const T& value) {
+    const std::vector<std::vector<std::byte>> all = gather_bytes(detail::to_bytes(value));
+    std::vector<T> values;
+    values.reserve(all.size());
+    for (const auto& b : all) values.push_back(detail::from_bytes<T>(b));
+    return values;
+  }
+  /// As all_reduce, of the ranks up to the own one.
+  template <class T, class Op = std::plus<>>
+  [[nodiscard]] T scan(const T& value, Op op = {}) {
+    const std::vector<T> all = all_gather(value);
+    T so_far = all[0];
+    for (std::size_t i = 1; i <= rank(); ++i) so_far = op(std::move(so_far), all[i]);
+    return so_far;
+  }
+  /// What of the elements of this PE is this member's, where several members are on one PE. For
+  /// behaviours.
+  [[nodiscard]] detail::team_share share() const;
+
+  /// For spmd.
+  std::vector<std::byte> run(const detail::callable<detail::team_function>& f, std::span<const std::byte> arguments);
+
+ private:
+  [[nodiscard]] std::vector<std::byte> broadcast_bytes(std::vector<std::byte> mine);
+  [[nodiscard]] std::vector<std::byte> reduce_bytes(std::vector<std::byte> mine, detail::combine_bytes f,
+                                                    const void* op);
+  [[nodiscard]] std::vector<std::vector<std::byte>> gather_bytes(std::vector<std::byte> mine);
+
+  mutable detail::team_share share_{0, 0, {}};
+  mutable std::vector<std::uint32_t> pes_;
+};
+ORRERY_PROCESS(team_member, run);
+
+/// Where the members of a team are to run: a value. The members themselves live as long as a call
+/// of `spmd`.
+class team {
+ public:
+  /// One member for each PE of the program, in their order.
+  team();
+  /// n members at these places; see spawn_group.
+  team(placements where, std::size_t n) : where_(std::move(where)), size_(n) {}
+  [[nodiscard]] std::size_t size() const noexcept { return size_; }
+  [[nodiscard]] const placements& where() const noexcept { return where_; }
+
+ private:
+  placements where_;
+  std::size_t size_;
+};
+
+namespace detail {
+
+template <class F>
+struct team_signature;
+template <class R, class... P>
+struct team_signature<R (*)(P...)> {
+  using result = R;
+  using arguments = std::tuple<std::decay_t<P>...>;
+  static constexpr bool takes_member = false;
+  template <auto F, class Values>
+  static R call(team_member&, Values& values) {
+    return std::apply(F, values);
+  }
+};
+template <class R, class... P>
+struct team_signature<R (*)(team_member&, P...)> {
+  using result = R;
+  using arguments = std::tuple<std::decay_t<P>...>;
+  template <auto F, class Values>
+  static R call(team_member& self, Values& values) {
+    return std::apply([&self](auto&... x) { return F(self, x...); }, values);
+  }
+};
+
+template <auto F>
+std::vector<std::byte> run_as_member(team_member& self, std::span<const std::byte> arguments) {
+  using signature = team_signature<std::decay_t<decltype(F)>>;
+  auto values = from_bytes<typename signature::arguments>(arguments);
+  if constexpr (std::is_void_v<typename signature::result>) {
+    signature::template call<F>(self, values);
+    return {};
+  } else {
+    return to_bytes(signature::template call<F>(self, values));
+  }
+}
+
+/// Runs the function in all members and returns the bytes of their results. Parks.
+[[nodiscard]] std::vector<std::vector<std::byte>> run_team(const team& t, team_function f,
+                                                           std::span<const std::byte> arguments);
+
+}  // namespace detail
+
+/// Runs f(args...), or f(member, args...) if its first parameter is a `team_member&`, in each
+/// member of a team at once, and returns when all have ended: their results in the order of the
+/// ranks, or nothing if f returns void. The arguments are copied to each member.
+///
+/// If members throw, the others' collective functions throw process_gone; when all have ended, the
+/// exception of the lowest rank that is not such a consequence is thrown. Parks. Throws also
+/// usage_error (no such place), node_lost, stopped.
+///
+///     void multiply(team_member& team, shared_matrix<int> a, shared_matrix<int> b, shared_matrix<int> c);
+///     spmd<&multiply>(team(), a, b, c);
+template <auto F, class... A>
+auto spmd(const team& t, const A&... given) {
+  using signature = detail::team_signature<std::decay_t<decltype(F)>>;
+  const typename signature::arguments values(given...);
+  const auto results = detail::run_team(t, &detail::run_as_member<F>, detail::to_bytes(values));
+  if constexpr (!std::is_void_v<typename signature::result>) {
+    std::vector<std::decay_t<typename signature::result>> all;
+    all.reserve(results.size());
+    for (const auto& b : results) all.push_back(detail::from_bytes<std::decay_t<typename signature::result>>(b));
+    return all;
+  }
+}
+
+}  // namespace orrery

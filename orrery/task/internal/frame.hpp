@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <orrery/task/task.h>
+#include <orrery/scheduler/activation.hpp>
+
+#include <cerrno>
+#include <cstdlib>
+#include <memory>
+#include <string>
+#include <string_view>
+
+namespace orrery::scheduler {
+class pe;
+}
+
+namespace orrery::task_detail {
+
+struct freed {
+  void operator()(void* memory) const noexcept { std::free(memory); }
+};
+
+/// What the runtime keeps for a task while its C function runs.
+///
+/// Problem: calls of task.h have no argument that says which task calls, and a table of tasks would cost each blocked one memory, and each call a
+/// look-up. So the frame lies on the task's stack and is its innermost activation, which the PE knows anyway. Used by its task only.
+///
+///     task_frame frame(self);
+///     run(argument, size);          // in there: task_frame::of(self) == &frame
+class task_frame : public scheduler::activation {
+ public:
+  explicit task_frame(scheduler::pe& self) noexcept;
+  task_frame(const task_frame&) = delete;
+  task_frame& operator=(const task_frame&) = delete;
+  ~task_frame();
+
+  /// The frame of the task that runs; null: what runs is no task of C.
+  [[nodiscard]] static task_frame* of(scheduler::pe& self) noexcept;
+
+  /// The message that the task has received last by the names of the thesis.
+  std::unique_ptr<void, freed> received;
+  std::string error;  ///< of the last call that failed
+  bool told_to_stop = false;
+
+ private:
+  scheduler::pe& self_;
+};
+
+/// In a handler: the status for the exception, whose text is kept for orrery_error. Throws on what must end the task.
+orrery_status status_of_exception();
+/// Keeps a text for orrery_error and returns the status.
+orrery_status fail(orrery_status status, std::string_view text) noexcept;
+/// Thrown through C frames by orrery_exit.
+struct task_exit {};
+
+/// Runs a call of task.h: no exception but those that end the task leaves it, and errno stays as it is.
+template <class F>
+orrery_status guarded(F f) {
+  struct keep_errno {
+    int was = errno;
+    ~keep_errno() { errno = was; }
+  } kept;
+  try {
+    return f();
+  } catch (...) {
+    return status_of_exception();
+  }
+}
+
+}  // namespace orrery::task_detail

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <orrery/scheduler/handler.hpp>
+#include <orrery/scheduler/message.hpp>
+#include <orrery/wire/address.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+namespace orrery::scheduler {
+class pe;
+struct slot;
+}  // namespace orrery::scheduler
+
+// Messages of tasks on their way.
+//
+// Problem: a message of C is bytes that mean the same everywhere, and typed handlers would copy them into a C++ object first, and box that.
+// So these messages have one handler of their own. Their payload is a `mail_head` and then the bytes, written by the sender straight into the
+// mailbox (own PE), the ring (other PEs) or a block (other nodes). What is large goes to other PEs of the node as a pointer, `large_mail`. The receiver
+// reads the bytes where they lie: what it takes is the scheduler's message.
+namespace orrery::task_detail {
+
+struct mail_head {
+  std::uint64_t tag;
+  std::uint64_t type;
+  address sender;
+  std::uint32_t spare;
+};
+static_assert(sizeof(mail_head) == 32);
+
+/// The owned form: between PEs of one node.
+struct large_mail {
+  mail_head head;
+  std::unique_ptr<std::byte[]> bytes;
+  std::size_t size;
+};
+
+/// Writes the bytes of a message to where they travel. Must not park or throw.
+class mail_writer {
+ public:
+  virtual void write(std::byte* to) const noexcept = 0;
+
+ protected:
+  ~mail_writer() = default;
+};
+
+extern const scheduler::handler mail_handler;
+
+enum class sent : std::uint8_t { yes, full, gone };
+/// Sends a message of `bytes` bytes. Parks while there is no room if it `may_wait`, else returns `full` then. Throws node_lost, usage_error (too large),
+/// std::bad_alloc, stopped; then nothing was sent.
+sent send_mail(scheduler::pe& self, address to, const mail_head& head, std::size_t bytes, const mail_writer& writer,
+               bool may_wait);
+
+/// What a received message has.
+struct mail_view {
+  const mail_head* head = nullptr;
+  std::byte* bytes = nullptr;
+  std::size_t size = 0;
+};
+[[nodiscard]] mail_view view_of(scheduler::message& m) noexcept;
+
+/// The oldest message of a task in the mailbox of the calling process, or the oldest with this tag; null: there is none. With `take` it
+/// is the caller's, who gives it to release_mail. Throws `stopped` if the process was asked to end.
+[[nodiscard]] scheduler::message* find_mail(scheduler::pe& self, scheduler::slot& s, const std::uint64_t* tag,
+                                            bool take);
+void release_mail(scheduler::pe& self, scheduler::message& m) noexcept;
+
+}  // namespace orrery::task_detail

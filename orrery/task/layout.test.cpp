@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <orrery/task/task.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <string>
+
+#include <gtest/gtest.h>
+
+#include <orrery/process/internal/test_world.hpp>
+
+// Message types with strings, arrays and messages in them; the tables are as orrery-cc writes them.
+namespace {
+
+struct point {
+  double x;
+  char* label;
+};
+constexpr orrery_field point_fields[] = {{"label", ORRERY_STRING, offsetof(point, label), 1, 0, 0, 0, nullptr}};
+constexpr orrery_message_type point_type = {"Point", 11, sizeof(point), 1, point_fields};
+
+struct shape {
+  std::int8_t count;
+  point* corners;
+  char* name;
+  unsigned numbers;
+  short* values;
+  point* centre;
+};
+constexpr orrery_field shape_fields[] = {
+    {"corners", ORRERY_ARRAY, offsetof(shape, corners), sizeof(point), offsetof(shape, count), 1, 1, &point_type},
+    {"name", ORRERY_STRING, offsetof(shape, name), 1, 0, 0, 0, nullptr},
+    {"values", ORRERY_ARRAY, offsetof(shape, values), sizeof(short), offsetof(shape, numbers), 4, 0, nullptr},
+    {"centre", ORRERY_ONE, offsetof(shape, centre), sizeof(point), 0, 0, 0, &point_type}};
+constexpr orrery_message_type shape_type = {"Shape", 12, sizeof(shape), 4, shape_fields};
+
+struct sample {
+  char a[2] = "a";
+  char c[2] = "c";
+  char square[7] = "square";
+  char middle[7] = "middle";
+  point corners[3] = {{1, a}, {2, nullptr}, {3, c}};
+  short values[2] = {-7, 7};
+  point centre{0.5, middle};
+  shape s{3, corners, square, 2, values, &centre};
+};
+
+void expect_sample(const shape& s) {
+  ASSERT_EQ(s.count, 3);
+  EXPECT_EQ(s.corners[0].x, 1);
+  EXPECT_STREQ(s.corners[0].label, "a");
+  EXPECT_EQ(s.corners[1].label, nullptr);
+  EXPECT_EQ(s.corners[2].x, 3);
+  EXPECT_STREQ(s.corners[2].label, "c");
+  EXPECT_STREQ(s.name, "square");
+  ASSERT_EQ(s.numbers, 2U);
+  EXPECT_EQ(s.values[0], -7);
+  EXPECT_EQ(s.values[1], 7);
+  EXPECT_EQ(s.centre->x, 0.5);
+  EXPECT_STREQ(s.centre->label, "middle");
+}
+
+struct freed {
+  void operator()(void* p) const { std::free(p); }
+};
+using cloned = std::unique_ptr<shape, freed>;
+cloned clone(const shape& s) { return cloned(static_cast<shape*>(orrery_clone(&shape_type, &s))); }
+
+TEST(message_type, is_cloned_with_all_that_belongs_to_it) {
+  cloned copy;
+  {
+    const sample original;
+    copy = clone(original.s);
+  }
+  ASSERT_NE(copy, nullptr);
+  expect_sample(*copy);
+}
+
+TEST(message_type, may_have_nothing_where_pointers_are) {
+  const auto copy = clone({});
+  ASSERT_NE(copy, nullptr);
+  EXPECT_EQ(copy->corners, nullptr);
+  EXPECT_EQ(copy->name, nullptr);
+  EXPECT_EQ(copy->centre, nullptr);
+}
+
+TEST(message_type, is_refused_if_a_count_makes_no_sense) {
+  sample of;
+  of.s.count = -1;
+  EXPECT_EQ(clone(of.s), nullptr);
+  EXPECT_NE(std::string(orrery_error()).find("'corners' has a negative count"), std::string::npos) << orrery_error();
+  of.s.count = 3;
+  of.s.values = nullptr;
+  EXPECT_EQ(clone(of.s), nullptr);
+  EXPECT_NE(std::string(orrery_error()).find("'values' is NULL"), std::string::npos) << orrery_error();
+}
+
+struct link {
+  link* next;
+};
+extern const orrery_message_type link_type;
+const orrery_field link_fields[] = {{"next", ORRERY_ONE, offsetof(link, next), sizeof(link), 0, 0, 0, &link_type}};
+const orrery_message_type link_type = {"Link", 13, sizeof(link), 1, link_fields};
+
+TEST(message_type, is_refused_if_it_is_too_deep) {
+  link circle{};
+  circle.next = &circle;
+  EXPECT_EQ(orrery_clone(&link_type, &circle), nullptr);
+  EXPECT_NE(std::string(orrery_error()).find("64 pointers"), std::string::npos) << orrery_error();
+}
+
+// Gives the message to a task of another PE and back.
+void pass_on(void*, std::size_t) {
+  orrery_message m;
+  while (orrery_receive(&m, ORRERY_FOREVER) == ORRERY_OK) {
+    if (m.type == 0) {
+      EXPECT_EQ(orrery_send_bytes(m.sender, m.tag, m.data, m.size, ORRERY_WAIT), ORRERY_OK);
+    } else {
+      EXPECT_EQ(orrery_open(&m, &point_type), nullptr);
+      const auto* s = static_cast<shape*>(orrery_open(&m, &shape_type));
+      ASSERT_NE(s, nullptr) << orrery_error();
+      EXPECT_EQ(orrery_send(m.sender, m.tag, &shape_type, s, ORRERY_WAIT), ORRERY_OK);
+    }
+    orrery_release(&m);
+  }
+}
+
+class message_types : public ::testing::TestWithParam<const char*> {
+ protected:
+  static void in_world(orrery::testing::test_body body) {
+    if (*GetParam() != '\0') {
+      orrery::testing::in_simulation(GetParam(), body);
+    } else {
+      orrery::testing::in_world(2, body);
+    }
+  }
+};
+INSTANTIATE_TEST_SUITE_P(on, message_types, ::testing::Values("", "machines=2,jitter=5us"),
+                         [](const auto& of) { return *of.param == '\0' ? "threads" : "machines"; });
+
+TEST_P(message_types, travel_with_all_that_belongs_to_them) {
+  in_world([] {
+    orrery_task t{};
+    ASSERT_EQ(orrery_create(pass_on, nullptr, 0, orrery_pe(1), &t), ORRERY_OK);
+    const sample original;
+    for (int i = 0; i < 3; ++i) {
+      ASSERT_EQ(orrery_send(t, 5, &shape_type, &original.s, ORRERY_WAIT), ORRERY_OK) << orrery_error();
+      orrery_message m;
+      ASSERT_EQ(orrery_receive(&m, ORRERY_FOREVER), ORRERY_OK);
+      const auto* s = static_cast<shape*>(orrery_open(&m, &shape_type));
+      ASSERT_NE(s, nullptr) << orrery_error();
+      expect_sample(*s);
+      orrery_release(&m);
+    }
+  });
+}
+
+// Bytes that another program has sent as a shape: orrery_open must find each that is not one.
+TEST_P(message_types, that_are_damaged_are_refused) {
+  in_world([] {
+    orrery_message m;
+    const sample original;
+    const auto receive_one = [&] {
+      EXPECT_EQ(orrery_send(orrery_self(), 1, &shape_type, &original.s, ORRERY_WAIT), ORRERY_OK);
+      EXPECT_EQ(orrery_receive(&m, ORRERY_FOREVER), ORRERY_OK);
+      return static_cast<unsigned char*>(m.data);
+    };
+    receive_one();
+    const std::size_t size = m.size;
+    orrery_release(&m);
+    for (std::size_t i = 0; i < size; ++i)
+      for (const unsigned change : {1U, 2U, 128U, 255U}) {
+        receive_one()[i] ^= static_cast<unsigned char>(change);
+        // Whatever comes of it lies in the message.
+        if (const auto* s = static_cast<shape*>(orrery_open(&m, &shape_type)); s != nullptr) {
+          std::size_t all = s->name != nullptr ? std::strlen(s->name) : 0;
+          for (int c = 0; c < s->count; ++c)
+            all += s->corners[c].label != nullptr ? std::strlen(s->corners[c].label) : 0;
+          for (unsigned v = 0; v < s->numbers; ++v) all += s->values[v] != 0 ? 1 : 0;
+          EXPECT_LE(all, size);
+        }
+        orrery_release(&m);
+      }
+    for (std::size_t shorter = 0; shorter < size; ++shorter) {
+      receive_one();
+      m.size = shorter;
+      EXPECT_EQ(orrery_open(&m, &shape_type), nullptr);
+      orrery_release(&m);
+    }
+  });
+}
+
+}  // namespace

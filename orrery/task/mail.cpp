@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <orrery/process/function.hpp>
+#include <orrery/task/internal/mail.hpp>
+
+#include <algorithm>
+#include <cstring>
+#include <new>
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace orrery::task_detail {
+
+using scheduler::message;
+using scheduler::pe;
+using scheduler::slot;
+using wire::payload_form;
+
+namespace {
+
+constexpr std::size_t largest_in_ring = 4096;
+
+// A message has come to a process that is no function: nobody will ask for it.
+void run_at_object(pe&, slot&, scheduler::delivery& d) {
+  d.fail(std::make_exception_ptr(
+      usage_error(errc::bad_argument,
+                  "orrery_send: the process is an object; only tasks and functions receive messages of tasks")));
+}
+void relocate_large(void* to, void* from) {
+  auto* old = static_cast<large_mail*>(from);
+  new (to) large_mail(std::move(*old));
+  old->~large_mail();
+}
+void drop_large(void* payload) { static_cast<large_mail*>(payload)->~large_mail(); }
+
+std::uint16_t padding_of(std::size_t payload) noexcept {
+  return static_cast<std::uint16_t>(wire::record_bytes(payload) - wire::granule - payload);
+}
+
+void write_to(std::byte* at, const mail_head& head, const mail_writer& writer) noexcept {
+  std::memcpy(at, &head, sizeof head);
+  writer.write(at + sizeof head);
+}
+
+sent send_within(pe& self, address to, const mail_head& head, std::size_t bytes, const mail_writer& writer,
+                 bool may_wait) {
+  slot* s = self.find(to.slot, to.generation);
+  if (s == nullptr) return sent::gone;
+  if (self.flow().over_limit(*s)) [[unlikely]] {
+    if (!may_wait) return sent::full;
+    self.flow().wait_for_room(*s);
+    s = self.find(to.slot, to.generation);
+    if (s == nullptr) return sent::gone;
+  }
+  const std::size_t payload = sizeof head + bytes;
+  const std::uint32_t record = wire::record_bytes(payload);
+  message* m = self.allocate_message(record - wire::granule);
+  write_to(m->payload(), head, writer);
+  m->source_pe = to.pe;
+  m->head.size.store(record, std::memory_order_relaxed);
+  detail::fill(m->head, to, mail_handler, payload_form::wire, nullptr, padding_of(payload));
+  self.push(*s, m, message::charge_of(m->bytes, 0));
+  return sent::yes;
+}
+
+sent send_to_other_pe(pe& self, scheduler::channel& c, address to, const mail_head& head, std::size_t bytes,
+                      const mail_writer& writer, bool may_wait) {
+  const std::size_t payload = sizeof head + bytes;
+  if (payload <= largest_in_ring) {
+    const std::uint32_t record = wire::record_bytes(payload);
+    wire::envelope* e = may_wait ? self.reserve(c, record) : c.try_reserve(record);
+    if (e == nullptr) return sent::full;
+    write_to(e->payload(), head, writer);
+    detail::fill(*e, to, mail_handler, payload_form::wire, nullptr, padding_of(payload));
+    self.commit(c, record);
+    return sent::yes;
+  }
+  large_mail large{head, std::make_unique_for_overwrite<std::byte[]>(bytes), bytes};
+  writer.write(large.bytes.get());
+  const std::uint16_t pages = wire::pages_beside(bytes);
+  const std::uint32_t record = wire::record_bytes(sizeof(large_mail)) + wire::ring_surcharge(pages, c.ring.capacity());
+  wire::envelope* e = may_wait ? self.reserve(c, record) : c.try_reserve(record);
+  if (e == nullptr) return sent::full;
+  new (e->payload()) large_mail(std::move(large));
+  detail::fill(*e, to, mail_handler, payload_form::owned, nullptr, pages);
+  self.commit(c, record);
+  return sent::yes;
+}
+
+}  // namespace
+
+const scheduler::handler mail_handler{"task",          "message",   "orrery task message 1", &run_at_object,
+                                      &relocate_large, &drop_large, sizeof(large_mail),      false};
+
+sent send_mail(pe& self, address to, const mail_head& head, std::size_t bytes, const mail_writer& writer,
+               bool may_wait) {
+  if (!to) throw usage_error(errc::null_pointer, "orrery_send");
+  if (bytes > wire::largest_payload - sizeof head)
+    throw usage_error(errc::bad_argument,
+                      fmt::format("orrery_send: a message of {} bytes; the most is {}: send it in pieces", bytes,
+                                  wire::largest_payload - sizeof head));
+  if (to.pe == self.id()) return send_within(self, to, head, bytes, writer, may_wait);
+  if (may_wait) {
+    self.wait_while_stopped(to);
+  } else if (self.is_stopped(to)) {
+    return sent::full;
+  }
+  scheduler::channel& c = self.channel_to(to.pe);
+  if (!c.remote) return send_to_other_pe(self, c, to, head, bytes, writer, may_wait);
+  if (!may_wait && !detail::has_space(c, sizeof head + bytes)) return sent::full;
+  detail::outgoing out(self, c, sizeof head + bytes);
+  write_to(out.payload().data(), head, writer);
+  out.send_message(to, mail_handler, nullptr);
+  return sent::yes;
+}
+
+mail_view view_of(message& m) noexcept {
+  if (m.head.form == payload_form::owned) {
+    auto& large = *std::launder(reinterpret_cast<large_mail*>(m.payload()));
+    return {&large.head, large.bytes.get(), large.size};
+  }
+  return {reinterpret_cast<const mail_head*>(m.payload()), m.payload() + sizeof(mail_head),
+          m.head.payload_bytes() - sizeof(mail_head)};
+}
+
+namespace {
+
+// A message whose bytes lie in a block of its sender's node, which is given back: its receiver may change what it gets, and keep it.
+message* copy_of_block(pe& self, message& m) {
+  scheduler::delivery d;
+  d.load(self, m);
+  const std::uint32_t record = wire::record_bytes(d.payload_bytes);
+  message* copy = self.allocate_message(record - wire::granule);
+  copy->source_pe = m.source_pe;
+  copy->head.size.store(record, std::memory_order_relaxed);
+  detail::fill(copy->head, {}, mail_handler, payload_form::wire, nullptr, padding_of(d.payload_bytes));
+  std::memcpy(copy->payload(), d.payload, d.payload_bytes);
+  d.heap = nullptr;
+  d.release();  // the block
+  return copy;
+}
+
+}  // namespace
+
+message* find_mail(pe& self, slot& s, const std::uint64_t* tag, bool take) {
+  message* found = nullptr;
+  message* block = nullptr;
+  s.search([&](message* before, message* m) {
+    if (m->head.handler != reinterpret_cast<std::uint64_t>(&mail_handler)) [[unlikely]] {
+      detail::check_destroyed(self, s, before, m);
+      return false;
+    }
+    if (m->head.form == payload_form::block) [[unlikely]] {
+      scheduler::delivery d;
+      d.load(self, *m);
+      if (d.payload_bytes < sizeof(mail_head)) return false;  // another node's nonsense; nobody asks for it
+      mail_head head;
+      std::memcpy(&head, d.payload, sizeof head);
+      if (tag != nullptr && head.tag != *tag) return false;
+      block = copy_of_block(self, *m);  // in its place, whether it is taken or not
+      s.charge -= m->charge();
+      (void)s.unlink_after(before);
+      self.release_message(m);
+      found = block;
+      return true;
+    }
+    if (m->head.form == payload_form::wire && m->head.payload_bytes() < sizeof(mail_head)) [[unlikely]]
+      return false;
+    if (tag != nullptr && view_of(*m).head->tag != *tag) return false;
+    found = m;
+    if (take) {
+      s.charge -= m->charge();
+      (void)s.unlink_after(before);
+    }
+    return true;
+  });
+  if (block != nullptr && !take) {
+    s.charge += block->charge();
+    s.push_front(block);
+  }
+  if (found != nullptr && s.has_extra) [[unlikely]]
+    self.flow().made_room_if_low(s);
+  return found;
+}
+
+void release_mail(pe& self, message& m) noexcept {
+  if (m.head.form == payload_form::owned) drop_large(m.payload());
+  self.release_message(&m);
+}
+
+}  // namespace orrery::task_detail

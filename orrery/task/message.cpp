@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+// Messages of tasks as C sees them: sending, receiving, strategies.
+#include <orrery/task/task.h>
+#include <orrery/process/function.hpp>
+#include <orrery/task/internal/convert.hpp>
+#include <orrery/task/internal/frame.hpp>
+#include <orrery/task/internal/layout.hpp>
+
+#include <fmt/format.h>
+
+namespace orrery::task_detail {
+namespace {
+
+using detail::here_pe;
+using scheduler::pe;
+
+orrery_status send(const orrery_task& to, std::uint64_t tag, std::uint64_t type, std::size_t bytes,
+                   const mail_writer& writer, orrery_sending how) {
+  pe& self = here_pe();
+  const mail_head head{tag, type, self.self(), 0};
+  switch (send_mail(self, address_of(to), head, bytes, writer, how == ORRERY_WAIT)) {
+    case sent::yes:
+      return ORRERY_OK;
+    case sent::full:
+      return fail(ORRERY_FULL, "orrery_send: the receiver has no room now");
+    default:
+      return fail(ORRERY_GONE, fmt::format("orrery_send: task {} has ended", to_string(address_of(to))));
+  }
+}
+
+// Waits for a message and describes it; with `take` it is the caller's.
+orrery_status receive_until(const std::uint64_t* tag, orrery_message* message, std::int64_t timeout_ns, bool take) {
+  pe& self = here_pe();
+  scheduler::slot& s = detail::receiving_slot(self);
+  scheduler::message* m = find_mail(self, s, tag, take);
+  if (m == nullptr) {
+    *message = {};
+    if (timeout_ns == 0) {
+      if (self.refusing()) self.shutdown().refuse("orrery_receive");
+      return ORRERY_EMPTY;
+    }
+    const std::int64_t deadline = timeout_ns < 0 ? -1 : detail::deadline_after(time_of(timeout_ns));
+    do {
+      const bool in_time = self.functions().await_message(s, deadline);
+      m = find_mail(self, s, tag, take);
+      if (m == nullptr && !in_time) return ORRERY_TIMEOUT;
+    } while (m == nullptr);
+  }
+  const mail_view view = view_of(*m);
+  message->tag = view.head->tag;
+  message->type = view.head->type;
+  message->sender = task_of(view.head->sender);
+  message->data = take ? view.bytes : nullptr;
+  message->size = view.size;
+  message->handle_ = take ? m : nullptr;
+  return ORRERY_OK;
+}
+
+}  // namespace
+}  // namespace orrery::task_detail
+
+using namespace orrery::task_detail;  // NOLINT: the C functions are its face
+
+extern "C" {
+
+orrery_status orrery_send(orrery_task to, uint64_t tag, const orrery_message_type* type, const void* value,
+                          orrery_sending how) {
+  return guarded([&] { return send(to, tag, type->id, linear_size(*type, value), linear_writer(*type, value), how); });
+}
+
+orrery_status orrery_send_bytes(orrery_task to, uint64_t tag, const void* data, size_t size, orrery_sending how) {
+  return guarded([&] { return send(to, tag, 0, size, bytes_writer(data, size), how); });
+}
+
+orrery_status orrery_receive(orrery_message* message, int64_t timeout_ns) {
+  return guarded([&] { return receive_until(nullptr, message, timeout_ns, true); });
+}
+
+orrery_status orrery_receive_tag(uint64_t tag, orrery_message* message, int64_t timeout_ns) {
+  return guarded([&] { return receive_until(&tag, message, timeout_ns, true); });
+}
+
+orrery_status orrery_peek(orrery_message* message, int64_t timeout_ns) {
+  return guarded([&] { return receive_until(nullptr, message, timeout_ns, false); });
+}
+
+orrery_status orrery_drop(void) {
+  orrery_message m;
+  const orrery_status said = orrery_receive(&m, ORRERY_NOW);
+  if (said == ORRERY_OK) orrery_release(&m);
+  return said;
+}
+
+void* orrery_open(orrery_message* message, const orrery_message_type* type) {
+  void* opened = nullptr;
+  guarded([&] {
+    if (message->type != type->id || message->data == nullptr)
+      return fail(ORRERY_WRONG_TYPE, fmt::format("orrery_open: the message with tag {} from task {} is no {}",
+                                                 message->tag, to_string(address_of(message->sender)), type->name));
+    open_linear(*type, static_cast<std::byte*>(message->data), message->size);
+    opened = message->data;
+    return ORRERY_OK;
+  });
+  return opened;
+}
+
+void orrery_release(orrery_message* message) {
+  orrery::scheduler::pe* self = orrery::scheduler::current_pe;
+  if (message->handle_ != nullptr && self != nullptr)
+    release_mail(*self, *static_cast<orrery::scheduler::message*>(message->handle_));
+  message->handle_ = nullptr;
+  message->data = nullptr;
+}
+
+orrery_status orrery_message_notify(void) {
+  orrery_message m;
+  return orrery_peek(&m, ORRERY_FOREVER);
+}
+
+orrery_status orrery_message_wait(void) { return orrery_yield(); }
+
+bool orrery_message_immediate(void) {
+  orrery_message m;
+  if (orrery_peek(&m, ORRERY_NOW) == ORRERY_OK) return false;
+  orrery_compute(100);  // in a simulation a task that asks in a loop would stop the time
+  (void)orrery_yield();
+  return orrery_peek(&m, ORRERY_NOW) != ORRERY_OK;
+}
+
+}  // extern "C"

@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <orrery/task/task.h>
+#include <orrery/process/function.hpp>
+#include <orrery/process/names.hpp>
+#include <orrery/process/runtime.hpp>
+#include <orrery/scheduler/node.hpp>
+#include <orrery/task/internal/convert.hpp>
+#include <orrery/task/internal/frame.hpp>
+#include <orrery/task/internal/joins.hpp>
+#include <orrery/task/internal/mail.hpp>
+#include <orrery/transport/world.hpp>
+
+#include <chrono>
+#include <cstdarg>
+#include <cstdio>
+#include <limits>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+namespace orrery::task_detail {
+namespace {
+
+using detail::here_pe;
+using scheduler::pe;
+
+// In a named world `anywhere` is the program's own PEs: others do not have its functions, and are not to suffer from its end.
+placement placement_of(const orrery_place& p) {
+  const placement place{static_cast<placement::kind>(p.kind), p.number};
+  if (place.what != placement::kind::anywhere) return place;
+  scheduler::node& n = here_pe().owner();
+  if (n.world() == nullptr || !n.world()->is_open()) return place;
+  const std::vector<std::uint32_t> own = program_pes();
+  return own.empty() ? here() : orrery::pe(own[n.turn() % own.size()]);
+}
+orrery_place place_of(const placement& p) noexcept { return {static_cast<std::uint32_t>(p.what), p.index}; }
+
+// Says, at the end of its scope, that the task that runs has ended.
+struct says_end {
+  pe& self;
+  explicit says_end(pe& p) noexcept : self(p) {}
+  says_end(const says_end&) = delete;
+  says_end& operator=(const says_end&) = delete;
+  ~says_end() {
+    if (task_joins* joins = task_joins::find(self); joins != nullptr) joins->ended(self.self());
+  }
+};
+
+// What a task of C runs, in a form that can travel.
+struct c_task {
+  detail::callable<orrery_task_function> run;
+  std::vector<std::byte> argument;
+
+  void operator()() {
+    pe& self = here_pe();
+    const says_end end(self);
+    const task_frame frame(self);
+    try {
+      (*run.f)(argument.empty() ? nullptr : argument.data(), argument.size());
+    } catch (const task_exit&) {  // it has unwound the stack
+    }
+  }
+  template <class A>
+  void serialize(A& a) {
+    a & run & argument;
+  }
+};
+
+// On the PE of the task: until it has ended.
+void await_end(address task) {
+  pe& self = here_pe();
+  if (self.find(task.slot, task.generation) == nullptr) return;
+  task_joins::of(self).wait(task);
+  while (self.find(task.slot, task.generation) != nullptr) yield();  // its names are taken back
+}
+
+orrery_status join(const orrery_task& task, std::int64_t timeout_ns) {
+  pe& self = here_pe();
+  self.require_process();
+  if (orrery_task_is_null(task)) throw usage_error(errc::null_pointer, "orrery_join");
+  if (address_of(task) == self.self())
+    throw usage_error(errc::bad_argument, "orrery_join: a task that waits for its own end waits for ever");
+  auto end = start_call<&await_end>(orrery::pe(task.pe), address_of(task));
+  if (timeout_ns >= 0 && !end.wait_for(time_of(timeout_ns))) {
+    detail::future_access<void>::disregard(std::move(end));
+    return fail(ORRERY_TIMEOUT, fmt::format("orrery_join: task {} has not ended", to_string(address_of(task))));
+  }
+  end.get();
+  return ORRERY_OK;
+}
+
+// A function process that waits for the end of a task in the place of the one that watches it.
+void watch(address task, address watcher, std::uint64_t tag) {
+  orrery_ended ended{task_of(task), ORRERY_OK};
+  try {
+    call<&await_end>(orrery::pe(task.pe), task);
+  } catch (const node_lost&) {
+    ended.status = ORRERY_NODE_LOST;
+  }
+  pe& self = here_pe();
+  if (self.find(watcher.slot, watcher.generation) == nullptr) return;  // nobody is left to be told
+  (void)send_mail(self, watcher, {tag, 0, task, 0}, sizeof ended, bytes_writer(&ended, sizeof ended), true);
+}
+
+int run_main(const args& all, int (*main)(int, char**)) {
+  std::vector<std::string> words = all;
+  std::vector<char*> argv;
+  for (std::string& w : words) argv.push_back(w.data());
+  argv.push_back(nullptr);
+  const task_frame frame(here_pe());
+  try {
+    return main(static_cast<int>(words.size()), argv.data());
+  } catch (const task_exit&) {
+    return 0;
+  }
+}
+
+}  // namespace
+}  // namespace orrery::task_detail
+
+using namespace orrery::task_detail;  // NOLINT: the C functions are its face
+using orrery::scheduler::pe;
+
+extern "C" {
+
+int orrery_run(int argc, char** argv, int (*main)(int argc, char** argv)) {
+  int result = 1;
+  const orrery_status said = guarded([&] {
+    result = orrery::run(argc, argv, [main](const orrery::args& all) { return run_main(all, main); });
+    return ORRERY_OK;
+  });
+  if (said != ORRERY_OK) std::fputs(fmt::format("orrery: orrery_run: {}\n", orrery_error()).c_str(), stderr);
+  return result;
+}
+
+orrery_place orrery_here(void) { return place_of(orrery::here()); }
+orrery_place orrery_anywhere(void) { return place_of(orrery::anywhere()); }
+orrery_place orrery_pe(uint32_t number) { return place_of(orrery::pe(number)); }
+orrery_place orrery_node(uint32_t number) { return place_of(orrery::node(number)); }
+orrery_place orrery_machine(uint32_t number) { return place_of(orrery::machine(number)); }
+orrery_place orrery_near(orrery_task other) {
+  return place_of(orrery::near(orrery::remote<orrery::function>(address_of(other))));
+}
+
+orrery_status orrery_create(orrery_task_function run, const void* argument, size_t size, orrery_place where,
+                            orrery_task* task) {
+  return guarded([&] {
+    here_pe().require_process();
+    if (run == nullptr) throw orrery::usage_error(orrery::errc::bad_argument, "orrery_create: the function is NULL");
+    if (where.kind > static_cast<std::uint32_t>(orrery::placement::kind::nowhere))
+      throw orrery::usage_error(orrery::errc::bad_argument,
+                                "orrery_create: this is no place; use orrery_here() and its like");
+    const auto* bytes = static_cast<const std::byte*>(argument);
+    c_task body{{run}, {}};
+    if (size != 0) body.argument.assign(bytes, bytes + size);
+    const auto made = orrery::spawn(placement_of(where), std::move(body));
+    if (task != nullptr) *task = task_of(made.address());
+    return ORRERY_OK;
+  });
+}
+
+orrery_task orrery_self(void) {
+  const orrery::scheduler::pe* self = orrery::scheduler::current_pe;
+  return self != nullptr && self->active() != nullptr ? task_of(self->self()) : orrery_task{};
+}
+
+orrery_status orrery_join(orrery_task task, int64_t timeout_ns) {
+  return guarded([&] { return join(task, timeout_ns); });
+}
+
+orrery_status orrery_watch(orrery_task task, uint64_t tag) {
+  return guarded([&] {
+    pe& self = here_pe();
+    self.require_process();
+    if (orrery_task_is_null(task)) throw orrery::usage_error(orrery::errc::null_pointer, "orrery_watch");
+    (void)orrery::spawn(orrery::here(), &watch, address_of(task), self.self(), tag);
+    return ORRERY_OK;
+  });
+}
+
+orrery_status orrery_stop(orrery_task task) {
+  return guarded([&] {
+    here_pe().require_process();
+    orrery::detail::future_access<void>::disregard(
+        orrery::start_destroy(orrery::remote<orrery::function>(address_of(task))));
+    return ORRERY_OK;
+  });
+}
+
+void orrery_exit(void) { throw task_exit(); }
+
+orrery_status orrery_sleep(int64_t ns) {
+  return guarded([&] {
+    orrery::sleep_for(std::chrono::nanoseconds(ns < 0 ? std::numeric_limits<std::int64_t>::max() : ns));
+    return ORRERY_OK;
+  });
+}
+
+orrery_status orrery_yield(void) {
+  return guarded([] {
+    orrery::yield();
+    return ORRERY_OK;
+  });
+}
+
+int64_t orrery_now_ns(void) { return orrery::now().count(); }
+void orrery_compute(int64_t ns) {
+  if (orrery::scheduler::current_pe != nullptr) orrery::compute(std::chrono::nanoseconds(ns));
+}
+
+uint32_t orrery_this_pe(void) { return orrery::scheduler::current_pe != nullptr ? orrery::this_pe() : 0; }
+uint32_t orrery_this_node(void) { return orrery::scheduler::current_pe != nullptr ? orrery::this_node() : 0; }
+uint32_t orrery_pes(void) { return orrery::scheduler::current_pe != nullptr ? orrery::world_pes() : 0; }
+uint32_t orrery_nodes(void) { return orrery::scheduler::current_pe != nullptr ? orrery::world_nodes() : 0; }
+
+void orrery_log(const char* format, ...) {
+  char text[1024];
+  va_list values;
+  va_start(values, format);
+  (void)std::vsnprintf(text, sizeof text, format, values);
+  va_end(values);
+  std::string line;
+  if (const auto me = address_of(orrery_self()); me) line = fmt::format("task {}: ", to_string(me));
+  line += text;
+  line += '\n';
+  (void)std::fwrite(line.data(), 1, line.size(), stderr);
+}
+
+orrery_status orrery_set_name(orrery_task task, const char* name) {
+  return guarded([&] {
+    orrery::publish(name, orrery::remote<orrery::function>(address_of(task)));
+    return ORRERY_OK;
+  });
+}
+
+orrery_status orrery_remove_name(const char* name) {
+  return guarded([&] {
+    if (orrery::unpublish(name)) return ORRERY_OK;
+    return fail(ORRERY_NAME_NOT_FOUND, fmt::format("orrery_remove_name \"{}\": no task has the name", name));
+  });
+}
+
+orrery_status orrery_find(const char* name, orrery_task* task, int64_t timeout_ns) {
+  return guarded([&] {
+    const auto found = timeout_ns == 0 ? orrery::lookup<orrery::function>(name)
+                                       : orrery::await_name<orrery::function>(name, time_of(timeout_ns));
+    *task = task_of(found.address());
+    return ORRERY_OK;
+  });
+}
+
+}  // extern "C"

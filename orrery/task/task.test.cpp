@@ -1,0 +1,377 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <orrery/task/task.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include <orrery/process/internal/test_world.hpp>
+
+// Tests of the C interface, as a C program uses it, but for the captures of the bodies. Each runs on one PE, on two, and on two simulated machines
+// whose messages take random times.
+namespace {
+
+using namespace std::string_literals;
+
+struct way {
+  const char* name;
+  const char* option;
+};
+
+class task : public ::testing::TestWithParam<way> {
+ protected:
+  static bool on_one_pe() { return GetParam().name == "one_pe"s; }
+  static void in_world(orrery::testing::test_body body) {
+    std::vector<std::string> words{"test", GetParam().option, "--orrery-quiet"};
+    std::vector<char*> argv;
+    for (std::string& w : words) argv.push_back(w.data());
+    EXPECT_EQ(orrery::run(static_cast<int>(argv.size()), argv.data(),
+                          [&](const orrery::args&) {
+                            body();
+                            return 0;
+                          }),
+              0);
+  }
+  // The last PE: another one where there are two.
+  static orrery_place there() { return orrery_pe(orrery_pes() - 1); }
+  static orrery_task create(orrery_task_function run, const void* argument = nullptr, std::size_t size = 0) {
+    orrery_task t{};
+    EXPECT_EQ(orrery_create(run, argument, size, there(), &t), ORRERY_OK) << orrery_error();
+    return t;
+  }
+};
+INSTANTIATE_TEST_SUITE_P(on, task,
+                         ::testing::Values(way{"one_pe", "--orrery-pes=1"}, way{"two_pes", "--orrery-pes=2"},
+                                           way{"machines", "--orrery-sim=machines=2,jitter=5us,seed=1"},
+                                           way{"machines_of_another_seed",
+                                               "--orrery-sim=machines=2,jitter=5us,seed=2"}),
+                         [](const auto& of) { return std::string(of.param.name); });
+
+void echo(void*, std::size_t) {
+  orrery_message m;
+  while (orrery_receive(&m, ORRERY_FOREVER) == ORRERY_OK) {
+    EXPECT_EQ(orrery_send_bytes(m.sender, m.tag, m.data, m.size, ORRERY_WAIT), ORRERY_OK);
+    orrery_release(&m);
+  }
+}
+
+std::string take(std::uint64_t tag) {
+  orrery_message m;
+  if (orrery_receive_tag(tag, &m, ORRERY_FOREVER) != ORRERY_OK) return "(" + std::string(orrery_error()) + ")";
+  std::string text(static_cast<const char*>(m.data), m.size);
+  orrery_release(&m);
+  return text;
+}
+void say(orrery_task to, std::uint64_t tag, const std::string& text) {
+  EXPECT_EQ(orrery_send_bytes(to, tag, text.data(), text.size(), ORRERY_WAIT), ORRERY_OK) << orrery_error();
+}
+
+TEST_P(task, answers_messages_and_knows_who_sent_them) {
+  in_world([] {
+    const orrery_task e = create(echo);
+    for (std::uint64_t i = 0; i < 100; ++i) say(e, i, std::to_string(i));
+    for (std::uint64_t i = 0; i < 100; ++i) {
+      orrery_message m;
+      ASSERT_EQ(orrery_receive(&m, ORRERY_FOREVER), ORRERY_OK);
+      EXPECT_EQ(m.tag, i);
+      EXPECT_TRUE(orrery_task_same(m.sender, e));
+      EXPECT_EQ(std::string(static_cast<char*>(m.data), m.size), std::to_string(i));
+      orrery_release(&m);
+      orrery_release(&m);  // does nothing
+    }
+  });
+}
+
+TEST_P(task, receives_by_tag_whatever_the_order) {
+  in_world([] {
+    const orrery_task e = create(echo);
+    for (const std::uint64_t tag : {3U, 1U, 2U, 1U}) say(e, tag, "tag " + std::to_string(tag));
+    EXPECT_EQ(take(2), "tag 2");
+    EXPECT_EQ(take(1), "tag 1");
+    EXPECT_EQ(take(3), "tag 3");
+    EXPECT_EQ(take(1), "tag 1");
+  });
+}
+
+TEST_P(task, receives_messages_of_any_size_and_may_change_them) {
+  in_world([] {
+    const orrery_task e = create(echo);
+    for (const std::size_t size : {0U, 1U, 15U, 16U, 4000U, 4064U, 4065U, 5000U, 100'000U, 3'000'000U}) {
+      const std::string text(size, static_cast<char>('a' + size % 7));
+      say(e, 1, text);
+      orrery_message m;
+      ASSERT_EQ(orrery_peek(&m, ORRERY_FOREVER), ORRERY_OK);
+      EXPECT_EQ(m.size, size);
+      ASSERT_EQ(orrery_receive(&m, ORRERY_FOREVER), ORRERY_OK);
+      EXPECT_TRUE(std::string(static_cast<char*>(m.data), m.size) == text) << size;
+      EXPECT_EQ(reinterpret_cast<std::uintptr_t>(m.data) % 16, 0U);
+      std::memset(m.data, 1, m.size);
+      orrery_release(&m);
+    }
+  });
+}
+
+TEST_P(task, finds_nothing_where_nothing_is) {
+  in_world([] {
+    orrery_message m;
+    EXPECT_EQ(orrery_receive(&m, ORRERY_NOW), ORRERY_EMPTY);
+    EXPECT_EQ(orrery_receive_tag(1, &m, ORRERY_NOW), ORRERY_EMPTY);
+    EXPECT_EQ(orrery_peek(&m, ORRERY_NOW), ORRERY_EMPTY);
+    EXPECT_EQ(orrery_drop(), ORRERY_EMPTY);
+    EXPECT_EQ(orrery_receive(&m, 1000), ORRERY_TIMEOUT);
+    say(orrery_self(), 7, "seven");
+    EXPECT_EQ(orrery_receive_tag(1, &m, 1000), ORRERY_TIMEOUT);
+    EXPECT_EQ(take(7), "seven");
+  });
+}
+
+TEST_P(task, peeks_and_drops_the_oldest_message) {
+  in_world([] {
+    const orrery_task e = create(echo);
+    say(e, 4, "four");
+    say(e, 5, "five");
+    EXPECT_EQ(orrery_message_notify(), ORRERY_OK);
+    orrery_message m;
+    ASSERT_EQ(orrery_peek(&m, ORRERY_FOREVER), ORRERY_OK);
+    EXPECT_EQ(m.tag, 4U);
+    EXPECT_EQ(m.size, 4U);
+    EXPECT_EQ(m.data, nullptr);
+    EXPECT_EQ(orrery_drop(), ORRERY_OK);
+    EXPECT_EQ(take(5), "five");
+  });
+}
+
+TEST_P(task, that_asks_for_messages_in_a_loop_lets_others_run) {
+  in_world([] {
+    const orrery_task e = create(echo);
+    say(e, 1, "x");
+    while (orrery_message_immediate()) {
+    }
+    EXPECT_EQ(take(1), "x");
+    EXPECT_TRUE(orrery_message_immediate());
+  });
+}
+
+TEST_P(task, has_its_own_copy_of_its_argument) {
+  in_world([] {
+    struct hello {
+      orrery_task to;
+      char text[100];
+    };
+    hello h{orrery_self(), "good morning"};
+    const auto run = [](void* argument, std::size_t size) {
+      const hello& mine = *static_cast<hello*>(argument);
+      EXPECT_EQ(size, sizeof(hello));
+      say(mine.to, 1, mine.text);
+    };
+    create(run, &h, sizeof h);
+    h = {};
+    EXPECT_EQ(take(1), "good morning");
+  });
+}
+
+TEST_P(task, that_has_ended_is_joined_and_gone) {
+  in_world([] {
+    const orrery_task e = create([](void*, std::size_t) {
+      orrery_message m;
+      if (orrery_receive(&m, ORRERY_FOREVER) == ORRERY_OK) orrery_release(&m);
+    });
+    EXPECT_EQ(orrery_join(e, 1000), ORRERY_TIMEOUT);
+    EXPECT_NE(std::string(orrery_error()).find("has not ended"), std::string::npos);
+    say(e, 1, "end");
+    EXPECT_EQ(orrery_join(e, ORRERY_FOREVER), ORRERY_OK) << orrery_error();
+    EXPECT_EQ(orrery_join(e, ORRERY_FOREVER), ORRERY_OK);
+    EXPECT_EQ(orrery_join(orrery_self(), ORRERY_FOREVER), ORRERY_USAGE);
+    EXPECT_EQ(orrery_join({}, ORRERY_FOREVER), ORRERY_USAGE);
+    if (on_one_pe()) {
+      EXPECT_EQ(orrery_send_bytes(e, 1, "", 0, ORRERY_WAIT), ORRERY_GONE);
+      EXPECT_NE(std::string(orrery_error()).find("has ended"), std::string::npos);
+    }
+  });
+}
+
+TEST_P(task, may_be_joined_by_many) {
+  in_world([] {
+    const orrery_task e = create(echo);
+    const auto joins = [](void* argument, std::size_t) {
+      orrery_task tasks[2];
+      std::memcpy(tasks, argument, sizeof tasks);
+      say(tasks[1], 1, std::to_string(orrery_join(tasks[0], ORRERY_FOREVER)));
+    };
+    const orrery_task both[2] = {e, orrery_self()};
+    for (int i = 0; i < 20; ++i) create(joins, both, sizeof both);
+    say(e, 2, "x");
+    EXPECT_EQ(take(2), "x");
+    EXPECT_EQ(orrery_stop(e), ORRERY_OK);
+    for (int i = 0; i < 20; ++i) EXPECT_EQ(take(1), "0");
+  });
+}
+
+TEST_P(task, that_watches_another_is_told_of_its_end) {
+  in_world([] {
+    const orrery_task e = create(echo);
+    EXPECT_EQ(orrery_watch(e, 77), ORRERY_OK);
+    EXPECT_EQ(orrery_watch({}, 77), ORRERY_USAGE);
+    say(e, 1, "x");
+    EXPECT_EQ(take(1), "x");
+    EXPECT_EQ(orrery_message_immediate(), true);
+    EXPECT_EQ(orrery_stop(e), ORRERY_OK);
+    for (const std::uint64_t tag : {77U, 78U}) {
+      orrery_message m;
+      ASSERT_EQ(orrery_receive_tag(tag, &m, ORRERY_FOREVER), ORRERY_OK);
+      ASSERT_EQ(m.size, sizeof(orrery_ended));
+      const auto& ended = *static_cast<orrery_ended*>(m.data);
+      EXPECT_TRUE(orrery_task_same(ended.task, e));
+      EXPECT_EQ(ended.status, ORRERY_OK);
+      orrery_release(&m);
+      EXPECT_EQ(orrery_watch(e, 78), ORRERY_OK);  // once more, when it has ended
+    }
+  });
+}
+
+TEST_P(task, that_is_stopped_takes_what_was_sent_before_and_ends) {
+  in_world([] {
+    const orrery_task e = create(echo);
+    for (int i = 0; i < 10; ++i) say(e, 1, std::to_string(i));
+    EXPECT_EQ(orrery_stop(e), ORRERY_OK);
+    EXPECT_EQ(orrery_join(e, ORRERY_FOREVER), ORRERY_OK);
+    for (int i = 0; i < 10; ++i) EXPECT_EQ(take(1), std::to_string(i));
+  });
+}
+
+TEST_P(task, that_does_not_listen_when_it_is_to_end_is_ended) {
+  in_world([] {
+    const auto deaf = [](void* argument, std::size_t) {
+      struct last {
+        orrery_task to;
+        ~last() { (void)orrery_send_bytes(to, 2, "unwound", 7, ORRERY_TRY); }
+      } said{};
+      std::memcpy(&said.to, argument, sizeof said.to);
+      int times = 0;
+      for (orrery_message m;;)
+        if (orrery_receive(&m, ORRERY_FOREVER) == ORRERY_STOPPED)
+          (void)orrery_send_bytes(said.to, 1, std::to_string(++times).data(), 1, ORRERY_TRY);
+    };
+    const orrery_task me = orrery_self();
+    const orrery_task e = create(deaf, &me, sizeof me);
+    EXPECT_EQ(orrery_stop(e), ORRERY_OK);
+    EXPECT_EQ(orrery_join(e, ORRERY_FOREVER), ORRERY_OK);
+    EXPECT_EQ(take(1), "1");
+    EXPECT_EQ(take(2), "unwound");
+    create(deaf, &me, sizeof me);  // and at the end of the world
+  });
+}
+
+TEST_P(task, ends_by_orrery_exit) {
+  in_world([] {
+    const orrery_task e = create([](void*, std::size_t) { orrery_exit(); });
+    EXPECT_EQ(orrery_join(e, ORRERY_FOREVER), ORRERY_OK);
+  });
+}
+
+TEST_P(task, has_a_name_until_it_ends) {
+  in_world([] {
+    orrery_task found{};
+    EXPECT_EQ(orrery_find("weather", &found, ORRERY_NOW), ORRERY_NAME_NOT_FOUND);
+    EXPECT_EQ(orrery_find("weather", &found, 1000), ORRERY_TIMEOUT);
+    const orrery_task e = create([](void*, std::size_t) {
+      EXPECT_EQ(orrery_set_name(orrery_self(), "weather"), ORRERY_OK);
+      echo(nullptr, 0);
+    });
+    EXPECT_EQ(orrery_find("weather", &found, ORRERY_FOREVER), ORRERY_OK);
+    EXPECT_TRUE(orrery_task_same(found, e));
+    EXPECT_EQ(orrery_set_name(orrery_self(), "weather"), ORRERY_NAME_TAKEN);
+    EXPECT_EQ(orrery_set_name(orrery_self(), ""), ORRERY_USAGE);
+    EXPECT_EQ(orrery_stop(e), ORRERY_OK);
+    EXPECT_EQ(orrery_join(e, ORRERY_FOREVER), ORRERY_OK);
+    EXPECT_EQ(orrery_find("weather", &found, ORRERY_NOW), ORRERY_NAME_NOT_FOUND);
+    EXPECT_EQ(orrery_set_name(orrery_self(), "weather"), ORRERY_OK);
+    EXPECT_EQ(orrery_remove_name("weather"), ORRERY_OK);
+    EXPECT_EQ(orrery_remove_name("weather"), ORRERY_NAME_NOT_FOUND);
+  });
+}
+
+TEST_P(task, finds_errno_as_it_was) {
+  in_world([] {
+    const orrery_task e = create([](void*, std::size_t) {
+      orrery_message m;
+      while (orrery_receive(&m, ORRERY_FOREVER) == ORRERY_OK) {
+        errno = EBADF;
+        say(m.sender, 1, "x");
+        orrery_release(&m);
+      }
+    });
+    errno = ENOENT;
+    say(e, 1, "x");
+    EXPECT_EQ(take(1), "x");
+    EXPECT_EQ(orrery_sleep(1000), ORRERY_OK);
+    EXPECT_EQ(orrery_yield(), ORRERY_OK);
+    EXPECT_EQ(errno, ENOENT);
+  });
+}
+
+TEST_P(task, is_told_what_it_did_wrong) {
+  in_world([] {
+    orrery_task t{};
+    EXPECT_EQ(orrery_create(echo, nullptr, 0, orrery_pe(99), &t), ORRERY_NO_PLACE);
+    EXPECT_NE(std::string(orrery_error()).find("pe(99)"), std::string::npos);
+    EXPECT_EQ(orrery_create(nullptr, nullptr, 0, orrery_here(), &t), ORRERY_USAGE);
+    EXPECT_EQ(orrery_create(echo, nullptr, 0, {77, 0}, &t), ORRERY_USAGE);
+    EXPECT_EQ(orrery_create(echo, nullptr, 0, orrery_near({}), &t), ORRERY_USAGE);
+    EXPECT_EQ(orrery_send_bytes({}, 1, "", 0, ORRERY_WAIT), ORRERY_USAGE);
+    EXPECT_EQ(orrery_send_bytes({99, 1, 1}, 1, "", 0, ORRERY_WAIT), ORRERY_NO_PLACE);
+    for (int i = ORRERY_OK; i <= ORRERY_FAILED; ++i)
+      EXPECT_STRNE(orrery_status_text(static_cast<orrery_status>(i)), "this is no status");
+  });
+}
+
+TEST_P(task, is_told_that_a_receiver_has_no_room) {
+  in_world([] {
+    const orrery_task busy = create([](void*, std::size_t) {
+      orrery_message m;
+      if (orrery_receive_tag(9, &m, ORRERY_FOREVER) == ORRERY_OK) orrery_release(&m);
+      while (orrery_receive(&m, ORRERY_NOW) == ORRERY_OK) orrery_release(&m);
+    });
+    const std::string text(1000, 'x');
+    orrery_status said = ORRERY_OK;
+    int sent = 0;
+    for (; sent < 200'000 && said == ORRERY_OK; ++sent)
+      said = orrery_send_bytes(busy, 1, text.data(), text.size(), ORRERY_TRY);
+    EXPECT_EQ(said, ORRERY_FULL) << sent;
+    EXPECT_EQ(orrery_stop(busy), ORRERY_OK);
+  });
+}
+
+TEST(task_outside, of_the_runtime_gets_a_status) {
+  orrery_message m;
+  orrery_task t{};
+  EXPECT_EQ(orrery_receive(&m, ORRERY_NOW), ORRERY_USAGE);
+  EXPECT_EQ(orrery_send_bytes({0, 1, 1}, 0, "", 0, ORRERY_WAIT), ORRERY_USAGE);
+  EXPECT_EQ(orrery_create(echo, nullptr, 0, orrery_here(), &t), ORRERY_USAGE);
+  EXPECT_EQ(orrery_join({0, 1, 1}, 0), ORRERY_USAGE);
+  EXPECT_STRNE(orrery_error(), "");
+  EXPECT_TRUE(orrery_task_is_null(orrery_self()));
+}
+
+TEST(orrery_run_of_c, gives_main_its_arguments_and_returns_its_result) {
+  char name[] = "program";
+  char pes[] = "--orrery-pes=1";
+  char own[] = "own";
+  char* argv[] = {name, pes, own, nullptr};
+  EXPECT_EQ(orrery_run(3, argv,
+                       [](int argc, char** words) {
+                         EXPECT_EQ(argc, 2);
+                         EXPECT_STREQ(words[1], "own");
+                         EXPECT_EQ(words[2], nullptr);
+                         EXPECT_EQ(orrery_run(0, nullptr, nullptr), 1);
+                         return 7;
+                       }),
+            7);
+  EXPECT_EQ(orrery_run(3, argv, [](int, char**) -> int { orrery_exit(); }), 0);
+}
+
+}  // namespace

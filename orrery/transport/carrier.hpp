@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+
+namespace orrery::transport {
+
+/// Moves records between the PEs of this node and those of other machines.
+///
+/// Problem: rings lie in memory that sender and receiver share, and two machines share none.
+/// So the carrier of a node copies what its PEs write into their rings to other machines, and brings what comes from there
+/// into rings that its PEs read. It also keeps copies of the counters of PEs of other machines.
+///
+/// Owned by the world. All calls may come from any thread of the node; none parks.
+class carrier {
+ public:
+  carrier(const carrier&) = delete;
+  carrier& operator=(const carrier&) = delete;
+  virtual ~carrier() = default;
+
+  /// Does what can be done now, unless another thread is at it. True if something came or went.
+  virtual bool drive() noexcept = 0;
+
+  /// Asks all other machines for the counters of their PEs. When counters_round() has reached the number that this
+  /// returns, every copy was read there after this call.
+  virtual std::uint64_t ask_for_counters() noexcept = 0;
+  /// The last round of questions that was answered by all nodes which are there.
+  [[nodiscard]] virtual std::uint64_t counters_round() const noexcept = 0;
+
+ protected:
+  carrier() = default;
+};
+
+}  // namespace orrery::transport

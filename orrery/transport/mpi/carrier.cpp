@@ -1,0 +1,365 @@
+// SPDX-License-Identifier: Apache-2.0
+// The part of the carrier that sends, and that keeps time. What comes is in carrier_receive.cpp.
+#include <orrery/transport/mpi/carrier.hpp>
+
+#include <orrery/transport/shm/world.hpp>
+#include <orrery/transport/wait.hpp>
+
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace orrery::transport {
+
+namespace {
+
+constexpr std::size_t receives = 16;
+constexpr std::size_t frames_on_their_way = 4;  // to one node; what comes meanwhile shares the next one
+constexpr std::size_t spare_frames = 16;
+constexpr std::uint64_t largest_piece = std::uint64_t{1} << 30;
+constexpr std::uint64_t block_tags = 16'000;  // every MPI has that many
+constexpr int first_block_tag = 1;
+constexpr std::int64_t life_signs = 5;  // in the time after which a node is lost
+
+}  // namespace
+
+mpi_carrier::mpi_carrier(engine& by, shm_world& local, const cluster_map& map, cluster_members& members,
+                         std::int64_t patience_ns, std::function<void(const std::string&)> fatal)
+    : engine_(by),
+      local_(local),
+      map_(map),
+      members_(members),
+      patience_ns_(patience_ns),
+      fatal_(std::move(fatal)),
+      copies_(std::make_unique<counter_copy[]>(map.pes())),
+      peers_(map.nodes()) {
+  const std::int64_t now = real_now_ns();
+  for (std::uint32_t n = 0; n < peers_.size(); ++n) {
+    peers_[n].node = n;
+    peers_[n].far = map.is_far(n);
+    peers_[n].closed = n == map.own();
+    peers_[n].heard_ns = peers_[n].said_ns = now;
+  }
+  last_tick_ns_ = now;
+}
+
+mpi_carrier::~mpi_carrier() = default;
+
+bool mpi_carrier::begin() {
+  const std::scoped_lock lock{mutex_};
+  pool_.resize(receives);
+  for (posted_receive& r : pool_)
+    if (!engine_.receive(engine::any_node, 0, r.memory.memory(), r.request)) return false;
+  return true;
+}
+
+bool mpi_carrier::drive() noexcept {
+  const std::unique_lock lock{mutex_, std::try_to_lock};
+  return lock.owns_lock() && work(false);
+}
+
+bool mpi_carrier::work(bool everything) {
+  bool any = receive();
+  any |= finish_arrivals();
+  ask_if_wanted();
+  for (peer& p : peers_) {
+    any |= finish_sends(p);
+    if (!p.closed) any |= send(p, everything);
+  }
+  return any;
+}
+
+bool mpi_carrier::tick() noexcept {
+  const std::scoped_lock lock{mutex_};
+  const std::int64_t now = real_now_ns();
+  for (peer& p : peers_) {
+    if (p.closed || p.left || (map_.own() != 0 && p.node != 0)) continue;
+    if (now - p.said_ns >= patience_ns_ / life_signs) queue_news(p, node_news::here, map_.own());
+  }
+  const bool any = work(true);
+  look_for_silent(now);
+  last_tick_ns_ = now;
+  return any;
+}
+
+// The first node looks at all others, and all others at the first node. Who was stopped itself cannot tell who was silent.
+void mpi_carrier::look_for_silent(std::int64_t now) {
+  if (now - last_tick_ns_ > patience_ns_ / 2)
+    for (peer& p : peers_) p.heard_ns = now;
+  for (peer& p : peers_) {
+    if (p.closed || p.left || now - p.heard_ns < patience_ns_) continue;
+    const std::string how = fmt::format("was silent for {} ms", patience_ns_ / 1'000'000);
+    if (map_.own() == 0) {
+      lose(p.node, how);
+    } else if (p.node == 0) {
+      p.heard_ns = now;
+      fatal_(fmt::format("the first node of the world {}: node {} ends too", how, map_.own()));
+    }
+  }
+}
+
+bool mpi_carrier::is_flushed() noexcept {
+  const std::scoped_lock lock{mutex_};
+  return std::ranges::all_of(peers_, [](const peer& p) {
+    return p.closed || (p.controls.empty() && p.frames.empty() && p.blocks.empty() &&
+                        std::ranges::none_of(p.rings, [](const auto& r) { return r->has_more(); }));
+  });
+}
+
+void mpi_carrier::end() noexcept {
+  const std::scoped_lock lock{mutex_};
+  for (posted_receive& r : pool_) engine_.cancel(r.request);
+}
+
+// --- rings ---------------------------------------------------------------------------------------------------------
+
+void mpi_carrier::add_ring(std::uint32_t from, std::uint32_t to, std::uint64_t offset, ring_header& header) {
+  const std::scoped_lock lock{mutex_};
+  peer& p = peers_[map_.node_of(to)];
+  p.rings.push_back(std::make_unique<outgoing_ring>(header, offset, from, to));
+}
+
+void mpi_carrier::forget_ring(std::uint64_t offset) noexcept {
+  const std::scoped_lock lock{mutex_};
+  for (peer& p : peers_) std::erase_if(p.rings, [&](const auto& r) { return r->offset() == offset; });
+}
+
+std::optional<std::uint64_t> mpi_carrier::mirror_offset(std::uint32_t to, std::uint32_t from) const noexcept {
+  const std::scoped_lock lock{table_mutex_};
+  const auto it = mirror_table_.find(std::uint64_t{to} << 32 | from);
+  return it != mirror_table_.end() ? std::optional(it->second) : std::nullopt;
+}
+
+void mpi_carrier::release_memory_of(std::uint32_t node) noexcept {
+  const std::scoped_lock lock{mutex_};
+  peer& p = peers_[node];
+  if (!p.closed && !p.left) return;
+  for (const auto& m : p.mirrors) {
+    {
+      const std::scoped_lock table_lock{table_mutex_};
+      mirror_table_.erase(std::uint64_t{m->to()} << 32 | m->from());
+    }
+    local_.release(m->offset());
+  }
+  std::erase_if(arrivals_, [&](const arrival& a) { return a.node == node; });
+  p.mirrors.clear();
+  std::erase_if(guests_, [&](const auto& g) {
+    if (g.second.node == node) local_.release(g.first);
+    return g.second.node == node;
+  });
+}
+
+// --- sending -------------------------------------------------------------------------------------------------------
+
+bool mpi_carrier::send(peer& to, bool everything) {
+  bool any = false;
+  while (!to.closed && to.frames.size() < frames_on_their_way) {
+    frame f;
+    if (!spare_.empty()) {
+      f = std::move(spare_.back());
+      spare_.pop_back();
+    }
+    f.begin(map_.own());
+    fill(to, f, everything);
+    if (f.is_empty()) {
+      spare_.push_back(std::move(f));
+      break;
+    }
+    to.said_ns = real_now_ns();
+    sent_frame& s = to.frames.emplace_back(engine::request{}, std::move(f));
+    if (!engine_.send(to.node, 0, s.memory.finish(), s.request)) {
+      to.frames.pop_back();
+      suspect(to.node, engine_.error());
+    }
+    any = true;
+  }
+  return any;
+}
+
+void mpi_carrier::fill(peer& to, frame& f, bool everything) {
+  // Records first: what a node says last is that it has left.
+  sending_to_ = &to;
+  for (std::size_t i = 0; i < to.rings.size(); ++i) {
+    outgoing_ring& r = *to.rings[(to.turn + i) % to.rings.size()];
+    if (r.has_more()) r.take(f, *this);
+  }
+  if (!to.rings.empty()) to.turn = (to.turn + 1) % to.rings.size();
+  sending_to_ = nullptr;
+  for (const auto& m : to.mirrors) {
+    const mirror_ring::credit c = m->owed();
+    const bool now = m->is_due(c) || ((everything || !f.is_empty()) && m->is_news(c));
+    if (!now || !f.fits(0)) continue;
+    f.add({section_kind::credit, 0, m->from(), m->to(), c.position, c.word});
+    m->has_said(c);
+  }
+  while (!to.controls.empty() && f.fits(to.controls.front().payload.size())) {
+    const control& c = to.controls.front();
+    std::byte* const at = f.add(c.head);
+    if (!c.payload.empty()) std::memcpy(at, c.payload.data(), c.payload.size());
+    to.controls.pop_front();
+  }
+}
+
+bool mpi_carrier::finish_sends(peer& to) {
+  bool any = false;
+  std::uint32_t ignored_node = 0;
+  std::uint64_t ignored_bytes = 0;
+  const auto is_over = [&](engine::request& r) {
+    const engine::outcome o = engine_.test(r, ignored_node, ignored_bytes);
+    if (o == engine::outcome::failed && !to.closed) suspect(to.node, engine_.error());
+    return o != engine::outcome::pending;
+  };
+  // What is on its way to a node that is lost is never looked at again: some libraries do not return.
+  while (!to.frames.empty() && members_.state(to.node) != node_state::dead && is_over(to.frames.front().request)) {
+    if (spare_.size() < spare_frames) spare_.push_back(std::move(to.frames.front().memory));
+    to.frames.pop_front();
+    any = true;
+  }
+  if (members_.state(to.node) != node_state::dead && !to.blocks.empty())
+    any |= std::erase_if(to.blocks, [&](engine::request& r) { return is_over(r); }) != 0;
+  return any;
+}
+
+std::uint64_t mpi_carrier::send_block(std::uint64_t offset, std::uint64_t bytes) {
+  peer& to = *sending_to_;
+  const std::uint64_t tag = to.tags++ % block_tags + first_block_tag;
+  auto memory = local_.map(local_.node(), offset, bytes);
+  for (std::uint64_t at = 0; memory && at < bytes; at += largest_piece) {
+    const auto piece = std::span<const std::byte>(*memory).subspan(at, std::min(largest_piece, bytes - at));
+    engine::request& r = to.blocks.emplace_back();
+    if (engine_.send(to.node, static_cast<int>(tag), piece, r)) continue;
+    to.blocks.pop_back();
+    suspect(to.node, engine_.error());
+    break;
+  }
+  return tag;
+}
+
+std::uint64_t mpi_carrier::release_block(std::uint64_t offset) {
+  const auto it = guests_.find(offset);
+  if (it == guests_.end()) return ~std::uint64_t{0};
+  const std::uint64_t there = it->second.offset;
+  guests_.erase(it);
+  local_.release(offset);
+  return there;
+}
+
+void mpi_carrier::queue(peer& to, section head, std::span<const std::byte> payload) {
+  if (to.closed) return;
+  head.bytes = static_cast<std::uint32_t>(payload.size());
+  to.controls.push_back({head, {payload.begin(), payload.end()}});
+}
+
+// --- who is there --------------------------------------------------------------------------------------------------
+
+void mpi_carrier::queue_news(peer& to, node_news news, std::uint32_t about, std::string_view how) {
+  constexpr std::size_t longest = 512;
+  queue(to, {section_kind::state, 0, about, 0, 0, static_cast<std::uint64_t>(news)},
+        std::as_bytes(std::span(how.substr(0, longest))));
+}
+
+void mpi_carrier::say(node_news news) noexcept {
+  const std::scoped_lock lock{mutex_};
+  for (peer& p : peers_) queue_news(p, news, map_.own());
+  (void)work(true);
+}
+
+void mpi_carrier::report_lost(std::uint32_t node, std::string_view how) noexcept {
+  const std::scoped_lock lock{mutex_};
+  suspect(node, how);
+}
+
+// The first node decides who is lost. Others tell it what they have seen.
+void mpi_carrier::suspect(std::uint32_t node, std::string_view how) {
+  if (peers_[node].closed || peers_[node].left) return;
+  if (map_.own() == 0) {
+    lose(node, how);
+    return;
+  }
+  if (node == 0) {
+    fatal_(fmt::format("the first node of the world {}: node {} ends too", how, map_.own()));
+    return;
+  }
+  queue_news(peers_[0], node_news::suspect, node, how);
+}
+
+void mpi_carrier::lose(std::uint32_t node, std::string_view how) {
+  peer& p = peers_[node];
+  if (p.closed) return;
+  if (map_.own() == 0)
+    for (peer& other : peers_) queue_news(other, node_news::lost, node, how);
+  if (map_.own() == 0) (void)send(p, false);  // if it lives, it ends when it hears of it
+  if (p.closed) return;
+  close(p);
+  // The library may write into their memory as long as it holds the requests: it is not used again.
+  std::erase_if(arrivals_, [&](const arrival& a) {
+    if (a.node == node) guests_.erase(a.offset);
+    return a.node == node;
+  });
+  members_.change(node, node_state::dead, how);
+}
+
+void mpi_carrier::close(peer& p) {
+  p.closed = true;
+  p.rings.clear();
+  p.controls.clear();
+  forget_question(p.node);
+}
+
+// --- counters ------------------------------------------------------------------------------------------------------
+
+std::uint64_t mpi_carrier::ask_for_counters() noexcept {
+  // SYNC: acquire, with ask_if_wanted: a round that has begun may have been answered in part.
+  const std::uint64_t round = begun_.load(std::memory_order_acquire) + 1;
+  std::uint64_t wanted = wanted_.load(std::memory_order_relaxed);
+  while (wanted < round && !wanted_.compare_exchange_weak(wanted, round, std::memory_order_relaxed)) {
+  }
+  return round;
+}
+
+void mpi_carrier::ask_if_wanted() {
+  if (!asked_.empty() || wanted_.load(std::memory_order_relaxed) <= round_) return;
+  begun_.store(++round_, std::memory_order_release);  // SYNC: with ask_for_counters
+  for (peer& p : peers_) {
+    if (p.closed || p.left || !p.far) continue;
+    asked_.insert(p.node);
+    queue(p, {section_kind::ask, 0, 0, 0, 0, round_});
+  }
+  if (asked_.empty()) answered_.store(round_, std::memory_order_release);  // SYNC: with counters_round
+}
+
+void mpi_carrier::forget_question(std::uint32_t node) {
+  if (asked_.erase(node) != 0 && asked_.empty())
+    answered_.store(round_, std::memory_order_release);  // SYNC: with counters_round
+}
+
+void mpi_carrier::say_counters() noexcept {
+  const std::scoped_lock lock{mutex_};
+  queue_counters(peers_[0], 0);
+}
+
+void mpi_carrier::queue_counters(peer& to, std::uint64_t round) {
+  constexpr std::uint32_t pes_in_section = 128;
+  const cluster_map::place& own = map_.at(map_.own());
+  for (std::uint32_t i = 0; i < own.pe_count; i += pes_in_section) {
+    const std::uint32_t n = std::min(pes_in_section, own.pe_count - i);
+    std::vector<std::uint64_t> words(std::size_t{n} * counters_per_pe);
+    for (std::uint32_t j = 0; j < n; ++j) {
+      const auto from = local_.counters(map_.local_pe(own.first_pe + i + j, map_.own()));
+      // That a PE is idle is read before what it has sent: node::world_if_idle reads in this order.
+      constexpr std::size_t idle = counters_per_pe - 2;
+      words[j * counters_per_pe + idle] =
+          from[idle].load(std::memory_order_acquire);  // SYNC: quiescence_detector::rest
+      for (std::size_t w = 0; w < counters_per_pe; ++w)
+        if (w != idle) words[j * counters_per_pe + w] = from[w].load(std::memory_order_relaxed);
+    }
+    const bool is_last = i + n == own.pe_count;
+    queue(to, {section_kind::counters, 0, own.first_pe + i, n, is_last ? 1U : 0U, round},
+          std::as_bytes(std::span(words)));
+  }
+}
+
+doorbell& mpi_carrier::bell_of(std::uint32_t pe) noexcept { return local_.bell(map_.local_pe(pe, map_.own())); }
+
+}  // namespace orrery::transport

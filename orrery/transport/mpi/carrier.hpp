@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <orrery/transport/carrier.hpp>
+#include <orrery/transport/mpi/cluster.hpp>
+#include <orrery/transport/mpi/engine.hpp>
+#include <orrery/transport/mpi/frame.hpp>
+#include <orrery/transport/mpi/mirror_ring.hpp>
+#include <orrery/transport/mpi/outgoing_ring.hpp>
+
+#include <atomic>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <list>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <span>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+namespace orrery::transport {
+
+class shm_world;
+
+/// What a node says of a node.
+enum class node_news : std::uint64_t {
+  here = 1,     ///< nothing but that the sender runs
+  leaving = 2,  ///< it takes no new work
+  left = 3,     ///< it reads and sends nothing more
+  lost = 4,     ///< the first node treats it as lost: so do all
+  suspect = 5,  ///< to the first node: it seems to be lost
+};
+
+/// The carrier over a message library.
+///
+/// Problem: PEs of two machines talk to each other through rings, and no memory is shared. Thousands of small records are
+/// to share the cost of a message, nobody may have to wait for who does not read, and order, capacity and counts of rings
+/// must hold from end to end.
+///
+/// So between two such PEs lie two rings of one size: the sender's (outgoing_ring), and the receiver's (mirror_ring), which
+/// has the same bytes at the same positions. What lies between the two is in frames on their way. The receiver's position
+/// comes back as credit, so what a frame brings always has room. Payloads in blocks follow their records as messages of
+/// their own, straight from the sender's memory into the receiver's.
+///
+/// Threads: any PE drives, and the world's helper while they sleep; one at a time, under the lock, as the library wants it.
+///
+/// Invariants: for each ring, written by the PE >= taken into frames >= filled here >= shown >= released by the reader >=
+/// credit at the sender. A frame of a node that has left or is lost is not looked at.
+class mpi_carrier final : public carrier, private outgoing_ring::user {
+ public:
+  /// `fatal` is called, under the lock, with a line for people when this node must end; it does not return but in tests.
+  mpi_carrier(engine& by, shm_world& local, const cluster_map& map, cluster_members& members, std::int64_t patience_ns,
+              std::function<void(const std::string&)> fatal);
+  ~mpi_carrier() override;
+
+  /// Begins to receive. Before any other node may send.
+  [[nodiscard]] bool begin();
+
+  bool drive() noexcept override;
+  std::uint64_t ask_for_counters() noexcept override;
+  [[nodiscard]] std::uint64_t counters_round() const noexcept override {
+    return answered_.load(std::memory_order_acquire);  // SYNC: with receive_counters
+  }
+
+  /// The same as drive(), and what is due now and then: signs of life, credit that nobody waits for, looks at who is silent.
+  /// True if something came or went.
+  bool tick() noexcept;
+  /// All that was to be sent has been taken by the library.
+  [[nodiscard]] bool is_flushed() noexcept;
+  /// Receives nothing more. The last call.
+  void end() noexcept;
+
+  /// A ring of a PE of this node to one of another machine.
+  void add_ring(std::uint32_t from, std::uint32_t to, std::uint64_t offset, ring_header& header);
+  /// Memory of this node is released: if a ring was there, nothing is taken from it any more.
+  void forget_ring(std::uint64_t offset) noexcept;
+  /// Where the mirror of such a ring lies in this node's memory.
+  [[nodiscard]] std::optional<std::uint64_t> mirror_offset(std::uint32_t to, std::uint32_t from) const noexcept;
+  /// The node has ended and nobody here reads what it has sent.
+  void release_memory_of(std::uint32_t node) noexcept;
+  [[nodiscard]] std::span<std::atomic<std::uint64_t>, counters_per_pe> copy_of_counters(std::uint32_t pe) noexcept {
+    return std::span<std::atomic<std::uint64_t>, counters_per_pe>{copies_[pe].words, counters_per_pe};
+  }
+
+  /// Tells all nodes what becomes of this one.
+  void say(node_news news) noexcept;
+  /// The last counters of this node's PEs for the first node.
+  void say_counters() noexcept;
+  /// The OS process of a node of this machine has ended.
+  void report_lost(std::uint32_t node, std::string_view how) noexcept;
+
+ private:
+  struct alignas(64) counter_copy {
+    std::atomic<std::uint64_t> words[counters_per_pe];
+  };
+  struct sent_frame {
+    engine::request request;
+    frame memory;
+  };
+  struct control {
+    section head;
+    std::vector<std::byte> payload;
+  };
+  /// Another node.
+  struct peer {
+    std::uint32_t node = 0;
+    bool far = false;
+    bool closed = false;  // it is lost: nothing is sent to it, nothing of it is looked at
+    bool left = false;  // it sends nothing more, and hears only when this node leaves, too
+    std::vector<std::unique_ptr<outgoing_ring>> rings;
+    std::vector<std::unique_ptr<mirror_ring>> mirrors;
+    std::deque<control> controls;
+    std::list<sent_frame> frames;  // on their way
+    std::vector<engine::request> blocks;  // on their way
+    std::uint64_t tags = 0;
+    std::int64_t said_ns = 0;
+    std::int64_t heard_ns = 0;
+    std::size_t turn = 0;  // of its rings
+  };
+  /// A block that comes.
+  struct arrival {
+    std::uint32_t node;
+    mirror_ring* into;
+    std::uint64_t position;
+    std::uint64_t offset;  // of its memory
+    std::vector<engine::request> pieces;
+  };
+  /// A block of another node in this node's memory.
+  struct guest_block {
+    std::uint32_t node;
+    std::uint64_t offset;  // at its sender
+  };
+
+  // Under the lock, all of them.
+  bool work(bool everything);
+  bool receive();
+  void receive_frame(std::uint32_t node, std::span<const std::byte> bytes);
+  [[nodiscard]] bool receive_section(peer& from, const frame_reader::item& item);
+  [[nodiscard]] bool receive_open(peer& from, const section& s);
+  [[nodiscard]] bool receive_records(peer& from, const frame_reader::item& item);
+  [[nodiscard]] bool receive_block(peer& from, const frame_reader::item& item);
+  [[nodiscard]] bool receive_credit(peer& from, const section& s);
+  [[nodiscard]] bool receive_state(peer& from, const frame_reader::item& item);
+  [[nodiscard]] bool receive_counters(peer& from, const frame_reader::item& item);
+  bool finish_arrivals();
+  void show(mirror_ring& m);
+  bool send(peer& to, bool everything);
+  void fill(peer& to, frame& f, bool everything);
+  bool finish_sends(peer& to);
+  void queue(peer& to, section head, std::span<const std::byte> payload = {});
+  void queue_news(peer& to, node_news news, std::uint32_t about, std::string_view how = {});
+  void queue_counters(peer& to, std::uint64_t round);
+  void ask_if_wanted();
+  void forget_question(std::uint32_t node);
+  void lose(std::uint32_t node, std::string_view how);
+  void suspect(std::uint32_t node, std::string_view how);
+  void close(peer& p);
+  void look_for_silent(std::int64_t now);
+  [[nodiscard]] mirror_ring* find_mirror(peer& from, std::uint32_t from_pe, std::uint32_t to_pe) noexcept;
+  [[nodiscard]] doorbell& bell_of(std::uint32_t pe) noexcept;
+  std::uint64_t send_block(std::uint64_t offset, std::uint64_t bytes) override;
+  std::uint64_t release_block(std::uint64_t offset) override;
+
+  engine& engine_;
+  shm_world& local_;
+  const cluster_map& map_;
+  cluster_members& members_;
+  std::int64_t patience_ns_;
+  std::function<void(const std::string&)> fatal_;
+  std::unique_ptr<counter_copy[]> copies_;  // by PE; those of this machine are not used
+
+  std::mutex mutex_;  // of what follows
+  std::vector<peer> peers_;  // by node
+  peer* sending_to_ = nullptr;
+  struct posted_receive {
+    engine::request request;
+    frame memory;
+  };
+  std::vector<posted_receive> pool_;
+  std::size_t oldest_ = 0;  // of the pool
+  std::list<arrival> arrivals_;
+  std::unordered_map<std::uint64_t, guest_block> guests_;  // by offset
+  std::vector<frame> spare_;
+  std::set<std::uint32_t> asked_;  // nodes that have not answered in this round
+  std::uint64_t round_ = 0;
+  std::int64_t last_tick_ns_ = 0;
+
+  std::atomic<std::uint64_t> begun_{0};  // the round that is asked for
+  std::atomic<std::uint64_t> wanted_{0};
+  std::atomic<std::uint64_t> answered_{0};
+  mutable std::mutex table_mutex_;
+  std::unordered_map<std::uint64_t, std::uint64_t> mirror_table_;  // to << 32 | from -> offset
+};
+
+}  // namespace orrery::transport

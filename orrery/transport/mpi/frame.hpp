@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <optional>
+#include <span>
+
+namespace orrery::transport {
+
+/// What a part of a frame is about. `from_pe` and `to_pe` are those of the ring.
+enum class section_kind : std::uint32_t {
+  open = 1,      ///< a ring of `word` bytes begins
+  records = 2,   ///< bytes of a ring from `position` on, which moves on by `word` bytes
+  block = 3,     ///< a record at `position` whose payload of so many bytes comes as messages with tag `word`
+  credit = 4,  ///< the receiver has released the ring up to `position`; `word` is its stops, and `refused` above them
+  state = 5,  ///< what becomes of node `from_pe`: `word` is a node_news, the payload a clause that says how
+  ask = 6,  ///< the counters of the PEs are asked for, in round `word`
+  counters = 7,  ///< the answer: `counters_per_pe` words of each PE, in the order of their numbers, from `from_pe` on
+};
+
+struct section {
+  section_kind kind;
+  std::uint32_t bytes;  ///< of the payload that follows; the next section begins at a multiple of 8
+  std::uint32_t from_pe;
+  std::uint32_t to_pe;
+  std::uint64_t position;
+  std::uint64_t word;
+};
+static_assert(sizeof(section) == 32);
+
+struct frame_head {
+  static constexpr std::uint64_t magic_value = 0x4d41'5246'5252'4f01;  // version 1, "ORRFRAM"
+  std::uint64_t magic;
+  std::uint32_t node;  ///< that has sent it
+  std::uint32_t bytes;  ///< of the frame
+};
+
+/// What travels from one node to another in one message: sections of all its rings, so that small records share the cost of
+/// a message. A frame has 64 KiB at most.
+class frame {
+ public:
+  static constexpr std::size_t capacity = 64 << 10;
+
+  frame() : memory_(std::make_unique_for_overwrite<std::byte[]>(capacity)) {}
+
+  void begin(std::uint32_t node) noexcept {
+    const frame_head head{frame_head::magic_value, node, 0};
+    std::memcpy(memory_.get(), &head, sizeof head);
+    used_ = sizeof head;
+  }
+  /// Bytes of a payload that still fit behind a section.
+  [[nodiscard]] std::size_t room() const noexcept {
+    return capacity - used_ < sizeof(section) ? 0 : (capacity - used_ - sizeof(section)) / 8 * 8;
+  }
+  [[nodiscard]] bool fits(std::size_t payload) const noexcept {
+    return capacity - used_ >= sizeof(section) + payload + 7;
+  }
+  /// Appends a section; there is room for it. Where its payload of `s.bytes` is to be written.
+  std::byte* add(const section& s) noexcept {
+    std::byte* const at = memory_.get() + used_;
+    std::memcpy(at, &s, sizeof s);
+    used_ += sizeof s + (s.bytes + 7U) / 8 * 8;
+    return at + sizeof s;
+  }
+  /// Where the next payload will be, so that its size may be found while it is written. See `add`.
+  [[nodiscard]] std::byte* next_payload() noexcept { return memory_.get() + used_ + sizeof(section); }
+  [[nodiscard]] bool is_empty() const noexcept { return used_ == sizeof(frame_head); }
+  /// Complete, as it is sent.
+  [[nodiscard]] std::span<const std::byte> finish() noexcept {
+    const auto bytes = static_cast<std::uint32_t>(used_);
+    std::memcpy(memory_.get() + offsetof(frame_head, bytes), &bytes, sizeof bytes);
+    return {memory_.get(), used_};
+  }
+  [[nodiscard]] std::span<std::byte> memory() noexcept { return {memory_.get(), capacity}; }
+
+ private:
+  std::unique_ptr<std::byte[]> memory_;
+  std::size_t used_ = sizeof(frame_head);
+};
+
+/// Takes a frame apart that came from another node. It believes nothing: what does not fit ends it, and damaged() says so.
+class frame_reader {
+ public:
+  struct item {
+    section head;
+    std::span<const std::byte> payload;
+  };
+
+  /// `from`: the node that the library names as the sender.
+  frame_reader(std::span<const std::byte> bytes, std::uint32_t from) noexcept : left_(bytes) {
+    frame_head head{};
+    if (bytes.size() >= sizeof head) std::memcpy(&head, bytes.data(), sizeof head);
+    damaged_ = head.magic != frame_head::magic_value || head.node != from || head.bytes != bytes.size();
+    if (!damaged_) left_ = left_.subspan(sizeof head);
+  }
+  [[nodiscard]] bool damaged() const noexcept { return damaged_; }
+  [[nodiscard]] std::optional<item> next() noexcept {
+    if (damaged_ || left_.empty()) return std::nullopt;
+    section s;
+    damaged_ = left_.size() < sizeof s;
+    if (damaged_) return std::nullopt;
+    std::memcpy(&s, left_.data(), sizeof s);
+    left_ = left_.subspan(sizeof s);
+    const std::size_t taken = (std::size_t{s.bytes} + 7) / 8 * 8;
+    damaged_ = taken > left_.size();
+    if (damaged_) return std::nullopt;
+    const item found{s, left_.first(s.bytes)};
+    left_ = left_.subspan(taken);
+    return found;
+  }
+
+ private:
+  std::span<const std::byte> left_;
+  bool damaged_ = false;
+};
+
+}  // namespace orrery::transport

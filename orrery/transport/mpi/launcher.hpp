@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace orrery::transport {
+
+/// The library that a launcher of MPI programs belongs to.
+enum class mpi_kind : std::uint8_t { unknown, open_mpi, mpich };
+[[nodiscard]] std::string_view to_string(mpi_kind kind) noexcept;
+
+/// What the environment says of the launcher that has started this OS process.
+struct mpi_launch {
+  mpi_kind kind = mpi_kind::unknown;
+  std::uint32_t ranks = 0;  ///< that it has started; 0: it does not say
+  std::string variable;     ///< by which it was recognized
+};
+
+/// The environment: as getenv.
+using environment_lookup = std::function<std::optional<std::string>(std::string_view variable)>;
+
+/// Nothing if no launcher of MPI programs has started this OS process: SLURM_PROCID alone means nothing, as srun also
+/// starts what has nothing to do with MPI.
+[[nodiscard]] std::optional<mpi_launch> find_mpi_launch(const environment_lookup& environment);
+/// The same of this OS process. To be called before there are threads.
+[[nodiscard]] std::optional<mpi_launch> find_mpi_launch();
+/// Removes what find_mpi_launch looks at from the environment, so that programs which are started from here are not taken
+/// for ranks. To be called before there are threads.
+void forget_mpi_launch() noexcept;
+
+}  // namespace orrery::transport

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <orrery/transport/mpi/mirror_ring.hpp>
+
+#include <cstring>
+
+namespace orrery::transport {
+
+bool mirror_ring::accepts(std::uint64_t position, std::uint64_t bytes, std::uint64_t advance) const noexcept {
+  // SYNC: acquire, with ring_consumer::release_space: the reader is through with what is overwritten.
+  const std::uint64_t released = header_->head.load(std::memory_order_acquire);
+  return position == filled_ && bytes != 0 && bytes <= advance && advance <= capacity_ - (filled_ & (capacity_ - 1)) &&
+         bytes % wire::granule == 0 && advance % wire::granule == 0 &&
+         filled_ + advance - released <= capacity_ - wire::granule;
+}
+
+bool mirror_ring::fill(std::uint64_t position, std::span<const std::byte> bytes, std::uint64_t advance) noexcept {
+  if (damaged_ || !accepts(position, bytes.size(), advance)) return false;
+  constexpr std::size_t flag = sizeof(std::uint32_t);
+  if (filled_ == shown_) {
+    std::memcpy(&size_, bytes.data(), flag);
+    std::memcpy(at(filled_) + flag, bytes.data() + flag, bytes.size() - flag);  // I2
+  } else {
+    std::memcpy(at(filled_), bytes.data(), bytes.size());
+  }
+  filled_ += advance;
+  return true;
+}
+
+bool mirror_ring::fill_block(std::uint64_t position, std::span<const std::byte> record) {
+  std::uint32_t size = 0;
+  std::memcpy(&size, record.data(), sizeof size);
+  // The record and what of it nobody reads: whole granules.
+  std::byte whole[2 * wire::granule] = {};
+  if (record.size() > sizeof whole) return false;
+  std::memcpy(whole, record.data(), record.size());
+  blocks_.push_back({position, false});
+  return fill(position, whole, size);
+}
+
+void mirror_ring::complete_block(std::uint64_t position) noexcept {
+  for (pending& p : blocks_)
+    if (p.position == position) p.complete = true;
+  while (!blocks_.empty() && blocks_.front().complete) blocks_.pop_front();
+}
+
+bool mirror_ring::show() noexcept {
+  const std::uint64_t limit = blocks_.empty() ? filled_ : blocks_.front().position;
+  const std::uint64_t first = shown_;
+  const std::uint32_t first_size = size_;
+  std::uint64_t p = shown_;
+  std::uint32_t size = size_;
+  while (p < limit) {
+    const bool sound = size >= wire::granule && size % wire::granule == 0 && size <= capacity_ - (p & (capacity_ - 1));
+    if (!sound) {
+      damaged_ = true;
+      return false;
+    }
+    if (size > filled_ - p) break;
+    p += size;
+    size = p < filled_ ? size_at(p).load(std::memory_order_relaxed) : 0;
+  }
+  if (p == first) return false;
+  shown_ = p;
+  size_ = size;
+  size_at(p).store(0, std::memory_order_relaxed);  // I2, before what precedes it is shown
+  size_at(first).store(first_size, std::memory_order_release);  // SYNC: with ring_consumer::front
+  return true;
+}
+
+mirror_ring::credit mirror_ring::owed() const noexcept {
+  const std::uint64_t refused = header_->refused.load(std::memory_order_relaxed);
+  // SYNC: acquire, with ring_consumer::release_space
+  return {header_->head.load(std::memory_order_acquire),
+          refused << 32 | header_->stops.load(std::memory_order_relaxed)};
+}
+
+}  // namespace orrery::transport

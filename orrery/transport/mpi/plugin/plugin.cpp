@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+// The only source that sees mpi.h. It is compiled once for each kind of MPI library, and is no part of the runtime's library.
+#include <orrery/transport/mpi/plugin/interface.hpp>
+
+#include <cstring>
+
+#define OMPI_SKIP_MPICXX 1
+#define MPICH_SKIP_MPICXX 1
+#include <mpi.h>
+
+namespace {
+
+MPI_Comm own_comm = MPI_COMM_NULL;
+
+static_assert(sizeof(MPI_Request) <= sizeof(std::uint64_t));
+
+std::uint64_t number_of(MPI_Request r) {
+  std::uint64_t n = 0;
+  std::memcpy(&n, &r, sizeof r);
+  return n;
+}
+
+MPI_Request request_of(std::uint64_t n) {
+  MPI_Request r;
+  std::memcpy(&r, &n, sizeof r);
+  return r;
+}
+
+void copy(const char* from, int bytes, char* text, std::uint32_t room) {
+  if (room == 0) return;
+  std::uint32_t n = bytes > 0 ? static_cast<std::uint32_t>(bytes) : 0;
+  if (n > room - 1) n = room - 1;
+  for (std::uint32_t i = 0; i < n; ++i) text[i] = from[i] == '\n' ? ' ' : from[i];
+  text[n] = 0;
+}
+
+int begin(int* started, int* level) {
+  int is_there = 0;
+  if (const int e = MPI_Initialized(&is_there); e != MPI_SUCCESS) return e;
+  *started = is_there == 0 ? 1 : 0;
+  int given = MPI_THREAD_SINGLE;
+  const int e =
+      is_there != 0 ? MPI_Query_thread(&given) : MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &given);
+  if (e != MPI_SUCCESS) return e;
+  *level = given >= MPI_THREAD_SERIALIZED ? 1 : 0;
+  if (const int dup = MPI_Comm_dup(MPI_COMM_WORLD, &own_comm); dup != MPI_SUCCESS) return dup;
+  MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+  return MPI_Comm_set_errhandler(own_comm, MPI_ERRORS_RETURN);
+}
+
+int end() { return MPI_Finalize(); }
+
+int place(std::uint32_t* rank, std::uint32_t* ranks) {
+  int r = 0;
+  int n = 0;
+  if (const int e = MPI_Comm_rank(own_comm, &r); e != MPI_SUCCESS) return e;
+  if (const int e = MPI_Comm_size(own_comm, &n); e != MPI_SUCCESS) return e;
+  *rank = static_cast<std::uint32_t>(r);
+  *ranks = static_cast<std::uint32_t>(n);
+  return 0;
+}
+
+int gather(const void* own, std::uint32_t bytes, void* all) {
+  return MPI_Allgather(own, static_cast<int>(bytes), MPI_BYTE, all, static_cast<int>(bytes), MPI_BYTE, own_comm);
+}
+
+int send(const void* data, std::uint64_t bytes, std::uint32_t to, int tag, std::uint64_t* request) {
+  MPI_Request r = MPI_REQUEST_NULL;
+  const int e = MPI_Isend(data, static_cast<int>(bytes), MPI_BYTE, static_cast<int>(to), tag, own_comm, &r);
+  *request = number_of(r);
+  return e;
+}
+
+int receive(void* data, std::uint64_t bytes, std::uint32_t from, int tag, std::uint64_t* request) {
+  MPI_Request r = MPI_REQUEST_NULL;
+  const int source = from == 0xffff'ffff ? MPI_ANY_SOURCE : static_cast<int>(from);
+  const int e = MPI_Irecv(data, static_cast<int>(bytes), MPI_BYTE, source, tag, own_comm, &r);
+  *request = number_of(r);
+  return e;
+}
+
+int test(std::uint64_t* request, int* done, std::uint32_t* from, std::uint64_t* bytes) {
+  MPI_Request r = request_of(*request);
+  MPI_Status s;
+  s.MPI_SOURCE = 0;
+  int flag = 0;
+  const int e = MPI_Test(&r, &flag, &s);
+  *request = number_of(r);
+  *done = flag;
+  *from = 0;
+  *bytes = 0;
+  if (e == MPI_SUCCESS && flag != 0) {
+    int n = 0;
+    MPI_Get_count(&s, MPI_BYTE, &n);
+    *from = static_cast<std::uint32_t>(s.MPI_SOURCE);
+    *bytes = n > 0 ? static_cast<std::uint64_t>(n) : 0;
+  }
+  return e;
+}
+
+void cancel(std::uint64_t* request) {
+  MPI_Request r = request_of(*request);
+  MPI_Cancel(&r);
+  // Freed before it has ended, a request stays in UCX, which does not end well then.
+  MPI_Wait(&r, MPI_STATUS_IGNORE);
+}
+
+void explain(int code, char* text, std::uint32_t room) {
+  char all[MPI_MAX_ERROR_STRING] = {};
+  int n = 0;
+  MPI_Error_string(code, all, &n);
+  copy(all, n, text, room);
+}
+
+void describe(char* text, std::uint32_t room) {
+  static char all[MPI_MAX_LIBRARY_VERSION_STRING];
+  int n = 0;
+  MPI_Get_library_version(all, &n);
+  for (int i = 0; i < n; ++i)
+    if (all[i] == '\n') n = i;  // what follows is how it was built
+  copy(all, n, text, room);
+}
+
+#ifdef OMPI_MAJOR_VERSION
+constexpr const char* kind = "Open MPI";
+#else
+constexpr const char* kind = "MPICH";
+#endif
+
+const orrery_mpi_plugin plugin{
+    orrery_mpi_plugin_version, kind, begin, end, place, gather, send, receive, test, cancel, explain, describe};
+
+}  // namespace
+
+extern "C" const orrery_mpi_plugin* orrery_mpi_plugin_get() { return &plugin; }

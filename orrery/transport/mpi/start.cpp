@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: Apache-2.0
+// How a world of several machines starts: who is where, the memory of each machine, and then the carrier. Ranks tell each
+// other by all-gathers, so that all go on, or all fail.
+#include <orrery/transport/mpi/world.hpp>
+
+#include <orrery/transport/shm/internal/fail.hpp>
+#include <orrery/transport/shm/peer.hpp>
+
+#include <algorithm>
+#include <cstring>
+#include <fstream>
+#include <map>
+#include <numeric>
+
+#include <fcntl.h>
+#include <unistd.h>
+#include <xxhash.h>
+
+namespace orrery::transport {
+
+using internal::fail;
+
+namespace {
+
+constexpr std::uint64_t protocol = 1;
+
+/// What a rank says of itself first.
+struct introduction {
+  std::uint64_t version = protocol;
+  std::uint64_t host = 0;  // the same for ranks that can share memory
+  std::uint64_t vocabulary = 0;
+  std::uint32_t cores = 0;
+  std::uint32_t is_bound = 0;  // to some of the cores, by the launcher
+  std::uint32_t pes = 0;  // that the user wants; 0: by the cores
+  std::uint32_t machine_ranks = 0;
+  char program[64] = {};
+  char host_name[64] = {};
+};
+
+/// Where the shared memory of a machine is: said by its first rank.
+struct memory_place {
+  std::int32_t pid = 0;
+  std::int32_t fd = -1;
+  std::uint64_t start_time = 0;
+};
+
+struct verdict {
+  std::uint32_t failed = 0;
+  char text[508] = {};
+};
+
+void put(char* to, std::size_t room, std::string_view text) {
+  std::memcpy(to, text.data(), std::min(text.size(), room - 1));
+}
+
+template <class T>
+result<std::vector<T>> gather(mpi_library& library, const T& own) {
+  auto bytes = library.gather(std::as_bytes(std::span(&own, 1)));
+  if (!bytes) return internal::pass(bytes);
+  std::vector<T> all(library.ranks());
+  std::memcpy(all.data(), bytes->data(), bytes->size());
+  return all;
+}
+
+std::uint64_t host_number(std::string_view name) {
+  std::string boot;
+  std::ifstream("/proc/sys/kernel/random/boot_id") >> boot;
+  boot += '/';
+  boot += name;
+  const std::uint64_t parts[] = {XXH3_64bits(boot.data(), boot.size()), pid_namespace(), ::geteuid()};
+  return XXH3_64bits(parts, sizeof parts);
+}
+
+introduction introduce(const mpi_config& config) {
+  introduction own;
+  char name[64] = {};
+  (void)::gethostname(name, sizeof name - 1);
+  put(own.host_name, sizeof own.host_name, name);
+  put(own.program, sizeof own.program, config.node.program);
+  own.host = host_number(name);
+  own.vocabulary = config.node.words != nullptr ? config.node.words->id : config.node.build_id;
+  cpu_set_t cpus;
+  CPU_ZERO(&cpus);
+  own.cores = ::sched_getaffinity(0, sizeof cpus, &cpus) == 0 ? static_cast<std::uint32_t>(CPU_COUNT(&cpus)) : 1;
+  own.is_bound = own.cores < static_cast<std::uint32_t>(::sysconf(_SC_NPROCESSORS_ONLN)) ? 1 : 0;
+  own.pes = config.node.pe_count;
+  own.machine_ranks = config.machine_ranks;
+  return own;
+}
+
+result<void> check(const std::vector<introduction>& all, std::uint32_t own) {
+  for (std::uint32_t r = 0; r < all.size(); ++r) {
+    if (all[r].version != all[own].version || all[r].machine_ranks != all[own].machine_ranks)
+      return fail(transport_errc::different_build, 0,
+                  "rank {} (program '{}') and rank {} (program '{}') have another version of Orrery, or other options; "
+                  "build them from one version and start them with the same options",
+                  r, all[r].program, own, all[own].program);
+    if (all[r].vocabulary != all[own].vocabulary)
+      return fail(
+          transport_errc::different_build, 0,
+          "rank {} runs program '{}' and rank {} runs program '{}', whose processes or messages differ; the ranks "
+          "of one launch must run one program",
+          r, all[r].program, own, all[own].program);
+  }
+  return {};
+}
+
+// Machines in the order of their first ranks; PEs in the order of ranks.
+std::vector<cluster_map::place> place(const std::vector<introduction>& all) {
+  std::vector<cluster_map::place> places(all.size());
+  std::map<std::uint64_t, std::uint32_t> machines;
+  std::map<std::uint64_t, std::uint32_t> ranks_of_host;
+  for (const introduction& i : all) ++ranks_of_host[i.host];
+  std::vector<std::uint32_t> nodes;  // of each machine
+  std::vector<std::uint32_t> pes;
+  for (std::uint32_t r = 0; r < all.size(); ++r) {
+    const introduction& i = all[r];
+    const std::uint64_t key = i.machine_ranks != 0 ? r / i.machine_ranks : i.host;
+    const auto [it, is_new] = machines.try_emplace(key, static_cast<std::uint32_t>(machines.size()));
+    places[r].machine = it->second;
+    if (is_new) {
+      nodes.push_back(0);
+      pes.push_back(max_pes);
+    }
+    places[r].local_node = nodes[it->second]++;
+    const std::uint32_t share = i.is_bound != 0 ? i.cores : std::max(1U, i.cores / ranks_of_host[i.host]);
+    pes[it->second] = std::min(pes[it->second], i.pes != 0 ? i.pes : share);
+  }
+  std::uint32_t next = 0;
+  for (cluster_map::place& p : places) {
+    p.pe_count = pes[p.machine];
+    p.first_pe = next;
+    p.local_first_pe = p.local_node * p.pe_count;
+    next += p.pe_count;
+  }
+  return places;
+}
+
+}  // namespace
+
+result<std::unique_ptr<mpi_world>> mpi_world::start(const mpi_launch& launch, const mpi_config& config) {
+  auto library = mpi_library::start(launch, config.library);
+  if (!library) return internal::pass(library);
+  std::unique_ptr<mpi_world> made{new mpi_world};
+  made->library_ = std::move(*library);
+  if (auto met = made->meet(config); !met) {
+    made->library_->finish();
+    return internal::pass(met);
+  }
+  if (auto watched = made->watch_machine(); !watched) return internal::pass(watched);
+  return made;
+}
+
+// The first failure of any rank is that of all.
+result<void> mpi_world::agree(const result<void>& own) {
+  verdict mine;
+  if (!own) {
+    mine.failed = 1;
+    put(mine.text, sizeof mine.text, own.error().message);
+  }
+  auto all = gather(*library_, mine);
+  if (!all) return internal::pass(all);
+  if (!own) return own;
+  for (std::uint32_t r = 0; r < all->size(); ++r)
+    if ((*all)[r].failed != 0) return fail(transport_errc::system, 0, "rank {} cannot start: {}", r, (*all)[r].text);
+  return {};
+}
+
+result<void> mpi_world::meet(const mpi_config& config) {
+  node_ = library_->rank();
+  auto all = gather(*library_, introduce(config));
+  if (!all) return internal::pass(all);
+  if (auto good = check(*all, node_); !good) return good;
+  auto places = place(*all);
+  first_pe_ = places[node_].first_pe;
+  pe_count_ = places[node_].pe_count;
+  for (const auto& p : places) machines_ = std::max(machines_, p.machine + 1);
+  crowd_ = {0, 0};
+  for (std::uint32_t r = 0; r < all->size(); ++r) {
+    if ((*all)[r].host != (*all)[node_].host) continue;
+    ++crowd_.first;
+    crowd_.second += places[r].pe_count;
+  }
+  if (auto shared = share_memory(config, places); !shared) return shared;
+  map_ = std::make_unique<cluster_map>(std::move(places), node_);
+  members_ = std::make_unique<cluster_members>(map_->nodes(), node_);
+  return agree(begin(config));
+}
+
+// The first rank of each machine makes the memory; the others open it through that OS process.
+result<void> mpi_world::share_memory(const mpi_config& config, std::vector<cluster_map::place> places) {
+  world_config node = config.node;
+  node.pe_count = pe_count_;
+  const cluster_map::place& own = places[node_];
+  const auto is_beside = [&](const auto& p) { return p.machine == own.machine; };
+  node.nodes = static_cast<std::uint32_t>(std::ranges::count_if(places, is_beside));
+  memory_place mine;
+  result<void> made;
+  if (own.local_node == 0) {
+    auto world = shm_world::create(node);
+    if (world) {
+      local_ = std::move(*world);
+      const peer_id id = local_->info(local_->node()).id;
+      mine = {id.pid, local_->world_fd(), id.start_time};
+    } else {
+      made = internal::pass(world);
+    }
+  }
+  auto all = gather(*library_, mine);
+  if (!all) return internal::pass(all);
+  if (auto good = agree(made); !good) return good;
+  if (own.local_node != 0) {
+    const auto first = static_cast<std::size_t>(std::ranges::find_if(places, is_beside) - places.begin());
+    const memory_place& there = (*all)[first];
+    node.nodes = 1;
+    made = [&]() -> result<void> {
+      auto owner = peer::open({there.pid, there.start_time});
+      if (!owner) return internal::pass(owner);
+      auto file = owner->open_file(there.fd, O_RDWR);
+      if (!file) return internal::pass(file);
+      auto world = shm_world::join_inherited(file->release(), own.local_node, node);
+      if (!world) return internal::pass(world);
+      local_ = std::move(*world);
+      return {};
+    }();
+  }
+  return agree(made);
+}
+
+}  // namespace orrery::transport

@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: Apache-2.0
+// A world of several machines, once it runs. How it starts is in start.cpp.
+#include <orrery/transport/mpi/world.hpp>
+
+#include <orrery/transport/mpi/exit.hpp>
+
+#include <algorithm>
+#include <cstdio>
+#include <ctime>
+
+#include <fmt/format.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+namespace orrery::transport {
+
+namespace {
+
+constexpr std::int64_t shortest_nap_ns = 50'000;
+constexpr std::int64_t longest_nap_ns = 400'000;
+constexpr std::int64_t ending_patience_ns = 10'000'000'000;
+
+void nap(std::int64_t ns) noexcept {
+  const timespec t{.tv_sec = 0, .tv_nsec = ns};
+  ::nanosleep(&t, nullptr);
+}
+
+[[noreturn]] void end_at_once(const std::string& line) noexcept {
+  const std::string text = fmt::format("orrery: {}\n", line);
+  std::fwrite(text.data(), 1, text.size(), stderr);
+  _exit(1);
+}
+
+}  // namespace
+
+// Hears of OS processes of this machine that have ended.
+class mpi_world::local_observer final : public membership_observer {
+ public:
+  explicit local_observer(mpi_world& of) noexcept : of_(of) {}
+  void node_joined(std::uint32_t) noexcept override {}
+  void node_left(std::uint32_t) noexcept override {}  // it has said so itself
+  void node_lost(std::uint32_t node, std::string_view how) noexcept override {
+    of_.carrier_->report_lost(of_.map_->node_at_local(node), how);
+  }
+  void world_ending() noexcept override {}
+  void world_lost(std::string_view) noexcept override {}  // its first node was said to be lost
+
+ private:
+  mpi_world& of_;
+};
+
+class mpi_world::watcher final : public membership_watch {
+ public:
+  watcher(mpi_world& of, membership_observer& observer) : of_(of) {
+    const std::scoped_lock lock{of_.observer_mutex_};
+    of_.observer_ = &observer;
+  }
+  ~watcher() override {
+    const std::scoped_lock lock{of_.observer_mutex_};
+    of_.observer_ = nullptr;
+  }
+
+ private:
+  mpi_world& of_;
+};
+
+mpi_world::mpi_world() = default;
+
+mpi_world::~mpi_world() {
+  leave();
+  stop_helping();
+}
+
+result<std::unique_ptr<membership_watch>> mpi_world::watch(membership_observer& observer) {
+  return std::make_unique<watcher>(*this, observer);
+}
+
+result<void> mpi_world::begin(const mpi_config& config) {
+  carrier_ = std::make_unique<mpi_carrier>(*library_, *local_, *map_, *members_, config.patience.count(), end_at_once);
+  if (!carrier_->begin()) return std::unexpected(transport_error{transport_errc::system, 0, library_->error()});
+  // A child of fork() must not answer in the name of its parent.
+  if (const auto own = local_->map(local_->node())) (void)madvise(own->data(), own->size(), MADV_DONTFORK);
+  return {};
+}
+
+result<void> mpi_world::watch_machine() {
+  local_observer_ = std::make_unique<local_observer>(*this);
+  auto watched = local_->watch(*local_observer_);
+  if (!watched) return std::unexpected(std::move(watched.error()));
+  local_watch_ = std::move(*watched);
+  left_.store(false, std::memory_order_relaxed);
+  helps_.store(true, std::memory_order_relaxed);
+  helper_ = std::thread([this] { help(); });
+  return {};
+}
+
+// As long as PEs poll, they drive the carrier themselves, and there is little left to do here.
+void mpi_world::help() {
+  std::int64_t pause = shortest_nap_ns;
+  while (helps_.load(std::memory_order_acquire)) {  // SYNC: with stop_helping
+    const bool any = carrier_->tick();
+    {
+      const std::scoped_lock lock{observer_mutex_};
+      if (observer_ != nullptr) members_->tell(*observer_);
+    }
+    pause = any ? shortest_nap_ns : std::min(2 * pause, longest_nap_ns);
+    nap(pause);
+  }
+}
+
+void mpi_world::stop_helping() noexcept {
+  helps_.store(false, std::memory_order_release);  // SYNC: with help
+  if (helper_.joinable()) helper_.join();
+}
+
+// --- memory --------------------------------------------------------------------------------------------------------
+
+void mpi_world::release(std::uint64_t offset) noexcept {
+  bool was_ring = false;
+  {
+    const std::scoped_lock lock{rings_mutex_};
+    was_ring = far_rings_.erase(offset) != 0;
+  }
+  if (was_ring) carrier_->forget_ring(offset);
+  local_->release(offset);
+}
+
+result<std::span<std::byte>> mpi_world::map(std::uint32_t node, std::uint64_t offset, std::uint64_t bytes) {
+  if (node >= map_->nodes())
+    return std::unexpected(transport_error{transport_errc::bad_argument, 0, "there is no such node in this world"});
+  return local_->map(map_->is_far(node) ? local_->node() : map_->at(node).local_node, offset, bytes);
+}
+
+void mpi_world::unmap(std::uint32_t node) {
+  if (node >= map_->nodes()) return;
+  if (map_->is_far(node)) {
+    carrier_->release_memory_of(node);
+  } else {
+    local_->unmap(map_->at(node).local_node);
+  }
+}
+
+// --- PEs -----------------------------------------------------------------------------------------------------------
+
+doorbell& mpi_world::bell(std::uint32_t pe) noexcept {
+  const std::uint32_t node = map_->node_of(pe);
+  return map_->is_far(node) ? no_bell_ : local_->bell(map_->local_pe(pe, node));
+}
+
+std::span<std::atomic<std::uint64_t>, counters_per_pe> mpi_world::counters(std::uint32_t pe) const noexcept {
+  const std::uint32_t node = map_->node_of(pe);
+  return map_->is_far(node) ? carrier_->copy_of_counters(pe) : local_->counters(map_->local_pe(pe, node));
+}
+
+void mpi_world::publish_ring(std::uint32_t to, std::uint32_t from, std::uint64_t offset) noexcept {
+  const std::uint32_t node = map_->node_of(to);
+  if (!map_->is_far(node)) {
+    local_->publish_ring(map_->local_pe(to, node), map_->local_pe(from, map_->own()), offset);
+    return;
+  }
+  auto memory = local_->map(local_->node(), offset, sizeof(ring_header));
+  if (!memory) return;
+  {
+    const std::scoped_lock lock{rings_mutex_};
+    far_rings_.insert(offset);
+  }
+  carrier_->add_ring(from, to, offset, *reinterpret_cast<ring_header*>(memory->data()));
+}
+
+std::optional<std::uint64_t> mpi_world::ring_offset(std::uint32_t to, std::uint32_t from) const noexcept {
+  const std::uint32_t node = map_->node_of(from);
+  const std::uint32_t reader = map_->node_of(to);
+  if (node == no_node || reader == no_node || map_->is_far(reader)) return std::nullopt;
+  if (map_->is_far(node)) return carrier_->mirror_offset(to, from);
+  return local_->ring_offset(map_->local_pe(to, reader), map_->local_pe(from, node));
+}
+
+// --- the end -------------------------------------------------------------------------------------------------------
+
+void mpi_world::begin_leave() noexcept {
+  if (left_.load(std::memory_order_relaxed) || leaving_.exchange(true, std::memory_order_acq_rel)) return;
+  members_->change(node_, node_state::leaving);
+  carrier_->say(node_news::leaving);
+}
+
+void mpi_world::leave() noexcept {
+  begin_leave();
+  if (left_.exchange(true, std::memory_order_acq_rel)) return;
+  const std::int64_t deadline = real_now_ns() + ending_patience_ns;
+  const auto drive_until = [&](auto&& done) {
+    while (!done() && real_now_ns() < deadline)
+      if (!carrier_->tick()) nap(shortest_nap_ns);
+    return done();
+  };
+  const auto flushed = [&] { return carrier_->is_flushed(); };
+  (void)drive_until(flushed);
+  if (node_ != 0) carrier_->say_counters();
+  carrier_->say(node_news::left);
+  members_->change(node_, node_state::left);
+  const bool all = drive_until([&] {
+                     for (std::uint32_t n = 0; n < map_->nodes(); ++n)
+                       if (n != node_ && members_->is_there(n)) return false;
+                     return true;
+                   }) &&
+                   drive_until(flushed);
+  stop_helping();
+  local_watch_.reset();
+  local_->leave();
+  if (all && !members_->has_lost_some()) {
+    carrier_->end();
+    library_->finish();
+  } else {
+    exit_without_clean_up();
+  }
+}
+
+}  // namespace orrery::transport

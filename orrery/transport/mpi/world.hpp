@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <orrery/transport/error.hpp>
+#include <orrery/transport/mpi/carrier.hpp>
+#include <orrery/transport/mpi/cluster.hpp>
+#include <orrery/transport/mpi/launcher.hpp>
+#include <orrery/transport/mpi/library.hpp>
+#include <orrery/transport/shm/world.hpp>
+
+#include <atomic>
+#include <chrono>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <unordered_set>
+#include <vector>
+
+namespace orrery::transport {
+
+struct mpi_config {
+  world_config node;  ///< pe_count 0: by the cores; `nodes` is not looked at
+  std::string library;  ///< path; empty: the one of the launcher
+  std::uint32_t machine_ranks = 0;  ///< so many ranks are taken for one machine; 0: those of one host
+  std::chrono::nanoseconds patience = std::chrono::seconds(5);  ///< a node that is silent for so long is lost
+};
+
+/// A world of several machines. Each rank of an MPI program is a node.
+///
+/// Problem: nodes of one machine share memory, and nodes of two do not; above this layer nobody is to see the difference.
+/// So the nodes of each machine share a `shm_world` of their own, in which they have other numbers, and a carrier moves
+/// between machines what would lie in shared memory: rings, blocks, counters, news of who is there.
+///
+/// Owned by the runtime; one for each OS process, as MPI starts once. A helper thread drives the carrier while all PEs sleep
+/// or compute, and tells the observer who has come to an end. Thread-safe as `world` says.
+///
+/// Not to be had across machines yet: places that are given out again, names of worlds, and what tools see of a world.
+class mpi_world final : public transport::world {
+ public:
+  /// Blocks until all ranks have come. Fails on all of them if it fails on one.
+  [[nodiscard]] static result<std::unique_ptr<mpi_world>> start(const mpi_launch& launch, const mpi_config& config);
+  ~mpi_world() override;
+
+  [[nodiscard]] std::uint32_t node_limit() const noexcept override { return map_->nodes(); }
+  [[nodiscard]] std::uint32_t pe_limit() const noexcept override { return map_->pes(); }
+  [[nodiscard]] std::uint32_t node_capacity() const noexcept override { return map_->nodes(); }
+  [[nodiscard]] node_state state(std::uint32_t node) const noexcept override {
+    return node < map_->nodes() ? members_->state(node) : node_state::empty;
+  }
+  [[nodiscard]] std::pair<std::uint32_t, std::uint32_t> pes_of(std::uint32_t node) const override {
+    return {map_->at(node).first_pe, map_->at(node).pe_count};
+  }
+  [[nodiscard]] std::uint32_t pe_node(std::uint32_t pe) const noexcept override { return map_->node_of(pe); }
+  [[nodiscard]] std::uint64_t gone_nodes() const noexcept override { return members_->gone(); }
+  [[nodiscard]] std::uint32_t machines() const noexcept override { return machines_; }
+  [[nodiscard]] std::uint32_t machine_of(std::uint32_t node) const noexcept override { return map_->at(node).machine; }
+  [[nodiscard]] world_state state() const noexcept override { return members_->world(); }
+  [[nodiscard]] std::uint32_t epoch() const noexcept override { return members_->epoch(); }
+  [[nodiscard]] bool is_open() const noexcept override { return false; }
+  [[nodiscard]] result<std::unique_ptr<membership_watch>> watch(membership_observer& observer) override;
+  [[nodiscard]] std::pair<std::uint32_t, std::uint32_t> crowd() const noexcept override { return crowd_; }
+  [[nodiscard]] transport::carrier* carrier() noexcept override { return carrier_.get(); }
+
+  [[nodiscard]] result<memory_block> allocate(std::uint64_t bytes) override { return local_->allocate(bytes); }
+  [[nodiscard]] result<memory_block> allocate_beyond(std::uint64_t bytes) override {
+    return local_->allocate_beyond(bytes);
+  }
+  void release(std::uint64_t offset) noexcept override;
+  [[nodiscard]] result<std::span<std::byte>> map(std::uint32_t node, std::uint64_t offset,
+                                                 std::uint64_t bytes) override;
+  void unmap(std::uint32_t node) override;
+
+  [[nodiscard]] doorbell& bell(std::uint32_t pe) noexcept override;
+  [[nodiscard]] std::span<std::atomic<std::uint64_t>, counters_per_pe> counters(
+      std::uint32_t pe) const noexcept override;
+  void publish_ring(std::uint32_t to, std::uint32_t from, std::uint64_t offset) noexcept override;
+  [[nodiscard]] std::optional<std::uint64_t> ring_offset(std::uint32_t to, std::uint32_t from) const noexcept override;
+
+  void begin_leave() noexcept override;
+  /// Waits for the other nodes, as MPI ends for all at once. If one was lost, this OS process will end without the
+  /// library's clean-up, which would wait for it.
+  void leave() noexcept override;
+
+  /// The numbers of the program's vocabulary in this world.
+  [[nodiscard]] const std::vector<std::uint32_t>& word_numbers() const noexcept { return local_->word_numbers(); }
+
+ private:
+  class local_observer;
+  class watcher;
+  mpi_world();
+  [[nodiscard]] result<void> meet(const mpi_config& config);
+  [[nodiscard]] result<void> share_memory(const mpi_config& config, std::vector<cluster_map::place> places);
+  [[nodiscard]] result<void> agree(const result<void>& own);
+  [[nodiscard]] result<void> begin(const mpi_config& config);
+  [[nodiscard]] result<void> watch_machine();
+  void help();
+  void stop_helping() noexcept;
+
+  std::unique_ptr<mpi_library> library_;
+  std::unique_ptr<shm_world> local_;
+  std::unique_ptr<cluster_map> map_;
+  std::unique_ptr<cluster_members> members_;
+  std::unique_ptr<mpi_carrier> carrier_;
+  std::uint32_t machines_ = 1;
+  std::pair<std::uint32_t, std::uint32_t> crowd_{1, 1};
+  doorbell no_bell_;  // of PEs of other machines: they never sleep, as far as senders see
+
+  std::mutex rings_mutex_;
+  std::unordered_set<std::uint64_t> far_rings_;  // offsets
+
+  std::mutex observer_mutex_;
+  membership_observer* observer_ = nullptr;
+  std::unique_ptr<local_observer> local_observer_;
+  std::unique_ptr<membership_watch> local_watch_;
+  std::thread helper_;
+  std::atomic<bool> helps_{false};
+  std::atomic<bool> leaving_{false};
+  std::atomic<bool> left_{true};
+};
+
+}  // namespace orrery::transport

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// For tests of worlds over MPI: each test starts its own program again as the ranks of an mpirun.
+
+#include "../support/scenario.hpp"
+
+#include <optional>
+
+namespace orrery::testing {
+
+/// A launcher of MPI programs on this machine.
+struct mpi_launcher {
+  const char* name = "";
+  const char* file = "";
+  std::vector<std::string> options;
+  std::vector<std::string> survives_loss;  ///< options with which the others live on when a rank is killed
+};
+
+inline const mpi_launcher& launcher_named(std::string_view name) {
+  static const mpi_launcher open_mpi{"openmpi", "/usr/bin/mpirun.openmpi", {"--oversubscribe"}, {"--enable-recovery"}};
+  static const mpi_launcher mpich{"mpich", "/usr/bin/mpirun.mpich", {}, {"-disable-auto-cleanup"}};
+  return name == "mpich" ? mpich : open_mpi;
+}
+
+/// How many ranks, of how many PEs, and how many of them are taken for one machine.
+struct ranks {
+  int count = 2;
+  int pes = 1;
+  int in_machine = 1;
+};
+
+inline std::string folder_of_program() {
+  return std::filesystem::read_symlink("/proc/self/exe").parent_path().string();
+}
+
+/// Why there can be no test with that launcher; nothing if there can.
+inline std::optional<std::string> missing(const mpi_launcher& l) {
+  if (!std::filesystem::exists(l.file)) return fmt::format("{} is not installed", l.file);
+  const auto plugin =
+      std::filesystem::path(folder_of_program()).parent_path() / "mpi" / fmt::format("orrery_mpi_{}.so", l.name);
+  if (!std::filesystem::exists(plugin))
+    return fmt::format("{} was not built: its headers are not installed", plugin.string());
+  return std::nullopt;
+}
+
+/// What `mpirun` is given for a scenario of this program.
+inline std::vector<std::string> command(const mpi_launcher& l, ranks r, std::string_view scenario,
+                                        std::vector<std::string> more = {}, bool survives_loss = false) {
+  std::vector<std::string> all = l.options;
+  if (survives_loss) all.insert(all.end(), l.survives_loss.begin(), l.survives_loss.end());
+  all.insert(all.end(), {"-n", std::to_string(r.count), std::filesystem::read_symlink("/proc/self/exe").string(),
+                         fmt::format("--scenario={}", scenario), fmt::format("--orrery-pes={}", r.pes),
+                         fmt::format("--orrery-machine-ranks={}", r.in_machine)});
+  all.insert(all.end(), more.begin(), more.end());
+  return all;
+}
+
+/// For main, before anything else: launchers refuse to run as root in a container, unless they are told; and MPI libraries free
+/// little of what they have when they end.
+inline void prepare_for_launchers() {
+  ::setenv("LSAN_OPTIONS", "detect_leaks=0", 1);
+  ::setenv("OMPI_ALLOW_RUN_AS_ROOT", "1", 1);
+  ::setenv("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1", 1);
+}
+
+/// The tests of a launcher, whose name is the parameter's, skip where it is not there.
+class under_mpi : public ::testing::TestWithParam<std::string> {
+ protected:
+  void SetUp() override {
+    if (const auto why = missing(launcher())) GTEST_SKIP() << *why;
+    if (slowed_down && GetParam() == "mpich") GTEST_SKIP() << "MPICH's UCX replaces malloc, as sanitizers do";
+  }
+  [[nodiscard]] static const mpi_launcher& launcher() { return launcher_named(GetParam()); }
+  static std::string outcome(std::string_view scenario, ranks r, std::vector<std::string> more = {}) {
+    return program(command(launcher(), r, scenario, std::move(more)), launcher().file).end();
+  }
+};
+
+}  // namespace orrery::testing

@@ -1,0 +1,314 @@
+// SPDX-License-Identifier: Apache-2.0
+// What works between nodes of one machine works between machines. Each rank, or each two, of an mpirun on this machine are taken
+// for a machine of their own. The scenarios of the tests of nodes run here, too: arrays, groups, names, services.
+#include "launch.hpp"
+
+#include <orrery/array/array.hpp>
+
+#include <numeric>
+
+namespace orrery {
+namespace {
+
+using namespace testing;
+
+std::uint32_t last_pe() { return world_pes() - 1; }
+
+struct server;
+ORRERY_PROCESS(server, add, total, note, sum, numbers, refuse, ask, where, know, wait_for_other);
+struct server {
+  int add(int n) { return total_ += n; }
+  int total() const { return total_; }
+  void note(int n) {
+    if (n != last_ + 1) ++out_of_order_;
+    last_ = n;
+    total_ += out_of_order_ == 0 ? 1 : 0;
+  }
+  double sum(std::span<const double> v) const { return std::accumulate(v.begin(), v.end(), 0.0); }
+  std::vector<double> numbers(std::size_t n) const {
+    std::vector<double> v(n);
+    std::iota(v.begin(), v.end(), 0.0);
+    return v;
+  }
+  void refuse(const std::string& why) const { throw std::out_of_range(why); }
+  int ask(remote<server> other, int n) const { return other->add(n); }
+  std::uint32_t where() const { return this_machine(); }
+  void know(remote<server> other) { other_ = other; }
+  int wait_for_other() { return other_->wait_for_other(); }
+  int total_ = 0;
+  int last_ = 0;
+  int out_of_order_ = 0;
+  remote<server> other_;
+};
+
+void messages() {
+  const auto s = spawn<server>(pe(last_pe()));
+  check(s->where() == world_machines() - 1, "the last PE is not on the last machine");
+  check(s->add(3) == 3 && s->add(4) == 7, "calls do not add up");
+  std::vector<future<int>> all;
+  for (int i = 0; i < 100; ++i) all.push_back(start(s)->add(1));
+  int last = 0;
+  for (auto& f : all) last = f.get();
+  check(last == 107, "started calls do not add up");
+  const auto counted = spawn<server>(pe(last_pe()));
+  constexpr int posts = 20'000;
+  for (int i = 1; i <= posts; ++i) post(counted)->note(i);
+  check(counted->total() == posts, "posts were lost or overtook each other");
+  check_contains(thrown<std::out_of_range>("an exception", [&] { s->refuse("no such thing"); }), "no such thing");
+  std::vector<remote<server>> everywhere;
+  for (const std::uint32_t p : reachable_pes()) everywhere.push_back(spawn<server>(pe(p)));
+  for (const auto& a : everywhere)
+    for (const auto& b : everywhere)
+      if (!(a == b)) check(a->ask(b, 1) > 0, "a call from another machine failed");
+}
+
+// Larger than a record, than a frame and than a ring.
+void blocks() {
+  const auto s = spawn<server>(pe(last_pe()));
+  for (const std::size_t n : {100UL, 1'000UL, 10'000UL, 100'000UL, 1'000'000UL}) {
+    const std::vector<double> there(n, 0.5);
+    check(s->sum(there) == static_cast<double>(n) / 2, fmt::format("{} numbers came otherwise", n));
+    const auto back = s->numbers(n);
+    check(back.size() == n && back.back() == static_cast<double>(n - 1),
+          fmt::format("{} numbers came back otherwise", n));
+  }
+  std::vector<future<double>> all;
+  const std::vector<double> some(5'000, 1.0);
+  for (int i = 0; i < 300; ++i) {
+    all.push_back(start(s)->sum(some));
+    if (i % 3 == 0) post(s)->note(i);
+  }
+  for (auto& f : all) check(f.get() == 5'000, "one of many blocks came otherwise");
+}
+
+int one_more(int n) { return n + 1; }
+
+struct cell;
+ORRERY_PROCESS(cell, step, hop, where);
+struct cell : element<cell> {
+  cell() = default;
+  explicit cell(double v) : value(v) {}
+  void step(const result_target& to) { contribute(value, orrery::sum, to); }
+  void hop(std::uint32_t to) { migrate_to(to); }
+  std::uint32_t where() const { return this_pe(); }
+  template <class A>
+  void serialize(A& a) {
+    a & value;
+  }
+  double value = 0;
+};
+
+void everything_else() {
+  check(call<&one_more>(pe(last_pe()), 1) == 2, "a function on the last machine");
+  const auto named = spawn<server>(pe(last_pe()));
+  publish("/machines/server", named);
+  check(lookup<server>("/machines/server") == named, "a name is not found");
+  constexpr int n = 64;
+  const auto a = create_array<cell>(range<int>{n}, {.name = "cells"}, {}, 1.5);
+  for (int i = 0; i < n; ++i) post(a[i])->hop(static_cast<std::uint32_t>(i * 7) % world_pes());
+  quiescence();
+  for (int i = 0; i < n; i += 9)
+    check(a[i]->where() == static_cast<std::uint32_t>(i * 7) % world_pes(), "an element is not where it went");
+  for (int round = 0; round < 5; ++round) {
+    auto [done, total] = expect_result<double>();
+    post(a)->step(done);
+    check(total.get() == 1.5 * n, "a reduction over machines");
+  }
+}
+
+void await_nothing() {
+  auto [unused, never] = expect_result<double>();
+  (void)never.get();
+}
+
+// A cycle of calls between machines.
+void cycle() {
+  const auto a = spawn<server>(pe(0));
+  const auto b = spawn<server>(pe(last_pe()));
+  a->know(b);
+  b->know(a);
+  check_contains(thrown<deadlock_error>("a cycle of calls", [&] { (void)a->wait_for_other(); }), "wait_for_other");
+}
+
+// Nothing can ever happen again.
+void dead() { call<&await_nothing>(pe(last_pe())); }
+
+// On hosts that share nothing.
+void hosts() {
+  check(world_machines() == 2 && world_nodes() == 4, "four ranks on two hosts are not two machines of two nodes");
+  messages();
+  blocks();
+  everything_else();
+}
+
+int own_rank_survives() {
+  kill_own_node();
+  return 0;
+}
+
+void loss() {
+  const auto s = spawn<server>(pe(last_pe()));
+  const auto other = spawn<server>(pe(1));
+  s->add(1);
+  (void)thrown<node_lost>("a call to a machine that is lost", [] { (void)call<&own_rank_survives>(pe(last_pe())); });
+  (void)thrown<node_lost>("a later call", [&] { s->add(1); });
+  check(other->add(5) == 5, "other machines do not answer any more");
+  check(spawn<server>(pe(0))->ask(other, 1) == 6, "nor each other");
+}
+
+// A rank that does not run for a while.
+void stopped_rank() {
+  const auto s = spawn<server>(pe(last_pe()));
+  s->add(1);
+  const int pid = call<&own_pid>(pe(last_pe()));
+  ::kill(pid, SIGSTOP);
+  (void)thrown<node_lost>("a call to a rank that is stopped", [&] { s->add(1); });
+  ::kill(pid, SIGCONT);
+  check(call<&one_more>(pe(1), 1) == 2, "the others do not answer any more");
+}
+
+void flood(remote<server> all_to) {
+  for (int i = 0; i < 20'000; ++i) post(all_to)->add(1);
+}
+void flooded() {
+  const auto one = spawn<server>(pe(last_pe()));
+  std::vector<future<void>> all;
+  for (const std::uint32_t p : reachable_pes()) all.push_back(start_call<&flood>(pe(p), one));
+  for (auto& f : all) f.get();
+  quiescence();
+  check(one->total() == static_cast<int>(20'000 * reachable_pes().size()), "posts of many to one were lost");
+}
+
+}  // namespace
+}  // namespace orrery
+
+// --- the tests -----------------------------------------------------------------------------------------------------
+
+namespace orrery {
+namespace {
+
+// All of it under one library, a part under the other.
+class over_mpi : public under_mpi {};
+INSTANTIATE_TEST_SUITE_P(of, over_mpi, ::testing::Values("openmpi", "mpich"), [](const auto& i) { return i.param; });
+class over_open_mpi : public under_mpi {};
+INSTANTIATE_TEST_SUITE_P(of, over_open_mpi, ::testing::Values("openmpi"), [](const auto& i) { return i.param; });
+
+std::string wrong_in(std::string said) { return said.ends_with("good") ? std::string{} : said; }
+
+TEST_P(over_mpi, machines_call_each_other_and_posts_keep_their_order) {
+  EXPECT_EQ(wrong_in(outcome("messages", {3, 1, 1})), "");
+}
+TEST_P(over_mpi, machines_of_two_nodes_share_memory_inside) { EXPECT_EQ(wrong_in(outcome("messages", {4, 2, 2})), ""); }
+TEST_P(over_mpi, large_arguments_and_results_travel) { EXPECT_EQ(wrong_in(outcome("blocks", {2, 1, 1})), ""); }
+TEST_P(over_mpi, small_rings_hold_senders_back) {
+  EXPECT_EQ(wrong_in(outcome("blocks", {2, 1, 1}, {"--orrery-ring=32K"})), "");
+  EXPECT_EQ(wrong_in(outcome("messages", {3, 1, 1}, {"--orrery-ring=32K", "--orrery-mailbox=4K"})), "");
+}
+TEST_P(over_mpi, functions_names_arrays_and_quiescence_work) {
+  EXPECT_EQ(wrong_in(outcome("everything else", {3, 1, 1})), "");
+  EXPECT_EQ(wrong_in(outcome("everything else", {4, 2, 2})), "");
+}
+TEST_P(over_mpi, hosts_with_networks_and_memory_of_their_own_are_machines) {
+  const auto script = std::filesystem::path(folder_of_program()) / "../../../tests/machines/hosts";
+  if (!std::filesystem::exists(script)) GTEST_SKIP() << script << " does not exist";
+  const std::string said = program({GetParam(), "4", std::filesystem::read_symlink("/proc/self/exe").string(),
+                                    "--scenario=hosts", "--orrery-pes=1"},
+                                   script.string())
+                               .end();
+  if (said.ends_with("exit status 77")) GTEST_SKIP() << "this system lets nobody make network namespaces here";
+  EXPECT_EQ(wrong_in(said), "");
+}
+TEST_P(over_mpi, a_cycle_of_calls_is_found) { EXPECT_EQ(wrong_in(outcome("cycle", {2, 1, 1})), ""); }
+TEST_P(over_mpi, a_world_where_nothing_can_happen_ends_with_a_report) {
+  const std::string said = outcome("dead", {3, 1, 1});
+  EXPECT_EQ(count_of(said, "nothing runs and nothing is on its way in the whole world"), 1) << said;
+}
+TEST_P(over_mpi, starting_nodes_under_a_rank_is_refused) {
+  const std::string said = outcome("messages", {2, 1, 1}, {"--orrery-nodes=2"});
+  EXPECT_GE(count_of(said, "leave out --orrery-nodes"), 1) << said;
+}
+TEST_P(over_mpi, ranks_are_worlds_of_their_own_if_the_user_says_so) {
+  EXPECT_EQ(wrong_in(outcome("cycle", {2, 2, 1}, {"--orrery-mpi=off"})), "");
+}
+TEST_P(over_mpi, a_file_that_is_no_mpi_library_is_refused) {
+  const std::string said = outcome("cycle", {2, 1, 1}, {"--orrery-mpi=libm.so.6"});
+  EXPECT_GE(count_of(said, "is no MPI library"), 1) << said;
+}
+
+// Under MPICH on one host the launcher ends the job, whatever it is told.
+TEST_P(over_open_mpi, a_rank_that_is_killed_is_lost_and_the_others_go_on) {
+  const auto options = command(launcher(), {3, 1, 1}, "loss", {"--orrery-node-timeout=1s"}, true);
+  const std::string said = program(options, launcher().file).end();
+  EXPECT_TRUE(said.ends_with("good")) << said;
+  EXPECT_EQ(count_of(said, "node 2 was silent for 1000 ms: calls to it fail with node_lost"), 1) << said;
+}
+TEST_P(over_open_mpi, a_killed_rank_of_a_shared_machine_is_missed_at_once) {
+  const auto options = command(launcher(), {4, 1, 2}, "loss", {"--orrery-node-timeout=1min"}, true);
+  const std::string said = program(options, launcher().file).end();
+  EXPECT_TRUE(said.ends_with("good")) << said;
+  EXPECT_EQ(count_of(said, "node 3"), 1) << said;
+}
+
+TEST_P(over_open_mpi, a_rank_that_was_stopped_is_lost_and_ends_when_it_goes_on) {
+  const auto options = command(launcher(), {3, 1, 1}, "stopped", {"--orrery-node-timeout=500ms"}, true);
+  const std::string said = program(options, launcher().file).end();
+  EXPECT_EQ(count_of(said, "node 2 was silent for 500 ms: calls to it fail with node_lost"), 1) << said;
+  EXPECT_EQ(count_of(said, "node 2 is taken for lost by the first node of the world"), 1) << said;
+  EXPECT_EQ(count_of(said, "do not answer"), 0) << said;
+}
+TEST_P(over_mpi, everybody_may_flood_one_process) {
+  EXPECT_EQ(wrong_in(outcome("flooded", {4, 1, 1}, {"--orrery-mailbox=8K"})), "");
+}
+
+// The scenarios of other tests, whose programs lie beside this one.
+struct conformance {
+  const char* program;
+  const char* scenario;
+};
+class suites_of_nodes : public ::testing::TestWithParam<conformance> {};
+TEST_P(suites_of_nodes, pass_between_machines) {
+  const mpi_launcher& l = launcher_named("openmpi");
+  if (const auto why = missing(l)) GTEST_SKIP() << *why;
+  const std::string file = folder_of_program() + '/' + GetParam().program;
+  if (!std::filesystem::exists(file)) GTEST_SKIP() << file << " was not built";
+  for (const ranks r : {ranks{3, 1, 1}, ranks{4, 1, 2}}) {
+    std::vector<std::string> options =
+        command(l, r, GetParam().scenario, {"--seed=7", "--folder=none", "--orrery-node-timeout=1s"}, true);
+    std::ranges::replace(options, std::filesystem::read_symlink("/proc/self/exe").string(), file);
+    EXPECT_EQ(wrong_in(program(options, l.file).end()), "");
+  }
+}
+INSTANTIATE_TEST_SUITE_P(
+    of, suites_of_nodes,
+    ::testing::Values(conformance{"test_arrays_nodes", "messages"}, conformance{"test_arrays_nodes", "state"},
+                      conformance{"test_arrays_nodes", "collectives"}, conformance{"test_arrays_nodes", "errors"},
+                      conformance{"test_arrays_nodes", "order"}, conformance{"test_arrays_nodes", "balancing"},
+                      conformance{"test_arrays_nodes", "loss"}, conformance{"test_arrays_nodes", "loss of homes"},
+                      conformance{"test_groups_nodes", "calls"}, conformance{"test_groups_nodes", "views"},
+                      conformance{"test_groups_nodes", "exceptions"}, conformance{"test_groups_nodes", "barriers"},
+                      conformance{"test_groups_nodes", "order"}, conformance{"test_groups_nodes", "data"},
+                      conformance{"test_groups_nodes", "loss"}, conformance{"test_names_nodes", "all"},
+                      conformance{"test_names_nodes", "classes"}),
+    [](const auto& i) {
+      std::string name = fmt::format("{}_{}", i.param.program, i.param.scenario).substr(5);
+      std::ranges::replace(name, ' ', '_');
+      return name;
+    });
+
+}  // namespace
+}  // namespace orrery
+
+int main(int argc, char** argv) {
+  using namespace orrery;
+  orrery::testing::prepare_for_launchers();
+  return orrery::testing::run_tests_or_scenario(argc, argv,
+                                                {{"messages", messages},
+                                                 {"blocks", blocks},
+                                                 {"everything else", everything_else},
+                                                 {"hosts", hosts},
+                                                 {"stopped", stopped_rank},
+                                                 {"flooded", flooded},
+                                                 {"cycle", cycle},
+                                                 {"dead", dead},
+                                                 {"loss", loss}});
+}

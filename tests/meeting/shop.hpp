@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// What two programs, shop.cpp and customer.cpp, use in common. Each has more.
+
+#include <orrery/orrery.hpp>
+
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace shop {
+
+struct price {
+  std::string of;
+#ifdef OTHER_FIELD
+  float euros = 0;
+  float cents = 0;
+#else
+  double euros = 0;
+#endif
+};
+
+/// Lives in the customer's program and is called by the shop's.
+struct listener {
+  int hear(const std::string& text) { return heard += static_cast<int>(text.size()); }
+  int heard = 0;
+};
+ORRERY_PROCESS(listener, hear);
+
+struct counter {
+#ifdef OTHER_SIGNATURE
+  int add(long n) { return total += static_cast<int>(n); }
+#else
+  int add(int n) { return total += n; }
+#endif
+  price quote(std::string_view of, const std::vector<unsigned long>& amounts) const {
+    price p;
+    p.of = of;
+    for (const unsigned long n : amounts) p.euros += static_cast<decltype(p.euros)>(n);
+    return p;
+  }
+  void refuse(const std::string& why) { throw std::out_of_range(why); }
+  int tell(orrery::remote<listener> who, const std::string& text) { return who->hear(text); }
+  int mark(int n) { return n; }
+  int mark(const std::string& text) { return static_cast<int>(text.size()); }
+
+  int total = 0;
+};
+ORRERY_PROCESS(counter, add, quote, refuse, tell, mark);
+
+}  // namespace shop

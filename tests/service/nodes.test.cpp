@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+// Ordered lists in worlds of several nodes, and clients in other programs. Each test starts this program again as a node of a world
+// (--scenario=NAME and the runtime's options), which says on stderr what is wrong and exits with 1, or exits with 0.
+#include "../support/scenario.hpp"
+
+#include <orrery/service/ordered_list.hpp>
+
+#include <chrono>
+#include <cstdio>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+namespace {
+
+using namespace std::chrono_literals;
+using orrery::testing::check;
+using orrery::testing::outcome_of;
+using orrery::testing::own_world;
+using orrery::testing::program;
+using orrery::testing::thrown;
+using list = orrery::ordered_list<int, std::string>;
+
+constexpr int keys_of_each = 500;
+
+std::string text_of(int k) { return "value " + std::to_string(k); }
+
+// Inserts its share of the keys, many at a time.
+int fill(const list& l, int first, int step) {
+  auto s = l.open({.window = 64});
+  for (int i = 0; i < keys_of_each; ++i) s.start_insert(first + i * step, text_of(first + i * step));
+  int inserted = 0;
+  while (const auto r = s.receive()) inserted += r->done ? 1 : 0;
+  return inserted;
+}
+
+// How many keys are not as fill() made them.
+int look_for_all(const list& l, int keys) {
+  auto s = l.open({.window = 256, .replies = orrery::reply_order::as_requested});
+  int wrong = 0;
+  for (int k = 0; k < keys; ++k) s.start_find(k);
+  for (int k = 0; k < keys; ++k) {
+    const auto r = s.receive();
+    if (!r || r->value != text_of(k)) ++wrong;
+  }
+  return wrong;
+}
+
+// Clients on all PEs.
+void all_pes_use_one_list() {
+  auto l = list::make({.range_items = 100});
+  const auto clients = static_cast<int>(orrery::world_pes());
+  std::vector<orrery::future<int>> filled;
+  for (int i = 0; i < clients; ++i)
+    filled.push_back(orrery::start_call<&fill>(orrery::pe(static_cast<std::uint32_t>(i)), l, i, clients));
+  for (auto& f : filled) check(f.get() == keys_of_each, "all keys are inserted");
+  const int keys = clients * keys_of_each;
+  for (std::uint32_t i = 0; i < orrery::world_pes(); ++i)
+    check(orrery::call<&look_for_all>(orrery::pe(i), l, keys) == 0, "all PEs find all keys");
+  auto s = l.open();
+  check(s.size() == static_cast<std::uint64_t>(keys), "the size is exact");
+  check(s.snapshot(10, 20).size() == 10, "a snapshot");
+  check(s.last()->first == keys - 1 && s.after(-5)->first == 0, "last and after");
+  int walked = 0;
+  auto walk = s.scan(5);
+  for (auto part = walk.next(); !part.empty(); part = walk.next())
+    for (const auto& [k, v] : part) check(k == 5 + walked++ && v == text_of(k), "a scan is in order");
+  check(walked == keys - 5, "a scan has all");
+  check(l.statistics().size() > static_cast<std::size_t>(clients), "ranges split");
+  l.end();
+}
+
+// Another program: what it inserted is there when it is gone.
+void serve() {
+  auto l = list::make({.range_items = 50});
+  l.publish("/test/list");
+  auto s = l.open();
+  fmt::print(stderr, "ready\n");
+  while (!s.find(-1)) orrery::sleep_for(1ms);
+  check(look_for_all(l, keys_of_each) == 0, "all is there that was acknowledged to the other program");
+  l.end();
+}
+void use() {
+  const auto l = list::await_name("/test/list", orrery::testing::patience);
+  check(fill(l, 0, 1) == keys_of_each, "the other program inserts");
+  orrery::testing::check_contains(
+      thrown<orrery::usage_error>("a list of other types",
+                                  [] { (void)orrery::ordered_list<int, int>::lookup("/test/list").open(); }),
+      "other types of keys or values");
+}
+// It is killed while requests are outstanding.
+void use_and_die() {
+  use();
+  auto s = list::lookup("/test/list").open({.window = 64});
+  for (int i = 0; i < 10'000; ++i) s.start_insert_or_update(1000 + i % 200, "unfinished");
+  orrery::testing::kill_own_node();
+}
+void finish() {
+  auto s = list::await_name("/test/list", orrery::testing::patience).open();
+  check(s.insert(-1, ""), "the server is told to end");
+}
+
+const orrery::testing::scenarios all = {{"all_pes_use_one_list", all_pes_use_one_list},
+                                        {"serve", serve},
+                                        {"use", use},
+                                        {"use_and_die", use_and_die},
+                                        {"finish", finish}};
+
+TEST(services, are_used_by_three_nodes_of_one_pe) {
+  EXPECT_EQ(outcome_of({"--scenario=all_pes_use_one_list", "--orrery-nodes=3", "--orrery-pes=1"}), "good");
+}
+TEST(services, are_used_by_two_nodes_of_two_pes) {
+  EXPECT_EQ(outcome_of({"--scenario=all_pes_use_one_list", "--orrery-nodes=2", "--orrery-pes=2"}), "good");
+}
+TEST(services, are_used_by_threads_whose_messages_take_their_wire_form) {
+  EXPECT_EQ(outcome_of({"--scenario=all_pes_use_one_list", "--orrery-pes=3", "--orrery-serialize"}), "good");
+}
+
+TEST(services, are_found_by_name_from_other_programs) {
+  program server({"--scenario=serve", own_world(), "--orrery-pes=1"});
+  server.hear("ready");
+  EXPECT_EQ(outcome_of({"--scenario=use", own_world(), "--orrery-pes=1"}), "good");
+  EXPECT_EQ(outcome_of({"--scenario=finish", own_world(), "--orrery-pes=1"}), "good");
+  EXPECT_EQ(server.end(), "good");
+}
+std::filesystem::path shell_program() {
+  return std::filesystem::canonical("/proc/self/exe").parent_path().parent_path() / "orrery";
+}
+// What `orrery list` with these arguments says, and its exit code.
+std::string tool(const std::string& arguments) {
+  const std::string command = fmt::format("{} list {} /test/list {} 2>&1", shell_program().string(),
+                                          own_world().substr(own_world().find('=') + 1), arguments);
+  std::FILE* const out = ::popen(command.c_str(), "r");
+  std::string said;
+  for (int c = 0; (c = std::fgetc(out)) != EOF;) said += static_cast<char>(c);
+  return said + fmt::format("{}", WEXITSTATUS(::pclose(out)));
+}
+TEST(services, are_used_from_the_shell) {
+  if (!std::filesystem::exists(shell_program())) GTEST_SKIP() << "the program orrery is not part of this build";
+  program server({"--scenario=serve", own_world(), "--orrery-pes=1"});
+  server.hear("ready");
+  EXPECT_EQ(outcome_of({"--scenario=use", own_world(), "--orrery-pes=1"}), "good");
+  EXPECT_EQ(tool("find 7"), "value 7\n0");
+  EXPECT_EQ(tool("find 1000"), "1");
+  EXPECT_EQ(tool("insert 1000 thousand"), "0");
+  EXPECT_EQ(tool("range 498"), "498,value 498\n499,value 499\n1000,thousand\n0");
+  EXPECT_EQ(tool("erase 1000"), "0");
+  EXPECT_EQ(tool("size"), fmt::format("{}\n0", keys_of_each));
+  EXPECT_NE(tool("find seven").find("'seven' is no number"), std::string::npos);
+  EXPECT_EQ(tool("insert -- -1 end"), "0");
+  EXPECT_EQ(server.end(), "good");
+}
+
+TEST(services, lose_nothing_acknowledged_when_a_client_is_killed) {
+  program server({"--scenario=serve", own_world(), "--orrery-pes=1"});
+  server.hear("ready");
+  EXPECT_EQ(outcome_of({"--scenario=use_and_die", own_world(), "--orrery-pes=1"}), "killed by signal 9");
+  EXPECT_EQ(outcome_of({"--scenario=finish", own_world(), "--orrery-pes=1"}), "good");
+  const std::string said = server.end();
+  EXPECT_TRUE(said.ends_with("good")) << said;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) { return orrery::testing::run_tests_or_scenario(argc, argv, all); }

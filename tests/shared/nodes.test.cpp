@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+// Shared data in worlds of several OS processes, which map one memory; see support/scenario.hpp.
+#include <orrery/orrery.hpp>
+#include <orrery/shared/internal/test_model.hpp>
+#include <orrery/shared/shared.hpp>
+
+#include "../support/scenario.hpp"
+
+namespace {
+
+using namespace orrery;
+using orrery::testing::check;
+using orrery::testing::check_contains;
+using orrery::testing::thrown;
+
+void model() {
+  for (std::uint64_t seed = 0; seed < 12; ++seed)
+    for (const std::string& wrong : orrery::testing::compare_with_model(seed)) check(false, wrong);
+}
+
+std::uintptr_t where_it_lies(shared_vector<long> v) {
+  v.local()[0] = 5 + this_pe();
+  return reinterpret_cast<std::uintptr_t>(v.local().data()) == 0 ? 0 : 1;
+}
+
+// Nodes of one machine read and write each other's elements while the owner listens to nobody.
+void memory() {
+  const shared_vector<long> v(world_pes());
+  const std::uint32_t last = world_pes() - 1;
+  (void)call<&where_it_lies>(pe(last), v);
+  check(v[last] == 5 + static_cast<long>(last), "an element of the last PE is not seen");
+  const auto sent = stats(this_pe()).sent;
+  for (int i = 0; i < 1000; ++i) v[last] += 1;
+  check(v[last] == 1005 + static_cast<long>(last), "an element of the last PE was not changed");
+  check(stats(this_pe()).sent - sent < 100, "accesses on one machine took messages");
+}
+
+// Elements stay readable when their owner is lost; scopes say so; the object can be destroyed, and
+// others made.
+void loss() {
+  const std::uint32_t lost = world_nodes() - 1;
+  const shared_vector<long> v(4 * world_pes());
+  const std::uint64_t last = v.size() - 1;
+  v[last] = 7;
+  const shared_vector<long> there(3, distribution::on(node(lost)));
+  post_call<&orrery::testing::kill_own_node>(node(lost));
+  orrery::testing::await_loss_of(lost);
+  check(v[last] == 7, "memory of this machine went with its owner");
+  check_contains(thrown<node_lost>("a read cache", [&] { with(read_cache(v), [](auto&) {}); }), "owns a part of it");
+  (void)thrown<node_lost>("a release scope", [&] { with(release(v), [](auto&) {}); });
+  destroy(v);
+  check_contains(thrown<usage_error>("a destroyed vector", [&] { v[0] = 1; }), "destroyed");
+  destroy(there);
+  const shared_vector<long> next(4, distribution::block().over({0}));
+  next[3] = 1;
+  check(next[3] == 1, "a new vector does not work");
+}
+
+struct shape {
+  int nodes;
+  int pes;
+};
+class shared_across_nodes : public ::testing::TestWithParam<shape> {
+ protected:
+  static std::string wrong_in(std::string_view scenario) {
+    const std::string said = orrery::testing::outcome_of({fmt::format("--scenario={}", scenario),
+                                                          fmt::format("--orrery-nodes={}", GetParam().nodes),
+                                                          fmt::format("--orrery-pes={}", GetParam().pes)});
+    return said.ends_with("good") ? "" : said;
+  }
+};
+INSTANTIATE_TEST_SUITE_P(of, shared_across_nodes, ::testing::Values(shape{3, 1}, shape{2, 2}),
+                         [](const auto& i) { return fmt::format("{}_nodes_of_{}_pes", i.param.nodes, i.param.pes); });
+
+TEST_P(shared_across_nodes, members_read_and_write_as_a_plain_vector) { EXPECT_EQ(wrong_in("model"), ""); }
+TEST_P(shared_across_nodes, elements_of_the_same_machine_are_memory) { EXPECT_EQ(wrong_in("memory"), ""); }
+TEST_P(shared_across_nodes, what_a_lost_node_owned_stays_readable) { EXPECT_EQ(wrong_in("loss"), ""); }
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  return orrery::testing::run_tests_or_scenario(argc, argv, {{"model", model}, {"memory", memory}, {"loss", loss}});
+}

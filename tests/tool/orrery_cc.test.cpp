@@ -1,0 +1,310 @@
+// SPDX-License-Identifier: Apache-2.0
+// The program `orrery-cc`, as a user runs it: what it refuses and how it says so, what it takes, and how it is used like a compiler.
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+namespace {
+
+namespace fs = std::filesystem;
+using std::string;
+
+string read(const fs::path& file) {
+  std::ifstream in(file, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+// A folder for one test, gone at its end, in which commands of the shell run.
+class orrery_cc : public ::testing::Test {
+ protected:
+  orrery_cc() {
+    string pattern = (fs::temp_directory_path() / "orrery-cc-test-XXXXXX").string();
+    if (::mkdtemp(pattern.data()) == nullptr) std::abort();
+    folder_ = pattern;
+  }
+  ~orrery_cc() override { fs::remove_all(folder_); }
+
+  void write(const string& name, const string& text) const { std::ofstream(folder_ / name, std::ios::binary) << text; }
+  [[nodiscard]] string file(const string& name) const { return read(folder_ / name); }
+  [[nodiscard]] bool exists(const string& name) const { return fs::exists(folder_ / name); }
+  // The exit code; what it says is in said().
+  int run(const string& command) {
+    const string all = "cd '" + folder_.string() +
+                       "' && export ORRERY_CC='" TEST_C_COMPILER "' ORRERY_CC_FLAGS='" TEST_C_FLAGS
+                       "' && PATH=" TEST_TOOLS ":$PATH && { " +
+                       command + "; } > said 2>&1";
+    const int status = std::system(all.c_str());  // NOLINT: a test
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+  }
+  [[nodiscard]] string said() const { return file("said"); }
+
+ private:
+  fs::path folder_;
+};
+
+// name, source, expected lines
+struct refused {
+  string name;
+  string source;
+  std::vector<string> errors;
+};
+std::vector<refused> refused_programs() {
+  std::vector<refused> all;
+  std::istringstream in(read(TEST_SOURCES "/refused.txt"));
+  bool in_errors = false;
+  for (string line; std::getline(in, line);) {
+    if (line.starts_with("=== ")) {
+      all.push_back({line.substr(4), "#include <orrery/task.h>\n", {}});
+      in_errors = false;
+    } else if (all.empty() || line.empty()) {
+    } else if (line == "---") {
+      in_errors = true;
+    } else if (line == "no header") {
+      all.back().source = "\n";
+    } else if (in_errors) {
+      all.back().errors.push_back(line);
+    } else {
+      all.back().source += line + "\n";
+    }
+  }
+  return all;
+}
+
+TEST_F(orrery_cc, refuses_wrong_programs_as_a_compiler_does) {
+  const auto all = refused_programs();
+  EXPECT_GE(all.size(), 30U);
+  for (const refused& r : all) {
+    write("wrong.c", r.source);
+    EXPECT_NE(run("orrery-cc -Werror -fsyntax-only wrong.c"), 0) << r.name;
+    for (const string& error : r.errors) {
+      const bool by_compiler = error.find("conflicting") != string::npos ||
+                               error.find("incompatible") != string::npos ||
+                               error.find("initializer") != string::npos || error.ends_with(": error: ");
+      const string place = "wrong.c:" + error.substr(0, error.find(':'));
+      EXPECT_NE(said().find(by_compiler ? place : "wrong.c:" + error + "\n"), string::npos) << r.name << "\n" << said();
+    }
+  }
+}
+
+TEST_F(orrery_cc, shows_the_line_with_a_caret) {
+  write("wrong.c", "#include <orrery/task.h>\nmessage Reading { int *values; };\n");
+  EXPECT_EQ(run("orrery-cc -c wrong.c"), 1);
+  EXPECT_EQ(
+      said(),
+      "wrong.c:2:24: error: 'values' is a pointer, and a message cannot know to how much: count its elements in a "
+      "member, and write int values[count];\n"
+      "    2 | message Reading { int *values; };\n"
+      "      |                        ^~~~~~\n");
+}
+
+constexpr auto small = R"(#include <orrery/task.h>
+#include <stdio.h>
+message Number { int n; };
+task Doubler { tag NUMBER(Number); int factor = 2; };
+task Main { tag NUMBER(Number); };
+static void Main_handle_NUMBER(Main this, Number message) { (void)this; printf("%d\n", message->n); }
+static void Main_start(Main this) {
+  orrery_task d = Doubler_create();
+  Number_send(d, Doubler_NUMBER, &(struct Number){21});
+  Main_receive(this);
+}
+static void Doubler_handle_NUMBER(Doubler this, Number message) { message->n *= this->factor; }
+static void Doubler_start(Doubler this) {
+  orrery_message m;
+  if (orrery_receive(&m, ORRERY_FOREVER) != ORRERY_OK) return;
+  Number n = Number_open(&m);
+  Doubler_handle_NUMBER(this, n);
+  Main_send_NUMBER(m.sender, n);
+  orrery_release(&m);
+}
+int main(void) { return orrery_join(Main_create(), ORRERY_FOREVER); }
+)";
+
+TEST_F(orrery_cc, builds_a_program_in_one_call_and_in_two) {
+  write("small.c", small);
+  ASSERT_EQ(run("orrery-cc -std=c11 -Wall -Wextra -Werror small.c -o one && ./one --orrery-pes=2"), 0) << said();
+  EXPECT_EQ(said(), "42\n");
+  ASSERT_EQ(run("orrery-cc -c -MMD small.c && orrery-cc small.o -o two && ./two --orrery-nodes=2 --orrery-pes=1"), 0)
+      << said();
+  EXPECT_EQ(said(), "42\n");
+  EXPECT_TRUE(file("small.d").starts_with("small.o: small.c")) << file("small.d");
+}
+
+TEST_F(orrery_cc, builds_tasks_of_several_files) {
+  write("doubler.h", R"(#pragma once
+#include <orrery/task.h>
+message Number { int n; orrery_task back; };
+message Answer { int n; };
+task Doubler { tag NUMBER(Number); };
+)");
+  write("doubler.c", R"(#include "doubler.h"
+static void Doubler_handle_NUMBER(Doubler this, Number message) {
+  (void)this;
+  Answer_send(message->back, 7, &(struct Answer){2 * message->n});
+}
+static void Doubler_start(Doubler this) { Doubler_serve(this); }
+)");
+  write("main.c", R"(#include "doubler.h"
+#include <stdio.h>
+int main(int argc, char **argv) {
+  (void)argv;
+  Doubler_send_NUMBER(Doubler_create(), &(struct Number){20 + argc, orrery_self()});
+  orrery_message m;
+  if (orrery_receive_tag(7, &m, ORRERY_FOREVER) != ORRERY_OK) return 1;
+  printf("%d\n", Answer_open(&m)->n);
+  orrery_release(&m);
+})");
+  write("Makefile", "CC = orrery-cc\nCFLAGS = -Wall -Werror\nmain: main.o doubler.o\nmain.o doubler.o: doubler.h\n");
+  const bool has_make = run("command -v make") == 0;
+  const string build =
+      has_make ? "make -s" : "orrery-cc -c main.c && orrery-cc -c doubler.c && orrery-cc main.o doubler.o -o main";
+  ASSERT_EQ(run(build + " && ./main --orrery-pes=2"), 0) << said();
+  EXPECT_EQ(said(), "42\n");
+}
+
+TEST_F(orrery_cc, leaves_sources_without_tasks_to_the_compiler) {
+  write("plain.c", R"(#include <stdio.h>
+typedef int task;
+typedef struct { int message; } tag;
+struct message { int x; };
+task message(task t) { struct message m = {t}; return m.x; }
+int main(void) { tag t = {3}; printf("%d\n", message(t.message)); return 0; }
+)");
+  ASSERT_EQ(run("orrery-cc -Wall -Werror plain.c -o plain && ./plain"), 0) << said();
+  EXPECT_EQ(said(), "3\n");
+  ASSERT_EQ(run("grep -c orrery_run plain"), 1);  // nothing of the runtime is in it
+  EXPECT_EQ(run("orrery-cc --emit-c plain.c"), 1);
+}
+
+TEST_F(orrery_cc, leaves_every_other_line_as_it_was) {
+  write("small.c", small);
+  ASSERT_EQ(run(TEST_C_COMPILER " -I" TEST_INCLUDE " -E small.c > before.c && orrery-cc --emit-c small.c > after.c"),
+            0);
+  std::istringstream before(file("before.c"));
+  std::istringstream after(file("after.c"));
+  string line;
+  string translated;
+  while (std::getline(before, line)) {
+    if (line.starts_with("message ") || line.starts_with("task ")) continue;
+    const string wanted = line.starts_with("int main(void)") ? string() : line;
+    if (wanted.empty()) continue;
+    bool found = false;
+    while (!found && std::getline(after, translated)) found = translated == wanted;
+    ASSERT_TRUE(found) << wanted;
+  }
+}
+
+TEST_F(orrery_cc, lets_warnings_and_errors_stand_where_the_user_made_them) {
+  write("small.c", string(small) + "static int unused_function(void) { return undeclared; }\n");
+  EXPECT_NE(run("orrery-cc -Wall -c small.c"), 0);
+  EXPECT_NE(said().find("small.c:22:"), string::npos) << said();
+  EXPECT_NE(said().find("undeclared"), string::npos) << said();
+}
+
+TEST_F(orrery_cc, takes_all_kinds_of_members) {
+  write("kinds.c", R"(#include <orrery/task.h>
+#include <stdio.h>
+#include <stdlib.h>
+enum color { RED, GREEN };
+struct pair { int a, b; };
+message Point { double x, y; char *label; };
+message Everything {
+  unsigned long long big : 40, small : 3;
+  struct pair pair; enum color color; char fixed[16];
+  const char *text, *other;
+  unsigned char count;
+  Point corners[count];
+  struct { short s; } inner;
+  Point centre;
+  char *names[count];
+  long total; struct pair pairs[total];
+  _Bool flags[2][3];
+  Everything next;
+};
+int main(void) {
+  struct Point c[2] = {{1, 2, "a"}, {3, 4, NULL}};
+  char *names[2] = {"x", NULL};
+  struct pair pairs[1] = {{5, 6}};
+  struct Everything tail = {.text = "tail"};
+  struct Everything e = {.big = 1ULL << 39, .small = 5, .pair = {1, 2}, .color = GREEN, .fixed = "fixed", .text = "text",
+                         .count = 2, .corners = c, .inner = {9}, .centre = &c[0], .names = names, .total = 1,
+                         .pairs = pairs, .flags = {{1, 0, 1}}, .next = &tail};
+  Everything_send(orrery_self(), 1, &e);
+  orrery_message m;
+  if (orrery_receive(&m, ORRERY_FOREVER) != ORRERY_OK) return 1;
+  Everything r = Everything_clone(Everything_open(&m));
+  orrery_release(&m);
+  printf("%llu %d %d %s %s %s %s %g %s %g %d %s %d %d %d %s\n", (unsigned long long)r->big, (int)r->small, r->color, r->fixed,
+         r->text, r->other ? "?" : "null", r->corners[0].label, r->corners[1].y, r->names[0], r->centre->y, r->inner.s,
+         r->names[1] ? "?" : "null", r->pairs[0].b, r->flags[0][0], r->flags[0][1], r->next->text);
+  const int more = r->next->next != NULL;
+  free(r);
+  return more;
+}
+)");
+  ASSERT_EQ(run("orrery-cc -std=gnu11 kinds.c -o kinds && ./kinds --orrery-pes=1"), 0) << said();
+  EXPECT_EQ(said(), "549755813888 5 1 fixed text null a 4 x 2 9 null 6 1 0 tail\n");
+}
+
+TEST_F(orrery_cc, builds_programs_that_a_task_ends_with_exit) {
+  write("ends.c", R"(#include <orrery/task.h>
+#include <stdlib.h>
+task Ending { int code = 3; };
+static void Ending_start(Ending this) { exit(this->code); }
+int main(void) {
+  Ending_create();
+  orrery_message m;
+  return orrery_receive(&m, ORRERY_FOREVER);
+}
+)");
+  ASSERT_EQ(run("orrery-cc ends.c -o ends"), 0) << said();
+  // What other tasks have is nobody's when the OS process ends.
+  EXPECT_EQ(run("ASAN_OPTIONS=detect_leaks=0 ./ends --orrery-pes=2"), 3) << said();
+}
+
+TEST_F(orrery_cc, has_the_lexer_that_re2c_makes) {
+  if (run("re2c --version") != 0 || said() != "re2c 3.0\n") GTEST_SKIP() << "it was made by re2c 3.0";
+  ASSERT_EQ(run("re2c -i --no-generation-date " TEST_LEXER "/lexer.re -o lexer.inc"), 0) << said();
+  EXPECT_TRUE(file("lexer.inc") == read(TEST_LEXER "/lexer.inc"))
+      << "make it anew: re2c -i --no-generation-date tools/orrery_cc/lexer.re -o tools/orrery_cc/lexer.inc";
+}
+
+TEST_F(orrery_cc, ends_whatever_it_is_given) {
+  for (const string text : {"message",
+                            "message M",
+                            "message M {",
+                            "message M { int",
+                            "message M { int a[",
+                            "task T { tag",
+                            "task T { tag A",
+                            "task T { tag A(",
+                            "task T { tag A(B",
+                            "task T { tag A() =",
+                            "task T { int a = {",
+                            "message M { , };",
+                            "message M { * };",
+                            "message M { int *; };",
+                            "message M { { };",
+                            "} } ) ] ;",
+                            "\"open",
+                            "'",
+                            "/* open",
+                            "# 5",
+                            "# 99999999999999999999 \"x",
+                            "task T { (",
+                            "int f( {",
+                            "\\"}) {
+    write("odd.c", "#include <orrery/task.h>\n" + text);
+    EXPECT_LT(run("timeout 20 orrery-cc -fsyntax-only odd.c"), 2) << text << "\n" << said();
+  }
+}
+
+}  // namespace

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <tools/orrery_cc/command_line.hpp>
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+
+namespace orrery_cc {
+
+namespace {
+
+using std::string;
+using std::string_view;
+using kind = command_line::word::kind;
+
+template <std::size_t N>
+bool one_of(const std::array<string_view, N>& words, string_view w) {
+  return std::ranges::find(words, w) != words.end();
+}
+
+// Options whose argument may be the next word.
+constexpr std::array of_preprocessor{
+    string_view("-I"),       string_view("-D"),           string_view("-U"),        string_view("-include"),
+    string_view("-imacros"), string_view("-isystem"),     string_view("-iquote"),   string_view("-idirafter"),
+    string_view("-iprefix"), string_view("-iwithprefix"), string_view("-isysroot"), string_view("-Xpreprocessor")};
+constexpr std::array of_linker{string_view("-L"), string_view("-l"), string_view("-Xlinker"), string_view("-T"),
+                               string_view("-u"), string_view("-z"), string_view("-e")};
+constexpr std::array with_argument{string_view("--param"), string_view("-Xassembler"), string_view("-aux-info"),
+                                   string_view("-arch"),   string_view("-target"),     string_view("-B")};
+
+bool is_joined(string_view w, string_view option) { return w.starts_with(option) && w.size() > option.size(); }
+
+}  // namespace
+
+command_line parse_command_line(const std::vector<string>& arguments) {
+  command_line c;
+  using stop = command_line::stop;
+  bool other_language = false;  // -x of something that is not C
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    const string& w = arguments[i];
+    const auto next = [&] { return i + 1 < arguments.size() ? arguments[++i] : string(); };
+    if (w == "--emit-c") {
+      c.emit_c = true;
+      continue;
+    }
+    c.all.push_back(w);
+    const auto next_too = [&] {
+      c.all.push_back(next());
+      return c.all.back();
+    };
+    const auto add = [&](kind what, std::vector<string> text) { c.words.push_back({what, std::move(text)}); };
+    if (w == "-c") {
+      c.until = stop::object;
+    } else if (w == "-S") {
+      c.until = stop::assembly;
+    } else if (w == "-E" || w == "-M" || w == "-MM") {
+      c.until = stop::preprocessed;
+    } else if (w == "-fsyntax-only") {
+      c.until = stop::syntax;
+    } else if (w == "-o") {
+      c.output = next_too();
+    } else if (is_joined(w, "-o") && w[2] != 'b') {
+      c.output = w.substr(2);
+    } else if (w == "-MD" || w == "-MMD") {
+      c.wants_dependencies = true;
+      c.dependency_flag = w;
+    } else if (w == "-MF") {
+      c.dependency_file = next_too();
+    } else if (w == "-MT" || w == "-MQ") {
+      c.dependency_targets.push_back(w);
+      c.dependency_targets.push_back(next_too());
+    } else if (w == "-x" || is_joined(w, "-x")) {
+      const string language = w == "-x" ? next_too() : w.substr(2);
+      other_language = language != "c" && language != "none";
+      if (other_language) add(kind::input, {"-x", language});
+    } else if (one_of(of_preprocessor, w)) {
+      add(kind::preprocess, {w, next_too()});
+    } else if (one_of(of_linker, w)) {
+      add(kind::input, {w, next_too()});
+    } else if (one_of(with_argument, w)) {
+      add(kind::other, {w, next_too()});
+    } else if (!w.starts_with('-') || w == "-") {
+      const bool source = !other_language && std::filesystem::path(w).extension() == ".c";
+      add(source ? kind::source : kind::input, {w});
+    } else if (std::ranges::any_of(of_preprocessor, [&](string_view o) { return is_joined(w, o); }) ||
+               w.starts_with("-Wp,") || w.starts_with("-M")) {
+      add(kind::preprocess, {w});
+    } else if (w.starts_with("-l") || w.starts_with("-L") || w.starts_with("-Wl,") || w == "-static" ||
+               w == "-shared" || w == "-rdynamic" || w.starts_with("-nostartfiles") || w.starts_with("-fuse-ld")) {
+      add(kind::input, {w});
+    } else {
+      add(kind::other, {w});
+    }
+  }
+  return c;
+}
+
+std::vector<string> command_line::sources() const {
+  std::vector<string> files;
+  for (const word& w : words)
+    if (w.what == kind::source) files.push_back(w.text[0]);
+  return files;
+}
+
+std::vector<string> command_line::inputs() const {
+  std::vector<string> files;
+  for (const word& w : words)
+    if (w.what == kind::input && !w.text[0].starts_with('-')) files.push_back(w.text[0]);
+  return files;
+}
+
+std::vector<string> command_line::options(bool to_preprocess) const {
+  std::vector<string> chosen;
+  for (const word& w : words)
+    if (w.what == kind::other || (to_preprocess && w.what == kind::preprocess))
+      chosen.insert(chosen.end(), w.text.begin(), w.text.end());
+  return chosen;
+}
+
+}  // namespace orrery_cc

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace orrery_cc {
+
+/// What a C compiler was asked to do, as far as it matters here.
+///
+///     weather.c -O2 -Iinclude -o weather -lm
+struct command_line {
+  enum class stop : unsigned char { preprocessed, assembly, object, syntax, linked };
+  struct word {
+    enum class kind : unsigned char {
+      source,       ///< a C source
+      input,        ///< an object, an archive, an option of the linker: its place among the others matters
+      preprocess,   ///< an option of the preprocessor only
+      other         ///< any other option
+    };
+    kind what;
+    std::vector<std::string> text;  ///< with its argument, if that stands apart
+  };
+
+  std::vector<std::string> all;  ///< as they were given, without --emit-c
+  std::vector<word> words;  ///< without what follows
+  stop until = stop::linked;
+  std::string output;  ///< -o
+  bool emit_c = false;
+  bool wants_dependencies = false;  ///< -MD or -MMD
+  std::string dependency_flag;
+  std::string dependency_file;  ///< -MF
+  std::vector<std::string> dependency_targets;  ///< -MT x, -MQ x
+
+  [[nodiscard]] std::vector<std::string> sources() const;
+  [[nodiscard]] std::vector<std::string> inputs() const;
+  /// The options with which one source is preprocessed, or a preprocessed one compiled.
+  [[nodiscard]] std::vector<std::string> options(bool to_preprocess) const;
+};
+
+[[nodiscard]] command_line parse_command_line(const std::vector<std::string>& arguments);
+
+}  // namespace orrery_cc

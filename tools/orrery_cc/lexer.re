@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// clang-format off
+// What re2c makes of lexer.re stands in lexer.inc, for builds without re2c; a test compares the two.
+#include <tools/orrery_cc/lexer.hpp>
+
+namespace orrery_cc {
+
+std::vector<token> lex(const std::string& text) {
+  std::vector<token> all;
+  all.reserve(text.size() / 4);
+  const char* const begin = text.c_str();
+  const char* const limit = begin + text.size();
+  const char* cursor = begin;
+  const char* marker = nullptr;
+  bool line_start = true;
+  for (;;) {
+    const char* const start = cursor;
+    const auto add = [&](token_kind kind) {
+      all.push_back({kind, static_cast<std::size_t>(start - begin), static_cast<std::size_t>(cursor - begin)});
+      line_start = false;
+    };
+    /*!re2c
+      re2c:define:YYCTYPE = "unsigned char";
+      re2c:define:YYCURSOR = cursor;
+      re2c:define:YYMARKER = marker;
+      re2c:yyfill:enable = 0;
+
+      letter  = [A-Za-z_$\x80-\xff];
+      digit   = [0-9];
+      escaped = "\\" [^\x00];
+      prefix  = "L" | "u8" | "u" | "U";
+
+      [ \t\v\f\r]+                                   { continue; }
+      "\\\n"                                         { continue; }
+      "\n"                                           { line_start = true; continue; }
+      "//" [^\n\x00]*                                { continue; }
+      "/*" ([^*\x00] | "*"+ [^*/\x00])* "*"+ "/"     { continue; }
+      "\x00" {
+        if (start == limit) break;
+        add(token_kind::other);
+        continue;
+      }
+      "#" [^\n\x00]* {
+        if (!line_start) cursor = start + 1;
+        add(line_start ? token_kind::directive : token_kind::other);
+        line_start = false;
+        continue;
+      }
+      letter (letter | digit)*                       { add(token_kind::name); continue; }
+      "."? digit ([eEpP] [+-] | letter | digit | "." | "'" (letter | digit))*  { add(token_kind::number); continue; }
+      prefix? ["] ([^"\\\n\x00] | escaped)* ["]      { add(token_kind::string); continue; }
+      prefix? ['] ([^'\\\n\x00] | escaped)* [']      { add(token_kind::character); continue; }
+      [^\x00]                                        { add(token_kind::other); continue; }
+    */
+  }
+  const std::size_t end = text.size();
+  all.push_back({token_kind::end, end, end});
+  return all;
+}
+
+}  // namespace orrery_cc

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+// What the parser finds at file scope. Positions are offsets into the source's text.
+namespace orrery_cc {
+
+/// What a member of a message is, besides plain data.
+enum class member_kind : std::uint8_t { plain, string, array, strings, message, messages, function };
+
+struct member {
+  member_kind kind = member_kind::plain;
+  std::string name;
+  std::string type;  ///< the specifiers, as they stand there
+  std::string stars;  ///< of a function's result
+  std::string parameters;  ///< of a function, as they stand there
+  int pointers = 0;  ///< how many stars
+  std::string count;  ///< the member that counts the elements
+  std::string initial;  ///< the initial value; empty: none
+  std::size_t at = 0;  ///< of the name
+  std::size_t declarator_begin = 0;  ///< behind the specifiers
+  std::size_t declarator_end = 0;
+  std::size_t type_begin = 0;
+  std::size_t type_end = 0;
+  std::size_t initial_begin = 0;  ///< of the `=`
+  std::size_t initial_at = 0;  ///< of the value
+};
+
+struct tag {
+  std::string name;
+  std::string message;  ///< the type that it carries; empty: nothing
+  bool typed = true;  ///< false as in `tag stop = 0;`: what its handler takes
+  std::string value;  ///< empty: one more than the last
+  std::size_t at = 0;
+  std::size_t message_at = 0;
+  std::size_t begin = 0;  ///< the whole declaration
+  std::size_t end = 0;
+};
+
+struct message_definition {
+  std::string name;
+  bool has_functions = false;  ///< the thesis' form: it has a head, and its own functions write and copy it
+  std::vector<member> members;
+  std::size_t begin = 0;  ///< of the word `message`
+  std::size_t name_at = 0;
+  std::size_t open = 0;  ///< of the brace
+  std::size_t end = 0;  ///< behind the semicolon
+};
+
+struct task_definition {
+  std::string name;
+  std::vector<tag> tags;
+  std::vector<member> state;
+  std::size_t begin = 0;
+  std::size_t name_at = 0;
+  std::size_t open = 0;
+  std::size_t end = 0;
+};
+
+/// A function with a body.
+struct function_definition {
+  std::string name;
+  std::size_t at = 0;  ///< of the name
+  std::size_t end = 0;  ///< of the brace that ends it
+  bool is_static = false;
+  std::vector<std::string> parameters;  ///< the type of each, without its name: "Reading"
+};
+
+struct program {
+  std::vector<message_definition> messages;
+  std::vector<task_definition> tasks;
+  std::vector<function_definition> functions;
+  bool knows_runtime = false;  ///< <orrery/task.h> was included
+  bool knows_thesis = false;  ///< <orrery/thesis.h> was
+
+  [[nodiscard]] bool is_plain_c() const noexcept { return messages.empty() && tasks.empty(); }
+};
+
+}  // namespace orrery_cc
