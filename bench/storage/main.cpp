@@ -142,7 +142,7 @@ void measure(settings s, figures& out) {
 
   auto plain = spawn<array_device>(pe(1 % world_pes()), s.file, s.pages, page_shape, element_type::complex128,
                                    device_options{}, cache_options{0, 0});
-  const array a(grid, element_type::complex128, circulant_map(grid.pages(), 1), {plain});
+  const storage::array a(grid, element_type::complex128, circulant_map(grid.pages(), 1), {plain});
   const page p(s.page_bytes);
   write_pages(s, plain, p);  // from here on the file's blocks have been written once
   std::vector<element_t> slab(static_cast<std::size_t>(side * shape[1] * shape[2]));

@@ -177,7 +177,8 @@ struct function_operation {
   static constexpr std::string_view class_name() noexcept { return "function"; }
   static constexpr std::string_view name() noexcept {
     std::string_view s = type_name<function_name<F>>();
-    const std::size_t begin = s.find('<') + 1;
+    std::size_t begin = s.find('<') + 1;
+    if (s[begin] == '&') ++begin;  // as Clang writes it
     return s.substr(begin, s.rfind('>') - begin);
   }
   template <class... A>

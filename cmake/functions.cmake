@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: Apache-2.0
+# How programs are made.
+
+# -g1 is what reports need; more doubles the time of a build. What the library is asked for with -O1 the programs,
+# which are mostly templates, are not: that is a third of their time. Nor is each access to a member of theirs checked
+# for null and alignment: that is a sixth.
+set(sanitizer_address -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer -g1)
+set(sanitizer_thread -fsanitize=thread -fno-omit-frame-pointer -g1)
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  # Checked at every access to a member, these two are a third of the time that GCC takes.
+  list(APPEND sanitizer_address -fno-sanitize=null,alignment)
+else()
+  # Clang's check of a type opens a pipe, and takes an object for a wrong one where no descriptor is left.
+  list(APPEND sanitizer_address -fno-sanitize=vptr)
+endif()
+
+# What each program is compiled with and links.
+function(orrery_program_options name)
+  target_link_libraries(${name} PRIVATE orrery::orrery fmt::fmt CLI11::CLI11 nlohmann_json::nlohmann_json
+                        PkgConfig::orrery_system)
+  target_compile_options(${name} PRIVATE $<$<NOT:$<STREQUAL:${ORRERY_SANITIZE},off>>:-O0>
+                         $<$<STREQUAL:${ORRERY_SANITIZE},address>:-fno-sanitize=null,alignment>)
+endfunction()
+
+# A program of the given sources, built into <build>/<folder>. Nothing is made when there are no sources.
+function(orrery_program name folder)
+  if(ARGN)
+    add_executable(${name} ${ARGN})
+    orrery_program_options(${name})
+    set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/${folder})
+    # Examples and benchmarks run in the optimized build alone; another is there to see that its compiler takes them.
+    if(NOT ORRERY_SANITIZE STREQUAL off AND name MATCHES "^(example|bench)_")
+      target_compile_options(${name} PRIVATE -fno-sanitize=all -g0)
+    endif()
+  endif()
+endfunction()
+
+# A program of C sources with tasks, built into <build>/<folder>.
+list(JOIN sanitizer_${ORRERY_SANITIZE} " " orrery_cc_flags)
+if(CMAKE_C_COMPILER_ID MATCHES Clang AND ORRERY_SANITIZE STREQUAL address)
+  string(APPEND orrery_cc_flags " -fsanitize-link-c++-runtime")  # the library is C++
+endif()
+function(orrery_c_program name folder)
+  set(program ${PROJECT_BINARY_DIR}/${folder}/${name})
+  file(MAKE_DIRECTORY ${PROJECT_BINARY_DIR}/${folder})
+  set(sources "")
+  set(headers "")
+  foreach(source IN LISTS ARGN)
+    cmake_path(ABSOLUTE_PATH source)
+    list(APPEND sources ${source})
+    cmake_path(GET source PARENT_PATH beside)
+    file(GLOB more CONFIGURE_DEPENDS ${beside}/*.h)
+    list(APPEND headers ${more})
+  endforeach()
+  list(REMOVE_DUPLICATES headers)
+  file(GLOB runtime CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/orrery/task/*.h)
+  add_custom_command(OUTPUT ${program}
+    COMMAND ${CMAKE_COMMAND} -E env ORRERY_CC=${CMAKE_C_COMPILER} "ORRERY_CC_FLAGS=${orrery_cc_flags}"
+            $<TARGET_FILE:orrery_cc> -std=gnu11 -O1 -g1 -Wall -Wextra $<$<BOOL:${ORRERY_WERROR}>:-Werror> ${sources} -o ${program}
+    DEPENDS ${sources} ${headers} ${runtime} orrery_cc orrery COMMAND_EXPAND_LISTS VERBATIM)
+  add_custom_target(${name}_c ALL DEPENDS ${program})
+endfunction()

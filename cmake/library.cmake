@@ -1,0 +1,29 @@
+# SPDX-License-Identifier: Apache-2.0
+# The library orrery.
+file(GLOB_RECURSE sources CONFIGURE_DEPENDS orrery/*.cpp orrery/task/*.c)
+list(FILTER sources EXCLUDE REGEX "\\.(test|fuzz)\\.cpp$|/internal/test_[^/]*\\.cpp$|/mpi/plugin/")
+
+add_library(orrery STATIC ${sources})
+target_compile_features(orrery PUBLIC cxx_std_23)
+target_include_directories(orrery PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}> $<INSTALL_INTERFACE:include>)
+target_link_libraries(orrery PUBLIC Boost::headers Boost::context Threads::Threads
+                      PRIVATE fmt::fmt PkgConfig::orrery_system metis
+                      $<BUILD_INTERFACE:CLI11::CLI11> $<BUILD_INTERFACE:nlohmann_json::nlohmann_json>)
+set_target_properties(orrery PROPERTIES POSITION_INDEPENDENT_CODE ON)
+add_library(orrery::orrery ALIAS orrery)
+
+include(cmake/mpi_plugins.cmake)
+
+if(NOT ORRERY_SANITIZE STREQUAL off)
+  if(NOT DEFINED sanitizer_${ORRERY_SANITIZE})
+    message(FATAL_ERROR "ORRERY_SANITIZE is '${ORRERY_SANITIZE}'; it must be off, address or thread")
+  endif()
+  target_compile_options(orrery PUBLIC ${sanitizer_${ORRERY_SANITIZE}})
+  target_link_options(orrery PUBLIC ${sanitizer_${ORRERY_SANITIZE}})
+endif()
+if(ORRERY_FUZZ)  # the fuzz targets see which parts of the library an input reaches
+  if(NOT CMAKE_CXX_COMPILER_ID MATCHES Clang OR NOT ORRERY_SANITIZE STREQUAL address)
+    message(FATAL_ERROR "ORRERY_FUZZ needs Clang and ORRERY_SANITIZE=address; use the preset 'asan'.")
+  endif()
+  target_compile_options(orrery PRIVATE -fsanitize=fuzzer-no-link)  # not PUBLIC: a quarter of the time of a program
+endif()

@@ -1,0 +1,158 @@
+# SPDX-License-Identifier: Apache-2.0
+# The tools, examples, applications and benchmarks.
+if(ORRERY_TOOL)
+  file(GLOB tool CONFIGURE_DEPENDS tools/orrery/*.cpp)
+  orrery_program(orrery_tool . ${tool})
+  pkg_check_modules(orrery_terminal REQUIRED IMPORTED_TARGET ncursesw)
+  pkg_check_modules(orrery_hdf5 REQUIRED IMPORTED_TARGET hdf5)
+  find_library(ORRERY_NIFTI nifti2 REQUIRED)  # no file for pkg-config either
+  find_library(ORRERY_ZNZ znz REQUIRED)
+  target_link_libraries(orrery_tool PRIVATE PkgConfig::orrery_terminal PkgConfig::orrery_hdf5 ${ORRERY_NIFTI} ${ORRERY_ZNZ})
+  find_path(ORRERY_NIFTI_INCLUDE nifti2_io.h PATH_SUFFIXES nifti REQUIRED)
+  target_include_directories(orrery_tool SYSTEM PRIVATE ${ORRERY_NIFTI_INCLUDE})
+  set_target_properties(orrery_tool PROPERTIES OUTPUT_NAME orrery)
+  install(TARGETS orrery_tool)
+endif()
+
+# orrery-cc: re2c makes its lexer; without re2c the one that it made is taken.
+if(ORRERY_TOOL)
+  find_program(ORRERY_RE2C re2c)
+  set(lexer ${PROJECT_BINARY_DIR}/orrery_cc/lexer.cpp)
+  if(ORRERY_RE2C)
+    add_custom_command(OUTPUT ${lexer} COMMAND ${ORRERY_RE2C} -i --no-generation-date -o ${lexer} ${PROJECT_SOURCE_DIR}/tools/orrery_cc/lexer.re
+                       DEPENDS tools/orrery_cc/lexer.re VERBATIM)
+  else()
+    add_custom_command(OUTPUT ${lexer} COMMAND ${CMAKE_COMMAND} -E copy ${PROJECT_SOURCE_DIR}/tools/orrery_cc/lexer.inc ${lexer}
+                       DEPENDS tools/orrery_cc/lexer.inc VERBATIM)
+  endif()
+  file(MAKE_DIRECTORY ${PROJECT_BINARY_DIR}/orrery_cc)
+  # Its parts are a library, which its fuzz target links, too.
+  file(GLOB parts CONFIGURE_DEPENDS tools/orrery_cc/*.cpp)
+  list(FILTER parts EXCLUDE REGEX "/main\\.cpp$")
+  add_library(orrery_cc_parts STATIC ${parts} ${lexer})
+  target_link_libraries(orrery_cc_parts PUBLIC orrery::orrery fmt::fmt PkgConfig::orrery_system)
+  if(ORRERY_FUZZ)
+    target_compile_options(orrery_cc_parts PRIVATE -fsanitize=fuzzer-no-link)
+  endif()
+  orrery_program(orrery_cc . tools/orrery_cc/main.cpp)
+  target_link_libraries(orrery_cc PRIVATE orrery_cc_parts)
+  set_target_properties(orrery_cc PROPERTIES OUTPUT_NAME orrery-cc)
+  include(GNUInstallDirs)
+  target_compile_definitions(orrery_cc PRIVATE ORRERY_CC_SOURCE_DIR="${PROJECT_SOURCE_DIR}"
+                             ORRERY_CC_LIBDIR="${CMAKE_INSTALL_LIBDIR}"
+                             ORRERY_CC_LIBRARIES="-lfmt -luring -lhwloc -lxxhash -lmetis -lboost_context -pthread -lstdc++ -lm")
+  install(TARGETS orrery_cc)
+endif()
+
+if(ORRERY_EXAMPLES)
+  file(GLOB examples CONFIGURE_DEPENDS examples/*.cpp)
+  foreach(example IN LISTS examples)
+    cmake_path(GET example STEM name)
+    orrery_program(example_${name} examples ${example})
+    set_target_properties(example_${name} PROPERTIES OUTPUT_NAME ${name})
+  endforeach()
+
+  if(ORRERY_TOOL)  # examples/tasks/x.c and examples/tasks/x/*.c
+    file(GLOB examples CONFIGURE_DEPENDS examples/tasks/*.c)
+    foreach(example IN LISTS examples)
+      cmake_path(GET example STEM name)
+      orrery_c_program(${name} examples ${example})
+    endforeach()
+    file(GLOB examples CONFIGURE_DEPENDS examples/tasks/*/main.c)
+    foreach(example IN LISTS examples)
+      cmake_path(GET example PARENT_PATH folder)
+      cmake_path(GET folder FILENAME name)
+      file(GLOB example_sources CONFIGURE_DEPENDS ${folder}/*.c)
+      orrery_c_program(${name} examples ${example_sources})
+    endforeach()
+  endif()
+
+  # examples/arrays/x/*.cpp is one program, x, and so is examples/shared/x/*.cpp. They compute: what -O2 of GCC 12 leaves as scalar loops is to be vectorized.
+  find_package(PNG REQUIRED)
+  file(GLOB examples CONFIGURE_DEPENDS examples/arrays/*/main.cpp examples/shared/*/main.cpp)
+  foreach(example IN LISTS examples)
+    cmake_path(GET example PARENT_PATH folder)
+    cmake_path(GET folder FILENAME name)
+    file(GLOB example_sources CONFIGURE_DEPENDS ${folder}/*.cpp)
+    list(FILTER example_sources EXCLUDE REGEX "\\.test\\.cpp$")
+    orrery_program(example_${name} examples ${example_sources})
+    target_link_libraries(example_${name} PRIVATE PNG::PNG)
+    target_compile_options(example_${name} PRIVATE $<$<CONFIG:Release>:-O3>)
+    set_target_properties(example_${name} PROPERTIES OUTPUT_NAME ${name})
+  endforeach()
+endif()
+
+# apps/fft3d: a library, which its tests link, too, and the program
+option(ORRERY_APPS "Build the applications" ON)
+if(ORRERY_APPS)
+  pkg_check_modules(orrery_fftw REQUIRED IMPORTED_TARGET fftw3 fftw3f)
+  find_file(ORRERY_CHART_JS chart.js/chart.min.js PATHS /usr/share/javascript REQUIRED)
+  file(GLOB fft3d CONFIGURE_DEPENDS apps/fft3d/*.cpp apps/fft3d/command_line/*.cpp)
+  list(FILTER fft3d EXCLUDE REGEX "/main\\.cpp$")
+  add_library(fft3d STATIC ${fft3d})
+  target_include_directories(fft3d PRIVATE ${PROJECT_BINARY_DIR}/apps)
+  target_link_libraries(fft3d PUBLIC orrery::orrery PkgConfig::orrery_fftw
+                        PRIVATE fmt::fmt nlohmann_json::nlohmann_json)
+  file(READ apps/fft3d/command_line/report.html report_html)
+  file(READ ${ORRERY_CHART_JS} chart_js)
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS apps/fft3d/command_line/report.html)
+  file(CONFIGURE OUTPUT apps/report_parts.hpp @ONLY CONTENT [[#pragma once
+#ifdef __clang__
+#pragma clang diagnostic ignored "-Woverlength-strings"
+#endif
+#include <string_view>
+inline constexpr std::string_view report_html = R"~~~~(@report_html@)~~~~";
+inline constexpr std::string_view chart_js = R"~~~~(@chart_js@)~~~~";
+]])
+  orrery_program(fft3d_app apps apps/fft3d/command_line/main.cpp tools/orrery/progress.cpp)
+  target_link_libraries(fft3d_app PRIVATE fft3d)
+  set_target_properties(fft3d_app PROPERTIES OUTPUT_NAME fft3d)
+  install(TARGETS fft3d_app)
+
+  # apps/mri: what the main job needs beside fft3d; a library and a program, too
+  find_package(PNG REQUIRED)
+  file(GLOB mri CONFIGURE_DEPENDS apps/mri/*.cpp)
+  list(FILTER mri EXCLUDE REGEX "/main\\.cpp$")
+  add_library(mri_steps STATIC ${mri})
+  target_link_libraries(mri_steps PUBLIC orrery::orrery PRIVATE nlohmann_json::nlohmann_json PNG::PNG)
+  orrery_program(mri apps apps/mri/main.cpp)
+  target_link_libraries(mri PRIVATE mri_steps)
+endif()
+
+if(ORRERY_BENCH)  # bench/core/*.cpp is bench_core; the peers build themselves
+  file(GLOB benches CONFIGURE_DEPENDS bench/*/*.cpp)
+  list(TRANSFORM benches REPLACE "/[^/]*$" "")
+  list(REMOVE_DUPLICATES benches)
+  foreach(bench IN LISTS benches)
+    cmake_path(GET bench FILENAME name)
+    file(GLOB bench_sources CONFIGURE_DEPENDS ${bench}/*.cpp)
+    if(name STREQUAL fft AND NOT TARGET fft3d)
+      continue()
+    endif()
+    if(name STREQUAL shared)  # MM2, as its example
+      list(APPEND bench_sources examples/shared/mm2/multiply.cpp)
+    endif()
+    orrery_program(bench_${name} . ${bench_sources})
+    if(name STREQUAL shared)
+      target_compile_options(bench_shared PRIVATE $<$<CONFIG:Release>:-O3>)
+    endif()
+    if(name STREQUAL fft)
+      target_link_libraries(bench_fft PRIVATE fft3d fftw3_threads)
+    endif()
+  endforeach()
+  find_package(absl QUIET)  # a peer of bench_service; without, it is absent
+  if(TARGET bench_service AND TARGET absl::btree)
+    target_link_libraries(bench_service PRIVATE absl::btree)
+    target_compile_definitions(bench_service PRIVATE ORRERY_BENCH_ABSEIL)
+  endif()
+  set_source_files_properties(bench/arrays/jacobi.cpp PROPERTIES COMPILE_OPTIONS -O3)  # as its example: to be vectorized
+endif()
+
+# What ORRERY_BUILT of another build tree needs to know of this one.
+set(made orrery)
+foreach(target orrery_tool orrery_cc_parts orrery_cc fft3d fft3d_app mri_steps mri)
+  if(TARGET ${target})
+    list(APPEND made ${target})
+  endif()
+endforeach()
+export(TARGETS ${made} FILE ${PROJECT_BINARY_DIR}/built.cmake)
