@@ -2,6 +2,7 @@
 #include <orrery/scheduler/pe.hpp>
 #include <orrery/task/internal/frame.hpp>
 #include <orrery/task/internal/mail.hpp>
+#include <orrery/task/internal/state.hpp>
 #include <orrery/wire/error.hpp>
 
 #include <exception>
@@ -62,7 +63,10 @@ task_frame::task_frame(scheduler::pe& self) noexcept
   self.push_activation(*this);
 }
 
-task_frame::~task_frame() { self_.pop_activation(*this); }
+task_frame::~task_frame() {
+  if (has_buffers) task_state::of(self_).buffers.ended(self_.self());
+  self_.pop_activation(*this);
+}
 
 task_frame* task_frame::of(scheduler::pe& self) noexcept {
   scheduler::activation* a = self.active();

@@ -3,26 +3,12 @@
 #include <orrery/task/internal/joins.hpp>
 #include <orrery/wire/error.hpp>
 
-#include <memory>
 #include <utility>
 
 namespace orrery::task_detail {
 
-namespace {
-std::unique_ptr<scheduler::layer_state>& place(scheduler::pe& self) noexcept {
-  return self.layers().of(scheduler::upper_layer::task);
-}
-}  // namespace
-
 task_joins::task_joins(scheduler::pe& of) : self_(of) { of.layers().watchers().add(*this); }
 task_joins::~task_joins() { self_.layers().watchers().remove(*this); }
-
-task_joins* task_joins::find(scheduler::pe& self) noexcept { return static_cast<task_joins*>(place(self).get()); }
-
-task_joins& task_joins::of(scheduler::pe& self) {
-  if (place(self) == nullptr) place(self) = std::make_unique<task_joins>(self);
-  return *find(self);
-}
 
 void task_joins::wait(const address& task) {
   if (self_.refusing()) self_.shutdown().refuse("orrery_join");

@@ -61,13 +61,23 @@ std::optional<std::size_t> bytes_at(const orrery_field& f, const std::byte* stru
   return bytes;
 }
 
-std::size_t size_of_parts(const orrery_message_type& type, const std::byte* structure, unsigned depth) {
+std::size_t size_of_parts(const orrery_message_type& type, const std::byte* structure,
+                          std::vector<orrery_buffer>* buffers, unsigned depth) {
   if (depth > deepest)
     throw usage_error(errc::value_too_deep,
                       fmt::format("a message {} with more than {} pointers in a row", type.name, deepest));
   std::size_t all = 0;
   for (const orrery_field& f : fields_of(type)) {
     const auto* pointer = load<const std::byte*>(structure + f.offset);
+    if (f.kind == ORRERY_BUFFER) {
+      if (pointer == nullptr) continue;
+      if (buffers == nullptr)
+        throw usage_error(errc::bad_argument,
+                          fmt::format("a copy of the message {}, whose buffer '{}' has one owner: take it out first",
+                                      type.name, f.name));
+      buffers->push_back(load<orrery_buffer>(structure + f.offset));
+      continue;
+    }
     if (pointer == nullptr) {
       if (f.kind == ORRERY_ARRAY && count_of(f, structure).value_or(1) != 0)
         throw usage_error(
@@ -83,23 +93,32 @@ std::size_t size_of_parts(const orrery_message_type& type, const std::byte* stru
                       f.name));
     all += aligned(*bytes);
     if (f.of != nullptr)
-      for (std::size_t at = 0; at < *bytes; at += f.element) all += size_of_parts(*f.of, pointer + at, depth + 1);
+      for (std::size_t at = 0; at < *bytes; at += f.element)
+        all += size_of_parts(*f.of, pointer + at, buffers, depth + 1);
   }
   return all;
 }
 
-// `structure` is the original, `copy` the one in the linear form, whose pointers become sizes. Returns the end of what was written.
-std::byte* write_parts(const orrery_message_type& type, const std::byte* structure, std::byte* copy, std::byte* to) {
+// `structure` is the original, `copy` the one in the linear form, whose pointers become sizes; so many `buffers` were met before. Returns the end of what was written.
+std::byte* write_parts(const orrery_message_type& type, const std::byte* structure, std::byte* copy, std::byte* to,
+                       std::uintptr_t& buffers) {
   for (const orrery_field& f : fields_of(type)) {
     const auto* pointer = load<const std::byte*>(structure + f.offset);
     std::uint64_t size = 0;
+    if (f.kind == ORRERY_BUFFER) {
+      const std::uintptr_t number[3] = {pointer != nullptr ? ++buffers : 0, 0, 0};
+      static_assert(sizeof number == sizeof(orrery_buffer));
+      std::memcpy(copy + f.offset, number, sizeof number);
+      continue;
+    }
     if (pointer != nullptr) {
       const std::size_t bytes = *bytes_at(f, structure, pointer);
       std::memcpy(to, pointer, bytes);
       std::byte* const part = to;
       to += aligned(bytes);
       if (f.of != nullptr)
-        for (std::size_t at = 0; at < bytes; at += f.element) to = write_parts(*f.of, pointer + at, part + at, to);
+        for (std::size_t at = 0; at < bytes; at += f.element)
+          to = write_parts(*f.of, pointer + at, part + at, to, buffers);
       size = bytes + 1;
     }
     std::memcpy(copy + f.offset, &size, sizeof size);
@@ -114,9 +133,16 @@ std::byte* write_parts(const orrery_message_type& type, const std::byte* structu
 
 // Returns the end of what the structure has.
 std::byte* open_parts(const orrery_message_type& type, std::byte* structure, std::byte* at, std::byte* end,
-                      unsigned depth) {
+                      std::span<const orrery_buffer> buffers, unsigned depth) {
   if (depth > deepest) throw_bad(type, "it is too deep");
   for (const orrery_field& f : fields_of(type)) {
+    if (f.kind == ORRERY_BUFFER) {
+      const auto number = load<std::uintptr_t>(structure + f.offset);
+      if (number > buffers.size()) throw_bad(type, fmt::format("the buffer '{}' is not there", f.name));
+      const orrery_buffer b = number != 0 ? buffers[number - 1] : orrery_buffer{};
+      std::memcpy(structure + f.offset, &b, sizeof b);
+      continue;
+    }
     const auto size = load<std::uint64_t>(structure + f.offset);
     std::byte* part = nullptr;
     if (size != 0) {
@@ -132,7 +158,8 @@ std::byte* open_parts(const orrery_message_type& type, std::byte* structure, std
         if (!count || __builtin_mul_overflow(*count, std::uint64_t{f.element}, &expected) || expected != bytes)
           throw_bad(type, fmt::format("'{}' has another size than its count says", f.name));
         if (f.of != nullptr)
-          for (std::size_t i = 0; i < bytes; i += f.element) at = open_parts(*f.of, part + i, at, end, depth + 1);
+          for (std::size_t i = 0; i < bytes; i += f.element)
+            at = open_parts(*f.of, part + i, at, end, buffers, depth + 1);
       }
     } else if (f.kind == ORRERY_ARRAY && count_of(f, structure) != 0) {
       throw_bad(type, fmt::format("the array '{}' is not there", f.name));
@@ -144,21 +171,24 @@ std::byte* open_parts(const orrery_message_type& type, std::byte* structure, std
 
 }  // namespace
 
-std::size_t linear_size(const orrery_message_type& type, const void* value) {
+std::size_t linear_size(const orrery_message_type& type, const void* value, std::vector<orrery_buffer>* buffers) {
   if (type.fields == 0) return type.bytes;
-  return aligned(type.bytes) + size_of_parts(type, static_cast<const std::byte*>(value), 0);
+  return aligned(type.bytes) + size_of_parts(type, static_cast<const std::byte*>(value), buffers, 0);
 }
 
 void linear_writer::write(std::byte* to) const noexcept {
   if (type_.bytes != 0) std::memcpy(to, value_, type_.bytes);
-  if (type_.fields != 0) write_parts(type_, static_cast<const std::byte*>(value_), to, to + aligned(type_.bytes));
+  std::uintptr_t buffers = 0;
+  if (type_.fields != 0)
+    write_parts(type_, static_cast<const std::byte*>(value_), to, to + aligned(type_.bytes), buffers);
 }
 
-void open_linear(const orrery_message_type& type, std::byte* data, std::size_t size) {
+void open_linear(const orrery_message_type& type, std::byte* data, std::size_t size,
+                 std::span<const orrery_buffer> buffers) {
   if (size < type.bytes || (type.fields == 0 && size != type.bytes)) throw_bad(type, "it has another size");
   if (type.fields == 0) return;
   std::byte* const end = data + size;
-  if (open_parts(type, data, data + std::min(aligned(type.bytes), size), end, 0) != end)
+  if (open_parts(type, data, data + std::min(aligned(type.bytes), size), end, buffers, 0) != end)
     throw_bad(type, "it is longer than its parts");
 }
 
@@ -168,6 +198,11 @@ namespace {
 constexpr orrery_field string_field[] = {{"string", ORRERY_STRING, 0, 1, 0, 0, 0, nullptr}};
 }
 extern "C" const orrery_message_type orrery_string_type = {"string", 1, sizeof(char*), 1, string_field};
+
+namespace {
+constexpr orrery_field buffer_field[] = {{"buffer", ORRERY_BUFFER, 0, 0, 0, 0, 0, nullptr}};
+}
+extern "C" const orrery_message_type orrery_buffer_type = {"buffer", 2, sizeof(orrery_buffer), 1, buffer_field};
 
 extern "C" void* orrery_clone(const orrery_message_type* type, const void* value) {
   using namespace orrery::task_detail;

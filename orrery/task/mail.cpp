@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 #include <new>
+#include <optional>
 #include <utility>
 
 #include <fmt/format.h>
@@ -75,7 +76,7 @@ sent send_to_other_pe(pe& self, scheduler::channel& c, address to, const mail_he
     self.commit(c, record);
     return sent::yes;
   }
-  large_mail large{head, std::make_unique_for_overwrite<std::byte[]>(bytes), bytes};
+  large_mail large{head, std::make_unique_for_overwrite<std::byte[]>(bytes), bytes, {}};
   writer.write(large.bytes.get());
   const std::uint16_t pages = wire::pages_beside(bytes);
   const std::uint32_t record = wire::record_bytes(sizeof(large_mail)) + wire::ring_surcharge(pages, c.ring.capacity());
@@ -117,10 +118,12 @@ sent send_mail(pe& self, address to, const mail_head& head, std::size_t bytes, c
 mail_view view_of(message& m) noexcept {
   if (m.head.form == payload_form::owned) {
     auto& large = *std::launder(reinterpret_cast<large_mail*>(m.payload()));
-    return {&large.head, large.bytes.get(), large.size};
+    return {&large.head, large.bytes.get(), large.size, large.buffers};
   }
-  return {reinterpret_cast<const mail_head*>(m.payload()), m.payload() + sizeof(mail_head),
-          m.head.payload_bytes() - sizeof(mail_head)};
+  return {reinterpret_cast<const mail_head*>(m.payload()),
+          m.payload() + sizeof(mail_head),
+          m.head.payload_bytes() - sizeof(mail_head),
+          {}};
 }
 
 namespace {
@@ -140,32 +143,46 @@ message* copy_of_block(pe& self, message& m) {
   return copy;
 }
 
+// The task can be given its bytes as they are.
+bool lies_ready(message& m) noexcept {
+  if (m.head.form == payload_form::owned) return true;
+  return m.head.form == payload_form::wire && m.head.payload_bytes() >= sizeof(mail_head) &&
+         reinterpret_cast<const mail_head*>(m.payload())->buffers == 0;
+}
+// The head of one that does not; nothing if it has none.
+std::optional<mail_head> head_of(pe& self, message& m) noexcept {
+  scheduler::delivery d;
+  d.load(self, m);
+  if (d.payload == nullptr || d.payload_bytes < sizeof(mail_head)) return std::nullopt;
+  mail_head head;
+  std::memcpy(&head, d.payload, sizeof head);
+  return head;
+}
+message* ready_copy(pe& self, message& m, const mail_head& head) {
+  return head.buffers != 0 ? with_buffers_apart(self, m) : copy_of_block(self, m);
+}
+
 }  // namespace
 
 message* find_mail(pe& self, slot& s, const std::uint64_t* tag, bool take) {
   message* found = nullptr;
-  message* block = nullptr;
+  message* made = nullptr;
   s.search([&](message* before, message* m) {
     if (m->head.handler != reinterpret_cast<std::uint64_t>(&mail_handler)) [[unlikely]] {
       detail::check_destroyed(self, s, before, m);
       return false;
     }
-    if (m->head.form == payload_form::block) [[unlikely]] {
-      scheduler::delivery d;
-      d.load(self, *m);
-      if (d.payload_bytes < sizeof(mail_head)) return false;  // another node's nonsense; nobody asks for it
-      mail_head head;
-      std::memcpy(&head, d.payload, sizeof head);
-      if (tag != nullptr && head.tag != *tag) return false;
-      block = copy_of_block(self, *m);  // in its place, whether it is taken or not
+    if (!lies_ready(*m)) [[unlikely]] {
+      const auto head = head_of(self, *m);
+      if (head && tag != nullptr && head->tag != *tag) return false;
+      made = head ? ready_copy(self, *m, *head) : nullptr;
+      if (made == nullptr) return false;  // another node's nonsense; nobody asks for it
       s.charge -= m->charge();
       (void)s.unlink_after(before);
       self.release_message(m);
-      found = block;
+      found = made;  // in the place of the other, whether it is taken or not
       return true;
     }
-    if (m->head.form == payload_form::wire && m->head.payload_bytes() < sizeof(mail_head)) [[unlikely]]
-      return false;
     if (tag != nullptr && view_of(*m).head->tag != *tag) return false;
     found = m;
     if (take) {
@@ -174,9 +191,9 @@ message* find_mail(pe& self, slot& s, const std::uint64_t* tag, bool take) {
     }
     return true;
   });
-  if (block != nullptr && !take) {
-    s.charge += block->charge();
-    s.push_front(block);
+  if (made != nullptr && !take) {
+    s.charge += made->charge();
+    s.push_front(made);
   }
   if (found != nullptr && s.has_extra) [[unlikely]]
     self.flow().made_room_if_low(s);

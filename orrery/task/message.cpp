@@ -5,6 +5,9 @@
 #include <orrery/task/internal/convert.hpp>
 #include <orrery/task/internal/frame.hpp>
 #include <orrery/task/internal/layout.hpp>
+#include <orrery/task/internal/state.hpp>
+
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -15,10 +18,12 @@ using detail::here_pe;
 using scheduler::pe;
 
 orrery_status send(const orrery_task& to, std::uint64_t tag, std::uint64_t type, std::size_t bytes,
-                   const mail_writer& writer, orrery_sending how) {
+                   const mail_writer& writer, orrery_sending how, const std::vector<orrery_buffer>& buffers = {}) {
   pe& self = here_pe();
-  const mail_head head{tag, type, self.self(), 0};
-  switch (send_mail(self, address_of(to), head, bytes, writer, how == ORRERY_WAIT)) {
+  const mail_head head{tag, type, self.self(), static_cast<std::uint32_t>(buffers.size())};
+  const bool waits = how == ORRERY_WAIT;
+  switch (buffers.empty() ? send_mail(self, address_of(to), head, bytes, writer, waits)
+                          : send_mail(self, address_of(to), head, bytes, writer, waits, buffers)) {
     case sent::yes:
       return ORRERY_OK;
     case sent::full:
@@ -56,6 +61,18 @@ orrery_status receive_until(const std::uint64_t* tag, orrery_message* message, s
   return ORRERY_OK;
 }
 
+// Those of a message that is being opened are its receiver's from now on.
+std::vector<orrery_buffer> buffers_of(const orrery_message& message) {
+  std::vector<orrery_buffer> all;
+  if (message.handle_ == nullptr) return all;
+  pe& self = here_pe();
+  for (mailed_buffer& b : view_of(*static_cast<scheduler::message*>(message.handle_)).buffers) {
+    all.push_back(task_state::of(self).buffers.add(self, std::move(b.memory), true));
+    b.id = all.back().id_;
+  }
+  return all;
+}
+
 }  // namespace
 }  // namespace orrery::task_detail
 
@@ -65,7 +82,11 @@ extern "C" {
 
 orrery_status orrery_send(orrery_task to, uint64_t tag, const orrery_message_type* type, const void* value,
                           orrery_sending how) {
-  return guarded([&] { return send(to, tag, type->id, linear_size(*type, value), linear_writer(*type, value), how); });
+  return guarded([&] {
+    std::vector<orrery_buffer> buffers;
+    const std::size_t bytes = linear_size(*type, value, &buffers);
+    return send(to, tag, type->id, bytes, linear_writer(*type, value), how, buffers);
+  });
 }
 
 orrery_status orrery_send_bytes(orrery_task to, uint64_t tag, const void* data, size_t size, orrery_sending how) {
@@ -97,7 +118,7 @@ void* orrery_open(orrery_message* message, const orrery_message_type* type) {
     if (message->type != type->id || message->data == nullptr)
       return fail(ORRERY_WRONG_TYPE, fmt::format("orrery_open: the message with tag {} from task {} is no {}",
                                                  message->tag, to_string(address_of(message->sender)), type->name));
-    open_linear(*type, static_cast<std::byte*>(message->data), message->size);
+    open_linear(*type, static_cast<std::byte*>(message->data), message->size, buffers_of(*message));
     opened = message->data;
     return ORRERY_OK;
   });
@@ -106,8 +127,12 @@ void* orrery_open(orrery_message* message, const orrery_message_type* type) {
 
 void orrery_release(orrery_message* message) {
   orrery::scheduler::pe* self = orrery::scheduler::current_pe;
-  if (message->handle_ != nullptr && self != nullptr)
-    release_mail(*self, *static_cast<orrery::scheduler::message*>(message->handle_));
+  if (message->handle_ != nullptr && self != nullptr) {
+    auto& m = *static_cast<orrery::scheduler::message*>(message->handle_);
+    for (const mailed_buffer& b : view_of(m).buffers)
+      if (b.id != 0) task_state::of(*self).buffers.drop_received(b.id);
+    release_mail(*self, m);
+  }
   message->handle_ = nullptr;
   message->data = nullptr;
 }

@@ -6,8 +6,8 @@
 #include <orrery/scheduler/node.hpp>
 #include <orrery/task/internal/convert.hpp>
 #include <orrery/task/internal/frame.hpp>
-#include <orrery/task/internal/joins.hpp>
 #include <orrery/task/internal/mail.hpp>
+#include <orrery/task/internal/state.hpp>
 #include <orrery/transport/world.hpp>
 
 #include <chrono>
@@ -44,7 +44,7 @@ struct says_end {
   says_end(const says_end&) = delete;
   says_end& operator=(const says_end&) = delete;
   ~says_end() {
-    if (task_joins* joins = task_joins::find(self); joins != nullptr) joins->ended(self.self());
+    if (task_state* state = task_state::find(self); state != nullptr) state->joins.ended(self.self());
   }
 };
 
@@ -72,7 +72,7 @@ struct c_task {
 void await_end(address task) {
   pe& self = here_pe();
   if (self.find(task.slot, task.generation) == nullptr) return;
-  task_joins::of(self).wait(task);
+  task_state::of(self).joins.wait(task);
   while (self.find(task.slot, task.generation) != nullptr) yield();  // its names are taken back
 }
 

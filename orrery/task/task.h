@@ -156,10 +156,11 @@ struct orrery_message_type;
 typedef enum orrery_field_kind {
   ORRERY_STRING = 1, /* char *: ends with a 0 byte; may be NULL */
   ORRERY_ARRAY = 2, /* element *: as many as another member of the structure says; NULL if that is 0 */
-  ORRERY_ONE = 3 /* element *: one, or NULL */
+  ORRERY_ONE = 3, /* element *: one, or NULL */
+  ORRERY_BUFFER = 4 /* orrery_buffer: passed on, not copied */
 } orrery_field_kind;
 
-/* A member that is a pointer to what belongs to the message. */
+/* A member that is a pointer to what belongs to the message, or a buffer, of which `offset` alone counts. */
 typedef struct orrery_field {
   const char* name;
   uint32_t kind; /* an orrery_field_kind */
@@ -181,9 +182,33 @@ typedef struct orrery_message_type {
 
 /* Elements that are strings: ORRERY_ARRAY of these. */
 extern const orrery_message_type orrery_string_type;
+/* Elements that are buffers. */
+extern const orrery_message_type orrery_buffer_type;
 
 /* A deep copy in one piece of memory, which free() ends. NULL: no memory, or the structure makes no sense (orrery_error). Anywhere. */
 void* orrery_clone(const orrery_message_type* type, const void* value);
+
+/* --- buffers ------------------------------------------------------------------------------------------------------ */
+
+/* Memory that messages pass on without a copy: inside a node as a pointer; to another OS process of the machine as it lies in shared memory, if the message
+ * has one buffer, of at least 2 KiB, that the sender has made or got inside its node, and 3 KiB beside it; else, and to other machines, by one copy.
+ *
+ * A buffer has one owner: the task that made or took it. It is the receiver's when a message with it was sent. The structure may be copied; whichever copy is
+ * used, the calls below and orrery_send refuse a buffer that its task does not have any more (ORRERY_USAGE). The bytes themselves are then not to be
+ * touched: in a build with asserts, or with --orrery-serialize, that is a fault at the line that does it. All zero: no buffer. */
+typedef struct orrery_buffer {
+  void* data; /* at a multiple of 64 */
+  size_t size; /* in bytes */
+  uint64_t id_; /* the runtime's own */
+} orrery_buffer;
+
+/* Makes a buffer of the calling task, whose bytes are not set. It lives until it is sent, given back, or its task ends. Does not park.
+ * ORRERY_NO_MEMORY, ORRERY_USAGE. */
+orrery_status orrery_buffer_make(size_t size, orrery_buffer* buffer);
+/* Makes a buffer that came in a message the calling task's own: it outlives the message, which has none then. No buffer gives no buffer. ORRERY_USAGE. */
+orrery_status orrery_buffer_take(orrery_buffer* received, orrery_buffer* mine);
+/* Gives the memory back, and sets the structure to no buffer. Buffers that came in a message and were not taken go with orrery_release. ORRERY_USAGE. */
+orrery_status orrery_buffer_free(orrery_buffer* buffer);
 
 /* --- messages ----------------------------------------------------------------------------------------------------- */
 
@@ -200,7 +225,7 @@ typedef struct orrery_message {
 /* What a sender does when the receiver has no room. */
 typedef enum orrery_sending { ORRERY_TRY, ORRERY_WAIT } orrery_sending;
 
-/* Sends a copy of the structure and of all that belongs to it. Messages of one sender arrive in the order sent. With ORRERY_TRY it never parks for
+/* Sends a copy of the structure and of all that belongs to it; buffers are passed on, unless it fails. Messages of one sender arrive in the order sent. With ORRERY_TRY it never parks for
  * room and may return ORRERY_FULL; with ORRERY_WAIT it parks until there is room. ORRERY_GONE if the task is known to have ended; a message to a task that
  * ends while it is on its way is reported on stderr and counted. ORRERY_NODE_LOST, ORRERY_USAGE, ORRERY_NO_MEMORY. */
 orrery_status orrery_send(orrery_task to, uint64_t tag, const orrery_message_type* type, const void* value,

@@ -254,6 +254,52 @@ int main(void) {
   EXPECT_EQ(said(), "549755813888 5 1 fixed text null a 4 x 2 9 null 6 1 0 tail\n");
 }
 
+TEST_F(orrery_cc, passes_on_buffers_and_leaves_a_type_of_that_name_alone) {
+  write("buffers.c", R"(#include <orrery/task.h>
+#include <string.h>
+message Some { int count; buffer first, second; buffer more[count]; };
+task T { tag SOME(Some); buffer kept; };
+static void T_handle_SOME(T this, Some message) {
+  if (message->count != 1 || memcmp(message->more[0].data, "abc", 3) != 0 || message->second.data) orrery_exit();
+  orrery_buffer_take(&message->first, &this->kept);
+}
+static void T_start(T this) {
+  T_receive(this);
+  orrery_message m;
+  if (orrery_receive(&m, ORRERY_FOREVER) == ORRERY_OK)
+    Some_send(m.sender, 1, &(struct Some){.first = this->kept});
+  orrery_release(&m);
+}
+int main(void) {
+  orrery_task t = T_create();
+  struct Some some = {.count = 1, .more = &(orrery_buffer){0}};
+  if (orrery_buffer_make(3000, &some.first) || orrery_buffer_make(3, some.more)) return 2;
+  memcpy(some.more[0].data, "abc", 3), memset(some.first.data, 'x', 3000);
+  if (T_send_SOME(t, &some) || T_send_SOME(t, &some) != ORRERY_USAGE) return 3;
+  orrery_message m;
+  if (orrery_send_bytes(t, 9, "", 0, ORRERY_WAIT) || orrery_receive(&m, ORRERY_FOREVER)) return 4;
+  Some back = Some_open(&m);
+  return back->first.size == 3000 && ((char *)back->first.data)[2999] == 'x' ? 0 : 5;
+}
+)");
+  write("own.c", R"(#include <orrery/task.h>
+typedef struct { int used; char bytes[8]; } buffer;
+message M { buffer b; };
+task T { tag GO(M); buffer kept; };
+static void T_handle_GO(T this, M message) { this->kept.used += message->b.used; }
+static void T_start(T this) { T_receive(this); }
+int main(void) {
+  orrery_task t = T_create();
+  T_send_GO(t, &(struct M){{1, "x"}});
+  return orrery_join(t, ORRERY_FOREVER);
+}
+)");
+  ASSERT_EQ(run("orrery-cc -std=c11 -Wall -Wextra -Werror buffers.c -o buffers && ./buffers --orrery-pes=2 && "
+                "./buffers --orrery-nodes=2 --orrery-pes=1 && orrery-cc own.c -o own && ./own"),
+            0)
+      << said();
+}
+
 TEST_F(orrery_cc, builds_programs_that_a_task_ends_with_exit) {
   write("ends.c", R"(#include <orrery/task.h>
 #include <stdlib.h>

@@ -76,6 +76,7 @@ class generator {
     out_.replace(m.begin, m.begin + 7, format("typedef struct {0} *{0}; struct", m.name));
     string fields;
     std::size_t count = 0;
+    name_buffers(m.members);
     for (const member& each : m.members) {
       const string field = field_of(m, each);
       if (field.empty()) continue;
@@ -95,6 +96,16 @@ class generator {
     out_.insert_generated(m.end, code);
   }
 
+  // `buffer` is a type of the runtime. Members of one declaration have it together.
+  void name_buffers(const std::vector<member>& members) {
+    std::size_t last = 0;
+    for (const member& each : members) {
+      if (!each.names_buffer || each.type_begin == last) continue;
+      out_.replace(each.type_begin, each.type_end, "orrery_buffer");
+      last = each.type_begin;
+    }
+  }
+
   // The row of the table for a member that points to something; and what stands for it in the structure.
   string field_of(const message_definition& m, const member& each) {
     const string pointer = format("__builtin_offsetof(struct {}, {})", m.name, each.name);
@@ -106,6 +117,8 @@ class generator {
       case member_kind::message:
         return format("{{\"{}\", ORRERY_ONE, {}, sizeof(struct {}), 0, 0, 0, &{}_type}}", each.name, pointer, each.type,
                       each.type);
+      case member_kind::buffer:
+        return format("{{\"{}\", ORRERY_BUFFER, {}, 0, 0, 0, 0, 0}}", each.name, pointer);
       default:
         break;
     }
@@ -114,6 +127,8 @@ class generator {
     if (each.kind == member_kind::strings) {
       of = "&orrery_string_type";
       declarator = "**" + each.name;
+    } else if (each.kind == member_kind::buffers) {
+      of = "&orrery_buffer_type";
     } else if (each.kind == member_kind::messages) {
       of = format("&{}_type", each.type);
       declarator = each.name;  // the type is a pointer
@@ -259,6 +274,7 @@ class generator {
     out_.replace(t.begin, t.begin + 4, format("typedef struct {0} *{0}; struct", t.name));
     out_.insert(t.open + 1, " orrery_task taskID;");
     for (const tag& g : t.tags) out_.blank(g.begin, g.end);
+    name_buffers(t.state);
     for (const member& each : t.state)
       if (each.initial_begin != 0) out_.blank(each.initial_begin, each.initial_at + each.initial.size());
     const function_definition* start = find(t, t.name + "_start", "start");

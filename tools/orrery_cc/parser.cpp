@@ -105,6 +105,8 @@ class parser {
         }
         if (at_ == first + 1) return;  // a brace where a declaration should begin
       } else if (is(";") || is("}")) {
+        has_own_buffer_ |= is(";") && at_ > first && from_.text_of(tokens_[at_ - 1]) == "buffer" &&
+                           from_.text_of(tokens_[first]) == "typedef";
         ++at_;
         return;
       } else {
@@ -264,6 +266,7 @@ class parser {
       m.type = from_.text_of(type_begin, type_end);
       m.type_begin = type_begin;
       m.type_end = type_end;
+      m.names_buffer = m.type == "buffer" && !has_own_buffer_;
       declarator(m, what, name);
       all.push_back(std::move(m));
       if (!is(",")) break;
@@ -333,6 +336,15 @@ class parser {
     if (m.count == "]")
       fail(name, fmt::format("the array '{}' has no length: count its elements in a member, and write {}[count]",
                              m.name, m.name));
+    if (is_buffer(m.type)) {
+      if (m.kind != member_kind::plain && !(m.kind == member_kind::array && counted))
+        fail(name,
+             fmt::format(
+                 "'{}' is to be one buffer, or buffers that a member of '{}' counts: int count; buffer {}[count];",
+                 m.name, in.name, m.name));
+      m.kind = m.kind == member_kind::plain ? member_kind::buffer : member_kind::buffers;
+      return;
+    }
     switch (m.kind) {
       case member_kind::plain:
         if (of_message) m.kind = member_kind::message;
@@ -361,8 +373,14 @@ class parser {
                      m.name, m.type, m.name));
   }
 
+  // `buffer` is the language's only where the program has no type of that name.
+  [[nodiscard]] bool is_buffer(string_view type) const {
+    return type == "orrery_buffer" || (type == "buffer" && !has_own_buffer_);
+  }
+
   const source& from_;
   std::vector<token> tokens_;
+  bool has_own_buffer_ = false;
   std::size_t at_ = 0;
   program found_;
   std::set<std::string, std::less<>> names_;

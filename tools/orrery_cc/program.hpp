@@ -10,7 +10,7 @@
 namespace orrery_cc {
 
 /// What a member of a message is, besides plain data.
-enum class member_kind : std::uint8_t { plain, string, array, strings, message, messages, function };
+enum class member_kind : std::uint8_t { plain, string, array, strings, message, messages, buffer, buffers, function };
 
 struct member {
   member_kind kind = member_kind::plain;
@@ -19,6 +19,7 @@ struct member {
   std::string stars;  ///< of a function's result
   std::string parameters;  ///< of a function, as they stand there
   int pointers = 0;  ///< how many stars
+  bool names_buffer = false;  ///< its type is the language's `buffer`
   std::string count;  ///< the member that counts the elements
   std::string initial;  ///< the initial value; empty: none
   std::size_t at = 0;  ///< of the name

@@ -41,6 +41,7 @@ class task_frame : public scheduler::activation {
   std::unique_ptr<void, freed> received;
   std::string error;  ///< of the last call that failed
   bool told_to_stop = false;
+  bool has_buffers = false;  ///< or has had some
 
  private:
   scheduler::pe& self_;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <orrery/scheduler/layer_state.hpp>
 #include <orrery/scheduler/wait_watcher.hpp>
 #include <orrery/wire/address.hpp>
 
@@ -20,14 +19,13 @@ namespace orrery::task_detail {
 ///
 /// Problem: a task that ends has to tell those who wait, and most tasks are waited for by nobody. So the PE has a table of the slots that somebody
 /// waits for; a task that ends looks into it only if it is not empty. Each joiner waits on this PE: a remote function that `orrery_join` calls.
-/// State of the layer `task` on the PE; used on its thread. Invariant: each joiner in the table is parked in `wait`.
-class task_joins final : public scheduler::layer_state, scheduler::wait_watcher {
+/// Part of the PE's task_state; used on its thread. Invariant: each joiner in the table is parked in `wait`.
+class task_joins final : scheduler::wait_watcher {
  public:
   explicit task_joins(scheduler::pe& of);
+  task_joins(const task_joins&) = delete;
+  task_joins& operator=(const task_joins&) = delete;
   ~task_joins() override;
-  [[nodiscard]] static task_joins& of(scheduler::pe& self);
-  /// Null: nobody has ever waited on this PE.
-  [[nodiscard]] static task_joins* find(scheduler::pe& self) noexcept;
 
   /// Parks the caller until the process, which is alive and on this PE, has ended. Throws stopped.
   void wait(const address& task);

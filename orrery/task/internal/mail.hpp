@@ -3,11 +3,14 @@
 
 #include <orrery/scheduler/handler.hpp>
 #include <orrery/scheduler/message.hpp>
+#include <orrery/task/internal/buffer.hpp>
 #include <orrery/wire/address.hpp>
 
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
+#include <vector>
 
 namespace orrery::scheduler {
 class pe;
@@ -26,15 +29,22 @@ struct mail_head {
   std::uint64_t tag;
   std::uint64_t type;
   address sender;
-  std::uint32_t spare;
+  std::uint32_t buffers;  ///< how many it passes on
 };
 static_assert(sizeof(mail_head) == 32);
 
-/// The owned form: between PEs of one node.
+/// A buffer in a message: its memory, or, when the message is open, its number in the receiver's buffer_table.
+struct mailed_buffer {
+  buffer_memory memory;
+  std::uint64_t id = 0;
+};
+
+/// The owned form: between PEs of one node, and of what has buffers.
 struct large_mail {
   mail_head head;
   std::unique_ptr<std::byte[]> bytes;
   std::size_t size;
+  std::vector<mailed_buffer> buffers;
 };
 
 /// Writes the bytes of a message to where they travel. Must not park or throw.
@@ -54,11 +64,20 @@ enum class sent : std::uint8_t { yes, full, gone };
 sent send_mail(scheduler::pe& self, address to, const mail_head& head, std::size_t bytes, const mail_writer& writer,
                bool may_wait);
 
+/// The same for a message that passes on these buffers of the caller, at least one. They are the receiver's if it returns `yes`, else they stay the
+/// caller's. Throws usage_error also for a buffer that the caller does not have (any more).
+sent send_mail(scheduler::pe& self, address to, const mail_head& head, std::size_t bytes, const mail_writer& writer,
+               bool may_wait, std::span<const orrery_buffer> buffers);
+/// A message from another node that has buffers: in the owned form, with the first buffer where it lies if it is the only one. It is made of `m`, which is
+/// to be released as memory only. Null: it makes no sense. Throws std::bad_alloc.
+[[nodiscard]] scheduler::message* with_buffers_apart(scheduler::pe& self, scheduler::message& m);
+
 /// What a received message has.
 struct mail_view {
   const mail_head* head = nullptr;
   std::byte* bytes = nullptr;
   std::size_t size = 0;
+  std::span<mailed_buffer> buffers;
 };
 [[nodiscard]] mail_view view_of(scheduler::message& m) noexcept;
 
