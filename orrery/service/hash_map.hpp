@@ -6,12 +6,11 @@
 #include <orrery/process/runtime.hpp>
 #include <orrery/service/handle.hpp>
 #include <orrery/service/hash_part.hpp>
+#include <orrery/service/reply_session.hpp>
 #include <orrery/service/root.hpp>
-#include <orrery/service/session_core.hpp>
 #include <orrery/wire/error.hpp>
 
 #include <cstdint>
-#include <deque>
 #include <exception>
 #include <optional>
 #include <string>
@@ -39,19 +38,16 @@ struct map_reply {
 /// request and returns its number, and receive() takes the replies to such requests. Replies come as they
 /// are ready; `session_options::replies` is not looked at.
 template <class Key, class Value>
-class map_session : private service::session_core {
- public:
-  using reply = map_reply<Value>;
+class map_session : public service::reply_session<map_reply<Value>> {
+  using base = service::reply_session<map_reply<Value>>;
 
-  map_session(remote<service::service_root> root, const session_options& o) : session_core(o) {
+ public:
+  map_session(remote<service::service_root> root, const session_options& o) : base(o) {
     const service::opening all = root->open("hash map", service::shape_of<Key, Value>());
-    for (const service::directory_entry& e : all.directory) (void)add_route(e.owner);  // in their order
+    for (const service::directory_entry& e : all.directory) (void)this->add_route(e.owner);  // in their order
     parts_ = static_cast<route_number>(all.directory.size());
     if (parts_ == 0) throw process_gone("a hash map that has ended");
   }
-
-  using session_core::flush;
-  using session_core::outstanding;
 
   [[nodiscard]] std::optional<Value> find(const Key& k) { return run(operation::find, k).value; }
   bool insert(const Key& k, const Value& v) { return run(operation::insert, k, &v).done; }
@@ -67,57 +63,23 @@ class map_session : private service::session_core {
     return make(operation::insert_or_update, k, &v);
   }
 
-  /// The next reply to a request of these. Parks until there is one; none if no request is left.
-  [[nodiscard]] std::optional<reply> receive() {
-    while (ready_.empty() && await_answers()) {
-    }
-    return take_ready();
-  }
-  /// The same, but does not park; none if no reply has come.
-  [[nodiscard]] std::optional<reply> try_receive() {
-    if (ready_.empty()) take_answers();
-    return take_ready();
-  }
-
  private:
   using operation = service::list_operation;
 
-  std::uint64_t make(operation o, const Key& k, const Value* v = nullptr) {
-    wait_for_room();
+  using typename base::number;
+  using typename base::route_number;
+
+  number make(operation o, const Key& k, const Value* v = nullptr) {
     key_.clear();
     service::pack(key_, k);
-    service::packer& to = begin(static_cast<route_number>(service::hash_of(key_.all()) % parts_), next_);
-    try {
-      service::pack(to, o);
-      to.append(key_.all());
-      if (v != nullptr) service::pack(to, *v);
-    } catch (...) {
-      withdraw();
-      throw;
-    }
-    const std::uint64_t n = next_++;
-    issued();
-    return n;
+    const auto to = static_cast<route_number>(service::hash_of(key_.all()) % parts_);
+    return base::make(to, [&](service::packer& p) {
+      service::pack(p, o);
+      p.append(key_.all());
+      if (v != nullptr) service::pack(p, *v);
+    });
   }
-  reply run(operation o, const Key& k, const Value* v = nullptr) {
-    const std::uint64_t n = make(o, k, v);
-    for (;;) {
-      for (auto r = ready_.begin(); r != ready_.end(); ++r) {
-        if (r->request != n) continue;
-        reply found = std::move(*r);
-        ready_.erase(r);
-        found.check();
-        return found;
-      }
-      (void)await_answers();
-    }
-  }
-  std::optional<reply> take_ready() {
-    if (ready_.empty()) return {};
-    std::optional<reply> r(std::move(ready_.front()));
-    ready_.pop_front();
-    return r;
-  }
+  map_reply<Value> run(operation o, const Key& k, const Value* v = nullptr) { return base::run(make(o, k, v)); }
 
   route_number route_of(service::unpacker& u) const override {
     const auto o = u.take<operation>();
@@ -127,29 +89,14 @@ class map_session : private service::session_core {
     if (has_value(o)) u.skip<Value>();
     return static_cast<route_number>(hash % parts_);
   }
-  void answered(route_number, std::span<const number> numbers, std::span<const std::byte> answer) override {
-    service::unpacker u(answer);
-    for (const number n : numbers) {
-      reply& r = ready_.emplace_back();
-      r.request = n;
-      const auto what = u.take<service::list_answer>();
-      r.done = what != service::list_answer::no;
-      if (what == service::list_answer::value) r.value = u.take<Value>();
-      done();
-    }
-  }
-  void failed(std::span<const number> numbers, const std::exception_ptr& why) override {
-    for (const number n : numbers) {
-      ready_.emplace_back();
-      ready_.back().request = n;
-      ready_.back().error = why;
-    }
+  void read(service::unpacker& answers, map_reply<Value>& to) override {
+    const auto what = answers.take<service::list_answer>();
+    to.done = what != service::list_answer::no;
+    if (what == service::list_answer::value) to.value = answers.take<Value>();
   }
 
   route_number parts_ = 0;
   service::packer key_;
-  std::uint64_t next_ = 0;
-  std::deque<reply> ready_;
 };
 
 /// A hash map as a service: keys without an order, spread over parts, each of which a process owns. The second service:

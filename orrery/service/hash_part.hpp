@@ -2,7 +2,7 @@
 #pragma once
 
 #include <orrery/service/list_messages.hpp>
-#include <orrery/service/range_process.hpp>
+#include <orrery/service/unordered_part.hpp>
 
 #include <cstdint>
 #include <span>
@@ -14,17 +14,7 @@ namespace orrery::service {
 /// The same for the same packed key in all programs.
 [[nodiscard]] std::uint64_t hash_of(std::span<const std::byte> packed_key) noexcept;
 
-/// A part of a hash map: it owns the keys whose hash falls to it. A range_process without an order of keys, so
-/// what asks for one fails with usage_error.
-class unordered_part : public range_process {
- public:
-  bytes scan(std::uint32_t limit, std::span<const std::byte> interval) final;
-  bytes snapshot(std::span<const std::byte> interval) final;
-  bytes first_item() final;
-  bytes last_item() final;
-  void split() final {}
-};
-
+/// A part of a hash map: it owns the keys whose hash falls to it.
 template <class Key, class Value>
 class hash_part final : public unordered_part {
  public:

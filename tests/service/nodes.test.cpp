@@ -4,6 +4,7 @@
 #include "../support/scenario.hpp"
 
 #include <orrery/service/ordered_list.hpp>
+#include <orrery/service/work_queue.hpp>
 
 #include <chrono>
 #include <cstdio>
@@ -103,11 +104,64 @@ void finish() {
   check(s.insert(-1, ""), "the server is told to end");
 }
 
+// --- work queues --------------------------------------------------------------------------------------------------------
+
+using jobs = orrery::work_queue<std::string>;
+
+// Does items until there are none; is killed with three in its hands if `dies`.
+int work(const jobs& q, bool dies) {
+  auto s = q.open();
+  if (dies) {
+    check(s.take_some(3).size() == 3, "three items in its hands");
+    orrery::testing::kill_own_node();
+  }
+  int n = 0;
+  for (; const auto w = s.take(); ++n) check(s.done(*w), "an item in its hands is done");
+  return n;
+}
+void items_of_a_killed_worker_come_back() {
+  auto q = jobs::make();
+  {
+    auto s = q.open();
+    for (int i = 0; i < 200; ++i) s.start_put(i % 5, text_of(i));
+    while (const auto r = s.receive()) check(r->done, "an item is put in");
+  }
+  auto dies = orrery::start_call<&work>(orrery::node(1), q, true);
+  (void)thrown<orrery::node_lost>("a worker that is killed", [&] { dies.get(); });
+  auto lives = orrery::start_call<&work>(orrery::node(2), q, false);
+  q.close();
+  const int mine = work(q, false);
+  const int other = lives.get();
+  check(mine + other == 200, fmt::format("{} and {} items are done", mine, other));
+  check(q.counts() == orrery::service::work_counts{0, 0, 200, 3}, "three items came back");
+  q.end();
+}
+void serve_work() {
+  auto q = jobs::make();
+  q.publish("/test/jobs");
+  (void)thrown<orrery::usage_error>("other items", [] { (void)orrery::work_queue<int>::lookup("/test/jobs").open(); });
+  fmt::print(stderr, "ready\n");
+  auto s = q.open();
+  check(s.put(0, "job").has_value(), "the queue is open");
+  while (q.counts().came_back == 0) orrery::sleep_for(1ms);  // another program had it, and was killed
+  const auto again = s.take();
+  check(again && again->item == "job" && again->times == 2 && s.done(*again), "the item came back");
+  q.end();
+}
+void work_and_die() {
+  auto s = jobs::await_name("/test/jobs", orrery::testing::patience).open();
+  (void)s.take();
+  orrery::testing::kill_own_node();
+}
+
 const orrery::testing::scenarios all = {{"all_pes_use_one_list", all_pes_use_one_list},
                                         {"serve", serve},
                                         {"use", use},
                                         {"use_and_die", use_and_die},
-                                        {"finish", finish}};
+                                        {"finish", finish},
+                                        {"items_of_a_killed_worker_come_back", items_of_a_killed_worker_come_back},
+                                        {"serve_work", serve_work},
+                                        {"work_and_die", work_and_die}};
 
 TEST(services, are_used_by_three_nodes_of_one_pe) {
   EXPECT_EQ(outcome_of({"--scenario=all_pes_use_one_list", "--orrery-nodes=3", "--orrery-pes=1"}), "good");
@@ -159,6 +213,19 @@ TEST(services, lose_nothing_acknowledged_when_a_client_is_killed) {
   server.hear("ready");
   EXPECT_EQ(outcome_of({"--scenario=use_and_die", own_world(), "--orrery-pes=1"}), "killed by signal 9");
   EXPECT_EQ(outcome_of({"--scenario=finish", own_world(), "--orrery-pes=1"}), "good");
+  const std::string said = server.end();
+  EXPECT_TRUE(said.ends_with("good")) << said;
+}
+
+TEST(services, give_items_of_a_killed_worker_to_others) {
+  const std::string said =
+      outcome_of({"--scenario=items_of_a_killed_worker_come_back", "--orrery-nodes=3", "--orrery-pes=1"});
+  EXPECT_TRUE(said.ends_with("good")) << said;
+}
+TEST(services, give_items_back_when_another_program_is_killed_that_had_them) {
+  program server({"--scenario=serve_work", own_world(), "--orrery-pes=1"});
+  server.hear("ready");
+  EXPECT_EQ(outcome_of({"--scenario=work_and_die", own_world(), "--orrery-pes=1"}), "killed by signal 9");
   const std::string said = server.end();
   EXPECT_TRUE(said.ends_with("good")) << said;
 }

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <orrery/service/internal/test_history.hpp>
+#include <orrery/service/internal/test_linearize.hpp>
 
 #include <map>
-#include <set>
-#include <stdexcept>
-#include <utility>
 
 #include <fmt/format.h>
 
@@ -49,44 +47,14 @@ bool happen(const list_event& e, contents& all) {
   }
 }
 
-// Tries all orders; a set of events that have happened and what the list is then are looked at once.
-class search {
- public:
-  search(const std::vector<list_event>& events, consistency level) : events_(events), before_(events.size()) {
-    if (events.size() > 64) throw std::length_error("a history of more than 64 events");
-    for (std::size_t i = 0; i < events.size(); ++i)
-      for (std::size_t j = 0; j < events.size(); ++j) {
-        const list_event& a = events[j];
-        const list_event& b = events[i];
-        const bool ordered = a.session == b.session && a.number < b.number &&
-                             (level == consistency::sequential || (level == consistency::per_key && a.key == b.key));
-        if (a.ended < b.begun || ordered) before_[i] |= std::uint64_t{1} << j;
-      }
-    all_ = events.size() == 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << events.size()) - 1;
-  }
-  bool explains() { return go_on(0, {}); }
-
- private:
-  bool go_on(std::uint64_t happened, const contents& now) {
-    if (happened == all_) return true;
-    if (!seen_.emplace(happened, now).second) return false;
-    for (std::size_t i = 0; i < events_.size(); ++i) {
-      const std::uint64_t bit = std::uint64_t{1} << i;
-      if ((happened & bit) != 0 || (before_[i] & ~happened) != 0) continue;
-      contents next = now;
-      if (happen(events_[i], next) && go_on(happened | bit, next)) return true;
-    }
-    return false;
-  }
-
-  const std::vector<list_event>& events_;
-  std::vector<std::uint64_t> before_;
-  std::uint64_t all_ = 0;
-  std::set<std::pair<std::uint64_t, contents>> seen_;
-};
+bool is_before(const list_event& a, const list_event& b, consistency level) {
+  return a.session == b.session && a.number < b.number &&
+         (level == consistency::sequential || (level == consistency::per_key && a.key == b.key));
+}
 
 std::string check(const std::vector<list_event>& events, consistency level) {
-  if (search(events, level).explains()) return {};
+  const auto before = [level](const list_event& a, const list_event& b) { return is_before(a, b, level); };
+  if (is_linearizable(events, contents{}, before, happen)) return {};
   std::string text;
   for (const list_event& e : events) text += text_of(e);
   return text;

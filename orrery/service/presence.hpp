@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <orrery/process/call.hpp>
+#include <orrery/process/spawn_here.hpp>
+#include <orrery/service/event.hpp>
+#include <orrery/wire/error.hpp>
+
+#include <utility>
+#include <vector>
+
+namespace orrery::service {
+
+/// A process that is there as long as a session is.
+///
+/// Problem: a service that keeps something for a client must learn that the client has ended, in whatever way: it
+/// returns, it throws, its node is killed.
+///
+/// A session makes a presence on its own PE, and ends it in its destructor. The service calls hold(), which parks
+/// until leave(). So the call ends when the session ends, and with `node_lost` when its node is lost.
+///
+/// Owned by the session. It is reentrant, so many services can hold it.
+class presence {
+ public:
+  static constexpr bool orrery_reentrant = true;
+
+  /// Parks until leave() has been called. Throws stopped.
+  void hold();
+  void leave();
+
+ private:
+  std::vector<event*> held_;
+  bool left_ = false;
+};
+ORRERY_PROCESS(presence, hold, leave);
+
+/// What a session owns: makes the presence, and ends it.
+class own_presence {
+ public:
+  /// Throws std::bad_alloc.
+  own_presence();
+  own_presence(const own_presence&) = delete;
+  own_presence& operator=(const own_presence&) = delete;
+  ~own_presence();
+  [[nodiscard]] remote<presence> get() const noexcept { return there_; }
+
+ private:
+  remote<presence> there_;
+};
+
+/// Calls `gone()` as a process of its own on this PE when the presence has ended. Of the errors of services that are lost or
+/// have ended it says nothing. Throws std::bad_alloc.
+template <class F>
+void when_gone(remote<presence> of, F gone) {
+  spawn_here([of, gone = std::move(gone)] {
+    try {
+      of->hold();
+    } catch (const process_gone&) {
+    } catch (const node_lost&) {
+    }
+    try {
+      gone();
+    } catch (const process_gone&) {
+    } catch (const node_lost&) {
+    }
+  });
+}
+
+}  // namespace orrery::service

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <orrery/service/event.hpp>
+#include <orrery/service/presence.hpp>
+#include <orrery/service/unordered_part.hpp>
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <set>
+#include <span>
+#include <utility>
+#include <vector>
+
+namespace orrery::service {
+
+/// What a work queue is asked in batches, and what follows: see work_process::serve().
+enum class work_operation : std::uint8_t {
+  put,        ///< a priority (4 bytes), and the item behind its length (4 bytes)
+  done,       ///< the id of an item (8 bytes), and which time it was handed out (4 bytes)
+  give_back,  ///< the same, and a priority (4 bytes)
+};
+
+/// An item that is handed out.
+struct handed_item {
+  std::uint64_t id = 0;
+  std::uint32_t times = 0;
+  std::int32_t priority = 0;
+  bytes item;
+};
+
+/// How many items a work queue has. At one moment.
+struct work_counts {
+  std::uint64_t waiting = 0;     ///< for a worker
+  std::uint64_t handed_out = 0;  ///< and not done
+  std::uint64_t done = 0;        ///< since the beginning
+  std::uint64_t came_back = 0;   ///< how often an item came back, as its worker gave it back or ended
+
+  friend bool operator==(const work_counts&, const work_counts&) = default;
+};
+
+/// The process of a work queue.
+///
+/// Problem: workers die with items in their hands. Each item must be done nevertheless, and no worker may wait for an item
+/// that nobody will give.
+///
+/// An item waits, or is in the hands of one worker. It leaves the queue when that worker says that it is done. The
+/// queue holds the presence of each worker; when that ends, what the worker had waits again, in its old place. An item knows
+/// how many times it was handed out. A worker that is taken for dead, and is not, names an older time: its
+/// `done` is refused, and it gets no item any more.
+///
+/// A worker that finds nothing parks here (the process is reentrant). What becomes free goes to the one that has
+/// waited longest at the same moment, so that no item is on the way to a worker that has died.
+///
+/// Made by work_queue::make; lives until work_queue::end. It knows no types: items are bytes here.
+class work_process final : public unordered_part {
+ public:
+  static constexpr bool orrery_reentrant = true;
+
+  /// A worker begins; returns its number.
+  std::uint32_t begin_worker(remote<presence> worker);
+  /// Up to `most` items for the worker. If there is none and `wait` is set, parks until there is one, the queue is drained,
+  /// or cancel(). Throws usage_error if the worker was taken for dead, stopped.
+  std::vector<handed_item> take(std::uint32_t worker, std::uint32_t most, bool wait);
+  /// The worker's take() returns at once, with nothing if it has nothing.
+  void cancel(std::uint32_t worker);
+  /// No further items are taken in.
+  void close();
+  /// All that wait get nothing; nothing is handed out any more.
+  void end_waits();
+  [[nodiscard]] work_counts counts() const { return counts_; }
+  void worker_gone(std::uint32_t worker);
+
+  bytes serve(std::uint32_t count, batch_rule rule, std::span<const std::byte> requests) override;
+  std::uint64_t count_from_here() override { return counts_.waiting; }
+  range_report report() override;
+
+ private:
+  using place = std::pair<std::int64_t, std::uint64_t>;  // priority, negative; id: the least is next
+  struct entry {
+    std::int32_t priority = 0;
+    std::uint32_t times = 0;  // handed out
+    std::uint32_t worker = nobody;
+    bytes item;
+  };
+  struct waiter {
+    std::uint32_t worker;
+    std::uint32_t most;
+    event end{};
+    std::vector<handed_item> found{};
+  };
+  static constexpr std::uint32_t nobody = ~std::uint32_t{0};
+
+  void put(unpacker& u, bytes& answer);
+  void finish(unpacker& u, bytes& answer, bool done);
+  void come_back(std::uint64_t id, entry& e);
+  /// Gives waiting items to those who wait for them; tells all that there will be none.
+  void serve_waiters();
+  std::vector<handed_item> hand_out(std::uint32_t worker, std::uint32_t most);
+  [[nodiscard]] bool drained() const noexcept { return ended_ || (closed_ && items_.empty()); }
+
+  std::map<std::uint64_t, entry> items_;  // by id
+  std::set<place> waiting_;
+  std::map<std::uint32_t, std::set<std::uint64_t>> workers_;  // that are alive, and what they have
+  std::deque<waiter*> waiters_;
+  work_counts counts_;
+  std::uint64_t next_id_ = 0;
+  std::uint32_t next_worker_ = 0;
+  std::uint64_t requests_ = 0;
+  bool closed_ = false;
+  bool ended_ = false;
+};
+ORRERY_PROCESS(work_process, begin_worker, take, cancel, close, end_waits, counts, worker_gone);
+
+}  // namespace orrery::service

@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <orrery/process/placement.hpp>
+#include <orrery/process/remote_cast.hpp>
+#include <orrery/process/time_limit.hpp>
+#include <orrery/service/handle.hpp>
+#include <orrery/service/list_messages.hpp>
+#include <orrery/service/reply_session.hpp>
+#include <orrery/service/work_process.hpp>
+#include <orrery/wire/error.hpp>
+
+#include <cstdint>
+#include <exception>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace orrery {
+
+/// An item in the hands of a worker.
+template <class Item>
+struct work {
+  std::uint64_t id = 0;     ///< items are numbered as they are put in: 0, 1, 2 ...
+  std::uint32_t times = 0;  ///< how often it has been handed out: 1 the first time
+  std::int32_t priority = 0;
+  Item item{};
+};
+
+/// The reply to a request of a work session.
+struct work_reply {
+  std::uint64_t request = 0;  ///< the number that the session gave it
+  bool done = false;  ///< put: false if the queue is closed; done, give_back: false if another worker has the item
+  std::uint64_t id = 0;  ///< of put
+  std::exception_ptr error;  ///< why the request failed: process_gone, node_lost
+
+  /// Throws the error, if there is one.
+  void check() const {
+    if (error != nullptr) [[unlikely]]
+      std::rethrow_exception(error);
+  }
+};
+
+/// A process's way to put items into a work queue, and to take them out.
+///
+/// What it takes is in its hands until it says `done` or gives it back. What it has in its hands when the session ends goes
+/// back: also when the process throws, and when its node is lost. `put(...)` and the like park until the reply is there;
+/// `start_put(...)` and the like make the request, and return its number; receive() takes the replies to those.
+///
+///     auto s = queue.open();
+///     while (auto w = s.take()) {
+///       use(w->item);
+///       s.done(*w);
+///     }
+///
+/// Made by work_queue::open; used by one process only, and ends before this one; its end parks. All functions
+/// throw process_gone when the queue has ended, node_lost, usage_error, stopped.
+template <class Item>
+class work_session : public service::reply_session<work_reply> {
+  using base = service::reply_session<work_reply>;
+
+ public:
+  work_session(remote<service::service_root> root, const session_options& o) : base(o) {
+    const service::opening all = root->open("work queue", service::shape_of<Item>());
+    if (all.directory.empty()) throw process_gone("a work queue that has ended");
+    (void)add_route(all.directory[0].owner);
+    queue_ = remote_cast<service::work_process>(all.directory[0].owner);
+    number_ = queue_->begin_worker(present_.get());
+  }
+  ~work_session() override {
+    try {
+      while (await_answers()) {
+      }
+    } catch (...) {  // the queue is lost, or the world ends
+    }
+  }
+
+  /// Puts an item in; returns its id, none if the queue is closed. Among items of one priority the oldest is next; the
+  /// greatest priority is first.
+  std::optional<std::uint64_t> put(std::int32_t priority, const Item& item) {
+    const work_reply r = run(start_put(priority, item));
+    return r.done ? std::optional(r.id) : std::nullopt;
+  }
+  /// The item is done, and leaves the queue. False if the queue has taken it back meanwhile: another worker does it.
+  bool done(const work<Item>& w) { return run(start_done(w)).done; }
+  /// The item waits again, with another priority if one is given. False as of done().
+  bool give_back(const work<Item>& w) { return give_back(w, w.priority); }
+  bool give_back(const work<Item>& w, std::int32_t priority) { return run(start_give_back(w, priority)).done; }
+
+  std::uint64_t start_put(std::int32_t priority, const Item& item) {
+    packed_.clear();
+    service::pack(packed_, item);
+    if (packed_.size() > 0xffff'ffffU) service::fail_too_large(packed_.size());
+    return make(0, [&](service::packer& to) {
+      service::pack(to, operation::put);
+      service::pack(to, priority);
+      service::pack(to, static_cast<std::uint32_t>(packed_.size()));
+      to.append(packed_);
+    });
+  }
+  std::uint64_t start_done(const work<Item>& w) {
+    return make(0, [&](service::packer& to) { name(to, operation::done, w); });
+  }
+  std::uint64_t start_give_back(const work<Item>& w, std::int32_t priority) {
+    return make(0, [&](service::packer& to) {
+      name(to, operation::give_back, w);
+      service::pack(to, priority);
+    });
+  }
+
+  /// The next item. Parks until there is one; none if the queue is closed, and all its items are done.
+  [[nodiscard]] std::optional<work<Item>> take() { return one(take_some(1)); }
+  /// The next item, if there is one now.
+  [[nodiscard]] std::optional<work<Item>> try_take() {
+    flush();
+    return one(typed(queue_->take(number_, 1, false)));
+  }
+  /// As take(), but parks at most for `limit`.
+  [[nodiscard]] std::optional<work<Item>> take_for(time_limit limit) {
+    flush();
+    auto taken = start(queue_)->take(number_, 1, true);
+    if (!taken.wait_for(limit)) queue_->cancel(number_);
+    return one(typed(taken.get()));
+  }
+  /// At most so many of the next items, and at least one; parks as take(). Workers that take many at a time wait less.
+  [[nodiscard]] std::vector<work<Item>> take_some(std::uint32_t most) {
+    flush();
+    return typed(queue_->take(number_, most == 0 ? 1 : most, true));
+  }
+
+ private:
+  using operation = service::work_operation;
+
+  static void name(service::packer& to, operation o, const work<Item>& w) {
+    service::pack(to, o);
+    service::pack(to, w.id);
+    service::pack(to, w.times);
+  }
+  static std::vector<work<Item>> typed(const std::vector<service::handed_item>& taken) {
+    std::vector<work<Item>> all;
+    for (const service::handed_item& i : taken)
+      all.push_back({i.id, i.times, i.priority, service::unpacker(i.item).template take<Item>()});
+    return all;
+  }
+  static std::optional<work<Item>> one(std::vector<work<Item>> all) {
+    return all.empty() ? std::nullopt : std::optional(std::move(all.front()));
+  }
+
+  route_number route_of(service::unpacker& u) const override {
+    const auto o = u.take<operation>();
+    if (o == operation::put) {
+      u.skip<std::int32_t>();
+      (void)u.take_bytes(u.take<std::uint32_t>());
+    } else {
+      (void)u.take_bytes(o == operation::done ? 12 : 16);
+    }
+    return 0;
+  }
+  void read(service::unpacker& answers, work_reply& to) override {
+    const auto what = answers.take<service::list_answer>();
+    to.done = what != service::list_answer::no;
+    if (what == service::list_answer::number) to.id = answers.take<std::uint64_t>();
+  }
+
+  service::own_presence present_;
+  remote<service::work_process> queue_;
+  std::uint32_t number_ = 0;  // of this worker
+  service::bytes packed_;
+};
+
+/// A queue of items with priorities, for any number of workers of any program of the world: a service.
+///
+/// Each item that was put in is handed out until a worker says that it is done: *at least once*. A worker that ends with an item in
+/// its hands, by an exception, with its node or by kill -9, gives it back by that. So an item may be done twice; `work::times` says
+/// that an item was handed out before.
+///
+/// One process owns the queue, so priorities are exact: each worker gets the first item of all. If its node is lost, the queue is.
+/// Lives until end(), or as long as its node. A `work_queue` is a small value that names it.
+///
+///     auto jobs = orrery::work_queue<std::string>::make();
+///     jobs.open().put(0, "sweep");
+template <class Item>
+class work_queue : public service::handle<work_queue<Item>> {
+ public:
+  static constexpr const char* kind = "work queue";
+  [[nodiscard]] static std::string types() { return service::shape_of<Item>(); }
+  using session = work_session<Item>;
+
+  work_queue() noexcept = default;
+
+  /// Makes an empty queue on a PE. Parks. Throws node_lost, stopped.
+  [[nodiscard]] static work_queue make(placement where = here()) {
+    const remote<service::work_process> all = spawn<service::work_process>(where);
+    const std::uint32_t there = all.address().pe;
+    work_queue q(spawn<service::service_root>(pe(there), kind, types(), std::vector<std::uint32_t>{there}));
+    q.root_->add({}, all);
+    return q;
+  }
+  /// A session for the calling process. Parks. Throws usage_error if the queue has other items, process_gone if it has
+  /// ended, node_lost, stopped.
+  [[nodiscard]] session open(const session_options& o = {}) const { return session(root_, o); }
+  /// No further items are taken in; workers get none when all that are there are done. Parks. Throws as open().
+  void close() const { process()->close(); }
+  /// Parks. Throws as open().
+  [[nodiscard]] service::work_counts counts() const { return process()->counts(); }
+  /// Ends the queue with all items. Workers that wait get none. Parks. Throws as open().
+  void end() {
+    process()->end_waits();
+    base::end();
+  }
+
+ private:
+  using base = service::handle<work_queue>;
+  friend base;
+  using base::root_;
+
+  explicit work_queue(remote<service::service_root> root) noexcept : base(root) {}
+  [[nodiscard]] remote<service::work_process> process() const {
+    const service::opening all = root_->open(kind, types());
+    if (all.directory.empty()) throw process_gone("a work queue that has ended");
+    return remote_cast<service::work_process>(all.directory[0].owner);
+  }
+};
+
+}  // namespace orrery
