@@ -2,6 +2,7 @@
 // Messages of tasks as C sees them: sending, receiving, strategies.
 #include <orrery/task/task.h>
 #include <orrery/process/function.hpp>
+#include <orrery/process/runtime.hpp>
 #include <orrery/task/internal/convert.hpp>
 #include <orrery/task/internal/frame.hpp>
 #include <orrery/task/internal/layout.hpp>
@@ -33,8 +34,33 @@ orrery_status send(const orrery_task& to, std::uint64_t tag, std::uint64_t type,
   }
 }
 
+constexpr std::uint32_t empty_looks = 16;  // a task that polls lets others run after so many
+constexpr std::uint32_t immediate_looks = 100;
+constexpr std::int64_t look_ns = 100;  // in a simulation, where a task that polls would stop the time
+
+// A look into the mailbox has found nothing.
+void looked_in_vain(pe& self, std::uint32_t most) {
+  orrery_compute(look_ns);
+  task_frame* const frame = task_frame::of(self);
+  if (frame != nullptr && ++frame->polls < most) return;
+  if (frame != nullptr) frame->polls = 0;
+  yield();
+}
+
+// Looks until there is a message; null: it is too late.
+scheduler::message* poll_mail(pe& self, scheduler::slot& s, const std::uint64_t* tag, std::int64_t deadline, bool take,
+                              std::uint32_t looks) {
+  for (;;) {
+    looked_in_vain(self, looks);
+    if (scheduler::message* const m = find_mail(self, s, tag, take); m != nullptr) return m;
+    if (self.refusing()) self.shutdown().refuse("orrery_receive");
+    if (deadline >= 0 && orrery_now_ns() >= deadline) return nullptr;
+  }
+}
+
 // Waits for a message and describes it; with `take` it is the caller's.
-orrery_status receive_until(const std::uint64_t* tag, orrery_message* message, std::int64_t timeout_ns, bool take) {
+orrery_status receive_until(const std::uint64_t* tag, orrery_message* message, std::int64_t timeout_ns, bool take,
+                            bool sleeps = false) {
   pe& self = here_pe();
   scheduler::slot& s = detail::receiving_slot(self);
   scheduler::message* m = find_mail(self, s, tag, take);
@@ -42,14 +68,20 @@ orrery_status receive_until(const std::uint64_t* tag, orrery_message* message, s
     *message = {};
     if (timeout_ns == 0) {
       if (self.refusing()) self.shutdown().refuse("orrery_receive");
+      looked_in_vain(self, empty_looks);
       return ORRERY_EMPTY;
     }
     const std::int64_t deadline = timeout_ns < 0 ? -1 : detail::deadline_after(time_of(timeout_ns));
-    do {
+    const task_frame* const frame = task_frame::of(self);
+    if (frame != nullptr && frame->strategy != ORRERY_NOTIFY && !sleeps) {
+      m = poll_mail(self, s, tag, deadline, take, frame->strategy == ORRERY_YIELD ? 1 : immediate_looks);
+      if (m == nullptr) return ORRERY_TIMEOUT;
+    }
+    while (m == nullptr) {
       const bool in_time = self.functions().await_message(s, deadline);
       m = find_mail(self, s, tag, take);
       if (m == nullptr && !in_time) return ORRERY_TIMEOUT;
-    } while (m == nullptr);
+    }
   }
   const mail_view view = view_of(*m);
   message->tag = view.head->tag;
@@ -137,9 +169,20 @@ void orrery_release(orrery_message* message) {
   message->data = nullptr;
 }
 
+orrery_status orrery_set_strategy(orrery_strategy strategy) {
+  return guarded([&] {
+    task_frame* const frame = task_frame::of(here_pe());
+    if (frame == nullptr || strategy < ORRERY_NOTIFY || strategy > ORRERY_IMMEDIATE)
+      throw orrery::usage_error(orrery::errc::bad_argument,
+                                "orrery_set_strategy: the caller is no task, or this is no strategy");
+    frame->strategy = strategy;
+    return ORRERY_OK;
+  });
+}
+
 orrery_status orrery_message_notify(void) {
   orrery_message m;
-  return orrery_peek(&m, ORRERY_FOREVER);
+  return guarded([&] { return receive_until(nullptr, &m, ORRERY_FOREVER, false, true); });
 }
 
 orrery_status orrery_message_wait(void) { return orrery_yield(); }
@@ -147,7 +190,6 @@ orrery_status orrery_message_wait(void) { return orrery_yield(); }
 bool orrery_message_immediate(void) {
   orrery_message m;
   if (orrery_peek(&m, ORRERY_NOW) == ORRERY_OK) return false;
-  orrery_compute(100);  // in a simulation a task that asks in a loop would stop the time
   (void)orrery_yield();
   return orrery_peek(&m, ORRERY_NOW) != ORRERY_OK;
 }

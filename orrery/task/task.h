@@ -234,7 +234,8 @@ orrery_status orrery_send(orrery_task to, uint64_t tag, const orrery_message_typ
 orrery_status orrery_send_bytes(orrery_task to, uint64_t tag, const void* data, size_t size, orrery_sending how);
 
 /* Takes the oldest message, or the oldest with that tag, out of the mailbox; waits for it at most so long (ORRERY_FOREVER, ORRERY_NOW). Every message that was
- * received is to be given to orrery_release once. May park. ORRERY_TIMEOUT (ORRERY_EMPTY for ORRERY_NOW), ORRERY_STOPPED. */
+ * received is to be given to orrery_release once. May park; with ORRERY_NOW only to let others run, when it has found nothing several times. ORRERY_TIMEOUT
+ * (ORRERY_EMPTY for ORRERY_NOW), ORRERY_STOPPED. */
 orrery_status orrery_receive(orrery_message* message, int64_t timeout_ns);
 orrery_status orrery_receive_tag(uint64_t tag, orrery_message* message, int64_t timeout_ns);
 /* Waits until there is a message and describes the oldest, which stays in the mailbox: data is NULL, and there is nothing to release. May park. */
@@ -249,6 +250,16 @@ void orrery_release(orrery_message* message);
 
 /* --- strategies --------------------------------------------------------------------------------------------------- */
 
+/* How a task waits for messages. */
+typedef enum orrery_strategy {
+  ORRERY_NOTIFY, /* it sleeps until there is one; its PE may sleep, too */
+  ORRERY_YIELD, /* it looks each time that the other tasks of its PE have had their turn: its PE never sleeps */
+  ORRERY_IMMEDIATE /* the same, but it looks 100 times before it lets others run */
+} orrery_strategy;
+
+/* How the calling task waits in orrery_receive, orrery_receive_tag and orrery_peek from now on; at first with ORRERY_NOTIFY. In a program for orrery-cc
+ * `strategy message_wait;` in the task's definition does it. A task that looks again and again never keeps its PE from the others. ORRERY_USAGE. */
+orrery_status orrery_set_strategy(orrery_strategy strategy);
 /* Sleeps until there is a message; it stays in the mailbox. ORRERY_STOPPED. */
 orrery_status orrery_message_notify(void);
 /* Yields once, so that others can send. ORRERY_STOPPED. */

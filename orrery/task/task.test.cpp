@@ -156,6 +156,51 @@ TEST_P(task, that_asks_for_messages_in_a_loop_lets_others_run) {
   });
 }
 
+// Each way to poll, by a task on the PE of the one that it waits for.
+TEST_P(task, that_polls_never_keeps_its_pe_from_others) {
+  in_world([] {
+    const auto here = [](orrery_task_function run) {
+      orrery_task t{};
+      EXPECT_EQ(orrery_create(run, nullptr, 0, orrery_here(), &t), ORRERY_OK);
+      return t;
+    };
+    const orrery_task polls_now = here([](void*, std::size_t) {
+      orrery_message m;
+      orrery_status said{};
+      while ((said = orrery_receive(&m, ORRERY_NOW)) == ORRERY_EMPTY) {
+      }
+      if (said != ORRERY_OK) return;
+      say(m.sender, 1, "now");
+      orrery_release(&m);
+    });
+    const auto by_strategy = [](void*, std::size_t) {
+      orrery_message m;
+      int told = 0;
+      if (orrery_receive_tag(1, &m, ORRERY_FOREVER) != ORRERY_OK) return;
+      std::memcpy(&told, m.data, sizeof told);
+      orrery_release(&m);
+      EXPECT_EQ(orrery_set_strategy(static_cast<orrery_strategy>(told)), ORRERY_OK);
+      EXPECT_EQ(orrery_receive(&m, 1000), ORRERY_TIMEOUT);
+      while (orrery_receive(&m, ORRERY_FOREVER) == ORRERY_OK) {
+        say(m.sender, 2, "got it");
+        orrery_release(&m);
+      }
+    };
+    for (const int strategy : {ORRERY_YIELD, ORRERY_IMMEDIATE, ORRERY_NOTIFY}) {
+      const orrery_task t = here(by_strategy);
+      EXPECT_EQ(orrery_send_bytes(t, 1, &strategy, sizeof strategy, ORRERY_WAIT), ORRERY_OK);
+      EXPECT_EQ(orrery_sleep(100'000), ORRERY_OK);
+      say(t, 3, "x");
+      EXPECT_EQ(take(2), "got it");
+      EXPECT_EQ(orrery_stop(t), ORRERY_OK);
+      EXPECT_EQ(orrery_join(t, ORRERY_FOREVER), ORRERY_OK);
+    }
+    say(polls_now, 1, "x");
+    EXPECT_EQ(take(1), "now");
+    EXPECT_EQ(orrery_set_strategy(static_cast<orrery_strategy>(7)), ORRERY_USAGE);
+  });
+}
+
 TEST_P(task, has_its_own_copy_of_its_argument) {
   in_world([] {
     struct hello {

@@ -254,6 +254,28 @@ int main(void) {
   EXPECT_EQ(said(), "549755813888 5 1 fixed text null a 4 x 2 9 null 6 1 0 tail\n");
 }
 
+TEST_F(orrery_cc, gives_tasks_a_strategy_and_leaves_the_word_alone) {
+  write("polls.c", R"(#include <orrery/task.h>
+typedef int strategy;
+message M { orrery_task from; };
+task T { tag GO(M); strategy message_wait; strategy word; };
+static void T_handle_GO(T this, M message) { this->word = 1; M_send(message->from, 1, message); }
+static void T_start(T this) { T_serve(this); }
+int main(void) {
+  orrery_task t;
+  orrery_message m;
+  // On this PE: it looks in a loop, and lets others run.
+  if (T_create_at(orrery_here(), &t) || orrery_sleep(1000000)) return 1;
+  if (T_send_GO(t, &(struct M){orrery_self()}) || orrery_receive(&m, ORRERY_FOREVER)) return 2;
+  return orrery_stop(t) || orrery_join(t, ORRERY_FOREVER);
+}
+)");
+  ASSERT_EQ(run("orrery-cc -std=c11 -Wall -Wextra -Werror polls.c -o polls && ./polls --orrery-pes=1 && "
+                "orrery-cc --emit-c polls.c | grep -c ORRERY_YIELD"),
+            0)
+      << said();
+}
+
 TEST_F(orrery_cc, passes_on_buffers_and_leaves_a_type_of_that_name_alone) {
   write("buffers.c", R"(#include <orrery/task.h>
 #include <string.h>

@@ -274,6 +274,7 @@ class generator {
     out_.replace(t.begin, t.begin + 4, format("typedef struct {0} *{0}; struct", t.name));
     out_.insert(t.open + 1, " orrery_task taskID;");
     for (const tag& g : t.tags) out_.blank(g.begin, g.end);
+    if (!t.strategy.empty()) out_.blank(t.strategy_begin, t.strategy_end);
     name_buffers(t.state);
     for (const member& each : t.state)
       if (each.initial_begin != 0) out_.blank(each.initial_begin, each.initial_at + each.initial.size());
@@ -393,13 +394,14 @@ class generator {
     code += "\n" + rewriter::marker(from_.where(t.end), " 3") + "}; ";
     code += format(
         "static void {0}_run_(void *argument, size_t size) {{ {0} this = ({0})argument; (void)size; "
-        "this->taskID = orrery_self(); {1}(this); }} "
+        "this->taskID = orrery_self(); {2}{1}(this); }} "
         "orrery_status {0}_create_at(orrery_place where, orrery_task *task) "
         "{{ return orrery_create({0}_run_, &{0}_initial_, sizeof {0}_initial_, where, task); }} "
         "orrery_task {0}_create(void) {{ orrery_task task = {{0, 0, 0}}; "
         "if ({0}_create_at(orrery_anywhere(), &task) != ORRERY_OK) orrery_log(\"{0}_create: %s\", orrery_error()); "
         "return task; }} ",
-        t.name, start != nullptr ? start->name : "");
+        t.name, start != nullptr ? start->name : "",
+        t.strategy.empty() ? string() : format("orrery_set_strategy({}); ", t.strategy));
     if (receive != nullptr) return code;
     code += format(
         "static orrery_status {0}_receive_for({0} this, int64_t timeout_ns) {{ "

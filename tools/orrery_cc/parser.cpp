@@ -197,12 +197,29 @@ class parser {
     while (!is("}")) {
       if (is("tag") && is_name(1) && (is("(", 2) || is("=", 2) || is(";", 2))) {
         declare_tag(t);
+      } else if (is("strategy") && is_name(1) && is(";", 2) && text(1).starts_with("message_")) {
+        declare_strategy(t);
       } else {
         declare_members(t.state, "task", t.name);
       }
     }
     t.end = end_definition("task", t.name);
     found_.tasks.push_back(std::move(t));
+  }
+
+  void declare_strategy(task_definition& of) {
+    constexpr std::pair<string_view, string_view> all[] = {{"message_notify", "ORRERY_NOTIFY"},
+                                                           {"message_wait", "ORRERY_YIELD"},
+                                                           {"message_immediate", "ORRERY_IMMEDIATE"}};
+    const auto* const found = std::ranges::find(all, text(1), &std::pair<string_view, string_view>::first);
+    if (found == std::end(all))
+      fail(peek(1),
+           fmt::format("'{}' is no strategy: write message_notify, message_wait or message_immediate", text(1)));
+    if (!of.strategy.empty()) fail(peek(), fmt::format("task '{}' has two strategies", of.name));
+    of.strategy = found->second;
+    of.strategy_begin = peek().begin;
+    of.strategy_end = peek(2).end;
+    at_ += 3;
   }
 
   void declare_tag(task_definition& of) {

@@ -56,6 +56,9 @@ struct task_definition {
   std::string name;
   std::vector<tag> tags;
   std::vector<member> state;
+  std::string strategy;  ///< the runtime's name of it; empty: the default
+  std::size_t strategy_begin = 0;  ///< its declaration
+  std::size_t strategy_end = 0;
   std::size_t begin = 0;
   std::size_t name_at = 0;
   std::size_t open = 0;

@@ -5,6 +5,7 @@
 #include <orrery/scheduler/activation.hpp>
 
 #include <cerrno>
+#include <cstdint>
 #include <cstdlib>
 #include <memory>
 #include <string>
@@ -42,6 +43,8 @@ class task_frame : public scheduler::activation {
   std::string error;  ///< of the last call that failed
   bool told_to_stop = false;
   bool has_buffers = false;  ///< or has had some
+  orrery_strategy strategy = ORRERY_NOTIFY;
+  std::uint32_t polls = 0;  ///< that have found nothing since the task has last let others run
 
  private:
   scheduler::pe& self_;
