@@ -59,7 +59,7 @@ class Failure(Exception):
 
 
 def higher_is_better(metric):
-    return "_rate_" in metric or metric.endswith("_gbps")
+    return "_rate_" in metric or metric.endswith(("_gbps", "_k"))
 
 
 def best(metric, values):

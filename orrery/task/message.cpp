@@ -2,7 +2,6 @@
 // Messages of tasks as C sees them: sending, receiving, strategies.
 #include <orrery/task/task.h>
 #include <orrery/process/function.hpp>
-#include <orrery/process/runtime.hpp>
 #include <orrery/task/internal/convert.hpp>
 #include <orrery/task/internal/frame.hpp>
 #include <orrery/task/internal/layout.hpp>
@@ -11,6 +10,7 @@
 #include <vector>
 
 #include <fmt/format.h>
+#include <sched.h>
 
 namespace orrery::task_detail {
 namespace {
@@ -35,26 +35,31 @@ orrery_status send(const orrery_task& to, std::uint64_t tag, std::uint64_t type,
 }
 
 constexpr std::uint32_t empty_looks = 16;  // a task that polls lets others run after so many
-constexpr std::uint32_t immediate_looks = 100;
 constexpr std::int64_t look_ns = 100;  // in a simulation, where a task that polls would stop the time
 
-// A look into the mailbox has found nothing.
-void looked_in_vain(pe& self, std::uint32_t most) {
+// The other tasks of the PE run, and what has come from other PEs is taken in.
+void let_others_run(pe& self) {
+  if (task_frame* const frame = task_frame::of(self); frame != nullptr) frame->polls = 0;
+  if (self.refusing()) self.shutdown().refuse("orrery_receive");
+  self.flow().listen();
+}
+
+void looked_in_vain(pe& self) {
   orrery_compute(look_ns);
-  task_frame* const frame = task_frame::of(self);
-  if (frame != nullptr && ++frame->polls < most) return;
-  if (frame != nullptr) frame->polls = 0;
-  yield();
+  if (task_frame* const frame = task_frame::of(self); frame == nullptr || ++frame->polls == empty_looks)
+    let_others_run(self);
 }
 
 // Looks until there is a message; null: it is too late.
 scheduler::message* poll_mail(pe& self, scheduler::slot& s, const std::uint64_t* tag, std::int64_t deadline, bool take,
-                              std::uint32_t looks) {
+                              bool gives_core_away) {
   for (;;) {
-    looked_in_vain(self, looks);
+    orrery_compute(look_ns);
+    let_others_run(self);
     if (scheduler::message* const m = find_mail(self, s, tag, take); m != nullptr) return m;
     if (self.refusing()) self.shutdown().refuse("orrery_receive");
     if (deadline >= 0 && orrery_now_ns() >= deadline) return nullptr;
+    if (gives_core_away && self.simulated() == nullptr) ::sched_yield();
   }
 }
 
@@ -68,13 +73,13 @@ orrery_status receive_until(const std::uint64_t* tag, orrery_message* message, s
     *message = {};
     if (timeout_ns == 0) {
       if (self.refusing()) self.shutdown().refuse("orrery_receive");
-      looked_in_vain(self, empty_looks);
+      looked_in_vain(self);
       return ORRERY_EMPTY;
     }
     const std::int64_t deadline = timeout_ns < 0 ? -1 : detail::deadline_after(time_of(timeout_ns));
     const task_frame* const frame = task_frame::of(self);
     if (frame != nullptr && frame->strategy != ORRERY_NOTIFY && !sleeps) {
-      m = poll_mail(self, s, tag, deadline, take, frame->strategy == ORRERY_YIELD ? 1 : immediate_looks);
+      m = poll_mail(self, s, tag, deadline, take, frame->strategy == ORRERY_YIELD);
       if (m == nullptr) return ORRERY_TIMEOUT;
     }
     while (m == nullptr) {

@@ -253,8 +253,8 @@ void orrery_release(orrery_message* message);
 /* How a task waits for messages. */
 typedef enum orrery_strategy {
   ORRERY_NOTIFY, /* it sleeps until there is one; its PE may sleep, too */
-  ORRERY_YIELD, /* it looks each time that the other tasks of its PE have had their turn: its PE never sleeps */
-  ORRERY_IMMEDIATE /* the same, but it looks 100 times before it lets others run */
+  ORRERY_YIELD, /* it looks each time that the other tasks of its PE, and other threads that want its core, have had their turn: its PE never sleeps */
+  ORRERY_IMMEDIATE /* the same, but it keeps the core, which must be its own */
 } orrery_strategy;
 
 /* How the calling task waits in orrery_receive, orrery_receive_tag and orrery_peek from now on; at first with ORRERY_NOTIFY. In a program for orrery-cc
