@@ -209,6 +209,7 @@ session open_machines(const transport::mpi_launch& launch, const options& o, con
   transport::mpi_config config;
   config.node = world_config_of(o, arguments, words);
   config.node.pe_count = o.pes;
+  config.ring_bytes = o.ring;
   config.library = o.mpi == "auto" ? std::string{} : o.mpi;
   config.machine_ranks = o.machine_ranks;
   config.patience = o.node_timeout;

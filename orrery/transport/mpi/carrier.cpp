@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The part of the carrier that sends, and that keeps time. What comes is in carrier_receive.cpp.
+// The part of the carrier that sends, and that keeps time. What comes is in carrier_receive.cpp, blocks in carrier_blocks.cpp,
+// who is there in carrier_members.cpp.
 #include <orrery/transport/mpi/carrier.hpp>
 
 #include <orrery/transport/shm/world.hpp>
@@ -17,28 +18,29 @@ namespace {
 constexpr std::size_t receives = 16;
 constexpr std::size_t frames_on_their_way = 4;  // to one node; what comes meanwhile shares the next one
 constexpr std::size_t spare_frames = 16;
-constexpr std::uint64_t largest_piece = std::uint64_t{1} << 30;
-constexpr std::uint64_t block_tags = 16'000;  // every MPI has that many
-constexpr int first_block_tag = 1;
 constexpr std::int64_t life_signs = 5;  // in the time after which a node is lost
 
 }  // namespace
 
 mpi_carrier::mpi_carrier(engine& by, shm_world& local, const cluster_map& map, cluster_members& members,
-                         std::int64_t patience_ns, std::function<void(const std::string&)> fatal)
+                         std::int64_t patience_ns, std::function<void(const std::string&)> fatal, clock time,
+                         memory_source memory)
     : engine_(by),
       local_(local),
       map_(map),
       members_(members),
       patience_ns_(patience_ns),
       fatal_(std::move(fatal)),
+      time_(std::move(time)),
+      memory_(memory ? std::move(memory) : [&local](std::uint64_t bytes) { return local.allocate_beyond(bytes); }),
       copies_(std::make_unique<counter_copy[]>(map.pes())),
       peers_(map.nodes()) {
-  const std::int64_t now = real_now_ns();
+  const std::int64_t now = time_();
   for (std::uint32_t n = 0; n < peers_.size(); ++n) {
     peers_[n].node = n;
     peers_[n].far = map.is_far(n);
     peers_[n].closed = n == map.own();
+    peers_[n].watched = n == 0 || map.own() == 0;
     peers_[n].heard_ns = peers_[n].said_ns = now;
   }
   last_tick_ns_ = now;
@@ -72,31 +74,15 @@ bool mpi_carrier::work(bool everything) {
 
 bool mpi_carrier::tick() noexcept {
   const std::scoped_lock lock{mutex_};
-  const std::int64_t now = real_now_ns();
+  const std::int64_t now = time_();
   for (peer& p : peers_) {
-    if (p.closed || p.left || (map_.own() != 0 && p.node != 0)) continue;
+    if (p.closed || p.left || !p.watched) continue;
     if (now - p.said_ns >= patience_ns_ / life_signs) queue_news(p, node_news::here, map_.own());
   }
   const bool any = work(true);
   look_for_silent(now);
   last_tick_ns_ = now;
   return any;
-}
-
-// The first node looks at all others, and all others at the first node. Who was stopped itself cannot tell who was silent.
-void mpi_carrier::look_for_silent(std::int64_t now) {
-  if (now - last_tick_ns_ > patience_ns_ / 2)
-    for (peer& p : peers_) p.heard_ns = now;
-  for (peer& p : peers_) {
-    if (p.closed || p.left || now - p.heard_ns < patience_ns_) continue;
-    const std::string how = fmt::format("was silent for {} ms", patience_ns_ / 1'000'000);
-    if (map_.own() == 0) {
-      lose(p.node, how);
-    } else if (p.node == 0) {
-      p.heard_ns = now;
-      fatal_(fmt::format("the first node of the world {}: node {} ends too", how, map_.own()));
-    }
-  }
 }
 
 bool mpi_carrier::is_flushed() noexcept {
@@ -118,6 +104,7 @@ void mpi_carrier::add_ring(std::uint32_t from, std::uint32_t to, std::uint64_t o
   const std::scoped_lock lock{mutex_};
   peer& p = peers_[map_.node_of(to)];
   p.rings.push_back(std::make_unique<outgoing_ring>(header, offset, from, to));
+  watch(p);
 }
 
 void mpi_carrier::forget_ring(std::uint64_t offset) noexcept {
@@ -155,26 +142,34 @@ void mpi_carrier::release_memory_of(std::uint32_t node) noexcept {
 bool mpi_carrier::send(peer& to, bool everything) {
   bool any = false;
   while (!to.closed && to.frames.size() < frames_on_their_way) {
-    frame f;
-    if (!spare_.empty()) {
-      f = std::move(spare_.back());
-      spare_.pop_back();
-    }
-    f.begin(map_.own());
+    frame f = new_frame();
     fill(to, f, everything);
     if (f.is_empty()) {
       spare_.push_back(std::move(f));
       break;
     }
-    to.said_ns = real_now_ns();
-    sent_frame& s = to.frames.emplace_back(engine::request{}, std::move(f));
-    if (!engine_.send(to.node, 0, s.memory.finish(), s.request)) {
-      to.frames.pop_back();
-      suspect(to.node, engine_.error());
-    }
     any = true;
+    tell_evictions(to);  // I4
+    if (!transmit(to, std::move(f))) break;
   }
   return any;
+}
+
+frame mpi_carrier::new_frame() {
+  frame f = spare_.empty() ? frame{} : std::move(spare_.back());
+  if (!spare_.empty()) spare_.pop_back();
+  f.begin(map_.own());
+  return f;
+}
+
+bool mpi_carrier::transmit(peer& to, frame f) {
+  if (to.closed) return false;
+  to.said_ns = time_();
+  sent_frame& s = to.frames.emplace_back(engine::request{}, std::move(f));
+  if (engine_.send(to.node, 0, s.memory.finish(), s.request)) return true;
+  to.frames.pop_back();
+  suspect(to.node, engine_.error());
+  return false;
 }
 
 void mpi_carrier::fill(peer& to, frame& f, bool everything) {
@@ -221,90 +216,10 @@ bool mpi_carrier::finish_sends(peer& to) {
   return any;
 }
 
-std::uint64_t mpi_carrier::send_block(std::uint64_t offset, std::uint64_t bytes) {
-  peer& to = *sending_to_;
-  const std::uint64_t tag = to.tags++ % block_tags + first_block_tag;
-  auto memory = local_.map(local_.node(), offset, bytes);
-  for (std::uint64_t at = 0; memory && at < bytes; at += largest_piece) {
-    const auto piece = std::span<const std::byte>(*memory).subspan(at, std::min(largest_piece, bytes - at));
-    engine::request& r = to.blocks.emplace_back();
-    if (engine_.send(to.node, static_cast<int>(tag), piece, r)) continue;
-    to.blocks.pop_back();
-    suspect(to.node, engine_.error());
-    break;
-  }
-  return tag;
-}
-
-std::uint64_t mpi_carrier::release_block(std::uint64_t offset) {
-  const auto it = guests_.find(offset);
-  if (it == guests_.end()) return ~std::uint64_t{0};
-  const std::uint64_t there = it->second.offset;
-  guests_.erase(it);
-  local_.release(offset);
-  return there;
-}
-
 void mpi_carrier::queue(peer& to, section head, std::span<const std::byte> payload) {
   if (to.closed) return;
   head.bytes = static_cast<std::uint32_t>(payload.size());
   to.controls.push_back({head, {payload.begin(), payload.end()}});
-}
-
-// --- who is there --------------------------------------------------------------------------------------------------
-
-void mpi_carrier::queue_news(peer& to, node_news news, std::uint32_t about, std::string_view how) {
-  constexpr std::size_t longest = 512;
-  queue(to, {section_kind::state, 0, about, 0, 0, static_cast<std::uint64_t>(news)},
-        std::as_bytes(std::span(how.substr(0, longest))));
-}
-
-void mpi_carrier::say(node_news news) noexcept {
-  const std::scoped_lock lock{mutex_};
-  for (peer& p : peers_) queue_news(p, news, map_.own());
-  (void)work(true);
-}
-
-void mpi_carrier::report_lost(std::uint32_t node, std::string_view how) noexcept {
-  const std::scoped_lock lock{mutex_};
-  suspect(node, how);
-}
-
-// The first node decides who is lost. Others tell it what they have seen.
-void mpi_carrier::suspect(std::uint32_t node, std::string_view how) {
-  if (peers_[node].closed || peers_[node].left) return;
-  if (map_.own() == 0) {
-    lose(node, how);
-    return;
-  }
-  if (node == 0) {
-    fatal_(fmt::format("the first node of the world {}: node {} ends too", how, map_.own()));
-    return;
-  }
-  queue_news(peers_[0], node_news::suspect, node, how);
-}
-
-void mpi_carrier::lose(std::uint32_t node, std::string_view how) {
-  peer& p = peers_[node];
-  if (p.closed) return;
-  if (map_.own() == 0)
-    for (peer& other : peers_) queue_news(other, node_news::lost, node, how);
-  if (map_.own() == 0) (void)send(p, false);  // if it lives, it ends when it hears of it
-  if (p.closed) return;
-  close(p);
-  // The library may write into their memory as long as it holds the requests: it is not used again.
-  std::erase_if(arrivals_, [&](const arrival& a) {
-    if (a.node == node) guests_.erase(a.offset);
-    return a.node == node;
-  });
-  members_.change(node, node_state::dead, how);
-}
-
-void mpi_carrier::close(peer& p) {
-  p.closed = true;
-  p.rings.clear();
-  p.controls.clear();
-  forget_question(p.node);
 }
 
 // --- counters ------------------------------------------------------------------------------------------------------

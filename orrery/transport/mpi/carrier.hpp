@@ -7,6 +7,7 @@
 #include <orrery/transport/mpi/frame.hpp>
 #include <orrery/transport/mpi/mirror_ring.hpp>
 #include <orrery/transport/mpi/outgoing_ring.hpp>
+#include <orrery/transport/wait.hpp>
 
 #include <atomic>
 #include <cstdint>
@@ -32,8 +33,7 @@ enum class node_news : std::uint64_t {
   here = 1,     ///< nothing but that the sender runs
   leaving = 2,  ///< it takes no new work
   left = 3,     ///< it reads and sends nothing more
-  lost = 4,     ///< the first node treats it as lost: so do all
-  suspect = 5,  ///< to the first node: it seems to be lost
+  suspect = 4,  ///< to the first node: it seems to be lost
 };
 
 /// The carrier over a message library.
@@ -49,13 +49,25 @@ enum class node_news : std::uint64_t {
 ///
 /// Threads: any PE drives, and the world's helper while they sleep; one at a time, under the lock, as the library wants it.
 ///
-/// Invariants: for each ring, written by the PE >= taken into frames >= filled here >= shown >= released by the reader >=
-/// credit at the sender. A frame of a node that has left or is lost is not looked at.
+/// Who is lost is decided by the first node alone: an *eviction*. It hears of all suspicions, and of each node that is
+/// silent. Evictions are numbered. A node that has heard of one tells each other node of it before anything else.
+///
+/// Invariants
+///   I1  For each ring: written by the PE >= taken into frames >= filled here >= shown >= released by the reader >= credit
+///       at the sender.
+///   I2  A frame of a node that has left or was evicted is not looked at.
+///   I3  The evictions that a node knows are the first ones of those that the first node has decided.
+///   I4  Who looks at a frame knows all evictions that its sender knew: nobody acts on what followed from an eviction, and
+///       then on what the evicted node says.
 class mpi_carrier final : public carrier, private outgoing_ring::user {
  public:
+  using clock = std::function<std::int64_t()>;
+  using memory_source = std::function<result<world::memory_block>(std::uint64_t bytes)>;
   /// `fatal` is called, under the lock, with a line for people when this node must end; it does not return but in tests.
+  /// `patience_ns`: a node that is silent for so long is lost. `time`: nanoseconds that only grow.
+  /// `memory`: where blocks of other machines go; by default `local`.
   mpi_carrier(engine& by, shm_world& local, const cluster_map& map, cluster_members& members, std::int64_t patience_ns,
-              std::function<void(const std::string&)> fatal);
+              std::function<void(const std::string&)> fatal, clock time = real_now_ns, memory_source memory = {});
   ~mpi_carrier() override;
 
   /// Begins to receive. Before any other node may send.
@@ -93,6 +105,10 @@ class mpi_carrier final : public carrier, private outgoing_ring::user {
   void say_counters() noexcept;
   /// The OS process of a node of this machine has ended.
   void report_lost(std::uint32_t node, std::string_view how) noexcept;
+  /// How many evictions this node knows.
+  [[nodiscard]] std::uint64_t evictions() const noexcept {
+    return evictions_known_.load(std::memory_order_relaxed);  // a count for people and tests
+  }
 
  private:
   struct alignas(64) counter_copy {
@@ -112,24 +128,42 @@ class mpi_carrier final : public carrier, private outgoing_ring::user {
     bool far = false;
     bool closed = false;  // it is lost: nothing is sent to it, nothing of it is looked at
     bool left = false;  // it sends nothing more, and hears only when this node leaves, too
+    bool watched = false;  // it and this node send each other signs of life
+    bool suspected = false;  // the first node was told
+    bool damaged = false;  // it has sent what cannot be, and is not listened to until the first node has decided
     std::vector<std::unique_ptr<outgoing_ring>> rings;
     std::vector<std::unique_ptr<mirror_ring>> mirrors;
     std::deque<control> controls;
     std::list<sent_frame> frames;  // on their way
     std::vector<engine::request> blocks;  // on their way
     std::uint64_t tags = 0;
+    std::size_t told = 0;  // so many evictions
     std::int64_t said_ns = 0;
     std::int64_t heard_ns = 0;
     std::size_t turn = 0;  // of its rings
+  };
+  /// A part of a block that comes.
+  struct piece {
+    engine::request request;
+    std::uint64_t bytes;
   };
   /// A block that comes.
   struct arrival {
     std::uint32_t node;
     mirror_ring* into;
     std::uint64_t position;
-    std::uint64_t offset;  // of its memory
-    std::vector<engine::request> pieces;
+    wire::block_ref there;  // at its sender
+    int tag;
+    std::int64_t since_ns;
+    std::optional<std::uint64_t> offset;  // of its memory, once there is some
+    std::deque<piece> pieces;
   };
+  struct eviction {
+    std::uint32_t node;
+    std::string how;
+  };
+  /// What is wrong with something that came, as a clause that follows "it has sent"; empty: nothing.
+  using fault = std::string;
   /// A block of another node in this node's memory.
   struct guest_block {
     std::uint32_t node;
@@ -140,16 +174,22 @@ class mpi_carrier final : public carrier, private outgoing_ring::user {
   bool work(bool everything);
   bool receive();
   void receive_frame(std::uint32_t node, std::span<const std::byte> bytes);
-  [[nodiscard]] bool receive_section(peer& from, const frame_reader::item& item);
-  [[nodiscard]] bool receive_open(peer& from, const section& s);
-  [[nodiscard]] bool receive_records(peer& from, const frame_reader::item& item);
-  [[nodiscard]] bool receive_block(peer& from, const frame_reader::item& item);
-  [[nodiscard]] bool receive_credit(peer& from, const section& s);
-  [[nodiscard]] bool receive_state(peer& from, const frame_reader::item& item);
-  [[nodiscard]] bool receive_counters(peer& from, const frame_reader::item& item);
+  [[nodiscard]] fault receive_section(peer& from, const frame_reader::item& item);
+  [[nodiscard]] fault receive_open(peer& from, const section& s);
+  [[nodiscard]] fault receive_records(peer& from, const frame_reader::item& item);
+  [[nodiscard]] fault receive_block(peer& from, const frame_reader::item& item);
+  [[nodiscard]] fault receive_credit(peer& from, const section& s);
+  [[nodiscard]] fault receive_state(peer& from, const frame_reader::item& item);
+  [[nodiscard]] fault receive_counters(peer& from, const frame_reader::item& item);
+  [[nodiscard]] fault receive_eviction(peer& from, const frame_reader::item& item);
   bool finish_arrivals();
+  [[nodiscard]] bool begin_arrival(arrival& a);
+  [[nodiscard]] engine::outcome look_at(arrival& a);
+  void wait_for_memory(const arrival& a, std::string_view why);
   void show(mirror_ring& m);
   bool send(peer& to, bool everything);
+  [[nodiscard]] frame new_frame();
+  bool transmit(peer& to, frame f);
   void fill(peer& to, frame& f, bool everything);
   bool finish_sends(peer& to);
   void queue(peer& to, section head, std::span<const std::byte> payload = {});
@@ -157,9 +197,11 @@ class mpi_carrier final : public carrier, private outgoing_ring::user {
   void queue_counters(peer& to, std::uint64_t round);
   void ask_if_wanted();
   void forget_question(std::uint32_t node);
-  void lose(std::uint32_t node, std::string_view how);
+  void evict(std::uint32_t node, std::string_view how);
+  void tell_evictions(peer& to);
   void suspect(std::uint32_t node, std::string_view how);
-  void close(peer& p);
+  void refuse(peer& from, const fault& why);
+  void watch(peer& p);
   void look_for_silent(std::int64_t now);
   [[nodiscard]] mirror_ring* find_mirror(peer& from, std::uint32_t from_pe, std::uint32_t to_pe) noexcept;
   [[nodiscard]] doorbell& bell_of(std::uint32_t pe) noexcept;
@@ -172,6 +214,8 @@ class mpi_carrier final : public carrier, private outgoing_ring::user {
   cluster_members& members_;
   std::int64_t patience_ns_;
   std::function<void(const std::string&)> fatal_;
+  clock time_;
+  memory_source memory_;
   std::unique_ptr<counter_copy[]> copies_;  // by PE; those of this machine are not used
 
   std::mutex mutex_;  // of what follows
@@ -184,6 +228,7 @@ class mpi_carrier final : public carrier, private outgoing_ring::user {
   std::vector<posted_receive> pool_;
   std::size_t oldest_ = 0;  // of the pool
   std::list<arrival> arrivals_;
+  std::vector<eviction> evictions_;
   std::unordered_map<std::uint64_t, guest_block> guests_;  // by offset
   std::vector<frame> spare_;
   std::set<std::uint32_t> asked_;  // nodes that have not answered in this round
@@ -193,6 +238,7 @@ class mpi_carrier final : public carrier, private outgoing_ring::user {
   std::atomic<std::uint64_t> begun_{0};  // the round that is asked for
   std::atomic<std::uint64_t> wanted_{0};
   std::atomic<std::uint64_t> answered_{0};
+  std::atomic<std::uint64_t> evictions_known_{0};
   mutable std::mutex table_mutex_;
   std::unordered_map<std::uint64_t, std::uint64_t> mirror_table_;  // to << 32 | from -> offset
 };

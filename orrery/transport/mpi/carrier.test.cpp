@@ -5,6 +5,7 @@
 #include <orrery/transport/shm/world.hpp>
 
 #include <deque>
+#include <map>
 #include <memory>
 #include <random>
 #include <string>
@@ -26,11 +27,19 @@ class scripted_engine final : public engine {
   }
   bool receive(std::uint32_t, int tag, std::span<std::byte> into, request& begun) override {
     begun = ++requests_;
-    if (tag == 0) posted_.emplace_back(begun, into);
+    if (tag == 0) {
+      posted_.emplace_back(begun, into);
+    } else {
+      pieces[begun] = into.size();
+    }
     return true;
   }
   outcome test(request& begun, std::uint32_t& from, std::uint64_t& bytes) override {
     if (begun == 0) return outcome::done;
+    if (const auto piece = pieces.find(begun); piece != pieces.end()) {
+      bytes = piece->second;
+      return blocks_are_there ? outcome::done : outcome::pending;
+    }
     if (posted_.empty() || posted_.front().first != begun || incoming.empty()) return outcome::pending;
     const auto& frame = incoming.front();
     std::memcpy(posted_.front().second.data(), frame.data(), frame.size());
@@ -45,23 +54,51 @@ class scripted_engine final : public engine {
 
   std::deque<std::vector<std::byte>> incoming;  // from node 1
   int sent = 0;
+  std::map<request, std::uint64_t> pieces;  // of blocks: what is received
+  bool blocks_are_there = false;
 
  private:
   std::deque<std::pair<request, std::span<std::byte>>> posted_;
   request requests_ = 0;
 };
 
+result<world::memory_block> no_room() {
+  return std::unexpected(transport_error{transport_errc::no_space, 0, "the test takes it all"});
+}
+
 /// Node 0 of two machines of one PE each.
 struct first_node {
   explicit first_node(shm_world& local) : memory(local) { started = carrier.begin(); }
   shm_world& memory;
   scripted_engine engine;
-  cluster_map map{{{0, 0, 1, 0, 0}, {1, 1, 1, 0, 0}}, 0};
+  cluster_map map{{{0, 0, 1, 0, 0}, {1, 1, 1, 0, 0, 64 << 20}}, 0};
   cluster_members members{2, 0};
   std::vector<std::string> ends;
-  mpi_carrier carrier{engine,  memory,         map,
-                      members, 60'000'000'000, [this](const std::string& line) { ends.push_back(line); }};
+  std::int64_t now = 0;
+  bool room = true;  // for blocks
+  mpi_carrier carrier{engine,
+                      memory,
+                      map,
+                      members,
+                      60'000'000'000,
+                      [this](const std::string& line) { ends.push_back(line); },
+                      [this] { return now; },
+                      [this](std::uint64_t bytes) { return room ? memory.allocate_beyond(bytes) : no_room(); }};
   bool started = false;
+
+  /// How node 1 was lost; empty if it was not.
+  std::string loss() {
+    struct : membership_observer {
+      void node_joined(std::uint32_t) noexcept override {}
+      void node_left(std::uint32_t) noexcept override {}
+      void node_lost(std::uint32_t, std::string_view how) noexcept override { text = how; }
+      void world_ending() noexcept override {}
+      void world_lost(std::string_view) noexcept override {}
+      std::string text;
+    } observer;
+    members.tell(observer);
+    return observer.text;
+  }
 
   void bring(std::span<const std::byte> bytes) {
     engine.incoming.emplace_back(bytes.begin(), bytes.end());
@@ -112,29 +149,139 @@ TEST(a_carrier, makes_a_ring_that_another_machine_opens_and_fills_it) {
   EXPECT_EQ(n.members.state(1), node_state::alive);
 }
 
-TEST(a_carrier, takes_a_node_for_lost_that_sends_what_cannot_be) {
+void add_block(frame& f, std::uint64_t position, std::uint64_t bytes, std::uint64_t tag = 1) {
+  wire::envelope e{};
+  e.size.store(2 * wire::granule, std::memory_order_relaxed);
+  e.kind = wire::record_kind::message;
+  e.form = wire::payload_form::block;
+  const wire::block_ref ref{4096, bytes};
+  std::byte* const at = f.add({section_kind::block, sizeof e + sizeof ref, 1, 0, position, tag});
+  std::memcpy(at, &e, sizeof e);
+  std::memcpy(at + sizeof e, &ref, sizeof ref);
+}
+
+/// What is wrong with such frames after the ring was opened, as the loss of their sender says it.
+template <class Add>
+std::string fault_of(Add&& add) {
   const auto memory = own_memory();
-  ASSERT_NE(memory, nullptr);
-  {
-    first_node n(*memory);
-    frame f = opening();
-    add_record(f, 4096);  // nothing came before it
-    n.bring(f.finish());
-    EXPECT_EQ(n.members.state(1), node_state::dead);
+  first_node n(*memory);
+  frame f = opening();
+  add(f);
+  n.bring(f.finish());
+  EXPECT_TRUE(n.ends.empty()) << "the receiver ends";
+  return n.loss();
+}
+
+TEST(a_carrier, ends_the_link_of_who_sends_what_cannot_be_and_says_what) {
+  EXPECT_EQ(fault_of([](frame& f) { add_record(f, 4096); }),
+            "has sent node 0 64 bytes of a ring from PE 1 to PE 0 that have no place there at 4096");
+  EXPECT_EQ(fault_of([](frame& f) { f.add({section_kind::open, 0, 1, 0, 0, ring_bytes}); }),
+            "has sent node 0 the begin of a ring of 8192 bytes from PE 1 to PE 0, which cannot be");
+  EXPECT_EQ(fault_of([](frame& f) { f.add({static_cast<section_kind>(77), 0, 1, 0, 0, 0}); }),
+            "has sent node 0 a part of unknown kind 77");
+  EXPECT_EQ(fault_of([](frame& f) { f.add({section_kind::eviction, 0, 1, 0, 1, 0}); }),
+            "has sent node 0 eviction 1 of node 1, which the first node has not decided");
+  EXPECT_EQ(fault_of([](frame& f) { f.add({section_kind::counters, 0, 0, 1, 0, 0}); }),
+            "has sent node 0 counters of 1 PEs from PE 0 on, which are not its own");
+  const auto memory = own_memory();
+  first_node n(*memory);
+  n.bring(std::vector<std::byte>(100));
+  EXPECT_EQ(n.loss(), "has sent node 0 a frame of 100 bytes whose parts do not fit together");
+}
+
+TEST(a_carrier, refuses_a_block_that_its_sender_cannot_have) {
+  EXPECT_EQ(fault_of([](frame& f) { add_block(f, 0, std::uint64_t{5} << 30); }),
+            "has sent node 0 a block of 5368709120 bytes from PE 1 to PE 0, but its memory has 67108864");
+  EXPECT_EQ(fault_of([](frame& f) { add_block(f, 0, 0); }),
+            "has sent node 0 a block of 0 bytes from PE 1 to PE 0, but its memory has 67108864");
+  EXPECT_EQ(fault_of([](frame& f) { add_block(f, 0, 4096, 70'000); }),
+            "has sent node 0 a block from PE 1 to PE 0 that has no place there at 0");
+  // A record that names a block, which did not come as one.
+  EXPECT_EQ(fault_of([](frame& f) {
+              wire::envelope e{};
+              e.size.store(2 * wire::granule, std::memory_order_relaxed);
+              e.kind = wire::record_kind::message;
+              e.form = wire::payload_form::block;
+              std::byte* const at = f.add({section_kind::records, 2 * wire::granule, 1, 0, 0, 2 * wire::granule});
+              std::memset(at, 0, 2 * wire::granule);
+              std::memcpy(at, &e, sizeof e);
+            }),
+            "has sent node 0 records of PE 1 to PE 0 that cannot be, at 0");
+}
+
+TEST(a_carrier, refuses_a_block_that_is_shorter_than_it_was_said_to_be) {
+  const auto memory = own_memory();
+  first_node n(*memory);
+  frame f = opening();
+  add_block(f, 0, 100'000);
+  n.bring(f.finish());
+  ASSERT_EQ(n.engine.pieces.size(), 1);
+  EXPECT_EQ(n.engine.pieces.begin()->second, 100'000);
+  n.engine.pieces.begin()->second = 10;
+  n.engine.blocks_are_there = true;
+  (void)n.carrier.drive();
+  EXPECT_TRUE(n.loss().starts_with("has sent node 0 a block that did not come as it was announced"));
+}
+
+TEST(a_carrier, lets_a_block_wait_until_there_is_memory_for_it) {
+  const auto memory = own_memory();
+  first_node n(*memory);
+  frame f = opening();
+  n.room = false;
+  add_block(f, 0, 8192);
+  add_block(f, 64, 4096, 2);
+  add_record(f, 128);
+  n.bring(f.finish());
+  const auto bytes = memory->map(memory->node(), *n.carrier.mirror_offset(0, 1), ring_header::bytes_for(ring_bytes));
+  ring_consumer reader(*reinterpret_cast<ring_header*>(bytes->data()), ring_bytes);
+  n.engine.blocks_are_there = true;
+  (void)n.carrier.drive();
+  EXPECT_TRUE(n.engine.pieces.empty());
+  EXPECT_EQ(reader.front(), nullptr);
+  n.room = true;
+  while (n.carrier.drive()) {
   }
-  {
-    first_node n(*memory);
-    frame f = opening();
-    f.add({section_kind::open, 0, 1, 0, 0, ring_bytes});  // again
-    n.bring(f.finish());
-    EXPECT_EQ(n.members.state(1), node_state::dead);
+  EXPECT_EQ(n.engine.pieces.size(), 2);
+  int records = 0;
+  for (; reader.front() != nullptr; ++records) (void)reader.pop();
+  EXPECT_EQ(records, 3);
+  EXPECT_TRUE(n.ends.empty());
+}
+
+TEST(a_carrier, ends_its_node_with_a_sentence_if_no_memory_comes) {
+  const auto memory = own_memory();
+  first_node n(*memory);
+  frame f = opening();
+  n.room = false;
+  add_block(f, 0, 8192);
+  n.bring(f.finish());
+  EXPECT_TRUE(n.ends.empty());
+  n.now += 12 * 60'000'000'000;
+  (void)n.carrier.drive();
+  ASSERT_FALSE(n.ends.empty());
+  EXPECT_NE(n.ends[0].find("node 0 has had no memory for a block of 8192 bytes from PE 1 for 720 s"), std::string::npos)
+      << n.ends[0];
+}
+
+TEST(a_block, travels_in_pieces_that_every_library_can_count) {
+  constexpr std::uint64_t gib = std::uint64_t{1} << 30;
+  for (const std::uint64_t bytes : {std::uint64_t{1}, gib - 1, gib, 2 * gib - 1, 2 * gib, 2 * gib + 1, 5 * gib}) {
+    std::uint64_t next = 0;
+    int pieces = 0;
+    EXPECT_TRUE(for_each_piece(bytes, [&](std::uint64_t at, std::uint64_t n) {
+      EXPECT_EQ(at, next);
+      EXPECT_LE(n, gib);
+      EXPECT_GT(n, 0);
+      next += n;
+      ++pieces;
+      return true;
+    }));
+    EXPECT_EQ(next, bytes);
+    EXPECT_EQ(pieces, static_cast<int>((bytes + gib - 1) / gib));
   }
-  {
-    first_node n(*memory);
-    const std::vector<std::byte> nonsense(100);
-    n.bring(nonsense);
-    EXPECT_EQ(n.members.state(1), node_state::dead);
-  }
+  int pieces = 0;
+  EXPECT_FALSE(for_each_piece(5 * gib, [&](std::uint64_t, std::uint64_t) { return ++pieces < 2; }));
+  EXPECT_EQ(pieces, 2);
 }
 
 TEST(a_carrier, answers_who_asks_for_counters_and_waits_for_those_it_asks) {
@@ -179,6 +326,7 @@ TEST(a_carrier, survives_frames_with_random_bytes) {
     f.add({section_kind::credit, 0, 0, 1, 0, 0});
     f.add({section_kind::ask, 0, 0, 0, 0, 1});
     f.add({section_kind::state, 0, 1, 0, 0, 1 + random() % 6});
+    add_block(f, 256, 5000);
     const auto good = f.finish();
     std::vector<std::byte> changed(good.begin(), good.end());
     for (int i = 0; i < 3; ++i)

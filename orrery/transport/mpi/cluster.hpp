@@ -23,6 +23,8 @@ class cluster_map {
     std::uint32_t pe_count = 0;
     std::uint32_t local_node = 0;  ///< its number in the shared memory of its machine
     std::uint32_t local_first_pe = 0;  ///< of its PEs there
+    std::uint64_t memory = std::uint64_t{1} << 40;  ///< bytes of its segment: no block of it is larger
+    std::uint64_t ring = std::uint64_t{1} << 30;  ///< bytes: none of its rings is larger
   };
 
   cluster_map(std::vector<place> nodes, std::uint32_t own) : nodes_(std::move(nodes)), own_(own) {}

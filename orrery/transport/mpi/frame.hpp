@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <orrery/wire/envelope.hpp>
+
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -19,7 +21,27 @@ enum class section_kind : std::uint32_t {
   state = 5,  ///< what becomes of node `from_pe`: `word` is a node_news, the payload a clause that says how
   ask = 6,  ///< the counters of the PEs are asked for, in round `word`
   counters = 7,  ///< the answer: `counters_per_pe` words of each PE, in the order of their numbers, from `from_pe` on
+  eviction =
+      8,  ///< node `from_pe` is lost; `position` counts evictions from 1 on, the payload is a clause that says how
 };
+
+/// The largest part of a block that travels as one message: MPI counts with 31 bits.
+inline constexpr std::uint64_t largest_piece = std::uint64_t{1} << 30;
+
+/// Calls `each(at, bytes)` for the parts in which a block travels, in their order, as long as it returns true. Sender and
+/// receiver cut alike. False if it was stopped.
+template <class Each>
+bool for_each_piece(std::uint64_t block_bytes, Each&& each) {
+  for (std::uint64_t at = 0; at < block_bytes; at += largest_piece)
+    if (!each(at, block_bytes - at < largest_piece ? block_bytes - at : largest_piece)) return false;
+  return true;
+}
+
+/// The record's payload is a `block_ref`: such a record travels in a `block` section, and its block beside it.
+[[nodiscard]] inline bool has_block(const wire::envelope& e) noexcept {
+  return e.form == wire::payload_form::block &&
+         (e.kind == wire::record_kind::message || e.kind == wire::record_kind::reply);
+}
 
 struct section {
   section_kind kind;

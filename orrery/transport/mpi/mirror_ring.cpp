@@ -1,9 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <orrery/transport/mpi/mirror_ring.hpp>
 
+#include <orrery/transport/mpi/frame.hpp>
+
+#include <cstddef>
 #include <cstring>
 
 namespace orrery::transport {
+
+namespace {
+
+// The record and what of it nobody reads: whole granules.
+std::span<const std::byte> whole_of(std::span<const std::byte> record, std::span<std::byte> into) noexcept {
+  std::memcpy(into.data(), record.data(), record.size());
+  return into;
+}
+
+}  // namespace
 
 bool mirror_ring::accepts(std::uint64_t position, std::uint64_t bytes, std::uint64_t advance) const noexcept {
   // SYNC: acquire, with ring_consumer::release_space: the reader is through with what is overwritten.
@@ -29,33 +42,34 @@ bool mirror_ring::fill(std::uint64_t position, std::span<const std::byte> bytes,
 bool mirror_ring::fill_block(std::uint64_t position, std::span<const std::byte> record) {
   std::uint32_t size = 0;
   std::memcpy(&size, record.data(), sizeof size);
-  // The record and what of it nobody reads: whole granules.
   std::byte whole[2 * wire::granule] = {};
-  if (record.size() > sizeof whole) return false;
-  std::memcpy(whole, record.data(), record.size());
+  if (record.size() > sizeof whole || !fill(position, whole_of(record, whole), size)) return false;
   blocks_.push_back({position, false});
-  return fill(position, whole, size);
+  return true;
 }
 
-void mirror_ring::complete_block(std::uint64_t position) noexcept {
-  for (pending& p : blocks_)
-    if (p.position == position) p.complete = true;
-  while (!blocks_.empty() && blocks_.front().complete) blocks_.pop_front();
+void mirror_ring::complete_block(std::uint64_t position, std::uint64_t offset) noexcept {
+  for (pending& p : blocks_) {
+    if (p.position != position) continue;
+    p.complete = true;
+    std::memcpy(at(position) + sizeof(wire::envelope) + offsetof(wire::block_ref, offset), &offset, sizeof offset);
+  }
 }
 
 bool mirror_ring::show() noexcept {
-  const std::uint64_t limit = blocks_.empty() ? filled_ : blocks_.front().position;
   const std::uint64_t first = shown_;
   const std::uint32_t first_size = size_;
   std::uint64_t p = shown_;
   std::uint32_t size = size_;
-  while (p < limit) {
+  while (p < filled_) {
     const bool sound = size >= wire::granule && size % wire::granule == 0 && size <= capacity_ - (p & (capacity_ - 1));
-    if (!sound) {
+    const bool came_as_block = !blocks_.empty() && blocks_.front().position == p;
+    if (!sound || !is_in_place(p, size) || came_as_block != has_block(record_at(p))) {
       damaged_ = true;
       return false;
     }
-    if (size > filled_ - p) break;
+    if (size > filled_ - p || (came_as_block && !blocks_.front().complete)) break;
+    if (came_as_block) blocks_.pop_front();
     p += size;
     size = p < filled_ ? size_at(p).load(std::memory_order_relaxed) : 0;
   }
@@ -65,6 +79,12 @@ bool mirror_ring::show() noexcept {
   size_at(p).store(0, std::memory_order_relaxed);  // I2, before what precedes it is shown
   size_at(first).store(first_size, std::memory_order_release);  // SYNC: with ring_consumer::front
   return true;
+}
+
+// What fills the end of the ring leads to its begin.
+bool mirror_ring::is_in_place(std::uint64_t position, std::uint32_t size) const noexcept {
+  const std::uint64_t in_ring = position & (capacity_ - 1);
+  return record_at(position).kind != wire::record_kind::skip || (in_ring != 0 && size == capacity_ - in_ring);
 }
 
 mirror_ring::credit mirror_ring::owed() const noexcept {

@@ -18,6 +18,7 @@ namespace orrery::transport {
 /// Owned by the carrier, used under its lock; the reader has the ring itself. Invariants:
 ///   I1  released <= shown <= filled <= released + capacity - granule, as at the sender, which has less credit than that.
 ///   I2  The size word at `shown` is 0 in the ring; `size_` holds the one that is to come there.
+///   I3  `blocks_` holds the records with blocks that are not shown, in the order of their positions.
 class mirror_ring {
  public:
   mirror_ring(ring_header& header, std::uint64_t offset, std::uint32_t from, std::uint32_t to) noexcept
@@ -27,9 +28,10 @@ class mirror_ring {
   [[nodiscard]] bool fill(std::uint64_t position, std::span<const std::byte> bytes, std::uint64_t advance) noexcept;
   /// The same for a record whose block is on its way. It is shown after complete_block(position).
   [[nodiscard]] bool fill_block(std::uint64_t position, std::span<const std::byte> record);
-  /// The block of the record at `position` is there.
-  void complete_block(std::uint64_t position) noexcept;
-  /// Shows what is complete. True if there is something new; then the reader is to be woken. False is also what is damaged.
+  /// The block of the record at `position` is there, at `offset` of this node's memory, which the record is to say.
+  void complete_block(std::uint64_t position, std::uint64_t offset) noexcept;
+  /// Shows what is complete. True if there is something new; then the reader is to be woken. False is also what is damaged:
+  /// sizes and fillers that cannot be, and records that name a block which did not come as one.
   [[nodiscard]] bool show() noexcept;
   [[nodiscard]] bool damaged() const noexcept { return damaged_; }
 
@@ -58,6 +60,10 @@ class mirror_ring {
   [[nodiscard]] std::atomic<std::uint32_t>& size_at(std::uint64_t position) const noexcept {
     return reinterpret_cast<wire::envelope*>(at(position))->size;
   }
+  [[nodiscard]] const wire::envelope& record_at(std::uint64_t position) const noexcept {
+    return *reinterpret_cast<const wire::envelope*>(at(position));
+  }
+  [[nodiscard]] bool is_in_place(std::uint64_t position, std::uint32_t size) const noexcept;
   [[nodiscard]] bool accepts(std::uint64_t position, std::uint64_t bytes, std::uint64_t advance) const noexcept;
 
   ring_header* header_;
@@ -72,7 +78,7 @@ class mirror_ring {
     std::uint64_t position;
     bool complete;
   };
-  std::deque<pending> blocks_;  // in the order of their positions, the first one not complete
+  std::deque<pending> blocks_;  // I3
   credit said_;
   bool damaged_ = false;
 };

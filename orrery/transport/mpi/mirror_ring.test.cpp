@@ -79,7 +79,7 @@ struct two_ends final : outgoing_ring::user {
     return good && !reader.damaged() && !mirror.damaged();
   }
   void bring_blocks() {
-    for (const std::uint64_t p : late_blocks) mirror.complete_block(p);
+    for (const std::uint64_t p : late_blocks) mirror.complete_block(p, 0);
     late_blocks.clear();
     (void)mirror.show();
   }

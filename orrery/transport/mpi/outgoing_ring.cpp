@@ -9,11 +9,6 @@ namespace {
 
 constexpr std::uint32_t block_record = wire::granule + sizeof(wire::block_ref);
 
-bool is_block(const wire::envelope& e) noexcept {
-  return e.form == wire::payload_form::block &&
-         (e.kind == wire::record_kind::message || e.kind == wire::record_kind::reply);
-}
-
 }  // namespace
 
 std::uint32_t outgoing_ring::published_at(std::uint64_t position) const noexcept {
@@ -30,7 +25,7 @@ void outgoing_ring::take(frame& into, user& by) {
     opened_ = true;
   }
   while (rest_ != 0 || published_at(taken_) != 0) {
-    const bool more = rest_ == 0 && is_block(at(taken_)) ? take_block(into, by) : take_records(into, by);
+    const bool more = rest_ == 0 && has_block(at(taken_)) ? take_block(into, by) : take_records(into, by);
     if (!more) return;
   }
 }
@@ -59,7 +54,7 @@ bool outgoing_ring::take_records(frame& into, user& by) {
     if (is_first) {
       rest_ = published_at(taken_);
       if (rest_ == 0) break;
-      if (is_block(at(taken_))) {
+      if (has_block(at(taken_))) {
         rest_ = 0;
         break;
       }

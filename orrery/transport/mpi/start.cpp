@@ -22,7 +22,7 @@ using internal::fail;
 
 namespace {
 
-constexpr std::uint64_t protocol = 1;
+constexpr std::uint64_t protocol = 2;
 
 /// What a rank says of itself first.
 struct introduction {
@@ -33,6 +33,8 @@ struct introduction {
   std::uint32_t is_bound = 0;  // to some of the cores, by the launcher
   std::uint32_t pes = 0;  // that the user wants; 0: by the cores
   std::uint32_t machine_ranks = 0;
+  std::uint64_t memory = 0;  // of its segment
+  std::uint64_t ring = 0;
   char program[64] = {};
   char host_name[64] = {};
 };
@@ -85,6 +87,8 @@ introduction introduce(const mpi_config& config) {
   own.is_bound = own.cores < static_cast<std::uint32_t>(::sysconf(_SC_NPROCESSORS_ONLN)) ? 1 : 0;
   own.pes = config.node.pe_count;
   own.machine_ranks = config.machine_ranks;
+  own.ring = config.ring_bytes;
+  own.memory = arena::segment_bytes(config.node.memory_limit != 0 ? config.node.memory_limit : arena::default_limit());
   return own;
 }
 
@@ -129,6 +133,9 @@ std::vector<cluster_map::place> place(const std::vector<introduction>& all) {
   std::uint32_t next = 0;
   for (cluster_map::place& p : places) {
     p.pe_count = pes[p.machine];
+    const introduction& of = all[static_cast<std::size_t>(&p - places.data())];
+    p.memory = of.memory;
+    p.ring = of.ring;
     p.first_pe = next;
     p.local_first_pe = p.local_node * p.pe_count;
     next += p.pe_count;

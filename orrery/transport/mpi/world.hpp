@@ -21,6 +21,7 @@ namespace orrery::transport {
 
 struct mpi_config {
   world_config node;  ///< pe_count 0: by the cores; `nodes` is not looked at
+  std::uint64_t ring_bytes = std::uint64_t{1} << 30;  ///< none of this node's rings is larger
   std::string library;  ///< path; empty: the one of the launcher
   std::uint32_t machine_ranks = 0;  ///< so many ranks are taken for one machine; 0: those of one host
   std::chrono::nanoseconds patience = std::chrono::seconds(5);  ///< a node that is silent for so long is lost

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+// Blocks: large payloads, which travel beside the frames as messages of their own, from memory to memory.
+#include <orrery/transport/mpi/carrier.hpp>
+
+#include <orrery/transport/shm/world.hpp>
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+namespace orrery::transport {
+
+namespace {
+
+constexpr std::uint64_t block_tags = 16'000;  // every MPI has that many
+constexpr std::uint64_t first_block_tag = 1;
+constexpr std::int64_t memory_patience = 12;  // so many times that for a node: then there will be none
+
+}  // namespace
+
+std::uint64_t mpi_carrier::send_block(std::uint64_t offset, std::uint64_t bytes) {
+  peer& to = *sending_to_;
+  const std::uint64_t tag = to.tags++ % block_tags + first_block_tag;
+  auto memory = local_.map(local_.node(), offset, bytes);
+  const bool sent =
+      memory && for_each_piece(bytes, [&](std::uint64_t at, std::uint64_t n) {
+        engine::request& r = to.blocks.emplace_back();
+        if (engine_.send(to.node, static_cast<int>(tag), std::span<const std::byte>(*memory).subspan(at, n), r))
+          return true;
+        to.blocks.pop_back();
+        return false;
+      });
+  if (!sent && memory) suspect(to.node, engine_.error());
+  return tag;
+}
+
+std::uint64_t mpi_carrier::release_block(std::uint64_t offset) {
+  const auto it = guests_.find(offset);
+  if (it == guests_.end()) return ~std::uint64_t{0};
+  const std::uint64_t there = it->second.offset;
+  guests_.erase(it);
+  local_.release(offset);
+  return there;
+}
+
+mpi_carrier::fault mpi_carrier::receive_block(peer& from, const frame_reader::item& item) {
+  const section& s = item.head;
+  constexpr std::size_t ref_at = wire::granule;
+  mirror_ring* const m = find_mirror(from, s.from_pe, s.to_pe);
+  wire::block_ref ref{};
+  if (m == nullptr || item.payload.size() != ref_at + sizeof ref)
+    return fmt::format("a block from PE {} to PE {} that has no place there", s.from_pe, s.to_pe);
+  std::memcpy(&ref, item.payload.data() + ref_at, sizeof ref);
+  if (ref.bytes == 0 || ref.bytes > map_.at(from.node).memory)
+    return fmt::format("a block of {} bytes from PE {} to PE {}, but its memory has {}", ref.bytes, s.from_pe, s.to_pe,
+                       map_.at(from.node).memory);
+  if (s.word < first_block_tag || s.word >= first_block_tag + block_tags || !m->fill_block(s.position, item.payload))
+    return fmt::format("a block from PE {} to PE {} that has no place there at {}", s.from_pe, s.to_pe, s.position);
+  arrivals_.push_back({from.node, m, s.position, ref, static_cast<int>(s.word), time_(), std::nullopt, {}});
+  // Messages of one tag are matched in the order of the receives: nobody overtakes a block that waits for memory.
+  const bool is_first = std::ranges::none_of(
+      arrivals_, [&](const arrival& a) { return a.node == from.node && !a.offset && &a != &arrivals_.back(); });
+  if (is_first && !begin_arrival(arrivals_.back())) {
+    guests_.erase(*arrivals_.back().offset);
+    arrivals_.pop_back();
+    return fmt::format("a block that cannot be received: {}", engine_.error());
+  }
+  show(*m);
+  return m->damaged()
+             ? fmt::format("a record of PE {} to PE {} that names no block, at {}", s.from_pe, s.to_pe, s.position)
+             : fault{};
+}
+
+// False if the library refuses it. Without memory the block stays where it is, in its sender's memory, and so does what
+// follows it in its ring.
+bool mpi_carrier::begin_arrival(arrival& a) {
+  const auto memory = memory_(a.there.bytes);
+  if (!memory) {
+    wait_for_memory(a, memory.error().message);
+    return true;
+  }
+  a.offset = memory->offset;
+  guests_[memory->offset] = {a.node, a.there.offset};
+  return for_each_piece(a.there.bytes, [&](std::uint64_t at, std::uint64_t n) {
+    piece& p = a.pieces.emplace_back(engine::request{}, n);
+    if (engine_.receive(a.node, a.tag, std::span(memory->data + at, n), p.request)) return true;
+    a.pieces.pop_back();
+    return false;
+  });
+}
+
+void mpi_carrier::wait_for_memory(const arrival& a, std::string_view why) {
+  const std::int64_t limit = memory_patience * patience_ns_;
+  if (time_() - a.since_ns < limit) return;  // what was read meanwhile is given back
+  fatal_(fmt::format(
+      "node {} has had no memory for a block of {} bytes from PE {} for {} s: {}: it ends; give the machine "
+      "more shared memory, or send less at once",
+      map_.own(), a.there.bytes, a.into->from(), limit / 1'000'000'000, why));
+}
+
+bool mpi_carrier::finish_arrivals() {
+  bool any = false;
+  std::set<std::uint32_t> waiting;  // nodes whose next block has no memory
+  for (auto a = arrivals_.begin(); a != arrivals_.end();) {
+    const bool begun = a->offset || waiting.contains(a->node) || begin_arrival(*a);
+    if (begun && !a->offset) waiting.insert(a->node);
+    const engine::outcome now = !begun ? engine::outcome::failed : !a->offset ? engine::outcome::pending : look_at(*a);
+    if (now == engine::outcome::pending) {
+      ++a;
+      continue;
+    }
+    peer& from = peers_[a->node];
+    if (now == engine::outcome::done) {
+      a->into->complete_block(a->position, *a->offset);
+      show(*a->into);
+      any = true;
+    } else {
+      guests_.erase(*a->offset);  // the library may still write there: it is not used again
+    }
+    a = arrivals_.erase(a);
+    if (now == engine::outcome::done) continue;
+    refuse(from, fmt::format("a block that did not come as it was announced: {}", engine_.error()));
+    return true;  // the list may be another one
+  }
+  return any;
+}
+
+// Pieces end in their order, as far as it matters here. One that is shorter than it was said to be is a failure.
+engine::outcome mpi_carrier::look_at(arrival& a) {
+  std::uint32_t node = 0;
+  std::uint64_t bytes = 0;
+  while (!a.pieces.empty()) {
+    const engine::outcome o = engine_.test(a.pieces.front().request, node, bytes);
+    if (o != engine::outcome::done) return o;
+    if (bytes != a.pieces.front().bytes) return engine::outcome::failed;
+    a.pieces.pop_front();
+  }
+  return engine::outcome::done;
+}
+
+}  // namespace orrery::transport
