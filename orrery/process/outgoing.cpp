@@ -2,6 +2,7 @@
 #include <orrery/process/outgoing.hpp>
 
 #include <orrery/scheduler/node.hpp>
+#include <orrery/scheduler/order_through_nodes.hpp>
 
 #include <cstring>
 
@@ -80,6 +81,7 @@ void outgoing::commit(wire::record_kind kind, std::uint32_t slot, std::uint32_t 
   record_->generation = generation;
   record_->handler = handler;
   record_->reply = reply;
+  scheduler::order_before_other_nodes();
   self_.commit(channel_, bytes_);
 }
 

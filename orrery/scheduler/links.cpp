@@ -2,6 +2,7 @@
 #include <orrery/scheduler/links.hpp>
 
 #include <orrery/scheduler/node.hpp>
+#include <orrery/scheduler/order_through_nodes.hpp>
 #include <orrery/scheduler/pe.hpp>
 #include <orrery/transport/world.hpp>
 
@@ -87,6 +88,7 @@ void links::send_control(channel& c, wire::record_kind kind, std::uint32_t slot,
   e->reply = word;
   if (payload_bytes != 0) std::memcpy(e->payload(), payload, payload_bytes);
   if (kept.empty()) {
+    if (c.remote) order_before_other_nodes();
     of_.commit(c, bytes);
   } else {
     c.deferred.push_back(std::move(kept));
@@ -109,6 +111,7 @@ bool links::serve_busy() {
       }
       constexpr std::size_t flag = sizeof(std::uint32_t);  // the size word is the ring's to publish
       std::memcpy(reinterpret_cast<std::byte*>(e) + flag, kept.data() + flag, bytes - flag);
+      if (c.remote) order_before_other_nodes();
       of_.commit(c, bytes);
       c.deferred.pop_front();
       any = sent = true;

@@ -3,6 +3,7 @@
 #include <orrery/scheduler/fork.hpp>
 #include <orrery/scheduler/io.hpp>
 #include <orrery/scheduler/node.hpp>
+#include <orrery/scheduler/order_through_nodes.hpp>
 #include <orrery/scheduler/pe.hpp>
 #include <orrery/scheduler/unknown_handler.hpp>
 #include <orrery/transport/carrier.hpp>
@@ -84,6 +85,7 @@ void pe::drain_lost(inbound& in) {
 void pe::receive_record(inbound& in, wire::envelope& e, std::uint32_t bytes) {
   ++count_.received;
   count_.received_bytes += bytes;
+  if (in.remote) order_after_other_nodes();
   switch (e.kind) {
     case wire::record_kind::message:
       receive_message(in, e, bytes);

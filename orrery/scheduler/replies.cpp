@@ -2,6 +2,7 @@
 #include <orrery/scheduler/replies.hpp>
 
 #include <orrery/scheduler/node.hpp>
+#include <orrery/scheduler/order_through_nodes.hpp>
 #include <orrery/scheduler/pe.hpp>
 #include <orrery/wire/exception.hpp>
 #include <orrery/wire/serialize.hpp>
@@ -35,6 +36,7 @@ void reply_in_place(pe& self, std::uint64_t reply, std::uint32_t source_pe) {
   e->form = wire::payload_form::refs;
   e->padding = 0;
   e->reply = reply;
+  if (c.remote) order_before_other_nodes();
   self.commit(c, wire::granule);
 }
 

@@ -15,6 +15,7 @@ namespace {
 using bytes = std::vector<std::byte>;
 
 constexpr std::uint64_t piece_bytes = 512 << 10;  // of a request, so that memory for messages stays bounded
+constexpr std::uint64_t fill_bytes = 16 << 10;  // of values that are written at once
 constexpr std::size_t window = 16;  // requests that one reader has on their way
 
 /// Calls f(part_region) for each part that the region meets, cut into pieces.
@@ -131,10 +132,14 @@ void fill_at_owner(shared_id id, std::uint32_t part, std::span<const std::byte> 
     throw bad_message(errc::message_corrupt, o.about.label + ": a value of another size");
   if (all == 0) return;
   std::byte* const to = o.base[part];
-  copy_in(to, value.data(), value.size());
-  for (std::uint64_t done = value.size(); done < all;) {
-    const std::uint64_t n = std::min(done, all - done);
-    copy_in(to + done, to, n);
+  // From memory of its own, as others may write what is filled.
+  const std::uint64_t repeats = std::max<std::uint64_t>(1, std::min(all, fill_bytes) / value.size());
+  bytes pattern;
+  pattern.reserve(repeats * value.size());
+  for (std::uint64_t i = 0; i < repeats; ++i) pattern.insert(pattern.end(), value.begin(), value.end());
+  for (std::uint64_t done = 0; done < all;) {
+    const std::uint64_t n = std::min<std::uint64_t>(pattern.size(), all - done);
+    copy_in(to + done, pattern.data(), n);
     done += n;
   }
 }
