@@ -142,6 +142,19 @@ void caches(const effort& e, nlohmann::json& out) {
   destroy(v);
 }
 
+void replicas(const effort& e, nlohmann::json& out) {
+  const shared<long> s(1, pe(world_pes() - 1));
+  long sum = 0;
+  const double seconds = with(read_mostly(s), [&](auto& m) {
+    return seconds_of([&] {
+      for (int i = 0; i < e.times(20'000'000); ++i) sum += m.get();
+    });
+  });
+  if (sum == 0) out["wrong"] = "a read-mostly scalar";
+  out["read_mostly_ns"] = seconds * 1e9 / e.times(20'000'000);
+  destroy(s);
+}
+
 double mm2_s(int n, mm2::loop how, int runs) {
   const auto size = static_cast<std::uint64_t>(n);
   const shared_matrix<int> p(size, size);
@@ -187,6 +200,7 @@ int main(int argc, char** argv) {
     loops(e, out);
     elements(e, out);
     caches(e, out);
+    replicas(e, out);
     products(e, out);
     if (json.empty()) {
       std::puts(out.dump(1).c_str());

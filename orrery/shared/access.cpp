@@ -296,7 +296,15 @@ bool compare_exchange_element(const shared_id& id, std::uint64_t row, std::uint6
   return done;
 }
 
+void load_here(const shared_object& o, const std::byte* at, void* out) { load(o, at, out); }
 void store_here(const shared_object& o, std::byte* at, const void* value) { store(o, at, value); }
+void change_here(const shared_object& o, std::byte* at, element_change what, scalar type, const void* operand,
+                 void* old) {
+  change(o, at, what, type, operand, old);
+}
+bool compare_exchange_here(const shared_object& o, std::byte* at, void* expected, const void* desired) {
+  return exchange(o, at, expected, desired);
+}
 
 std::uint32_t owner_of_element(const shared_id& id, std::uint64_t row, std::uint64_t column) {
   const shared_object& o = find_object(id);

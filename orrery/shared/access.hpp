@@ -45,8 +45,15 @@ void change_element(const shared_id& id, std::uint64_t row, std::uint64_t column
 bool compare_exchange_element(const shared_id& id, std::uint64_t row, std::uint64_t column, void* expected,
                               const void* desired);
 
-/// Stores an element in this domain, where others may read it at the same time.
+// The same of an element in this domain that is known to be inside. They do not park.
+
+void load_here(const shared_object& o, const std::byte* at, void* out);
 void store_here(const shared_object& o, std::byte* at, const void* value);
+/// Throws std::domain_error (an integer divided by 0).
+void change_here(const shared_object& o, std::byte* at, element_change what, scalar type, const void* operand,
+                 void* old);
+bool compare_exchange_here(const shared_object& o, std::byte* at, void* expected, const void* desired);
+
 /// The PE that owns the element.
 [[nodiscard]] std::uint32_t owner_of_element(const shared_id& id, std::uint64_t row, std::uint64_t column);
 

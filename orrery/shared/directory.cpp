@@ -20,6 +20,7 @@ const std::shared_ptr<const shared_object>* shared_directory::add(std::shared_pt
 void shared_directory::remove(const shared_id& id) noexcept {
   recent_[id.number % recent_.size()] = {};
   objects_.erase(id);
+  replicas.forget(id);
 }
 
 }  // namespace orrery::detail

@@ -4,6 +4,7 @@
 #include <orrery/process/invoke.hpp>
 #include <orrery/scheduler/pe.hpp>
 #include <orrery/shared/object.hpp>
+#include <orrery/shared/replica.hpp>
 
 #include <array>
 #include <cstdint>
@@ -55,6 +56,7 @@ class shared_directory final : public scheduler::layer_state {
 
   std::unordered_map<shared_id, kept> keeps;
   std::unordered_map<shared_id, made> has_made;
+  replica_table replicas;
 
  private:
   struct recent_entry {

@@ -256,6 +256,12 @@ std::uint32_t domain_of(std::uint32_t pe) {
   return maps_memory(n.world()) ? n.world()->machine_of(node) : node;
 }
 
+bool one_domain() {
+  const transport::world* const w = here_pe().owner().world();
+  if (w == nullptr) return true;
+  return maps_memory(here_pe().owner().world()) ? w->machines() == 1 : here_pe().owner().world_nodes() == 1;
+}
+
 shared_id make_shared_object(layout how, std::string label) {
   const shared_id id{here_pe().id(), shared_directory::of_this_pe().new_number()};
   shared_directory::made m;

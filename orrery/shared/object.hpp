@@ -61,6 +61,9 @@ struct shared_object {
 /// never.
 [[nodiscard]] std::uint32_t domain_of(std::uint32_t pe);
 
+/// All PEs of the world are in one domain.
+[[nodiscard]] bool one_domain();
+
 /// Makes an object: parks until its memory is there on all machines. Throws usage_error,
 /// std::bad_alloc, world_error, node_lost, stopped.
 [[nodiscard]] shared_id make_shared_object(layout how, std::string label);

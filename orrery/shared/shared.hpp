@@ -9,6 +9,7 @@
 #include <orrery/shared/matrix.hpp>
 #include <orrery/shared/owner_computes.hpp>
 #include <orrery/shared/read_cache.hpp>
+#include <orrery/shared/read_mostly.hpp>
 #include <orrery/shared/release.hpp>
 #include <orrery/shared/scalar.hpp>
 #include <orrery/shared/scope.hpp>

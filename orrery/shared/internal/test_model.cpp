@@ -125,7 +125,7 @@ class player {
     for (std::size_t i = 0; i < model_.size(); ++i)
       if (p.writer[i] == team_.rank()) mine.push_back(i);
     std::shuffle(mine.begin(), mine.end(), own_);
-    switch (below(own_, 4)) {
+    switch (below(own_, 5)) {
       case 0:
         for (const std::size_t i : mine) shape_.at(i) = value_of<T>(p.value[i]);
         break;
@@ -134,6 +134,9 @@ class player {
         break;
       case 2:
         shape_.write_updated(mine, p.value, [&](const char* what) { complain(0, what); });
+        break;
+      case 3:
+        shape_.write_mostly_read(mine, p.value, [&](const char* what) { complain(0, what); });
         break;
       default:
         for (const std::size_t i : mine) shape_.copy_in(i, value_of<T>(p.value[i]));
@@ -217,6 +220,16 @@ struct vector_shape {
       }
     });
   }
+  template <class F>
+  void write_mostly_read(const std::vector<std::size_t>& mine, const std::vector<std::uint64_t>& value,
+                         F complain) const {
+    with(read_mostly(v), [&](auto& m) {
+      for (const std::size_t i : mine) {
+        m[i] = value_of<E>(value[i]);
+        if (!(m[i].get() == value_of<E>(value[i]))) complain("a write is not in the replica of its own process");
+      }
+    });
+  }
   void copy_in(std::size_t i, const E& x) const { copy(std::span<const E>(&x, 1), v.part(i, 1)); }
   std::uint64_t differences_cached(const std::vector<E>& model, random& r) const {
     const std::uint64_t first = below(r, size() + 1);
@@ -264,6 +277,10 @@ struct matrix_shape {
           complain("a write is not seen by its own process");
       }
     });
+  }
+  template <class F>
+  void write_mostly_read(const std::vector<std::size_t>& mine, const std::vector<std::uint64_t>& value, F) const {
+    write_released(mine, value);  // there is no such behaviour of matrices
   }
   void copy_in(std::size_t i, long x) const {
     copy(std::span<const long>(&x, 1), m.part(i / m.column_count(), 1, i % m.column_count(), 1));

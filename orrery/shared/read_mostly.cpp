@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <orrery/shared/directory.hpp>
+#include <orrery/shared/read_mostly.hpp>
+#include <orrery/shared/replica.hpp>
+
+#include <cstring>
+
+namespace orrery::detail {
+
+read_mostly_scope::read_mostly_scope(const read_mostly_request& r) : size_(r.size), object_(hold_object(r.id)) {
+  require_owners(*object_);
+  guard_.begin(object_, scope_guard::kind::write, r.where);
+  first_ = object_->whole;
+  everywhere_ = first_ != nullptr && one_domain();
+  if (first_ == nullptr) replica_ = shared_directory::of_this_pe().replicas.join(object_);
+}
+
+read_mostly_scope::~read_mostly_scope() { close(); }
+
+void read_mostly_scope::ready() {
+  if (replica_ == nullptr) return;
+  replica_->await();
+  first_ = replica_->elements();
+}
+
+void read_mostly_scope::close() noexcept {
+  if (object_ == nullptr) return;
+  if (replica_ != nullptr) shared_directory::of_this_pe().replicas.leave(replica_);
+  replica_.reset();
+  guard_.end();
+  object_.reset();
+}
+
+void read_mostly_scope::read_bytes(std::uint64_t i, void* out) const {
+  if (i >= size_) throw_outside(*object_, i, 0);
+  const std::byte* const at = first_ + i * object_->element_bytes();
+  if (replica_ != nullptr) {
+    std::memcpy(out, at, object_->element_bytes());  // only this PE writes it
+  } else {
+    load_here(*object_, at, out);
+  }
+}
+
+void read_mostly_scope::write_bytes(std::uint64_t i, const void* value) const {
+  if (everywhere_) return write_element(object_->about.id, i, 0, value);
+  write_replicated(*object_, i, value);
+}
+
+void read_mostly_scope::change_bytes(std::uint64_t i, element_change what, scalar type, const void* operand,
+                                     void* old) const {
+  if (everywhere_) return change_element(object_->about.id, i, 0, what, type, operand, old);
+  change_replicated(*object_, i, what, type, operand, old);
+}
+
+bool read_mostly_scope::compare_exchange_bytes(std::uint64_t i, void* expected, const void* desired) const {
+  if (everywhere_) return compare_exchange_element(object_->about.id, i, 0, expected, desired);
+  return compare_exchange_replicated(*object_, i, expected, desired);
+}
+
+}  // namespace orrery::detail
