@@ -43,6 +43,8 @@ class map_session : public service::reply_session<map_reply<Value>> {
 
  public:
   map_session(remote<service::service_root> root, const session_options& o) : base(o) {
+    if (o.order == consistency::total)
+      throw usage_error(errc::bad_argument, "a hash map has no order of all requests: use `sequential`, or a list");
     const service::opening all = root->open("hash map", service::shape_of<Key, Value>());
     for (const service::directory_entry& e : all.directory) (void)this->add_route(e.owner);  // in their order
     parts_ = static_cast<route_number>(all.directory.size());

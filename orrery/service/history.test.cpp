@@ -39,7 +39,24 @@ struct client_plan {
   consistency level = consistency::per_key;
   std::uint32_t keys = 1;
   bool simulated = false;
+  std::uint32_t snapshots = 0;  // as streams, in between
 };
+
+// What a snapshot sees, as an event; `from` is the number of requests before it.
+list_event take_snapshot(orrery::list_session<int, int>& s, const client_plan& p, std::uint64_t number) {
+  list_event e;
+  e.session = p.id;
+  e.number = number;
+  e.snapshot = true;
+  e.begun = ++ticks;
+  auto all = s.stream({}, {}, 2);
+  for (auto part = all.next(); !part.empty(); part = all.next()) {
+    EXPECT_LE(part.size(), 2U);
+    for (const auto& [k, v] : part) EXPECT_TRUE(e.seen.emplace(k, v).second);
+  }
+  e.ended = ++ticks;
+  return e;
+}
 
 std::uint64_t make_request(orrery::list_session<int, int>& s, const list_event& e) {
   switch (e.operation) {
@@ -53,6 +70,14 @@ std::uint64_t make_request(orrery::list_session<int, int>& s, const list_event& 
       return s.start_update(e.key, e.value);
     case list_operation::insert_or_update:
       return s.start_insert_or_update(e.key, e.value);
+    case list_operation::after:
+      return s.start_after(e.key);
+    case list_operation::first:
+      return s.start_first();
+    case list_operation::last:
+      return s.start_last();
+    case list_operation::size:
+      return s.start_size();
     default:
       return s.start_compare_and_update(e.key, e.expected, e.value);
   }
@@ -64,17 +89,21 @@ int act(const client_plan& p) {
   const auto order = random() % 2 == 0 ? reply_order::any : reply_order::as_requested;
   auto s = p.of.open({.window = p.window, .order = p.level, .replies = order});
   std::vector<list_event> mine;
+  std::vector<list_event> snapshots;
   const auto take = [&](const auto& r) {
     list_event& e = mine[r.request];
     e.done = r.done;
     e.found = r.value;
+    e.key_found = r.key;
+    e.size = r.size;
+    e.moment = r.moment;
     e.ended = ++ticks;
   };
   for (std::uint32_t i = 0; i < p.requests; ++i) {
     list_event e;
     e.session = p.id;
     e.number = i;
-    e.operation = static_cast<list_operation>(random() % 6);
+    e.operation = static_cast<list_operation>(random() % (p.level == consistency::total ? 10 : 6));
     if (e.operation != list_operation::erase && random() % 4 == 0) e.operation = list_operation::insert;
     e.key = static_cast<int>(random() % p.keys);
     e.value = static_cast<int>(random() % 4);
@@ -82,6 +111,7 @@ int act(const client_plan& p) {
     e.begun = ++ticks;
     mine.push_back(e);
     EXPECT_EQ(make_request(s, e), i);
+    if (p.snapshots != 0 && i % (p.requests / p.snapshots) == p.id) snapshots.push_back(take_snapshot(s, p, i));
     if (random() % 8 == 0) {
       if (const auto r = s.receive()) take(*r);
     }
@@ -98,32 +128,33 @@ int act(const client_plan& p) {
   EXPECT_EQ(s.outstanding(), 0U);
   const std::scoped_lock lock(guard);
   history.insert(history.end(), mine.begin(), mine.end());
+  history.insert(history.end(), snapshots.begin(), snapshots.end());
   return 0;
 }
 
 // Clients on all PEs at once; returns what their replies contradict, and counts ranges.
 std::string run_clients(consistency level, std::uint32_t window, std::uint32_t seed, std::uint32_t requests,
-                        std::uint32_t keys, std::size_t* ranges = nullptr) {
+                        std::uint32_t keys, std::size_t* ranges = nullptr, std::uint32_t snapshots = 0) {
   history.clear();
   auto l = list::make({.range_items = 3});
   std::vector<orrery::future<int>> ends;
   for (std::uint32_t i = 0; i < 3; ++i)
-    ends.push_back(
-        orrery::start_call<&act>(orrery::pe(i % orrery::world_pes()),
-                                 client_plan{l, i, seed * 3 + i, requests, window, level, keys, ranges != nullptr}));
+    ends.push_back(orrery::start_call<&act>(
+        orrery::pe(i % orrery::world_pes()),
+        client_plan{l, i, seed * 3 + i, requests, window, level, keys, ranges != nullptr, snapshots}));
   for (auto& e : ends) e.get();
   if (ranges != nullptr) *ranges = l.statistics().size();
   l.end();
-  return find_violation(history, level);
+  return level == consistency::total ? orrery::testing::find_total_violation(history) : find_violation(history, level);
 }
 
 void explore(consistency level, std::uint32_t window, std::uint32_t schedules, std::uint32_t requests,
-             std::uint32_t keys) {
+             std::uint32_t keys, std::uint32_t snapshots = 0) {
   std::size_t most = 0;
   for (std::uint32_t seed = 1; seed <= schedules; ++seed) {
     orrery::testing::in_simulation(fmt::format("machines=3,jitter={}us,seed={}", 1 + seed % 20, seed), [&] {
       std::size_t ranges = 0;
-      EXPECT_EQ(run_clients(level, window, seed, requests, keys, &ranges), "") << "seed " << seed;
+      EXPECT_EQ(run_clients(level, window, seed, requests, keys, &ranges, snapshots), "") << "seed " << seed;
       most = std::max(most, ranges);
     });
     if (::testing::Test::HasFailure()) return;
@@ -138,6 +169,23 @@ TEST(histories, of_large_windows_keep_the_order_of_each_key) { explore(consisten
 TEST(histories, of_windows_of_one_are_linearizable) { explore(consistency::sequential, 1, 30, 20, 24); }
 TEST(histories, of_sequential_sessions_keep_the_order_of_all_keys) { explore(consistency::sequential, 8, 90, 20, 24); }
 
+TEST(histories, of_total_sessions_are_what_one_process_would_answer) { explore(consistency::total, 32, 120, 100, 24); }
+TEST(histories, of_streams_among_writers_see_all_keys_at_one_moment) {
+  explore(consistency::per_key, 4, 150, 12, 12, 3);
+}
+TEST(histories, of_streams_in_total_sessions_see_all_keys_at_one_moment) {
+  for (std::uint32_t seed = 1; seed <= 30; ++seed)
+    orrery::testing::in_simulation(fmt::format("machines=3,jitter=9us,seed={}", seed), [&] {
+      std::size_t ranges = 0;
+      (void)run_clients(consistency::total, 4, seed, 12, 12, &ranges, 3);
+      EXPECT_EQ(find_violation(history, consistency::sequential), "") << "seed " << seed;
+    });
+}
+
+TEST(histories, on_threads_are_what_one_process_would_answer_in_total_sessions) {
+  for (std::uint32_t seed = 1; seed <= 20; ++seed)
+    orrery::testing::in_world(3, [&] { EXPECT_EQ(run_clients(consistency::total, 64, seed, 500, 100), ""); });
+}
 TEST(histories, on_threads_keep_the_order_of_each_key) {
   for (std::uint32_t seed = 1; seed <= 20; ++seed)
     orrery::testing::in_world(3, [&] { EXPECT_EQ(run_clients(consistency::per_key, 16, seed, 80, 40), ""); });
@@ -147,7 +195,7 @@ TEST(histories, on_threads_keep_the_order_of_each_key) {
 
 list_event event(std::uint32_t session, std::uint64_t number, list_operation o, int key, std::uint64_t begun,
                  std::uint64_t ended, bool done, std::optional<int> found = {}) {
-  return {session, number, o, key, 1, 0, begun, ended, done, found};
+  return {session, number, o, key, 1, 0, begun, ended, done, found, {}, 0, 0, false, {}};
 }
 
 TEST(history_checker, rejects_a_lost_update) {
@@ -162,6 +210,30 @@ TEST(history_checker, accepts_either_reply_while_an_insertion_is_outstanding) {
   h[1].done = true;
   h[1].found = 1;
   EXPECT_EQ(find_violation(h, consistency::sequential), "");
+}
+TEST(history_checker, rejects_a_snapshot_with_the_later_of_two_items_only) {
+  std::vector<list_event> h{event(0, 0, list_operation::insert, 5, 1, 2, true),
+                            event(0, 1, list_operation::insert, 6, 3, 4, true)};
+  list_event s;
+  s.session = 1;
+  s.snapshot = true;
+  s.begun = 1;
+  s.ended = 9;
+  s.seen = {{5, 1}};
+  h.push_back(s);
+  EXPECT_EQ(find_violation(h, consistency::per_key), "");
+  h.back().seen = {{6, 1}};
+  EXPECT_NE(find_violation(h, consistency::per_key), "");
+}
+TEST(history_checker, tells_total_from_sequential) {
+  // All is as one process would answer, but the replies say another order.
+  std::vector<list_event> h{event(0, 0, list_operation::insert, 5, 1, 2, true),
+                            event(1, 0, list_operation::insert, 6, 3, 4, true)};
+  h[0].moment = 1;
+  EXPECT_EQ(find_violation(h, consistency::sequential), "");
+  EXPECT_NE(orrery::testing::find_total_violation(h), "");
+  h[1].moment = 2;
+  EXPECT_EQ(orrery::testing::find_total_violation(h), "");
 }
 TEST(history_checker, tells_per_key_from_unordered) {
   // One client inserts 5 and looks for it before the reply: the request for the same key has overtaken.

@@ -2,8 +2,10 @@
 #pragma once
 
 #include <orrery/service/packing.hpp>
+#include <orrery/wire/error.hpp>
 
 #include <cstdint>
+#include <string>
 
 // What travels between the sessions of an ordered list and its ranges.
 namespace orrery::service {
@@ -61,5 +63,13 @@ enum class list_answer : std::uint8_t {
   before,  ///< last: nothing here or in what follows; the range before may have it
   failed,  ///< the number of an error and its text follow
 };
+
+/// The answer `failed`, with this error.
+template <class To>
+void pack_failure(To& answer, const error& e) {
+  pack(answer, list_answer::failed);
+  pack(answer, static_cast<std::uint16_t>(e.code()));
+  pack(answer, std::string(e.what()));
+}
 
 }  // namespace orrery::service

@@ -3,16 +3,19 @@
 
 #include <orrery/process/call.hpp>
 #include <orrery/process/function.hpp>
+#include <orrery/service/batch_fetcher.hpp>
+#include <orrery/service/key_interval.hpp>
 #include <orrery/service/list_messages.hpp>
+#include <orrery/service/point_operations.hpp>
+#include <orrery/service/presence.hpp>
 #include <orrery/service/root.hpp>
 #include <orrery/service/sorted_leaves.hpp>
 #include <orrery/wire/error.hpp>
 
-#include <algorithm>
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
-#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -69,7 +72,7 @@ class list_range final : public range_process {
     answer.clear();
     const std::uint64_t moved_before = report_.moved;
     bool refused = false;
-    fetcher ahead{items_, requests_, count};
+    batch_fetcher<Key, Value> ahead(items_, requests_, count);
     for (std::uint32_t i = 0; i < count; ++i) {
       ahead.go_on(i);
       request& r = requests_[i];
@@ -81,11 +84,11 @@ class list_range final : public range_process {
         ++report_.moved;
         refused = true;
       } else {
-        if (ahead.version != items_.version()) {
-          r.leaf = items_.find_leaf(r.key);
-          r.hint = leaves::no_hint;
+        if (!is_point(r.operation)) {
+          look_further(r, answer);
+        } else {
+          execute_at(items_, r, answer);
         }
-        execute(r, answer);
       }
     }
     if (report_.moved != moved_before) pack_given(answer);
@@ -97,7 +100,7 @@ class list_range final : public range_process {
   }
 
   bytes scan(std::uint32_t limit, std::span<const std::byte> interval) override {
-    const bounds b(interval);
+    const auto b = interval_of::unpack(interval);
     bytes answer;
     if (b.from && !owns(*b.from)) {
       pack(answer, list_answer::moved);
@@ -108,9 +111,9 @@ class list_range final : public range_process {
     bytes found;
     std::uint32_t n = 0;
     auto p = b.begin_in(items_);
-    for (; !items_.is_end(p) && n < limit && b.has(items_.key(p)); p = items_.next(p), ++n) pack_item(found, p);
-    const bool all = items_.is_end(p) || !b.has(items_.key(p));
-    const bool last = all && (given_.empty() || !b.has(given_.front().least));
+    for (; !items_.is_end(p) && n < limit && b.ends_behind(items_.key(p)); p = items_.next(p), ++n) pack_item(found, p);
+    const bool all = items_.is_end(p) || !b.ends_behind(items_.key(p));
+    const bool last = all && (given_.empty() || !b.ends_behind(given_.front().least));
     pack(answer, last ? list_answer::no : all ? list_answer::before : list_answer::yes);
     if (all && !last) pack(answer, given_.front().least);
     pack(answer, n);
@@ -119,17 +122,47 @@ class list_range final : public range_process {
   }
 
   bytes snapshot(std::span<const std::byte> interval) override {
-    const bounds b(interval);
+    const auto b = interval_of::unpack(interval);
     if (b.from && !owns(*b.from)) return owner_of(*b.from)->snapshot(interval);
     ++report_.requests;
     bytes all;
-    for (auto p = b.begin_in(items_); !items_.is_end(p) && b.has(items_.key(p)); p = items_.next(p)) pack_item(all, p);
-    if (!given_.empty() && b.has(given_.front().least)) {
-      const bytes more = successor()->snapshot(interval_from(given_.front().least, b));
+    for (auto p = b.begin_in(items_); !items_.is_end(p) && b.ends_behind(items_.key(p)); p = items_.next(p))
+      pack_item(all, p);
+    if (!given_.empty() && b.ends_behind(given_.front().least)) {
+      const bytes more = successor()->snapshot(interval_of{given_.front().least, false, b.to}.packed());
       all.insert(all.end(), more.begin(), more.end());
     }
     return all;
   }
+
+  bytes pin(remote<presence> stream, std::span<const std::byte> interval) override {
+    const auto b = interval_of::unpack(interval);
+    if (b.from && !owns(*b.from)) return owner_of(*b.from)->pin(stream, interval);
+    ++report_.requests;
+    bytes ranges;
+    pack(ranges, this_process<range_process>().address());
+    if (!given_.empty() && b.ends_behind(given_.front().least)) {
+      const bytes more = successor()->pin(stream, interval_of{given_.front().least, false, b.to}.packed());
+      ranges.insert(ranges.end(), more.begin(), more.end());
+    }
+    pins_.insert_or_assign(stream.address(), items_.pin(b.begin_in(items_), b.to));
+    when_gone(stream, [stream, range = this_process<range_process>()] { range->unpin(stream); });
+    return ranges;
+  }
+  bytes read_pin(remote<presence> stream, std::uint32_t limit) override {
+    const auto at = pins_.find(stream.address());
+    if (at == pins_.end()) throw usage_error(errc::bad_argument, "a stream of a list was read behind its end");
+    bytes part;
+    pack(part, std::uint8_t{0});
+    const bool more = at->second.take(limit, [&](const Key& k, const Value& v) {
+      pack(part, k);
+      pack(part, v);
+    });
+    part[0] = static_cast<std::byte>(more ? 1 : 0);
+    if (!more) pins_.erase(at);
+    return part;
+  }
+  void unpin(remote<presence> stream) override { pins_.erase(stream.address()); }
 
   bytes first_item() override {
     bytes b;
@@ -178,76 +211,18 @@ class list_range final : public range_process {
   range_report report() override {
     report_.items = items_.size();
     report_.bytes = items_.bytes();
+    report_.streams = pins_.size();
     return report_;
   }
 
  private:
   using leaves = sorted_leaves<Key, Value>;
+  using interval_of = key_interval<Key>;
 
   struct given {
     Key least;
     remote<range_process> owner;
   };
-
-  /// Looks ahead in a batch, in three steps.
-  struct fetcher {
-    static constexpr std::uint32_t step = 12;
-    leaves& items;
-    std::vector<request>& requests;
-    std::uint32_t count;
-    std::uint32_t version = items.version();
-    std::uint32_t done = 0;
-
-    void go_on(std::uint32_t now) {
-      if (items.version() != version) {
-        if (now + 3 * step >= count) return;  // hints are too old, and what is left is little
-        version = items.version();
-        for (std::uint32_t i = now; i < done; ++i) {
-          requests[i].leaf = items.find_leaf(requests[i].key);
-          requests[i].hint = leaves::no_hint;
-        }
-      }
-      for (; done < std::min(count, now + 3 * step); ++done) {
-        request& r = requests[done];
-        r.leaf = items.find_leaf(r.key);
-        r.hint = leaves::no_hint;
-        items.fetch_leaf(r.leaf);
-        if (done >= step) items.fetch_keys(requests[done - step].leaf);
-        if constexpr (std::is_arithmetic_v<Key>) {
-          if (done >= 2 * step) {
-            request& soon = requests[done - 2 * step];
-            soon.hint = items.fetch_value(soon.leaf, soon.key);
-          }
-        }
-      }
-    }
-  };
-
-  /// From `from` (above: what is greater) to before `to`.
-  struct bounds {
-    std::optional<Key> from;
-    bool above = false;
-    std::optional<Key> to;
-    explicit bounds(std::span<const std::byte> packed) {
-      unpacker u(packed);
-      if (u.take<std::uint8_t>() != 0) from = u.take<Key>();
-      above = u.take<std::uint8_t>() != 0;
-      if (u.take<std::uint8_t>() != 0) to = u.take<Key>();
-    }
-    [[nodiscard]] bool has(const Key& k) const { return !to || k < *to; }
-    [[nodiscard]] auto begin_in(const leaves& items) const {
-      return from ? items.lower_bound(*from, above) : items.begin();
-    }
-  };
-  static bytes interval_from(const Key& from, const bounds& b) {
-    bytes i;
-    pack(i, std::uint8_t{1});
-    pack(i, from);
-    pack(i, std::uint8_t{0});
-    pack(i, static_cast<std::uint8_t>(b.to ? 1 : 0));
-    if (b.to) pack(i, *b.to);
-    return i;
-  }
 
   static void pack_bounds(bytes& b, const std::optional<Key>& least, const std::optional<Key>& end, address successor) {
     pack(b, static_cast<std::uint8_t>(least ? 1 : 0));
@@ -286,59 +261,6 @@ class list_range final : public range_process {
     return g->owner;
   }
 
-  void execute(request& r, packer& answer) {
-    switch (r.operation) {
-      case list_operation::find:
-        if (const Value* v = items_.find_in(r.leaf, r.key, r.hint)) {
-          pack(answer, list_answer::value);
-          pack(answer, *v);
-        } else {
-          pack(answer, list_answer::no);
-        }
-        return;
-      case list_operation::insert:
-        pack(answer, yes_if(items_.insert_in(r.leaf, std::move(r.key), std::move(r.value), r.hint)));
-        return;
-      case list_operation::erase:
-        pack(answer, yes_if(items_.erase_in(r.leaf, r.key, r.hint)));
-        return;
-      case list_operation::update:
-        if (Value* v = items_.find_in(r.leaf, r.key, r.hint)) {
-          *v = std::move(r.value);
-          pack(answer, list_answer::yes);
-        } else {
-          pack(answer, list_answer::no);
-        }
-        return;
-      case list_operation::insert_or_update:
-        if (Value* v = items_.find_in(r.leaf, r.key, r.hint)) {
-          *v = std::move(r.value);
-          pack(answer, list_answer::no);
-        } else {
-          pack(answer, yes_if(items_.insert_in(r.leaf, std::move(r.key), std::move(r.value), r.hint)));
-        }
-        return;
-      case list_operation::compare_and_update:
-        compare_and_update(r, answer);
-        return;
-      default:
-        look_further(r, answer);
-        return;
-    }
-  }
-  static list_answer yes_if(bool b) noexcept { return b ? list_answer::yes : list_answer::no; }
-
-  void compare_and_update(request& r, packer& answer) {
-    if constexpr (requires(const Value& v) { v == v; }) {
-      Value* v = items_.find_in(r.leaf, r.key, r.hint);
-      const bool same = v != nullptr && *v == r.expected;
-      if (same) *v = std::move(r.value);
-      pack(answer, yes_if(same));
-    } else {
-      pack(answer, list_answer::no);  // the session does not compile such a request
-    }
-  }
-
   /// Operations that may depend on the ranges that follow.
   void look_further(request& r, packer& answer) {
     const std::size_t size = answer.size();
@@ -365,9 +287,7 @@ class list_range final : public range_process {
       answer.append(item);
     } catch (const error& e) {  // a range that follows is lost
       answer.shrink(size);
-      pack(answer, list_answer::failed);
-      pack(answer, static_cast<std::uint16_t>(e.code()));
-      pack(answer, std::string(e.what()));
+      pack_failure(answer, e);
     }
   }
 
@@ -377,6 +297,7 @@ class list_range final : public range_process {
   leaves items_;
   std::vector<request> requests_;
   packer answer_;
+  std::map<address, pinned_items<Key, Value>> pins_;  // by the presence of their stream
   range_report report_;
   bool splitting_ = false;
 };

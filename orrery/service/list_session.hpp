@@ -2,10 +2,10 @@
 #pragma once
 
 #include <orrery/process/call.hpp>
+#include <orrery/service/key_interval.hpp>
 #include <orrery/service/list_messages.hpp>
-#include <orrery/service/root.hpp>
-#include <orrery/service/session_core.hpp>
-#include <orrery/service/sorted_leaves.hpp>
+#include <orrery/service/list_reply.hpp>
+#include <orrery/service/list_router.hpp>
 #include <orrery/wire/error.hpp>
 
 #include <deque>
@@ -19,23 +19,8 @@ namespace orrery {
 
 template <class Key, class Value>
 class list_scan;
-
-/// The reply to a request of a session.
 template <class Key, class Value>
-struct list_reply {
-  std::uint64_t request = 0;  ///< the number that the session gave it
-  bool done = false;  ///< found, inserted, erased, updated; of insert_or_update: inserted
-  std::optional<Key> key;  ///< of first, last and after, if there is such an item
-  std::optional<Value> value;  ///< of find, first, last and after
-  std::uint64_t size = 0;  ///< of size
-  std::exception_ptr error;  ///< why the request failed: node_lost
-
-  /// Throws the error, if there is one.
-  void check() const {
-    if (error != nullptr) [[unlikely]]
-      std::rethrow_exception(error);
-  }
-};
+class list_stream;
 
 /// A client's way to use an ordered list.
 ///
@@ -57,38 +42,23 @@ struct list_reply {
 /// Made by ordered_list::open; used by one process only, and ends before this one. Requests without a
 /// reply are executed nevertheless. All functions throw usage_error and stopped; the parking forms also what the reply's error is.
 template <class Key, class Value>
-class list_session : private service::session_core {
+class list_session : private service::list_router<Key, Value> {
+  using base = service::list_router<Key, Value>;
+
  public:
   using reply = list_reply<Key, Value>;
   using item = std::pair<Key, Value>;
 
-  list_session(remote<service::service_root> root, const session_options& o) : session_core(o) {
-    service::opening all = root->open("ordered list", service::shape_of<Key, Value>());
-    std::vector<std::pair<std::optional<Key>, remote<service::range_process>>> entries;
-    for (const service::directory_entry& e : all.directory) {
-      std::optional<Key> least;
-      if (!e.least.empty()) least = service::unpacker(e.least).template take<Key>();
-      entries.emplace_back(std::move(least), e.owner);
-    }
-    std::ranges::sort(entries,
-                      [](const auto& a, const auto& b) { return b.first && (!a.first || *a.first < *b.first); });
-    for (auto& [least, owner] : entries) {
-      least_.push_back(least ? std::move(*least) : Key{});
-      at_.push_back(add_route(owner));
-    }
-    if (least_.empty()) throw process_gone("an ordered list that has ended");
-  }
-
+  list_session(remote<service::service_root> root, const session_options& o)
+      : base(root->open("ordered list", service::shape_of<Key, Value>()), o) {}
   /// Of a list with one process that takes all requests.
-  list_session(remote<service::range_process> all, const session_options& o) : session_core(o) {
-    least_.emplace_back();
-    at_.push_back(add_route(all));
-  }
+  list_session(remote<service::range_process> all, session_options o)
+      : base(all, (o.order = o.order == consistency::total ? consistency::per_key : o.order, o)) {}
 
-  using session_core::batches;
-  using session_core::flush;
-  using session_core::outstanding;
-  using session_core::repeated;
+  using base::batches;
+  using base::flush;
+  using base::outstanding;
+  using base::repeated;
 
   // --- operations that return their result. They park; W - 1 others may be outstanding meanwhile -----------------------
 
@@ -134,13 +104,13 @@ class list_session : private service::session_core {
 
   /// The next reply to a request of these. Parks until there is one; none if no request is left.
   [[nodiscard]] std::optional<reply> receive() {
-    while (!ready() && await_answers()) {
+    while (!ready() && this->await_answers()) {
     }
     return take_ready();
   }
   /// The same, but does not park; none if no reply has come.
   [[nodiscard]] std::optional<reply> try_receive() {
-    if (!ready()) take_answers();
+    if (!ready()) this->take_answers();
     return take_ready();
   }
 
@@ -154,8 +124,9 @@ class list_session : private service::session_core {
   /// All items of the interval as they are at one moment. It stops the ranges that it passes until it has
   /// passed the last one. Parks.
   [[nodiscard]] std::vector<item> snapshot(const std::optional<Key>& from = {}, const std::optional<Key>& to = {}) {
-    settle();
-    const service::bytes all = owner_of(from ? route_at(*from) : at_[0])->snapshot(interval(from, false, to));
+    this->settle();
+    const service::bytes interval = service::key_interval<Key>{from, false, to}.packed();
+    const service::bytes all = this->owner_at(from)->snapshot(interval);
     std::vector<item> items;
     for (service::unpacker u(all); !u.empty();) {
       Key k = u.take<Key>();
@@ -163,10 +134,16 @@ class list_session : private service::session_core {
     }
     return items;
   }
+  /// The same, in parts of at most `part` items: what is written while it is read is not in it. See list_stream. Parks.
+  [[nodiscard]] list_stream<Key, Value> stream(const std::optional<Key>& from = {}, const std::optional<Key>& to = {},
+                                               std::uint32_t part = 1024);
 
  private:
   friend class list_scan<Key, Value>;
   using operation = service::list_operation;
+  using base::options;
+  using typename base::number;
+  using typename base::route_number;
   static constexpr std::uint64_t none = ~std::uint64_t{0};
 
   static void check_comparable() {
@@ -180,9 +157,11 @@ class list_session : private service::session_core {
     return make(o, k, v, expected);
   }
   std::uint64_t make(operation o, const Key* k, const Value* v, const Value* expected) {
-    wait_for_room();
-    const route_number r = k != nullptr ? route_at(*k) : o == operation::last ? at_.back() : at_[0];
-    service::packer& to = begin(r, next_);
+    this->wait_for_room();
+    const route_number r = k != nullptr           ? this->route_at(*k)
+                           : o == operation::last ? this->last_route()
+                                                  : this->first_route();
+    service::packer& to = this->begin(r, next_);
     try {
       service::pack(to, o);
       if (k != nullptr) service::pack(to, *k);
@@ -190,11 +169,11 @@ class list_session : private service::session_core {
       if (expected != nullptr) service::pack(to, *expected);
       if (options().replies == reply_order::as_requested) held_.emplace_back();
     } catch (...) {
-      withdraw();
+      this->withdraw();
       throw;
     }
     const std::uint64_t n = next_++;
-    issued();
+    this->issued();
     return n;
   }
   [[noreturn]] static void fail_unfetched() {
@@ -207,7 +186,7 @@ class list_session : private service::session_core {
     wanted_ = next_;
     try {
       (void)make(o, k, v, expected);
-      while (wanted_ != none && await_answers()) {
+      while (wanted_ != none && this->await_answers()) {
       }
     } catch (...) {
       wanted_ = none;
@@ -223,38 +202,18 @@ class list_session : private service::session_core {
     return item{std::move(*r.key), std::move(*r.value)};
   }
 
-  [[nodiscard]] route_number route_at(const Key& k) const noexcept {
-    return at_[service::count_not_greater(least_.data() + 1, least_.size() - 1, k)];
-  }
-  route_number route_of(service::unpacker& u) const override {
-    const auto o = u.take<operation>();
-    route_number r = o == operation::last ? at_.back() : at_[0];
-    if (has_key(o)) r = route_at(u.take<Key>());
-    if (has_value(o)) u.skip<Value>();
-    if (o == operation::compare_and_update) u.skip<Value>();
-    return r;
-  }
-
   void answered(route_number from, std::span<const number> numbers, std::span<const std::byte> answer) override {
-    service::unpacker u(answer);
-    std::vector<std::pair<number, std::span<const std::byte>>> back;
-    bool moved = false;
-    for (const number n : numbers) {
-      const auto what = u.take<service::list_answer>();
-      if (what == service::list_answer::moved || what == service::list_answer::behind) {
-        moved = moved || what == service::list_answer::moved;
-        back.emplace_back(n, u.take_bytes(u.take<std::uint32_t>()));
-        continue;
-      }
+    std::uint64_t moment = 0;  // the head puts that of the first request behind all answers
+    const bool total = options().order == consistency::total;
+    if (total) moment = service::unpacker(answer.last(sizeof(moment))).template take<std::uint64_t>();
+    this->each_answer(from, numbers, answer, [&](number n, service::list_answer what, service::unpacker& u) {
       reply& r = reply_to(n);
-      read_answer(from, what, u, r);
-      done();
+      read_answer(what, u, r);
+      if (total) r.moment = moment++;
       replied(n);
-    }
-    if (moved) learn(u);
-    for (const auto& [n, request] : back) repeat(n, request);
+    });
   }
-  void read_answer(route_number from, service::list_answer what, service::unpacker& u, reply& r) {
+  void read_answer(service::list_answer what, service::unpacker& u, reply& r) {
     r.done = what != service::list_answer::no && what != service::list_answer::failed;
     switch (what) {
       case service::list_answer::value:
@@ -266,9 +225,6 @@ class list_session : private service::session_core {
         break;
       case service::list_answer::number:
         r.size = u.take<std::uint64_t>();
-        break;
-      case service::list_answer::before:
-        r.error = look_before(from, r);
         break;
       case service::list_answer::failed: {
         const auto code = static_cast<errc>(u.take<std::uint16_t>());
@@ -285,42 +241,6 @@ class list_session : private service::session_core {
       replied(n);
     }
   }
-  // The last item is in none of the ranges from that of `from` on: asks those before, one after the other.
-  std::exception_ptr look_before(route_number from, reply& r) {
-    try {
-      auto i = static_cast<std::size_t>(std::ranges::find(at_, from) - at_.begin());
-      service::bytes found;
-      while (i != 0 && found.empty()) found = owner_of(at_[--i])->last_item();
-      r.done = !found.empty();
-      if (r.done) {
-        service::unpacker u(found);
-        r.key = u.take<Key>();
-        r.value = u.take<Value>();
-      }
-      return nullptr;
-    } catch (const stopped&) {
-      throw;
-    } catch (...) {
-      return std::current_exception();
-    }
-  }
-
-  /// Ranges that were split off.
-  void learn(service::unpacker& u) {
-    for (auto n = u.take<std::uint32_t>(); n != 0; --n) {
-      Key least = u.take<Key>();
-      const remote<service::range_process> owner(u.take<address>());
-      const std::size_t place = service::count_not_greater(least_.data() + 1, least_.size() - 1, least);
-      if (place != 0 && !(least_[place] < least)) continue;  // known
-      const route_number old = at_[place];
-      const route_number fresh = add_route(owner);
-      const auto behind = static_cast<std::ptrdiff_t>(place) + 1;
-      least_.insert(least_.begin() + behind, std::move(least));
-      at_.insert(at_.begin() + behind, fresh);
-      divide(old, fresh);
-    }
-  }
-
   /// Where the reply to the request is to be written; then replied() is to be called.
   reply& reply_to(number n) {
     reply& r = n == wanted_                                     ? answer_
@@ -350,27 +270,11 @@ class list_session : private service::session_core {
     return r;
   }
 
-  /// Parks until nothing is outstanding.
-  void settle() {
-    while (outstanding() != 0) (void)await_answers();
-  }
-  static service::bytes interval(const std::optional<Key>& from, bool above, const std::optional<Key>& to) {
-    service::bytes i;
-    service::pack(i, static_cast<std::uint8_t>(from ? 1 : 0));
-    if (from) service::pack(i, *from);
-    service::pack(i, static_cast<std::uint8_t>(above ? 1 : 0));
-    service::pack(i, static_cast<std::uint8_t>(to ? 1 : 0));
-    if (to) service::pack(i, *to);
-    return i;
-  }
-
   struct held {
     bool there = false;
     bool skip = false;  // its reply was wanted by run()
     reply value;
   };
-  std::vector<Key> least_;  // the directory: which keys belong to which route; the first has no least key
-  std::vector<route_number> at_;
   std::uint64_t next_ = 0;
   std::uint64_t wanted_ = none;
   reply answer_;
@@ -380,74 +284,6 @@ class list_session : private service::session_core {
   std::size_t first_ready_ = 0;
 };
 
-/// A walk over an interval of keys, in parts.
-///
-/// next() gives the next part and asks for the one behind it, so one part at most is on its way: who does not
-/// take them holds nothing up. Each part is what one range had at one moment; an item that is there from the beginning to the
-/// end of the walk is in it once.
-///
-/// Made by list_session::scan; its session outlives it, and may be used meanwhile.
-template <class Key, class Value>
-class list_scan {
- public:
-  using item = std::pair<Key, Value>;
-
-  list_scan(list_session<Key, Value>& s, std::optional<Key> from, std::optional<Key> to, std::uint32_t part)
-      : session_(s), from_(std::move(from)), to_(std::move(to)), part_(part == 0 ? 1 : part) {
-    ask();
-  }
-  list_scan(const list_scan&) = delete;
-  list_scan& operator=(const list_scan&) = delete;
-
-  /// The next items; none when the walk has ended. Parks. Throws node_lost, stopped.
-  [[nodiscard]] std::vector<item> next() {
-    std::vector<item> items;
-    while (items.empty() && asked_.valid()) take(items);
-    return items;
-  }
-
- private:
-  void ask() {
-    const auto r = from_ ? session_.route_at(*from_) : session_.at_[0];
-    const service::bytes interval = list_session<Key, Value>::interval(from_, above_, to_);
-    asked_ = start(session_.owner_of(r))->scan(part_, std::span<const std::byte>(interval));
-  }
-  void take(std::vector<item>& items) {
-    const service::bytes answer = asked_.get();
-    service::unpacker u(answer);
-    const auto what = u.take<service::list_answer>();
-    if (what == service::list_answer::moved) {
-      session_.learn(u);
-      ask();
-      return;
-    }
-    std::optional<Key> next;
-    if (what == service::list_answer::before) next = u.take<Key>();
-    const auto n = u.take<std::uint32_t>();
-    items.reserve(n);
-    for (std::uint32_t i = 0; i < n; ++i) {
-      Key k = u.take<Key>();
-      items.emplace_back(std::move(k), u.take<Value>());
-    }
-    if (what == service::list_answer::no) return;
-    above_ = !next;
-    from_ = next ? std::move(next) : std::optional<Key>(items.back().first);
-    ask();
-  }
-
-  list_session<Key, Value>& session_;
-  std::optional<Key> from_;
-  bool above_ = false;
-  std::optional<Key> to_;
-  std::uint32_t part_;
-  future<service::bytes> asked_;
-};
-
-template <class Key, class Value>
-list_scan<Key, Value> list_session<Key, Value>::scan(std::optional<Key> from, std::optional<Key> to,
-                                                     std::uint32_t part) {
-  settle();
-  return list_scan<Key, Value>(*this, std::move(from), std::move(to), part);
-}
-
 }  // namespace orrery
+
+#include <orrery/service/list_scan.hpp>  // what scan() and stream() return

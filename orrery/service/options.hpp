@@ -12,6 +12,7 @@ enum class consistency : std::uint8_t {
   unordered,   ///< in any order
   per_key,     ///< those for one key in the order in which they were made
   sequential,  ///< all in the order in which they were made
+  total,       ///< all of all sessions of this level in one order: that in which they reach the head of the list
 };
 
 /// In which order a session gives replies to its client.

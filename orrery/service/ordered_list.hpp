@@ -4,6 +4,7 @@
 #include <orrery/process/function.hpp>
 #include <orrery/process/runtime.hpp>
 #include <orrery/service/handle.hpp>
+#include <orrery/service/list_head.hpp>
 #include <orrery/service/list_range.hpp>
 #include <orrery/service/list_session.hpp>
 
@@ -73,7 +74,14 @@ class ordered_list : public service::handle<ordered_list<Key, Value>> {
       list.root_->add(std::move(packed), successor);
       end = least;
     }
+    list.root_->set_head(spawn<service::list_head<Key, Value>>(pe(options.pes.front()), list.root_, std::string(kind)));
     return list;
+  }
+  /// The number of items, without stopping any range: not at one moment. Lost ranges are not counted. Parks.
+  [[nodiscard]] std::uint64_t estimated_size() const {
+    std::uint64_t n = 0;
+    for (const service::range_report& r : root_->reports()) n += r.items;
+    return n;
   }
   /// A session for the calling process. Parks. Throws usage_error if the list has other types or the options make no sense,
   /// process_gone if it has ended, node_lost, stopped.

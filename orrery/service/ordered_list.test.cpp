@@ -44,9 +44,9 @@ void expect_same(session& s, const model& m) {
 }
 
 // Random operations, one at a time, beside a std::map.
-void compare_with_map(int operations) {
+void compare_with_map(int operations, consistency order = consistency::per_key) {
   auto l = list::make({.range_items = 8});
-  auto s = l.open({.window = 4});
+  auto s = l.open({.window = 4, .order = order});
   model m;
   std::mt19937 random(7);
   const auto key = [&] { return static_cast<int>(random() % 300); };
@@ -113,6 +113,70 @@ TEST(ordered_list, begins_with_ranges_for_stated_keys) {
     EXPECT_TRUE(s.scan(21, 25).next().empty());
     l.end();
   });
+}
+
+TEST(ordered_list, streams_what_was_there_when_the_stream_was_made) {
+  in_world(2, [] {
+    auto l = list::make({.range_items = 8});
+    auto s = l.open();
+    model m;
+    for (int k = 0; k < 200; ++k) s.start_insert(k, std::to_string(m.emplace(k, std::to_string(k)).first->first));
+    while (s.receive()) {
+    }
+    auto all = s.stream({}, {}, 7);
+    auto some = s.stream(20, 40, 100);
+    std::vector<std::pair<int, std::string>> read = all.next();
+    EXPECT_EQ(read.size(), 7U);
+    for (int k = 0; k < 200; ++k) {
+      if (k % 2 == 0) s.start_erase(k);
+      s.start_update(k, "late");
+      s.start_insert(1000 + k, "late");
+    }
+    while (s.receive()) {
+    }
+    for (auto part = all.next(); !part.empty(); part = all.next()) read.insert(read.end(), part.begin(), part.end());
+    EXPECT_EQ(read, (std::vector<std::pair<int, std::string>>(m.begin(), m.end())));
+    EXPECT_TRUE(all.next().empty());
+    int k = 20;
+    for (auto part = some.next(); !part.empty(); part = some.next())
+      for (const auto& i : part) {
+        EXPECT_EQ(i, std::pair(k, std::to_string(k)));
+        ++k;
+      }
+    EXPECT_EQ(k, 40);
+    EXPECT_EQ(s.size(), 300U);
+    l.end();
+  });
+}
+
+TEST(ordered_list, keeps_nothing_for_streams_that_have_ended) {
+  in_simulation("machines=2", [] {
+    auto l = list::make({.splits = {10}});
+    auto s = l.open();
+    for (int k = 0; k < 20; ++k) s.insert(k, "");
+    const auto streams = [&] {
+      std::uint64_t n = 0;
+      for (const auto& r : l.statistics()) n += r.streams;
+      return n;
+    };
+    {
+      auto unread = s.stream({}, {}, 3);
+      EXPECT_EQ(streams(), 2U);
+      auto read = s.stream();
+      while (!read.next().empty()) {
+      }
+      EXPECT_EQ(streams(), 2U);
+    }
+    orrery::sleep_for(std::chrono::milliseconds(1));
+    EXPECT_EQ(streams(), 0U);
+    EXPECT_EQ(l.estimated_size(), 20U);
+    l.end();
+  });
+}
+
+TEST(ordered_list, gives_the_answers_of_a_map_to_total_sessions) {
+  in_simulation("machines=3,jitter=5us,seed=3", [] { compare_with_map(800, consistency::total); });
+  in_world(2, [] { compare_with_map(800, consistency::total); });
 }
 
 TEST(ordered_list, takes_values_of_a_megabyte_and_keys_with_common_prefixes) {

@@ -3,6 +3,7 @@
 
 #include <orrery/process/spawn.hpp>
 #include <orrery/service/packing.hpp>
+#include <orrery/service/presence.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -24,6 +25,7 @@ struct range_report {
   std::uint64_t moved = 0;  ///< requests that belonged elsewhere
   std::uint64_t splits = 0;
   std::uint64_t bytes = 0;  ///< of memory, with what keys and values take themselves
+  std::uint64_t streams = 0;  ///< for which items are kept
 
   friend bool operator==(const range_report&, const range_report&) = default;
 };
@@ -55,6 +57,12 @@ class range_process {
   virtual bytes scan(std::uint32_t limit, std::span<const std::byte> interval) = 0;
   /// All items of an interval of keys at one moment, here and in the ranges that follow.
   virtual bytes snapshot(std::span<const std::byte> interval) = 0;
+  /// Keeps the items of an interval as they are at one moment, here and in the ranges that follow, for a stream, until the stream
+  /// has read them or its presence ends. Returns the addresses of these ranges.
+  virtual bytes pin(remote<presence> stream, std::span<const std::byte> interval) = 0;
+  /// The next `limit` of the items that are kept for a stream, behind one byte: whether there are more.
+  virtual bytes read_pin(remote<presence> stream, std::uint32_t limit) = 0;
+  virtual void unpin(remote<presence> stream) = 0;
   /// The least item here or in the ranges that follow; no bytes if there is none.
   virtual bytes first_item() = 0;
   /// The greatest item here or in the ranges that follow; no bytes if there is none.
@@ -65,6 +73,7 @@ class range_process {
   virtual void split() = 0;
   virtual range_report report() = 0;
 };
-ORRERY_PROCESS(range_process, serve, scan, snapshot, first_item, last_item, count_from_here, split, report);
+ORRERY_PROCESS(range_process, serve, scan, snapshot, pin, read_pin, unpin, first_item, last_item, count_from_here,
+               split, report);
 
 }  // namespace orrery::service

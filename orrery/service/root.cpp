@@ -21,7 +21,7 @@ opening service_root::open(const std::string& kind, const std::string& types) co
     throw usage_error(
         errc::bad_argument,
         fmt::format("this {} has other types of keys or values than those that it was opened with", kind_));
-  return {directory_};
+  return {directory_, head_};
 }
 
 std::uint32_t service_root::next_pe() { return pes_[next_++ % pes_.size()]; }
@@ -48,6 +48,7 @@ void ask_all(const std::vector<directory_entry>& ranges, Begin begin, Take take)
 }  // namespace
 
 void service_root::end() {
+  if (head_) directory_.push_back({{}, std::exchange(head_, {})});
   ask_all<void>(
       std::exchange(directory_, {}), [](const auto& p) { return start_destroy(p); }, [](auto& f) { f.get(); });
 }

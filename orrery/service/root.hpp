@@ -20,6 +20,7 @@ struct directory_entry {
 /// What who opens a service gets.
 struct opening {
   std::vector<directory_entry> directory;  ///< in no order; some of the latest ranges may be missing
+  remote<range_process> head;  ///< that takes the requests of sessions whose level is `total`; null: there is none
 };
 
 /// The process that a service is known by.
@@ -42,7 +43,8 @@ class service_root {
   /// The PE of the next range: all PEs of the service in turn.
   std::uint32_t next_pe();
   void add(bytes least, remote<range_process> owner);
-  /// Destroys all ranges.
+  void set_head(remote<range_process> head) { head_ = head; }
+  /// Destroys all ranges, and the head.
   void end();
   /// What all ranges have done, in the order of open(). Not at one moment. Those that are lost are missing.
   std::vector<range_report> reports() const;
@@ -53,7 +55,8 @@ class service_root {
   std::vector<std::uint32_t> pes_;
   std::size_t next_ = 0;
   std::vector<directory_entry> directory_;
+  remote<range_process> head_;
 };
-ORRERY_PROCESS(service_root, open, is_of, next_pe, add, end, reports);
+ORRERY_PROCESS(service_root, open, is_of, next_pe, add, set_head, end, reports);
 
 }  // namespace orrery::service

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <orrery/service/pinned_items.hpp>
+
 #include <algorithm>
-#include <array>
 #include <cstddef>
 #include <cstdint>
-#include <memory>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -52,7 +53,7 @@ template <class Key>
 template <class Key, class Value>
 class sorted_leaves {
  public:
-  static constexpr std::size_t leaf_items = std::clamp<std::size_t>(256 / sizeof(Key), 16, 64);
+  static constexpr std::size_t leaf_items = sorted_leaf<Key, Value>::room;
   static constexpr std::size_t no_hint = ~std::size_t{0};
   /// Where an item is, or would be.
   struct place {
@@ -60,7 +61,7 @@ class sorted_leaves {
     std::size_t at;
   };
 
-  sorted_leaves() : least_(1), sizes_(1) { leaves_.push_back(std::make_unique<leaf>()); }
+  sorted_leaves() : least_(1), sizes_(1) { leaves_.emplace_back(new leaf); }
 
   [[nodiscard]] std::size_t size() const noexcept { return size_; }
   /// Changes when leaves come or go: until then find_leaf() gives the same.
@@ -90,10 +91,17 @@ class sorted_leaves {
   // changed, `i` must be asked again.
 
   /// Null if there is no such key.
-  [[nodiscard]] Value* find_in(std::size_t i, const Key& key, std::size_t hint = no_hint) noexcept {
-    leaf& l = *leaves_[i];
+  [[nodiscard]] const Value* find_in(std::size_t i, const Key& key, std::size_t hint = no_hint) const noexcept {
+    const leaf& l = *leaves_[i];
     const std::size_t at = place_in(i, key, hint);
     return at < sizes_[i] && !(key < l.keys[at]) ? &l.values[at] : nullptr;
+  }
+  /// The same, to be written to.
+  [[nodiscard]] Value* change_in(std::size_t i, const Key& key, std::size_t hint = no_hint) {
+    const std::size_t at = place_in(i, key, hint);
+    if (at == sizes_[i] || key < leaves_[i]->keys[at]) return nullptr;
+    leaves_[i].own();
+    return &leaves_[i]->values[at];
   }
   /// False if the key is there.
   bool insert_in(std::size_t i, Key&& key, Value&& value, std::size_t hint = no_hint) {
@@ -105,6 +113,7 @@ class sorted_leaves {
       if (!(key < least_[i + 1])) ++i;
       at = count_less(leaves_[i]->keys.data(), sizes_[i], key);
     }
+    leaves_[i].own();
     leaf& l = *leaves_[i];
     const std::size_t n = sizes_[i];
     std::move_backward(l.keys.begin() + at, l.keys.begin() + n, l.keys.begin() + n + 1);
@@ -117,10 +126,11 @@ class sorted_leaves {
   }
   /// False if the key is not there.
   bool erase_in(std::size_t i, const Key& key, std::size_t hint = no_hint) {
-    leaf& l = *leaves_[i];
     const std::size_t at = place_in(i, key, hint);
     const std::size_t n = sizes_[i];
-    if (at == n || key < l.keys[at]) return false;
+    if (at == n || key < leaves_[i]->keys[at]) return false;
+    leaves_[i].own();
+    leaf& l = *leaves_[i];
     std::move(l.keys.begin() + at + 1, l.keys.begin() + n, l.keys.begin() + at);
     std::move(l.values.begin() + at + 1, l.values.begin() + n, l.values.begin() + at);
     l.keys[n - 1] = Key{};  // what it held elsewhere is free
@@ -163,6 +173,13 @@ class sorted_leaves {
     least_.resize(keep);
     ++version_;
   }
+  /// The items from `from` to before the key `to` as they are now, whatever is written later.
+  [[nodiscard]] pinned_items<Key, Value> pin(place from, const std::optional<Key>& to) const {
+    pinned_items<Key, Value> all(to);
+    for (std::size_t i = from.leaf; i < leaves_.size() && (i == from.leaf || !to || least_[i] < *to); ++i)
+      all.add(leaves_[i], i == from.leaf ? from.at : 0, sizes_[i]);
+    return all;
+  }
   /// Of memory; not what keys and values hold elsewhere.
   [[nodiscard]] std::size_t bytes() const noexcept {
     constexpr std::size_t of_allocator = 16;
@@ -171,10 +188,7 @@ class sorted_leaves {
   }
 
  private:
-  struct leaf {
-    std::array<Key, leaf_items> keys{};
-    std::array<Value, leaf_items> values{};
-  };
+  using leaf = sorted_leaf<Key, Value>;
 
   std::size_t place_in(std::size_t i, const Key& key, std::size_t hint) const noexcept {
     const Key* const keys = leaves_[i]->keys.data();
@@ -183,7 +197,8 @@ class sorted_leaves {
     return count_less(keys, n, key);
   }
   void divide(std::size_t i, std::size_t from) {
-    auto upper = std::make_unique<leaf>();
+    leaf_ptr<leaf> upper(new leaf);
+    leaves_[i].own();
     leaf& l = *leaves_[i];
     const std::size_t n = sizes_[i];
     std::move(l.keys.begin() + from, l.keys.begin() + n, upper->keys.begin());
@@ -197,11 +212,13 @@ class sorted_leaves {
   }
   // Makes one of the leaves i and i + 1, if there is room for some more items.
   void join(std::size_t i) {
-    leaf& l = *leaves_[i];
-    leaf& upper = *leaves_[i + 1];
     const std::size_t n = sizes_[i];
     const std::size_t more = sizes_[i + 1];
     if (n != 0 && more != 0 && n + more > leaf_items * 3 / 4) return;
+    leaves_[i].own();
+    leaves_[i + 1].own();
+    leaf& l = *leaves_[i];
+    leaf& upper = *leaves_[i + 1];
     std::move(upper.keys.begin(), upper.keys.begin() + more, l.keys.begin() + n);
     std::move(upper.values.begin(), upper.values.begin() + more, l.values.begin() + n);
     sizes_[i] = static_cast<std::uint8_t>(n + more);
@@ -214,7 +231,7 @@ class sorted_leaves {
 
   std::vector<Key> least_;  // of leaf i; the first is never looked at
   std::vector<std::uint8_t> sizes_;
-  std::vector<std::unique_ptr<leaf>> leaves_;
+  std::vector<leaf_ptr<leaf>> leaves_;
   std::size_t size_ = 0;
   std::uint32_t version_ = 0;
 };

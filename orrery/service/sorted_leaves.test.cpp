@@ -81,4 +81,34 @@ TEST(sorted_leaves, give_their_upper_half_away) {
   }
 }
 
+TEST(sorted_leaves, keep_what_is_pinned) {
+  leaves l;
+  model m;
+  std::mt19937 random(5);
+  for (int round = 0; round < 20; ++round) {
+    const auto from = static_cast<std::uint32_t>(random() % 1000);
+    const auto to = from + static_cast<std::uint32_t>(random() % 1000);
+    auto pinned = l.pin(l.lower_bound(from), to);
+    const model then(m.lower_bound(from), m.lower_bound(to));
+    model read;
+    bool more = true;
+    for (int i = 0; i < 500; ++i) {
+      const auto k = static_cast<std::uint32_t>(random() % 2000);
+      if (random() % 2 == 0) {
+        l.erase_in(l.find_leaf(k), k);
+        m.erase(k);
+      } else if (bool* const v = l.change_in(l.find_leaf(k), k)) {
+        *v = m[k] = i % 3 == 0;
+      } else {
+        ASSERT_TRUE(l.insert_in(l.find_leaf(k), std::uint32_t{k}, i % 2 == 0));
+        m.emplace(k, i % 2 == 0);
+      }
+      if (more && i % 50 == 0) more = pinned.take(3, [&](std::uint32_t k, bool v) { read.emplace(k, v); });
+    }
+    while (more) more = pinned.take(100, [&](std::uint32_t k, bool v) { read.emplace(k, v); });
+    ASSERT_EQ(read, then);
+    expect_same(l, m);
+  }
+}
+
 }  // namespace

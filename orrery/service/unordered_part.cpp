@@ -13,6 +13,8 @@ namespace {
 
 bytes unordered_part::scan(std::uint32_t, std::span<const std::byte>) { fail_order(); }
 bytes unordered_part::snapshot(std::span<const std::byte>) { fail_order(); }
+bytes unordered_part::pin(remote<presence>, std::span<const std::byte>) { fail_order(); }
+bytes unordered_part::read_pin(remote<presence>, std::uint32_t) { fail_order(); }
 bytes unordered_part::first_item() { fail_order(); }
 bytes unordered_part::last_item() { fail_order(); }
 

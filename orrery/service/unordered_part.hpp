@@ -13,6 +13,9 @@ class unordered_part : public range_process {
  public:
   bytes scan(std::uint32_t limit, std::span<const std::byte> interval) final;
   bytes snapshot(std::span<const std::byte> interval) final;
+  bytes pin(remote<presence> stream, std::span<const std::byte> interval) final;
+  bytes read_pin(remote<presence> stream, std::uint32_t limit) final;
+  void unpin(remote<presence>) final {}
   bytes first_item() final;
   bytes last_item() final;
   void split() final {}

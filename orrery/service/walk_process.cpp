@@ -11,7 +11,7 @@ namespace orrery::service {
 namespace {
 [[noreturn]] void fail_interval() {
   throw usage_error(errc::bad_argument,
-                    "a walking list has no scan and no snapshot: walk with after(), or use an ordered_list");
+                    "a walking list has no scan, snapshot and stream: walk with after(), or use an ordered_list");
 }
 }  // namespace
 
@@ -48,6 +48,8 @@ void walk_gate::answer(std::uint64_t request, std::span<const std::byte> bytes) 
 
 bytes walk_gate::scan(std::uint32_t, std::span<const std::byte>) { fail_interval(); }
 bytes walk_gate::snapshot(std::span<const std::byte>) { fail_interval(); }
+bytes walk_gate::pin(remote<presence>, std::span<const std::byte>) { fail_interval(); }
+bytes walk_gate::read_pin(remote<presence>, std::uint32_t) { fail_interval(); }
 
 void walk_manager::adopt(const std::vector<remote<walk_process>>& all) {
   all_ = all;

@@ -28,6 +28,9 @@ class walk_gate : public range_process {
 
   bytes scan(std::uint32_t limit, std::span<const std::byte> interval) final;
   bytes snapshot(std::span<const std::byte> interval) final;
+  bytes pin(remote<presence> stream, std::span<const std::byte> interval) final;
+  bytes read_pin(remote<presence> stream, std::uint32_t limit) final;
+  void unpin(remote<presence>) final {}
   bytes first_item() final { return {}; }
   bytes last_item() final { return {}; }
   std::uint64_t count_from_here() final { return 0; }

@@ -7,6 +7,7 @@
 #include <orrery/service/options.hpp>
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -24,7 +25,12 @@ struct list_event {
   std::uint64_t begun = 0;
   std::uint64_t ended = 0;
   bool done = false;
-  std::optional<int> found;  ///< the value of find
+  std::optional<int> found;  ///< the value of find, first, last and after
+  std::optional<int> key_found = {};  ///< of first, last and after
+  std::uint64_t size = 0;
+  std::uint64_t moment = 0;  ///< with `total`: its place in the order of all requests
+  bool snapshot = false;     ///< instead of the operation: of all items
+  std::map<int, int> seen = {};  ///< by a snapshot
 };
 
 /// Whether there is an order of the events that explains all replies: each event lies between its beginning and
@@ -32,7 +38,10 @@ struct list_event {
 /// events that have none.
 ///
 /// Keys are independent of each other in the levels `unordered` and `per_key`, which are checked key by key;
-/// `sequential` is checked as a whole. At most 64 events are checked together; throws std::length_error.
+/// `sequential`, and what has a snapshot in it, is checked as a whole. At most 64 events are checked together; throws std::length_error.
 [[nodiscard]] std::string find_violation(const std::vector<list_event>& history, consistency level);
+
+/// The same for `total`, where replies say the order: it is replayed, so histories may have any length. Empty, or what is wrong first.
+[[nodiscard]] std::string find_total_violation(std::vector<list_event> history);
 
 }  // namespace orrery::testing

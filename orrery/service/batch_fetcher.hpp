@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <orrery/service/list_messages.hpp>
+#include <orrery/service/sorted_leaves.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+#include <vector>
+
+namespace orrery::service {
+
+/// Looks ahead in a batch of requests, in three steps.
+///
+/// Problem: each look-up waits for memory three times, and a batch has many.
+///
+/// While the range executes a request, the leaf of one further on is fetched, the keys of one before that, and the value of
+/// one before that. So the waits of many requests overlap. Where leaves come or go meanwhile, it begins again.
+///
+/// Lives on the stack of list_range::serve.
+template <class Key, class Value>
+class batch_fetcher {
+ public:
+  using leaves = sorted_leaves<Key, Value>;
+  using request = list_request<Key, Value>;
+
+  batch_fetcher(const leaves& items, std::vector<request>& requests, std::uint32_t count)
+      : items_(items), requests_(requests), count_(count), version_(items.version()) {}
+
+  /// Request `now` is executed next: its leaf is known, and true.
+  void go_on(std::uint32_t now) {
+    if (items_.version() != version_) {
+      if (now + 3 * step >= count_) {  // what is left is little
+        look_up(requests_[now]);
+        return;
+      }
+      version_ = items_.version();
+      for (std::uint32_t i = now; i < done_; ++i) look_up(requests_[i]);
+    }
+    for (; done_ < std::min(count_, now + 3 * step); ++done_) {
+      look_up(requests_[done_]);
+      items_.fetch_leaf(requests_[done_].leaf);
+      if (done_ >= step) items_.fetch_keys(requests_[done_ - step].leaf);
+      if constexpr (std::is_arithmetic_v<Key>) {
+        if (done_ >= 2 * step) {
+          request& soon = requests_[done_ - 2 * step];
+          soon.hint = items_.fetch_value(soon.leaf, soon.key);
+        }
+      }
+    }
+  }
+
+ private:
+  static constexpr std::uint32_t step = 12;
+  void look_up(request& r) const noexcept {
+    r.leaf = items_.find_leaf(r.key);
+    r.hint = leaves::no_hint;
+  }
+
+  const leaves& items_;
+  std::vector<request>& requests_;
+  std::uint32_t count_;
+  std::uint32_t version_;
+  std::uint32_t done_ = 0;
+};
+
+}  // namespace orrery::service

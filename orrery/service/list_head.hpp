@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <orrery/service/key_interval.hpp>
+#include <orrery/service/list_router.hpp>
+#include <orrery/service/range_process.hpp>
+
+#include <cstdint>
+#include <exception>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace orrery::service {
+
+/// The head of an ordered list: gives the requests of all sessions of the level `total` one order.
+///
+/// Problem: ranges execute requests at the same time, so those of two clients have an order at each range, but not one order in all.
+///
+/// All batches of such sessions come here. The head takes one at a time, numbers its requests (their *moments*), and
+/// sends them on to the ranges as a session of the level `per_key` does. It takes the next batch when all are
+/// answered. Requests for one key take effect in the order of their moments, as they do for a session. Requests for
+/// different keys do not see each other. What looks at many keys (size, first, last, after) is sent when all before it is
+/// answered, and nothing is sent before its own answer. So each reply is what it would be if all
+/// requests were executed one after the other in the order of their moments.
+///
+/// Made by ordered_list::make; lives until the list ends. Sessions of other levels do not pass through it, so their
+/// requests have no place in that order.
+template <class Key, class Value>
+class list_head final : public range_process, list_router<Key, Value> {
+  using router = list_router<Key, Value>;
+
+ public:
+  explicit list_head(remote<service_root> root, const std::string& kind)
+      : router(root->open(kind, shape_of<Key, Value>()), {.window = 4096, .order = consistency::per_key}) {}
+
+  bytes serve(std::uint32_t count, batch_rule, std::span<const std::byte> packed) override {
+    report_.requests += count;
+    answers_.assign(count, {});
+    unpacker u(packed);
+    for (std::uint32_t i = 0; i < count; ++i) {
+      const std::byte* const begin = u.position();
+      const auto o = unpacker(u.rest()).template take<list_operation>();
+      (void)this->route_of(u);  // passes it by
+      const bool alone = !has_key(o) || o == list_operation::after;
+      if (alone) this->settle();
+      this->wait_for_room();
+      unpacker again({begin, u.position()});  // answers that came meanwhile may have told of a split
+      this->begin(this->route_of(again), i).append({begin, u.position()});
+      this->issued();
+      if (alone) this->settle();
+    }
+    this->settle();
+    packer all;
+    for (const bytes& a : answers_) all.append(a);
+    pack(all, moment_);
+    moment_ += count;
+    return all.take();
+  }
+  bytes scan(std::uint32_t limit, std::span<const std::byte> interval) override {
+    const auto keys = key_interval<Key>::unpack(interval);
+    for (;;) {
+      bytes part = this->owner_at(keys.from)->scan(limit, interval);
+      unpacker u(part);
+      if (u.take<list_answer>() != list_answer::moved) return part;
+      this->learn(u);
+    }
+  }
+  bytes snapshot(std::span<const std::byte> interval) override { return owner_of_first(interval)->snapshot(interval); }
+  bytes pin(remote<presence> stream, std::span<const std::byte> interval) override {
+    return owner_of_first(interval)->pin(stream, interval);
+  }
+  bytes read_pin(remote<presence>, std::uint32_t) override { return {}; }
+  void unpin(remote<presence>) override {}
+  bytes first_item() override { return this->owner_at({})->first_item(); }
+  bytes last_item() override { return this->owner_at({})->last_item(); }
+  std::uint64_t count_from_here() override { return this->owner_at({})->count_from_here(); }
+  void split() override {}
+  range_report report() override { return report_; }
+
+ private:
+  using typename router::number;
+  using typename router::route_number;
+
+  remote<range_process> owner_of_first(std::span<const std::byte> interval) const {
+    return this->owner_at(key_interval<Key>::unpack(interval).from);
+  }
+  void answered(route_number from, std::span<const number> numbers, std::span<const std::byte> answer) override {
+    this->each_answer(from, numbers, answer, [&](number n, list_answer what, unpacker& u) {
+      const std::byte* const begin = u.position();
+      if (what == list_answer::item) u.skip<Key>();
+      if (what == list_answer::item || what == list_answer::value) u.skip<Value>();
+      if (what == list_answer::number) u.skip<std::uint64_t>();
+      if (what == list_answer::failed) {
+        u.skip<std::uint16_t>();
+        u.skip<std::string>();
+      }
+      pack(answers_[n], what);
+      answers_[n].insert(answers_[n].end(), begin, u.position());
+    });
+  }
+  void failed(std::span<const number> numbers, const std::exception_ptr& why) override {
+    for (const number n : numbers) {
+      try {
+        std::rethrow_exception(why);
+      } catch (const error& e) {
+        pack_failure(answers_[n], e);
+      }
+    }
+  }
+
+  std::vector<bytes> answers_;  // of the batch that is executed
+  std::uint64_t moment_ = 0;  // of the next request
+  range_report report_;
+};
+
+}  // namespace orrery::service

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <orrery/process/future.hpp>
+#include <orrery/service/list_session.hpp>
+#include <orrery/service/presence.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <utility>
+#include <vector>
+
+namespace orrery {
+
+/// A walk over an interval of keys, in parts.
+///
+/// next() gives the next part and asks for the one behind it, so one part at most is on its way: who does not
+/// take them holds nothing up. Each part is what one range had at one moment; an item that is there from the beginning to the
+/// end of the walk is in it once.
+///
+/// Made by list_session::scan; its session outlives it, and may be used meanwhile.
+template <class Key, class Value>
+class list_scan {
+ public:
+  using item = std::pair<Key, Value>;
+
+  list_scan(list_session<Key, Value>& s, std::optional<Key> from, std::optional<Key> to, std::uint32_t part)
+      : session_(s), from_(std::move(from)), to_(std::move(to)), part_(part == 0 ? 1 : part) {
+    ask();
+  }
+  list_scan(const list_scan&) = delete;
+  list_scan& operator=(const list_scan&) = delete;
+
+  /// The next items; none when the walk has ended. Parks. Throws node_lost, stopped.
+  [[nodiscard]] std::vector<item> next() {
+    std::vector<item> items;
+    while (items.empty() && asked_.valid()) take(items);
+    return items;
+  }
+
+ private:
+  void ask() {
+    const service::bytes interval = service::key_interval<Key>{from_, above_, to_}.packed();
+    asked_ = start(session_.owner_at(from_))->scan(part_, std::span<const std::byte>(interval));
+  }
+  void take(std::vector<item>& items) {
+    const service::bytes answer = asked_.get();
+    service::unpacker u(answer);
+    const auto what = u.take<service::list_answer>();
+    if (what == service::list_answer::moved) {
+      session_.learn(u);
+      ask();
+      return;
+    }
+    std::optional<Key> next;
+    if (what == service::list_answer::before) next = u.take<Key>();
+    const auto n = u.take<std::uint32_t>();
+    items.reserve(n);
+    for (std::uint32_t i = 0; i < n; ++i) {
+      Key k = u.take<Key>();
+      items.emplace_back(std::move(k), u.take<Value>());
+    }
+    if (what == service::list_answer::no) return;
+    above_ = !next;
+    from_ = next ? std::move(next) : std::optional<Key>(items.back().first);
+    ask();
+  }
+
+  list_session<Key, Value>& session_;
+  std::optional<Key> from_;
+  bool above_ = false;
+  std::optional<Key> to_;
+  std::uint32_t part_;
+  future<service::bytes> asked_;
+};
+
+/// A snapshot of an interval of keys, in parts: all items as they were when the stream was made.
+///
+/// Problem: a snapshot of a large list is too large for a message, and for the memory of who reads it; and nobody can
+/// hold a list still while he reads.
+///
+/// The ranges keep what they had at one moment (pinned_items) for the stream. next() gives the next part, and asks for the one
+/// behind it, so one part at most is on its way, and the reader sets the pace. Ranges go on with all requests
+/// meanwhile; the price is a copy of each leaf that is written to before the stream has passed it.
+///
+/// Made by list_session::stream; it may outlive its session. What ranges keep is free when the stream has read it, ends, or is
+/// lost with its node.
+template <class Key, class Value>
+class list_stream {
+ public:
+  using item = std::pair<Key, Value>;
+
+  /// For list_session.
+  list_stream(remote<service::range_process> first, const service::key_interval<Key>& keys, std::uint32_t part)
+      : present_(std::make_unique<service::own_presence>()), part_(part == 0 ? 1 : part) {
+    const service::bytes interval = keys.packed();
+    const service::bytes all = first->pin(present_->get(), interval);
+    for (service::unpacker u(all); !u.empty();) ranges_.emplace_back(u.take<address>());
+    ask();
+  }
+
+  /// The next items; none at the end. Parks. Throws node_lost if a range is lost that has items of it, process_gone if the list
+  /// has ended, stopped.
+  [[nodiscard]] std::vector<item> next() {
+    std::vector<item> items;
+    while (items.empty() && asked_.valid()) {
+      const service::bytes part = asked_.get();
+      service::unpacker u(part);
+      if (u.take<std::uint8_t>() == 0) ++now_;
+      while (!u.empty()) {
+        Key k = u.take<Key>();
+        items.emplace_back(std::move(k), u.take<Value>());
+      }
+      ask();
+    }
+    return items;
+  }
+
+ private:
+  void ask() {
+    if (now_ < ranges_.size()) asked_ = start(ranges_[now_])->read_pin(present_->get(), part_);
+  }
+
+  std::unique_ptr<service::own_presence> present_;
+  std::vector<remote<service::range_process>> ranges_;
+  std::size_t now_ = 0;
+  std::uint32_t part_;
+  future<service::bytes> asked_;
+};
+
+template <class Key, class Value>
+list_scan<Key, Value> list_session<Key, Value>::scan(std::optional<Key> from, std::optional<Key> to,
+                                                     std::uint32_t part) {
+  this->settle();
+  return list_scan<Key, Value>(*this, std::move(from), std::move(to), part);
+}
+
+template <class Key, class Value>
+list_stream<Key, Value> list_session<Key, Value>::stream(const std::optional<Key>& from, const std::optional<Key>& to,
+                                                         std::uint32_t part) {
+  this->settle();
+  return list_stream<Key, Value>(this->owner_at(from), {from, false, to}, part);
+}
+
+}  // namespace orrery
