@@ -122,18 +122,31 @@ double function_ring_hop(effort e) {
 
 void blocked(void*, std::size_t) { (void)receive<hop>(hop_type); }
 
-// Until a million tasks have begun, and wait.
-double spawn(effort e) {
+// A million tasks that wait: until they are created, and until all have begun, if `begun`.
+double spawn_and_wait(effort e, bool begun) {
   const int n = e.times(1'000'000);
   std::vector<orrery_task> all(static_cast<std::size_t>(n));
   const auto begin = bench::clock::now();
   for (auto& t : all) orrery_create(blocked, nullptr, 0, orrery_here(), &t);
-  const double t = ns_since(begin);
+  double t = ns_since(begin);
   orrery_yield();
+  if (begun) t = ns_since(begin);
   const hop end{0};
   for (const auto& each : all) orrery_send(each, 0, &hop_type, &end, ORRERY_WAIT);
   orrery_yield();
   return t / n;
+}
+
+double spawn(effort e) { return spawn_and_wait(e, false); }
+double spawn_begun(effort e) { return spawn_and_wait(e, true); }
+
+// A million tasks that run to their end without waiting.
+double spawn_and_run(effort e) {
+  const int n = e.times(1'000'000);
+  const auto begin = bench::clock::now();
+  for (int i = 0; i < n; ++i) orrery_create([](void*, std::size_t) {}, nullptr, 0, orrery_here(), nullptr);
+  orrery_yield();
+  return ns_since(begin) / n;
 }
 
 double blocked_bytes(effort e) {
@@ -210,6 +223,8 @@ int main(int argc, char** argv) {
   const metric all[] = {
       {"blocked_task_bytes", {"--orrery-pes=1"}, blocked_bytes, true},
       {"spawn_task_ns", {"--orrery-pes=1"}, spawn},
+      {"spawn_begun_task_ns", {"--orrery-pes=1"}, spawn_begun},
+      {"spawn_run_task_ns", {"--orrery-pes=1"}, spawn_and_run},
       {"task_ring_hop_ns", {"--orrery-pes=1"}, ring_hop},
       {"function_ring_hop_ns", {"--orrery-pes=1"}, function_ring_hop},
       {"task_rtt_nodes_ns", {"--orrery-nodes=2", "--orrery-pes=1", "--orrery-waiting=wait"}, round_trip},

@@ -2,14 +2,14 @@
 #include <orrery/scheduler/function_fibers.hpp>
 
 #include <orrery/scheduler/pe.hpp>
+#include <orrery/scheduler/unbegun.hpp>
 
 #include <exception>
 
 namespace orrery::scheduler {
 
 fiber* function_fibers::make(void (*entry)(fiber&, void*), void* argument) {
-  fiber* f = make_fiber(of_.fibers_->function_stacks.allocate(), entry, argument);
-  f->is_loop = 0;
+  fiber* const f = unbegun::make(entry, argument);
   ++count_;
   return f;
 }

@@ -7,6 +7,7 @@
 #include <orrery/scheduler/passing_process.hpp>
 #include <orrery/scheduler/terminate.hpp>
 #include <orrery/scheduler/trace.hpp>
+#include <orrery/scheduler/unbegun.hpp>
 #include <orrery/transport/world.hpp>
 
 #include <algorithm>
@@ -140,7 +141,7 @@ void pe::leave_loop() noexcept {
 void pe::run_slot(slot& s) {
   if (s.is_function) {
     s.state = process_state::running;
-    resume(*static_cast<fiber*>(s.object()));
+    resume(fiber_of(s, fibers_->function_stacks));
     return;
   }
   if (refusing_) [[unlikely]] {
@@ -254,7 +255,7 @@ void pe::park() {
       next->queued = 0;
     } else if (e.is_slot() && e.as_slot()->is_function) {
       e.as_slot()->state = process_state::running;
-      next = static_cast<fiber*>(e.as_slot()->object());
+      next = &fiber_of(*e.as_slot(), fibers_->function_stacks);
     }
     if (next != nullptr) {
       --ticks_;

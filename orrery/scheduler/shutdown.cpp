@@ -21,6 +21,7 @@
 #include <orrery/scheduler/io.hpp>
 #include <orrery/scheduler/node.hpp>
 #include <orrery/scheduler/pe.hpp>
+#include <orrery/scheduler/unbegun.hpp>
 #include <orrery/transport/world.hpp>
 
 #include <cstdio>
@@ -162,7 +163,7 @@ void shutdown::cancel_waits() {
   of_.refusing_ = true;
   of_.fire_all_timers();
   for (slot& s : of_.processes().all()) {
-    if (!s.is_function || !s.has_object) continue;
+    if (!s.is_function || !s.has_object || unbegun::in(s) != nullptr) continue;
     static_cast<fiber*>(s.object())->cancelled = 1;
     if (s.state == process_state::receiving) of_.make_runnable(s);
   }

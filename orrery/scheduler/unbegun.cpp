@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <orrery/scheduler/unbegun.hpp>
+
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+#include <new>
+
+namespace orrery::scheduler {
+
+namespace {
+
+stack stack_from(stack_pool& stacks) noexcept {
+  try {
+    return stacks.allocate();
+  } catch (const std::bad_alloc&) {
+    std::fputs(
+        "orrery: there is no address space for the stack of a process function: have fewer of them wait at a time, "
+        "or raise the limits (ulimit -v, vm.max_map_count)\n",
+        stderr);
+    std::abort();
+  }
+}
+
+}  // namespace
+
+fiber& begin_fiber(slot& s, stack_pool& stacks) noexcept {
+  const std::unique_ptr<unbegun> begins(unbegun::in(s));
+  fiber* const f = make_fiber(stack_from(stacks), begins->entry, begins->argument);
+  f->is_loop = 0;
+  s.set_object(f);
+  return *f;
+}
+
+}  // namespace orrery::scheduler
