@@ -27,12 +27,17 @@ struct memory_name {
 /// killed at any instruction, so nothing here has to be consistent with anything else.
 struct memory_head {
   static constexpr std::size_t locks = 32;
+  static constexpr std::size_t nodes = 16;
   static constexpr std::size_t text_words = 14;  ///< of 8 bytes
   static constexpr std::size_t bytes = 512;  ///< room for it; the elements begin behind
 
   std::atomic<std::uint32_t> lock[locks];  ///< the PE that holds it + 1
-  std::atomic<std::uint32_t> views;  ///< read views that are open
-  std::atomic<std::uint32_t> writers;  ///< write scopes that are open
+  /// Scopes of one node that are open: its first PE + 1 in the lower half, then 16 bits of read views
+  /// and 16 of write scopes. 0: free. See guard.hpp.
+  std::atomic<std::uint64_t> scopes_of[nodes];
+  /// Of nodes that have found no entry.
+  std::atomic<std::uint32_t> views;
+  std::atomic<std::uint32_t> writers;
   /// Where the last of them was opened, for people: two that open at once may mix their texts.
   std::atomic<std::uint64_t> viewed_at[text_words];
   std::atomic<std::uint64_t> written_at[text_words];

@@ -56,6 +56,27 @@ void loss() {
   check(next[3] == 1, "a new vector does not work");
 }
 
+void view_and_end(shared_vector<int> v) {
+  with(read_view(v), [](auto&) { orrery::testing::kill_own_node(); });
+}
+void write_and_end(shared_vector<int> v) {
+  with(release(v), [](auto&) { orrery::testing::kill_own_node(); });
+}
+// A node that is killed inside of a scope keeps nobody out of the other kind.
+void inside() {
+  const std::uint32_t lost = world_nodes() - 1;
+  const shared_vector<int> viewed(4, distribution::on(pe(0)));
+  post_call<&view_and_end>(node(lost), viewed);
+  orrery::testing::await_loss_of(lost);
+  with(release(viewed), [](auto& w) { w[3] = 2; });
+  with(read_view(viewed), [](auto& r) { check(r[3] == 2, "a write is not seen"); });
+  if (lost < 2) return;
+  const shared_vector<int> written(4, distribution::on(pe(0)));
+  post_call<&write_and_end>(node(lost - 1), written);
+  orrery::testing::await_loss_of(lost - 1);
+  with(read_view(written), [](auto&) {});
+}
+
 struct shape {
   int nodes;
   int pes;
@@ -74,10 +95,12 @@ INSTANTIATE_TEST_SUITE_P(of, shared_across_nodes, ::testing::Values(shape{3, 1},
 
 TEST_P(shared_across_nodes, members_read_and_write_as_a_plain_vector) { EXPECT_EQ(wrong_in("model"), ""); }
 TEST_P(shared_across_nodes, elements_of_the_same_machine_are_memory) { EXPECT_EQ(wrong_in("memory"), ""); }
+TEST_P(shared_across_nodes, scopes_of_a_killed_node_keep_nobody_out) { EXPECT_EQ(wrong_in("inside"), ""); }
 TEST_P(shared_across_nodes, what_a_lost_node_owned_stays_readable) { EXPECT_EQ(wrong_in("loss"), ""); }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  return orrery::testing::run_tests_or_scenario(argc, argv, {{"model", model}, {"memory", memory}, {"loss", loss}});
+  return orrery::testing::run_tests_or_scenario(
+      argc, argv, {{"model", model}, {"memory", memory}, {"loss", loss}, {"inside", inside}});
 }
