@@ -50,6 +50,8 @@ class map_session : public service::reply_session<map_reply<Value>> {
     parts_ = static_cast<route_number>(all.directory.size());
     if (parts_ == 0) throw process_gone("a hash map that has ended");
   }
+  /// Parks until all requests are answered.
+  ~map_session() override { this->end(); }
 
   [[nodiscard]] std::optional<Value> find(const Key& k) { return run(operation::find, k).value; }
   bool insert(const Key& k, const Value& v) { return run(operation::insert, k, &v).done; }

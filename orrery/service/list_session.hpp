@@ -40,7 +40,7 @@ class list_stream;
 ///     while (auto r = s.receive()) use(*r);
 ///
 /// Made by ordered_list::open; used by one process only, and ends before this one. Requests without a
-/// reply are executed nevertheless. All functions throw usage_error and stopped; the parking forms also what the reply's error is.
+/// reply are executed nevertheless: the end of a session parks until they are answered. All functions throw usage_error and stopped; the parking forms also what the reply's error is.
 template <class Key, class Value>
 class list_session : private service::list_router<Key, Value> {
   using base = service::list_router<Key, Value>;
@@ -54,6 +54,11 @@ class list_session : private service::list_router<Key, Value> {
   /// Of a list with one process that takes all requests.
   list_session(remote<service::range_process> all, session_options o)
       : base(all, (o.order = o.order == consistency::total ? consistency::per_key : o.order, o)) {}
+
+  list_session(const list_session&) = delete;
+  list_session& operator=(const list_session&) = delete;
+  /// Parks until all requests are answered.
+  ~list_session() override { this->end(); }
 
   using base::batches;
   using base::flush;

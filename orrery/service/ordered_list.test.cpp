@@ -228,6 +228,23 @@ TEST(sessions, give_replies_in_the_order_of_the_requests_where_asked) {
   });
 }
 
+TEST(sessions, execute_requests_whose_replies_nobody_takes) {
+  in_world(2, [] {
+    auto l = ordered_list<int, int>::make({.range_items = 8, .splits = {50}});
+    for (const auto order :
+         {consistency::unordered, consistency::per_key, consistency::sequential, consistency::total}) {
+      {
+        auto s = l.open({.order = order});
+        for (int k = 0; k < 100; ++k) s.start_insert(k, k);
+      }
+      auto s = l.open({.order = order});
+      EXPECT_EQ(s.size(), 100U);
+      for (int k = 0; k < 100; ++k) s.start_erase(k);
+    }
+    l.end();
+  });
+}
+
 TEST(sessions, never_have_more_requests_outstanding_than_their_window) {
   in_world(2, [] {
     auto l = ordered_list<int, int>::make({.splits = {50}});

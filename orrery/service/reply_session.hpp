@@ -18,6 +18,8 @@ namespace orrery::service {
 /// A service derives its session from it, and gives route_of(), read(), and the functions that clients call: these pack a request
 /// with make(), and wait for its reply with run(). `Reply` has `request`, `error` and check().
 ///
+/// The destructor of the derived class calls end(), so that requests whose replies nobody takes are executed.
+///
 /// Used by one process only. make() and run() throw usage_error, stopped, what the packing throws, and run() what the
 /// reply's error is.
 template <class Reply>
@@ -25,6 +27,8 @@ class reply_session : protected session_core {
  public:
   using reply = Reply;
   using session_core::session_core;
+  reply_session(const reply_session&) = delete;
+  reply_session& operator=(const reply_session&) = delete;
 
   using session_core::flush;
   using session_core::outstanding;

@@ -137,6 +137,14 @@ bool session_core::await_answers() {
   return true;
 }
 
+void session_core::end() noexcept {
+  try {
+    while (await_answers()) {
+    }
+  } catch (...) {  // the world ends, or its memory has
+  }
+}
+
 void session_core::land_all() {
   std::size_t ended = 0;
   for (std::size_t i = 0; i < flights_.size(); ++i) {

@@ -108,6 +108,8 @@ class session_core {
 
   /// Sends what is gathered, and parks until some request is answered. False if none is outstanding.
   bool await_answers();
+  /// For destructors: sends what is gathered, and parks until all is answered, or the world ends.
+  void end() noexcept;
   /// Takes the answers that have come, if the oldest batch is answered. Does not park.
   void take_answers() {
     if (!flights_.empty() && flights_.front().answer.ready()) land_all();

@@ -68,13 +68,8 @@ class work_session : public service::reply_session<work_reply> {
     queue_ = remote_cast<service::work_process>(all.directory[0].owner);
     number_ = queue_->begin_worker(present_.get());
   }
-  ~work_session() override {
-    try {
-      while (await_answers()) {
-      }
-    } catch (...) {  // the queue is lost, or the world ends
-    }
-  }
+  /// Parks until all requests are answered.
+  ~work_session() override { this->end(); }
 
   /// Puts an item in; returns its id, none if the queue is closed. Among items of one priority the oldest is next; the
   /// greatest priority is first.

@@ -9,6 +9,7 @@
 #include <chrono>
 #include <cstdio>
 #include <filesystem>
+#include <fstream>
 #include <string>
 #include <vector>
 
@@ -203,6 +204,19 @@ TEST(services, are_used_from_the_shell) {
   EXPECT_EQ(tool("range 498"), "498,value 498\n499,value 499\n1000,thousand\n0");
   EXPECT_EQ(tool("erase 1000"), "0");
   EXPECT_EQ(tool("size"), fmt::format("{}\n0", keys_of_each));
+  const std::filesystem::path csv =
+      std::filesystem::path(::testing::TempDir()) / fmt::format("list.{}.csv", ::getpid());
+  std::ofstream(csv) << "2000,two\n2001,\"a, b\"\n2001,\"say \\\"c\\\"\"\n";
+  EXPECT_EQ(tool("load " + csv.string()), "2 inserted, 1 updated\n0");
+  EXPECT_EQ(tool("range 2000"), "2000,two\n2001,\"say \\\"c\\\"\"\n0");
+  std::ofstream(csv) << "2002,good\n2003\n";
+  EXPECT_NE(tool("load " + csv.string()).find(":2: 1 fields"), std::string::npos);
+  std::ofstream(csv) << "2002,\"say \"\"c\"\"\"\n";
+  EXPECT_NE(tool("load " + csv.string()).find(":1: a quote in quotes"), std::string::npos);
+  std::filesystem::remove(csv);
+  EXPECT_NE(tool("load " + csv.string()).find("cannot be read"), std::string::npos);
+  EXPECT_NE(tool("statistics").find("items"), std::string::npos);
+  for (const int k : {2000, 2001, 2002}) EXPECT_EQ(tool(fmt::format("erase {}", k)), "0");
   EXPECT_NE(tool("find seven").find("'seven' is no number"), std::string::npos);
   EXPECT_EQ(tool("insert -- -1 end"), "0");
   EXPECT_EQ(server.end(), "good");

@@ -35,7 +35,7 @@ int clean(const common& c);
 struct list_request {
   std::string world;
   std::string name;  ///< under which the list is published
-  std::string action;  ///< find, insert, erase, range, size
+  std::string action;  ///< find, insert, erase, range, load, size, statistics
   std::vector<std::string> arguments;
 };
 /// `orrery list`: joins the world and uses the list. The exit code is 1 if there is nothing to find, insert or erase.

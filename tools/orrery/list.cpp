@@ -6,13 +6,18 @@
 #include <orrery/orrery.hpp>
 #include <orrery/service/ordered_list.hpp>
 
+#include <cerrno>
 #include <charconv>
+#include <cstring>
+#include <fstream>
 #include <functional>
+#include <iostream>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include <fmt/format.h>
+#include <boost/tokenizer.hpp>
 
 namespace orrery::tool {
 namespace {
@@ -36,6 +41,79 @@ const std::string& argument(const list_request& r, std::size_t i, const char* wh
   return r.arguments[i];
 }
 
+// A line of a CSV file: a key and a value. Texts with commas, quotes or line ends are in quotes, in which a backslash stands before a
+// quote or a backslash, and \n is a line end.
+std::vector<std::string> fields_of(const std::string& line) {
+  const boost::tokenizer<boost::escaped_list_separator<char>> fields(line);
+  return {fields.begin(), fields.end()};
+}
+template <class T>
+std::string field(const T& x) {
+  std::string text = fmt::format("{}", x);
+  if (text.find_first_of(",\"\\\n") == std::string::npos) return text;
+  std::string quoted = "\"";
+  for (const char c : text) {
+    if (c == '"' || c == '\\') quoted += '\\';
+    quoted += c == '\n' ? std::string("\\n") : std::string(1, c);
+  }
+  return quoted + '"';
+}
+
+// Other programs double a quote in quotes, and it would be lost here; "" is an empty field.
+bool has_doubled_quotes(const std::string& line) {
+  for (auto at = line.find("\"\""); at != std::string::npos; at = line.find("\"\"", at + 2)) {
+    const bool begins = at == 0 || line[at - 1] == ',';
+    const bool ends = at + 2 == line.size() || line[at + 2] == ',';
+    const bool escaped = at != 0 && line[at - 1] == '\\';
+    if (!(begins && ends) && !escaped) return true;
+  }
+  return false;
+}
+
+// Inserts the lines `key,value` of the file, many at a time; keys that are there get other values.
+template <class Key, class Value>
+int load(list_session<Key, Value>& s, const std::string& name) {
+  std::ifstream opened;
+  if (name != "-") opened.open(name);
+  std::istream& file = name == "-" ? std::cin : opened;
+  if (!file) throw usage_error(errc::bad_argument, fmt::format("{} cannot be read: {}", name, std::strerror(errno)));
+  std::uint64_t inserted = 0;
+  std::uint64_t lines = 0;
+  const auto count = [&](const auto& reply) {
+    reply.check();
+    inserted += reply.done ? 1 : 0;
+  };
+  for (std::string line; std::getline(file, line);) {
+    ++lines;
+    try {
+      if (line.ends_with('\r')) line.pop_back();
+      if (has_doubled_quotes(line))
+        throw usage_error(errc::bad_argument, "a quote in quotes is written \\\" here, not \"\"");
+      const auto fields = fields_of(line);
+      if (fields.size() != 2)
+        throw usage_error(errc::bad_argument, fmt::format("{} fields, where a key and a value must be", fields.size()));
+      s.start_insert_or_update(value_of<Key>(fields[0]), value_of<Value>(fields[1]));
+    } catch (const boost::escaped_list_error& e) {
+      throw usage_error(errc::bad_argument, fmt::format("{}:{}: {}", name, lines, e.what()));
+    } catch (const usage_error& e) {
+      throw usage_error(errc::bad_argument, fmt::format("{}:{}: {}", name, lines, e.what()));
+    }
+    while (const auto reply = s.try_receive()) count(*reply);
+  }
+  while (const auto reply = s.receive()) count(*reply);
+  fmt::print("{} inserted, {} updated\n", inserted, lines - inserted);
+  return 0;
+}
+
+int print_statistics(const std::vector<service::range_report>& all) {
+  fmt::print("{:>6} {:>12} {:>14} {:>10} {:>8} {:>14} {:>8}\n", "range", "items", "requests", "moved", "splits",
+             "bytes", "streams");
+  for (std::size_t i = 0; i < all.size(); ++i)
+    fmt::print("{:>6} {:>12} {:>14} {:>10} {:>8} {:>14} {:>8}\n", i, all[i].items, all[i].requests, all[i].moved,
+               all[i].splits, all[i].bytes, all[i].streams);
+  return 0;
+}
+
 template <class Key, class Value>
 int act(list_session<Key, Value>& s, const list_request& r) {
   const auto key = [&] { return value_of<Key>(argument(r, 0, "a key")); };
@@ -50,12 +128,13 @@ int act(list_session<Key, Value>& s, const list_request& r) {
     fmt::print("{}\n", s.size());
     return 0;
   }
+  if (r.action == "load") return load(s, argument(r, 0, "a file, or - for the standard input"));
   std::optional<Key> bounds[2];  // range [FROM [TO]]
   for (std::size_t i = 0; i < std::min<std::size_t>(r.arguments.size(), 2); ++i)
     bounds[i] = value_of<Key>(r.arguments[i]);
   auto walk = s.scan(bounds[0], bounds[1]);
   for (auto part = walk.next(); !part.empty(); part = walk.next())
-    for (const auto& [k, v] : part) fmt::print("{},{}\n", k, v);
+    for (const auto& [k, v] : part) fmt::print("{},{}\n", field(k), field(v));
   return 0;
 }
 
@@ -64,6 +143,7 @@ template <class Key, class Value>
 std::optional<int> act_on(const list_request& r) {
   const auto list = ordered_list<Key, Value>::lookup(r.name);
   if (!list.has_these_types()) return {};
+  if (r.action == "statistics") return print_statistics(list.statistics());
   auto s = list.open();
   return act(s, r);
 }

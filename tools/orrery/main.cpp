@@ -117,13 +117,15 @@ int run(int argc, char** argv) {
   clean_command->add_flag("--json", c.json, "Print JSON");
 
   list_request list_of;
-  CLI::App* const list_command =
-      app.add_subcommand("list", "Use an ordered list: find KEY, insert KEY VALUE, erase KEY, range [FROM [TO]], size");
+  CLI::App* const list_command = app.add_subcommand(
+      "list",
+      "Use an ordered list: find KEY, insert KEY VALUE, erase KEY, range [FROM [TO]], load FILE (lines "
+      "KEY,VALUE), size, statistics");
   list_command->add_option("WORLD", list_of.world, "In which it lives")->required()->type_name("");
   list_command->add_option("NAME", list_of.name, "Under which it is published")->required()->type_name("");
   list_command->add_option("ACTION", list_of.action, "What to do")
       ->required()
-      ->check(CLI::IsMember({"find", "insert", "erase", "range", "size"}))
+      ->check(CLI::IsMember({"find", "insert", "erase", "range", "load", "size", "statistics"}))
       ->type_name("");
   list_command->add_option("ARGUMENTS", list_of.arguments, "Keys and values: numbers or texts")->type_name("");
 
