@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 namespace orrery {
@@ -24,7 +25,7 @@ using testing::in_world;
 using testing::what_is_thrown;
 
 struct Item;
-ORRERY_PROCESS(Item, give, give_to, end_array, look_at, doze, work_when_idle);
+ORRERY_PROCESS(Item, give, give_to, end_array, look_at, doze, work_when_idle, hop);
 struct Item : element<Item> {
   static inline std::atomic<int> alive = 0;
   static constexpr bool orrery_reentrant = true;
@@ -44,6 +45,7 @@ struct Item : element<Item> {
   void work_when_idle() {
     when_idle([] {});
   }
+  void hop(std::uint32_t to) { migrate_to(to); }
   template <class A>
   void serialize(A&) {}
 };
@@ -73,6 +75,19 @@ void reductions_of_what_ends() {
 TEST(array_destroy, who_waits_for_a_reduction_is_told) {
   for (const std::uint32_t pes : {1U, 3U}) in_world(pes, reductions_of_what_ends);
   in_simulation("machines=4,jitter=5us", reductions_of_what_ends);
+}
+
+// Nobody receives them any more.
+TEST(array_destroy, elements_on_their_way_when_the_world_ends_end_with_it) {
+  for (int seed = 1; seed <= 60; ++seed) {
+    for (const bool destroys : {false, true})
+      in_simulation(fmt::format("machines=1,pes=4,jitter=5us,seed={}", seed), [destroys] {
+        const auto a = create_array<Item>(range<std::int32_t>{12}, {});
+        for (std::int32_t i = 0; i < 12; ++i) orrery::post(a[i])->hop(static_cast<std::uint32_t>(i) % 4);
+        if (destroys) destroy(a);
+      });
+    EXPECT_EQ(Item::alive, 0);
+  }
 }
 
 // While values are on their way: the whole result, or none.

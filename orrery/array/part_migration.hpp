@@ -101,22 +101,33 @@ struct whole_message {
   }
   // The array was destroyed while it was on its way. Its destructor finds all that it may look at, and runs as a process.
   static void end_without_array(pe& self, std::uint32_t array, cell<T, Index>* c) noexcept {
-    const auto end = [array, c] {
-      array_part<T, Index> stand_in(
-          here_pe(), {array, here_pe().id(), array_pes(std::vector{here_pe().id()}), 1, "a destroyed array"}, {});
-      c->part = &stand_in;
-      c->ended = true;
-      c->object()->~T();
-      cell<T, Index>::free(c);
-    };
     try {
-      start_function(self, end);
+      start_function(self, [array, c] { end_alone(array, c); });
     } catch (const std::bad_alloc&) {
       self.failures().report("an element of a destroyed array is not ended", std::current_exception());
     }
   }
-  inline static const control_handler instance{type_name<whole_message>(), &route, nullptr,
-                                               wire::type_key<whole_message>()};
+  static void end_alone(std::uint32_t array, cell<T, Index>* c) {
+    array_part<T, Index> stand_in(
+        here_pe(), {array, here_pe().id(), array_pes(std::vector{here_pe().id()}), 1, "a destroyed array"}, {});
+    c->part = &stand_in;
+    c->ended = true;
+    c->object()->~T();
+    cell<T, Index>::free(c);
+  }
+  // The world has ended while it was on its way.
+  static void never_arrives(void* payload) {
+    cell<T, Index>* c = nullptr;
+    std::memcpy(&c, payload, sizeof c);
+    end_alone(0, c);
+  }
+  struct whole_handler : control_handler {
+    whole_handler() noexcept
+        : control_handler(type_name<whole_message>(), &whole_message::route, nullptr, wire::type_key<whole_message>()) {
+      drop = &never_arrives;
+    }
+  };
+  inline static const whole_handler instance;
 };
 
 // News of where an element is, for one of the functions of the part that take them.

@@ -211,6 +211,15 @@ std::pair<std::uint64_t, std::uint64_t> links::traffic() const noexcept {
 
 // --- the end -----------------------------------------------------------------------------------------------------
 
+namespace {
+// What is in a record of this node that nobody will receive: an owned payload, or what a control message names.
+void drop_payload(wire::envelope& e) noexcept {
+  if (e.kind != wire::record_kind::message) return;
+  const auto* const h = reinterpret_cast<const handler*>(e.handler);
+  if (e.form == wire::payload_form::owned || (h->route != nullptr && h->payload_bytes == 0)) h->drop(e.payload());
+}
+}  // namespace
+
 void links::drop_leftovers() noexcept {
   {
     const std::lock_guard lock(arrivals_mutex_);
@@ -220,11 +229,13 @@ void links::drop_leftovers() noexcept {
   for (const auto& in : inbound_) {
     if (in->remote || in->lost) continue;
     while (wire::envelope* e = in->ring.front()) {
-      if (e->kind == wire::record_kind::message && e->form == wire::payload_form::owned)
-        reinterpret_cast<const handler*>(e->handler)->drop(e->payload());
+      drop_payload(*e);
       (void)in->ring.pop();
     }
   }
+  for (const auto& c : channels_)
+    if (!c->remote)
+      for (auto& kept : c->deferred) drop_payload(*reinterpret_cast<wire::envelope*>(kept.data()));
 }
 
 // A ring can be opened as long as this OS process lives, and one that is open keeps its memory. So a node that leaves a

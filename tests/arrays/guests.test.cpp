@@ -144,17 +144,22 @@ void lender() {
   }
 }
 
+void expect_total(const array<Cell>& a, int i, int expected, std::string_view what) {
+  const int total = a[i]->total();
+  check(total == expected,
+        fmt::format("{}: element {} on PE {} has {}, not {}", what, i, a[i]->where(), total, expected));
+}
 void borrow(const array<Cell>& a) {
   constexpr int many = 3000;
   for (int i = 0; i < many; ++i) post(a[i % 3])->add(1);
   for (int i = 0; i < 3; ++i) {
-    check(start(a[i])->total().get() == many / 3, "posts to an element of another program, and a call after them");
+    expect_total(a, i, many / 3, "posts to an element of another program, and a call after them");
     a[i]->add(-many / 3);
-    check(a[i]->total() == 0, "a call to an element of another program");
+    expect_total(a, i, 0, "a call to an element of another program");
   }
   post(a)->add(1);
   quiescence(a);
-  for (int i = 0; i < elements; ++i) check(a[i]->total() == 1, "a broadcast to an array of another program");
+  for (int i = 0; i < elements; ++i) expect_total(a, i, 1, "a broadcast to an array of another program");
   post(a)->add(-1);
   quiescence(a);
   auto [target, count] = expect_result<int>();
@@ -164,7 +169,7 @@ void borrow(const array<Cell>& a) {
   a[5]->add(-2);
 
   a.insert(100);
-  check(a[100]->total() == 0, "an element that a guest has made");
+  check(start(a[100])->total().get() == 0, "an element that a guest has made");
   check_contains(thrown<usage_error>("an element that is there already", [&] { a.insert(100); }), "lent[100]");
   a.post_insert(101);
   quiescence(a);
