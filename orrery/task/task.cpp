@@ -7,6 +7,7 @@
 #include <orrery/task/internal/convert.hpp>
 #include <orrery/task/internal/frame.hpp>
 #include <orrery/task/internal/mail.hpp>
+#include <orrery/task/internal/signals.hpp>
 #include <orrery/task/internal/state.hpp>
 #include <orrery/transport/world.hpp>
 
@@ -129,6 +130,7 @@ int orrery_run(int argc, char** argv, int (*main)(int argc, char** argv)) {
   int result = 1;
   const orrery_status said = guarded([&] {
     result = orrery::run(argc, argv, [main](const orrery::args& all) { return run_main(all, main); });
+    forget_signals();
     return ORRERY_OK;
   });
   if (said != ORRERY_OK) std::fputs(fmt::format("orrery: orrery_run: {}\n", orrery_error()).c_str(), stderr);

@@ -115,7 +115,12 @@ typedef struct orrery_ended {
 orrery_status orrery_watch(orrery_task task, uint64_t tag);
 /* Asks the task to end: after the messages that were sent before, its receive returns ORRERY_STOPPED. Returns at once. */
 orrery_status orrery_stop(orrery_task task);
-/* Ends the calling task, whose cleanups (attributes, destructors of C++) run. `exit` instead ends the whole OS process, as in every program. */
+/* The task is asked to end, as by orrery_stop, when this OS process gets the signal (SIGINT for Ctrl-C, SIGTERM) for the first time; the second time it does what it
+ * did before, mostly end the OS process at once. So a program leaves its world cleanly: its main task joins that task, and returns. A world that waits for the
+ * signal only is not taken for dead. In a simulation signals are left alone. ORRERY_USAGE for a signal that cannot be caught, ORRERY_FAILED. */
+orrery_status orrery_stop_on_signal(int signal, orrery_task task);
+/* Ends the calling task, whose cleanups (attributes, destructors of C++) run. `exit` instead ends the whole OS process, as in every program: what
+ * atexit has registered runs, and other nodes see that this one was lost. */
 #ifdef __cplusplus
 [[noreturn]]
 #else

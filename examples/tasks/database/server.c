@@ -100,7 +100,7 @@ static void Server_start(Server this) {
     if (status == ORRERY_EMPTY) {
       sync_log(this);
     } else if (status != ORRERY_OK) {
-      return;
+      break;  // Ctrl-C: what was done is kept
     }
   }
   if (this->index == NULL) return;
