@@ -7,6 +7,8 @@
 
 #include <numeric>
 
+#include <dlfcn.h>
+
 namespace orrery {
 namespace {
 
@@ -141,6 +143,25 @@ void hosts() {
   everything_else();
 }
 
+// Asks who started it to cut one of two hosts off, by a line, and misses it then.
+void cut_off() {
+  check(world_machines() == 2 && world_nodes() == 4, "four ranks on two hosts are not two machines of two nodes");
+  std::vector<remote<server>> here;
+  std::vector<remote<server>> there;
+  for (const std::uint32_t p : reachable_pes()) {
+    const auto s = spawn<server>(pe(p));
+    (s->where() == this_machine() ? here : there).push_back(s);
+  }
+  check(here.size() == 2 && there.size() == 2, "the hosts do not have two PEs each");
+  fmt::print(stderr, "cut {}\n", here.size());
+  for (const auto& s : there) {
+    (void)thrown<node_lost>("calls to a host that is cut off", [&] {
+      for (;;) (void)s->add(1);
+    });
+  }
+  for (const auto& s : here) check(s->add(1) == 1, "a rank of the same host does not answer any more");
+}
+
 int own_rank_survives() {
   kill_own_node();
   return 0;
@@ -218,6 +239,27 @@ TEST_P(over_mpi, hosts_with_networks_and_memory_of_their_own_are_machines) {
   if (said.ends_with("exit status 77")) GTEST_SKIP() << "this system lets nobody make network namespaces here";
   EXPECT_EQ(wrong_in(said), "");
 }
+// The script cuts when the scenario has asked for it, and then says what the ranks on both hosts have said.
+TEST_P(over_mpi, a_host_that_is_cut_off_is_lost_and_its_ranks_end) {
+  const auto script = std::filesystem::path(folder_of_program()) / "../../../tests/machines/hosts";
+  if (!std::filesystem::exists(script)) GTEST_SKIP() << script << " does not exist";
+  const std::string said = program({"--cut", GetParam(), "4", std::filesystem::read_symlink("/proc/self/exe").string(),
+                                    "--scenario=cut off", "--orrery-pes=1", "--orrery-node-timeout=2s"},
+                                   script.string())
+                               .end();
+  if (said.ends_with("exit status 77")) GTEST_SKIP() << "this system lets nobody make network namespaces here";
+  EXPECT_TRUE(said.ends_with("good")) << said;
+  for (const int node : {1, 3}) {
+    EXPECT_EQ(count_of(said, fmt::format("node {} was silent for 2000 ms: calls to it fail with node_lost", node)), 1)
+        << said;
+  }
+  // The second of them may be held up by MPICH, which asks its launcher for the end of the first.
+  const int alone = count_of(said, "the first node of the world was silent for 2000 ms: node ");
+  EXPECT_GE(alone, 1) << said;
+  EXPECT_EQ(alone + count_of(said, " has not returned for 4000 ms, as if the launcher or the network were gone"), 2)
+      << said;
+  EXPECT_EQ(count_of(said, "ended with 1"), 2) << said;
+}
 TEST_P(over_mpi, a_cycle_of_calls_is_found) { EXPECT_EQ(wrong_in(outcome("cycle", {2, 1, 1})), ""); }
 TEST_P(over_mpi, a_world_where_nothing_can_happen_ends_with_a_report) {
   const std::string said = outcome("dead", {3, 1, 1});
@@ -255,6 +297,15 @@ TEST_P(over_open_mpi, a_rank_that_was_stopped_is_lost_and_ends_when_it_goes_on) 
   EXPECT_EQ(count_of(said, "node 2 was silent for 500 ms: calls to it fail with node_lost"), 1) << said;
   EXPECT_EQ(count_of(said, "node 2 is taken for lost by the first node of the world"), 1) << said;
   EXPECT_EQ(count_of(said, "do not answer"), 0) << said;
+}
+// A program that has started MPI itself: Orrery uses it as it is, and leaves its end to the program.
+std::string file_of_mpi(const std::string& name) { return name == "mpich" ? "libmpich.so.12" : "libmpi.so.40"; }
+TEST_P(over_mpi, a_program_may_start_and_end_mpi_itself) {
+  EXPECT_EQ(wrong_in(outcome("messages", {3, 1, 1}, {"--own-mpi=" + file_of_mpi(GetParam()), "--threads=2"})), "");
+}
+TEST_P(over_mpi, a_program_that_has_started_mpi_for_one_thread_is_refused) {
+  const std::string said = outcome("messages", {2, 1, 1}, {"--own-mpi=" + file_of_mpi(GetParam()), "--threads=0"});
+  EXPECT_GE(count_of(said, "MPI runs for one thread only, and PEs are threads; call MPI_Init_thread"), 1) << said;
 }
 TEST_P(over_mpi, everybody_may_flood_one_process) {
   EXPECT_EQ(wrong_in(outcome("flooded", {4, 1, 1}, {"--orrery-mailbox=8K"})), "");
@@ -298,17 +349,62 @@ INSTANTIATE_TEST_SUITE_P(
 }  // namespace
 }  // namespace orrery
 
+namespace orrery {
+namespace {
+
+std::string value_of(int argc, char** argv, std::string_view option) {
+  for (int i = 1; i < argc; ++i)
+    if (std::string_view(argv[i]).starts_with(option)) return argv[i] + option.size();
+  return {};
+}
+
+/// With --own-mpi=FILE --threads=LEVEL: MPI, as the program's own main starts and ends it. These functions are the same in
+/// all MPI libraries.
+class own_mpi {
+ public:
+  own_mpi(int argc, char** argv) {
+    const std::string file = value_of(argc, argv, "--own-mpi=");
+    if (file.empty()) return;
+    library_ = ::dlopen(file.c_str(), RTLD_NOW | RTLD_GLOBAL);
+    int given = 0;
+    if (library_ == nullptr || get<int(int*, char***, int, int*)>("MPI_Init_thread")(
+                                   nullptr, nullptr, std::stoi(value_of(argc, argv, "--threads=")), &given) != 0)
+      std::abort();
+  }
+  /// The exit code: 1 if MPI has been ended already.
+  int end(int code) const {
+    if (library_ == nullptr) return code;
+    int is_over = 0;
+    get<int(int*)>("MPI_Finalized")(&is_over);
+    if (is_over != 0) fmt::print(stderr, "MPI was ended, which the program had started\n");
+    return is_over != 0 || get<int()>("MPI_Finalize")() != 0 ? 1 : code;
+  }
+
+ private:
+  template <class F>
+  [[nodiscard]] F* get(const char* name) const {
+    return reinterpret_cast<F*>(::dlsym(library_, name));
+  }
+  void* library_ = nullptr;
+};
+
+}  // namespace
+}  // namespace orrery
+
 int main(int argc, char** argv) {
   using namespace orrery;
   orrery::testing::prepare_for_launchers();
-  return orrery::testing::run_tests_or_scenario(argc, argv,
-                                                {{"messages", messages},
-                                                 {"blocks", blocks},
-                                                 {"everything else", everything_else},
-                                                 {"hosts", hosts},
-                                                 {"stopped", stopped_rank},
-                                                 {"flooded", flooded},
-                                                 {"cycle", cycle},
-                                                 {"dead", dead},
-                                                 {"loss", loss}});
+  const own_mpi mpi(argc, argv);
+  const int code = orrery::testing::run_tests_or_scenario(argc, argv,
+                                                          {{"messages", messages},
+                                                           {"blocks", blocks},
+                                                           {"everything else", everything_else},
+                                                           {"hosts", hosts},
+                                                           {"cut off", cut_off},
+                                                           {"stopped", stopped_rank},
+                                                           {"flooded", flooded},
+                                                           {"cycle", cycle},
+                                                           {"dead", dead},
+                                                           {"loss", loss}});
+  return mpi.end(code);
 }

@@ -18,4 +18,10 @@ void exit_without_clean_up() noexcept {
       nullptr);
 }
 
+void end_at_once(const std::string& line) noexcept {
+  const std::string text = "orrery: " + line + '\n';
+  std::fwrite(text.data(), 1, text.size(), stderr);
+  _exit(1);
+}
+
 }  // namespace orrery::transport

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <orrery/transport/mpi/library.hpp>
 
+#include <orrery/transport/mpi/exit.hpp>
 #include <orrery/transport/mpi/plugin/interface.hpp>
 #include <orrery/transport/shm/internal/fail.hpp>
 
+#include <cstdio>
 #include <filesystem>
 
 #include <dlfcn.h>
@@ -90,17 +92,22 @@ result<const orrery_mpi_plugin*> load_plugin(void* library) {
 
 }  // namespace
 
-result<std::unique_ptr<mpi_library>> mpi_library::start(const mpi_launch& launch, const std::string& path) {
+result<std::unique_ptr<mpi_library>> mpi_library::start(const mpi_launch& launch, const std::string& path,
+                                                        std::chrono::nanoseconds patience) {
   auto library = load_library(launch, path);
   if (!library) return internal::pass(library);
   auto plugin = load_plugin(*library);
   if (!plugin) return internal::pass(plugin);
-  std::unique_ptr<mpi_library> made{new mpi_library};
+  std::unique_ptr<mpi_library> made{new mpi_library(patience)};
   made->calls_ = *plugin;
   int started = 0;
   int level = 0;
-  if (const int e = made->calls_->begin(&started, &level); e != 0)
-    return fail(transport_errc::system, 0, "{} does not start: {}", (*plugin)->kind, made->text_of(e));
+  const int begun = [&] {
+    const library_watch::visit v(made->watch_, library_watch::kind::starting, "MPI_Init_thread");
+    return made->calls_->begin(&started, &level);
+  }();
+  if (begun != 0)
+    return fail(transport_errc::system, 0, "{} does not start: {}", (*plugin)->kind, made->text_of(begun));
   made->started_here_ = started != 0;
   if (level == 0)
     return fail(transport_errc::bad_argument, 0,
@@ -116,6 +123,11 @@ result<std::unique_ptr<mpi_library>> mpi_library::start(const mpi_launch& launch
   return made;
 }
 
+mpi_library::mpi_library(std::chrono::nanoseconds patience)
+    : watch_(
+          patience, [](const std::string& line) { std::fputs(("orrery: " + line + '\n').c_str(), stderr); },
+          end_at_once) {}
+
 std::string mpi_library::text_of(int code) const {
   char text[256] = {};
   calls_->explain(code, text, sizeof text);
@@ -130,24 +142,30 @@ std::string mpi_library::version() const {
 
 result<std::vector<std::byte>> mpi_library::gather(std::span<const std::byte> own) {
   std::vector<std::byte> all(own.size() * ranks_);
+  const library_watch::visit v(watch_, library_watch::kind::starting, "MPI_Allgather");
   if (const int e = calls_->gather(own.data(), static_cast<std::uint32_t>(own.size()), all.data()); e != 0)
     return fail(transport_errc::system, 0, "the ranks cannot tell each other who they are: {}", text_of(e));
   return all;
 }
 
 void mpi_library::finish() noexcept {
-  if (started_here_) calls_->end();
+  if (!started_here_) return;
+  const library_watch::visit v(watch_, library_watch::kind::ending, "MPI_Finalize");
+  calls_->end();
 }
 
 bool mpi_library::send(std::uint32_t to, int tag, std::span<const std::byte> data, request& begun) {
+  const library_watch::visit v(watch_, library_watch::kind::working, "MPI_Isend");
   return (code_ = calls_->send(data.data(), data.size(), to, tag, &begun)) == 0;
 }
 
 bool mpi_library::receive(std::uint32_t from, int tag, std::span<std::byte> into, request& begun) {
+  const library_watch::visit v(watch_, library_watch::kind::working, "MPI_Irecv");
   return (code_ = calls_->receive(into.data(), into.size(), from, tag, &begun)) == 0;
 }
 
 engine::outcome mpi_library::test(request& begun, std::uint32_t& from, std::uint64_t& bytes) {
+  const library_watch::visit v(watch_, library_watch::kind::working, "MPI_Test");
   int done = 0;
   if (const int e = calls_->test(&begun, &done, &from, &bytes); e != 0) {
     code_ = e;
@@ -156,7 +174,10 @@ engine::outcome mpi_library::test(request& begun, std::uint32_t& from, std::uint
   return done != 0 ? outcome::done : outcome::pending;
 }
 
-void mpi_library::cancel(request& begun) { calls_->cancel(&begun); }
+void mpi_library::cancel(request& begun) {
+  const library_watch::visit v(watch_, library_watch::kind::working, "MPI_Cancel");
+  calls_->cancel(&begun);
+}
 
 std::string mpi_library::error() const { return text_of(code_); }
 

@@ -4,7 +4,9 @@
 #include <orrery/transport/error.hpp>
 #include <orrery/transport/mpi/engine.hpp>
 #include <orrery/transport/mpi/launcher.hpp>
+#include <orrery/transport/mpi/library_watch.hpp>
 
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -28,7 +30,9 @@ class mpi_library final : public engine {
  public:
   /// `path`: of a library; empty: the one of the launcher. Starts MPI, which blocks until all ranks have come. Fails with a
   /// sentence if there is no such library or no plug-in for it, or if the program has started MPI for one thread only.
-  [[nodiscard]] static result<std::unique_ptr<mpi_library>> start(const mpi_launch& launch, const std::string& path);
+  /// `patience`: a call that does not return for so long ends this OS process with a line; see library_watch.
+  [[nodiscard]] static result<std::unique_ptr<mpi_library>> start(const mpi_launch& launch, const std::string& path,
+                                                                  std::chrono::nanoseconds patience);
 
   [[nodiscard]] std::uint32_t rank() const noexcept { return rank_; }
   [[nodiscard]] std::uint32_t ranks() const noexcept { return ranks_; }
@@ -46,10 +50,11 @@ class mpi_library final : public engine {
   [[nodiscard]] std::string error() const override;
 
  private:
-  mpi_library() = default;
+  explicit mpi_library(std::chrono::nanoseconds patience);
   [[nodiscard]] std::string text_of(int code) const;
 
   const orrery_mpi_plugin* calls_ = nullptr;
+  library_watch watch_;
   std::uint32_t rank_ = 0;
   std::uint32_t ranks_ = 0;
   int code_ = 0;  // of the call that failed last

@@ -5,10 +5,8 @@
 #include <orrery/transport/mpi/exit.hpp>
 
 #include <algorithm>
-#include <cstdio>
 #include <ctime>
 
-#include <fmt/format.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -23,12 +21,6 @@ constexpr std::int64_t ending_patience_ns = 10'000'000'000;
 void nap(std::int64_t ns) noexcept {
   const timespec t{.tv_sec = 0, .tv_nsec = ns};
   ::nanosleep(&t, nullptr);
-}
-
-[[noreturn]] void end_at_once(const std::string& line) noexcept {
-  const std::string text = fmt::format("orrery: {}\n", line);
-  std::fwrite(text.data(), 1, text.size(), stderr);
-  _exit(1);
 }
 
 }  // namespace
