@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 namespace orrery {
@@ -290,6 +291,32 @@ TEST_P(shared_data, members_of_a_team_work_together) {
     ASSERT_EQ(results.size(), 5U);
     EXPECT_EQ(results[0], "orrery 01234 1 0,10,20,30,40,");
     EXPECT_EQ(results[4], "orrery 01234 15 0,10,20,30,40,");
+  });
+}
+
+std::uint64_t sum_in_part(team_member& t, shared_vector<long> v, long part) {
+  with(owner_computes(v, t), [&](auto& own) {
+    for (long& x : own) x = part;
+  });
+  std::uint64_t sum = 0;
+  for (int i = 0; i < 10; ++i) sum = t.all_reduce(std::uint64_t{1} + t.rank());
+  return sum;
+}
+std::string work_in_parts(team_member& t, shared_vector<long> first, shared_vector<long> second) {
+  const std::uint64_t number = t.rank() == 1 ? 1 : 0;
+  const sub_team part = t.split(number);
+  std::uint64_t sum = 0;
+  if (part.leads())
+    sum = spmd<&sum_in_part>(part.members(), number == 0 ? first : second, static_cast<long>(number) + 5).back();
+  t.barrier();
+  return fmt::format("{}/{}:{} {} {}", part.rank(), part.size(), sum, first[3].get(), second[3].get());
+}
+TEST_P(shared_data, parts_of_a_team_work_beside_each_other) {
+  in_each([] {
+    const shared_vector<long> first(4, distribution::block().over({0, 2}));
+    const shared_vector<long> second(4, distribution::on(pe(1)));
+    const auto results = spmd<&work_in_parts>(team(everywhere(), 3), first, second);
+    EXPECT_EQ(results, (std::vector<std::string>{"0/2:3 5 6", "0/1:1 5 6", "1/2:0 5 6"}));
   });
 }
 

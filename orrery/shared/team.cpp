@@ -49,6 +49,20 @@ std::vector<bytes> team_member::gather_bytes(bytes mine) {
   return parts;
 }
 
+sub_team team_member::split(std::uint64_t number) {
+  const std::vector<std::uint64_t> numbers = all_gather(number);
+  const auto& all = this_group();
+  std::vector<placement> places;
+  std::size_t own = 0;
+  for (std::size_t i = 0; i < numbers.size(); ++i) {
+    if (numbers[i] != number) continue;
+    if (i == rank()) own = places.size();
+    places.push_back(pe(all[i].address().pe));
+  }
+  const std::size_t n = places.size();
+  return {team(placements(std::move(places)), n), own};
+}
+
 detail::team_share team_member::share() const {
   if (share_.count == 0) {
     const std::uint32_t here = this_pe();

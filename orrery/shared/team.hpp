@@ -18,6 +18,7 @@
 namespace orrery {
 
 class team_member;
+class sub_team;
 
 namespace detail {
 
@@ -86,6 +87,9 @@ class team_member : public member<team_member> {
     for (std::size_t i = 1; i <= rank(); ++i) so_far = op(std::move(so_far), all[i]);
     return so_far;
   }
+  /// Divides the team: the members that give the same number become a team of their own. A collective
+  /// function; see sub_team.
+  [[nodiscard]] sub_team split(std::uint64_t number);
   /// What of the elements of this PE is this member's, where several members are on one PE. For
   /// behaviours.
   [[nodiscard]] detail::team_share share() const;
@@ -118,6 +122,28 @@ class team {
  private:
   placements where_;
   std::size_t size_;
+};
+
+/// A part of a team: where its members are, to run a function there beside the other parts. Its
+/// members are processes of their own, on the same PEs, so that their collective functions do not
+/// meet those of the whole team.
+///
+///     const sub_team part = t.split(t.rank() % 2);
+///     if (part.leads()) spmd<&factor>(part.members(), panels);  // each part at once
+///     t.barrier();
+class sub_team {
+ public:
+  sub_team(team members, std::size_t rank) : members_(std::move(members)), rank_(rank) {}
+  [[nodiscard]] const team& members() const noexcept { return members_; }
+  /// Of the caller among those of its part, who keep their order.
+  [[nodiscard]] std::size_t rank() const noexcept { return rank_; }
+  [[nodiscard]] std::size_t size() const noexcept { return members_.size(); }
+  /// It is the first: the one that is to call spmd.
+  [[nodiscard]] bool leads() const noexcept { return rank_ == 0; }
+
+ private:
+  team members_;
+  std::size_t rank_;
 };
 
 namespace detail {
