@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -186,6 +187,76 @@ double round_trip(effort e) {
   return orrery_join(s, ORRERY_FOREVER) == ORRERY_OK ? t / n : -1;
 }
 
+// --- buffers ---------------------------------------------------------------------------------------------------------
+
+struct picture {
+  orrery_buffer values;
+};
+constexpr orrery_field picture_fields[] = {{"values", ORRERY_BUFFER, offsetof(picture, values), 0, 0, 0, 0, nullptr}};
+constexpr orrery_message_type picture_type = {"Picture", 1004, sizeof(picture), 1, picture_fields};
+
+std::uint64_t sum_of(const orrery_buffer& b) {
+  const auto* words = static_cast<const std::uint64_t*>(b.data);
+  std::uint64_t sums[8] = {};
+  for (std::size_t i = 0; i < b.size / 64; ++i)
+    for (std::size_t k = 0; k < 8; ++k) sums[k] += words[8 * i + k];
+  std::uint64_t all = 0;
+  for (const std::uint64_t each : sums) all += each;
+  return all;
+}
+
+void reader(void*, std::size_t) {
+  orrery_message m;
+  while (orrery_receive(&m, ORRERY_FOREVER) == ORRERY_OK) {
+    const std::uint64_t sum = sum_of(static_cast<picture*>(orrery_open(&m, &picture_type))->values);
+    orrery_send_bytes(m.sender, 0, &sum, sizeof sum, ORRERY_WAIT);
+    orrery_release(&m);
+  }
+}
+
+orrery_buffer written(std::size_t bytes) {
+  orrery_buffer b;
+  if (orrery_buffer_make(bytes, &b) != ORRERY_OK) std::exit(1);
+  std::fill_n(static_cast<std::uint64_t*>(b.data), bytes / 8, 1);
+  return b;
+}
+
+// GB/s: a buffer of 256 MiB is handed to another OS process, which reads it and says so. The first one maps the pages there.
+double reference(effort e) {
+  const std::size_t bytes = static_cast<std::size_t>(e.times(256)) << 20;
+  orrery_task t;
+  if (orrery_create(reader, nullptr, 0, orrery_node(1), &t) != ORRERY_OK) return -1;
+  double best = 0;
+  for (int i = 0; i < 4; ++i) {
+    const picture p{written(bytes)};
+    const auto begin = bench::clock::now();
+    orrery_send(t, 0, &picture_type, &p, ORRERY_WAIT);
+    orrery_message m;
+    if (orrery_receive(&m, ORRERY_FOREVER) != ORRERY_OK) return -1;
+    best = std::max(best, static_cast<double>(bytes) / ns_since(begin));
+    std::uint64_t sum = 0;
+    std::memcpy(&sum, m.data, sizeof sum);
+    orrery_release(&m);
+    if (sum != bytes / 8) return -1;
+  }
+  orrery_stop(t);
+  return orrery_join(t, ORRERY_FOREVER) == ORRERY_OK ? best : -1;
+}
+
+// The same of its own memory.
+double own_memory(effort e) {
+  const std::size_t bytes = static_cast<std::size_t>(e.times(256)) << 20;
+  orrery_buffer b = written(bytes);
+  double best = 0;
+  for (int i = 0; i < 4; ++i) {
+    const auto begin = bench::clock::now();
+    if (sum_of(b) != bytes / 8) return -1;
+    best = std::max(best, static_cast<double>(bytes) / ns_since(begin));
+  }
+  orrery_buffer_free(&b);
+  return best;
+}
+
 struct metric {
   const char* name;
   std::vector<const char*> world;
@@ -227,6 +298,8 @@ int main(int argc, char** argv) {
       {"spawn_run_task_ns", {"--orrery-pes=1"}, spawn_and_run},
       {"task_ring_hop_ns", {"--orrery-pes=1"}, ring_hop},
       {"function_ring_hop_ns", {"--orrery-pes=1"}, function_ring_hop},
+      {"reference_gbps", {"--orrery-nodes=2", "--orrery-pes=1"}, reference},
+      {"own_memory_gbps", {"--orrery-pes=1"}, own_memory},
       {"task_rtt_nodes_ns", {"--orrery-nodes=2", "--orrery-pes=1", "--orrery-waiting=wait"}, round_trip},
   };
   nlohmann::ordered_json out;
