@@ -40,6 +40,7 @@ struct client_plan {
   std::uint32_t keys = 1;
   bool simulated = false;
   std::uint32_t snapshots = 0;  // as streams, in between
+  bool tunes = false;           // W and G change all the time
 };
 
 // What a snapshot sees, as an event; `from` is the number of requests before it.
@@ -110,6 +111,8 @@ int act(const client_plan& p) {
     e.expected = static_cast<int>(random() % 4);
     e.begun = ++ticks;
     mine.push_back(e);
+    if (p.tunes && random() % 16 == 0) p.of.tune(2 + random() % 8);
+    if (p.tunes && random() % 16 == 0) s.set_window(static_cast<std::uint32_t>(1 + random() % (2 * p.window)));
     EXPECT_EQ(make_request(s, e), i);
     if (p.snapshots != 0 && i % (p.requests / p.snapshots) == p.id) snapshots.push_back(take_snapshot(s, p, i));
     if (random() % 8 == 0) {
@@ -139,9 +142,9 @@ std::string run_clients(consistency level, std::uint32_t window, std::uint32_t s
   auto l = list::make({.range_items = 3});
   std::vector<orrery::future<int>> ends;
   for (std::uint32_t i = 0; i < 3; ++i)
-    ends.push_back(orrery::start_call<&act>(
-        orrery::pe(i % orrery::world_pes()),
-        client_plan{l, i, seed * 3 + i, requests, window, level, keys, ranges != nullptr, snapshots}));
+    ends.push_back(orrery::start_call<&act>(orrery::pe(i % orrery::world_pes()),
+                                            client_plan{l, i, seed * 3 + i, requests, window, level, keys,
+                                                        ranges != nullptr, snapshots, seed % 2 == 0 && window > 1}));
   for (auto& e : ends) e.get();
   if (ranges != nullptr) *ranges = l.statistics().size();
   l.end();

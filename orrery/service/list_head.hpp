@@ -76,6 +76,7 @@ class list_head final : public range_process, list_router<Key, Value> {
   bytes last_item() override { return this->owner_at({})->last_item(); }
   std::uint64_t count_from_here() override { return this->owner_at({})->count_from_here(); }
   void split() override {}
+  void tune(std::uint32_t) override {}
   range_report report() override { return report_; }
 
  private:

@@ -92,10 +92,7 @@ class list_range final : public range_process {
       }
     }
     if (report_.moved != moved_before) pack_given(answer);
-    if (items_.size() > setup_.limit && !splitting_) {
-      splitting_ = true;
-      post(this_process<range_process>())->split();
-    }
+    split_if_large();
     return {answer.all().begin(), answer.all().end()};
   }
 
@@ -203,12 +200,18 @@ class list_range final : public range_process {
       bytes packed_least;
       pack(packed_least, least);
       post(setup_.root)->add(std::move(packed_least), fresh);
+      split_if_large();  // tuned
     } catch (const node_lost&) {  // the root or that PE is lost: the range stays as it is
     } catch (const process_gone&) {
     }
   }
 
+  void tune(std::uint32_t items) override {
+    setup_.limit = items;
+    split_if_large();
+  }
   range_report report() override {
+    report_.limit = setup_.limit;
     report_.items = items_.size();
     report_.bytes = items_.bytes();
     report_.streams = pins_.size();
@@ -251,6 +254,11 @@ class list_range final : public range_process {
     }
   }
 
+  void split_if_large() {
+    if (items_.size() <= setup_.limit || splitting_) return;
+    splitting_ = true;
+    post(this_process<range_process>())->split();
+  }
   [[nodiscard]] bool owns(const Key& k) const { return given_.empty() || k < given_.front().least; }
   [[nodiscard]] bool belongs_here(const request& r) const { return !has_key(r.operation) || owns(r.key); }
   [[nodiscard]] remote<range_process> successor() const { return given_.front().owner; }

@@ -64,6 +64,7 @@ class list_session : private service::list_router<Key, Value> {
   using base::flush;
   using base::outstanding;
   using base::repeated;
+  using base::set_window;
 
   // --- operations that return their result. They park; W - 1 others may be outstanding meanwhile -----------------------
 

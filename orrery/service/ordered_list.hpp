@@ -77,6 +77,12 @@ class ordered_list : public service::handle<ordered_list<Key, Value>> {
     list.root_->set_head(spawn<service::list_head<Key, Value>>(pe(options.pes.front()), list.root_, std::string(kind)));
     return list;
   }
+  /// Ranges with more items than this split from now on; those that have more split at once, while requests go on. Ranges are not
+  /// joined. Parks. Throws usage_error if it is less than 2, process_gone, node_lost, stopped.
+  void tune(std::uint32_t range_items) const {
+    if (range_items < 2) throw usage_error(errc::bad_argument, "ordered_list::tune: a range must hold 2 items or more");
+    root_->tune(range_items);
+  }
   /// The number of items, without stopping any range: not at one moment. Lost ranges are not counted. Parks.
   [[nodiscard]] std::uint64_t estimated_size() const {
     std::uint64_t n = 0;

@@ -149,6 +149,26 @@ TEST(ordered_list, streams_what_was_there_when_the_stream_was_made) {
   });
 }
 
+TEST(ordered_list, splits_large_ranges_when_it_is_tuned) {
+  in_simulation("machines=2", [] {
+    auto l = ordered_list<int, int>::make();
+    {
+      auto s = l.open();
+      for (int k = 0; k < 1000; ++k) s.start_insert(k, k);
+    }
+    EXPECT_EQ(l.statistics().size(), 1U);
+    l.tune(100);
+    orrery::sleep_for(std::chrono::milliseconds(2));
+    for (const auto& r : l.statistics()) {
+      EXPECT_LE(r.items, 100U);
+      EXPECT_EQ(r.limit, 100U);
+    }
+    EXPECT_EQ(l.estimated_size(), 1000U);
+    EXPECT_THROW(l.tune(1), orrery::usage_error);
+    l.end();
+  });
+}
+
 TEST(ordered_list, keeps_nothing_for_streams_that_have_ended) {
   in_simulation("machines=2", [] {
     auto l = list::make({.splits = {10}});
@@ -241,6 +261,26 @@ TEST(sessions, execute_requests_whose_replies_nobody_takes) {
       EXPECT_EQ(s.size(), 100U);
       for (int k = 0; k < 100; ++k) s.start_erase(k);
     }
+    l.end();
+  });
+}
+
+TEST(sessions, take_another_window_while_they_run) {
+  in_world(2, [] {
+    auto l = ordered_list<int, int>::make({.splits = {50}});
+    auto s = l.open({.window = 1});
+    int replies = 0;
+    for (const std::uint32_t window : {1U, 64U, 3U, 500U, 2U}) {
+      s.set_window(window);
+      for (int k = 0; k < 100; ++k) {
+        s.start_insert_or_update(k, k);
+        EXPECT_LE(s.outstanding(), window);
+      }
+    }
+    EXPECT_THROW(s.set_window(0), orrery::usage_error);
+    for (; s.receive(); ++replies) {
+    }
+    EXPECT_EQ(replies, 500);
     l.end();
   });
 }

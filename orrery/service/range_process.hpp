@@ -26,6 +26,7 @@ struct range_report {
   std::uint64_t splits = 0;
   std::uint64_t bytes = 0;  ///< of memory, with what keys and values take themselves
   std::uint64_t streams = 0;  ///< for which items are kept
+  std::uint64_t limit = 0;    ///< of items, above which it splits; 0: none
 
   friend bool operator==(const range_report&, const range_report&) = default;
 };
@@ -71,9 +72,11 @@ class range_process {
   virtual std::uint64_t count_from_here() = 0;
   /// Gives half of the keys to a new process if there are too many.
   virtual void split() = 0;
+  /// With more than so many items it splits from now on.
+  virtual void tune(std::uint32_t items) = 0;
   virtual range_report report() = 0;
 };
 ORRERY_PROCESS(range_process, serve, scan, snapshot, pin, read_pin, unpin, first_item, last_item, count_from_here,
-               split, report);
+               split, tune, report);
 
 }  // namespace orrery::service

@@ -26,8 +26,6 @@ opening service_root::open(const std::string& kind, const std::string& types) co
 
 std::uint32_t service_root::next_pe() { return pes_[next_++ % pes_.size()]; }
 
-void service_root::add(bytes least, remote<range_process> owner) { directory_.push_back({std::move(least), owner}); }
-
 namespace {
 
 // The results of calls to ranges, without those of ranges that are lost or gone.
@@ -45,7 +43,26 @@ void ask_all(const std::vector<directory_entry>& ranges, Begin begin, Take take)
   for (future<T>& a : answers) unless_lost([&] { take(a); });
 }
 
+// The root does not wait for ranges: one that splits calls the root.
+void post_tune(const remote<range_process>& range, std::uint32_t items) {
+  try {
+    post(range)->tune(items);
+  } catch (const node_lost&) {
+  } catch (const process_gone&) {
+  }
+}
+
 }  // namespace
+
+void service_root::add(bytes least, remote<range_process> owner) {
+  directory_.push_back({std::move(least), owner});
+  if (tuned_ != 0) post_tune(owner, tuned_);
+}
+
+void service_root::tune(std::uint32_t items) {
+  tuned_ = items;
+  for (const directory_entry& e : directory_) post_tune(e.owner, items);
+}
 
 void service_root::end() {
   if (head_) directory_.push_back({{}, std::exchange(head_, {})});

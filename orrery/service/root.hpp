@@ -43,6 +43,8 @@ class service_root {
   /// The PE of the next range: all PEs of the service in turn.
   std::uint32_t next_pe();
   void add(bytes least, remote<range_process> owner);
+  /// All ranges split when they have more than so many items, from now on; also those that are added later.
+  void tune(std::uint32_t items);
   void set_head(remote<range_process> head) { head_ = head; }
   /// Destroys all ranges, and the head.
   void end();
@@ -56,7 +58,8 @@ class service_root {
   std::size_t next_ = 0;
   std::vector<directory_entry> directory_;
   remote<range_process> head_;
+  std::uint32_t tuned_ = 0;  // 0: ranges are as they were made
 };
-ORRERY_PROCESS(service_root, open, is_of, next_pe, add, set_head, end, reports);
+ORRERY_PROCESS(service_root, open, is_of, next_pe, add, tune, set_head, end, reports);
 
 }  // namespace orrery::service

@@ -13,9 +13,14 @@ void lane::append(const lane& later) {
   numbers.insert(numbers.end(), later.numbers.begin(), later.numbers.end());
 }
 
-session_core::session_core(const session_options& options) : options_(options), burst_((options.window + 1) / 2) {
-  if (options.window == 0)
+session_core::session_core(const session_options& options) : options_(options) { set_window(options.window); }
+
+void session_core::set_window(std::uint32_t requests) {
+  if (requests == 0)
     throw usage_error(errc::bad_argument, "a session with a window of 0 requests cannot make any: give it 1 or more");
+  options_.window = requests;
+  burst_ = (requests - 1) / 2 + 1;
+  if (gathered_ >= burst_) flush();
 }
 
 session_core::route_number session_core::add_route(remote<range_process> owner) {

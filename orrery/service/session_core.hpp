@@ -62,6 +62,9 @@ class session_core {
   [[nodiscard]] std::uint32_t outstanding() const noexcept { return outstanding_; }
   /// Sends what is gathered. Parks only while a range is full.
   void flush();
+  /// So many requests may be outstanding from now on. With less than there are now, the next one parks until there is room. Throws
+  /// usage_error if it is 0. Parks only while a range is full.
+  void set_window(std::uint32_t requests);
   /// Batches that were sent, and requests that came back because their range had been split.
   [[nodiscard]] std::uint64_t batches() const noexcept { return batches_; }
   [[nodiscard]] std::uint64_t repeated() const noexcept { return repeated_; }
@@ -152,7 +155,7 @@ class session_core {
   void open_routes();
 
   session_options options_;
-  std::uint32_t burst_;
+  std::uint32_t burst_ = 1;
   std::uint32_t outstanding_ = 0;
   std::uint32_t gathered_ = 0;  // since the last flush
   std::vector<route> routes_;

@@ -19,6 +19,7 @@ class unordered_part : public range_process {
   bytes first_item() final;
   bytes last_item() final;
   void split() final {}
+  void tune(std::uint32_t) final {}
 };
 
 }  // namespace orrery::service

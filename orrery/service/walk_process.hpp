@@ -35,6 +35,7 @@ class walk_gate : public range_process {
   bytes last_item() final { return {}; }
   std::uint64_t count_from_here() final { return 0; }
   void split() final {}
+  void tune(std::uint32_t) final {}
   range_report report() final { return report_; }
 
  protected:
