@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <tools/orrery_cc/program.hpp>
+#include <tools/orrery_cc/rewriter.hpp>
+#include <tools/orrery_cc/source.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace orrery_cc {
+
+/// Makes C of a source and of what the parser has found in it.
+///
+/// Problem: all but the definitions is to stay as it is, byte for byte, and what is generated has to stand where the user's lines are, so that errors point there.
+/// So definitions are edited in place (rewriter), prototypes and tables follow them on a line of their own, and functions follow the whole file. Each kind
+/// of definition has a source of its own: generator_messages.cpp, generator_thesis.cpp (messages with functions), generator_tasks.cpp.
+///
+/// Used once, by generate(), which owns it.
+class generator {
+ public:
+  generator(const source& from, const program& found, std::string_view file)
+      : from_(from), found_(found), file_(file), out_(from) {}
+  /// Throws source_error with all that is wrong.
+  [[nodiscard]] std::string run();
+
+ private:
+  void error(std::size_t at, std::string_view name, std::string_view what);
+  [[nodiscard]] std::pair<std::size_t, std::string_view> first_definition() const;
+  // Lines for the end of the file, which stand where `at` does.
+  void append_generated(std::size_t at, const std::string& what);
+  // It runs as the first task. In C its end without a return gives 0.
+  void rename_main(const function_definition& f);
+
+  // --- messages ---
+  void translate(const message_definition& m);
+  // `buffer` is a type of the runtime. Members of one declaration have it together.
+  void name_buffers(const std::vector<member>& members);
+  // The row of the table for a member that points to something; and what stands for it in the structure.
+  std::string field_of(const message_definition& m, const member& each);
+  // The same for the same name and members, whatever stands between their words.
+  [[nodiscard]] std::uint64_t id_of(const message_definition& m) const;
+
+  // --- messages with functions: the thesis' form ---
+  [[nodiscard]] const message_definition* with_functions(std::string_view name) const;
+  // A function whose first parameter is the message.
+  [[nodiscard]] const function_definition* find(const message_definition& m, std::string_view name) const;
+  static std::string parameters_of(const message_definition& m, const member& function);
+  void translate_with_functions(const message_definition& m);
+  std::string implementation_of(const message_definition& m);
+
+  // --- tasks ---
+  // A function whose first parameter is the task.
+  [[nodiscard]] const function_definition* find(const task_definition& t, std::string_view prefixed,
+                                                std::string_view bare) const;
+  [[nodiscard]] const function_definition* handler_of(const task_definition& t, const tag& g) const;
+  // What its tag carries, or its handler takes.
+  [[nodiscard]] std::string message_of(const tag& g, const function_definition* handler) const;
+  void translate(const task_definition& t);
+  // What every file has that includes the definition.
+  std::string interface_of(const task_definition& t);
+  void require_functions(const task_definition& t, const function_definition* start);
+  static std::string prototype(const function_definition& f, const std::string& parameters);
+  std::string prototypes_of(const task_definition& t, const function_definition* start,
+                            const function_definition* receive, bool bare) const;
+  std::string implementation_of(const task_definition& t, const function_definition* start,
+                                const function_definition* receive, bool bare) const;
+
+  const source& from_;
+  const program& found_;
+  std::string_view file_;
+  rewriter out_;
+  std::string at_end_;
+  std::string errors_;
+  std::map<std::string, std::string> untyped_;  // tags that are names of their own, and their numbers
+};
+
+}  // namespace orrery_cc

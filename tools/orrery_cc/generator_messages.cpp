@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+// Messages: the table of what a structure points to, and its functions.
+#include <tools/orrery_cc/generator_class.hpp>
+
+#include <fmt/format.h>
+#include <xxhash.h>
+
+namespace orrery_cc {
+
+using fmt::format;
+using std::string;
+using std::string_view;
+
+void generator::translate(const message_definition& m) {
+  out_.replace(m.begin, m.begin + 7, format("typedef struct {0} *{0}; struct", m.name));
+  string fields;
+  std::size_t count = 0;
+  name_buffers(m.members);
+  for (const member& each : m.members) {
+    const string field = field_of(m, each);
+    if (field.empty()) continue;
+    fields += (count++ == 0 ? "" : ", ") + field;
+  }
+  string code = format("static const orrery_message_type {}_type; ", m.name);
+  if (count != 0) code += format("static const orrery_field {}_fields_[] = {{{}}}; ", m.name, fields);
+  code += format(
+      "static const orrery_message_type {0}_type = {{\"{0}\", 0x{1:016x}ULL, sizeof(struct {0}), {2}, {3}}}; "
+      "static inline {0} {0}_clone(const struct {0} *value) {{ return ({0})orrery_clone(&{0}_type, value); }} "
+      "static inline {0} {0}_open(orrery_message *message) {{ return ({0})orrery_open(message, &{0}_type); }} "
+      "static inline orrery_status {0}_send(orrery_task to, uint64_t tag, const struct {0} *value) "
+      "{{ return orrery_send(to, tag, &{0}_type, value, ORRERY_WAIT); }} "
+      "static inline orrery_status {0}_try_send(orrery_task to, uint64_t tag, const struct {0} *value) "
+      "{{ return orrery_send(to, tag, &{0}_type, value, ORRERY_TRY); }}",
+      m.name, id_of(m), count, count != 0 ? m.name + "_fields_" : "0");
+  out_.insert_generated(m.end, code);
+}
+
+// `buffer` is a type of the runtime. Members of one declaration have it together.
+void generator::name_buffers(const std::vector<member>& members) {
+  std::size_t last = 0;
+  for (const member& each : members) {
+    if (!each.names_buffer || each.type_begin == last) continue;
+    out_.replace(each.type_begin, each.type_end, "orrery_buffer");
+    last = each.type_begin;
+  }
+}
+
+// The row of the table for a member that points to something; and what stands for it in the structure.
+string generator::field_of(const message_definition& m, const member& each) {
+  const string pointer = format("__builtin_offsetof(struct {}, {})", m.name, each.name);
+  switch (each.kind) {
+    case member_kind::plain:
+      return {};
+    case member_kind::string:
+      return format("{{\"{}\", ORRERY_STRING, {}, 1, 0, 0, 0, 0}}", each.name, pointer);
+    case member_kind::message:
+      return format("{{\"{}\", ORRERY_ONE, {}, sizeof(struct {}), 0, 0, 0, &{}_type}}", each.name, pointer, each.type,
+                    each.type);
+    case member_kind::buffer:
+      return format("{{\"{}\", ORRERY_BUFFER, {}, 0, 0, 0, 0, 0}}", each.name, pointer);
+    default:
+      break;
+  }
+  string of = "0";
+  string declarator = "*" + each.name;
+  if (each.kind == member_kind::strings) {
+    of = "&orrery_string_type";
+    declarator = "**" + each.name;
+  } else if (each.kind == member_kind::buffers) {
+    of = "&orrery_buffer_type";
+  } else if (each.kind == member_kind::messages) {
+    of = format("&{}_type", each.type);
+    declarator = each.name;  // the type is a pointer
+  }
+  out_.replace(each.declarator_begin, each.declarator_end, declarator);
+  const string counter = format("((struct {} *)0)->{}", m.name, each.count);
+  // It must be a whole number; ~x of any other is an error of the compiler.
+  return format(
+      "{{\"{0}\", ORRERY_ARRAY, {1}, sizeof(*((struct {2} *)0)->{0}), __builtin_offsetof(struct {2}, {3}), "
+      "sizeof(~{4}) * 0 + sizeof({4}), (__typeof__({4}))-1 < (__typeof__({4}))1, {5}}}",
+      each.name, pointer, m.name, each.count, counter, of);
+}
+
+// The same for the same name and members, whatever stands between their words.
+std::uint64_t generator::id_of(const message_definition& m) const {
+  string words;
+  for (const token& t : from_.tokens())
+    if (t.begin >= m.name_at && t.end <= m.end && t.kind != token_kind::directive)
+      words += string(from_.text_of(t)) + ' ';
+  const std::uint64_t id = XXH3_64bits(words.data(), words.size());
+  return id != 0 ? id : 1;  // 0 means bytes
+}
+
+}  // namespace orrery_cc

@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tasks: their tags, and the functions that create them, send to them and receive.
+#include <tools/orrery_cc/generator_class.hpp>
+
+#include <cctype>
+
+#include <fmt/format.h>
+
+namespace orrery_cc {
+
+using fmt::format;
+using std::string;
+using std::string_view;
+
+namespace {
+
+// "A_MESSAGE_TAG" as a part of a function's name: "AMessageTag".
+string in_camel_case(string_view tag) {
+  string name;
+  bool first = true;
+  for (const char c : tag) {
+    if (c == '_') {
+      first = true;
+    } else {
+      name += static_cast<char>(first ? std::toupper(static_cast<unsigned char>(c))
+                                      : std::tolower(static_cast<unsigned char>(c)));
+      first = false;
+    }
+  }
+  return name;
+}
+
+}  // namespace
+
+// A function whose first parameter is the task.
+const function_definition* generator::find(const task_definition& t, string_view prefixed, string_view bare) const {
+  for (const function_definition& f : found_.functions)
+    if (f.name == prefixed || (f.name == bare && !f.parameters.empty() && f.parameters[0] == t.name)) return &f;
+  return nullptr;
+}
+
+const function_definition* generator::handler_of(const task_definition& t, const tag& g) const {
+  const string prefixed = format("{}_handle_{}", t.name, g.name);
+  for (const string& bare : {"handle_" + g.name, "handle_" + g.name + "_msg", "handle_" + in_camel_case(g.name)})
+    if (const auto* f = find(t, prefixed, bare)) return f;
+  return nullptr;
+}
+
+// What its tag carries, or its handler takes.
+string generator::message_of(const tag& g, const function_definition* handler) const {
+  if (g.typed) return g.message;
+  return handler != nullptr && handler->parameters.size() > 1 ? handler->parameters[1] : string();
+}
+
+void generator::translate(const task_definition& t) {
+  out_.replace(t.begin, t.begin + 4, format("typedef struct {0} *{0}; struct", t.name));
+  out_.insert(t.open + 1, " orrery_task taskID;");
+  for (const tag& g : t.tags) out_.blank(g.begin, g.end);
+  if (!t.strategy.empty()) out_.blank(t.strategy_begin, t.strategy_end);
+  name_buffers(t.state);
+  for (const member& each : t.state)
+    if (each.initial_begin != 0) out_.blank(each.initial_begin, each.initial_at + each.initial.size());
+  const function_definition* start = find(t, t.name + "_start", "start");
+  const function_definition* receive = find(t, t.name + "_receive", "receive");
+  bool here = start != nullptr || receive != nullptr || from_.where(t.begin).file == file_;
+  for (const tag& g : t.tags) here |= handler_of(t, g) != nullptr;
+  string code = interface_of(t);
+  if (here) {
+    require_functions(t, start);
+    const bool bare = start != nullptr && start->name == "start";
+    code += prototypes_of(t, start, receive, bare);
+    append_generated(t.end, implementation_of(t, start, receive, bare));
+  }
+  out_.insert_generated(t.end, code);
+}
+
+// What every file has that includes the definition.
+string generator::interface_of(const task_definition& t) {
+  string code;
+  for (const tag& g : t.tags)
+    code +=
+        format("{}{}_{}{}{}", code.empty() ? "enum { " : ", ", t.name, g.name, g.value.empty() ? "" : " = ", g.value);
+  if (!code.empty()) code += " }; ";
+  for (const tag& g : t.tags) {
+    if (g.typed) continue;
+    // Tasks of one program may share a tag: then it must mean the same number.
+    const auto [at, is_new] = untyped_.emplace(g.name, g.value);
+    if (is_new) {
+      code += format("enum {{ {0} = {1}_{0} }}; ", g.name, t.name);
+    } else if (at->second != g.value) {
+      error(
+          g.at, g.name,
+          format(
+              "tag '{0}' has another number in a task before: give both the same, or say {1}_{0} with a type: tag {0}(Message);",
+              g.name, t.name));
+    }
+  }
+  code += format(
+      "extern orrery_task {0}_create(void); extern orrery_status {0}_create_at(orrery_place where, orrery_task *task); ",
+      t.name);
+  for (const tag& g : t.tags) {
+    if (!g.typed) continue;
+    for (const string_view how : {"send", "try_send"}) {
+      const string_view waits = how == "send" ? "ORRERY_WAIT" : "ORRERY_TRY";
+      if (g.message.empty()) {
+        code += format(
+            "static inline orrery_status {0}_{1}_{2}(orrery_task to) {{ return orrery_send_bytes(to, {0}_{2}, 0, 0, {3}); }} ",
+            t.name, how, g.name, waits);
+      } else {
+        code += format(
+            "static inline orrery_status {0}_{1}_{2}(orrery_task to, const struct {3} *value) "
+            "{{ return orrery_send(to, {0}_{2}, &{3}_type, value, {4}); }} ",
+            t.name, how, g.name, g.message, waits);
+      }
+    }
+  }
+  return code;
+}
+
+void generator::require_functions(const task_definition& t, const function_definition* start) {
+  if (start == nullptr)
+    error(t.name_at, t.name,
+          format("task '{0}' has no function '{0}_start': write static void {0}_start({0} this) {{ ... }}", t.name));
+  for (const tag& g : t.tags) {
+    const function_definition* handler = handler_of(t, g);
+    const string message = message_of(g, handler);
+    if (handler == nullptr) {
+      error(g.at, g.name,
+            format("tag '{1}' of task '{0}' has no handler: write static void {0}_handle_{1}({0} this{2}) {{ ... }}",
+                   t.name, g.name,
+                   g.message.empty() ? (g.typed ? "" : ", Message message") : ", " + g.message + " message"));
+    }
+  }
+  const string prefix = t.name + "_handle_";
+  for (const function_definition& f : found_.functions) {
+    if (!f.name.starts_with(prefix)) continue;
+    const string name = f.name.substr(prefix.size());
+    bool known = false;
+    for (const tag& g : t.tags) known |= g.name == name;
+    if (!known) error(f.at, f.name, format("task '{0}' has no tag '{1}'; write tag {1}(...); in it", t.name, name));
+  }
+}
+
+string generator::prototype(const function_definition& f, const string& parameters) {
+  return format("{}void {}({}); ", f.is_static ? "static " : "", f.name, parameters);
+}
+
+string generator::prototypes_of(const task_definition& t, const function_definition* start,
+                                const function_definition* receive, bool bare) const {
+  string code;
+  if (start != nullptr) code += prototype(*start, t.name + " this");
+  for (const tag& g : t.tags)
+    if (const auto* f = handler_of(t, g)) {
+      const string message = message_of(g, f);
+      code += prototype(*f, message.empty() ? t.name + " this" : format("{} this, {} message", t.name, message));
+    }
+  if (receive != nullptr) {
+    code += prototype(*receive, t.name + " this");
+  } else {
+    code += format(
+        "static orrery_status {0}_receive_for({0} this, int64_t timeout_ns); static orrery_status {0}_receive({0} this); "
+        "static void {0}_serve({0} this); ",
+        t.name);
+    if (bare) code += format("static orrery_status receive({} this); ", t.name);
+  }
+  return code;
+}
+
+string generator::implementation_of(const task_definition& t, const function_definition* start,
+                                    const function_definition* receive, bool bare) const {
+  string code = format("static const struct {} {}_initial_ = {{ .taskID = {{0, 0, 0}}", t.name, t.name);
+  for (const member& each : t.state) {
+    if (each.initial.empty()) continue;
+    location at = from_.where(each.initial_at);
+    code += format(",\n{}.{} = {}", rewriter::marker(at, at.flags), each.name, each.initial);
+  }
+  code += "\n" + rewriter::marker(from_.where(t.end), " 3") + "}; ";
+  code += format(
+      "static void {0}_run_(void *argument, size_t size) {{ {0} this = ({0})argument; (void)size; "
+      "this->taskID = orrery_self(); {2}{1}(this); }} "
+      "orrery_status {0}_create_at(orrery_place where, orrery_task *task) "
+      "{{ return orrery_create({0}_run_, &{0}_initial_, sizeof {0}_initial_, where, task); }} "
+      "orrery_task {0}_create(void) {{ orrery_task task = {{0, 0, 0}}; "
+      "if ({0}_create_at(orrery_anywhere(), &task) != ORRERY_OK) orrery_log(\"{0}_create: %s\", orrery_error()); "
+      "return task; }} ",
+      t.name, start != nullptr ? start->name : "",
+      t.strategy.empty() ? string() : format("orrery_set_strategy({}); ", t.strategy));
+  if (receive != nullptr) return code;
+  code += format(
+      "static orrery_status {0}_receive_for({0} this, int64_t timeout_ns) {{ "
+      "orrery_message received __attribute__((cleanup(orrery_release))) = {{0}}; "
+      "orrery_status status = orrery_receive(&received, timeout_ns); "
+      "if (status != ORRERY_OK) return status; switch (received.tag) {{ ",
+      t.name);
+  for (const tag& g : t.tags) {
+    const auto* f = handler_of(t, g);
+    if (f == nullptr) continue;
+    const string message = message_of(g, f);
+    if (message.empty()) {
+      code += format("case (uint64_t){}_{}: {}(this); break; ", t.name, g.name, f->name);
+    } else if (with_functions(message) != nullptr) {
+      code += format(
+          "case (uint64_t){0}_{1}: {{ {2} opened = ({2})orrery_message_adopt(&{2}_class, &received); orrery_message_keep(opened); "
+          "if (opened) {3}(this, opened); else orrery_log(\"{0}: a message with tag {1} is no {2}\"); break; }} ",
+          t.name, g.name, message, f->name);
+    } else {
+      code += format(
+          "case (uint64_t){0}_{1}: {{ {2} opened = {2}_open(&received); if (opened) {3}(this, opened); "
+          "else orrery_log(\"{0}: %s\", orrery_error()); break; }} ",
+          t.name, g.name, message, f->name);
+    }
+  }
+  code += format(
+      "default: orrery_log(\"{0}: a message with tag %llu, which the task does not have, is dropped\", "
+      "(unsigned long long)received.tag); }} return ORRERY_OK; }} "
+      "static orrery_status {0}_receive({0} this) {{ return {0}_receive_for(this, -1); }} "
+      "static void {0}_serve({0} this) {{ while ({0}_receive(this) == ORRERY_OK) {{}} }} ",
+      t.name);
+  // The thesis' receive has no result by which its loop could end.
+  if (bare)
+    code += format(
+        "static orrery_status receive({0} this) {{ orrery_status status = {0}_receive(this); "
+        "if (status == ORRERY_STOPPED) orrery_exit(); return status; }} ",
+        t.name);
+  return code;
+}
+
+}  // namespace orrery_cc

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+// Messages with functions, in the form of the thesis.
+#include <tools/orrery_cc/generator_class.hpp>
+
+#include <fmt/format.h>
+
+namespace orrery_cc {
+
+using fmt::format;
+using std::string;
+using std::string_view;
+
+const message_definition* generator::with_functions(string_view name) const {
+  for (const message_definition& m : found_.messages)
+    if (m.has_functions && m.name == name) return &m;
+  return nullptr;
+}
+
+// A function whose first parameter is the message.
+const function_definition* generator::find(const message_definition& m, string_view name) const {
+  for (const function_definition& f : found_.functions)
+    if (f.name == name && !f.parameters.empty() && f.parameters[0] == m.name) return &f;
+  return nullptr;
+}
+
+string generator::parameters_of(const message_definition& m, const member& function) {
+  const bool none = function.parameters.find_first_not_of(" \t\n") == string::npos || function.parameters == "void";
+  return m.name + " this" + (none ? "" : ", " + function.parameters);
+}
+
+void generator::translate_with_functions(const message_definition& m) {
+  if (!found_.knows_thesis) {
+    error(m.name_at, m.name, "a message with functions needs #include <orrery/thesis.h> before it");
+    return;
+  }
+  out_.replace(m.begin, m.begin + 7, format("typedef struct {0} *{0}; struct", m.name));
+  out_.insert(
+      m.open + 1,
+      format(" int tag; int tid; int msg_size; const struct orrery_message_class *class_; int (*getTag)({0} this); "
+             "{0} (*clone)({0} this); void (*destroy)({0} this);",
+             m.name));
+  bool here = false;
+  for (const string_view name : {"getTag", "clone", "destroy", "writeAt"}) here |= find(m, name) != nullptr;
+  for (const member& each : m.members) {
+    if (each.kind == member_kind::function) {
+      here |= find(m, each.name) != nullptr;
+      out_.replace(each.declarator_begin, each.declarator_end,
+                   format("{}(*{})({})", each.stars, each.name, parameters_of(m, each)));
+    } else if (each.initial_begin != 0) {
+      out_.blank(each.initial_begin, each.initial_at + each.initial.size());
+    }
+  }
+  out_.insert_generated(m.end,
+                        format("extern {0} {0}_create(int tag); extern orrery_message_class {0}_class;", m.name));
+  if (here) append_generated(m.end, implementation_of(m));
+}
+
+string generator::implementation_of(const message_definition& m) {
+  const member* pointer = nullptr;
+  string bind = "this->class_ = &" + m.name + "_class; ";
+  string initial;
+  string code;
+  const auto standard = [&](string_view name, string_view result, const string& body) {
+    if (find(m, name) != nullptr) {
+      bind += format("this->{0} = {0}; ", name);
+      return;
+    }
+    code += format("static {0} {1}_{2}_({1} this) {{ {3} }} ", result, m.name, name, body);
+    bind += format("this->{0} = {1}_{0}_; ", name, m.name);
+  };
+  for (const member& each : m.members) {
+    if (each.kind != member_kind::function) {
+      if (each.pointers != 0) pointer = &each;
+      if (!each.initial.empty()) initial += format("this->{} = {}; ", each.name, each.initial);
+      continue;
+    }
+    bind += format("this->{0} = {0}; ", each.name);
+    if (find(m, each.name) == nullptr)
+      error(each.at, each.name,
+            format("message '{}' has no function '{}': write static {} {}{}({}) {{ ... }}", m.name, each.name,
+                   each.type, each.stars, each.name, parameters_of(m, each)));
+  }
+  const bool writes = find(m, "writeAt") != nullptr;
+  if (pointer != nullptr && !writes)
+    error(
+        m.name_at, m.name,
+        format("message '{0}' has a pointer: write static int writeAt({0} this, void *addr) {{ ... }}, which puts its "
+               "elements behind the structure",
+               m.name));
+  standard("getTag", "int", "return this->tag;");
+  standard("clone", m.name, format("return ({0})orrery_message_copy(&{0}_class, this);", m.name));
+  standard("destroy", "void", "__builtin_free(this);");
+  const string rebind =
+      pointer == nullptr
+          ? string()
+          : format("this->{0} = size > sizeof(struct {1}) ? (void *)(this + 1) : (void *)0; ", pointer->name, m.name);
+  code += format("static {0} {0}_bind_({0} this) {{ {1}return this; }} ", m.name, bind);
+  code += format(
+      "static void {0}_rebind_(void *message, size_t size) {{ {0} this = ({0}){0}_bind_(({0})message); (void)size; {1}(void)this; }} "
+      "static int {0}_write_(const void *message, void *to) {{ {2} }} "
+      "orrery_message_class {0}_class = {{\"{0}\", 0x{3:016x}ULL, sizeof(struct {0}), {0}_rebind_, {0}_write_, 0}}; "
+      "__attribute__((constructor)) static void {0}_register_(void) {{ orrery_message_register(&{0}_class); }} "
+      "{0} {0}_create(int tag) {{ {0} this = ({0})orrery_message_new(&{0}_class); this->tag = tag; "
+      "this->tid = (int)0x{4:x}; this->msg_size = (int)sizeof(struct {0}); {5}return {0}_bind_(this); }} ",
+      m.name, rebind,
+      writes ? format("return writeAt(({0})(size_t)message, to);", m.name)
+             : format("__builtin_memcpy(to, message, sizeof(struct {0})); return (int)sizeof(struct {0});", m.name),
+      id_of(m), id_of(m) & 0x7fffffff, initial);
+  return code;
+}
+
+}  // namespace orrery_cc
