@@ -135,6 +135,17 @@ void cycle() {
 // Nothing can ever happen again.
 void dead() { call<&await_nothing>(pe(last_pe())); }
 
+// The other ranks run another program, which knows this function, too, but no server.
+void others_programs() {
+  check(world_nodes() == 3, "the ranks of two programs are not one world");
+  for (std::uint32_t n = 0; n < world_nodes(); ++n) {
+    check(call<&own_pid>(node(n)) > 0, "a rank of another program does not answer");
+  }
+  check_contains(thrown<std::exception>("a class that the other program does not have",
+                                        [] { spawn<server>(pe(last_pe()))->add(1); }),
+                 "server");
+}
+
 // On hosts that share nothing.
 void hosts() {
   check(world_machines() == 2 && world_nodes() == 4, "four ranks on two hosts are not two machines of two nodes");
@@ -298,6 +309,14 @@ TEST_P(over_open_mpi, a_rank_that_was_stopped_is_lost_and_ends_when_it_goes_on) 
   EXPECT_EQ(count_of(said, "node 2 is taken for lost by the first node of the world"), 1) << said;
   EXPECT_EQ(count_of(said, "do not answer"), 0) << said;
 }
+TEST_P(over_mpi, several_programs_of_one_launch_are_one_world) {
+  const std::string other = folder_of_program() + "/test_groups_nodes";
+  if (!std::filesystem::exists(other)) GTEST_SKIP() << other << " was not built";
+  auto options = command(launcher(), {1, 1, 1}, "others");
+  options.insert(options.end(),
+                 {":", "-n", "2", other, "--scenario=calls", "--orrery-pes=1", "--orrery-machine-ranks=1"});
+  EXPECT_EQ(wrong_in(program(options, launcher().file).end()), "");
+}
 // A program that has started MPI itself: Orrery uses it as it is, and leaves its end to the program.
 std::string file_of_mpi(const std::string& name) { return name == "mpich" ? "libmpich.so.12" : "libmpi.so.40"; }
 TEST_P(over_mpi, a_program_may_start_and_end_mpi_itself) {
@@ -400,6 +419,7 @@ int main(int argc, char** argv) {
                                                            {"blocks", blocks},
                                                            {"everything else", everything_else},
                                                            {"hosts", hosts},
+                                                           {"others", others_programs},
                                                            {"cut off", cut_off},
                                                            {"stopped", stopped_rank},
                                                            {"flooded", flooded},

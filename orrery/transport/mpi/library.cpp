@@ -148,6 +148,19 @@ result<std::vector<std::byte>> mpi_library::gather(std::span<const std::byte> ow
   return all;
 }
 
+result<std::vector<std::byte>> mpi_library::broadcast(std::vector<std::byte> own, std::uint32_t root) {
+  const library_watch::visit v(watch_, library_watch::kind::starting, "MPI_Bcast");
+  auto bytes = static_cast<std::uint32_t>(own.size());
+  int e = calls_->broadcast(&bytes, sizeof bytes, root);
+  if (e == 0) {
+    own.resize(bytes);
+    e = calls_->broadcast(own.data(), bytes, root);
+  }
+  if (e != 0)
+    return fail(transport_errc::system, 0, "rank {} cannot tell the others what it can say: {}", root, text_of(e));
+  return own;
+}
+
 void mpi_library::finish() noexcept {
   if (!started_here_) return;
   const library_watch::visit v(watch_, library_watch::kind::ending, "MPI_Finalize");

@@ -40,6 +40,8 @@ class mpi_library final : public engine {
   [[nodiscard]] std::string version() const;
   /// Blocks until all ranks have called it. `all` has the bytes of rank i at i * own.size().
   [[nodiscard]] result<std::vector<std::byte>> gather(std::span<const std::byte> own);
+  /// Blocks until all ranks have called it: what `root` gives.
+  [[nodiscard]] result<std::vector<std::byte>> broadcast(std::vector<std::byte> own, std::uint32_t root);
   /// MPI_Finalize, if start() has started MPI. Blocks until all ranks have called it.
   void finish() noexcept;
 

@@ -22,7 +22,7 @@ using internal::fail;
 
 namespace {
 
-constexpr std::uint64_t protocol = 2;
+constexpr std::uint64_t protocol = 3;
 
 /// What a rank says of itself first.
 struct introduction {
@@ -99,12 +99,6 @@ result<void> check(const std::vector<introduction>& all, std::uint32_t own) {
                   "rank {} (program '{}') and rank {} (program '{}') have another version of Orrery, or other options; "
                   "build them from one version and start them with the same options",
                   r, all[r].program, own, all[own].program);
-    if (all[r].vocabulary != all[own].vocabulary)
-      return fail(
-          transport_errc::different_build, 0,
-          "rank {} runs program '{}' and rank {} runs program '{}', whose processes or messages differ; the ranks "
-          "of one launch must run one program",
-          r, all[r].program, own, all[own].program);
   }
   return {};
 }
@@ -178,6 +172,11 @@ result<void> mpi_world::meet(const mpi_config& config) {
   auto all = gather(*library_, introduce(config));
   if (!all) return internal::pass(all);
   if (auto good = check(*all, node_); !good) return good;
+  if (config.node.words != nullptr) {
+    std::vector<program_of_rank> programs;
+    for (const introduction& i : *all) programs.push_back({i.program, i.vocabulary});
+    if (auto numbered = number_words(*config.node.words, programs); !numbered) return numbered;
+  }
   auto places = place(*all);
   first_pe_ = places[node_].first_pe;
   pe_count_ = places[node_].pe_count;

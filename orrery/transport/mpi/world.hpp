@@ -84,7 +84,9 @@ class mpi_world final : public transport::world {
   void leave() noexcept override;
 
   /// The numbers of the program's vocabulary in this world.
-  [[nodiscard]] const std::vector<std::uint32_t>& word_numbers() const noexcept { return local_->word_numbers(); }
+  [[nodiscard]] const std::vector<std::uint32_t>& word_numbers() const noexcept {
+    return word_numbers_.empty() ? local_->word_numbers() : word_numbers_;
+  }
 
  private:
   class local_observer;
@@ -92,6 +94,11 @@ class mpi_world final : public transport::world {
   mpi_world();
   [[nodiscard]] result<void> meet(const mpi_config& config);
   [[nodiscard]] result<void> share_memory(const mpi_config& config, std::vector<cluster_map::place> places);
+  struct program_of_rank {
+    std::string name;
+    std::uint64_t vocabulary;
+  };
+  [[nodiscard]] result<void> number_words(const vocabulary& own, const std::vector<program_of_rank>& programs);
   [[nodiscard]] result<void> agree(const result<void>& own);
   [[nodiscard]] result<void> begin(const mpi_config& config);
   [[nodiscard]] result<void> watch_machine();
@@ -100,6 +107,7 @@ class mpi_world final : public transport::world {
 
   std::unique_ptr<mpi_library> library_;
   std::unique_ptr<shm_world> local_;
+  std::vector<std::uint32_t> word_numbers_;  // if there are several programs
   std::unique_ptr<cluster_map> map_;
   std::unique_ptr<cluster_members> members_;
   std::unique_ptr<mpi_carrier> carrier_;

@@ -21,6 +21,8 @@ struct orrery_mpi_plugin {
   int (*place)(std::uint32_t* rank, std::uint32_t* ranks);
   /// Blocks until all ranks have called it; `all` has room for `bytes` of each.
   int (*gather)(const void* own, std::uint32_t bytes, void* all);
+  /// The same bytes in all ranks: those of `root`. Less than 2 GiB.
+  int (*broadcast)(void* data, std::uint32_t bytes, std::uint32_t root);
   int (*send)(const void* data, std::uint64_t bytes, std::uint32_t to, int tag, std::uint64_t* request);
   /// `from`: a rank, or 0xffffffff for any.
   int (*receive)(void* data, std::uint64_t bytes, std::uint32_t from, int tag, std::uint64_t* request);

@@ -64,6 +64,10 @@ int gather(const void* own, std::uint32_t bytes, void* all) {
   return MPI_Allgather(own, static_cast<int>(bytes), MPI_BYTE, all, static_cast<int>(bytes), MPI_BYTE, own_comm);
 }
 
+int broadcast(void* data, std::uint32_t bytes, std::uint32_t root) {
+  return MPI_Bcast(data, static_cast<int>(bytes), MPI_BYTE, static_cast<int>(root), own_comm);
+}
+
 int send(const void* data, std::uint64_t bytes, std::uint32_t to, int tag, std::uint64_t* request) {
   MPI_Request r = MPI_REQUEST_NULL;
   const int e = MPI_Isend(data, static_cast<int>(bytes), MPI_BYTE, static_cast<int>(to), tag, own_comm, &r);
@@ -127,8 +131,19 @@ constexpr const char* kind = "Open MPI";
 constexpr const char* kind = "MPICH";
 #endif
 
-const orrery_mpi_plugin plugin{
-    orrery_mpi_plugin_version, kind, begin, end, place, gather, send, receive, test, cancel, explain, describe};
+const orrery_mpi_plugin plugin{orrery_mpi_plugin_version,
+                               kind,
+                               begin,
+                               end,
+                               place,
+                               gather,
+                               broadcast,
+                               send,
+                               receive,
+                               test,
+                               cancel,
+                               explain,
+                               describe};
 
 }  // namespace
 
