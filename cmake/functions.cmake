@@ -37,9 +37,6 @@ endfunction()
 
 # A program of C sources with tasks, built into <build>/<folder>.
 list(JOIN sanitizer_${ORRERY_SANITIZE} " " orrery_cc_flags)
-if(CMAKE_C_COMPILER_ID MATCHES Clang AND ORRERY_SANITIZE STREQUAL address)
-  string(APPEND orrery_cc_flags " -fsanitize-link-c++-runtime -lstdc++")  # the library is C++
-endif()
 function(orrery_c_program name folder)
   set(program ${PROJECT_BINARY_DIR}/${folder}/${name})
   file(MAKE_DIRECTORY ${PROJECT_BINARY_DIR}/${folder})

@@ -301,7 +301,9 @@ int main(void) {
   orrery_message m;
   if (orrery_send_bytes(t, 9, "", 0, ORRERY_WAIT) || orrery_receive(&m, ORRERY_FOREVER)) return 4;
   Some back = Some_open(&m);
-  return back->first.size == 3000 && ((char *)back->first.data)[2999] == 'x' ? 0 : 5;
+  int wrong = back->first.size == 3000 && ((char *)back->first.data)[2999] == 'x' ? 0 : 5;
+  orrery_release(&m);
+  return wrong;
 }
 )");
   write("own.c", R"(#include <orrery/task.h>
