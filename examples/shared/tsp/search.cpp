@@ -44,7 +44,7 @@ branch_and_bound::branch_and_bound(const instance& i, std::function<int()> best,
     std::vector<int> others;
     for (int b = 0; b < i.n; ++b)
       if (b != a) others.push_back(b);
-    std::ranges::stable_sort(others, {}, [&](int b) { return i.between(a, b); });
+    std::ranges::sort(others, {}, [&](int b) { return std::pair(i.between(a, b), b); });
     shortest_edge_.push_back(i.between(a, others.front()));
     nearest_.push_back(std::move(others));
   }
