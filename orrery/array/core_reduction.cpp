@@ -65,9 +65,10 @@ slot* route_partial(pe& self, scheduler::delivery& d, const wire::envelope& e, s
         error = std::current_exception();
       }
     }
-    d.release();
+    const std::uint32_t array = e.slot;
+    d.release();  // its sender may write there again
     if (part == nullptr) {
-      const std::string_view name = array_directory::of(self).name_of_gone(e.slot);
+      const std::string_view name = array_directory::of(self).name_of_gone(array);
       fail_unfinished(self, name.empty() ? "an array" : std::string(name), target.get());
     } else if (p.section == 0) {
       part->receive_partial(p, std::move(value), std::move(target), std::move(error));

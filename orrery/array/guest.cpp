@@ -61,8 +61,9 @@ slot* route_guest(pe& self, scheduler::delivery& d, const wire::envelope& e, std
     if ((head.what == guest_request::broadcast) != (method.decode != nullptr))
       throw bad_message(errc::message_corrupt, "a request of a guest");
     const bytes copy(payload.begin(), payload.end());
-    d.release();
-    serve(self, array_directory::of(self).find(e.slot), e.slot, head.what, method, copy);
+    const std::uint32_t array = e.slot;
+    d.release();  // its sender may write there again
+    serve(self, array_directory::of(self).find(array), array, head.what, method, copy);
   } catch (...) {
     d.fail(std::current_exception());
   }

@@ -90,12 +90,13 @@ struct whole_message {
       orrery::reader r(all.subspan(section_size));
       broadcasts = orrery::read<std::vector<baggage>>(r);
     }
-    array_core* part = array_directory::of(self).find(e.slot);
-    d.release();
+    const std::uint32_t array = e.slot;
+    array_core* part = array_directory::of(self).find(array);
+    d.release();  // its sender may write there again
     if (part != nullptr) {
       static_cast<array_part<T, Index>*>(part)->arrive_whole(c, broadcasts);
     } else {
-      end_without_array(self, e.slot, c);
+      end_without_array(self, array, c);
     }
     return nullptr;
   }

@@ -360,11 +360,12 @@ struct wait_probe_message {
       bytes b = at == nullptr ? pack(0, h, i) : bytes();
       const auto probe = after_section(payload, r);
       b.insert(b.end(), probe.begin(), probe.end());
-      d.release();
+      const std::uint32_t array = e.slot;
+      d.release();  // its sender may write there again
       if (at != nullptr) {
         self.deadlocks().follow(b, *at);
       } else {
-        tell(self, *ended_at, instance, e.slot, 0, b);
+        tell(self, *ended_at, instance, array, 0, b);
       }
     } catch (...) {
       d.fail(std::current_exception());

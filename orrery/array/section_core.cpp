@@ -44,8 +44,9 @@ slot* route_ended(pe& self, scheduler::delivery& d, const wire::envelope& e, std
     orrery::reader r(wire_payload(d, e, size));
     const activity_end arrived(array_directory::of(self).find(e.slot));
     const auto end = orrery::read<end_of_child>(r);
-    d.release();
-    if (section_core* s = section_of(self, e.slot, end.section)) s->child_ended(end.child, end.after);
+    const std::uint32_t array = e.slot;
+    d.release();  // its sender may write there again
+    if (section_core* s = section_of(self, array, end.section)) s->child_ended(end.child, end.after);
   } catch (...) {
     d.fail(std::current_exception());
   }
