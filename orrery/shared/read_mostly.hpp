@@ -80,7 +80,7 @@ T read_mostly_scope::read(std::uint64_t i) const {
 /// local; a write has reached all replicas when it returns, and may park. See shared_element for
 /// what the functions do, and for what they throw.
 template <class T>
-class read_mostly_element {
+class read_mostly_element : public detail::element_changes<read_mostly_element<T>, T> {
  public:
   read_mostly_element(const detail::read_mostly_scope& s, std::uint64_t i) noexcept : scope_(s), i_(i) {}
   read_mostly_element(const read_mostly_element&) = delete;
@@ -89,39 +89,14 @@ class read_mostly_element {
   operator T() const { return get(); }  // NOLINT(google-explicit-constructor)
   void operator=(const T& value) const { scope_.write_bytes(i_, &value); }  // NOLINT: nothing to go on with
   void operator=(const read_mostly_element& other) const { *this = other.get(); }  // NOLINT
-  void operator+=(T x) const
-    requires(detail::scalar_of<T> != detail::scalar::none)
-  {
-    change(detail::element_change::add, x);
-  }
-  T fetch_add(T x) const
-    requires(detail::scalar_of<T> != detail::scalar::none)
-  {
-    return change(detail::element_change::add, x);
-  }
-  T fetch_min(T x) const
-    requires(detail::scalar_of<T> != detail::scalar::none)
-  {
-    return change(detail::element_change::least, x);
-  }
-  T fetch_max(T x) const
-    requires(detail::scalar_of<T> != detail::scalar::none)
-  {
-    return change(detail::element_change::greatest, x);
-  }
-  T exchange(const T& x) const { return change(detail::element_change::exchange, x); }
-  bool compare_exchange(T& expected, const T& desired) const {
-    auto bytes = std::bit_cast<detail::element_value<T>>(expected);
-    if (scope_.compare_exchange_bytes(i_, bytes.raw.data(), &desired)) return true;
-    expected = bytes.get();
-    return false;
-  }
 
  private:
-  T change(detail::element_change what, const T& operand) const {
-    detail::element_value<T> old;
-    scope_.change_bytes(i_, what, detail::scalar_of<T>, &operand, old.raw.data());
-    return old.get();
+  friend detail::element_changes<read_mostly_element, T>;
+  void change_bytes(detail::element_change what, detail::scalar type, const void* operand, void* old) const {
+    scope_.change_bytes(i_, what, type, operand, old);
+  }
+  bool compare_exchange_bytes(void* expected, const void* desired) const {
+    return scope_.compare_exchange_bytes(i_, expected, desired);
   }
 
   const detail::read_mostly_scope& scope_;

@@ -2,6 +2,7 @@
 #include <orrery/shared/shared.hpp>
 
 #include <orrery/orrery.hpp>
+#include <orrery/process/internal/test_each_world.hpp>
 #include <orrery/process/internal/test_world.hpp>
 #include <orrery/transport/internal/test_seed.hpp>
 
@@ -21,21 +22,9 @@ using testing::in_simulation;
 using testing::in_world;
 using testing::what_is_thrown;
 
-constexpr auto machines = "machines=3,jitter=3us,seed=12";
-
 // Each test runs where elements of other PEs are memory, and where there are replicas.
-class read_mostly_data : public ::testing::TestWithParam<bool> {
- protected:
-  static void in_each(testing::test_body body) {
-    if (GetParam()) {
-      in_simulation(machines, body);
-    } else {
-      in_world(3, body);
-    }
-  }
-};
-INSTANTIATE_TEST_SUITE_P(on, read_mostly_data, ::testing::Bool(),
-                         [](const auto& i) { return i.param ? "machines" : "threads"; });
+class read_mostly_data : public testing::on_threads_and_machines<3> {};
+INSTANTIATE_ON_THREADS_AND_MACHINES(read_mostly_data);
 
 TEST_P(read_mostly_data, a_scalar_is_read_written_and_changed) {
   in_each([] {

@@ -2,6 +2,7 @@
 #include <orrery/shared/shared.hpp>
 
 #include <orrery/orrery.hpp>
+#include <orrery/process/internal/test_each_world.hpp>
 #include <orrery/process/internal/test_world.hpp>
 
 #include <array>
@@ -14,23 +15,11 @@
 namespace orrery {
 namespace {
 
-using testing::in_simulation;
-using testing::in_world;
 using testing::what_is_thrown;
 
 // Each test runs where elements of other PEs are memory, and where they are messages.
-class redistribution : public ::testing::TestWithParam<bool> {
- protected:
-  static void in_each(testing::test_body body) {
-    if (GetParam()) {
-      in_simulation("machines=4,jitter=3us,seed=14", body);
-    } else {
-      in_world(4, body);
-    }
-  }
-};
-INSTANTIATE_TEST_SUITE_P(on, redistribution, ::testing::Bool(),
-                         [](const auto& i) { return i.param ? "machines" : "threads"; });
+class redistribution : public testing::on_threads_and_machines<4> {};
+INSTANTIATE_ON_THREADS_AND_MACHINES(redistribution);
 
 struct record {
   std::array<std::uint16_t, 5> words{};

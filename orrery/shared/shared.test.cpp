@@ -2,6 +2,7 @@
 #include <orrery/shared/shared.hpp>
 
 #include <orrery/orrery.hpp>
+#include <orrery/process/internal/test_each_world.hpp>
 #include <orrery/process/internal/test_world.hpp>
 
 #include <array>
@@ -21,8 +22,6 @@ using testing::in_simulation;
 using testing::in_world;
 using testing::what_is_thrown;
 
-constexpr auto machines = "machines=3,jitter=3us,seed=11";
-
 bool holds(const std::string& text, std::string_view part) {
   if (text.find(part) != std::string::npos) return true;
   ADD_FAILURE() << "'" << text << "' does not say '" << part << "'";
@@ -30,18 +29,8 @@ bool holds(const std::string& text, std::string_view part) {
 }
 
 // Each test runs where elements of other PEs are memory, and where they are messages.
-class shared_data : public ::testing::TestWithParam<bool> {
- protected:
-  static void in_each(testing::test_body body) {
-    if (GetParam()) {
-      in_simulation(machines, body);
-    } else {
-      in_world(3, body);
-    }
-  }
-};
-INSTANTIATE_TEST_SUITE_P(on, shared_data, ::testing::Bool(),
-                         [](const auto& i) { return i.param ? "machines" : "threads"; });
+class shared_data : public testing::on_threads_and_machines<3> {};
+INSTANTIATE_ON_THREADS_AND_MACHINES(shared_data);
 
 TEST_P(shared_data, elements_are_assigned_and_read_with_plain_syntax) {
   in_each([] {
