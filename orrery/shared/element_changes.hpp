@@ -64,9 +64,9 @@ class element_changes {
   /// Writes `desired` if the element has the bytes of `expected`, which else gets the value that is
   /// there.
   bool compare_exchange(T& expected, const T& desired) const {
-    auto bytes = std::bit_cast<element_value<T>>(expected);
-    if (self().compare_exchange_bytes(bytes.raw.data(), &desired)) return true;
-    expected = bytes.get();
+    auto raw_value = std::bit_cast<element_value<T>>(expected);
+    if (self().compare_exchange_bytes(raw_value.raw.data(), &desired)) return true;
+    expected = raw_value.get();
     return false;
   }
   /// Makes the element op(element, x), for any op, and returns that. The op may be called several
