@@ -10,14 +10,17 @@
 
 namespace fft3d {
 
-sweep_outcome perform(const request& r, const observer& watch, std::string* folder) {
+sweep_outcome perform(const request& wanted, const observer& watch, std::string* folder) {
+  request r = wanted;
+  r.machines = orrery::world_machines();
   const auto input = orrery::storage::data_set::read_info(r.input);
-  const plan p = make_plan(r, input, orrery::world_pes(), orrery::world_nodes());
+  plan p = make_plan(r, input, orrery::world_pes(), orrery::world_nodes());
   const std::string about = fmt::format("operation {}, filter {} {} {}", static_cast<int>(r.what),
                                         static_cast<int>(r.filter.what), r.filter.low, r.filter.high);
   orrery::storage::sweep_job job(task_of(r, input), p.work, "fft3d", about);
   watch.planned(p, job.resumed());
   job.begin();
+  if (r.machines > 1) p.wisdom = learn_all(p);  // a unit has the same result wherever it is transformed
   auto outcome = job.run<transformer>(watch.progress, p);
   save_wisdom();
   if (folder != nullptr) *folder = job.leave_folder();

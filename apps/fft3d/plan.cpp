@@ -54,7 +54,7 @@ double transfer_function::at(double squared_frequency) const noexcept {
 
 sweep_task task_of(const request& r, const data_set_info& input) {
   const bool single = is_single(input.type);
-  sweep_task t{.input = input, .output = r.output, .folders = r.folders, .memory = r.memory};
+  sweep_task t{.input = input, .output = r.output, .folders = r.folders, .memory = r.memory, .machines = r.machines};
   t.work_type = single ? element_type::complex64 : element_type::complex128;
   t.output_type = r.what == operation::filter ? input.type : t.work_type;
   if (r.real_output) t.output_type = single ? element_type::float32 : element_type::float64;
@@ -74,7 +74,7 @@ plan make_plan(const request& r, const data_set_info& input, std::uint32_t pes, 
       return shape[0] * tile_strides(shape)[0] * size_of(task.work_type);
     };
     const auto work = plan_sweeps(task, order, passes == 1, tile, pes, nodes, true);
-    if (work) return {*work, phases, r.filter};
+    if (work) return {*work, phases, r.filter, {}};
     smallest = std::min(smallest, work.error());
   }
   throw std::invalid_argument(fmt::format(

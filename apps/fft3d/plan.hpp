@@ -34,7 +34,9 @@ struct request {
   bool real_output = false;  ///< of an inverse: keep the real part only
   std::uint64_t memory = 1ULL << 30;  ///< bytes, of all nodes together
   int passes = 0;  ///< 1, 2 or 3; 0: as few as fit
-  std::vector<std::string> folders = {};  ///< one for each drive of the output; empty: its own
+  std::uint32_t machines = 1;  ///< of the world
+  std::vector<std::string> folders =
+      {};  ///< one for each drive of the output; empty: its own, or those of the input if they say their machines
 };
 
 /// What is done in a sweep to all lines along each of its dimensions, in this order.
@@ -49,6 +51,7 @@ struct plan {
   orrery::storage::sweep_plan work;
   std::vector<phase> phases = {};
   transfer_function filter = {};
+  std::string wisdom = {};  ///< of FFTW, for all nodes; empty: each has its own
 };
 
 /// Chooses sweeps and processes. Throws std::invalid_argument for what cannot be done, and says then what could (the smallest memory that works).

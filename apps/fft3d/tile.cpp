@@ -12,6 +12,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr char between_precisions = '\f';
+
 // Nowhere, if there is no home.
 fs::path wisdom_folder() {
   if (const char* cache = std::getenv("XDG_CACHE_HOME")) return fs::path(cache) / "orrery";
@@ -58,6 +60,25 @@ void save_wisdom() {
   const std::string beside = (folder / std::to_string(getpid())).string();
   if (fftw_export_wisdom_to_filename(beside.c_str()) != 0) fs::rename(beside, folder / "fftw-wisdom", failed);
   if (fftwf_export_wisdom_to_filename(beside.c_str()) != 0) fs::rename(beside, folder / "fftwf-wisdom", failed);
+}
+
+std::string wisdom_text() {
+  const std::lock_guard lock(planner());
+  std::string text;
+  for (char* const part : {fftw_export_wisdom_to_string(), fftwf_export_wisdom_to_string()}) {
+    if (part == nullptr) continue;
+    text += part;
+    text += between_precisions;
+    std::free(part);  // NOLINT: FFTW allocates it so
+  }
+  return text;
+}
+void learn(const std::string& wisdom) {
+  const std::lock_guard lock(planner());
+  const std::size_t end = wisdom.find(between_precisions);
+  if (end == std::string::npos) return;
+  (void)fftw_import_wisdom_from_string(wisdom.substr(0, end).c_str());
+  (void)fftwf_import_wisdom_from_string(wisdom.substr(end + 1, wisdom.size() - end - 2).c_str());
 }
 
 }  // namespace fft3d

@@ -8,6 +8,7 @@
 #include <functional>
 #include <map>
 #include <mutex>
+#include <string>
 #include <utility>
 
 #include <fftw3.h>
@@ -45,6 +46,9 @@ struct fftw<float> {
 /// Reads (writes) what FFTW has learnt about this processor; the user's cache folder keeps it between runs. Never fails.
 void load_wisdom();
 void save_wisdom();
+/// The same as a text, for both precisions, which another OS process learns from: two that know the same make the same plans, whose results agree bit by bit.
+[[nodiscard]] std::string wisdom_text();
+void learn(const std::string& wisdom);
 /// FFTW plans one at a time in each OS process.
 [[nodiscard]] std::mutex& planner();
 

@@ -38,26 +38,46 @@ std::uint64_t count_nan(const domain& box, tile<Real>& t) {
   return n;
 }
 
+template <class Real>
+void make_plans(const plan& p, std::size_t sweep, tile<Real>& t) {
+  for (const int d : p.work.sweeps[sweep].dimensions) {
+    if (p.phases[sweep].forward) t.prepare(d, FFTW_FORWARD);
+    if (p.phases[sweep].inverse) t.prepare(d, FFTW_BACKWARD);
+  }
+}
+
 }  // namespace
+
+std::string learn_all(const plan& p) {
+  load_wisdom();
+  for (std::size_t i = 0; i < p.work.sweeps.size(); ++i) {
+    const index3 shape = tile_shape(p.work.grid, p.work.sweeps[i]);
+    if (is_single(p.work.work_type)) {
+      tile<float> t(shape);
+      make_plans(p, i, t);
+    } else {
+      tile<double> t(shape);
+      make_plans(p, i, t);
+    }
+  }
+  return wisdom_text();
+}
 
 transformer::transformer(const plan& p, const orrery::remote<ledger>& units) : sweeper(p.work, units), plan_(p) {
   static std::once_flag once;
-  std::call_once(once, load_wisdom);
+  std::call_once(once, [&] { p.wisdom.empty() ? load_wisdom() : learn(p.wisdom); });
   for (int d = 0; d < 3; ++d)
     for (const double f : squared_frequencies(p.work.grid.array_shape[d]))
       along_[d].push_back(is_gaussian(p) ? p.filter.at(f) : f);
 }
 
 void transformer::begin(std::size_t sweep) {
-  const auto prepare = [&](auto& t) {
-    for (const int d : plan_.work.sweeps[sweep].dimensions) {
-      if (plan_.phases[sweep].forward) t.prepare(d, FFTW_FORWARD);
-      if (plan_.phases[sweep].inverse) t.prepare(d, FFTW_BACKWARD);
-    }
+  const auto begin_with = [&](auto& t) {
+    make_plans(plan_, sweep, t);
     t.clear();  // planning has left something
   };
-  is_single(plan_.work.work_type) ? prepare(tile_.emplace<tile<float>>(box_shape(sweep)))
-                                  : prepare(tile_.emplace<tile<double>>(box_shape(sweep)));
+  is_single(plan_.work.work_type) ? begin_with(tile_.emplace<tile<float>>(box_shape(sweep)))
+                                  : begin_with(tile_.emplace<tile<double>>(box_shape(sweep)));
 }
 
 index3 transformer::box_shape(std::size_t sweep) const { return tile_shape(plan_.work.grid, plan_.work.sweeps[sweep]); }

@@ -13,6 +13,9 @@
 
 namespace fft3d {
 
+/// Has FFTW plan all that is to be done, on this node, and returns what it has learnt.
+[[nodiscard]] std::string learn_all(const plan& p);
+
 /// Transforms the lines of units: what a sweeper reads and writes. (Givelberg 2014, section 4.2.)
 ///
 /// A unit is complete along the dimensions of its sweep. Box by box, each so small that it stays in the cache, numbers are copied from the pages to a tile,

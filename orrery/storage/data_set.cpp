@@ -5,14 +5,17 @@
 #include <orrery/process/runtime.hpp>
 #include <orrery/process/spawn.hpp>
 #include <orrery/storage/internal/data_set_header.hpp>
+#include <orrery/storage/internal/hosts.hpp>
 #include <orrery/storage/internal/own_files.hpp>
+#include <orrery/storage/internal/set_files.hpp>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <deque>
 #include <filesystem>
-#include <set>
+#include <iterator>
+#include <map>
 #include <stdexcept>
 #include <system_error>
 #include <utility>
@@ -27,40 +30,6 @@ namespace fs = std::filesystem;
 using detail::throw_errno;
 using detail::tidy_path;
 
-std::string sums_of(const std::string& file) { return fs::path(file).replace_extension(".sums").string(); }
-
-// Removes again what was made, unless all went well.
-class maker {
- public:
-  maker() = default;
-  maker(const maker&) = delete;
-  maker& operator=(const maker&) = delete;
-  ~maker() {
-    std::error_code ignored;
-    for (; !made_.empty(); made_.pop_back()) fs::remove(made_.back(), ignored);  // a folder only if it is empty
-  }
-  void folder(const std::string& path) {
-    std::error_code error;
-    if (fs::create_directory(path, error)) {
-      made_.push_back(path);
-    } else if (error) {
-      const int code = error.value();
-      const bool refused = code == EACCES || code == EPERM || code == EROFS;
-      throw_errno(
-          code,
-          fmt::format("cannot make the folder {}{}", path,
-                      refused ? "; the one around it may only be read: choose another place, or change its permissions"
-                      : code == ENOENT ? "; make the one around it first"
-                                       : ""));
-    }
-  }
-  void will_make(const std::string& file) { made_.push_back(file); }
-  void keep_all() { made_.clear(); }
-
- private:
-  std::vector<std::string> made_;
-};
-
 data_set_info info_for(const std::string& path, const data_set_description& d) {
   data_set_info info;
   info.path = tidy_path(path);
@@ -71,13 +40,53 @@ data_set_info info_for(const std::string& path, const data_set_description& d) {
   info.attributes = d.attributes;
   info.id = internal::new_id();
   const std::string name = fs::path(info.path).filename().string();
-  if (d.folders.empty()) info.files.push_back(info.path + "/device-0.pages");
+  if (d.folders.empty()) {
+    info.files.push_back(info.path + "/device-0.pages");
+    info.hosts.emplace_back();
+  }
   for (std::size_t i = 0; i < d.folders.size(); ++i) {
-    const std::string folder = tidy_path(d.folders[i]);
-    info.files.push_back(folder == info.path ? fmt::format("{}/device-{}.pages", folder, i)
-                                             : fmt::format("{}/{}-{}.pages", folder, name, i));
+    const auto [host, folder] = internal::parse_folder(d.folders[i]);
+    const bool own = host.empty() && folder == info.path;
+    info.files.push_back(own ? fmt::format("{}/device-{}.pages", folder, i)
+                             : fmt::format("{}/{}-{}.pages", folder, name, i));
+    info.hosts.push_back(host);
   }
   return info;
+}
+
+// Of each device. In a world of several machines, one on the machine of its file: those that are wished, else all, in turn.
+std::vector<std::uint32_t> pes_for(const std::vector<std::uint32_t>& machines,
+                                   const std::vector<std::uint32_t>& wished) {
+  std::vector<std::uint32_t> all;
+  if (world_machines() == 1) {
+    for (std::uint32_t i = 0; i < machines.size(); ++i)
+      all.push_back(wished.empty() ? (this_pe() + i) % world_pes() : wished[i % wished.size()]);
+    return all;
+  }
+  std::map<std::uint32_t, std::vector<std::uint32_t>> turns;
+  for (const std::uint32_t m : machines) {
+    std::vector<std::uint32_t>& turn = turns[m];
+    if (turn.empty()) {
+      const std::vector<std::uint32_t> there = internal::pes_of_machine(m);
+      std::ranges::copy_if(wished, std::back_inserter(turn),
+                           [&](std::uint32_t pe) { return std::ranges::count(there, pe) != 0; });
+      if (turn.empty()) turn = there;
+      if (turn.empty()) throw node_lost(fmt::format("all nodes of machine({})", m));
+    }
+    all.push_back(turn.front());
+    std::ranges::rotate(turn, std::next(turn.begin()));
+  }
+  return all;
+}
+
+// Nodes that are not alone on their machine.
+std::vector<std::uint32_t> sharing_nodes() {
+  std::vector<std::uint32_t> all;
+  for (std::uint32_t m = 0; m < world_machines(); ++m) {
+    const auto there = internal::nodes_of_machine(m);
+    if (there.size() > 1) all.insert(all.end(), there.begin(), there.end());
+  }
+  return all;
 }
 
 }  // namespace
@@ -96,23 +105,13 @@ data_set::data_set(std::string path, const data_set_description& description, co
   if (fs::exists(internal::header_path(info_.path)))
     throw_errno(EEXIST, fmt::format("there is a data set at {} already: open it, or remove it first", info_.path));
 
-  maker made;
-  made.folder(info_.path);
-  for (const std::string& file : info_.files) made.folder(fs::path(file).parent_path().string());
-  for (const std::string& file : info_.files) {
-    for (const std::string& f : {file, sums_of(file)})
-      if (fs::exists(f))
-        throw_errno(EEXIST, fmt::format("cannot create the data set {}: its file {} is there already: remove it first",
-                                        info_.path, f));
-  }
+  internal::set_files files(info_);
+  files.make_folders();
+  files.require_absent();
   internal::write_header(info_, map_, true);  // from here on the place is ours
-  made.will_make(internal::header_path(info_.path));
-  for (const std::string& file : info_.files) {
-    made.will_make(file);
-    if (info_.checksums) made.will_make(sums_of(file));
-  }
-  make_devices(options, open_mode::create);
-  made.keep_all();
+  files.claim();
+  make_devices(options, open_mode::create, files.machines());
+  files.keep();
 }
 
 data_set::data_set(std::string path, const data_set_options& options) {
@@ -120,13 +119,14 @@ data_set::data_set(std::string path, const data_set_options& options) {
   if (options.mode == open_mode::create)
     throw std::invalid_argument(fmt::format("to create the data set {}, say of what shape and type it is", path));
   internal::require_intact(info_);
-  for (const std::string& file : info_.files) internal::require_regular(file);
+  internal::set_files files(info_);
+  files.require_regular();
   writable_ = options.mode == open_mode::read_write;
   if (!writable_ && !info_.finished && !options.unfinished)
     throw_errno(EBADMSG, fmt::format("the data set {} is unfinished: a program that writes it is still at work, or was "
                                      "interrupted: wait for it, run it again, or open with `unfinished` what there is",
                                      info_.path));
-  make_devices(options, options.mode);
+  make_devices(options, options.mode, files.machines());
   if (!writable_) return;
   try {
     mark(false);
@@ -136,6 +136,13 @@ data_set::data_set(std::string path, const data_set_options& options) {
   }
 }
 
+std::vector<std::string> data_set_info::folders() const {
+  std::vector<std::string> all;
+  for (std::size_t i = 0; i < files.size(); ++i)
+    all.push_back(internal::folder_text(i < hosts.size() ? hosts[i] : "", fs::path(files[i]).parent_path().string()));
+  return all;
+}
+
 data_set::~data_set() { end_devices(); }
 
 data_set_info data_set::read_info(const std::string& path) { return internal::read_header(tidy_path(path), nullptr); }
@@ -143,58 +150,54 @@ data_set_info data_set::read_info(const std::string& path) { return internal::re
 void data_set::remove(const std::string& path) {
   const data_set_info info = internal::read_header(tidy_path(path), nullptr);
   internal::require_intact(info);
-  std::set<std::string> folders{info.path};
-  for (const std::string& file : info.files) {
-    internal::require_own(info, file, sums_of(file));
-    folders.insert(fs::path(file).parent_path().string());
-  }
-  for (const std::string& folder : folders) internal::require_no_link(folder);
-  for (const std::string& file : info.files) {
-    if (!fs::is_regular_file(fs::symlink_status(file))) continue;  // an interrupted removal
-    const page_file lock(file, 0, 1, open_mode::read_write, transfer_mode::buffered);  // throws while somebody writes
-  }
-  for (const std::string& file : info.files) {
-    internal::unlink_file(file);
-    internal::unlink_file(sums_of(file));
-  }
+  internal::set_files files(info);
+  files.require_removable();
+  files.remove_files();
   internal::unlink_file(internal::header_path(info.path));
-  for (const std::string& folder : folders) (void)::rmdir(folder.c_str());  // refused where something else is in it
+  files.remove_folders();
 }
 
-void data_set::make_devices(const data_set_options& options, open_mode mode) {
-  const std::uint32_t nodes = options.on_each_node && world_machines() == 1 ? world_nodes() : 1;
+void data_set::make_devices(const data_set_options& options, open_mode mode,
+                            const std::vector<std::uint32_t>& machines) {
+  const auto sharing = options.on_each_node ? sharing_nodes() : std::vector<std::uint32_t>{};
   const cache_options cache = options.on_each_node ? cache_options{0, 0} : options.cache;
+  const std::vector<std::uint32_t> pes = pes_for(machines, options.pes);
   std::vector<future<remote<array_device>>> started;
-  for (std::size_t i = 0; i < info_.files.size(); ++i) {
-    const std::uint32_t at = options.pes.empty() ? (this_pe() + static_cast<std::uint32_t>(i)) % world_pes()
-                                                 : options.pes[i % options.pes.size()];
-    started.push_back(start_spawn<array_device>(pe(at), info_.files[i], info_.pages[i], info_.page_shape, info_.type,
-                                                options_of(i, options, mode, nodes == 1), cache));
-  }
+  for (std::size_t i = 0; i < info_.files.size(); ++i)
+    started.push_back(start_spawn<array_device>(pe(pes[i]), info_.files[i], info_.pages[i], info_.page_shape,
+                                                info_.type, options_of(i, options, mode, sharing.empty()), cache));
   take(started);
   array_ = array({info_.shape, info_.page_shape}, info_.type, map_,
                  std::vector<remote<array_page_device>>(devices_.begin(), devices_.end()));
-  if (nodes > 1) make_devices_on_nodes(options, mode);
+  if (!sharing.empty()) make_devices_on_nodes(sharing, options, mode, machines);
 }
 
-void data_set::make_devices_on_nodes(const data_set_options& options, open_mode mode) {
+// Such a node has devices of its own for the files of its machine. Those of other machines it shares with all.
+void data_set::make_devices_on_nodes(const std::vector<std::uint32_t>& sharing, const data_set_options& options,
+                                     open_mode mode, const std::vector<std::uint32_t>& machines) {
   const open_mode as = mode == open_mode::read_only ? mode : open_mode::beside;
-  const std::uint32_t nodes = world_nodes();
   std::vector<future<remote<array_device>>> started;
-  for (std::uint32_t n = 0; n < nodes; ++n)
-    for (std::size_t i = 0; i < info_.files.size(); ++i)
+  std::vector<std::pair<std::uint32_t, std::size_t>> made;  // node, file
+  for (const std::uint32_t n : sharing) {
+    for (std::size_t i = 0; i < info_.files.size(); ++i) {
+      if (machines[i] != internal::machine_of_node(n)) continue;
       started.push_back(start_spawn<array_device>(node(n), info_.files[i], info_.pages[i], info_.page_shape, info_.type,
                                                   options_of(i, options, as, false), cache_options{0, 0}));
+      made.emplace_back(n, i);
+    }
+  }
   take(started);
-  std::vector<std::vector<remote<array_page_device>>> on_nodes;
-  for (auto next = devices_.begin() + std::ssize(info_.files); next != devices_.end(); next += std::ssize(info_.files))
-    on_nodes.emplace_back(next, next + std::ssize(info_.files));
+  const auto first = devices_.begin() + std::ssize(info_.files);
+  std::vector<std::vector<remote<array_page_device>>> on_nodes(world_nodes(), {devices_.begin(), first});
+  for (std::size_t k = 0; k < made.size(); ++k)
+    on_nodes.at(made[k].first)[made[k].second] = first[static_cast<std::ptrdiff_t>(k)];
   array_.set_devices_on_nodes(std::move(on_nodes));
 }
 
 device_options data_set::options_of(std::size_t file, const data_set_options& options, open_mode mode,
                                     bool alone) const {
-  return {mode, options.transfers, options.depth, info_.checksums ? sums_of(info_.files[file]) : "", alone, info_.id};
+  return {mode,  options.transfers, options.depth, info_.checksums ? internal::sums_of(info_.files[file]) : "",
+          alone, info_.id};
 }
 
 // Devices that are being made. If one cannot be, all are ended.

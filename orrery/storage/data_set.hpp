@@ -16,7 +16,8 @@ struct data_set_description {
   index3 shape{};
   index3 page_shape{};
   element_type type = element_type::complex128;
-  /// One for each device, mostly each on another drive; empty: one device, in the data set's own folder.
+  /// One for each device, mostly each on another drive; empty: one device, in the data set's own folder. "node7:/disk1/x" is a folder on the machine with that
+  /// host name: the device's process lives there.
   std::vector<std::string> folders = {};
   any_page_map map = {};  ///< empty: circulant
   bool checksums = true;
@@ -32,9 +33,10 @@ struct data_set_options {
   transfer_mode transfers = transfer_mode::automatic;
   std::uint32_t depth = 8;
   cache_options cache = {};
-  /// Where the devices live, in turn; empty: all PEs of the world, from the data set's own on.
+  /// Where the devices live, in turn; empty: all PEs of the world, from the data set's own on. In a world of several machines each device takes one of these that
+  /// is on the machine of its folder.
   std::vector<std::uint32_t> pes = {};
-  /// Each node of the machine has devices of its own, for the same files: no page goes from node to node. What is written by one node and read by another is
+  /// Each node has devices of its own for the files of its machine: no page goes from node to node of a machine. What is written by one node and read by another is
   /// ordered by the callers (device_options::alone), and there is no cache.
   bool on_each_node = false;
 };
@@ -54,6 +56,10 @@ struct data_set_info {
   std::uint64_t id =
       0;  ///< is also in its files of checksums, which so are known to be its own; 0: made before there were ids
   bool intact = true;  ///< false: the header was changed by somebody else
+  std::vector<std::string> hosts = {};  ///< of the devices' files; empty: the machine where the header is
+
+  /// Of each device, as data_set_description has it.
+  [[nodiscard]] std::vector<std::string> folders() const;
 };
 
 /// A page that cannot be trusted.
@@ -84,10 +90,10 @@ struct page_damage {
 class data_set {
  public:
   /// Creates it, open for writing; `path` and the folders are made if they are not there (their parents are). Throws EEXIST if there is one
-  /// already, ENOSPC if there is no room for all pages: nothing is left behind then.
+  /// already, ENOSPC if there is no room for all pages, EHOSTDOWN if a folder is on a machine that is not in the world: nothing is left behind then.
   data_set(std::string path, const data_set_description& description, const data_set_options& options = {});
   /// Opens it. Throws ENOENT (no header, or a device file is missing), EINVAL (a header that makes no sense, a device file that was truncated), EBUSY (a
-  /// second writer), EBADMSG (unfinished, or a header that somebody has changed).
+  /// second writer), EBADMSG (unfinished, or a header that somebody has changed), EHOSTDOWN (a folder is on a machine that is not in the world).
   explicit data_set(std::string path, const data_set_options& options = {});
   data_set(const data_set&) = delete;
   data_set& operator=(const data_set&) = delete;
@@ -116,8 +122,9 @@ class data_set {
   [[nodiscard]] std::vector<page_damage> verify_part(const domain& pages);
 
  private:
-  void make_devices(const data_set_options& options, open_mode mode);
-  void make_devices_on_nodes(const data_set_options& options, open_mode mode);
+  void make_devices(const data_set_options& options, open_mode mode, const std::vector<std::uint32_t>& machines);
+  void make_devices_on_nodes(const std::vector<std::uint32_t>& sharing, const data_set_options& options, open_mode mode,
+                             const std::vector<std::uint32_t>& machines);
   [[nodiscard]] device_options options_of(std::size_t file, const data_set_options& options, open_mode mode,
                                           bool alone) const;
   void take(std::vector<future<remote<array_device>>>& started);

@@ -395,7 +395,7 @@ TEST(data_set, says_what_is_wrong_with_its_header) {
     const std::string header = path + "/orrery.json";
     const std::string good = text_of_file(header);
     const std::vector<std::vector<std::string>> cases{
-        {"\"version\": 1", "\"version\": 2", "its version is 2, and this program reads version 1"},
+        {"\"version\": 1", "\"version\": 3", "its version is 3, and this program reads version 1 and 2"},
         {"\"type\": \"float64\"", "\"type\": \"int3\"", "its \"type\" is \"int3\""},
         {"\"type\": \"float64\"", "\"type\": 7", "type"},
         {"\"shape\"", "\"shap\"", "key 'shape' not found"},

@@ -4,6 +4,7 @@
 #include <orrery/process/placement.hpp>
 #include <orrery/process/runtime.hpp>
 #include <orrery/process/spawn.hpp>
+#include <orrery/storage/internal/hosts.hpp>
 #include <orrery/storage/internal/job_presence.hpp>
 #include <orrery/storage/page_file.hpp>
 
@@ -126,14 +127,15 @@ void job_folder::await_nodes() {
     });
     sleep_for(poll_interval);
   }
-  internal::announce_nodes(all.get(), world_nodes());
+  internal::announce_nodes(all.get(), static_cast<std::uint32_t>(internal::nodes_of_machine(this_machine()).size()));
 }
 
 void job_folder::join_nodes() {
   const std::string file = *this / nodes_file;
   nodes_ = internal::job_presence::share(file);
   std::vector<future<remote<internal::job_presence>>> started;
-  for (std::uint32_t n = 0; n < world_nodes(); ++n)
+  // Nodes of other machines have no files here; what they write there is locked by devices, which live there.
+  for (const std::uint32_t n : internal::nodes_of_machine(this_machine()))
     if (n != this_node()) started.push_back(start_spawn<internal::job_presence>(node(n), file));
   for (auto& f : started) others_.push_back(f.get());
 }

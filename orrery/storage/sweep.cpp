@@ -37,9 +37,9 @@ struct needs {
   std::uint64_t fixed;
   std::uint64_t process;
 };
-needs memory_of(const sweep_plan& p, const sweep_extra& extra, std::uint32_t pes, std::uint32_t nodes) {
+needs memory_of(const sweep_plan& p, const sweep_extra& extra, std::uint32_t pes, std::uint32_t nodes, bool travels) {
   needs n{nodes * node_bytes, 0};
-  if (nodes > 1 && p.in_memory()) n.fixed += nodes * (connected_bytes + p.pool_bytes);
+  if (travels) n.fixed += nodes * (connected_bytes + p.pool_bytes);
   if (converts(p)) n.fixed += nodes * p.pool_bytes;
   std::uint64_t beside = 0;
   for (const sweep& s : p.sweeps) beside = std::max(beside, extra(p.grid, s));
@@ -91,10 +91,10 @@ std::expected<sweep_plan, std::uint64_t> plan_sweeps(const sweep_task& task, con
   for (const std::vector<int>& dimensions : order) p.sweeps.push_back({.dimensions = dimensions});
   choose_places(p, task.output.empty(), in_memory);
   p.pool_bytes = 4 * page_bytes(p);
-  // Each node reads and writes the drives by itself; only what is in memory goes from one to the other.
-  const bool travels = nodes > 1 && in_memory;
+  // Each node reads and writes the drives of its machine by itself; what is in memory, or on another machine, goes from one to the other.
+  const bool travels = task.machines > 1 || (nodes > 1 && in_memory);
   p.window = travels ? 4 : static_cast<std::size_t>(p.grid.page_count());
-  const needs n = memory_of(p, extra, pes, nodes);
+  const needs n = memory_of(p, extra, pes, nodes, travels);
   if (n.fixed + n.process > task.memory) return std::unexpected(n.fixed + n.process);
   const std::uint64_t drives = std::max({task.input.files.size(), task.folders.size(), std::size_t{1}});
   const std::uint64_t processors = std::max(std::thread::hardware_concurrency(), 1U);

@@ -35,6 +35,7 @@ struct sweep_task {
   std::string output = {};  ///< empty: in place
   std::vector<std::string> folders = {};  ///< one for each drive of the output; empty: its own
   std::uint64_t memory = 1ULL << 30;  ///< bytes, of all nodes together
+  std::uint32_t machines = 1;  ///< of the world: pages go from one to another
   element_type work_type = element_type::complex128;  ///< of everything between input and output
   element_type output_type = element_type::complex128;
 };

@@ -4,6 +4,9 @@
 #include <orrery/process/call.hpp>
 #include <orrery/process/runtime.hpp>
 #include <orrery/process/spawn.hpp>
+#include <orrery/storage/internal/drive_work.hpp>
+#include <orrery/storage/internal/file_agent.hpp>
+#include <orrery/storage/internal/hosts.hpp>
 #include <orrery/storage/memory_array.hpp>
 
 #include <algorithm>
@@ -38,26 +41,6 @@ void remove_remains(const std::string& path) {
   fs::remove_all(path);
 }
 
-// Seconds in which its drives had something to do, so far; mean of all. Of several nodes, that which had most. And what they have moved.
-struct work_of_drives {
-  double seconds = 0;
-  double pages_read = 0;
-  double pages_written = 0;
-};
-work_of_drives work_of(const array& a) {
-  work_of_drives all;
-  for (std::uint32_t n = 0; n < world_nodes(); ++n) {
-    double sum = 0;
-    for (const auto& d : a.devices_of(n)) {
-      const device_statistics s = d->statistics();
-      sum += static_cast<double>(s.busy_ns) / 1e9;
-      all.pages_read += static_cast<double>(s.pages_read);
-      all.pages_written += static_cast<double>(s.pages_written);
-    }
-    all.seconds = std::max(all.seconds, sum / static_cast<double>(a.devices().size()));
-  }
-  return all;
-}
 double page_bytes_of(const array& a) {
   return static_cast<double>(array_page::bytes_of(a.grid().page_shape, a.type()));
 }
@@ -149,13 +132,18 @@ void sweep_job::require_space() const {
   for (const sweep_place p : plan_.created) bytes += plan_.bytes_at(p);
   auto where = folders();
   if (where.empty()) where.push_back(folder_.path());
+  const bool named =
+      std::ranges::any_of(where, [](const std::string& f) { return !internal::parse_folder(f).host.empty(); });
+  const auto names = named ? internal::host_names() : std::vector<std::string>{};
   for (const std::string& f : where) {
-    std::error_code unknown;
-    const fs::path there = fs::exists(f) ? fs::path(f) : fs::path(f).parent_path();
-    const auto space = fs::space(there, unknown);
-    if (!unknown && space.capacity != 0 && space.available < bytes / where.size())  // of no capacity: it does not say
+    const auto [host, folder] = internal::parse_folder(f);
+    const auto agent =
+        spawn<internal::file_agent>(machine(internal::machine_named(names, host, folder, target_)), host);
+    const auto available = agent->free_bytes(folder);
+    destroy(agent);
+    if (available && *available < bytes / where.size())
       throw_errno(ENOSPC, fmt::format("{} are needed at {}, for the output and for what is between, and {} are free",
-                                      bytes_text(bytes / where.size()), f, bytes_text(space.available)));
+                                      bytes_text(bytes / where.size()), f, bytes_text(*available)));
   }
 }
 
@@ -198,11 +186,12 @@ std::string sweep_job::path_of(sweep_place p) const {
   // Device files elsewhere have names by this one: other jobs may have theirs in the same folder.
   return folder_ / (fs::path(target_).filename().string() + (p == sweep_place::scratch ? "-scratch" : "-second"));
 }
+// In place, and where the input's folders say their machines, what is made lies where the input does.
 std::vector<std::string> sweep_job::folders() const {
-  if (!task_.output.empty() || task_.input.files.size() == 1) return task_.folders;
-  std::vector<std::string> all;
-  for (const std::string& f : task_.input.files) all.push_back(fs::path(f).parent_path().string());
-  return all;
+  const bool named = std::ranges::any_of(task_.input.hosts, [](const std::string& h) { return !h.empty(); });
+  if (!task_.folders.empty() || !(task_.output.empty() || named)) return task_.folders;
+  if (task_.input.files.size() == 1 && !named) return task_.folders;
+  return task_.input.folders();
 }
 const remote<data_set>& sweep_job::output() const {
   return sets_.at(task_.output.empty() ? sweep_place::input : sweep_place::output);
@@ -223,8 +212,8 @@ sweep_job::drive_use& sweep_job::drive_use::operator-=(const drive_use& o) noexc
   return *this += {-o.read_bytes, -o.read_seconds, -o.written_bytes, -o.write_seconds};
 }
 sweep_job::drive_use sweep_job::use_of(const array& from, const array& to) {
-  const work_of_drives reading = work_of(from);
-  const work_of_drives writing = work_of(to);
+  const internal::drive_work reading = internal::work_of(from);
+  const internal::drive_work writing = internal::work_of(to);
   return {reading.pages_read * page_bytes_of(from), reading.seconds, writing.pages_written * page_bytes_of(to),
           writing.seconds};
 }
@@ -266,6 +255,7 @@ sweep_record sweep_job::run_one(sweep_status& now, const std::function<void(cons
       progress(now);
     }
     record.logs = logs.get();
+    internal::to_own_clock(record.logs);
     const drive_use in_sweep = used();
     const double seconds = seconds_now() - record.begin;
     record.read_busy = in_sweep.read_seconds / seconds;

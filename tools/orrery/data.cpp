@@ -131,6 +131,9 @@ void export_part(const data_request& r, const domain& part) {
 int data_info(const data_request& r) {
   return in_world([&] {
     const data_set_info i = data_set::read_info(r.path);
+    std::vector<std::string> devices;
+    for (std::size_t d = 0; d < i.files.size(); ++d)
+      devices.push_back(i.hosts[d].empty() ? i.files[d] : i.hosts[d] + ":" + i.files[d]);
     const ordered_json attributes = ordered_json::parse(i.attributes.empty() ? "{}" : i.attributes);
     if (r.json) {
       print_json({{"path", i.path},
@@ -141,7 +144,7 @@ int data_info(const data_request& r) {
                   {"checksums", i.checksums},
                   {"finished", i.finished},
                   {"attributes", attributes},
-                  {"devices", i.files}});
+                  {"devices", devices}});
       return 0;
     }
     fmt::print("{}: {} elements of type {} in pages of {}, {}{}\n", i.path, storage::to_string(i.shape),
@@ -149,7 +152,7 @@ int data_info(const data_request& r) {
                i.checksums ? "with checksums" : "without checksums",
                i.finished ? "" : "; unfinished: its last writer is still at work, or was interrupted");
     for (std::size_t d = 0; d < i.files.size(); ++d)
-      fmt::print("  device {}: {}, {} pages ({} map)\n", d, i.files[d], i.pages[d], i.map);
+      fmt::print("  device {}: {}, {} pages ({} map)\n", d, devices[d], i.pages[d], i.map);
     for (const auto& [key, value] : attributes.items()) fmt::print("  {}: {}\n", key, value.dump());
     return 0;
   });

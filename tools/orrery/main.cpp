@@ -51,7 +51,9 @@ data_commands add_data_commands(CLI::App& app, data_request& r) {
   };
   const auto layout = [&](CLI::App* c) {
     c->add_option("--pages", r.page_shape, "Shape of pages; default: 64,64,64")->delimiter(',')->expected(3);
-    c->add_option("--folder", r.folders, "For a device, on a drive of its own; once for each")->type_name("PATH");
+    c->add_option("--folder", r.folders,
+                  "For a device, on a drive of its own; once for each. HOST:PATH: on that machine")
+        ->type_name("PATH");
     c->add_option("--shape", r.shape, "Of the array")->delimiter(',')->expected(3);
     c->add_option("--type", r.type, "float32, float64, complex64 or complex128");
   };

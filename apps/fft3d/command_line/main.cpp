@@ -84,7 +84,8 @@ void add_options(CLI::App& app, settings& s) {
       ->transform(CLI::AsSizeValue(false));
   app.add_option("--passes", s.what.passes, "Over the data: 1 (in memory), 2 or 3; default: as few as fit")
       ->check(CLI::Range(1, 3));
-  app.add_option("--folder", s.what.folders, "For a device of the output, on a drive of its own; once for each")
+  app.add_option("--folder", s.what.folders,
+                 "For a device of the output, on a drive of its own; once for each. HOST:PATH: on that machine")
       ->type_name("PATH");
   app.add_flag("--in-place", s.in_place, "The result takes the input's place");
   app.add_flag("--plan", s.plan_only, "Say what would be done, and do nothing");
@@ -145,6 +146,7 @@ int work(settings& s) {
   bool rates_said = false;
   std::optional<orrery::tool::progress> bar;
   if (s.plan_only) {
+    s.what.machines = orrery::world_machines();
     p = make_plan(s.what, orrery::storage::data_set::read_info(s.what.input), orrery::world_pes(),
                   orrery::world_nodes());
     fmt::print("{}\n", text_of(p));

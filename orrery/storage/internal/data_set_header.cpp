@@ -2,6 +2,7 @@
 #include <orrery/storage/internal/data_set_header.hpp>
 
 #include <orrery/process/io.hpp>
+#include <orrery/storage/internal/hosts.hpp>
 #include <orrery/storage/internal/own_files.hpp>
 
 #include <bit>
@@ -28,6 +29,7 @@ using detail::throw_errno;
 using json = nlohmann::json;
 
 constexpr int version = 1;
+constexpr int version_with_hosts = 2;  // programs that know only the first would look for all files on one machine
 constexpr std::string_view format_name = "orrery data set";
 constexpr std::size_t largest_header = std::size_t{1} << 30;
 constexpr const char* byte_order = std::endian::native == std::endian::little ? "little" : "big";
@@ -48,10 +50,14 @@ std::string checksum_of(json j) {
 
 json to_json(const data_set_info& info, const any_page_map& map) {
   json devices = json::array();
+  bool several = false;
   for (std::size_t i = 0; i < info.files.size(); ++i) {
     const std::filesystem::path file(info.files[i]);
-    const bool own = file.parent_path() == std::filesystem::path(info.path);
+    const bool elsewhere = !info.hosts.empty() && !info.hosts[i].empty();
+    const bool own = !elsewhere && file.parent_path() == std::filesystem::path(info.path);
     devices.push_back({{"file", own ? file.filename().string() : info.files[i]}, {"pages", info.pages[i]}});
+    if (elsewhere) devices.back()["host"] = info.hosts[i];
+    several |= elsewhere;
   }
   json where{{"kind", info.map}};
   if (info.map != "circulant" && info.map != "blocked") {
@@ -60,7 +66,7 @@ json to_json(const data_set_info& info, const any_page_map& map) {
     where["table"] = std::move(table);
   }
   json j{{"format", format_name},
-         {"version", version},
+         {"version", several ? version_with_hosts : version},
          {"shape", info.shape},
          {"page_shape", info.page_shape},
          {"type", to_string(info.type)},
@@ -81,8 +87,9 @@ void require(bool good, const std::string& why) {
 
 data_set_info from_json(const json& j, const std::string& folder, any_page_map& map) {
   require(j.at("format") == format_name, "its \"format\" is another one");
-  require(j.at("version") == version,
-          fmt::format("its version is {}, and this program reads version {}", j.at("version").dump(), version));
+  require(j.at("version") == version || j.at("version") == version_with_hosts,
+          fmt::format("its version is {}, and this program reads version {} and {}", j.at("version").dump(), version,
+                      version_with_hosts));
   require(j.at("byte_order") == byte_order, "it was written by a machine with another byte order");
   data_set_info info;
   info.path = folder;
@@ -112,6 +119,14 @@ data_set_info from_json(const json& j, const std::string& folder, any_page_map& 
     const std::string name = d.at("file").get<std::string>();
     require(is_device_name(name, info.files.size()),
             fmt::format("device {} has the file '{}', which no data set makes", info.files.size(), name));
+    const auto host = d.find("host");
+    info.hosts.push_back(host != d.end() ? host->get<std::string>() : std::string());
+    if (!info.hosts.back().empty()) {
+      const host_folder read = parse_folder(folder_text(info.hosts.back(), name));
+      require(read.host == info.hosts.back() && read.folder == name,
+              fmt::format("device {} has the file '{}' on the host '{}', which cannot be", info.files.size(), name,
+                          info.hosts.back()));
+    }
     info.files.push_back((std::filesystem::path(folder) / name).string());
     info.pages.push_back(d.at("pages").get<std::uint64_t>());
   }

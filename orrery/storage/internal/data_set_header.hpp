@@ -16,6 +16,8 @@
 // A map of another kind than circulant and blocked has "table": [[device, place], ...], one for each page in their order. Names of files are
 // relative to the data set's folder, or absolute for other drives. The checksums are beside the device's file, with .sums at its name's end.
 //
+// A device whose folder is on a machine that is named has "host": "node7"; then "version" is 2.
+//
 // "id": "<16 hexadecimal digits>" is also in the files of checksums. "checksum": "<16 hexadecimal digits>" is the XXH3 of all else, as JSON without blanks
 // and with keys in their order. Headers that were written before there were such have neither.
 namespace orrery::storage::internal {

@@ -29,6 +29,8 @@ bool is_device_name(const std::string& name, std::size_t device) {
          path.filename().string().ends_with(fmt::format("-{}.pages", device));
 }
 
+std::string sums_of(const std::string& file) { return fs::path(file).replace_extension(".sums").string(); }
+
 void require_intact(const data_set_info& info) {
   if (!info.intact)
     throw_errno(EBADMSG, fmt::format("the header of the data set {} was changed or damaged: its checksum is not that "

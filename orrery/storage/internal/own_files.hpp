@@ -12,6 +12,8 @@ namespace orrery::storage::internal {
 
 /// True if a data set gives its device of that number such a name: in its own folder "device-0.pages", elsewhere "/folder/<name>-0.pages".
 [[nodiscard]] bool is_device_name(const std::string& name, std::size_t device);
+/// The file of checksums that is beside a device's file.
+[[nodiscard]] std::string sums_of(const std::string& file);
 /// Throws EBADMSG if the header's checksum is not that of its contents.
 void require_intact(const data_set_info& info);
 /// Throws EINVAL if a device file is there, and is no regular file.

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <orrery/storage/internal/hosts.hpp>
+
+#include <orrery/process/call.hpp>
+#include <orrery/process/runtime.hpp>
+#include <orrery/process/spawn.hpp>
+#include <orrery/scheduler/node.hpp>
+#include <orrery/storage/internal/file_agent.hpp>
+#include <orrery/storage/page_file.hpp>
+#include <orrery/transport/world.hpp>
+
+#include <algorithm>
+#include <cerrno>
+#include <map>
+
+#include <fmt/format.h>
+
+namespace orrery::storage::internal {
+namespace {
+
+bool is_host_letter(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' || c == '-' ||
+         c == '_' || c == '#';
+}
+const scheduler::node& this_world() { return orrery::detail::here_pe().owner(); }
+
+}  // namespace
+
+host_folder parse_folder(const std::string& text) {
+  const std::size_t colon = text.find(':');
+  const bool named = colon != std::string::npos && colon > 0 && text.substr(colon + 1).starts_with('/') &&
+                     std::ranges::all_of(text.substr(0, colon), is_host_letter);
+  if (!named) return {"", detail::tidy_path(text)};
+  return {text.substr(0, colon), detail::tidy_path(text.substr(colon + 1))};
+}
+std::string folder_text(const std::string& host, const std::string& folder) {
+  return host.empty() ? folder : host + ":" + folder;
+}
+
+std::vector<std::string> host_names() {
+  std::vector<future<remote<file_agent>>> started;
+  for (std::uint32_t m = 0; m < world_machines(); ++m) started.push_back(start_spawn<file_agent>(machine(m)));
+  std::vector<std::string> names;
+  std::map<std::string, int> seen;
+  for (auto& s : started) {
+    const remote<file_agent> agent = s.get();
+    std::string name = agent->host();
+    destroy(agent);
+    if (const int n = ++seen[name]; n > 1) name += fmt::format("#{}", n);
+    names.push_back(std::move(name));
+  }
+  return names;
+}
+
+std::uint32_t machine_named(const std::vector<std::string>& names, const std::string& host, const std::string& folder,
+                            const std::string& data_set) {
+  if (host.empty()) return this_machine();
+  auto at = std::ranges::find(names, host);
+  if (at == names.end())
+    at = std::ranges::find_if(names, [&](const std::string& n) { return n.substr(0, n.find('.')) == host; });
+  if (at != names.end()) return static_cast<std::uint32_t>(at - names.begin());
+  std::string all;
+  for (const std::string& n : names) all += (all.empty() ? "" : ", ") + n;
+  detail::throw_errno(EHOSTDOWN,
+                      fmt::format("the folder {} of the data set {} is on the machine {}, which is not in this world "
+                                  "(it has {}): start the program on that machine, too",
+                                  folder, data_set, host, all));
+}
+
+std::uint32_t machine_of_node(std::uint32_t node) {
+  const scheduler::node& n = this_world();
+  return n.world() != nullptr ? n.world()->machine_of(node) : 0;
+}
+std::vector<std::uint32_t> nodes_of_machine(std::uint32_t machine) {
+  const scheduler::node& n = this_world();
+  std::vector<std::uint32_t> all;
+  for (std::uint32_t i = 0; i < world_nodes(); ++i)
+    if (n.node_at(i) != transport::no_node && machine_of_node(n.node_at(i)) == machine) all.push_back(n.node_at(i));
+  return all;
+}
+std::vector<std::uint32_t> pes_of_machine(std::uint32_t machine) {
+  const scheduler::node& n = this_world();
+  std::vector<std::uint32_t> all;
+  for (const std::uint32_t i : nodes_of_machine(machine)) {
+    const auto [first, count] = n.pes_of(i);
+    for (std::uint32_t pe = first; pe < first + count; ++pe)
+      if (n.takes_work(pe)) all.push_back(pe);
+  }
+  return all;
+}
+
+}  // namespace orrery::storage::internal

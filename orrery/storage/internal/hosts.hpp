@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+// Machines of the world as folders of data sets name them: by the names of their hosts.
+namespace orrery::storage::internal {
+
+/// "node7:/disk1/x" is the folder /disk1/x on the host node7; "/disk1/x" is one on the machine where the data set's header is. A host's name has letters, digits
+/// and .-_# and is followed by a colon and an absolute path.
+struct host_folder {
+  std::string host = {};
+  std::string folder = {};
+};
+/// The folder's path is made absolute and tidy. Any thread.
+[[nodiscard]] host_folder parse_folder(const std::string& text);
+/// The reverse.
+[[nodiscard]] std::string folder_text(const std::string& host, const std::string& folder);
+
+/// The host name of each machine of the world. Where several machines have the same one, as in tests and simulations, those behind the first are
+/// called "name#2", "name#3" and so on. Parks.
+[[nodiscard]] std::vector<std::string> host_names();
+/// The machine with that host name, or with its first part, up to the first dot; of no name, the caller's. Throws EHOSTDOWN, which names the host, the folder and
+/// the data set.
+[[nodiscard]] std::uint32_t machine_named(const std::vector<std::string>& names, const std::string& host,
+                                          const std::string& folder, const std::string& data_set);
+
+/// Of a node; of all nodes and PEs of a machine, in their order, those that can be reached.
+[[nodiscard]] std::uint32_t machine_of_node(std::uint32_t node);
+[[nodiscard]] std::vector<std::uint32_t> nodes_of_machine(std::uint32_t machine);
+[[nodiscard]] std::vector<std::uint32_t> pes_of_machine(std::uint32_t machine);
+
+}  // namespace orrery::storage::internal

@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: Apache-2.0
+// Arrays on the drives of several machines: programs that use them, as a user starts them.
+#include "launch.hpp"
+
+#include <orrery/storage/storage.hpp>
+
+#include <complex>
+#include <fstream>
+#include <random>
+#include <sstream>
+#include <thread>
+
+namespace orrery {
+namespace {
+
+using namespace testing;
+namespace fs = std::filesystem;
+using storage::index3;
+using number = std::complex<double>;
+
+std::string host_of_machine() {
+  char name[256] = {};
+  (void)::gethostname(name, sizeof name - 1);
+  return name;
+}
+std::uint32_t own_machine() { return this_machine(); }
+std::string scenario_folder;  // the folder of a scenario
+
+// On hosts with names of their own: what is written from all machines is read from all, and lies where it should.
+bool write_slab(const storage::array& a, std::int64_t i) {
+  const storage::domain slab{{i, 0, 0}, {i + 1, a.shape()[1], a.shape()[2]}};
+  const std::vector<double> x(static_cast<std::size_t>(slab.size()), static_cast<double>(i));
+  a.write(slab, std::span(x));
+  return true;
+}
+void hosts() {
+  check(world_machines() == 2 && world_nodes() == 4, "four ranks on two hosts are not two machines of two nodes");
+  std::vector<std::string> folders;
+  for (std::uint32_t m = 0; m < 2; ++m)
+    folders.push_back(fmt::format("{}:{}/on-{}", call<&host_of_machine>(machine(m)), scenario_folder, m));
+  check(folders[0] != folders[1], "two hosts have one name");
+  for (const bool each : {false, true}) {
+    auto set = spawn<storage::data_set>(here(), scenario_folder + "/x",
+                                        storage::data_set_description{.shape = {12, 40, 50},
+                                                                      .page_shape = {5, 16, 16},
+                                                                      .type = storage::element_type::float64,
+                                                                      .folders = folders},
+                                        storage::data_set_options{.on_each_node = each});
+    const storage::array a = set->contents();
+    for (std::uint32_t n = 0; n < world_nodes(); ++n)
+      for (std::uint32_t i = 0; i < 2; ++i)
+        check(call<&own_machine>(near(a.devices_of(n)[i])) == i, "a device is on another machine than its folder");
+    // One after the other: pages are shared by slabs, and nodes that have devices of their own do not wait for each other.
+    for (std::int64_t i = 0; i < 12; ++i) check(call<&write_slab>(anywhere(), a, i), "a slab");
+    std::vector<double> x(12 * 40 * 50);
+    a.read(a.whole(), std::span(x));
+    for (std::size_t i = 0; i < x.size(); ++i)
+      if (x[i] != static_cast<double>(i / 2000)) return check(false, fmt::format("element {} is {}", i, x[i]));
+    check(set->verify().empty(), "a page is damaged");
+    destroy(set);
+    storage::data_set::remove(scenario_folder + "/x");
+    check(!fs::exists(scenario_folder + "/on-1"), "a folder was left");
+  }
+}
+
+// --- the tests -----------------------------------------------------------------------------------------------------
+
+struct scratch_folder {
+  std::string path = "/var/tmp/orrery-machines-XXXXXX";
+  scratch_folder() {
+    if (::mkdtemp(path.data()) == nullptr) std::abort();
+  }
+  scratch_folder(const scratch_folder&) = delete;
+  scratch_folder& operator=(const scratch_folder&) = delete;
+  ~scratch_folder() {
+    std::error_code ignored;
+    fs::remove_all(path, ignored);
+  }
+  [[nodiscard]] std::string operator/(const std::string& name) const { return path + "/" + name; }
+};
+
+std::string bytes_of(const std::string& file) {
+  std::ostringstream text;
+  text << std::ifstream(file, std::ios::binary).rdbuf();
+  return text.str();
+}
+
+const std::string& open_mpi() {
+  static const std::string file = launcher_named("openmpi").file;
+  return file;
+}
+std::string built(const std::string& name) { return fs::path(folder_of_program()).parent_path() / name; }
+
+/// What a program of several ranks, each a machine or two of them one, is started with.
+std::vector<std::string> over_machines(ranks r, const std::string& name, std::vector<std::string> words) {
+  std::vector<std::string> all{
+      "-q",       "--oversubscribe", "-n", std::to_string(r.count),
+      "-x",       "ORRERY_PES=1",    "-x", fmt::format("ORRERY_MACHINE_RANKS={}", r.in_machine),
+      built(name)};
+  all.insert(all.end(), words.begin(), words.end());
+  return all;
+}
+
+class data_on_machines : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (const auto why = missing(launcher_named("openmpi"))) GTEST_SKIP() << *why;
+    for (const char* name : {"orrery", "apps/fft3d"})
+      if (!fs::exists(built(name))) GTEST_SKIP() << built(name) << " was not built";
+    ::setenv("XDG_CACHE_HOME", folder.path.c_str(), 1);  // what FFTW learns is not taken from other tests
+    std::mt19937 random(1);
+    std::normal_distribution<double> normal;
+    std::ofstream file(folder / "in.raw", std::ios::binary);
+    for (int i = 0; i < 2 * 24 * 20 * 18; ++i) {
+      const double x = normal(random);
+      file.write(reinterpret_cast<const char*>(&x), sizeof x);
+    }
+    file.close();
+    good({"data", "import", folder / "in.raw", folder / "one", "--shape", "24,20,18", "--type", "complex128", "--pages",
+          "3,5,6"});
+    good({"forward", folder / "one", folder / "one-y", "--passes", "2", "-q"}, "apps/fft3d");
+    good({"data", "export", folder / "one-y", folder / "one.raw"});
+  }
+  static void good(std::vector<std::string> words, const std::string& name = "orrery") {
+    const std::string said = shell(built(name), words);
+    EXPECT_TRUE(said.ends_with("good")) << words[1] << ": " << said;
+  }
+  static void good_on(ranks r, std::vector<std::string> words, const std::string& name = "orrery") {
+    const std::string said = shell(open_mpi(), over_machines(r, name, words));
+    EXPECT_TRUE(said.ends_with("good")) << words[1] << ": " << said;
+  }
+  /// Without the words that `program` adds for scenarios.
+  static std::string shell(const std::string& file, const std::vector<std::string>& words) {
+    std::string line = "exec >/dev/null; exec '" + file + "'";
+    for (const std::string& w : words) line += " '" + w + "'";
+    return program({"-c", line + " #"}, "/bin/sh").end();
+  }
+  /// In four folders, on as many machines as there are.
+  void make(ranks r) {
+    const int machines = r.count / r.in_machine;
+    std::vector<std::string> words{"data",     "import", folder / "in.raw", folder / "x", "--shape",
+                                   "24,20,18", "--type", "complex128",      "--pages",    "3,5,6"};
+    for (int i = 0; i < 4; ++i) {
+      const int m = i % machines;
+      words.insert(words.end(), {"--folder", fmt::format("{}{}:{}/d{}", host_of_machine(),
+                                                         m == 0 ? "" : fmt::format("#{}", m + 1), folder.path, i)});
+    }
+    good_on(r, words);
+  }
+  void expect_as_on_one(ranks r) {
+    good_on(r, {"data", "export", folder / "y", folder / "y.raw"});
+    EXPECT_TRUE(bytes_of(folder / "y.raw") == bytes_of(folder / "one.raw"))
+        << "the transform is not the same, bit by bit";
+    EXPECT_EQ(bytes_of(folder / "y.raw").size(), 16U * 24 * 20 * 18);
+  }
+  const scratch_folder folder;
+};
+
+TEST_F(data_on_machines, is_transformed_as_on_one_and_the_result_lies_beside_it) {
+  for (const ranks r : {ranks{4, 1, 1}, ranks{4, 1, 2}}) {
+    make(r);
+    good_on(r, {"forward", folder / "x", folder / "y", "--passes", "2", "-q", "--verify"}, "apps/fft3d");
+    expect_as_on_one(r);
+    for (int i = 0; i < 4; ++i)
+      EXPECT_TRUE(fs::exists(fmt::format("{}/d{}/y-{}.pages", folder.path, i, i))) << "device " << i;
+    EXPECT_FALSE(fs::exists(folder / "y.fft3d"));
+    for (const char* set : {"x", "y"}) good_on(r, {"data", "remove", folder / set});
+    EXPECT_FALSE(fs::exists(folder / "d3"));
+    fs::remove(folder / "y.raw");
+  }
+}
+TEST_F(data_on_machines, is_refused_where_a_machine_is_missing) {
+  make({2, 1, 1});
+  const std::string said = shell(built("apps/fft3d"), {"forward", folder / "x", folder / "y", "-q"});
+  EXPECT_EQ(count_of(said, fmt::format("the folder {}/d1 of the data set {}/", folder.path, folder.path)), 1) << said;
+  EXPECT_EQ(count_of(said, fmt::format("is on the machine {}#2, which is not in this world", host_of_machine())), 1)
+      << said;
+  EXPECT_FALSE(fs::exists(folder / "y"));
+}
+
+// Ranks of programs that have the folder's name on their command lines.
+std::vector<pid_t> ranks_at(const std::string& folder) {
+  std::vector<pid_t> all;
+  for (const auto& e : fs::directory_iterator("/proc")) {
+    const std::string name = e.path().filename();
+    if (name.find_first_not_of("0123456789") != std::string::npos) continue;
+    const std::string words = bytes_of(e.path() / "cmdline");
+    const std::size_t end = words.find('\0');
+    if (end != std::string::npos && words.substr(0, end).ends_with("apps/fft3d") &&
+        words.find(folder) != std::string::npos)
+      all.push_back(std::stoi(name));
+  }
+  return all;
+}
+
+TEST_F(data_on_machines, transforms_that_are_killed_go_on) {
+  constexpr ranks r{4, 1, 1};
+  make(r);
+  const auto seed = std::random_device{}();
+  SCOPED_TRACE(fmt::format("seed {}", seed));
+  std::mt19937 random(seed);
+  const std::vector<std::string> words =
+      over_machines(r, "apps/fft3d", {"forward", folder / "x", folder / "y", "--passes", "2", "-q"});
+  std::string said;
+  int interrupted = 0;
+  // Later and later, so that it is killed in each of its parts, and comes to its end.
+  for (int kills = 0; !said.ends_with("good"); ++kills) {
+    std::atomic<bool> ended = false;
+    std::thread killer([&] {
+      while (!ended && ranks_at(folder.path).empty()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      std::this_thread::sleep_for(std::chrono::milliseconds(200 + 100 * kills + static_cast<int>(random() % 60)));
+      const auto victims = ranks_at(folder.path);
+      if (!victims.empty()) ::kill(victims[random() % victims.size()], SIGKILL);
+    });
+    said = shell(open_mpi(), words);
+    ended = true;
+    killer.join();
+    interrupted += fs::exists(folder / "y.fft3d/job.json") ? 1 : 0;
+    ASSERT_LT(kills, 60) << said;
+  }
+  EXPECT_GT(interrupted, 0);
+  expect_as_on_one(r);
+  EXPECT_FALSE(fs::exists(folder / "y.fft3d"));
+}
+
+class on_hosts : public under_mpi {};
+INSTANTIATE_TEST_SUITE_P(of, on_hosts, ::testing::Values("openmpi", "mpich"), [](const auto& i) { return i.param; });
+TEST_P(on_hosts, devices_are_where_their_folders_say) {
+  const auto script = fs::path(folder_of_program()) / "../../../tests/machines/hosts";
+  if (!fs::exists(script)) GTEST_SKIP() << script << " does not exist";
+  const scratch_folder folder;
+  const std::string said = program({GetParam(), "4", fs::read_symlink("/proc/self/exe").string(), "--scenario=hosts",
+                                    "--orrery-pes=1", "--folder=" + folder.path},
+                                   script.string())
+                               .end();
+  if (said.ends_with("exit status 77")) GTEST_SKIP() << "this system lets nobody make network namespaces here";
+  EXPECT_TRUE(said.ends_with("good")) << said;
+}
+
+}  // namespace
+}  // namespace orrery
+
+int main(int argc, char** argv) {
+  orrery::testing::prepare_for_launchers();
+  for (int i = 1; i < argc; ++i)
+    if (const std::string_view a = argv[i]; a.starts_with("--folder=")) orrery::scenario_folder = a.substr(9);
+  return orrery::testing::run_tests_or_scenario(argc, argv, {{"hosts", orrery::hosts}});
+}
