@@ -13,6 +13,12 @@ std::uint32_t number(const std::optional<std::string>& text) {
   return n;
 }
 
+// Slurm listens there, too, but the library may speak another version with it.
+int hydra_of(const environment_lookup& environment) {
+  const auto fd = environment("PMI_FD");
+  return fd && environment("MPI_LOCALNRANKS") ? static_cast<int>(number(fd)) : -1;
+}
+
 }  // namespace
 
 std::string_view to_string(mpi_kind kind) noexcept {
@@ -30,7 +36,7 @@ std::optional<mpi_launch> find_mpi_launch(const environment_lookup& environment)
   if (const auto size = environment("OMPI_COMM_WORLD_SIZE"))
     return mpi_launch{mpi_kind::open_mpi, number(size), "OMPI_COMM_WORLD_SIZE"};
   if (environment("PMI_RANK") && (environment("PMI_FD") || environment("PMI_PORT")))
-    return mpi_launch{mpi_kind::mpich, number(environment("PMI_SIZE")), "PMI_RANK"};
+    return mpi_launch{mpi_kind::mpich, number(environment("PMI_SIZE")), "PMI_RANK", hydra_of(environment)};
   if (environment("PMIX_RANK") && environment("PMIX_NAMESPACE")) return mpi_launch{mpi_kind::unknown, 0, "PMIX_RANK"};
   return std::nullopt;
 }

@@ -18,6 +18,7 @@ struct mpi_launch {
   mpi_kind kind = mpi_kind::unknown;
   std::uint32_t ranks = 0;  ///< that it has started; 0: it does not say
   std::string variable;     ///< by which it was recognized
+  int pmi = -1;             ///< where MPICH's hydra listens to the library, in PMI's first version; -1: not known
 };
 
 /// The environment: as getenv.

@@ -27,7 +27,9 @@ TEST(a_launcher, of_mpich_is_known_by_its_rank_and_a_way_to_it) {
     ASSERT_TRUE(l) << way;
     EXPECT_EQ(l->kind, mpi_kind::mpich);
     EXPECT_EQ(l->ranks, 4);
+    EXPECT_EQ(l->pmi, -1);
   }
+  EXPECT_EQ(found_in({{"PMI_RANK", "0"}, {"PMI_FD", "6"}, {"MPI_LOCALNRANKS", "2"}})->pmi, 6);
   EXPECT_FALSE(found_in({{"PMI_RANK", "0"}}));
 }
 TEST(a_launcher, with_pmix_may_belong_to_any_library) {

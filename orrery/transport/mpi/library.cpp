@@ -2,6 +2,7 @@
 #include <orrery/transport/mpi/library.hpp>
 
 #include <orrery/transport/mpi/exit.hpp>
+#include <orrery/transport/mpi/launcher_barrier.hpp>
 #include <orrery/transport/mpi/plugin/interface.hpp>
 #include <orrery/transport/shm/internal/fail.hpp>
 
@@ -100,6 +101,7 @@ result<std::unique_ptr<mpi_library>> mpi_library::start(const mpi_launch& launch
   if (!plugin) return internal::pass(plugin);
   std::unique_ptr<mpi_library> made{new mpi_library(patience)};
   made->calls_ = *plugin;
+  made->launcher_ = launch.pmi;
   int started = 0;
   int level = 0;
   const int begun = [&] {
@@ -163,6 +165,11 @@ result<std::vector<std::byte>> mpi_library::broadcast(std::vector<std::byte> own
 
 void mpi_library::finish() noexcept {
   if (!started_here_) return;
+  if (calls_->ends_at_once() != 0) {
+    const library_watch::visit v(watch_, library_watch::kind::ending, "the barrier before MPI_Finalize");
+    int all = 0;
+    if (calls_->settle(launcher_ >= 0 ? 1 : 0, &all) == 0 && all != 0) (void)wait_for_all_at_launcher(launcher_);
+  }
   const library_watch::visit v(watch_, library_watch::kind::ending, "MPI_Finalize");
   calls_->end();
 }

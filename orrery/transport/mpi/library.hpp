@@ -42,7 +42,7 @@ class mpi_library final : public engine {
   [[nodiscard]] result<std::vector<std::byte>> gather(std::span<const std::byte> own);
   /// Blocks until all ranks have called it: what `root` gives.
   [[nodiscard]] result<std::vector<std::byte>> broadcast(std::vector<std::byte> own, std::uint32_t root);
-  /// MPI_Finalize, if start() has started MPI. Blocks until all ranks have called it.
+  /// MPI_Finalize, if start() has started MPI. Blocks until all ranks have called it. No request is open any more.
   void finish() noexcept;
 
   [[nodiscard]] bool send(std::uint32_t to, int tag, std::span<const std::byte> data, request& begun) override;
@@ -60,6 +60,7 @@ class mpi_library final : public engine {
   std::uint32_t rank_ = 0;
   std::uint32_t ranks_ = 0;
   int code_ = 0;  // of the call that failed last
+  int launcher_ = -1;  // its connection for a barrier, as mpi_launch has it
   bool started_here_ = false;
 };
 

@@ -17,6 +17,11 @@ struct orrery_mpi_plugin {
   /// Starts the library, unless the program has; then `*started` is 0. `*level`: 0 where only the main thread may call it.
   int (*begin)(int* started, int* level);
   int (*end)();
+  /// 1 if end() may be called only when no rank makes progress any more: then settle() and a barrier outside of the library
+  /// come before it.
+  int (*ends_at_once)();
+  /// Each rank has heard from each other one. `*all`: all ranks have given `own` = 1. Blocks until all ranks have called it.
+  int (*settle)(int own, int* all);
   /// A communicator of its own, whose errors are returned.
   int (*place)(std::uint32_t* rank, std::uint32_t* ranks);
   /// Blocks until all ranks have called it; `all` has room for `bytes` of each.

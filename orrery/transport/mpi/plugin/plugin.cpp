@@ -50,6 +50,34 @@ int begin(int* started, int* level) {
 
 int end() { return MPI_Finalize(); }
 
+// MPICH 4.0 over UCX, with the simple PMI. See launcher_barrier.hpp.
+int ends_at_once() {
+#ifdef OMPI_MAJOR_VERSION
+  return 0;
+#else
+  static char all[MPI_MAX_LIBRARY_VERSION_STRING];
+  int n = 0;
+  if (MPI_Get_library_version(all, &n) != MPI_SUCCESS) return 0;
+  return std::strstr(all, "ch4:ucx") != nullptr && std::strstr(all, "--with-pmi=") == nullptr ? 1 : 0;
+#endif
+}
+
+int settle(int own_answer, int* all) {
+  constexpr int tag = 32'000;  // of nothing else: receives of frames may be open in some ranks yet
+  int own = 0;
+  int ranks = 0;
+  if (const int e = MPI_Comm_rank(own_comm, &own); e != MPI_SUCCESS) return e;
+  if (const int e = MPI_Comm_size(own_comm, &ranks); e != MPI_SUCCESS) return e;
+  for (int i = 1; i < ranks; ++i) {
+    const int to = (own + i) % ranks;
+    const int from = (own - i + ranks) % ranks;
+    const int e =
+        MPI_Sendrecv(nullptr, 0, MPI_BYTE, to, tag, nullptr, 0, MPI_BYTE, from, tag, own_comm, MPI_STATUS_IGNORE);
+    if (e != MPI_SUCCESS) return e;
+  }
+  return MPI_Allreduce(&own_answer, all, 1, MPI_INT, MPI_MIN, own_comm);
+}
+
 int place(std::uint32_t* rank, std::uint32_t* ranks) {
   int r = 0;
   int n = 0;
@@ -135,6 +163,8 @@ const orrery_mpi_plugin plugin{orrery_mpi_plugin_version,
                                kind,
                                begin,
                                end,
+                               ends_at_once,
+                               settle,
                                place,
                                gather,
                                broadcast,
