@@ -5,6 +5,7 @@
 #include <orrery/storage/array.hpp>
 #include <orrery/storage/array_device.hpp>
 #include <orrery/storage/array_page_device.hpp>
+#include <orrery/storage/copy_job.hpp>
 #include <orrery/storage/data_set.hpp>
 #include <orrery/storage/domain.hpp>
 #include <orrery/storage/element.hpp>

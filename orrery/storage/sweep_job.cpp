@@ -5,8 +5,7 @@
 #include <orrery/process/runtime.hpp>
 #include <orrery/process/spawn.hpp>
 #include <orrery/storage/internal/drive_work.hpp>
-#include <orrery/storage/internal/file_agent.hpp>
-#include <orrery/storage/internal/hosts.hpp>
+#include <orrery/storage/internal/job_data.hpp>
 #include <orrery/storage/memory_array.hpp>
 
 #include <algorithm>
@@ -16,46 +15,20 @@
 #include <system_error>
 #include <utility>
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/file.h>
 #include <nlohmann/json.hpp>
 
 namespace orrery::storage {
 namespace {
 
 namespace fs = std::filesystem;
-using detail::bytes_text;
 using detail::throw_errno;
 
 constexpr sweep_place places[] = {sweep_place::input, sweep_place::output, sweep_place::scratch,
                                   sweep_place::second_scratch};
 
-// A data set with all its files, and what a program that was killed while it made one has left.
-void remove_remains(const std::string& path) {
-  try {
-    data_set::remove(path);
-  } catch (const std::system_error& e) {  // without a header there is nothing elsewhere either
-    if (e.code().value() == EBUSY) throw;
-  }
-  fs::remove_all(path);
-}
-
 double page_bytes_of(const array& a) {
   return static_cast<double>(array_page::bytes_of(a.grid().page_shape, a.type()));
-}
-
-// Takes a lock that an OS process which was killed may have for some moments more.
-bool lock_soon(int fd, int how) {
-  using clock = std::chrono::steady_clock;
-  using namespace std::chrono_literals;
-  const auto end = clock::now() + 500ms;
-  while (::flock(fd, how | LOCK_NB) != 0) {
-    if (errno != EWOULDBLOCK) return true;  // where there are no locks nobody sees it
-    if (clock::now() > end) return false;
-    sleep_for(10ms);
-  }
-  return true;
 }
 
 }  // namespace
@@ -68,7 +41,7 @@ sweep_job::sweep_job(sweep_task task, sweep_plan plan, const std::string& name, 
       description_(this->description(description)),
       resumed_(folder_.begun(description_)) {
   if (!resumed_) check_beginning();
-  hold_input();
+  input_ = internal::held_input(task_.input.path, task_.output.empty());
   // What has been touched once is used again, if it can be.
   if (plan_.input_type != plan_.work_type || plan_.output_type != plan_.work_type) trim_page_pool();
 }
@@ -79,16 +52,6 @@ sweep_job::~sweep_job() {
     if (!done_.empty()) job_folder::remove(done_);
   } catch (const std::exception&) {  // the same job will find out that it is done
   }
-}
-
-// Others may read the input while this does, unless it is replaced: who had begun to would get some of each.
-void sweep_job::hold_input() {
-  input_ = io::descriptor(task_.input.path, O_RDONLY | O_DIRECTORY);
-  const bool replaced = task_.output.empty();
-  if (lock_soon(input_.get(), replaced ? LOCK_EX : LOCK_SH)) return;
-  throw_errno(EBUSY, fmt::format("{} {}: wait until it has ended", task_.input.path,
-                                 replaced ? "is the input of another program, and would change under its hands"
-                                          : "is being replaced by another program"));
 }
 
 void sweep_job::end_processes() noexcept {
@@ -117,7 +80,7 @@ std::string sweep_job::description(const std::string& more) const {
 }
 
 void sweep_job::check_beginning() {
-  for (const sweep_place p : {sweep_place::scratch, sweep_place::second_scratch}) remove_remains(path_of(p));
+  for (const sweep_place p : {sweep_place::scratch, sweep_place::second_scratch}) internal::remove_remains(path_of(p));
   folder_.clear();
   if (!task_.input.finished)
     throw_errno(EBADMSG, fmt::format("the data set {} is unfinished: run again what writes it", task_.input.path));
@@ -132,19 +95,7 @@ void sweep_job::require_space() const {
   for (const sweep_place p : plan_.created) bytes += plan_.bytes_at(p);
   auto where = folders();
   if (where.empty()) where.push_back(folder_.path());
-  const bool named =
-      std::ranges::any_of(where, [](const std::string& f) { return !internal::parse_folder(f).host.empty(); });
-  const auto names = named ? internal::host_names() : std::vector<std::string>{};
-  for (const std::string& f : where) {
-    const auto [host, folder] = internal::parse_folder(f);
-    const auto agent =
-        spawn<internal::file_agent>(machine(internal::machine_named(names, host, folder, target_)), host);
-    const auto available = agent->free_bytes(folder);
-    destroy(agent);
-    if (available && *available < bytes / where.size())
-      throw_errno(ENOSPC, fmt::format("{} are needed at {}, for the output and for what is between, and {} are free",
-                                      bytes_text(bytes / where.size()), f, bytes_text(*available)));
-  }
+  internal::require_room(target_, where, bytes);
 }
 
 void sweep_job::begin() {
@@ -152,7 +103,7 @@ void sweep_job::begin() {
   if (!resumed_) folder_.begin(description_);  // from here on what is at the target is ours
   const bool made = folder_.passed("made");
   if (!made)
-    for (const sweep_place p : plan_.created) remove_remains(path_of(p));
+    for (const sweep_place p : plan_.created) internal::remove_remains(path_of(p));
   for (const sweep_place p : places) open(p, made);
   folder_.pass("made");
   if (plan_.in_memory()) memory_ = make_memory_array(plan_.grid, plan_.work_type);
@@ -291,7 +242,7 @@ sweep_outcome sweep_job::run_all(const std::function<void(const sweep_status&)>&
 // What is left to do when all is computed, by this program or by one that was killed: what is between goes.
 sweep_outcome sweep_job::end() {
   for (const sweep_place p : plan_.created)
-    if (p != sweep_place::output) remove_remains(path_of(p));
+    if (p != sweep_place::output) internal::remove_remains(path_of(p));
   done_ = folder_.path();
   sweep_outcome result{.begin = seconds_now(), .resumed = true, .counted = std::stoull(*folder_.finished())};
   result.end = result.begin;

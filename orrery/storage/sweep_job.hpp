@@ -109,7 +109,6 @@ class sweep_job {
   void open(sweep_place p, bool made);
   sweep_outcome run_all(const std::function<void(const sweep_status&)>& progress);
   sweep_outcome end();
-  void hold_input();
   sweep_record run_one(sweep_status& at, const std::function<void(const sweep_status&)>& progress);
   void look(sweep_status& at, const drive_use& sweep) const;
   [[nodiscard]] std::string description(const std::string& more) const;

@@ -179,48 +179,70 @@ TEST_F(data_on_machines, is_refused_where_a_machine_is_missing) {
 }
 
 // Ranks of programs that have the folder's name on their command lines.
-std::vector<pid_t> ranks_at(const std::string& folder) {
+std::vector<pid_t> ranks_at(const std::string& folder, const std::string& program) {
   std::vector<pid_t> all;
   for (const auto& e : fs::directory_iterator("/proc")) {
     const std::string name = e.path().filename();
     if (name.find_first_not_of("0123456789") != std::string::npos) continue;
     const std::string words = bytes_of(e.path() / "cmdline");
     const std::size_t end = words.find('\0');
-    if (end != std::string::npos && words.substr(0, end).ends_with("apps/fft3d") &&
-        words.find(folder) != std::string::npos)
+    if (end != std::string::npos && words.substr(0, end).ends_with(program) && words.find(folder) != std::string::npos)
       all.push_back(std::stoi(name));
   }
   return all;
 }
 
-TEST_F(data_on_machines, transforms_that_are_killed_go_on) {
-  constexpr ranks r{4, 1, 1};
-  make(r);
+// Later and later, so that it is killed in each of its parts, and comes to its end. How often `job`, the file of an interrupted job, was there then.
+int kill_until_it_ends(const std::function<std::string()>& run, const std::string& folder, const std::string& name,
+                       const std::string& job) {
   const auto seed = std::random_device{}();
   SCOPED_TRACE(fmt::format("seed {}", seed));
   std::mt19937 random(seed);
-  const std::vector<std::string> words =
-      over_machines(r, "apps/fft3d", {"forward", folder / "x", folder / "y", "--passes", "2", "-q"});
-  std::string said;
   int interrupted = 0;
-  // Later and later, so that it is killed in each of its parts, and comes to its end.
+  std::string said;
   for (int kills = 0; !said.ends_with("good"); ++kills) {
     std::atomic<bool> ended = false;
     std::thread killer([&] {
-      while (!ended && ranks_at(folder.path).empty()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      while (!ended && ranks_at(folder, name).empty()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
       std::this_thread::sleep_for(std::chrono::milliseconds(200 + 100 * kills + static_cast<int>(random() % 60)));
-      const auto victims = ranks_at(folder.path);
+      const auto victims = ranks_at(folder, name);
       if (!victims.empty()) ::kill(victims[random() % victims.size()], SIGKILL);
     });
-    said = shell(open_mpi(), words);
+    said = run();
     ended = true;
     killer.join();
-    interrupted += fs::exists(folder / "y.fft3d/job.json") ? 1 : 0;
-    ASSERT_LT(kills, 60) << said;
+    interrupted += fs::exists(job) ? 1 : 0;
+    if (kills == 60) {
+      ADD_FAILURE() << "it does not come to its end: " << said;
+      break;
+    }
   }
+  return interrupted;
+}
+
+TEST_F(data_on_machines, transforms_that_are_killed_go_on) {
+  constexpr ranks r{4, 1, 1};
+  make(r);
+  const auto words = over_machines(r, "apps/fft3d", {"forward", folder / "x", folder / "y", "--passes", "2", "-q"});
+  const int interrupted = kill_until_it_ends([&] { return shell(open_mpi(), words); }, folder.path, "apps/fft3d",
+                                             folder / "y.fft3d/job.json");
   EXPECT_GT(interrupted, 0);
   expect_as_on_one(r);
   EXPECT_FALSE(fs::exists(folder / "y.fft3d"));
+}
+TEST_F(data_on_machines, copies_that_are_killed_go_on) {
+  constexpr ranks r{3, 1, 1};
+  const std::string host = host_of_machine();
+  const auto words = over_machines(
+      r, "orrery",
+      {"data", "copy", folder / "one", folder / "x", "--pages", "7,20,4", "--folder",
+       fmt::format("{}#3:{}/d0", host, folder.path), "--folder", fmt::format("{}#2:{}/d1", host, folder.path)});
+  (void)kill_until_it_ends([&] { return shell(open_mpi(), words); }, folder.path, "orrery", folder / "x.copy/job.json");
+  good_on(r, {"data", "verify", folder / "x"});
+  good_on(r, {"data", "export", folder / "x", folder / "x.raw"});
+  EXPECT_TRUE(bytes_of(folder / "x.raw") == bytes_of(folder / "in.raw"));
+  EXPECT_TRUE(fs::exists(folder / "d0/x-0.pages") && fs::exists(folder / "d1/x-1.pages"));
+  EXPECT_FALSE(fs::exists(folder / "x.copy"));
 }
 
 class on_hosts : public under_mpi {};

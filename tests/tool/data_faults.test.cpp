@@ -121,16 +121,6 @@ TEST(orrery_data_progress, is_silent_where_nobody_looks) {
 
 // --- no room ------------------------------------------------------------------------------------------------------
 
-// Runs a script with a file system of 8 MiB at its folder `small`; nothing where that is not allowed.
-bool can_mount() { return shell("unshare -m -r true").code == 0 || shell("unshare -m true").code == 0; }
-outcome with_small_disk(const std::string& folder, const std::string& script) {
-  const std::string unshare = ::geteuid() == 0 ? "unshare -m" : "unshare -m -r";
-  fs::create_directory(folder + "/small");
-  write_text(folder + "/script", "set -u\nexport ORRERY_PES=2\nO='" + program_path() + " data'\ncd " + folder +
-                                     "\nmount -t tmpfs -o size=8m none small || exit 99\n" + script);
-  return shell(unshare + " bash " + folder + "/script");
-}
-
 TEST(orrery_data_faults, without_room_for_a_data_set_says_so_and_leaves_nothing) {
   if (!can_mount()) GTEST_SKIP() << "may not mount a small file system";
   const scratch folder;

@@ -16,6 +16,7 @@
 
 #include <gtest/gtest.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 namespace orrery::testing {
 
@@ -76,6 +77,16 @@ inline void python(const std::string& folder, const std::string& source) {
   write_text(folder + "/program.py", "import numpy as np, h5py, gzip, os, struct, sys\n" + source);
   const outcome o = shell("cd " + folder + " && " + python_with_h5py() + " program.py");
   EXPECT_EQ(o.code, 0) << source << "\n" << o.text;
+}
+
+/// Runs a script with a file system of 8 MiB at its folder `small`; nothing where that is not allowed.
+inline bool can_mount() { return shell("unshare -m -r true").code == 0 || shell("unshare -m true").code == 0; }
+inline outcome with_small_disk(const std::string& folder, const std::string& script) {
+  const std::string unshare = ::geteuid() == 0 ? "unshare -m" : "unshare -m -r";
+  std::filesystem::create_directory(folder + "/small");
+  write_text(folder + "/script", "set -u\nexport ORRERY_PES=2\nO='" + program_path() + " data'\ncd " + folder +
+                                     "\nmount -t tmpfs -o size=8m none small || exit 99\n" + script);
+  return shell(unshare + " bash " + folder + "/script");
 }
 
 }  // namespace orrery::testing

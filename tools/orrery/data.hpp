@@ -3,6 +3,7 @@
 
 #include <orrery/storage/domain.hpp>
 
+#include <cstdint>
 #include <functional>
 #include <string>
 #include <vector>
@@ -20,6 +21,10 @@ struct data_request {
   std::string type;
   std::vector<std::string> folders;  ///< for the devices of a new one
   bool json = false;
+  std::string target;  ///< of a copy
+  std::vector<std::int64_t> copy_pages = {};  ///< shape of its pages; empty: as they are
+  std::string map;
+  std::uint64_t memory = std::uint64_t{256} << 20;
 };
 
 // Each returns the exit code, and says on stderr why it is not 0. They run a world of their own, whose options are taken from the
@@ -37,6 +42,8 @@ int data_import(const data_request& r);
 int data_export(const data_request& r);
 /// `orrery data read PATH --box B`: prints the elements of a part of the array, or writes them to a file.
 int data_read(const data_request& r);
+/// `orrery data copy PATH TARGET`: with other pages, page map, folders or elements; goes on with what was interrupted.
+int data_copy(const data_request& r);
 /// `orrery data remove PATH`
 int data_remove(const data_request& r);
 

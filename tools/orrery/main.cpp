@@ -35,7 +35,8 @@ std::string counters_help(bool markdown) {
 using data_commands = std::vector<std::pair<CLI::App*, int (*)(const data_request&)>>;
 
 data_commands add_data_commands(CLI::App& app, data_request& r) {
-  CLI::App* const data = app.add_subcommand("data", "Look at, make, import, export, read, verify and remove data sets");
+  CLI::App* const data =
+      app.add_subcommand("data", "Look at, make, import, export, copy, read, verify and remove data sets");
   data->require_subcommand(1);
   const auto add = [&](const char* name, const char* what) { return data->add_subcommand(name, what); };
   const auto path = [&](CLI::App* c) { c->add_option("PATH", r.path, "Of the data set")->required()->type_name(""); };
@@ -49,11 +50,14 @@ data_commands add_data_commands(CLI::App& app, data_request& r) {
   const auto dataset = [&](CLI::App* c, const char* what) {
     c->add_option("--dataset", r.dataset, what)->type_name("/PATH");
   };
-  const auto layout = [&](CLI::App* c) {
-    c->add_option("--pages", r.page_shape, "Shape of pages; default: 64,64,64")->delimiter(',')->expected(3);
+  const auto folder = [&](CLI::App* c) {
     c->add_option("--folder", r.folders,
                   "For a device, on a drive of its own; once for each. HOST:PATH: on that machine")
         ->type_name("PATH");
+  };
+  const auto layout = [&](CLI::App* c) {
+    c->add_option("--pages", r.page_shape, "Shape of pages; default: 64,64,64")->delimiter(',')->expected(3);
+    folder(c);
     c->add_option("--shape", r.shape, "Of the array")->delimiter(',')->expected(3);
     c->add_option("--type", r.type, "float32, float64, complex64 or complex128");
   };
@@ -63,6 +67,8 @@ data_commands add_data_commands(CLI::App& app, data_request& r) {
   CLI::App* const import = add("import", "Make one of a file");
   CLI::App* const out = add("export", "Write its array to a file");
   CLI::App* const read = add("read", "Print a part of its array, or write it to a file");
+  CLI::App* const copy =
+      add("copy", "Copy it, with other pages, drives or elements; goes on with a copy that was killed");
   CLI::App* const remove = add("remove", "Remove it: its header and all files of its devices");
   for (CLI::App* c : {info, verify}) {
     path(c);
@@ -84,9 +90,17 @@ data_commands add_data_commands(CLI::App& app, data_request& r) {
   read->add_option("--out", r.file, "Write to this file, in one of the formats of export, instead of printing")
       ->type_name("FILE");
   dataset(read, "In an HDF5 file; default: /data");
+  path(copy);
+  copy->add_option("TARGET", r.target, "The data set to be made")->required()->type_name("");
+  copy->add_option("--pages", r.copy_pages, "Shape of pages; default: as they are")->delimiter(',')->expected(3);
+  copy->add_option("--type", r.type, "float32, float64, complex64 or complex128; default: as it is");
+  copy->add_option("--map", r.map, "Which page lies on which device: circulant or blocked; default: as it is");
+  folder(copy);
+  copy->add_option("--memory", r.memory, "How much it may use, of all nodes together; default: 256M")
+      ->transform(CLI::AsSizeValue(false));
   path(remove);
   return {{info, &data_info},  {verify, &data_verify}, {create, &data_create}, {import, &data_import},
-          {out, &data_export}, {read, &data_read},     {remove, &data_remove}};
+          {out, &data_export}, {copy, &data_copy},     {read, &data_read},     {remove, &data_remove}};
 }
 
 int run(int argc, char** argv) {

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <orrery/storage/copy_job.hpp>
+
+#include <orrery/orrery.hpp>
+#include <orrery/storage/internal/test_support.hpp>
+
+#include <filesystem>
+#include <fstream>
+#include <limits>
+#include <stdexcept>
+
+#include <gtest/gtest.h>
+
+namespace orrery::storage {
+namespace {
+
+using testing::elements;
+using testing::program;
+using testing::scratch;
+
+constexpr index3 shape{20, 18, 30};
+
+remote<data_set> make(const std::string& path, const index3& pages, bool filled) {
+  auto set = spawn<data_set>(here(), path,
+                             data_set_description{.shape = shape, .page_shape = pages, .type = element_type::float64},
+                             data_set_options{.cache = {0, 0}});
+  if (filled) {
+    const array a = set->contents();
+    a.write(a.whole(), std::span<const double>(elements<double>(product(shape))));
+    set->finish();
+  }
+  return set;
+}
+data_set_info info_of(const index3& s, const index3& pages, element_type type) {
+  data_set_info info;
+  info.shape = s;
+  info.page_shape = pages;
+  info.type = type;
+  return info;
+}
+copy_task task_of(const std::string& from, const std::string& to) {
+  return {.input = data_set::read_info(from), .output = to, .page_shape = {7, 5, 9}, .type = element_type::float64};
+}
+
+TEST(copy_job, units_are_each_page_of_the_output_once_whatever_the_memory) {
+  copy_task t{.input = info_of({1000, 900, 800}, {64, 64, 64}, element_type::float32),
+              .page_shape = {10, 200, 30},
+              .type = element_type::complex128};
+  const auto plan = plan_copy(t, 4, 1);
+  t.memory *= 4;
+  const auto more = plan_copy(t, 4, 1);
+  ASSERT_TRUE(plan && more);
+  EXPECT_EQ(plan->unit, more->unit);
+  EXPECT_LT(plan->processes, more->processes);
+  EXPECT_LE(plan->peak_bytes, 256U << 20);
+  std::vector<int> seen(static_cast<std::size_t>(plan->to.page_count()));
+  for (std::int64_t u = 0; u < plan->units(); ++u)
+    for_each_place(plan->unit_pages(u),
+                   [&](const index3& p) { ++seen[static_cast<std::size_t>(plan->to.number_of(p))]; });
+  EXPECT_EQ(seen, std::vector<int>(seen.size(), 1));
+}
+TEST(copy_job, says_how_much_memory_would_do) {
+  copy_task t{.input = info_of({512, 512, 512}, {64, 64, 64}, element_type::complex128), .memory = 1 << 20};
+  const auto plan = plan_copy(t, 4, 1);
+  ASSERT_FALSE(plan);
+  t.memory = plan.error();
+  EXPECT_EQ(plan_copy(t, 4, 1).value().processes, 1U);
+}
+TEST(copy_job, a_page_that_reads_back_otherwise_is_copied_again) {
+  const scratch folder;
+  program([&] {
+    auto x = make(folder / "x", {8, 8, 8}, true);
+    const copy_task task = task_of(folder / "x", folder / "y");
+    const copy_plan plan = plan_copy(task, 2, 1).value();
+    auto y = make(folder / "y", {7, 5, 9}, false);
+    auto units = spawn<ledger>(here(), "", std::vector{plan.units(), plan.units()});
+    auto one = spawn<copier>(here(), plan, units);
+    units->begin(0);
+    EXPECT_EQ(one->copy(x->contents(), y->contents()), 0U);
+    y->flush();
+    {
+      std::fstream file(folder / "y/device-0.pages", std::ios::in | std::ios::out | std::ios::binary);
+      file.seekp(4096 + 17) << "damaged";
+    }
+    EXPECT_EQ(y->verify().size(), 1U);
+    units->begin(1);
+    (void)one->verify(x->contents(), y->contents());
+    EXPECT_TRUE(y->verify().empty());
+    std::vector<double> v(static_cast<std::size_t>(product(shape)));
+    y->contents().read(y->contents().whole(), std::span(v));
+    EXPECT_EQ(v, elements<double>(product(shape)));
+  });
+}
+TEST(copy_job, converts_and_counts_what_becomes_infinite) {
+  const std::vector<double> x{1.5, 1e39, -std::numeric_limits<double>::infinity()};
+  std::vector<float> y(3);
+  EXPECT_EQ(convert_elements(std::as_bytes(std::span(x)), element_type::float64, std::as_writable_bytes(std::span(y)),
+                             element_type::float32),
+            1U);
+  EXPECT_EQ(y[0], 1.5F);
+  std::vector<std::complex<double>> z(3);
+  EXPECT_EQ(convert_elements(std::as_bytes(std::span(y)), element_type::float32, std::as_writable_bytes(std::span(z)),
+                             element_type::complex128),
+            0U);
+  EXPECT_EQ(z[0], std::complex<double>(1.5));
+  EXPECT_THROW(convert_elements(std::as_bytes(std::span(z)), element_type::complex128,
+                                std::as_writable_bytes(std::span(y)), element_type::float32),
+               std::invalid_argument);
+}
+
+}  // namespace
+}  // namespace orrery::storage
