@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <orrery/process/runtime.hpp>
 #include <orrery/service/list_messages.hpp>
-#include <orrery/service/unordered_part.hpp>
+#include <orrery/service/range_process.hpp>
 
 #include <cstdint>
 #include <span>
@@ -16,22 +17,22 @@ namespace orrery::service {
 
 /// A part of a hash map: it owns the keys whose hash falls to it.
 template <class Key, class Value>
-class hash_part final : public unordered_part {
+class hash_part final : public range_process {
  public:
-  bytes serve(std::uint32_t count, batch_rule, std::span<const std::byte> packed) override {
-    report_.requests += count;
+  bytes serve(const batch_head& head, std::span<const std::byte> packed) override {
+    report_.requests += head.count;
     bytes answer;
     list_request<Key, Value> r;
     unpacker u(packed);
-    for (std::uint32_t i = 0; i < count; ++i) {
+    for (std::uint32_t i = 0; i < head.count; ++i) {
       unpack(u, r);
       execute(r, answer);
     }
     return answer;
   }
-  std::uint64_t count_from_here() override { return items_.size(); }
   range_report report() override {
     report_.items = items_.size();
+    report_.pe = this_pe();
     return report_;
   }
 

@@ -34,7 +34,8 @@ class list_head final : public range_process, list_router<Key, Value> {
   explicit list_head(remote<service_root> root, const std::string& kind)
       : router(root->open(kind, shape_of<Key, Value>()), {.window = 4096, .order = consistency::per_key}) {}
 
-  bytes serve(std::uint32_t count, batch_rule, std::span<const std::byte> packed) override {
+  bytes serve(const batch_head& head, std::span<const std::byte> packed) override {
+    const std::uint32_t count = head.count;
     report_.requests += count;
     answers_.assign(count, {});
     unpacker u(packed);
@@ -53,41 +54,38 @@ class list_head final : public range_process, list_router<Key, Value> {
     this->settle();
     packer all;
     for (const bytes& a : answers_) all.append(a);
-    pack(all, moment_);
+    pack(all, served_at{0, moment_});
     moment_ += count;
     return all.take();
   }
   bytes scan(std::uint32_t limit, std::span<const std::byte> interval) override {
-    const auto keys = key_interval<Key>::unpack(interval);
-    for (;;) {
-      bytes part = this->owner_at(keys.from)->scan(limit, interval);
-      unpacker u(part);
-      if (u.take<list_answer>() != list_answer::moved) return part;
-      this->learn(u);
-    }
+    return ask(interval, [&](const auto& range) { return range->scan(limit, interval); });
   }
-  bytes snapshot(std::span<const std::byte> interval) override { return owner_of_first(interval)->snapshot(interval); }
+  bytes snapshot(std::span<const std::byte> interval) override {
+    return ask(interval, [&](const auto& range) { return range->snapshot(interval); });
+  }
   bytes pin(remote<presence> stream, std::span<const std::byte> interval) override {
-    return owner_of_first(interval)->pin(stream, interval);
+    return ask(interval, [&](const auto& range) { return range->pin(stream, interval); });
   }
-  bytes read_pin(remote<presence>, std::uint32_t) override { return {}; }
-  void unpin(remote<presence>) override {}
-  bytes first_item() override { return this->owner_at({})->first_item(); }
-  bytes last_item() override { return this->owner_at({})->last_item(); }
-  std::uint64_t count_from_here() override { return this->owner_at({})->count_from_here(); }
-  void split() override {}
-  void tune(std::uint32_t) override {}
   range_report report() override { return report_; }
 
  private:
   using typename router::number;
   using typename router::route_number;
 
-  remote<range_process> owner_of_first(std::span<const std::byte> interval) const {
-    return this->owner_at(key_interval<Key>::unpack(interval).from);
+  // What the range says where the interval begins.
+  template <class Ask>
+  bytes ask(std::span<const std::byte> interval, Ask f) {
+    bytes all;
+    this->ask_owner(key_interval<Key>::unpack(interval).from, f, [&](list_answer what, unpacker& u) {
+      pack(all, what);
+      all.insert(all.end(), u.rest().begin(), u.rest().end());
+    });
+    return all;
   }
-  void answered(route_number from, std::span<const number> numbers, std::span<const std::byte> answer) override {
-    this->each_answer(from, numbers, answer, [&](number n, list_answer what, unpacker& u) {
+  void answered(route_number, std::span<const number> numbers, std::span<const std::byte> answer) override {
+    this->each_answer(numbers, answer, [&](std::size_t i, list_answer what, unpacker& u) {
+      bytes& to = answers_[numbers[i]];
       const std::byte* const begin = u.position();
       if (what == list_answer::item) u.skip<Key>();
       if (what == list_answer::item || what == list_answer::value) u.skip<Value>();
@@ -96,8 +94,8 @@ class list_head final : public range_process, list_router<Key, Value> {
         u.skip<std::uint16_t>();
         u.skip<std::string>();
       }
-      pack(answers_[n], what);
-      answers_[n].insert(answers_[n].end(), begin, u.position());
+      pack(to, what);
+      to.insert(to.end(), begin, u.position());
     });
   }
   void failed(std::span<const number> numbers, const std::exception_ptr& why) override {

@@ -20,7 +20,8 @@ enum class list_operation : std::uint8_t {
   after,  ///< the first item with a greater key
   first,
   last,
-  size
+  size,
+  last_of_all,  ///< last, asked of the first range: the last one was empty
 };
 
 [[nodiscard]] constexpr bool has_key(list_operation o) noexcept { return o <= list_operation::after; }
@@ -50,8 +51,8 @@ void unpack(unpacker& u, list_request<Key, Value>& r) {
   if (r.operation == list_operation::compare_and_update) r.expected = u.take<Value>();
 }
 
-/// What stands before the answer to each request. Behind all answers, if some say `moved`, stands how many ranges
-/// were split off, and of each the least key and the address of its process.
+/// What stands before the answer to each request. Behind all answers, if some say `moved`, stands how many intervals of keys have other
+/// owners, and these (owned_keys).
 enum class list_answer : std::uint8_t {
   no,
   yes,
@@ -60,7 +61,7 @@ enum class list_answer : std::uint8_t {
   number,  ///< 8 bytes follow
   moved,   ///< not executed: it belongs to another range. The request follows, behind its length
   behind,  ///< not executed: one before it has moved. The request follows, behind its length
-  before,  ///< last: nothing here or in what follows; the range before may have it
+  before,  ///< last: nothing here or in what follows; a range before may have it
   failed,  ///< the number of an error and its text follow
 };
 

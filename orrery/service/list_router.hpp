@@ -2,6 +2,7 @@
 #pragma once
 
 #include <orrery/process/call.hpp>
+#include <orrery/service/key_ownership.hpp>
 #include <orrery/service/list_messages.hpp>
 #include <orrery/service/root.hpp>
 #include <orrery/service/session_core.hpp>
@@ -11,6 +12,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -21,13 +23,14 @@ namespace orrery::service {
 
 /// Knows which range of an ordered list owns which keys.
 ///
-/// Problem: requests must go straight to the range of their key, while ranges split without telling anybody.
+/// Problem: requests must go straight to the range of their key, while ranges split, join and move without telling anybody.
 ///
-/// It begins with the directory of the root, and learns from answers that say `moved`. A request that was sent to the old range
-/// is repeated; session_core keeps the order meanwhile.
+/// It begins with the directory of the root, and learns from answers that say `moved`: what is newer than what it knows. A request
+/// that was sent to the old range is repeated; session_core keeps the order meanwhile.
 ///
-/// Base of list_session and list_head; used by one process only. Invariant: least_[i] is the least key of the route at_[i], in
-/// ascending order; the first range has none.
+/// Base of list_session and list_head; used by one process only. Invariant: the keys from least_[i] to before least_[i + 1] go to the
+/// route at_[i], which owned all of them once, from the moment versions_[i] on. All keys are covered; the first interval has no least
+/// key.
 template <class Key, class Value>
 class list_router : protected session_core {
  protected:
@@ -35,27 +38,31 @@ class list_router : protected session_core {
   list_router(const opening& all, const session_options& o) : session_core(o) {
     if (all.directory.empty()) throw process_gone("an ordered list that has ended");
     if (o.order == consistency::total) {
-      least_.emplace_back();
-      at_.push_back(add_route(all.head));
+      to_one(all.head);
       return;
     }
-    std::vector<std::pair<std::optional<Key>, remote<range_process>>> entries;
+    struct entry {
+      std::optional<Key> least;
+      const directory_entry* of;
+    };
+    std::vector<entry> entries;
     for (const directory_entry& e : all.directory) {
       std::optional<Key> least;
       if (!e.least.empty()) least = unpacker(e.least).template take<Key>();
-      entries.emplace_back(std::move(least), e.owner);
+      entries.push_back({std::move(least), &e});
     }
     std::ranges::sort(entries,
-                      [](const auto& a, const auto& b) { return b.first && (!a.first || *a.first < *b.first); });
-    for (auto& [least, owner] : entries) {
-      least_.push_back(least ? std::move(*least) : Key{});
-      at_.push_back(add_route(owner));
+                      [](const auto& a, const auto& b) { return b.least && (!a.least || *a.least < *b.least); });
+    for (entry& e : entries) {
+      least_.push_back(e.least ? std::move(*e.least) : Key{});
+      at_.push_back(route_to(e.of->owner));
+      versions_.push_back(e.of->version);
+      know(at_.back(), e.of->version);
     }
   }
   /// One process takes all requests.
   list_router(remote<range_process> all, const session_options& o) : session_core(o) {
-    least_.emplace_back();
-    at_.push_back(add_route(all));
+    to_one(all);
   }
 
   using session_core::number;
@@ -80,47 +87,49 @@ class list_router : protected session_core {
     return r;
   }
 
-  /// f(number, answer, unpacker of what follows it) for each request of a batch that was executed. Makes the others
+  /// f(i, answer, unpacker of what follows it) for each request numbers[i] of a batch that was executed. Makes the others
   /// again.
   template <class F>
-  void each_answer(route_number from, std::span<const number> numbers, std::span<const std::byte> answer, F f) {
+  void each_answer(std::span<const number> numbers, std::span<const std::byte> answer, F f) {
     unpacker u(answer);
     std::vector<std::pair<number, std::span<const std::byte>>> back;
     bool moved = false;
-    for (const number n : numbers) {
+    for (std::size_t i = 0; i < numbers.size(); ++i) {
+      const number n = numbers[i];
       const auto what = u.take<list_answer>();
       if (what == list_answer::moved || what == list_answer::behind) {
         moved = moved || what == list_answer::moved;
         back.emplace_back(n, u.take_bytes(u.take<std::uint32_t>()));
         continue;
       }
-      if (what == list_answer::before) [[unlikely]] {
-        const bytes found = last_before(from);
-        unpacker v(found);
-        const auto w = v.take<list_answer>();
-        f(n, w, v);
-      } else {
-        f(n, what, u);
+      if (what == list_answer::before) [[unlikely]] {  // the last range was empty
+        static constexpr list_operation again = list_operation::last_of_all;
+        back.emplace_back(n, std::as_bytes(std::span(&again, 1)));
+        continue;
       }
+      f(i, what, u);
       done();
     }
     if (moved) learn(u);
     for (const auto& [n, request] : back) repeat(n, request);
   }
 
-  /// Ranges that were split off.
+  /// Keys that have other owners.
   void learn(unpacker& u) {
-    for (auto n = u.take<std::uint32_t>(); n != 0; --n) {
-      Key least = u.take<Key>();
-      const remote<range_process> owner(u.take<address>());
-      const std::size_t place = count_not_greater(least_.data() + 1, least_.size() - 1, least);
-      if (place != 0 && !(least_[place] < least)) continue;  // known
-      const route_number old = at_[place];
-      const route_number fresh = add_route(owner);
-      const auto behind = static_cast<std::ptrdiff_t>(place) + 1;
-      least_.insert(least_.begin() + behind, std::move(least));
-      at_.insert(at_.begin() + behind, fresh);
-      divide(old, fresh);
+    for (auto n = u.take<std::uint32_t>(); n != 0; --n) learn(owned_keys<Key>::unpack(u));
+  }
+  /// f(answer, unpacker of what follows it) for the answer that `ask(process)` gets from the range where the interval begins. Parks.
+  template <class Ask, class F>
+  void ask_owner(const std::optional<Key>& from, Ask ask, F f) {
+    for (;;) {
+      const bytes answer = ask(owner_at(from));
+      unpacker u(answer);
+      const auto what = u.take<list_answer>();
+      if (what != list_answer::moved) {
+        f(what, u);
+        return;
+      }
+      learn(u);
     }
   }
 
@@ -130,26 +139,54 @@ class list_router : protected session_core {
   }
 
  private:
-  // The last item is in none of the ranges from that of `from` on: asks those before, one after the other.
-  bytes last_before(route_number from) {
-    bytes answer;
-    try {
-      auto i = static_cast<std::size_t>(std::ranges::find(at_, from) - at_.begin());
-      bytes found;
-      while (i != 0 && found.empty()) found = owner_of(at_[--i])->last_item();
-      pack(answer, found.empty() ? list_answer::no : list_answer::item);
-      answer.insert(answer.end(), found.begin(), found.end());
-    } catch (const stopped&) {
-      throw;
-    } catch (const error& e) {
-      answer.clear();
-      pack_failure(answer, e);
+  void to_one(remote<range_process> all) {
+    least_.emplace_back();
+    at_.push_back(route_to(all));
+    versions_.push_back(0);
+  }
+  route_number route_to(remote<range_process> owner) {
+    const auto [at, fresh] = routes_.emplace(owner.address(), route_number{});
+    if (fresh) at->second = add_route(owner);
+    return at->second;
+  }
+  // The place of the interval that begins with k.
+  std::size_t place_beginning(const Key& k) {
+    const std::size_t place = count_not_greater(least_.data() + 1, least_.size() - 1, k);
+    if (place != 0 && !(least_[place] < k)) return place;
+    const auto behind = static_cast<std::ptrdiff_t>(place) + 1;
+    least_.insert(least_.begin() + behind, k);
+    at_.insert(at_.begin() + behind, at_[place]);
+    versions_.insert(versions_.begin() + behind, versions_[place]);
+    return place + 1;
+  }
+  void learn(const owned_keys<Key>& keys) {
+    const route_number fresh = route_to(remote<range_process>(keys.owner));
+    const std::size_t begin = keys.from ? place_beginning(*keys.from) : 0;
+    const std::size_t end = keys.to ? place_beginning(*keys.to) : least_.size();
+    std::vector<route_number> old;
+    for (std::size_t i = begin; i < end; ++i) {
+      if (versions_[i] >= keys.version) continue;  // what was learnt before is newer
+      if (at_[i] != fresh && std::ranges::find(old, at_[i]) == old.end()) old.push_back(at_[i]);
+      at_[i] = fresh;
+      versions_[i] = keys.version;
     }
-    return answer;
+    for (std::size_t i = std::min(end, least_.size() - 1); i != 0 && i + 1 > begin; --i) join_with_previous(i);
+    know(fresh, keys.version);
+    for (const route_number r : old) divide(r, fresh);
+  }
+  void join_with_previous(std::size_t i) {
+    if (at_[i] != at_[i - 1]) return;
+    versions_[i - 1] = std::min(versions_[i - 1], versions_[i]);
+    const auto at = static_cast<std::ptrdiff_t>(i);
+    least_.erase(least_.begin() + at);
+    at_.erase(at_.begin() + at);
+    versions_.erase(versions_.begin() + at);
   }
 
+  std::map<address, route_number> routes_;
   std::vector<Key> least_;  // the directory: which keys belong to which route; the first has no least key
   std::vector<route_number> at_;
+  std::vector<std::uint64_t> versions_;  // see owned_keys
 };
 
 }  // namespace orrery::service

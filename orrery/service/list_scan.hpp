@@ -86,22 +86,27 @@ class list_scan {
 /// behind it, so one part at most is on its way, and the reader sets the pace. Ranges go on with all requests
 /// meanwhile; the price is a copy of each leaf that is written to before the stream has passed it.
 ///
+/// It knows at which place in the order of each range it was made (see session_options::places).
+///
 /// Made by list_session::stream; it may outlive its session. What ranges keep is free when the stream has read it, ends, or is
 /// lost with its node.
 template <class Key, class Value>
 class list_stream {
  public:
   using item = std::pair<Key, Value>;
+  /// A range of the stream: it comes behind the first `executed` requests of its owner.
+  struct pinned_range {
+    service::owned_keys<Key> keys;
+    std::uint64_t executed = 0;
+  };
 
   /// For list_session.
-  list_stream(remote<service::range_process> first, const service::key_interval<Key>& keys, std::uint32_t part)
-      : present_(std::make_unique<service::own_presence>()), part_(part == 0 ? 1 : part) {
-    const service::bytes interval = keys.packed();
-    const service::bytes all = first->pin(present_->get(), interval);
-    for (service::unpacker u(all); !u.empty();) ranges_.emplace_back(u.take<address>());
+  list_stream(std::unique_ptr<service::own_presence> present, std::vector<pinned_range> ranges, std::uint32_t part)
+      : present_(std::move(present)), ranges_(std::move(ranges)), part_(part == 0 ? 1 : part) {
     ask();
   }
 
+  [[nodiscard]] const std::vector<pinned_range>& ranges() const noexcept { return ranges_; }
   /// The next items; none at the end. Parks. Throws node_lost if a range is lost that has items of it, process_gone if the list
   /// has ended, stopped.
   [[nodiscard]] std::vector<item> next() {
@@ -121,11 +126,11 @@ class list_stream {
 
  private:
   void ask() {
-    if (now_ < ranges_.size()) asked_ = start(ranges_[now_])->read_pin(present_->get(), part_);
+    if (now_ < ranges_.size()) asked_ = start(remote<service::range_process>(ranges_[now_].keys.owner))->read_pin(present_->get(), part_);
   }
 
   std::unique_ptr<service::own_presence> present_;
-  std::vector<remote<service::range_process>> ranges_;
+  std::vector<pinned_range> ranges_;
   std::size_t now_ = 0;
   std::uint32_t part_;
   future<service::bytes> asked_;
@@ -142,7 +147,18 @@ template <class Key, class Value>
 list_stream<Key, Value> list_session<Key, Value>::stream(const std::optional<Key>& from, const std::optional<Key>& to,
                                                          std::uint32_t part) {
   this->settle();
-  return list_stream<Key, Value>(this->owner_at(from), {from, false, to}, part);
+  auto present = std::make_unique<service::own_presence>();
+  const service::bytes interval = service::key_interval<Key>{from, false, to}.packed();
+  std::vector<typename list_stream<Key, Value>::pinned_range> ranges;
+  this->ask_owner(
+      from, [&](const auto& range) { return range->pin(present->get(), interval); },
+      [&](service::list_answer, service::unpacker& u) {
+        while (!u.empty()) {
+          auto keys = service::owned_keys<Key>::unpack(u);
+          ranges.push_back({std::move(keys), u.take<std::uint64_t>()});
+        }
+      });
+  return list_stream<Key, Value>(std::move(present), std::move(ranges), part);
 }
 
 }  // namespace orrery

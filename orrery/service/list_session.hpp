@@ -132,12 +132,15 @@ class list_session : private service::list_router<Key, Value> {
   [[nodiscard]] std::vector<item> snapshot(const std::optional<Key>& from = {}, const std::optional<Key>& to = {}) {
     this->settle();
     const service::bytes interval = service::key_interval<Key>{from, false, to}.packed();
-    const service::bytes all = this->owner_at(from)->snapshot(interval);
     std::vector<item> items;
-    for (service::unpacker u(all); !u.empty();) {
-      Key k = u.take<Key>();
-      items.emplace_back(std::move(k), u.take<Value>());
-    }
+    this->ask_owner(
+        from, [&](const auto& range) { return range->snapshot(interval); },
+        [&](service::list_answer, service::unpacker& u) {
+          while (!u.empty()) {
+            Key k = u.take<Key>();
+            items.emplace_back(std::move(k), u.take<Value>());
+          }
+        });
     return items;
   }
   /// The same, in parts of at most `part` items: what is written while it is read is not in it. See list_stream. Parks.
@@ -208,15 +211,18 @@ class list_session : private service::list_router<Key, Value> {
     return item{std::move(*r.key), std::move(*r.value)};
   }
 
-  void answered(route_number from, std::span<const number> numbers, std::span<const std::byte> answer) override {
-    std::uint64_t moment = 0;  // the head puts that of the first request behind all answers
-    const bool total = options().order == consistency::total;
-    if (total) moment = service::unpacker(answer.last(sizeof(moment))).template take<std::uint64_t>();
-    this->each_answer(from, numbers, answer, [&](number n, service::list_answer what, service::unpacker& u) {
-      reply& r = reply_to(n);
+  void answered(route_number, std::span<const number> numbers, std::span<const std::byte> answer) override {
+    service::served_at first{};  // of the first request: behind all answers
+    const bool placed = options().places || options().order == consistency::total;
+    if (placed) first = service::unpacker(answer.last(sizeof(first))).template take<service::served_at>();
+    this->each_answer(numbers, answer, [&](std::size_t i, service::list_answer what, service::unpacker& u) {
+      reply& r = reply_to(numbers[i]);
       read_answer(what, u, r);
-      if (total) r.moment = moment++;
-      replied(n);
+      if (placed) {
+        r.moment = first.count + i;
+        r.version = first.version;
+      }
+      replied(numbers[i]);
     });
   }
   void read_answer(service::list_answer what, service::unpacker& u, reply& r) {

@@ -22,6 +22,7 @@ struct list_options {
   std::vector<std::uint32_t> pes = {};  ///< where its ranges live; empty: all PEs that are there
   std::uint32_t range_items = 1U << 16U;  ///< a range with more items gives half of them to a new range
   std::vector<Key> splits = {};  ///< keys at which ranges begin from the start
+  bool balancing = true;  ///< ranges are split, joined and moved by themselves, by what they have to do
 };
 
 /// An ordered map that is spread over the PEs of the world and used by any number of clients, of any
@@ -31,8 +32,8 @@ struct list_options {
 /// locks and one address space.
 ///
 /// The keys are divided into ranges, each of which is owned by a process. Clients open sessions, through which
-/// requests go in batches straight to the ranges. A range that grows beyond `range_items` splits; the new one is made on
-/// the next PE of the list.
+/// requests go in batches straight to the ranges. A range that grows beyond `range_items` splits; the new one is on
+/// the next PE of the list. Ranges that have much to do split and move, too, and small ones that have little become one (balance).
 ///
 /// The list lives until end(), or as long as its nodes. An `ordered_list` is a small value that names it,
 /// to be copied and sent like a remote pointer.
@@ -67,22 +68,30 @@ class ordered_list : public service::handle<ordered_list<Key, Value>> {
     remote<range> successor;
     for (std::size_t i = splits.size() + 1; i-- != 0;) {
       const std::optional<Key> least = i == 0 ? std::optional<Key>() : std::optional<Key>(splits[i - 1]);
-      const std::uint32_t where = options.pes[i % options.pes.size()];
-      successor = spawn<range>(pe(where), setup, range::empty_content(least, end, successor.address()));
+      const remote<range> fresh = spawn<range>(pe(options.pes[i % options.pes.size()]), setup);
+      service::range_content content;
+      service::owned_keys<Key>{least, end, fresh.address(), 1}.pack_to(content.keys);
+      content.successor = successor.address();
+      fresh->begin(content, options.range_items);
       service::bytes packed;
       if (least) service::pack(packed, *least);
-      list.root_->add(std::move(packed), successor);
+      list.root_->add(std::move(packed), fresh, 1);
+      successor = fresh;
       end = least;
     }
+    list.root_->set_balancing(options.balancing, options.range_items);
     list.root_->set_head(spawn<service::list_head<Key, Value>>(pe(options.pes.front()), list.root_, std::string(kind)));
     return list;
   }
-  /// Ranges with more items than this split from now on; those that have more split at once, while requests go on. Ranges are not
-  /// joined. Parks. Throws usage_error if it is less than 2, process_gone, node_lost, stopped.
+  /// Ranges with more items than this split from now on; those that have more split at once, while requests go on. Parks. Throws usage_error if it is less than 2, process_gone, node_lost, stopped.
   void tune(std::uint32_t range_items) const {
     if (range_items < 2) throw usage_error(errc::bad_argument, "ordered_list::tune: a range must hold 2 items or more");
     root_->tune(range_items);
   }
+  /// Balances the ranges now, by what they have done since the last time: hot ones split, or move to where most of their clients are, or to a PE
+  /// with less to do; neighbours with few items and little to do become one. This happens by itself if list_options::balancing says so.
+  /// Requests go on meanwhile. Returns how many ranges were split, moved and joined. Parks. Throws process_gone, node_lost, stopped.
+  std::uint32_t balance() const { return root_->balance(); }
   /// The number of items, without stopping any range: not at one moment. Lost ranges are not counted. Parks.
   [[nodiscard]] std::uint64_t estimated_size() const {
     std::uint64_t n = 0;

@@ -5,22 +5,30 @@
 #include <orrery/service/range_process.hpp>
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
 namespace orrery::service {
 
-/// A range, and the least key that belongs to it. The first range of a service has none: all lesser
+/// A range, and the least key that belonged to it. The first range of a service has none: all lesser
 /// keys belong to it.
 struct directory_entry {
   bytes least;
   remote<range_process> owner;
+  std::uint64_t version = 0;  ///< see owned_keys
 };
 
 /// What who opens a service gets.
 struct opening {
-  std::vector<directory_entry> directory;  ///< in no order; some of the latest ranges may be missing
+  std::vector<directory_entry> directory;  ///< in no order; each range owned the keys up to the next one's once
   remote<range_process> head;  ///< that takes the requests of sessions whose level is `total`; null: there is none
+};
+
+/// Where the next range is to be.
+struct range_place {
+  std::uint32_t pe = 0;
+  remote<range_process> idle;  ///< a range there that owns no keys; null: one is to be made
 };
 
 /// The process that a service is known by.
@@ -28,38 +36,71 @@ struct opening {
 /// Problem: a client needs something to begin with, and a service a place that knows all its processes.
 ///
 /// The root knows the kind of the service, the types of its keys and values, its ranges and the PEs
-/// that it is on. A client asks it once; later it learns from ranges what has changed. A range that
-/// splits asks it for a PE and tells it the new range. The root calls ranges only to end them.
+/// that it is on. A client asks it once; later it learns from ranges what has changed. A range that changes hands
+/// of keys calls the root, for a place, and to tell it, before it does anything else: so the directory is never wrong, only old. Ranges
+/// that own no keys any more stay, as sessions may still ask them, and are used again.
+///
+/// The root is reentrant: it waits for ranges (their reports, their end, balance()) while they call it.
 ///
 /// Made by who makes the service; lives until end() and destroy, or until its node is lost: then
 /// ranges go on, but do not split any more, and no further client can open the service.
 class service_root {
  public:
+  static constexpr bool orrery_reentrant = true;
+
   service_root(std::string kind, std::string types, std::vector<std::uint32_t> pes);
 
   /// Throws usage_error if the service is of another kind or for other types.
   opening open(const std::string& kind, const std::string& types) const;
   bool is_of(const std::string& kind, const std::string& types) const { return kind == kind_ && types == types_; }
-  /// The PE of the next range: all PEs of the service in turn.
-  std::uint32_t next_pe();
-  void add(bytes least, remote<range_process> owner);
+
+  /// A place for a range on this PE. Throws process_gone if the service ends.
+  range_place place_on(std::uint32_t pe);
+  /// The same on all PEs of the service in turn.
+  range_place next_place();
+  void add(bytes least, remote<range_process> owner, std::uint64_t version);
+  /// `fresh` has the keys of `old`, which is idle now.
+  void replace(remote<range_process> old, remote<range_process> fresh, std::uint64_t version);
+  /// The range before it has the keys of `old`, which is idle now.
+  void retire(remote<range_process> old);
+
   /// All ranges split when they have more than so many items, from now on; also those that are added later.
   void tune(std::uint32_t items);
   void set_head(remote<range_process> head) { head_ = head; }
+  /// Ranges are balanced from now on whenever they have done enough; `items`: above which they split.
+  void set_balancing(bool on, std::uint32_t items);
+  /// A range has done so many requests more.
+  void note_work(std::uint64_t requests);
+  /// Splits, joins and moves ranges by what they have done since the last time (plan_balance). Returns how many orders were carried out.
+  std::uint32_t balance();
+
   /// Destroys all ranges, and the head.
   void end();
   /// What all ranges have done, in the order of open(). Not at one moment. Those that are lost are missing.
   std::vector<range_report> reports() const;
 
  private:
+  struct done_before {
+    std::uint64_t requests = 0;
+    std::uint64_t busy_ns = 0;
+  };
+
   std::string kind_;
   std::string types_;
   std::vector<std::uint32_t> pes_;
   std::size_t next_ = 0;
   std::vector<directory_entry> directory_;
+  std::vector<remote<range_process>> idle_;
   remote<range_process> head_;
   std::uint32_t tuned_ = 0;  // 0: ranges are as they were made
+  std::uint32_t limit_ = 0;
+  std::map<address, done_before> before_;  // of the last balance()
+  std::uint64_t work_ = 0;                 // since then
+  bool balancing_ = false;
+  bool balances_now_ = false;
+  bool ended_ = false;
 };
-ORRERY_PROCESS(service_root, open, is_of, next_pe, add, tune, set_head, end, reports);
+ORRERY_PROCESS(service_root, open, is_of, place_on, next_place, add, replace, retire, tune, set_head, set_balancing,
+               note_work, balance, end, reports);
 
 }  // namespace orrery::service

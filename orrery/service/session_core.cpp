@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <orrery/process/call.hpp>
+#include <orrery/process/runtime.hpp>
 #include <orrery/service/session_core.hpp>
 #include <orrery/wire/error.hpp>
 
@@ -29,31 +30,31 @@ session_core::route_number session_core::add_route(remote<range_process> owner) 
 }
 
 void session_core::divide(route_number from, route_number to) {
-  route& old = routes_[from];
-  route& fresh = routes_[to];
-  if (options_.order == consistency::per_key) {
-    if (old.blocked) {
-      fresh.split_from = old.split_from;
-      fresh.opens_at = old.opens_at;
-      fresh.blocked = true;
-    } else if (old.answered != old.sent) {
-      fresh.split_from = from;
-      fresh.opens_at = old.sent;
-      fresh.blocked = true;
-    }
-    if (fresh.blocked) blocked_.push_back(to);
+  if (in_order_of_keys()) {
+    std::vector<wait> waits = routes_[from].waits;
+    if (routes_[from].answered != routes_[from].sent) waits.push_back({from, routes_[from].sent});
+    route& fresh = routes_[to];
+    if (!waits.empty() && fresh.waits.empty()) blocked_.push_back(to);
+    fresh.waits.insert(fresh.waits.end(), waits.begin(), waits.end());
   }
   // What was not sent to the old route goes where it belongs now.
-  const auto sort_out = [&](lane l, bool late) {
-    unpacker u(l.requests.all());
-    for (const number n : l.numbers) {
-      const std::byte* const begin = u.position();
-      const route_number r = route_of(u);
-      lane_of(routes_[r], r, late || routes_[r].blocked).add(n, {begin, u.position()});
-    }
-  };
-  sort_out(std::exchange(old.out, {}), false);
-  sort_out(std::exchange(old.late, {}), old.blocked);
+  const lane unsent = std::exchange(routes_[from].out, {});
+  unpacker u(unsent.requests.all());
+  for (const number n : unsent.numbers) {
+    const std::byte* const begin = u.position();
+    const route_number r = route_of(u);
+    lane_of(r).add(n, {begin, u.position()});
+    routes_[r].mixed = true;
+  }
+}
+
+void session_core::know(route_number r, std::uint64_t version) {
+  route& to = routes_[r];
+  if (version <= to.known) return;
+  to.known = version;
+  if (!in_order_of_keys() || to.answered == to.sent) return;
+  if (to.waits.empty()) blocked_.push_back(r);
+  to.waits.push_back({r, to.sent});
 }
 
 void session_core::repeat(number n, std::span<const std::byte> request) {
@@ -64,8 +65,27 @@ void session_core::repeat(number n, std::span<const std::byte> request) {
   }
   unpacker u(request);
   const route_number r = route_of(u);
-  lane_of(routes_[r], r, false).add(n, request);
+  lane_of(r).add(n, request);
+  routes_[r].mixed = true;
   ++gathered_;
+}
+
+void session_core::put_in_order(lane& l) {
+  struct part {
+    number n;
+    std::span<const std::byte> request;
+  };
+  std::vector<part> parts;
+  unpacker u(l.requests.all());
+  for (const number n : l.numbers) {
+    const std::byte* const begin = u.position();
+    (void)route_of(u);
+    parts.push_back({n, {begin, u.position()}});
+  }
+  std::ranges::stable_sort(parts, {}, &part::n);
+  lane sorted;
+  for (const part& p : parts) sorted.add(p.n, p.request);
+  l = std::move(sorted);
 }
 
 void session_core::send(route_number r, lane& l, batch_rule rule) {
@@ -78,7 +98,9 @@ void session_core::send(route_number r, lane& l, batch_rule rule) {
   ++batches_;
   ++routes_[r].sent;
   try {
-    f.answer = start(routes_[r].owner)->serve(static_cast<std::uint32_t>(f.numbers.size()), rule, l.requests.all());
+    const std::uint64_t known = in_order_of_keys() ? routes_[r].known : ~std::uint64_t{0};
+    const batch_head head{static_cast<std::uint32_t>(f.numbers.size()), rule, this_pe(), known, options_.places};
+    f.answer = start(routes_[r].owner)->serve(head, l.requests.all());
     l.requests.clear();
   } catch (const stopped&) {
     throw;
@@ -98,6 +120,7 @@ void session_core::fail(flight& f, const std::exception_ptr& why) {
 
 void session_core::flush() {
   gathered_ = 0;
+  if (!blocked_.empty()) open_routes();
   if (sequential()) {
     send_next_in_sequence();
     return;
@@ -105,11 +128,12 @@ void session_core::flush() {
   std::size_t kept = 0;
   for (std::size_t i = 0; i < dirty_.size(); ++i) {
     const route_number r = dirty_[i];
-    if (routes_[r].blocked) {
+    if (!routes_[r].waits.empty()) {
       dirty_[kept++] = r;
       continue;
     }
     routes_[r].listed = false;
+    if (std::exchange(routes_[r].mixed, false)) put_in_order(routes_[r].out);
     if (!routes_[r].out.empty()) send(r, routes_[r].out, batch_rule::each);
   }
   dirty_.resize(kept);
@@ -187,15 +211,10 @@ void session_core::land(flight& f) {
 
 void session_core::open_routes() {
   std::erase_if(blocked_, [&](route_number r) {
-    route& b = routes_[r];
-    if (routes_[b.split_from].answered < b.opens_at) return false;
-    b.blocked = false;
-    b.out.append(b.late);
-    b.late.clear();
-    if (!b.out.empty() && !b.listed) {
-      b.listed = true;
-      dirty_.push_back(r);
-    }
+    std::vector<wait>& waits = routes_[r].waits;
+    std::erase_if(waits, [&](const wait& w) { return routes_[w.of].answered >= w.batches; });
+    if (!waits.empty()) return false;
+    if (!routes_[r].out.empty()) (void)lane_of(r);  // it is to be sent
     return true;
   });
 }

@@ -42,9 +42,12 @@ struct lane {
 /// full, and before the client waits.
 ///
 /// `per_key`: batches to one range arrive, and are executed, in the order in which they were sent. When the
-/// session learns that a route was split, the new one is *blocked*: it sends nothing until all batches
+/// session learns that keys have gone from one route to another, that one is *blocked*: it sends nothing until all batches
 /// that were sent to the old one before are answered. Requests that come back from there go to the new
-/// route ahead of those that the client makes meanwhile. So requests for one key never overtake each other.
+/// route, which sends what it has in the order of the requests. So requests for one key never overtake each other.
+///
+/// Keys may also go away from a route and come back. Its process executes requests for them only if the session knows that (`known`),
+/// and when the session hears of it, it waits for the answers to what it has sent there before it sends more.
 ///
 /// `sequential`: only one batch is outstanding, of successive requests for one range, and the range executes
 /// none behind one that it refuses. So requests take effect in their order, and at different moments only
@@ -65,7 +68,7 @@ class session_core {
   /// So many requests may be outstanding from now on. With less than there are now, the next one parks until there is room. Throws
   /// usage_error if it is 0. Parks only while a range is full.
   void set_window(std::uint32_t requests);
-  /// Batches that were sent, and requests that came back because their range had been split.
+  /// Batches that were sent, and requests that came back because their keys had another owner.
   [[nodiscard]] std::uint64_t batches() const noexcept { return batches_; }
   [[nodiscard]] std::uint64_t repeated() const noexcept { return repeated_; }
 
@@ -82,8 +85,11 @@ class session_core {
 
   route_number add_route(remote<range_process> owner);
   [[nodiscard]] remote<range_process> owner_of(route_number r) const noexcept { return routes_[r].owner; }
-  /// Keys of the route `from` belong to the new route `to` from now on; route_of() knows it already.
+  /// Keys of the route `from` belong to the route `to` from now on; route_of() knows it already.
   void divide(route_number from, route_number to);
+
+  /// The process of the route owns some keys since this version.
+  void know(route_number r, std::uint64_t version);
 
   /// Parks until there is room in the window.
   void wait_for_room() {
@@ -92,7 +98,7 @@ class session_core {
   /// A new request: the caller packs it into what begin() returns, and calls issued(), or, if it cannot, withdraw(). There
   /// is room in the window.
   [[nodiscard]] packer& begin(route_number r, number n) {
-    open_ = sequential() ? &pending_ : &lane_of(routes_[r], r, routes_[r].blocked);
+    open_ = sequential() ? &pending_ : &lane_of(r);
     opened_at_ = open_->requests.size();
     open_->numbers.push_back(n);
     return open_->requests;
@@ -121,16 +127,20 @@ class session_core {
   [[nodiscard]] const session_options& options() const noexcept { return options_; }
 
  private:
+  /// For the answers to the first `batches` batches of a route.
+  struct wait {
+    route_number of;
+    std::uint64_t batches;
+  };
   struct route {
     remote<range_process> owner;
     lane out;  // to be sent
-    lane late;  // behind all that comes back from the route that this one was split from
     std::uint64_t sent = 0;  // batches
     std::uint64_t answered = 0;
-    bool blocked = false;
-    bool listed = false;  // in dirty_
-    route_number split_from = 0;  // of a blocked one
-    std::uint64_t opens_at = 0;  // when so many batches of that are answered
+    std::uint64_t known = 0;  // see batch_head
+    bool listed = false;     // in dirty_
+    bool mixed = false;      // `out` is not in the order of the requests
+    std::vector<wait> waits;  // not empty: it is blocked
   };
   struct flight {
     route_number to;
@@ -138,15 +148,18 @@ class session_core {
     future<bytes> answer;
   };
 
+  [[nodiscard]] bool in_order_of_keys() const noexcept { return options_.order == consistency::per_key; }
   [[nodiscard]] bool sequential() const noexcept { return options_.order == consistency::sequential; }
   static constexpr std::size_t large_batch = std::size_t{64} << 10U;  // is sent at once
-  [[nodiscard]] lane& lane_of(route& to, route_number r, bool late) {
-    if (!late && !to.listed) {
+  [[nodiscard]] lane& lane_of(route_number r) {
+    route& to = routes_[r];
+    if (!to.listed) {
       to.listed = true;
       dirty_.push_back(r);
     }
-    return late ? to.late : to.out;
+    return to.out;
   }
+  void put_in_order(lane& l);
   void send(route_number r, lane& l, batch_rule rule);
   void send_next_in_sequence();
   void land_all();

@@ -260,7 +260,8 @@ class typed_walk_gate final : public walk_gate {
  public:
   explicit typed_walk_gate(remote<walk_process> head) : head_(head) {}
 
-  bytes serve(std::uint32_t count, batch_rule, std::span<const std::byte> packed) override {
+  bytes serve(const batch_head& head, std::span<const std::byte> packed) override {
+    const std::uint32_t count = head.count;
     batch b(*this, count);
     list_request<Key, Value> r;
     unpacker u(packed);

@@ -8,13 +8,6 @@
 
 namespace orrery::service {
 
-namespace {
-[[noreturn]] void fail_interval() {
-  throw usage_error(errc::bad_argument,
-                    "a walking list has no scan, snapshot and stream: walk with after(), or use an ordered_list");
-}
-}  // namespace
-
 walk_gate::batch::batch(walk_gate& at, std::uint32_t count) : at_(at), first_(at.next_), answers_(count), left_(count) {
   at_.next_ += count;
   at_.report_.requests += count;
@@ -36,20 +29,15 @@ bytes walk_gate::batch::wait() {
   return all;
 }
 
-void walk_gate::answer(std::uint64_t request, std::span<const std::byte> bytes) {
+void walk_gate::answer(std::uint64_t request, std::span<const std::byte> packed) {
   const auto behind = open_.upper_bound(request);
   if (behind == open_.begin()) return;
   batch& b = *std::prev(behind)->second;
   if (request - b.first_ >= b.answers_.size()) return;  // of a batch that was given up
-  b.answers_[request - b.first_].assign(bytes.begin(), bytes.end());
+  b.answers_[request - b.first_].assign(packed.begin(), packed.end());
   if (--b.left_ == 0 && b.waiting_ != nullptr)
     detail::resolve<void>(detail::here_pe(), std::exchange(b.waiting_, nullptr), [] {});
 }
-
-bytes walk_gate::scan(std::uint32_t, std::span<const std::byte>) { fail_interval(); }
-bytes walk_gate::snapshot(std::span<const std::byte>) { fail_interval(); }
-bytes walk_gate::pin(remote<presence>, std::span<const std::byte>) { fail_interval(); }
-bytes walk_gate::read_pin(remote<presence>, std::uint32_t) { fail_interval(); }
 
 void walk_manager::adopt(const std::vector<remote<walk_process>>& all) {
   all_ = all;

@@ -24,18 +24,8 @@ class walk_gate : public range_process {
  public:
   static constexpr bool orrery_reentrant = true;
 
-  void answer(std::uint64_t request, std::span<const std::byte> bytes);
+  void answer(std::uint64_t request, std::span<const std::byte> packed);
 
-  bytes scan(std::uint32_t limit, std::span<const std::byte> interval) final;
-  bytes snapshot(std::span<const std::byte> interval) final;
-  bytes pin(remote<presence> stream, std::span<const std::byte> interval) final;
-  bytes read_pin(remote<presence> stream, std::uint32_t limit) final;
-  void unpin(remote<presence>) final {}
-  bytes first_item() final { return {}; }
-  bytes last_item() final { return {}; }
-  std::uint64_t count_from_here() final { return 0; }
-  void split() final {}
-  void tune(std::uint32_t) final {}
   range_report report() final { return report_; }
 
  protected:

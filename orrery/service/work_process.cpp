@@ -94,11 +94,11 @@ void work_process::come_back(std::uint64_t id, entry& e) {
   ++counts_.came_back;
 }
 
-bytes work_process::serve(std::uint32_t count, batch_rule, std::span<const std::byte> requests) {
-  requests_ += count;
+bytes work_process::serve(const batch_head& head, std::span<const std::byte> requests) {
+  requests_ += head.count;
   bytes answer;
   unpacker u(requests);
-  for (std::uint32_t i = 0; i < count; ++i) {
+  for (std::uint32_t i = 0; i < head.count; ++i) {
     const auto o = u.take<work_operation>();
     if (o == work_operation::put) {
       put(u, answer);

@@ -3,7 +3,7 @@
 
 #include <orrery/service/event.hpp>
 #include <orrery/service/presence.hpp>
-#include <orrery/service/unordered_part.hpp>
+#include <orrery/service/range_process.hpp>
 
 #include <cstdint>
 #include <deque>
@@ -54,7 +54,7 @@ struct work_counts {
 /// waited longest at the same moment, so that no item is on the way to a worker that has died.
 ///
 /// Made by work_queue::make; lives until work_queue::end. It knows no types: items are bytes here.
-class work_process final : public unordered_part {
+class work_process final : public range_process {
  public:
   static constexpr bool orrery_reentrant = true;
 
@@ -72,8 +72,7 @@ class work_process final : public unordered_part {
   [[nodiscard]] work_counts counts() const { return counts_; }
   void worker_gone(std::uint32_t worker);
 
-  bytes serve(std::uint32_t count, batch_rule rule, std::span<const std::byte> requests) override;
-  std::uint64_t count_from_here() override { return counts_.waiting; }
+  bytes serve(const batch_head& head, std::span<const std::byte> requests) override;
   range_report report() override;
 
  private:

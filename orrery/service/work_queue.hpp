@@ -189,7 +189,7 @@ class work_queue : public service::handle<work_queue<Item>> {
     const remote<service::work_process> all = spawn<service::work_process>(where);
     const std::uint32_t there = all.address().pe;
     work_queue q(spawn<service::service_root>(pe(there), kind, types(), std::vector<std::uint32_t>{there}));
-    q.root_->add({}, all);
+    q.root_->add({}, all, 0);
     return q;
   }
   /// A session for the calling process. Parks. Throws usage_error if the queue has other items, process_gone if it has

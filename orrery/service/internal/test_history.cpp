@@ -9,7 +9,6 @@
 #include <fmt/format.h>
 
 namespace orrery::testing {
-namespace {
 
 using service::list_operation;
 using contents = std::map<int, int>;
@@ -27,8 +26,7 @@ std::string text_of(const list_event& e) {
                      e.found ? fmt::format(" {}", *e.found) : "");
 }
 
-// Does the event to the contents; false if it would have had another reply.
-bool happen(const list_event& e, contents& all) {
+bool happens(const list_event& e, contents& all) {
   if (e.snapshot) return e.seen == all;
   const auto is_item = [&](contents::const_iterator i) {
     if (i == all.end()) return !e.done && !e.key_found;
@@ -67,6 +65,8 @@ bool happen(const list_event& e, contents& all) {
   }
 }
 
+namespace {
+
 bool is_before(const list_event& a, const list_event& b, consistency level) {
   return a.session == b.session && a.number < b.number &&
          (level == consistency::sequential || a.snapshot || b.snapshot ||
@@ -75,7 +75,7 @@ bool is_before(const list_event& a, const list_event& b, consistency level) {
 
 std::string check(const std::vector<list_event>& events, consistency level) {
   const auto before = [level](const list_event& a, const list_event& b) { return is_before(a, b, level); };
-  if (is_linearizable(events, contents{}, before, happen)) return {};
+  if (is_linearizable(events, contents{}, before, happens)) return {};
   std::string text;
   for (const list_event& e : events) text += text_of(e);
   return text;
@@ -106,7 +106,7 @@ std::string find_total_violation(std::vector<list_event> history) {
     const auto [at, first] = last.emplace(e.session, e.number);
     if (!first && at->second > e.number) return "a session's requests have changed places: " + text_of(e);
     at->second = e.number;
-    if (!happen(e, all)) return fmt::format("at moment {} the reply is wrong: ", e.moment) + text_of(e);
+    if (!happens(e, all)) return fmt::format("at moment {} the reply is wrong: ", e.moment) + text_of(e);
   }
   return {};
 }

@@ -31,7 +31,20 @@ struct list_event {
   std::uint64_t moment = 0;  ///< with `total`: its place in the order of all requests
   bool snapshot = false;     ///< instead of the operation: of all items
   std::map<int, int> seen = {};  ///< by a snapshot
+  std::uint64_t version = 0;     ///< see session_options::places
+  /// Of a snapshot: what it saw of these keys comes behind the first `executed` requests of who owned them since `version`.
+  struct part {
+    std::optional<int> from;
+    std::optional<int> to;
+    std::uint64_t version = 0;
+    std::uint64_t executed = 0;
+  };
+  std::vector<part> parts = {};
 };
+
+/// Does the event to the contents; false if it would have had another reply.
+[[nodiscard]] bool happens(const list_event& e, std::map<int, int>& all);
+[[nodiscard]] std::string text_of(const list_event& e);
 
 /// Whether there is an order of the events that explains all replies: each event lies between its beginning and
 /// its end, and those of one session are in the order that the level promises. Empty if there is one; else the

@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: Apache-2.0
+// Short histories of ordered lists in very many simulated schedules, while ranges split, join and move.
+#include <orrery/orrery.hpp>
+#include <orrery/process/internal/test_world.hpp>
+#include <orrery/process/remote_cast.hpp>
+#include <orrery/service/internal/test_placed_history.hpp>
+#include <orrery/service/ordered_list.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <random>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+namespace {
+
+using orrery::consistency;
+using orrery::ordered_list;
+using orrery::remote;
+using orrery::reply_order;
+using orrery::service::chained_range;
+using orrery::service::list_operation;
+using orrery::service::service_root;
+using orrery::testing::find_placed_violation;
+using orrery::testing::list_event;
+using list = ordered_list<int, int>;
+using session = orrery::list_session<int, int>;
+
+std::uint64_t ticks;  // of the simulated world that runs, on one thread
+std::vector<list_event> history;  // NOLINT: the same
+
+struct client_plan {
+  list of;
+  std::uint32_t id = 0;
+  std::uint32_t seed = 0;
+  std::uint32_t requests = 20;
+  std::uint32_t window = 1;
+  consistency level = consistency::per_key;
+  std::uint32_t keys = 1;
+  std::uint32_t snapshots = 0;
+};
+
+list_event take_snapshot(session& s, const client_plan& p, std::uint64_t number) {
+  list_event e;
+  e.session = p.id;
+  e.number = number;
+  e.snapshot = true;
+  e.begun = ++ticks;
+  auto all = s.stream({}, {}, 2);
+  for (const auto& r : all.ranges()) e.parts.push_back({r.keys.from, r.keys.to, r.keys.version, r.executed});
+  for (auto part = all.next(); !part.empty(); part = all.next())
+    for (const auto& [k, v] : part) EXPECT_TRUE(e.seen.emplace(k, v).second);
+  e.ended = ++ticks;
+  return e;
+}
+
+void make_request(session& s, const list_event& e) {
+  switch (e.operation) {
+    case list_operation::find:
+      s.start_find(e.key);
+      return;
+    case list_operation::insert:
+      s.start_insert(e.key, e.value);
+      return;
+    case list_operation::erase:
+      s.start_erase(e.key);
+      return;
+    case list_operation::update:
+      s.start_update(e.key, e.value);
+      return;
+    case list_operation::insert_or_update:
+      s.start_insert_or_update(e.key, e.value);
+      return;
+    case list_operation::compare_and_update:
+      s.start_compare_and_update(e.key, e.expected, e.value);
+      return;
+    case list_operation::after:
+      s.start_after(e.key);
+      return;
+    case list_operation::first:
+      s.start_first();
+      return;
+    case list_operation::last:
+      s.start_last();
+      return;
+    default:
+      s.start_size();
+  }
+}
+
+int act(const client_plan& p) {
+  std::mt19937 random(p.seed);
+  const auto order = random() % 2 == 0 ? reply_order::any : reply_order::as_requested;
+  auto s = p.of.open({.window = p.window, .order = p.level, .replies = order, .places = p.level != consistency::total});
+  std::vector<list_event> mine;
+  std::vector<list_event> snapshots;
+  const auto take = [&](const auto& r) {
+    r.check();
+    list_event& e = mine[r.request];
+    e.done = r.done;
+    e.found = r.value;
+    e.key_found = r.key;
+    e.size = r.size;
+    e.moment = r.moment;
+    e.version = r.version;
+    e.ended = ++ticks;
+  };
+  for (std::uint32_t i = 0; i < p.requests; ++i) {
+    list_event e;
+    e.session = p.id;
+    e.number = i;
+    e.operation = static_cast<list_operation>(random() % (p.level == consistency::total ? 10 : 6));
+    if (e.operation != list_operation::erase && random() % 4 == 0) e.operation = list_operation::insert;
+    e.key = static_cast<int>(random() % p.keys);
+    e.value = static_cast<int>(random() % 4);
+    e.expected = static_cast<int>(random() % 4);
+    e.begun = ++ticks;
+    mine.push_back(e);
+    if (p.window > 1 && random() % 8 == 0) s.set_window(static_cast<std::uint32_t>(1 + random() % (2 * p.window)));
+    make_request(s, e);
+    if (p.snapshots != 0 && i % (p.requests / p.snapshots) == p.id) snapshots.push_back(take_snapshot(s, p, i));
+    if (random() % 4 == 0)  // in virtual time: answers come while requests are gathered
+      orrery::sleep_for(std::chrono::microseconds(random() % 20));
+    while (const auto r = s.try_receive()) take(*r);
+  }
+  while (const auto r = s.receive()) take(*r);
+  history.insert(history.end(), mine.begin(), mine.end());
+  history.insert(history.end(), snapshots.begin(), snapshots.end());
+  return 0;
+}
+
+// The process by which a handle is known.
+struct root_of {
+  remote<service_root> root;
+  void operator&(remote<service_root>& r) { root = r; }
+};
+
+struct stirred {
+  int splits = 0;
+  int merges = 0;
+  int moves = 0;
+};
+
+// Splits, joins and moves ranges at random, as the balancing of the service would by what they do.
+stirred stir(const list& all, std::uint32_t seed) {
+  std::mt19937 random(seed);
+  list l = all;
+  root_of found;
+  l.serialize(found);
+  stirred done;
+  for (int i = 0; i < 12; ++i) {
+    orrery::sleep_for(std::chrono::microseconds(random() % 15));
+    const auto directory = found.root->open(list::kind, list::types()).directory;
+    const remote<chained_range> range(directory[random() % directory.size()].owner.address());
+    const auto load = range->load();
+    const std::uint32_t to = random() % orrery::world_pes();
+    switch (random() % 4) {
+      case 0:
+        range->split(1);
+        ++done.splits;
+        break;
+      case 1:
+        if (load.successor) done.merges += range->merge_next(load.successor, 1000) ? 1 : 0;
+        break;
+      case 2:
+        done.moves += (load.successor && random() % 4 != 0 ? range->move_next(load.successor, to) : range->move_first(to)) ? 1 : 0;
+        break;
+      default:
+        if (random() % 4 == 0) {
+          (void)l.balance();
+        } else {
+          l.tune(2 + random() % 8);
+        }
+    }
+  }
+  return done;
+}
+
+struct plan {
+  consistency level;
+  std::uint32_t window;
+  std::uint32_t keys = 12;
+  std::uint32_t snapshots = 0;
+};
+
+stirred sum;
+
+std::string run_clients(const plan& p, std::uint32_t seed) {
+  history.clear();
+  auto l = list::make({.range_items = 3});
+  auto stirs = orrery::start_call<&stir>(orrery::pe(seed % 3), l, seed);
+  std::vector<orrery::future<int>> ends;
+  for (std::uint32_t i = 0; i < 3; ++i)
+    ends.push_back(orrery::start_call<&act>(
+        orrery::pe(i), client_plan{l, i, seed * 3 + i, 20, p.window, p.level, p.keys, p.snapshots}));
+  for (auto& e : ends) e.get();
+  const stirred done = stirs.get();
+  sum.splits += done.splits;
+  sum.merges += done.merges;
+  sum.moves += done.moves;
+  l.end();
+  return p.level == consistency::total ? orrery::testing::find_total_violation(history)
+                                       : find_placed_violation(history, p.level);
+}
+
+void explore(const plan& p, std::uint32_t schedules) {
+  sum = {};
+  for (std::uint32_t seed = 1; seed <= schedules; ++seed) {
+    orrery::testing::in_simulation(fmt::format("machines=3,jitter={}us,seed={}", 1 + seed % 20, seed),
+                                   [&] { EXPECT_EQ(run_clients(p, seed), "") << "seed " << seed; });
+    if (::testing::Test::HasFailure()) return;
+  }
+  const int some = static_cast<int>(schedules / 4);
+  EXPECT_GT(sum.splits, some);
+  EXPECT_GT(sum.merges, some);
+  EXPECT_GT(sum.moves, some);
+}
+
+TEST(list_chaos, of_unordered_sessions_is_linearizable_key_by_key) { explore({consistency::unordered, 16}, 1500); }
+TEST(list_chaos, of_per_key_sessions_keeps_the_order_of_each_key) { explore({consistency::per_key, 8}, 3000); }
+TEST(list_chaos, of_per_key_sessions_with_few_keys_keeps_their_order) { explore({consistency::per_key, 20, 3}, 1500); }
+TEST(list_chaos, of_sequential_sessions_keeps_the_order_of_all_keys) { explore({consistency::sequential, 8}, 1500); }
+TEST(list_chaos, of_total_sessions_is_what_one_process_would_answer) { explore({consistency::total, 8}, 1000); }
+TEST(list_chaos, of_streams_among_writers_shows_all_keys_at_one_moment) {
+  explore({consistency::per_key, 6, 12, 4}, 1000);
+}
+TEST(list_chaos, of_streams_of_sequential_sessions_keeps_the_order_of_all) {
+  explore({consistency::sequential, 6, 12, 4}, 500);
+}
+
+}  // namespace
