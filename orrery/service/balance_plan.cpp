@@ -3,6 +3,7 @@
 #include <orrery/service/load_meter.hpp>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <numeric>
 
@@ -12,14 +13,14 @@ namespace {
 constexpr std::uint64_t least_to_split = 64;  // items
 constexpr std::uint32_t sure_votes = load_meter::sure * 3 / 4;
 constexpr int moves_at_once = 4;
+constexpr double ns_of_request = 50;  // beside what was measured: its message
 
 class planner {
  public:
   planner(std::span<const range_load> ranges, std::span<const std::uint32_t> pes, std::uint64_t limit)
       : ranges_(ranges), limit_(limit), loads_(ranges.size()), taken_(ranges.size()) {
-    const bool timed = std::ranges::any_of(ranges, [](const range_load& r) { return r.busy_ns != 0; });
     for (std::size_t i = 0; i < ranges.size(); ++i)
-      loads_[i] = static_cast<double>(timed ? ranges[i].busy_ns : ranges[i].requests);
+      loads_[i] = static_cast<double>(ranges[i].busy_ns) + ns_of_request * static_cast<double>(ranges[i].requests);
     total_ = std::accumulate(loads_.begin(), loads_.end(), 0.0);
     for (const std::uint32_t p : pes) of_pe_[p] += 0.0;
     for (std::size_t i = 0; i < ranges.size(); ++i)
@@ -49,11 +50,19 @@ class planner {
     of_pe_[to] += loads_[i];
   }
   void move_to_clients() {
+    std::vector<std::size_t> wish;
     for (std::size_t i = 0; i < ranges_.size(); ++i) {
       const range_load& r = ranges_[i];
-      const auto there = of_pe_.find(r.client_pe);
-      if (r.client_votes < sure_votes || r.client_pe == r.at.pe || there == of_pe_.end()) continue;
-      if (there->second + loads_[i] <= 1.5 * share_ || loads_[i] > share_) move(i, r.client_pe);
+      if (r.client_votes >= sure_votes && r.client_pe != r.at.pe && of_pe_.contains(r.client_pe)) wish.push_back(i);
+    }
+    std::ranges::sort(wish, [&](std::size_t a, std::size_t b) { return loads_[a] > loads_[b]; });
+    std::map<std::uint32_t, double> if_all_go = of_pe_;
+    for (const std::size_t i : wish) if_all_go[ranges_[i].at.pe] -= loads_[i];
+    for (const std::size_t i : wish) {
+      double& there = if_all_go[ranges_[i].client_pe];
+      if (there + loads_[i] > 1.5 * share_ && loads_[i] <= share_) continue;
+      there += loads_[i];
+      move(i, ranges_[i].client_pe);
     }
   }
   void split_hot() {
@@ -71,15 +80,16 @@ class planner {
       const double room = (most->second - least->second) / 2;
       std::size_t best = ranges_.size();
       for (std::size_t i = 0; i < ranges_.size(); ++i)
-        if (!taken_[i] && ranges_[i].at.pe == most->first && ranges_[i].client_votes < sure_votes && loads_[i] <= room &&
-            loads_[i] > 0.05 * share_ && (best == ranges_.size() || loads_[i] > loads_[best]))
+        if (!taken_[i] && ranges_[i].at.pe == most->first && ranges_[i].client_votes < sure_votes &&
+            loads_[i] < 1.8 * room && loads_[i] > 0.05 * share_ &&
+            (best == ranges_.size() || std::abs(loads_[i] - room) < std::abs(loads_[best] - room)))
           best = i;
       if (best == ranges_.size()) return;
       move(best, least->first);
     }
   }
   void merge_small() {
-    const double little = std::max(share_ / 8, 1.0);
+    const double little = share_ / 8;
     for (std::size_t i = 0; i + 1 < ranges_.size(); ++i) {
       if (taken_[i] || taken_[i + 1] || ranges_[i].items + ranges_[i + 1].items > limit_ / 4) continue;
       if (loads_[i] + loads_[i + 1] > little) continue;

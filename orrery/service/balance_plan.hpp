@@ -29,7 +29,7 @@ struct balance_order {
 /// `ranges` are all ranges in the order of their keys, with what they have done since the last plan; `pes` those that the service is
 /// on; `limit` the number of items above which ranges split by themselves (0: none).
 ///
-/// The load of a range is its time, or, where no time was measured, its requests. A range with more than its PE's share is
+/// The load of a range is its time, and a little for each request. A range with more than its PE's share is
 /// split. One most of whose clients are on another PE goes there, if that PE has room. Then ranges go from the PE with the most load to
 /// that with the least, where this helps. Two neighbours that have few items (a quarter of the limit together) and little load become one.
 /// Each range is in one order at most.

@@ -3,6 +3,7 @@
 #include <orrery/orrery.hpp>
 #include <orrery/process/internal/test_world.hpp>
 #include <orrery/service/internal/test_history.hpp>
+#include <orrery/service/internal/test_placed_history.hpp>
 #include <orrery/service/ordered_list.hpp>
 
 #include <algorithm>
@@ -11,6 +12,8 @@
 #include <mutex>
 #include <random>
 #include <string>
+#include <tuple>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -22,6 +25,7 @@ using orrery::consistency;
 using orrery::ordered_list;
 using orrery::reply_order;
 using orrery::service::list_operation;
+using orrery::testing::find_placed_violation;
 using orrery::testing::find_violation;
 using orrery::testing::list_event;
 using list = ordered_list<int, int>;
@@ -252,6 +256,87 @@ TEST(history_checker, tells_sequential_from_per_key) {
       event(1, 0, list_operation::insert, 10, 3, 7, true), event(1, 1, list_operation::find, 5, 4, 8, false)};
   EXPECT_EQ(find_violation(h, consistency::per_key), "");
   EXPECT_NE(find_violation(h, consistency::sequential), "");
+}
+
+// The same levels, where replies say their places.
+std::vector<list_event> placed(std::vector<list_event> h,
+                               const std::vector<std::pair<std::uint64_t, std::uint64_t>>& places) {
+  for (std::size_t i = 0; i < h.size(); ++i) std::tie(h[i].version, h[i].moment) = places[i];
+  return h;
+}
+list_event snapshot_of(std::uint64_t executed, std::map<int, int> seen, std::uint64_t begun, std::uint64_t ended) {
+  list_event s;
+  s.session = 1;
+  s.snapshot = true;
+  s.begun = begun;
+  s.ended = ended;
+  s.seen = std::move(seen);
+  s.parts = {{{}, {}, 1, executed}};
+  return s;
+}
+TEST(placed_history_checker, rejects_a_lost_update_and_places_that_time_contradicts) {
+  const auto h =
+      placed({event(0, 0, list_operation::insert, 5, 1, 2, true), event(1, 0, list_operation::find, 5, 3, 4, false)},
+             {{1, 0}, {1, 1}});
+  EXPECT_NE(find_placed_violation(h, consistency::unordered), "");
+  EXPECT_NE(find_placed_violation(placed(h, {{1, 1}, {1, 0}}), consistency::unordered), "") << "it had ended before";
+  EXPECT_NE(find_placed_violation(placed(h, {{1, 1}, {1, 1}}), consistency::unordered), "") << "one place for two";
+}
+TEST(placed_history_checker, goes_by_the_version_of_keys_that_change_hands) {
+  auto h =
+      placed({event(0, 0, list_operation::insert, 5, 1, 9, true), event(1, 0, list_operation::find, 5, 2, 8, true, 1)},
+             {{1, 70}, {2, 0}});
+  EXPECT_EQ(find_placed_violation(h, consistency::sequential), "");
+  h[1].version = 0;
+  EXPECT_NE(find_placed_violation(h, consistency::sequential), "");
+}
+TEST(placed_history_checker, tells_per_key_from_unordered) {
+  const auto h =
+      placed({event(0, 0, list_operation::insert, 5, 1, 3, true), event(0, 1, list_operation::find, 5, 2, 4, false)},
+             {{1, 1}, {1, 0}});
+  EXPECT_EQ(find_placed_violation(h, consistency::unordered), "");
+  EXPECT_NE(find_placed_violation(h, consistency::per_key), "");
+}
+TEST(placed_history_checker, tells_sequential_from_per_key) {
+  const auto h =
+      placed({event(0, 0, list_operation::insert, 5, 1, 5, true), event(0, 1, list_operation::find, 10, 2, 6, false),
+              event(1, 0, list_operation::insert, 10, 3, 7, true), event(1, 1, list_operation::find, 5, 4, 8, false)},
+             {{1, 1}, {2, 0}, {2, 1}, {1, 0}});
+  EXPECT_EQ(find_placed_violation(h, consistency::per_key), "");
+  EXPECT_NE(find_placed_violation(h, consistency::sequential), "");
+}
+TEST(placed_history_checker, tells_total_from_sequential) {
+  // One order explains all; another one is what the replies say.
+  std::vector<list_event> h{event(0, 0, list_operation::insert, 5, 1, 2, true),
+                            event(1, 0, list_operation::insert, 6, 3, 4, true)};
+  EXPECT_EQ(find_placed_violation(placed(h, {{1, 0}, {2, 0}}), consistency::sequential), "");
+  h[0].moment = 1;
+  EXPECT_NE(orrery::testing::find_total_violation(h), "");
+}
+TEST(placed_history_checker, rejects_a_snapshot_with_the_later_of_two_items_only) {
+  auto h =
+      placed({event(0, 0, list_operation::insert, 5, 1, 2, true), event(0, 1, list_operation::insert, 6, 3, 4, true)},
+             {{1, 0}, {1, 1}});
+  h.push_back(snapshot_of(1, {{5, 1}}, 1, 9));
+  EXPECT_EQ(find_placed_violation(h, consistency::per_key), "");
+  h.back() = snapshot_of(1, {{6, 1}}, 1, 9);
+  EXPECT_NE(find_placed_violation(h, consistency::per_key), "") << "it is not what was there";
+  // Each part is right, but not at one moment: 6 was inserted after 5.
+  h[1].version = 2;
+  h[1].moment = 0;
+  h.back().parts = {{{}, 6, 1, 0}, {6, {}, 2, 1}};
+  EXPECT_NE(find_placed_violation(h, consistency::per_key), "");
+}
+TEST(placed_history_checker, checks_ten_thousand_requests_at_once) {
+  std::vector<list_event> h;
+  for (std::uint64_t i = 0; i < 10'000; ++i) {
+    h.push_back(event(i % 7, i / 7, i % 2 == 0 ? list_operation::insert : list_operation::erase, 5, 2 * i + 1,
+                      2 * i + 2, true));
+    h.back().moment = i;
+  }
+  EXPECT_EQ(find_placed_violation(h, consistency::sequential), "");
+  h[5000].done = false;
+  EXPECT_NE(find_placed_violation(h, consistency::sequential), "");
 }
 
 }  // namespace

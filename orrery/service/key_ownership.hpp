@@ -17,7 +17,7 @@ namespace orrery::service {
 template <class Key>
 struct owned_keys {
   std::optional<Key> from = {};  ///< none: no bound
-  std::optional<Key> to = {};    ///< not with it; none: no bound
+  std::optional<Key> to = {};  ///< not with it; none: no bound
   address owner = {};
   std::uint64_t version = 0;
 
@@ -133,7 +133,7 @@ class key_ownership {
   keys own_;
   bool active_ = false;
   std::uint64_t regained_ = 0;  // the last version with which keys came back
-  std::vector<keys> given_;     // ascending
+  std::vector<keys> given_;  // ascending
 };
 
 }  // namespace orrery::service

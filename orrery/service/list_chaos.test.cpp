@@ -166,7 +166,9 @@ stirred stir(const list& all, std::uint32_t seed) {
         if (load.successor) done.merges += range->merge_next(load.successor, 1000) ? 1 : 0;
         break;
       case 2:
-        done.moves += (load.successor && random() % 4 != 0 ? range->move_next(load.successor, to) : range->move_first(to)) ? 1 : 0;
+        done.moves +=
+            (load.successor && random() % 4 != 0 ? range->move_next(load.successor, to) : range->move_first(to)) ? 1
+                                                                                                                 : 0;
         break;
       default:
         if (random() % 4 == 0) {
@@ -229,6 +231,99 @@ TEST(list_chaos, of_streams_among_writers_shows_all_keys_at_one_moment) {
 }
 TEST(list_chaos, of_streams_of_sequential_sessions_keeps_the_order_of_all) {
   explore({consistency::sequential, 6, 12, 4}, 500);
+}
+
+// --- planted bugs: what is checked above finds them ---------------------------------------------------------------------
+
+// A value that now and then does not take what it is given.
+struct forgetful {
+  int value = 0;
+  forgetful() = default;
+  forgetful(int v) : value(v) {}  // NOLINT: as a number
+  forgetful(const forgetful&) = default;
+  forgetful& operator=(const forgetful&) = default;
+  forgetful& operator=(forgetful&& o) noexcept {
+    if (++given % 50 != 0) value = o.value;
+    return *this;
+  }
+  template <class A>
+  void serialize(A& a) {
+    a & value;
+  }
+  static inline int given = 0;
+};
+
+TEST(list_chaos, finds_an_update_that_is_lost) {
+  std::string found;
+  forgetful::given = 0;
+  orrery::testing::in_simulation("machines=2,seed=1", [&] {
+    auto l = ordered_list<int, forgetful>::make();
+    auto s = l.open({.window = 4, .places = true});
+    std::vector<list_event> h;
+    for (std::uint32_t i = 0; i < 200; ++i) {
+      list_event e;
+      e.number = i;
+      e.operation = i % 2 == 0 ? list_operation::insert_or_update : list_operation::find;
+      e.key = 1;
+      e.value = static_cast<int>(i);
+      e.begun = ++ticks;
+      if (i % 2 == 0) {
+        s.start_insert_or_update(e.key, e.value);
+      } else {
+        s.start_find(e.key);
+      }
+      const auto r = s.receive();
+      e.done = r->done;
+      if (r->value) e.found = r->value->value;
+      e.version = r->version;
+      e.moment = r->moment;
+      e.ended = ++ticks;
+      h.push_back(e);
+    }
+    found = find_placed_violation(h, consistency::unordered);
+    l.end();
+  });
+  EXPECT_NE(found.find("the reply is wrong"), std::string::npos) << found;
+}
+
+// Clients that read with a session that does not wait for the requests of the one that writes: x is inserted before y.
+int write_and_read(const list& l) {
+  auto writes = l.open({.window = 8, .places = true});
+  auto reads = l.open();
+  std::vector<list_event> mine;
+  for (int i = 0; i < 10; ++i) {
+    list_event e;
+    e.number = static_cast<std::uint64_t>(i);
+    e.operation = list_operation::insert;
+    e.key = i;
+    e.value = 1;
+    e.begun = ++ticks;
+    mine.push_back(e);
+    writes.start_insert(i, 1);
+  }
+  writes.flush();
+  list_event s = take_snapshot(reads, {}, 9);
+  while (const auto r = writes.receive()) {
+    list_event& e = mine[r->request];
+    e.done = r->done;
+    e.version = r->version;
+    e.moment = r->moment;
+    e.ended = ++ticks;
+  }
+  history = mine;
+  history.push_back(s);
+  return 0;
+}
+TEST(list_chaos, finds_a_snapshot_without_what_its_client_has_inserted) {
+  int found = 0;
+  for (int seed = 1; seed <= 20; ++seed)
+    orrery::testing::in_simulation(fmt::format("machines=3,jitter=20us,seed={}", seed), [&] {
+      auto l = list::make({.pes = {1, 2}, .splits = {5}});
+      (void)write_and_read(l);
+      if (!find_placed_violation(history, consistency::per_key).empty()) ++found;
+      l.end();
+    });
+  EXPECT_GT(found, 0);
 }
 
 }  // namespace

@@ -56,10 +56,10 @@ void unpack(unpacker& u, list_request<Key, Value>& r) {
 enum class list_answer : std::uint8_t {
   no,
   yes,
-  value,   ///< yes; a value follows
-  item,    ///< yes; a key and a value follow
+  value,  ///< yes; a value follows
+  item,  ///< yes; a key and a value follow
   number,  ///< 8 bytes follow
-  moved,   ///< not executed: it belongs to another range. The request follows, behind its length
+  moved,  ///< not executed: it belongs to another range. The request follows, behind its length
   behind,  ///< not executed: one before it has moved. The request follows, behind its length
   before,  ///< last: nothing here or in what follows; a range before may have it
   failed,  ///< the number of an error and its text follow

@@ -4,6 +4,7 @@
 #include <orrery/process/call.hpp>
 #include <orrery/process/function.hpp>
 #include <orrery/process/runtime.hpp>
+#include <orrery/process/spawn_here.hpp>
 #include <orrery/service/batch_fetcher.hpp>
 #include <orrery/service/list_messages.hpp>
 #include <orrery/service/load_meter.hpp>
@@ -103,8 +104,8 @@ class list_range final : public range_items<Key, Value> {
   }
   bool merge_next(const address& next, std::uint32_t items) override {
     if (!keys_.is_active() || !successor_ || successor_.address() != next || items_.size() > items) return false;
-    const range_content c = successor_->give_up(this_process<range_process>().address(), keys_.own().version,
-                                                items - items_.size());
+    const range_content c =
+        successor_->give_up(this_process<range_process>().address(), keys_.own().version, items - items_.size());
     if (c.keys.empty()) return false;
     const remote<range_process> old(next);
     this->take_items(c);
@@ -112,7 +113,7 @@ class list_range final : public range_items<Key, Value> {
     keys_.take_next(keys_type::unpack(u));
     successor_ = remote<chained_range>(c.successor);
     ++report_.merges;
-    tell_root([&] { setup_.root->retire(old); });
+    tell_unless_lost([&] { setup_.root->retire(old); });
     return true;
   }
   bool move_next(const address& next, std::uint32_t to_pe) override {
@@ -186,7 +187,9 @@ class list_range final : public range_items<Key, Value> {
   void split_if_large() {
     if (items_.size() <= setup_.limit || splitting_ || !keys_.is_active()) return;
     splitting_ = true;
-    post(this_process<chained_range>())->split(setup_.limit);
+    spawn_here([self = this_process<chained_range>(), items = setup_.limit] {  // behind this batch
+      tell_unless_lost([&] { self->split(items); });
+    });
   }
   /// Gives the keys from `from` on (none: all) to another range, on that PE if one is given. Null if there is none: nothing has changed then.
   remote<range_process> give_to_another(const remote<service_root>& root, const std::optional<Key>& from,
@@ -203,7 +206,7 @@ class list_range final : public range_items<Key, Value> {
       return {};
     }
     const keys_type given = keys_.give(from, fresh.address());
-    tell_root([&] {
+    tell_unless_lost([&] {
       if (!from) {
         root->replace(this_process<range_process>(), fresh, given.version);
         return;
@@ -215,7 +218,7 @@ class list_range final : public range_items<Key, Value> {
     return fresh;
   }
   template <class F>
-  static void tell_root(F f) {
+  static void tell_unless_lost(F f) {
     try {
       f();
     } catch (const node_lost&) {

@@ -16,7 +16,8 @@ struct list_reply {
   std::optional<Value> value;  ///< of find, first, last and after
   std::uint64_t size = 0;  ///< of size
   std::uint64_t moment = 0;  ///< with `consistency::total`: its place in the order of all requests
-  std::uint64_t version = 0;  ///< with session_options::places: requests for one key took effect in the order of (version, moment)
+  std::uint64_t version =
+      0;  ///< with session_options::places: requests for one key took effect in the order of (version, moment)
   std::exception_ptr error;  ///< why the request failed: node_lost
 
   /// Throws the error, if there is one.

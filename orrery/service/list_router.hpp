@@ -61,9 +61,7 @@ class list_router : protected session_core {
     }
   }
   /// One process takes all requests.
-  list_router(remote<range_process> all, const session_options& o) : session_core(o) {
-    to_one(all);
-  }
+  list_router(remote<range_process> all, const session_options& o) : session_core(o) { to_one(all); }
 
   using session_core::number;
   using session_core::route_number;

@@ -126,7 +126,8 @@ class list_stream {
 
  private:
   void ask() {
-    if (now_ < ranges_.size()) asked_ = start(remote<service::range_process>(ranges_[now_].keys.owner))->read_pin(present_->get(), part_);
+    if (now_ < ranges_.size())
+      asked_ = start(remote<service::range_process>(ranges_[now_].keys.owner))->read_pin(present_->get(), part_);
   }
 
   std::unique_ptr<service::own_presence> present_;

@@ -90,8 +90,7 @@ class list_session : private service::list_router<Key, Value> {
   /// The number of items at one moment. It stops all ranges for this moment.
   [[nodiscard]] std::uint64_t size() { return run(operation::size).size; }
 
-  // --- operations that return the number of the request ------------------------------------------------------------
-
+  // --- operations that return the number of the request ---
   std::uint64_t start_find(const Key& k) { return request(operation::find, &k); }
   std::uint64_t start_insert(const Key& k, const Value& v) { return request(operation::insert, &k, &v); }
   std::uint64_t start_erase(const Key& k) { return request(operation::erase, &k); }

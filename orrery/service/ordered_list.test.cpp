@@ -3,6 +3,7 @@
 #include <orrery/process/internal/test_world.hpp>
 #include <orrery/service/ordered_list.hpp>
 
+#include <algorithm>
 #include <map>
 #include <optional>
 #include <random>
@@ -165,6 +166,75 @@ TEST(ordered_list, splits_large_ranges_when_it_is_tuned) {
     }
     EXPECT_EQ(l.estimated_size(), 1000U);
     EXPECT_THROW(l.tune(1), orrery::usage_error);
+    l.end();
+  });
+}
+
+// Finds each of these keys many times, on the caller's PE.
+int look_for(const ordered_list<int, int>& l, int from, int to, int times) {
+  auto s = l.open({.window = 256});
+  int found = 0;
+  for (int i = 0; i < times; ++i) {
+    s.start_find(from + i % (to - from));
+    while (const auto r = s.try_receive()) found += r->done ? 1 : 0;
+  }
+  while (const auto r = s.receive()) found += r->done ? 1 : 0;
+  return found;
+}
+
+TEST(ordered_list, moves_ranges_to_their_clients_and_joins_what_is_empty) {
+  in_simulation("machines=2", [] {
+    auto l = ordered_list<int, int>::make({.range_items = 400, .splits = {1000, 2000, 3000, 4000}, .balancing = false});
+    {
+      auto s = l.open();
+      for (int k = 0; k < 300; ++k)
+        for (const int far : {0, 1000, 2000}) s.start_insert(far + k, k);
+    }
+    const auto pes = [&] {
+      std::vector<std::uint32_t> all;
+      for (const auto& r : l.statistics())
+        if (r.items != 0) all.push_back(r.pe);
+      return all;
+    };
+    (void)l.balance();  // what was done until now does not count
+    EXPECT_EQ(orrery::call<&look_for>(orrery::pe(0), l, 1000, 1300, 20'000), 20'000);
+    EXPECT_EQ(orrery::call<&look_for>(orrery::pe(1), l, 0, 300, 20'000), 20'000);
+    EXPECT_GT(l.balance(), 0U);
+    auto s = l.open();
+    EXPECT_EQ(s.size(), 900U);
+    std::vector<std::pair<int, int>> items = s.snapshot(290, 1010);
+    EXPECT_EQ(items.size(), 20U);
+    const auto report = l.statistics();
+    EXPECT_LT(report.size(), 5U) << "empty ranges are one";
+    std::uint64_t merges = 0;
+    for (const auto& r : report) merges += r.merges;
+    EXPECT_GT(merges, 0U);
+    // The keys of each client are where the client is.
+    for (const int first : {0, 1000}) {
+      const std::uint32_t client = first == 0 ? 1 : 0;
+      const auto where = pes();
+      EXPECT_NE(std::ranges::find(where, client), where.end());
+    }
+    l.end();
+  });
+}
+
+TEST(ordered_list, balances_itself_when_it_has_done_much) {
+  in_simulation("machines=4", [] {
+    auto l = ordered_list<int, int>::make({.pes = {0, 1}, .range_items = 100'000});
+    {
+      auto s = l.open({.window = 4096});
+      for (int k = 0; k < 2000; ++k) s.start_insert(k, k);
+    }
+    EXPECT_EQ(l.statistics().size(), 1U);
+    auto one = orrery::start_call<&look_for>(orrery::pe(2), l, 0, 2000, 300'000);
+    auto other = orrery::start_call<&look_for>(orrery::pe(3), l, 0, 2000, 300'000);
+    EXPECT_EQ(one.get(), 300'000);
+    EXPECT_EQ(other.get(), 300'000);
+    const auto all = l.statistics();
+    EXPECT_GT(all.size(), 1U) << "the hot range is split";
+    EXPECT_TRUE(std::ranges::any_of(all, [](const auto& r) { return r.pe == 0; }));
+    EXPECT_TRUE(std::ranges::any_of(all, [](const auto& r) { return r.pe == 1; }));
     l.end();
   });
 }

@@ -23,8 +23,8 @@ struct batch_head {
   std::uint32_t count = 0;
   batch_rule rule = batch_rule::each;
   std::uint32_t from_pe = 0;  ///< of its session
-  std::uint64_t known = 0;    ///< the newest version that the session has heard of for keys of this process (owned_keys)
-  bool places = false;        ///< behind all answers stands a served_at
+  std::uint64_t known = 0;  ///< the newest version that the session has heard of for keys of this process (owned_keys)
+  bool places = false;  ///< behind all answers stands a served_at
 };
 
 /// When a batch was executed: request i of it had the place `count + i` in the order of its process, which owned its keys since `version`.
@@ -40,12 +40,12 @@ struct range_report {
   std::uint64_t requests = 0;
   std::uint64_t moved = 0;  ///< requests that belonged elsewhere
   std::uint64_t splits = 0;
-  std::uint64_t merges = 0;   ///< with the range behind it
-  std::uint64_t bytes = 0;    ///< of memory, with what keys and values take themselves
+  std::uint64_t merges = 0;  ///< with the range behind it
+  std::uint64_t bytes = 0;  ///< of memory, with what keys and values take themselves
   std::uint64_t streams = 0;  ///< for which items are kept
-  std::uint64_t limit = 0;    ///< of items, above which it splits; 0: none
+  std::uint64_t limit = 0;  ///< of items, above which it splits; 0: none
   std::uint64_t busy_ns = 0;  ///< of processor time, by samples
-  std::uint32_t pe = 0;       ///< where it is
+  std::uint32_t pe = 0;  ///< where it is
 
   friend bool operator==(const range_report&, const range_report&) = default;
 };

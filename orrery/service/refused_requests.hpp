@@ -24,8 +24,7 @@ namespace orrery::service {
 template <class Key>
 class refused_requests {
  public:
-  refused_requests(packer& answer, batch_rule rule)
-      : answer_(answer), rule_(rule) {}
+  refused_requests(packer& answer, batch_rule rule) : answer_(answer), rule_(rule) {}
 
   /// Whether all further requests are to be refused.
   [[nodiscard]] bool all() const noexcept { return refused_ && rule_ == batch_rule::until_refused; }

@@ -148,7 +148,8 @@ std::uint32_t service_root::balance() {
   const std::vector<range_load> chain = in_order(all);
   std::uint32_t carried_out = 0;
   auto orders = plan_balance(chain, pes_, limit_);
-  std::ranges::sort(orders, std::ranges::greater(), &balance_order::range);  // who precedes the next one is where it was
+  std::ranges::sort(orders, std::ranges::greater(),
+                    &balance_order::range);  // who precedes the next one is where it was
   for (const balance_order& o : orders) {
     if (ended_) break;
     unless_lost([&] {
@@ -170,15 +171,15 @@ void service_root::end() {
     auto all = owners_of(std::exchange(directory_, {}));
     all.insert(all.end(), idle_.begin(), idle_.end());
     idle_.clear();
-    ask_all<void>(
-        all, [](const auto& p) { return start_destroy(p); }, [](auto& f) { f.get(); });
+    ask_all<void>(all, [](const auto& p) { return start_destroy(p); }, [](auto& f) { f.get(); });
   }
 }
 
 std::vector<range_report> service_root::reports() const {
   std::vector<range_report> all;
   ask_all<range_report>(
-      owners_of(directory_), [](const auto& p) { return start(p)->report(); }, [&](auto& f) { all.push_back(f.get()); });
+      owners_of(directory_), [](const auto& p) { return start(p)->report(); },
+      [&](auto& f) { all.push_back(f.get()); });
   return all;
 }
 

@@ -88,14 +88,14 @@ class service_root {
   std::string kind_;
   std::string types_;
   std::vector<std::uint32_t> pes_;
-  std::size_t next_ = 0;
+  std::size_t next_ = 1;  // the first range is on the first PE
   std::vector<directory_entry> directory_;
   std::vector<remote<range_process>> idle_;
   remote<range_process> head_;
   std::uint32_t tuned_ = 0;  // 0: ranges are as they were made
   std::uint32_t limit_ = 0;
   std::map<address, done_before> before_;  // of the last balance()
-  std::uint64_t work_ = 0;                 // since then
+  std::uint64_t work_ = 0;  // since then
   bool balancing_ = false;
   bool balances_now_ = false;
   bool ended_ = false;

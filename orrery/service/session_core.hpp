@@ -138,8 +138,8 @@ class session_core {
     std::uint64_t sent = 0;  // batches
     std::uint64_t answered = 0;
     std::uint64_t known = 0;  // see batch_head
-    bool listed = false;     // in dirty_
-    bool mixed = false;      // `out` is not in the order of the requests
+    bool listed = false;  // in dirty_
+    bool mixed = false;  // `out` is not in the order of the requests
     std::vector<wait> waits;  // not empty: it is blocked
   };
   struct flight {

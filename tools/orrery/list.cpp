@@ -106,11 +106,12 @@ int load(list_session<Key, Value>& s, const std::string& name) {
 }
 
 int print_statistics(const std::vector<service::range_report>& all) {
-  fmt::print("{:>6} {:>12} {:>14} {:>10} {:>8} {:>14} {:>8}\n", "range", "items", "requests", "moved", "splits",
-             "bytes", "streams");
+  fmt::print("{:>6} {:>4} {:>12} {:>14} {:>10} {:>8} {:>8} {:>10} {:>14} {:>8}\n", "range", "pe", "items", "requests",
+             "moved", "splits", "merges", "busy_ms", "bytes", "streams");
   for (std::size_t i = 0; i < all.size(); ++i)
-    fmt::print("{:>6} {:>12} {:>14} {:>10} {:>8} {:>14} {:>8}\n", i, all[i].items, all[i].requests, all[i].moved,
-               all[i].splits, all[i].bytes, all[i].streams);
+    fmt::print("{:>6} {:>4} {:>12} {:>14} {:>10} {:>8} {:>8} {:>10} {:>14} {:>8}\n", i, all[i].pe, all[i].items,
+               all[i].requests, all[i].moved, all[i].splits, all[i].merges, all[i].busy_ns / 1'000'000, all[i].bytes,
+               all[i].streams);
   return 0;
 }
 
