@@ -46,6 +46,7 @@ class list_range final : public range_items<Key, Value> {
 
   bytes serve(const batch_head& head, std::span<const std::byte> packed) override {
     load_.begin(head.count, head.from_pe);
+    report_.window = head.window;
     unpack_all(head.count, packed);
     packer& answer = answer_;
     answer.clear();

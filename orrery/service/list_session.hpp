@@ -65,6 +65,7 @@ class list_session : private service::list_router<Key, Value> {
   using base::outstanding;
   using base::repeated;
   using base::set_window;
+  using base::window;
 
   // --- operations that return their result. They park; W - 1 others may be outstanding meanwhile -----------------------
 

@@ -21,9 +21,14 @@ enum class reply_order : std::uint8_t {
   as_requested  ///< in the order of the requests
 };
 
+namespace tuning {
+/// For the window of a session, the size of ranges, and what lists that walk are made with: it is found while the service runs.
+inline constexpr std::uint32_t automatic = 0xffff'ffffU;
+}  // namespace tuning
+
 /// How a client uses a service.
 struct session_options {
-  std::uint32_t window = 1024;  ///< requests that may be outstanding; one more parks the client
+  std::uint32_t window = tuning::automatic;  ///< requests that may be outstanding; one more parks the client
   consistency order = consistency::per_key;
   reply_order replies = reply_order::any;
   bool places =

@@ -20,7 +20,7 @@ namespace orrery {
 template <class Key>
 struct list_options {
   std::vector<std::uint32_t> pes = {};  ///< where its ranges live; empty: all PEs that are there
-  std::uint32_t range_items = 1U << 16U;  ///< a range with more items gives half of them to a new range
+  std::uint32_t range_items = tuning::automatic;  ///< a range with more items gives half of them to another range
   std::vector<Key> splits = {};  ///< keys at which ranges begin from the start
   bool balancing = true;  ///< ranges are split, joined and moved by themselves, by what they have to do
 };
@@ -63,7 +63,9 @@ class ordered_list : public service::handle<ordered_list<Key, Value>> {
     splits.erase(same.begin(), same.end());
     ordered_list list(spawn<service::service_root>(here(), kind, types(), options.pes));
     using range = service::list_range<Key, Value>;
-    const service::range_setup setup{list.root_, options.range_items};
+    const std::uint32_t limit =
+        options.range_items == tuning::automatic ? service::service_root::first_limit : options.range_items;
+    const service::range_setup setup{list.root_, limit};
     std::optional<Key> end;
     remote<range> successor;
     for (std::size_t i = splits.size() + 1; i-- != 0;) {
@@ -72,7 +74,7 @@ class ordered_list : public service::handle<ordered_list<Key, Value>> {
       service::range_content content;
       service::owned_keys<Key>{least, end, fresh.address(), 1}.pack_to(content.keys);
       content.successor = successor.address();
-      fresh->begin(content, options.range_items);
+      fresh->begin(content, limit);
       service::bytes packed;
       if (least) service::pack(packed, *least);
       list.root_->add(std::move(packed), fresh, 1);
@@ -83,7 +85,8 @@ class ordered_list : public service::handle<ordered_list<Key, Value>> {
     list.root_->set_head(spawn<service::list_head<Key, Value>>(pe(options.pes.front()), list.root_, std::string(kind)));
     return list;
   }
-  /// Ranges with more items than this split from now on; those that have more split at once, while requests go on. Parks. Throws usage_error if it is less than 2, process_gone, node_lost, stopped.
+  /// Ranges with more items than this split from now on (`tuning::automatic`: the balancing finds it); those that have more split at once, while
+  /// requests go on. Parks. Throws usage_error if it is less than 2, process_gone, node_lost, stopped.
   void tune(std::uint32_t range_items) const {
     if (range_items < 2) throw usage_error(errc::bad_argument, "ordered_list::tune: a range must hold 2 items or more");
     root_->tune(range_items);

@@ -239,6 +239,26 @@ TEST(ordered_list, balances_itself_when_it_has_done_much) {
   });
 }
 
+TEST(ordered_list, finds_the_size_of_its_ranges) {
+  in_simulation("machines=2", [] {
+    auto l = ordered_list<int, int>::make();
+    {
+      auto s = l.open();
+      for (int k = 0; k < 20'000; ++k) s.start_insert(k, k);
+      EXPECT_GT(s.window(), 0U);
+      EXPECT_LT(s.window(), orrery::tuning::automatic);
+    }
+    EXPECT_EQ(l.statistics().size(), 1U);
+    (void)l.balance();
+    orrery::sleep_for(std::chrono::milliseconds(2));
+    const auto all = l.statistics();
+    EXPECT_GT(all.size(), 4U);
+    for (const auto& r : all) EXPECT_LE(r.items, r.limit);
+    EXPECT_EQ(l.open().size(), 20'000U);
+    l.end();
+  });
+}
+
 TEST(ordered_list, keeps_nothing_for_streams_that_have_ended) {
   in_simulation("machines=2", [] {
     auto l = list::make({.splits = {10}});

@@ -24,6 +24,7 @@ struct batch_head {
   batch_rule rule = batch_rule::each;
   std::uint32_t from_pe = 0;  ///< of its session
   std::uint64_t known = 0;  ///< the newest version that the session has heard of for keys of this process (owned_keys)
+  std::uint32_t window = 0;  ///< of its session
   bool places = false;  ///< behind all answers stands a served_at
 };
 
@@ -46,6 +47,7 @@ struct range_report {
   std::uint64_t limit = 0;  ///< of items, above which it splits; 0: none
   std::uint64_t busy_ns = 0;  ///< of processor time, by samples
   std::uint32_t pe = 0;  ///< where it is
+  std::uint32_t window = 0;  ///< of the session whose batch was the last one
 
   friend bool operator==(const range_report&, const range_report&) = default;
 };

@@ -33,6 +33,7 @@ class reply_session : protected session_core {
   using session_core::flush;
   using session_core::outstanding;
   using session_core::set_window;
+  using session_core::window;
 
   /// The next reply to a request of those that return a number. Parks until there is one; none if no request is left.
   [[nodiscard]] std::optional<Reply> receive() {

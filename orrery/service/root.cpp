@@ -6,6 +6,7 @@
 #include <orrery/wire/error.hpp>
 
 #include <algorithm>
+#include <bit>
 #include <utility>
 
 #include <fmt/format.h>
@@ -108,6 +109,19 @@ void service_root::retire(remote<range_process> old) {
 }
 
 void service_root::tune(std::uint32_t items) {
+  tunes_limit_ = items == tuning::automatic;
+  if (tunes_limit_) return;  // as it is, until the next balance()
+  set_limit(items);
+}
+
+void service_root::tune_limit(std::uint64_t items) {
+  if (!tunes_limit_) return;
+  const std::uint64_t wanted =
+      std::clamp<std::uint64_t>(std::bit_ceil(items / (16 * pes_.size()) + 1), 1U << 12U, 1U << 20U);
+  if (wanted >= 2 * limit_ || 2 * wanted <= limit_) set_limit(static_cast<std::uint32_t>(wanted));
+}
+
+void service_root::set_limit(std::uint32_t items) {
   tuned_ = items;
   limit_ = items;
   for (const directory_entry& e : directory_) post_tune(e.owner, items);
@@ -115,7 +129,8 @@ void service_root::tune(std::uint32_t items) {
 
 void service_root::set_balancing(bool on, std::uint32_t items) {
   balancing_ = on;
-  limit_ = items;
+  tunes_limit_ = items == tuning::automatic;
+  limit_ = tunes_limit_ ? first_limit : items;
 }
 
 void service_root::note_work(std::uint64_t requests) {
@@ -132,11 +147,13 @@ std::uint32_t service_root::balance() {
   work_ = 0;
   std::map<address, range_load> all;
   std::map<address, done_before> sums;
+  std::uint64_t items = 0;
   ask_all<range_load>(
       owners_of(directory_), [](const auto& r) { return start(chained(r.address()))->load(); },
       [&](auto& f) {
         range_load l = f.get();
         if (!l.active) return;
+        items += l.items;
         sums[l.at] = {l.requests, l.busy_ns};
         if (const auto b = before_.find(l.at); b != before_.end()) {
           l.requests -= b->second.requests;
@@ -145,6 +162,7 @@ std::uint32_t service_root::balance() {
         all.emplace(l.at, l);
       });
   before_ = std::move(sums);
+  tune_limit(items);
   const std::vector<range_load> chain = in_order(all);
   std::uint32_t carried_out = 0;
   auto orders = plan_balance(chain, pes_, limit_);

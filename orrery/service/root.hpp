@@ -2,6 +2,7 @@
 #pragma once
 
 #include <orrery/process/future.hpp>
+#include <orrery/service/options.hpp>
 #include <orrery/service/range_process.hpp>
 
 #include <cstdint>
@@ -47,6 +48,7 @@ struct range_place {
 class service_root {
  public:
   static constexpr bool orrery_reentrant = true;
+  static constexpr std::uint32_t first_limit = 1U << 16U;  ///< where it is automatic
 
   service_root(std::string kind, std::string types, std::vector<std::uint32_t> pes);
 
@@ -67,11 +69,12 @@ class service_root {
   /// All ranges split when they have more than so many items, from now on; also those that are added later.
   void tune(std::uint32_t items);
   void set_head(remote<range_process> head) { head_ = head; }
-  /// Ranges are balanced from now on whenever they have done enough; `items`: above which they split.
+  /// Ranges are balanced from now on whenever they have done enough; `items`: above which they split (`tuning::automatic`: see balance).
   void set_balancing(bool on, std::uint32_t items);
   /// A range has done so many requests more.
   void note_work(std::uint64_t requests);
   /// Splits, joins and moves ranges by what they have done since the last time (plan_balance). Returns how many orders were carried out.
+  /// Where the size of ranges is automatic, it becomes what makes 16 ranges for each PE, if it is not about that.
   std::uint32_t balance();
 
   /// Destroys all ranges, and the head.
@@ -85,6 +88,9 @@ class service_root {
     std::uint64_t busy_ns = 0;
   };
 
+  void tune_limit(std::uint64_t items);
+  void set_limit(std::uint32_t items);
+
   std::string kind_;
   std::string types_;
   std::vector<std::uint32_t> pes_;
@@ -94,6 +100,7 @@ class service_root {
   remote<range_process> head_;
   std::uint32_t tuned_ = 0;  // 0: ranges are as they were made
   std::uint32_t limit_ = 0;
+  bool tunes_limit_ = false;
   std::map<address, done_before> before_;  // of the last balance()
   std::uint64_t work_ = 0;  // since then
   bool balancing_ = false;

@@ -19,6 +19,11 @@ session_core::session_core(const session_options& options) : options_(options) {
 void session_core::set_window(std::uint32_t requests) {
   if (requests == 0)
     throw usage_error(errc::bad_argument, "a session with a window of 0 requests cannot make any: give it 1 or more");
+  tunes_ = requests == tuning::automatic;
+  take_window(tunes_ ? tuner_.window() : requests);
+}
+
+void session_core::take_window(std::uint32_t requests) {
   options_.window = requests;
   burst_ = (requests - 1) / 2 + 1;
   if (gathered_ >= burst_) flush();
@@ -89,7 +94,7 @@ void session_core::put_in_order(lane& l) {
 }
 
 void session_core::send(route_number r, lane& l, batch_rule rule) {
-  flight f{r, {}, {}};
+  flight f{r, {}, {}, tunes_ ? now() : std::chrono::nanoseconds{}};
   if (!spare_.empty()) {
     f.numbers = std::move(spare_.back());
     spare_.pop_back();
@@ -99,7 +104,8 @@ void session_core::send(route_number r, lane& l, batch_rule rule) {
   ++routes_[r].sent;
   try {
     const std::uint64_t known = in_order_of_keys() ? routes_[r].known : ~std::uint64_t{0};
-    const batch_head head{static_cast<std::uint32_t>(f.numbers.size()), rule, this_pe(), known, options_.places};
+    const batch_head head{
+        static_cast<std::uint32_t>(f.numbers.size()), rule, this_pe(), known, options_.window, options_.places};
     f.answer = start(routes_[r].owner)->serve(head, l.requests.all());
     l.requests.clear();
   } catch (const stopped&) {
@@ -159,6 +165,7 @@ void session_core::send_next_in_sequence() {
 }
 
 bool session_core::await_answers() {
+  if (std::exchange(tuned_, false) && tunes_) take_window(tuner_.window());
   flush();
   if (flights_.empty()) return false;
   flights_.front().answer.wait();
@@ -198,6 +205,7 @@ void session_core::land(flight& f) {
   } else {
     answered(from, f.numbers, answer);
     ++routes_[from].answered;  // not before: what comes back goes ahead of what was never sent
+    if (tunes_ && tuner_.answered(static_cast<std::uint32_t>(f.numbers.size()), f.sent, now())) tuned_ = true;
   }
   if (!again_.empty()) {
     again_.append(pending_);

@@ -4,7 +4,9 @@
 #include <orrery/process/future.hpp>
 #include <orrery/service/options.hpp>
 #include <orrery/service/range_process.hpp>
+#include <orrery/service/window_tuner.hpp>
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -66,8 +68,9 @@ class session_core {
   /// Sends what is gathered. Parks only while a range is full.
   void flush();
   /// So many requests may be outstanding from now on. With less than there are now, the next one parks until there is room. Throws
-  /// usage_error if it is 0. Parks only while a range is full.
+  /// usage_error if it is 0. With `tuning::automatic` the session finds it (window_tuner). Parks only while a range is full.
   void set_window(std::uint32_t requests);
+  [[nodiscard]] std::uint32_t window() const noexcept { return options_.window; }
   /// Batches that were sent, and requests that came back because their keys had another owner.
   [[nodiscard]] std::uint64_t batches() const noexcept { return batches_; }
   [[nodiscard]] std::uint64_t repeated() const noexcept { return repeated_; }
@@ -93,7 +96,10 @@ class session_core {
 
   /// Parks until there is room in the window.
   void wait_for_room() {
-    while (outstanding_ >= options_.window) (void)await_answers();
+    while (outstanding_ >= options_.window) {
+      if (tunes_) tuner_.limited();
+      (void)await_answers();
+    }
   }
   /// A new request: the caller packs it into what begin() returns, and calls issued(), or, if it cannot, withdraw(). There
   /// is room in the window.
@@ -146,6 +152,7 @@ class session_core {
     route_number to;
     std::vector<number> numbers;
     future<bytes> answer;
+    std::chrono::nanoseconds sent{};
   };
 
   [[nodiscard]] bool in_order_of_keys() const noexcept { return options_.order == consistency::per_key; }
@@ -161,6 +168,7 @@ class session_core {
   }
   void put_in_order(lane& l);
   void send(route_number r, lane& l, batch_rule rule);
+  void take_window(std::uint32_t requests);
   void send_next_in_sequence();
   void land_all();
   void land(flight& f);
@@ -168,6 +176,9 @@ class session_core {
   void open_routes();
 
   session_options options_;
+  bool tunes_ = false;
+  bool tuned_ = false;  // the tuner has another window
+  window_tuner tuner_;
   std::uint32_t burst_ = 1;
   std::uint32_t outstanding_ = 0;
   std::uint32_t gathered_ = 0;  // since the last flush

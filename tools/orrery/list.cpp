@@ -106,12 +106,12 @@ int load(list_session<Key, Value>& s, const std::string& name) {
 }
 
 int print_statistics(const std::vector<service::range_report>& all) {
-  fmt::print("{:>6} {:>4} {:>12} {:>14} {:>10} {:>8} {:>8} {:>10} {:>14} {:>8}\n", "range", "pe", "items", "requests",
-             "moved", "splits", "merges", "busy_ms", "bytes", "streams");
+  fmt::print("{:>6} {:>4} {:>12} {:>14} {:>10} {:>8} {:>8} {:>10} {:>14} {:>8} {:>8} {:>10}\n", "range", "pe", "items",
+             "requests", "moved", "splits", "merges", "busy_ms", "bytes", "streams", "window", "limit");
   for (std::size_t i = 0; i < all.size(); ++i)
-    fmt::print("{:>6} {:>4} {:>12} {:>14} {:>10} {:>8} {:>8} {:>10} {:>14} {:>8}\n", i, all[i].pe, all[i].items,
-               all[i].requests, all[i].moved, all[i].splits, all[i].merges, all[i].busy_ns / 1'000'000, all[i].bytes,
-               all[i].streams);
+    fmt::print("{:>6} {:>4} {:>12} {:>14} {:>10} {:>8} {:>8} {:>10} {:>14} {:>8} {:>8} {:>10}\n", i, all[i].pe,
+               all[i].items, all[i].requests, all[i].moved, all[i].splits, all[i].merges, all[i].busy_ns / 1'000'000,
+               all[i].bytes, all[i].streams, all[i].window, all[i].limit);
   return 0;
 }
 
