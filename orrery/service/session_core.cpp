@@ -87,7 +87,7 @@ void session_core::put_in_order(lane& l) {
     (void)route_of(u);
     parts.push_back({n, {begin, u.position()}});
   }
-  std::ranges::stable_sort(parts, {}, &part::n);
+  std::ranges::sort(parts, {}, &part::n);
   lane sorted;
   for (const part& p : parts) sorted.add(p.n, p.request);
   l = std::move(sorted);
