@@ -14,6 +14,13 @@ add_library(orrery::orrery ALIAS orrery)
 
 include(cmake/mpi_plugins.cmake)
 
+# The sanitizers' builds (Clang) read what most sources include once; GCC, which reads each source alone, finds what a
+# source forgets to include.
+if(CMAKE_CXX_COMPILER_ID MATCHES Clang AND NOT ORRERY_SANITIZE STREQUAL off)
+  target_precompile_headers(orrery PRIVATE $<$<COMPILE_LANGUAGE:CXX>:${PROJECT_SOURCE_DIR}/cmake/common.hpp>)
+  target_compile_options(orrery PRIVATE "$<$<COMPILE_LANGUAGE:CXX>:SHELL:-Xclang -fno-pch-timestamp>")
+endif()
+
 if(NOT ORRERY_SANITIZE STREQUAL off)
   if(NOT DEFINED sanitizer_${ORRERY_SANITIZE})
     message(FATAL_ERROR "ORRERY_SANITIZE is '${ORRERY_SANITIZE}'; it must be off, address or thread")

@@ -40,7 +40,7 @@ void say_overflow(const pe& self) noexcept {
       class_name, method.empty() ? "" : "::", method, self.id(),
       (static_cast<std::size_t>(on->memory.top - on->memory.bottom) + 4095) / 4096 * 4,
       on->is_loop ? "--orrery-method-stack" : "--orrery-function-stack");
-  (void)!write(STDERR_FILENO, line, std::min(end.size, sizeof line));
+  (void)!::write(STDERR_FILENO, line, std::min(end.size, sizeof line));
 }
 
 void on_fault(int signal, siginfo_t* info, void* context) {
