@@ -109,6 +109,11 @@ inline constexpr std::string_view chart_js = R"~~~~(@chart_js@)~~~~";
   set_target_properties(fft3d_app PROPERTIES OUTPUT_NAME fft3d)
   install(TARGETS fft3d_app)
 
+  # apps/fft_servers: the paper's own program
+  file(GLOB fft_servers CONFIGURE_DEPENDS apps/fft_servers/*.cpp)
+  orrery_program(fft_servers apps ${fft_servers})
+  target_link_libraries(fft_servers PRIVATE PkgConfig::orrery_fftw)
+
   # apps/mri: what the main job needs beside fft3d; a library and a program, too
   find_package(PNG REQUIRED)
   file(GLOB mri CONFIGURE_DEPENDS apps/mri/*.cpp)
@@ -150,7 +155,7 @@ endif()
 
 # What ORRERY_BUILT of another build tree needs to know of this one.
 set(made orrery)
-foreach(target orrery_tool orrery_cc_parts orrery_cc fft3d fft3d_app mri_steps mri)
+foreach(target orrery_tool orrery_cc_parts orrery_cc fft3d fft3d_app fft_servers mri_steps mri)
   if(TARGET ${target})
     list(APPEND made ${target})
   endif()

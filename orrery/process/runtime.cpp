@@ -83,6 +83,10 @@ void compute(time_limit d) {
   if (self.simulated() != nullptr) self.simulated()->by->spend(self, std::max<std::int64_t>(d.time().count(), 0));
 }
 
+void carry(std::uint64_t bytes) {
+  if (scheduler::simulated_pe* s = detail::here_pe().simulated()) s->carried += bytes;
+}
+
 void yield() {
   detail::pe& self = detail::here_pe();
   self.require_process();

@@ -53,5 +53,8 @@ void yield();
 [[nodiscard]] std::chrono::nanoseconds now();
 /// In a simulation: what the running method does now takes that long. Elsewhere it takes as long as it takes, and this does nothing. Does not park.
 void compute(time_limit d);
+/// In a simulation: the next message that the running method sends to another PE, or its answer, takes as long as if it had that many bytes more. So a program can be
+/// simulated whose data would fit nowhere: to be called right before that message. Elsewhere this does nothing. Does not park.
+void carry(std::uint64_t bytes);
 
 }  // namespace orrery

@@ -73,6 +73,15 @@ bool set_link(link_cost& to, const std::string& text) {
   return true;
 }
 
+bool set_drive(sim_settings& s, const std::string& text) {
+  const auto parts = split(text, ':');
+  if (parts.size() != 2 || !set_time(s.drive_seek_ns, parts[1])) return false;
+  const auto rate = detail::to_size(parts[0]);
+  if (!rate || *rate == 0) return false;
+  s.drive_byte = 1e9 / static_cast<double>(*rate);
+  return true;
+}
+
 bool add_loss(sim_settings& s, const std::string& text) {
   const auto parts = split(text, '@');
   sim_settings::loss l{};
@@ -122,6 +131,8 @@ constexpr key keys[] = {
        s.measured = v == "measured";
        return s.measured || v == "given";
      }},
+    {"drive", "RATE:SEEK like 100M:13ms: bytes a second, and time for each transfer",
+     [](sim_settings& s, const std::string& v) { return set_drive(s, v); }},
     {"lose", "NODE@TIME like 3@2ms", add_loss, true},
     {"detect", a_time, [](sim_settings& s, const std::string& v) { return set_time(s.detect_ns, v); }},
     {"slow", "NODE*FACTOR like 2*1.5", add_slow, true},

@@ -17,6 +17,7 @@ namespace orrery {
 ///   machines, nodes, pes   machines; nodes of each; PEs of each node (default 1)
 ///   net, local             messages between machines, and between the PEs of one: `shm`, `10g`, `200g`, or L:o:g:B as in
 ///                          900ns:150ns:10ns:25G: latency, overhead, gap, bytes a second (LogGP; G is 2^30)
+///   drive                  RATE:SEEK: bytes a second of each simulated_drive, and time for each of its transfers (they take none)
 ///   message                what the execution of a message costs its PE (20ns)
 ///   jitter                 each message takes up to that much longer, and what is due at once comes in random order (0)
 ///   seed                   of all randomness (1)

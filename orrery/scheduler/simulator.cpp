@@ -11,6 +11,7 @@
 #include <cstring>
 #include <ctime>
 #include <new>
+#include <utility>
 
 #include <fmt/format.h>
 #include <sys/mman.h>
@@ -21,6 +22,11 @@ namespace {
 
 constexpr std::int64_t shutdown_nap_ns = 500'000;  // other PEs come to their end without saying so
 constexpr std::size_t mapping_bytes = std::size_t{1} << 30;
+
+bool carries(wire::record_kind kind) noexcept {
+  using enum wire::record_kind;
+  return kind == message || kind == reply || kind == small_reply;
+}
 
 std::int64_t shortest_way(const transport::sim_settings& s) noexcept {
   double way = s.local.latency + s.local.overhead;
@@ -383,6 +389,7 @@ void simulator::sent(pe& from, channel& c, std::uint32_t bytes) {
     std::memcpy(&ref, e.payload(), sizeof ref);
     payload += ref.bytes;
   }
+  if (s.carried != 0 && carries(e.kind)) payload += std::exchange(s.carried, 0);
   simulated_pe& to = states_[c.pe];
   const transport::link_cost& cost = network_.between(s.node, to.node);
   s.clock += network_.on(s.node, cost.overhead);

@@ -40,6 +40,7 @@ struct alignas(64) simulated_pe {
   std::uint32_t node = 0;
   bool over = false;
   bool does_io = false;
+  std::uint64_t carried = 0;  ///< bytes that its next message or reply has beside its own
   static constexpr std::uint8_t remembered = 4;
   std::uint8_t sends = 0;  ///< counts the changes of sent_to
   simulated_link* sent_to[remembered] = {};  ///< the latest that the PE sent by: mostly it will send by these again

@@ -2,6 +2,8 @@
 // What only a simulated world has: virtual time, a network model, the same run again, faults on demand.
 #include <orrery/orrery.hpp>
 #include <orrery/process/internal/test_world.hpp>
+#include <orrery/process/simulated_drive.hpp>
+#include <orrery/process/simulation.hpp>
 #include <orrery/scheduler/simulator.hpp>
 
 #include <algorithm>
@@ -126,6 +128,58 @@ TEST(simulation, of_a_methods_work_takes_what_it_says_and_longer_on_a_slow_node)
     });
     EXPECT_LE(both, 2'520'000) << "two PEs work at the same time";
   });
+}
+
+class Drive {
+ public:
+  static constexpr bool orrery_reentrant = true;
+  void transfer(std::uint64_t bytes) { drive_.transfer(bytes); }
+  int answer(std::uint64_t bytes) {
+    carry(bytes);
+    return 1;
+  }
+  ORRERY_PROCESS_MEMBERS(Drive, transfer, answer)
+
+ private:
+  simulated_drive drive_;
+};
+
+TEST(simulation, of_drives_has_a_queue_for_each_that_takes_a_seek_and_the_bytes) {
+  in_simulation("machines=2,drive=1M:10ms", [] {
+    const auto one = spawn<Drive>(pe(1));
+    const auto other = spawn<Drive>(pe(1));
+    EXPECT_NEAR(static_cast<double>(time_of([&] { one->transfer(1 << 19); })), 0.51e9, 1e5);
+    const std::int64_t t = time_of([&] {
+      std::vector<future<void>> all;
+      for (int i = 0; i < 3; ++i) all.push_back(start(one)->transfer(1 << 20));
+      all.push_back(start(other)->transfer(1 << 20));
+      EXPECT_NEAR(static_cast<double>(time_of([&] { all.back().get(); })), 1.01e9, 1e5) << "the other drive is free";
+      for (int i = 0; i < 3; ++i) all[static_cast<std::size_t>(i)].get();
+    });
+    EXPECT_NEAR(static_cast<double>(t), 3.03e9, 1e5);
+  });
+  in_simulation("machines=2", [] {
+    const auto one = spawn<Drive>(pe(1));
+    EXPECT_LT(time_of([&] { one->transfer(1ULL << 40); }), 100'000) << "without drives they take no time";
+  });
+}
+TEST(simulation, carries_bytes_that_are_not_there_in_the_next_message_or_answer) {
+  in_simulation("machines=2,net=1us:0:0:1G", [] {
+    const auto far = spawn<Drive>(pe(1));
+    EXPECT_NEAR(static_cast<double>(time_of([&] { (void)far->answer(1U << 30); })), 1e9, 1e5);
+    EXPECT_LT(time_of([&] { (void)far->answer(0); }), 100'000);
+    EXPECT_NEAR(static_cast<double>(time_of([&] {
+                  carry(1U << 29);
+                  (void)far->answer(0);
+                })),
+                0.5e9, 1e5);
+  });
+}
+TEST(simulation, says_what_drives_can_be) {
+  const std::string said = testing::what_is_thrown<world_error>([] { (void)parse_simulation("drive=100M"); });
+  EXPECT_NE(said.find("drive=100M: this value cannot be; allowed is RATE:SEEK like 100M:13ms"), std::string::npos)
+      << said;
+  EXPECT_EQ(parse_simulation("drive=100M:13ms").drive_seek_ns, 13'000'000);
 }
 
 TEST(simulation, may_take_the_time_that_methods_take) {

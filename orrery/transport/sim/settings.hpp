@@ -49,6 +49,8 @@ struct sim_settings {
   std::uint64_t seed = 1;
   bool measured =
       false;  ///< methods take the time that they take here; else only what the program says (orrery::compute)
+  double drive_byte = 0;  ///< ns for each byte that a drive reads or writes; 0: drives take no time
+  std::int64_t drive_seek_ns = 0;  ///< more, for each transfer
   std::int64_t detect_ns = 100'000;  ///< until others learn that a node is lost
   std::vector<loss> losses;
   std::vector<slowness> slow;
