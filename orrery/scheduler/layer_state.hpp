@@ -2,6 +2,7 @@
 #pragma once
 
 #include <orrery/scheduler/wait_watcher.hpp>
+#include <orrery/wire/address.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -26,6 +27,8 @@ struct layer_state {
   /// until end_work of that number.
   virtual std::uint64_t begin_work(const slot& /*by*/) noexcept { return 0; }
   virtual void end_work(std::uint64_t /*number*/) noexcept {}
+  /// A process that was `watched` has ended: nothing finds it any more. Must not park.
+  virtual void process_ended(const address& /*gone*/) noexcept {}
   /// What this layer calls a process, for reports; empty: it has no name for it.
   [[nodiscard]] virtual std::string name_of(const slot&) const { return {}; }
   static constexpr int fetch_steps = 4;

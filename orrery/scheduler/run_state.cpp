@@ -66,6 +66,10 @@ void run_state::free_slot(slot& s) noexcept {
     s.named = false;
     self.owner().layer()->after_end(self, gone);
   }
+  if (s.watched) [[unlikely]] {
+    s.watched = false;
+    self.layers().for_each([&](layer_state& l) { l.process_ended(gone); });
+  }
 }
 
 void run_state::destroy(slot& s) {

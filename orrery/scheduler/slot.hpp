@@ -63,6 +63,7 @@ struct alignas(64) slot {
   bool apart : 1;  ///< the object does not lie here
   bool is_function : 1;  ///< a process function: the object is its fiber
   bool has_extra : 1;
+  bool watched : 1;  ///< layers above are told when it has ended
   std::uint16_t
       depth;  ///< methods that are active; not a bit field, whose bytes would be stored apart and stall the next load
   alignas(small_object) std::byte room[small_object];  ///< the object, or where it lies

@@ -165,7 +165,11 @@ orrery_buffer buffer_table::add(pe& self, buffer_memory memory, bool in_message)
   const std::uint64_t id = ++last_ << pe_bits | (self.id() & ((1U << pe_bits) - 1));
   const orrery_buffer b{memory.data(), memory.size(), id};
   entries_.emplace(id, entry{std::move(memory), self.self(), in_message});
-  if (task_frame* const frame = task_frame::of(self); frame != nullptr) frame->has_buffers = true;
+  if (task_frame* const frame = task_frame::of(self); frame != nullptr) {
+    frame->has_buffers = true;
+  } else if (const scheduler::activation* const of = self.active(); of != nullptr) {
+    of->process->watched = true;  // a process of C++: what it leaves is given back when it has ended
+  }
   return b;
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <orrery/scheduler/pe.hpp>
+#include <orrery/scheduler/slot.hpp>
 #include <orrery/task/internal/frame.hpp>
 #include <orrery/task/internal/mail.hpp>
 #include <orrery/task/internal/state.hpp>
@@ -70,7 +71,8 @@ task_frame::~task_frame() {
 
 task_frame* task_frame::of(scheduler::pe& self) noexcept {
   scheduler::activation* a = self.active();
-  return a != nullptr && a->method == &mail_handler ? static_cast<task_frame*>(a) : nullptr;
+  // An object of C++ that is given such a message runs by the same handler, but is no function.
+  return a != nullptr && a->method == &mail_handler && a->process->is_function ? static_cast<task_frame*>(a) : nullptr;
 }
 
 orrery_status fail(orrery_status status, std::string_view text) noexcept {

@@ -12,6 +12,7 @@ task_joins::~task_joins() { self_.layers().watchers().remove(*this); }
 
 void task_joins::wait(const address& task) {
   if (self_.refusing()) self_.shutdown().refuse("orrery_join");
+  self_.find(task.slot, task.generation)->watched = true;
   joiner j;
   joiner*& first = waiting_[task.slot];
   j.next = std::exchange(first, &j);
@@ -35,7 +36,6 @@ void task_joins::wake(joiner* first, bool stopped) noexcept {
 }
 
 void task_joins::ended(const address& task) noexcept {
-  if (waiting_.empty()) return;
   if (const auto node = waiting_.extract(task.slot)) wake(node.mapped(), false);
 }
 

@@ -21,12 +21,6 @@ namespace {
 
 constexpr std::size_t largest_in_ring = 4096;
 
-// A message has come to a process that is no function: nobody will ask for it.
-void run_at_object(pe&, slot&, scheduler::delivery& d) {
-  d.fail(std::make_exception_ptr(
-      usage_error(errc::bad_argument,
-                  "orrery_send: the process is an object; only tasks and functions receive messages of tasks")));
-}
 void relocate_large(void* to, void* from) {
   auto* old = static_cast<large_mail*>(from);
   new (to) large_mail(std::move(*old));
@@ -90,8 +84,8 @@ sent send_to_other_pe(pe& self, scheduler::channel& c, address to, const mail_he
 
 }  // namespace
 
-const scheduler::handler mail_handler{"task",          "message",   "orrery task message 1", &run_at_object,
-                                      &relocate_large, &drop_large, sizeof(large_mail),      false};
+const scheduler::handler mail_handler{"task",          "message",   "orrery task message 1", &give_to_object,
+                                      &relocate_large, &drop_large, sizeof(large_mail),      true};
 
 sent send_mail(pe& self, address to, const mail_head& head, std::size_t bytes, const mail_writer& writer,
                bool may_wait) {
@@ -198,6 +192,37 @@ message* find_mail(pe& self, slot& s, const std::uint64_t* tag, bool take) {
   if (found != nullptr && s.has_extra) [[unlikely]]
     self.flow().made_room_if_low(s);
   return found;
+}
+
+message* take_delivered(pe& self, scheduler::delivery& d) {
+  message* m = std::exchange(d.heap, nullptr);
+  if (m == nullptr) {  // it lies in a ring, in another form than `wire`: the handler has `views`
+    const std::uint32_t record = wire::record_bytes(std::max(sizeof(large_mail), sizeof(wire::block_ref)));
+    m = self.allocate_message(record - wire::granule);
+    m->source_pe = d.source_pe;
+    m->head.size.store(record, std::memory_order_relaxed);
+    detail::fill(m->head, {}, mail_handler, d.form, nullptr, 0);
+    if (d.form == payload_form::owned) {
+      relocate_large(m->payload(), d.payload);
+    } else {
+      const wire::block_ref ref{d.block, d.payload_bytes};
+      std::memcpy(m->payload(), &ref, sizeof ref);
+    }
+    d.leave_ring();
+  }
+  d.form = payload_form::refs;  // nothing is left there to drop
+  d.payload = nullptr;
+  if (lies_ready(*m)) return m;
+  const auto head = head_of(self, *m);
+  message* const made = head ? ready_copy(self, *m, *head) : nullptr;
+  if (made == nullptr) {
+    scheduler::delivery again;
+    again.load(self, *m);
+    again.release();
+    throw bad_message(errc::message_corrupt, "orrery_send");
+  }
+  self.release_message(m);
+  return made;
 }
 
 void release_mail(pe& self, message& m) noexcept {

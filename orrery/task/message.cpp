@@ -5,6 +5,7 @@
 #include <orrery/task/internal/convert.hpp>
 #include <orrery/task/internal/frame.hpp>
 #include <orrery/task/internal/layout.hpp>
+#include <orrery/task/internal/message.hpp>
 #include <orrery/task/internal/state.hpp>
 
 #include <vector>
@@ -17,22 +18,6 @@ namespace {
 
 using detail::here_pe;
 using scheduler::pe;
-
-orrery_status send(const orrery_task& to, std::uint64_t tag, std::uint64_t type, std::size_t bytes,
-                   const mail_writer& writer, orrery_sending how, const std::vector<orrery_buffer>& buffers = {}) {
-  pe& self = here_pe();
-  const mail_head head{tag, type, self.self(), static_cast<std::uint32_t>(buffers.size())};
-  const bool waits = how == ORRERY_WAIT;
-  switch (buffers.empty() ? send_mail(self, address_of(to), head, bytes, writer, waits)
-                          : send_mail(self, address_of(to), head, bytes, writer, waits, buffers)) {
-    case sent::yes:
-      return ORRERY_OK;
-    case sent::full:
-      return fail(ORRERY_FULL, "orrery_send: the receiver has no room now");
-    default:
-      return fail(ORRERY_GONE, fmt::format("orrery_send: task {} has ended", to_string(address_of(to))));
-  }
-}
 
 constexpr std::uint32_t empty_looks = 16;  // a task that polls lets others run after so many
 constexpr std::int64_t look_ns = 100;  // in a simulation, where a task that polls would stop the time
@@ -63,9 +48,64 @@ scheduler::message* poll_mail(pe& self, scheduler::slot& s, const std::uint64_t*
   }
 }
 
-// Waits for a message and describes it; with `take` it is the caller's.
+// Those of a message that is being opened are its receiver's from now on.
+std::vector<orrery_buffer> buffers_of(const orrery_message& message) {
+  std::vector<orrery_buffer> all;
+  if (message.handle_ == nullptr) return all;
+  pe& self = here_pe();
+  for (mailed_buffer& b : view_of(*static_cast<scheduler::message*>(message.handle_)).buffers) {
+    all.push_back(task_state::of(self).buffers.add(self, std::move(b.memory), true));
+    b.id = all.back().id_;
+  }
+  return all;
+}
+
+// As orrery_send says it.
+orrery_status status_of(sent said, const orrery_task& to) {
+  switch (said) {
+    case sent::yes:
+      return ORRERY_OK;
+    case sent::full:
+      return fail(ORRERY_FULL, "orrery_send: the receiver has no room now");
+    default:
+      return fail(ORRERY_GONE, fmt::format("orrery_send: task {} has ended", to_string(address_of(to))));
+  }
+}
+
+}  // namespace
+
+sent send_message(const orrery_task& to, std::uint64_t tag, const orrery_message_type& type, const void* value,
+                  bool may_wait) {
+  std::vector<orrery_buffer> buffers;
+  const std::size_t bytes = linear_size(type, value, &buffers);
+  pe& self = here_pe();
+  const mail_head head{tag, type.id, self.self(), static_cast<std::uint32_t>(buffers.size())};
+  const linear_writer writer(type, value);
+  return buffers.empty() ? send_mail(self, address_of(to), head, bytes, writer, may_wait)
+                         : send_mail(self, address_of(to), head, bytes, writer, may_wait, buffers);
+}
+
+sent send_plain(const orrery_task& to, std::uint64_t tag, const void* data, std::size_t size, bool may_wait) {
+  pe& self = here_pe();
+  return send_mail(self, address_of(to), {tag, 0, self.self(), 0}, size, bytes_writer(data, size), may_wait);
+}
+
+void describe(scheduler::message& m, bool taken, orrery_message& to) noexcept {
+  const mail_view view = view_of(m);
+  to.tag = view.head->tag;
+  to.type = view.head->type;
+  to.sender = task_of(view.head->sender);
+  to.data = taken ? view.bytes : nullptr;
+  to.size = view.size;
+  to.handle_ = taken ? &m : nullptr;
+}
+
+void open_message(orrery_message& message, const orrery_message_type& type) {
+  open_linear(type, static_cast<std::byte*>(message.data), message.size, buffers_of(message));
+}
+
 orrery_status receive_until(const std::uint64_t* tag, orrery_message* message, std::int64_t timeout_ns, bool take,
-                            bool sleeps = false) {
+                            bool sleeps) {
   pe& self = here_pe();
   scheduler::slot& s = detail::receiving_slot(self);
   scheduler::message* m = find_mail(self, s, tag, take);
@@ -88,29 +128,10 @@ orrery_status receive_until(const std::uint64_t* tag, orrery_message* message, s
       if (m == nullptr && !in_time) return ORRERY_TIMEOUT;
     }
   }
-  const mail_view view = view_of(*m);
-  message->tag = view.head->tag;
-  message->type = view.head->type;
-  message->sender = task_of(view.head->sender);
-  message->data = take ? view.bytes : nullptr;
-  message->size = view.size;
-  message->handle_ = take ? m : nullptr;
+  describe(*m, take, *message);
   return ORRERY_OK;
 }
 
-// Those of a message that is being opened are its receiver's from now on.
-std::vector<orrery_buffer> buffers_of(const orrery_message& message) {
-  std::vector<orrery_buffer> all;
-  if (message.handle_ == nullptr) return all;
-  pe& self = here_pe();
-  for (mailed_buffer& b : view_of(*static_cast<scheduler::message*>(message.handle_)).buffers) {
-    all.push_back(task_state::of(self).buffers.add(self, std::move(b.memory), true));
-    b.id = all.back().id_;
-  }
-  return all;
-}
-
-}  // namespace
 }  // namespace orrery::task_detail
 
 using namespace orrery::task_detail;  // NOLINT: the C functions are its face
@@ -119,15 +140,11 @@ extern "C" {
 
 orrery_status orrery_send(orrery_task to, uint64_t tag, const orrery_message_type* type, const void* value,
                           orrery_sending how) {
-  return guarded([&] {
-    std::vector<orrery_buffer> buffers;
-    const std::size_t bytes = linear_size(*type, value, &buffers);
-    return send(to, tag, type->id, bytes, linear_writer(*type, value), how, buffers);
-  });
+  return guarded([&] { return status_of(send_message(to, tag, *type, value, how == ORRERY_WAIT), to); });
 }
 
 orrery_status orrery_send_bytes(orrery_task to, uint64_t tag, const void* data, size_t size, orrery_sending how) {
-  return guarded([&] { return send(to, tag, 0, size, bytes_writer(data, size), how); });
+  return guarded([&] { return status_of(send_plain(to, tag, data, size, how == ORRERY_WAIT), to); });
 }
 
 orrery_status orrery_receive(orrery_message* message, int64_t timeout_ns) {
@@ -155,7 +172,7 @@ void* orrery_open(orrery_message* message, const orrery_message_type* type) {
     if (message->type != type->id || message->data == nullptr)
       return fail(ORRERY_WRONG_TYPE, fmt::format("orrery_open: the message with tag {} from task {} is no {}",
                                                  message->tag, to_string(address_of(message->sender)), type->name));
-    open_linear(*type, static_cast<std::byte*>(message->data), message->size, buffers_of(*message));
+    open_message(*message, *type);
     opened = message->data;
     return ORRERY_OK;
   });

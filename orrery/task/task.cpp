@@ -9,6 +9,7 @@
 #include <orrery/task/internal/mail.hpp>
 #include <orrery/task/internal/signals.hpp>
 #include <orrery/task/internal/state.hpp>
+#include <orrery/task/receiver.hpp>
 #include <orrery/transport/world.hpp>
 
 #include <chrono>
@@ -38,17 +39,6 @@ placement placement_of(const orrery_place& p) {
 }
 orrery_place place_of(const placement& p) noexcept { return {static_cast<std::uint32_t>(p.what), p.index}; }
 
-// Says, at the end of its scope, that the task that runs has ended.
-struct says_end {
-  pe& self;
-  explicit says_end(pe& p) noexcept : self(p) {}
-  says_end(const says_end&) = delete;
-  says_end& operator=(const says_end&) = delete;
-  ~says_end() {
-    if (task_state* state = task_state::find(self); state != nullptr) state->joins.ended(self.self());
-  }
-};
-
 // What a task of C runs, in a form that can travel.
 struct c_task {
   detail::callable<orrery_task_function> run;
@@ -56,7 +46,6 @@ struct c_task {
 
   void operator()() {
     pe& self = here_pe();
-    const says_end end(self);
     const task_frame frame(self);
     try {
       (*run.f)(argument.empty() ? nullptr : argument.data(), argument.size());
@@ -74,7 +63,6 @@ void await_end(address task) {
   pe& self = here_pe();
   if (self.find(task.slot, task.generation) == nullptr) return;
   task_state::of(self).joins.wait(task);
-  while (self.find(task.slot, task.generation) != nullptr) yield();  // its names are taken back
 }
 
 orrery_status join(const orrery_task& task, std::int64_t timeout_ns) {
@@ -103,6 +91,19 @@ void watch(address task, address watcher, std::uint64_t tag) {
   pe& self = here_pe();
   if (self.find(watcher.slot, watcher.generation) == nullptr) return;  // nobody is left to be told
   (void)send_mail(self, watcher, {tag, 0, task, 0}, sizeof ended, bytes_writer(&ended, sizeof ended), true);
+}
+
+template <class T>
+address find(const char* name, std::int64_t timeout_ns) {
+  return (timeout_ns == 0 ? lookup<T>(name) : await_name<T>(name, time_of(timeout_ns))).address();
+}
+// A task, a function, or an object of C++ that is given messages.
+address find(const char* name, std::int64_t timeout_ns) {
+  try {
+    return find<function>(name, timeout_ns);
+  } catch (const bad_remote_cast&) {
+  }
+  return find<tasks::receiver>(name, timeout_ns);
 }
 
 int run_main(const args& all, int (*main)(int, char**)) {
@@ -246,9 +247,7 @@ orrery_status orrery_remove_name(const char* name) {
 
 orrery_status orrery_find(const char* name, orrery_task* task, int64_t timeout_ns) {
   return guarded([&] {
-    const auto found = timeout_ns == 0 ? orrery::lookup<orrery::function>(name)
-                                       : orrery::await_name<orrery::function>(name, time_of(timeout_ns));
-    *task = task_of(found.address());
+    *task = task_of(find(name, timeout_ns));
     return ORRERY_OK;
   });
 }

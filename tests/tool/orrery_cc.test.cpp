@@ -340,6 +340,31 @@ int main(void) {
   EXPECT_EQ(run("ASAN_OPTIONS=detect_leaks=0 ./ends --orrery-pes=2"), 3) << said();
 }
 
+TEST_F(orrery_cc, makes_a_header_for_cpp_or_says_what_cpp_cannot_have) {
+  write("good.h",
+        "#include <orrery/task.h>\n#include <time.h>\ntypedef struct { int a; } pair;\n"
+        "message M { pair p; time_t when; char *text; };\ntask T { tag GO(M); };\n");
+  ASSERT_EQ(
+      run("orrery-cc --emit-cpp-header good.h -o good.hpp && orrery-cc --emit-cpp-header --cpp-namespace=a::b good.h"),
+      0)
+      << said();
+  EXPECT_NE(said().find("namespace a::b {"), string::npos) << said();
+  const string header = file("good.hpp");
+  for (const string text : {"#include <time.h>", "namespace good {", "typedef struct { int a; } pair;", "tag<M> GO"})
+    EXPECT_NE(header.find(text), string::npos) << text << "\n" << header;
+  EXPECT_EQ(header.find("typedef struct orrery_task"), string::npos);
+
+  write("bad.h",
+        "#include <orrery/task.h>\nmessage M { int class; int n; struct { int a; } all[n]; };\ntask T { tag go; };\n");
+  EXPECT_EQ(run("orrery-cc --emit-cpp-header bad.h"), 1);
+  for (const string text : {"bad.h:2:17: error: 'class' is a word of C++: give it another name\n",
+                            "bad.h:2:49: error: the type of the elements of 'all' has no name, which C++ needs",
+                            "bad.h:3:14: error: tag 'go' has no type, which C++ needs: write tag go(Message);\n"})
+    EXPECT_NE(said().find(text), string::npos) << said();
+  EXPECT_EQ(run("orrery-cc --emit-cpp-header"), 1);
+  EXPECT_NE(said().find("takes one file"), string::npos) << said();
+}
+
 TEST_F(orrery_cc, has_the_lexer_that_re2c_makes) {
   if (run("re2c --version") != 0 || said() != "re2c 3.0\n") GTEST_SKIP() << "it was made by re2c 3.0";
   ASSERT_EQ(run("re2c -i --no-generation-date " TEST_LEXER "/lexer.re -o lexer.inc"), 0) << said();

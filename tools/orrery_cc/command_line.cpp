@@ -39,8 +39,12 @@ command_line parse_command_line(const std::vector<string>& arguments) {
   for (std::size_t i = 0; i < arguments.size(); ++i) {
     const string& w = arguments[i];
     const auto next = [&] { return i + 1 < arguments.size() ? arguments[++i] : string(); };
-    if (w == "--emit-c") {
-      c.emit_c = true;
+    if (w == "--emit-c" || w == "--emit-cpp-header") {
+      (w == "--emit-c" ? c.emit_c : c.emit_cpp_header) = true;
+      continue;
+    }
+    if (constexpr string_view option = "--cpp-namespace="; w.starts_with(option)) {
+      c.cpp_namespace = w.substr(option.size());
       continue;
     }
     c.all.push_back(w);
@@ -80,7 +84,8 @@ command_line parse_command_line(const std::vector<string>& arguments) {
     } else if (one_of(with_argument, w)) {
       add(kind::other, {w, next_too()});
     } else if (!w.starts_with('-') || w == "-") {
-      const bool source = !other_language && std::filesystem::path(w).extension() == ".c";
+      const auto ending = std::filesystem::path(w).extension();
+      const bool source = !other_language && (ending == ".c" || (ending == ".h" && c.emit_cpp_header));
       add(source ? kind::source : kind::input, {w});
     } else if (std::ranges::any_of(of_preprocessor, [&](string_view o) { return is_joined(w, o); }) ||
                w.starts_with("-Wp,") || w.starts_with("-M")) {

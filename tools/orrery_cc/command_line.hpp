@@ -23,11 +23,13 @@ struct command_line {
     std::vector<std::string> text;  ///< with its argument, if that stands apart
   };
 
-  std::vector<std::string> all;  ///< as they were given, without --emit-c
+  std::vector<std::string> all;  ///< as they were given, without those of orrery-cc
   std::vector<word> words;  ///< without what follows
   stop until = stop::linked;
   std::string output;  ///< -o
   bool emit_c = false;
+  bool emit_cpp_header = false;
+  std::string cpp_namespace;  ///< --cpp-namespace=: of what that header declares
   bool wants_dependencies = false;  ///< -MD or -MMD
   std::string dependency_flag;
   std::string dependency_file;  ///< -MF

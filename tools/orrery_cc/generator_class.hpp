@@ -43,8 +43,6 @@ class generator {
   void name_buffers(const std::vector<member>& members);
   // The row of the table for a member that points to something; and what stands for it in the structure.
   std::string field_of(const message_definition& m, const member& each);
-  // The same for the same name and members, whatever stands between their words.
-  [[nodiscard]] std::uint64_t id_of(const message_definition& m) const;
 
   // --- messages with functions: the thesis' form ---
   [[nodiscard]] const message_definition* with_functions(std::string_view name) const;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Messages: the table of what a structure points to, and its functions.
+#include <tools/orrery_cc/cpp_header.hpp>
 #include <tools/orrery_cc/generator_class.hpp>
 
 #include <fmt/format.h>
@@ -31,7 +32,7 @@ void generator::translate(const message_definition& m) {
       "{{ return orrery_send(to, tag, &{0}_type, value, ORRERY_WAIT); }} "
       "static inline orrery_status {0}_try_send(orrery_task to, uint64_t tag, const struct {0} *value) "
       "{{ return orrery_send(to, tag, &{0}_type, value, ORRERY_TRY); }}",
-      m.name, id_of(m), count, count != 0 ? m.name + "_fields_" : "0");
+      m.name, id_of(from_, m), count, count != 0 ? m.name + "_fields_" : "0");
   out_.insert_generated(m.end, code);
 }
 
@@ -81,12 +82,11 @@ string generator::field_of(const message_definition& m, const member& each) {
       each.name, pointer, m.name, each.count, counter, of);
 }
 
-// The same for the same name and members, whatever stands between their words.
-std::uint64_t generator::id_of(const message_definition& m) const {
+std::uint64_t id_of(const source& from, const message_definition& m) {
   string words;
-  for (const token& t : from_.tokens())
+  for (const token& t : from.tokens())
     if (t.begin >= m.name_at && t.end <= m.end && t.kind != token_kind::directive)
-      words += string(from_.text_of(t)) + ' ';
+      words += string(from.text_of(t)) + ' ';
   const std::uint64_t id = XXH3_64bits(words.data(), words.size());
   return id != 0 ? id : 1;  // 0 means bytes
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Messages with functions, in the form of the thesis.
+#include <tools/orrery_cc/cpp_header.hpp>
 #include <tools/orrery_cc/generator_class.hpp>
 
 #include <fmt/format.h>
@@ -105,7 +106,7 @@ string generator::implementation_of(const message_definition& m) {
       m.name, rebind,
       writes ? format("return writeAt(({0})(size_t)message, to);", m.name)
              : format("__builtin_memcpy(to, message, sizeof(struct {0})); return (int)sizeof(struct {0});", m.name),
-      id_of(m), id_of(m) & 0x7fffffff, initial);
+      id_of(from_, m), id_of(from_, m) & 0x7fffffff, initial);
   return code;
 }
 

@@ -25,6 +25,7 @@ struct member {
   std::size_t at = 0;  ///< of the name
   std::size_t declarator_begin = 0;  ///< behind the specifiers
   std::size_t declarator_end = 0;
+  std::size_t width_end = 0;  ///< behind the width of a bit-field, if there is one
   std::size_t type_begin = 0;
   std::size_t type_end = 0;
   std::size_t initial_begin = 0;  ///< of the `=`
@@ -74,10 +75,17 @@ struct function_definition {
   std::vector<std::string> parameters;  ///< the type of each, without its name: "Reading"
 };
 
+/// A declaration of a structure, union, enumeration or name of a type.
+struct type_declaration {
+  std::size_t begin = 0;
+  std::size_t end = 0;
+};
+
 struct program {
   std::vector<message_definition> messages;
   std::vector<task_definition> tasks;
   std::vector<function_definition> functions;
+  std::vector<type_declaration> types;
   bool knows_runtime = false;  ///< <orrery/task.h> was included
   bool knows_thesis = false;  ///< <orrery/thesis.h> was
 

@@ -45,6 +45,14 @@ source::source(std::string text) : text_(std::move(text)), tokens_(lex(text_)) {
   }
 }
 
+std::vector<std::string> source::files(bool of_system) const {
+  std::vector<std::string> all;
+  for (const marker& m : markers_)
+    if ((m.flags.find('3') != std::string::npos) == of_system && std::ranges::find(all, m.file) == all.end())
+      all.push_back(m.file);
+  return all;
+}
+
 location source::where(std::size_t offset) const {
   const auto behind = std::ranges::upper_bound(markers_, offset, {}, &marker::offset);
   const marker& m = *std::prev(behind);

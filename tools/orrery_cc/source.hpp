@@ -36,6 +36,8 @@ class source {
   [[nodiscard]] std::string_view text_of(std::size_t begin, std::size_t end) const noexcept {
     return std::string_view(text_).substr(begin, end - begin);
   }
+  /// The files that it comes from, each once, in the order of their first lines; system headers without the others, or the others.
+  [[nodiscard]] std::vector<std::string> files(bool of_system) const;
   /// Where that byte comes from.
   [[nodiscard]] location where(std::size_t offset) const;
 

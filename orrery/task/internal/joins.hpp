@@ -18,7 +18,8 @@ namespace orrery::task_detail {
 /// Who waits for the end of tasks of one PE.
 ///
 /// Problem: a task that ends has to tell those who wait, and most tasks are waited for by nobody. So the PE has a table of the slots that somebody
-/// waits for; a task that ends looks into it only if it is not empty. Each joiner waits on this PE: a remote function that `orrery_join` calls.
+/// waits for, and their slots are `watched`: the scheduler tells of their ends, be they tasks of C or processes of C++. Each joiner waits on this PE: a
+/// remote function that `orrery_join` calls.
 /// Part of the PE's task_state; used on its thread. Invariant: each joiner in the table is parked in `wait`.
 class task_joins final : scheduler::wait_watcher {
  public:
@@ -29,7 +30,7 @@ class task_joins final : scheduler::wait_watcher {
 
   /// Parks the caller until the process, which is alive and on this PE, has ended. Throws stopped.
   void wait(const address& task);
-  /// It ends now.
+  /// It has ended.
   void ended(const address& task) noexcept;
 
  private:

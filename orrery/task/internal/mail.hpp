@@ -87,4 +87,9 @@ struct mail_view {
                                             bool take);
 void release_mail(scheduler::pe& self, scheduler::message& m) noexcept;
 
+/// A message that a process is given to run is the caller's from now on, who gives it to release_mail. Throws bad_message, std::bad_alloc.
+[[nodiscard]] scheduler::message* take_delivered(scheduler::pe& self, scheduler::delivery& d);
+/// How the message runs at a process that is no function: it is given to the object if that is a tasks::receiver, else it fails.
+void give_to_object(scheduler::pe& self, scheduler::slot& s, scheduler::delivery& d);
+
 }  // namespace orrery::task_detail

@@ -16,6 +16,11 @@ class task_state final : public scheduler::layer_state {
   /// Null: no call on this PE has needed it.
   [[nodiscard]] static task_state* find(scheduler::pe& self) noexcept;
 
+  void process_ended(const address& gone) noexcept override {
+    joins.ended(gone);
+    buffers.ended(gone);
+  }
+
   task_joins joins;
   buffer_table buffers;
 };

@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <tools/orrery_cc/driver.hpp>
+
+#include <tools/orrery_cc/cpp_header.hpp>
+#include <tools/orrery_cc/failure.hpp>
+#include <tools/orrery_cc/generator.hpp>
+#include <tools/orrery_cc/parser.hpp>
+
+#include <cstdio>
+#include <fstream>
+#include <iterator>
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace orrery_cc {
+
+namespace fs = std::filesystem;
+using std::string;
+using kind = command_line::word::kind;
+using stop = command_line::stop;
+
+namespace {
+
+string read_file(const fs::path& path) {
+  std::ifstream in(path, std::ios::binary);
+  if (!in) give_up(fmt::format("{} cannot be read", path.string()));
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+}  // namespace
+
+int driver::run() {
+  if (asked_.emit_cpp_header) return emit_cpp_header();
+  if (asked_.emit_c) return emit();
+  if (asked_.until != stop::preprocessed)
+    for (const string& file : asked_.sources())
+      if (auto c = translate(file)) translated_.emplace(file, std::move(*c));
+  const bool links = asked_.until == stop::linked && needs_runtime();
+  if (translated_.empty() && !links) become_compiler();
+  return compile(links);
+}
+
+void driver::become_compiler() const {
+  words all;
+  if (fs::exists(compiler_.include() / "orrery" / "task.h")) all = {"-I", compiler_.include().string()};
+  all.insert(all.end(), asked_.all.begin(), asked_.all.end());
+  work_.remove();
+  compiler_.become(all);
+}
+
+string driver::output_of(const string& file) const {
+  if (asked_.until != stop::linked && !asked_.output.empty()) return asked_.output;
+  return fs::path(file).stem().string() + (asked_.until == stop::assembly ? ".s" : ".o");
+}
+
+driver::preprocessed driver::preprocess(const string& file) {
+  const fs::path out = work_.file("preprocessed.i");
+  words call_with = asked_.options(true);
+  for (const string& w : {string("-I"), compiler_.include().string(), string("-x"), string("c"), string("-E"), file,
+                          string("-o"), out.string()})
+    call_with.push_back(w);
+  if (asked_.wants_dependencies) add_dependencies(call_with, file);
+  // The compiler says again what it has to say of a source that is left to it.
+  const fs::path errors = work_.file("errors");
+  const int code = compiler_.call(call_with, errors);
+  string said = read_file(errors);
+  if (code != 0) {
+    std::fputs(said.c_str(), stderr);
+    throw failed{code};
+  }
+  return {source(read_file(out)), std::move(said)};
+}
+
+std::optional<string> driver::translate(const string& file) {
+  const auto [from, said] = preprocess(file);
+  const program found = parse(from);
+  uses_runtime_ |= found.knows_runtime;
+  if (found.is_plain_c()) return std::nullopt;
+  std::fputs(said.c_str(), stderr);
+  return generate(from, found, file);
+}
+
+void driver::add_dependencies(words& to, const string& file) const {
+  const string object = output_of(file);
+  to.push_back(asked_.dependency_flag);
+  to.emplace_back("-MF");
+  to.push_back(!asked_.dependency_file.empty() ? asked_.dependency_file
+                                               : fs::path(object).replace_extension(".d").string());
+  if (asked_.dependency_targets.empty()) {
+    to.emplace_back("-MT");
+    to.push_back(object);
+  } else {
+    to.insert(to.end(), asked_.dependency_targets.begin(), asked_.dependency_targets.end());
+  }
+}
+
+int driver::write_output(const string& text) const {
+  if (asked_.output.empty()) return std::fwrite(text.data(), 1, text.size(), stdout) == text.size() ? 0 : 1;
+  std::ofstream out(asked_.output, std::ios::binary);
+  if (!(out << text).flush()) give_up(fmt::format("{} cannot be written", asked_.output));
+  return 0;
+}
+
+int driver::emit() {
+  string all;
+  for (const string& file : asked_.sources()) {
+    const auto c = translate(file);
+    if (!c) give_up(fmt::format("{} has no task and no message; --emit-c has nothing to show", file));
+    all += *c;
+  }
+  return write_output(all);
+}
+
+int driver::emit_cpp_header() {
+  const words files = asked_.sources();
+  if (files.size() != 1)
+    give_up("--emit-cpp-header takes one file: orrery-cc --emit-cpp-header weather.h -o weather.hpp");
+  // As a file that another one includes, so that a #pragma once is in its place.
+  const string includes = work_.file("includes.c").string();
+  std::ofstream(includes) << fmt::format("#include \"{}\"\n", fs::absolute(files[0]).string());
+  const auto [from, said] = preprocess(includes);
+  std::fputs(said.c_str(), stderr);
+  return write_output(generate_cpp_header(from, parse(from), files[0], asked_.cpp_namespace));
+}
+
+bool driver::needs_runtime() const {
+  if (!translated_.empty() || uses_runtime_) return true;
+  for (const string& file : asked_.inputs()) {
+    std::ifstream in(file, std::ios::binary);
+    const string bytes{std::istreambuf_iterator<char>(in), {}};
+    if (bytes.find("orrery_run") != string::npos || bytes.find("orrery_send") != string::npos ||
+        bytes.find("orrery_create") != string::npos)
+      return true;
+  }
+  return false;
+}
+
+int driver::compile(bool links) {
+  std::map<string, string> objects;
+  for (const auto& [file, c] : translated_) {
+    const fs::path in = work_.file(fmt::format("{}.i", objects.size()));
+    std::ofstream(in, std::ios::binary) << c;
+    words call_with = asked_.options(false);
+    for (const char* w : {"-fexceptions", "-x", "cpp-output"}) call_with.emplace_back(w);
+    call_with.push_back(in.string());
+    if (asked_.until == stop::syntax) {
+      call_with.emplace_back("-fsyntax-only");
+    } else {
+      const string object =
+          asked_.until == stop::linked ? work_.file(fmt::format("{}.o", objects.size())).string() : output_of(file);
+      call_with.emplace_back(asked_.until == stop::assembly ? "-S" : "-c");
+      call_with.emplace_back("-o");
+      call_with.push_back(object);
+      objects.emplace(file, object);
+    }
+    if (const int code = compiler_.call(call_with); code != 0) return code;
+  }
+  return asked_.until == stop::linked ? link(objects, links) : compile_rest();
+}
+
+int driver::compile_rest() const {
+  for (const string& file : asked_.sources()) {
+    if (translated_.contains(file)) continue;
+    words call_with = asked_.options(true);
+    call_with.emplace_back("-I");
+    call_with.push_back(compiler_.include().string());
+    call_with.emplace_back(asked_.until == stop::assembly ? "-S"
+                           : asked_.until == stop::syntax ? "-fsyntax-only"
+                                                          : "-c");
+    call_with.push_back(file);
+    if (asked_.until != stop::syntax) {
+      call_with.emplace_back("-o");
+      call_with.push_back(output_of(file));
+    }
+    if (const int code = compiler_.call(call_with); code != 0) return code;
+  }
+  return 0;
+}
+
+int driver::link(const std::map<string, string>& objects, bool links) const {
+  words call_with{"-I", compiler_.include().string()};
+  for (const auto& w : asked_.words) {
+    if (w.what == kind::source && objects.contains(w.text[0])) {
+      call_with.push_back(objects.at(w.text[0]));
+    } else {
+      call_with.insert(call_with.end(), w.text.begin(), w.text.end());
+    }
+  }
+  if (!asked_.output.empty()) {
+    call_with.emplace_back("-o");
+    call_with.push_back(asked_.output);
+  }
+  if (links) {
+    for (const string& w : compiler_.libraries()) call_with.push_back(w);
+  }
+  return compiler_.call(call_with);
+}
+
+}  // namespace orrery_cc

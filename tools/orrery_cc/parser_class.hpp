@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <tools/orrery_cc/program.hpp>
+#include <tools/orrery_cc/source.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace orrery_cc {
+
+/// Finds messages, tasks and functions in the tokens of a source.
+///
+/// Problem: see parse(). It goes through the tokens once, from the first to the last; each method begins at the token where its construct does, and leaves the
+/// next one. What stands at file scope is in parser.cpp, definitions of messages and tasks in parser_definitions.cpp, their members in parser_members.cpp.
+///
+/// Used once, by parse(), which owns it.
+class parser {
+ public:
+  explicit parser(const source& from);
+  /// Throws source_error.
+  [[nodiscard]] program run();
+
+ private:
+  // --- tokens ---
+  [[nodiscard]] const token& peek(std::size_t ahead = 0) const {
+    return tokens_[std::min(at_ + ahead, tokens_.size() - 1)];
+  }
+  [[nodiscard]] std::string_view text(std::size_t ahead = 0) const { return from_.text_of(peek(ahead)); }
+  [[nodiscard]] bool is(std::string_view what, std::size_t ahead = 0) const { return text(ahead) == what; }
+  [[nodiscard]] bool is_name(std::size_t ahead = 0) const { return peek(ahead).kind == token_kind::name; }
+  [[nodiscard]] bool at_end() const { return peek().kind == token_kind::end; }
+  // A word that a parenthesis belongs to, which is not a list of parameters: __attribute__((...)).
+  [[nodiscard]] bool takes_parenthesis() const;
+  // Behind the bracket that closes the one here; at the end if there is none.
+  void skip_group();
+  [[noreturn]] void fail(const token& t, std::string_view what) const;
+
+  // --- file scope ---
+  void external_declaration();
+  [[nodiscard]] bool is_declaration_of_type(std::size_t first, bool of_function) const;
+  // The types of what stands between those tokens, with commas between them.
+  [[nodiscard]] std::vector<std::string> parameters_in(std::size_t begin, std::size_t end) const;
+
+  // --- messages and tasks ---
+  void begin_definition(std::string& name, std::size_t& begin, std::size_t& name_at, std::size_t& open);
+  std::size_t end_definition(std::string_view what, std::string_view name);
+  void define_message();
+  // What its functions write and copy is theirs to know.
+  void check_with_functions(const message_definition& m) const;
+  void define_task();
+  void declare_strategy(task_definition& of);
+  void declare_tag(task_definition& of);
+
+  // --- members ---
+  // One declaration: `unsigned int a = 1, *b;`
+  void declare_members(std::vector<member>& all, std::string_view what, std::string_view name);
+  void declarator(member& m, std::string_view what, std::string_view name);
+  void initial_value(member& m);
+  // What a member of a message is; declarator() has counted its stars and dimensions.
+  void classify(member& m, const message_definition& in) const;
+  // `buffer` is the language's only where the program has no type of that name.
+  [[nodiscard]] bool is_buffer(std::string_view type) const;
+
+  const source& from_;
+  std::vector<token> tokens_;
+  bool has_own_buffer_ = false;
+  std::size_t at_ = 0;
+  program found_;
+  std::set<std::string, std::less<>> names_;
+  std::set<std::string, std::less<>> messages_;
+};
+
+}  // namespace orrery_cc

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+// Definitions of messages and tasks.
+#include <tools/orrery_cc/parser_class.hpp>
+
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace orrery_cc {
+
+using std::string_view;
+
+void parser::begin_definition(std::string& name, std::size_t& begin, std::size_t& name_at, std::size_t& open) {
+  begin = peek().begin;
+  const token& t = peek(1);
+  name = text(1);
+  name_at = t.begin;
+  open = peek(2).begin;
+  if (!names_.insert(name).second)
+    fail(t, fmt::format("'{}' is defined twice: give the second another name, or its header a #pragma once", name));
+  at_ += 3;
+}
+
+std::size_t parser::end_definition(string_view what, string_view name) {
+  ++at_;  // the brace
+  if (!is(";")) fail(peek(), fmt::format("a ';' is missing behind the {} '{}'", what, name));
+  ++at_;
+  return tokens_[at_ - 1].end;
+}
+
+void parser::define_message() {
+  message_definition m;
+  begin_definition(m.name, m.begin, m.name_at, m.open);
+  messages_.insert(m.name);
+  while (!is("}")) declare_members(m.members, "message", m.name);
+  for (const member& each : m.members) m.has_functions |= each.kind == member_kind::function;
+  if (m.has_functions) {
+    check_with_functions(m);
+  } else {
+    for (member& each : m.members) classify(each, m);
+  }
+  m.end = end_definition("message", m.name);
+  found_.messages.push_back(std::move(m));
+}
+
+void parser::check_with_functions(const message_definition& m) const {
+  int pointers = 0;
+  for (const member& each : m.members) {
+    if (each.kind == member_kind::function) continue;
+    pointers += each.pointers != 0 ? 1 : 0;
+    if (pointers > 1 || each.pointers > 1)
+      fail({token_kind::name, each.at, each.at + each.name.size()},
+           fmt::format(
+               "'{}' is one pointer too many: a message with functions has one, to what its writeAt puts behind the "
+               "structure; leave out the functions, and count the elements: {} {}[count];",
+               each.name, each.type, each.name));
+  }
+}
+
+void parser::define_task() {
+  task_definition t;
+  begin_definition(t.name, t.begin, t.name_at, t.open);
+  while (!is("}")) {
+    if (is("tag") && is_name(1) && (is("(", 2) || is("=", 2) || is(";", 2))) {
+      declare_tag(t);
+    } else if (is("strategy") && is_name(1) && is(";", 2) && text(1).starts_with("message_")) {
+      declare_strategy(t);
+    } else {
+      declare_members(t.state, "task", t.name);
+    }
+  }
+  t.end = end_definition("task", t.name);
+  found_.tasks.push_back(std::move(t));
+}
+
+void parser::declare_strategy(task_definition& of) {
+  constexpr std::pair<string_view, string_view> all[] = {
+      {"message_notify", "ORRERY_NOTIFY"}, {"message_wait", "ORRERY_YIELD"}, {"message_immediate", "ORRERY_IMMEDIATE"}};
+  const auto* const found = std::ranges::find(all, text(1), &std::pair<string_view, string_view>::first);
+  if (found == std::end(all))
+    fail(peek(1), fmt::format("'{}' is no strategy: write message_notify, message_wait or message_immediate", text(1)));
+  if (!of.strategy.empty()) fail(peek(), fmt::format("task '{}' has two strategies", of.name));
+  of.strategy = found->second;
+  of.strategy_begin = peek().begin;
+  of.strategy_end = peek(2).end;
+  at_ += 3;
+}
+
+void parser::declare_tag(task_definition& of) {
+  tag t;
+  t.begin = peek().begin;
+  t.name = text(1);
+  t.at = peek(1).begin;
+  for (const tag& other : of.tags)
+    if (other.name == t.name) fail(peek(1), fmt::format("task '{}' has two tags '{}'", of.name, t.name));
+  at_ += 2;
+  t.typed = is("(");
+  if (is("(")) {
+    ++at_;
+    if (is_name() && !is("void")) {
+      t.message = text();
+      t.message_at = peek().begin;
+      if (!messages_.contains(t.message))
+        fail(peek(), fmt::format("'{}' is no message that is defined before: a tag carries a message", t.message));
+    }
+    if (!is(")")) ++at_;
+    if (!is(")"))
+      fail(peek(), fmt::format("tag '{}' carries one message, or none: write tag {}(Message);", t.name, t.name));
+    ++at_;
+  }
+  if (is("=")) {
+    const std::size_t begin = peek(1).begin;
+    while (!at_end() && !is(";") && !is("}")) ++at_;
+    t.value = from_.text_of(begin, tokens_[at_ - 1].end);
+  }
+  if (!is(";")) fail(peek(), fmt::format("a ';' is missing behind the tag '{}'", t.name));
+  ++at_;
+  t.end = tokens_[at_ - 1].end;
+  of.tags.push_back(std::move(t));
+}
+
+}  // namespace orrery_cc
