@@ -184,6 +184,19 @@ int main(void) { tag t = {3}; printf("%d\n", message(t.message)); return 0; }
   EXPECT_EQ(run("orrery-cc --emit-c plain.c"), 1);
 }
 
+TEST_F(orrery_cc, changes_no_byte_of_sources_that_use_its_words) {
+  write("words.c", R"(#include <stdio.h>
+typedef struct task { struct task *task; int message, tag; } task;
+enum { message, tag };
+static task message_of(task *task) { struct { int message; } tag = {1}; task->message = tag.message; return *task; }
+int main(void) { task t = {0}; goto tag; tag: return message_of(&t).tag + message; }
+)");
+  write("knr.c", "int f(message) int message; { struct tag { int task; } tag = { message }; return tag.task; }\n");
+  ASSERT_EQ(run(TEST_SOURCES "/../../../tools/orrery_cc_over_sources $(command -v orrery-cc) ."), 0) << said();
+  EXPECT_NE(said().find("2 files (0 left out)"), string::npos) << said();
+  EXPECT_NE(said().find("0 changed or refused"), string::npos) << said();
+}
+
 TEST_F(orrery_cc, leaves_every_other_line_as_it_was) {
   write("small.c", small);
   ASSERT_EQ(run(TEST_C_COMPILER " -I" TEST_INCLUDE " -E small.c > before.c && orrery-cc --emit-c small.c > after.c"),
