@@ -6,6 +6,7 @@
 #include <tools/orrery_cc/generator.hpp>
 #include <tools/orrery_cc/parser.hpp>
 
+#include <algorithm>
 #include <cstdio>
 #include <fstream>
 #include <iterator>
@@ -136,12 +137,25 @@ bool driver::needs_runtime() const {
   return false;
 }
 
+// What is compiled has line markers, which are an extension that -Wpedantic lets Clang speak of in its own output.
+c_compiler::words driver::options_for_translated() const {
+  words all = asked_.options(false);
+  const bool strict = std::ranges::any_of(
+      all, [](const string& w) { return w == "-Wpedantic" || w == "-pedantic" || w == "-pedantic-errors" || w == "-Weverything"; });
+  if (!strict) return all;
+  const fs::path macros = work_.file("macros");
+  if (compiler_.call({"-E", "-dM", "-x", "c", "/dev/null", "-o", macros.string()}) == 0 &&
+      read_file(macros).find("#define __clang__") != string::npos)
+    all.emplace_back("-Wno-gnu-line-marker");
+  return all;
+}
+
 int driver::compile(bool links) {
   std::map<string, string> objects;
   for (const auto& [file, c] : translated_) {
     const fs::path in = work_.file(fmt::format("{}.i", objects.size()));
     std::ofstream(in, std::ios::binary) << c;
-    words call_with = asked_.options(false);
+    words call_with = options_for_translated();
     for (const char* w : {"-fexceptions", "-x", "cpp-output"}) call_with.emplace_back(w);
     call_with.push_back(in.string());
     if (asked_.until == stop::syntax) {

@@ -39,6 +39,7 @@ class driver {
   // Programs of objects need the library if one of these does.
   [[nodiscard]] bool needs_runtime() const;
   [[noreturn]] void become_compiler() const;
+  [[nodiscard]] words options_for_translated() const;
   [[nodiscard]] int compile(bool links);
   // The sources without tasks and messages of a call that does not link.
   [[nodiscard]] int compile_rest() const;
