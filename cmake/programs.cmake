@@ -42,6 +42,18 @@ if(ORRERY_TOOL)
   target_link_libraries(orrery_cc PRIVATE orrery_cc_parts)
   set_target_properties(orrery_cc PROPERTIES OUTPUT_NAME orrery-cc)
   install(TARGETS orrery_cc)
+
+  # Manual pages: of orrery-cc, and of the calls of task.h, which are made of its comments.
+  find_package(Python3 COMPONENTS Interpreter)
+  if(Python3_Interpreter_FOUND)
+    set(man ${PROJECT_BINARY_DIR}/man/man3)
+    add_custom_command(OUTPUT ${man}/orrery_tasks.3
+      COMMAND ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/tools/man_of_header ${PROJECT_SOURCE_DIR}/orrery/task/task.h ${man}
+      DEPENDS orrery/task/task.h tools/man_of_header VERBATIM)
+    add_custom_target(man_pages ALL DEPENDS ${man}/orrery_tasks.3)
+    install(DIRECTORY ${man} DESTINATION ${CMAKE_INSTALL_MANDIR})
+  endif()
+  install(FILES docs/man/orrery-cc.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
 endif()
 
 if(ORRERY_EXAMPLES)

@@ -232,9 +232,12 @@ TEST_F(orrery_cc, is_the_compiler_of_a_cmake_project) {
   write("small.c", small);
   write("number.h", "#define TWO 2\n");
   write("plain.c", "#include \"number.h\"\nint two(void) { return TWO; }\n");
-  write("CMakeLists.txt", "cmake_minimum_required(VERSION 3.20)\nproject(small C)\nadd_library(plain STATIC plain.c)\n"
-                          "add_executable(small small.c)\ntarget_link_libraries(small plain)\n");
-  ASSERT_EQ(run("cmake -G Ninja -B built -DCMAKE_C_COMPILER=orrery-cc . && ninja -C built && ./built/small --orrery-pes=2"), 0)
+  write("CMakeLists.txt",
+        "cmake_minimum_required(VERSION 3.20)\nproject(small C)\nadd_library(plain STATIC plain.c)\n"
+        "add_executable(small small.c)\ntarget_link_libraries(small plain)\n");
+  ASSERT_EQ(
+      run("cmake -G Ninja -B built -DCMAKE_C_COMPILER=orrery-cc . && ninja -C built && ./built/small --orrery-pes=2"),
+      0)
       << said();
   EXPECT_TRUE(said().ends_with("42\n")) << said();
   ASSERT_EQ(run("ninja -C built; sleep 0.01; touch number.h; ninja -n -v -C built"), 0);
@@ -245,11 +248,15 @@ TEST_F(orrery_cc, is_the_compiler_of_a_cmake_project) {
 TEST_F(orrery_cc, lets_debuggers_and_sanitizers_point_into_the_source) {
   write("small.c", small);
   const bool has_gdb = run("gdb --version") == 0;
-  ASSERT_EQ(run("orrery-cc -g -fsanitize=undefined -c small.c -o small.o && orrery-cc -g small.c -o small"), 0) << said();
+  ASSERT_EQ(run("orrery-cc -g -fsanitize=undefined -c small.c -o small.o && orrery-cc -g small.c -o small"), 0)
+      << said();
   ASSERT_EQ(run("strings -a small.o | grep -x 'small.c'"), 0) << "the checks name another file";
   if (!has_gdb) GTEST_SKIP() << "gdb is not installed";
-  ASSERT_EQ(run("gdb -batch -ex 'info line Doubler_handle_NUMBER' -ex 'break small.c:12' -ex run -ex bt -ex 'print message->n' small"), 0);
-  for (const string text : {"Line 12 of \"small.c\"", "Doubler_handle_NUMBER (this=", "Doubler_start (this=", "$1 = 21"})
+  ASSERT_EQ(
+      run("gdb -batch -ex 'info line Doubler_handle_NUMBER' -ex 'break small.c:12' -ex run -ex bt -ex 'print message->n' small"),
+      0);
+  for (const string text :
+       {"Line 12 of \"small.c\"", "Doubler_handle_NUMBER (this=", "Doubler_start (this=", "$1 = 21"})
     EXPECT_NE(said().find(text), string::npos) << said();
 }
 

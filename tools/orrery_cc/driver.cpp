@@ -140,8 +140,9 @@ bool driver::needs_runtime() const {
 // What is compiled has line markers, which are an extension that -Wpedantic lets Clang speak of in its own output.
 c_compiler::words driver::options_for_translated() const {
   words all = asked_.options(false);
-  const bool strict = std::ranges::any_of(
-      all, [](const string& w) { return w == "-Wpedantic" || w == "-pedantic" || w == "-pedantic-errors" || w == "-Weverything"; });
+  const bool strict = std::ranges::any_of(all, [](const string& w) {
+    return w == "-Wpedantic" || w == "-pedantic" || w == "-pedantic-errors" || w == "-Weverything";
+  });
   if (!strict) return all;
   const fs::path macros = work_.file("macros");
   if (compiler_.call({"-E", "-dM", "-x", "c", "/dev/null", "-o", macros.string()}) == 0 &&
