@@ -469,9 +469,9 @@ std::vector<part_result<R>> call_parts_for(const group_data& d, const part_call&
 
 /// Calls the operation at all members; returns when all have ended: the parts' results. Arguments are not copied inside the node.
 template <class Operation, class Fold, class... P>
-auto call_parts(const group_data& d, const std::remove_cvref_t<P>&... args) {
+auto call_parts(const group_data& d, const std::remove_cvref_t<P>&... arguments) {
   using handler = broadcast_handler<Operation, Fold, P...>;
-  const void* const refs[] = {static_cast<const void*>(std::addressof(args))..., nullptr};
+  const void* const refs[] = {static_cast<const void*>(std::addressof(arguments))..., nullptr};
   return call_parts_for<typename handler::state::R>(
       d, {handler::instance, refs, sizeof...(P), handler::state::constructs, &handler::send_to_other_node,
           &handler::make});
@@ -479,11 +479,11 @@ auto call_parts(const group_data& d, const std::remove_cvref_t<P>&... args) {
 
 /// Sends the operation to one part with arguments of its own. `sink` null: one way.
 template <class Handler, class... A>
-void send_to_part(pe& self, address to, scheduler::sink* sink, const A&... args) {
+void send_to_part(pe& self, address to, scheduler::sink* sink, const A&... arguments) {
   static_assert((std::is_copy_constructible_v<A> && ...),
                 "orrery: an argument of a broadcast is copied to each PE: it must be copyable");
   if (to.pe != self.id()) {
-    send_owned<Handler>(self, to, sink, true, args...);
+    send_owned<Handler>(self, to, sink, true, arguments...);
     return;
   }
   group_part* part = find_part(self, to.slot, to.generation);
@@ -497,12 +497,12 @@ void send_to_part(pe& self, address to, scheduler::sink* sink, const A&... args)
   }
   std::unique_ptr<broadcast_base> owner;
   if (scheduler::through_wire) [[unlikely]] {
-    const void* const refs[] = {static_cast<const void*>(std::addressof(args))..., nullptr};
+    const void* const refs[] = {static_cast<const void*>(std::addressof(arguments))..., nullptr};
     owner.reset(Handler::make(*part, refs));
   } else {
     auto* b = new typename Handler::state(*part, Handler::instance);
     owner.reset(b);
-    b->own(typename Handler::tuple(args...));
+    b->own(typename Handler::tuple(arguments...));
   }
   owner->reply = reinterpret_cast<std::uint64_t>(sink);
   owner->source_pe = self.id();
@@ -534,7 +534,7 @@ struct gathering {
 
 /// As call_parts, but asynchronous: a future of `finish(data, results)`.
 template <class Operation, class Fold, class... P, class Finish>
-auto start_parts(const group_handle& g, Finish finish, const std::remove_cvref_t<P>&... args) {
+auto start_parts(const group_handle& g, Finish finish, const std::remove_cvref_t<P>&... arguments) {
   using handler = broadcast_handler<Operation, Fold, P...>;
   using R = typename handler::state::R;
   using result = part_result<R>;
@@ -548,7 +548,7 @@ auto start_parts(const group_handle& g, Finish finish, const std::remove_cvref_t
     auto state = future_access<result>::make(self, p.at, handler::instance);
     auto travelling = future_access<result>::make_hold(state);  // given up to the reply, if the message was sent
     try {
-      send_to_part<handler>(self, p.at, state.get(), args...);
+      send_to_part<handler>(self, p.at, state.get(), arguments...);
       (void)travelling.release();
     } catch (...) {  // not sent
       state->error = std::current_exception();
@@ -575,12 +575,12 @@ auto start_parts(const group_handle& g, Finish finish, const std::remove_cvref_t
 
 /// As call_parts, but one way. All parts are sent to, whatever happens; then the first exception is thrown.
 template <class Operation, class Fold, class... P>
-void post_parts(const group_data& d, const std::remove_cvref_t<P>&... args) {
+void post_parts(const group_data& d, const std::remove_cvref_t<P>&... arguments) {
   pe& self = here_pe();
   std::exception_ptr first;
   for (const auto& p : d.parts) {
     try {
-      send_to_part<broadcast_handler<Operation, Fold, P...>>(self, p.at, nullptr, args...);
+      send_to_part<broadcast_handler<Operation, Fold, P...>>(self, p.at, nullptr, arguments...);
     } catch (...) {
       if (first == nullptr) first = std::current_exception();
     }

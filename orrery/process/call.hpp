@@ -14,7 +14,7 @@ struct call_mode {
   using target = address;
 
   template <class M, class R, class... P>
-  static value_t<R> invoke(const address& to, P&&... args) {
+  static value_t<R> invoke(const address& to, P&&... arguments) {
     using operation = method_operation<M, R>;
     using handler = typed_handler<operation, P...>;
     pe& self = here_pe();
@@ -26,20 +26,20 @@ struct call_mode {
           throw_wrong_class(handler::instance, s->cls());
         try {
           const inline_frame frame(self, *s, handler::instance);
-          return M::call(*object, std::forward<P>(args)...);
+          return M::call(*object, std::forward<P>(arguments)...);
         } catch (...) {
           rethrow_as_received(handler::instance, self);
         }
       }
     }
-    return far<handler, R>(self, to, std::forward<P>(args)...);
+    return far<handler, R>(self, to, std::forward<P>(arguments)...);
   }
 
  private:
   template <class Handler, class R, class... P>
-  [[gnu::noinline]] static value_t<R> far(pe& self, address to, P&&... args) {
+  [[gnu::noinline]] static value_t<R> far(pe& self, address to, P&&... arguments) {
     typed_sink<R> k;
-    send_call<Handler>(self, to, k, std::forward<P>(args)...);
+    send_call<Handler>(self, to, k, std::forward<P>(arguments)...);
     return k.take();
   }
 };
@@ -48,9 +48,9 @@ struct start_mode {
   using target = address;
 
   template <class M, class R, class... P>
-  static future<value_t<R>> invoke(const address& to, P&&... args) {
+  static future<value_t<R>> invoke(const address& to, P&&... arguments) {
     return start_message<typed_handler<method_operation<M, R>, P...>, value_t<R>>(here_pe(), to,
-                                                                                  std::forward<P>(args)...);
+                                                                                  std::forward<P>(arguments)...);
   }
 };
 
@@ -58,8 +58,9 @@ struct post_mode {
   using target = address;
 
   template <class M, class R, class... P>
-  static void invoke(const address& to, P&&... args) {
-    send_owned<typed_handler<method_operation<M, R>, P...>>(here_pe(), to, nullptr, true, std::forward<P>(args)...);
+  static void invoke(const address& to, P&&... arguments) {
+    send_owned<typed_handler<method_operation<M, R>, P...>>(here_pe(), to, nullptr, true,
+                                                            std::forward<P>(arguments)...);
   }
 };
 
@@ -67,9 +68,9 @@ struct try_post_mode {
   using target = address;
 
   template <class M, class R, class... P>
-  static bool invoke(const address& to, P&&... args) {
+  static bool invoke(const address& to, P&&... arguments) {
     return send_owned<typed_handler<method_operation<M, R>, P...>>(here_pe(), to, nullptr, false,
-                                                                   std::forward<P>(args)...);
+                                                                   std::forward<P>(arguments)...);
   }
 };
 

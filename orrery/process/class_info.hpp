@@ -75,11 +75,11 @@ inline constexpr bool is_small =
 
 /// Constructs the object of a process; set_object shows it to others.
 template <class T, class... A>
-[[nodiscard]] T* make_object(scheduler::slot& s, A&&... args) {
+[[nodiscard]] T* make_object(scheduler::slot& s, A&&... arguments) {
   if constexpr (is_small<T>) {
-    return ::new (s.open_room()) T(std::forward<A>(args)...);
+    return ::new (s.open_room()) T(std::forward<A>(arguments)...);
   } else {
-    return new T(std::forward<A>(args)...);
+    return new T(std::forward<A>(arguments)...);
   }
 }
 

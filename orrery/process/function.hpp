@@ -89,15 +89,15 @@ struct spawn_function_operation {
   using result = remote<function>;
   static constexpr std::string_view class_name() noexcept { return "process function"; }
   static constexpr std::string_view name() noexcept { return type_name<F>(); }
-  static remote<function> run(pe& self, slot& s, void*, callable<F> f, A... args) {
+  static remote<function> run(pe& self, slot& s, void*, callable<F> f, A... arguments) {
     struct body final : function_body {
       F f;
-      std::tuple<A...> args;
-      body(F g, A... a) : f(std::move(g)), args(std::move(a)...) {}
-      void run() override { std::apply(f, std::move(args)); }
+      std::tuple<A...> arguments;
+      body(F g, A... a) : f(std::move(g)), arguments(std::move(a)...) {}
+      void run() override { std::apply(f, std::move(arguments)); }
     };
     const address a = self.address_of(s);
-    begin_function(self, s, std::make_unique<body>(std::move(*f.f), std::move(args)...));
+    begin_function(self, s, std::make_unique<body>(std::move(*f.f), std::move(arguments)...));
     return remote<function>(a);
   }
 };
@@ -109,7 +109,7 @@ struct spawn_function_operation {
 /// Parks the caller if the PE is another one. Throws usage_error, node_lost, std::bad_alloc, stopped.
 template <class F, class... A>
   requires std::invocable<std::decay_t<F>, detail::travels_t<A>...>
-remote<function> spawn(placement where, F&& f, A&&... args) {
+remote<function> spawn(placement where, F&& f, A&&... arguments) {
   (detail::require_parameter<detail::travels_t<A>>(), ...);
   using Fn = std::decay_t<F>;
   static_assert(
@@ -124,7 +124,7 @@ remote<function> spawn(placement where, F&& f, A&&... args) {
     detail::slot& s = self.allocate_slot();
     try {
       return operation::run(self, s, nullptr, detail::callable<Fn>{std::forward<F>(f)},
-                            detail::travels_t<A>(std::forward<A>(args))...);
+                            detail::travels_t<A>(std::forward<A>(arguments))...);
     } catch (...) {
       self.free_slot(s);
       throw;
@@ -133,7 +133,7 @@ remote<function> spawn(placement where, F&& f, A&&... args) {
   using handler = detail::typed_handler<operation, detail::callable<Fn>, detail::travels_t<A>...>;
   detail::typed_sink<remote<function>> k;
   detail::send_call<handler>(self, detail::pe_address(target), k, detail::callable<Fn>{std::forward<F>(f)},
-                             detail::travels_t<A>(std::forward<A>(args))...);
+                             detail::travels_t<A>(std::forward<A>(arguments))...);
   return k.take();
 }
 

@@ -235,10 +235,10 @@ struct future_access {
 
 /// Sends an asynchronous message: the future of its result.
 template <class Handler, class R, class... P>
-future<R> start_message(pe& self, address to, P&&... args) {
+future<R> start_message(pe& self, address to, P&&... arguments) {
   auto state = future_access<R>::make(self, to, Handler::instance);
   auto travelling = future_access<R>::make_hold(state);  // given up to the reply, if the message was sent
-  send_owned<Handler>(self, to, state.get(), true, std::forward<P>(args)...);
+  send_owned<Handler>(self, to, state.get(), true, std::forward<P>(arguments)...);
   travelling.release();
   return future_access<R>::wrap(std::move(state));
 }

@@ -69,15 +69,15 @@ struct broadcast_method {
   using result = R;
   static constexpr std::string_view class_name() noexcept { return type_name<object>(); }
   static constexpr std::string_view name() noexcept { return M::name; }
-  static decltype(auto) run(pe&, slot&, object* o, const std::remove_cvref_t<P>&... args) {
-    if constexpr (requires { M::call(*o, args...); }) {
-      return M::call(*o, args...);  // what it takes by value is copied
+  static decltype(auto) run(pe&, slot&, object* o, const std::remove_cvref_t<P>&... arguments) {
+    if constexpr (requires { M::call(*o, arguments...); }) {
+      return M::call(*o, arguments...);  // what it takes by value is copied
     } else {
       static_assert(
           (std::is_copy_constructible_v<std::remove_cvref_t<P>> && ...),
           "orrery: each member of a group needs an argument of its own where its method takes one by value or `&&`: it "
           "must be copyable");
-      return M::call(*o, std::remove_cvref_t<P>(args)...);
+      return M::call(*o, std::remove_cvref_t<P>(arguments)...);
     }
   }
 };
@@ -85,9 +85,9 @@ struct broadcast_method {
 struct group_call_mode {
   using target = group_handle;
   template <class M, class R, class... P>
-  static auto invoke(const group_handle& g, P&&... args) {
+  static auto invoke(const group_handle& g, P&&... arguments) {
     const group_data& d = g.data();
-    auto results = call_parts<broadcast_method<M, R, P...>, gather_fold, P...>(d, args...);
+    auto results = call_parts<broadcast_method<M, R, P...>, gather_fold, P...>(d, arguments...);
     return merge<value_t<R>>(d, results);
   }
 };
@@ -95,17 +95,17 @@ struct group_call_mode {
 struct group_start_mode {
   using target = group_handle;
   template <class M, class R, class... P>
-  static auto invoke(const group_handle& g, P&&... args) {
+  static auto invoke(const group_handle& g, P&&... arguments) {
     return start_parts<broadcast_method<M, R, P...>, gather_fold, P...>(
-        g, [](const group_data& d, auto& results) { return merge<value_t<R>>(d, results); }, args...);
+        g, [](const group_data& d, auto& results) { return merge<value_t<R>>(d, results); }, arguments...);
   }
 };
 
 struct group_post_mode {
   using target = group_handle;
   template <class M, class R, class... P>
-  static void invoke(const group_handle& g, P&&... args) {
-    post_parts<broadcast_method<M, R, P...>, gather_fold, P...>(g.data(), args...);
+  static void invoke(const group_handle& g, P&&... arguments) {
+    post_parts<broadcast_method<M, R, P...>, gather_fold, P...>(g.data(), arguments...);
   }
 };
 
@@ -143,8 +143,8 @@ struct pointed_method {
     return whole.substr(std::min(whole.rfind("::") + 2, whole.size()));
   }();
   template <class... A>
-  static auto call(T& o, A&&... args) -> decltype((o.*F)(std::forward<A>(args)...)) {
-    return (o.*F)(std::forward<A>(args)...);
+  static auto call(T& o, A&&... arguments) -> decltype((o.*F)(std::forward<A>(arguments)...)) {
+    return (o.*F)(std::forward<A>(arguments)...);
   }
 };
 
@@ -170,16 +170,16 @@ struct reduction_calls {
       return value;
     }
   }
-  static V call(const group_handle& g, const Op& op, P... args) {
+  static V call(const group_handle& g, const Op& op, P... arguments) {
     const group_data& d = g.data();
     require_members(d);
-    auto results = call_parts<operation, fold, P...>(d, args...);
+    auto results = call_parts<operation, fold, P...>(d, arguments...);
     return combine(d, results, op);
   }
-  static future<V> start(const group_handle& g, const Op& op, P... args) {
+  static future<V> start(const group_handle& g, const Op& op, P... arguments) {
     require_members(g.data());
     return start_parts<operation, fold, P...>(
-        g, [op](const group_data& d, auto& results) { return combine(d, results, op); }, args...);
+        g, [op](const group_data& d, auto& results) { return combine(d, results, op); }, arguments...);
   }
   static void require_members(const group_data& d) {
     if (d.members.empty()) throw usage_error(errc::bad_argument, "reduce: the group has no members");
@@ -251,13 +251,13 @@ class group {
   ///
   ///     double worst = fft.reduce<&FFT3::error>([](double a, double b) { return std::max(a, b); });
   template <auto Method, class Op, class... A>
-  auto reduce(Op op, A&&... args) const {
-    return detail::reduction<T, Method, Op>::call(handle_, op, std::forward<A>(args)...);
+  auto reduce(Op op, A&&... arguments) const {
+    return detail::reduction<T, Method, Op>::call(handle_, op, std::forward<A>(arguments)...);
   }
   /// As reduce, but returns a future at once.
   template <auto Method, class Op, class... A>
-  [[nodiscard]] auto start_reduce(Op op, A&&... args) const {
-    return detail::reduction<T, Method, Op>::start(handle_, op, std::forward<A>(args)...);
+  [[nodiscard]] auto start_reduce(Op op, A&&... arguments) const {
+    return detail::reduction<T, Method, Op>::start(handle_, op, std::forward<A>(arguments)...);
   }
 
   /// False for a group that was default-constructed.
@@ -373,16 +373,16 @@ struct construct_operation {
   using result = void;
   static constexpr std::string_view class_name() noexcept { return type_name<T>(); }
   static constexpr std::string_view name() noexcept { return "(constructor)"; }
-  static void run_at(pe& self, slot& s, group_part& part, std::size_t index, const A&... args) {
+  static void run_at(pe& self, slot& s, group_part& part, std::size_t index, const A&... arguments) {
     s.class_number = class_of<T>::value.number;
     try {
       T* object = nullptr;
       {
         const construction_scope scope(s, part, index);
         if constexpr (std::is_constructible_v<T, const A&...>) {
-          object = make_object<T>(s, args...);
+          object = make_object<T>(s, arguments...);
         } else {
-          object = make_object<T>(s, A(args)...);
+          object = make_object<T>(s, A(arguments)...);
         }
       }
       note_class(self, class_of<T>::value);
@@ -416,7 +416,7 @@ struct end_operation {
 ///
 ///     auto fft = orrery::spawn_group<FFT3>(orrery::in_blocks(), 16, sign, data);
 template <class T, class... A>
-group<T> spawn_group(const placements& where, std::size_t n, A&&... args);
+group<T> spawn_group(const placements& where, std::size_t n, A&&... arguments);
 
 /// Ends all members: runs their destructors, each after the messages that were sent to it before, and returns when that is done. Members
 /// that are gone already do not matter. Parks. Throws process_gone if the group was destroyed before, node_lost, deadlock_error.
@@ -435,7 +435,7 @@ future<void> start_destroy(const group<T>& g) {
 }
 
 template <class T, class... A>
-group<T> spawn_group(const placements& where, std::size_t n, A&&... args) {
+group<T> spawn_group(const placements& where, std::size_t n, A&&... arguments) {
   static_assert(std::is_class_v<T> && !std::is_abstract_v<T>,
                 "orrery: spawn_group<T>: T must be a class that can be constructed");
   static_assert(
@@ -447,7 +447,7 @@ group<T> spawn_group(const placements& where, std::size_t n, A&&... args) {
   try {
     const detail::group_data& d = detail::group_access::handle(g).data();
     auto results = detail::call_parts<detail::construct_operation<T, detail::travels_t<A>...>, detail::gather_fold,
-                                      detail::travels_t<A>...>(d, std::forward<A>(args)...);
+                                      detail::travels_t<A>...>(d, std::forward<A>(arguments)...);
     detail::rethrow_first(results);
   } catch (...) {
     try {

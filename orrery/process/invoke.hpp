@@ -19,7 +19,7 @@
 
 // The typed side of messages: how the arguments of a method become a payload and how a handler makes them arguments again, in each of
 // the forms of an envelope. An `Operation` says what to run:
-//   using result = R; static auto run(pe&, slot&, object, args...); names; see method_operation.
+//   using result = R; static auto run(pe&, slot&, object, arguments...); names; see method_operation.
 namespace orrery::detail {
 
 using scheduler::pe;
@@ -200,36 +200,36 @@ struct typed_handler {
   static constexpr std::size_t refs_bytes = sizeof...(P) * sizeof(void*);
 
   template <class... A>
-  static void make_owned(void* at, A&&... args) {
+  static void make_owned(void* at, A&&... arguments) {
     if constexpr (boxed) {
-      new (at) owned(std::make_unique<tuple>(std::forward<A>(args)...));
+      new (at) owned(std::make_unique<tuple>(std::forward<A>(arguments)...));
     } else {
-      new (at) owned(std::forward<A>(args)...);
+      new (at) owned(std::forward<A>(arguments)...);
     }
   }
 
   /// The elements of spans can lie behind the arguments of a message to a process of the same PE.
   static constexpr bool has_behind = !boxed && (fits_behind<P> || ...);
   template <class... A>
-  static std::size_t behind(const A&... args) noexcept {
+  static std::size_t behind(const A&... arguments) noexcept {
     std::size_t bytes = 0;
-    if constexpr (has_behind) bytes = (std::size_t{0} + ... + bytes_behind<P>(args));
+    if constexpr (has_behind) bytes = (std::size_t{0} + ... + bytes_behind<P>(arguments));
     return aligned_payload(sizeof(owned)) + bytes <= scheduler::message_pool::largest ? bytes : 0;
   }
   /// A message to a process of this PE with its arguments; all but them is to be filled in.
   template <class... A>
-  static scheduler::message* make_message(pe& self, A&&... args) {
-    const std::size_t more = behind(args...);
+  static scheduler::message* make_message(pe& self, A&&... arguments) {
+    const std::size_t more = behind(arguments...);
     scheduler::message* m = self.allocate_message(more == 0 ? sizeof(owned) : aligned_payload(sizeof(owned)) + more);
     try {
       if constexpr (has_behind) {
         if (more != 0) {
           std::byte* room = m->payload() + aligned_payload(sizeof(owned));
-          new (m->payload()) owned(put_behind<P>(room, std::forward<A>(args))...);
+          new (m->payload()) owned(put_behind<P>(room, std::forward<A>(arguments))...);
           return m;
         }
       }
-      make_owned(m->payload(), std::forward<A>(args)...);
+      make_owned(m->payload(), std::forward<A>(arguments)...);
     } catch (...) {
       self.release_message(m);
       throw;
@@ -271,21 +271,21 @@ struct typed_handler {
         case wire::payload_form::owned: {
           if constexpr (has_behind) {
             if (d.heap != nullptr) {  // else others read the ring while the method is parked
-              const read_in_place args(d);
-              run_owned(self, s, object, reply, source, args.all, std::index_sequence_for<P...>{});
+              const read_in_place arguments(d);
+              run_owned(self, s, object, reply, source, arguments.all, std::index_sequence_for<P...>{});
               return;
             }
           }
-          owned args(std::move(*reinterpret_cast<owned*>(d.payload)));
+          owned arguments(std::move(*reinterpret_cast<owned*>(d.payload)));
           reinterpret_cast<owned*>(d.payload)->~owned();
           d.form = wire::payload_form::refs;  // nothing is left there to drop
           d.release();
-          run_owned(self, s, object, reply, source, args, std::index_sequence_for<P...>{});
+          run_owned(self, s, object, reply, source, arguments, std::index_sequence_for<P...>{});
           return;
         }
         default: {
           orrery::reader r({d.payload, d.payload_bytes});
-          std::tuple<wire_value<P>...> args{wire_value<P>{orrery::read<std::remove_cvref_t<P>>(r)}...};
+          std::tuple<wire_value<P>...> arguments{wire_value<P>{orrery::read<std::remove_cvref_t<P>>(r)}...};
           if constexpr (views) {
             d.leave_ring();  // the method may park, and then others read the ring
           } else {
@@ -297,7 +297,7 @@ struct typed_handler {
                   return Operation::run(self, s, object, static_cast<P&&>(a.value)...);
                 });
               },
-              args);
+              arguments);
           d.release();
           return;
         }
@@ -325,12 +325,12 @@ struct typed_handler {
         go_on_with(self, d, written(*static_cast<const std::remove_cvref_t<P>*>(refs[I])...));
       }(std::index_sequence_for<P...>{});
     } else if (d.form == wire::payload_form::owned) {
-      const auto& args = *reinterpret_cast<const owned*>(d.payload);
+      const auto& arguments = *reinterpret_cast<const owned*>(d.payload);
       const tuple* values = nullptr;
       if constexpr (boxed) {
-        values = args.get();
+        values = arguments.get();
       } else {
-        values = &args;
+        values = &arguments;
       }
       go_on_with(self, d, std::apply([](const auto&... v) { return written(wire_form(v)...); }, *values));
     }
@@ -394,12 +394,12 @@ struct typed_handler {
   }
   template <std::size_t... I>
   static void run_owned(pe& self, slot& s, typename Operation::object* object, std::uint64_t reply,
-                        std::uint32_t source, owned& args, std::index_sequence<I...>) {
+                        std::uint32_t source, owned& arguments, std::index_sequence<I...>) {
     answer<typename Operation::result>(self, reply, source, false, [&]() -> decltype(auto) {
       if constexpr (boxed) {
-        return Operation::run(self, s, object, pass<P>(std::get<I>(*args))...);
+        return Operation::run(self, s, object, pass<P>(std::get<I>(*arguments))...);
       } else {
-        return Operation::run(self, s, object, pass<P>(std::get<I>(args))...);
+        return Operation::run(self, s, object, pass<P>(std::get<I>(arguments))...);
       }
     });
   }
@@ -428,8 +428,8 @@ struct method_operation {
     }
   }();
   template <class... A>
-  static decltype(auto) run(pe&, slot&, object* o, A&&... args) {
-    return M::call(*o, std::forward<A>(args)...);
+  static decltype(auto) run(pe&, slot&, object* o, A&&... arguments) {
+    return M::call(*o, std::forward<A>(arguments)...);
   }
 };
 
@@ -480,19 +480,19 @@ template <class... P>
 
 template <class... P>
 void send_wire(pe& self, scheduler::channel& c, address to, const scheduler::handler& h, scheduler::sink* sink,
-               const P&... args) {
+               const P&... arguments) {
   static_assert((orrery::serializable<P> && ...),
                 "orrery: an argument of this call cannot be sent to another node: give its class "
                 "`template <class A> void serialize(A& a)`");
-  outgoing out(self, c, orrery::wire_size(args...));
+  outgoing out(self, c, orrery::wire_size(arguments...));
   orrery::writer w(out.payload());
-  (orrery::write(w, args), ...);
+  (orrery::write(w, arguments), ...);
   out.send_message(to, h, sink);
 }
 
 /// The part of send_owned for other PEs. Throws node_lost.
 template <class Handler, class... P>
-bool send_owned_away(pe& self, address to, scheduler::sink* sink, bool may_wait, P&&... args) {
+bool send_owned_away(pe& self, address to, scheduler::sink* sink, bool may_wait, P&&... arguments) {
   const scheduler::handler& h = Handler::instance;
   if (may_wait) {
     self.wait_while_stopped(to);
@@ -501,16 +501,16 @@ bool send_owned_away(pe& self, address to, scheduler::sink* sink, bool may_wait,
   }
   scheduler::channel& c = self.channel_to(to.pe);
   if (c.remote) {
-    if (!may_wait && !has_space(c, orrery::wire_size(args...))) return false;
-    send_wire(self, c, to, h, sink, std::as_const(args)...);
+    if (!may_wait && !has_space(c, orrery::wire_size(arguments...))) return false;
+    send_wire(self, c, to, h, sink, std::as_const(arguments)...);
     return true;
   }
-  const std::uint16_t pages = pages_beside(args...);
+  const std::uint16_t pages = pages_beside(arguments...);
   const std::uint32_t bytes =
       wire::record_bytes(sizeof(typename Handler::owned)) + wire::ring_surcharge(pages, c.ring.capacity());
   wire::envelope* e = may_wait ? self.reserve(c, bytes) : c.try_reserve(bytes);
   if (e == nullptr) return false;
-  Handler::make_owned(e->payload(), std::forward<P>(args)...);
+  Handler::make_owned(e->payload(), std::forward<P>(arguments)...);
   fill(*e, to, h, wire::payload_form::owned, sink, pages);
   self.commit(c, bytes);
   return true;
@@ -520,7 +520,7 @@ bool send_owned_away(pe& self, address to, scheduler::sink* sink, bool may_wait,
 /// full; with `may_wait` false it returns false instead, having sent nothing. A one-way message to a lost node is reported, as are those whose
 /// process is gone; others throw node_lost.
 template <class Handler, class... P>
-bool send_owned(pe& self, address to, scheduler::sink* sink, bool may_wait, P&&... args) {
+bool send_owned(pe& self, address to, scheduler::sink* sink, bool may_wait, P&&... arguments) {
   const scheduler::handler& h = Handler::instance;
   if (to.pe == self.id()) {
     slot* s = to.slot == wire::no_slot ? &fresh_slot(self) : self.find(to.slot, to.generation);
@@ -537,10 +537,10 @@ bool send_owned(pe& self, address to, scheduler::sink* sink, bool may_wait, P&&.
         return true;
       }
     }
-    const std::uint16_t pages = pages_beside(args...);
+    const std::uint16_t pages = pages_beside(arguments...);
     scheduler::message* m = nullptr;
     try {
-      m = Handler::make_message(self, std::forward<P>(args)...);
+      m = Handler::make_message(self, std::forward<P>(arguments)...);
     } catch (...) {
       if (to.slot == wire::no_slot) self.free_slot(*s);
       throw;
@@ -551,7 +551,7 @@ bool send_owned(pe& self, address to, scheduler::sink* sink, bool may_wait, P&&.
     return true;
   }
   try {
-    return send_owned_away<Handler>(self, to, sink, may_wait, std::forward<P>(args)...);
+    return send_owned_away<Handler>(self, to, sink, may_wait, std::forward<P>(arguments)...);
   } catch (const node_lost&) {
     if (sink != nullptr) throw;
     self.failures().report_unsent(h, to.pe, std::current_exception());
@@ -561,11 +561,11 @@ bool send_owned(pe& self, address to, scheduler::sink* sink, bool may_wait, P&&.
 
 /// Sends a call whose caller waits for it before the arguments end: inside the node only pointers to them travel.
 template <class Handler, class... P>
-void begin_call(pe& self, address to, scheduler::sink& k, P&&... args) {
+void begin_call(pe& self, address to, scheduler::sink& k, P&&... arguments) {
   const scheduler::handler& h = Handler::instance;
   prepare(k, self, to, h);
   constexpr std::size_t payload = sizeof...(P) * sizeof(void*);
-  const void* const refs[sizeof...(P) + 1] = {static_cast<const void*>(std::addressof(args))...};
+  const void* const refs[sizeof...(P) + 1] = {static_cast<const void*>(std::addressof(arguments))...};
   if (to.pe == self.id()) {
     slot* s = to.slot == wire::no_slot ? &fresh_slot(self) : self.find(to.slot, to.generation);
     if (s == nullptr) [[unlikely]]
@@ -580,7 +580,7 @@ void begin_call(pe& self, address to, scheduler::sink& k, P&&... args) {
   self.wait_while_stopped(to);
   scheduler::channel& c = self.channel_to(to.pe);
   if (c.remote) {
-    send_wire(self, c, to, h, &k, std::as_const(args)...);
+    send_wire(self, c, to, h, &k, std::as_const(arguments)...);
   } else {
     constexpr std::uint32_t bytes = wire::record_bytes(payload);
     wire::envelope* e = self.reserve(c, bytes);
@@ -592,9 +592,9 @@ void begin_call(pe& self, address to, scheduler::sink& k, P&&... args) {
 
 /// Sends a call and returns when the result has arrived in `k`.
 template <class Handler, class... P>
-void send_call(pe& self, address to, scheduler::sink& k, P&&... args) {
+void send_call(pe& self, address to, scheduler::sink& k, P&&... arguments) {
   self.require_process();
-  begin_call<Handler>(self, to, k, std::forward<P>(args)...);
+  begin_call<Handler>(self, to, k, std::forward<P>(arguments)...);
   self.wait(k);
 }
 

@@ -11,7 +11,7 @@
 #include <type_traits>
 #include <utility>
 
-// How `p->m(args...)` becomes a call. A description's proxy is an aggregate of empty callables named like the methods. It has no state: a
+// How `p->m(arguments...)` becomes a call. A description's proxy is an aggregate of empty callables named like the methods. It has no state: a
 // pointer to it is the pointer to the address it stands for, and each callable is found at the same place. The mode says what calling means.
 namespace orrery::detail {
 
@@ -51,9 +51,9 @@ using travels_t = typename travels_as<A>::type;
 
 template <class Mode, class M, class R, class... P>
 struct exact_proxy {
-  auto operator()(P... args) const {
+  auto operator()(P... arguments) const {
     if constexpr ((can_be_parameter<P> && ...) && can_be_result<R>) {
-      return Mode::template invoke<M, R, P...>(target_of<typename Mode::target>(this), std::forward<P>(args)...);
+      return Mode::template invoke<M, R, P...>(target_of<typename Mode::target>(this), std::forward<P>(arguments)...);
     } else {
       (require_parameter<P>(), ...);
       require_result<R>();
@@ -78,11 +78,11 @@ template <class Mode, class M>
 struct forwarding_proxy {
   template <class... A>
     requires takes<M, travels_t<A>...>
-  auto operator()(A&&... args) const {
+  auto operator()(A&&... arguments) const {
     using R = decltype(M::call(std::declval<typename M::object&>(), std::declval<travels_t<A>>()...));
     if constexpr ((can_be_parameter<travels_t<A>> && ...) && can_be_result<R>) {
       return Mode::template invoke<M, R, travels_t<A>...>(target_of<typename Mode::target>(this),
-                                                          travels_t<A>(std::forward<A>(args))...);
+                                                          travels_t<A>(std::forward<A>(arguments))...);
     } else {
       (require_parameter<travels_t<A>>(), ...);
       require_result<R>();

@@ -26,10 +26,10 @@ struct spawn_operation {
   static constexpr std::string_view class_name() noexcept { return type_name<T>(); }
   static constexpr std::string_view name() noexcept { return "(constructor)"; }
   template <class... A>
-  static remote<T> run(pe& self, slot& s, void*, A&&... args) {
+  static remote<T> run(pe& self, slot& s, void*, A&&... arguments) {
     if constexpr (constructible_from_kept<T, A...>) {  // else check_spawnable has said it
       s.class_number = class_of<T>::value.number;
-      T* const object = make_object<T>(s, std::forward<A>(args)...);
+      T* const object = make_object<T>(s, std::forward<A>(arguments)...);
       note_class(self, class_of<T>::value);
       s.set_object(object);
     }
@@ -79,7 +79,7 @@ void check_spawnable() {
 ///     auto device = orrery::spawn<PageDevice>(orrery::machine(1), "pagefile", 1024, 32 << 20);
 template <class T, class... A>
   requires(!std::is_array_v<T>)
-remote<T> spawn(placement where, A&&... args) {
+remote<T> spawn(placement where, A&&... arguments) {
   detail::check_spawnable<T, A...>();
   detail::pe& self = detail::here_pe();
   const std::uint32_t target = where.resolve();
@@ -108,23 +108,23 @@ remote<T> spawn(placement where, A&&... args) {
     };
     try {
       const guard g(self, s);
-      return detail::spawn_operation<T>::run(self, s, nullptr, std::forward<A>(args)...);
+      return detail::spawn_operation<T>::run(self, s, nullptr, std::forward<A>(arguments)...);
     } catch (...) {
       detail::rethrow_as_received(handler::instance, self);
     }
   }
   detail::typed_sink<remote<T>> k;
-  detail::send_call<handler>(self, detail::pe_address(target), k, detail::travels_t<A>(std::forward<A>(args))...);
+  detail::send_call<handler>(self, detail::pe_address(target), k, detail::travels_t<A>(std::forward<A>(arguments))...);
   return k.take();
 }
 
 /// As spawn, but returns at once: the future has the pointer when the object has been constructed.
 template <class T, class... A>
   requires(!std::is_array_v<T>)
-future<remote<T>> start_spawn(placement where, A&&... args) {
+future<remote<T>> start_spawn(placement where, A&&... arguments) {
   detail::check_spawnable<T, A...>();
   return detail::start_message<detail::spawn_handler<T, A...>, remote<T>>(
-      detail::here_pe(), detail::pe_address(where.resolve()), detail::travels_t<A>(std::forward<A>(args))...);
+      detail::here_pe(), detail::pe_address(where.resolve()), detail::travels_t<A>(std::forward<A>(arguments))...);
 }
 
 /// Ends a process: runs the destructor where it lives, after the messages that were sent before; returns when that is done. Messages behind
@@ -154,7 +154,7 @@ struct function_traits {
   static_assert(
       never<std::integral_constant<decltype(F), F>>,
       "orrery: call<&f>(placement, args...): f is a function or a static method; for a method of a process write "
-      "p->m(args...)");
+      "p->m(arguments...)");
   using result = void;
   template <template <class...> class X, class Op>
   using with_parameters = X<Op>;
@@ -182,8 +182,8 @@ struct function_operation {
     return s.substr(begin, s.rfind('>') - begin);
   }
   template <class... A>
-  static result run(pe&, slot&, void*, A&&... args) {
-    return F(std::forward<A>(args)...);
+  static result run(pe&, slot&, void*, A&&... arguments) {
+    return F(std::forward<A>(arguments)...);
   }
 };
 
@@ -194,18 +194,18 @@ using function_handler = typename function_traits<F>::template with_parameters<t
 template <class Op, class... P>
 struct parameters_of {
   template <class Handler, class R>
-  static value_t<R> call(address to, P... args) {
+  static value_t<R> call(address to, P... arguments) {
     typed_sink<R> k;
-    send_call<Handler>(here_pe(), to, k, std::forward<P>(args)...);
+    send_call<Handler>(here_pe(), to, k, std::forward<P>(arguments)...);
     return k.take();
   }
   template <class Handler, class R>
-  static future<value_t<R>> start(address to, P... args) {
-    return start_message<Handler, value_t<R>>(here_pe(), to, std::forward<P>(args)...);
+  static future<value_t<R>> start(address to, P... arguments) {
+    return start_message<Handler, value_t<R>>(here_pe(), to, std::forward<P>(arguments)...);
   }
   template <class Handler>
-  static void post(address to, P... args) {
-    send_owned<Handler>(here_pe(), to, nullptr, true, std::forward<P>(args)...);
+  static void post(address to, P... arguments) {
+    send_owned<Handler>(here_pe(), to, nullptr, true, std::forward<P>(arguments)...);
   }
 };
 template <class Op, class... P>
@@ -225,26 +225,26 @@ using parameters = typename function_traits<F>::template with_parameters<paramet
 /// Runs a function on another PE and returns its result: `double e = call<&energy>(pe(2), box);`. Parks the caller. Throws what f throws,
 /// usage_error, node_lost, stopped.
 template <auto F, class... A>
-auto call(placement where, A&&... args) {
+auto call(placement where, A&&... arguments) {
   detail::function_check<F>::require();
   using R = typename detail::function_traits<F>::result;
   return detail::parameters<F>::template call<detail::function_handler<F>, R>(detail::pe_address(where.resolve()),
-                                                                              std::forward<A>(args)...);
+                                                                              std::forward<A>(arguments)...);
 }
 /// As call, but returns a future at once.
 template <auto F, class... A>
-auto start_call(placement where, A&&... args) {
+auto start_call(placement where, A&&... arguments) {
   detail::function_check<F>::require();
   using R = typename detail::function_traits<F>::result;
   return detail::parameters<F>::template start<detail::function_handler<F>, R>(detail::pe_address(where.resolve()),
-                                                                               std::forward<A>(args)...);
+                                                                               std::forward<A>(arguments)...);
 }
 /// As call, one way.
 template <auto F, class... A>
-void post_call(placement where, A&&... args) {
+void post_call(placement where, A&&... arguments) {
   detail::function_check<F>::require();
   detail::parameters<F>::template post<detail::function_handler<F>>(detail::pe_address(where.resolve()),
-                                                                    std::forward<A>(args)...);
+                                                                    std::forward<A>(arguments)...);
 }
 
 }  // namespace orrery

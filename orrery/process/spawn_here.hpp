@@ -15,10 +15,10 @@ namespace detail {
 template <class F, class... A>
 struct applied_body final : function_body {
   F f;
-  std::tuple<A...> args;
+  std::tuple<A...> arguments;
   template <class G, class... B>
-  explicit applied_body(G&& g, B&&... b) : f(std::forward<G>(g)), args(std::forward<B>(b)...) {}
-  void run() override { std::apply(f, std::move(args)); }
+  explicit applied_body(G&& g, B&&... b) : f(std::forward<G>(g)), arguments(std::forward<B>(b)...) {}
+  void run() override { std::apply(f, std::move(arguments)); }
 };
 
 /// Starts the body on a PE of this node. Throws usage_error, std::bad_alloc; then the body is the caller's still.
