@@ -10,11 +10,13 @@
 #include <orrery/process/group.hpp>
 #include <orrery/process/idle.hpp>
 #include <orrery/process/io.hpp>
+#include <orrery/process/machines.hpp>
 #include <orrery/process/member.hpp>
 #include <orrery/process/names.hpp>
 #include <orrery/process/placement.hpp>
 #include <orrery/process/remote.hpp>
 #include <orrery/process/remote_cast.hpp>
+#include <orrery/process/roles.hpp>
 #include <orrery/process/runtime.hpp>
 #include <orrery/process/spawn.hpp>
 #include <orrery/process/spawn_here.hpp>

@@ -59,6 +59,11 @@ constexpr option_info table[] = {
      .meaning =
          "auto makes the ranks that mpirun has started one world; off makes each a world of its own; or the file of "
          "the MPI library"},
+    {.name = "role",
+     .value = &options::role,
+     .meaning = "what a node that runs no main runs beside serving: a rank of an MPI launch that is not the first, or "
+                "another node of --orrery-nodes",
+     .automatic = "nothing"},
     {.name = "machine-ranks",
      .value = &options::machine_ranks,
      .meaning = "for tests of what crosses machines: so many ranks are taken for one machine",
@@ -384,7 +389,7 @@ std::string option_info::placeholder() const {
                         [](std::uint64_t options::*) { return std::string("SIZE"); },
                         [](std::chrono::nanoseconds options::*) { return std::string("TIME"); },
                         [](std::string options::* m) {
-                          return std::string(m == &options::world ? "NAME"
+                          return std::string(m == &options::world || m == &options::role ? "NAME"
                                              : m == &options::sim ? "LIST"
                                              : m == &options::mpi ? "auto|off|PATH"
                                                                   : "PATH");

@@ -31,6 +31,7 @@ struct options {
   std::string sim;    ///< what to simulate; see parse_simulation; empty: nothing
   std::string mpi = "auto";  ///< "auto": if a launcher of MPI has started the program; "off"; or the path of a library
   std::uint32_t machine_ranks = 0;  ///< for tests: so many ranks are a machine; 0: those of one host
+  std::string role;  ///< that a node without a main runs; empty: none
   std::chrono::nanoseconds node_timeout =
       std::chrono::seconds(5);  ///< after which a silent node of another machine is lost
 

@@ -6,6 +6,7 @@
 #include <orrery/process/internal/simulated_world.hpp>
 #include <orrery/process/options.hpp>
 #include <orrery/process/placement.hpp>
+#include <orrery/process/roles.hpp>
 #include <orrery/process/simulation.hpp>
 #include <orrery/process/spawn.hpp>
 #include <orrery/process/submit.hpp>
@@ -321,6 +322,37 @@ void start_main(scheduler::pe& first, const std::function<int()>& main, const st
   });
 }
 
+// What a node without a main runs by itself. The end of the world ends it, too.
+void start_role(scheduler::pe& first, const std::function<void()>& role) {
+  detail::start_function(first, [&first, &role] {
+    try {
+      role();
+    } catch (const stopped&) {
+    } catch (const std::exception& e) {
+      if (scheduler::is_forked_child) scheduler::end_forked_child();
+      if (first.owner().is_dead()) return;  // that has been said
+      std::fputs(fmt::format("orrery: the role of node {} ended with an exception: {}\n", first.owner().index(), e.what())
+                     .c_str(),
+                 stderr);
+    }
+    if (scheduler::is_forked_child) scheduler::end_forked_child();
+  });
+}
+
+void check_role(const options& o, const roles& with) {
+  if (o.role.empty()) return;
+  if (!o.sim.empty())
+    throw world_error(errc::world_bad_setting, verbatim,
+                      "--orrery-role does not go together with --orrery-sim: simulated nodes run no roles");
+  if (with.contains(o.role)) return;
+  std::vector<std::string> names;
+  for (const auto& [name, role] : with) names.push_back(name);
+  throw world_error(errc::world_bad_setting, verbatim,
+                    names.empty() ? fmt::format("--orrery-role={}: this program has no roles", o.role)
+                                  : fmt::format("--orrery-role={}: the roles of this program are {}", o.role,
+                                                fmt::join(names, ", ")));
+}
+
 int run_simulated(const scheduler::node_settings& settings, const options& o, const std::function<int()>& main) {
   const transport::sim_settings sim = parse_simulation(o.sim);
   detail::simulated_world world(sim, settings);
@@ -335,7 +367,7 @@ int run_simulated(const scheduler::node_settings& settings, const options& o, co
   return exit_code(result, failed_posts, o);
 }
 
-int run_checked(const args& all, const std::function<int(args)>& main) {
+int run_checked(const args& all, const std::function<int(args)>& main, const roles& with) {
   if (has_served) return 0;
   scheduler::freeze_handlers();
   scheduler::number_handlers({});  // an earlier run may have been part of a world
@@ -346,6 +378,7 @@ int run_checked(const args& all, const std::function<int(args)>& main) {
   }
   if (!o.quiet)
     for (const std::string& w : warnings) std::fputs(fmt::format("orrery: {}\n", w).c_str(), stderr);
+  check_role(o, with);
   scheduler::send_through_wire(o.serialize);
   scheduler::node_settings settings = node_settings_of(o);
   if (!o.sim.empty() && (o.pes != 0 || o.nodes > 1 || !o.world.empty() || !o.trace.empty()))
@@ -370,12 +403,14 @@ int run_checked(const args& all, const std::function<int(args)>& main) {
     }
     tracing trace(o, n, rest.empty() ? std::string{} : rest[0]);
     const std::function<int()> own_main = [&] { return main(rest); };
+    const std::function<void()> own_role = [&] { with.at(o.role)(rest); };
     const std::function<void()> leave = [&] {
       if (s.any() != nullptr) s.any()->begin_leave();  // the first node's ends the world
     };
     const detail::open_entrance entrance(n);
     n.run([&](scheduler::pe& first) {
       if (!s.launched) start_main(first, own_main, leave, result);
+      if (s.launched && !o.role.empty()) start_role(first, own_role);
     });
     trace.write();
     dead = n.is_dead();
@@ -400,10 +435,12 @@ int run_checked(const args& all, const std::function<int(args)>& main) {
 
 }  // namespace
 
-int run(int argc, char** argv, const std::function<int(args)>& main) {
+int run(int argc, char** argv, const std::function<int(args)>& main) { return run(argc, argv, main, {}); }
+
+int run(int argc, char** argv, const std::function<int(args)>& main, const roles& with) {
   if (scheduler::current_pe != nullptr) throw usage_error(errc::already_running, "run");
   try {
-    return run_checked(args(argv, argv + argc), main);
+    return run_checked(args(argv, argv + argc), main, with);
   } catch (const std::exception& e) {
     std::fputs(fmt::format("orrery: {}\n", e.what()).c_str(), stderr);
     return 1;

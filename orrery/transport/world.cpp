@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <orrery/transport/world.hpp>
 
+#include <unistd.h>
+
 namespace orrery::transport {
 
 std::string_view to_string(node_state state) noexcept {
@@ -33,6 +35,12 @@ std::string_view to_string(world_state state) noexcept {
       return "lost";
   }
   return "unknown";
+}
+
+std::string own_host() {
+  char name[256] = {};
+  (void)::gethostname(name, sizeof name - 1);
+  return name;
 }
 
 }  // namespace orrery::transport

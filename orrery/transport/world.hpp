@@ -67,6 +67,9 @@ class membership_watch {
   virtual ~membership_watch() = default;
 };
 
+/// The name of this host.
+[[nodiscard]] std::string own_host();
+
 /// A world of several nodes, as one of them sees it: who is there, how to wake them, and memory for what is
 /// sent to them. There is one for each way in which nodes can share a world: nodes of one machine
 /// (`shm_world`), and simulated ones (`sim_world`).
@@ -144,6 +147,8 @@ class world {
   [[nodiscard]] virtual std::uint32_t pe_of_alias(std::uint32_t alias) const noexcept { return alias; }
   [[nodiscard]] virtual std::uint32_t machines() const noexcept = 0;
   [[nodiscard]] virtual std::uint32_t machine_of(std::uint32_t node) const noexcept = 0;
+  /// The host name of a machine below machines().
+  [[nodiscard]] virtual std::string host_of(std::uint32_t /*machine*/) const { return own_host(); }
   [[nodiscard]] virtual world_state state() const noexcept = 0;
   /// Changes whenever a node joins, leaves or dies and when the world ends. Cheap.
   [[nodiscard]] virtual std::uint32_t epoch() const noexcept = 0;

@@ -154,6 +154,19 @@ void hosts() {
   everything_else();
 }
 
+// The other ranks count in the server of the first one, until the world ends.
+void count_role() {
+  const auto s = await_name<server>("/roles/server", std::chrono::seconds(60));
+  s->add(1);
+  check(this_node() != 0, "the first rank runs a role");
+  for (;;) sleep_for(std::chrono::seconds(1));
+}
+void with_roles() {
+  const auto s = spawn<server>(here());
+  publish("/roles/server", s);
+  while (s->total() != static_cast<int>(world_nodes()) - 1) sleep_for(std::chrono::milliseconds(1));
+}
+
 // Asks who started it to cut one of two hosts off, by a line, and misses it then.
 void cut_off() {
   check(world_machines() == 2 && world_nodes() == 4, "four ranks on two hosts are not two machines of two nodes");
@@ -317,9 +330,27 @@ TEST_P(over_mpi, several_programs_of_one_launch_are_one_world) {
                  {":", "-n", "2", other, "--scenario=calls", "--orrery-pes=1", "--orrery-machine-ranks=1"});
   EXPECT_EQ(wrong_in(program(options, launcher().file).end()), "");
 }
+TEST_P(over_mpi, programs_that_contradict_each_other_are_refused_by_name) {
+  const std::string shop = folder_of_program() + "/meeting_shop";
+  const std::string other = folder_of_program() + "/meeting_customer_other_signature";
+  if (!std::filesystem::exists(shop) || !std::filesystem::exists(other)) GTEST_SKIP() << shop << " was not built";
+  std::vector<std::string> options = launcher().options;
+  options.insert(options.end(), {"-n", "1", shop, "--orrery-pes=1", ":", "-n", "1", other, "--orrery-pes=1"});
+  const std::string said = program(options, launcher().file).end();
+  EXPECT_EQ(said.find("exit status 0"), std::string::npos) << said;
+  EXPECT_GE(count_of(said, "program 'meeting_customer_other_signature' of rank 1 contradicts a program of the ranks "
+                           "before it: "), 1)
+      << said;
+  EXPECT_GE(count_of(said, "int shop::counter::add(long)"), 1) << said;
+}
+TEST_P(over_mpi, ranks_that_run_no_main_may_run_a_role) {
+  EXPECT_EQ(wrong_in(outcome("roles", {3, 1, 1}, {"--orrery-role=count"})), "");
+  const std::string said = outcome("roles", {2, 1, 1}, {"--orrery-role=cook"});
+  EXPECT_GE(count_of(said, "--orrery-role=cook: the roles of this program are count"), 1) << said;
+}
 // A program that has started MPI itself: Orrery uses it as it is, and leaves its end to the program.
 std::string file_of_mpi(const std::string& name) { return name == "mpich" ? "libmpich.so.12" : "libmpi.so.40"; }
-TEST_P(over_mpi, a_program_may_start_and_end_mpi_itself) {
+TEST_P(over_mpi, a_program_may_start_and_end_mpi_itself_and_receive_from_any_source) {
   EXPECT_EQ(wrong_in(outcome("messages", {3, 1, 1}, {"--own-mpi=" + file_of_mpi(GetParam()), "--threads=2"})), "");
 }
 TEST_P(over_mpi, a_program_that_has_started_mpi_for_one_thread_is_refused) {
@@ -389,10 +420,26 @@ class own_mpi {
     if (library_ == nullptr || get<int(int*, char***, int, int*)>("MPI_Init_thread")(
                                    nullptr, nullptr, std::stoi(value_of(argc, argv, "--threads=")), &given) != 0)
       std::abort();
+    if (given == 0) return;
+    void* const open_mpi_world = ::dlsym(library_, "ompi_mpi_comm_world");
+    if (open_mpi_world != nullptr) {
+      listen(open_mpi_world, ::dlsym(library_, "ompi_mpi_byte"), -1);
+    } else {
+      listen(0x4400'0000, 0x4c00'010d, -2);
+    }
   }
   /// The exit code: 1 if MPI has been ended already.
-  int end(int code) const {
+  int end(int code) {
     if (library_ == nullptr) return code;
+    int has_come = 0;
+    if (heard_.request != 0 &&
+        (get<int(void*, int*, void*)>("MPI_Test")(&heard_.request, &has_come, heard_.status.data()) != 0 || has_come != 0)) {
+      fmt::print(stderr, "a receive of the program has got a message that is not its own\n");
+      code = 1;
+    } else if (heard_.request != 0) {
+      get<int(void*)>("MPI_Cancel")(&heard_.request);
+      get<int(void*, void*)>("MPI_Wait")(&heard_.request, heard_.status.data());
+    }
     int is_over = 0;
     get<int(int*)>("MPI_Finalized")(&is_over);
     if (is_over != 0) fmt::print(stderr, "MPI was ended, which the program had started\n");
@@ -404,7 +451,22 @@ class own_mpi {
   [[nodiscard]] F* get(const char* name) const {
     return reinterpret_cast<F*>(::dlsym(library_, name));
   }
+  // A receive from any source, with any tag, that is open while the world runs. Handles are pointers or numbers.
+  template <class Handle>
+  void listen(Handle world, Handle byte, int any_source) {
+    constexpr int any_tag = -1;
+    if (get<int(void*, int, Handle, int, int, Handle, void*)>("MPI_Irecv")(
+            heard_.bytes.data(), static_cast<int>(heard_.bytes.size()), byte, any_source, any_tag, world,
+            &heard_.request) != 0)
+      std::abort();
+  }
+  struct receive {
+    std::array<char, 64 << 10> bytes{};
+    std::array<char, 256> status{};
+    std::uint64_t request = 0;
+  };
   void* library_ = nullptr;
+  receive heard_;
 };
 
 }  // namespace
@@ -413,7 +475,7 @@ class own_mpi {
 int main(int argc, char** argv) {
   using namespace orrery;
   orrery::testing::prepare_for_launchers();
-  const own_mpi mpi(argc, argv);
+  own_mpi mpi(argc, argv);
   const int code = orrery::testing::run_tests_or_scenario(argc, argv,
                                                           {{"messages", messages},
                                                            {"blocks", blocks},
@@ -425,6 +487,8 @@ int main(int argc, char** argv) {
                                                            {"flooded", flooded},
                                                            {"cycle", cycle},
                                                            {"dead", dead},
-                                                           {"loss", loss}});
+                                                           {"roles", with_roles},
+                                                           {"loss", loss}},
+                                                          {{"count", [](const args&) { count_role(); }}});
   return mpi.end(code);
 }

@@ -200,7 +200,7 @@ class scratch_directory {
 using scenarios = std::map<std::string_view, std::function<void()>>;
 
 /// For main: a scenario if one is asked for (twice if the first option is --again), else the tests.
-inline int run_tests_or_scenario(int argc, char** argv, const scenarios& all) {
+inline int run_tests_or_scenario(int argc, char** argv, const scenarios& all, const roles& with = {}) {
   for (int i = 1; i < argc; ++i) {
     const std::string_view a = argv[i];
     if (!a.starts_with("--scenario=")) continue;
@@ -209,10 +209,11 @@ inline int run_tests_or_scenario(int argc, char** argv, const scenarios& all) {
     for (int k = 1; k < argc; ++k)
       if (argv[k] == fmt::format("--test={}", ::getppid())) ::prctl(PR_SET_PDEATHSIG, SIGKILL);
     const auto run = [&] {
-      return orrery::run(argc, argv, [&](const args&) {
+      const auto scenario = [&](const args&) {
         all.at(a.substr(11))();
         return failures == 0 ? 0 : 1;
-      });
+      };
+      return orrery::run(argc, argv, scenario, with);
     };
     if (std::string_view(argv[1]) != "--again") return run();
     const int first = run();

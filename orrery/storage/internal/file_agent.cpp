@@ -25,12 +25,6 @@ file_agent::~file_agent() {
   for (; !made_.empty(); made_.pop_back()) fs::remove(made_.back(), ignored);  // a folder only if it is empty
 }
 
-std::string file_agent::host() const {
-  char name[256] = {};
-  (void)::gethostname(name, sizeof name - 1);
-  return name;
-}
-
 void file_agent::make_folders(const std::vector<std::string>& folders) {
   for (const std::string& path : folders) {
     std::error_code error;

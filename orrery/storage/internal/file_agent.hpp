@@ -28,8 +28,6 @@ class file_agent {
   /// Removes again what was made, unless `keep` was called.
   ~file_agent();
 
-  /// The host name of its machine.
-  [[nodiscard]] std::string host() const;
   /// Makes those folders that are not there; their parents must be.
   void make_folders(const std::vector<std::string>& folders);
   /// Throws EEXIST if one of these files of the data set is there.
@@ -51,7 +49,7 @@ class file_agent {
   std::string named_;
   std::vector<std::string> made_;
 };
-ORRERY_PROCESS(file_agent, host, make_folders, require_absent, claim, keep, require_regular, require_removable,
+ORRERY_PROCESS(file_agent, make_folders, require_absent, claim, keep, require_regular, require_removable,
                remove_files, remove_folders, free_bytes);
 
 }  // namespace orrery::storage::internal

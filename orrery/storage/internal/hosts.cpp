@@ -1,17 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <orrery/storage/internal/hosts.hpp>
 
-#include <orrery/process/call.hpp>
+#include <orrery/process/machines.hpp>
 #include <orrery/process/runtime.hpp>
-#include <orrery/process/spawn.hpp>
 #include <orrery/scheduler/node.hpp>
-#include <orrery/storage/internal/file_agent.hpp>
 #include <orrery/storage/page_file.hpp>
 #include <orrery/transport/world.hpp>
 
 #include <algorithm>
 #include <cerrno>
-#include <map>
 
 #include <fmt/format.h>
 
@@ -37,28 +34,10 @@ std::string folder_text(const std::string& host, const std::string& folder) {
   return host.empty() ? folder : host + ":" + folder;
 }
 
-std::vector<std::string> host_names() {
-  std::vector<future<remote<file_agent>>> started;
-  for (std::uint32_t m = 0; m < world_machines(); ++m) started.push_back(start_spawn<file_agent>(machine(m)));
-  std::vector<std::string> names;
-  std::map<std::string, int> seen;
-  for (auto& s : started) {
-    const remote<file_agent> agent = s.get();
-    std::string name = agent->host();
-    destroy(agent);
-    if (const int n = ++seen[name]; n > 1) name += fmt::format("#{}", n);
-    names.push_back(std::move(name));
-  }
-  return names;
-}
-
 std::uint32_t machine_named(const std::vector<std::string>& names, const std::string& host, const std::string& folder,
                             const std::string& data_set) {
   if (host.empty()) return this_machine();
-  auto at = std::ranges::find(names, host);
-  if (at == names.end())
-    at = std::ranges::find_if(names, [&](const std::string& n) { return n.substr(0, n.find('.')) == host; });
-  if (at != names.end()) return static_cast<std::uint32_t>(at - names.begin());
+  if (const auto found = orrery::detail::find_machine(names, host)) return *found;
   std::string all;
   for (const std::string& n : names) all += (all.empty() ? "" : ", ") + n;
   detail::throw_errno(EHOSTDOWN,

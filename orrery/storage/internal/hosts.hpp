@@ -20,10 +20,7 @@ struct host_folder {
 /// The reverse.
 [[nodiscard]] std::string folder_text(const std::string& host, const std::string& folder);
 
-/// The host name of each machine of the world. Where several machines have the same one, as in tests and simulations, those behind the first are
-/// called "name#2", "name#3" and so on. Parks.
-[[nodiscard]] std::vector<std::string> host_names();
-/// The machine with that host name, or with its first part, up to the first dot; of no name, the caller's. Throws EHOSTDOWN, which names the host, the folder and
+/// The machine that is called so among machine_names(); of no name, the caller's. Throws EHOSTDOWN, which names the host, the folder and
 /// the data set.
 [[nodiscard]] std::uint32_t machine_named(const std::vector<std::string>& names, const std::string& host,
                                           const std::string& folder, const std::string& data_set);

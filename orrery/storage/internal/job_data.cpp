@@ -2,6 +2,7 @@
 #include <orrery/storage/internal/job_data.hpp>
 
 #include <orrery/process/call.hpp>
+#include <orrery/process/machines.hpp>
 #include <orrery/process/runtime.hpp>
 #include <orrery/process/spawn.hpp>
 #include <orrery/storage/data_set.hpp>
@@ -60,7 +61,7 @@ io::descriptor held_input(const std::string& path, bool replaced) {
 
 void require_room(const std::string& target, const std::vector<std::string>& folders, std::uint64_t bytes) {
   const bool named = std::ranges::any_of(folders, [](const std::string& f) { return !parse_folder(f).host.empty(); });
-  const auto names = named ? host_names() : std::vector<std::string>{};
+  const auto names = named ? machine_names() : std::vector<std::string>{};
   for (const std::string& f : folders) {
     const auto [host, folder] = parse_folder(f);
     const auto agent = spawn<file_agent>(machine(machine_named(names, host, folder, target)), host);

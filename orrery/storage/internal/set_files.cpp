@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <orrery/storage/internal/set_files.hpp>
 
+#include <orrery/process/machines.hpp>
 #include <orrery/process/runtime.hpp>
 #include <orrery/process/spawn.hpp>
 #include <orrery/storage/internal/data_set_header.hpp>
@@ -23,7 +24,7 @@ void add_once(std::vector<std::string>& all, const std::string& one) {
 set_files::set_files(const data_set_info& info) : info_(info) {
   const bool named = std::ranges::any_of(info.hosts, [](const std::string& h) { return !h.empty(); });
   const std::uint32_t own = named ? this_machine() : 0;
-  const std::vector<std::string> names = named ? host_names() : std::vector<std::string>{};
+  const std::vector<std::string> names = named ? machine_names() : std::vector<std::string>{};
   places_.push_back({.machine = own, .folders = {info.path}, .here = std::make_unique<file_agent>()});
   for (std::size_t i = 0; i < info.files.size(); ++i) {
     const std::string folder = std::filesystem::path(info.files[i]).parent_path().string();

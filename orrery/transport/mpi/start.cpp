@@ -75,8 +75,7 @@ std::uint64_t host_number(std::string_view name) {
 
 introduction introduce(const mpi_config& config) {
   introduction own;
-  char name[64] = {};
-  (void)::gethostname(name, sizeof name - 1);
+  const std::string name = own_host();
   put(own.host_name, sizeof own.host_name, name);
   put(own.program, sizeof own.program, config.node.program);
   own.host = host_number(name);
@@ -181,6 +180,8 @@ result<void> mpi_world::meet(const mpi_config& config) {
   first_pe_ = places[node_].first_pe;
   pe_count_ = places[node_].pe_count;
   for (const auto& p : places) machines_ = std::max(machines_, p.machine + 1);
+  hosts_.resize(machines_);
+  for (std::uint32_t r = 0; r < all->size(); ++r) hosts_[places[r].machine] = (*all)[r].host_name;
   crowd_ = {0, 0};
   for (std::uint32_t r = 0; r < all->size(); ++r) {
     if ((*all)[r].host != (*all)[node_].host) continue;

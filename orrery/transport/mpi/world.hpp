@@ -56,6 +56,7 @@ class mpi_world final : public transport::world {
   [[nodiscard]] std::uint64_t gone_nodes() const noexcept override { return members_->gone(); }
   [[nodiscard]] std::uint32_t machines() const noexcept override { return machines_; }
   [[nodiscard]] std::uint32_t machine_of(std::uint32_t node) const noexcept override { return map_->at(node).machine; }
+  [[nodiscard]] std::string host_of(std::uint32_t machine) const override { return hosts_[machine]; }
   [[nodiscard]] world_state state() const noexcept override { return members_->world(); }
   [[nodiscard]] std::uint32_t epoch() const noexcept override { return members_->epoch(); }
   [[nodiscard]] bool is_open() const noexcept override { return false; }
@@ -112,6 +113,7 @@ class mpi_world final : public transport::world {
   std::unique_ptr<cluster_members> members_;
   std::unique_ptr<mpi_carrier> carrier_;
   std::uint32_t machines_ = 1;
+  std::vector<std::string> hosts_;  // by machine
   std::pair<std::uint32_t, std::uint32_t> crowd_{1, 1};
   doorbell no_bell_;  // of PEs of other machines: they never sleep, as far as senders see
 
