@@ -5,6 +5,7 @@
 #include <orrery/scheduler/io_pool.hpp>
 #include <orrery/scheduler/simulator.hpp>
 #include <orrery/scheduler/stuck_watch.hpp>
+#include <orrery/transport/carrier.hpp>
 #include <orrery/transport/shm/arena.hpp>
 #include <orrery/transport/shm/world.hpp>
 #include <orrery/transport/world.hpp>
@@ -299,7 +300,10 @@ std::unique_ptr<channel> node::connect_local(pe& from, std::uint32_t to) {
 }
 
 std::unique_ptr<channel> node::connect_remote(pe& from, std::uint32_t to) {
-  const std::uint64_t capacity = settings_.pe.ring_bytes;
+  transport::carrier* const carrier = world_->carrier();
+  const bool is_far = carrier != nullptr && world_->machine_of(world_->pe_node(to)) != world_->machine_of(world_->node());
+  const std::uint64_t wanted = settings_.pe.ring_bytes;
+  const std::uint64_t capacity = is_far ? carrier->next_ring_bytes(wanted) : wanted;
   const std::uint64_t bytes = transport::ring_header::bytes_for(capacity);
   // Payloads that have taken all memory do not keep answers, errors and flow control from having a ring.
   auto block = world_->allocate_beyond(bytes);

@@ -21,6 +21,9 @@ class carrier {
   /// Does what can be done now, unless another thread is at it. True if something came or went.
   virtual bool drive() noexcept = 0;
 
+  /// Capacity for the next ring of a PE of this node to another machine: `wanted`, a power of two, or less.
+  [[nodiscard]] virtual std::uint64_t next_ring_bytes(std::uint64_t wanted) noexcept = 0;
+
   /// Asks all other machines for the counters of their PEs. When counters_round() has reached the number that this
   /// returns, every copy was read there after this call.
   virtual std::uint64_t ask_for_counters() noexcept = 0;

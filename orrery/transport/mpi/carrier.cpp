@@ -166,7 +166,7 @@ bool mpi_carrier::transmit(peer& to, frame f) {
   if (to.closed) return false;
   to.said_ns = time_();
   sent_frame& s = to.frames.emplace_back(engine::request{}, std::move(f));
-  if (engine_.send(to.node, 0, s.memory.finish(), s.request)) return true;
+  if (engine_.send(to.node, 0, s.memory.finish(to.told), s.request)) return true;
   to.frames.pop_back();
   suspect(to.node, engine_.error());
   return false;

@@ -90,7 +90,7 @@ struct receiver {
     carrier->add_ring(2, 1, block->offset, *make_ring(block->data, ring_bytes, 2, 1));
   }
   void bring(std::span<const std::uint8_t> rest) {
-    const frame_head head{frame_head::magic_value, 1, static_cast<std::uint32_t>(sizeof(frame_head) + rest.size())};
+    const frame_head head{frame_head::magic_value, 1, static_cast<std::uint32_t>(sizeof(frame_head) + rest.size()), 0};
     library.frame.resize(sizeof head + rest.size());
     std::memcpy(library.frame.data(), &head, sizeof head);
     if (!rest.empty()) std::memcpy(library.frame.data() + sizeof head, rest.data(), rest.size());

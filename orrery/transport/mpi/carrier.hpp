@@ -7,8 +7,10 @@
 #include <orrery/transport/mpi/frame.hpp>
 #include <orrery/transport/mpi/mirror_ring.hpp>
 #include <orrery/transport/mpi/outgoing_ring.hpp>
+#include <orrery/transport/mpi/ring_sizes.hpp>
 #include <orrery/transport/wait.hpp>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <deque>
@@ -58,7 +60,8 @@ enum class node_news : std::uint64_t {
 ///   I2  A frame of a node that has left or was evicted is not looked at.
 ///   I3  The evictions that a node knows are the first ones of those that the first node has decided.
 ///   I4  Who looks at a frame knows all evictions that its sender knew: nobody acts on what followed from an eviction, and
-///       then on what the evicted node says.
+///       then on what the evicted node says. Each frame says how many those are; one that says less than an earlier frame of
+///       its sender, or more than the sender has told, is refused.
 class mpi_carrier final : public carrier, private outgoing_ring::user {
  public:
   using clock = std::function<std::int64_t()>;
@@ -74,6 +77,9 @@ class mpi_carrier final : public carrier, private outgoing_ring::user {
   [[nodiscard]] bool begin();
 
   bool drive() noexcept override;
+  [[nodiscard]] std::uint64_t next_ring_bytes(std::uint64_t wanted) noexcept override {
+    return ring_sizes_.next(std::min(wanted, map_.at(map_.own()).ring));
+  }
   std::uint64_t ask_for_counters() noexcept override;
   [[nodiscard]] std::uint64_t counters_round() const noexcept override {
     return answered_.load(std::memory_order_acquire);  // SYNC: with receive_counters
@@ -138,6 +144,7 @@ class mpi_carrier final : public carrier, private outgoing_ring::user {
     std::vector<engine::request> blocks;  // on their way
     std::uint64_t tags = 0;
     std::size_t told = 0;  // so many evictions
+    std::uint64_t epoch = 0;  // of its last frame: so many it has told
     std::int64_t said_ns = 0;
     std::int64_t heard_ns = 0;
     std::size_t turn = 0;  // of its rings
@@ -174,6 +181,7 @@ class mpi_carrier final : public carrier, private outgoing_ring::user {
   bool work(bool everything);
   bool receive();
   void receive_frame(std::uint32_t node, std::span<const std::byte> bytes);
+  [[nodiscard]] fault check_epoch(const peer& from, std::uint64_t epoch, bool tells) const;
   [[nodiscard]] fault receive_section(peer& from, const frame_reader::item& item);
   [[nodiscard]] fault receive_open(peer& from, const section& s);
   [[nodiscard]] fault receive_records(peer& from, const frame_reader::item& item);
@@ -216,6 +224,7 @@ class mpi_carrier final : public carrier, private outgoing_ring::user {
   std::function<void(const std::string&)> fatal_;
   clock time_;
   memory_source memory_;
+  ring_sizes ring_sizes_;
   std::unique_ptr<counter_copy[]> copies_;  // by PE; those of this machine are not used
 
   std::mutex mutex_;  // of what follows

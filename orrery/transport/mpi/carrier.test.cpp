@@ -20,8 +20,9 @@ namespace {
 /// Sends into nothing, and receives what the test says.
 class scripted_engine final : public engine {
  public:
-  bool send(std::uint32_t, int, std::span<const std::byte>, request& begun) override {
+  bool send(std::uint32_t, int tag, std::span<const std::byte> data, request& begun) override {
     ++sent;
+    if (tag == 0) last_sent.assign(data.begin(), data.end());
     begun = 0;
     return true;
   }
@@ -54,6 +55,7 @@ class scripted_engine final : public engine {
 
   std::deque<std::vector<std::byte>> incoming;  // from node 1
   int sent = 0;
+  std::vector<std::byte> last_sent;  // a frame
   std::map<request, std::uint64_t> pieces;  // of blocks: what is received
   bool blocks_are_there = false;
 
@@ -68,11 +70,18 @@ result<world::memory_block> no_room() {
 
 /// Node 0 of two machines of one PE each.
 struct first_node {
-  explicit first_node(shm_world& local) : memory(local) { started = carrier.begin(); }
+  explicit first_node(shm_world& local, std::uint32_t nodes = 2)
+      : memory(local),
+        map{nodes == 2 ? std::vector<cluster_map::place>{{0, 0, 1, 0, 0}, {1, 1, 1, 0, 0, 64 << 20}}
+                       : std::vector<cluster_map::place>{{0, 0, 1, 0, 0}, {1, 1, 1, 0, 0, 64 << 20}, {2, 2, 1, 0, 0}},
+            0},
+        members{nodes, 0} {
+    started = carrier.begin();
+  }
   shm_world& memory;
   scripted_engine engine;
-  cluster_map map{{{0, 0, 1, 0, 0}, {1, 1, 1, 0, 0, 64 << 20}}, 0};
-  cluster_members members{2, 0};
+  cluster_map map;
+  cluster_members members;
   std::vector<std::string> ends;
   std::int64_t now = 0;
   bool room = true;  // for blocks
@@ -221,6 +230,66 @@ TEST(a_carrier, refuses_a_block_that_is_shorter_than_it_was_said_to_be) {
   n.engine.blocks_are_there = true;
   (void)n.carrier.drive();
   EXPECT_TRUE(n.loss().starts_with("has sent node 0 a block that did not come as it was announced"));
+}
+
+TEST(a_carrier, refuses_frames_of_epochs_that_its_sender_cannot_be_in) {
+  const auto memory = own_memory();
+  {
+    first_node n(*memory);
+    frame f = opening();
+    n.bring(f.finish(1));
+    EXPECT_EQ(n.loss(), "has sent node 0 a frame of epoch 1, but this node knows 0 evictions");
+    EXPECT_FALSE(n.carrier.mirror_offset(0, 1)) << "it was looked at";
+  }
+  first_node n(*memory, 3);
+  n.carrier.report_lost(2, "was killed");
+  frame first = opening();
+  n.bring(first.finish(1));
+  EXPECT_TRUE(n.carrier.mirror_offset(0, 1));
+  frame second;
+  second.begin(1);
+  add_record(second, 0);
+  n.bring(second.finish(0));
+  EXPECT_EQ(n.members.state(1), node_state::dead) << "a frame of an earlier epoch was taken";
+}
+
+// Blocks of two nodes: what is given back to one does not give back what lies at the same place for the other.
+TEST(a_carrier, gives_blocks_back_to_the_node_that_has_sent_them_alone) {
+  const auto memory = own_memory();
+  first_node n(*memory, 3);
+  n.engine.blocks_are_there = true;
+  frame f = opening();
+  add_block(f, 0, 8192);
+  n.bring(f.finish());
+  while (n.carrier.drive()) {
+  }
+  const auto mirror = memory->map(memory->node(), *n.carrier.mirror_offset(0, 1), ring_header::bytes_for(ring_bytes));
+  ring_consumer reader(*reinterpret_cast<ring_header*>(mirror->data()), ring_bytes);
+  wire::envelope* const e = reader.front();
+  ASSERT_NE(e, nullptr);
+  wire::block_ref ref{};
+  std::memcpy(&ref, e->payload(), sizeof ref);
+  // A late record of this node's PE gives that place back to PE 2.
+  for (const std::uint32_t to : {2U, 1U}) {
+    auto ring = memory->allocate(ring_header::bytes_for(ring_bytes));
+    ASSERT_TRUE(ring);
+    std::memset(ring->data, 0, ring_header::bytes_for(ring_bytes));
+    ring_header& header = *make_ring(ring->data, ring_bytes, 0, to);
+    n.carrier.add_ring(0, to, ring->offset, header);
+    ring_producer writer(header);
+    wire::envelope* const release = writer.reserve(wire::granule);
+    release->kind = wire::record_kind::release;
+    release->reply = ref.offset;
+    writer.commit(wire::granule);
+    n.engine.last_sent.clear();
+    (void)n.carrier.drive();
+    frame_reader sent(n.engine.last_sent, 0);
+    std::uint64_t there = 0;
+    while (const auto item = sent.next())
+      if (item->head.kind == section_kind::records)
+        std::memcpy(&there, item->payload.data() + offsetof(wire::envelope, reply), sizeof there);
+    EXPECT_EQ(there, to == 2 ? ~std::uint64_t{0} : 4096U) << "to PE " << to;
+  }
 }
 
 TEST(a_carrier, lets_a_block_wait_until_there_is_memory_for_it) {

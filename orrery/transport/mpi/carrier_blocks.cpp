@@ -36,7 +36,8 @@ std::uint64_t mpi_carrier::send_block(std::uint64_t offset, std::uint64_t bytes)
 
 std::uint64_t mpi_carrier::release_block(std::uint64_t offset) {
   const auto it = guests_.find(offset);
-  if (it == guests_.end()) return ~std::uint64_t{0};
+  // Not of the node that is told: its block was given back with the node, and the place is another one's now.
+  if (it == guests_.end() || it->second.node != sending_to_->node) return ~std::uint64_t{0};
   const std::uint64_t there = it->second.offset;
   guests_.erase(it);
   local_.release(offset);

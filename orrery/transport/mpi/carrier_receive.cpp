@@ -47,12 +47,23 @@ void mpi_carrier::receive_frame(std::uint32_t node, std::span<const std::byte> b
   while (!from.closed && !from.left) {
     const auto item = reader.next();
     if (!item) break;
-    if (const fault f = receive_section(from, *item); !f.empty()) {
+    fault f = check_epoch(from, reader.epoch(), item->head.kind == section_kind::eviction);
+    if (f.empty()) f = receive_section(from, *item);
+    if (!f.empty()) {
       refuse(from, f);
       return;
     }
   }
+  from.epoch = std::max(from.epoch, reader.epoch());
   if (reader.damaged()) refuse(from, fmt::format("a frame of {} bytes whose parts do not fit together", bytes.size()));
+}
+
+// Frames of one sender come in order, and evictions before what follows from them (I4).
+mpi_carrier::fault mpi_carrier::check_epoch(const peer& from, std::uint64_t epoch, bool tells) const {
+  if (epoch < from.epoch) return fmt::format("a frame of epoch {}, after one of epoch {}", epoch, from.epoch);
+  if (epoch > evictions_.size() && !tells)
+    return fmt::format("a frame of epoch {}, but this node knows {} evictions", epoch, evictions_.size());
+  return {};
 }
 
 mpi_carrier::fault mpi_carrier::receive_section(peer& from, const frame_reader::item& item) {

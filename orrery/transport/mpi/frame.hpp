@@ -54,10 +54,11 @@ struct section {
 static_assert(sizeof(section) == 32);
 
 struct frame_head {
-  static constexpr std::uint64_t magic_value = 0x4d41'5246'5252'4f01;  // version 1, "ORRFRAM"
+  static constexpr std::uint64_t magic_value = 0x4d41'5246'5252'4f02;  // version 2, "ORRFRAM"
   std::uint64_t magic;
   std::uint32_t node;  ///< that has sent it
   std::uint32_t bytes;  ///< of the frame
+  std::uint64_t epoch;  ///< so many evictions its sender has told the receiver, those in the frame included
 };
 
 /// What travels from one node to another in one message: sections of all its rings, so that small records share the cost of
@@ -69,7 +70,7 @@ class frame {
   frame() : memory_(std::make_unique_for_overwrite<std::byte[]>(capacity)) {}
 
   void begin(std::uint32_t node) noexcept {
-    const frame_head head{frame_head::magic_value, node, 0};
+    const frame_head head{frame_head::magic_value, node, 0, 0};
     std::memcpy(memory_.get(), &head, sizeof head);
     used_ = sizeof head;
   }
@@ -91,7 +92,8 @@ class frame {
   [[nodiscard]] std::byte* next_payload() noexcept { return memory_.get() + used_ + sizeof(section); }
   [[nodiscard]] bool is_empty() const noexcept { return used_ == sizeof(frame_head); }
   /// Complete, as it is sent.
-  [[nodiscard]] std::span<const std::byte> finish() noexcept {
+  [[nodiscard]] std::span<const std::byte> finish(std::uint64_t epoch = 0) noexcept {
+    std::memcpy(memory_.get() + offsetof(frame_head, epoch), &epoch, sizeof epoch);
     const auto bytes = static_cast<std::uint32_t>(used_);
     std::memcpy(memory_.get() + offsetof(frame_head, bytes), &bytes, sizeof bytes);
     return {memory_.get(), used_};
@@ -116,8 +118,10 @@ class frame_reader {
     frame_head head{};
     if (bytes.size() >= sizeof head) std::memcpy(&head, bytes.data(), sizeof head);
     damaged_ = head.magic != frame_head::magic_value || head.node != from || head.bytes != bytes.size();
+    epoch_ = head.epoch;
     if (!damaged_) left_ = left_.subspan(sizeof head);
   }
+  [[nodiscard]] std::uint64_t epoch() const noexcept { return epoch_; }
   [[nodiscard]] bool damaged() const noexcept { return damaged_; }
   [[nodiscard]] std::optional<item> next() noexcept {
     if (damaged_ || left_.empty()) return std::nullopt;
@@ -136,6 +140,7 @@ class frame_reader {
 
  private:
   std::span<const std::byte> left_;
+  std::uint64_t epoch_ = 0;
   bool damaged_ = false;
 };
 

@@ -22,7 +22,7 @@ using internal::fail;
 
 namespace {
 
-constexpr std::uint64_t protocol = 3;
+constexpr std::uint64_t protocol = 4;
 
 /// What a rank says of itself first.
 struct introduction {
