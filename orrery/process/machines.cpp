@@ -68,8 +68,12 @@ std::vector<file_system> find_file_systems() {
     struct statvfs room{};
     struct stat at{};
     if (::statvfs(entry.mnt_dir, &room) != 0 || room.f_blocks == 0 || ::stat(entry.mnt_dir, &at) != 0) continue;
-    file_system f{entry.mnt_dir, entry.mnt_fsname, entry.mnt_type, room.f_blocks * room.f_frsize,
-                  room.f_bavail * room.f_frsize, rotates(at.st_dev)};
+    file_system f{entry.mnt_dir,
+                  entry.mnt_fsname,
+                  entry.mnt_type,
+                  room.f_blocks * room.f_frsize,
+                  room.f_bavail * room.f_frsize,
+                  rotates(at.st_dev)};
     const auto [it, is_new] = found.try_emplace({f.device, at.st_dev}, f);
     if (!is_new && f.folder.size() < it->second.folder.size()) it->second = std::move(f);
   }

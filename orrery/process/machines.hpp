@@ -17,10 +17,10 @@ namespace orrery {
 struct file_system {
   std::string folder;  ///< where it is mounted
   std::string device;  ///< "/dev/nvme0n1p2", "server:/export"
-  std::string type;    ///< "ext4", "nfs4"
+  std::string type;  ///< "ext4", "nfs4"
   std::uint64_t bytes = 0;
   std::uint64_t free_bytes = 0;  ///< for users other than root
-  bool rotates = false;          ///< it is on one drive, whose disks rotate
+  bool rotates = false;  ///< it is on one drive, whose disks rotate
 };
 
 /// A machine, as it is now.

@@ -390,9 +390,9 @@ std::string option_info::placeholder() const {
                         [](std::chrono::nanoseconds options::*) { return std::string("TIME"); },
                         [](std::string options::* m) {
                           return std::string(m == &options::world || m == &options::role ? "NAME"
-                                             : m == &options::sim ? "LIST"
-                                             : m == &options::mpi ? "auto|off|PATH"
-                                                                  : "PATH");
+                                             : m == &options::sim                        ? "LIST"
+                                             : m == &options::mpi                        ? "auto|off|PATH"
+                                                                                         : "PATH");
                         },
                         [](waiting options::*) { return fmt::format("{}", fmt::join(waiting_names, "|")); },
                     },

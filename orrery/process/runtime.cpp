@@ -331,9 +331,10 @@ void start_role(scheduler::pe& first, const std::function<void()>& role) {
     } catch (const std::exception& e) {
       if (scheduler::is_forked_child) scheduler::end_forked_child();
       if (first.owner().is_dead()) return;  // that has been said
-      std::fputs(fmt::format("orrery: the role of node {} ended with an exception: {}\n", first.owner().index(), e.what())
-                     .c_str(),
-                 stderr);
+      std::fputs(
+          fmt::format("orrery: the role of node {} ended with an exception: {}\n", first.owner().index(), e.what())
+              .c_str(),
+          stderr);
     }
     if (scheduler::is_forked_child) scheduler::end_forked_child();
   });

@@ -301,7 +301,8 @@ std::unique_ptr<channel> node::connect_local(pe& from, std::uint32_t to) {
 
 std::unique_ptr<channel> node::connect_remote(pe& from, std::uint32_t to) {
   transport::carrier* const carrier = world_->carrier();
-  const bool is_far = carrier != nullptr && world_->machine_of(world_->pe_node(to)) != world_->machine_of(world_->node());
+  const bool is_far =
+      carrier != nullptr && world_->machine_of(world_->pe_node(to)) != world_->machine_of(world_->node());
   const std::uint64_t wanted = settings_.pe.ring_bytes;
   const std::uint64_t capacity = is_far ? carrier->next_ring_bytes(wanted) : wanted;
   const std::uint64_t bytes = transport::ring_header::bytes_for(capacity);

@@ -338,8 +338,10 @@ TEST_P(over_mpi, programs_that_contradict_each_other_are_refused_by_name) {
   options.insert(options.end(), {"-n", "1", shop, "--orrery-pes=1", ":", "-n", "1", other, "--orrery-pes=1"});
   const std::string said = program(options, launcher().file).end();
   EXPECT_EQ(said.find("exit status 0"), std::string::npos) << said;
-  EXPECT_GE(count_of(said, "program 'meeting_customer_other_signature' of rank 1 contradicts a program of the ranks "
-                           "before it: "), 1)
+  EXPECT_GE(count_of(said,
+                     "program 'meeting_customer_other_signature' of rank 1 contradicts a program of the ranks "
+                     "before it: "),
+            1)
       << said;
   EXPECT_GE(count_of(said, "int shop::counter::add(long)"), 1) << said;
 }
@@ -433,7 +435,8 @@ class own_mpi {
     if (library_ == nullptr) return code;
     int has_come = 0;
     if (heard_.request != 0 &&
-        (get<int(void*, int*, void*)>("MPI_Test")(&heard_.request, &has_come, heard_.status.data()) != 0 || has_come != 0)) {
+        (get<int(void*, int*, void*)>("MPI_Test")(&heard_.request, &has_come, heard_.status.data()) != 0 ||
+         has_come != 0)) {
       fmt::print(stderr, "a receive of the program has got a message that is not its own\n");
       code = 1;
     } else if (heard_.request != 0) {

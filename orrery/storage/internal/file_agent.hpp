@@ -49,7 +49,7 @@ class file_agent {
   std::string named_;
   std::vector<std::string> made_;
 };
-ORRERY_PROCESS(file_agent, make_folders, require_absent, claim, keep, require_regular, require_removable,
-               remove_files, remove_folders, free_bytes);
+ORRERY_PROCESS(file_agent, make_folders, require_absent, claim, keep, require_regular, require_removable, remove_files,
+               remove_folders, free_bytes);
 
 }  // namespace orrery::storage::internal

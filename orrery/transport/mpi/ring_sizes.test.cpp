@@ -61,7 +61,8 @@ TEST(rings_to_other_machines, of_64_pes_that_talk_to_64_others_each_fit_into_a_g
       bytes[to] += ring;
     }
   }
-  constexpr std::uint64_t frames = (machines * 4ULL + 16 + 16) * frame::capacity;  // on their way to all, receives, spare
+  constexpr std::uint64_t frames =
+      (machines * 4ULL + 16 + 16) * frame::capacity;  // on their way to all, receives, spare
   constexpr std::uint64_t counters = std::uint64_t{machines} * pes * counters_per_pe * sizeof(std::uint64_t);
   EXPECT_LE(*std::ranges::max_element(bytes) + frames + counters, 1024 * mib);
 }
