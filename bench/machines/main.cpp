@@ -62,9 +62,25 @@ double median_us(int count, Batch&& batch) {
 
 void report(const char* metric, double value) { std::printf("%s %.6g\n", metric, value); }
 
-int measure(const orrery::args&) {
+// Large arguments, alone: what `bulk` on the command line asks for.
+void measure_bulk(const orrery::remote<Server>& server) {
+  for (const auto& [metric, bytes, times] : {std::tuple{"machine_bulk_gbps", std::size_t{1} << 20, 200},
+                                             {"machine_bulk_64m_gbps", std::size_t{64} << 20, 4}}) {
+    const std::vector<double> data(bytes / sizeof(double), 1.0);
+    report(metric, static_cast<double>(bytes) / 1e3 / median_us(times, [&](int n) {
+                     for (int i = 0; i < n; ++i) post(server)->take(data);
+                     (void)server->seen();
+                   }));
+  }
+}
+
+int measure(const orrery::args& words) {
   const std::uint32_t there = orrery::world_pes() - 1;
   const auto server = orrery::spawn<Server>(orrery::pe(there));
+  if (words.size() > 1 && words[1] == "bulk") {
+    measure_bulk(server);
+    return 0;
+  }
   const message64 m{};
   (void)server->echo(m);
   report("machine_startup_ms", us_since(begun) / 1000);
@@ -75,14 +91,7 @@ int measure(const orrery::args&) {
                              for (int i = 0; i < n; ++i) post(server)->note(m);
                              (void)server->seen();
                            }));
-  for (const auto& [metric, bytes, times] : {std::tuple{"machine_bulk_gbps", std::size_t{1} << 20, 200},
-                                             {"machine_bulk_64m_gbps", std::size_t{64} << 20, 4}}) {
-    const std::vector<double> data(bytes / sizeof(double), 1.0);
-    report(metric, static_cast<double>(bytes) / 1e3 / median_us(times, [&](int n) {
-                     for (int i = 0; i < n; ++i) post(server)->take(data);
-                     (void)server->seen();
-                   }));
-  }
+  measure_bulk(server);
   const auto group = orrery::spawn_group<Worker>(orrery::in_blocks(), 2);
   report("machine_barrier_us", median_us(2'000, [&](int n) { group->meet(n); }));
   const auto cells = orrery::create_array<Cell>(orrery::range<int>{1024});
