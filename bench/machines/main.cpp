@@ -1,14 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// What crosses machines: calls, posts, large arguments, barriers, arrays. Started as two ranks; see bench/machines/run.
+// What crosses machines. Started as ranks with a word that says what is measured (calls, bulk, idle, wake, loss); see
+// bench/machines/run.
 #include <orrery/array/array.hpp>
 #include <orrery/orrery.hpp>
 
 #include <algorithm>
 #include <chrono>
+#include <csignal>
 #include <cstdio>
 #include <span>
 #include <string>
 #include <vector>
+
+#include <sys/resource.h>
+#include <unistd.h>
 
 namespace {
 
@@ -62,7 +67,29 @@ double median_us(int count, Batch&& batch) {
 
 void report(const char* metric, double value) { std::printf("%s %.6g\n", metric, value); }
 
-// Large arguments, alone: what `bulk` on the command line asks for.
+void measure_calls(const orrery::remote<Server>& server) {
+  const message64 m{};
+  (void)server->echo(m);
+  report("machine_startup_ms", us_since(begun) / 1000);
+  report("machine_call_us", median_us(2'000, [&](int n) {
+           for (int i = 0; i < n; ++i) (void)server->echo(m);
+         }));
+  report("machine_post_m", 1 / median_us(200'000, [&](int n) {
+                             for (int i = 0; i < n; ++i) post(server)->note(m);
+                             (void)server->seen();
+                           }));
+  const auto group = orrery::spawn_group<Worker>(orrery::in_blocks(), 2);
+  report("machine_barrier_us", median_us(2'000, [&](int n) { group->meet(n); }));
+  const auto cells = orrery::create_array<Cell>(orrery::range<int>{1024});
+  report("machine_array_us", median_us(200, [&](int n) {
+           for (int i = 0; i < n; ++i) {
+             auto [done, total] = orrery::expect_result<double>();
+             post(cells)->step(done);
+             (void)total.get();
+           }
+         }));
+}
+
 void measure_bulk(const orrery::remote<Server>& server) {
   for (const auto& [metric, bytes, times] : {std::tuple{"machine_bulk_gbps", std::size_t{1} << 20, 200},
                                              {"machine_bulk_64m_gbps", std::size_t{64} << 20, 4}}) {
@@ -74,34 +101,74 @@ void measure_bulk(const orrery::remote<Server>& server) {
   }
 }
 
-int measure(const orrery::args& words) {
-  const std::uint32_t there = orrery::world_pes() - 1;
-  const auto server = orrery::spawn<Server>(orrery::pe(there));
-  if (words.size() > 1 && words[1] == "bulk") {
-    measure_bulk(server);
-    return 0;
+double own_cpu_seconds() {
+  rusage u{};
+  ::getrusage(RUSAGE_SELF, &u);
+  const auto seconds = [](const timeval& t) {
+    return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_usec) / 1e6;
+  };
+  return seconds(u.ru_utime) + seconds(u.ru_stime);
+}
+
+// The part of a core that all ranks together take while they have nothing to do.
+void measure_idle() {
+  const auto all_seconds = [] {
+    double sum = 0;
+    for (std::uint32_t n = 0; n < orrery::world_nodes(); ++n) sum += orrery::call<&own_cpu_seconds>(orrery::node(n));
+    return sum;
+  };
+  orrery::sleep_for(std::chrono::milliseconds(500));
+  const double before = all_seconds();
+  const auto begin = clock_type::now();
+  orrery::sleep_for(std::chrono::seconds(5));
+  const double elapsed = us_since(begin) / 1e6;
+  report("machine_idle_percent", 100 * (all_seconds() - before) / elapsed);
+}
+
+// A call when both have gone to sleep.
+void measure_wake(const orrery::remote<Server>& server) {
+  std::vector<double> samples;
+  for (int i = 0; i < 51; ++i) {
+    orrery::sleep_for(std::chrono::milliseconds(20));
+    const auto begin = clock_type::now();
+    (void)server->echo({});
+    samples.push_back(us_since(begin));
   }
-  const message64 m{};
-  (void)server->echo(m);
-  report("machine_startup_ms", us_since(begun) / 1000);
-  report("machine_call_us", median_us(2'000, [&](int n) {
-           for (int i = 0; i < n; ++i) (void)server->echo(m);
-         }));
-  report("machine_post_m", 1 / median_us(200'000, [&](int n) {
-                             for (int i = 0; i < n; ++i) post(server)->note(m);
-                             (void)server->seen();
-                           }));
-  measure_bulk(server);
-  const auto group = orrery::spawn_group<Worker>(orrery::in_blocks(), 2);
-  report("machine_barrier_us", median_us(2'000, [&](int n) { group->meet(n); }));
-  const auto cells = orrery::create_array<Cell>(orrery::range<int>{1024});
-  report("machine_array_us", median_us(200, [&](int n) {
-           for (int i = 0; i < n; ++i) {
-             auto [done, total] = orrery::expect_result<double>();
-             post(cells)->step(done);
-             (void)total.get();
-           }
-         }));
+  std::ranges::sort(samples);
+  report("machine_wake_us", samples[samples.size() / 2]);
+}
+
+void die() { ::kill(::getpid(), SIGKILL); }
+
+// From the kill of a rank until its caller knows.
+void measure_loss() {
+  const auto begin = clock_type::now();
+  try {
+    orrery::call<&die>(orrery::node(orrery::world_nodes() - 1));
+  } catch (const orrery::node_lost&) {
+    report("machine_loss_ms", us_since(begin) / 1000);
+  }
+}
+
+int measure(const orrery::args& words) {
+  const std::string part = words.size() > 1 ? words[1] : "";
+  const auto server = orrery::spawn<Server>(orrery::pe(orrery::world_pes() - 1));
+  if (part == "calls") {
+    measure_calls(server);
+  } else if (part == "bulk") {
+    measure_bulk(server);
+  } else if (part == "idle") {
+    measure_idle();
+  } else if (part == "wake") {
+    measure_wake(server);
+  } else if (part == "loss") {
+    (void)server->seen();
+    measure_loss();
+  } else {
+    std::fputs("what is measured: calls, bulk, idle, wake or loss\n", stderr);
+    return 2;
+  }
+  std::fflush(stdout);
   return 0;
 }
 

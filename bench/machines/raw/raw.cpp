@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The same patterns in MPI itself, between two ranks, with the library that the runtime uses.
+// The same patterns in MPI itself, between two ranks, with the library that the runtime uses: `calls` or `bulk`.
 #include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <cstdio>
+#include <string_view>
 #include <vector>
 
 #define OMPI_SKIP_MPICXX 1
@@ -55,13 +56,7 @@ void stream(std::vector<char>& data, int n, int window) {
   }
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
-  const auto begin = clock_type::now();
-  MPI_Init(&argc, &argv);
-  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  report("mpi_init_ms", std::chrono::duration<double, std::milli>(clock_type::now() - begin).count());
+void measure_calls() {
   std::vector<char> small(64);
   report("mpi_pingpong_us", median_us(2'000, [&](int n) {
            for (int i = 0; i < n; ++i) {
@@ -71,12 +66,6 @@ int main(int argc, char** argv) {
            }
          }));
   report("mpi_rate_m", 1 / median_us(64 * 500, [&](int n) { stream(small, n, 64); }));
-  std::vector<char> large(1 << 20);
-  report("mpi_bulk_gbps",
-         static_cast<double>(large.size()) / 1e3 / median_us(200, [&](int n) { stream(large, n, 8); }));
-  large.resize(64 << 20);
-  report("mpi_bulk_64m_gbps",
-         static_cast<double>(large.size()) / 1e3 / median_us(4, [&](int n) { stream(large, n, 1); }));
   report("mpi_barrier_us", median_us(2'000, [&](int n) {
            for (int i = 0; i < n; ++i) MPI_Barrier(MPI_COMM_WORLD);
          }));
@@ -85,6 +74,30 @@ int main(int argc, char** argv) {
   report("mpi_allreduce_us", median_us(2'000, [&](int n) {
            for (int i = 0; i < n; ++i) MPI_Allreduce(&one, &sum, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
          }));
+}
+
+void measure_bulk() {
+  std::vector<char> large(1 << 20);
+  report("mpi_bulk_gbps",
+         static_cast<double>(large.size()) / 1e3 / median_us(200, [&](int n) { stream(large, n, 8); }));
+  large.resize(64 << 20);
+  report("mpi_bulk_64m_gbps",
+         static_cast<double>(large.size()) / 1e3 / median_us(4, [&](int n) { stream(large, n, 1); }));
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const auto begin = clock_type::now();
+  MPI_Init(&argc, &argv);
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  report("mpi_init_ms", std::chrono::duration<double, std::milli>(clock_type::now() - begin).count());
+  const std::string_view part = argc > 1 ? argv[1] : "";
+  if (part == "bulk") {
+    measure_bulk();
+  } else {
+    measure_calls();
+  }
   MPI_Finalize();
   return 0;
 }
