@@ -35,7 +35,7 @@ function(orrery_program name folder)
   endif()
 endfunction()
 
-# A program of C sources with tasks, built into <build>/<folder>.
+# A program of C sources with tasks, built into <build>/<folder>. <name>_libraries: what it links beside the runtime.
 list(JOIN sanitizer_${ORRERY_SANITIZE} " " orrery_cc_flags)
 function(orrery_c_program name folder)
   set(program ${PROJECT_BINARY_DIR}/${folder}/${name})
@@ -53,7 +53,7 @@ function(orrery_c_program name folder)
   file(GLOB runtime CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/orrery/task/*.h)
   add_custom_command(OUTPUT ${program}
     COMMAND ${CMAKE_COMMAND} -E env ORRERY_CC=${CMAKE_C_COMPILER} "ORRERY_CC_FLAGS=${orrery_cc_flags}"
-            $<TARGET_FILE:orrery_cc> -std=gnu11 -O1 -g1 -Wall -Wextra $<$<BOOL:${ORRERY_WERROR}>:-Werror> ${sources} -o ${program}
+            $<TARGET_FILE:orrery_cc> -std=gnu11 -O1 -g1 -Wall -Wextra $<$<BOOL:${ORRERY_WERROR}>:-Werror> ${sources} -o ${program} ${${name}_libraries}
     DEPENDS ${sources} ${headers} ${runtime} orrery_cc orrery COMMAND_EXPAND_LISTS VERBATIM)
   add_custom_target(${name}_c ALL DEPENDS ${program})
 endfunction()

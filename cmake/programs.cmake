@@ -70,6 +70,8 @@ if(ORRERY_EXAMPLES)
       cmake_path(GET example STEM name)
       orrery_c_program(${name} examples ${example})
     endforeach()
+    set(airports_libraries -lncursesw)  # a view in the terminal
+    configure_file(examples/tasks/airports/january.csv examples/january.csv COPYONLY)
     file(GLOB examples CONFIGURE_DEPENDS examples/tasks/*/main.c)
     foreach(example IN LISTS examples)
       cmake_path(GET example PARENT_PATH folder)
