@@ -2,6 +2,7 @@
 #include <orrery/process/function.hpp>
 
 #include <orrery/scheduler/node.hpp>
+#include <orrery/scheduler/stack_sizes.hpp>
 #include <orrery/scheduler/vocabulary.hpp>
 
 #include <fmt/format.h>
@@ -51,7 +52,11 @@ void function_entry(scheduler::fiber&, void* argument) {
 
 void begin_function(pe& self, slot& s, std::unique_ptr<function_body> body) {
   body->process = &s;
-  s.set_object(self.functions().make(&function_entry, body.get()));
+  if (body->stack_bytes > scheduler::stack_sizes::most)
+    throw usage_error(
+        errc::bad_argument,
+        fmt::format("a stack of {} bytes: the largest that a function can have is 1 GiB", body->stack_bytes));
+  s.set_object(self.functions().make(&function_entry, body.get(), body->stack_bytes));
   body.release();
   s.class_number = function_class.number;
   s.is_function = true;

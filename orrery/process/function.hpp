@@ -25,9 +25,16 @@ struct class_of<function> {
   static const scheduler::class_info& info() noexcept { return function_class; }
 };
 
+/// A function object that says how much stack it needs.
+template <class F>
+concept asks_for_stack = requires(const F& f) {
+  { f.stack_bytes } -> std::convertible_to<std::size_t>;
+};
+
 // A function process before it begins.
 struct function_body {
   slot* process = nullptr;
+  std::size_t stack_bytes = 0;  ///< at least; 0: the usual size
   virtual void run() = 0;
   virtual ~function_body() = default;
 };
@@ -38,7 +45,9 @@ template <class F>
 remote<function> start_function(pe& self, F f) {
   struct body final : function_body {
     F f;
-    explicit body(F g) : f(std::move(g)) {}
+    explicit body(F g) : f(std::move(g)) {
+      if constexpr (asks_for_stack<F>) stack_bytes = f.stack_bytes;
+    }
     void run() override { f(); }
   };
   slot& s = self.allocate_slot();
@@ -93,7 +102,9 @@ struct spawn_function_operation {
     struct body final : function_body {
       F f;
       std::tuple<A...> arguments;
-      body(F g, A... a) : f(std::move(g)), arguments(std::move(a)...) {}
+      body(F g, A... a) : f(std::move(g)), arguments(std::move(a)...) {
+        if constexpr (asks_for_stack<F>) stack_bytes = f.stack_bytes;
+      }
       void run() override { std::apply(f, std::move(arguments)); }
     };
     const address a = self.address_of(s);
@@ -106,6 +117,7 @@ struct spawn_function_operation {
 
 /// Runs `f(args...)` as a process of its own and returns a pointer to it at once, before f has begun. The process ends when f returns; an exception
 /// that leaves f is reported on its PE. f is a function, a captureless lambda, or a function object that is serializable; for others see spawn_here.
+/// A function object with a member `stack_bytes` gets a stack of at least that size, at most 1 GiB; others that of `--orrery-function-stack`.
 /// Parks the caller if the PE is another one. Throws usage_error, node_lost, std::bad_alloc, stopped.
 template <class F, class... A>
   requires std::invocable<std::decay_t<F>, detail::travels_t<A>...>

@@ -54,6 +54,27 @@ TEST_P(process_function, may_be_an_object_that_can_be_sent) {
   });
 }
 
+struct Deep {
+  std::size_t stack_bytes = 1 << 20;
+  void operator()(remote<function> to) const {
+    volatile char frame[900 << 10];
+    for (std::size_t i = 0; i < sizeof frame; i += 1024) frame[i] = 1;
+    send(to, static_cast<int>(frame[0]));
+  }
+  template <class A>
+  void serialize(A& a) {
+    a & stack_bytes;
+  }
+};
+
+TEST_P(process_function, has_as_large_a_stack_as_its_object_asks_for) {
+  in_world([] {
+    spawn(where(), Deep{}, this_process<function>());
+    EXPECT_EQ(receive<int>(), 1);
+    EXPECT_THROW(spawn(where(), Deep{std::size_t{2} << 30}, this_process<function>()), usage_error);
+  });
+}
+
 TEST_P(process_function, takes_arguments_that_can_only_be_moved) {
   in_world([] {
     spawn(

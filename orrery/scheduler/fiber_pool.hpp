@@ -2,7 +2,7 @@
 #pragma once
 
 #include <orrery/scheduler/fiber.hpp>
-#include <orrery/scheduler/stack.hpp>
+#include <orrery/scheduler/stack_sizes.hpp>
 
 #include <cstdint>
 #include <utility>
@@ -45,7 +45,7 @@ struct fiber_pool {
   fiber* idle = nullptr;  ///< loops, the last that was laid aside first
   std::uint32_t idle_count = 0;
   stack_pool method_stacks;
-  stack_pool function_stacks;
+  stack_sizes function_stacks;
 
  private:
   void free_finished() {
@@ -53,7 +53,11 @@ struct fiber_pool {
     const stack memory = f->memory;
     const bool is_loop = f->is_loop;
     forget_fiber(*f);
-    (is_loop ? method_stacks : function_stacks).release(memory);
+    if (is_loop) {
+      method_stacks.release(memory);
+    } else {
+      function_stacks.release(memory);
+    }
   }
 };
 

@@ -8,8 +8,8 @@
 
 namespace orrery::scheduler {
 
-fiber* function_fibers::make(void (*entry)(fiber&, void*), void* argument) {
-  fiber* const f = unbegun::make(entry, argument);
+fiber* function_fibers::make(void (*entry)(fiber&, void*), void* argument, std::size_t stack_bytes) {
+  fiber* const f = unbegun::make(entry, argument, stack_bytes);
   ++count_;
   return f;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 namespace orrery::scheduler {
@@ -17,8 +18,8 @@ class function_fibers {
   function_fibers(const function_fibers&) = delete;
   function_fibers& operator=(const function_fibers&) = delete;
 
-  /// A fiber that runs entry(argument) when its process is scheduled. Throws std::bad_alloc.
-  [[nodiscard]] fiber* make(void (*entry)(fiber&, void*), void* argument);
+  /// A fiber that runs entry(argument) when its process is scheduled, on a stack of at least so many bytes. Throws std::bad_alloc.
+  [[nodiscard]] fiber* make(void (*entry)(fiber&, void*), void* argument, std::size_t stack_bytes);
   /// What the entry calls first.
   void begin();
   /// Ends the running function fiber and its process.

@@ -53,7 +53,7 @@ void run_body(fiber&, void* argument) {
 // Runs f as a process of the PE whose thread calls, or that does not run yet.
 void spawn(pe& self, std::function<void(pe&)> f) {
   slot& s = self.allocate_slot();
-  s.set_object(self.functions().make(&run_body, new body{&s, std::move(f)}));
+  s.set_object(self.functions().make(&run_body, new body{&s, std::move(f)}, 0));
   s.class_number = function_class.number;
   s.is_function = true;
   self.make_runnable(s);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <orrery/scheduler/stack.hpp>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdio>
 #include <mutex>
@@ -17,7 +18,10 @@ namespace {
 
 constexpr std::size_t page = 4096;
 constexpr std::size_t guard_bytes = 4 * page;
-constexpr std::size_t hot_stacks = 256;  // idle stacks that keep their pages
+// Idle stacks that keep their pages: so many of the usual size, fewer of larger ones.
+constexpr std::size_t hot_stacks = 256;
+constexpr std::size_t hot_bytes = hot_stacks * (64 << 10);
+constexpr std::size_t chunk_bytes = std::size_t{4} << 30;  // of address space, at most; one stack may be more
 
 // What in_stack_guard may read inside a signal handler: a fixed table, entries written once and never moved.
 struct guarded_range {
@@ -64,7 +68,9 @@ void install_guard(std::byte* at) noexcept {
 }  // namespace
 
 stack_pool::stack_pool(std::size_t usable_bytes) noexcept
-    : usable_((usable_bytes + page - 1) / page * page), stride_(usable_ + guard_bytes + page) {
+    : usable_((usable_bytes + page - 1) / page * page),
+      stride_(usable_ + guard_bytes + page),
+      hot_(std::clamp(hot_bytes / usable_, std::size_t{1}, hot_stacks)) {
   if (stride_ / page % 2 == 0) stride_ += page;  // an odd number of pages: neighbours differ in their cache sets
 }
 
@@ -76,7 +82,8 @@ stack_pool::~stack_pool() {
 }
 
 void stack_pool::grow() {
-  const std::size_t count = chunks_.empty() ? 16 : 1024;
+  const std::size_t count =
+      std::clamp(chunk_bytes / stride_, std::size_t{1}, std::size_t{chunks_.empty() ? 16U : 1024U});
   const std::size_t bytes = count * stride_;
   void* p = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (p == MAP_FAILED) throw std::bad_alloc{};
@@ -105,14 +112,19 @@ stack stack_pool::allocate() {
   return {low + guard_bytes, low + stride_ - colour};
 }
 
+bool stack_pool::made(const stack& s) const noexcept {
+  const auto top = (reinterpret_cast<std::uintptr_t>(s.top) + page - 1) / page * page;
+  return top - reinterpret_cast<std::uintptr_t>(s.bottom) == stride_ - guard_bytes;
+}
+
 void stack_pool::release(stack s) noexcept {
-  if (free_.size() >= hot_stacks) {
+  if (free_.size() >= hot_) {
     auto low = reinterpret_cast<std::uintptr_t>(s.bottom);
     auto high = (reinterpret_cast<std::uintptr_t>(s.top) + page - 1) / page * page;
     madvise(s.bottom, high - low, MADV_DONTNEED);
     // Cold stacks go below the hot ones.
-    free_.push_back(free_[free_.size() - hot_stacks]);
-    free_[free_.size() - 1 - hot_stacks] = s;
+    free_.push_back(free_[free_.size() - hot_]);
+    free_[free_.size() - 1 - hot_] = s;
     return;
   }
   free_.push_back(s);

@@ -40,6 +40,8 @@ class stack_pool {
   void release(stack s) noexcept;
 
   [[nodiscard]] std::size_t usable_bytes() const noexcept { return usable_; }
+  /// True of a stack of this size.
+  [[nodiscard]] bool made(const stack& s) const noexcept;
 
  private:
   struct chunk {
@@ -50,6 +52,7 @@ class stack_pool {
 
   std::size_t usable_;
   std::size_t stride_;
+  std::size_t hot_;  // idle stacks that keep their pages
   std::vector<chunk> chunks_;
   std::byte* next_ = nullptr;
   std::byte* end_ = nullptr;

@@ -10,9 +10,9 @@ namespace orrery::scheduler {
 
 namespace {
 
-stack stack_from(stack_pool& stacks) noexcept {
+stack stack_from(stack_sizes& stacks, std::size_t bytes) noexcept {
   try {
-    return stacks.allocate();
+    return stacks.allocate(bytes);
   } catch (const std::bad_alloc&) {
     std::fputs(
         "orrery: there is no address space for the stack of a process function: have fewer of them wait at a time, "
@@ -24,9 +24,9 @@ stack stack_from(stack_pool& stacks) noexcept {
 
 }  // namespace
 
-fiber& begin_fiber(slot& s, stack_pool& stacks) noexcept {
+fiber& begin_fiber(slot& s, stack_sizes& stacks) noexcept {
   const std::unique_ptr<unbegun> begins(unbegun::in(s));
-  fiber* const f = make_fiber(stack_from(stacks), begins->entry, begins->argument);
+  fiber* const f = make_fiber(stack_from(stacks, begins->stack_bytes), begins->entry, begins->argument);
   f->is_loop = 0;
   s.set_object(f);
   return *f;

@@ -3,7 +3,7 @@
 
 #include <orrery/scheduler/fiber.hpp>
 #include <orrery/scheduler/slot.hpp>
-#include <orrery/scheduler/stack.hpp>
+#include <orrery/scheduler/stack_sizes.hpp>
 
 #include <cstdint>
 
@@ -19,10 +19,12 @@ namespace orrery::scheduler {
 struct unbegun {
   void (*entry)(fiber&, void*);
   void* argument;
+  std::size_t stack_bytes;  ///< at least; 0: the usual size
 
   /// As the object of the slot. Throws std::bad_alloc.
-  [[nodiscard]] static fiber* make(void (*entry)(fiber&, void*), void* argument) {
-    return reinterpret_cast<fiber*>(reinterpret_cast<std::uintptr_t>(new unbegun{entry, argument}) | 1);
+  [[nodiscard]] static fiber* make(void (*entry)(fiber&, void*), void* argument, std::size_t stack_bytes) {
+    auto* const made = new unbegun{entry, argument, stack_bytes};
+    return reinterpret_cast<fiber*>(reinterpret_cast<std::uintptr_t>(made) | 1);
   }
   /// Null: the function has begun.
   [[nodiscard]] static unbegun* in(slot& s) noexcept {
@@ -32,10 +34,10 @@ struct unbegun {
 };
 
 /// Gives the function a stack. No memory for it ends the program with a line.
-[[nodiscard, gnu::noinline]] fiber& begin_fiber(slot& s, stack_pool& stacks) noexcept;
+[[nodiscard, gnu::noinline]] fiber& begin_fiber(slot& s, stack_sizes& stacks) noexcept;
 
 /// The fiber of a process function, which is about to run; made now if it has not begun.
-[[nodiscard]] inline fiber& fiber_of(slot& s, stack_pool& stacks) noexcept {
+[[nodiscard]] inline fiber& fiber_of(slot& s, stack_sizes& stacks) noexcept {
   return unbegun::in(s) == nullptr ? *static_cast<fiber*>(s.object()) : begin_fiber(s, stacks);
 }
 

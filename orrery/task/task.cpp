@@ -43,6 +43,7 @@ orrery_place place_of(const placement& p) noexcept { return {static_cast<std::ui
 struct c_task {
   detail::callable<orrery_task_function> run;
   std::vector<std::byte> argument;
+  std::uint64_t stack_bytes;  // at least; 0: the usual size
 
   void operator()() {
     pe& self = here_pe();
@@ -54,7 +55,7 @@ struct c_task {
   }
   template <class A>
   void serialize(A& a) {
-    a & run & argument;
+    a & run & argument & stack_bytes;
   }
 };
 
@@ -149,6 +150,11 @@ orrery_place orrery_near(orrery_task other) {
 
 orrery_status orrery_create(orrery_task_function run, const void* argument, size_t size, orrery_place where,
                             orrery_task* task) {
+  return orrery_create_with_stack(run, argument, size, 0, where, task);
+}
+
+orrery_status orrery_create_with_stack(orrery_task_function run, const void* argument, size_t size, size_t stack_bytes,
+                                       orrery_place where, orrery_task* task) {
   return guarded([&] {
     here_pe().require_process();
     if (run == nullptr) throw orrery::usage_error(orrery::errc::bad_argument, "orrery_create: the function is NULL");
@@ -156,7 +162,7 @@ orrery_status orrery_create(orrery_task_function run, const void* argument, size
       throw orrery::usage_error(orrery::errc::bad_argument,
                                 "orrery_create: this is no place; use orrery_here() and its like");
     const auto* bytes = static_cast<const std::byte*>(argument);
-    c_task body{{run}, {}};
+    c_task body{{run}, {}, stack_bytes};
     if (size != 0) body.argument.assign(bytes, bytes + size);
     const auto made = orrery::spawn(placement_of(where), std::move(body));
     if (task != nullptr) *task = task_of(made.address());

@@ -100,6 +100,11 @@ typedef void (*orrery_task_function)(void* argument, size_t size);
  * can be found in the other nodes. May park if the place is on another PE. ORRERY_NO_PLACE, ORRERY_NODE_LOST, ORRERY_NO_MEMORY, ORRERY_USAGE. */
 orrery_status orrery_create(orrery_task_function run, const void* argument, size_t size, orrery_place where,
                             orrery_task* task);
+/* The same with a stack of at least so many bytes (0: as orrery_create; at most 1 GiB, ORRERY_USAGE), for a task that calls what needs more than the 64 KiB of
+ * --orrery-function-stack, as many libraries do. Only pages that are touched cost memory. In a program for orrery-cc `stack = 256 << 10;` in the task's definition
+ * does it. The first task, which runs main, has the usual stack. */
+orrery_status orrery_create_with_stack(orrery_task_function run, const void* argument, size_t size, size_t stack_bytes,
+                                       orrery_place where, orrery_task* task);
 /* The task that calls; null outside of tasks. Anywhere. */
 orrery_task orrery_self(void);
 /* Waits until the task has ended: ORRERY_OK then, also if it had ended before. May park. ORRERY_TIMEOUT, ORRERY_NODE_LOST, ORRERY_STOPPED, and ORRERY_USAGE

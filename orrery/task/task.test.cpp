@@ -219,6 +219,28 @@ TEST_P(task, has_its_own_copy_of_its_argument) {
   });
 }
 
+TEST_P(task, has_as_large_a_stack_as_it_asks_for) {
+  in_world([] {
+    constexpr std::size_t much = 700 << 10;
+    const auto deep = [](void*, std::size_t) {
+      volatile char frame[much];
+      for (std::size_t i = 0; i < much; i += 1024) frame[i] = 1;
+      orrery_yield();
+      frame[0] = 2;
+    };
+    for (int i = 0; i < 3; ++i) {
+      orrery_task large{};
+      ASSERT_EQ(orrery_create_with_stack(deep, nullptr, 0, much + (64 << 10), there(), &large), ORRERY_OK);
+      EXPECT_EQ(orrery_join(create(echo), ORRERY_NOW), ORRERY_TIMEOUT);  // one with the usual stack beside it
+      EXPECT_EQ(orrery_join(large, ORRERY_FOREVER), ORRERY_OK);
+    }
+    orrery_task none{};
+    EXPECT_EQ(orrery_create_with_stack(deep, nullptr, 0, (std::size_t{1} << 30) + 1, there(), &none), ORRERY_USAGE);
+    EXPECT_NE(std::string(orrery_error()).find("1 GiB"), std::string::npos) << orrery_error();
+    EXPECT_TRUE(orrery_task_is_null(none));
+  });
+}
+
 TEST_P(task, that_has_ended_is_joined_and_gone) {
   in_world([] {
     const orrery_task e = create([](void*, std::size_t) {

@@ -327,6 +327,30 @@ int main(void) {
       << said();
 }
 
+TEST_F(orrery_cc, gives_tasks_a_stack_and_leaves_the_word_alone) {
+  write("deep.c", R"(#include <orrery/task.h>
+#include <string.h>
+typedef struct { int items[4]; } stack;
+enum { MUCH = 300 << 10 };
+task Deep { tag GO(); stack = MUCH + (40 << 10); stack word; char last; };
+static void Deep_handle_GO(Deep this) {
+  volatile char frame[MUCH];
+  memset((char *)frame, 7, sizeof frame);
+  this->last = frame[sizeof frame - 1];
+  this->word.items[0] = 1;
+}
+static void Deep_start(Deep this) { Deep_receive(this); }
+int main(void) {
+  orrery_task t = Deep_create();
+  return Deep_send_GO(t) || orrery_join(t, ORRERY_FOREVER);
+}
+)");
+  ASSERT_EQ(
+      run("orrery-cc -std=c11 -Wall -Wextra -Wpedantic -Werror deep.c -o deep && ./deep --orrery-nodes=2 --orrery-pes=1"),
+      0)
+      << said();
+}
+
 TEST_F(orrery_cc, passes_on_buffers_and_leaves_a_type_of_that_name_alone) {
   write("buffers.c", R"(#include <orrery/task.h>
 #include <string.h>

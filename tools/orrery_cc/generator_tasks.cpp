@@ -57,6 +57,7 @@ void generator::translate(const task_definition& t) {
   out_.insert(t.open + 1, " orrery_task taskID;");
   for (const tag& g : t.tags) out_.blank(g.begin, g.end);
   if (!t.strategy.empty()) out_.blank(t.strategy_begin, t.strategy_end);
+  if (!t.stack.empty()) out_.blank(t.stack_begin, t.stack_end);
   name_buffers(t.state);
   for (const member& each : t.state)
     if (each.initial_begin != 0) out_.blank(each.initial_begin, each.initial_at + each.initial.size());
@@ -175,16 +176,25 @@ string generator::implementation_of(const task_definition& t, const function_def
     code += format(",\n{}.{} = {}", rewriter::marker(at, at.flags), each.name, each.initial);
   }
   code += "\n" + rewriter::marker(from_.where(t.end), " 3") + "}; ";
+  string stack;  // on its own line, as an error in the expression is the user's
+  if (!t.stack.empty()) {
+    const location at = from_.where(t.stack_at);
+    stack = t.name + "_stack_";
+    code += format(
+        "\n{}_Static_assert(({}) > 0 && ({}) <= (1 << 30), \"a stack has 1 byte to 1 GiB\"); enum {{ {} = {} }};\n{}",
+        rewriter::marker(at, at.flags), t.stack, t.stack, stack, t.stack, rewriter::marker(from_.where(t.end), " 3"));
+  }
   code += format(
       "static void {0}_run_(void *argument, size_t size) {{ {0} this = ({0})argument; (void)size; "
       "this->taskID = orrery_self(); {2}{1}(this); }} "
       "orrery_status {0}_create_at(orrery_place where, orrery_task *task) "
-      "{{ return orrery_create({0}_run_, &{0}_initial_, sizeof {0}_initial_, where, task); }} "
+      "{{ return {3}({0}_run_, &{0}_initial_, sizeof {0}_initial_, {4}where, task); }} "
       "orrery_task {0}_create(void) {{ orrery_task task = {{0, 0, 0}}; "
       "if ({0}_create_at(orrery_anywhere(), &task) != ORRERY_OK) orrery_log(\"{0}_create: %s\", orrery_error()); "
       "return task; }} ",
       t.name, start != nullptr ? start->name : "",
-      t.strategy.empty() ? string() : format("orrery_set_strategy({}); ", t.strategy));
+      t.strategy.empty() ? string() : format("orrery_set_strategy({}); ", t.strategy),
+      stack.empty() ? "orrery_create" : "orrery_create_with_stack", stack.empty() ? string() : stack + ", ");
   if (receive != nullptr) return code;
   code += format(
       "static orrery_status {0}_receive_for({0} this, int64_t timeout_ns) {{ "

@@ -54,6 +54,9 @@ class parser {
   void check_with_functions(const message_definition& m) const;
   void define_task();
   void declare_strategy(task_definition& of);
+  void declare_stack(task_definition& of);
+  // Behind a `=`: the expression up to the semicolon, and where it begins.
+  [[nodiscard]] std::string value_up_to_semicolon(std::size_t& at);
   void declare_tag(task_definition& of);
 
   // --- members ---

@@ -9,6 +9,7 @@
 
 namespace orrery_cc {
 
+using std::string;
 using std::string_view;
 
 void parser::begin_definition(std::string& name, std::size_t& begin, std::size_t& name_at, std::size_t& open) {
@@ -66,6 +67,8 @@ void parser::define_task() {
       declare_tag(t);
     } else if (is("strategy") && is_name(1) && is(";", 2) && text(1).starts_with("message_")) {
       declare_strategy(t);
+    } else if (is("stack") && is("=", 1)) {
+      declare_stack(t);
     } else {
       declare_members(t.state, "task", t.name);
     }
@@ -85,6 +88,25 @@ void parser::declare_strategy(task_definition& of) {
   of.strategy_begin = peek().begin;
   of.strategy_end = peek(2).end;
   at_ += 3;
+}
+
+string parser::value_up_to_semicolon(std::size_t& at) {
+  ++at_;
+  at = peek().begin;
+  const std::size_t first = at_;
+  while (!at_end() && !is(";") && !is("}")) ++at_;
+  return at_ == first ? string() : string(from_.text_of(at, tokens_[at_ - 1].end));
+}
+
+void parser::declare_stack(task_definition& of) {
+  if (of.stack_end != 0) fail(peek(), fmt::format("task '{}' has two stacks", of.name));
+  of.stack_begin = peek().begin;
+  ++at_;
+  of.stack = value_up_to_semicolon(of.stack_at);
+  if (of.stack.empty()) fail(peek(), "a stack has a number of bytes: write stack = 256 << 10;");
+  if (!is(";")) fail(peek(), "a ';' is missing behind the stack");
+  ++at_;
+  of.stack_end = tokens_[at_ - 1].end;
 }
 
 void parser::declare_tag(task_definition& of) {
@@ -109,11 +131,8 @@ void parser::declare_tag(task_definition& of) {
       fail(peek(), fmt::format("tag '{}' carries one message, or none: write tag {}(Message);", t.name, t.name));
     ++at_;
   }
-  if (is("=")) {
-    const std::size_t begin = peek(1).begin;
-    while (!at_end() && !is(";") && !is("}")) ++at_;
-    t.value = from_.text_of(begin, tokens_[at_ - 1].end);
-  }
+  std::size_t value_at = 0;
+  if (is("=")) t.value = value_up_to_semicolon(value_at);
   if (!is(";")) fail(peek(), fmt::format("a ';' is missing behind the tag '{}'", t.name));
   ++at_;
   t.end = tokens_[at_ - 1].end;

@@ -60,6 +60,10 @@ struct task_definition {
   std::string strategy;  ///< the runtime's name of it; empty: the default
   std::size_t strategy_begin = 0;  ///< its declaration
   std::size_t strategy_end = 0;
+  std::string stack;  ///< the bytes that its stack is to have, an expression; empty: the usual size
+  std::size_t stack_at = 0;  ///< of the expression
+  std::size_t stack_begin = 0;  ///< its declaration
+  std::size_t stack_end = 0;
   std::size_t begin = 0;
   std::size_t name_at = 0;
   std::size_t open = 0;

@@ -35,6 +35,7 @@ task Station {
   orrery_task viewers[64];
 };
 task View {
+  stack = 1 << 20;  // ncurses needs more than a task has
   tag SHOW(Airports);
   tag OBSERVATION(Observation);
   tag ENDED();

@@ -46,8 +46,8 @@ void screen_draw(const struct airport* all, int count) {
   const int width = COLS - 50 < HISTORY ? COLS - 50 : HISTORY;
   for (int i = 0; i < count; i++) {
     const struct airport* a = &all[i];
-    if (a->state != NULL) {
-      mvprintw(i + 1, 0, "%-8s %s", a->name, a->state);
+    if (a->state != NULL || a->known == 0) {
+      mvprintw(i + 1, 0, "%-8s %s", a->name, a->state != NULL ? a->state : "is here");
       continue;
     }
     mvprintw(i + 1, 0, "%-8s %2d %02d:00 %8.1f %8.1f %10.1f", a->name, a->day, a->hour, a->celsius, a->wind,

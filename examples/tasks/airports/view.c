@@ -89,5 +89,6 @@ static void View_start(View this) {
     if (m.tag == View_ENDED) ended(&m);
     orrery_release(&m);
   }
+  if (in_terminal) screen_draw(airports, count);  // what it has seen last
   screen_close();
 }
