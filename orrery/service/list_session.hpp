@@ -51,9 +51,8 @@ class list_session : private service::list_router<Key, Value> {
 
   list_session(remote<service::service_root> root, const session_options& o)
       : base(root->open("ordered list", service::shape_of<Key, Value>()), o) {}
-  /// Of a list with one process that takes all requests.
-  list_session(remote<service::range_process> all, session_options o)
-      : base(all, (o.order = o.order == consistency::total ? consistency::per_key : o.order, o)) {}
+  /// Of a list with one process that takes all requests in their order, and sees to the level itself.
+  list_session(remote<service::range_process> all, session_options o) : base(all, for_one_process(o)) {}
 
   list_session(const list_session&) = delete;
   list_session& operator=(const list_session&) = delete;
@@ -155,6 +154,11 @@ class list_session : private service::list_router<Key, Value> {
   using typename base::route_number;
   static constexpr std::uint64_t none = ~std::uint64_t{0};
 
+  static session_options for_one_process(session_options o) {
+    o.places = o.places || o.order == consistency::total;
+    o.order = consistency::per_key;
+    return o;
+  }
   static void check_comparable() {
     static_assert(
         requires(const Value& v) { v == v; }, "orrery: compare_and_update needs values that can be compared with ==");

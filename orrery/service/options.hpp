@@ -12,12 +12,13 @@ enum class consistency : std::uint8_t {
   unordered,   ///< in any order
   per_key,     ///< those for one key in the order in which they were made
   sequential,  ///< all in the order in which they were made
-  total,       ///< all of all sessions of this level in one order: that in which they reach the head of the list
+  sequential_of_the_paper,  ///< of a walking_list: as Alam, Kamal and Wagner have it, which is less than `sequential` with windows above 1
+  total,  ///< all of all sessions of this level in one order: that in which they reach the head of the list
 };
 
 /// In which order a session gives replies to its client.
 enum class reply_order : std::uint8_t {
-  any,          ///< as they come
+  any,  ///< as they come
   as_requested  ///< in the order of the requests
 };
 

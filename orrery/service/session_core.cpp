@@ -14,7 +14,12 @@ void lane::append(const lane& later) {
   numbers.insert(numbers.end(), later.numbers.begin(), later.numbers.end());
 }
 
-session_core::session_core(const session_options& options) : options_(options) { set_window(options.window); }
+session_core::session_core(const session_options& options) : options_(options) {
+  if (options.order == consistency::sequential_of_the_paper)
+    throw usage_error(errc::bad_argument,
+                      "only a walking_list has the level sequential_of_the_paper: take consistency::sequential");
+  set_window(options.window);
+}
 
 void session_core::set_window(std::uint32_t requests) {
   if (requests == 0)

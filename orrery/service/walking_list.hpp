@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <orrery/process/function.hpp>
-#include <orrery/process/names.hpp>
 #include <orrery/process/runtime.hpp>
-#include <orrery/service/list_session.hpp>
-#include <orrery/service/root.hpp>
+#include <orrery/service/typed_walk_manager.hpp>
 #include <orrery/service/walk_node.hpp>
+#include <orrery/service/walk_session.hpp>
 
+#include <chrono>
 #include <cstdint>
+#include <span>
+#include <utility>
 #include <vector>
 
 namespace orrery {
@@ -17,70 +18,96 @@ namespace orrery {
 struct walking_options {
   std::vector<std::uint32_t> pes = {};  ///< where its processes live; empty: all PEs that are there
   std::uint32_t processes = 1000;  ///< list processes of each PE (P)
-  std::uint32_t granularity = 1;  ///< items of a process (G)
-  std::uint32_t forwards = 64;  ///< requests that a process passes on before it waits for an acknowledgement (K)
+  std::uint32_t granularity = 1;  ///< items of a process (G); `tuning::automatic`: it grows as processes are used up
+  std::uint32_t forwards =
+      64;  ///< requests that a process passes on between two synchronous sends (K); or `tuning::automatic`
+  spare_order spares = spare_order::local_first;  ///< from where free processes are taken
+  bool shortcuts = true;  ///< without them all requests begin at the head, and a process needs less memory
+  std::chrono::nanoseconds search{};  ///< in simulated worlds: what it takes to look at one item of a process
 };
 
-namespace service {
-
-template <class Key, class Value>
-std::vector<remote<walk_process>> make_walk_nodes(std::uint32_t count, const walk_setup& setup) {
-  std::vector<remote<walk_process>> all;
-  all.reserve(count);
-  for (std::uint32_t i = 0; i < count; ++i) all.push_back(spawn<walk_node<Key, Value>>(here(), setup, false));
-  return all;
-}
-
-}  // namespace service
-
-/// An ordered list of the kind that Alam, Kamal and Wagner describe: a chain of processes, along which requests
-/// walk from the head to where their keys are. Clients use it through the sessions of ordered_list.
+/// An ordered list of the kind that Alam, Kamal and Wagner describe: a chain of processes, along which requests walk to where their keys are.
+/// Clients use it through the sessions of ordered_list.
 ///
-/// It is for the study of such lists: a request costs a message for each process that it passes. All requests
-/// of all clients take effect in one order, that of their arrival at the head (total order), whatever the session's level says. It can hold P x G
-/// items for each PE at most; a request that finds no free process fails with usage_error: the list is full.
-/// There are no shortcuts, and no scans or snapshots. The loss of a node of the list ends it.
+/// It is for the study of such lists: a request costs a message for each process that it passes. It can hold P x G items for each PE at
+/// most; a request that finds no free process fails with usage_error: the list is full. The loss of a node of the list ends it.
+///
+/// The levels of consistency say which shortcuts are used. `total`: none, and the order is that of the arrival at the head.
+/// `sequential`: the session sends runs of ascending keys, one after the other, each through a shortcut of its PE. `sequential_of_the_paper`: each
+/// request through a shortcut that is not behind those of outstanding requests, which is less than sequential. `per_key` and
+/// `unordered`: each through the best shortcut; list processes use those of their PEs, too.
 ///
 ///     auto list = orrery::walking_list<int, int>::make({.processes = 100, .granularity = 8});
 ///     auto s = list.open({.window = 32});
 template <class Key, class Value>
 class walking_list {
  public:
+  using item = std::pair<Key, Value>;
+  using session = walk_session<Key, Value>;
+
   walking_list() noexcept = default;
 
-  /// Makes an empty list and its free processes. Parks. Throws usage_error, node_lost, stopped.
+  /// Makes an empty list and its free processes, which are of the class Node. Parks. Throws usage_error, node_lost, stopped.
+  template <class Node = service::walk_node<Key, Value>>
   [[nodiscard]] static walking_list make(walking_options options = {}) {
     if (options.pes.empty()) options.pes = reachable_pes();
-    if (options.granularity == 0)
-      throw usage_error(errc::bad_argument, "walking_options::granularity must be 1 or more");
+    check_granularity(options.granularity);
     walking_list list;
-    const auto n = static_cast<std::uint32_t>(options.pes.size());
-    for (const std::uint32_t p : options.pes) list.managers_.push_back(spawn<service::walk_manager>(pe(p)));
-    service::walk_setup setup{{}, n, options.granularity, options.forwards};
-    for (std::uint32_t i = 0; i < n; ++i) {
-      setup.manager = list.managers_[i];
-      list.managers_[i]->join(list.managers_[(i + 1) % n]);
-      list.managers_[i]->adopt(
-          call<&service::make_walk_nodes<Key, Value>>(pe(options.pes[i]), options.processes, setup));
-    }
-    setup.manager = list.managers_[0];
-    list.head_ = spawn<service::walk_node<Key, Value>>(pe(options.pes[0]), setup, true);
+    using manager = service::typed_walk_manager<Key, Value, Node>;
     for (const std::uint32_t p : options.pes)
-      list.gates_.push_back(spawn<service::typed_walk_gate<Key, Value>>(pe(p), list.head_));
+      list.managers_.push_back(
+          spawn<manager>(pe(p), static_cast<std::int64_t>(options.search.count()), options.shortcuts));
+    list.head_ = list.managers_.front()->make_head();
+    list.tune(options.granularity, options.forwards);
+    for (std::uint32_t i = 0; i < list.managers_.size(); ++i) {
+      list.managers_[i]->set_head(list.head_);
+      list.managers_[i]->set_processes(options.processes);
+      list.managers_[i]->join(list.managers_, i, options.spares);
+    }
     return list;
   }
 
-  /// A session for the calling process. Does not park. Throws usage_error if the options make no sense.
-  [[nodiscard]] list_session<Key, Value> open(const session_options& o = {}) const {
-    remote<service::walk_gate> gate = gates_.at(0);
-    for (const auto& g : gates_)
-      if (g.address().pe == this_pe()) gate = g;
-    return list_session<Key, Value>(remote<service::range_process>(gate), o);
+  /// A session for the calling process. Parks. Throws usage_error if the options make no sense, process_gone, node_lost, stopped.
+  [[nodiscard]] session open(const session_options& o = {}) const { return session(manager_of(this_pe()), o); }
+
+  /// Fills an empty list with items whose keys ascend, without walking: evenly, in blocks on the PEs in their order, or (`in_turn`)
+  /// neighbours on PEs that follow each other. No request may be outstanding. Parks. Throws usage_error if the keys do not ascend, or there
+  /// is no room.
+  void fill(std::span<const item> items, bool in_turn = false) const {
+    for (std::size_t i = 1; i < items.size(); ++i)
+      if (!(items[i - 1].first < items[i].first))
+        throw usage_error(errc::bad_argument, "walking_list::fill: the keys of the items do not ascend");
+    const std::uint64_t processes = free_processes();
+    if (items.empty()) return;
+    if (processes == 0) throw usage_error(errc::bad_argument, "walking_list::fill: the list has no free process");
+    const std::size_t each = (items.size() - 1) / processes + 1;
+    const std::size_t blocks = (items.size() - 1) / each + 1;
+    service::walk_link behind;
+    for (std::size_t b = blocks; b-- != 0;) {
+      const auto part = items.subspan(b * each, std::min(each, items.size() - b * each));
+      service::bytes packed;
+      for (const item& i : part) {
+        service::pack(packed, i.first);
+        service::pack(packed, i.second);
+      }
+      const auto& m = managers_[in_turn ? b % managers_.size() : b * managers_.size() / blocks];
+      const auto others = static_cast<std::uint32_t>(managers_.size() - 1);
+      const service::spare s = m->pass(others, behind, std::span<const std::byte>(packed));
+      post(s.process)->join(service::walk_request{});
+      behind = {s.process.address(), {}};
+      service::pack(behind.least, part.front().first);
+    }
+    head_->begin(behind, std::span<const std::byte>());
   }
-  /// G and K from now on; what processes hold stays there. Parks while they are full.
+
+  /// G and K from now on, or `tuning::automatic`; what processes hold stays there. Parks. Throws usage_error if G is 0.
   void tune(std::uint32_t granularity, std::uint32_t forwards) const {
+    check_granularity(granularity);
     for (const auto& m : managers_) m->tune(granularity, forwards);
-    post(head_)->tune(granularity, forwards);
+  }
+  /// At most so many processes of each PE are in the list from now on (P). Those that are in it stay until they are empty. Parks.
+  void set_processes(std::uint32_t of_each_pe) const {
+    for (const auto& m : managers_) m->set_processes(of_each_pe);
   }
   /// Processes that are free. Not at one moment. Parks.
   [[nodiscard]] std::uint64_t free_processes() const {
@@ -88,26 +115,44 @@ class walking_list {
     for (const auto& m : managers_) n += m->free();
     return n;
   }
+  /// The number of items, without stopping any process: not at one moment. Parks.
+  [[nodiscard]] std::uint64_t estimated_size() const {
+    std::uint64_t n = 0;
+    for (const auto& m : managers_) n += m->report().items;
+    return n;
+  }
+  /// What the processes of each PE have done, and what W, K, G and P are now. Not at one moment. Parks.
+  [[nodiscard]] std::vector<service::walk_report> statistics() const {
+    std::vector<service::walk_report> all;
+    for (const auto& m : managers_) all.push_back(m->report());
+    return all;
+  }
   /// Ends the list. No request may be outstanding. Parks.
   void end() {
-    for (const auto& g : gates_) destroy(g);
+    for (const auto& m : managers_) m->end();
     destroy(head_);
-    for (const auto& m : managers_) {
-      m->end();
-      destroy(m);
-    }
+    for (const auto& m : managers_) destroy(m);
     *this = {};
   }
 
   [[nodiscard]] explicit operator bool() const noexcept { return static_cast<bool>(head_); }
   template <class A>
   void serialize(A& a) {
-    a & managers_ & gates_ & head_;
+    a & managers_ & head_;
   }
 
  private:
+  static void check_granularity(std::uint32_t granularity) {
+    if (granularity == 0)
+      throw usage_error(errc::bad_argument, "a walking list with processes of 0 items holds nothing: give G 1 or more");
+  }
+  remote<service::walk_manager> manager_of(std::uint32_t p) const {
+    for (const auto& m : managers_)
+      if (m.address().pe == p) return m;
+    return managers_.at(0);
+  }
+
   std::vector<remote<service::walk_manager>> managers_;
-  std::vector<remote<service::walk_gate>> gates_;
   remote<service::walk_process> head_;
 };
 

@@ -2,8 +2,10 @@
 #include <orrery/orrery.hpp>
 #include <orrery/process/internal/test_world.hpp>
 #include <orrery/service/internal/test_history.hpp>
+#include <orrery/service/ordered_list.hpp>
 #include <orrery/service/walking_list.hpp>
 
+#include <algorithm>
 #include <map>
 #include <random>
 #include <string>
@@ -22,7 +24,6 @@ using orrery::testing::in_simulation;
 using orrery::testing::in_world;
 using orrery::testing::list_event;
 using list = walking_list<int, int>;
-using session = orrery::list_session<int, int>;
 
 std::optional<std::pair<int, int>> item_at(const std::map<int, int>& m, std::map<int, int>::const_iterator i) {
   return i == m.end() ? std::nullopt : std::optional(std::pair(i->first, i->second));
@@ -102,7 +103,7 @@ std::uint64_t ticks;
 // Random requests, many outstanding.
 int act(const list& l, std::uint32_t id, std::uint32_t seed) {
   std::mt19937 random(seed);
-  auto s = l.open({.window = 8});
+  auto s = l.open({.window = 8, .order = consistency::total});
   std::vector<list_event> mine;
   const auto take = [&](const auto& r) {
     mine[r.request].done = r.done;
@@ -160,7 +161,7 @@ TEST(walking_list, lets_no_request_overtake_another_while_the_chain_changes) {
       std::map<int, int> m;
       std::vector<std::pair<bool, std::optional<int>>> expected;
       {
-        auto s = l.open({.window = 64});
+        auto s = l.open({.window = 64, .order = seed % 2 == 0 ? consistency::total : consistency::sequential});
         std::mt19937 random(seed);
         int wrong = 0;
         const auto take = [&](const auto& r) {
@@ -190,6 +191,146 @@ TEST(walking_list, lets_no_request_overtake_another_while_the_chain_changes) {
       l.end();
     });
   }
+}
+
+TEST(walking_list, holds_one_item_with_all_parameters_at_their_least) {
+  in_world(2, [] {
+    auto l = list::make({.pes = {1}, .processes = 1, .granularity = 1, .forwards = 0});
+    {
+      auto s = l.open({.window = 1, .order = consistency::sequential});
+      for (int k = 0; k < 3; ++k) {
+        EXPECT_TRUE(s.insert(k, k));
+        EXPECT_EQ(s.last(), std::optional(std::pair(k, k)));
+        EXPECT_FALSE(s.after(k));
+        EXPECT_TRUE(s.erase(k));
+        while (l.free_processes() == 0) orrery::yield();
+      }
+    }
+    l.end();
+  });
+}
+
+TEST(walking_list, fills_itself_and_gives_what_it_has_at_one_moment) {
+  in_world(2, [] {
+    auto l = list::make({.processes = 10, .granularity = 3});
+    std::vector<std::pair<int, int>> items;
+    for (int k = 0; k < 50; ++k) items.emplace_back(2 * k, k);
+    l.fill(items, true);
+    EXPECT_EQ(l.estimated_size(), 50U);
+    EXPECT_EQ(l.free_processes(), 3U);
+    {
+      auto s = l.open({.window = 16});
+      EXPECT_EQ(s.snapshot(), items);
+      EXPECT_EQ(s.snapshot(9, 14), (std::vector<std::pair<int, int>>{{10, 5}, {12, 6}}));
+      EXPECT_EQ(s.snapshot({}, 0), (std::vector<std::pair<int, int>>{}));
+      auto scan = s.scan(11, 95, 7);
+      std::vector<std::pair<int, int>> scanned;
+      for (auto part = scan.next(); !part.empty(); part = scan.next()) {
+        EXPECT_LE(part.size(), 7U);
+        scanned.insert(scanned.end(), part.begin(), part.end());
+      }
+      EXPECT_EQ(scanned, (std::vector<std::pair<int, int>>(items.begin() + 6, items.begin() + 48)));
+      auto stream = s.stream({}, {}, 7);
+      s.erase(98);
+      std::vector<std::pair<int, int>> streamed;
+      for (auto part = stream.next(); !part.empty(); part = stream.next())
+        streamed.insert(streamed.end(), part.begin(), part.end());
+      EXPECT_EQ(streamed, items) << "as it was when the stream began";
+      EXPECT_TRUE(s.insert(98, 49));
+      for (int k = 0; k < 50; ++k) s.start_find(2 * k);
+      int found = 0;
+      while (const auto r = s.receive()) found += r->done ? 1 : 0;
+      EXPECT_EQ(found, 50);
+      EXPECT_EQ(s.size(), 50U);
+    }
+    const std::vector<std::pair<int, int>> wrong{{2, 0}, {1, 0}};
+    EXPECT_THROW(l.fill(wrong), orrery::usage_error);
+    l.end();
+  });
+}
+
+// How many processes of each of three PEs are in the list when a client on the first one has inserted 12 keys.
+std::vector<std::uint64_t> used_of_each(orrery::spare_order o) {
+  std::vector<std::uint64_t> used;
+  in_world(3, [&] {
+    auto l = list::make({.pes = {0, 1, 2}, .processes = 20, .spares = o});
+    {
+      auto s = l.open();
+      for (int k = 0; k < 12; ++k) EXPECT_TRUE(s.insert(k, k));
+      if (o == orrery::spare_order::by_load)  // the last process has nothing to do, those before it much
+        for (int i = 0; i < 100; ++i) (void)s.find(11);
+      for (int k = 12; k < 15 && o == orrery::spare_order::by_load; ++k) EXPECT_TRUE(s.insert(k, k));
+    }
+    for (const auto& r : l.statistics()) used.push_back(r.processes - r.free);
+    l.end();
+  });
+  return used;
+}
+TEST(walking_list, takes_free_processes_from_its_own_pe_first) {
+  EXPECT_EQ(used_of_each(orrery::spare_order::local_first), (std::vector<std::uint64_t>{12, 0, 0}));
+}
+TEST(walking_list, takes_free_processes_in_turn) {
+  const auto used = used_of_each(orrery::spare_order::ring);
+  EXPECT_GT(used[1], 1U);
+  EXPECT_GT(used[2], 1U);
+}
+TEST(walking_list, takes_free_processes_from_where_most_are_free) {
+  const auto used = used_of_each(orrery::spare_order::even);
+  for (const std::uint64_t n : used) EXPECT_GE(n, 2U);
+}
+TEST(walking_list, takes_free_processes_from_where_least_is_done) {
+  const auto used = used_of_each(orrery::spare_order::by_load);
+  EXPECT_GT(used[1] + used[2], 0U);
+}
+
+TEST(walking_list, may_have_more_and_fewer_processes_while_it_runs) {
+  in_world(2, [] {
+    auto l = list::make({.processes = 2});
+    {
+      auto s = l.open();
+      for (int k = 0; k < 4; ++k) EXPECT_TRUE(s.insert(k, k));
+      EXPECT_THROW((void)s.insert(4, 4), orrery::usage_error);
+      l.set_processes(3);
+      EXPECT_EQ(l.free_processes(), 2U);
+      EXPECT_TRUE(s.insert(4, 4));
+      l.set_processes(1);
+      EXPECT_EQ(l.free_processes(), 0U);
+      EXPECT_TRUE(s.erase(0));
+      EXPECT_THROW((void)s.insert(9, 9), orrery::usage_error) << "five of two";
+      for (int k = 1; k < 5; ++k) EXPECT_TRUE(s.erase(k));
+      while (l.free_processes() != 2) orrery::yield();
+      EXPECT_TRUE(s.insert(7, 7));
+    }
+    l.end();
+  });
+}
+
+TEST(walking_list, is_never_full_when_it_finds_the_size_of_processes_itself) {
+  for (const bool descending : {false, true})
+    in_world(2, [&] {
+      constexpr auto automatic = orrery::tuning::automatic;
+      auto l = list::make({.processes = 8, .granularity = automatic, .forwards = automatic});
+      {
+        auto s = l.open({.window = 32, .order = consistency::sequential});
+        for (int k = 0; k < 500; ++k) s.start_insert(descending ? -k : k, k);
+        while (const auto r = s.receive()) EXPECT_TRUE(r->done) << r->request;
+        EXPECT_EQ(s.size(), 500U);
+        const auto all = l.statistics();
+        EXPECT_GE(std::max(all[0].granularity, all[1].granularity), 32U);
+        EXPECT_EQ(all[0].window, 32U) << "where the client is";
+        EXPECT_NE(all[0].forwards, automatic);
+      }
+      l.end();
+    });
+}
+
+TEST(walking_list, refuses_processes_of_no_items_and_levels_it_does_not_share) {
+  in_world(1, [] {
+    EXPECT_THROW((void)list::make({.granularity = 0}), orrery::usage_error);
+    auto other = orrery::ordered_list<int, int>::make();
+    EXPECT_THROW((void)other.open({.order = consistency::sequential_of_the_paper}), orrery::usage_error);
+    other.end();
+  });
 }
 
 }  // namespace

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <orrery/process/call.hpp>
+#include <orrery/service/list_messages.hpp>
+#include <orrery/service/walk_gate.hpp>
+#include <orrery/wire/error.hpp>
+
+#include <iterator>
+#include <utility>
+
+namespace orrery::service {
+
+bytes walk_gate::serve(const batch_head& head, std::span<const std::byte> packed) {
+  bytes all;
+  if (head.count == 0) return all;
+  report_.requests += head.count;
+  report_.window = head.window;
+  batch b;
+  b.answers.resize(head.count);
+  b.left = head.count;
+  const std::uint64_t first = std::exchange(next_, next_ + head.count);
+  struct entry {
+    std::map<std::uint64_t, batch*>& all;
+    std::uint64_t first;
+    ~entry() { all.erase(first); }
+  };
+  open_.emplace(first, &b);
+  const entry until_the_end{open_, first};
+  accept(first, head.count, packed);
+  b.all_answered.wait();
+  for (const bytes& a : b.answers) all.insert(all.end(), a.begin(), a.end());
+  if (head.places) pack(all, served_at{0, b.moment});
+  return all;
+}
+
+void walk_gate::answer(std::uint64_t request, std::uint64_t moment, std::span<const std::byte> packed) {
+  const auto behind = open_.upper_bound(request);
+  if (behind == open_.begin()) return;
+  const auto& [first, at] = *std::prev(behind);
+  batch& b = *at;
+  if (request - first >= b.answers.size()) return;  // of a batch that was given up
+  b.answers[request - first].assign(packed.begin(), packed.end());
+  if (request == first) b.moment = moment;
+  if (--b.left == 0) b.all_answered.set();
+  ended(request);
+}
+
+void reply(const walk_request& w, std::span<const std::byte> packed) {
+  if (w.gate) post(w.gate)->answer(w.number, w.moment, packed);
+}
+void reply_full(const walk_request& w) {
+  bytes b;
+  pack_failure(b, usage_error(errc::bad_argument, "the list is full: it has no free process left"));
+  reply(w, b);
+}
+
+}  // namespace orrery::service

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <orrery/process/call.hpp>
+#include <orrery/process/runtime.hpp>
+#include <orrery/service/walk_manager.hpp>
+
+#include <algorithm>
+#include <utility>
+
+namespace orrery::service {
+
+void walk_manager::join(const std::vector<remote<walk_manager>>& all, std::uint32_t self, spare_order o) {
+  managers_ = all;
+  self_ = self;
+  strategy_ = make_spare_strategy(o);
+  places_.assign(all.size(), {most_, 0});  // until they say something
+}
+
+void walk_manager::set_processes(std::uint64_t count) {
+  most_ = count;
+  while (all_.size() < count) {
+    all_.push_back(make_process());
+    free_.push_back(all_.back());
+  }
+  few_ = count / 4;
+}
+
+void walk_manager::tune(std::uint32_t granularity, std::uint32_t forwards) {
+  walk_settings& s = settings();
+  s.tunes_granularity = granularity == tuning::automatic;
+  s.tunes_forwards = forwards == tuning::automatic;
+  if (!s.tunes_granularity) s.granularity = std::max(granularity, 1U);
+  if (!s.tunes_forwards) s.forwards = forwards;
+}
+
+spare walk_manager::take(const walk_link& behind, std::span<const std::byte> items) {
+  places_[self_] = place();
+  const auto first = static_cast<std::uint32_t>(strategy_->choose(places_, self_));
+  const auto others = static_cast<std::uint32_t>(managers_.size() - 1);
+  const spare s = first == self_ ? pass(others, behind, items) : managers_[first]->pass(others, behind, items);
+  if (s.process) places_[s.manager] = s.place;
+  return s;
+}
+
+spare walk_manager::pass(std::uint32_t left, const walk_link& behind, std::span<const std::byte> items) {
+  if (free() != 0) return give(behind, items);
+  if (left == 0) return {};
+  return managers_[(self_ + 1) % managers_.size()]->pass(left - 1, behind, items);
+}
+
+spare walk_manager::give(const walk_link& behind, std::span<const std::byte> items) {
+  const auto p = free_.back();
+  free_.pop_back();
+  if (settings().tunes_granularity && free() < few_) {
+    settings().granularity *= 2;
+    few_ /= 2;
+  }
+  const spare_place left = place();
+  p->begin(behind, items);  // not a post: who asked may send to it before that would come
+  return {p, self_, left};
+}
+
+std::uint64_t walk_manager::free() const {
+  const std::uint64_t used = all_.size() - free_.size();
+  return used < most_ ? std::min<std::uint64_t>(most_ - used, free_.size()) : 0;
+}
+
+remote<walk_gate> walk_manager::open(remote<presence> session, consistency order) {
+  const remote<walk_gate> gate = make_gate(head_, order);
+  gates_.push_back(gate);
+  when_gone(session, [me = remote<walk_manager>(this_process<walk_manager>()), gate] { me->close(gate); });
+  return gate;
+}
+
+void walk_manager::close(remote<walk_gate> gate) {
+  if (std::erase(gates_, gate) != 0) destroy(gate);
+}
+
+walk_report walk_manager::report() {
+  const walk_settings& s = settings();
+  walk_report r{most_,       free(),        s.items,    s.requests, s.jumps,  s.stale,
+                shortcuts(), s.granularity, s.forwards, 0,          this_pe()};
+  const std::vector<remote<walk_gate>> gates = gates_;
+  for (const auto& g : gates) {
+    try {
+      r.window = std::max(r.window, g->report().window);
+    } catch (const process_gone&) {  // its session has ended meanwhile
+    }
+  }
+  return r;
+}
+
+void walk_manager::end() {
+  for (const auto& g : std::exchange(gates_, {})) destroy(g);
+  free_.clear();
+  for (const auto& p : std::exchange(all_, {})) destroy(p);
+}
+
+}  // namespace orrery::service

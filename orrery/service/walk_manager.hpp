@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <orrery/service/options.hpp>
+#include <orrery/service/presence.hpp>
+#include <orrery/service/spare_strategy.hpp>
+#include <orrery/service/walk_gate.hpp>
+#include <orrery/service/walk_site.hpp>
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+namespace orrery::service {
+
+/// A free process that has become one of the list, and what is left where it came from.
+struct spare {
+  remote<walk_process> process;  ///< null: none is free
+  std::uint32_t manager = 0;     ///< who gave it
+  spare_place place;
+};
+
+/// What the list processes of one PE have done.
+struct walk_report {
+  std::uint64_t processes = 0;  ///< that may be in the list (P)
+  std::uint64_t free = 0;
+  std::uint64_t items = 0;
+  std::uint64_t requests = 0;  ///< that its processes have had, those included that they have passed on
+  std::uint64_t jumps = 0;     ///< requests that they sent on through a shortcut
+  std::uint64_t stale = 0;     ///< requests whose shortcut was stale
+  std::uint64_t shortcuts = 0;
+  std::uint32_t granularity = 0;  ///< G now
+  std::uint32_t forwards = 0;     ///< K now
+  std::uint32_t window = 0;       ///< W of the session whose requests came last
+  std::uint32_t pe = 0;
+};
+
+/// The free processes of one PE, and what its list processes share (sections 3.3 and 3.6 of the paper).
+///
+/// Problem: a list grows and shrinks all the time, and a process that is made for each item costs more than the item.
+///
+/// A manager has a pool of free processes. A process that needs one calls the manager of its own PE, with the items and the link that the
+/// free one is to have; so it goes on at once when the answer comes. The strategy says which manager is to give one; if that has
+/// none, the request goes around the ring of managers. If all are empty, the list is full. Managers are reentrant: two may ask each other.
+///
+/// The number of processes may change while the list runs. Those that are too many stay, as requests may be on their way to them,
+/// but are not given out.
+///
+/// With G automatic the manager doubles it when only a quarter of its processes is free, an eighth, and so on.
+///
+/// Made by walking_list::make; lives until the list ends.
+class walk_manager {
+ public:
+  static constexpr bool orrery_reentrant = true;
+
+  walk_manager() = default;
+  walk_manager(const walk_manager&) = delete;
+  walk_manager& operator=(const walk_manager&) = delete;
+  virtual ~walk_manager() = default;
+
+  /// All managers in the order of their ring, and which one of them this is.
+  void join(const std::vector<remote<walk_manager>>& all, std::uint32_t self, spare_order o);
+  /// At most so many processes of this PE are in the list from now on; it makes what it has not.
+  void set_processes(std::uint64_t count);
+  /// G and K from now on. What processes hold stays there.
+  void tune(std::uint32_t granularity, std::uint32_t forwards);
+  void set_head(remote<walk_process> head) { head_ = head; }
+  /// A head for the list, which is on this PE.
+  virtual remote<walk_process> make_head() = 0;
+
+  /// For a list process of this PE: a free process begins with these items, and precedes `behind`.
+  spare take(const walk_link& behind, std::span<const std::byte> items);
+  /// The same for another manager, here or at one of the next `left` managers.
+  spare pass(std::uint32_t left, const walk_link& behind, std::span<const std::byte> items);
+  /// A process is free again.
+  void put(remote<walk_process> p) { free_.push_back(p); }
+
+  /// A gate on this PE for a session. It ends when the session does.
+  remote<walk_gate> open(remote<presence> session, consistency order);
+  void close(remote<walk_gate> gate);
+
+  [[nodiscard]] std::uint64_t free() const;
+  /// Parks.
+  [[nodiscard]] walk_report report();
+  /// Destroys all processes that it has made. No request may be outstanding.
+  void end();
+
+ protected:
+  virtual walk_settings& settings() noexcept = 0;
+  virtual std::uint64_t shortcuts() noexcept = 0;
+  virtual remote<walk_process> make_process() = 0;
+  virtual remote<walk_gate> make_gate(remote<walk_process> head, consistency order) = 0;
+
+ private:
+  spare give(const walk_link& behind, std::span<const std::byte> items);
+  [[nodiscard]] spare_place place() { return {free(), settings().requests}; }
+
+  std::vector<remote<walk_manager>> managers_;
+  std::uint32_t self_ = 0;
+  std::unique_ptr<spare_strategy> strategy_;
+  std::vector<spare_place> places_;
+  remote<walk_process> head_;
+  std::vector<remote<walk_process>> all_;
+  std::vector<remote<walk_process>> free_;
+  std::vector<remote<walk_gate>> gates_;
+  std::uint64_t most_ = 0;
+  std::uint64_t few_ = 0;  // free processes; with less G is doubled
+};
+ORRERY_PROCESS(walk_manager, join, set_processes, tune, set_head, make_head, take, pass, put, open, close, free, report,
+               end);
+
+}  // namespace orrery::service

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <orrery/service/list_session.hpp>
+#include <orrery/service/presence.hpp>
+#include <orrery/service/walk_manager.hpp>
+
+namespace orrery {
+namespace service {
+
+/// What a session of a walking list owns: its gate ends when it does, in whatever way.
+class own_gate {
+ public:
+  /// Parks.
+  own_gate(remote<walk_manager> manager, consistency order) : gate_(manager->open(presence_.get(), order)) {}
+
+ protected:
+  own_presence presence_;
+  remote<walk_gate> gate_;
+};
+
+}  // namespace service
+
+/// A session of a walking list: that of an ordered list. Its scans, snapshots and streams have all processes up to the end of the interval stand
+/// still while they are collected; a stream keeps a copy at the gate.
+///
+/// The gate at which its requests are answered is on the client's PE, if the list is there. Then it finds the shortcuts of that PE.
+template <class Key, class Value>
+class walk_session : service::own_gate, public list_session<Key, Value> {
+ public:
+  walk_session(remote<service::walk_manager> manager, const session_options& o)
+      : own_gate(manager, o.order), list_session<Key, Value>(remote<service::range_process>(gate_), o) {}
+};
+
+}  // namespace orrery

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <orrery/service/shortcut_table.hpp>
+
+#include <chrono>
+#include <cstdint>
+
+namespace orrery::service {
+
+class walk_manager;
+
+/// What the list processes of one PE have in common that does not depend on types.
+///
+/// Owned by the manager of the PE. Its list processes and gates are on the same PE, so it is plain memory, as the look-up table of
+/// the paper is (section 3.6); it costs a process one pointer.
+struct walk_settings {
+  remote<walk_manager> manager;
+  std::uint32_t granularity = 1;  ///< items of a process (G)
+  std::uint32_t forwards = 64;  ///< requests passed on between two synchronous sends (K)
+  bool tunes_granularity = false;  ///< see walk_manager
+  bool tunes_forwards = false;  ///< see sent_in_step
+  std::chrono::nanoseconds search{};  ///< of a simulated world: what looking at one item takes
+  std::chrono::nanoseconds quickest = std::chrono::nanoseconds::max();  ///< of synchronous sends
+  std::uint64_t items = 0;
+  std::uint64_t requests = 0;  ///< that its processes have had
+  std::uint64_t jumps = 0;  ///< requests that they sent on through a shortcut
+  std::uint64_t stale = 0;  ///< that came through a shortcut that was stale
+
+  /// A synchronous send took so long. With K automatic: one that took little more than the quickest shows that the receiver
+  /// keeps up, and K grows by one; one that took eight times as long shows that it does not, and K is halved.
+  void sent_in_step(std::chrono::nanoseconds took) noexcept {
+    if (!tunes_forwards) return;
+    if (took < quickest) quickest = took;
+    if (took > 8 * quickest) {
+      forwards = forwards / 2 + 1;
+    } else if (forwards < most_forwards) {
+      ++forwards;
+    }
+  }
+  static constexpr std::uint32_t most_forwards = 4096;
+};
+
+/// The same with the shortcuts.
+template <class Key>
+struct walk_site : walk_settings {
+  shortcut_table<Key> table;
+};
+
+}  // namespace orrery::service
