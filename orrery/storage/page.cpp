@@ -4,6 +4,7 @@
 #include <orrery/storage/internal/page_arena.hpp>
 #include <orrery/storage/strided_copy.hpp>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdlib>
 #include <cstring>
@@ -67,18 +68,20 @@ class pool {
     bytes_ += m->capacity;
     return true;
   }
-  void shrink_to(std::size_t limit, bool from_now_on) noexcept {
-    std::vector<page_memory*> gone;
-    {
-      const std::lock_guard lock(mutex_);
-      if (from_now_on) limit_ = limit;
-      while (bytes_ > limit) {
-        page_memory* coldest = idle_.front();
-        idle_.erase(idle_.begin());
-        bytes_ -= coldest->capacity;
-        delete coldest;
-      }
-    }
+  // Memory of another size than that of the pages to come would only lie there.
+  void set(std::size_t limit, std::size_t piece) noexcept {
+    const std::lock_guard lock(mutex_);
+    limit_ = limit;
+    shrink(piece_.exchange(piece, std::memory_order_relaxed) == piece ? limit : 0);
+  }
+  void clear() noexcept {
+    const std::lock_guard lock(mutex_);
+    shrink(0);
+  }
+  // Bytes of memory for a page that needs `capacity`.
+  std::size_t memory_for(std::size_t capacity) const noexcept {
+    const std::size_t piece = piece_.load(std::memory_order_relaxed);
+    return capacity <= piece && piece <= 2 * capacity ? piece : capacity;
   }
   std::size_t bytes() noexcept {
     const std::lock_guard lock(mutex_);
@@ -86,8 +89,18 @@ class pool {
   }
 
  private:
+  void shrink(std::size_t limit) noexcept {
+    while (bytes_ > limit) {
+      page_memory* coldest = idle_.front();
+      idle_.erase(idle_.begin());
+      bytes_ -= coldest->capacity;
+      delete coldest;
+    }
+  }
+
   std::mutex mutex_;
   std::vector<page_memory*> idle_;
+  std::atomic<std::size_t> piece_ = 0;
   std::size_t bytes_ = 0;
   std::size_t limit_ = 64 << 20;
 };
@@ -124,14 +137,15 @@ page_memory::~page_memory() { free_memory(data, capacity); }
 
 page_memory* allocate_page(std::size_t bytes) {
   if (bytes == 0) return nullptr;
-  const std::size_t capacity = capacity_for(bytes);
+  const std::size_t on_disk = capacity_for(bytes);
+  const std::size_t capacity = the_pool().memory_for(on_disk);
   page_memory* m = the_pool().take(capacity);
   if (m != nullptr) {
     m->holders.store(1, std::memory_order_relaxed);
   } else {
     m = fresh_memory(capacity);
   }
-  std::memset(m->data + bytes, 0, capacity - bytes);  // it goes to disk with the page
+  std::memset(m->data + bytes, 0, on_disk - bytes);  // it goes to disk with the page
   return m;
 }
 void hold_page(page_memory* m) noexcept {
@@ -152,7 +166,7 @@ std::size_t capacity_of(const page_memory* m) noexcept { return m != nullptr ? m
 }  // namespace detail
 
 page::page(std::size_t bytes) : memory_(detail::allocate_page(bytes)), size_(bytes) {
-  if (bytes != 0) std::memset(memory_->data, 0, memory_->capacity);
+  if (bytes != 0) std::memset(memory_->data, 0, bytes);
 }
 page page::uninitialized(std::size_t bytes) {
   page p;
@@ -168,10 +182,18 @@ std::span<std::byte> page::writable() {
 std::span<std::byte> page::writable_memory(std::size_t n) {
   if (shared()) {
     page own = uninitialized(size_);
-    std::memcpy(own.memory_->data, memory_->data, memory_->capacity);
+    std::memcpy(own.memory_->data, memory_->data, std::min(memory_->capacity, own.memory_->capacity));
     std::swap(memory_, own.memory_);
   }
   return {detail::data_of(memory_), n};
+}
+
+bool page::resize_in_place(std::size_t n) noexcept {
+  const std::size_t on_disk = (n + page_alignment - 1) / page_alignment * page_alignment;
+  if (on_disk < n || on_disk > capacity() || shared()) return false;
+  size_ = n;
+  if (n != on_disk) std::memset(memory_->data + n, 0, on_disk - n);
+  return true;
 }
 
 bool operator==(const page& a, const page& b) noexcept {
@@ -222,8 +244,10 @@ bool operator==(const array_page& a, const array_page& b) noexcept {
          (n == 0 || std::memcmp(a.bytes().data(), b.bytes().data(), n) == 0);
 }
 
-void set_page_pool_limit(std::size_t bytes) noexcept { detail::the_pool().shrink_to(bytes, true); }
+void set_page_pool_limit(std::size_t bytes, std::size_t piece) noexcept {
+  detail::the_pool().set(bytes, piece == 0 ? 0 : detail::capacity_for(piece));
+}
 std::size_t page_pool_bytes() noexcept { return detail::the_pool().bytes(); }
-void trim_page_pool() noexcept { detail::the_pool().shrink_to(0, false); }
+void trim_page_pool() noexcept { detail::the_pool().clear(); }
 
 }  // namespace orrery::storage

@@ -76,6 +76,9 @@ class page {
     return {detail::data_of(memory_), n};
   }
   [[nodiscard]] std::span<std::byte> writable_memory(std::size_t n);
+  /// Makes it a page of `n` bytes in the same memory: the first bytes stay as they are. False, and nothing is done, if that memory is
+  /// too small or another page has it too. Does not park.
+  [[nodiscard]] bool resize_in_place(std::size_t n) noexcept;
 
   /// The same bytes, wherever they are.
   friend bool operator==(const page& a, const page& b) noexcept;
@@ -154,8 +157,9 @@ class array_page : public page {
 };
 
 /// How much memory of pages that were given up is kept for later ones, in bytes, of the whole OS process; 64 MiB at first. What is
-/// more goes back to the system at once. Any thread.
-void set_page_pool_limit(std::size_t bytes) noexcept;
+/// more goes back to the system at once. With `piece`, pages of that many bytes and of down to half as many have memory of one size: so
+/// a page of real numbers takes the memory of one of complex numbers, and the other way round. Any thread.
+void set_page_pool_limit(std::size_t bytes, std::size_t piece = 0) noexcept;
 /// What is kept at this moment.
 [[nodiscard]] std::size_t page_pool_bytes() noexcept;
 /// Gives all of it back to the system.

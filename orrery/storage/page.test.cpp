@@ -67,6 +67,29 @@ TEST(page, memory_beyond_the_limit_goes_back_to_the_system) {
   EXPECT_EQ(page_pool_bytes(), 0);
   set_page_pool_limit(64 << 20);
 }
+TEST(page, of_half_a_piece_has_the_memory_of_a_whole_one) {
+  set_page_pool_limit(64 << 20, 20000);
+  const std::byte* first = nullptr;
+  {
+    page p(10240);
+    EXPECT_EQ(p.capacity(), 20480);
+    p.writable()[8191] = std::byte{7};
+    first = p.bytes().data();
+    page q = p;
+    EXPECT_FALSE(p.resize_in_place(20000)) << "another page has its bytes";
+    q = {};
+    EXPECT_FALSE(p.resize_in_place(20481));
+    EXPECT_TRUE(p.resize_in_place(20000));
+    EXPECT_EQ(p.size(), 20000);
+    EXPECT_EQ(p.bytes()[8191], std::byte{7});
+    EXPECT_TRUE(p.resize_in_place(8192));
+    EXPECT_EQ(p.bytes()[8191], std::byte{7});
+  }
+  const page r(20000);
+  EXPECT_EQ(r.bytes().data(), first);
+  EXPECT_EQ(page(8192).capacity(), 8192);
+  set_page_pool_limit(64 << 20);
+}
 TEST(page, can_be_shared_by_threads) {
   page p(64 << 10);
   std::vector<std::jthread> all;

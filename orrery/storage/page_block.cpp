@@ -13,23 +13,53 @@
 namespace orrery::storage {
 namespace {
 
+// Numbers at a time, by way of memory that stays in a processor's cache: so `to` may begin where `from` does.
+constexpr std::size_t at_once = 1024;
+
 template <class Real>
-page to_complex(const page& p) {
-  page q = page::uninitialized(2 * p.size());
-  const auto* x = reinterpret_cast<const Real*>(p.bytes().data());
-  auto* y = reinterpret_cast<Real*>(q.writable().data());
-  for (std::size_t i = 0; i < p.size() / sizeof(Real); ++i) {
-    y[2 * i] = x[i];
-    y[2 * i + 1] = 0;
+void to_complex(const Real* from, Real* to, std::size_t numbers) {
+  Real x[at_once];
+  for (std::size_t last = numbers; last != 0;) {
+    const std::size_t n = std::min(at_once, last);
+    last -= n;
+    std::copy_n(from + last, n, x);
+    for (std::size_t i = 0; i < n; ++i) {
+      to[2 * (last + i)] = x[i];
+      to[2 * (last + i) + 1] = 0;
+    }
+  }
+}
+template <class Real>
+void to_real(const Real* from, Real* to, std::size_t numbers) {
+  Real x[at_once];
+  for (std::size_t first = 0; first < numbers; first += at_once) {
+    const std::size_t n = std::min(at_once, numbers - first);
+    for (std::size_t i = 0; i < n; ++i) x[i] = from[2 * (first + i)];
+    std::copy_n(x, n, to + first);
+  }
+}
+// In its own memory, if that is large enough and nobody else has it.
+template <class Real>
+page to_complex(page p) {
+  const std::size_t numbers = p.size() / sizeof(Real);
+  page q;
+  if (p.resize_in_place(2 * p.size())) {
+    q = std::move(p);
+    auto* const both = reinterpret_cast<Real*>(q.writable().data());
+    to_complex(both, both, numbers);
+  } else {
+    q = page::uninitialized(2 * p.size());
+    to_complex(reinterpret_cast<const Real*>(p.bytes().data()), reinterpret_cast<Real*>(q.writable().data()), numbers);
   }
   return q;
 }
 template <class Real>
-page to_real(const page& p) {
-  page q = page::uninitialized(p.size() / 2);
-  const auto* x = reinterpret_cast<const Real*>(p.bytes().data());
-  auto* y = reinterpret_cast<Real*>(q.writable().data());
-  for (std::size_t i = 0; i < q.size() / sizeof(Real); ++i) y[i] = x[2 * i];
+page to_real(page p) {
+  const std::size_t bytes = p.size() / 2;
+  page q = p.shared() ? page::uninitialized(bytes) : std::move(p);
+  auto* const to = reinterpret_cast<Real*>(q.writable().data());
+  to_real(p.empty() ? to : reinterpret_cast<const Real*>(p.bytes().data()), to, bytes / sizeof(Real));
+  (void)q.resize_in_place(bytes);
   return q;
 }
 
@@ -44,8 +74,8 @@ page converted(page p, element_type from, element_type to) {
   if (is_single(from) != is_single(to))
     throw std::invalid_argument(
         fmt::format("{} cannot be converted to {}: the precision is another one", to_string(from), to_string(to)));
-  if (is_complex(to)) return is_single(from) ? to_complex<float>(p) : to_complex<double>(p);
-  return is_single(from) ? to_real<float>(p) : to_real<double>(p);
+  if (is_complex(to)) return is_single(from) ? to_complex<float>(std::move(p)) : to_complex<double>(std::move(p));
+  return is_single(from) ? to_real<float>(std::move(p)) : to_real<double>(std::move(p));
 }
 
 domain page_block::elements() const noexcept {

@@ -32,15 +32,15 @@ void choose_places(sweep_plan& p, bool in_place, bool in_memory) {
   }
 }
 
-// Memory for one process, and for all else.
+// Memory for one process in each sweep, and for all else.
 struct needs {
   std::uint64_t fixed;
-  std::uint64_t process;
+  std::vector<std::uint64_t> process;
 };
 needs memory_of(const sweep_plan& p, const sweep_extra& extra, std::uint32_t pes, std::uint32_t nodes, bool travels) {
-  needs n{nodes * node_bytes, 0};
+  needs n{nodes * node_bytes, {}};
   if (travels) n.fixed += nodes * (connected_bytes + p.pool_bytes);
-  if (converts(p)) n.fixed += nodes * p.pool_bytes;
+  if (travels && converts(p)) n.fixed += nodes * p.pool_bytes;
   std::uint64_t beside = 0;
   for (const sweep& s : p.sweeps) beside = std::max(beside, extra(p.grid, s));
   const std::uint64_t helpers = p.helped ? pes * beside : 0;
@@ -48,7 +48,7 @@ needs memory_of(const sweep_plan& p, const sweep_extra& extra, std::uint32_t pes
   for (std::size_t i = 0; i < p.sweeps.size(); ++i) {
     if (p.sweeps[i].to == sweep_place::memory)
       n.fixed = std::max<std::uint64_t>(n.fixed, nodes * node_bytes + helpers + p.grid.page_count() * page_bytes(p));
-    n.process = std::max(n.process, product(p.unit_shape(i)) * page_bytes(p) + (p.helped ? 0 : beside));
+    n.process.push_back(product(p.unit_shape(i)) * page_bytes(p) + (p.helped ? 0 : beside));
   }
   return n;
 }
@@ -95,22 +95,26 @@ std::expected<sweep_plan, std::uint64_t> plan_sweeps(const sweep_task& task, con
   const bool travels = task.machines > 1 || (nodes > 1 && in_memory);
   p.window = travels ? 4 : static_cast<std::size_t>(p.grid.page_count());
   const needs n = memory_of(p, extra, pes, nodes, travels);
-  if (n.fixed + n.process > task.memory) return std::unexpected(n.fixed + n.process);
+  const std::uint64_t largest = std::ranges::max(n.process);
+  if (n.fixed + largest > task.memory) return std::unexpected(n.fixed + largest);
   const std::uint64_t drives = std::max({task.input.files.size(), task.folders.size(), std::size_t{1}});
   const std::uint64_t processors = std::max(std::thread::hardware_concurrency(), 1U);
   // With helpers each node computes with one unit, while one is read and one is written.
   const std::uint64_t at_work = helped ? 3 * nodes : 0;
-  const std::uint64_t enough = std::max({std::uint64_t{pes}, 2 * std::min<std::uint64_t>(pes, processors), at_work}) +
-                               transfers * drives * page_bytes(p) / n.process;
-  std::int64_t units = 0;
-  for (std::size_t i = 0; i < p.sweeps.size(); ++i) units = std::max(units, p.units(i));
-  p.processes = static_cast<std::uint32_t>(
-      std::min({(task.memory - n.fixed) / n.process, enough, static_cast<std::uint64_t>(units)}));
-  p.peak_bytes = n.fixed + p.processes * n.process;
+  const std::uint64_t least = std::max({std::uint64_t{pes}, 2 * std::min<std::uint64_t>(pes, processors), at_work});
+  p.peak_bytes = n.fixed;
+  for (std::size_t i = 0; i < p.sweeps.size(); ++i) {
+    const std::uint64_t process = travels ? largest : n.process[i];
+    const std::uint64_t enough = least + transfers * drives * page_bytes(p) / process;
+    const auto units = static_cast<std::uint64_t>(p.units(i));
+    p.at_once.push_back(static_cast<std::uint32_t>(std::min({(task.memory - n.fixed) / process, enough, units})));
+    p.peak_bytes = std::max(p.peak_bytes, n.fixed + p.at_once[i] * process);
+  }
+  p.processes = std::ranges::max(p.at_once);
   // Memory is best used again and again. All pages are of one size, mostly; where they travel the rest of the budget is shared out.
-  if (!travels && !converts(p)) p.pool_bytes = p.peak_bytes;
+  if (!travels) p.pool_bytes = p.peak_bytes;
   if (travels) {
-    const std::uint64_t rest = std::min((task.memory - p.peak_bytes) / nodes, p.processes * n.process);
+    const std::uint64_t rest = std::min((task.memory - p.peak_bytes) / nodes, p.processes * largest);
     p.pool_bytes += rest;
     p.peak_bytes += nodes * rest;
   }

@@ -233,6 +233,28 @@ TEST(page_block, converts_between_real_and_complex_of_one_precision) {
   EXPECT_EQ(converted(c, element_type::complex64, element_type::float32), p);
   EXPECT_THROW((void)converted(p, element_type::float32, element_type::float64), std::invalid_argument);
 }
+TEST(page_block, converts_in_the_memory_of_the_page_where_it_has_room) {
+  constexpr std::size_t n = 2500;  // more than are converted at once
+  set_page_pool_limit(64 << 20, n * sizeof(std::complex<float>));
+  for (const bool alone : {true, false}) {
+    page p(n * sizeof(float));
+    for (std::size_t i = 0; i < n; ++i) reinterpret_cast<float*>(p.writable().data())[i] = static_cast<float>(i);
+    const std::byte* const before = p.bytes().data();
+    page other = alone ? page() : p;
+    page c = converted(std::move(p), element_type::float32, element_type::complex64);
+    EXPECT_EQ(c.bytes().data() == before, alone);
+    for (std::size_t i = 0; i < n; ++i)
+      ASSERT_EQ(reinterpret_cast<const std::complex<float>*>(c.bytes().data())[i], static_cast<float>(i));
+    other = alone ? page() : c;
+    const page back = converted(std::move(c), element_type::complex64, element_type::float32);
+    for (std::size_t i = 0; i < n; ++i)
+      ASSERT_EQ(reinterpret_cast<const float*>(back.bytes().data())[i], static_cast<float>(i));
+    if (alone) EXPECT_EQ(back.bytes().data(), before);
+    const auto tail = back.memory(12288).subspan(back.size());
+    EXPECT_EQ(std::ranges::count(tail, std::byte{0}), std::ssize(tail)) << "what goes to the drive behind the elements";
+  }
+  set_page_pool_limit(64 << 20);
+}
 
 TEST(memory_array, gives_a_page_away_when_it_is_read) {
   program([] {
@@ -459,7 +481,7 @@ TEST(sweep_job, computes_with_one_unit_on_all_pes) {
     const sweep_task t = task_for(f.x, f.y);
     sweep_plan p =
         plan_sweeps(t, {{2}}, false, [](const auto&...) { return 0; }, world_pes(), world_nodes(), true).value();
-    p.processes = 1;  // one unit at a time
+    p.at_once.assign(p.sweeps.size(), p.processes = 1);  // one unit at a time
     sweep_job job(t, p, "job", "halves");
     job.begin();
     const auto outcome = job.run<box_halver>([](const sweep_status&) {}, p);

@@ -42,8 +42,6 @@ sweep_job::sweep_job(sweep_task task, sweep_plan plan, const std::string& name, 
       resumed_(folder_.begun(description_)) {
   if (!resumed_) check_beginning();
   input_ = internal::held_input(task_.input.path, task_.output.empty());
-  // What has been touched once is used again, if it can be.
-  if (plan_.input_type != plan_.work_type || plan_.output_type != plan_.work_type) trim_page_pool();
 }
 
 sweep_job::~sweep_job() {
@@ -221,6 +219,7 @@ sweep_record sweep_job::run_one(sweep_status& now, const std::function<void(cons
 
 sweep_outcome sweep_job::run_all(const std::function<void(const sweep_status&)>& progress) {
   sweep_outcome result{.begin = seconds_now(), .resumed = resumed_};
+  for (std::size_t i = 0; i < workers_.size(); ++i) workers_[i]->be_number(static_cast<std::uint32_t>(i));
   sweep_status now;
   for (std::size_t i = 0; i < plan_.sweeps.size(); ++i) now.units += plan_.units(i);
   for (; now.sweep < plan_.sweeps.size(); ++now.sweep) {

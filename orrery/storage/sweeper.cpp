@@ -30,7 +30,7 @@ double seconds_now() {
 }
 
 sweeper::sweeper(const sweep_plan& plan, const remote<ledger>& units) : plan_(plan), ledger_(units) {
-  set_page_pool_limit(plan_.pool_bytes);
+  set_page_pool_limit(plan_.pool_bytes, array_page::bytes_of(plan_.grid.page_shape, plan_.work_type));
 }
 
 void sweeper::begin(std::size_t) {}
@@ -46,8 +46,7 @@ void sweeper::compute_box(std::size_t, page_block&, const domain&) {}
 work_log sweeper::run(std::size_t sweep, const array& from, const array& to) {
   log_ = {.pe = this_pe(), .node = this_node()};
   try {
-    if (helpers_.empty()) prepare(sweep);
-    do_units(sweep, from, to);
+    if (number_ < plan_.at_once.at(sweep)) do_units(sweep, from, to);
   } catch (...) {
     ledger_->stop();
     throw;
@@ -63,6 +62,7 @@ void sweeper::do_units(std::size_t sweep, const array& from, const array& to) {
   const auto block_of = [&](std::int64_t unit) {
     return page_block(plan_.grid, plan_.unit_pages(sweep, unit), plan_.work_type);
   };
+  if (helpers_.empty()) prepare(sweep);
   std::int64_t unit = ledger_->next();
   if (unit < 0) return;
   double since = seconds_now();

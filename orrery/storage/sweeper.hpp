@@ -57,6 +57,8 @@ class sweeper {
   /// Returns when no unit of the sweep is left. Throws what the devices throw; the others then end, too.
   work_log run(std::size_t sweep, const array& from, const array& to);
 
+  /// Its number among the processes of the plan: it has no unit in a sweep that fewer share.
+  void be_number(std::uint32_t number) { number_ = number; }
   /// From now on `run` leaves the computing to those of its node. `helpers`: of each node.
   void be_helped(const std::vector<std::vector<remote<sweeper>>>& helpers);
   /// For helpers: gets ready for a sweep; computes boxes of a unit until none is left. `unit` is an address in this node.
@@ -85,6 +87,7 @@ class sweeper {
   void compute_shared(std::size_t sweep, page_block& unit);
 
   sweep_plan plan_;
+  std::uint32_t number_ = 0;
   std::vector<remote<sweeper>> helpers_;  // of this node
   std::size_t prepared_ = ~std::size_t{0};  // for which sweep
   remote<ledger> ledger_;
@@ -92,6 +95,6 @@ class sweeper {
   double since_ = 0;  // when it was given the PE
   double busy_ = 0;
 };
-ORRERY_PROCESS(sweeper, run, be_helped, prepare, help, node_of);
+ORRERY_PROCESS(sweeper, run, be_number, be_helped, prepare, help, node_of);
 
 }  // namespace orrery::storage
