@@ -48,7 +48,8 @@ struct sweep_plan {
   element_type output_type = element_type::complex128;
   std::vector<sweep> sweeps = {};
   std::uint32_t processes = 0;  ///< as many as have units at once in one of the sweeps
-  std::vector<std::uint32_t> at_once = {};  ///< in each sweep, of the processes: as many units as there is memory for, and use
+  std::vector<std::uint32_t> at_once =
+      {};  ///< in each sweep, of the processes: as many units as there is memory for, and use
   std::size_t window = 0;  ///< pages that a process has under way; those that go to another node are in memory twice
   std::uint64_t pool_bytes = 0;  ///< of pages that each node keeps for later ones
   std::uint64_t bytes_read = 0;  ///< from the drives, by all sweeps

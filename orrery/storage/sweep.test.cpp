@@ -249,7 +249,9 @@ TEST(page_block, converts_in_the_memory_of_the_page_where_it_has_room) {
     const page back = converted(std::move(c), element_type::complex64, element_type::float32);
     for (std::size_t i = 0; i < n; ++i)
       ASSERT_EQ(reinterpret_cast<const float*>(back.bytes().data())[i], static_cast<float>(i));
-    if (alone) EXPECT_EQ(back.bytes().data(), before);
+    if (alone) {
+      EXPECT_EQ(back.bytes().data(), before);
+    }
     const auto tail = back.memory(12288).subspan(back.size());
     EXPECT_EQ(std::ranges::count(tail, std::byte{0}), std::ssize(tail)) << "what goes to the drive behind the elements";
   }
