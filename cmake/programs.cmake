@@ -150,6 +150,10 @@ inline constexpr std::string_view chart_js = R"~~~~(@chart_js@)~~~~";
   target_link_libraries(mri PRIVATE mri_steps)
 endif()
 
+if(ORRERY_BENCH)  # histories of services, for tools/judge_histories
+  orrery_program(record_histories tools tools/judge/record.cpp)
+endif()
+
 if(ORRERY_BENCH)  # bench/core/*.cpp is bench_core; the peers build themselves
   file(GLOB benches CONFIGURE_DEPENDS bench/*/*.cpp)
   list(TRANSFORM benches REPLACE "/[^/]*$" "")
