@@ -67,10 +67,10 @@ TEST_P(killed, goes_on_and_is_right) {
   };
   int kills = 0;
   // First early, then ever later, so that it is killed in each of its parts, and comes to its end.
+  double latest = 2'000;  // microseconds
   while (!complete()) {
     const child c(words());
-    std::this_thread::sleep_for(
-        std::chrono::microseconds(5'000 + random() % (1'000 + 3'000 * static_cast<unsigned>(kills))));
+    std::this_thread::sleep_for(std::chrono::microseconds(5'000 + random() % static_cast<unsigned>(latest *= 1.15)));
     auto victims = nodes_of(c.pid);
     std::ranges::shuffle(victims, random);
     victims.resize(1 + random() % victims.size());
