@@ -357,7 +357,7 @@ class array {
     if (home == self.id()) return true;
     try {
       scheduler::channel& c = self.channel_to(home);
-      if (c.slow && self.active() != nullptr) (void)self.reserve(c, wire::granule * 2);  // waits for its turn
+      if (c.slow() && self.active() != nullptr) (void)self.reserve(c, wire::granule * 2);  // waits for its turn
       return true;
     } catch (const node_lost&) {
       if (answered) throw;

@@ -56,6 +56,7 @@ void begin_function(pe& self, slot& s, std::unique_ptr<function_body> body) {
     throw usage_error(
         errc::bad_argument,
         fmt::format("a stack of {} bytes: the largest that a function can have is 1 GiB", body->stack_bytes));
+  self.give_order(&s);  // it begins after what has made it
   s.set_object(self.functions().make(&function_entry, body.get(), body->stack_bytes));
   body.release();
   s.class_number = function_class.number;

@@ -38,6 +38,7 @@ void require_same_pe(const scheduler::sink& k) {
   if (here_pe().id() != k.home)
     throw usage_error(errc::bad_argument,
                       fmt::format("future: it belongs to PE {} and was used on PE {}", k.home, here_pe().id()));
+  if (k.state != scheduler::sink::status::waiting) here_pe().take_result_order(const_cast<scheduler::sink&>(k));
 }
 
 void require_nobody_waits(const scheduler::sink& k, bool continued) {

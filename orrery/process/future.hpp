@@ -328,7 +328,10 @@ auto when_all(std::vector<future<T>> futures) {
     std::vector<future<T>> ended;
     detail::future_state<R>* target;
     void one(detail::pe& at) {
+      at.give_order(this);  // what follows comes after all of them
       if (--left != 0) return;
+      at.take_order(this);
+      at.forget_order(this);
       const std::unique_ptr<gathering> self(this);
       for (auto& f : ended) detail::future_access<T>::get(f)->taken = true;  // the first exception stands for all
       detail::resolve<R>(at, target, [&]() -> R {
@@ -373,7 +376,10 @@ future<std::tuple<T...>> when_all(future<T>... futures) {
     std::tuple<future<T>...> ended;
     detail::future_state<R>* target;
     void one(detail::pe& at) {
+      at.give_order(this);  // what follows comes after all of them
       if (--left != 0) return;
+      at.take_order(this);
+      at.forget_order(this);
       const std::unique_ptr<gathering> self(this);
       std::apply([](auto&... f) { ((detail::future_access<T>::get(f)->taken = true), ...); }, ended);
       detail::resolve<R>(at, target,

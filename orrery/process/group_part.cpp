@@ -114,6 +114,8 @@ void group_part::arrive(const collective& what, arrival& a) {
     std::rethrow_exception(broken_);
   }
   what_ = &what;
+  const void* const order = order_of(completed_);
+  self_.give_order(order);
   if (last_ != nullptr) {
     last_->next = &a;
   } else {
@@ -121,6 +123,7 @@ void group_part::arrive(const collective& what, arrival& a) {
   }
   last_ = &a;
   if (++arrived_ == members_.size()) {
+    self_.take_order(order);  // what it sends is of all
     try {
       what.all_here(self_, *this);
     } catch (...) {  // a message could not be sent: nobody will get any further
@@ -133,10 +136,14 @@ void group_part::arrive(const collective& what, arrival& a) {
     self_.park();
     self_.running()->waits_in = nullptr;
   }
+  self_.take_order(order);
   if (a.failed) std::rethrow_exception(broken_);
 }
 
 void group_part::release(bool failed) noexcept {
+  self_.give_order(order_of(completed_));
+  // Those of the one before have gone on: they are in this one.
+  self_.forget_order(order_of(completed_ - 1));
   arrival* a = std::exchange(first_, nullptr);
   last_ = nullptr;
   arrived_ = 0;
@@ -215,6 +222,7 @@ const collective group_part::barrier{"barrier", [](pe&, group_part& p) {
                                      }};
 
 void group_part::signal(std::uint32_t round) {
+  self_.take_order(order_of(completed_));
   const auto& parts = group_.data().parts;
   const std::size_t to = (index_ + (std::size_t{1} << round)) % parts.size();
   tell_part<&part_barrier>(self_, parts[to].at, round, completed_);
@@ -231,6 +239,7 @@ void group_part::exchange() {
 
 void group_part::hear(std::uint64_t number, const collective& what) noexcept {
   if (number < completed_) return;
+  self_.give_order(order_of(number));
   if (const collective* other = order_.note(number, what)) disagree(number, *other, what);
 }
 
@@ -397,7 +406,10 @@ void end_part(pe& self, slot& s) noexcept {
 }  // namespace
 
 void broadcast_base::one_done(pe& self) noexcept {
+  self.give_order(this);
   if (--left != 0) return;
+  self.take_order(this);
+  self.forget_order(this);
   (previous != nullptr ? previous->next : part->outstanding) = next;
   if (next != nullptr) next->previous = previous;
   const address at = part->at();

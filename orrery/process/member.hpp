@@ -195,6 +195,7 @@ struct all_reducer {
     auto& g = static_cast<gathered&>(*part.reduction);
     g.from[from] = std::move(r);
     if (++g.count < d.parts.size() || part.current() != &what) return;
+    part.follow_all();
     part_result<V> all;
     try {
       rethrow_first(g.from);

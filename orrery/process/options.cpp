@@ -150,6 +150,9 @@ constexpr option_info table[] = {
      .meaning = "memory of each PE for its trace; what happens later is not traced",
      .least = 64 * kib,
      .most = 64 * gib},
+    {.name = "check-sharing",
+     .value = &options::check_sharing,
+     .meaning = "follow what happens before what, and tell of accesses to shared data that nothing orders; slow"},
     {.name = "quiet", .value = &options::quiet, .meaning = "say nothing on stderr but errors"},
     {.name = "help", .value = &options::help, .meaning = "print this list and exit", .command_line_only = true},
 };
@@ -482,6 +485,7 @@ scheduler::node_settings node_settings_of(const options& o) {
   s.pe.ring_bytes = o.ring;
   s.queue_bytes = o.queue_memory;
   s.stuck_ns = o.stuck.count();
+  s.pe.follow_order = o.check_sharing;
   switch (o.waiting) {
     case waiting::wait:  // no time is for ever: what is added to it must not overflow
       s.pe.spin_ns = std::chrono::nanoseconds(std::chrono::years(1)).count();

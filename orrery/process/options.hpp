@@ -53,6 +53,7 @@ struct options {
   bool serialize = false;  ///< also inside nodes
   std::string trace;  ///< path; empty: no trace
   std::uint64_t trace_memory = 32U << 20;
+  bool check_sharing = false;
   bool quiet = false;
   bool help = false;
 };

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <orrery/process/at_end.hpp>
 #include <orrery/process/runtime.hpp>
 
 #include <orrery/process/function.hpp>
@@ -308,7 +309,7 @@ void start_main(scheduler::pe& first, const std::function<int()>& main, const st
   detail::start_function(first, [&first, &main, &leave, &result] {
     scheduler::node& n = first.owner();
     try {
-      result = main();
+      result = detail::end_main(main());
     } catch (const std::exception& e) {
       if (scheduler::is_forked_child) scheduler::end_forked_child();
       if (n.is_dead()) return;  // that has been said

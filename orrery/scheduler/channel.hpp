@@ -13,6 +13,7 @@
 
 namespace orrery::scheduler {
 
+class causality;
 struct fiber;
 struct simulated_link;
 
@@ -25,7 +26,8 @@ struct channel {
   bool shared_bell = false;  ///< the doorbell lies in shared memory, as all do in a world
   bool lost = false;  ///< the node is gone
   bool returned = false;  ///< the ring's memory was given back: its receiver's node has ended
-  bool slow = false;  ///< lost, or somebody waits for space: new records have to queue up
+  std::uint8_t detour = 0;  ///< not 0: new records cannot simply be written into the ring
+  causality* order = nullptr;  ///< not null: an annex goes before each record
   simulated_link* link = nullptr;  ///< in a simulation: decides when a record arrives
   std::uint64_t offset = 0;  ///< of the ring in this node's memory, if remote
   std::uint32_t users = 0;  ///< fibers that are parked in the middle of a send
@@ -37,8 +39,23 @@ struct channel {
 
   /// Space for a record, as pe::reserve gives it; null if there is none just now.
   [[nodiscard]] wire::envelope* try_reserve(std::uint32_t bytes) noexcept {
-    return slow ? nullptr : ring.reserve(bytes);
+    return detour == 0 ? ring.reserve(bytes) : try_reserve_after_annex(bytes);
   }
+  /// Lost, or somebody waits for space: new records have to queue up.
+  [[nodiscard]] bool slow() const noexcept { return (detour & is_slow) != 0; }
+  void set_slow(bool yes) noexcept {
+    detour = static_cast<std::uint8_t>(yes ? detour | is_slow : detour & ~is_slow);
+  }
+  /// What is sent over it is followed.
+  void follow(causality& c) noexcept {
+    order = &c;
+    detour |= is_followed;
+  }
+
+ private:
+  static constexpr std::uint8_t is_slow = 1;
+  static constexpr std::uint8_t is_followed = 2;
+  [[nodiscard, gnu::cold]] wire::envelope* try_reserve_after_annex(std::uint32_t bytes) noexcept;
 };
 
 /// A ring that this PE receives from.

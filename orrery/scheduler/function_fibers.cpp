@@ -18,8 +18,8 @@ void function_fibers::begin() { of_.fibers_->finish(); }
 
 void function_fibers::end(slot& s) noexcept {
   fiber& self = *of_.current_;
-  if (of_.trace_ != nullptr && of_.active_ != nullptr) [[unlikely]]
-    of_.trace_end(*of_.active_);
+  if (of_.watch_ != nullptr && of_.active_ != nullptr) [[unlikely]]
+    of_.watch_end(*of_.active_);
   of_.active_ = nullptr;
   s.active = nullptr;
   of_.free_slot(s);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <orrery/scheduler/links.hpp>
 
+#include <orrery/scheduler/causality.hpp>
 #include <orrery/scheduler/node.hpp>
 #include <orrery/scheduler/order_through_nodes.hpp>
 #include <orrery/scheduler/pe.hpp>
@@ -20,7 +21,9 @@ links::links(pe& of, transport::doorbell& bell, std::uint32_t world_pes) noexcep
 
 channel& links::open(std::uint32_t to) {
   if (channels_.find(to) != nullptr) throw_not_sent(to);
-  return channels_.put(to, of_.owner().connect(of_, to));
+  channel& c = channels_.put(to, of_.owner().connect(of_, to));
+  if (causality* const order = of_.order()) c.follow(*order);
+  return c;
 }
 
 channel& links::control_channel_to(std::uint32_t to) {
@@ -33,7 +36,7 @@ channel& links::control_channel_to(std::uint32_t to) {
 }
 
 void links::mark_busy(channel& c) {
-  c.slow = true;
+  c.set_slow(true);
   for (channel* b : busy_)
     if (b == &c) return;
   busy_.push_back(&c);
@@ -43,7 +46,8 @@ wire::envelope* links::await_space(channel& c, std::uint32_t bytes) {
   for (;;) {
     if (c.lost) throw_not_sent(c.pe);
     if (c.deferred.empty())
-      if (wire::envelope* e = c.ring.reserve(bytes)) return e;
+      if (c.order == nullptr || c.order->precede(c))
+        if (wire::envelope* e = c.ring.reserve(bytes)) return e;
     if (c.ring.corrupt()) of_.owner().peer_corrupt(c.pe, "an impossible position in a ring to it");
     of_.require_process();
     if (of_.refusing()) of_.shutdown().refuse("a message into a full ring");
@@ -91,6 +95,8 @@ void links::send_control(channel& c, wire::record_kind kind, std::uint32_t slot,
     if (c.remote) order_before_other_nodes();
     of_.commit(c, bytes);
   } else {
+    if (c.order != nullptr)
+      for (auto& r : c.order->annex_records(c)) c.deferred.push_back(std::move(r));
     c.deferred.push_back(std::move(kept));
     mark_busy(c);
   }
@@ -122,7 +128,7 @@ bool links::serve_busy() {
       any = true;
     }
     if (c.waiters == nullptr && c.deferred.empty()) {
-      c.slow = c.lost;
+      c.set_slow(c.lost);
       busy_[i] = busy_.back();
       busy_.pop_back();
     } else {

@@ -24,7 +24,7 @@ class pe;
 /// A process that finds a ring full parks in the channel's queue. A record of the scheduler itself (a *control record*) is deferred instead, and
 /// new records queue up behind it. A channel with waiters or deferred records is *busy*, and served at each poll.
 ///
-/// Owned by its PE, used on its thread, but for add_inbound and run_errand. Invariants: (1) a busy channel is `slow`; (2) records of a channel
+/// Owned by its PE, used on its thread, but for add_inbound and run_errand. Invariants: (1) a busy channel is slow(); (2) records of a channel
 /// leave in the order in which they were given to it.
 class links {
  public:

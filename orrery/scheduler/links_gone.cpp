@@ -50,7 +50,8 @@ void links::lose_inbound(inbound& in) {
 }
 
 void links::lose_channel(channel& c) {
-  c.lost = c.slow = true;
+  c.lost = true;
+  c.set_slow(true);
   of_.failures().note_lost(c);
   c.deferred.clear();
   c.ring = {};

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <orrery/scheduler/causality.hpp>
 #include <orrery/scheduler/message.hpp>
 
 #include <algorithm>
@@ -16,10 +17,15 @@ message_pool::~message_pool() {
 }
 
 message* message_pool::allocate_slow(std::size_t total, unsigned c) {
+  if (watcher_ != nullptr) {
+    total = std::max(total, std::size_t{64} << (classes - 1) | 1);
+    c = classes;
+  }
   if (c >= classes) {
     const std::size_t rounded = (total + 63) / 64 * 64;
     auto* m = new (::operator new(rounded, line)) message{};
     m->bytes = static_cast<std::uint32_t>(rounded);
+    if (watcher_ != nullptr) watcher_->created(*m);
     return m;
   }
   slabs_.reserve(slabs_.size() + 1);
@@ -39,6 +45,9 @@ message* message_pool::allocate_slow(std::size_t total, unsigned c) {
   return m;
 }
 
-void message_pool::release_large(message* m) noexcept { ::operator delete(m, line); }
+void message_pool::release_large(message* m) noexcept {
+  if (watcher_ != nullptr) watcher_->gone(*m);
+  ::operator delete(m, line);
+}
 
 }  // namespace orrery::scheduler

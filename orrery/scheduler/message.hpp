@@ -9,6 +9,7 @@
 
 namespace orrery::scheduler {
 
+class causality;
 struct handler;
 class pe;
 
@@ -61,6 +62,9 @@ class message_pool {
     return allocate_slow(total, c);
   }
 
+  /// From now on `c` is told of each message that is made or given back. Before the first one.
+  void watch(causality& c) noexcept { watcher_ = &c; }
+
   void release(message* m) noexcept {
     const auto c = static_cast<unsigned>(std::bit_width((m->bytes - 1) >> 6));
     if (c < classes) [[likely]] {
@@ -75,11 +79,12 @@ class message_pool {
   static constexpr unsigned classes = 5;  // 64, 128, 256, 512, 1024
 
   message* allocate_slow(std::size_t total, unsigned c);
-  static void release_large(message* m) noexcept;
+  void release_large(message* m) noexcept;
 
   message* free_[classes] = {};
   std::vector<std::byte*> slabs_;
   std::size_t slab_bytes_ = 4 << 10;  // of the next one
+  causality* watcher_ = nullptr;  // then all messages are large ones, so that each passes by here
 };
 
 }  // namespace orrery::scheduler

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <orrery/scheduler/pe.hpp>
 
+#include <orrery/scheduler/causality.hpp>
 #include <orrery/scheduler/io.hpp>
 #include <orrery/scheduler/node.hpp>
 #include <orrery/scheduler/overflow.hpp>
@@ -46,12 +47,19 @@ pe::pe(node& owner, std::uint32_t id, transport::doorbell& bell, const pe_settin
               ? nullptr
               : std::make_unique<fiber_pool>(settings.method_stack, settings.function_stack, &pe::loop_entry, this)) {
   fibers_ = settings.fibers != nullptr ? settings.fibers : own_fibers_.get();
+  if (settings.follow_order) {
+    own_order_ = std::make_unique<causality>(*this);
+    seen_by_.order = own_order_.get();
+    watch_ = &seen_by_;
+    pool_.watch(*own_order_);
+  }
   // The library between machines runs on the stack of who drives it; on smaller ones its own thread has to.
   constexpr std::size_t least_stack = 128 << 10;
   if (owner.world() != nullptr && settings.method_stack >= least_stack) carrier_ = owner.world()->carrier();
 }
 
 pe::~pe() = default;
+
 
 // --- the loop ---------------------------------------------------------------------------------------------------
 
@@ -129,6 +137,7 @@ const handler continuation{
 
 void pe::run_sink(sink& s) {
   const passing_process process(*this, continuation);
+  take_result_order(s);
   s.on_done(*this, s);  // s may end here
 }
 
@@ -160,11 +169,11 @@ void pe::run_slot(slot& s) {
   ++count_.executed;
   if (prefetcher_.active()) [[unlikely]]
     prefetcher_.runs(processes_.index_of(s), processes_.begin_of_table());
-  if (trace_ != nullptr) [[unlikely]]
-    trace_begin(a);
+  if (watch_ != nullptr) [[unlikely]]
+    watch_begin(a);
   d.method->run(*this, s, d);
-  if (trace_ != nullptr) [[unlikely]]
-    trace_end(a);
+  if (watch_ != nullptr) [[unlikely]]
+    watch_end(a);
   active_ = a.below;
   s.active = nullptr;
   --s.depth;
@@ -208,16 +217,16 @@ void pe::execute(slot& s, delivery& d) {
 // --- fibers ------------------------------------------------------------------------------------------------------
 
 void pe::switch_to(fiber& to) {
-  if (trace_ != nullptr) [[unlikely]]
-    trace_->park();
+  if (watch_ != nullptr && watch_->trace != nullptr) [[unlikely]]
+    watch_->trace->park();
   fiber& from = *current_;
   from.active = active_;
   active_ = nullptr;
   current_ = &to;
   switch_fiber(from, to);
   active_ = from.active;
-  if (trace_ != nullptr) [[unlikely]]
-    trace_->resume(active_);
+  if (watch_ != nullptr && watch_->trace != nullptr) [[unlikely]]
+    watch_->trace->resume(active_);
   fibers_->finish();
 }
 
@@ -315,7 +324,11 @@ void pe::fire(timer& t) {
 }
 
 void pe::wait(sink& s) {
-  if (s.state != sink::status::waiting) return;
+  if (s.state == sink::status::waiting) wait_for(s);
+  take_result_order(s);
+}
+
+void pe::wait_for(sink& s) {
   slot* nameless = nullptr;
   for (activation* a = active_; a != nullptr; a = a->below) {
     if ((a->process->has_messages() || s.on_done != nullptr) && !a->process->suspected) deadlocks_.suspect(*a->process);
@@ -341,6 +354,7 @@ bool pe::wait_until(sink& s, std::int64_t deadline_ns) {
       return false;
     }
   }
+  take_result_order(s);
   return true;
 }
 

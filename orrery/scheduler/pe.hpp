@@ -82,7 +82,11 @@ class pe : public run_state {
   /// The counters as other threads see them.
   [[nodiscard]] published_counters published() const noexcept { return publisher_.words(); }
   /// Before run(): what the PE does is recorded there. The buffer outlives the PE.
-  void trace_to(trace_buffer& buffer) noexcept { trace_ = &buffer; }
+  void trace_to(trace_buffer& buffer) noexcept {
+    seen_by_.trace = &buffer;
+    watch_ = &seen_by_;
+  }
+  [[nodiscard]] const pe_settings& settings() const noexcept { return settings_; }
 
   // --- messages ------------------------------------------------------------------------------------------------
   /// The channel to a PE. Throws node_lost or world_error.
@@ -94,7 +98,7 @@ class pe : public run_state {
   /// Space for a record; parks while the ring is full. Throws node_lost. The caller fills everything but `size` and commits
   /// without parking in between.
   [[nodiscard]] wire::envelope* reserve(channel& c, std::uint32_t bytes) {
-    if (!c.slow) [[likely]]
+    if (c.detour == 0) [[likely]]
       if (wire::envelope* e = c.ring.reserve(bytes)) [[likely]]
         return e;
     return links_.await_space(c, bytes);
@@ -133,6 +137,11 @@ class pe : public run_state {
   bool park_until(std::int64_t deadline_ns);
   /// Waits until the sink is done.
   void wait(sink& s);
+  /// The result of a sink that is done is used: what made it comes before.
+  void take_result_order(sink& s) noexcept {
+    if (watch_ != nullptr) [[unlikely]]
+      watch_result(s);
+  }
   /// The same until a deadline; false if it came first.
   bool wait_until(sink& s, std::int64_t deadline_ns);
   /// Runs the task, as a process of its own, when there is nothing else to run here; if what it throws is not caught, it is reported like that of a
@@ -167,6 +176,7 @@ class pe : public run_state {
 
   /// Makes run() return, from any thread.
   void stop() noexcept;
+  void wait_for(sink& s);
   // The loop; pe.cpp.
   static void loop_entry(fiber& self, void* pe_pointer);
   void loop();
@@ -188,6 +198,9 @@ class pe : public run_state {
   bool drain(inbound& in);
   void drain_lost(inbound& in);
   void receive_record(inbound& in, wire::envelope& e, std::uint32_t bytes);
+  [[gnu::cold]] void receive_followed(inbound& in, wire::envelope& e, std::uint32_t bytes);
+  [[gnu::always_inline]] inline void deal_with_record(inbound& in, wire::envelope& e, std::uint32_t bytes);
+  [[gnu::cold]] void receive_annex(inbound& in, wire::envelope& e, std::uint32_t bytes);
   void receive_message(inbound& in, wire::envelope& e, std::uint32_t bytes);
   // When there is nothing to run; pe_idle.cpp.
   bool run_idle_task();
@@ -233,11 +246,15 @@ class pe : public run_state {
   node& node_;
   transport::doorbell& bell_;
   pe_settings settings_;
+  pe_watch seen_by_;
+  std::unique_ptr<causality> own_order_;
   std::unique_ptr<fiber_pool> own_fibers_;  // outside of simulations
   fiber root_;
 };
 
 inline void run_state::complete(sink& s) {
+  if (watch_ != nullptr) [[unlikely]]
+    watch_complete(s);
   if (s.waiter != nullptr) {
     fiber* f = s.waiter;
     s.waiter = nullptr;

@@ -104,14 +104,15 @@ void pe::sleep(std::int64_t begin, std::int64_t due) {
   transport::fence_heavy();  // SYNC: Dekker with notify and release_space
   if (!anything_inbound()) {
     ++count_.sleeps;
-    const std::int64_t asleep = trace_ != nullptr ? transport::now_ns() : 0;
+    const bool traced = watch_ != nullptr && watch_->trace != nullptr;
+    const std::int64_t asleep = traced ? transport::now_ns() : 0;
     if (io_ != nullptr && io_->sleeps()) {
       io_->sleep(word, due);  // until a request is done, or as below
     } else {
       transport::futex_wait(bell_.futex, word, due, node_.shares_memory());
     }
-    if (trace_ != nullptr) [[unlikely]]
-      trace_->slept(asleep, transport::now_ns());
+    if (traced) [[unlikely]]
+      watch_->trace->slept(asleep, transport::now_ns());
   }
   bell_.sleeping.store(0, std::memory_order_relaxed);
   links_.ask_for_wakes(false);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The part of a PE's loop that takes records out of rings, and gives each to who deals with it.
+#include <orrery/scheduler/causality.hpp>
 #include <orrery/scheduler/fork.hpp>
 #include <orrery/scheduler/io.hpp>
 #include <orrery/scheduler/node.hpp>
@@ -86,10 +87,30 @@ void pe::receive_record(inbound& in, wire::envelope& e, std::uint32_t bytes) {
   ++count_.received;
   count_.received_bytes += bytes;
   if (in.remote) order_after_other_nodes();
+  if (watch_ != nullptr && watch_->order != nullptr) [[unlikely]]
+    return receive_followed(in, e, bytes);
+  deal_with_record(in, e, bytes);
+}
+
+// The same where what happens before what is followed: records have annexes.
+void pe::receive_followed(inbound& in, wire::envelope& e, std::uint32_t bytes) {
+  causality& order = *watch_->order;
+  const wire::record_kind kind = e.kind;
+  if (kind == wire::record_kind::message || kind == wire::record_kind::reply || kind == wire::record_kind::failure ||
+      kind == wire::record_kind::small_reply)
+    order.arrives(in);
+  deal_with_record(in, e, bytes);
+  order.arrived();
+}
+
+void pe::deal_with_record(inbound& in, wire::envelope& e, std::uint32_t bytes) {
   switch (e.kind) {
     case wire::record_kind::message:
       receive_message(in, e, bytes);
       return;
+    case wire::record_kind::annex:
+      receive_annex(in, e, bytes);
+      break;
     case wire::record_kind::reply:
     case wire::record_kind::failure:
       replies_.receive(in, e, bytes);
@@ -130,6 +151,13 @@ void pe::receive_record(inbound& in, wire::envelope& e, std::uint32_t bytes) {
       break;
   }
   if (!in.lost && in.ring.pop()) node_.wake(in.pe);
+}
+
+void pe::receive_annex(inbound& in, wire::envelope& e, std::uint32_t bytes) {
+  if (watch_ == nullptr || watch_->order == nullptr) return;  // only the sender is checked
+  const std::uint32_t room = bytes - wire::granule;
+  const std::uint32_t padding = wire::envelope::read_once(e.padding);
+  watch_->order->receive_annex(in, e.payload(), padding < room ? room - padding : 0, e.generation != 0);
 }
 
 void pe::receive_message(inbound& in, wire::envelope& e, std::uint32_t bytes) {

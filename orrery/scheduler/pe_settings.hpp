@@ -15,6 +15,7 @@ struct pe_settings {
   std::uint32_t mailbox_bytes = 256 << 10;
   std::uint64_t ring_bytes = 128 << 10;
   std::int64_t spin_ns = 50'000;
+  bool follow_order = false;  ///< know what happens before what; see causality
   bool yield = false;  ///< more PEs than cores: give the core away instead of spinning
   fiber_pool* fibers = nullptr;  ///< shared by all PEs of a simulation; null: the PE has its own
 };

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <orrery/scheduler/run_state.hpp>
 
+#include <orrery/scheduler/causality.hpp>
 #include <orrery/scheduler/node.hpp>
 #include <orrery/scheduler/pe.hpp>
 #include <orrery/scheduler/prefetch.hpp>
@@ -36,8 +37,31 @@ void run_state::ready_all(fiber* list) {
 
 void run_state::suspect(slot& s) { whole().deadlocks().suspect(s); }
 
-void run_state::trace_begin(const activation& a) noexcept { trace_->begin(a, address_of(*a.process)); }
-void run_state::trace_end(const activation& a) noexcept { trace_->end(a); }
+void run_state::watch_begin(const activation& a) noexcept {
+  if (watch_->trace != nullptr) watch_->trace->begin(a, address_of(*a.process));
+  if (watch_->order != nullptr) watch_->order->begin(a);
+}
+void run_state::watch_end(const activation& a) noexcept {
+  if (watch_->trace != nullptr) watch_->trace->end(a);
+  if (watch_->order != nullptr) watch_->order->end(a);
+}
+void run_state::watch_complete(sink& s) noexcept {
+  if (watch_->order != nullptr) watch_->order->give_anew(&s);
+}
+void run_state::watch_result(sink& s) noexcept {
+  if (watch_->order == nullptr) return;
+  watch_->order->take(&s);
+  watch_->order->forget(&s);
+}
+void run_state::give_order_watched(const void* key) {
+  if (watch_->order != nullptr) watch_->order->give(key);
+}
+void run_state::take_order_watched(const void* key) {
+  if (watch_->order != nullptr) watch_->order->take(key);
+}
+void run_state::forget_order_watched(const void* key) noexcept {
+  if (watch_->order != nullptr) watch_->order->forget(key);
+}
 
 slot& run_state::allocate_new_slot() {
   if (processes_.used() == jump_prefetcher::worthwhile) prefetcher_.activate(processes_.capacity());

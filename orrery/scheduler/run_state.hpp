@@ -17,7 +17,14 @@
 
 namespace orrery::scheduler {
 
+class causality;
 class trace_buffer;
+
+/// Who is told what a PE does. Owned by the PE's node.
+struct pe_watch {
+  trace_buffer* trace = nullptr;
+  causality* order = nullptr;
+};
 
 /// What a PE touches for every message: its processes and their mailboxes, what runs, and what is to run next.
 ///
@@ -129,13 +136,31 @@ class run_state {
   void push_activation(activation& a) noexcept {
     a.below = active_;
     active_ = &a;
-    if (trace_ != nullptr) [[unlikely]]
-      trace_begin(a);
+    if (watch_ != nullptr) [[unlikely]]
+      watch_begin(a);
   }
   void pop_activation(activation& a) noexcept {
-    if (trace_ != nullptr) [[unlikely]]
-      trace_end(a);
+    if (watch_ != nullptr) [[unlikely]]
+      watch_end(a);
     active_ = a.below;
+  }
+
+  // --- what happens before what ------------------------------------------------------------------------------------
+  /// Null: nobody wants to know; see causality.
+  [[nodiscard]] causality* order() const noexcept { return watch_ != nullptr ? watch_->order : nullptr; }
+  /// Who takes from `key` later comes after what runs now; all who give there are taken together.
+  void give_order(const void* key) {
+    if (watch_ != nullptr) [[unlikely]]
+      give_order_watched(key);
+  }
+  void take_order(const void* key) {
+    if (watch_ != nullptr) [[unlikely]]
+      take_order_watched(key);
+  }
+  /// What was given there is not needed any more.
+  void forget_order(const void* key) noexcept {
+    if (watch_ != nullptr) [[unlikely]]
+      forget_order_watched(key);
   }
 
  protected:
@@ -146,8 +171,10 @@ class run_state {
   static constexpr std::size_t fetched_ahead = 6;  // runnable processes
   /// Asks for the lines of those that will run soon, while others run. There must be more than `fetched_ahead`.
   void fetch_ahead() const noexcept;
-  [[gnu::cold]] void trace_begin(const activation& a) noexcept;
-  [[gnu::cold]] void trace_end(const activation& a) noexcept;
+  [[gnu::cold]] void watch_begin(const activation& a) noexcept;
+  [[gnu::cold]] void watch_end(const activation& a) noexcept;
+  [[gnu::cold]] void watch_complete(sink& s) noexcept;
+  [[gnu::cold]] void watch_result(sink& s) noexcept;
 
   process_table processes_;
   fiber* current_ = nullptr;
@@ -159,10 +186,13 @@ class run_state {
   jump_prefetcher prefetcher_;
   message_pool pool_;
   counters count_;
-  trace_buffer* trace_ = nullptr;  // null: not traced
+  pe_watch* watch_ = nullptr;  // null: nobody is told of what it does
 
  private:
   [[gnu::cold]] void suspect(slot& s);
+  [[gnu::cold]] void give_order_watched(const void* key);
+  [[gnu::cold]] void take_order_watched(const void* key);
+  [[gnu::cold]] void forget_order_watched(const void* key) noexcept;
   slot& allocate_new_slot();
   [[nodiscard]] class pe& whole() noexcept;
 };

@@ -35,7 +35,7 @@ void simulator::fetch_next() const noexcept {
   });
   for_pe_ahead(7, [&](pe* const& p, const simulated_pe& s, const event& e) {
     fetch_lines(p, 6);
-    fetch_lines(&p->trace_, 2);
+    fetch_lines(&p->watch_, 2);
     fetch_lines(&p->layers_, 2);
     fetch_lines(&p->sim_, 7);
     fetch_lines(&p->shutdown_, 2);

@@ -4,6 +4,7 @@
 #include <orrery/shared/access.hpp>
 #include <orrery/shared/directory.hpp>
 #include <orrery/shared/object.hpp>
+#include <orrery/shared/sharing_check.hpp>
 #include <orrery/shared/word_copy.hpp>
 
 #include <algorithm>
@@ -209,7 +210,8 @@ struct spot {
   [[nodiscard]] placement owner() const { return orrery::pe(o.how().pes[place.part]); }
 };
 
-spot find(const shared_id& id, std::uint64_t row, std::uint64_t column) {
+spot find(const shared_id& id, std::uint64_t row, std::uint64_t column, access_kind k,
+          const std::source_location& where) {
   const shared_object& o = find_object(id);
   if (row >= o.rows || column >= o.columns) [[unlikely]]
     throw_outside(o, row, column);
@@ -217,6 +219,8 @@ spot find(const shared_id& id, std::uint64_t row, std::uint64_t column) {
     return {o, {}, o.whole + (row * o.columns + column) * o.bytes};
   const layout::place p = o.how().find(row, column);
   std::byte* const base = o.base[p.part];
+  if (o.watched) [[unlikely]]
+    note_element(o, row, column, k, where);
   return {o, p, base == nullptr ? nullptr : base + p.local * o.element_bytes()};
 }
 
@@ -263,31 +267,33 @@ void take(const bytes& from, void* to) { std::memcpy(to, from.data(), from.size(
 
 }  // namespace
 
-void read_element(const shared_id& id, std::uint64_t row, std::uint64_t column, void* out) {
-  const spot s = find(id, row, column);
+void read_element(const shared_id& id, std::uint64_t row, std::uint64_t column, void* out,
+                  const std::source_location& where) {
+  const spot s = find(id, row, column, access_kind::element_read, where);
   if (s.at != nullptr) [[likely]]
     return load(s.o, s.at, out);
   take(call<&read_at_owner>(s.owner(), id, s.place.part, s.place.local), out);
 }
 
-void write_element(const shared_id& id, std::uint64_t row, std::uint64_t column, const void* value) {
-  const spot s = find(id, row, column);
+void write_element(const shared_id& id, std::uint64_t row, std::uint64_t column, const void* value,
+                   const std::source_location& where) {
+  const spot s = find(id, row, column, access_kind::write, where);
   if (s.at != nullptr) [[likely]]
     return store(s.o, s.at, value);
   call<&write_at_owner>(s.owner(), id, s.place.part, s.place.local, as_bytes(value, s));
 }
 
 void change_element(const shared_id& id, std::uint64_t row, std::uint64_t column, element_change what, scalar type,
-                    const void* operand, void* old) {
-  const spot s = find(id, row, column);
+                    const void* operand, void* old, const std::source_location& where) {
+  const spot s = find(id, row, column, access_kind::update, where);
   if (s.at != nullptr) [[likely]]
     return change(s.o, s.at, what, type, operand, old);
   take(call<&change_at_owner>(s.owner(), id, s.place.part, s.place.local, what, type, as_bytes(operand, s)), old);
 }
 
 bool compare_exchange_element(const shared_id& id, std::uint64_t row, std::uint64_t column, void* expected,
-                              const void* desired) {
-  const spot s = find(id, row, column);
+                              const void* desired, const std::source_location& where) {
+  const spot s = find(id, row, column, access_kind::update, where);
   if (s.at != nullptr) [[likely]]
     return exchange(s.o, s.at, expected, desired);
   const auto [done, old] = call<&compare_exchange_at_owner>(s.owner(), id, s.place.part, s.place.local,

@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <orrery/shared/directory.hpp>
+#include <orrery/shared/sharing_check.hpp>
 
 #include <utility>
 
 namespace orrery::detail {
+
+shared_directory::shared_directory() = default;
+shared_directory::~shared_directory() = default;
 
 const std::shared_ptr<const shared_object>* shared_directory::find_slowly(const shared_id& id) noexcept {
   const auto at = objects_.find(id);

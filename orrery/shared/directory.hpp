@@ -14,6 +14,9 @@
 
 namespace orrery::detail {
 
+class sharing_recorder;
+class sharing_referee;
+
 /// The shared objects of one PE.
 ///
 /// Problem: each access by default looks its object up. So the last objects lie in a small table
@@ -24,6 +27,8 @@ namespace orrery::detail {
 /// Invariant: an entry of the small table is in the hash table, too.
 class shared_directory final : public scheduler::layer_state {
  public:
+  shared_directory();
+  ~shared_directory() override;
   /// What the keeper of a node has of an object.
   struct kept {
     shared_description about;
@@ -57,6 +62,8 @@ class shared_directory final : public scheduler::layer_state {
   std::unordered_map<shared_id, kept> keeps;
   std::unordered_map<shared_id, made> has_made;
   replica_table replicas;
+  std::unique_ptr<sharing_recorder> recorder;  ///< of what processes here access, if it is checked
+  std::unique_ptr<sharing_referee> referee;  ///< of the objects that this PE has made
 
  private:
   struct recent_entry {

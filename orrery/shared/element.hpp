@@ -5,6 +5,7 @@
 #include <orrery/shared/element_changes.hpp>
 #include <orrery/shared/shared_id.hpp>
 
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <source_location>
@@ -28,6 +29,16 @@ constexpr void require_shareable() {
 /// "shared vector made at mm2.cpp:12"
 [[nodiscard]] std::string made_at(const char* what, const std::source_location& where);
 
+/// An index in `a[i]`, and where in the source that is, for --orrery-check-sharing.
+struct element_index {
+  std::uint64_t at;
+  std::source_location where;
+  template <std::convertible_to<std::uint64_t> Index>
+  constexpr element_index(const Index& i,  // NOLINT(google-explicit-constructor): as `a[i]` is written
+                          const std::source_location& here = std::source_location::current()) noexcept
+      : at(static_cast<std::uint64_t>(i)), where(here) {}
+};
+
 }  // namespace detail
 
 /// An element of shared data, as `a[i]` gives it: converts to its value, which is read then, and
@@ -40,18 +51,19 @@ constexpr void require_shareable() {
 template <class T>
 class shared_element : public detail::element_changes<shared_element<T>, T> {
  public:
-  shared_element(const detail::shared_id& id, std::uint64_t row, std::uint64_t column) noexcept
-      : id_(id), row_(row), column_(column) {}
+  shared_element(const detail::shared_id& id, std::uint64_t row, std::uint64_t column,
+                 const std::source_location& where) noexcept
+      : id_(id), row_(row), column_(column), where_(where) {}
   shared_element(const shared_element&) = default;
 
   [[nodiscard]] T get() const {
     detail::element_value<T> v;
-    detail::read_element(id_, row_, column_, v.raw.data());
+    detail::read_element(id_, row_, column_, v.raw.data(), where_);
     return v.get();
   }
   operator T() const { return get(); }  // NOLINT(google-explicit-constructor)
   const shared_element& operator=(const T& value) const {
-    detail::write_element(id_, row_, column_, &value);
+    detail::write_element(id_, row_, column_, &value, where_);
     return *this;
   }
   const shared_element& operator=(const shared_element& other) const { return *this = other.get(); }
@@ -63,15 +75,16 @@ class shared_element : public detail::element_changes<shared_element<T>, T> {
  private:
   friend detail::element_changes<shared_element, T>;
   void change_bytes(detail::element_change what, detail::scalar type, const void* operand, void* old) const {
-    detail::change_element(id_, row_, column_, what, type, operand, old);
+    detail::change_element(id_, row_, column_, what, type, operand, old, where_);
   }
   bool compare_exchange_bytes(void* expected, const void* desired) const {
-    return detail::compare_exchange_element(id_, row_, column_, expected, desired);
+    return detail::compare_exchange_element(id_, row_, column_, expected, desired, where_);
   }
 
   detail::shared_id id_;
   std::uint64_t row_;
   std::uint64_t column_;
+  std::source_location where_;
 };
 
 }  // namespace orrery

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <orrery/shared/halo.hpp>
 #include <orrery/shared/region.hpp>
+#include <orrery/shared/sharing_check.hpp>
 #include <orrery/wire/error.hpp>
 
 #include <algorithm>
@@ -47,6 +48,7 @@ void widen(std::int64_t& first, std::int64_t& count, std::uint64_t width, edges 
 struct halo_scope::copies {
   std::vector<std::byte> memory;
   std::deque<region_reader> readers;
+  watched_access watch;
 };
 
 halo_scope::halo_scope(const halo_request& r) : copies_(std::make_unique<copies>()) {
@@ -83,17 +85,22 @@ halo_scope::halo_scope(const halo_request& r) : copies_(std::make_unique<copies>
   const std::uint64_t pitch = static_cast<std::uint64_t>(columns_) * o->element_bytes();
   copies_->memory.resize(static_cast<std::uint64_t>(rows_) * pitch);
   first_ = copies_->memory.data();
+  copies_->watch.begin(o, access_kind::read, r.where, "halo_cache");
   for (const stretch& down : wrapped(row_, rows_, static_cast<std::int64_t>(all_rows)))
-    for (const stretch& across : wrapped(column_, columns_, static_cast<std::int64_t>(all_columns)))
+    for (const stretch& across : wrapped(column_, columns_, static_cast<std::int64_t>(all_columns))) {
+      if (copies_->watch)
+        for (std::uint64_t i = 0; i < down.count; ++i) copies_->watch.add(down.first + i, across.first, across.count);
       copies_->readers.emplace_back().begin(o, {down.first, down.count, across.first, across.count},
                                             copies_->memory.data() + down.at * pitch + across.at * o->element_bytes(),
                                             pitch);
+    }
 }
 
 halo_scope::~halo_scope() = default;
 
 void halo_scope::ready() {
   for (region_reader& r : copies_->readers) r.finish();
+  copies_->watch.end();
 }
 
 void halo_scope::close() {

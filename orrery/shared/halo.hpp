@@ -29,6 +29,7 @@ struct halo_request {
   std::uint64_t width;
   edges beyond;
   team_share share;
+  std::source_location where;
 };
 
 /// The caller's rectangle of a matrix and so many rows and columns around it, with corners, as a
@@ -93,8 +94,10 @@ struct halo_behaviour : halo_request {
 template <class T, class Team>
   requires requires(const Team& t) { t.share(); }
 [[nodiscard]] detail::halo_behaviour<halo_matrix<T>> halo_cache(const shared_matrix<T>& m, const Team& team,
-                                                                std::uint64_t width = 1, edges beyond = edges::open) {
-  return {{m.id(), width, beyond, team.share()}};
+                                                                std::uint64_t width = 1, edges beyond = edges::open,
+                                                                const std::source_location& where =
+                                                                    std::source_location::current()) {
+  return {{m.id(), width, beyond, team.share(), where}};
 }
 
 }  // namespace orrery

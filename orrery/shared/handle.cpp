@@ -5,6 +5,7 @@
 #include <orrery/shared/handle.hpp>
 #include <orrery/shared/object.hpp>
 #include <orrery/shared/region.hpp>
+#include <orrery/shared/sharing_check.hpp>
 #include <orrery/wire/error.hpp>
 
 #include <fmt/format.h>
@@ -19,17 +20,35 @@ shared_id make_shared(const char* what, std::uint64_t rows, std::uint64_t column
 }
 
 void destroy_shared(const shared_id& id) { destroy_shared_object(id); }
-void fill_shared(const shared_id& id, std::span<const std::byte> value) { fill_object(id, value); }
+void fill_shared(const shared_id& id, std::span<const std::byte> value, const std::source_location& where) {
+  watched_access watch;
+  if (checks_sharing()) {
+    const std::shared_ptr<const shared_object> o = hold_object(id);
+    watch.begin(o, access_kind::write, where, "fill");
+    watch.add(0, 0, o->rows * o->columns);
+  }
+  fill_object(id, value);
+}
 
 void read_shared(const shared_id& id, std::uint64_t row, std::uint64_t rows, std::uint64_t column,
-                 std::uint64_t columns, std::byte* to, std::uint64_t pitch) {
+                 std::uint64_t columns, std::byte* to, std::uint64_t pitch, const std::source_location& where) {
+  const std::shared_ptr<const shared_object> o = hold_object(id);
+  watched_access watch;
+  watch.begin(o, access_kind::read, where, "copy");
+  if (watch)
+    for (std::uint64_t i = row; i < row + rows; ++i) watch.add(i, column, columns);
   region_reader r;
-  r.begin(hold_object(id), {row, rows, column, columns}, to, pitch);
+  r.begin(o, {row, rows, column, columns}, to, pitch);
   r.finish();
 }
 void write_shared(const shared_id& id, std::uint64_t row, std::uint64_t rows, std::uint64_t column,
-                  std::uint64_t columns, const std::byte* from, std::uint64_t pitch) {
+                  std::uint64_t columns, const std::byte* from, std::uint64_t pitch,
+                  const std::source_location& where) {
   const std::shared_ptr<const shared_object> o = hold_object(id);
+  watched_access watch;
+  watch.begin(o, access_kind::write, where, "copy");
+  if (watch)
+    for (std::uint64_t i = row; i < row + rows; ++i) watch.add(i, column, columns);
   write_region(*o, {row, rows, column, columns}, from, pitch);
 }
 

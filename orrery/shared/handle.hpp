@@ -20,13 +20,13 @@ namespace orrery::detail {
 /// Ends an object; parks.
 void destroy_shared(const shared_id& id);
 /// Makes all elements `value`; parks.
-void fill_shared(const shared_id& id, std::span<const std::byte> value);
+void fill_shared(const shared_id& id, std::span<const std::byte> value, const std::source_location& where);
 /// Moves elements between local memory and a rectangle of an object; `pitch`: bytes between rows of
 /// the memory. Parks.
 void read_shared(const shared_id& id, std::uint64_t row, std::uint64_t rows, std::uint64_t column,
-                 std::uint64_t columns, std::byte* to, std::uint64_t pitch);
+                 std::uint64_t columns, std::byte* to, std::uint64_t pitch, const std::source_location& where);
 void write_shared(const shared_id& id, std::uint64_t row, std::uint64_t rows, std::uint64_t column,
-                  std::uint64_t columns, const std::byte* from, std::uint64_t pitch);
+                  std::uint64_t columns, const std::byte* from, std::uint64_t pitch, const std::source_location& where);
 
 /// What a PE owns of an object.
 struct own_elements {

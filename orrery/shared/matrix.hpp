@@ -49,8 +49,8 @@ class shared_matrix {
   [[nodiscard]] std::uint64_t column_count() const noexcept { return columns_; }
   [[nodiscard]] std::uint64_t size() const noexcept { return rows_ * columns_; }
   /// An element; see shared_element.
-  [[nodiscard]] shared_element<T> operator[](std::uint64_t row, std::uint64_t column) const noexcept {
-    return {id_, row, column};
+  [[nodiscard]] shared_element<T> operator[](detail::element_index row, std::uint64_t column) const noexcept {
+    return {id_, row.at, column, row.where};
   }
   /// The PE that owns an element. May park; throws std::out_of_range, usage_error.
   [[nodiscard]] std::uint32_t owner(std::uint64_t row, std::uint64_t column) const {
@@ -74,7 +74,9 @@ class shared_matrix {
     return {*this, first, count, 0, columns_};
   }
   /// Makes all elements `value`, each PE its own. Parks.
-  void fill(const T& value) const { detail::fill_shared(id_, std::as_bytes(std::span(&value, 1))); }
+  void fill(const T& value, const std::source_location& where = std::source_location::current()) const {
+    detail::fill_shared(id_, std::as_bytes(std::span(&value, 1)), where);
+  }
 
   /// False for a null handle.
   [[nodiscard]] explicit operator bool() const noexcept { return static_cast<bool>(id_); }

@@ -43,7 +43,7 @@ struct shared_description {
 /// processes; used on that PE only. Nothing changes in it.
 struct shared_object {
   // What an access by default reads, in one cache line.
-  std::byte* whole = nullptr;  ///< all elements in the order of their indices, if they are so here
+  std::byte* whole = nullptr;  ///< all elements in the order of their indices, if they are so here and nobody watches
   std::uint64_t rows = 0;
   std::uint64_t columns = 0;
   std::size_t bytes = 1;  ///< of an element
@@ -52,6 +52,8 @@ struct shared_object {
   std::shared_ptr<shared_memory> memory;  ///< of this domain; null if no part lies here
   std::vector<std::byte*> base;  ///< of each part; null if it lies in another domain
   std::uint32_t own_part = 0;  ///< of this PE; parts() if it owns none
+  bool watched = false;  ///< accesses to elements are checked
+  std::byte* in_order = nullptr;  ///< `whole`, also if somebody watches
 
   [[nodiscard]] const layout& how() const noexcept { return about.how; }
   [[nodiscard]] std::size_t element_bytes() const noexcept { return bytes; }

@@ -51,11 +51,19 @@ owned_scope::owned_scope(const owned_request& r)
     block_ = l.rows.block();
     round_ = block_ * l.rows.parts();
   }
+  watch_.begin(object_, access_kind::read, r.where, "owner_computes");
+  if (watch_) {
+    watch_.add_rows(rows_, first_column_, own_columns_);
+    watch_.remember(mine_, rows_, first_column_, own_columns_);
+  }
 }
 
 owned_scope::~owned_scope() = default;
 
-void owned_scope::close() { guard_.end(); }
+void owned_scope::close() {
+  watch_.end();
+  guard_.end();
+}
 
 bool owned_scope::is_mine(std::uint64_t row, std::uint64_t column) const noexcept {
   const shared_object& o = *object_;

@@ -4,6 +4,7 @@
 #include <orrery/shared/axis.hpp>
 #include <orrery/shared/guard.hpp>
 #include <orrery/shared/matrix.hpp>
+#include <orrery/shared/sharing_check.hpp>
 #include <orrery/shared/team_share.hpp>
 #include <orrery/shared/vector.hpp>
 
@@ -62,6 +63,7 @@ class owned_scope {
  private:
   std::shared_ptr<const shared_object> object_;
   scope_guard guard_;
+  watched_access watch_;
 };
 
 }  // namespace detail

@@ -13,13 +13,24 @@ constexpr std::align_val_t cache_line{64};
 void cache_scope::free_copy::operator()(std::byte* p) const noexcept { ::operator delete(p, cache_line); }
 
 cache_scope::cache_scope(const cache_request& r)
-    : row_(r.row), rows_(r.rows), column_(r.column), columns_(r.columns), object_(hold_object(r.id)) {
+    : row_(r.row),
+      rows_(r.rows),
+      column_(r.column),
+      columns_(r.columns),
+      object_(hold_object(r.id)),
+      is_view_(r.in_place) {
   require_owners(*object_);
   const region all{r.row, r.rows, r.column, r.columns};
   require_inside(*object_, all);
-  if (r.in_place && object_->whole != nullptr) {
-    guard_.begin(object_, scope_guard::kind::view, r.where);
-    first_ = object_->whole;
+  const bool in_place = r.in_place && object_->in_order != nullptr;
+  if (in_place) guard_.begin(object_, scope_guard::kind::view, r.where);
+  watch_.begin(object_, access_kind::read, r.where, r.in_place ? "read_view" : "read_cache");
+  if (watch_) {
+    for (std::uint64_t i = r.row; i < r.row + r.rows; ++i) watch_.add(i, r.column, r.columns);
+    if (r.in_place) watch_.is_view();
+  }
+  if (in_place) {
+    first_ = object_->in_order;
     return;
   }
   const std::uint64_t row_bytes = r.columns * object_->element_bytes();
@@ -34,9 +45,11 @@ cache_scope::~cache_scope() = default;
 void cache_scope::ready() {
   if (reader_ != nullptr) reader_->finish();
   reader_.reset();
+  if (copy_ != nullptr && !is_view_) watch_.end();  // what others write from now on does not matter
 }
 
 void cache_scope::close() {
+  watch_.end();
   guard_.end();
   copy_.reset();
 }

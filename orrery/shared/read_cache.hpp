@@ -3,6 +3,7 @@
 
 #include <orrery/shared/guard.hpp>
 #include <orrery/shared/matrix.hpp>
+#include <orrery/shared/sharing_check.hpp>
 #include <orrery/shared/vector.hpp>
 
 #include <cassert>
@@ -56,6 +57,8 @@ class cache_scope {
   scope_guard guard_;
   std::unique_ptr<std::byte, free_copy> copy_;
   std::unique_ptr<region_reader> reader_;
+  watched_access watch_;
+  bool is_view_ = false;
 };
 
 }  // namespace detail

@@ -7,12 +7,14 @@
 
 namespace orrery::detail {
 
-read_mostly_scope::read_mostly_scope(const read_mostly_request& r) : size_(r.size), object_(hold_object(r.id)) {
+read_mostly_scope::read_mostly_scope(const read_mostly_request& r) : size_(r.size), object_(hold_object(r.id)), where_(r.where) {
   require_owners(*object_);
   guard_.begin(object_, scope_guard::kind::write, r.where);
-  first_ = object_->whole;
+  first_ = object_->in_order;
   everywhere_ = first_ != nullptr && one_domain();
   if (first_ == nullptr) replica_ = shared_directory::of_this_pe().replicas.join(object_);
+  watch_.begin(object_, access_kind::element_read, r.where, "read_mostly");
+  if (watch_) watch_.add(0, 0, size_);
 }
 
 read_mostly_scope::~read_mostly_scope() { close(); }
@@ -27,6 +29,7 @@ void read_mostly_scope::close() noexcept {
   if (object_ == nullptr) return;
   if (replica_ != nullptr) shared_directory::of_this_pe().replicas.leave(replica_);
   replica_.reset();
+  watch_.end();
   guard_.end();
   object_.reset();
 }
@@ -41,19 +44,29 @@ void read_mostly_scope::read_bytes(std::uint64_t i, void* out) const {
   }
 }
 
+void read_mostly_scope::note(std::uint64_t i) const {
+  if (object_->watched) [[unlikely]]
+    note_element(*object_, i, 0, access_kind::update, where_);
+}
+
 void read_mostly_scope::write_bytes(std::uint64_t i, const void* value) const {
-  if (everywhere_) return write_element(object_->about.id, i, 0, value);
+  note(i);
+  if (everywhere_ && !object_->watched) return write_element(object_->about.id, i, 0, value, where_);
   write_replicated(*object_, i, value);
 }
 
 void read_mostly_scope::change_bytes(std::uint64_t i, element_change what, scalar type, const void* operand,
                                      void* old) const {
-  if (everywhere_) return change_element(object_->about.id, i, 0, what, type, operand, old);
+  note(i);
+  if (everywhere_ && !object_->watched)
+    return change_element(object_->about.id, i, 0, what, type, operand, old, where_);
   change_replicated(*object_, i, what, type, operand, old);
 }
 
 bool read_mostly_scope::compare_exchange_bytes(std::uint64_t i, void* expected, const void* desired) const {
-  if (everywhere_) return compare_exchange_element(object_->about.id, i, 0, expected, desired);
+  note(i);
+  if (everywhere_ && !object_->watched)
+    return compare_exchange_element(object_->about.id, i, 0, expected, desired, where_);
   return compare_exchange_replicated(*object_, i, expected, desired);
 }
 

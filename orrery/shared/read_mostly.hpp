@@ -5,6 +5,7 @@
 #include <orrery/shared/element.hpp>
 #include <orrery/shared/guard.hpp>
 #include <orrery/shared/scalar.hpp>
+#include <orrery/shared/sharing_check.hpp>
 #include <orrery/shared/vector.hpp>
 
 #include <bit>
@@ -51,11 +52,15 @@ class read_mostly_scope {
   std::uint64_t size_ = 0;
 
  private:
+  void note(std::uint64_t i) const;
+
   const std::byte* first_ = nullptr;  // in the order of the indices
   std::shared_ptr<const shared_object> object_;
   std::shared_ptr<replica> replica_;  // null: the elements themselves are memory of this machine
   bool everywhere_ = true;  // they are so for all PEs of the world
   scope_guard guard_;
+  watched_access watch_;
+  std::source_location where_;
 };
 
 template <class T>

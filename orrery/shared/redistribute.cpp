@@ -5,6 +5,7 @@
 #include <orrery/shared/redistribute.hpp>
 #include <orrery/shared/region.hpp>
 #include <orrery/shared/release.hpp>
+#include <orrery/shared/sharing_check.hpp>
 
 #include <algorithm>
 #include <cstdint>
@@ -45,7 +46,7 @@ void push_elements(const shared_object& from, const shared_object& to, const std
   const std::uint32_t p = from.own_part;
   const std::uint64_t columns = l.columns_of(p);
   const std::uint64_t first_column = l.columns.index(l.column_part(p), 0);
-  element_writer w(release_request{to.about.id, to.rows, to.columns, where});
+  element_writer w(release_request{to.about.id, to.rows, to.columns, where, false});
   const std::byte* at = from.base[p];
   for (const std::uint64_t row : l.rows.walk(l.row_part(p), 0, l.rows_of(p)))
     for (std::uint64_t j = 0; j < columns; ++j, at += from.element_bytes()) w.put(row, first_column + j, at);
@@ -75,6 +76,12 @@ void copy_elements(const shared_id& from, const shared_id& to, const std::source
   require_owners(*b);
   scope_guard writes;
   writes.begin(b, scope_guard::kind::write, where);
+  watched_access from_watch;
+  watched_access to_watch;
+  from_watch.begin(a, access_kind::read, where, "redistribute");
+  to_watch.begin(b, access_kind::write, where, "redistribute");
+  if (from_watch) from_watch.add(0, 0, a->rows * a->columns);
+  if (to_watch) to_watch.add(0, 0, b->rows * b->columns);
   std::vector<future<void>> sent;
   for (std::uint32_t p = 0; p < a->how().parts(); ++p)
     if (a->how().elements_of(p) != 0)

@@ -161,6 +161,7 @@ release_scope::release_scope(const release_request& r) : rows_(r.rows), columns_
   require_owners(*buffers_->object);
   guard_.begin(buffers_->object, scope_guard::kind::write, r.where);
   whole_ = buffers_->object->whole;
+  if (r.checked) watch_.begin(buffers_->object, access_kind::write, r.where, "release");
 }
 
 release_scope::~release_scope() {
@@ -176,6 +177,7 @@ void release_scope::close() {
   if (buffers_ == nullptr) return;
   const std::unique_ptr<buffers> last = std::move(buffers_);
   last->finish();
+  watch_.end();
   require_owners(*last->object);
   std::atomic_thread_fence(std::memory_order_seq_cst);
   guard_.end();
@@ -185,6 +187,8 @@ void release_scope::put(std::uint64_t row, std::uint64_t column, const void* val
   const shared_object& o = *buffers_->object;
   const layout& l = o.how();
   if (row >= rows_ || column >= columns_) throw_outside(o, row, column);
+  if (watch_) [[unlikely]]
+    watch_.add_now(row, column);
   const layout::place p = l.find(row, column);
   if (o.base[p.part] != nullptr) return store_here(o, o.base[p.part] + p.local * o.element_bytes(), value);
   batch_writer& w = buffers_->to(p.part);

@@ -4,6 +4,7 @@
 #include <orrery/shared/guard.hpp>
 #include <orrery/shared/matrix.hpp>
 #include <orrery/shared/read_cache.hpp>
+#include <orrery/shared/sharing_check.hpp>
 #include <orrery/shared/vector.hpp>
 #include <orrery/shared/word_copy.hpp>
 
@@ -23,6 +24,7 @@ struct release_request {
   std::uint64_t rows;
   std::uint64_t columns;
   std::source_location where;
+  bool checked = true;  ///< false: another scope stands for it
 };
 
 /// Writes that others are to see at the end of a scope; without their type. Where the element lies
@@ -50,6 +52,7 @@ class release_scope {
   struct buffers;
   std::unique_ptr<buffers> buffers_;
   scope_guard guard_;
+  mutable watched_access watch_;
 };
 
 /// Stores an element that the machine writes whole so that nobody sees a part of it.

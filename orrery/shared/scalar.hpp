@@ -32,10 +32,17 @@ class shared {
   }
 
   /// The value as an element, for all that one can do to such.
-  [[nodiscard]] shared_element<T> element() const noexcept { return {id_, 0, 0}; }
-  [[nodiscard]] T get() const { return element().get(); }
+  [[nodiscard]] shared_element<T> element(
+      const std::source_location& where = std::source_location::current()) const noexcept {
+    return {id_, 0, 0, where};
+  }
+  [[nodiscard]] T get(const std::source_location& where = std::source_location::current()) const {
+    return element(where).get();
+  }
   operator T() const { return get(); }  // NOLINT(google-explicit-constructor)
-  void set(const T& value) const { element() = value; }
+  void set(const T& value, const std::source_location& where = std::source_location::current()) const {
+    element(where) = value;
+  }
   const shared& operator=(const T& value) const {
     set(value);
     return *this;

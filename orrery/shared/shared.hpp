@@ -14,5 +14,6 @@
 #include <orrery/shared/release.hpp>
 #include <orrery/shared/scalar.hpp>
 #include <orrery/shared/scope.hpp>
+#include <orrery/shared/sharing_check.hpp>
 #include <orrery/shared/team.hpp>
 #include <orrery/shared/vector.hpp>

@@ -55,7 +55,9 @@ class shared_vector {
   [[nodiscard]] std::uint64_t size() const noexcept { return size_; }
   [[nodiscard]] bool empty() const noexcept { return size_ == 0; }
   /// An element; see shared_element.
-  [[nodiscard]] shared_element<T> operator[](std::uint64_t i) const noexcept { return {id_, i, 0}; }
+  [[nodiscard]] shared_element<T> operator[](detail::element_index i) const noexcept {
+    return {id_, i.at, 0, i.where};
+  }
   /// The PE that owns an element. May park; throws std::out_of_range, usage_error.
   [[nodiscard]] std::uint32_t owner(std::uint64_t i) const { return detail::owner_of_element(id_, i, 0); }
   /// The elements that this PE owns, in the order of their indices, which are local_indices(). Good
@@ -71,7 +73,9 @@ class shared_vector {
     return {*this, first, count};
   }
   /// Makes all elements `value`, each PE its own. Parks.
-  void fill(const T& value) const { detail::fill_shared(id_, std::as_bytes(std::span(&value, 1))); }
+  void fill(const T& value, const std::source_location& where = std::source_location::current()) const {
+    detail::fill_shared(id_, std::as_bytes(std::span(&value, 1)), where);
+  }
 
   /// False for a null handle.
   [[nodiscard]] explicit operator bool() const noexcept { return static_cast<bool>(id_); }

@@ -19,6 +19,7 @@ enum class record_kind : std::uint8_t {
   probe = 7,    ///< deadlock detection: follow the chain of waits
   refusal = 8,  ///< this node cannot read what yours sends, or it was nonsense, and treats it as lost
   unknown = 10,  ///< back to its sender: a message that the receiver's program has no handler for
+  annex = 11,  ///< belongs to the next record: what the sender knows of others' progress, where that is followed; see causality
   small_reply = 9,  ///< a result of at most small_result bytes, in the envelope itself; inside a node only
 };
 

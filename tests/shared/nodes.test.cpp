@@ -2,6 +2,7 @@
 // Shared data in worlds of several OS processes, which map one memory; see support/scenario.hpp.
 #include <orrery/orrery.hpp>
 #include <orrery/shared/internal/test_model.hpp>
+#include <orrery/shared/internal/test_sharing.hpp>
 #include <orrery/shared/shared.hpp>
 
 #include "../support/scenario.hpp"
@@ -77,16 +78,30 @@ void inside() {
   with(read_view(written), [](auto&) {});
 }
 
+// The checker between OS processes: --orrery-check-sharing reaches all nodes.
+void planted() {
+  const std::vector<std::string> missed = orrery::testing::planted_mistakes_missed();
+  for (const std::string& wrong : missed) check(false, wrong);
+  if (missed.empty()) fmt::print(stderr, "all mistakes were found\n");
+}
+void ordered() {
+  for (const std::string& alarm : orrery::testing::false_alarms()) check(false, alarm);
+}
+
 struct shape {
   int nodes;
   int pes;
 };
 class shared_across_nodes : public ::testing::TestWithParam<shape> {
  protected:
-  static std::string wrong_in(std::string_view scenario) {
-    const std::string said = orrery::testing::outcome_of({fmt::format("--scenario={}", scenario),
-                                                          fmt::format("--orrery-nodes={}", GetParam().nodes),
-                                                          fmt::format("--orrery-pes={}", GetParam().pes)});
+  static std::string outcome_of(std::string_view scenario, std::vector<std::string> options = {}) {
+    options.push_back(fmt::format("--scenario={}", scenario));
+    options.push_back(fmt::format("--orrery-nodes={}", GetParam().nodes));
+    options.push_back(fmt::format("--orrery-pes={}", GetParam().pes));
+    return orrery::testing::outcome_of(std::move(options));
+  }
+  static std::string wrong_in(std::string_view scenario, std::vector<std::string> options = {}) {
+    const std::string said = outcome_of(scenario, std::move(options));
     return said.ends_with("good") ? "" : said;
   }
 };
@@ -98,9 +113,18 @@ TEST_P(shared_across_nodes, elements_of_the_same_machine_are_memory) { EXPECT_EQ
 TEST_P(shared_across_nodes, scopes_of_a_killed_node_keep_nobody_out) { EXPECT_EQ(wrong_in("inside"), ""); }
 TEST_P(shared_across_nodes, what_a_lost_node_owned_stays_readable) { EXPECT_EQ(wrong_in("loss"), ""); }
 
+TEST_P(shared_across_nodes, planted_mistakes_of_sharing_are_found) {
+  const std::string said = outcome_of("planted", {"--orrery-check-sharing"});
+  EXPECT_NE(said.find("all mistakes were found"), std::string::npos) << said;
+  EXPECT_FALSE(said.ends_with("good")) << "the exit code does not tell of mistakes";
+}
+TEST_P(shared_across_nodes, ordered_accesses_raise_no_alarm) {
+  EXPECT_EQ(wrong_in("ordered", {"--orrery-check-sharing"}), "");
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   return orrery::testing::run_tests_or_scenario(
-      argc, argv, {{"model", model}, {"memory", memory}, {"loss", loss}, {"inside", inside}});
+      argc, argv, {{"model", model}, {"memory", memory}, {"loss", loss}, {"inside", inside}, {"planted", planted}, {"ordered", ordered}});
 }

@@ -4,6 +4,7 @@
 // run: ./mm2 --size 48 --check --orrery-pes=2
 // run: ./mm2 --size 50 --check --loop rows --orrery-nodes=3 --orrery-pes=1
 // run: ./mm2 --size 33 --check --orrery-nodes=2 --orrery-pes=2
+// run: ./mm2 --size 20 --check --orrery-pes=2 --orrery-check-sharing
 // run: ./mm2 --size 40 --check --loop rows --orrery-sim=machines=5,net=10g,jitter=2us,seed=4
 #include "multiply.hpp"
 

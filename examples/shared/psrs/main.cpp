@@ -4,6 +4,7 @@
 // run: ./psrs --keys 20000 --of equal --check --orrery-nodes=3 --orrery-pes=1
 // run: ./psrs --keys 20001 --of skewed --type u64 --check --orrery-nodes=2 --orrery-pes=2
 // run: ./psrs --keys 5 --type double --check --orrery-sim=machines=8,net=10g,jitter=3us
+// run: ./psrs --keys 2000 --check --orrery-nodes=2 --orrery-pes=1 --orrery-check-sharing
 // run: ./psrs --keys 30000 --of sorted --members 7 --check --orrery-sim=machines=3,jitter=3us,seed=2
 #include "sort.hpp"
 

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <orrery/shared/access_record.hpp>
+#include <orrery/shared/axis.hpp>
+#include <orrery/shared/sharing_referee.hpp>
+
+#include <cstdint>
+#include <memory>
+#include <source_location>
+#include <string>
+#include <vector>
+
+namespace orrery {
+
+/// What `--orrery-check-sharing` has found so far, a line for each pair of places in the source that access the same elements without an
+/// order between them; none if the program was not started with it. Waits until all accesses so far are compared. Parks. Throws node_lost,
+/// stopped.
+[[nodiscard]] std::vector<std::string> sharing_mistakes();
+
+}  // namespace orrery
+
+namespace orrery::detail {
+
+struct shared_object;
+
+/// "mm2.cpp:41 (read_cache)"
+[[nodiscard]] std::string place_text(const std::source_location& where, const char* what);
+/// An element was accessed by default. Does nothing where the program is not checked.
+void note_element(const shared_object& o, std::uint64_t row, std::uint64_t column, access_kind k,
+                  const std::source_location& where);
+
+/// The program was started with --orrery-check-sharing.
+[[nodiscard]] bool checks_sharing() noexcept;
+
+/// The accesses of the processes of one PE to shared data, until they are given to the referee of the object, the PE that made it.
+///
+/// Problem: an access by default is an element, and there may be millions between two barriers. So accesses of one strand from one place
+/// are put together as ranges as long as nothing changes what came before them. They leave when the PE's loop has its next turn.
+///
+/// Owned by the directory of its PE, if the program is checked; used on its thread.
+class sharing_recorder {
+ public:
+  /// One element by default, now.
+  void add(const shared_object& o, std::uint64_t number, access_kind k, const std::source_location& where);
+  /// What a scope or a copy has done.
+  void add(const shared_object& o, access_record r);
+  /// Gives all to the referees, and waits for them. Parks.
+  void deliver();
+  /// The same, and waits for what others deliver.
+  void deliver_all();
+
+ private:
+  struct key {
+    shared_id id;
+    std::uint64_t version;
+    const char* file;
+    std::uint32_t line;
+    access_kind kind;
+    friend bool operator==(const key&, const key&) noexcept = default;
+  };
+  struct open_record {
+    key of;
+    access_record record;
+    judged_object about;
+  };
+  void deliver_later();
+
+  std::vector<open_record> open_;
+  static constexpr std::size_t places = 32;
+  std::uint32_t recent_[places] = {};  // index into open_ + 1
+  bool scheduled_ = false;
+  std::uint32_t delivering_ = 0;
+};
+
+/// Accesses of a scope or a bulk transfer, from when it begins until it ends; held by the scope. Does nothing, and costs a null pointer, where the
+/// program is not checked.
+class watched_access {
+ public:
+  watched_access() noexcept;
+  watched_access(const watched_access&) = delete;
+  watched_access& operator=(const watched_access&) = delete;
+  ~watched_access();
+  /// `what` is the behaviour's name.
+  void begin(const std::shared_ptr<const shared_object>& o, access_kind k, const std::source_location& where,
+             const char* what);
+  [[nodiscard]] explicit operator bool() const noexcept { return state_ != nullptr; }
+  /// Elements of a row that follow each other; only where it has begun.
+  void add(std::uint64_t row, std::uint64_t column, std::uint64_t columns);
+  /// The same of many rows.
+  void add_rows(const axis_walk& rows, std::uint64_t column, std::uint64_t columns);
+  /// What is added next comes after what came before now.
+  void add_now(std::uint64_t row, std::uint64_t column);
+  /// Memory itself is shown until it ends.
+  void is_view();
+  /// Remembers what these elements are, which lie row after row; end() adds those that have changed as written. They must stay there.
+  void remember(const std::byte* elements, const axis_walk& rows, std::uint64_t column, std::uint64_t columns);
+  /// It is over. Does not park.
+  void end() noexcept;
+
+ private:
+  struct state;
+  std::unique_ptr<state> state_;
+};
+
+}  // namespace orrery::detail

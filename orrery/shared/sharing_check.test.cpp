@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+// The checker of accesses (--orrery-check-sharing) on threads and simulated machines; between OS processes: tests/shared.
+#include <orrery/shared/sharing_check.hpp>
+
+#include <orrery/process/internal/test_world.hpp>
+#include <orrery/process/simulation.hpp>
+#include <orrery/shared/internal/test_sharing.hpp>
+#include <orrery/shared/shared.hpp>
+#include <orrery/transport/internal/test_seed.hpp>
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+namespace orrery::testing {
+namespace {
+
+scheduler::node_settings checked(std::uint32_t pes = 0) {
+  scheduler::node_settings s;
+  s.pes = pes;
+  s.pe.follow_order = true;
+  return s;
+}
+
+void expect_none(const std::vector<std::string>& lines) {
+  for (const std::string& l : lines) ADD_FAILURE() << l;
+}
+
+TEST(sharing_check, planted_mistakes_are_found_on_threads) {
+  for (const std::uint32_t pes : {2U, 3U}) in_world(checked(pes), [] { expect_none(planted_mistakes_missed()); });
+}
+
+TEST(sharing_check, ordered_accesses_raise_no_alarm_on_threads) {
+  for (const std::uint32_t pes : {1U, 2U, 4U}) in_world(checked(pes), [] { expect_none(false_alarms()); });
+}
+
+class simulated_sharing_check : public ::testing::TestWithParam<std::uint64_t> {
+ protected:
+  static void in_machines(test_body body) {
+    const std::uint64_t seed = test_seed() + GetParam();
+    in_simulation(parse_simulation(fmt::format("machines={},pes={},jitter=5us,seed={}", 2 + seed % 3, 1 + seed % 2, seed)),
+                  checked(), body);
+  }
+};
+INSTANTIATE_TEST_SUITE_P(seeds, simulated_sharing_check, ::testing::Range<std::uint64_t>(0, 8));
+
+TEST_P(simulated_sharing_check, planted_mistakes_are_found_on_machines) {
+  in_machines([] { expect_none(planted_mistakes_missed()); });
+}
+TEST_P(simulated_sharing_check, ordered_accesses_raise_no_alarm_on_machines) {
+  in_machines([] { expect_none(false_alarms()); });
+}
+
+TEST(sharing_check, nothing_is_recorded_where_it_was_not_asked_for) {
+  in_world(2, [] {
+    const shared_vector<long> v(2);
+    v[0] = 1;
+    with(release(v), [](auto& w) { w[1] = 1; });
+    EXPECT_TRUE(sharing_mistakes().empty());
+    EXPECT_FALSE(detail::checks_sharing());
+  });
+}
+
+}  // namespace
+}  // namespace orrery::testing
