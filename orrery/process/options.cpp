@@ -2,6 +2,7 @@
 #include <orrery/process/internal/units.hpp>
 #include <orrery/process/nearest.hpp>
 #include <orrery/process/options.hpp>
+#include <orrery/process/simulation.hpp>
 #include <orrery/transport/shm/rendezvous.hpp>
 #include <orrery/transport/shm/world.hpp>
 #include <orrery/wire/error.hpp>
@@ -153,6 +154,13 @@ constexpr option_info table[] = {
     {.name = "check-sharing",
      .value = &options::check_sharing,
      .meaning = "follow what happens before what, and tell of accesses to shared data that nothing orders; slow"},
+    {.name = "advise",
+     .value = &options::advise,
+     .meaning = "count accesses to shared data, and tell which behaviours would be faster; slow"},
+    {.name = "advise-net",
+     .value = &options::advise_net,
+     .meaning =
+         "the network that the advice is for: 10g, 200g or L:o:g:B as in --orrery-sim; a simulation has its own"},
     {.name = "quiet", .value = &options::quiet, .meaning = "say nothing on stderr but errors"},
     {.name = "help", .value = &options::help, .meaning = "print this list and exit", .command_line_only = true},
 };
@@ -394,6 +402,7 @@ std::string option_info::placeholder() const {
                         [](std::string options::* m) {
                           return std::string(m == &options::world || m == &options::role ? "NAME"
                                              : m == &options::sim                        ? "LIST"
+                                             : m == &options::advise_net                 ? "NET"
                                              : m == &options::mpi                        ? "auto|off|PATH"
                                                                                          : "PATH");
                         },
@@ -486,6 +495,7 @@ scheduler::node_settings node_settings_of(const options& o) {
   s.queue_bytes = o.queue_memory;
   s.stuck_ns = o.stuck.count();
   s.pe.follow_order = o.check_sharing;
+  if (o.advise) s.pe.advise_for = parse_network(o.advise_net, "--orrery-advise-net");
   switch (o.waiting) {
     case waiting::wait:  // no time is for ever: what is added to it must not overflow
       s.pe.spin_ns = std::chrono::nanoseconds(std::chrono::years(1)).count();

@@ -54,6 +54,8 @@ struct options {
   std::string trace;  ///< path; empty: no trace
   std::uint64_t trace_memory = 32U << 20;
   bool check_sharing = false;
+  bool advise = false;
+  std::string advise_net = "10g";  ///< the network to advise for; see parse_network
   bool quiet = false;
   bool help = false;
 };

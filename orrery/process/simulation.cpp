@@ -185,6 +185,13 @@ transport::sim_settings parse_simulation(std::string_view text) {
   return s;
 }
 
+transport::link_cost parse_network(std::string_view text, std::string_view option) {
+  link_cost c;
+  if (!set_link(c, std::string(text)))
+    fail(fmt::format("{}={}: this value cannot be; allowed is {}", option, text, a_link));
+  return c;
+}
+
 std::string describe(const transport::sim_settings& s, const scheduler::sim_report& r) {
   const auto count = [](std::uint64_t n, const char* what) {
     return fmt::format("{} {}{}", n, what, n == 1 ? "" : "s");

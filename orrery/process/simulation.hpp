@@ -29,6 +29,9 @@ namespace orrery {
 /// Throws world_error (world_bad_setting) that names the key, its value and what is allowed.
 [[nodiscard]] transport::sim_settings parse_simulation(std::string_view text);
 
+/// A network as `net` above names it. `option` is what was given, for the error. Throws world_error (world_bad_setting).
+[[nodiscard]] transport::link_cost parse_network(std::string_view text, std::string_view option);
+
 /// One line for people: what was simulated, and what came of it.
 [[nodiscard]] std::string describe(const transport::sim_settings& settings, const scheduler::sim_report& report);
 

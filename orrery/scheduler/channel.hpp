@@ -43,9 +43,7 @@ struct channel {
   }
   /// Lost, or somebody waits for space: new records have to queue up.
   [[nodiscard]] bool slow() const noexcept { return (detour & is_slow) != 0; }
-  void set_slow(bool yes) noexcept {
-    detour = static_cast<std::uint8_t>(yes ? detour | is_slow : detour & ~is_slow);
-  }
+  void set_slow(bool yes) noexcept { detour = static_cast<std::uint8_t>(yes ? detour | is_slow : detour & ~is_slow); }
   /// What is sent over it is followed.
   void follow(causality& c) noexcept {
     order = &c;

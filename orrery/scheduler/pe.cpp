@@ -60,7 +60,6 @@ pe::pe(node& owner, std::uint32_t id, transport::doorbell& bell, const pe_settin
 
 pe::~pe() = default;
 
-
 // --- the loop ---------------------------------------------------------------------------------------------------
 
 void pe::run() {

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <orrery/transport/sim/settings.hpp>
+
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 
 namespace orrery::scheduler {
 
@@ -16,6 +19,8 @@ struct pe_settings {
   std::uint64_t ring_bytes = 128 << 10;
   std::int64_t spin_ns = 50'000;
   bool follow_order = false;  ///< know what happens before what; see causality
+  /// Count accesses to shared data, for advice about this network.
+  std::optional<transport::link_cost> advise_for = {};
   bool yield = false;  ///< more PEs than cores: give the core away instead of spinning
   fiber_pool* fibers = nullptr;  ///< shared by all PEs of a simulation; null: the PE has its own
 };

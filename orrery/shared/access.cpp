@@ -2,6 +2,7 @@
 #include <orrery/process/spawn.hpp>
 #include <orrery/scheduler/node.hpp>
 #include <orrery/shared/access.hpp>
+#include <orrery/shared/access_census.hpp>
 #include <orrery/shared/directory.hpp>
 #include <orrery/shared/object.hpp>
 #include <orrery/shared/sharing_check.hpp>
@@ -210,18 +211,44 @@ struct spot {
   [[nodiscard]] placement owner() const { return orrery::pe(o.how().pes[place.part]); }
 };
 
-spot find(const shared_id& id, std::uint64_t row, std::uint64_t column, access_kind k,
-          const std::source_location& where) {
+/// For the checker and the adviser.
+[[gnu::noinline]] void watch(const shared_object& o, const layout::place& p, std::uint64_t row, std::uint64_t column,
+                             access_kind k, std::source_location where) {
+  const scheduler::pe& self = here_pe();
+  if (self.order() != nullptr) note_element(o, row, column, k, where);
+  if (self.settings().advise_for) {
+    auto& census = shared_directory::of_this_pe().census;
+    if (census == nullptr) census = std::make_unique<access_census>();
+    census->add(o, p, row, column, k, where);
+  }
+}
+
+spot find(const shared_id& id, std::uint64_t row, std::uint64_t column, access_kind k, std::source_location where) {
   const shared_object& o = find_object(id);
   if (row >= o.rows || column >= o.columns) [[unlikely]]
     throw_outside(o, row, column);
-  if (o.whole != nullptr) [[likely]]
-    return {o, {}, o.whole + (row * o.columns + column) * o.bytes};
+  if (o.whole != nullptr) return {o, {}, o.whole + (row * o.columns + column) * o.bytes};
   const layout::place p = o.how().find(row, column);
   std::byte* const base = o.base[p.part];
   if (o.watched) [[unlikely]]
-    note_element(o, row, column, k, where);
+    watch(o, p, row, column, k, where);
   return {o, p, base == nullptr ? nullptr : base + p.local * o.element_bytes()};
+}
+
+/// The usual case, without a call: this PE used the object lately, all its elements are memory here in
+/// the order of their indices, and nobody wants to know who accesses it. Null: look for it by find().
+struct quick_spot {
+  const shared_object* o;
+  std::byte* at;
+};
+[[gnu::always_inline]] inline quick_spot find_quickly(const shared_id& id, std::uint64_t row, std::uint64_t column) {
+  const shared_directory* const d = shared_directory::of_this_pe_if_any();
+  if (d == nullptr) [[unlikely]]
+    return {};
+  const shared_object* const o = d->find_recent(id);
+  if (o == nullptr || o->whole == nullptr || row >= o->rows || column >= o->columns) [[unlikely]]
+    return {};
+  return {o, o->whole + (row * o->columns + column) * o->bytes};
 }
 
 // --- at the owner ----------------------------------------------------------------------------------------------------
@@ -267,24 +294,42 @@ void take(const bytes& from, void* to) { std::memcpy(to, from.data(), from.size(
 
 }  // namespace
 
-void read_element(const shared_id& id, std::uint64_t row, std::uint64_t column, void* out,
-                  const std::source_location& where) {
+// Apart from the functions below, so that these need no stack: they jump here or to the memory.
+namespace {
+
+[[gnu::noinline]] void read_anywhere(const shared_id& id, std::uint64_t row, std::uint64_t column, void* out,
+                                     std::source_location where) {
   const spot s = find(id, row, column, access_kind::element_read, where);
-  if (s.at != nullptr) [[likely]]
-    return load(s.o, s.at, out);
+  if (s.at != nullptr) return load(s.o, s.at, out);
   take(call<&read_at_owner>(s.owner(), id, s.place.part, s.place.local), out);
 }
 
-void write_element(const shared_id& id, std::uint64_t row, std::uint64_t column, const void* value,
-                   const std::source_location& where) {
+[[gnu::noinline]] void write_anywhere(const shared_id& id, std::uint64_t row, std::uint64_t column, const void* value,
+                                      std::source_location where) {
   const spot s = find(id, row, column, access_kind::write, where);
-  if (s.at != nullptr) [[likely]]
-    return store(s.o, s.at, value);
+  if (s.at != nullptr) return store(s.o, s.at, value);
   call<&write_at_owner>(s.owner(), id, s.place.part, s.place.local, as_bytes(value, s));
 }
 
+}  // namespace
+
+void read_element(const shared_id& id, std::uint64_t row, std::uint64_t column, void* out, std::source_location where) {
+  const quick_spot s = find_quickly(id, row, column);
+  if (s.o != nullptr) [[likely]]
+    return load(*s.o, s.at, out);
+  read_anywhere(id, row, column, out, where);
+}
+
+void write_element(const shared_id& id, std::uint64_t row, std::uint64_t column, const void* value,
+                   std::source_location where) {
+  const quick_spot s = find_quickly(id, row, column);
+  if (s.o != nullptr) [[likely]]
+    return store(*s.o, s.at, value);
+  write_anywhere(id, row, column, value, where);
+}
+
 void change_element(const shared_id& id, std::uint64_t row, std::uint64_t column, element_change what, scalar type,
-                    const void* operand, void* old, const std::source_location& where) {
+                    const void* operand, void* old, std::source_location where) {
   const spot s = find(id, row, column, access_kind::update, where);
   if (s.at != nullptr) [[likely]]
     return change(s.o, s.at, what, type, operand, old);
@@ -292,7 +337,7 @@ void change_element(const shared_id& id, std::uint64_t row, std::uint64_t column
 }
 
 bool compare_exchange_element(const shared_id& id, std::uint64_t row, std::uint64_t column, void* expected,
-                              const void* desired, const std::source_location& where) {
+                              const void* desired, std::source_location where) {
   const spot s = find(id, row, column, access_kind::update, where);
   if (s.at != nullptr) [[likely]]
     return exchange(s.o, s.at, expected, desired);

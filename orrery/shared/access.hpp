@@ -36,17 +36,16 @@ enum class element_change : std::uint8_t { add, subtract, multiply, divide, leas
 // domain and the PE knows the object. They throw std::out_of_range, usage_error (destroyed),
 // node_lost, stopped. `where` is for the checker.
 
-void read_element(const shared_id& id, std::uint64_t row, std::uint64_t column, void* out,
-                  const std::source_location& where);
+void read_element(const shared_id& id, std::uint64_t row, std::uint64_t column, void* out, std::source_location where);
 void write_element(const shared_id& id, std::uint64_t row, std::uint64_t column, const void* value,
-                   const std::source_location& where);
+                   std::source_location where);
 /// `old` gets what it was.
 void change_element(const shared_id& id, std::uint64_t row, std::uint64_t column, element_change what, scalar type,
-                    const void* operand, void* old, const std::source_location& where);
+                    const void* operand, void* old, std::source_location where);
 /// Writes `desired` if the element's bytes are those of `expected`, which gets what they were. True
 /// if it did.
 bool compare_exchange_element(const shared_id& id, std::uint64_t row, std::uint64_t column, void* expected,
-                              const void* desired, const std::source_location& where);
+                              const void* desired, std::source_location where);
 
 // The same of an element in this domain that is known to be inside. They do not park.
 

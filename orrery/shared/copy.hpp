@@ -26,34 +26,40 @@ namespace detail {
 
 /// To local memory, in the order of the indices. Both have the same size.
 template <class T>
-void copy(const vector_part<T>& from, std::span<T> to, const std::source_location& where = std::source_location::current()) {
+void copy(const vector_part<T>& from, std::span<T> to,
+          const std::source_location& where = std::source_location::current()) {
   if (from.size() != to.size()) detail::throw_other_size(from.size(), to.size());
   detail::read_shared(from.whole().id(), from.first(), from.size(), 0, 1, reinterpret_cast<std::byte*>(to.data()),
                       sizeof(T), where);
 }
 template <class T>
-void copy(const shared_vector<T>& from, std::span<T> to, const std::source_location& where = std::source_location::current()) {
+void copy(const shared_vector<T>& from, std::span<T> to,
+          const std::source_location& where = std::source_location::current()) {
   copy(from.part(0, from.size()), to, where);
 }
 /// From local memory.
 template <class T>
-void copy(std::span<const T> from, const vector_part<T>& to, const std::source_location& where = std::source_location::current()) {
+void copy(std::span<const T> from, const vector_part<T>& to,
+          const std::source_location& where = std::source_location::current()) {
   if (from.size() != to.size()) detail::throw_other_size(from.size(), to.size());
   detail::write_shared(to.whole().id(), to.first(), to.size(), 0, 1, reinterpret_cast<const std::byte*>(from.data()),
                        sizeof(T), where);
 }
 template <class T>
-void copy(std::span<T> from, const vector_part<std::type_identity_t<T>>& to, const std::source_location& where = std::source_location::current()) {
+void copy(std::span<T> from, const vector_part<std::type_identity_t<T>>& to,
+          const std::source_location& where = std::source_location::current()) {
   copy(std::span<const T>(from), to, where);
 }
 template <class T>
-void copy(std::span<const T> from, const shared_vector<T>& to, const std::source_location& where = std::source_location::current()) {
+void copy(std::span<const T> from, const shared_vector<T>& to,
+          const std::source_location& where = std::source_location::current()) {
   copy(from, to.part(0, to.size()), where);
 }
 /// Between shared vectors, through memory of the caller, at most 1 MiB at a time. They must not
 /// overlap.
 template <class T>
-void copy(const vector_part<T>& from, const vector_part<T>& to, const std::source_location& where = std::source_location::current()) {
+void copy(const vector_part<T>& from, const vector_part<T>& to,
+          const std::source_location& where = std::source_location::current()) {
   if (from.size() != to.size()) detail::throw_other_size(from.size(), to.size());
   constexpr std::uint64_t most = std::max<std::uint64_t>(1, (1 << 20) / sizeof(T));
   std::vector<T> between(std::min(most, from.size()));
@@ -65,13 +71,15 @@ void copy(const vector_part<T>& from, const vector_part<T>& to, const std::sourc
 }
 /// A rectangle to local memory, row after row; and back.
 template <class T>
-void copy(const matrix_part<T>& from, std::span<T> to, const std::source_location& where = std::source_location::current()) {
+void copy(const matrix_part<T>& from, std::span<T> to,
+          const std::source_location& where = std::source_location::current()) {
   if (from.size() != to.size()) detail::throw_other_size(from.size(), to.size());
   detail::read_shared(from.whole().id(), from.first_row(), from.row_count(), from.first_column(), from.column_count(),
                       reinterpret_cast<std::byte*>(to.data()), from.column_count() * sizeof(T), where);
 }
 template <class T>
-void copy(std::span<const T> from, const matrix_part<T>& to, const std::source_location& where = std::source_location::current()) {
+void copy(std::span<const T> from, const matrix_part<T>& to,
+          const std::source_location& where = std::source_location::current()) {
   if (from.size() != to.size()) detail::throw_other_size(from.size(), to.size());
   detail::write_shared(to.whole().id(), to.first_row(), to.row_count(), to.first_column(), to.column_count(),
                        reinterpret_cast<const std::byte*>(from.data()), to.column_count() * sizeof(T), where);

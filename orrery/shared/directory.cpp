@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <orrery/shared/access_census.hpp>
 #include <orrery/shared/directory.hpp>
 #include <orrery/shared/sharing_check.hpp>
 

@@ -14,6 +14,7 @@
 
 namespace orrery::detail {
 
+class access_census;
 class sharing_recorder;
 class sharing_referee;
 
@@ -49,6 +50,16 @@ class shared_directory final : public scheduler::layer_state {
     return static_cast<shared_directory&>(*state);
   }
 
+  /// Null if this PE has used nothing shared yet.
+  [[nodiscard]] static const shared_directory* of_this_pe_if_any() {
+    return static_cast<const shared_directory*>(here_pe().layers().of(scheduler::upper_layer::shared).get());
+  }
+
+  /// Null if it is not among those that were used last.
+  [[nodiscard]] const shared_object* find_recent(const shared_id& id) const noexcept {
+    const recent_entry& r = recent_[id.number % recent_.size()];
+    return r.id == id && r.object != nullptr ? r.object->get() : nullptr;
+  }
   [[nodiscard]] const std::shared_ptr<const shared_object>* find(const shared_id& id) noexcept {
     const recent_entry& r = recent_[id.number % recent_.size()];
     if (r.id == id && r.object != nullptr) [[likely]]
@@ -63,6 +74,7 @@ class shared_directory final : public scheduler::layer_state {
   std::unordered_map<shared_id, made> has_made;
   replica_table replicas;
   std::unique_ptr<sharing_recorder> recorder;  ///< of what processes here access, if it is checked
+  std::unique_ptr<access_census> census;  ///< of the same, if it is counted
   std::unique_ptr<sharing_referee> referee;  ///< of the objects that this PE has made
 
  private:

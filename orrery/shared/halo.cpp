@@ -2,9 +2,11 @@
 #include <orrery/shared/halo.hpp>
 #include <orrery/shared/region.hpp>
 #include <orrery/shared/sharing_check.hpp>
+#include <orrery/shared/wrapped.hpp>
 #include <orrery/wire/error.hpp>
 
 #include <algorithm>
+#include <cstring>
 #include <deque>
 #include <vector>
 
@@ -12,42 +14,16 @@
 
 namespace orrery::detail {
 
-namespace {
-
-/// A run of indices of an axis, and where it lies in a copy.
-struct stretch {
-  std::uint64_t first;
-  std::uint64_t count;
-  std::uint64_t at;
-};
-
-/// Indices [first, first + count) of an axis of `size`, beyond whose ends it begins again.
-std::vector<stretch> wrapped(std::int64_t first, std::int64_t count, std::int64_t size) {
-  std::vector<stretch> all;
-  for (std::int64_t done = 0; done < count;) {
-    const std::int64_t at = ((first + done) % size + size) % size;
-    const std::int64_t n = std::min(count - done, size - at);
-    all.push_back({static_cast<std::uint64_t>(at), static_cast<std::uint64_t>(n), static_cast<std::uint64_t>(done)});
-    done += n;
-  }
-  return all;
-}
-
-/// Widens [first, first + count) by the width of a halo.
-void widen(std::int64_t& first, std::int64_t& count, std::uint64_t width, edges beyond, std::uint64_t size) {
-  const auto w = static_cast<std::int64_t>(width);
-  const auto n = static_cast<std::int64_t>(size);
-  const std::int64_t begin = beyond == edges::open ? std::max<std::int64_t>(0, first - w) : first - w;
-  const std::int64_t end = beyond == edges::open ? std::min(n, first + count + w) : first + count + w;
-  first = begin;
-  count = end - begin;
-}
-
-}  // namespace
-
 struct halo_scope::copies {
   std::vector<std::byte> memory;
   std::deque<region_reader> readers;
+  /// Columns that are in the copy twice, as it goes over both edges: not read twice.
+  struct repeat {
+    std::uint64_t to;  // bytes
+    std::uint64_t from;
+    std::uint64_t bytes;
+  };
+  std::vector<repeat> repeats;
   watched_access watch;
 };
 
@@ -86,8 +62,17 @@ halo_scope::halo_scope(const halo_request& r) : copies_(std::make_unique<copies>
   copies_->memory.resize(static_cast<std::uint64_t>(rows_) * pitch);
   first_ = copies_->memory.data();
   copies_->watch.begin(o, access_kind::read, r.where, "halo_cache");
+  std::vector<stretch> columns = wrapped(column_, columns_, static_cast<std::int64_t>(all_columns));
+  if (const auto all = std::ranges::find(columns, all_columns, &stretch::count); all != columns.end()) {
+    const stretch whole = *all;
+    columns.erase(all);
+    for (const stretch& s : columns)
+      copies_->repeats.push_back(
+          {s.at * o->element_bytes(), (whole.at + s.first) * o->element_bytes(), s.count * o->element_bytes()});
+    columns.assign(1, whole);
+  }
   for (const stretch& down : wrapped(row_, rows_, static_cast<std::int64_t>(all_rows)))
-    for (const stretch& across : wrapped(column_, columns_, static_cast<std::int64_t>(all_columns))) {
+    for (const stretch& across : columns) {
       if (copies_->watch)
         for (std::uint64_t i = 0; i < down.count; ++i) copies_->watch.add(down.first + i, across.first, across.count);
       copies_->readers.emplace_back().begin(o, {down.first, down.count, across.first, across.count},
@@ -100,6 +85,11 @@ halo_scope::~halo_scope() = default;
 
 void halo_scope::ready() {
   for (region_reader& r : copies_->readers) r.finish();
+  if (!copies_->repeats.empty()) {
+    const std::size_t pitch = copies_->memory.size() / static_cast<std::size_t>(rows_);
+    for (std::byte* row = copies_->memory.data(); row != copies_->memory.data() + copies_->memory.size(); row += pitch)
+      for (const copies::repeat& r : copies_->repeats) std::memcpy(row + r.to, row + r.from, r.bytes);
+  }
   copies_->watch.end();
 }
 

@@ -4,6 +4,7 @@
 #include <orrery/shared/axis.hpp>
 #include <orrery/shared/matrix.hpp>
 #include <orrery/shared/team_share.hpp>
+#include <orrery/shared/wrapped.hpp>
 
 #include <cassert>
 #include <cstddef>
@@ -12,12 +13,6 @@
 #include <source_location>
 
 namespace orrery {
-
-/// What lies beyond the edges of a matrix, for a halo.
-enum class edges : std::uint8_t {
-  open,  ///< nothing: the halo ends at the edge
-  periodic,  ///< the opposite edge
-};
 
 namespace detail {
 
@@ -93,10 +88,9 @@ struct halo_behaviour : halo_request {
 /// std::bad_alloc, node_lost.
 template <class T, class Team>
   requires requires(const Team& t) { t.share(); }
-[[nodiscard]] detail::halo_behaviour<halo_matrix<T>> halo_cache(const shared_matrix<T>& m, const Team& team,
-                                                                std::uint64_t width = 1, edges beyond = edges::open,
-                                                                const std::source_location& where =
-                                                                    std::source_location::current()) {
+[[nodiscard]] detail::halo_behaviour<halo_matrix<T>> halo_cache(
+    const shared_matrix<T>& m, const Team& team, std::uint64_t width = 1, edges beyond = edges::open,
+    const std::source_location& where = std::source_location::current()) {
   return {{m.id(), width, beyond, team.share(), where}};
 }
 

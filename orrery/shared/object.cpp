@@ -77,7 +77,7 @@ std::shared_ptr<const shared_object> view_of(const shared_description& about, st
   const std::uint32_t parts = about.how.parts();
   o->base.assign(parts, nullptr);
   o->own_part = about.how.part_of(here_pe().id());
-  o->watched = here_pe().settings().follow_order;
+  o->watched = here_pe().settings().follow_order || here_pe().settings().advise_for.has_value();
   if (o->memory != nullptr) {
     const std::uint32_t here = domain_of(here_pe().id());
     std::byte* at = o->memory->elements();

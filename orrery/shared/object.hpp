@@ -52,7 +52,7 @@ struct shared_object {
   std::shared_ptr<shared_memory> memory;  ///< of this domain; null if no part lies here
   std::vector<std::byte*> base;  ///< of each part; null if it lies in another domain
   std::uint32_t own_part = 0;  ///< of this PE; parts() if it owns none
-  bool watched = false;  ///< accesses to elements are checked
+  bool watched = false;  ///< accesses to elements are checked or counted
   std::byte* in_order = nullptr;  ///< `whole`, also if somebody watches
 
   [[nodiscard]] const layout& how() const noexcept { return about.how; }

@@ -7,7 +7,8 @@
 
 namespace orrery::detail {
 
-read_mostly_scope::read_mostly_scope(const read_mostly_request& r) : size_(r.size), object_(hold_object(r.id)), where_(r.where) {
+read_mostly_scope::read_mostly_scope(const read_mostly_request& r)
+    : size_(r.size), object_(hold_object(r.id)), where_(r.where) {
   require_owners(*object_);
   guard_.begin(object_, scope_guard::kind::write, r.where);
   first_ = object_->in_order;

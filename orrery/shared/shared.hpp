@@ -2,6 +2,7 @@
 #pragma once
 
 /// Everything of shared data that an ordinary program needs, beside <orrery/orrery.hpp>.
+#include <orrery/shared/adviser.hpp>
 #include <orrery/shared/copy.hpp>
 #include <orrery/shared/distribution.hpp>
 #include <orrery/shared/element.hpp>

@@ -64,8 +64,8 @@ int tell_mistakes(int result) {
   if (!checks_sharing()) return result;
   const std::size_t n = sharing_mistakes().size();
   if (n == 0) return result;
-  std::fputs(fmt::format("orrery: nothing orders accesses to shared data at {} pair{} of places{}\n", n, n == 1 ? "" : "s",
-                         result == 0 ? ", so the exit code is 1" : "")
+  std::fputs(fmt::format("orrery: nothing orders accesses to shared data at {} pair{} of places{}\n", n,
+                         n == 1 ? "" : "s", result == 0 ? ", so the exit code is 1" : "")
                  .c_str(),
              stderr);
   return result == 0 ? 1 : result;
@@ -99,8 +99,10 @@ void sharing_recorder::add(const shared_object& o, std::uint64_t number, access_
     open_[recent - 1].record.elements.add(number, number + 1);
     return;
   }
-  access_record r =
-      begin_record(k, where, k == access_kind::write ? "element" : k == access_kind::update ? "change" : "element");
+  access_record r = begin_record(k, where,
+                                 k == access_kind::write    ? "element"
+                                 : k == access_kind::update ? "change"
+                                                            : "element");
   r.strand = stamp.strand;
   r.time = stamp.time;
   r.elements.add(number, number + 1);
@@ -259,7 +261,7 @@ void watched_access::end() noexcept {
 }
 
 void note_element(const shared_object& o, std::uint64_t row, std::uint64_t column, access_kind k,
-                  const std::source_location& where) {
+                  std::source_location where) {
   if (here_pe().active() == nullptr || here_pe().order() == nullptr) return;
   recorder_of_this_pe().add(o, row * o.columns + column, k, where);
 }

@@ -28,7 +28,7 @@ struct shared_object;
 [[nodiscard]] std::string place_text(const std::source_location& where, const char* what);
 /// An element was accessed by default. Does nothing where the program is not checked.
 void note_element(const shared_object& o, std::uint64_t row, std::uint64_t column, access_kind k,
-                  const std::source_location& where);
+                  std::source_location where);
 
 /// The program was started with --orrery-check-sharing.
 [[nodiscard]] bool checks_sharing() noexcept;

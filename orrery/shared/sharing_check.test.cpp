@@ -37,8 +37,9 @@ class simulated_sharing_check : public ::testing::TestWithParam<std::uint64_t> {
  protected:
   static void in_machines(test_body body) {
     const std::uint64_t seed = test_seed() + GetParam();
-    in_simulation(parse_simulation(fmt::format("machines={},pes={},jitter=5us,seed={}", 2 + seed % 3, 1 + seed % 2, seed)),
-                  checked(), body);
+    in_simulation(
+        parse_simulation(fmt::format("machines={},pes={},jitter=5us,seed={}", 2 + seed % 3, 1 + seed % 2, seed)),
+        checked(), body);
   }
 };
 INSTANTIATE_TEST_SUITE_P(seeds, simulated_sharing_check, ::testing::Range<std::uint64_t>(0, 8));

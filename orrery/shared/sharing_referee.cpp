@@ -36,14 +36,14 @@ std::string text_of(const judged_object& o, const access_record& a, const access
   if (a.view || b.view) {
     const access_record& view = a.view ? a : b;
     const access_record& other = a.view ? b : a;
-    return fmt::format("{} viewed at {} on PE {} and meanwhile {} at {} on PE {}: end the view first, or use read_cache",
-                       what, view.where, view.pe, verb(other.kind), other.where, other.pe);
+    return fmt::format(
+        "{} viewed at {} on PE {} and meanwhile {} at {} on PE {}: end the view first, or use read_cache", what,
+        view.where, view.pe, verb(other.kind), other.where, other.pe);
   }
-  const std::string both = a.kind == b.kind
-                               ? fmt::format("{} at {} on PE {} and at {} on PE {}", verb(a.kind), a.where, a.pe,
-                                             b.where, b.pe)
-                               : fmt::format("{} at {} on PE {} and {} at {} on PE {}", verb(a.kind), a.where, a.pe,
-                                             verb(b.kind), b.where, b.pe);
+  const std::string both =
+      a.kind == b.kind ? fmt::format("{} at {} on PE {} and at {} on PE {}", verb(a.kind), a.where, a.pe, b.where, b.pe)
+                       : fmt::format("{} at {} on PE {} and {} at {} on PE {}", verb(a.kind), a.where, a.pe,
+                                     verb(b.kind), b.where, b.pe);
   return fmt::format("{} {}, and nothing orders the two: put a barrier or a message between them", what, both);
 }
 
@@ -69,8 +69,9 @@ void sharing_referee::compare(const judged_object& o, const access_record& a, co
   const bool swap = std::pair(b.kind, b.where) > std::pair(a.kind, a.where);
   const access_record& first = swap ? b : a;
   const access_record& second = swap ? a : b;
-  if (!told_.insert(fmt::format("{}|{}|{}|{}|{}", o.label, first.where, static_cast<int>(first.kind), second.where,
-                                static_cast<int>(second.kind)))
+  if (!told_
+           .insert(fmt::format("{}|{}|{}|{}|{}", o.label, first.where, static_cast<int>(first.kind), second.where,
+                               static_cast<int>(second.kind)))
            .second)
     return;
   mistakes_.push_back(text_of(o, first, second, *common));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <orrery/process/future.hpp>
 #include <orrery/process/runtime.hpp>
+#include <orrery/shared/access_census.hpp>
 #include <orrery/shared/team.hpp>
 
 #include <algorithm>
@@ -31,7 +32,18 @@ void append(bytes& into, const bytes& other, const void*) { into.insert(into.end
 }  // namespace
 
 bytes team_member::reduce_bytes(bytes mine, detail::combine_bytes f, const void* op) {
-  return member<team_member>::all_reduce(std::move(mine), combiner{f, op});
+  bytes all = member<team_member>::all_reduce(std::move(mine), combiner{f, op});
+  left_collective();
+  return all;
+}
+
+// For the adviser: the accesses that follow are those of another phase.
+void team_member::left_collective() {
+  if (!detail::counts_accesses()) [[likely]]
+    return;
+  const address first = this_group()[0].address();
+  detail::enter_phase_of_team((std::uint64_t{first.pe} << 32 | first.slot) ^ std::uint64_t{first.generation} << 48,
+                              ++collectives_);
 }
 bytes team_member::broadcast_bytes(bytes mine) { return reduce_bytes(std::move(mine), &keep_given, nullptr); }
 
@@ -84,6 +96,7 @@ detail::team_share team_member::share() const {
 }
 
 bytes team_member::run(const detail::callable<detail::team_function>& f, std::span<const std::byte> arguments) {
+  left_collective();  // of spawning
   try {
     return (*f.f)(*this, arguments);
   } catch (...) {
@@ -127,6 +140,7 @@ std::vector<bytes> run_team(const team& t, team_function f, std::span<const std:
     destroy(members);
   } catch (const error&) {  // what members ended with was said above
   }
+  enter_phase_of_team(0, 0);  // what follows is not in the team's last phase
   if (first == nullptr) first = consequence;
   if (first != nullptr) std::rethrow_exception(first);
   return results;

@@ -51,7 +51,13 @@ template <class T>
 /// process_gone when a member has ended by an exception, node_lost, stopped.
 class team_member : public member<team_member> {
  public:
-  // rank(), size() and barrier() are those of members of groups.
+  // rank() and size() are those of members of groups.
+
+  /// Returns when all members have called it; see member::barrier.
+  void barrier() {
+    member<team_member>::barrier();
+    left_collective();
+  }
 
   /// The value that the member `root` has given, for all.
   template <class T>
@@ -98,6 +104,7 @@ class team_member : public member<team_member> {
   std::vector<std::byte> run(const detail::callable<detail::team_function>& f, std::span<const std::byte> arguments);
 
  private:
+  void left_collective();
   [[nodiscard]] std::vector<std::byte> broadcast_bytes(std::vector<std::byte> mine);
   [[nodiscard]] std::vector<std::byte> reduce_bytes(std::vector<std::byte> mine, detail::combine_bytes f,
                                                     const void* op);
@@ -105,6 +112,7 @@ class team_member : public member<team_member> {
 
   mutable detail::team_share share_{0, 0, {}};
   mutable std::vector<std::uint32_t> pes_;
+  std::uint64_t collectives_ = 0;  // that it has left
 };
 ORRERY_PROCESS(team_member, run);
 

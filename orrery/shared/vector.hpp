@@ -55,9 +55,7 @@ class shared_vector {
   [[nodiscard]] std::uint64_t size() const noexcept { return size_; }
   [[nodiscard]] bool empty() const noexcept { return size_ == 0; }
   /// An element; see shared_element.
-  [[nodiscard]] shared_element<T> operator[](detail::element_index i) const noexcept {
-    return {id_, i.at, 0, i.where};
-  }
+  [[nodiscard]] shared_element<T> operator[](detail::element_index i) const noexcept { return {id_, i.at, 0, i.where}; }
   /// The PE that owns an element. May park; throws std::out_of_range, usage_error.
   [[nodiscard]] std::uint32_t owner(std::uint64_t i) const { return detail::owner_of_element(id_, i, 0); }
   /// The elements that this PE owns, in the order of their indices, which are local_indices(). Good

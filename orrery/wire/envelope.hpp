@@ -19,15 +19,16 @@ enum class record_kind : std::uint8_t {
   probe = 7,    ///< deadlock detection: follow the chain of waits
   refusal = 8,  ///< this node cannot read what yours sends, or it was nonsense, and treats it as lost
   unknown = 10,  ///< back to its sender: a message that the receiver's program has no handler for
-  annex = 11,  ///< belongs to the next record: what the sender knows of others' progress, where that is followed; see causality
+  annex =
+      11,  ///< belongs to the next record: what the sender knows of others' progress, where that is followed; see causality
   small_reply = 9,  ///< a result of at most small_result bytes, in the envelope itself; inside a node only
 };
 
 /// How the payload behind an envelope is laid out.
 enum class payload_form : std::uint8_t {
-  wire = 0,   ///< serialized bytes
+  wire = 0,  ///< serialized bytes
   owned = 1,  ///< a typed tuple that the receiver takes over; inside a node only
-  refs = 2,   ///< a tuple of references to the arguments of a caller that waits; inside a node only
+  refs = 2,  ///< a tuple of references to the arguments of a caller that waits; inside a node only
   block = 3,  ///< serialized bytes in the sender's segment, named by a `block_ref`
 };
 
@@ -47,8 +48,8 @@ struct envelope {
   std::atomic<std::uint32_t> size;  ///< of the whole record; 0: not published yet
   record_kind kind;
   payload_form form;
-  std::uint16_t padding;     ///< bytes at the end of the record that are not payload; or see `pages_beside`
-  std::uint32_t slot;        ///< of the target
+  std::uint16_t padding;  ///< bytes at the end of the record that are not payload; or see `pages_beside`
+  std::uint32_t slot;  ///< of the target
   std::uint32_t generation;  ///< of the target
   std::uint64_t handler;
   std::uint64_t reply;  ///< 0: nobody waits for a result

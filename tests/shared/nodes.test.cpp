@@ -125,6 +125,11 @@ TEST_P(shared_across_nodes, ordered_accesses_raise_no_alarm) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  return orrery::testing::run_tests_or_scenario(
-      argc, argv, {{"model", model}, {"memory", memory}, {"loss", loss}, {"inside", inside}, {"planted", planted}, {"ordered", ordered}});
+  return orrery::testing::run_tests_or_scenario(argc, argv,
+                                                {{"model", model},
+                                                 {"memory", memory},
+                                                 {"loss", loss},
+                                                 {"inside", inside},
+                                                 {"planted", planted},
+                                                 {"ordered", ordered}});
 }

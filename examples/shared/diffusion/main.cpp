@@ -4,6 +4,8 @@
 // run: ./diffusion --size 31 --steps 20 --check --tiles --orrery-nodes=2 --orrery-pes=2
 // run: ./diffusion --size 24 --steps 10 --check --tiles --orrery-sim=machines=6,net=10g,jitter=3us
 // run: ./diffusion --size 25 --steps 10 --check --members 7 --orrery-sim=machines=3,jitter=3us,seed=5
+// run: ./diffusion --size 12 --steps 3 --check --plain --orrery-sim=machines=4,net=10g --orrery-advise
+// run: ./diffusion --size 12 --steps 3 --check --plain --orrery-pes=2 --orrery-advise
 // run: ./diffusion --size 20 --steps 6 --check --tiles --orrery-sim=machines=4,jitter=3us --orrery-check-sharing
 #include <orrery/orrery.hpp>
 #include <orrery/shared/shared.hpp>
@@ -30,6 +32,7 @@ struct options {
   int steps = 100;
   std::size_t members = 0;
   bool tiles = false;
+  bool plain = false;
   bool check = false;
 };
 
@@ -48,6 +51,19 @@ void diffuse(orrery::team_member& team, shared_matrix<double> now, shared_matrix
         }
       }
     });
+    team.barrier();
+    std::swap(now, next);
+  }
+}
+
+/// The same without scopes: the adviser (--orrery-advise) says what to put around the loop.
+void diffuse_plainly(orrery::team_member& team, shared_matrix<double> now, shared_matrix<double> next, int steps) {
+  const std::uint64_t n = now.row_count();
+  for (int step = 0; step < steps; ++step) {
+    for (const auto i : next.local_rows())
+      for (const auto j : next.local_columns())
+        next[i, j] = next_value(now[i, j], now[(i + n - 1) % n, j], now[(i + 1) % n, j], now[i, (j + n - 1) % n],
+                                now[i, (j + 1) % n]);
     team.barrier();
     std::swap(now, next);
   }
@@ -83,7 +99,7 @@ int simulate(const options& o) {
   copy(std::span<const double>(first), a.rows(0, n));
   const orrery::team team = o.members == 0 ? orrery::team() : orrery::team(orrery::everywhere(), o.members);
   const auto begin = orrery::now();
-  orrery::spmd<&diffuse>(team, a, b, o.steps);
+  o.plain ? orrery::spmd<&diffuse_plainly>(team, a, b, o.steps) : orrery::spmd<&diffuse>(team, a, b, o.steps);
   const double seconds = std::chrono::duration<double>(orrery::now() - begin).count();
   if (o.check) {
     std::vector<double> last(n * n);
@@ -105,6 +121,7 @@ int main(int argc, char** argv) {
     app.add_option("--steps", o.steps, "how many")->check(CLI::NonNegativeNumber);
     app.add_option("--members", o.members, "of the team; 0: one on each PE");
     app.add_flag("--tiles", o.tiles, "one tile for each PE, instead of rows");
+    app.add_flag("--plain", o.plain, "without scopes: each access by default");
     app.add_flag("--check", o.check, "compare with one loop, bit for bit");
     try {
       app.parse(std::vector<std::string>(words.rbegin(), words.rend() - 1));  // CLI11 takes them from the end

@@ -35,6 +35,7 @@ simulated_world::simulated_world(const transport::sim_settings& what, const sche
     : simulator_(what, settings.pe), members_(std::make_unique<members>()) {
   scheduler::node_settings simulated = settings;
   simulated.pe = simulator_.settings_of_pes();
+  if (simulated.pe.advise_for) simulated.pe.advise_for = what.net;
   for (std::uint32_t i = 0; i < what.all_nodes(); ++i)
     members_->of.push_back(std::make_unique<simulated_node>(simulator_, i, simulated, members_->cache));
 }

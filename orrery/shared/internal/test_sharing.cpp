@@ -1,5 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <orrery/orrery.hpp>
+#include <orrery/process/call.hpp>
+#include <orrery/process/function.hpp>
+#include <orrery/process/future.hpp>
+#include <orrery/process/group.hpp>
+#include <orrery/process/runtime.hpp>
+#include <orrery/process/spawn.hpp>
+#include <orrery/process/spawn_here.hpp>
 #include <orrery/shared/internal/test_sharing.hpp>
 #include <orrery/shared/shared.hpp>
 

@@ -1,0 +1,525 @@
+// SPDX-License-Identifier: Apache-2.0
+// The adviser (--orrery-advise): programs that access their data by default are run with all behaviours that fit, in
+// the simulator, and what is advised has to be nearly as fast as the best of them.
+#include <orrery/shared/adviser.hpp>
+
+#include <orrery/process/internal/test_world.hpp>
+#include <orrery/shared/shared.hpp>
+
+#include <algorithm>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+namespace orrery::testing {
+namespace {
+
+using matrix = shared_matrix<long>;
+using vector = shared_vector<long>;
+
+enum class how : std::uint8_t { plain, owned, cached, rows, halo, released };
+using choices = std::vector<how>;
+
+/// An index that may be outside, where the matrix begins again, and its place in the source.
+struct any_index {
+  std::int64_t at;
+  std::source_location where;
+  template <std::integral I>
+  any_index(I i, std::source_location here = std::source_location::current()) noexcept
+      : at(static_cast<std::int64_t>(i)), where(here) {}
+};
+detail::element_index inside(const any_index& i, std::uint64_t n) {
+  return {static_cast<std::uint64_t>(i.at + static_cast<std::int64_t>(n)) % n, i.where};
+}
+
+/// Access by default with the syntax of a scope.
+struct plain_matrix {
+  matrix of;
+  class handle {
+   public:
+    explicit handle(const plain_matrix& b) : of_(b.of) {}
+    handle(const handle&) = delete;
+    auto operator[](any_index i, any_index j) const {
+      return of_[inside(i, of_.row_count()), inside(j, of_.column_count()).at];
+    }
+    void ready() {}
+    void close() {}
+
+   private:
+    matrix of_;
+  };
+};
+struct plain_vector {
+  vector of;
+  class handle {
+   public:
+    explicit handle(const plain_vector& b) : of_(b.of) {}
+    handle(const handle&) = delete;
+    auto operator[](any_index i) const { return of_[inside(i, of_.size())]; }
+    void ready() {}
+    void close() {}
+
+   private:
+    vector of_;
+  };
+};
+/// A cache of rows, whose indices begin again at the edges.
+struct cached_torus {
+  matrix of;
+  std::uint64_t first;
+  std::uint64_t count;
+  class handle : public cached_matrix<long> {
+   public:
+    explicit handle(const cached_torus& b)
+        : cached_matrix<long>(read_cache(b.of.rows(b.first, b.count))), n_(b.of.row_count()) {}
+    const long& operator[](any_index i, any_index j) const {
+      return cached_matrix<long>::operator[](inside(i, n_).at, inside(j, column_count()).at);
+    }
+
+   private:
+    std::uint64_t n_;
+  };
+};
+plain_matrix plainly(const matrix& m) { return {m}; }
+plain_vector plainly(const vector& v) { return {v}; }
+
+template <class O, class F>
+void read_as(how h, team_member& t, const O& o, F f) {
+  if (h == how::owned) return f(owner_computes(o, t));
+  if (h == how::cached) return f(read_cache(o));
+  f(plainly(o));
+}
+template <class O, class F>
+void own_as(how h, team_member& t, const O& o, F f) {
+  if (h == how::owned) return f(owner_computes(o, t));
+  f(plainly(o));
+}
+template <class O, class F>
+void write_as(how h, team_member& t, const O& o, F f) {
+  if (h == how::owned) return f(owner_computes(o, t));
+  if (h == how::released) return f(release(o));
+  f(plainly(o));
+}
+
+// --- programs: virtual nanoseconds ------------------------------------------------------------------------------------
+
+void multiply(team_member& t, const matrix& a, const matrix& b, const matrix& c, const choices& h) {
+  const std::uint64_t n = c.row_count();
+  read_as(h[0], t, a, [&](auto ba) {
+    read_as(h[1], t, b, [&](auto bb) {
+      write_as(h[2], t, c, [&](auto bc) {
+        with(ba, bb, bc, [&](auto& A, auto& B, auto& C) {
+          for (const auto i : c.local_rows())
+            for (std::uint64_t j = 0; j < n; ++j) {
+              long sum = 0;
+              for (std::uint64_t k = 0; k < n; ++k) {
+                const long x = A[i, k];
+                sum += x * B[k, j];
+              }
+              C[i, j] = sum;
+            }
+        });
+      });
+    });
+  });
+  t.barrier();
+}
+void two_products(team_member& t, matrix p, matrix q, matrix r, choices h) {
+  multiply(t, q, r, p, h);
+  multiply(t, q, p, r, h);
+}
+std::int64_t mm2(const choices& h) {
+  const matrix p(8, 8);
+  const matrix q(8, 8, distribution::block(), 2);
+  const matrix r(8, 8, distribution::block(), 3);
+  const auto begin = now();
+  spmd<&two_products>(team(), p, q, r, h);
+  EXPECT_EQ((r[7, 1].get()), 2 * (2 * 3 * 8) * 8);
+  return (now() - begin).count();
+}
+
+void diffuse(team_member& t, matrix now, matrix next, choices h) {
+  const auto step = [&](auto ba) {
+    write_as(h[1], t, next, [&](auto bb) {
+      with(ba, bb, [&](auto& A, auto& B) {
+        for (const auto row : next.local_rows())
+          for (const auto column : next.local_columns()) {
+            const auto i = static_cast<std::int64_t>(row);
+            const auto j = static_cast<std::int64_t>(column);
+            const long here = A[i, j];
+            B[row, column] = here + A[i - 1, j] + A[i + 1, j] + A[i, j - 1] + A[i, j + 1];
+          }
+      });
+    });
+  };
+  for (int n = 0; n < 2; ++n) {
+    if (h[0] == how::halo) {
+      step(halo_cache(now, t, 1, edges::periodic));
+    } else if (h[0] == how::cached) {
+      step(cached_torus{now, 0, now.row_count()});
+    } else if (h[0] == how::rows) {
+      const std::uint64_t first = now.local_rows().front();
+      const std::uint64_t count = now.local_rows().size();
+      const bool at_edge = first == 0 || first + count == now.row_count();
+      step(at_edge ? cached_torus{now, 0, now.row_count()} : cached_torus{now, first - 1, count + 2});
+    } else {
+      step(plainly(now));
+    }
+    t.barrier();
+    std::swap(now, next);
+  }
+}
+std::int64_t diffusion(const distribution& d, const choices& h) {
+  const matrix a(12, 12, d, 1);
+  const matrix b(12, 12, d);
+  const auto begin = now();
+  spmd<&diffuse>(team(), a, b, h);
+  EXPECT_EQ((a[5, 11].get()), 25);
+  return (now() - begin).count();
+}
+
+struct sorted_data {
+  vector keys;
+  matrix samples;
+  vector pivots;
+  matrix partitions;
+  template <class A>
+  void serialize(A& a) {
+    a & keys & samples & pivots & partitions;
+  }
+};
+
+// Where the slots of its behaviours are in `choices`.
+enum slot : std::size_t {
+  own_keys,
+  samples_w,
+  samples_r,
+  pivots_w,
+  pivots_r,
+  cut_keys,
+  parts_w,
+  parts_r,
+  gather,
+  result
+};
+
+template <class A>
+void sort_between(A& keys, std::uint64_t first, std::uint64_t end) {
+  for (std::uint64_t i = first; i < end; ++i) {
+    const long x = keys[i];
+    std::uint64_t j = i;
+    for (; j > first; --j) {
+      const long y = keys[j - 1];
+      if (y <= x) break;
+      keys[j] = y;
+    }
+    keys[j] = x;
+  }
+}
+
+void sort_and_sample(team_member& t, const sorted_data& d, const choices& h) {
+  const std::uint64_t first = d.keys.local_indices().front();
+  const std::uint64_t n = d.keys.local().size();
+  own_as(h[own_keys], t, d.keys, [&](auto bk) {
+    write_as(h[samples_w], t, d.samples, [&](auto bs) {
+      with(bk, bs, [&](auto& keys, auto& samples) {
+        sort_between(keys, first, first + n);
+        for (std::uint64_t i = 0; i < t.size(); ++i) {
+          const long x = keys[first + i * n / t.size()];
+          samples[t.rank(), i] = x;
+        }
+      });
+    });
+  });
+}
+void choose_pivots(team_member& t, const sorted_data& d, const choices& h) {
+  if (t.rank() != 0) return;
+  const auto f = [&](auto bs) {
+    write_as(h[pivots_w], t, d.pivots, [&](auto bp) {
+      with(bs, bp, [&](auto& samples, auto& pivots) {
+        std::vector<long> all;
+        for (std::uint64_t i = 0; i < t.size(); ++i)
+          for (std::uint64_t j = 0; j < t.size(); ++j) all.push_back(samples[i, j]);
+        std::ranges::sort(all);
+        for (std::uint64_t i = 1; i < t.size(); ++i) pivots[i - 1] = all[i * t.size()];
+      });
+    });
+  };
+  h[samples_r] == how::owned ? f(owner_computes(d.samples)) : f(plainly(d.samples));
+}
+void cut(team_member& t, const sorted_data& d, const choices& h) {
+  const std::uint64_t first = d.keys.local_indices().front();
+  const std::uint64_t end = first + d.keys.local().size();
+  read_as(h[cut_keys], t, d.keys, [&](auto bk) {
+    read_as(h[pivots_r], t, d.pivots, [&](auto bp) {
+      write_as(h[parts_w], t, d.partitions, [&](auto bc) {
+        with(bk, bp, bc, [&](auto& keys, auto& pivots, auto& partitions) {
+          std::uint64_t at = first;
+          partitions[t.rank(), 0] = static_cast<long>(at);
+          for (std::uint64_t i = 0; i + 1 < t.size(); ++i) {
+            const long pivot = pivots[i];
+            for (; at < end; ++at) {
+              const long x = keys[at];
+              if (x > pivot) break;
+            }
+            partitions[t.rank(), i + 1] = static_cast<long>(at);
+          }
+          partitions[t.rank(), t.size()] = static_cast<long>(end);
+        });
+      });
+    });
+  });
+}
+void exchange(team_member& t, const sorted_data& d, const choices& h) {
+  std::vector<long> mine;
+  std::uint64_t to = 0;
+  read_as(h[parts_r], t, d.partitions, [&](auto bc) {
+    read_as(h[gather], t, d.keys, [&](auto bk) {
+      with(bc, bk, [&](auto& partitions, auto& keys) {
+        for (std::uint64_t m = 0; m < t.size(); ++m) {
+          const long begin = partitions[m, 0];
+          const long from = partitions[m, t.rank()];
+          const long end = partitions[m, t.rank() + 1];
+          to += static_cast<std::uint64_t>(from - begin);
+          for (long i = from; i < end; ++i) mine.push_back(keys[static_cast<std::uint64_t>(i)]);
+        }
+      });
+    });
+  });
+  std::ranges::sort(mine);
+  t.barrier();
+  const auto f = [&](auto b) {
+    with(b, [&](auto& keys) {
+      for (std::uint64_t i = 0; i < mine.size(); ++i) keys[to + i] = mine[i];
+    });
+  };
+  h[result] == how::released ? f(release(d.keys)) : f(plainly(d.keys));
+}
+void sort_as_member(team_member& t, sorted_data d, choices h) {
+  sort_and_sample(t, d, h);
+  t.barrier();
+  choose_pivots(t, d, h);
+  t.barrier();
+  cut(t, d, h);
+  t.barrier();
+  exchange(t, d, h);
+  t.barrier();
+}
+std::int64_t psrs(const choices& h) {
+  const std::uint64_t n = world_pes();
+  sorted_data d;
+  d.keys = vector(24 * n);
+  d.samples = matrix(n, n, distribution::on(here()));
+  d.pivots = vector(n - 1, distribution::on(here()));
+  d.partitions = matrix(n, n + 1, distribution::on(here()));
+  std::vector<long> keys(24 * n);
+  for (std::uint64_t i = 0; i < keys.size(); ++i) keys[i] = static_cast<long>(i * 7919 % 1009);
+  copy(std::span<const long>(keys), d.keys);
+  const auto begin = now();
+  spmd<&sort_as_member>(team(), d, h);
+  const auto time = (now() - begin).count();
+  std::ranges::sort(keys);
+  std::vector<long> got(keys.size());
+  copy(d.keys, std::span(got));
+  EXPECT_EQ(got, keys);
+  return time;
+}
+
+// --- what is advised --------------------------------------------------------------------------------------------------
+
+using program = std::function<std::int64_t(const choices&)>;
+
+std::int64_t time_of(std::string_view sim, const program& p, const choices& h) {
+  std::int64_t ns = 0;
+  in_simulation(sim, [&] { ns = p(h); });
+  return ns;
+}
+
+/// Of a run by default; by the order in which the objects were made.
+struct advised {
+  std::size_t object;
+  sharing_advice advice;
+};
+std::vector<advised> advice_for(std::string_view sim, const program& p, std::size_t slots) {
+  scheduler::node_settings settings;
+  settings.pe.advise_for = transport::link_cost{};
+  std::vector<sharing_advice> all;
+  in_simulation(parse_simulation(sim), settings, [&] {
+    (void)p(choices(slots, how::plain));
+    all = advise_sharing();
+  });
+  std::erase_if(all, [](const sharing_advice& a) {  // the test's own look at a result
+    return a.local_reads + a.remote_reads + a.local_writes + a.remote_writes == 1;
+  });
+  std::vector<std::string> objects;
+  const auto made_at = [](const sharing_advice& a) { return a.object.substr(a.object.find("made at")); };
+  for (const auto& a : all) objects.push_back(made_at(a));
+  std::ranges::sort(objects);
+  objects.erase(std::ranges::unique(objects).begin(), objects.end());
+  std::vector<advised> result;
+  for (const auto& a : all)
+    result.push_back({static_cast<std::size_t>(std::ranges::find(objects, made_at(a)) - objects.begin()), a});
+  return result;
+}
+
+how to_how(std::string_view behaviour) {
+  if (behaviour.starts_with("owner_computes")) return how::owned;
+  if (behaviour.starts_with("read_cache(m.rows")) return how::rows;
+  if (behaviour.starts_with("read_cache")) return how::cached;
+  if (behaviour.starts_with("halo_cache")) return how::halo;
+  if (behaviour.starts_with("release")) return how::released;
+  EXPECT_EQ(behaviour, "");
+  return how::plain;
+}
+
+/// A behaviour to be chosen: which advice is for it, and what else fits there.
+struct place_to_choose {
+  std::function<bool(const advised&)> is_for;
+  std::vector<how> fit;
+};
+
+/// Tries all for each group of places that are in one scope (the others stay as they are advised), and compares.
+void expect_best_choice(std::string_view sim, const program& p, const std::vector<place_to_choose>& places,
+                        const std::vector<std::vector<std::size_t>>& scopes) {
+  choices chosen;
+  const std::vector<advised> advice = advice_for(sim, p, places.size());
+  for (const auto& place : places) {
+    const auto a = std::ranges::find_if(advice, place.is_for);
+    ASSERT_NE(a, advice.end()) << "no advice for place " << chosen.size();
+    chosen.push_back(to_how(a->advice.behaviour));
+    EXPECT_NE(std::ranges::find(place.fit, chosen.back()), place.fit.end()) << to_text(a->advice);
+  }
+  const std::int64_t advised_time = time_of(sim, p, chosen);
+  for (const auto& scope : scopes) {
+    choices tried = chosen;
+    const std::function<void(std::size_t)> try_all = [&](std::size_t i) {
+      if (i == scope.size()) {
+        std::string text;
+        for (const how h : tried) text += std::to_string(static_cast<int>(h));
+        EXPECT_LE(static_cast<double>(advised_time), 1.05 * static_cast<double>(time_of(sim, p, tried)))
+            << sim << ": " << text << " is faster";
+        return;
+      }
+      for (const how h : places[scope[i]].fit) {
+        tried[scope[i]] = h;
+        try_all(i + 1);
+      }
+    };
+    try_all(0);
+  }
+}
+
+bool only_reads(const advised& a) { return a.advice.local_writes + a.advice.remote_writes == 0; }
+bool only_writes(const advised& a) { return a.advice.local_reads + a.advice.remote_reads == 0; }
+
+const std::vector<std::string> worlds{"machines=3,net=10g", "machines=4,net=200g", "machines=5,net=10g"};
+
+TEST(adviser, its_choice_is_nearly_the_best_for_two_products) {
+  const std::vector<place_to_choose> places{
+      {[](const advised& a) { return a.object == 1; }, {how::plain, how::owned}},
+      {[](const advised& a) { return a.object != 1 && only_reads(a); }, {how::plain, how::cached}},
+      {[](const advised& a) { return only_writes(a); }, {how::plain, how::owned, how::released}}};
+  for (const auto& w : worlds) expect_best_choice(w, &mm2, places, {{0, 1, 2}});
+}
+
+TEST(adviser, its_choice_is_nearly_the_best_for_a_stencil) {
+  const std::vector<place_to_choose> places{{only_reads, {how::plain, how::halo, how::cached, how::rows}},
+                                            {only_writes, {how::plain, how::owned, how::released}}};
+  for (const auto& w : worlds)
+    expect_best_choice(w, [](const choices& h) { return diffusion(distribution::block(), h); }, places, {{0, 1}});
+  expect_best_choice("machines=6,net=10g", [](const choices& h) { return diffusion(distribution::tiles(2, 3), h); },
+                     places, {{0, 1}});
+}
+
+TEST(adviser, its_choice_is_nearly_the_best_for_a_sort) {
+  const auto of = [](std::size_t object, auto... also) {
+    return [=](const advised& a) { return a.object == object && (also(a) && ...); };
+  };
+  const auto far = [](const advised& a) { return a.advice.remote_reads + a.advice.remote_writes != 0; };
+  const auto near = [=](const advised& a) { return !far(a); };
+  const auto both = [](const advised& a) { return !only_reads(a) && !only_writes(a); };
+  const std::vector<place_to_choose> places{
+      {of(0, both), {how::plain, how::owned}},
+      {of(1, only_writes), {how::plain, how::released}},
+      {of(1, only_reads), {how::plain, how::owned}},
+      {of(2, only_writes), {how::plain, how::owned, how::released}},
+      {of(2, only_reads), {how::plain, how::cached}},
+      {of(0, near, only_reads), {how::plain, how::owned}},
+      {of(3, only_writes), {how::plain, how::released}},
+      {of(3, only_reads), {how::plain, how::cached}},
+      {of(0, far, only_reads), {how::plain, how::cached}},
+      {of(0, only_writes), {how::plain, how::released}},
+  };
+  for (const auto& w : worlds)
+    expect_best_choice(
+        w, &psrs, places,
+        {{own_keys, samples_w}, {samples_r, pivots_w}, {cut_keys, pivots_r, parts_w}, {parts_r, gather}, {result}});
+}
+
+TEST(adviser, its_times_are_those_of_the_simulator) {
+  const std::string_view sim = "machines=4,net=10g";
+  const auto advice = advice_for(sim, &mm2, 3);
+  double by_default = 0;
+  double by_advice = 0;
+  for (const auto& a : advice) {
+    by_default += a.advice.seconds_by_default;
+    by_advice += a.advice.seconds;
+  }
+  const std::int64_t rest = time_of(sim, &mm2, {how::owned, how::cached, how::owned});
+  const auto measured = static_cast<double>(time_of(sim, &mm2, {how::plain, how::plain, how::plain}) - rest) / 1e9;
+  EXPECT_NEAR((by_default - by_advice) / measured, 1, 0.1);
+}
+
+void add_up(team_member& t, vector sums) {
+  for (int i = 0; i < 20; ++i) sums[static_cast<std::uint64_t>(i) % sums.size()] += 1;
+  t.barrier();
+  if (t.rank() == 0)
+    for (std::uint64_t i = 0; i < sums.size(); ++i) (void)sums[i].get();
+}
+
+TEST(adviser, it_counts_accesses_and_names_their_places) {
+  const auto advice = advice_for(
+      "machines=3,net=10g",
+      [](const choices&) {
+        const vector sums(6);
+        spmd<&add_up>(team(), sums);
+        return std::int64_t{0};
+      },
+      0);
+  ASSERT_EQ(advice.size(), 2U);
+  const auto& changes = advice[0].advice.remote_writes != 0 ? advice[0].advice : advice[1].advice;
+  const auto& reads = advice[0].advice.remote_writes != 0 ? advice[1].advice : advice[0].advice;
+  EXPECT_EQ(changes.local_writes, 20U);  // a third
+  EXPECT_EQ(changes.remote_writes, 40U);
+  EXPECT_EQ(changes.behaviour, "");  // atomic changes: no behaviour has them but read_mostly
+  EXPECT_EQ(reads.remote_reads, 4U);
+  EXPECT_EQ(reads.distinct_remote_reads, 4U);
+  EXPECT_EQ(reads.local_reads, 2U);
+  EXPECT_EQ(reads.runs, 1U);
+  EXPECT_EQ(reads.behaviour, "read_cache(v)");
+  EXPECT_TRUE(reads.places.starts_with("adviser.test.cpp:")) << reads.places;
+  EXPECT_NE(to_text(reads).find("4 remote reads: read_cache(v) takes "), std::string::npos) << to_text(reads);
+}
+
+TEST(adviser, rereads_are_told) {
+  const auto advice = advice_for("machines=4,net=10g", &mm2, 3);
+  const auto b = std::ranges::find_if(advice, [](const advised& a) { return a.advice.remote_reads != 0; });
+  ASSERT_NE(b, advice.end());
+  EXPECT_NE(to_text(b->advice).find("384 remote reads, each element 2 times: read_cache(m) takes "), std::string::npos)
+      << to_text(b->advice);
+}
+
+TEST(adviser, it_says_nothing_where_it_was_not_asked) {
+  in_world(2, [] {
+    const vector v(4);
+    v[3] = 1;
+    EXPECT_TRUE(advise_sharing().empty());
+  });
+}
+
+}  // namespace
+}  // namespace orrery::testing
