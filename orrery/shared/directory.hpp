@@ -5,6 +5,7 @@
 #include <orrery/scheduler/pe.hpp>
 #include <orrery/shared/object.hpp>
 #include <orrery/shared/replica.hpp>
+#include <orrery/shared/team_gather.hpp>
 
 #include <array>
 #include <cstdint>
@@ -73,6 +74,7 @@ class shared_directory final : public scheduler::layer_state {
   std::unordered_map<shared_id, kept> keeps;
   std::unordered_map<shared_id, made> has_made;
   replica_table replicas;
+  gathered_pieces gathers;
   std::unique_ptr<sharing_recorder> recorder;  ///< of what processes here access, if it is checked
   std::unique_ptr<access_census> census;  ///< of the same, if it is counted
   std::unique_ptr<sharing_referee> referee;  ///< of the objects that this PE has made

@@ -9,27 +9,22 @@
 
 namespace orrery::detail {
 
-namespace {
-
-void require_members(const shared_object& o, const team_share& s) {
+void require_members(const shared_object& o, const team_share& s, const char* behaviour) {
   if (s.pes.empty()) return;
   const layout& l = o.how();
   for (std::uint32_t p = 0; p < l.parts(); ++p)
     if (l.elements_of(p) != 0 && std::ranges::find(s.pes, l.pes[p]) == s.pes.end())
-      throw usage_error(
-          errc::bad_argument,
-          fmt::format("owner_computes of the {}: PE {} owns elements, and has no member of the team, so that "
-                      "nobody would compute them; distribute it over the PEs of the team",
-                      o.about.label, l.pes[p]));
+      throw usage_error(errc::bad_argument,
+                        fmt::format("{} of the {}: PE {} owns elements, and has no member of the team, so that "
+                                    "nobody would care for them; distribute it over the PEs of the team",
+                                    behaviour, o.about.label, l.pes[p]));
 }
-
-}  // namespace
 
 owned_scope::owned_scope(const owned_request& r)
     : all_rows_(r.rows), all_columns_(r.columns), object_(hold_object(r.id)) {
   const shared_object& o = *object_;
   require_owners(o);
-  require_members(o, r.share);
+  require_members(o, r.share, "owner_computes");
   guard_.begin(object_, scope_guard::kind::write, r.where);
   const layout& l = o.how();
   const std::uint32_t p = o.own_part;

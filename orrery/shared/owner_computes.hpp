@@ -19,6 +19,9 @@ namespace orrery {
 
 namespace detail {
 
+/// Throws usage_error if a PE owns elements and has no member of the team.
+void require_members(const shared_object& o, const team_share& s, const char* behaviour);
+
 struct owned_request {
   shared_id id;
   std::uint64_t rows;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <orrery/shared/read_cache.hpp>
 #include <orrery/shared/region.hpp>
+#include <orrery/shared/team_gather.hpp>
 
 #include <new>
 
@@ -24,6 +25,20 @@ cache_scope::cache_scope(const cache_request& r)
   require_inside(*object_, all);
   const bool in_place = r.in_place && object_->in_order != nullptr;
   if (in_place) guard_.begin(object_, scope_guard::kind::view, r.where);
+  const std::uint64_t row_bytes = r.columns * object_->element_bytes();
+  if (r.together != nullptr) {
+    copy_.reset(static_cast<std::byte*>(::operator new(r.rows * row_bytes, cache_line)));
+    first_ = copy_.get();
+    watch_.begin(object_, access_kind::read, r.where, "read_cache");
+    gather_ = std::make_unique<team_gather>();
+    gather_->begin(*r.together, object_, all, copy_.get(), row_bytes);
+    if (watch_)  // each member reads what it sends
+      for (const part_region& w : gather_->own_pieces())
+        watch_.add_rows(object_->how().rows.walk(object_->how().row_part(w.part), w.row, w.row + w.rows),
+                        object_->how().columns.index(object_->how().column_part(w.part), w.column), w.columns);
+    watch_.end();
+    return;
+  }
   watch_.begin(object_, access_kind::read, r.where, r.in_place ? "read_view" : "read_cache");
   if (watch_) {
     for (std::uint64_t i = r.row; i < r.row + r.rows; ++i) watch_.add(i, r.column, r.columns);
@@ -33,7 +48,6 @@ cache_scope::cache_scope(const cache_request& r)
     first_ = object_->in_order;
     return;
   }
-  const std::uint64_t row_bytes = r.columns * object_->element_bytes();
   copy_.reset(static_cast<std::byte*>(::operator new(r.rows * row_bytes, cache_line)));
   first_ = copy_.get();
   reader_ = std::make_unique<region_reader>();
@@ -43,6 +57,8 @@ cache_scope::cache_scope(const cache_request& r)
 cache_scope::~cache_scope() = default;
 
 void cache_scope::ready() {
+  if (gather_ != nullptr) gather_->finish();
+  gather_.reset();
   if (reader_ != nullptr) reader_->finish();
   reader_.reset();
   if (copy_ != nullptr && !is_view_) watch_.end();  // what others write from now on does not matter

@@ -15,9 +15,12 @@
 
 namespace orrery {
 
+class team_member;
+
 namespace detail {
 
 class region_reader;
+class team_gather;
 
 struct cache_request {
   shared_id id;
@@ -27,6 +30,7 @@ struct cache_request {
   std::uint64_t columns;
   bool in_place;  ///< a view: memory itself where it can be had
   std::source_location where;
+  team_member* together = nullptr;  ///< all members of its team make the copy at once
 };
 
 /// A rectangle of a shared object, to be read in a scope: a copy in the order of the indices, or
@@ -57,6 +61,7 @@ class cache_scope {
   scope_guard guard_;
   std::unique_ptr<std::byte, free_copy> copy_;
   std::unique_ptr<region_reader> reader_;
+  std::unique_ptr<team_gather> gather_;
   watched_access watch_;
   bool is_view_ = false;
 };
@@ -152,6 +157,20 @@ template <class T>
 [[nodiscard]] detail::cache_behaviour<cached_matrix<T>> read_cache(
     const matrix_part<T>& p, const std::source_location& where = std::source_location::current()) {
   return {{p.whole().id(), p.first_row(), p.row_count(), p.first_column(), p.column_count(), false, where}};
+}
+
+/// A read cache that all members of a team open together: each sends what its PE owns to all others, and asks nobody.
+/// It is a barrier. Each element is as it was when its owner's members came; who writes elements of others needs a
+/// barrier before. Opening throws also usage_error (a PE owns elements and has no member), process_gone.
+template <class T>
+[[nodiscard]] detail::cache_behaviour<cached_vector<T>> read_cache(
+    const shared_vector<T>& v, team_member& team, const std::source_location& where = std::source_location::current()) {
+  return {{v.id(), 0, v.size(), 0, 1, false, where, &team}};
+}
+template <class T>
+[[nodiscard]] detail::cache_behaviour<cached_matrix<T>> read_cache(
+    const shared_matrix<T>& m, team_member& team, const std::source_location& where = std::source_location::current()) {
+  return {{m.id(), 0, m.row_count(), 0, m.column_count(), false, where, &team}};
 }
 
 /// The behaviour *read view*: no copy where all elements lie on this machine, in the order of their

@@ -191,15 +191,22 @@ void region_reader::finish() {
 }
 
 void region_reader::place(const part_region& what, const std::byte* elements, std::uint64_t from_pitch) const {
-  piece_rows(*from_, region_, what)
-      .for_each_run(from_pitch, pitch_, [&](std::uint64_t from, std::uint64_t to, std::uint64_t n) {
-        copy_out(to_ + to, elements + from, n);
-      });
+  place_piece(*from_, region_, what, elements, from_pitch, to_, pitch_);
 }
 
-void write_region(const shared_object& o, const region& r, const std::byte* from, std::uint64_t pitch) {
+void for_each_piece_of(const shared_object& o, const region& r, const std::function<void(const part_region&)>& f) {
+  for_each_piece(o, r, f);
+}
+
+void place_piece(const shared_object& o, const region& r, const part_region& what, const std::byte* elements,
+                 std::uint64_t from_pitch, std::byte* to, std::uint64_t pitch) {
+  piece_rows(o, r, what).for_each_run(from_pitch, pitch, [&](std::uint64_t from, std::uint64_t at, std::uint64_t n) {
+    copy_out(to + at, elements + from, n);
+  });
+}
+
+void region_writer::begin(const shared_object& o, const region& r, const std::byte* from, std::uint64_t pitch) {
   require_inside(o, r);
-  std::deque<future<void>> sent;
   for_each_piece(o, r, [&](const part_region& w) {
     const piece_rows rows(o, r, w);
     if (o.base[w.part] != nullptr) {
@@ -214,14 +221,28 @@ void write_region(const shared_object& o, const region& r, const std::byte* from
     rows.for_each_run(rows.row_bytes(), pitch, [&](std::uint64_t in_block, std::uint64_t in_memory, std::uint64_t n) {
       std::memcpy(values.data() + in_block, from + in_memory, n);
     });
-    sent.push_back(start_call<&write_at_owner>(orrery::pe(o.how().pes[w.part]), o.about.id, w,
-                                               std::span<const std::byte>(values)));
-    if (sent.size() > window) {
-      sent.front().get();
-      sent.pop_front();
+    sent_.push_back(start_call<&write_at_owner>(orrery::pe(o.how().pes[w.part]), o.about.id, w,
+                                                std::span<const std::byte>(values)));
+    if (sent_.size() > window) {
+      future<void> oldest = std::move(sent_.front());
+      sent_.pop_front();
+      oldest.get();
     }
   });
-  for (auto& f : sent) f.get();
+}
+
+void region_writer::finish() {
+  while (!sent_.empty()) {
+    future<void> oldest = std::move(sent_.front());
+    sent_.pop_front();
+    oldest.get();
+  }
+}
+
+void write_region(const shared_object& o, const region& r, const std::byte* from, std::uint64_t pitch) {
+  region_writer w;
+  w.begin(o, r, from, pitch);
+  w.finish();
 }
 
 void fill_object(const shared_id& id, std::span<const std::byte> value) {

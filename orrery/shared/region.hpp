@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <span>
 #include <vector>
@@ -19,6 +20,11 @@ struct region {
   std::uint64_t rows = 0;
   std::uint64_t column = 0;
   std::uint64_t columns = 1;
+
+  template <class A>
+  void serialize(A& a) {
+    a & row & rows & column & columns;
+  }
 };
 
 /// The rectangle of one part that lies in a region, in numbers within the part. Its rows follow
@@ -68,6 +74,31 @@ class region_reader {
   std::deque<part_region> waiting_;
   std::deque<request> asked_;
 };
+
+/// Copies local memory to regions of shared objects. When begin() has returned, the memory may be
+/// used for something else; when finish() has, everybody sees the elements.
+///
+/// Owned by who writes, and used on one PE.
+class region_writer {
+ public:
+  region_writer() = default;
+  region_writer(const region_writer&) = delete;
+  region_writer& operator=(const region_writer&) = delete;
+
+  /// May park, and throws, as region_reader::begin. For any number of regions.
+  void begin(const shared_object& to, const region& r, const std::byte* from, std::uint64_t pitch);
+  /// Parks until all is there. Throws as region_reader::finish.
+  void finish();
+
+ private:
+  std::deque<future<void>> sent_;
+};
+
+/// Calls f(piece) for each part that the region meets; those of other domains cut into pieces of a size that may travel.
+void for_each_piece_of(const shared_object& o, const region& r, const std::function<void(const part_region&)>& f);
+/// Copies a piece, which lies row after row, to where it belongs in the memory of the region.
+void place_piece(const shared_object& o, const region& r, const part_region& what, const std::byte* elements,
+                 std::uint64_t from_pitch, std::byte* to, std::uint64_t pitch);
 
 /// Copies local memory to a region of a shared object: complete when it returns. Parks. Throws as
 /// region_reader.

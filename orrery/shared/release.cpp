@@ -183,6 +183,10 @@ void release_scope::close() {
   guard_.end();
 }
 
+void release_scope::flush() {
+  if (buffers_ != nullptr) buffers_->send_all();
+}
+
 void release_scope::put(std::uint64_t row, std::uint64_t column, const void* value) const {
   const shared_object& o = *buffers_->object;
   const layout& l = o.how();

@@ -37,6 +37,8 @@ class release_scope {
   release_scope& operator=(const release_scope&) = delete;
   ~release_scope();
   void ready() {}
+  /// Sends what was gathered so far, and does not wait until others can see it. May park.
+  void flush();
   /// Sends what is left and waits until all owners have written. Parks.
   void close();
 
@@ -194,6 +196,7 @@ class update_scope : protected Cached {
  public:
   explicit update_scope(const update_request& r) : Cached(r.cache), written_(r.release) {}
   void ready() { Cached::ready(); }
+  void flush() { written_.flush(); }
   void close() {
     written_.close();
     Cached::close();

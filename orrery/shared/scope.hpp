@@ -23,6 +23,7 @@
 //     handle(const B&)   begins to open the scope: sends what has to be sent, and does not wait for it if it can;
 //     ready()            waits until the scope is open;
 //     close()            ends it: returns when what was written can be seen by everybody; throws what went wrong;
+//     flush()            if there is one: sends what was written, and does not wait until it can be seen (start_with);
 //     ~handle()          ends it if close() was not called, as an exception has left the scope; throws nothing.
 // A handle is neither copied nor moved. `with` opens all its scopes before it waits for one.
 
@@ -51,6 +52,10 @@ struct opened_scopes<std::index_sequence<I...>, H...> : opened<I, H>... {
     return f(opened<I, H>::handle...);
   }
   void close() { (opened<I, H>::handle.close(), ...); }
+  template <class G>
+  void for_each(G g) {
+    (g(opened<I, H>::handle), ...);
+  }
 };
 
 template <class X, std::size_t... I>

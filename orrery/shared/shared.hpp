@@ -16,5 +16,7 @@
 #include <orrery/shared/scalar.hpp>
 #include <orrery/shared/scope.hpp>
 #include <orrery/shared/sharing_check.hpp>
+#include <orrery/shared/start_with.hpp>
 #include <orrery/shared/team.hpp>
+#include <orrery/shared/transfer.hpp>
 #include <orrery/shared/vector.hpp>

@@ -1,11 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <orrery/process/future.hpp>
 #include <orrery/process/runtime.hpp>
+#include <orrery/process/spawn.hpp>
 #include <orrery/shared/access_census.hpp>
+#include <orrery/shared/directory.hpp>
 #include <orrery/shared/team.hpp>
 
 #include <algorithm>
 #include <exception>
+#include <utility>
+
+#include <fmt/format.h>
 
 namespace orrery {
 
@@ -59,6 +64,41 @@ std::vector<bytes> team_member::gather_bytes(bytes mine) {
     at += wire_size(parts.back());
   }
   return parts;
+}
+
+namespace {
+/// At the receiver's PE.
+void take_given(address receiver, std::uint64_t number, std::uint32_t from, std::vector<std::byte> what) {
+  detail::shared_directory::of_this_pe().gathers.given[{receiver, number}][from] = std::move(what);
+}
+}  // namespace
+
+std::vector<bytes> team_member::exchange_bytes(std::vector<bytes> to_each) {
+  if (to_each.size() != size())
+    throw usage_error(errc::bad_argument, fmt::format("all_to_all: {} values for the {} members of the team; give one "
+                                                      "for each, in the order of the ranks",
+                                                      to_each.size(), size()));
+  const std::pair<address, std::uint64_t> mine{address_of(rank()), next_exchange()};
+  struct cleaner {
+    const std::pair<address, std::uint64_t>& key;
+    explicit cleaner(const std::pair<address, std::uint64_t>& k) : key(k) {}
+    cleaner(const cleaner&) = delete;
+    ~cleaner() { detail::shared_directory::of_this_pe().gathers.given.erase(key); }
+  } const at_the_end(mine);
+  std::vector<future<void>> sent;
+  for (std::size_t i = 1; i < size(); ++i) {
+    const std::size_t to = (rank() + i) % size();
+    const address there = address_of(to);
+    sent.push_back(start_call<&take_given>(pe(there.pe), there, mine.second, static_cast<std::uint32_t>(rank()),
+                                           std::move(to_each[to])));
+  }
+  for (auto& f : sent) f.get();
+  barrier();  // all have been sent, and so have arrived
+  std::vector<bytes> from_each(size());
+  from_each[rank()] = std::move(to_each[rank()]);
+  for (auto& [from, what] : detail::shared_directory::of_this_pe().gathers.given[mine])
+    from_each.at(from) = std::move(what);
+  return from_each;
 }
 
 sub_team team_member::split(std::uint64_t number) {

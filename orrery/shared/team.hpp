@@ -93,6 +93,16 @@ class team_member : public member<team_member> {
     for (std::size_t i = 1; i <= rank(); ++i) so_far = op(std::move(so_far), all[i]);
     return so_far;
   }
+  /// What each member has for each: to_each[r] is for rank r, and what comes back at [r] is what rank r had for this
+  /// member. T is whatever can be sent, as a vector of any length. Throws also usage_error (other than size() values).
+  template <class T>
+  [[nodiscard]] std::vector<T> all_to_all(const std::vector<T>& to_each) {
+    std::vector<std::vector<std::byte>> raw;
+    for (const T& x : to_each) raw.push_back(detail::to_bytes(x));
+    std::vector<T> from_each;
+    for (const auto& b : exchange_bytes(std::move(raw))) from_each.push_back(detail::from_bytes<T>(b));
+    return from_each;
+  }
   /// Divides the team: the members that give the same number become a team of their own. A collective
   /// function; see sub_team.
   [[nodiscard]] sub_team split(std::uint64_t number);
@@ -100,6 +110,9 @@ class team_member : public member<team_member> {
   /// behaviours.
   [[nodiscard]] detail::team_share share() const;
 
+  /// For behaviours: where a member is, and a number that is the same for all members if all ask in the same order.
+  [[nodiscard]] orrery::address address_of(std::size_t r) const { return this_group()[r].address(); }
+  [[nodiscard]] std::uint64_t next_exchange() noexcept { return ++exchanges_; }
   /// For spmd.
   std::vector<std::byte> run(const detail::callable<detail::team_function>& f, std::span<const std::byte> arguments);
 
@@ -109,9 +122,11 @@ class team_member : public member<team_member> {
   [[nodiscard]] std::vector<std::byte> reduce_bytes(std::vector<std::byte> mine, detail::combine_bytes f,
                                                     const void* op);
   [[nodiscard]] std::vector<std::vector<std::byte>> gather_bytes(std::vector<std::byte> mine);
+  [[nodiscard]] std::vector<std::vector<std::byte>> exchange_bytes(std::vector<std::vector<std::byte>> to_each);
 
   mutable detail::team_share share_{0, 0, {}};
   mutable std::vector<std::uint32_t> pes_;
+  std::uint64_t exchanges_ = 0;
   std::uint64_t collectives_ = 0;  // that it has left
 };
 ORRERY_PROCESS(team_member, run);

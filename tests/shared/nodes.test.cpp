@@ -88,6 +88,56 @@ void ordered() {
   for (const std::string& alarm : orrery::testing::false_alarms()) check(false, alarm);
 }
 
+// Bulk transfer of teams: what members cache at once, exchange, gather and copy.
+std::uint64_t transfer_as_member(team_member& t, shared_vector<long> v, shared_vector<long> w) {
+  std::uint64_t wrong = 0;
+  with(owner_computes(v, t), [](auto& mine) {
+    for (const auto i : mine.indices()) mine[i] = static_cast<long>(i);
+  });
+  with(read_cache(v, t), [&](auto& all) {
+    for (std::uint64_t i = 0; i < v.size(); ++i) wrong += all[i] == static_cast<long>(i) ? 0 : 1;
+  });
+  std::vector<std::vector<long>> mine;
+  for (std::size_t to = 0; to < t.size(); ++to) mine.emplace_back(1000 * to, static_cast<long>(t.rank()));
+  const auto got = t.all_to_all(mine);
+  for (std::size_t from = 0; from < t.size(); ++from)
+    wrong += got[from] == std::vector<long>(1000 * t.rank(), static_cast<long>(from)) ? 0 : 1;
+  if (t.rank() == 0) start_copy(v.part(0, 5000), w.part(500, 5000)).wait();
+  t.barrier();
+  const std::vector<std::uint64_t> indices{500, 5499, 700};
+  wrong += gather(w, indices) == std::vector<long>{0, 4999, 200} ? 0 : 1;
+  return wrong;
+}
+void bulk() {
+  const shared_vector<long> v(20'000, distribution::block_cyclic(7));
+  const shared_vector<long> w(6'000);
+  for (const std::uint64_t wrong : spmd<&transfer_as_member>(team(), v, w)) check(wrong == 0, "wrong elements");
+}
+
+std::string cache_with_lost(team_member& t, shared_vector<long> v) {
+  if (t.rank() + 1 == t.size()) orrery::testing::kill_own_node();
+  try {
+    with(read_cache(v, t), [](auto&) {});
+  } catch (const node_lost&) {
+    return "lost";
+  } catch (const process_gone&) {
+    return "gone";
+  }
+  return "nothing";
+}
+// A cache of a team one of whose nodes is killed ends for the others.
+void bulk_loss() {
+  const shared_vector<long> v(20'000);
+  (void)thrown<node_lost>("a team with a lost node", [&] { (void)spmd<&cache_with_lost>(team(), v); });
+}
+
+void read_far() {
+  const shared_vector<long> v(10, distribution::on(node(world_nodes() - 1)));
+  long sum = 0;
+  for (std::uint64_t i = 0; i < 10; ++i) sum += v[i];
+  check(sum == 0, "not zero");
+}
+
 struct shape {
   int nodes;
   int pes;
@@ -113,6 +163,18 @@ TEST_P(shared_across_nodes, elements_of_the_same_machine_are_memory) { EXPECT_EQ
 TEST_P(shared_across_nodes, scopes_of_a_killed_node_keep_nobody_out) { EXPECT_EQ(wrong_in("inside"), ""); }
 TEST_P(shared_across_nodes, what_a_lost_node_owned_stays_readable) { EXPECT_EQ(wrong_in("loss"), ""); }
 
+TEST_P(shared_across_nodes, members_transfer_in_bulk) {
+  EXPECT_EQ(wrong_in("bulk"), "");
+  EXPECT_EQ(wrong_in("bulk", {"--orrery-check-sharing"}), "");
+}
+TEST_P(shared_across_nodes, a_cache_of_a_team_ends_with_a_lost_node) { EXPECT_EQ(wrong_in("bulk_loss"), ""); }
+
+TEST_P(shared_across_nodes, advice_is_given_at_the_end) {
+  const std::string said = outcome_of("read_far", {"--orrery-advise", "--orrery-advise-net=200g"});
+  EXPECT_NE(said.find("10 remote reads: read_cache(v) takes"), std::string::npos) << said;
+  EXPECT_EQ(outcome_of("read_far").find("advice"), std::string::npos);
+}
+
 TEST_P(shared_across_nodes, planted_mistakes_of_sharing_are_found) {
   const std::string said = outcome_of("planted", {"--orrery-check-sharing"});
   EXPECT_NE(said.find("all mistakes were found"), std::string::npos) << said;
@@ -131,5 +193,8 @@ int main(int argc, char** argv) {
                                                  {"loss", loss},
                                                  {"inside", inside},
                                                  {"planted", planted},
-                                                 {"ordered", ordered}});
+                                                 {"ordered", ordered},
+                                                 {"bulk", bulk},
+                                                 {"bulk_loss", bulk_loss},
+                                                 {"read_far", read_far}});
 }

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <orrery/process/spawn.hpp>
+#include <orrery/shared/object.hpp>
+#include <orrery/shared/push.hpp>
+#include <orrery/shared/scattered.hpp>
+
+#include <algorithm>
+#include <memory>
+
+namespace orrery::detail {
+
+namespace {
+
+using object = std::shared_ptr<const shared_object>;
+
+/// The columns of a region that a part has.
+struct own_columns {
+  std::uint64_t first;  // within the part
+  std::uint64_t count;
+  std::uint64_t to;  // the first one in the target
+};
+
+/// Elements of a vector that do not follow each other: sorted by the owners of their places.
+void push_elements(const shared_object& from, const region& r, const object& to, std::uint64_t to_row) {
+  const axis& rows = from.how().rows;
+  const std::uint32_t rp = from.how().row_part(from.own_part);
+  const std::uint64_t first = rows.below(rp, r.row);
+  const std::uint64_t last = rows.below(rp, r.row + r.rows);
+  std::vector<std::uint64_t> places;
+  places.reserve(last - first);
+  for (const std::uint64_t row : rows.walk(rp, first, last)) places.push_back(row - r.row + to_row);
+  scatter_writer w;
+  w.begin(to, {std::span<const std::uint64_t>(places), 0, 0, places.size()},
+          from.base[from.own_part] + first * from.element_bytes());
+  w.finish();
+}
+
+void push_rows(const shared_object& from, const region& r, const own_columns& c, const shared_object& to,
+               const region_target& t) {
+  const axis& rows = from.how().rows;
+  const std::uint32_t rp = from.how().row_part(from.own_part);
+  const std::uint64_t pitch = from.how().columns_of(from.own_part) * from.element_bytes();
+  std::uint64_t at = rows.below(rp, r.row);
+  region_writer w;
+  rows.walk(rp, at, rows.below(rp, r.row + r.rows)).for_each_run([&](const index_run& run) {
+    w.begin(to, {*run.begin() - r.row + t.row, run.size(), c.to, c.count},
+            from.base[from.own_part] + at * pitch + c.first * from.element_bytes(), pitch);
+    at += run.size();
+  });
+  w.finish();
+}
+
+/// At an owner.
+void push_own_region(shared_id from_id, region r, region_target t) {
+  const object from = hold_object(from_id);
+  const object to = hold_object(t.id);
+  require_inside(*from, r);
+  const std::uint32_t p = from->own_part;
+  if (p == from->how().parts() || from->element_bytes() != to->element_bytes())
+    throw bad_message(errc::message_corrupt, from->about.label + ": a copy that cannot be");
+  const axis& columns = from->how().columns;
+  const std::uint32_t cp = from->how().column_part(p);
+  const std::uint64_t first = columns.below(cp, r.column);
+  const std::uint64_t count = columns.below(cp, r.column + r.columns) - first;
+  if (count == 0) return;
+  if (from->columns == 1 && to->columns == 1 && !from->how().rows.contiguous())
+    return push_elements(*from, r, to, t.row);
+  push_rows(*from, r, {first, count, columns.index(cp, first) - r.column + t.column}, *to, t);
+}
+
+}  // namespace
+
+std::vector<future<void>> push_region(const shared_id& from_id, const region& r, const region_target& t) {
+  const object from = hold_object(from_id);
+  const object to = hold_object(t.id);
+  require_inside(*from, r);
+  require_inside(*to, {t.row, r.rows, t.column, r.columns});
+  require_owners(*from);
+  require_owners(*to);
+  std::vector<future<void>> sent;
+  const layout& l = from->how();
+  for (std::uint32_t p = 0; p < l.parts(); ++p) {
+    const auto has = [](const axis& a, std::uint32_t part, std::uint64_t first, std::uint64_t n) {
+      return a.below(part, first + n) != a.below(part, first);
+    };
+    if (has(l.rows, l.row_part(p), r.row, r.rows) && has(l.columns, l.column_part(p), r.column, r.columns))
+      sent.push_back(start_call<&push_own_region>(orrery::pe(l.pes[p]), from_id, r, t));
+  }
+  return sent;
+}
+
+}  // namespace orrery::detail

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <orrery/process/future.hpp>
+#include <orrery/shared/region.hpp>
+#include <orrery/shared/shared_id.hpp>
+
+#include <cstdint>
+#include <vector>
+
+namespace orrery::detail {
+
+/// Where a region begins in another object.
+struct region_target {
+  shared_id id;
+  std::uint64_t row = 0;
+  std::uint64_t column = 0;
+
+  template <class A>
+  void serialize(A& a) {
+    a & id & row & column;
+  }
+};
+
+/// Begins to copy a region of one shared object to another one: each owner sends its own elements, all at once, so that
+/// they travel once. The futures end when the elements are where they belong. The objects have elements of one size,
+/// and the regions must not overlap. May park. Throws std::out_of_range, usage_error (destroyed), node_lost.
+[[nodiscard]] std::vector<future<void>> push_region(const shared_id& from, const region& r, const region_target& to);
+
+}  // namespace orrery::detail

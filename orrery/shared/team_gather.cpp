@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <orrery/process/spawn.hpp>
+#include <orrery/shared/directory.hpp>
+#include <orrery/shared/object.hpp>
+#include <orrery/shared/owner_computes.hpp>
+#include <orrery/shared/team.hpp>
+#include <orrery/shared/team_gather.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <span>
+
+namespace orrery::detail {
+
+namespace {
+
+constexpr std::uint64_t piece_bytes = 512 << 10;
+constexpr std::chrono::milliseconds look_for_losses{200};  // while elements are missing
+
+void place(gathered_pieces::arriving& a, const part_region& w, std::span<const std::byte> elements) {
+  const layout& l = a.from->how();
+  if (w.part >= l.parts() || w.row + w.rows > l.rows_of(w.part) || w.column + w.columns > l.columns_of(w.part) ||
+      elements.size() != w.rows * w.columns * a.from->element_bytes())
+    throw bad_message(errc::message_corrupt, a.from->about.label + ": elements for a cache that make no sense");
+  place_piece(*a.from, a.all, w, elements.data(), w.columns * a.from->element_bytes(), a.to, a.pitch);
+  a.missing -= std::min(a.missing, w.rows * w.columns);
+  if (a.missing == 0 && a.waiter != nullptr) resolve<void>(here_pe(), a.waiter.release(), [] {});
+}
+
+void take_early(gathered_pieces::arriving& a) {
+  for (const auto& [w, elements] : std::exchange(a.early, {})) place(a, w, elements);
+}
+
+/// At a member's PE.
+void take_piece(address member, std::uint64_t number, part_region w, std::span<const std::byte> elements) {
+  auto& a = shared_directory::of_this_pe().gathers.of[{member, number}];
+  if (a.from == nullptr) {
+    a.early.emplace_back(w, std::vector<std::byte>(elements.begin(), elements.end()));
+  } else {
+    place(a, w, elements);
+  }
+}
+
+}  // namespace
+
+void team_gather::begin(team_member& member, std::shared_ptr<const shared_object> from, const region& r, std::byte* to,
+                        std::uint64_t pitch) {
+  require_inside(*from, r);
+  const team_share share = member.share();
+  require_members(*from, share, "read_cache");
+  member_ = &member;
+  from_ = std::move(from);
+  region_ = r;
+  to_ = to;
+  pitch_ = pitch;
+  number_ = member.next_exchange();
+  auto& a = shared_directory::of_this_pe().gathers.of[{member.address_of(member.rank()), number_}];
+  a.from = from_.get();
+  a.all = r;
+  a.to = to;
+  a.pitch = pitch;
+  const layout& l = from_->how();
+  const std::uint32_t p = from_->own_part;
+  a.missing = r.rows * r.columns;
+  if (p == l.parts()) return take_early(a);
+  const std::uint64_t rows = l.rows_of(p);
+  part_region mine{p, 0, 0, 0, 0};
+  mine.row = std::max(rows * share.index / share.count, l.rows.below(l.row_part(p), r.row));
+  const std::uint64_t end =
+      std::min(rows * (share.index + 1) / share.count, l.rows.below(l.row_part(p), r.row + r.rows));
+  mine.column = l.columns.below(l.column_part(p), r.column);
+  mine.columns = l.columns.below(l.column_part(p), r.column + r.columns) - mine.column;
+  if (mine.row >= end || mine.columns == 0) return take_early(a);
+  a.missing -= (end - mine.row) * mine.columns;
+  take_early(a);
+  const std::uint64_t step = std::max<std::uint64_t>(1, piece_bytes / (mine.columns * from_->element_bytes()));
+  for (; mine.row < end; mine.row += mine.rows) {
+    mine.rows = std::min(step, end - mine.row);
+    own_.push_back(mine);
+    send(mine);
+  }
+}
+
+void team_gather::send(const part_region& w) {
+  const std::uint64_t element = from_->element_bytes();
+  const std::uint64_t pitch = from_->how().columns_of(w.part) * element;
+  const std::byte* const first = from_->base[w.part] + w.row * pitch + w.column * element;
+  place_piece(*from_, region_, w, first, pitch, to_, pitch_);
+  std::vector<std::byte> packed(w.rows * w.columns * element);
+  for (std::uint64_t i = 0; i < w.rows; ++i)
+    std::memcpy(packed.data() + i * w.columns * element, first + i * pitch, w.columns * element);
+  for (std::size_t i = 1; i < member_->size(); ++i) {
+    const address to = member_->address_of((member_->rank() + i) % member_->size());
+    post_call<&take_piece>(orrery::pe(to.pe), to, number_, w, std::span<const std::byte>(packed));
+  }
+}
+
+void team_gather::finish() {
+  member_->barrier();
+  auto& a = shared_directory::of_this_pe().gathers.of.at({member_->address_of(member_->rank()), number_});
+  if (a.missing == 0) return;
+  auto mine = future_access<void>::make_local(here_pe());
+  a.waiter = future_access<void>::make_hold(mine);
+  future<void> all_there = future_access<void>::wrap(std::move(mine));
+  while (!all_there.wait_for(look_for_losses)) require_owners(*from_);
+  all_there.get();
+}
+
+team_gather::~team_gather() {
+  if (member_ == nullptr || from_ == nullptr) return;
+  shared_directory::of_this_pe().gathers.of.erase({member_->address_of(member_->rank()), number_});
+}
+
+}  // namespace orrery::detail

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <orrery/shared/guard.hpp>
+#include <orrery/shared/object.hpp>
+#include <orrery/shared/push.hpp>
+#include <orrery/shared/region.hpp>
+#include <orrery/shared/scattered.hpp>
+#include <orrery/shared/sharing_check.hpp>
+#include <orrery/shared/transfer.hpp>
+
+#include <utility>
+
+namespace orrery {
+
+/// What is under way. Its accesses last until it ends.
+struct transfer::work {
+  work() = default;
+  work(const work&) = delete;
+  virtual ~work() = default;
+  virtual void finish() = 0;
+  detail::watched_access reads;
+  detail::watched_access writes;
+};
+
+transfer::transfer() noexcept = default;
+transfer::transfer(transfer&&) noexcept = default;
+transfer& transfer::operator=(transfer&&) noexcept = default;
+transfer::~transfer() = default;
+transfer::transfer(std::unique_ptr<work> w) noexcept : work_(std::move(w)) {}
+
+void transfer::wait() {
+  if (const std::unique_ptr<work> w = std::move(work_)) w->finish();
+}
+
+namespace detail {
+
+namespace {
+
+/// A mechanism with begin() and finish().
+template <class M>
+struct work_of : transfer::work {
+  M mechanism;
+  void finish() override { mechanism.finish(); }
+};
+
+struct pushes {
+  std::vector<future<void>> sent;
+  void finish() {
+    for (auto& f : sent) f.get();
+  }
+};
+
+region region_of(const rectangle& r) { return {r.row, r.rows, r.column, r.columns}; }
+
+void watch(watched_access& w, const std::shared_ptr<const shared_object>& o, access_kind k, const rectangle& r,
+           const std::source_location& where) {
+  w.begin(o, k, where, "copy");
+  if (w)
+    for (std::uint64_t i = r.row; i < r.row + r.rows; ++i) w.add(i, r.column, r.columns);
+}
+void watch(watched_access& w, const std::shared_ptr<const shared_object>& o, access_kind k, const index_source& indices,
+           const std::source_location& where, const char* what) {
+  w.begin(o, k, where, what);
+  if (w)
+    for (std::uint64_t i = 0; i < indices.count; ++i) w.add(indices[i], 0, 1);
+}
+
+}  // namespace
+
+transfer start_read(const rectangle& from, std::byte* to, std::uint64_t pitch, std::source_location where) {
+  const std::shared_ptr<const shared_object> o = hold_object(from.id);
+  auto w = std::make_unique<work_of<region_reader>>();
+  watch(w->reads, o, access_kind::read, from, where);
+  w->mechanism.begin(o, region_of(from), to, pitch);
+  return transfer(std::move(w));
+}
+
+transfer start_write(const std::byte* from, std::uint64_t pitch, const rectangle& to, std::source_location where) {
+  const std::shared_ptr<const shared_object> o = hold_object(to.id);
+  auto w = std::make_unique<work_of<region_writer>>();
+  watch(w->writes, o, access_kind::write, to, where);
+  w->mechanism.begin(*o, region_of(to), from, pitch);
+  return transfer(std::move(w));
+}
+
+transfer start_between(const rectangle& from, const rectangle& to, std::source_location where) {
+  auto w = std::make_unique<work_of<pushes>>();
+  if (checks_sharing()) {
+    watch(w->reads, hold_object(from.id), access_kind::read, from, where);
+    watch(w->writes, hold_object(to.id), access_kind::write, to, where);
+  }
+  w->mechanism.sent = push_region(from.id, region_of(from), {to.id, to.row, to.column});
+  return transfer(std::move(w));
+}
+
+transfer start_gather(const shared_id& from, const index_source& indices, std::byte* to, std::source_location where) {
+  const std::shared_ptr<const shared_object> o = hold_object(from);
+  auto w = std::make_unique<work_of<gather_reader>>();
+  watch(w->reads, o, access_kind::read, indices, where, "gather");
+  w->mechanism.begin(o, indices, to);
+  return transfer(std::move(w));
+}
+
+transfer start_scatter(const std::byte* from, const shared_id& to, const index_source& indices,
+                       std::source_location where) {
+  const std::shared_ptr<const shared_object> o = hold_object(to);
+  auto w = std::make_unique<work_of<scatter_writer>>();
+  watch(w->writes, o, access_kind::write, indices, where, "scatter");
+  w->mechanism.begin(o, indices, from);
+  return transfer(std::move(w));
+}
+
+}  // namespace detail
+}  // namespace orrery
