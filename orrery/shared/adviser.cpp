@@ -95,12 +95,12 @@ sharing_advice advise(const detail::shared_description_for_advice& o, const use_
   return a;
 }
 
-std::string count_text(std::uint64_t n, const char* what) {
+std::string count_text(std::uint64_t n, const char* what, const char* many = "s") {
   const auto x = static_cast<double>(n);
-  if (n < 10'000) return fmt::format("{} {}{}", n, what, n == 1 ? "" : "s");
-  if (n < 1'000'000) return fmt::format("{:.0f} k {}s", x / 1e3, what);
-  if (n < 1'000'000'000) return fmt::format("{:.1f} M {}s", x / 1e6, what);
-  return fmt::format("{:.1f} G {}s", x / 1e9, what);
+  if (n < 10'000) return fmt::format("{} {}{}", n, what, n == 1 ? "" : many);
+  if (n < 1'000'000) return fmt::format("{:.0f} k {}{}", x / 1e3, what, many);
+  if (n < 1'000'000'000) return fmt::format("{:.1f} M {}{}", x / 1e6, what, many);
+  return fmt::format("{:.1f} G {}{}", x / 1e9, what, many);
 }
 
 std::string time_text(double seconds) {
@@ -142,8 +142,8 @@ std::string to_text(const sharing_advice& a) {
   std::string text = fmt::format("{}, used at {}: ", a.object, a.places);
   if (a.remote_reads + a.remote_writes == 0) {
     const std::uint64_t all = a.local_reads + a.local_writes;
-    return text + fmt::format("{}, all by their owners: {} makes loops over memory of them", count_text(all, "access"),
-                              a.behaviour);
+    return text + fmt::format("{}, all by their owners: {} makes loops over memory of them",
+                              count_text(all, "access", "es"), a.behaviour);
   }
   if (a.remote_reads != 0) text += count_text(a.remote_reads, "remote read");
   if (a.distinct_remote_reads != 0 && a.remote_reads >= 2 * a.distinct_remote_reads)
