@@ -3,13 +3,11 @@
 
 # -g1 is what reports need; more doubles the time of a build. What the library is asked for with -O1 the programs,
 # which are mostly templates, are not: that is a third of their time. Nor is each access to a member of theirs checked
-# for null and alignment: that is a sixth.
-set(sanitizer_address -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer -g1)
+# for null and alignment; cmake/library.cmake asks for that in the library.
+set(sanitizer_address -fsanitize=address,undefined -fno-sanitize=null,alignment -fno-sanitize-recover=all
+    -fno-omit-frame-pointer -g1)
 set(sanitizer_thread -fsanitize=thread -fno-omit-frame-pointer -g1)
-if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-  # Checked at every access to a member, these two are a third of the time that GCC takes.
-  list(APPEND sanitizer_address -fno-sanitize=null,alignment)
-else()
+if(NOT CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   # Clang's check of a type opens a pipe, and takes an object for a wrong one where no descriptor is left.
   list(APPEND sanitizer_address -fno-sanitize=vptr)
 endif()
@@ -18,8 +16,7 @@ endif()
 function(orrery_program_options name)
   target_link_libraries(${name} PRIVATE orrery::orrery fmt::fmt CLI11::CLI11 nlohmann_json::nlohmann_json
                         PkgConfig::orrery_system)
-  target_compile_options(${name} PRIVATE $<$<NOT:$<STREQUAL:${ORRERY_SANITIZE},off>>:-O0>
-                         $<$<STREQUAL:${ORRERY_SANITIZE},address>:-fno-sanitize=null,alignment>)
+  target_compile_options(${name} PRIVATE $<$<NOT:$<STREQUAL:${ORRERY_SANITIZE},off>>:-O0>)
 endfunction()
 
 # A program of the given sources, built into <build>/<folder>. Nothing is made when there are no sources.

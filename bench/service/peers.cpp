@@ -22,7 +22,7 @@
 namespace bench {
 namespace {
 
-std::atomic<std::uint64_t> done;  // so that no look-up is left out
+[[maybe_unused]] std::atomic<std::uint64_t> done;  // so that no look-up is left out
 
 template <class Map>
 void run(Map& map, const std::vector<operation>& all) {
