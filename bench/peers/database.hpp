@@ -108,6 +108,13 @@ class client_work {
   std::uint32_t sent_ = 0;
 };
 
+// How many clients there are to be, one number after the other: the program's arguments.
+inline std::vector<int> client_counts(int argc, char** argv) {
+  std::vector<int> counts;
+  for (int i = 1; i < argc; ++i) counts.push_back(std::atoi(argv[i]));
+  return counts.empty() ? std::vector<int>{1, 3, 7, 15} : counts;
+}
+
 // Measures `count` clients. `serve()` runs in an OS process until it is killed; connect(i), in that of client i, returns a function that sends a request and
 // writes the answer to it. Reports <name>_db_<count>_k, thousands of requests a second of all, and <name>_db_<count>_p99_us.
 template <class Serve, class Connect>

@@ -66,16 +66,22 @@ void await_end(address task) {
   task_state::of(self).joins.wait(task);
 }
 
+bool has_ended(address task) { return here_pe().find(task.slot, task.generation) == nullptr; }
+
 orrery_status join(const orrery_task& task, std::int64_t timeout_ns) {
   pe& self = here_pe();
   self.require_process();
   if (orrery_task_is_null(task)) throw usage_error(errc::null_pointer, "orrery_join");
   if (address_of(task) == self.self())
     throw usage_error(errc::bad_argument, "orrery_join: a task that waits for its own end waits for ever");
-  auto end = start_call<&await_end>(orrery::pe(task.pe), address_of(task));
-  if (timeout_ns >= 0 && !end.wait_for(time_of(timeout_ns))) {
-    detail::future_access<void>::disregard(std::move(end));
+  const auto late = [&] {
     return fail(ORRERY_TIMEOUT, fmt::format("orrery_join: task {} has not ended", to_string(address_of(task))));
+  };
+  if (timeout_ns == 0) return call<&has_ended>(orrery::pe(task.pe), address_of(task)) ? ORRERY_OK : late();
+  auto end = start_call<&await_end>(orrery::pe(task.pe), address_of(task));
+  if (timeout_ns > 0 && !end.wait_for(time_of(timeout_ns))) {
+    detail::future_access<void>::disregard(std::move(end));
+    return late();
   }
   end.get();
   return ORRERY_OK;

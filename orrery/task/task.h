@@ -107,7 +107,7 @@ orrery_status orrery_create_with_stack(orrery_task_function run, const void* arg
                                        orrery_place where, orrery_task* task);
 /* The task that calls; null outside of tasks. Anywhere. */
 orrery_task orrery_self(void);
-/* Waits until the task has ended: ORRERY_OK then, also if it had ended before. May park. ORRERY_TIMEOUT, ORRERY_NODE_LOST, ORRERY_STOPPED, and ORRERY_USAGE
+/* Waits until the task has ended: ORRERY_OK then, also if it had ended before. May park, with ORRERY_NOW for as long as its PE takes to answer. ORRERY_TIMEOUT, ORRERY_NODE_LOST, ORRERY_STOPPED, and ORRERY_USAGE
  * for itself. */
 orrery_status orrery_join(orrery_task task, int64_t timeout_ns);
 /* What a watcher is sent. */

@@ -43,6 +43,6 @@ static void measure(int count) {
   for (mqd_t q : answers) mq_close(q);
 }
 
-int main() {
-  for (int count : {1, 3, 7, 15}) measure(count);
+int main(int argc, char** argv) {
+  for (int count : client_counts(argc, argv)) measure(count);
 }

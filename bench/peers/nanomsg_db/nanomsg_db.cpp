@@ -24,10 +24,10 @@ static void serve(const std::string& address) {
   }
 }
 
-int main() {
+int main(int argc, char** argv) {
   char folder[] = "/tmp/orrery-peer-XXXXXX";
   if (!mkdtemp(folder)) fail("mkdtemp");
-  for (int count : {1, 3, 7, 15}) {
+  for (int count : client_counts(argc, argv)) {
     std::string file = folder;
     file += '/';
     file += std::to_string(count);

@@ -42,6 +42,6 @@ static void measure(int count) {
   for (int fd : clients_) close(fd);
 }
 
-int main() {
-  for (int count : {1, 3, 7, 15}) measure(count);
+int main(int argc, char** argv) {
+  for (int count : client_counts(argc, argv)) measure(count);
 }

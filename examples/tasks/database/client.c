@@ -82,12 +82,17 @@ static void expect_range(Client this, const struct Request* r, int k, struct exp
   }
 }
 
-static orrery_status request(Client this) {
+// A client with a pace waits for the time of its next request. The latency counts from then, also if it is late.
+static int64_t next_due(Client this, int64_t begin) {
+  return this->options.pace == 0 ? 0 : begin + (int64_t)this->model->sent * this->options.pace;
+}
+
+static orrery_status request(Client this, int64_t now) {
   struct model* m = this->model;
   const int k = (int)(next_random(m) % (uint32_t)this->options.keys);
   struct Request r = {.client = this->taskID, .number = m->sent, .key = key_of(this, k)};
   struct expected* e = &m->window[m->sent % (uint32_t)this->options.window];
-  *e = (struct expected){.sent = orrery_now_ns()};
+  *e = (struct expected){.sent = now};
   r.operation = (int)next_operation(m);
   if (r.operation == INSERT || r.operation == UPDATE)
     snprintf(r.text.text, VALUE_BYTES, "%u of client %d", m->sent, this->options.number);
@@ -130,12 +135,15 @@ static void Client_start(Client this) {
   const int64_t begin = orrery_now_ns();
   const uint32_t all = (uint32_t)o->requests;
   while (m->answered < all && !this->lost) {
-    while (m->sent < all && m->sent - m->answered < (uint32_t)o->window)
-      if (request(this) != ORRERY_OK) {
-        this->lost = true;
-        break;
-      }
-    if (!this->lost && Client_receive(this) != ORRERY_OK) return;
+    bool early = false;
+    while (m->sent < all && m->sent - m->answered < (uint32_t)o->window && !early && !this->lost) {
+      const int64_t now = orrery_now_ns(), due = next_due(this, begin);
+      early = now < due;
+      if (!early) this->lost = request(this, due != 0 ? due : now) != ORRERY_OK;
+    }
+    if (this->lost) break;
+    const orrery_status said = Client_receive_for(this, early ? ORRERY_NOW : ORRERY_FOREVER);
+    if (said != ORRERY_OK && said != ORRERY_EMPTY) return;
   }
   const int64_t end = orrery_now_ns();
   ClientReport_send(o->home, CLIENT_REPORT,

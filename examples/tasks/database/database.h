@@ -61,6 +61,7 @@ task Server {
 message ClientOptions {
   orrery_task server, home;
   int number, requests, window, keys;
+  int pace;  // ns from one request to the next; 0: as fast as answers come
   orrery_strategy strategy;
 };
 message ClientReport {

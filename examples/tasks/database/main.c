@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A database (Gingras 2018, section 4.5): a server task with an ordered index, and clients in the same and in other OS processes that check each answer.
 //
-//   ./database [-c CLIENTS] [-n REQUESTS] [-w WINDOW] [-k KEYS] [-s notify|wait|immediate] [-l LOG] [-b BATCH]
+//   ./database [-c CLIENTS] [-n REQUESTS] [-w WINDOW] [-k KEYS] [-p NS] [-s notify|wait|immediate] [-l LOG] [-b BATCH]
 //   ./database --orrery-world=NAME serve [-l LOG] ...    the server in a program of its own, until Ctrl-C,
 //   ./database --orrery-world=NAME client [-f NUMBER]    and clients in others; the first has that number
 //   ./database recover -l LOG                            says what the log makes of an index
@@ -11,6 +11,7 @@
 // run: ./database -c 3 -n 3000 --orrery-pes=2
 // run: ./database -c 7 -n 500 -s wait --orrery-nodes=4 --orrery-pes=1
 // run: ./database -c 3 -n 300 -s immediate --orrery-pes=1
+// run: ./database -c 2 -n 500 -p 20000 -w 4 --orrery-pes=2
 // run: ./database -c 5 -n 400 -w 8 --orrery-sim=machines=3,jitter=20us --orrery-quiet
 // run: l=/tmp/database-log-$$; ./database -c 4 -n 500 -l $l -b 16 --orrery-pes=2; ./database recover -l $l > $l.1; printf torn >> $l; ./database recover -l $l | grep 'dropped: 4 bytes'; ./database recover -l $l | diff - $l.1; ./database -c 2 -n 100 -l $l --orrery-pes=2; rm $l $l.1
 // run: w=database-$$; exec 3< <(./database --orrery-world=$w serve); read -u 3; ./database --orrery-world=$w client -c 2 -n 500 & ./database --orrery-world=$w client -f 10 -n 500; wait $!; ./database --orrery-world=$w stop; grep 'server: 150' <&3
@@ -26,26 +27,27 @@
 
 struct options {
   const char* what;
-  int clients, first, requests, window, keys, batch;
+  int clients, first, requests, window, keys, pace, batch;
   orrery_strategy strategy;
   char* log;
   bool only_figures, verbose;
 };
 
 static int usage(void) {
-  fprintf(stderr,
-          "usage: database [serve|client|stop|recover] [-c CLIENTS] [-f FIRST] [-n REQUESTS] [-w WINDOW] [-k KEYS]\n"
-          "                [-s notify|wait|immediate] [-l LOG] [-b BATCH] [-g] [-v]\n");
+  fprintf(
+      stderr,
+      "usage: database [serve|client|stop|recover] [-c CLIENTS] [-f FIRST] [-n REQUESTS] [-w WINDOW] [-k KEYS] [-p NS]\n"
+      "                [-s notify|wait|immediate] [-l LOG] [-b BATCH] [-g] [-v]\n");
   return 2;
 }
 
 static bool read_options(int argc, char** argv, struct options* o) {
   static const char* const strategies[] = {"notify", "wait", "immediate"};
-  *o = (struct options){"both", 1, 0, 10000, 1, 1000, 64, ORRERY_NOTIFY, NULL, false, false};
+  *o = (struct options){"both", 1, 0, 10000, 1, 1000, 0, 64, ORRERY_NOTIFY, NULL, false, false};
   optind = 1;
-  for (int c = 0; (c = getopt(argc, argv, "c:f:n:w:k:s:l:b:gv")) != -1;) {
-    int* const numbers[256] = {['c'] = &o->clients, ['f'] = &o->first, ['n'] = &o->requests,
-                               ['w'] = &o->window,  ['k'] = &o->keys,  ['b'] = &o->batch};
+  for (int c = 0; (c = getopt(argc, argv, "c:f:n:w:k:p:s:l:b:gv")) != -1;) {
+    int* const numbers[256] = {['c'] = &o->clients, ['f'] = &o->first, ['n'] = &o->requests, ['w'] = &o->window,
+                               ['k'] = &o->keys,    ['b'] = &o->batch, ['p'] = &o->pace};
     if (c < 256 && numbers[c] != NULL) {
       char* end = optarg;
       const long n = strtol(optarg, &end, 10);
@@ -139,7 +141,7 @@ static int run_clients(const struct options* o, orrery_task server, bool spread)
             : orrery_anywhere();
     if (Client_create_at(place, &client) != ORRERY_OK ||
         Client_send_OPTIONS(client, &(struct ClientOptions){server, orrery_self(), o->first + i, o->requests, o->window,
-                                                            o->keys, o->strategy}) != ORRERY_OK)
+                                                            o->keys, o->pace, o->strategy}) != ORRERY_OK)
       return failed("a client");
   }
   if (o->verbose) printf("%d clients have begun\n", o->clients), fflush(stdout);
