@@ -60,7 +60,7 @@ def figures(said):
 def database(clients, strategy, requests):
     """{"k": thousands of requests a second, "p50_us": ..., "p99_us": ...}; each client is in an OS process of its own."""
     if strategy == "immediate" and clients >= os.cpu_count():
-        requests = min(requests, 2_000)  # each keeps a core that others wait for
+        requests = min(requests, 1_000)  # each keeps a core that others wait for
     said = core.output_of([program("database"), "-g", "-c", clients, "-n", requests // clients, "-s", strategy,
                            f"--orrery-nodes={clients + 1}", "--orrery-pes=1"], 120)
     return {metric.removeprefix(f"db_{clients}_"): value for metric, value in figures(said).items()}

@@ -35,11 +35,27 @@ int driver::run() {
   if (asked_.emit_cpp_header) return emit_cpp_header();
   if (asked_.emit_c) return emit();
   if (asked_.until != stop::preprocessed)
-    for (const string& file : asked_.sources())
-      if (auto c = translate(file)) translated_.emplace(file, std::move(*c));
+    for (const string& file : asked_.sources()) translate_or_refuse(file);
   const bool links = asked_.until == stop::linked && needs_runtime();
-  if (translated_.empty() && !links) become_compiler();
+  if (translated_.empty() && refused_.empty() && !links) become_compiler();
   return compile(links);
+}
+
+// What is wrong in one source is no reason not to say what is wrong in the next.
+void driver::translate_or_refuse(const string& file) {
+  try {
+    if (auto c = translate(file)) translated_.emplace(file, std::move(*c));
+  } catch (const source_error& e) {
+    std::fputs(e.what(), stderr);
+    refuse(file, 1);
+  } catch (const failed& f) {
+    refuse(file, f.code);
+  }
+}
+
+void driver::refuse(const string& file, int code) {
+  refused_.insert(file);
+  code_ = code;
 }
 
 void driver::become_compiler() const {
@@ -169,28 +185,29 @@ int driver::compile(bool links) {
       call_with.push_back(object);
       objects.emplace(file, object);
     }
-    if (const int code = compiler_.call(call_with); code != 0) return code;
+    if (const int code = compiler_.call(call_with); code != 0) refuse(file, code);
   }
-  return asked_.until == stop::linked ? link(objects, links) : compile_rest();
+  if (asked_.until != stop::linked || code_ != 0) compile_rest();
+  return asked_.until == stop::linked && code_ == 0 ? link(objects, links) : code_;
 }
 
-int driver::compile_rest() const {
+// The sources that are left to the compiler.
+void driver::compile_rest() {
   for (const string& file : asked_.sources()) {
-    if (translated_.contains(file)) continue;
+    if (translated_.contains(file) || refused_.contains(file)) continue;
     words call_with = asked_.options(true);
     call_with.emplace_back("-I");
     call_with.push_back(compiler_.include().string());
-    call_with.emplace_back(asked_.until == stop::assembly ? "-S"
-                           : asked_.until == stop::syntax ? "-fsyntax-only"
-                                                          : "-c");
+    // Where nothing is linked, since another source was refused, they are looked at only.
+    const bool looks = asked_.until == stop::syntax || asked_.until == stop::linked;
+    call_with.emplace_back(asked_.until == stop::assembly ? "-S" : looks ? "-fsyntax-only" : "-c");
     call_with.push_back(file);
-    if (asked_.until != stop::syntax) {
+    if (!looks) {
       call_with.emplace_back("-o");
       call_with.push_back(output_of(file));
     }
-    if (const int code = compiler_.call(call_with); code != 0) return code;
+    if (const int code = compiler_.call(call_with); code != 0) code_ = code;
   }
-  return 0;
 }
 
 int driver::link(const std::map<string, string>& objects, bool links) const {

@@ -9,6 +9,7 @@
 
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -30,6 +31,8 @@ class driver {
   [[nodiscard]] preprocessed preprocess(const std::string& file);
   // The source as C; nothing if it has no tasks or messages.
   std::optional<std::string> translate(const std::string& file);
+  void translate_or_refuse(const std::string& file);
+  void refuse(const std::string& file, int code);
   // The object that a source becomes when nothing else is said.
   [[nodiscard]] std::string output_of(const std::string& file) const;
   void add_dependencies(words& to, const std::string& file) const;
@@ -41,14 +44,15 @@ class driver {
   [[noreturn]] void become_compiler() const;
   [[nodiscard]] words options_for_translated() const;
   [[nodiscard]] int compile(bool links);
-  // The sources without tasks and messages of a call that does not link.
-  [[nodiscard]] int compile_rest() const;
+  void compile_rest();
   [[nodiscard]] int link(const std::map<std::string, std::string>& objects, bool links) const;
 
   command_line asked_;
   c_compiler compiler_;
   scratch work_;
   std::map<std::string, std::string> translated_;
+  std::set<std::string> refused_;
+  int code_ = 0;  // of the last source that was refused
   bool uses_runtime_ = false;  // a source, translated or not, includes its header
 };
 
