@@ -6,13 +6,24 @@
 #define TEXT(...) #__VA_ARGS__
 #define EACH(X) X(one) X(two) X(three)
 #define AS_ENUM(n) JOIN(VALUE_, n),
-#define AS_CASE(n) case JOIN(VALUE_, n): return TEXT(n);
+#define AS_CASE(n)      \
+  case JOIN(VALUE_, n): \
+    return TEXT(n);
 enum { EACH(AS_ENUM) COUNT };
-static const char *name(int n) { switch (n) { EACH(AS_CASE) } return "none"; }
+static const char* name(int n) {
+  switch (n) { EACH(AS_CASE) }
+  return "none";
+}
 /* message M { int n; }; task T { tag GO(M); }; */
 // task T { int a; };
-static const char *text = "message M { int n; };" " task T \"{ };" "\\" "\n" u8"é" "\x41\101";
-static const char *lines = "ab";
+static const char* text =
+    "message M { int n; };"
+    " task T \"{ };"
+    "\\"
+    "\n"
+    u8"é"
+    "\x41\101";
+static const char* lines = "ab";
 #line 500 "elsewhere.c"
 static int at = __LINE__;
 #if 0
