@@ -41,7 +41,7 @@ std::optional<std::uint64_t> count_of(const orrery_field& f, const std::byte* st
       n = f.count_signed != 0 ? load<std::int16_t>(at) : load<std::uint16_t>(at);
       break;
     case 4:
-      n = f.count_signed != 0 ? load<std::int32_t>(at) : load<std::uint32_t>(at);
+      n = f.count_signed != 0 ? std::int64_t{load<std::int32_t>(at)} : std::int64_t{load<std::uint32_t>(at)};
       break;
     default:
       n = load<std::int64_t>(at);

@@ -5,8 +5,11 @@
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
+#include <limits>
 #include <memory>
 #include <string>
+#include <type_traits>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -96,6 +99,41 @@ TEST(message_type, is_refused_if_a_count_makes_no_sense) {
   of.s.values = nullptr;
   EXPECT_EQ(clone(of.s), nullptr);
   EXPECT_NE(std::string(orrery_error()).find("'values' is NULL"), std::string::npos) << orrery_error();
+}
+
+// A count of each size, signed or not, as its declaration says.
+template <class Count>
+bool takes(Count count) {
+  struct counted {
+    Count count;
+    const char* bytes;
+  };
+  const orrery_field field = {"bytes",
+                              ORRERY_ARRAY,
+                              offsetof(counted, bytes),
+                              1,
+                              offsetof(counted, count),
+                              sizeof(Count),
+                              std::is_signed_v<Count> ? 1U : 0U,
+                              nullptr};
+  const orrery_message_type type = {"Counted", 14, sizeof(counted), 1, &field};
+  const std::vector<char> many(70'000, 'x');
+  const counted value{count, many.data()};
+  void* const copy = orrery_clone(&type, &value);
+  std::free(copy);
+  return copy != nullptr;
+}
+
+TEST(message_type, may_have_a_count_of_any_size) {
+  EXPECT_TRUE(takes<std::int8_t>(100) && takes<std::uint8_t>(200));
+  EXPECT_TRUE(takes<std::int16_t>(30'000) && takes<std::uint16_t>(60'000));
+  EXPECT_TRUE(takes<std::int32_t>(70'000) && takes<std::uint32_t>(70'000));
+  EXPECT_TRUE(takes<std::int64_t>(70'000) && takes<std::uint64_t>(70'000));
+  EXPECT_FALSE(takes<std::int8_t>(-1));
+  EXPECT_FALSE(takes<std::int16_t>(-1));
+  EXPECT_FALSE(takes<std::int32_t>(-1));
+  EXPECT_FALSE(takes<std::int64_t>(-1));
+  EXPECT_FALSE(takes<std::uint64_t>(std::numeric_limits<std::uint64_t>::max()));
 }
 
 struct link {
