@@ -57,7 +57,8 @@ std::optional<std::size_t> bytes_at(const orrery_field& f, const std::byte* stru
   if (f.kind == ORRERY_ONE) return f.element;
   const auto count = count_of(f, structure);
   std::size_t bytes = 0;
-  if (!count || __builtin_mul_overflow(*count, f.element, &bytes)) return std::nullopt;
+  constexpr std::size_t address_space = std::size_t{1} << 48;  // so that sums of sizes are right
+  if (!count || __builtin_mul_overflow(*count, f.element, &bytes) || bytes > address_space) return std::nullopt;
   return bytes;
 }
 
