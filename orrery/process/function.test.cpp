@@ -75,6 +75,25 @@ TEST_P(process_function, has_as_large_a_stack_as_its_object_asks_for) {
   });
 }
 
+void receives_until_it_has_been_stopped_twice() {
+  for (int i = 0; i < 2; ++i) {
+    try {
+      (void)receive<int>();
+    } catch (const stopped&) {
+    }
+  }
+}
+
+TEST_P(process_function, that_is_destroyed_twice_answers_both) {
+  in_world([] {
+    const auto f = spawn(where(), receives_until_it_has_been_stopped_twice);
+    auto first = start_destroy(f);
+    auto second = start_destroy(f);
+    EXPECT_NO_THROW(first.get());
+    EXPECT_THROW(second.get(), process_gone);
+  });
+}
+
 TEST_P(process_function, takes_arguments_that_can_only_be_moved) {
   in_world([] {
     spawn(
