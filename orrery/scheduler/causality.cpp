@@ -21,7 +21,12 @@ constexpr std::size_t numbers_looked_at = 64;
 
 causality::strand* causality::running() {
   const activation* const a = of_.active();
-  return a == nullptr ? nullptr : &strands_[a];
+  if (a == nullptr) return nullptr;
+  if (a != latest_) {
+    latest_strand_ = &strands_[a];
+    latest_ = a;
+  }
+  return latest_strand_;
 }
 
 causality::stamp causality::now() {
@@ -29,11 +34,11 @@ causality::stamp causality::now() {
   if (s.number == 0) {
     give_number(s);
   } else if (s.told) {
-    s.clock.raise(s.number, s.clock.of(s.number) + 1);
+    s.clock.raise(s.number, ++s.time);
     s.version = ++last_version_;
   }
   s.told = false;
-  return {s.number, s.clock.of(s.number), s.version};
+  return {s.number, s.time, s.version};
 }
 
 const vector_clock& causality::clock() {
@@ -57,7 +62,8 @@ void causality::give_number(strand& s) {
     break;
   }
   if (s.number == 0) s.number = std::uint64_t{of_.id()} << 32 | ++last_number_;
-  s.clock.raise(s.number, s.clock.of(s.number) + 1);
+  s.time = s.clock.of(s.number) + 1;
+  s.clock.raise(s.number, s.time);
   s.version = ++last_version_;
 }
 
@@ -91,6 +97,7 @@ void causality::begin(const activation& a) {
 void causality::end(const activation& a) {
   const auto at = strands_.find(&a);
   if (at == strands_.end()) return;
+  if (&a == latest_) latest_ = nullptr;
   strand s = std::move(at->second);
   strands_.erase(at);
   if (s.number != 0) free_numbers_.push_back({s.number, s.clock.of(s.number)});

@@ -75,6 +75,7 @@ class causality {
   struct strand {
     vector_clock clock;
     std::uint64_t number = 0;
+    std::uint64_t time = 0;  // its own in the clock
     std::uint64_t version = 0;
     bool told = false;  // others know its time: what it does next has a later one
   };
@@ -93,6 +94,8 @@ class causality {
 
   pe& of_;
   std::unordered_map<const activation*, strand> strands_;
+  const activation* latest_ = nullptr;  // whose strand was asked for
+  strand* latest_strand_ = nullptr;
   std::unordered_map<const message*, vector_clock> messages_;
   std::unordered_map<const void*, vector_clock> kept_;
   std::unordered_map<const slot*, process_clock> processes_;

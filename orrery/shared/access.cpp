@@ -212,14 +212,14 @@ struct spot {
 };
 
 /// For the checker and the adviser.
-[[gnu::noinline]] void watch(const shared_object& o, const layout::place& p, std::uint64_t row, std::uint64_t column,
-                             access_kind k, std::source_location where) {
+[[gnu::noinline]] void watch(const shared_object& o, std::uint64_t row, std::uint64_t column, access_kind k,
+                             std::source_location where) {
   const scheduler::pe& self = here_pe();
   if (self.order() != nullptr) note_element(o, row, column, k, where);
   if (self.settings().advise_for) {
     auto& census = shared_directory::of_this_pe().census;
     if (census == nullptr) census = std::make_unique<access_census>();
-    census->add(o, p, row, column, k, where);
+    census->add(o, row, column, k, where);
   }
 }
 
@@ -228,26 +228,37 @@ spot find(const shared_id& id, std::uint64_t row, std::uint64_t column, access_k
   if (row >= o.rows || column >= o.columns) [[unlikely]]
     throw_outside(o, row, column);
   if (o.whole != nullptr) return {o, {}, o.whole + (row * o.columns + column) * o.bytes};
+  if (o.watched) [[unlikely]] {
+    watch(o, row, column, k, where);
+    if (o.in_order != nullptr) return {o, {}, o.in_order + (row * o.columns + column) * o.bytes};
+  }
   const layout::place p = o.how().find(row, column);
   std::byte* const base = o.base[p.part];
-  if (o.watched) [[unlikely]]
-    watch(o, p, row, column, k, where);
   return {o, p, base == nullptr ? nullptr : base + p.local * o.element_bytes()};
 }
 
 /// The usual case, without a call: this PE used the object lately, all its elements are memory here in
-/// the order of their indices, and nobody wants to know who accesses it. Null: look for it by find().
+/// the order of their indices, and nobody wants to know who accesses it. Else `at` is null: look for it by find().
 struct quick_spot {
-  const shared_object* o;
+  const shared_object* o;  ///< null: not known here, or the index is outside
   std::byte* at;
 };
+/// The next one: the access is counted, and no more. Null: look for it by find().
+std::byte* find_counted(const shared_object* o, std::uint64_t row, std::uint64_t column, access_kind k,
+                        std::source_location where) {
+  if (o == nullptr || o->counts == nullptr || o->in_order == nullptr) return nullptr;
+  count_access(*o->counts, *o, row, column, k, where);
+  return o->in_order + (row * o->columns + column) * o->bytes;
+}
 [[gnu::always_inline]] inline quick_spot find_quickly(const shared_id& id, std::uint64_t row, std::uint64_t column) {
   const shared_directory* const d = shared_directory::of_this_pe_if_any();
   if (d == nullptr) [[unlikely]]
     return {};
   const shared_object* const o = d->find_recent(id);
-  if (o == nullptr || o->whole == nullptr || row >= o->rows || column >= o->columns) [[unlikely]]
+  if (o == nullptr || row >= o->rows || column >= o->columns) [[unlikely]]
     return {};
+  if (o->whole == nullptr) [[unlikely]]
+    return {o, nullptr};
   return {o, o->whole + (row * o->columns + column) * o->bytes};
 }
 
@@ -298,14 +309,17 @@ void take(const bytes& from, void* to) { std::memcpy(to, from.data(), from.size(
 namespace {
 
 [[gnu::noinline]] void read_anywhere(const shared_id& id, std::uint64_t row, std::uint64_t column, void* out,
-                                     std::source_location where) {
+                                     std::source_location where, const shared_object* known) {
+  if (const std::byte* at = find_counted(known, row, column, access_kind::element_read, where))
+    return load(*known, at, out);
   const spot s = find(id, row, column, access_kind::element_read, where);
   if (s.at != nullptr) return load(s.o, s.at, out);
   take(call<&read_at_owner>(s.owner(), id, s.place.part, s.place.local), out);
 }
 
 [[gnu::noinline]] void write_anywhere(const shared_id& id, std::uint64_t row, std::uint64_t column, const void* value,
-                                      std::source_location where) {
+                                      std::source_location where, const shared_object* known) {
+  if (std::byte* at = find_counted(known, row, column, access_kind::write, where)) return store(*known, at, value);
   const spot s = find(id, row, column, access_kind::write, where);
   if (s.at != nullptr) return store(s.o, s.at, value);
   call<&write_at_owner>(s.owner(), id, s.place.part, s.place.local, as_bytes(value, s));
@@ -315,17 +329,17 @@ namespace {
 
 void read_element(const shared_id& id, std::uint64_t row, std::uint64_t column, void* out, std::source_location where) {
   const quick_spot s = find_quickly(id, row, column);
-  if (s.o != nullptr) [[likely]]
+  if (s.at != nullptr) [[likely]]
     return load(*s.o, s.at, out);
-  read_anywhere(id, row, column, out, where);
+  read_anywhere(id, row, column, out, where, s.o);
 }
 
 void write_element(const shared_id& id, std::uint64_t row, std::uint64_t column, const void* value,
                    std::source_location where) {
   const quick_spot s = find_quickly(id, row, column);
-  if (s.o != nullptr) [[likely]]
+  if (s.at != nullptr) [[likely]]
     return store(*s.o, s.at, value);
-  write_anywhere(id, row, column, value, where);
+  write_anywhere(id, row, column, value, where, s.o);
 }
 
 void change_element(const shared_id& id, std::uint64_t row, std::uint64_t column, element_change what, scalar type,

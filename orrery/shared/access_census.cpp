@@ -6,6 +6,8 @@
 #include <orrery/shared/object.hpp>
 
 #include <algorithm>
+#include <array>
+#include <bit>
 #include <string_view>
 #include <utility>
 
@@ -46,16 +48,22 @@ struct own_range {
 
 }  // namespace
 
-struct access_census::counted {
+/// The counts of one object on one PE.
+struct counted_object {
   used_object of;
   std::vector<std::uint32_t> read_in;  // by element: the phase
   own_range rows;
   own_range columns;
+  bool own_is_rectangle = false;
   std::vector<bool> far;  // by part: it belongs to another PE
+
+  const std::uint32_t* now = nullptr;  // the number of the phase that it is
+  const std::uint64_t* members_now = nullptr;
 
   // This phase.
   std::uint32_t phase = 0;
   std::uint64_t members = 1;
+  std::array<std::uintptr_t, 64> seen_lately{};  // places
   std::vector<place> places;
   std::vector<part_use> parts;
   std::vector<std::uint32_t> touched;
@@ -66,15 +74,16 @@ struct access_census::counted {
   std::uint64_t halo = 0;
   bool over_edges = false;
 
-  void see(place p) {
-    if (!places.empty() && places.back() == p) return;
-    const auto at = std::ranges::find(places, p);
-    if (at == places.end()) {
-      places.push_back(p);
-    } else {
-      std::iter_swap(at, places.end() - 1);  // loops come back to the same few
-    }
+  void see(const std::source_location& where) {
+    static_assert(sizeof where == sizeof(const void*), "a place is one pointer, which tells places apart");
+    const auto key = std::bit_cast<std::uintptr_t>(where);
+    std::uintptr_t& lately = seen_lately[key / 8 % seen_lately.size()];
+    if (lately == key) return;
+    lately = key;
+    const place p{where.file_name(), where.line(), where.column()};
+    if (std::ranges::find(places, p) == places.end()) places.push_back(p);
   }
+  void end_phase();
   void read_far(std::uint64_t row, std::uint64_t column) {
     least_row = std::min(least_row, row);
     most_row = std::max(most_row, row);
@@ -98,12 +107,11 @@ void part_use::add(const part_use& more) noexcept {
 access_census::access_census() = default;
 access_census::~access_census() = default;
 
-access_census::counted& access_census::find(const shared_object& o) {
-  if (last_ != nullptr && last_->of.id == o.about.id) return *last_;
+counted_object& access_census::find(const shared_object& o) {
   auto& entry = objects_[o.about.id];
   if (entry == nullptr) {
-    entry = std::make_unique<counted>();
-    counted& c = *entry;
+    entry = std::make_unique<counted_object>();
+    counted_object& c = *entry;
     const layout& l = o.how();
     c.of.id = o.about.id;
     c.of.label = o.about.label;
@@ -115,26 +123,37 @@ access_census::counted& access_census::find(const shared_object& o) {
       const std::uint32_t cp = l.column_part(o.own_part);
       c.rows = {l.rows.index(rp, 0), l.rows.count(rp), l.rows.size()};
       c.columns = {l.columns.index(cp, 0), l.columns.count(cp), l.columns.size()};
+      c.own_is_rectangle = l.rows.contiguous() && l.columns.contiguous();
     }
     for (std::uint32_t p = 0; p < l.parts(); ++p) c.far.push_back(p != o.own_part);
     c.parts.resize(l.parts());
+    c.now = &phase_;
+    c.members_now = &members_;
     if (o.rows * o.columns <= most_stamped) c.read_in.resize(o.rows * o.columns);
   }
-  last_ = entry.get();
-  return *last_;
+  return *entry;
 }
 
-void access_census::add(const shared_object& o, const layout::place& at, std::uint64_t row, std::uint64_t column,
-                        access_kind k, std::source_location where) {
-  counted& c = find(o);
-  if (c.phase != phase_) [[unlikely]] {
-    end_phase(c);
-    c.phase = phase_;
+void access_census::add(const shared_object& o, std::uint64_t row, std::uint64_t column, access_kind k,
+                        std::source_location where) {
+  counted_object& c = find(o);
+  if (here_pe().order() == nullptr) o.counts = &c;  // else the checker wants to know, too
+  count_access(c, o, row, column, k, where);
+}
+
+void count_access(counted_object& c, const shared_object& o, std::uint64_t row, std::uint64_t column, access_kind k,
+                  std::source_location where) {
+  if (c.phase != *c.now) [[unlikely]] {
+    c.end_phase();
+    c.phase = *c.now;
   }
-  c.members = members_;
-  c.see({where.file_name(), where.line(), where.column()});
-  part_use& u = c.parts[at.part];
-  if (u.all() == 0) c.touched.push_back(at.part);
+  c.members = *c.members_now;
+  c.see(where);
+  const bool own =
+      c.own_is_rectangle && row - c.rows.first < c.rows.count && column - c.columns.first < c.columns.count;
+  const std::uint32_t part = own ? o.own_part : o.how().find(row, column).part;
+  part_use& u = c.parts[part];
+  if (u.all() == 0) c.touched.push_back(part);
   const std::uint64_t number = row * o.columns + column;
   if (k == access_kind::read || k == access_kind::element_read) {
     ++u.reads;
@@ -142,11 +161,11 @@ void access_census::add(const shared_object& o, const layout::place& at, std::ui
     c.next_read = number + 1;
     if (c.read_in.empty()) {
       ++u.distinct_reads;
-    } else if (c.read_in[number] != phase_) {
-      c.read_in[number] = phase_;
+    } else if (c.read_in[number] != c.phase) {
+      c.read_in[number] = c.phase;
       ++u.distinct_reads;
     }
-    if (c.far[at.part]) c.read_far(row, column);
+    if (!own && c.far[part]) c.read_far(row, column);
     return;
   }
   ++(k == access_kind::update ? u.changes : u.writes);
@@ -154,40 +173,41 @@ void access_census::add(const shared_object& o, const layout::place& at, std::ui
   c.next_write = number + 1;
 }
 
-void access_census::end_phase(counted& c) {
-  if (c.touched.empty()) return;
-  std::vector<std::string> places;
-  for (const place& p : c.places) {
+void counted_object::end_phase() {
+  if (touched.empty()) return;
+  std::vector<std::string> names;
+  for (const place& p : places) {
     std::string_view file = p.file;
     file.remove_prefix(file.rfind('/') + 1);
-    places.push_back(fmt::format("{}:{}:{}", file, p.line, p.column));
+    names.push_back(fmt::format("{}:{}:{}", file, p.line, p.column));
   }
-  std::ranges::sort(places);
-  auto use = std::ranges::find(c.of.uses, places, &object_use::places);
-  if (use == c.of.uses.end()) {
-    c.of.uses.emplace_back().places = std::move(places);
-    use = c.of.uses.end() - 1;
+  std::ranges::sort(names);
+  auto use = std::ranges::find(of.uses, names, &object_use::places);
+  if (use == of.uses.end()) {
+    of.uses.emplace_back().places = std::move(names);
+    use = of.uses.end() - 1;
   }
   ++use->phases;
-  use->members = std::max(use->members, c.members);
-  use->halo = std::max(use->halo, c.halo);
-  use->over_edges |= c.over_edges;
-  for (const std::uint32_t p : c.touched) use->parts[p].add(std::exchange(c.parts[p], {}));
-  if (c.least_row != UINT64_MAX) {
-    const layout& l = c.of.how;
+  use->members = std::max(use->members, members);
+  use->halo = std::max(use->halo, halo);
+  use->over_edges |= over_edges;
+  for (const std::uint32_t p : touched) use->parts[p].add(std::exchange(parts[p], {}));
+  if (least_row != UINT64_MAX) {
+    const layout& l = of.how;
     for (std::uint32_t p = 0; p < l.parts(); ++p) {
-      if (!c.far[p]) continue;
-      const std::uint64_t rows = l.rows.below(l.row_part(p), c.most_row + 1) - l.rows.below(l.row_part(p), c.least_row);
-      if (rows != 0) use->parts[p].hull += rows * l.columns_of(p);
+      if (!far[p]) continue;
+      const std::uint64_t seen = l.rows.below(l.row_part(p), most_row + 1) - l.rows.below(l.row_part(p), least_row);
+      if (seen != 0) use->parts[p].hull += seen * l.columns_of(p);
     }
   }
-  c.places.clear();
-  c.touched.clear();
-  c.next_read = c.next_write = UINT64_MAX;
-  c.least_row = UINT64_MAX;
-  c.most_row = 0;
-  c.halo = 0;
-  c.over_edges = false;
+  places.clear();
+  seen_lately = {};
+  touched.clear();
+  next_read = next_write = UINT64_MAX;
+  least_row = UINT64_MAX;
+  most_row = 0;
+  halo = 0;
+  over_edges = false;
 }
 
 void access_census::enter_phase(std::uint64_t team, std::uint64_t collective) {
@@ -205,7 +225,7 @@ std::vector<used_object> access_census::take() {
   ++phase_;
   std::vector<used_object> all;
   for (auto& [id, c] : objects_) {
-    end_phase(*c);
+    c->end_phase();
     all.push_back(c->of);
   }
   std::ranges::sort(all, {}, &used_object::id);

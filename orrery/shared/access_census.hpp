@@ -18,6 +18,7 @@
 namespace orrery::detail {
 
 struct shared_object;
+struct counted_object;
 
 /// What the processes of one PE have done with the elements of one part of an object.
 struct part_use {
@@ -82,8 +83,7 @@ class access_census {
   access_census& operator=(const access_census&) = delete;
   ~access_census();
 
-  void add(const shared_object& o, const layout::place& at, std::uint64_t row, std::uint64_t column, access_kind k,
-           std::source_location where);
+  void add(const shared_object& o, std::uint64_t row, std::uint64_t column, access_kind k, std::source_location where);
   /// A member of a team has begun (collective 0), or has left its n-th collective function. `team` names the team.
   void enter_phase(std::uint64_t team, std::uint64_t collective);
   /// What was counted so far. The phase ends.
@@ -92,17 +92,18 @@ class access_census {
   static constexpr std::uint64_t most_stamped = 1 << 22;
 
  private:
-  struct counted;
-  counted& find(const shared_object& o);
-  static void end_phase(counted& c);
+  counted_object& find(const shared_object& o);
 
-  std::unordered_map<shared_id, std::unique_ptr<counted>> objects_;
-  counted* last_ = nullptr;
+  std::unordered_map<shared_id, std::unique_ptr<counted_object>> objects_;
   std::uint32_t phase_ = 1;
   std::uint64_t team_ = 0;
   std::uint64_t collective_ = 0;
   std::uint64_t members_ = 1;
 };
+
+/// The same as access_census::add of an object that has counts already.
+void count_access(counted_object& c, const shared_object& o, std::uint64_t row, std::uint64_t column, access_kind k,
+                  std::source_location where);
 
 /// The program counts its accesses: it was started with --orrery-advise.
 [[nodiscard]] bool counts_accesses() noexcept;

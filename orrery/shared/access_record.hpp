@@ -36,8 +36,11 @@ class element_ranges {
   /// In any order; cheap where one follows the other.
   void add(std::uint64_t first, std::uint64_t last) {
     if (first == last) return;
-    if (!all_.empty() && first >= all_.back().first && first <= all_.back().last) {
-      if (last > all_.back().last) all_.back().last = last;
+    // A line of a loop may go along several rows at once.
+    for (std::size_t i = all_.size(); i != 0 && all_.size() - i < 4; --i) {
+      range& r = all_[i - 1];
+      if (first < r.first || first > r.last) continue;
+      if (last > r.last) r.last = last;
       return;
     }
     all_.push_back({first, last});

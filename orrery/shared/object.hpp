@@ -26,6 +26,8 @@
 
 namespace orrery::detail {
 
+struct counted_object;
+
 /// What the maker tells of an object.
 struct shared_description {
   shared_id id;
@@ -40,7 +42,7 @@ struct shared_description {
 };
 
 /// An object as one PE uses it. Owned by the PE's directory and by the open scopes of its
-/// processes; used on that PE only. Nothing changes in it.
+/// processes; used on that PE only. Nothing changes in it but `counts`, which is set once.
 struct shared_object {
   // What an access by default reads, in one cache line.
   std::byte* whole = nullptr;  ///< all elements in the order of their indices, if they are so here and nobody watches
@@ -53,6 +55,7 @@ struct shared_object {
   std::vector<std::byte*> base;  ///< of each part; null if it lies in another domain
   std::uint32_t own_part = 0;  ///< of this PE; parts() if it owns none
   bool watched = false;  ///< accesses to elements are checked or counted
+  mutable counted_object* counts = nullptr;  ///< accesses are only counted, there; of the PE's census
   std::byte* in_order = nullptr;  ///< `whole`, also if somebody watches
 
   [[nodiscard]] const layout& how() const noexcept { return about.how; }

@@ -94,11 +94,15 @@ void sharing_recorder::add(const shared_object& o, std::uint64_t number, access_
                            const std::source_location& where) {
   const auto stamp = order_of_this_pe().now();
   const key of{o.about.id, stamp.version, where.file_name(), where.line(), k};
-  std::uint32_t& recent = recent_[(where.line() * 4 + static_cast<std::uint32_t>(k) + o.about.id.number) % places];
-  if (recent != 0 && open_[recent - 1].of == of) [[likely]] {
-    open_[recent - 1].record.elements.add(number, number + 1);
+  const std::uint32_t hash =
+      where.line() * 0x9E3779B1U + o.about.id.number * 0x85EBCA6BU + static_cast<std::uint32_t>(k) * 0xC2B2AE35U;
+  for (std::uint32_t i = 0; i < looked_at; ++i) {
+    const std::uint32_t seen = recent_[((hash >> 16) + i) % places];
+    if (seen == 0 || !(open_[seen - 1].of == of)) continue;
+    open_[seen - 1].record.elements.add(number, number + 1);
     return;
   }
+  std::uint32_t& recent = recent_[((hash >> 16) + next_looked_at_++ % looked_at) % places];
   access_record r = begin_record(k, where,
                                  k == access_kind::write    ? "element"
                                  : k == access_kind::update ? "change"

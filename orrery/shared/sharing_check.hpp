@@ -67,7 +67,9 @@ class sharing_recorder {
   void deliver_later();
 
   std::vector<open_record> open_;
-  static constexpr std::size_t places = 32;
+  static constexpr std::size_t places = 64;
+  static constexpr std::uint32_t looked_at = 4;  // that one may be in
+  std::uint32_t next_looked_at_ = 0;  // to be given to a new one
   std::uint32_t recent_[places] = {};  // index into open_ + 1
   bool scheduled_ = false;
   std::uint32_t delivering_ = 0;
