@@ -309,7 +309,8 @@ void start_main(scheduler::pe& first, const std::function<int()>& main, const st
   detail::start_function(first, [&first, &main, &leave, &result] {
     scheduler::node& n = first.owner();
     try {
-      result = detail::end_main(main());
+      result = main();
+      if (!scheduler::is_forked_child) result = detail::end_main(result);
     } catch (const std::exception& e) {
       if (scheduler::is_forked_child) scheduler::end_forked_child();
       if (n.is_dead()) return;  // that has been said

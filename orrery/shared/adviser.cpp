@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <functional>
 #include <iterator>
 #include <map>
 #include <string_view>
@@ -129,12 +130,15 @@ std::vector<sharing_advice> advise_sharing() {
       all.about = {o.label, o.how};
       for (object_use& u : o.uses) add_use(all.uses, p, std::move(u));
     }
-  std::vector<sharing_advice> advice;
+  std::multimap<double, sharing_advice, std::greater<>> by_gain;  // seconds; those that gain as much stay in order
   for (const auto& [id, o] : objects)
-    for (const use_of_object& u : o.uses) advice.push_back(advise(o.about, u, *net));
-  std::ranges::stable_sort(advice, [](const sharing_advice& a, const sharing_advice& b) {
-    return a.seconds_by_default - a.seconds > b.seconds_by_default - b.seconds;
-  });
+    for (const use_of_object& u : o.uses) {
+      sharing_advice one = advise(o.about, u, *net);
+      const double gain = one.seconds_by_default - one.seconds;
+      by_gain.emplace(gain, std::move(one));
+    }
+  std::vector<sharing_advice> advice;
+  for (auto& [gain, one] : by_gain) advice.push_back(std::move(one));
   return advice;
 }
 

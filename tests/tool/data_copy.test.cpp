@@ -100,9 +100,10 @@ TEST_F(orrery_data_copy, goes_on_when_it_was_killed_at_any_moment) {
     went_on += o.text.find("going on with the copy that was interrupted") != std::string::npos ? 1 : 0;
     if (o.code == 0) break;
     ++killed;
-    if (fs::exists(folder / "y/orrery.json")) {
-      EXPECT_NE(orrery_data("info " + folder / "y").text.find("unfinished"), std::string::npos);
-    }
+    // Killed after its last act, it is whole; what it is compared with is below.
+    if (fs::exists(folder / "y/orrery.json") &&
+        orrery_data("info " + folder / "y").text.find("unfinished") == std::string::npos)
+      break;
   }
   if (fs::exists(folder / "y.copy") || !fs::exists(folder / "y"))
     expect_good("copy " + folder / "x " + folder / "y --pages 24,40,56");
