@@ -71,6 +71,12 @@ constexpr option_info table[] = {
      .automatic = "the ranks of one host",
      .least = 1,
      .most = transport::max_nodes},
+    {.name = "piece",
+     .value = &options::piece,
+     .meaning =
+         "the parts in which large arguments travel between machines; other messages wait for two of them at most",
+     .least = 4096,
+     .most = transport::cluster_map::largest_piece},
     {.name = "node-timeout",
      .value = &options::node_timeout,
      .meaning = "how long a node of another machine may be silent before it is taken for lost",

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <orrery/scheduler/node.hpp>
+#include <orrery/transport/mpi/cluster.hpp>
 
 #include <chrono>
 #include <cstdint>
@@ -31,6 +32,7 @@ struct options {
   std::string sim;    ///< what to simulate; see parse_simulation; empty: nothing
   std::string mpi = "auto";  ///< "auto": if a launcher of MPI has started the program; "off"; or the path of a library
   std::uint32_t machine_ranks = 0;  ///< for tests: so many ranks are a machine; 0: those of one host
+  std::uint64_t piece = transport::cluster_map::usual_piece;  ///< for tests: parts of large arguments between machines
   std::string role;  ///< that a node without a main runs; empty: none
   std::chrono::nanoseconds node_timeout =
       std::chrono::seconds(5);  ///< after which a silent node of another machine is lost

@@ -218,6 +218,7 @@ session open_machines(const transport::mpi_launch& launch, const options& o, con
   config.ring_bytes = o.ring;
   config.library = o.mpi == "auto" ? std::string{} : o.mpi;
   config.machine_ranks = o.machine_ranks;
+  config.piece = o.piece;
   config.patience = o.node_timeout;
   session s;
   auto world = transport::mpi_world::start(launch, config);

@@ -6,11 +6,11 @@
 #include <orrery/process/spawn.hpp>
 #include <orrery/storage/internal/hosts.hpp>
 #include <orrery/storage/internal/job_presence.hpp>
+#include <orrery/storage/internal/patience.hpp>
 #include <orrery/storage/page_file.hpp>
 
 #include <cerrno>
 #include <chrono>
-#include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <span>
@@ -34,23 +34,6 @@ constexpr const char* description_file = "job.json";
 constexpr const char* lock_file = "lock";
 constexpr const char* nodes_file = "nodes";
 constexpr auto poll_interval = std::chrono::milliseconds(10);
-
-// Says once for what it waits, if that takes longer than it should.
-class patience {
- public:
-  template <class F>
-  void say(F&& what) {
-    constexpr auto silent = std::chrono::milliseconds(200);
-    if (said_ || std::chrono::steady_clock::now() - since_ < silent) return;
-    said_ = true;
-    const std::string line = fmt::format("orrery: waiting for {}\n", what());
-    std::fwrite(line.data(), 1, line.size(), stderr);
-  }
-
- private:
-  std::chrono::steady_clock::time_point since_ = std::chrono::steady_clock::now();
-  bool said_ = false;
-};
 
 std::string text_of(const std::string& file) {
   std::ostringstream text;
@@ -94,7 +77,7 @@ bool job_folder::take_lock() {
     throw;
   }
   clock::time_point ending_at = clock::now();  // when it was last seen to end
-  patience waiting;
+  internal::patience waiting;
   while (::flock(lock_.get(), LOCK_EX | LOCK_NB) != 0) {
     if (errno != EWOULDBLOCK) throw_errno(errno, fmt::format("cannot lock {}", file));
     const internal::job_nodes who = internal::look_at_nodes(*this / nodes_file);
@@ -119,7 +102,7 @@ bool job_folder::take_lock() {
 void job_folder::await_nodes() {
   const std::string file = *this / nodes_file;
   const io::descriptor all(file, O_RDWR | O_CREAT);
-  patience waiting;
+  internal::patience waiting;
   while (::flock(all.get(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
     waiting.say([&] {
       return fmt::format("nodes of a program that was killed, and that may still write {}, to end ({})", target_,

@@ -3,6 +3,7 @@
 
 #include <orrery/process/call.hpp>
 #include <orrery/process/runtime.hpp>
+#include <orrery/storage/internal/hosts.hpp>
 #include <orrery/storage/internal/waiting.hpp>
 #include <orrery/storage/page_sums.hpp>
 
@@ -81,7 +82,7 @@ page_device::page_lock::page_lock(page_device& d, std::uint64_t index, bool excl
 page_device::page_lock::~page_lock() = default;
 
 page_device::page_device(std::string file, std::uint64_t pages, std::uint64_t page_bytes, device_options options)
-    : name_(std::move(file)), pages_(pages), page_bytes_(page_bytes) {
+    : name_(internal::file_text(file)), pages_(pages), page_bytes_(page_bytes) {
   if (options.depth == 0 || options.depth > 256)
     throw std::invalid_argument(fmt::format("{}: a depth of {} transfers cannot be: 1 to 256", name_, options.depth));
   state_ = std::make_unique<state>(options.depth);
@@ -94,7 +95,7 @@ page_device::page_device(std::string file, std::uint64_t pages, std::uint64_t pa
   };
   if (create) open_sums();  // it shows whose the pages are, if the program is killed now
   try {
-    state_->file = page_file(name_, pages, page_bytes, options.mode, options.transfers);
+    state_->file = page_file(std::move(file), pages, page_bytes, options.mode, options.transfers);
   } catch (...) {
     if (create && state_->sums) (void)::unlink(options.sums.c_str());
     throw;
@@ -244,7 +245,8 @@ void page_device::close() {
 
 device_geometry page_device::geometry() const {
   if (!state_->own_file) return state_->geometry;
-  return {name_, pages_, page_bytes_, state_->file.writable(), state_->file.direct(), static_cast<bool>(state_->sums)};
+  const page_file& f = state_->file;
+  return {f.path(), pages_, page_bytes_, f.writable(), f.direct(), static_cast<bool>(state_->sums)};
 }
 
 std::string page_device::damage_of(std::uint64_t index) {

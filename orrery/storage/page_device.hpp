@@ -135,6 +135,7 @@ class page_device {
   void store_now(const page& p, std::uint64_t index);
   [[nodiscard]] std::uint64_t page_bytes() const noexcept { return page_bytes_; }
   [[nodiscard]] std::uint64_t pages() const noexcept { return pages_; }
+  /// As errors name it: with its host in a world of several machines.
   [[nodiscard]] const std::string& file_name() const noexcept { return name_; }
 
   device_statistics statistics_;

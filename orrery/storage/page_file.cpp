@@ -2,6 +2,8 @@
 #include <orrery/storage/page_file.hpp>
 
 #include <orrery/process/runtime.hpp>
+#include <orrery/storage/internal/hosts.hpp>
+#include <orrery/storage/internal/patience.hpp>
 #include <orrery/storage/page.hpp>
 
 #include <atomic>
@@ -26,18 +28,18 @@ void throw_errno(int code, const std::string& about) { throw std::system_error(c
 io::descriptor open_regular(const std::string& path, int flags, bool devices) {
   io::descriptor file(path, flags | O_NONBLOCK);  // which does not wait for the other end of a FIFO
   struct stat st{};
-  if (::fstat(file.get(), &st) != 0) throw_errno(errno, fmt::format("cannot look at {}", path));
+  if (::fstat(file.get(), &st) != 0) throw_errno(errno, fmt::format("cannot look at {}", internal::file_text(path)));
   const bool device = S_ISCHR(st.st_mode) || S_ISBLK(st.st_mode);
   if (!S_ISREG(st.st_mode) && !(device && devices))
-    throw_errno(EINVAL,
-                fmt::format("{} is no regular file but {}: put the file that was there back, or remove it", path,
-                            S_ISFIFO(st.st_mode)  ? "a FIFO"
-                            : S_ISDIR(st.st_mode) ? "a folder"
-                                                  : "a device"));
+    throw_errno(EINVAL, fmt::format("{} is no regular file but {}: put the file that was there back, or remove it",
+                                    internal::file_text(path),
+                                    S_ISFIFO(st.st_mode)  ? "a FIFO"
+                                    : S_ISDIR(st.st_mode) ? "a folder"
+                                                          : "a device"));
   // Transfers of a file with O_NONBLOCK might end with EAGAIN.
   const int now = ::fcntl(file.get(), F_GETFL);
   if (now < 0 || ::fcntl(file.get(), F_SETFL, now & ~O_NONBLOCK) != 0)
-    throw_errno(errno, fmt::format("cannot open {}", path));
+    throw_errno(errno, fmt::format("cannot open {}", internal::file_text(path)));
   return file;
 }
 
@@ -124,10 +126,10 @@ void use_beside(int fd) {
 
 page_file::page_file(std::string path, std::uint64_t pages, std::uint64_t page_bytes, open_mode mode,
                      transfer_mode transfers)
-    : path_(std::move(path)), pages_(pages), mode_(mode) {
+    : path_(std::move(path)), shown_(internal::file_text(path_)), pages_(pages), mode_(mode) {
   constexpr std::uint64_t most = std::uint64_t{1} << 62;
   if (page_bytes == 0 || page_bytes > most || (pages != 0 && page_bytes > most / pages))
-    throw_errno(EINVAL, fmt::format("{} pages of {} bytes in {} cannot be", pages, page_bytes, path_));
+    throw_errno(EINVAL, fmt::format("{} pages of {} bytes in {} cannot be", pages, page_bytes, shown_));
   slot_bytes_ = (page_bytes + page_alignment - 1) / page_alignment * page_alignment;
   const int flags = mode == open_mode::create      ? O_RDWR | O_CREAT | O_EXCL
                     : mode == open_mode::read_only ? O_RDONLY
@@ -154,14 +156,14 @@ io::descriptor page_file::open_as(int flags, transfer_mode transfers) {
   } catch (const std::system_error& e) {
     switch (e.code().value()) {
       case EEXIST:
-        throw_errno(EEXIST, fmt::format("cannot create {}: open what is there, or remove it first", path_));
+        throw_errno(EEXIST, fmt::format("cannot create {}: open what is there, or remove it first", shown_));
       case ENOENT:
-        throw_errno(ENOENT,
-                    (flags & O_CREAT) != 0
-                        ? fmt::format("cannot create {}: make its folder first", path_)
-                        : fmt::format("the device file {} is missing: restore it, or mount the drive it is on", path_));
+        throw_errno(ENOENT, (flags & O_CREAT) != 0
+                                ? fmt::format("cannot create {}: make its folder first", shown_)
+                                : fmt::format("the device file {} is missing: restore it, or mount the drive it is on",
+                                              shown_));
       default:
-        fail(e, fmt::format("cannot {} {}", (flags & O_CREAT) != 0 ? "create" : "open", path_), path_);
+        fail(e, fmt::format("cannot {} {}", (flags & O_CREAT) != 0 ? "create" : "open", shown_), path_);
     }
   }
 }
@@ -182,7 +184,7 @@ void page_file::create(std::uint64_t bytes) {
     }
   } catch (const std::system_error& e) {
     (void)::unlink(path_.c_str());
-    fail(e, fmt::format("cannot make {} with {} pages, {}", path_, pages_, bytes_text(bytes)), path_);
+    fail(e, fmt::format("cannot make {} with {} pages, {}", shown_, pages_, bytes_text(bytes)), path_);
   }
 }
 
@@ -190,27 +192,30 @@ void page_file::open_existing(std::uint64_t bytes) {
   if (mode_ == open_mode::read_write) lock();
   if (mode_ == open_mode::beside) use_beside(file_.get());
   struct stat st{};
-  if (::fstat(file_.get(), &st) != 0) throw_errno(errno, fmt::format("cannot look at {}", path_));
+  if (::fstat(file_.get(), &st) != 0) throw_errno(errno, fmt::format("cannot look at {}", shown_));
   if (static_cast<std::uint64_t>(st.st_size) < bytes)
     throw_errno(
         EINVAL,
         fmt::format("the device file {} was truncated: it has {} bytes and its {} pages take {}, so that page {} "
                     "and those behind it are lost: restore it from a copy",
-                    path_, st.st_size, pages_, bytes, static_cast<std::uint64_t>(st.st_size) / slot_bytes_));
+                    shown_, st.st_size, pages_, bytes, static_cast<std::uint64_t>(st.st_size) / slot_bytes_));
 }
 
 // The requests of a program that was killed hold the file, and with it its lock, until the kernel is done with them: some time after the
-// program's end.
+// program's end. Its nodes on other machines see later that it was killed, and write until then.
 void page_file::lock() {
   using namespace std::chrono_literals;
-  constexpr int tries = 200;
+  const auto limit = internal::longest_after_kill();
   const auto take = [&] {
     if (::flock(file_.get(), LOCK_EX | LOCK_NB) != 0) return false;
     errno = EWOULDBLOCK;
     return !used_beside(file_.get());
   };
+  internal::patience waiting;
   bool taken = take();
-  for (int n = 0; !taken && errno == EWOULDBLOCK && n < tries; ++n) {
+  while (!taken && errno == EWOULDBLOCK && waiting.waited() < limit) {
+    waiting.say(
+        [&] { return fmt::format("a program that has {} open for writing to end, {} s at most", shown_, limit / 1s); });
     sleep_for(10ms);
     taken = take();
   }
@@ -219,8 +224,8 @@ void page_file::lock() {
     throw_errno(EBUSY,
                 fmt::format("{} is open for writing, here or in another program: wait until it has ended, or open "
                             "it read-only",
-                            path_));
-  if (errno != ENOLCK && errno != EOPNOTSUPP) throw_errno(errno, fmt::format("cannot lock {}", path_));
+                            shown_));
+  if (errno != ENOLCK && errno != EOPNOTSUPP) throw_errno(errno, fmt::format("cannot lock {}", shown_));
 }
 
 void page_file::read(std::span<std::byte> into, std::uint64_t index) const {
@@ -229,7 +234,7 @@ void page_file::read(std::span<std::byte> into, std::uint64_t index) const {
     got = io::read_all(file_.get(), into, index * slot_bytes_);
   } catch (const std::system_error& e) {
     fail(e,
-         fmt::format("cannot read page {} of {} ({} at offset {})", index, path_, bytes_text(into.size()),
+         fmt::format("cannot read page {} of {} ({} at offset {})", index, shown_, bytes_text(into.size()),
                      index * slot_bytes_),
          path_);
   }
@@ -237,7 +242,7 @@ void page_file::read(std::span<std::byte> into, std::uint64_t index) const {
     throw_errno(EINVAL,
                 fmt::format("cannot read page {} of {}: the file was truncated and ends {} bytes into the page: "
                             "restore it from a copy",
-                            index, path_, got));
+                            index, shown_, got));
 }
 
 void page_file::write(std::span<const std::byte> from, std::uint64_t index) {
@@ -245,7 +250,7 @@ void page_file::write(std::span<const std::byte> from, std::uint64_t index) {
     io::write_all(file_.get(), from, index * slot_bytes_);
   } catch (const std::system_error& e) {
     fail(e,
-         fmt::format("cannot write page {} of {} ({} at offset {})", index, path_, bytes_text(from.size()),
+         fmt::format("cannot write page {} of {} ({} at offset {})", index, shown_, bytes_text(from.size()),
                      index * slot_bytes_),
          path_);
   }
@@ -255,7 +260,7 @@ void page_file::sync() {
   try {
     io::fdatasync(file_.get());
   } catch (const std::system_error& e) {
-    fail(e, fmt::format("cannot bring {} to its drive; any page written since it was flushed may be lost", path_),
+    fail(e, fmt::format("cannot bring {} to its drive; any page written since it was flushed may be lost", shown_),
          path_);
   }
 }

@@ -37,13 +37,13 @@ enum class transfer_mode : std::uint8_t {
 /// the file is closed: one writer at a time, and readers at any time.
 /// Invariants: offsets and lengths of transfers are multiples of page_alignment.
 ///
-/// Everything here may park and throws std::system_error, whose what() says the file, the page, the cause and what to do.
+/// Everything here may park and throws std::system_error, whose what() says the file (in a world of several machines with its host), the page, the cause and what to do.
 class page_file {
  public:
   page_file() = default;
   /// `create`: throws EEXIST if it is there, ENOSPC if there is no room for all pages (it is then removed again). Else: throws ENOENT; EINVAL if it is
   /// shorter than its pages; EBUSY (a writer) if another program has it open for writing, and still has
-  /// after two seconds.
+  /// after two seconds; in a world of several machines after twice the time-out for nodes more, which a program that was killed may take to end. A wait is said on stderr.
   page_file(std::string path, std::uint64_t pages, std::uint64_t page_bytes, open_mode mode, transfer_mode transfers);
 
   [[nodiscard]] explicit operator bool() const noexcept { return static_cast<bool>(file_); }
@@ -68,6 +68,7 @@ class page_file {
   void lock();
 
   std::string path_;
+  std::string shown_;  // as errors name it
   std::uint64_t slot_bytes_ = 0;
   std::uint64_t pages_ = 0;
   open_mode mode_ = open_mode::read_only;

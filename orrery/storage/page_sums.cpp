@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <orrery/storage/page_sums.hpp>
 
+#include <orrery/storage/internal/hosts.hpp>
 #include <orrery/storage/page_file.hpp>
 
 #include <array>
@@ -72,10 +73,10 @@ std::optional<std::uint64_t> page_sums::owner_of(const std::string& path) {
 }
 
 page_sums::page_sums(std::string path, std::uint64_t pages, bool create, bool writable, bool alone, std::uint64_t owner)
-    : path_(std::move(path)), kept_((create || writable) && alone) {
+    : path_(std::move(path)), shown_(internal::file_text(path_)), kept_((create || writable) && alone) {
   const std::uint64_t bytes = offset_of(pages);
   if (create) {
-    told_about(fmt::format("cannot make the file of checksums {}", path_), [&] {
+    told_about(fmt::format("cannot make the file of checksums {}", shown_), [&] {
       file_ = io::descriptor(path_, O_RDWR | O_CREAT | O_EXCL);
       file_head head;
       head.pages = pages;
@@ -87,7 +88,7 @@ page_sums::page_sums(std::string path, std::uint64_t pages, bool create, bool wr
     if (kept_) records_.resize(pages);
     return;
   }
-  told_about(fmt::format("cannot open the file of checksums {}", path_),
+  told_about(fmt::format("cannot open the file of checksums {}", shown_),
              [&] { file_ = detail::open_regular(path_, writable ? O_RDWR : O_RDONLY); });
   file_head head;
   head.magic = {};
@@ -98,9 +99,9 @@ page_sums::page_sums(std::string path, std::uint64_t pages, bool create, bool wr
     detail::throw_errno(EINVAL,
                         fmt::format("{} is not the file of checksums of {} pages (or it was truncated): restore it "
                                     "from a copy",
-                                    path_, pages));
+                                    shown_, pages));
   if (owner != 0 && head.owner != 0 && head.owner != owner)
-    detail::throw_errno(EINVAL, fmt::format("{} belongs to another data set: put its own file back", path_));
+    detail::throw_errno(EINVAL, fmt::format("{} belongs to another data set: put its own file back", shown_));
   if (!kept_) return;
   records_.resize(pages);
   (void)io::read_all(file_.get(), std::as_writable_bytes(std::span(records_)), sizeof head);
@@ -111,24 +112,24 @@ page_sums::record page_sums::get(std::uint64_t index) const {
   if (kept_) {
     r = records_.at(index);
   } else {
-    told_about(fmt::format("cannot read the record of page {} in {}", index, path_),
+    told_about(fmt::format("cannot read the record of page {} in {}", index, shown_),
                [&] { (void)io::read_all(file_.get(), std::as_writable_bytes(std::span(&r, 1)), offset_of(index)); });
   }
-  require_whole(r, index, path_);
+  require_whole(r, index, shown_);
   return r;
 }
 
 void page_sums::put(std::uint64_t index, std::uint64_t sum, page_state state) {
   const record written{sum, state, check_of(sum, state, index)};
   if (kept_) records_.at(index) = written;
-  told_about(fmt::format("cannot write the record of page {} in {}", index, path_),
+  told_about(fmt::format("cannot write the record of page {} in {}", index, shown_),
              [&] { io::write_all(file_.get(), std::as_bytes(std::span(&written, 1)), offset_of(index)); });
 }
 void page_sums::begin_write(std::uint64_t index) { put(index, 0, page_state::writing); }
 void page_sums::end_write(std::uint64_t index, std::uint64_t sum) { put(index, sum, page_state::written); }
 
 void page_sums::sync() {
-  told_about(fmt::format("cannot bring {} to its drive", path_), [&] { io::fdatasync(file_.get()); });
+  told_about(fmt::format("cannot bring {} to its drive", shown_), [&] { io::fdatasync(file_.get()); });
 }
 void page_sums::close() { file_.close(); }
 

@@ -65,6 +65,7 @@ class page_sums {
   void put(std::uint64_t index, std::uint64_t sum, page_state state);
 
   std::string path_;
+  std::string shown_;  // as errors name it
   io::descriptor file_;
   bool kept_ = false;
   std::vector<record> records_;  // of a writer that is alone

@@ -5,6 +5,7 @@
 #include <orrery/transport/wait.hpp>
 
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -149,6 +150,8 @@ class world {
   [[nodiscard]] virtual std::uint32_t machine_of(std::uint32_t node) const noexcept = 0;
   /// The host name of a machine below machines().
   [[nodiscard]] virtual std::string host_of(std::uint32_t /*machine*/) const { return own_host(); }
+  /// How long a node may be silent before it is taken for lost; 0: its end is seen at once.
+  [[nodiscard]] virtual std::chrono::nanoseconds patience() const noexcept { return {}; }
   [[nodiscard]] virtual world_state state() const noexcept = 0;
   /// Changes whenever a node joins, leaves or dies and when the world ends. Cheap.
   [[nodiscard]] virtual std::uint32_t epoch() const noexcept = 0;

@@ -10,6 +10,9 @@
 #include <sstream>
 #include <thread>
 
+#include <fcntl.h>
+#include <sys/file.h>
+
 namespace orrery {
 namespace {
 
@@ -61,6 +64,19 @@ void hosts() {
     storage::data_set::remove(scenario_folder + "/x");
     check(!fs::exists(scenario_folder + "/on-1"), "a folder was left");
   }
+}
+
+// As after a kill: the file of another machine is held for longer than on one machine it would be waited for.
+void held_file() {
+  const std::string file = scenario_folder + "/held";
+  spawn<storage::page_device>(machine(1), file, 2, 4096)->close();
+  int held = ::open(file.c_str(), O_RDWR | O_CLOEXEC);
+  check(held >= 0 && ::flock(held, LOCK_EX) == 0, "the file cannot be held");
+  auto device = start_spawn<storage::page_device>(machine(1), file, 2, 4096,
+                                                  storage::device_options{.mode = storage::open_mode::read_write});
+  check(!device.wait_for(std::chrono::milliseconds(2'500)), "a file that is held was opened");
+  ::close(held);
+  check(device.get()->geometry().writable, "a file that was given back cannot be written");
 }
 
 // --- the tests -----------------------------------------------------------------------------------------------------
@@ -178,6 +194,29 @@ TEST_F(data_on_machines, is_refused_where_a_machine_is_missing) {
   EXPECT_FALSE(fs::exists(folder / "y"));
 }
 
+TEST_F(data_on_machines, names_the_machine_of_a_drive_that_fails) {
+  constexpr ranks r{2, 1, 1};
+  make(r);
+  fs::remove(folder / "d1/x-1.pages");
+  const std::string said = shell(open_mpi(), over_machines(r, "orrery", {"data", "verify", folder / "x"}));
+  EXPECT_GE(
+      count_of(said, fmt::format("the device file {}#2:{}/d1/x-1.pages is missing", host_of_machine(), folder.path)), 1)
+      << said;
+}
+TEST(a_device, waits_for_nodes_of_a_killed_program_on_its_machine_and_says_so) {
+  const mpi_launcher& l = launcher_named("openmpi");
+  if (const auto why = missing(l)) GTEST_SKIP() << *why;
+  const scratch_folder folder;
+  const std::string said = program(command(l, {2, 1, 1}, "held", {"--folder=" + folder.path}), l.file).end();
+  EXPECT_TRUE(said.ends_with("good")) << said;
+  EXPECT_EQ(
+      count_of(said,
+               fmt::format("orrery: waiting for a program that has {}#2:{}/held open for writing to end, 12 s at most",
+                           host_of_machine(), folder.path)),
+      1)
+      << said;
+}
+
 // Ranks of programs that have the folder's name on their command lines.
 std::vector<pid_t> ranks_at(const std::string& folder, const std::string& program) {
   std::vector<pid_t> all;
@@ -270,5 +309,5 @@ int main(int argc, char** argv) {
   orrery::testing::prepare_for_launchers();
   for (int i = 1; i < argc; ++i)
     if (const std::string_view a = argv[i]; a.starts_with("--folder=")) orrery::scenario_folder = a.substr(9);
-  return orrery::testing::run_tests_or_scenario(argc, argv, {{"hosts", orrery::hosts}});
+  return orrery::testing::run_tests_or_scenario(argc, argv, {{"hosts", orrery::hosts}, {"held", orrery::held_file}});
 }

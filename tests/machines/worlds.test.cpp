@@ -5,6 +5,8 @@
 
 #include <orrery/array/array.hpp>
 
+#include <array>
+#include <cstdlib>
 #include <numeric>
 
 #include <dlfcn.h>
@@ -16,8 +18,25 @@ using namespace testing;
 
 std::uint32_t last_pe() { return world_pes() - 1; }
 
+// Bytes of which one in each 4 KiB, and the last, are not 0.
+template <class Each>
+void for_each_mark(std::uint64_t bytes, Each&& each) {
+  for (std::uint64_t i = 0; i < bytes; i += 4096) each(i);
+  each(bytes - 1);
+}
+std::vector<char> with_marks(std::uint64_t bytes) {
+  std::vector<char> v(bytes);
+  for_each_mark(bytes, [&](std::uint64_t i) { v[i] = static_cast<char>(1 + i / 4096 % 127); });
+  return v;
+}
+std::uint64_t sum_of_marks(std::span<const char> v) {
+  std::uint64_t sum = v.size();
+  for_each_mark(v.size(), [&](std::uint64_t i) { sum = sum * 31 + static_cast<unsigned char>(v[i]); });
+  return sum;
+}
+
 struct server;
-ORRERY_PROCESS(server, add, total, note, sum, numbers, refuse, ask, where, know, wait_for_other);
+ORRERY_PROCESS(server, add, total, note, sum, numbers, marks, marked, refuse, ask, where, know, wait_for_other);
 struct server {
   int add(int n) { return total_ += n; }
   int total() const { return total_; }
@@ -32,6 +51,8 @@ struct server {
     std::iota(v.begin(), v.end(), 0.0);
     return v;
   }
+  std::uint64_t marks(std::span<const char> v) const { return sum_of_marks(v); }
+  std::vector<char> marked(std::uint64_t bytes) const { return with_marks(bytes); }
   void refuse(const std::string& why) const { throw std::out_of_range(why); }
   int ask(remote<server> other, int n) const { return other->add(n); }
   std::uint32_t where() const { return this_machine(); }
@@ -82,6 +103,30 @@ void blocks() {
   }
   for (auto& f : all) check(f.get() == 5'000, "one of many blocks came otherwise");
 }
+
+// There and back, as large as messages can be that are counted with 31 and 32 bits, and more.
+void marked_blocks(std::span<const std::uint64_t> sizes) {
+  const auto s = spawn<server>(pe(last_pe()));
+  for (const std::uint64_t bytes : sizes) {
+    const std::uint64_t expected = [&] {
+      const std::vector<char> there = with_marks(bytes);
+      const std::uint64_t sum = sum_of_marks(there);
+      check(s->marks(there) == sum, fmt::format("{} bytes came otherwise", bytes));
+      return sum;
+    }();
+    check(sum_of_marks(s->marked(bytes)) == expected, fmt::format("{} bytes came back otherwise", bytes));
+  }
+}
+void pieces() {
+  constexpr std::uint64_t piece = 64 << 10;  // as the command line says
+  marked_blocks(
+      std::array{piece - 1, piece, piece + 1, 2 * piece - 1, 2 * piece, 2 * piece + 1, 5 * piece, 100 * piece});
+}
+template <std::uint64_t Bytes>
+void huge() {
+  marked_blocks(std::array{Bytes});
+}
+constexpr std::uint64_t gib = std::uint64_t{1} << 30;
 
 int one_more(int n) { return n + 1; }
 
@@ -245,6 +290,17 @@ TEST_P(over_mpi, machines_call_each_other_and_posts_keep_their_order) {
 }
 TEST_P(over_mpi, machines_of_two_nodes_share_memory_inside) { EXPECT_EQ(wrong_in(outcome("messages", {4, 2, 2})), ""); }
 TEST_P(over_mpi, large_arguments_and_results_travel) { EXPECT_EQ(wrong_in(outcome("blocks", {2, 1, 1})), ""); }
+TEST_P(over_mpi, large_arguments_travel_in_pieces) {
+  EXPECT_EQ(wrong_in(outcome("pieces", {2, 1, 1}, {"--orrery-piece=64K"})), "");
+  EXPECT_EQ(wrong_in(outcome("blocks", {2, 1, 1}, {"--orrery-piece=4K"})), "");
+}
+// By hand: up to 16 GiB of memory, and half a minute each.
+TEST_P(over_open_mpi, arguments_of_2_and_5_gib_travel) {
+  if (std::getenv("ORRERY_TEST_HUGE") == nullptr) GTEST_SKIP() << "it takes 16 GiB: ORRERY_TEST_HUGE=1 runs it";
+  for (const char* scenario : {"2 GiB - 1", "2 GiB", "5 GiB"})
+    EXPECT_EQ(wrong_in(outcome(scenario, {2, 1, 1}, {"--orrery-memory=6G", "--orrery-node-timeout=30s"})), "")
+        << scenario;
+}
 TEST_P(over_mpi, small_rings_hold_senders_back) {
   EXPECT_EQ(wrong_in(outcome("blocks", {2, 1, 1}, {"--orrery-ring=32K"})), "");
   EXPECT_EQ(wrong_in(outcome("messages", {3, 1, 1}, {"--orrery-ring=32K", "--orrery-mailbox=4K"})), "");
@@ -482,6 +538,10 @@ int main(int argc, char** argv) {
   const int code = orrery::testing::run_tests_or_scenario(argc, argv,
                                                           {{"messages", messages},
                                                            {"blocks", blocks},
+                                                           {"pieces", pieces},
+                                                           {"2 GiB - 1", huge<2 * gib - 1>},
+                                                           {"2 GiB", huge<2 * gib>},
+                                                           {"5 GiB", huge<5 * gib>},
                                                            {"everything else", everything_else},
                                                            {"hosts", hosts},
                                                            {"others", others_programs},

@@ -34,6 +34,16 @@ std::string folder_text(const std::string& host, const std::string& folder) {
   return host.empty() ? folder : host + ":" + folder;
 }
 
+std::string file_text(const std::string& path) {
+  return folder_text(world_machines() > 1 ? machine_names()[this_machine()] : std::string{}, path);
+}
+
+std::chrono::nanoseconds longest_after_kill() {
+  constexpr auto end_of_requests = std::chrono::seconds(2);  // which the kernel has yet to do
+  const transport::world* const world = this_world().world();
+  return end_of_requests + (world != nullptr ? 2 * world->patience() : std::chrono::nanoseconds{});
+}
+
 std::uint32_t machine_named(const std::vector<std::string>& names, const std::string& host, const std::string& folder,
                             const std::string& data_set) {
   if (host.empty()) return this_machine();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -20,10 +21,16 @@ struct host_folder {
 /// The reverse.
 [[nodiscard]] std::string folder_text(const std::string& host, const std::string& folder);
 
+/// A file of the caller's machine as errors name it: "node7:/disk1/x" in a world of several machines, else as it is.
+[[nodiscard]] std::string file_text(const std::string& path);
+
 /// The machine that is called so among machine_names(); of no name, the caller's. Throws EHOSTDOWN, which names the host, the folder and
 /// the data set.
 [[nodiscard]] std::uint32_t machine_named(const std::vector<std::string>& names, const std::string& host,
                                           const std::string& folder, const std::string& data_set);
+
+/// How long a writer of a file may go on after its program was killed: another machine sees that when it is silent. Of a program with the options of this one.
+[[nodiscard]] std::chrono::nanoseconds longest_after_kill();
 
 /// Of a node; of all nodes and PEs of a machine, in their order, those that can be reached.
 [[nodiscard]] std::uint32_t machine_of_node(std::uint32_t node);

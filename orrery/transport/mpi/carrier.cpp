@@ -34,7 +34,8 @@ mpi_carrier::mpi_carrier(engine& by, shm_world& local, const cluster_map& map, c
       time_(std::move(time)),
       memory_(memory ? std::move(memory) : [&local](std::uint64_t bytes) { return local.allocate_beyond(bytes); }),
       copies_(std::make_unique<counter_copy[]>(map.pes())),
-      peers_(map.nodes()) {
+      peers_(map.nodes()),
+      slow_memory_(memory_, [&local](std::uint64_t offset) { local.release(offset); }) {
   const std::int64_t now = time_();
   for (std::uint32_t n = 0; n < peers_.size(); ++n) {
     peers_[n].node = n;
@@ -88,7 +89,7 @@ bool mpi_carrier::tick() noexcept {
 bool mpi_carrier::is_flushed() noexcept {
   const std::scoped_lock lock{mutex_};
   return std::ranges::all_of(peers_, [](const peer& p) {
-    return p.closed || (p.controls.empty() && p.frames.empty() && p.blocks.empty() &&
+    return p.closed || (p.controls.empty() && p.frames.empty() && p.blocks.empty() && p.pieces.empty() &&
                         std::ranges::none_of(p.rings, [](const auto& r) { return r->has_more(); }));
   });
 }
@@ -129,7 +130,7 @@ void mpi_carrier::release_memory_of(std::uint32_t node) noexcept {
     }
     local_.release(m->offset());
   }
-  std::erase_if(arrivals_, [&](const arrival& a) { return a.node == node; });
+  forget_arrivals_of(node);
   p.mirrors.clear();
   std::erase_if(guests_, [&](const auto& g) {
     if (g.second.node == node) local_.release(g.first);
@@ -152,6 +153,7 @@ bool mpi_carrier::send(peer& to, bool everything) {
     tell_evictions(to);  // I4
     if (!transmit(to, std::move(f))) break;
   }
+  any |= send_pieces(to);
   return any;
 }
 
@@ -212,7 +214,11 @@ bool mpi_carrier::finish_sends(peer& to) {
     any = true;
   }
   if (members_.state(to.node) != node_state::dead && !to.blocks.empty())
-    any |= std::erase_if(to.blocks, [&](engine::request& r) { return is_over(r); }) != 0;
+    any |= std::erase_if(to.blocks, [&](piece& p) {
+             const bool over = is_over(p.request);
+             if (over) to.block_bytes -= p.bytes;
+             return over;
+           }) != 0;
   return any;
 }
 

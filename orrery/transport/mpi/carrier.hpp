@@ -8,6 +8,7 @@
 #include <orrery/transport/mpi/mirror_ring.hpp>
 #include <orrery/transport/mpi/outgoing_ring.hpp>
 #include <orrery/transport/mpi/ring_sizes.hpp>
+#include <orrery/transport/mpi/slow_memory.hpp>
 #include <orrery/transport/wait.hpp>
 
 #include <algorithm>
@@ -128,6 +129,15 @@ class mpi_carrier final : public carrier, private outgoing_ring::user {
     section head;
     std::vector<std::byte> payload;
   };
+  /// A part of a block that comes or goes.
+  struct piece {
+    engine::request request;
+    std::uint64_t bytes;
+  };
+  struct waiting_piece {
+    int tag;
+    std::span<const std::byte> data;
+  };
   /// Another node.
   struct peer {
     std::uint32_t node = 0;
@@ -141,7 +151,9 @@ class mpi_carrier final : public carrier, private outgoing_ring::user {
     std::vector<std::unique_ptr<mirror_ring>> mirrors;
     std::deque<control> controls;
     std::list<sent_frame> frames;  // on their way
-    std::vector<engine::request> blocks;  // on their way
+    std::deque<waiting_piece> pieces;  // of blocks, that wait for those on their way
+    std::vector<piece> blocks;  // pieces on their way
+    std::uint64_t block_bytes = 0;  // of those
     std::uint64_t tags = 0;
     std::size_t told = 0;  // so many evictions
     std::uint64_t epoch = 0;  // of its last frame: so many it has told
@@ -149,13 +161,9 @@ class mpi_carrier final : public carrier, private outgoing_ring::user {
     std::int64_t heard_ns = 0;
     std::size_t turn = 0;  // of its rings
   };
-  /// A part of a block that comes.
-  struct piece {
-    engine::request request;
-    std::uint64_t bytes;
-  };
   /// A block that comes.
   struct arrival {
+    std::uint64_t number;
     std::uint32_t node;
     mirror_ring* into;
     std::uint64_t position;
@@ -163,7 +171,8 @@ class mpi_carrier final : public carrier, private outgoing_ring::user {
     int tag;
     std::int64_t since_ns;
     std::optional<std::uint64_t> offset;  // of its memory, once there is some
-    std::deque<piece> pieces;
+    std::span<std::byte> awaited;  // memory of pieces that are not asked for yet
+    std::deque<piece> pieces;  // that are
   };
   struct eviction {
     std::uint32_t node;
@@ -192,10 +201,14 @@ class mpi_carrier final : public carrier, private outgoing_ring::user {
   [[nodiscard]] fault receive_eviction(peer& from, const frame_reader::item& item);
   bool finish_arrivals();
   [[nodiscard]] bool begin_arrival(arrival& a);
+  [[nodiscard]] bool ask_for_pieces(arrival& a);
+  [[nodiscard]] std::optional<result<world::memory_block>> memory_for(const arrival& a);
+  void forget_arrivals_of(std::uint32_t node);
   [[nodiscard]] engine::outcome look_at(arrival& a);
   void wait_for_memory(const arrival& a, std::string_view why);
   void show(mirror_ring& m);
   bool send(peer& to, bool everything);
+  bool send_pieces(peer& to);
   [[nodiscard]] frame new_frame();
   bool transmit(peer& to, frame f);
   void fill(peer& to, frame& f, bool everything);
@@ -237,6 +250,8 @@ class mpi_carrier final : public carrier, private outgoing_ring::user {
   std::vector<posted_receive> pool_;
   std::size_t oldest_ = 0;  // of the pool
   std::list<arrival> arrivals_;
+  std::uint64_t arrivals_so_far_ = 0;
+  slow_memory slow_memory_;
   std::vector<eviction> evictions_;
   std::unordered_map<std::uint64_t, guest_block> guests_;  // by offset
   std::vector<frame> spare_;

@@ -5,9 +5,12 @@
 #include <orrery/transport/shm/world.hpp>
 
 #include <deque>
+#include <functional>
+#include <future>
 #include <map>
 #include <memory>
 #include <random>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -22,8 +25,14 @@ class scripted_engine final : public engine {
  public:
   bool send(std::uint32_t, int tag, std::span<const std::byte> data, request& begun) override {
     ++sent;
-    if (tag == 0) last_sent.assign(data.begin(), data.end());
     begun = 0;
+    if (tag == 0) {
+      last_sent.assign(data.begin(), data.end());
+    } else {
+      begun = ++requests_;
+      going.push_back(data.size());
+      going_requests.insert(begun);
+    }
     return true;
   }
   bool receive(std::uint32_t, int tag, std::span<std::byte> into, request& begun) override {
@@ -37,6 +46,7 @@ class scripted_engine final : public engine {
   }
   outcome test(request& begun, std::uint32_t& from, std::uint64_t& bytes) override {
     if (begun == 0) return outcome::done;
+    if (going_requests.contains(begun)) return holds_pieces ? outcome::pending : outcome::done;
     if (const auto piece = pieces.find(begun); piece != pieces.end()) {
       bytes = piece->second;
       return blocks_are_there ? outcome::done : outcome::pending;
@@ -58,6 +68,9 @@ class scripted_engine final : public engine {
   std::vector<std::byte> last_sent;  // a frame
   std::map<request, std::uint64_t> pieces;  // of blocks: what is received
   bool blocks_are_there = false;
+  bool holds_pieces = false;  // what is sent of blocks does not arrive
+  std::vector<std::uint64_t> going;  // their bytes
+  std::set<request> going_requests;
 
  private:
   std::deque<std::pair<request, std::span<std::byte>>> posted_;
@@ -70,11 +83,11 @@ result<world::memory_block> no_room() {
 
 /// Node 0 of two machines of one PE each.
 struct first_node {
-  explicit first_node(shm_world& local, std::uint32_t nodes = 2)
+  explicit first_node(shm_world& local, std::uint32_t nodes = 2, std::uint64_t piece = cluster_map::usual_piece)
       : memory(local),
         map{nodes == 2 ? std::vector<cluster_map::place>{{0, 0, 1, 0, 0}, {1, 1, 1, 0, 0, 64 << 20}}
                        : std::vector<cluster_map::place>{{0, 0, 1, 0, 0}, {1, 1, 1, 0, 0, 64 << 20}, {2, 2, 1, 0, 0}},
-            0},
+            0, piece},
         members{nodes, 0} {
     started = carrier.begin();
   }
@@ -85,6 +98,7 @@ struct first_node {
   std::vector<std::string> ends;
   std::int64_t now = 0;
   bool room = true;  // for blocks
+  std::function<void()> before_memory = [] {};
   mpi_carrier carrier{engine,
                       memory,
                       map,
@@ -92,7 +106,10 @@ struct first_node {
                       60'000'000'000,
                       [this](const std::string& line) { ends.push_back(line); },
                       [this] { return now; },
-                      [this](std::uint64_t bytes) { return room ? memory.allocate_beyond(bytes) : no_room(); }};
+                      [this](std::uint64_t bytes) {
+                        before_memory();
+                        return room ? memory.allocate_beyond(bytes) : no_room();
+                      }};
   bool started = false;
 
   /// How node 1 was lost; empty if it was not.
@@ -332,12 +349,78 @@ TEST(a_carrier, ends_its_node_with_a_sentence_if_no_memory_comes) {
       << n.ends[0];
 }
 
+// What follows a block in the library's queues, as signs of life, waits for two pieces at most.
+TEST(a_carrier, has_two_pieces_of_blocks_on_their_way_at_most) {
+  const auto memory = own_memory();
+  first_node n(*memory, 2, 4096);
+  n.engine.holds_pieces = true;
+  auto ring = memory->allocate(ring_header::bytes_for(ring_bytes));
+  auto block = memory->allocate(5 * 4096);
+  ASSERT_TRUE(ring && block);
+  std::memset(ring->data, 0, ring_header::bytes_for(ring_bytes));
+  ring_header& header = *make_ring(ring->data, ring_bytes, 0, 1);
+  n.carrier.add_ring(0, 1, ring->offset, header);
+  ring_producer writer(header);
+  wire::envelope* const e = writer.reserve(2 * wire::granule);
+  e->kind = wire::record_kind::message;
+  e->form = wire::payload_form::block;
+  const wire::block_ref ref{block->offset, 4 * 4096 + 1};
+  std::memcpy(e->payload(), &ref, sizeof ref);
+  writer.commit(2 * wire::granule);
+  (void)n.carrier.drive();
+  (void)n.carrier.drive();
+  EXPECT_EQ(n.engine.going, (std::vector<std::uint64_t>{4096, 4096}));
+  EXPECT_FALSE(n.carrier.is_flushed());
+  n.engine.holds_pieces = false;
+  while (n.carrier.drive()) {
+  }
+  EXPECT_TRUE(n.carrier.is_flushed());
+  EXPECT_EQ(n.engine.going, (std::vector<std::uint64_t>{4096, 4096, 4096, 4096, 1}));
+}
+
+TEST(a_carrier, gives_signs_of_life_while_the_system_gives_memory_for_a_large_block) {
+  const auto memory = own_memory();
+  first_node n(*memory, 2, 4096);
+  std::promise<void> given;
+  n.before_memory = [&] { given.get_future().wait(); };
+  n.engine.blocks_are_there = true;
+  frame f = opening();
+  add_block(f, 0, 3 * 4096);
+  n.bring(f.finish());
+  const int before = n.engine.sent;
+  n.now += 13'000'000'000;
+  (void)n.carrier.tick();
+  EXPECT_GT(n.engine.sent, before);
+  const auto bytes = memory->map(memory->node(), *n.carrier.mirror_offset(0, 1), ring_header::bytes_for(ring_bytes));
+  ring_consumer reader(*reinterpret_cast<ring_header*>(bytes->data()), ring_bytes);
+  EXPECT_EQ(reader.front(), nullptr);
+  given.set_value();
+  while (reader.front() == nullptr) (void)n.carrier.drive();
+  EXPECT_EQ(n.engine.pieces.size(), 3);
+}
+TEST(a_carrier, gives_memory_back_whose_block_does_not_come_any_more) {
+  const auto memory = own_memory();
+  const std::uint64_t before = memory->memory().stats().in_use;
+  std::promise<void> given;
+  {
+    first_node n(*memory, 2, 4096);
+    n.before_memory = [&] { given.get_future().wait(); };
+    frame f = opening();
+    add_block(f, 0, 3 * 4096);
+    n.bring(f.finish());
+    n.carrier.report_lost(1, "was killed");
+    n.carrier.release_memory_of(1);
+    given.set_value();
+  }
+  EXPECT_EQ(memory->memory().stats().in_use, before);
+}
+
 TEST(a_block, travels_in_pieces_that_every_library_can_count) {
   constexpr std::uint64_t gib = std::uint64_t{1} << 30;
   for (const std::uint64_t bytes : {std::uint64_t{1}, gib - 1, gib, 2 * gib - 1, 2 * gib, 2 * gib + 1, 5 * gib}) {
     std::uint64_t next = 0;
     int pieces = 0;
-    EXPECT_TRUE(for_each_piece(bytes, [&](std::uint64_t at, std::uint64_t n) {
+    EXPECT_TRUE(for_each_piece(bytes, cluster_map::largest_piece, [&](std::uint64_t at, std::uint64_t n) {
       EXPECT_EQ(at, next);
       EXPECT_LE(n, gib);
       EXPECT_GT(n, 0);
@@ -349,7 +432,7 @@ TEST(a_block, travels_in_pieces_that_every_library_can_count) {
     EXPECT_EQ(pieces, static_cast<int>((bytes + gib - 1) / gib));
   }
   int pieces = 0;
-  EXPECT_FALSE(for_each_piece(5 * gib, [&](std::uint64_t, std::uint64_t) { return ++pieces < 2; }));
+  EXPECT_FALSE(for_each_piece(5 * gib, gib, [&](std::uint64_t, std::uint64_t) { return ++pieces < 2; }));
   EXPECT_EQ(pieces, 2);
 }
 

@@ -14,23 +14,39 @@ namespace {
 
 constexpr std::uint64_t block_tags = 16'000;  // every MPI has that many
 constexpr std::uint64_t first_block_tag = 1;
+constexpr std::uint64_t pieces_on_their_way = 2;
 constexpr std::int64_t memory_patience = 12;  // so many times that for a node: then there will be none
 
 }  // namespace
 
+// Libraries send a piece as a whole, and what follows waits for it: signs of life, too. So few bytes are on their way at a time.
+bool mpi_carrier::send_pieces(peer& to) {
+  const std::uint64_t limit = pieces_on_their_way * map_.piece();
+  bool any = false;
+  while (!to.closed && !to.pieces.empty() && to.block_bytes + to.pieces.front().data.size() <= limit) {
+    const waiting_piece next = to.pieces.front();
+    to.pieces.pop_front();
+    piece& p = to.blocks.emplace_back(engine::request{}, next.data.size());
+    if (!engine_.send(to.node, next.tag, next.data, p.request)) {
+      to.blocks.pop_back();
+      suspect(to.node, engine_.error());
+      return true;
+    }
+    to.block_bytes += next.data.size();
+    any = true;
+  }
+  return any;
+}
+
 std::uint64_t mpi_carrier::send_block(std::uint64_t offset, std::uint64_t bytes) {
   peer& to = *sending_to_;
   const std::uint64_t tag = to.tags++ % block_tags + first_block_tag;
-  auto memory = local_.map(local_.node(), offset, bytes);
-  const bool sent =
-      memory && for_each_piece(bytes, [&](std::uint64_t at, std::uint64_t n) {
-        engine::request& r = to.blocks.emplace_back();
-        if (engine_.send(to.node, static_cast<int>(tag), std::span<const std::byte>(*memory).subspan(at, n), r))
-          return true;
-        to.blocks.pop_back();
-        return false;
-      });
-  if (!sent && memory) suspect(to.node, engine_.error());
+  const auto memory = local_.map(local_.node(), offset, bytes);
+  if (!memory) return tag;
+  (void)for_each_piece(bytes, map_.piece(), [&](std::uint64_t at, std::uint64_t n) {
+    to.pieces.push_back({static_cast<int>(tag), std::span<const std::byte>(*memory).subspan(at, n)});
+    return true;
+  });
   return tag;
 }
 
@@ -57,7 +73,8 @@ mpi_carrier::fault mpi_carrier::receive_block(peer& from, const frame_reader::it
                        map_.at(from.node).memory);
   if (s.word < first_block_tag || s.word >= first_block_tag + block_tags || !m->fill_block(s.position, item.payload))
     return fmt::format("a block from PE {} to PE {} that has no place there at {}", s.from_pe, s.to_pe, s.position);
-  arrivals_.push_back({from.node, m, s.position, ref, static_cast<int>(s.word), time_(), std::nullopt, {}});
+  arrivals_.push_back(
+      {arrivals_so_far_++, from.node, m, s.position, ref, static_cast<int>(s.word), time_(), std::nullopt, {}, {}});
   // Messages of one tag are matched in the order of the receives: nobody overtakes a block that waits for memory.
   const bool is_first = std::ranges::none_of(
       arrivals_, [&](const arrival& a) { return a.node == from.node && !a.offset && &a != &arrivals_.back(); });
@@ -75,18 +92,43 @@ mpi_carrier::fault mpi_carrier::receive_block(peer& from, const frame_reader::it
 // False if the library refuses it. Without memory the block stays where it is, in its sender's memory, and so does what
 // follows it in its ring.
 bool mpi_carrier::begin_arrival(arrival& a) {
-  const auto memory = memory_(a.there.bytes);
+  const auto given = memory_for(a);
+  if (!given) return true;
+  const auto& memory = *given;
   if (!memory) {
     wait_for_memory(a, memory.error().message);
     return true;
   }
   a.offset = memory->offset;
   guests_[memory->offset] = {a.node, a.there.offset};
-  return for_each_piece(a.there.bytes, [&](std::uint64_t at, std::uint64_t n) {
+  a.awaited = std::span(memory->data, a.there.bytes);
+  return ask_for_pieces(a);
+}
+
+// Not for more than are on their way: some libraries bring all that is asked for in one call.
+bool mpi_carrier::ask_for_pieces(arrival& a) {
+  while (a.pieces.size() < pieces_on_their_way && !a.awaited.empty()) {
+    const std::uint64_t n = std::min<std::uint64_t>(a.awaited.size(), map_.piece());
     piece& p = a.pieces.emplace_back(engine::request{}, n);
-    if (engine_.receive(a.node, a.tag, std::span(memory->data + at, n), p.request)) return true;
-    a.pieces.pop_back();
-    return false;
+    if (!engine_.receive(a.node, a.tag, a.awaited.first(n), p.request)) {
+      a.pieces.pop_back();
+      return false;
+    }
+    a.awaited = a.awaited.subspan(n);
+  }
+  return true;
+}
+
+std::optional<result<world::memory_block>> mpi_carrier::memory_for(const arrival& a) {
+  if (a.there.bytes > map_.piece()) return slow_memory_.get(a.number, a.there.bytes);
+  if (slow_memory_.is_busy()) return {};
+  return memory_(a.there.bytes);
+}
+
+void mpi_carrier::forget_arrivals_of(std::uint32_t node) {
+  std::erase_if(arrivals_, [&](const arrival& a) {
+    if (a.node == node) slow_memory_.forget(a.number);
+    return a.node == node;
   });
 }
 
@@ -126,17 +168,20 @@ bool mpi_carrier::finish_arrivals() {
   return any;
 }
 
-// Pieces end in their order, as far as it matters here. One that is shorter than it was said to be is a failure.
+// Pieces end in their order, as far as it matters here. One that is shorter than it was said to be is a failure. Others have
+// their turn after some pieces, also if more are there.
 engine::outcome mpi_carrier::look_at(arrival& a) {
   std::uint32_t node = 0;
   std::uint64_t bytes = 0;
-  while (!a.pieces.empty()) {
+  for (std::uint64_t n = 0; n < pieces_on_their_way && !a.pieces.empty(); ++n) {
     const engine::outcome o = engine_.test(a.pieces.front().request, node, bytes);
     if (o != engine::outcome::done) return o;
     if (bytes != a.pieces.front().bytes) return engine::outcome::failed;
+    peers_[a.node].heard_ns = time_();
     a.pieces.pop_front();
+    if (!ask_for_pieces(a)) return engine::outcome::failed;
   }
-  return engine::outcome::done;
+  return a.pieces.empty() ? engine::outcome::done : engine::outcome::pending;
 }
 
 }  // namespace orrery::transport

@@ -27,12 +27,20 @@ class cluster_map {
     std::uint64_t ring = std::uint64_t{1} << 30;  ///< bytes: none of its rings is larger
   };
 
-  cluster_map(std::vector<place> nodes, std::uint32_t own) : nodes_(std::move(nodes)), own_(own) {}
+  /// The largest part of a block that may travel as one message: MPI counts with 31 bits.
+  static constexpr std::uint64_t largest_piece = std::uint64_t{1} << 30;
+  /// A 10 Gb/s network carries it in 54 ms: so long what follows has to wait.
+  static constexpr std::uint64_t usual_piece = std::uint64_t{64} << 20;
+
+  cluster_map(std::vector<place> nodes, std::uint32_t own, std::uint64_t piece = usual_piece)
+      : nodes_(std::move(nodes)), own_(own), piece_(piece) {}
 
   [[nodiscard]] std::uint32_t nodes() const noexcept { return static_cast<std::uint32_t>(nodes_.size()); }
   [[nodiscard]] std::uint32_t pes() const noexcept { return nodes_.back().first_pe + nodes_.back().pe_count; }
   [[nodiscard]] std::uint32_t own() const noexcept { return own_; }
   [[nodiscard]] const place& at(std::uint32_t node) const noexcept { return nodes_[node]; }
+  /// Bytes of the parts in which blocks travel; the same in all nodes.
+  [[nodiscard]] std::uint64_t piece() const noexcept { return piece_; }
   /// no_node if there is no such PE.
   [[nodiscard]] std::uint32_t node_of(std::uint32_t pe) const noexcept;
   /// The node is on another machine.
@@ -47,6 +55,7 @@ class cluster_map {
  private:
   std::vector<place> nodes_;
   std::uint32_t own_;
+  std::uint64_t piece_;
 };
 
 /// What is known of the nodes of a world of several machines: who is there, who has left, who is lost.

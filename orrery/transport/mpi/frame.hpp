@@ -25,15 +25,12 @@ enum class section_kind : std::uint32_t {
       8,  ///< node `from_pe` is lost; `position` counts evictions from 1 on, the payload is a clause that says how
 };
 
-/// The largest part of a block that travels as one message: MPI counts with 31 bits.
-inline constexpr std::uint64_t largest_piece = std::uint64_t{1} << 30;
-
-/// Calls `each(at, bytes)` for the parts in which a block travels, in their order, as long as it returns true. Sender and
-/// receiver cut alike. False if it was stopped.
+/// Calls `each(at, bytes)` for the parts of `piece` bytes in which a block travels, in their order, as long as it returns
+/// true. Sender and receiver cut alike. False if it was stopped.
 template <class Each>
-bool for_each_piece(std::uint64_t block_bytes, Each&& each) {
-  for (std::uint64_t at = 0; at < block_bytes; at += largest_piece)
-    if (!each(at, block_bytes - at < largest_piece ? block_bytes - at : largest_piece)) return false;
+bool for_each_piece(std::uint64_t block_bytes, std::uint64_t piece, Each&& each) {
+  for (std::uint64_t at = 0; at < block_bytes; at += piece)
+    if (!each(at, block_bytes - at < piece ? block_bytes - at : piece)) return false;
   return true;
 }
 

@@ -22,7 +22,7 @@ using internal::fail;
 
 namespace {
 
-constexpr std::uint64_t protocol = 4;
+constexpr std::uint64_t protocol = 5;
 
 /// What a rank says of itself first.
 struct introduction {
@@ -35,6 +35,7 @@ struct introduction {
   std::uint32_t machine_ranks = 0;
   std::uint64_t memory = 0;  // of its segment
   std::uint64_t ring = 0;
+  std::uint64_t piece = 0;  // of a block
   char program[64] = {};
   char host_name[64] = {};
 };
@@ -87,13 +88,15 @@ introduction introduce(const mpi_config& config) {
   own.pes = config.node.pe_count;
   own.machine_ranks = config.machine_ranks;
   own.ring = config.ring_bytes;
+  own.piece = config.piece;
   own.memory = arena::segment_bytes(config.node.memory_limit != 0 ? config.node.memory_limit : arena::default_limit());
   return own;
 }
 
 result<void> check(const std::vector<introduction>& all, std::uint32_t own) {
   for (std::uint32_t r = 0; r < all.size(); ++r) {
-    if (all[r].version != all[own].version || all[r].machine_ranks != all[own].machine_ranks)
+    if (all[r].version != all[own].version || all[r].machine_ranks != all[own].machine_ranks ||
+        all[r].piece != all[own].piece)
       return fail(transport_errc::different_build, 0,
                   "rank {} (program '{}') and rank {} (program '{}') have another version of Orrery, or other options; "
                   "build them from one version and start them with the same options",
@@ -189,7 +192,7 @@ result<void> mpi_world::meet(const mpi_config& config) {
     crowd_.second += places[r].pe_count;
   }
   if (auto shared = share_memory(config, places); !shared) return shared;
-  map_ = std::make_unique<cluster_map>(std::move(places), node_);
+  map_ = std::make_unique<cluster_map>(std::move(places), node_, config.piece);
   members_ = std::make_unique<cluster_members>(map_->nodes(), node_);
   return agree(begin(config));
 }

@@ -68,6 +68,7 @@ result<std::unique_ptr<membership_watch>> mpi_world::watch(membership_observer& 
 }
 
 result<void> mpi_world::begin(const mpi_config& config) {
+  patience_ = config.patience;
   carrier_ = std::make_unique<mpi_carrier>(*library_, *local_, *map_, *members_, config.patience.count(), end_at_once);
   if (!carrier_->begin()) return std::unexpected(transport_error{transport_errc::system, 0, library_->error()});
   // A child of fork() must not answer in the name of its parent.

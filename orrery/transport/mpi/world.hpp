@@ -23,6 +23,7 @@ struct mpi_config {
   world_config node;  ///< pe_count 0: by the cores; `nodes` is not looked at
   std::uint64_t ring_bytes = std::uint64_t{1} << 30;  ///< none of this node's rings is larger
   std::string library;  ///< path; empty: the one of the launcher
+  std::uint64_t piece = cluster_map::usual_piece;  ///< for tests: the parts in which blocks travel
   std::uint32_t machine_ranks = 0;  ///< so many ranks are taken for one machine; 0: those of one host
   std::chrono::nanoseconds patience = std::chrono::seconds(5);  ///< a node that is silent for so long is lost
 };
@@ -57,6 +58,7 @@ class mpi_world final : public transport::world {
   [[nodiscard]] std::uint32_t machines() const noexcept override { return machines_; }
   [[nodiscard]] std::uint32_t machine_of(std::uint32_t node) const noexcept override { return map_->at(node).machine; }
   [[nodiscard]] std::string host_of(std::uint32_t machine) const override { return hosts_[machine]; }
+  [[nodiscard]] std::chrono::nanoseconds patience() const noexcept override { return patience_; }
   [[nodiscard]] world_state state() const noexcept override { return members_->world(); }
   [[nodiscard]] std::uint32_t epoch() const noexcept override { return members_->epoch(); }
   [[nodiscard]] bool is_open() const noexcept override { return false; }
@@ -114,6 +116,7 @@ class mpi_world final : public transport::world {
   std::unique_ptr<mpi_carrier> carrier_;
   std::uint32_t machines_ = 1;
   std::vector<std::string> hosts_;  // by machine
+  std::chrono::nanoseconds patience_{};
   std::pair<std::uint32_t, std::uint32_t> crowd_{1, 1};
   doorbell no_bell_;  // of PEs of other machines: they never sleep, as far as senders see
 
