@@ -220,6 +220,7 @@ session open_machines(const transport::mpi_launch& launch, const options& o, con
   config.machine_ranks = o.machine_ranks;
   config.piece = o.piece;
   config.patience = o.node_timeout;
+  config.startup = o.startup_timeout;
   session s;
   auto world = transport::mpi_world::start(launch, config);
   if (!world) fail(world.error());

@@ -8,6 +8,8 @@
 
 #include <algorithm>
 #include <chrono>
+#include <functional>
+#include <random>
 #include <set>
 #include <string>
 #include <vector>
@@ -343,6 +345,35 @@ TEST(simulation, of_thousands_of_pes_counts_every_message) {
       &report);
   EXPECT_GE(report.messages, 16'000U + 2 * 2 * 7'999U);
 }
+
+struct Partner : member<Partner> {
+  int one() { return 1; }
+  void note(int n) { seen_ += n; }
+  std::int64_t seen() { return seen_; }
+  void talk(int partners) {
+    std::mt19937_64 random(this_pe());
+    const auto all = this_group();
+    for (std::size_t i = 0; i < (partners == 0 ? all.size() : static_cast<std::size_t>(partners)); ++i)
+      post(all[partners == 0 ? i : random() % all.size()])->note(1);
+  }
+  ORRERY_PROCESS_MEMBERS(Partner, one, note, seen, talk)
+
+ private:
+  std::int64_t seen_ = 0;
+};
+
+// A member on each machine: the tree of a collective, and then each posts to `partners` random others; 0: to all.
+void talk_on(std::uint32_t machines, int partners) {
+  in_simulation(fmt::format("machines={},pes=1,net=10g,seed=3", machines), [&] {
+    const auto all = spawn_group<Partner>(in_blocks(), machines);
+    EXPECT_EQ(all.reduce<&Partner::one>(std::plus{}), static_cast<int>(machines));
+    all->talk(partners);
+    quiescence();
+    EXPECT_EQ(all.reduce<&Partner::seen>(std::plus{}), std::int64_t{machines} * (partners == 0 ? machines : partners));
+  });
+}
+TEST(simulation, of_4096_machines_that_talk_to_64_others_each_loses_nothing) { talk_on(4096, 64); }
+TEST(simulation, of_512_machines_that_all_talk_to_all_loses_nothing) { talk_on(512, 0); }
 
 // --- what is asked for ------------------------------------------------------------------------------------------
 

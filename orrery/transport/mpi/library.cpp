@@ -94,12 +94,13 @@ result<const orrery_mpi_plugin*> load_plugin(void* library) {
 }  // namespace
 
 result<std::unique_ptr<mpi_library>> mpi_library::start(const mpi_launch& launch, const std::string& path,
-                                                        std::chrono::nanoseconds patience) {
+                                                        std::chrono::nanoseconds patience,
+                                                        std::chrono::nanoseconds startup) {
   auto library = load_library(launch, path);
   if (!library) return internal::pass(library);
   auto plugin = load_plugin(*library);
   if (!plugin) return internal::pass(plugin);
-  std::unique_ptr<mpi_library> made{new mpi_library(patience)};
+  std::unique_ptr<mpi_library> made{new mpi_library(patience, startup)};
   made->calls_ = *plugin;
   made->launcher_ = launch.pmi;
   int started = 0;
@@ -125,9 +126,9 @@ result<std::unique_ptr<mpi_library>> mpi_library::start(const mpi_launch& launch
   return made;
 }
 
-mpi_library::mpi_library(std::chrono::nanoseconds patience)
+mpi_library::mpi_library(std::chrono::nanoseconds patience, std::chrono::nanoseconds startup)
     : watch_(
-          patience, [](const std::string& line) { std::fputs(("orrery: " + line + '\n').c_str(), stderr); },
+          patience, startup, [](const std::string& line) { std::fputs(("orrery: " + line + '\n').c_str(), stderr); },
           end_at_once) {}
 
 std::string mpi_library::text_of(int code) const {

@@ -30,9 +30,10 @@ class mpi_library final : public engine {
  public:
   /// `path`: of a library; empty: the one of the launcher. Starts MPI, which blocks until all ranks have come. Fails with a
   /// sentence if there is no such library or no plug-in for it, or if the program has started MPI for one thread only.
-  /// `patience`: a call that does not return for so long ends this OS process with a line; see library_watch.
+  /// `patience`, `startup`: a call that does not return for so long ends this OS process with a line; see library_watch.
   [[nodiscard]] static result<std::unique_ptr<mpi_library>> start(const mpi_launch& launch, const std::string& path,
-                                                                  std::chrono::nanoseconds patience);
+                                                                  std::chrono::nanoseconds patience,
+                                                                  std::chrono::nanoseconds startup);
 
   [[nodiscard]] std::uint32_t rank() const noexcept { return rank_; }
   [[nodiscard]] std::uint32_t ranks() const noexcept { return ranks_; }
@@ -52,7 +53,7 @@ class mpi_library final : public engine {
   [[nodiscard]] std::string error() const override;
 
  private:
-  explicit mpi_library(std::chrono::nanoseconds patience);
+  mpi_library(std::chrono::nanoseconds patience, std::chrono::nanoseconds startup);
   [[nodiscard]] std::string text_of(int code) const;
 
   const orrery_mpi_plugin* calls_ = nullptr;

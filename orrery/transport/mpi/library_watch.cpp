@@ -13,15 +13,17 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr std::chrono::nanoseconds longest_pause = 250ms;
-constexpr std::chrono::nanoseconds starting_patience = 30s;
+constexpr int starts = 10;  // so many times the time for a start: then there will be none
 constexpr std::chrono::nanoseconds least_ending_patience = 20s;
 constexpr int looks = 8;  // in the patience
 
 }  // namespace
 
-library_watch::library_watch(std::chrono::nanoseconds patience, teller say, teller fatal)
+library_watch::library_watch(std::chrono::nanoseconds patience, std::chrono::nanoseconds start, teller say,
+                             teller fatal)
     : patience_(patience),
-      pause_(std::clamp<std::chrono::nanoseconds>(patience / looks, 1ms, longest_pause)),
+      start_(start),
+      pause_(std::clamp<std::chrono::nanoseconds>(std::min(patience, start) / looks, 1ms, longest_pause)),
       say_(std::move(say)),
       fatal_(std::move(fatal)),
       thread_([this] { watch(); }) {}
@@ -38,7 +40,7 @@ library_watch::~library_watch() {
 std::chrono::nanoseconds library_watch::limit_of(kind what) const noexcept {
   switch (what) {
     case kind::starting:
-      return starting_patience;
+      return told_ ? starts * start_ : start_;
     case kind::ending:
       return std::max(patience_, least_ending_patience);
     default:
@@ -61,11 +63,15 @@ void library_watch::look() {
   }
   waited_ += pause_;
   const kind what = kind_.load(std::memory_order_relaxed);
-  if (told_ || waited_ < limit_of(what)) return;
+  if (waited_ < limit_of(what)) return;
+  const bool ends = told_ || what != kind::starting;
   told_ = true;
   const char* const call = call_.load(std::memory_order_relaxed);
   const auto ms = std::chrono::duration_cast<std::chrono::milliseconds>(waited_).count();
-  if (what == kind::starting) {
+  if (what == kind::starting && ends) {
+    fatal_(fmt::format("{} has not returned for {} ms, as if a rank were not started, or had ended: this one ends",
+                       call, ms));
+  } else if (what == kind::starting) {
     say_(fmt::format(
         "{} has not returned for {} ms: it waits for other ranks; look whether all hosts have started theirs, and "
         "reach each other",

@@ -26,15 +26,15 @@ namespace orrery::transport {
 class library_watch {
  public:
   enum class kind : std::uint8_t {
-    starting,  ///< waits for other ranks, and may: that is only said
+    starting,  ///< waits for other ranks, and may: after `start` that is said, and after ten times that this one ends
     working,  ///< does not wait: after twice the patience for a node this one ends
     ending,  ///< waits for other ranks, which are ending, too: after a longer time this one ends
   };
   /// What to do with a line for people; the first of them returns, the second does not but in tests.
   using teller = std::function<void(const std::string&)>;
 
-  /// Starts the thread.
-  library_watch(std::chrono::nanoseconds patience, teller say, teller fatal);
+  /// Starts the thread. `patience`: for a node; `start`: for the start of the world.
+  library_watch(std::chrono::nanoseconds patience, std::chrono::nanoseconds start, teller say, teller fatal);
   library_watch(const library_watch&) = delete;
   library_watch& operator=(const library_watch&) = delete;
   ~library_watch();
@@ -63,6 +63,7 @@ class library_watch {
   [[nodiscard]] std::chrono::nanoseconds limit_of(kind what) const noexcept;
 
   std::chrono::nanoseconds patience_;
+  std::chrono::nanoseconds start_;
   std::chrono::nanoseconds pause_;  // between two looks
   teller say_;
   teller fatal_;

@@ -201,6 +201,19 @@ TEST(machines_in_a_world, end_one_that_is_heard_by_others_but_does_not_hear_the_
   EXPECT_EQ(c.at(0).lost(), std::vector<std::uint32_t>{2});
 }
 
+// One hears the other, and is not heard: the first node believes who misses somebody.
+TEST(machines_in_a_world, lose_one_whose_messages_do_not_reach_another_that_it_talks_to) {
+  simulated_cluster c(4);
+  c.at(1).talk_to(2);
+  c.at(2).talk_to(1);
+  c.run_for(patience / 2);
+  c.cut(1, 2);
+  c.run_for(6 * patience);
+  EXPECT_EQ(c.disagreement(), "");
+  EXPECT_EQ(c.at(0).lost(), std::vector<std::uint32_t>{1});
+  EXPECT_NE(c.at(1).why.find("as it was silent for 1500 ms (seen by node 2)"), std::string::npos) << c.at(1).why;
+}
+
 TEST(machines_in_a_world, lose_one_of_two_that_talk_and_are_cut_from_each_other) {
   simulated_cluster c(4);
   c.at(1).talk_to(2);

@@ -142,7 +142,7 @@ std::vector<cluster_map::place> place(const std::vector<introduction>& all) {
 }  // namespace
 
 result<std::unique_ptr<mpi_world>> mpi_world::start(const mpi_launch& launch, const mpi_config& config) {
-  auto library = mpi_library::start(launch, config.library, config.patience);
+  auto library = mpi_library::start(launch, config.library, config.patience, config.startup);
   if (!library) return internal::pass(library);
   std::unique_ptr<mpi_world> made{new mpi_world};
   made->library_ = std::move(*library);

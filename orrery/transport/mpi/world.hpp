@@ -25,6 +25,8 @@ struct mpi_config {
   std::string library;  ///< path; empty: the one of the launcher
   std::uint64_t piece = cluster_map::usual_piece;  ///< for tests: the parts in which blocks travel
   std::uint32_t machine_ranks = 0;  ///< so many ranks are taken for one machine; 0: those of one host
+  std::chrono::nanoseconds startup =
+      std::chrono::seconds(30);  ///< a start that takes longer is said; ten times that ends
   std::chrono::nanoseconds patience = std::chrono::seconds(5);  ///< a node that is silent for so long is lost
 };
 

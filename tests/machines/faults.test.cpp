@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+// What can go wrong with ranks before, while and after they are a world. Nothing hangs.
+#include "launch.hpp"
+
+#include <array>
+#include <csignal>
+
+namespace orrery {
+namespace {
+
+using namespace testing;
+
+std::uint32_t last_node() { return world_nodes() - 1; }
+
+void answers() {
+  for (std::uint32_t n = 0; n < world_nodes(); ++n) check(call<&own_pid>(node(n)) > 0, "a rank does not answer");
+}
+
+// What a program that is started from a method finds in its environment.
+int status_of_search() {
+  return std::system("env | grep -E '^(OMPI_COMM_WORLD_SIZE|PMI_RANK|PMI_FD|PMI_PORT|PMIX_RANK|PMIX_NAMESPACE)=' >&2");
+}
+void environment() {
+  for (std::uint32_t n = 0; n < world_nodes(); ++n) {
+    const int status = call<&status_of_search>(node(n));
+    check(WIFEXITED(status) && WEXITSTATUS(status) == 1, "a program that a method starts would be taken for a rank");
+  }
+}
+
+int deeper(int n) {
+  std::array<volatile char, 4096> used{};
+  used[static_cast<std::size_t>(n) % used.size()] = 1;
+  return n < 1'000'000 ? deeper(n + 1) + used[0] : 0;
+}
+int overflow() { return deeper(0); }
+void overflows() { (void)call<&overflow>(node(last_node())); }
+
+volatile std::sig_atomic_t user_signals = 0;
+int send_signal() {
+  ::raise(SIGUSR1);
+  return user_signals;
+}
+void own_handlers() {
+  for (std::uint32_t n = 0; n < world_nodes(); ++n)
+    check(call<&send_signal>(node(n)) == 1, "the program's own handler of a signal was not called");
+}
+
+void killed() {
+  answers();
+  call<&kill_own_node>(node(last_node()));
+}
+
+class faults : public under_mpi {
+ protected:
+  static std::string self() { return std::filesystem::read_symlink("/proc/self/exe").string(); }
+  static std::string end_of(const std::vector<std::string>& words) {
+    std::vector<std::string> all = launcher().options;
+    all.insert(all.end(), words.begin(), words.end());
+    return program(all, launcher().file).end();
+  }
+};
+INSTANTIATE_TEST_SUITE_P(of, faults, ::testing::Values("openmpi", "mpich"), [](const auto& i) { return i.param; });
+
+TEST_P(faults, of_a_rank_that_ends_before_mpi_starts_end_the_others) {
+  const std::string said =
+      end_of({"-n", "1", self(), "--scenario=answers", "--orrery-startup-timeout=300ms", ":", "-n", "1", "/bin/true"});
+  EXPECT_FALSE(said.ends_with("good")) << said;
+  EXPECT_GE(count_of(said, "it waits for other ranks"), 1) << said;
+  EXPECT_EQ(count_of(said, "as if a rank were not started, or had ended: this one ends"), 1) << said;
+}
+TEST_P(faults, of_the_library_of_another_launcher_are_said) {
+  const std::string other = GetParam() == "mpich" ? "libmpi.so.40" : "libmpich.so.12";
+  if (missing(launcher_named(GetParam() == "mpich" ? "openmpi" : "mpich"))) GTEST_SKIP() << "there is one MPI only";
+  const std::string said = outcome("answers", {2, 1, 1}, {"--orrery-mpi=" + other});
+  EXPECT_GE(count_of(said, "it is not the library of this launcher; name the right one with --orrery-mpi=PATH"), 1)
+      << said;
+}
+TEST_P(faults, of_a_killed_rank_end_the_job_where_the_launcher_says_so) {
+  const std::string said = outcome("killed", {2, 1, 1});
+  EXPECT_FALSE(said.ends_with("good")) << said;
+  EXPECT_EQ(said.find("exit status 0"), std::string::npos) << said;
+}
+TEST_P(faults, are_none_if_a_program_runs_again_without_the_others) {
+  EXPECT_TRUE(end_of({"-n", "2", self(), "--again", "--scenario=answers", "--orrery-pes=1", "--orrery-machine-ranks=1"})
+                  .ends_with("good"));
+}
+TEST_P(faults, do_not_come_of_programs_that_a_method_starts) {
+  const std::string said = outcome("environment", {2, 1, 1});
+  EXPECT_TRUE(said.ends_with("good")) << said;
+}
+TEST_P(faults, of_a_stack_that_is_full_are_said_also_where_the_library_has_handlers) {
+  const std::string said = outcome("overflows", {2, 1, 1});
+  EXPECT_EQ(count_of(said, "stack overflow in"), 1) << said;
+}
+TEST_P(faults, leave_the_programs_own_signal_handlers_as_they_are) {
+  const std::string said = outcome("own handlers", {2, 1, 1});
+  EXPECT_TRUE(said.ends_with("good")) << said;
+}
+
+}  // namespace
+}  // namespace orrery
+
+int main(int argc, char** argv) {
+  using namespace orrery;
+  orrery::testing::prepare_for_launchers();
+  std::signal(SIGUSR1, [](int) { user_signals = user_signals + 1; });
+  return orrery::testing::run_tests_or_scenario(argc, argv,
+                                                {{"answers", answers},
+                                                 {"environment", environment},
+                                                 {"overflows", overflows},
+                                                 {"own handlers", own_handlers},
+                                                 {"killed", killed}});
+}
