@@ -80,6 +80,7 @@ std::string nearest_names_to(pe& self, std::string_view name) {
     for (auto& answer : answers)
       for (const suggestion& s : answer.get().best) best.consider(s.name);
   } catch (const node_lost&) {  // so be it
+  } catch (const process_gone&) {
   }
   if (best.best().empty()) return {};
   std::string text;
@@ -148,6 +149,9 @@ address await_name(std::string_view name, std::string_view class_name, time_limi
         future_access<void>::disregard(start(shard)->unsubscribe(name, self.id(), w.ticket));
     } catch (const node_lost&) {
       if (!shards.has_changed(*now)) throw;
+    } catch (const process_gone&) {  // its node is leaving
+      shards.pause();
+      late = left().count() <= 0;
     }
     if (late) throw timeout_error(fmt::format("await_name \"{}\"", name));
   }
@@ -205,6 +209,7 @@ std::vector<published_name> names(std::string_view prefix) {
     } catch (const node_lost&) {
       if (!shards.has_changed(*now)) throw;
       continue;
+    } catch (const process_gone&) {  // its node is leaving
     }
     shards.pause();
   }

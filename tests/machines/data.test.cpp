@@ -231,7 +231,7 @@ std::vector<pid_t> ranks_at(const std::string& folder, const std::string& progra
   return all;
 }
 
-// Later and later, so that it is killed in each of its parts, and comes to its end. A kill may hit the program when its
+// Later and later, so that it is killed in each of its parts, and comes to its end; twice soon after it has begun its job. A kill may hit the program when its
 // `result` is whole already: what the job keeps for a later run is gone then, and the result is there. Gives how often
 // `job`, the file of an interrupted job, was there after a kill.
 int kill_until_it_ends(const std::function<std::string()>& run, const std::string& folder, const std::string& name,
@@ -246,7 +246,12 @@ int kill_until_it_ends(const std::function<std::string()>& run, const std::strin
     std::atomic<bool> ended = false;
     std::thread killer([&] {
       while (!ended && ranks_at(folder, name).empty()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
-      std::this_thread::sleep_for(std::chrono::milliseconds(200 + 100 * kills + static_cast<int>(random() % 60)));
+      if (kills != 1 && kills != 3) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(200 + 300 * kills + static_cast<int>(random() % 60)));
+      } else {
+        while (!ended && !fs::exists(job)) std::this_thread::sleep_for(std::chrono::microseconds(200));
+        std::this_thread::sleep_for(std::chrono::milliseconds(random() % 20));
+      }
       const auto victims = ranks_at(folder, name);
       if (!victims.empty()) ::kill(victims[random() % victims.size()], SIGKILL);
     });

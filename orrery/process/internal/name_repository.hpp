@@ -29,8 +29,7 @@ class shard_calls {
       } catch (const node_lost&) {
         if (!has_changed(*now)) throw;
         continue;
-      } catch (const process_gone&) {  // its PE has come to its end already
-        throw stopped(what_);
+      } catch (const process_gone&) {  // its node is leaving, or the world ends: members() will say
       }
       pause();
     }
