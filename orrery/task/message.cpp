@@ -8,6 +8,7 @@
 #include <orrery/task/internal/message.hpp>
 #include <orrery/task/internal/state.hpp>
 
+#include <bit>
 #include <vector>
 
 #include <fmt/format.h>
@@ -192,9 +193,12 @@ void orrery_release(orrery_message* message) {
 }
 
 orrery_status orrery_set_strategy(orrery_strategy strategy) {
+  // C takes any number for it, which C++ may not even read.
+  static_assert(sizeof strategy == sizeof(unsigned));
+  const auto number = std::bit_cast<unsigned>(strategy);
   return guarded([&] {
     task_frame* const frame = task_frame::of(here_pe());
-    if (frame == nullptr || strategy < ORRERY_NOTIFY || strategy > ORRERY_IMMEDIATE)
+    if (frame == nullptr || number > ORRERY_IMMEDIATE)
       throw orrery::usage_error(orrery::errc::bad_argument,
                                 "orrery_set_strategy: the caller is no task, or this is no strategy");
     frame->strategy = strategy;

@@ -72,6 +72,9 @@ TEST_P(faults, of_the_library_of_another_launcher_are_said) {
   const std::string other = GetParam() == "mpich" ? "libmpi.so.40" : "libmpich.so.12";
   if (missing(launcher_named(GetParam() == "mpich" ? "openmpi" : "mpich"))) GTEST_SKIP() << "there is one MPI only";
   const std::string said = outcome("answers", {2, 1, 1}, {"--orrery-mpi=" + other});
+  EXPECT_FALSE(said.ends_with("good")) << said;
+  // MPICH that Open MPI has started jumps into nowhere under AddressSanitizer, before it says how many ranks it sees.
+  if (scheduler::slowed_down && GetParam() == "openmpi") return;
   EXPECT_GE(count_of(said, "it is not the library of this launcher; name the right one with --orrery-mpi=PATH"), 1)
       << said;
 }
