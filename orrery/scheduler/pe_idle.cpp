@@ -19,6 +19,7 @@ namespace orrery::scheduler {
 namespace {
 
 constexpr int yields_before_sleep = 20;      // when PEs share cores
+constexpr std::int64_t turn_ns = 200'000;    // a yield that took so long gave the core to somebody who computes
 constexpr std::int64_t rest_after_ns = 5'000;  // without anything to do a PE says so, and spins on
 constexpr std::int64_t shutdown_nap_ns = 500'000;  // other PEs come to their end without saying so
 
@@ -78,9 +79,15 @@ bool pe::at_rest(std::int64_t begin, std::int64_t now) {
 // True if something has come.
 bool pe::spin(std::int64_t begin, std::int64_t due, bool nothing_due) {
   if (settings_.yield) {
+    // Who yields again and again beside somebody who computes waits for a whole turn each time, and the kernel lets it run
+    // ever later. Who sleeps runs as soon as it is woken.
+    std::int64_t before = begin;
     for (int i = 0; i < yields_before_sleep; ++i) {
       if (anything_inbound()) return true;
       sched_yield();
+      const std::int64_t now = transport::now_ns();
+      if (now - before > turn_ns) return anything_inbound();
+      before = now;
     }
     return false;
   }
