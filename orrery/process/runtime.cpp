@@ -17,6 +17,7 @@
 #include <orrery/scheduler/simulator.hpp>
 #include <orrery/scheduler/vocabulary.hpp>
 
+#include <orrery/transport/mpi/launcher.hpp>
 #include <orrery/transport/mpi/world.hpp>
 #include <orrery/transport/shm/launch.hpp>
 #include <orrery/transport/shm/world.hpp>
@@ -448,6 +449,7 @@ int run(int argc, char** argv, const std::function<int(args)>& main, const roles
     return run_checked(args(argv, argv + argc), main, with);
   } catch (const std::exception& e) {
     std::fputs(fmt::format("orrery: {}\n", e.what()).c_str(), stderr);
+    transport::let_launcher_hear();
     return 1;
   }
 }

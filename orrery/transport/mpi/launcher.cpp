@@ -2,7 +2,9 @@
 #include <orrery/transport/mpi/launcher.hpp>
 
 #include <charconv>
+#include <chrono>
 #include <cstdlib>
+#include <thread>
 
 namespace orrery::transport {
 namespace {
@@ -51,6 +53,11 @@ std::optional<mpi_launch> find_mpi_launch() {
 void forget_mpi_launch() noexcept {
   for (const char* name : {"OMPI_COMM_WORLD_SIZE", "PMI_RANK", "PMI_FD", "PMI_PORT", "PMIX_RANK", "PMIX_NAMESPACE"})
     ::unsetenv(name);
+}
+
+void let_launcher_hear() noexcept {
+  using namespace std::chrono_literals;
+  if (std::getenv("PMI_FD") != nullptr && std::getenv("MPI_LOCALNRANKS") != nullptr) std::this_thread::sleep_for(200ms);
 }
 
 }  // namespace orrery::transport
