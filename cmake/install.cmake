@@ -9,6 +9,9 @@ file(RELATIVE_PATH pc_to_prefix /prefix/${CMAKE_INSTALL_LIBDIR}/pkgconfig /prefi
 configure_file(cmake/orrery.pc.in orrery.pc @ONLY)
 
 install(TARGETS orrery EXPORT orrery)
+if(TARGET orrery_hdf5)
+  install(TARGETS orrery_hdf5 EXPORT orrery)
+endif()
 install(EXPORT orrery FILE orreryTargets.cmake NAMESPACE orrery:: DESTINATION ${package_dir})
 install(FILES ${PROJECT_BINARY_DIR}/orreryConfig.cmake ${PROJECT_BINARY_DIR}/orreryConfigVersion.cmake
         DESTINATION ${package_dir})

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # The library orrery.
 file(GLOB_RECURSE sources CONFIGURE_DEPENDS orrery/*.cpp orrery/task/*.c)
-list(FILTER sources EXCLUDE REGEX "\\.(test|fuzz)\\.cpp$|/internal/test_[^/]*\\.cpp$|/mpi/plugin/")
+list(FILTER sources EXCLUDE REGEX "\\.(test|fuzz)\\.cpp$|/internal/test_[^/]*\\.cpp$|/mpi/plugin/|/files/hdf5/")
 
 add_library(orrery STATIC ${sources})
 target_compile_features(orrery PUBLIC cxx_std_23)
@@ -13,6 +13,16 @@ set_target_properties(orrery PROPERTIES POSITION_INDEPENDENT_CODE ON)
 add_library(orrery::orrery ALIAS orrery)
 
 include(cmake/mpi_plugins.cmake)
+
+# What needs the HDF5 library is a library of its own, orrery::hdf5.
+if(orrery_hdf5_FOUND)
+  file(GLOB hdf5_sources CONFIGURE_DEPENDS orrery/files/hdf5/*.cpp)
+  list(FILTER hdf5_sources EXCLUDE REGEX "\\.test\\.cpp$")
+  add_library(orrery_hdf5 STATIC ${hdf5_sources})
+  target_link_libraries(orrery_hdf5 PUBLIC orrery::orrery PRIVATE fmt::fmt PkgConfig::orrery_hdf5)
+  set_target_properties(orrery_hdf5 PROPERTIES POSITION_INDEPENDENT_CODE ON EXPORT_NAME hdf5)
+  add_library(orrery::hdf5 ALIAS orrery_hdf5)
+endif()
 
 # The sanitizers' builds (Clang) read what most sources include once; GCC, which reads each source alone, finds what a
 # source forgets to include.

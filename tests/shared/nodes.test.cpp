@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Shared data in worlds of several OS processes, which map one memory; see support/scenario.hpp.
+#include <orrery/files/shared_data_set.hpp>
 #include <orrery/orrery.hpp>
 #include <orrery/shared/internal/test_model.hpp>
 #include <orrery/shared/internal/test_sharing.hpp>
 #include <orrery/shared/shared.hpp>
+#include <orrery/storage/internal/test_support.hpp>
+#include <orrery/storage/storage.hpp>
 
 #include "../support/scenario.hpp"
 
@@ -138,6 +141,26 @@ void read_far() {
   check(sum == 0, "not zero");
 }
 
+// A matrix goes to a data set and back while each node has devices of its own for the file.
+void files() {
+  const storage::testing::scratch folder;
+  const shared_matrix<double> m(70, 30, distribution::cyclic());
+  const auto all = storage::testing::elements<double>(70 * 30);
+  copy(std::span<const double>(all), m.rows(0, 70));
+  auto set = spawn<storage::data_set>(
+      here(), folder / "x",
+      storage::data_set_description{
+          .shape = {1, 70, 30}, .page_shape = {1, 8, 8}, .type = storage::element_type::float64},
+      storage::data_set_options{.on_each_node = true});
+  check(store(m, set->contents(), {.memory = 20'000}).memory <= 20'000, "more memory than it may have");
+  const shared_matrix<double> n(70, 30, distribution::columns());
+  load(set->contents(), n);
+  std::vector<double> back(all.size());
+  copy(n.rows(0, 70), std::span(back));
+  check(back == all, "other elements than were stored");
+  destroy(set);
+}
+
 struct shape {
   int nodes;
   int pes;
@@ -166,6 +189,10 @@ TEST_P(shared_across_nodes, what_a_lost_node_owned_stays_readable) { EXPECT_EQ(w
 TEST_P(shared_across_nodes, members_transfer_in_bulk) {
   EXPECT_EQ(wrong_in("bulk"), "");
   EXPECT_EQ(wrong_in("bulk", {"--orrery-check-sharing"}), "");
+}
+TEST_P(shared_across_nodes, matrices_go_to_files_and_back) {
+  EXPECT_EQ(wrong_in("files"), "");
+  EXPECT_EQ(wrong_in("files", {"--orrery-check-sharing"}), "");
 }
 TEST_P(shared_across_nodes, a_cache_of_a_team_ends_with_a_lost_node) { EXPECT_EQ(wrong_in("bulk_loss"), ""); }
 
@@ -197,6 +224,7 @@ int main(int argc, char** argv) {
                                                  {"planted", planted},
                                                  {"ordered", ordered},
                                                  {"bulk", bulk},
+                                                 {"files", files},
                                                  {"bulk_loss", bulk_loss},
                                                  {"read_far", read_far}});
 }

@@ -131,25 +131,4 @@ std::unique_ptr<array_sink> make_sink(const sink_request& r) {
   return make_flat(r);
 }
 
-new_file::new_file(std::string path) : path_(std::move(path)) {
-  struct stat st{};
-  if (::stat(path_.c_str(), &st) == 0 && !S_ISREG(st.st_mode)) return;
-  const std::filesystem::path p(path_);
-  // The end of the name stays: libraries go by it.
-  beside_ = (p.parent_path() / fmt::format(".part-{}-{}", ::getpid(), p.filename().string())).string();
-  const int fd = ::open(beside_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC,
-                        0666);  // so that no library has to say why it cannot
-  if (fd < 0) throw std::system_error(errno, std::system_category(), fmt::format("cannot write {}", path_));
-  (void)::close(fd);
-}
-new_file::~new_file() {
-  if (!beside_.empty()) (void)::unlink(beside_.c_str());
-}
-void new_file::complete() {
-  if (beside_.empty()) return;
-  if (std::rename(beside_.c_str(), path_.c_str()) != 0)
-    throw std::system_error(errno, std::system_category(), fmt::format("cannot write {}", path_));
-  beside_.clear();
-}
-
 }  // namespace orrery::tool

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <orrery/files/new_file.hpp>
 #include <orrery/storage/domain.hpp>
 #include <orrery/storage/element.hpp>
 
@@ -91,22 +92,7 @@ void require_regular(const std::string& path);
 void for_each_block(const array_file& file, const storage::index3& page_shape, std::size_t budget,
                     const std::function<void(const storage::domain&)>& f);
 
-/// A file that gets its name when it is complete: until then it is beside it, and is removed if it never is. What is no regular file (/dev/stdout) is
-/// written as it is.
-class new_file {
- public:
-  explicit new_file(std::string path);
-  new_file(const new_file&) = delete;
-  new_file& operator=(const new_file&) = delete;
-  ~new_file();
-  /// Where to write.
-  [[nodiscard]] const std::string& path() const { return beside_.empty() ? path_ : beside_; }
-  void complete();
-
- private:
-  std::string path_;
-  std::string beside_;
-};
+using detail::new_file;
 
 /// True if `text` ends in one of these, in capitals or not.
 [[nodiscard]] bool ends_in(const std::string& text, std::initializer_list<std::string_view> ends);

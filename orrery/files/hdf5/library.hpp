@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What hdf5_file.cpp needs of the HDF5 library, with errors as exceptions.
+// What is needed of the HDF5 library, with errors as exceptions. It is not made for threads: who has several lets one at
+// a time call what is declared here.
 
-#include <orrery/storage/element.hpp>
-
+#include <cstddef>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -14,7 +14,7 @@
 #include <fmt/format.h>
 #include <hdf5.h>
 
-namespace orrery::tool {
+namespace orrery::hdf5 {
 
 /// What the library says of its innermost error: "truncated file: eof = 96, ...".
 [[nodiscard]] std::string reason();
@@ -33,7 +33,7 @@ class handle {
  public:
   using closer = herr_t (*)(hid_t);
   handle() = default;
-  handle(hid_t id, closer close) : id_(id), close_(close) {}
+  handle(hid_t id, closer how) : id_(id), close_(how) {}
   handle(handle&& o) noexcept : id_(std::exchange(o.id_, -1)), close_(o.close_) {}
   handle& operator=(handle&& o) noexcept {
     std::swap(id_, o.id_);
@@ -56,24 +56,29 @@ class handle {
 
 /// The names of all datasets in a file, in their order.
 [[nodiscard]] std::vector<std::string> datasets_of(hid_t file);
-/// Throws std::invalid_argument, which says what datasets there are, and which is most like the one that was wanted.
-[[noreturn]] void no_such_dataset(const std::string& path, const std::string& wanted, std::vector<std::string> all);
+/// Throws std::invalid_argument, which says what datasets there are, and which is most like the one that was wanted. `option`: how a
+/// user says which one, "--dataset".
+[[noreturn]] void no_such_dataset(const std::string& path, const std::string& wanted, std::vector<std::string> all,
+                                  const std::string& option);
 [[nodiscard]] std::string absolute(const std::string& name);
 /// True if every group on the way and the last link exist.
 [[nodiscard]] bool is_there(hid_t file, const std::string& name);
 
-/// Elements in memory; complex numbers as h5py has them: a compound of r and i, or of other names.
-[[nodiscard]] handle memory_type(storage::element_type t, const std::string& real, const std::string& imaginary);
-
-struct number_type {
-  storage::element_type type;
-  std::string real, imaginary;  ///< names of the parts
+/// A number: its kind is 'i', 'u' (without sign), 'f' or 'c' (complex), as in NumPy.
+struct number {
+  char kind = 'f';
+  std::size_t bytes = 8;
+  std::string real = "r", imaginary = "i";  ///< names of the parts, as h5py has them
 };
-/// The elements that a dataset's become here; nothing if they are no numbers.
-[[nodiscard]] std::optional<number_type> number_of(hid_t t);
+/// "int32", "complex128".
+[[nodiscard]] std::string name_of(const number& n);
+/// What a dataset's elements are; nothing if they are no numbers.
+[[nodiscard]] std::optional<number> number_of(hid_t t);
+/// Such a number in memory, of at most 8 bytes, or 16 if it is complex.
+[[nodiscard]] handle memory_type(const number& n);
 /// "strings", for errors.
 [[nodiscard]] std::string name_of_class(H5T_class_t c);
 /// A dataset's filters must be there: what a plug-in has compressed only that can read. Throws std::invalid_argument.
 void require_filters(hid_t properties, const std::string& what);
 
-}  // namespace orrery::tool
+}  // namespace orrery::hdf5

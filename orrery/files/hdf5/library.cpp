@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "hdf5_library.hpp"
+#include <orrery/files/hdf5/library.hpp>
 
 #include <orrery/process/nearest.hpp>
 
@@ -7,9 +7,7 @@
 
 #include <fmt/ranges.h>
 
-namespace orrery::tool {
-
-using namespace orrery::storage;
+namespace orrery::hdf5 {
 
 std::string reason() {
   std::string text;
@@ -35,10 +33,11 @@ std::vector<std::string> datasets_of(hid_t file) {
   return names;
 }
 
-void no_such_dataset(const std::string& path, const std::string& wanted, std::vector<std::string> all) {
+void no_such_dataset(const std::string& path, const std::string& wanted, std::vector<std::string> all,
+                     const std::string& option) {
   std::string hint = "it has no datasets";
   if (!all.empty()) {
-    detail::suggestions like(wanted);
+    orrery::detail::suggestions like(wanted);
     for (const std::string& name : all) like.consider(name);
     hint = like.best().empty() ? std::string() : fmt::format("did you mean {}? ", like.best().front().name);
     constexpr std::size_t most = 20;
@@ -47,7 +46,7 @@ void no_such_dataset(const std::string& path, const std::string& wanted, std::ve
     hint += fmt::format("there {} {}{}", all.size() == 1 ? "is" : "are", fmt::join(all, ", "),
                         more > 0 ? fmt::format(" and {} more", more) : "");
   }
-  throw std::invalid_argument(wanted.empty() ? fmt::format("{}: say which --dataset: {}", path, hint)
+  throw std::invalid_argument(wanted.empty() ? fmt::format("{}: say which {}: {}", path, option, hint)
                                              : fmt::format("{} has no dataset {}: {}", path, wanted, hint));
 }
 
@@ -60,17 +59,35 @@ bool is_there(hid_t file, const std::string& name) {
   }
 }
 
+std::string name_of(const number& n) {
+  const char* const kind = n.kind == 'i' ? "int" : n.kind == 'u' ? "uint" : n.kind == 'f' ? "float" : "complex";
+  return fmt::format("{}{}", kind, 8 * n.bytes);
+}
+
 namespace {
 
-hid_t real_type(element_type t) { return is_single(t) ? H5T_NATIVE_FLOAT : H5T_NATIVE_DOUBLE; }
+hid_t native(char kind, std::size_t bytes) {
+  if (kind == 'f') return bytes == 4 ? H5T_NATIVE_FLOAT : H5T_NATIVE_DOUBLE;
+  const bool sign = kind == 'i';
+  switch (bytes) {
+    case 1:
+      return sign ? H5T_NATIVE_INT8 : H5T_NATIVE_UINT8;
+    case 2:
+      return sign ? H5T_NATIVE_INT16 : H5T_NATIVE_UINT16;
+    case 4:
+      return sign ? H5T_NATIVE_INT32 : H5T_NATIVE_UINT32;
+    default:
+      return sign ? H5T_NATIVE_INT64 : H5T_NATIVE_UINT64;
+  }
+}
 
 }  // namespace
 
-handle memory_type(element_type t, const std::string& real, const std::string& imaginary) {
-  if (!is_complex(t)) return {H5Tcopy(real_type(t)), &H5Tclose};
-  handle h(H5Tcreate(H5T_COMPOUND, size_of(t)), &H5Tclose);
-  (void)checked(H5Tinsert(h, real.c_str(), 0, real_type(t)), "HDF5");
-  (void)checked(H5Tinsert(h, imaginary.c_str(), size_of(t) / 2, real_type(t)), "HDF5");
+handle memory_type(const number& n) {
+  if (n.kind != 'c') return {H5Tcopy(native(n.kind, n.bytes)), &H5Tclose};
+  handle h(H5Tcreate(H5T_COMPOUND, n.bytes), &H5Tclose);
+  (void)checked(H5Tinsert(h, n.real.c_str(), 0, native('f', n.bytes / 2)), "HDF5");
+  (void)checked(H5Tinsert(h, n.imaginary.c_str(), n.bytes / 2, native('f', n.bytes / 2)), "HDF5");
   return h;
 }
 
@@ -93,12 +110,11 @@ std::string name_of_class(H5T_class_t c) {
   }
 }
 
-std::optional<number_type> number_of(hid_t t) {
+std::optional<number> number_of(hid_t t) {
   const H5T_class_t kind = H5Tget_class(t);
   const std::size_t size = H5Tget_size(t);
-  if (kind == H5T_FLOAT && size <= 8)
-    return number_type{size <= 4 ? element_type::float32 : element_type::float64, {}, {}};
-  if (kind == H5T_INTEGER) return number_type{size <= 2 ? element_type::float32 : element_type::float64, {}, {}};
+  if (kind == H5T_FLOAT) return number{'f', size};
+  if (kind == H5T_INTEGER) return number{H5Tget_sign(t) == H5T_SGN_NONE ? 'u' : 'i', size};
   if (kind != H5T_COMPOUND || H5Tget_nmembers(t) != 2) return std::nullopt;
   std::string names[2];
   std::size_t largest = 0;
@@ -113,7 +129,7 @@ std::optional<number_type> number_of(hid_t t) {
   const auto first = static_cast<char>(names[0].empty() ? 0 : names[0][0] | 0x20);
   const auto second = static_cast<char>(names[1].empty() ? 0 : names[1][0] | 0x20);
   if (largest > 8 || first != 'r' || second != 'i') return std::nullopt;  // r and i, re and im, real and imag
-  return number_type{largest <= 4 ? element_type::complex64 : element_type::complex128, names[0], names[1]};
+  return number{'c', 2 * largest, names[0], names[1]};
 }
 
 void require_filters(hid_t properties, const std::string& what) {
@@ -134,4 +150,4 @@ void require_filters(hid_t properties, const std::string& what) {
 
 void quiet() { (void)H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr); }
 
-}  // namespace orrery::tool
+}  // namespace orrery::hdf5
