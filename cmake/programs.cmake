@@ -166,8 +166,9 @@ if(ORRERY_BENCH)  # bench/core/*.cpp is bench_core; the peers build themselves
     if(name STREQUAL fft AND NOT TARGET fft3d)
       continue()
     endif()
-    if(name STREQUAL shared)  # MM2, as its example
-      list(APPEND bench_sources examples/shared/mm2/multiply.cpp)
+    if(name STREQUAL shared)  # the programs of its examples
+      list(APPEND bench_sources examples/shared/mm2/multiply.cpp examples/shared/diffusion/diffuse.cpp examples/shared/psrs/sort.cpp
+           examples/shared/tsp/search.cpp examples/shared/tsp/team_search.cpp)
     endif()
     orrery_program(bench_${name} . ${bench_sources})
     if(name STREQUAL shared)

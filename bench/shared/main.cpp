@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Figures of shared data, as JSON: bench_shared [--json FILE] [--smoke], for a world of two PEs on one machine (two nodes, as the
-// driver starts it). Each is the median or the best of some runs; ratios compare with a plain span in the same run.
+// Figures of shared data, as JSON: bench_shared [--json FILE] [--smoke] [--only GROUP], for a world of two PEs on one machine (two nodes, as the
+// driver starts it), or for a simulated one of two machines (the group `network`). Each is the median or the best of some runs; ratios compare with a
+// plain span in the same run.
 #include "../../examples/shared/mm2/multiply.hpp"
 #include "../measure.hpp"
+#include "programs.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -11,6 +13,7 @@
 #include <numeric>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <CLI/CLI.hpp>
@@ -103,13 +106,22 @@ void elements(const effort& e, nlohmann::json& out) {
       sum += v[(at + 7) % 1024];
     }
   });
-  out["element_same_node_ns"] = s / (2.0 * n) * 1e9 + (sum == 1 ? 1 : 0);
+  out[world_nodes() == 1 ? "element_same_node_ns" : "element_other_node_ns"] = s / (2.0 * n) * 1e9 + (sum == 1 ? 1 : 0);
+  destroy(v);
+}
 
-  const shared_vector<std::uint64_t> large(1'000'000, distribution::on(pe(other)));
+std::vector<std::uint64_t> scattered_places(std::uint64_t size) {
   std::vector<std::uint64_t> places(1'000'000);
   std::uint64_t x = 1;
   for (auto& p : places) p = (x = x * 6364136223846793005u + 1442695040888963407u) >> 33 & 0xfffff;
-  for (auto& p : places) p %= large.size();
+  for (auto& p : places) p %= size;
+  return places;
+}
+
+void writes(const effort&, nlohmann::json& out) {
+  const std::uint32_t other = world_pes() - 1;
+  const shared_vector<std::uint64_t> large(1'000'000, distribution::on(pe(other)));
+  const std::vector<std::uint64_t> places = scattered_places(large.size());
   std::vector<double> rates;
   for (int i = 0; i < 5; ++i)
     rates.push_back(static_cast<double>(places.size()) / 1e6 / seconds_of([&] {
@@ -118,8 +130,34 @@ void elements(const effort& e, nlohmann::json& out) {
                       });
                     }));
   out["release_rate_m"] = median(rates);
-  destroy(v);
   destroy(large);
+}
+
+/// In a simulated world of two machines, with the time of that world: useful bytes of scattered writes over what the network carries.
+void network(const effort&, nlohmann::json& out) {
+  constexpr double bytes_a_second = 10e9 / 8;
+  const shared_vector<std::uint64_t> large(1'000'000, distribution::on(pe(world_pes() - 1)));
+  const std::vector<std::uint64_t> places = scattered_places(large.size());
+  const auto begin = orrery::now();
+  with(release(large), [&](auto& w) {
+    for (const std::uint64_t p : places) w[p] = p;
+  });
+  const double s = std::chrono::duration<double>(orrery::now() - begin).count();
+  out["release_bandwidth_ratio"] = 8.0 * static_cast<double>(places.size()) / s / bytes_a_second;
+  destroy(large);
+}
+
+double cache_together(team_member& t, shared_vector<std::uint64_t> v, int times) {
+  std::vector<double> rates;
+  for (int i = 0; i < times; ++i) {
+    t.barrier();
+    const auto begin = bench::clock::now();
+    with(read_cache(v, t), [&](auto&) {
+      rates.push_back(static_cast<double>(8 * v.size()) /
+                      std::chrono::duration<double, std::nano>(bench::clock::now() - begin).count());
+    });
+  }
+  return median(rates);
 }
 
 void caches(const effort& e, nlohmann::json& out) {
@@ -139,6 +177,7 @@ void caches(const effort& e, nlohmann::json& out) {
   }
   out["read_cache_gbps"] = median(rates);
   out["read_view_enter_us"] = median(views);
+  out["allgather_gbps"] = spmd<&cache_together>(team(), v, e.times(30)).front();
   destroy(v);
 }
 
@@ -189,19 +228,23 @@ int main(int argc, char** argv) {
     CLI::App app{"Figures of shared data"};
     effort e;
     std::string json;
+    std::string only;
     app.add_flag("--smoke", e.smoke, "one short run of each");
     app.add_option("--json", json, "a file for the figures; else they go to stdout");
+    app.add_option("--only", only,
+                   "one group: loops, elements, writes, caches, replicas, products, programs, plain, network");
     try {
       app.parse(std::vector<std::string>(words.rbegin(), words.rend() - 1));
     } catch (const CLI::ParseError& error) {
       return app.exit(error);
     }
     nlohmann::json out;
-    loops(e, out);
-    elements(e, out);
-    caches(e, out);
-    replicas(e, out);
-    products(e, out);
+    const std::vector<std::pair<std::string, void (*)(const effort&, nlohmann::json&)>> groups{
+        {"loops", loops},       {"elements", elements},     {"writes", writes},
+        {"caches", caches},     {"replicas", replicas},     {"products", products},
+        {"programs", programs}, {"plain", plain_diffusion}, {"network", network}};
+    for (const auto& [name, measure] : groups)
+      if (only.empty() ? name != "plain" && name != "network" : name == only) measure(e, out);
     if (json.empty()) {
       std::puts(out.dump(1).c_str());
     } else {

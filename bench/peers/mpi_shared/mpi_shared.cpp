@@ -6,6 +6,7 @@
 
 #define OMPI_SKIP_MPICXX 1  // the C interface only
 #include <mpi.h>
+#include <random>
 #include <string>
 
 using namespace peers;
@@ -79,6 +80,90 @@ static double allgather_gbps(int times) {
   return median(s);
 }
 
+using keys = std::vector<std::uint32_t>;
+
+// Merges runs that end before these numbers, two and two.
+static void merge_runs(keys& all, std::vector<std::size_t> ends) {
+  keys other(all.size());
+  while (ends.size() > 1) {
+    std::vector<std::size_t> next;
+    std::size_t first = 0;
+    for (std::size_t i = 0; i < ends.size(); i += 2) {
+      const std::size_t middle = ends[i], last = i + 1 < ends.size() ? ends[i + 1] : middle;
+      std::merge(all.begin() + long(first), all.begin() + long(middle), all.begin() + long(middle),
+                 all.begin() + long(last), other.begin() + long(first));
+      next.push_back(last);
+      first = last;
+    }
+    all.swap(other);
+    ends = std::move(next);
+  }
+}
+
+// Where partition p of what a rank has begins; and the counts of all-to-all.
+static void exchange(const keys& from, const std::vector<int>& send, keys& to, const std::vector<int>& receive) {
+  std::vector<int> send_at(send.size()), receive_at(receive.size());
+  for (std::size_t i = 1; i < send.size(); ++i) {
+    send_at[i] = send_at[i - 1] + send[i - 1];
+    receive_at[i] = receive_at[i - 1] + receive[i - 1];
+  }
+  MPI_Alltoallv(from.data(), send.data(), send_at.data(), MPI_UINT32_T, to.data(), receive.data(), receive_at.data(),
+                MPI_UINT32_T, world);
+}
+
+// Parallel sorting by regular sampling, as examples/shared/psrs; block-distributed again in the end.
+static void sort_by_samples(keys& own) {
+  const auto count = std::size_t(ranks);
+  std::sort(own.begin(), own.end());
+  keys mine(count), samples(count * count);
+  for (std::size_t i = 0; i < count; ++i) mine[i] = own[i * own.size() / count];
+  MPI_Allgather(mine.data(), ranks, MPI_UINT32_T, samples.data(), ranks, MPI_UINT32_T, world);
+  std::sort(samples.begin(), samples.end());
+  std::vector<int> send(count), receive(count);
+  auto cut = own.begin();
+  for (std::size_t i = 0; i < count; ++i) {
+    const auto end = i + 1 < count ? std::upper_bound(cut, own.end(), samples[(i + 1) * count]) : own.end();
+    send[i] = int(end - cut);
+    cut = end;
+  }
+  MPI_Alltoall(send.data(), 1, MPI_INT, receive.data(), 1, MPI_INT, world);
+  std::vector<std::size_t> ends;
+  std::size_t size = 0;
+  for (const int n : receive) ends.push_back(size += std::size_t(n));
+  keys merged(size);
+  exchange(own, send, merged, receive);
+  merge_runs(merged, ends);
+
+  // Rank r has own.size() keys again: what of the merged ones belongs to whom follows from their numbers.
+  long first = 0;
+  const long got = long(size), block = long(own.size());
+  MPI_Exscan(&got, &first, 1, MPI_LONG, MPI_SUM, world);
+  if (rank == 0) first = 0;
+  for (long r = 0; r < ranks; ++r)
+    send[std::size_t(r)] = int(std::max(0L, std::min(first + got, (r + 1) * block) - std::max(first, r * block)));
+  MPI_Alltoall(send.data(), 1, MPI_INT, receive.data(), 1, MPI_INT, world);
+  exchange(merged, send, own, receive);
+}
+
+static double psrs_s(std::size_t all) {
+  std::mt19937 random(unsigned(rank) + 1);
+  keys own(all / std::size_t(ranks));
+  for (auto& k : own) k = std::uint32_t(random());
+  MPI_Barrier(world);
+  const auto t = now_ns();
+  sort_by_samples(own);
+  MPI_Barrier(world);
+  const double s = double(now_ns() - t) / 1e9;
+  std::uint32_t edge = 0;
+  if (rank > 0) MPI_Recv(&edge, 1, MPI_UINT32_T, rank - 1, 0, world, MPI_STATUS_IGNORE);
+  if (rank + 1 < ranks) MPI_Send(&own.back(), 1, MPI_UINT32_T, rank + 1, 0, world);
+  if (!std::is_sorted(own.begin(), own.end()) || own.front() < edge) {
+    std::fputs("the keys are not sorted\n", stderr);
+    MPI_Abort(world, 1);
+  }
+  return s;
+}
+
 int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
   MPI_Comm_rank(world, &rank);
@@ -93,6 +178,7 @@ int main(int argc, char** argv) {
     print("mpi_mm2_704_s", mm2_s(704, true, runs));
     print("mpi_mm2_704_rows_s", mm2_s(704, false, 5 * runs));
   }
+  print("mpi_psrs_100m_s", psrs_s(smoke ? 100'000 : 100'000'000));
   print("mpi_put_ns", put_ns(smoke ? 1000 : 100'000));
   print("mpi_allgather_gbps", allgather_gbps(smoke ? 3 : 30));
   MPI_Finalize();

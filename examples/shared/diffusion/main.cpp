@@ -7,14 +7,12 @@
 // run: ./diffusion --size 12 --steps 3 --check --plain --orrery-sim=machines=4,net=10g --orrery-advise
 // run: ./diffusion --size 12 --steps 3 --check --plain --orrery-pes=2 --orrery-advise
 // run: ./diffusion --size 20 --steps 6 --check --tiles --orrery-sim=machines=4,jitter=3us --orrery-check-sharing
-#include <orrery/orrery.hpp>
-#include <orrery/shared/shared.hpp>
+#include "diffuse.hpp"
 
 #include <chrono>
 #include <cmath>
 #include <span>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -22,9 +20,7 @@
 
 namespace {
 
-using orrery::edges;
-using orrery::halo_cache;
-using orrery::owner_computes;
+using diffusion::next_value;
 using orrery::shared_matrix;
 
 struct options {
@@ -35,39 +31,6 @@ struct options {
   bool plain = false;
   bool check = false;
 };
-
-double next_value(double here, double above, double below, double left, double right) {
-  return here + 0.2 * (above + below + left + right - 4 * here);
-}
-
-void diffuse(orrery::team_member& team, shared_matrix<double> now, shared_matrix<double> next, int steps) {
-  for (int step = 0; step < steps; ++step) {
-    with(halo_cache(now, team, 1, edges::periodic), owner_computes(next, team), [](auto& a, auto& b) {
-      for (const auto row : a.rows()) {
-        const auto i = static_cast<std::int64_t>(row);
-        for (const auto column : a.columns()) {
-          const auto j = static_cast<std::int64_t>(column);
-          b[row, column] = next_value(a[i, j], a[i - 1, j], a[i + 1, j], a[i, j - 1], a[i, j + 1]);
-        }
-      }
-    });
-    team.barrier();
-    std::swap(now, next);
-  }
-}
-
-/// The same without scopes: the adviser (--orrery-advise) says what to put around the loop.
-void diffuse_plainly(orrery::team_member& team, shared_matrix<double> now, shared_matrix<double> next, int steps) {
-  const std::uint64_t n = now.row_count();
-  for (int step = 0; step < steps; ++step) {
-    for (const auto i : next.local_rows())
-      for (const auto j : next.local_columns())
-        next[i, j] = next_value(now[i, j], now[(i + n - 1) % n, j], now[(i + 1) % n, j], now[i, (j + n - 1) % n],
-                                now[i, (j + 1) % n]);
-    team.barrier();
-    std::swap(now, next);
-  }
-}
 
 /// The same by one loop.
 std::vector<double> diffuse_alone(std::vector<double> now, std::uint64_t n, int steps) {
@@ -99,7 +62,8 @@ int simulate(const options& o) {
   copy(std::span<const double>(first), a.rows(0, n));
   const orrery::team team = o.members == 0 ? orrery::team() : orrery::team(orrery::everywhere(), o.members);
   const auto begin = orrery::now();
-  o.plain ? orrery::spmd<&diffuse_plainly>(team, a, b, o.steps) : orrery::spmd<&diffuse>(team, a, b, o.steps);
+  o.plain ? orrery::spmd<&diffusion::diffuse_plainly>(team, a, b, o.steps)
+          : orrery::spmd<&diffusion::diffuse>(team, a, b, o.steps);
   const double seconds = std::chrono::duration<double>(orrery::now() - begin).count();
   if (o.check) {
     std::vector<double> last(n * n);

@@ -5,13 +5,9 @@
 // run: ./tsp --cities 12 --instances 2 --check --orrery-sim=machines=6,net=10g,jitter=3us
 // run: ./tsp --cities 9 --instances 8 --seed 40 --check --members 7 --orrery-sim=machines=3,jitter=30us,seed=5
 // run: ./tsp --cities 8 --check --orrery-sim=machines=4,jitter=3us --orrery-check-sharing
-#include "search.hpp"
-
-#include <orrery/orrery.hpp>
-#include <orrery/shared/shared.hpp>
+#include "team_search.hpp"
 
 #include <algorithm>
-#include <array>
 #include <chrono>
 #include <cstdio>
 #include <limits>
@@ -24,6 +20,8 @@
 
 namespace {
 
+using tsp::outcome;
+
 struct options {
   int cities = 14;
   int instances = 1;
@@ -31,40 +29,6 @@ struct options {
   std::size_t members = 0;
   bool check = false;
 };
-
-/// What one member has found: its last tour that was shorter than all others were then.
-struct outcome {
-  std::vector<int> tour;
-  int length = std::numeric_limits<int>::max();
-  std::uint64_t nodes = 0;
-};
-
-/// Members take the beginnings of tours, 0-a-b, one after the other.
-outcome search(orrery::shared_vector<int> distances, int cities, orrery::shared<int> best, orrery::shared<int> next) {
-  outcome mine;
-  with(read_cache(distances), read_mostly(best), [&](auto& distance, auto& shortest) {
-    const tsp::instance i{cities, distance.span()};
-    tsp::branch_and_bound work(
-        i, [&] { return shortest.get(); },
-        [&](std::span<const int> tour, int length) {
-          if (shortest.element().fetch_min(length) <= length) return;  // another one was faster
-          mine.tour.assign(tour.begin(), tour.end());
-          mine.length = length;
-        },
-        [] { orrery::yield(); });  // so that this PE hears of shorter tours
-    const int others = cities - 1;
-    for (;;) {
-      const int number = next.element().fetch_add(1);
-      if (number >= others * (others - 1)) break;
-      const int a = 1 + number / (others - 1);
-      const int b = 1 + number % (others - 1);
-      work.search(std::array{0, a, b >= a ? b + 1 : b});
-      orrery::yield();
-    }
-    mine.nodes = work.nodes();
-  });
-  return mine;
-}
 
 bool is_right(const tsp::instance& i, const outcome& o) {
   std::vector<int> cities = o.tour;
@@ -88,7 +52,7 @@ int solve(const options& o, std::uint64_t seed) {
   const orrery::shared<int> next(0);
   const orrery::team team = o.members == 0 ? orrery::team() : orrery::team(orrery::everywhere(), o.members);
   const auto begin = orrery::now();
-  const std::vector<outcome> all = orrery::spmd<&search>(team, distances, o.cities, best, next);
+  const std::vector<outcome> all = orrery::spmd<&tsp::search_as_member>(team, distances, o.cities, best, next);
   const double seconds = std::chrono::duration<double>(orrery::now() - begin).count();
   std::uint64_t nodes = 0;
   for (const outcome& m : all) nodes += m.nodes;

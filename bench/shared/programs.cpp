@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "programs.hpp"
+
+#include "../../examples/shared/diffusion/diffuse.hpp"
+#include "../../examples/shared/psrs/sort.hpp"
+#include "../../examples/shared/tsp/team_search.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <limits>
+#include <random>
+#include <span>
+#include <vector>
+
+using namespace orrery;
+
+namespace {
+
+template <class F>
+double seconds_of(F f) {
+  const auto begin = bench::clock::now();
+  f();
+  return std::chrono::duration<double>(bench::clock::now() - begin).count();
+}
+
+void sorting(const bench::effort& e, nlohmann::json& out) {
+  const std::uint64_t n = e.smoke ? 100'000 : 100'000'000;
+  const shared_vector<std::uint32_t> keys(n);
+  {
+    std::mt19937 random(1);
+    std::vector<std::uint32_t> all(n);
+    for (auto& k : all) k = static_cast<std::uint32_t>(random());
+    copy(std::span<const std::uint32_t>(all), keys);
+  }
+  out["psrs_100m_s"] = seconds_of([&] { psrs::sort(team(), keys); });
+  with(read_view(keys), [&](auto& all) {
+    if (!std::ranges::is_sorted(all)) out["wrong"] = "keys are not sorted";
+  });
+  destroy(keys);
+}
+
+template <auto Member>
+double mcells(std::uint64_t n, int steps) {
+  const shared_matrix<double> a(n, n, distribution::block(), 1);
+  const shared_matrix<double> b(n, n, distribution::block(), 1);
+  const double s = seconds_of([&] { spmd<Member>(team(), a, b, steps); });
+  destroy(a);
+  destroy(b);
+  return static_cast<double>(n * n) * steps / s / 1e6;
+}
+
+void stencil(const bench::effort& e, nlohmann::json& out) {
+  out["diffusion_mcells"] = e.smoke ? mcells<&diffusion::diffuse>(256, 4) : mcells<&diffusion::diffuse>(2048, 60);
+}
+
+/// A sequential program: nodes.
+std::uint64_t search_alone(team_member&, std::vector<int> distance, int cities) {
+  const tsp::instance i{cities, distance};
+  int best = std::numeric_limits<int>::max();
+  tsp::branch_and_bound work(
+      i, [&] { return best; }, [&](std::span<const int>, int length) { best = std::min(best, length); }, [] {});
+  work.search(std::vector<int>{0});
+  return work.nodes();
+}
+
+double nodes_a_second(const std::vector<int>& distance, int cities) {
+  const shared_vector<int> distances(distance.size());
+  copy(std::span<const int>(distance), distances);
+  const shared<int> best(std::numeric_limits<int>::max());
+  const shared<int> next(0);
+  std::uint64_t nodes = 0;
+  const double s = seconds_of([&] {
+    for (const auto& m : spmd<&tsp::search_as_member>(team(), distances, cities, best, next)) nodes += m.nodes;
+  });
+  destroy(distances);
+  destroy(best);
+  destroy(next);
+  return static_cast<double>(nodes) / s;
+}
+
+void travelling(const bench::effort& e, nlohmann::json& out) {
+  const int cities = e.smoke ? 9 : 17;
+  const std::vector<int> distance = tsp::random_distances(cities, 3);
+  std::uint64_t nodes = 0;
+  const double s = seconds_of([&] {
+    for (const std::uint64_t n : spmd<&search_alone>(team(), distance, cities)) nodes += n;
+  });
+  out["tsp_ratio"] = nodes_a_second(distance, cities) / (static_cast<double>(nodes) / s);
+}
+
+}  // namespace
+
+void programs(const bench::effort& e, nlohmann::json& out) {
+  stencil(e, out);
+  travelling(e, out);
+  sorting(e, out);
+}
+
+void plain_diffusion(const bench::effort& e, nlohmann::json& out) {
+  out["plain_mcells"] =
+      e.smoke ? mcells<&diffusion::diffuse_plainly>(32, 2) : mcells<&diffusion::diffuse_plainly>(256, 40);
+}

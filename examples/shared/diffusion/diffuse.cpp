@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "diffuse.hpp"
+
+#include <cstdint>
+#include <utility>
+
+namespace diffusion {
+
+using orrery::edges;
+using orrery::halo_cache;
+using orrery::owner_computes;
+using orrery::shared_matrix;
+
+void diffuse(orrery::team_member& team, shared_matrix<double> now, shared_matrix<double> next, int steps) {
+  for (int step = 0; step < steps; ++step) {
+    with(halo_cache(now, team, 1, edges::periodic), owner_computes(next, team), [](auto& a, auto& b) {
+      for (const auto row : a.rows()) {
+        const auto i = static_cast<std::int64_t>(row);
+        for (const auto column : a.columns()) {
+          const auto j = static_cast<std::int64_t>(column);
+          b[row, column] = next_value(a[i, j], a[i - 1, j], a[i + 1, j], a[i, j - 1], a[i, j + 1]);
+        }
+      }
+    });
+    team.barrier();
+    std::swap(now, next);
+  }
+}
+
+void diffuse_plainly(orrery::team_member& team, shared_matrix<double> now, shared_matrix<double> next, int steps) {
+  const std::uint64_t n = now.row_count();
+  for (int step = 0; step < steps; ++step) {
+    for (const auto i : next.local_rows())
+      for (const auto j : next.local_columns())
+        next[i, j] = next_value(now[i, j], now[(i + n - 1) % n, j], now[(i + 1) % n, j], now[i, (j + n - 1) % n],
+                                now[i, (j + 1) % n]);
+    team.barrier();
+    std::swap(now, next);
+  }
+}
+
+}  // namespace diffusion

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <orrery/orrery.hpp>
+#include <orrery/shared/shared.hpp>
+
+namespace diffusion {
+
+inline double next_value(double here, double above, double below, double left, double right) {
+  return here + 0.2 * (above + below + left + right - 4 * here);
+}
+
+/// One member of a team: `steps` times, next <- now by a five-point stencil on a torus, and the two change places.
+void diffuse(orrery::team_member& team, orrery::shared_matrix<double> now, orrery::shared_matrix<double> next,
+             int steps);
+/// The same without scopes: the adviser (--orrery-advise) says what to put around the loop.
+void diffuse_plainly(orrery::team_member& team, orrery::shared_matrix<double> now, orrery::shared_matrix<double> next,
+                     int steps);
+
+}  // namespace diffusion

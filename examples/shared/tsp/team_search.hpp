@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "search.hpp"
+
+#include <orrery/orrery.hpp>
+#include <orrery/shared/shared.hpp>
+
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+namespace tsp {
+
+/// What one member has found: its last tour that was shorter than all others were then.
+struct outcome {
+  std::vector<int> tour;
+  int length = std::numeric_limits<int>::max();
+  std::uint64_t nodes = 0;
+};
+
+/// One member of a team: takes the beginnings of tours, 0-a-b, one after the other. `best` is the length of the best
+/// tour of all, `next` the number of the next beginning.
+outcome search_as_member(orrery::shared_vector<int> distances, int cities, orrery::shared<int> best,
+                         orrery::shared<int> next);
+
+}  // namespace tsp
