@@ -344,10 +344,12 @@ TEST_P(over_mpi, a_cycle_of_calls_is_found) { EXPECT_EQ(wrong_in(outcome("cycle"
 TEST_P(over_mpi, a_world_where_nothing_can_happen_ends_with_a_report) {
   const std::string said = outcome("dead", {3, 1, 1});
   EXPECT_EQ(count_of(said, "nothing runs and nothing is on its way in the whole world"), 1) << said;
+  EXPECT_TRUE(said.ends_with("exit status 1")) << said;
 }
 TEST_P(over_mpi, starting_nodes_under_a_rank_is_refused) {
   const std::string said = outcome("messages", {2, 1, 1}, {"--orrery-nodes=2"});
   EXPECT_GE(count_of(said, "leave out --orrery-nodes"), 1) << said;
+  EXPECT_TRUE(said.ends_with("exit status 1")) << said;
 }
 TEST_P(over_mpi, ranks_are_worlds_of_their_own_if_the_user_says_so) {
   EXPECT_EQ(wrong_in(outcome("cycle", {2, 2, 1}, {"--orrery-mpi=off"})), "");
@@ -377,6 +379,7 @@ TEST_P(over_open_mpi, a_rank_that_was_stopped_is_lost_and_ends_when_it_goes_on) 
   EXPECT_EQ(count_of(said, "node 2 was silent for 500 ms: calls to it fail with node_lost"), 1) << said;
   EXPECT_EQ(count_of(said, "node 2 is taken for lost by the first node of the world"), 1) << said;
   EXPECT_EQ(count_of(said, "do not answer"), 0) << said;
+  EXPECT_TRUE(said.ends_with("good")) << said;
 }
 TEST_P(over_mpi, several_programs_of_one_launch_are_one_world) {
   const std::string other = folder_of_program() + "/test_groups_nodes";
@@ -393,7 +396,7 @@ TEST_P(over_mpi, programs_that_contradict_each_other_are_refused_by_name) {
   std::vector<std::string> options = launcher().options;
   options.insert(options.end(), {"-n", "1", shop, "--orrery-pes=1", ":", "-n", "1", other, "--orrery-pes=1"});
   const std::string said = program(options, launcher().file).end();
-  EXPECT_EQ(said.find("exit status 0"), std::string::npos) << said;
+  EXPECT_TRUE(said.ends_with("exit status 1")) << said;
   EXPECT_GE(count_of(said,
                      "program 'meeting_customer_other_signature' of rank 1 contradicts a program of the ranks "
                      "before it: "),
