@@ -121,7 +121,8 @@ constexpr option_info table[] = {
      .most = gib},
     {.name = "memory",
      .value = &options::memory,
-     .meaning = "shared memory of each node for payloads on their way to other nodes, beside its rings",
+     .meaning =
+         "shared memory of each node for payloads on their way to other nodes, beside its rings; who has waited 50 ms for some goes beyond it",
      .automatic = "a share of the machine's memory",
      .least = mib,
      .most = 64 * tib},

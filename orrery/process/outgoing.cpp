@@ -11,6 +11,7 @@ namespace orrery::detail {
 namespace {
 constexpr std::size_t largest_in_ring = 4096;
 constexpr std::uint32_t many_blocks = 4;
+constexpr std::int64_t patience_ns = 50'000'000;  // of who waits for memory, before it goes over the limit
 }  // namespace
 
 std::uint32_t outgoing::record_bytes(const scheduler::channel& c, std::size_t bytes) noexcept {
@@ -29,13 +30,16 @@ outgoing::outgoing(scheduler::pe& self, scheduler::channel& c, std::size_t bytes
       self.flow().listen();
       --c.users;
     }
-    std::byte* data = nullptr;
-    while ((data = self.owner().allocate_block(self.id(), c.pe, bytes, block_)) == nullptr) {
-      // All memory for messages is on its way; receivers give it back.
+    std::byte* data = self.owner().allocate_block(self.id(), c.pe, bytes, block_);
+    // All memory for messages is on its way; receivers give it back. Some do so only when they have sent something themselves:
+    // a process whose answer has to wait here keeps what its mailbox holds. So nobody waits for ever.
+    for (std::int64_t began = transport::now_ns(); data == nullptr;) {
       self.require_process();
+      const std::int64_t now = transport::now_ns();
       ++c.users;
-      (void)self.park_until(transport::now_ns() + 100'000);
+      (void)self.park_until(now + 100'000);
       --c.users;
+      data = self.owner().allocate_block(self.id(), c.pe, bytes, block_, now - began > patience_ns);
     }
     payload_ = {data, bytes};
   } else {

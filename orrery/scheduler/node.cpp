@@ -509,13 +509,14 @@ void node::forget_memory_of(std::uint32_t node) noexcept {
 
 // With no bytes: the block at `offset`, which lies in this node's segment and is no PE's yet, is for PE `to` from now on. So memory that was written
 // before its reader was known becomes a payload block without a copy.
-std::byte* node::allocate_block(std::uint32_t from, std::uint32_t to, std::size_t bytes, std::uint64_t& offset) {
+std::byte* node::allocate_block(std::uint32_t from, std::uint32_t to, std::size_t bytes, std::uint64_t& offset,
+                                bool beyond_limit) {
   if (bytes == 0) {
     const std::lock_guard lock(mutex_);
     blocks_[offset] = {from, to};
     return nullptr;
   }
-  auto block = world_->allocate(bytes);
+  auto block = beyond_limit ? world_->allocate_beyond(bytes) : world_->allocate(bytes);
   if (!block) {
     const std::lock_guard lock(mutex_);
     // Those that are on their way come back.

@@ -153,7 +153,8 @@ class node {
 
   // Payload blocks.
   /// Memory of PE `from` for a payload that PE `to` will read in place; `offset` names it. Null: none is free just now. Throws world_error if it never will.
-  std::byte* allocate_block(std::uint32_t from, std::uint32_t to, std::size_t bytes, std::uint64_t& offset);
+  std::byte* allocate_block(std::uint32_t from, std::uint32_t to, std::size_t bytes, std::uint64_t& offset,
+                            bool beyond_limit = false);
   /// The PE has read the block, or will not get it.
   void block_released(std::uint32_t by_pe, std::uint64_t offset) noexcept;
   /// A block of another node, checked; null if it is not inside of that node's memory.

@@ -17,8 +17,12 @@ using namespace testing;
 struct store {
   double last(std::span<const double> v) { return v.back(); }
   std::vector<double> give(std::size_t n) { return std::vector<double>(n, 2.0); }
+  std::vector<double> back(const std::vector<double>& v) {
+    sleep_for(std::chrono::milliseconds(5));  // until others have filled the memory
+    return v;
+  }
 };
-ORRERY_PROCESS(store, last, give);
+ORRERY_PROCESS(store, last, give, back);
 
 // All PEs send each other more than there is memory for: they wait, and nothing is lost.
 int keep_sending(std::uint32_t to, int rounds) {
@@ -38,6 +42,25 @@ void little_memory() {
   std::vector<future<int>> all;
   for (std::uint32_t p = 0; p < world_pes(); ++p)
     all.push_back(start_call<&keep_sending>(pe(p), (p + 1) % world_pes(), 10));
+  for (auto& f : all) check(f.get() == 0, "a wrong answer");
+}
+
+// Answers wait for memory that is taken by calls of processes which wait to answer, on each node for the other one.
+int ask_for_much(std::uint32_t to) {
+  const std::vector<double> v(12'000, 4.0);
+  std::vector<future<std::vector<double>>> answers;
+  for (int k = 0; k < 12; ++k) {
+    const auto s = spawn<store>(pe(to));
+    for (int i = 0; i < 3; ++i) answers.push_back(start(s)->back(v));
+  }
+  int wrong = 0;
+  for (auto& a : answers) wrong += a.get() != v ? 1 : 0;
+  return wrong;
+}
+void answers_wait() {
+  std::vector<future<int>> all;
+  for (std::uint32_t p = 0; p < world_pes(); ++p)
+    for (int k = 0; k < 3; ++k) all.push_back(start_call<&ask_for_much>(pe(p), (p + world_pes() / 2) % world_pes()));
   for (auto& f : all) check(f.get() == 0, "a wrong answer");
 }
 
@@ -73,6 +96,9 @@ void descriptors_end() {
 
 TEST(little_memory, makes_senders_wait_and_loses_nothing) {
   EXPECT_EQ(outcome_of({"--scenario=little", "--orrery-nodes=3", "--orrery-pes=1", "--orrery-memory=2M"}), "good");
+}
+TEST(little_memory, does_not_keep_answers_waiting_for_each_other) {
+  EXPECT_EQ(outcome_of({"--scenario=answers", "--orrery-nodes=2", "--orrery-pes=1", "--orrery-memory=1M"}), "good");
 }
 TEST(no_memory, in_the_middle_is_an_error_of_the_call_that_needs_it) {
   EXPECT_EQ(outcome_of({"--scenario=ends", "--orrery-nodes=2", "--orrery-pes=1"}), "good");
@@ -118,7 +144,10 @@ int main(int argc, char** argv) {
   for (int i = 1; i < argc; ++i)
     if (const auto f = faults.find(argv[i]); f != faults.end())
       orrery::transport::testing::fail_system_call(f->second.first, f->second.second);
-  return run_tests_or_scenario(
-      argc, argv,
-      {{"little", little_memory}, {"ends", memory_ends}, {"descriptors", descriptors_end}, {"hello", say_hello}});
+  return run_tests_or_scenario(argc, argv,
+                               {{"little", little_memory},
+                                {"answers", answers_wait},
+                                {"ends", memory_ends},
+                                {"descriptors", descriptors_end},
+                                {"hello", say_hello}});
 }
