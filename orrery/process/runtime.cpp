@@ -208,10 +208,6 @@ session open_machines(const transport::mpi_launch& launch, const options& o, con
                       fmt::format("{} is set, so MPI has started the nodes of this world: leave out --orrery-nodes and "
                                   "--orrery-world, or say --orrery-mpi=off",
                                   launch.variable));
-  if (!o.trace.empty())
-    throw world_error(
-        errc::world_bad_setting, verbatim,
-        "--orrery-trace is not to be had under MPI yet: run the program with --orrery-nodes on one machine");
   const scheduler::own_vocabulary words;
   transport::mpi_config config;
   config.node = world_config_of(o, arguments, words);
@@ -220,6 +216,7 @@ session open_machines(const transport::mpi_launch& launch, const options& o, con
   config.library = o.mpi == "auto" ? std::string{} : o.mpi;
   config.machine_ranks = o.machine_ranks;
   config.piece = o.piece;
+  config.traced = !o.trace.empty();
   config.patience = o.node_timeout;
   config.startup = o.startup_timeout;
   session s;
@@ -407,7 +404,7 @@ int run_checked(const args& all, const std::function<int(args)>& main, const rol
         fail(up.error());
       }
     }
-    tracing trace(o, n, rest.empty() ? std::string{} : rest[0]);
+    tracing trace(o, n, rest.empty() ? std::string{} : rest[0], s.machines.get());
     const std::function<int()> own_main = [&] { return main(rest); };
     const std::function<void()> own_role = [&] { with.at(o.role)(rest); };
     const std::function<void()> leave = [&] {
@@ -435,7 +432,11 @@ int run_checked(const args& all, const std::function<int(args)>& main, const rol
   count_failures_of_launched(s);
   if (leaves_last) s.world->leave();
   if (!s.launched) result = exit_code(result, s.failed_posts, o);
-  if (s.world != nullptr) tracing::merge(o, *s.world);
+  if (s.world != nullptr && s.world->is_first()) tracing::merge(o, s.world->nonce(), s.world->node_limit());
+  if (s.machines != nullptr && s.machines->is_first()) {
+    s.machines->take_parts({});
+    tracing::merge(o, s.machines->number(), s.machines->node_limit());
+  }
   return result;
 }
 

@@ -53,9 +53,9 @@ bool is_file(const std::string& path) {
   return std::filesystem::is_regular_file(path, ignored);
 }
 
-std::string part_of(const std::string& path, std::uint32_t node) { return fmt::format("{}.{}", path, node); }
-
 }  // namespace
+
+std::string trace_part(const std::string& path, std::uint32_t node) { return fmt::format("{}.{}", path, node); }
 
 std::string to_string(const trace_summary& s) {
   if (!s.problem.empty()) return fmt::format("the trace was not written: {}", s.problem);
@@ -210,7 +210,8 @@ class trace_writer {
   [[nodiscard]] std::back_insert_iterator<fmt::memory_buffer> to() { return std::back_inserter(text_); }
 
   [[nodiscard]] std::string node_name() const {
-    return fmt::format("node {}: {} (pid {})", settings_.node, settings_.program, ::getpid());
+    const std::string where = settings_.host.empty() ? std::string{} : " on " + settings_.host;
+    return fmt::format("node {}{}: {} (pid {})", settings_.node, where, settings_.program, ::getpid());
   }
 
   template <class... Args>
@@ -236,14 +237,14 @@ class trace_writer {
     const std::uint32_t tid = b.pe();
     if (e.what == kind::sleep) {
       line(R"({{"ph":"X","name":"sleep","cat":"pe","pid":{},"tid":{},"ts":{},"dur":{}}})", pid, tid, us(e.begin),
-           us(e.end - e.begin));
+           us_between(e.end - e.begin));
       return;
     }
     const address process{tid, e.slot, e.generation};
     if (e.what == kind::stretch) {
       line(R"({{"ph":"X","name":{},"cat":"method","pid":{},"tid":{},"ts":{},"dur":{},)"
            R"("args":{{"process":"{}"}}}})",
-           name(e), pid, tid, us(e.begin), us(e.end - e.begin), to_string(process));
+           name(e), pid, tid, us(e.begin), us_between(e.end - e.begin), to_string(process));
       return;
     }
     const std::string_view shown = e.what == kind::parked ? std::string_view(R"("parked")") : std::string_view(name(e));
@@ -257,7 +258,10 @@ class trace_writer {
   }
 
   // The unit of the format.
-  static std::string us(std::int64_t ns) { return fmt::format("{}.{:03}", ns / 1000, ns % 1000); }
+  static std::string us_between(std::int64_t ns) { return fmt::format("{}.{:03}", ns / 1000, ns % 1000); }
+  [[nodiscard]] std::string us(std::int64_t ns) const {
+    return us_between(std::max<std::int64_t>(ns + settings_.clock_offset, 0));
+  }
 
   void flush() {
     if (error_ == 0 && std::fwrite(text_.data(), 1, text_.size(), file_) != text_.size()) error_ = errno;
@@ -274,18 +278,19 @@ class trace_writer {
 
 tracer::tracer(trace_settings settings)
     : settings_(std::move(settings)),
-      path_(settings_.alone ? settings_.path : part_of(settings_.path, settings_.node)),
-      file_(std::fopen(path_.c_str(), "we")) {
+      path_(settings_.alone ? settings_.path : trace_part(settings_.path, settings_.node)),
+      file_(settings_.is_carried ? std::tmpfile() : std::fopen(path_.c_str(), "we")) {
   if (file_ == nullptr) {
-    throw world_error(errc::world_bad_setting, verbatim,
-                      fmt::format("the trace {} cannot be written: {}; choose another path for "
-                                  "--orrery-trace",
-                                  path_, error_text(errno)));
+    throw world_error(
+        errc::world_bad_setting, verbatim,
+        fmt::format("the trace {} cannot be written: {}; choose another path for "
+                    "--orrery-trace",
+                    settings_.is_carried ? "in a file of the folder for temporary ones" : path_, error_text(errno)));
   }
 }
 
 tracer::~tracer() {
-  if (file_ != nullptr && is_file(path_)) ::unlink(path_.c_str());
+  if (file_ != nullptr && !settings_.is_carried && is_file(path_)) ::unlink(path_.c_str());
 }
 
 trace_buffer& tracer::add_pe(std::uint32_t pe) {
@@ -303,7 +308,11 @@ trace_summary tracer::finish() {
     writer.pe(*b);
   }
   int error = writer.finish(s.dropped);
-  if (std::fclose(file_.release()) != 0 && error == 0) error = errno;
+  if (settings_.is_carried) {
+    std::rewind(file_.get());
+  } else if (std::fclose(file_.release()) != 0 && error == 0) {
+    error = errno;
+  }
   if (error != 0) s.problem = fmt::format("{}: {}", path_, error_text(error));
   return s;
 }
@@ -352,7 +361,7 @@ trace_summary merge_traces(const std::string& path, std::uint64_t world, std::ui
   std::vector<std::string> parts;
   bool first = true;
   for (std::uint32_t n = 0; n < nodes; ++n) {
-    const std::string part = part_of(path, n);
+    const std::string part = trace_part(path, n);
     const bool there = append_part(out, first, part, world, n, s);
     if (!there) s.missing.push_back(n);
     // A node that has crashed leaves the empty file that it had opened.

@@ -9,6 +9,7 @@
 #include <memory>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 namespace orrery::scheduler {
@@ -25,6 +26,9 @@ struct trace_settings {
   bool alone = true;                       ///< the only node: writes `path` itself
   std::uint32_t node = 0;
   std::uint64_t world = 0;                 ///< names this world only
+  std::string host;                        ///< where the node is; empty: there is one machine only
+  std::int64_t clock_offset = 0;           ///< nanoseconds, added to all times
+  bool is_carried = false;                 ///< the part goes into a file without a name, for take_part()
 };
 
 /// What became of a trace.
@@ -112,7 +116,8 @@ class trace_buffer {
 ///
 /// The file is opened before anything runs, so that a path that cannot be written is an error then
 /// and not after hours. With several nodes each writes `<path>.<node>`; merge_traces makes one file
-/// of them when all have ended. Times are CLOCK_MONOTONIC, which all nodes of a machine share.
+/// of them when all have ended. On machines that do not share the file's folder the part is carried to where it does exist.
+/// Times are CLOCK_MONOTONIC, which all nodes of a machine share.
 ///
 /// Owned by the runtime; made before the node's PEs run and finished after they have ended, both by
 /// its main thread.
@@ -129,17 +134,21 @@ class tracer {
   [[nodiscard]] trace_buffer& add_pe(std::uint32_t pe);
   /// Writes the file. To be called once.
   [[nodiscard]] trace_summary finish();
-
- private:
   struct closer {
     void operator()(std::FILE* f) const noexcept { std::fclose(f); }
   };
+  /// With `is_carried`, after finish(): the file, to be read from its begin.
+  [[nodiscard]] std::unique_ptr<std::FILE, closer> take_part() noexcept { return std::move(file_); }
+
+ private:
   trace_settings settings_;
   std::string path_;
   std::unique_ptr<std::FILE, closer> file_;
   std::vector<std::unique_ptr<trace_buffer>> buffers_;
 };
 
+/// The file of a node's part of the trace in `path`.
+[[nodiscard]] std::string trace_part(const std::string& path, std::uint32_t node);
 /// Makes `path` of the files of nodes [0, nodes) of that world, and removes them. Nodes that have
 /// crashed have left none, or the beginning of one; what an earlier world left is not taken.
 [[nodiscard]] trace_summary merge_traces(const std::string& path, std::uint64_t world, std::uint32_t nodes);

@@ -77,7 +77,8 @@ bool mpi_carrier::tick() noexcept {
   const std::scoped_lock lock{mutex_};
   const std::int64_t now = time_();
   for (peer& p : peers_) {
-    if (p.closed || p.left || !p.watched) continue;
+    // Who has left waits for this node.
+    if (p.closed || (p.left && has_left_) || !p.watched) continue;
     if (now - p.said_ns >= patience_ns_ / life_signs) queue_news(p, node_news::here, map_.own());
   }
   const bool any = work(true);
@@ -258,6 +259,16 @@ void mpi_carrier::forget_question(std::uint32_t node) {
 void mpi_carrier::say_counters() noexcept {
   const std::scoped_lock lock{mutex_};
   queue_counters(peers_[0], 0);
+}
+
+void mpi_carrier::send_part(std::span<const std::byte> bytes) noexcept {
+  const std::scoped_lock lock{mutex_};
+  queue(peers_[0], {section_kind::part, 0, map_.own(), 0, 0, 0}, bytes);
+}
+
+void mpi_carrier::take_parts(part_sink sink) noexcept {
+  const std::scoped_lock lock{mutex_};
+  parts_ = std::move(sink);
 }
 
 void mpi_carrier::queue_counters(peer& to, std::uint64_t round) {

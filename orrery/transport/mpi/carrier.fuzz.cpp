@@ -178,6 +178,7 @@ void write_seeds(const std::string& folder) {
   (void)put(o, {section_kind::credit, 0, 2, 1, 0, 0});
   (void)put(o, {section_kind::ask, 0, 0, 0, 0, 3});
   std::ranges::fill(put(o, {section_kind::counters, counters_per_pe * 8, 1, 1, 1, 0}), std::byte{1});
+  std::ranges::fill(put(o, {section_kind::part, 5, 1, 0, 0, 0}), std::byte{'x'});
   std::ranges::fill(put(o, {section_kind::eviction, 9, 0, 0, 1, 0}), std::byte{'x'});
   write(folder + "/others", std::move(others));
 }

@@ -110,6 +110,13 @@ class mpi_carrier final : public carrier, private outgoing_ring::user {
   void say(node_news news) noexcept;
   /// The last counters of this node's PEs for the first node.
   void say_counters() noexcept;
+  /// At most `largest_part` bytes of this node's part of a file, for the first node.
+  void send_part(std::span<const std::byte> bytes) noexcept;
+  static constexpr std::size_t largest_part = 48 << 10;
+  /// On the first node: called, under the lock, with what other nodes send by send_part, in its order. Without it that is
+  /// refused.
+  using part_sink = std::function<void(std::uint32_t node, std::span<const std::byte> bytes)>;
+  void take_parts(part_sink sink) noexcept;
   /// The OS process of a node of this machine has ended.
   void report_lost(std::uint32_t node, std::string_view how) noexcept;
   /// How many evictions this node knows.
@@ -199,6 +206,7 @@ class mpi_carrier final : public carrier, private outgoing_ring::user {
   [[nodiscard]] fault receive_state(peer& from, const frame_reader::item& item);
   [[nodiscard]] fault receive_counters(peer& from, const frame_reader::item& item);
   [[nodiscard]] fault receive_eviction(peer& from, const frame_reader::item& item);
+  [[nodiscard]] fault receive_part(peer& from, const frame_reader::item& item);
   bool finish_arrivals();
   [[nodiscard]] bool begin_arrival(arrival& a);
   [[nodiscard]] bool ask_for_pieces(arrival& a);
@@ -257,6 +265,8 @@ class mpi_carrier final : public carrier, private outgoing_ring::user {
   std::vector<frame> spare_;
   std::set<std::uint32_t> asked_;  // nodes that have not answered in this round
   std::uint64_t round_ = 0;
+  part_sink parts_;
+  bool has_left_ = false;  // it has said so
   std::int64_t last_tick_ns_ = 0;
 
   std::atomic<std::uint64_t> begun_{0};  // the round that is asked for

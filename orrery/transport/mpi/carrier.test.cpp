@@ -175,6 +175,24 @@ TEST(a_carrier, makes_a_ring_that_another_machine_opens_and_fills_it) {
   EXPECT_EQ(n.members.state(1), node_state::alive);
 }
 
+TEST(a_carrier, gives_parts_of_a_file_to_who_makes_it_in_their_order) {
+  const auto memory = own_memory();
+  first_node n(*memory);
+  std::string file;
+  n.carrier.take_parts([&](std::uint32_t node, std::span<const std::byte> bytes) {
+    EXPECT_EQ(node, 1);
+    file.append(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  });
+  for (const char* const text : {"one ", "two ", "three"}) {
+    frame f;
+    f.begin(1);
+    const auto size = static_cast<std::uint32_t>(std::strlen(text));
+    std::memcpy(f.add({section_kind::part, size, 1, 0, 0, 0}), text, size);
+    n.bring(f.finish());
+  }
+  EXPECT_EQ(file, "one two three");
+}
+
 void add_block(frame& f, std::uint64_t position, std::uint64_t bytes, std::uint64_t tag = 1) {
   wire::envelope e{};
   e.size.store(2 * wire::granule, std::memory_order_relaxed);
@@ -209,6 +227,8 @@ TEST(a_carrier, ends_the_link_of_who_sends_what_cannot_be_and_says_what) {
             "has sent node 0 eviction 1 of node 1, which the first node has not decided");
   EXPECT_EQ(fault_of([](frame& f) { f.add({section_kind::counters, 0, 0, 1, 0, 0}); }),
             "has sent node 0 counters of 1 PEs from PE 0 on, which are not its own");
+  EXPECT_EQ(fault_of([](frame& f) { f.add({section_kind::part, 8, 1, 0, 0, 0}); }),
+            "has sent node 0 8 bytes of a file that this node does not make");
   const auto memory = own_memory();
   first_node n(*memory);
   n.bring(std::vector<std::byte>(100));

@@ -48,6 +48,7 @@ void mpi_carrier::queue_news(peer& to, node_news news, std::uint32_t about, std:
 
 void mpi_carrier::say(node_news news) noexcept {
   const std::scoped_lock lock{mutex_};
+  if (news == node_news::left) has_left_ = true;
   for (peer& p : peers_) queue_news(p, news, map_.own());
   (void)work(true);
 }

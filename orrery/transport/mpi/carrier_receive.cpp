@@ -85,6 +85,8 @@ mpi_carrier::fault mpi_carrier::receive_section(peer& from, const frame_reader::
       return receive_counters(from, item);
     case section_kind::eviction:
       return receive_eviction(from, item);
+    case section_kind::part:
+      return receive_part(from, item);
   }
   return fmt::format("a part of unknown kind {}", static_cast<std::uint32_t>(item.head.kind));
 }
@@ -169,6 +171,12 @@ mpi_carrier::fault mpi_carrier::receive_counters(peer& from, const frame_reader:
     copy[idle].store(words[idle], std::memory_order_release);  // SYNC: with node::world_if_idle
   }
   if (s.word == round_ && s.position != 0) forget_question(from.node);
+  return {};
+}
+
+mpi_carrier::fault mpi_carrier::receive_part(peer& from, const frame_reader::item& item) {
+  if (!parts_) return fmt::format("{} bytes of a file that this node does not make", item.payload.size());
+  parts_(from.node, item.payload);
   return {};
 }
 

@@ -23,6 +23,7 @@ enum class section_kind : std::uint32_t {
   counters = 7,  ///< the answer: `counters_per_pe` words of each PE, in the order of their numbers, from `from_pe` on
   eviction =
       8,  ///< node `from_pe` is lost; `position` counts evictions from 1 on, the payload is a clause that says how
+  part = 9,  ///< to the first node: what follows of the sender's part of a file that the first node makes
 };
 
 /// Calls `each(at, bytes)` for the parts of `piece` bytes in which a block travels, in their order, as long as it returns

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // How a world of several machines starts: who is where, the memory of each machine, and then the carrier. Ranks tell each
 // other by all-gathers, so that all go on, or all fail.
+#include <orrery/transport/mpi/clock_comparison.hpp>
 #include <orrery/transport/mpi/world.hpp>
 
 #include <orrery/transport/shm/internal/fail.hpp>
@@ -11,6 +12,7 @@
 #include <fstream>
 #include <map>
 #include <numeric>
+#include <random>
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -22,7 +24,7 @@ using internal::fail;
 
 namespace {
 
-constexpr std::uint64_t protocol = 5;
+constexpr std::uint64_t protocol = 6;
 
 /// What a rank says of itself first.
 struct introduction {
@@ -33,6 +35,8 @@ struct introduction {
   std::uint32_t is_bound = 0;  // to some of the cores, by the launcher
   std::uint32_t pes = 0;  // that the user wants; 0: by the cores
   std::uint32_t machine_ranks = 0;
+  std::uint32_t is_traced = 0;
+  std::uint64_t number = 0;  // the first rank's is that of the world
   std::uint64_t memory = 0;  // of its segment
   std::uint64_t ring = 0;
   std::uint64_t piece = 0;  // of a block
@@ -89,6 +93,9 @@ introduction introduce(const mpi_config& config) {
   own.machine_ranks = config.machine_ranks;
   own.ring = config.ring_bytes;
   own.piece = config.piece;
+  own.is_traced = config.traced ? 1 : 0;
+  std::random_device random;
+  own.number = std::uint64_t{random()} << 32 | random();
   own.memory = arena::segment_bytes(config.node.memory_limit != 0 ? config.node.memory_limit : arena::default_limit());
   return own;
 }
@@ -96,7 +103,7 @@ introduction introduce(const mpi_config& config) {
 result<void> check(const std::vector<introduction>& all, std::uint32_t own) {
   for (std::uint32_t r = 0; r < all.size(); ++r) {
     if (all[r].version != all[own].version || all[r].machine_ranks != all[own].machine_ranks ||
-        all[r].piece != all[own].piece)
+        all[r].piece != all[own].piece || all[r].is_traced != all[own].is_traced)
       return fail(transport_errc::different_build, 0,
                   "rank {} (program '{}') and rank {} (program '{}') have another version of Orrery, or other options; "
                   "build them from one version and start them with the same options",
@@ -191,10 +198,37 @@ result<void> mpi_world::meet(const mpi_config& config) {
     ++crowd_.first;
     crowd_.second += places[r].pe_count;
   }
+  number_ = (*all)[0].number;
+  traced_ = config.traced;
+  if (traced_) {
+    std::vector<std::uint64_t> hosts;
+    for (const introduction& i : *all) hosts.push_back(i.host);
+    if (auto compared = compare_clocks(hosts); !compared) return compared;
+  }
   if (auto shared = share_memory(config, places); !shared) return shared;
   map_ = std::make_unique<cluster_map>(std::move(places), node_, config.piece);
   members_ = std::make_unique<cluster_members>(map_->nodes(), node_);
   return agree(begin(config));
+}
+
+// All ranks of a host share its clock, so they take the best of their estimates.
+result<void> mpi_world::compare_clocks(std::span<const std::uint64_t> hosts) {
+  constexpr int rounds = 16;
+  clock_comparison clocks;
+  for (int i = 0; i < rounds; ++i) {
+    const std::int64_t before = now_ns();
+    auto all = gather(*library_, before);
+    if (!all) return internal::pass(all);
+    clocks.add(before, all->front(), now_ns());
+  }
+  auto all = gather(*library_, clocks.best());
+  if (!all) return internal::pass(all);
+  if (hosts[node_] == hosts[0]) return {};
+  clock_comparison::estimate best = clocks.best();
+  for (std::size_t r = 0; r < hosts.size(); ++r)
+    if (hosts[r] == hosts[node_] && (*all)[r].error < best.error) best = (*all)[r];
+  clock_offset_ = best.offset;
+  return {};
 }
 
 // The first rank of each machine makes the memory; the others open it through that OS process.

@@ -17,6 +17,7 @@ namespace {
 constexpr std::int64_t shortest_nap_ns = 50'000;
 constexpr std::int64_t longest_nap_ns = 400'000;
 constexpr std::int64_t ending_patience_ns = 10'000'000'000;
+constexpr std::int64_t tracing_patience_ns = 3'600'000'000'000;  // who is silent meanwhile is lost
 
 void nap(std::int64_t ns) noexcept {
   const timespec t{.tv_sec = 0, .tv_nsec = ns};
@@ -179,7 +180,7 @@ void mpi_world::begin_leave() noexcept {
 void mpi_world::leave() noexcept {
   begin_leave();
   if (left_.exchange(true, std::memory_order_acq_rel)) return;
-  const std::int64_t deadline = real_now_ns() + ending_patience_ns;
+  const std::int64_t deadline = real_now_ns() + (traced_ ? tracing_patience_ns : ending_patience_ns);
   const auto drive_until = [&](auto&& done) {
     while (!done() && real_now_ns() < deadline)
       if (!carrier_->tick()) nap(shortest_nap_ns);
@@ -187,6 +188,12 @@ void mpi_world::leave() noexcept {
   };
   const auto flushed = [&] { return carrier_->is_flushed(); };
   (void)drive_until(flushed);
+  if (part_) {
+    std::vector<std::byte> some(mpi_carrier::largest_part);
+    for (std::size_t n = 0; (n = part_(some)) != 0 && drive_until(flushed);)
+      carrier_->send_part(std::span(some).first(n));
+    part_ = {};
+  }
   if (node_ != 0) carrier_->say_counters();
   carrier_->say(node_news::left);
   members_->change(node_, node_state::left);

@@ -10,11 +10,15 @@
 
 #include <atomic>
 #include <chrono>
+#include <cstddef>
+#include <functional>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <string>
 #include <thread>
 #include <unordered_set>
+#include <utility>
 #include <vector>
 
 namespace orrery::transport {
@@ -24,6 +28,7 @@ struct mpi_config {
   std::uint64_t ring_bytes = std::uint64_t{1} << 30;  ///< none of this node's rings is larger
   std::string library;  ///< path; empty: the one of the launcher
   std::uint64_t piece = cluster_map::usual_piece;  ///< for tests: the parts in which blocks travel
+  bool traced = false;  ///< nodes will bring their parts of a trace to the first one
   std::uint32_t machine_ranks = 0;  ///< so many ranks are taken for one machine; 0: those of one host
   std::chrono::nanoseconds startup =
       std::chrono::seconds(30);  ///< a start that takes longer is said; ten times that ends
@@ -88,6 +93,20 @@ class mpi_world final : public transport::world {
   /// library's clean-up, which would wait for it.
   void leave() noexcept override;
 
+  // A file of which each node makes a part: the trace of the world. `traced` was set.
+  /// Names this world only.
+  [[nodiscard]] std::uint64_t number() const noexcept { return number_; }
+  /// Nanoseconds to be added to the clock of this machine (CLOCK_MONOTONIC) for that of the first node's.
+  [[nodiscard]] std::int64_t clock_offset() const noexcept { return clock_offset_; }
+  /// Its machine is not the first node's: files that it writes are elsewhere.
+  [[nodiscard]] bool is_far_from_first() const noexcept { return map_->is_far(0); }
+  /// On the first node, until it is called again without a function: what other nodes bring, in order for each node. Called by
+  /// any thread, one at a time.
+  void take_parts(mpi_carrier::part_sink sink) noexcept { carrier_->take_parts(std::move(sink)); }
+  /// On another node: leave() brings what `part` writes into the memory that it is given, until that is nothing.
+  using part_source = std::function<std::size_t(std::span<std::byte>)>;
+  void bring_part(part_source part) noexcept { part_ = std::move(part); }
+
   /// The numbers of the program's vocabulary in this world.
   [[nodiscard]] const std::vector<std::uint32_t>& word_numbers() const noexcept {
     return word_numbers_.empty() ? local_->word_numbers() : word_numbers_;
@@ -106,6 +125,7 @@ class mpi_world final : public transport::world {
   [[nodiscard]] result<void> number_words(const vocabulary& own, const std::vector<program_of_rank>& programs);
   [[nodiscard]] result<void> agree(const result<void>& own);
   [[nodiscard]] result<void> begin(const mpi_config& config);
+  [[nodiscard]] result<void> compare_clocks(std::span<const std::uint64_t> hosts);
   [[nodiscard]] result<void> watch_machine();
   void help();
   void stop_helping() noexcept;
@@ -119,6 +139,10 @@ class mpi_world final : public transport::world {
   std::uint32_t machines_ = 1;
   std::vector<std::string> hosts_;  // by machine
   std::chrono::nanoseconds patience_{};
+  std::uint64_t number_ = 0;
+  std::int64_t clock_offset_ = 0;
+  bool traced_ = false;
+  part_source part_;
   std::pair<std::uint32_t, std::uint32_t> crowd_{1, 1};
   doorbell no_bell_;  // of PEs of other machines: they never sleep, as far as senders see
 
