@@ -50,6 +50,12 @@ constexpr counter_info table[] = {
     {"io_requests", &counters::io_requests, total, "I/O requests that have ended"},
     {"io_bytes", &counters::io_bytes, total, "bytes that they have read and written"},
     {"io_enters", &counters::io_enters, total, "system calls that handed I/O requests over"},
+    {"service_window", &counters::service_window, level,
+     "W of services: the window of the session that was served last"},
+    {"service_granularity", &counters::service_granularity, level,
+     "G of services: the items above which a range or a list process splits"},
+    {"service_forwards", &counters::service_forwards, level,
+     "K of walking lists: requests passed on between two synchronous sends"},
 };
 static_assert(std::size(table) * sizeof(std::uint64_t) == sizeof(counters), "a counter is missing in the table");
 static_assert(first_word + std::size(table) <= published_words);

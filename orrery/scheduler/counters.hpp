@@ -39,6 +39,9 @@ struct counters {
   std::uint64_t io_requests = 0;
   std::uint64_t io_bytes = 0;
   std::uint64_t io_enters = 0;
+  std::uint64_t service_window = 0;
+  std::uint64_t service_granularity = 0;
+  std::uint64_t service_forwards = 0;
 };
 
 enum class counter_kind : std::uint8_t {

@@ -47,6 +47,8 @@ class list_range final : public range_items<Key, Value> {
   bytes serve(const batch_head& head, std::span<const std::byte> packed) override {
     load_.begin(head.count, head.from_pe);
     report_.window = head.window;
+    show_window(head.window);
+    show_granularity(setup_.limit);
     unpack_all(head.count, packed);
     packer& answer = answer_;
     answer.clear();

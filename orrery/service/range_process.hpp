@@ -85,6 +85,11 @@ class range_process {
   /// With more than so many items it splits from now on.
   virtual void tune(std::uint32_t) {}
 };
+// What `orrery top` shows of this PE's services: W, G and K as they are now. They do not park.
+void show_window(std::uint64_t window) noexcept;
+void show_granularity(std::uint64_t items) noexcept;
+void show_forwards(std::uint64_t requests) noexcept;
+
 ORRERY_PROCESS(range_process, serve, report, scan, snapshot, pin, read_pin, unpin, tune);
 
 }  // namespace orrery::service

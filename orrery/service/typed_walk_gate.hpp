@@ -71,6 +71,8 @@ class typed_walk_gate final : public walk_gate, walk_sender<Key> {
   using request = waiting_request<Key>;
 
   void accept(std::uint64_t first, std::uint32_t count, std::span<const std::byte> requests) override {
+    show_granularity(site_.granularity);
+    show_forwards(site_.forwards);
     std::vector<request> all(count);
     unpacker u(requests);
     list_request<Key, Value> r;

@@ -14,6 +14,7 @@ bytes walk_gate::serve(const batch_head& head, std::span<const std::byte> packed
   if (head.count == 0) return all;
   report_.requests += head.count;
   report_.window = head.window;
+  show_window(head.window);
   batch b;
   b.answers.resize(head.count);
   b.left = head.count;

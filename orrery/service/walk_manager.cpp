@@ -30,6 +30,8 @@ void walk_manager::tune(std::uint32_t granularity, std::uint32_t forwards) {
   s.tunes_forwards = forwards == tuning::automatic;
   if (!s.tunes_granularity) s.granularity = std::max(granularity, 1U);
   if (!s.tunes_forwards) s.forwards = forwards;
+  show_granularity(s.granularity);
+  show_forwards(s.forwards);
 }
 
 spare walk_manager::take(const walk_link& behind, std::span<const std::byte> items) {
@@ -54,6 +56,7 @@ spare walk_manager::give(const walk_link& behind, std::span<const std::byte> ite
     settings().granularity *= 2;
     few_ /= 2;
   }
+  show_granularity(settings().granularity);
   const spare_place left = place();
   p->begin(behind, items);  // not a post: who asked may send to it before that would come
   return {p, self_, left};

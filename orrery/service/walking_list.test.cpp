@@ -319,6 +319,10 @@ TEST(walking_list, is_never_full_when_it_finds_the_size_of_processes_itself) {
         EXPECT_GE(std::max(all[0].granularity, all[1].granularity), 32U);
         EXPECT_EQ(all[0].window, 32U) << "where the client is";
         EXPECT_NE(all[0].forwards, automatic);
+        const auto shown = orrery::stats(orrery::this_pe());  // as orrery top has it
+        EXPECT_EQ(shown.service_window, 32U);
+        EXPECT_EQ(shown.service_granularity, all[0].granularity);
+        EXPECT_GT(shown.service_forwards, 0U);
       }
       l.end();
     });

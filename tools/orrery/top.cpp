@@ -28,6 +28,13 @@ const pe_counters* counters_of(const world_sample& w, const node_sample& n, std:
   return nullptr;
 }
 
+bool has_services(const world_sample& w) {
+  for (const node_sample& n : w.nodes)
+    for (const pe_sample& p : n.pes)
+      if (p.counters.service_window + p.counters.service_granularity != 0) return true;
+  return false;
+}
+
 std::vector<std::string> cells(const pe_rates& r) {
   return {short_number(r.messages),   short_number(r.sent),           short_number(r.parks),
           short_number(r.sent_bytes), short_number(r.received_bytes), percent(r.idle)};
@@ -35,8 +42,12 @@ std::vector<std::string> cells(const pe_rates& r) {
 
 // The names of the columns, one line for each PE, and one for all of them.
 std::vector<std::string> rate_lines(const world_sample& before, const world_sample& now) {
-  text_table table({">PE", ">NODE", "STATE", ">PROCESSES", ">MSG/s", ">SENT/s", ">PARKS/s", ">OUT B/s", ">IN B/s",
-                    ">IDLE", ">QUEUE", ">MAILBOX"});
+  std::vector<std::string> names{">PE",      ">NODE",    "STATE",   ">PROCESSES", ">MSG/s", ">SENT/s",
+                                 ">PARKS/s", ">OUT B/s", ">IN B/s", ">IDLE",      ">QUEUE", ">MAILBOX"};
+  const bool services = has_services(now);
+  if (services) names.insert(names.end(), {">W", ">G", ">K"});
+  const std::size_t columns = names.size();
+  text_table table(std::move(names));
   pe_rates all;
   std::uint64_t processes = 0;
   std::size_t pes = 0;
@@ -52,6 +63,9 @@ std::vector<std::string> rate_lines(const world_sample& before, const world_samp
       for (std::string& cell : cells(r)) row.push_back(std::move(cell));
       row.push_back(short_number(static_cast<double>(p.counters.queue_high)));
       row.push_back(short_number(static_cast<double>(p.counters.mailbox_high)));
+      for (const std::uint64_t n :
+           {p.counters.service_window, p.counters.service_granularity, p.counters.service_forwards})
+        if (services) row.push_back(n == 0 ? "" : std::to_string(n));
       table.add(std::move(row));
       all.messages += r.messages;
       all.sent += r.sent;
@@ -66,7 +80,7 @@ std::vector<std::string> rate_lines(const world_sample& before, const world_samp
   if (pes != 0) all.idle /= static_cast<double>(pes);
   std::vector<std::string> row{"all", "", "", std::to_string(processes)};
   for (std::string& cell : cells(all)) row.push_back(std::move(cell));
-  row.resize(12);
+  row.resize(columns);
   table.add(std::move(row));
   return table.lines();
 }
