@@ -63,9 +63,9 @@ std::vector<std::string> rate_lines(const world_sample& before, const world_samp
       for (std::string& cell : cells(r)) row.push_back(std::move(cell));
       row.push_back(short_number(static_cast<double>(p.counters.queue_high)));
       row.push_back(short_number(static_cast<double>(p.counters.mailbox_high)));
-      for (const std::uint64_t n :
+      for (const std::uint64_t value :
            {p.counters.service_window, p.counters.service_granularity, p.counters.service_forwards})
-        if (services) row.push_back(n == 0 ? "" : std::to_string(n));
+        if (services) row.push_back(value == 0 ? "" : std::to_string(value));
       table.add(std::move(row));
       all.messages += r.messages;
       all.sent += r.sent;
