@@ -21,9 +21,13 @@ def lines(axes, rows, by, x, label, **style):
     axes.legend()
 
 
+def short_run(requests):
+    return f"simulated: one short run with one seed, {requests} requests of each client"
+
+
 def draw(file, folder):
     matplotlib.rcParams.update({"svg.hashsalt": "orrery", "svg.fonttype": "none", "font.size": 10, "axes.grid": True,
-                                "grid.alpha": 0.3, "legend.fontsize": 8})
+                                "grid.alpha": 0.3, "legend.fontsize": 8, "axes.titlesize": 9})
     figures = json.loads(file.read_text())
 
     def save(number, painter, width=6):
@@ -35,15 +39,16 @@ def draw(file, folder):
 
     def levels(axes, rows):
         lines(axes, rows, "level", "cores", "{}")
-        axes.set(yscale="log", title="Levels of consistency, $2^{20}$ items, P = 10")
+        axes.set(yscale="log", title="Levels of consistency, $2^{20}$ items, P = 10\n" + short_run("64"))
 
     def granularity(axes, rows):
         lines(axes, rows, "level", "P", "{}")
-        axes.set(xscale="log", yscale="log", title="P, with P x G constant, 176 cores")
+        axes.set(xscale="log", yscale="log", title="P, with P x G constant, 176 cores\n" + short_run("32"))
 
     def throttle(axes, rows):
         lines(axes, rows, "K", "W", "K = {}")
-        axes.set(xscale="log", title="W and K, 192 cores, P = 4, sequential (paper)", ylim=(0, None))
+        axes.set(xscale="log", ylim=(0, None),
+                 title="W and K, 192 cores, P = 4, sequential (paper)\n" + short_run("16 + W"))
 
     save(4, levels)
     save(5, granularity)

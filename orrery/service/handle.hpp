@@ -4,7 +4,9 @@
 #include <orrery/process/names.hpp>
 #include <orrery/process/spawn.hpp>
 #include <orrery/service/root.hpp>
+#include <orrery/wire/error.hpp>
 
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -50,6 +52,13 @@ class handle {
 
  protected:
   explicit handle(remote<service_root> root) noexcept : root_(root) {}
+  /// All processes of the service. Parks. Throws usage_error if it has another kind or other types, process_gone if it has ended,
+  /// node_lost, stopped.
+  [[nodiscard]] std::vector<directory_entry> open_directory() const {
+    std::vector<directory_entry> all = root_->open(Service::kind, Service::types()).directory;
+    if (all.empty()) throw process_gone(std::string("a ") + Service::kind + " that has ended");
+    return all;
+  }
 
   remote<service_root> root_;
 };

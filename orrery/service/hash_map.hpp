@@ -6,12 +6,12 @@
 #include <orrery/process/runtime.hpp>
 #include <orrery/service/handle.hpp>
 #include <orrery/service/hash_part.hpp>
+#include <orrery/service/reply.hpp>
 #include <orrery/service/reply_session.hpp>
 #include <orrery/service/root.hpp>
 #include <orrery/wire/error.hpp>
 
 #include <cstdint>
-#include <exception>
 #include <optional>
 #include <string>
 #include <utility>
@@ -19,19 +19,10 @@
 
 namespace orrery {
 
-/// The reply to a request of a session.
+/// The reply to a request of a session. `done`: found, inserted, erased, updated; of insert_or_update: inserted.
 template <class Value>
-struct map_reply {
-  std::uint64_t request = 0;  ///< the number that the session gave it
-  bool done = false;  ///< found, inserted, erased, updated; of insert_or_update: inserted
+struct map_reply : service_reply {
   std::optional<Value> value;  ///< of find
-  std::exception_ptr error;  ///< why the request failed: node_lost
-
-  /// Throws the error, if there is one.
-  void check() const {
-    if (error != nullptr) [[unlikely]]
-      std::rethrow_exception(error);
-  }
 };
 
 /// A client's way to use a hash map, as list_session is for ordered lists: `find(k)` parks until the reply is there, `start_find(k)` makes the

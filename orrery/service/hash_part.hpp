@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <orrery/process/runtime.hpp>
 #include <orrery/service/list_messages.hpp>
-#include <orrery/service/range_process.hpp>
+#include <orrery/service/request_process.hpp>
 
 #include <cstdint>
 #include <span>
@@ -17,27 +16,12 @@ namespace orrery::service {
 
 /// A part of a hash map: it owns the keys whose hash falls to it.
 template <class Key, class Value>
-class hash_part final : public range_process {
- public:
-  bytes serve(const batch_head& head, std::span<const std::byte> packed) override {
-    report_.requests += head.count;
-    bytes answer;
-    list_request<Key, Value> r;
-    unpacker u(packed);
-    for (std::uint32_t i = 0; i < head.count; ++i) {
-      unpack(u, r);
-      execute(r, answer);
-    }
-    return answer;
-  }
-  range_report report() override {
-    report_.items = items_.size();
-    report_.pe = this_pe();
-    return report_;
-  }
-
+class hash_part final : public request_process {
  private:
-  void execute(list_request<Key, Value>& r, bytes& answer) {
+  void describe(range_report& to) override { to.items = items_.size(); }
+  void execute(unpacker& requests, bytes& answer) override {
+    list_request<Key, Value>& r = request_;
+    unpack(requests, r);
     const auto at = items_.find(r.key);
     const bool there = at != items_.end();
     bool done = there;
@@ -64,7 +48,7 @@ class hash_part final : public range_process {
   }
 
   std::unordered_map<Key, Value> items_;
-  range_report report_;
+  list_request<Key, Value> request_;  // that is executed
 };
 
 }  // namespace orrery::service

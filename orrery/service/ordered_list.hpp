@@ -7,6 +7,7 @@
 #include <orrery/service/list_head.hpp>
 #include <orrery/service/list_range.hpp>
 #include <orrery/service/list_session.hpp>
+#include <orrery/service/lost_keys.hpp>
 
 #include <algorithm>
 #include <optional>
@@ -100,6 +101,11 @@ class ordered_list : public service::handle<ordered_list<Key, Value>> {
     std::uint64_t n = 0;
     for (const service::range_report& r : root_->reports()) n += r.items;
     return n;
+  }
+  /// The keys whose ranges are lost with their nodes, as of the last split, join or move that was complete: requests for them fail with
+  /// node_lost, all others go on. In the order of keys. Parks. Throws process_gone, stopped; node_lost if the root of the list is lost.
+  [[nodiscard]] std::vector<key_bounds<Key>> lost() const {
+    return service::lost_keys<Key>::find([this] { return this->open_directory(); });
   }
   /// A session for the calling process. Parks. Throws usage_error if the list has other types or the options make no sense,
   /// process_gone if it has ended, node_lost, stopped.

@@ -48,6 +48,23 @@ class own_presence {
   remote<presence> there_;
 };
 
+/// Calls `lost(const node_lost&)` as a process of its own on this PE when the node of the presence is lost, and not if the presence ends
+/// otherwise. Of the errors of services that are lost or have ended it says nothing. Throws std::bad_alloc.
+template <class F>
+void when_lost(remote<presence> of, F lost) {
+  spawn_here([of, lost = std::move(lost)] {
+    try {
+      try {
+        of->hold();
+      } catch (const node_lost& e) {
+        lost(e);
+      }
+    } catch (const process_gone&) {
+    } catch (const node_lost&) {
+    }
+  });
+}
+
 /// Calls `gone()` as a process of its own on this PE when the presence has ended. Of the errors of services that are lost or
 /// have ended it says nothing. Throws std::bad_alloc.
 template <class F>

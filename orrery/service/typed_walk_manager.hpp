@@ -18,18 +18,16 @@ class typed_walk_manager final : public walk_manager {
     site_.search = std::chrono::nanoseconds(search_ns);
     site_.table.enable(shortcuts);
   }
-  remote<walk_process> make_head() override { return make(true); }
 
  private:
   walk_settings& settings() noexcept override { return site_; }
   std::uint64_t shortcuts() noexcept override { return site_.table.size(); }
-  remote<walk_process> make_process() override { return make(false); }
-  remote<walk_gate> make_gate(remote<walk_process> head, consistency order) override {
-    return spawn<typed_walk_gate<Key, Value>>(here(), head, address_of_site(), order);
-  }
-  remote<walk_process> make(bool is_head) {
+  remote<walk_process> make_process(bool is_head) override {
     site_.manager = remote<walk_manager>(this_process<walk_manager>());
     return spawn<Node>(here(), address_of_site(), is_head);
+  }
+  remote<walk_gate> make_gate(remote<walk_process> head, consistency order) override {
+    return spawn<typed_walk_gate<Key, Value>>(here(), head, address_of_site(), order);
   }
   // What it names is on this PE, as are all that get it.
   std::uintptr_t address_of_site() noexcept { return reinterpret_cast<std::uintptr_t>(&site_); }

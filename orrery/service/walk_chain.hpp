@@ -9,7 +9,6 @@
 #include <orrery/service/walk_site.hpp>
 
 #include <cstdint>
-#include <memory>
 #include <span>
 #include <utility>
 
@@ -39,11 +38,15 @@ class walk_chain : public walk_process {
  public:
   void walk_in_step(const walk_request& w, std::span<const std::byte> packed) override {
     go_on();
-    held_ = std::make_unique<held_request>(held_request{w, {packed.begin(), packed.end()}});
+    site_.held.insert_or_assign(this, held_request{w, {packed.begin(), packed.end()}});
+    holds_ = true;
     post(this_process<walk_process>())->go_on();
   }
   void go_on() override {
-    if (const auto held = std::exchange(held_, nullptr)) pass_or_execute(held->w, held->packed);
+    if (!holds_) return;
+    holds_ = false;
+    const auto held = site_.held.extract(this);
+    pass_or_execute(held.mapped().w, held.mapped().packed);
   }
   void acknowledge() override { go_on(); }
   void join(const walk_request& insertion) override {
@@ -119,7 +122,7 @@ class walk_chain : public walk_process {
   }
 
  protected:
-  explicit walk_chain(walk_site<Key>& site, bool joined) : site_(site), joined_(joined) {}
+  walk_chain(walk_site<Key>& site, bool is_head) : site_(site), is_head_(is_head), joined_(is_head) {}
 
   virtual void pass_or_execute(const walk_request& w, std::span<const std::byte> packed) = 0;
 
@@ -172,22 +175,21 @@ class walk_chain : public walk_process {
     return true;
   }
 
+  // In this order a process with a key of 4 bytes and a value of 8 takes 56 bytes.
   walk_site<Key>& site_;
-  walk_items<Key, Value> items_;
-  remote<walk_process> next_;
-  Key next_least_{};
-  bool joined_;
+  [[no_unique_address]] walk_items<Key, Value> items_;
+  bool is_head_ : 1;
+  bool joined_ : 1;
+  bool holds_ : 1 = false;  // a request, see walk_in_step
 
  private:
-  struct held_request {
-    walk_request w;
-    bytes packed;
-  };
-
   void note_shortcut() { site_.table.set(items_.least(), this_process<walk_process>()); }
 
-  std::uint32_t forwarded_ = 0;  // since the last synchronous send
-  std::unique_ptr<held_request> held_;
+  std::uint16_t forwarded_ = 0;  // since the last synchronous send
+
+ protected:
+  remote<walk_process> next_;
+  Key next_least_{};
 };
 
 }  // namespace orrery::service

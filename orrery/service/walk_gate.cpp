@@ -11,6 +11,7 @@ namespace orrery::service {
 
 bytes walk_gate::serve(const batch_head& head, std::span<const std::byte> packed) {
   bytes all;
+  if (!lost_.empty()) throw node_lost(verbatim, lost_);
   if (head.count == 0) return all;
   report_.requests += head.count;
   report_.window = head.window;
@@ -39,19 +40,36 @@ void walk_gate::answer(std::uint64_t request, std::uint64_t moment, std::span<co
   const auto& [first, at] = *std::prev(behind);
   batch& b = *at;
   if (request - first >= b.answers.size()) return;  // of a batch that was given up
+  if (!b.answers[request - first].empty()) return;  // it has failed already
   b.answers[request - first].assign(packed.begin(), packed.end());
   if (request == first) b.moment = moment;
   if (--b.left == 0) b.all_answered.set();
   ended(request);
 }
 
+void walk_gate::fail(const std::string& why) {
+  lost_ = why;
+  bytes failure;
+  pack_failure(failure, node_lost(verbatim, why));
+  for (const auto& [first, b] : open_) {
+    if (b->left == 0) continue;
+    for (bytes& a : b->answers)
+      if (a.empty()) a = failure;
+    b->left = 0;
+    b->all_answered.set();
+  }
+}
+
 void reply(const walk_request& w, std::span<const std::byte> packed) {
   if (w.gate) post(w.gate)->answer(w.number, w.moment, packed);
 }
-void reply_full(const walk_request& w) {
+void reply_failed(const walk_request& w, const error& why) {
   bytes b;
-  pack_failure(b, usage_error(errc::bad_argument, "the list is full: it has no free process left"));
+  pack_failure(b, why);
   reply(w, b);
+}
+void reply_full(const walk_request& w) {
+  reply_failed(w, usage_error(errc::bad_argument, "the list is full: it has no free process left"));
 }
 
 }  // namespace orrery::service

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <map>
 #include <span>
+#include <string>
 #include <vector>
 
 namespace orrery::service {
@@ -31,6 +32,9 @@ class walk_gate : public range_process {
   /// A shortcut was stale: these requests were not executed.
   virtual void stale(std::uint64_t first, std::uint32_t count, std::span<const std::byte> requests) = 0;
 
+  /// The list is lost: all that is open and what comes fails with node_lost.
+  void fail(const std::string& why);
+
   range_report report() final { return report_; }
 
  protected:
@@ -49,12 +53,15 @@ class walk_gate : public range_process {
   std::uint64_t next_ = 0;
   std::map<std::uint64_t, batch*> open_;  // by their first requests
   range_report report_;
+  std::string lost_;
 };
-ORRERY_PROCESS(walk_gate, answer, stale);
+ORRERY_PROCESS(walk_gate, answer, stale, fail);
 
 /// The answer to one request: to its gate.
 void reply(const walk_request& w, std::span<const std::byte> packed);
 /// That the list has no free process left.
 void reply_full(const walk_request& w);
+/// That the request has failed; it may have been executed.
+void reply_failed(const walk_request& w, const error& why);
 
 }  // namespace orrery::service

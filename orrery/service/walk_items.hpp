@@ -7,7 +7,7 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <iterator>
+#include <memory>
 #include <span>
 #include <utility>
 #include <vector>
@@ -16,44 +16,65 @@ namespace orrery::service {
 
 /// The items of one process of a walking list, sorted.
 ///
-/// They are few, most often one: a vector costs least. Owned by a walk_node; used by its process only.
+/// They are few, most often one: a single item lies here, several lie in a vector. Owned by a walk_node; used by its process only.
 template <class Key, class Value>
 class walk_items {
  public:
   using item = std::pair<Key, Value>;
   using request = list_request<Key, Value>;
 
-  [[nodiscard]] bool empty() const noexcept { return items_.empty(); }
-  [[nodiscard]] std::size_t size() const noexcept { return items_.size(); }
-  [[nodiscard]] const Key& least() const noexcept { return items_.front().first; }
-  [[nodiscard]] const Key& key(std::size_t i) const noexcept { return items_[i].first; }
+  [[nodiscard]] bool empty() const noexcept { return size() == 0; }
+  [[nodiscard]] std::size_t size() const noexcept { return many_ ? many_->size() : one_ ? 1 : 0; }
+  [[nodiscard]] const Key& least() const noexcept { return key(0); }
+  [[nodiscard]] const Key& key(std::size_t i) const noexcept { return many_ ? (*many_)[i].first : key_; }
 
   /// The first place whose key is not less than k; `above`: that is greater.
   [[nodiscard]] std::size_t place_of(const Key& k, bool above = false) const {
-    const auto at = above ? std::ranges::upper_bound(items_, k, {}, &item::first)
-                          : std::ranges::lower_bound(items_, k, {}, &item::first);
-    return static_cast<std::size_t>(at - items_.begin());
+    if (!many_) return one_ && (above ? !(k < key_) : key_ < k) ? 1 : 0;
+    const auto at = above ? std::ranges::upper_bound(*many_, k, {}, &item::first)
+                          : std::ranges::lower_bound(*many_, k, {}, &item::first);
+    return static_cast<std::size_t>(at - many_->begin());
   }
-  [[nodiscard]] bool is_at(std::size_t place, const Key& k) const {
-    return place != items_.size() && !(k < items_[place].first);
-  }
+  [[nodiscard]] bool is_at(std::size_t place, const Key& k) const { return place != size() && !(k < key(place)); }
   void put(std::size_t place, Key k, Value v) {
-    if (items_.capacity() == 0) items_.reserve(1);
-    items_.emplace(items_.begin() + static_cast<std::ptrdiff_t>(place), std::move(k), std::move(v));
+    if (empty()) {
+      set_one(std::move(k), std::move(v));
+    } else {
+      reserve(size() + 1);
+      many_->emplace(many_->begin() + static_cast<std::ptrdiff_t>(place), std::move(k), std::move(v));
+    }
   }
-  void erase(std::size_t place) { items_.erase(items_.begin() + static_cast<std::ptrdiff_t>(place)); }
+  void erase(std::size_t place) {
+    if (!many_) {
+      release();
+    } else {
+      many_->erase(many_->begin() + static_cast<std::ptrdiff_t>(place));
+      settle();
+    }
+  }
   void cut(std::size_t from) {
-    items_.erase(items_.begin() + static_cast<std::ptrdiff_t>(from), items_.end());
-    items_.shrink_to_fit();
+    if (from >= size()) return;
+    if (!many_) {
+      release();
+    } else {
+      many_->erase(many_->begin() + static_cast<std::ptrdiff_t>(from), many_->end());
+      many_->shrink_to_fit();
+      settle();
+    }
   }
-  void release() { std::vector<item>().swap(items_); }
+  void release() {
+    many_.reset();
+    one_ = false;
+    key_ = {};
+    value_ = {};
+  }
 
   /// The items [from, to), packed.
   [[nodiscard]] bytes packed(std::size_t from, std::size_t to) const {
     bytes b;
     for (; from < to; ++from) {
-      pack(b, items_[from].first);
-      pack(b, items_[from].second);
+      pack(b, key(from));
+      pack(b, many_ ? (*many_)[from].second : value_);
     }
     return b;
   }
@@ -64,13 +85,19 @@ class walk_items {
       Key k = u.take<Key>();
       more.emplace_back(std::move(k), u.take<Value>());
     }
-    items_.reserve(items_.size() + more.size());
-    std::ranges::move(more, std::back_inserter(items_));
+    if (size() + more.size() > 1) reserve(size() + more.size());
+    for (item& i : more) {
+      if (many_) {
+        many_->push_back(std::move(i));
+      } else {
+        set_one(std::move(i.first), std::move(i.second));
+      }
+    }
   }
   /// What there is of an interval: [first, second).
   [[nodiscard]] std::pair<std::size_t, std::size_t> part_of(const key_interval<Key>& keys) const {
     const std::size_t begin = keys.from ? place_of(*keys.from, keys.above) : 0;
-    return {begin, keys.to ? std::max(begin, place_of(*keys.to)) : items_.size()};
+    return {begin, keys.to ? std::max(begin, place_of(*keys.to)) : size()};
   }
 
   /// find, update and compare_and_update at this place: the answer, packed.
@@ -80,7 +107,7 @@ class walk_items {
       pack(b, list_answer::no);
       return b;
     }
-    Value& v = items_[place].second;
+    Value& v = many_ ? (*many_)[place].second : value_;
     if (r.operation == list_operation::find) {
       pack(b, list_answer::value);
       pack(b, v);
@@ -100,7 +127,33 @@ class walk_items {
       return false;
     }
   }
-  std::vector<item> items_;
+  void set_one(Key k, Value v) {
+    key_ = std::move(k);
+    value_ = std::move(v);
+    one_ = true;
+  }
+  // All items lie in the vector, which has room for so many. It grows as vectors do.
+  void reserve(std::size_t n) {
+    if (!many_) {
+      many_ = std::make_unique<std::vector<item>>();
+      many_->reserve(n);
+      if (std::exchange(one_, false)) many_->emplace_back(std::exchange(key_, {}), std::exchange(value_, {}));
+    } else if (n > many_->size() + 1) {
+      many_->reserve(n);
+    }
+  }
+  // A single item lies here.
+  void settle() {
+    if (many_->size() > 1) return;
+    const std::unique_ptr<std::vector<item>> last = std::move(many_);
+    if (!last->empty()) set_one(std::move(last->front().first), std::move(last->front().second));
+  }
+
+  // Of a single item. In this order there are holes only behind the last one.
+  Value value_{};
+  std::unique_ptr<std::vector<item>> many_;  // null: none, or one
+  Key key_{};
+  bool one_ = false;
 };
 
 }  // namespace orrery::service

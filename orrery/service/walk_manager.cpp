@@ -2,6 +2,7 @@
 #include <orrery/process/call.hpp>
 #include <orrery/process/runtime.hpp>
 #include <orrery/service/walk_manager.hpp>
+#include <orrery/wire/error.hpp>
 
 #include <algorithm>
 #include <utility>
@@ -13,23 +14,43 @@ void walk_manager::join(const std::vector<remote<walk_manager>>& all, std::uint3
   self_ = self;
   strategy_ = make_spare_strategy(o);
   places_.assign(all.size(), {most_, 0});  // until they say something
+  if (all.size() == 1) return;
+  when_lost(all[(self + 1) % all.size()]->mark(),
+            [me = this_process<walk_manager>()](const node_lost& e) { me->next_lost(e.what()); });
 }
+
+remote<presence> walk_manager::mark() {
+  if (!mark_) mark_.emplace();
+  return mark_->get();
+}
+
+void walk_manager::next_lost(const std::string& why) {
+  const std::size_t lost = (self_ + 1) % managers_.size();
+  for (std::size_t i = 0; i < managers_.size(); ++i)
+    if (i != lost) post(managers_[i])->list_lost(why);
+}
+
+void walk_manager::list_lost(const std::string& why) {
+  if (!lost_.empty()) return;
+  lost_ = why;
+  for (const auto& g : gates_) post(g)->fail(why);
+}
+
+remote<walk_process> walk_manager::make_head() { return own_head_ = make_process(true); }
 
 void walk_manager::set_processes(std::uint64_t count) {
   most_ = count;
-  while (all_.size() < count) {
-    all_.push_back(make_process());
-    free_.push_back(all_.back());
-  }
+  all_.reserve(count);
+  while (all_.size() < count) all_.push_back(make_process(false));
   few_ = count / 4;
 }
 
-void walk_manager::tune(std::uint32_t granularity, std::uint32_t forwards) {
+void walk_manager::set_parameters(std::uint32_t granularity, std::uint32_t forwards) {
   walk_settings& s = settings();
   s.tunes_granularity = granularity == tuning::automatic;
   s.tunes_forwards = forwards == tuning::automatic;
   if (!s.tunes_granularity) s.granularity = std::max(granularity, 1U);
-  if (!s.tunes_forwards) s.forwards = forwards;
+  if (!s.tunes_forwards) s.forwards = std::min(forwards, walk_settings::most_counted);
   show_granularity(s.granularity);
   show_forwards(s.forwards);
 }
@@ -50,8 +71,8 @@ spare walk_manager::pass(std::uint32_t left, const walk_link& behind, std::span<
 }
 
 spare walk_manager::give(const walk_link& behind, std::span<const std::byte> items) {
-  const auto p = free_.back();
-  free_.pop_back();
+  const auto p = free_.empty() ? all_[begun_++] : free_.back();
+  if (!free_.empty()) free_.pop_back();
   if (settings().tunes_granularity && free() < few_) {
     settings().granularity *= 2;
     few_ /= 2;
@@ -63,11 +84,12 @@ spare walk_manager::give(const walk_link& behind, std::span<const std::byte> ite
 }
 
 std::uint64_t walk_manager::free() const {
-  const std::uint64_t used = all_.size() - free_.size();
-  return used < most_ ? std::min<std::uint64_t>(most_ - used, free_.size()) : 0;
+  const std::uint64_t used = begun_ - free_.size();
+  return used < most_ ? std::min<std::uint64_t>(most_, all_.size()) - used : 0;
 }
 
 remote<walk_gate> walk_manager::open(remote<presence> session, consistency order) {
+  if (!lost_.empty()) throw node_lost(verbatim, lost_);
   const remote<walk_gate> gate = make_gate(head_, order);
   gates_.push_back(gate);
   when_gone(session, [me = remote<walk_manager>(this_process<walk_manager>()), gate] { me->close(gate); });
@@ -78,7 +100,7 @@ void walk_manager::close(remote<walk_gate> gate) {
   if (std::erase(gates_, gate) != 0) destroy(gate);
 }
 
-walk_report walk_manager::report() {
+walk_report walk_manager::describe() {
   const walk_settings& s = settings();
   walk_report r{most_,       free(),        s.items,    s.requests, s.jumps,  s.stale,
                 shortcuts(), s.granularity, s.forwards, 0,          this_pe()};
@@ -92,10 +114,27 @@ walk_report walk_manager::report() {
   return r;
 }
 
+range_report walk_manager::report() {
+  const walk_report d = describe();
+  range_report r;
+  r.items = d.items;
+  r.requests = d.requests;
+  r.pe = d.pe;
+  r.window = d.window;
+  return r;
+}
+
+bytes walk_manager::serve(const batch_head&, std::span<const std::byte>) {
+  throw usage_error(errc::bad_argument, "the manager of a walking list takes no requests: open a session of the list");
+}
+
 void walk_manager::end() {
+  mark_.reset();
   for (const auto& g : std::exchange(gates_, {})) destroy(g);
   free_.clear();
+  begun_ = 0;
   for (const auto& p : std::exchange(all_, {})) destroy(p);
+  if (own_head_) destroy(std::exchange(own_head_, {}));
 }
 
 }  // namespace orrery::service

@@ -7,9 +7,12 @@
 #include <orrery/service/walk_gate.hpp>
 #include <orrery/service/walk_site.hpp>
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 namespace orrery::service {
@@ -49,25 +52,24 @@ struct walk_report {
 ///
 /// With G automatic the manager doubles it when only a quarter of its processes is free, an eighth, and so on.
 ///
-/// Made by walking_list::make; lives until the list ends.
-class walk_manager {
+/// The chain does not survive the loss of a node. Each manager watches the next one of the ring, and tells all others when its node is
+/// lost. Then all requests fail with node_lost; nobody waits for an answer that cannot come.
+///
+/// To the service_root of the list a manager is what a range is to other services. Made by walking_list::make; lives until the list ends.
+class walk_manager : public range_process {
  public:
   static constexpr bool orrery_reentrant = true;
-
-  walk_manager() = default;
-  walk_manager(const walk_manager&) = delete;
-  walk_manager& operator=(const walk_manager&) = delete;
-  virtual ~walk_manager() = default;
 
   /// All managers in the order of their ring, and which one of them this is.
   void join(const std::vector<remote<walk_manager>>& all, std::uint32_t self, spare_order o);
   /// At most so many processes of this PE are in the list from now on; it makes what it has not.
   void set_processes(std::uint64_t count);
   /// G and K from now on. What processes hold stays there.
-  void tune(std::uint32_t granularity, std::uint32_t forwards);
+  void set_parameters(std::uint32_t granularity, std::uint32_t forwards);
   void set_head(remote<walk_process> head) { head_ = head; }
-  /// A head for the list, which is on this PE.
-  virtual remote<walk_process> make_head() = 0;
+  /// A head for the list, which is on this PE and ends with this manager.
+  remote<walk_process> make_head();
+  [[nodiscard]] remote<walk_process> head() const { return head_; }
 
   /// For a list process of this PE: a free process begins with these items, and precedes `behind`.
   spare take(const walk_link& behind, std::span<const std::byte> items);
@@ -76,20 +78,31 @@ class walk_manager {
   /// A process is free again.
   void put(remote<walk_process> p) { free_.push_back(p); }
 
-  /// A gate on this PE for a session. It ends when the session does.
+  /// A gate on this PE for a session. It ends when the session does. Throws node_lost if a part of the list is lost.
   remote<walk_gate> open(remote<presence> session, consistency order);
   void close(remote<walk_gate> gate);
 
   [[nodiscard]] std::uint64_t free() const;
   /// Parks.
-  [[nodiscard]] walk_report report();
+  [[nodiscard]] walk_report describe();
   /// Destroys all processes that it has made. No request may be outstanding.
   void end();
+
+  /// What is there as long as this manager is.
+  [[nodiscard]] remote<presence> mark();
+  /// The node of the next manager is lost.
+  void next_lost(const std::string& why);
+  /// A part of the list is lost.
+  void list_lost(const std::string& why);
+
+  /// Requests go to gates: throws usage_error.
+  bytes serve(const batch_head& head, std::span<const std::byte> requests) final;
+  range_report report() final;
 
  protected:
   virtual walk_settings& settings() noexcept = 0;
   virtual std::uint64_t shortcuts() noexcept = 0;
-  virtual remote<walk_process> make_process() = 0;
+  virtual remote<walk_process> make_process(bool is_head) = 0;
   virtual remote<walk_gate> make_gate(remote<walk_process> head, consistency order) = 0;
 
  private:
@@ -101,13 +114,17 @@ class walk_manager {
   std::unique_ptr<spare_strategy> strategy_;
   std::vector<spare_place> places_;
   remote<walk_process> head_;
+  remote<walk_process> own_head_;  // that this manager made
   std::vector<remote<walk_process>> all_;
-  std::vector<remote<walk_process>> free_;
+  std::size_t begun_ = 0;  // the first ones have been in the list
+  std::vector<remote<walk_process>> free_;  // of those
   std::vector<remote<walk_gate>> gates_;
   std::uint64_t most_ = 0;
   std::uint64_t few_ = 0;  // free processes; with less G is doubled
+  std::optional<own_presence> mark_;
+  std::string lost_;  // why the list is lost; empty: it is not
 };
-ORRERY_PROCESS(walk_manager, join, set_processes, tune, set_head, make_head, take, pass, put, open, close, free, report,
-               end);
+ORRERY_PROCESS(walk_manager, join, set_processes, set_parameters, set_head, make_head, head, take, pass, put, open,
+               close, free, describe, end, mark, next_lost, list_lost);
 
 }  // namespace orrery::service

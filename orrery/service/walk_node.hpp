@@ -32,8 +32,7 @@ class walk_node : public walk_chain<Key, Value> {
   using request = list_request<Key, Value>;
 
   /// `site`: the address of the walk_site of its PE.
-  walk_node(std::uintptr_t site, bool is_head)
-      : base(*reinterpret_cast<walk_site<Key>*>(site), is_head), is_head_(is_head) {}
+  walk_node(std::uintptr_t site, bool is_head) : base(*reinterpret_cast<walk_site<Key>*>(site), is_head) {}
 
   void walk(const walk_request& w, std::span<const std::byte> packed) override {
     this->go_on();
@@ -48,7 +47,7 @@ class walk_node : public walk_chain<Key, Value> {
       const std::byte* const begin = u.position();
       unpack(u, r);
       if (is_head_) {
-        w.moment = moment_++;
+        w.moment = site_.moments++;
       } else if (!belongs(r)) {
         post(w.gate)->stale(w.number, count - i, std::span<const std::byte>(begin, requests.data() + requests.size()));
         return;
@@ -73,6 +72,7 @@ class walk_node : public walk_chain<Key, Value> {
   using base::answer;
   using base::answer_item;
   using base::first_item_behind;
+  using base::is_head_;
   using base::next_;
   using base::next_least_;
   using base::packed_key;
@@ -88,8 +88,16 @@ class walk_node : public walk_chain<Key, Value> {
     post(s->to)->enter(w, 1, packed);
     return true;
   }
+  // Where a process that this one must wait for is lost, the request fails.
   void pass_or_execute(const walk_request& w, std::span<const std::byte> packed) override {
     ++site_.requests;
+    try {
+      pass_or_execute_once(w, packed);
+    } catch (const node_lost& e) {
+      reply_failed(w, e);
+    }
+  }
+  void pass_or_execute_once(const walk_request& w, std::span<const std::byte> packed) {
     request r;
     unpacker u(packed);
     unpack(u, r);
@@ -202,9 +210,6 @@ class walk_node : public walk_chain<Key, Value> {
       answer_item(w, items_.packed(items_.size() - (items_.empty() ? 0 : 1), items_.size()));
     }
   }
-
-  bool is_head_;
-  std::uint64_t moment_ = 0;  // of a head: requests so far
 };
 
 }  // namespace orrery::service

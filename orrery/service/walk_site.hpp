@@ -2,18 +2,26 @@
 #pragma once
 
 #include <orrery/service/shortcut_table.hpp>
+#include <orrery/service/walk_process.hpp>
 
 #include <chrono>
 #include <cstdint>
+#include <map>
 
 namespace orrery::service {
 
 class walk_manager;
 
+/// A request that came by a synchronous send, until it is executed.
+struct held_request {
+  walk_request w;
+  bytes packed;
+};
+
 /// What the list processes of one PE have in common that does not depend on types.
 ///
 /// Owned by the manager of the PE. Its list processes and gates are on the same PE, so it is plain memory, as the look-up table of
-/// the paper is (section 3.6); it costs a process one pointer.
+/// the paper is (section 3.6); it costs a process one pointer. What few processes have at a time lies here, too.
 struct walk_settings {
   remote<walk_manager> manager;
   std::uint32_t granularity = 1;  ///< items of a process (G)
@@ -26,6 +34,8 @@ struct walk_settings {
   std::uint64_t requests = 0;  ///< that its processes have had
   std::uint64_t jumps = 0;  ///< requests that they sent on through a shortcut
   std::uint64_t stale = 0;  ///< that came through a shortcut that was stale
+  std::uint64_t moments = 0;  ///< requests that the head has had, if it is here
+  std::map<const walk_process*, held_request> held;  ///< at most one of each process
 
   /// A synchronous send took so long. With K automatic: one that took little more than the quickest shows that the receiver
   /// keeps up, and K grows by one; one that took eight times as long shows that it does not, and K is halved.
@@ -38,7 +48,8 @@ struct walk_settings {
       ++forwards;
     }
   }
-  static constexpr std::uint32_t most_forwards = 4096;
+  static constexpr std::uint32_t most_forwards = 4096;  ///< automatic
+  static constexpr std::uint32_t most_counted = 0xffff;
 };
 
 /// The same with the shortcuts.

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <orrery/process/runtime.hpp>
+#include <orrery/service/handle.hpp>
 #include <orrery/service/typed_walk_manager.hpp>
 #include <orrery/service/walk_node.hpp>
 #include <orrery/service/walk_session.hpp>
@@ -9,6 +10,7 @@
 #include <chrono>
 #include <cstdint>
 #include <span>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -20,7 +22,7 @@ struct walking_options {
   std::uint32_t processes = 1000;  ///< list processes of each PE (P)
   std::uint32_t granularity = 1;  ///< items of a process (G); `tuning::automatic`: it grows as processes are used up
   std::uint32_t forwards =
-      64;  ///< requests that a process passes on between two synchronous sends (K); or `tuning::automatic`
+      64;  ///< requests that a process passes on between two synchronous sends (K), at most 65,535; or `tuning::automatic`
   spare_order spares = spare_order::local_first;  ///< from where free processes are taken
   bool shortcuts = true;  ///< without them all requests begin at the head, and a process needs less memory
   std::chrono::nanoseconds search{};  ///< in simulated worlds: what it takes to look at one item of a process
@@ -30,18 +32,23 @@ struct walking_options {
 /// Clients use it through the sessions of ordered_list.
 ///
 /// It is for the study of such lists: a request costs a message for each process that it passes. It can hold P x G items for each PE at
-/// most; a request that finds no free process fails with usage_error: the list is full. The loss of a node of the list ends it.
+/// most; a request that finds no free process fails with usage_error: the list is full. The loss of a node ends the list: all requests fail with
+/// node_lost.
 ///
 /// The levels of consistency say which shortcuts are used. `total`: none, and the order is that of the arrival at the head.
 /// `sequential`: the session sends runs of ascending keys, one after the other, each through a shortcut of its PE. `sequential_of_the_paper`: each
 /// request through a shortcut that is not behind those of outstanding requests, which is less than sequential. `per_key` and
 /// `unordered`: each through the best shortcut; list processes use those of their PEs, too.
 ///
+/// A `walking_list` is a small value that names the list, and can be published, found and sent like an ordered_list.
+///
 ///     auto list = orrery::walking_list<int, int>::make({.processes = 100, .granularity = 8});
 ///     auto s = list.open({.window = 32});
 template <class Key, class Value>
-class walking_list {
+class walking_list : public service::handle<walking_list<Key, Value>> {
  public:
+  static constexpr const char* kind = "walking list";
+  [[nodiscard]] static std::string types() { return service::shape_of<Key, Value>(); }
   using item = std::pair<Key, Value>;
   using session = walk_session<Key, Value>;
 
@@ -52,23 +59,25 @@ class walking_list {
   [[nodiscard]] static walking_list make(walking_options options = {}) {
     if (options.pes.empty()) options.pes = reachable_pes();
     check_granularity(options.granularity);
-    walking_list list;
+    walking_list list(spawn<service::service_root>(here(), kind, types(), options.pes));
     using manager = service::typed_walk_manager<Key, Value, Node>;
+    std::vector<remote<service::walk_manager>> all;
     for (const std::uint32_t p : options.pes)
-      list.managers_.push_back(
-          spawn<manager>(pe(p), static_cast<std::int64_t>(options.search.count()), options.shortcuts));
-    list.head_ = list.managers_.front()->make_head();
-    list.tune(options.granularity, options.forwards);
-    for (std::uint32_t i = 0; i < list.managers_.size(); ++i) {
-      list.managers_[i]->set_head(list.head_);
-      list.managers_[i]->set_processes(options.processes);
-      list.managers_[i]->join(list.managers_, i, options.spares);
+      all.push_back(spawn<manager>(pe(p), static_cast<std::int64_t>(options.search.count()), options.shortcuts));
+    const remote<service::walk_process> head = all.front()->make_head();
+    for (std::uint32_t i = 0; i < all.size(); ++i) {
+      all[i]->set_parameters(options.granularity, options.forwards);
+      all[i]->set_head(head);
+      all[i]->set_processes(options.processes);
+      all[i]->join(all, i, options.spares);
+      list.root_->add({}, all[i], 0);
     }
     return list;
   }
 
-  /// A session for the calling process. Parks. Throws usage_error if the options make no sense, process_gone, node_lost, stopped.
-  [[nodiscard]] session open(const session_options& o = {}) const { return session(manager_of(this_pe()), o); }
+  /// A session for the calling process. Parks. Throws usage_error if the list has other types or the options make no sense, process_gone if
+  /// it has ended, node_lost, stopped.
+  [[nodiscard]] session open(const session_options& o = {}) const { return session(manager_for(this_pe()), o); }
 
   /// Fills an empty list with items whose keys ascend, without walking: evenly, in blocks on the PEs in their order, or (`in_turn`)
   /// neighbours on PEs that follow each other. No request may be outstanding. Parks. Throws usage_error if the keys do not ascend, or there
@@ -77,6 +86,7 @@ class walking_list {
     for (std::size_t i = 1; i < items.size(); ++i)
       if (!(items[i - 1].first < items[i].first))
         throw usage_error(errc::bad_argument, "walking_list::fill: the keys of the items do not ascend");
+    const std::vector<remote<service::walk_manager>> all = managers();
     const std::uint64_t processes = free_processes();
     if (items.empty()) return;
     if (processes == 0) throw usage_error(errc::bad_argument, "walking_list::fill: the list has no free process");
@@ -90,55 +100,52 @@ class walking_list {
         service::pack(packed, i.first);
         service::pack(packed, i.second);
       }
-      const auto& m = managers_[in_turn ? b % managers_.size() : b * managers_.size() / blocks];
-      const auto others = static_cast<std::uint32_t>(managers_.size() - 1);
+      const auto& m = all[in_turn ? b % all.size() : b * all.size() / blocks];
+      const auto others = static_cast<std::uint32_t>(all.size() - 1);
       const service::spare s = m->pass(others, behind, std::span<const std::byte>(packed));
-      post(s.process)->join(service::walk_request{});
+      s.process->join(service::walk_request{});  // not a post: all of them would wait here at once
       behind = {s.process.address(), {}};
       service::pack(behind.least, part.front().first);
     }
-    head_->begin(behind, std::span<const std::byte>());
+    all.front()->head()->begin(behind, std::span<const std::byte>());
   }
 
   /// G and K from now on, or `tuning::automatic`; what processes hold stays there. Parks. Throws usage_error if G is 0.
   void tune(std::uint32_t granularity, std::uint32_t forwards) const {
     check_granularity(granularity);
-    for (const auto& m : managers_) m->tune(granularity, forwards);
+    for (const auto& m : managers()) m->set_parameters(granularity, forwards);
   }
   /// At most so many processes of each PE are in the list from now on (P). Those that are in it stay until they are empty. Parks.
   void set_processes(std::uint32_t of_each_pe) const {
-    for (const auto& m : managers_) m->set_processes(of_each_pe);
+    for (const auto& m : managers()) m->set_processes(of_each_pe);
   }
   /// Processes that are free. Not at one moment. Parks.
   [[nodiscard]] std::uint64_t free_processes() const {
     std::uint64_t n = 0;
-    for (const auto& m : managers_) n += m->free();
+    for (const auto& m : managers()) n += m->free();
     return n;
   }
   /// The number of items, without stopping any process: not at one moment. Parks.
   [[nodiscard]] std::uint64_t estimated_size() const {
     std::uint64_t n = 0;
-    for (const auto& m : managers_) n += m->report().items;
+    for (const auto& m : managers()) n += m->describe().items;
     return n;
   }
   /// What the processes of each PE have done, and what W, K, G and P are now. Not at one moment. Parks.
   [[nodiscard]] std::vector<service::walk_report> statistics() const {
     std::vector<service::walk_report> all;
-    for (const auto& m : managers_) all.push_back(m->report());
+    for (const auto& m : managers()) all.push_back(m->describe());
     return all;
   }
   /// Ends the list. No request may be outstanding. Parks.
   void end() {
-    for (const auto& m : managers_) m->end();
-    destroy(head_);
-    for (const auto& m : managers_) destroy(m);
-    *this = {};
-  }
-
-  [[nodiscard]] explicit operator bool() const noexcept { return static_cast<bool>(head_); }
-  template <class A>
-  void serialize(A& a) {
-    a & managers_ & head_;
+    for (const auto& m : managers()) {
+      try {
+        m->end();
+      } catch (const node_lost&) {  // and its processes with it
+      }
+    }
+    base::end();
   }
 
  private:
@@ -146,14 +153,25 @@ class walking_list {
     if (granularity == 0)
       throw usage_error(errc::bad_argument, "a walking list with processes of 0 items holds nothing: give G 1 or more");
   }
-  remote<service::walk_manager> manager_of(std::uint32_t p) const {
-    for (const auto& m : managers_)
+  [[nodiscard]] std::vector<remote<service::walk_manager>> managers() const {
+    std::vector<remote<service::walk_manager>> all;
+    for (const service::directory_entry& e : this->open_directory())
+      all.emplace_back(e.owner.address());  // of this kind there is nothing else
+    return all;
+  }
+  // The one on the PE; clients on PEs that the list is not on are spread.
+  [[nodiscard]] remote<service::walk_manager> manager_for(std::uint32_t p) const {
+    const auto all = managers();
+    for (const auto& m : all)
       if (m.address().pe == p) return m;
-    return managers_.at(0);
+    return all[p % all.size()];
   }
 
-  std::vector<remote<service::walk_manager>> managers_;
-  remote<service::walk_process> head_;
+  using base = service::handle<walking_list>;
+  friend base;
+  using base::root_;
+
+  explicit walking_list(remote<service::service_root> root) noexcept : base(root) {}
 };
 
 }  // namespace orrery

@@ -10,37 +10,26 @@
 namespace orrery::service {
 
 std::uint32_t work_process::begin_worker(remote<presence> worker) {
-  const std::uint32_t number = next_worker_++;
-  workers_[number];
-  when_gone(worker, [number, queue = this_process<work_process>()] { queue->worker_gone(number); });
-  return number;
+  return workers_.begin(worker,
+                        [queue = this_process<work_process>()](std::uint32_t number) { queue->worker_gone(number); });
 }
 
 std::vector<handed_item> work_process::take(std::uint32_t worker, std::uint32_t most, bool wait) {
-  ++requests_;
   if (!workers_.contains(worker))
     throw usage_error(errc::bad_argument,
                       "a work queue has taken this worker for dead, and its items back: open another session");
   if (!waiting_.empty() || !wait || drained()) return hand_out(worker, most);
-  struct in_line {
-    std::deque<waiter*>& all;
-    waiter self;
-    ~in_line() { std::erase(all, &self); }
-  } me{waiters_, {worker, most}};
-  waiters_.push_back(&me.self);
-  me.self.end.wait();
-  return std::move(me.self.found);
+  return line_.wait(worker, most);
 }
 
 std::vector<handed_item> work_process::hand_out(std::uint32_t worker, std::uint32_t most) {
   std::vector<handed_item> all(std::min<std::size_t>(ended_ ? 0 : most, waiting_.size()));
-  auto& in_hand = workers_[worker];
   for (handed_item& i : all) {
     i.id = waiting_.begin()->second;
     waiting_.erase(waiting_.begin());
     entry& e = items_.at(i.id);
     e.worker = worker;
-    in_hand.insert(i.id);
+    workers_[worker].insert(i.id);
     i.times = ++e.times;
     i.priority = e.priority;
     i.item = e.item;
@@ -50,40 +39,26 @@ std::vector<handed_item> work_process::hand_out(std::uint32_t worker, std::uint3
   return all;
 }
 
-void work_process::serve_waiters() {
-  while (!waiters_.empty() && (!waiting_.empty() || drained())) {
-    waiter& w = *waiters_.front();
-    waiters_.pop_front();
-    w.found = hand_out(w.worker, w.most);
-    w.end.set();
-  }
-}
-
-void work_process::cancel(std::uint32_t worker) {
-  std::erase_if(waiters_, [&](waiter* w) {
-    if (w->worker != worker) return false;
-    w->end.set();
-    return true;
-  });
+// Gives waiting items to those who wait for them; tells all that there will be none.
+void work_process::batch_ended() {
+  line_.serve([&] { return !waiting_.empty() || drained(); },
+              [&](std::uint32_t worker, std::uint32_t most) { return hand_out(worker, most); });
 }
 
 void work_process::close() {
   closed_ = true;
-  serve_waiters();
+  batch_ended();
 }
 
 void work_process::end_waits() {
   ended_ = true;
-  serve_waiters();
+  batch_ended();
 }
 
 void work_process::worker_gone(std::uint32_t worker) {
-  cancel(worker);
-  const auto at = workers_.find(worker);
-  if (at == workers_.end()) return;
-  for (const std::uint64_t id : at->second) come_back(id, items_.at(id));
-  workers_.erase(at);
-  serve_waiters();
+  line_.cancel(worker);
+  for (const std::uint64_t id : workers_.end(worker)) come_back(id, items_.at(id));
+  batch_ended();
 }
 
 void work_process::come_back(std::uint64_t id, entry& e) {
@@ -94,66 +69,43 @@ void work_process::come_back(std::uint64_t id, entry& e) {
   ++counts_.came_back;
 }
 
-bytes work_process::serve(const batch_head& head, std::span<const std::byte> requests) {
-  requests_ += head.count;
-  bytes answer;
-  unpacker u(requests);
-  for (std::uint32_t i = 0; i < head.count; ++i) {
-    const auto o = u.take<work_operation>();
-    if (o == work_operation::put) {
-      put(u, answer);
-    } else {
-      finish(u, answer, o == work_operation::done);
-    }
+void work_process::execute(unpacker& requests, bytes& answers) {
+  auto r = requests.take<work_request>();
+  if (r.what == work_request::kind::put && !closed_) {
+    put(std::move(r), answers);
+  } else {
+    pack(answers, r.what != work_request::kind::put && finish(r) ? list_answer::yes : list_answer::no);
   }
-  serve_waiters();
-  return answer;
 }
 
-void work_process::put(unpacker& u, bytes& answer) {
-  entry e;
-  e.priority = u.take<std::int32_t>();
-  const auto item = u.take_bytes(u.take<std::uint32_t>());
-  if (closed_) {
-    pack(answer, list_answer::no);
-    return;
-  }
-  e.item.assign(item.begin(), item.end());
+void work_process::put(work_request r, bytes& answers) {
   const std::uint64_t id = next_id_++;
-  waiting_.emplace(-std::int64_t{e.priority}, id);
-  items_.emplace_hint(items_.end(), id, std::move(e));
+  waiting_.emplace(-std::int64_t{r.priority}, id);
+  items_.emplace_hint(items_.end(), id, entry{r.priority, 0, nobody, std::move(r.item)});
   ++counts_.waiting;
-  pack(answer, list_answer::number);
-  pack(answer, id);
+  pack(answers, list_answer::number);
+  pack(answers, id);
 }
 
-void work_process::finish(unpacker& u, bytes& answer, bool done) {
-  const auto id = u.take<std::uint64_t>();
-  const auto times = u.take<std::uint32_t>();
-  const auto at = items_.find(id);
-  const bool mine = at != items_.end() && at->second.worker != nobody && at->second.times == times;
-  if (mine) workers_[at->second.worker].erase(id);
-  if (!done) {
-    const auto priority = u.take<std::int32_t>();
-    if (mine) {
-      at->second.priority = priority;
-      come_back(id, at->second);
-    }
-  } else if (mine) {
-    items_.erase(at);
-    --counts_.handed_out;
-    ++counts_.done;
+bool work_process::finish(const work_request& r) {
+  const auto at = items_.find(r.id);
+  if (at == items_.end() || at->second.worker == nobody || at->second.times != r.times) return false;
+  workers_[at->second.worker].erase(r.id);
+  if (r.what == work_request::kind::give_back) {
+    at->second.priority = r.priority;
+    come_back(r.id, at->second);
+    return true;
   }
-  pack(answer, mine ? list_answer::yes : list_answer::no);
+  items_.erase(at);
+  --counts_.handed_out;
+  ++counts_.done;
+  return true;
 }
 
-range_report work_process::report() {
-  range_report r;
-  r.items = items_.size();
-  r.requests = requests_;
-  for (const auto& [id, e] : items_) r.bytes += e.item.size();
-  r.bytes += items_.size() * (sizeof(entry) + 2 * 48);  // nodes of two trees
-  return r;
+void work_process::describe(range_report& to) {
+  to.items = items_.size();
+  to.bytes = items_.size() * (sizeof(entry) + 2 * 48);  // nodes of two trees
+  for (const auto& [id, e] : items_) to.bytes += e.item.size();
 }
 
 }  // namespace orrery::service

@@ -1,25 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <orrery/service/event.hpp>
-#include <orrery/service/presence.hpp>
-#include <orrery/service/range_process.hpp>
+#include <orrery/service/client_table.hpp>
+#include <orrery/service/request_process.hpp>
+#include <orrery/service/waiting_line.hpp>
 
 #include <cstdint>
-#include <deque>
 #include <map>
 #include <set>
-#include <span>
 #include <utility>
 #include <vector>
 
 namespace orrery::service {
 
-/// What a work queue is asked in batches, and what follows: see work_process::serve().
-enum class work_operation : std::uint8_t {
-  put,        ///< a priority (4 bytes), and the item behind its length (4 bytes)
-  done,       ///< the id of an item (8 bytes), and which time it was handed out (4 bytes)
-  give_back,  ///< the same, and a priority (4 bytes)
+/// What a work queue is asked in batches.
+struct work_request {
+  enum class kind : std::uint8_t { put, done, give_back };
+
+  kind what = kind::put;
+  std::uint32_t times = 0;    ///< of done and give_back: which time the item was handed out
+  std::int32_t priority = 0;  ///< of put and give_back
+  std::uint64_t id = 0;       ///< of done and give_back
+  bytes item;                 ///< of put
 };
 
 /// An item that is handed out.
@@ -54,7 +56,7 @@ struct work_counts {
 /// waited longest at the same moment, so that no item is on the way to a worker that has died.
 ///
 /// Made by work_queue::make; lives until work_queue::end. It knows no types: items are bytes here.
-class work_process final : public range_process {
+class work_process final : public request_process {
  public:
   static constexpr bool orrery_reentrant = true;
 
@@ -64,16 +66,13 @@ class work_process final : public range_process {
   /// or cancel(). Throws usage_error if the worker was taken for dead, stopped.
   std::vector<handed_item> take(std::uint32_t worker, std::uint32_t most, bool wait);
   /// The worker's take() returns at once, with nothing if it has nothing.
-  void cancel(std::uint32_t worker);
+  void cancel(std::uint32_t worker) { line_.cancel(worker); }
   /// No further items are taken in.
   void close();
   /// All that wait get nothing; nothing is handed out any more.
   void end_waits();
   [[nodiscard]] work_counts counts() const { return counts_; }
   void worker_gone(std::uint32_t worker);
-
-  bytes serve(const batch_head& head, std::span<const std::byte> requests) override;
-  range_report report() override;
 
  private:
   using place = std::pair<std::int64_t, std::uint64_t>;  // priority, negative; id: the least is next
@@ -83,30 +82,23 @@ class work_process final : public range_process {
     std::uint32_t worker = nobody;
     bytes item;
   };
-  struct waiter {
-    std::uint32_t worker;
-    std::uint32_t most;
-    event end{};
-    std::vector<handed_item> found{};
-  };
   static constexpr std::uint32_t nobody = ~std::uint32_t{0};
 
-  void put(unpacker& u, bytes& answer);
-  void finish(unpacker& u, bytes& answer, bool done);
+  void execute(unpacker& requests, bytes& answers) override;
+  void batch_ended() override;
+  void describe(range_report& to) override;
+  void put(work_request r, bytes& answers);
+  [[nodiscard]] bool finish(const work_request& r);
   void come_back(std::uint64_t id, entry& e);
-  /// Gives waiting items to those who wait for them; tells all that there will be none.
-  void serve_waiters();
   std::vector<handed_item> hand_out(std::uint32_t worker, std::uint32_t most);
   [[nodiscard]] bool drained() const noexcept { return ended_ || (closed_ && items_.empty()); }
 
   std::map<std::uint64_t, entry> items_;  // by id
   std::set<place> waiting_;
-  std::map<std::uint32_t, std::set<std::uint64_t>> workers_;  // that are alive, and what they have
-  std::deque<waiter*> waiters_;
+  client_table<std::set<std::uint64_t>> workers_;  // and what they have
+  waiting_line<std::vector<handed_item>> line_;
   work_counts counts_;
   std::uint64_t next_id_ = 0;
-  std::uint32_t next_worker_ = 0;
-  std::uint64_t requests_ = 0;
   bool closed_ = false;
   bool ended_ = false;
 };

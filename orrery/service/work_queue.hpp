@@ -2,16 +2,14 @@
 #pragma once
 
 #include <orrery/process/placement.hpp>
-#include <orrery/process/remote_cast.hpp>
 #include <orrery/process/time_limit.hpp>
 #include <orrery/service/handle.hpp>
 #include <orrery/service/list_messages.hpp>
+#include <orrery/service/reply.hpp>
 #include <orrery/service/reply_session.hpp>
 #include <orrery/service/work_process.hpp>
-#include <orrery/wire/error.hpp>
 
 #include <cstdint>
-#include <exception>
 #include <optional>
 #include <string>
 #include <utility>
@@ -28,18 +26,10 @@ struct work {
   Item item{};
 };
 
-/// The reply to a request of a work session.
-struct work_reply {
-  std::uint64_t request = 0;  ///< the number that the session gave it
-  bool done = false;  ///< put: false if the queue is closed; done, give_back: false if another worker has the item
+/// The reply to a request of a work session. `done`: of put false if the queue is closed; of done and give_back false if another worker
+/// has the item.
+struct work_reply : service_reply {
   std::uint64_t id = 0;  ///< of put
-  std::exception_ptr error;  ///< why the request failed: process_gone, node_lost
-
-  /// Throws the error, if there is one.
-  void check() const {
-    if (error != nullptr) [[unlikely]]
-      std::rethrow_exception(error);
-  }
 };
 
 /// A process's way to put items into a work queue, and to take them out.
@@ -61,11 +51,8 @@ class work_session : public service::reply_session<work_reply> {
   using base = service::reply_session<work_reply>;
 
  public:
-  work_session(remote<service::service_root> root, const session_options& o) : base(o) {
-    const service::opening all = root->open("work queue", service::shape_of<Item>());
-    if (all.directory.empty()) throw process_gone("a work queue that has ended");
-    (void)add_route(all.directory[0].owner);
-    queue_ = remote_cast<service::work_process>(all.directory[0].owner);
+  work_session(remote<service::work_process> queue, const session_options& o) : base(o), queue_(queue) {
+    (void)add_route(queue);
     number_ = queue_->begin_worker(present_.get());
   }
   /// Parks until all requests are answered.
@@ -84,24 +71,13 @@ class work_session : public service::reply_session<work_reply> {
   bool give_back(const work<Item>& w, std::int32_t priority) { return run(start_give_back(w, priority)).done; }
 
   std::uint64_t start_put(std::int32_t priority, const Item& item) {
-    packed_.clear();
-    service::pack(packed_, item);
-    if (packed_.size() > 0xffff'ffffU) service::fail_too_large(packed_.size());
-    return make(0, [&](service::packer& to) {
-      service::pack(to, operation::put);
-      service::pack(to, priority);
-      service::pack(to, static_cast<std::uint32_t>(packed_.size()));
-      to.append(packed_);
-    });
+    request r{kind::put, 0, priority, 0, {}};
+    service::pack(r.item, item);
+    return send(r);
   }
-  std::uint64_t start_done(const work<Item>& w) {
-    return make(0, [&](service::packer& to) { name(to, operation::done, w); });
-  }
+  std::uint64_t start_done(const work<Item>& w) { return send({kind::done, w.times, 0, w.id, {}}); }
   std::uint64_t start_give_back(const work<Item>& w, std::int32_t priority) {
-    return make(0, [&](service::packer& to) {
-      name(to, operation::give_back, w);
-      service::pack(to, priority);
-    });
+    return send({kind::give_back, w.times, priority, w.id, {}});
   }
 
   /// The next item. Parks until there is one; none if the queue is closed, and all its items are done.
@@ -125,12 +101,11 @@ class work_session : public service::reply_session<work_reply> {
   }
 
  private:
-  using operation = service::work_operation;
+  using request = service::work_request;
+  using kind = request::kind;
 
-  static void name(service::packer& to, operation o, const work<Item>& w) {
-    service::pack(to, o);
-    service::pack(to, w.id);
-    service::pack(to, w.times);
+  std::uint64_t send(const request& r) {
+    return make(0, [&](service::packer& to) { service::pack(to, r); });
   }
   static std::vector<work<Item>> typed(const std::vector<service::handed_item>& taken) {
     std::vector<work<Item>> all;
@@ -143,13 +118,7 @@ class work_session : public service::reply_session<work_reply> {
   }
 
   route_number route_of(service::unpacker& u) const override {
-    const auto o = u.take<operation>();
-    if (o == operation::put) {
-      u.skip<std::int32_t>();
-      (void)u.take_bytes(u.take<std::uint32_t>());
-    } else {
-      (void)u.take_bytes(o == operation::done ? 12 : 16);
-    }
+    u.skip<request>();
     return 0;
   }
   void read(service::unpacker& answers, work_reply& to) override {
@@ -161,7 +130,6 @@ class work_session : public service::reply_session<work_reply> {
   service::own_presence present_;
   remote<service::work_process> queue_;
   std::uint32_t number_ = 0;  // of this worker
-  service::bytes packed_;
 };
 
 /// A queue of items with priorities, for any number of workers of any program of the world: a service.
@@ -194,7 +162,7 @@ class work_queue : public service::handle<work_queue<Item>> {
   }
   /// A session for the calling process. Parks. Throws usage_error if the queue has other items, process_gone if it has
   /// ended, node_lost, stopped.
-  [[nodiscard]] session open(const session_options& o = {}) const { return session(root_, o); }
+  [[nodiscard]] session open(const session_options& o = {}) const { return session(process(), o); }
   /// No further items are taken in; workers get none when all that are there are done. Parks. Throws as open().
   void close() const { process()->close(); }
   /// Parks. Throws as open().
@@ -212,9 +180,7 @@ class work_queue : public service::handle<work_queue<Item>> {
 
   explicit work_queue(remote<service::service_root> root) noexcept : base(root) {}
   [[nodiscard]] remote<service::work_process> process() const {
-    const service::opening all = root_->open(kind, types());
-    if (all.directory.empty()) throw process_gone("a work queue that has ended");
-    return remote_cast<service::work_process>(all.directory[0].owner);
+    return remote<service::work_process>(this->open_directory()[0].owner.address());
   }
 };
 

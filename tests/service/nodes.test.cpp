@@ -105,6 +105,32 @@ void finish() {
   check(s.insert(-1, ""), "the server is told to end");
 }
 
+// --- a node of the service is killed ------------------------------------------------------------------------------------
+
+void a_lost_node_loses_its_ranges() {
+  auto l = list::make({.pes = {0, 1, 2}, .range_items = 40, .splits = {100, 200}, .balancing = false});
+  check(fill(l, 0, 1) == keys_of_each, "all keys are inserted");  // the last range splits, onto all nodes
+  check(l.lost().empty(), "nothing is lost yet");
+  (void)thrown<orrery::node_lost>("a node that is killed",
+                                  [] { orrery::call<&orrery::testing::kill_own_node>(orrery::node(2)); });
+  const auto lost = l.lost();
+  check(!lost.empty(), "something is lost");
+  auto s = l.open();
+  int gone = 0;
+  for (int k = 0; k < keys_of_each; ++k) {
+    bool is_lost = false;
+    for (const auto& keys : lost) is_lost = is_lost || keys.contains(k);
+    if (is_lost) {
+      (void)thrown<orrery::node_lost>("a key that is lost", [&] { (void)s.find(k); });
+      ++gone;
+    } else {
+      check(s.find(k) == text_of(k) && s.update(k, "new"), "another key is there");
+    }
+  }
+  check(gone > 0 && gone < keys_of_each, fmt::format("{} keys are lost", gone));
+  l.end();
+}
+
 // --- work queues --------------------------------------------------------------------------------------------------------
 
 using jobs = orrery::work_queue<std::string>;
@@ -160,6 +186,7 @@ const orrery::testing::scenarios all = {{"all_pes_use_one_list", all_pes_use_one
                                         {"use", use},
                                         {"use_and_die", use_and_die},
                                         {"finish", finish},
+                                        {"a_lost_node_loses_its_ranges", a_lost_node_loses_its_ranges},
                                         {"items_of_a_killed_worker_come_back", items_of_a_killed_worker_come_back},
                                         {"serve_work", serve_work},
                                         {"work_and_die", work_and_die}};
@@ -228,6 +255,12 @@ TEST(services, lose_nothing_acknowledged_when_a_client_is_killed) {
   EXPECT_EQ(outcome_of({"--scenario=use_and_die", own_world(), "--orrery-pes=1"}), "killed by signal 9");
   EXPECT_EQ(outcome_of({"--scenario=finish", own_world(), "--orrery-pes=1"}), "good");
   const std::string said = server.end();
+  EXPECT_TRUE(said.ends_with("good")) << said;
+}
+
+TEST(services, say_which_keys_are_lost_with_a_node) {
+  const std::string said =
+      outcome_of({"--scenario=a_lost_node_loses_its_ranges", "--orrery-nodes=3", "--orrery-pes=1"});
   EXPECT_TRUE(said.ends_with("good")) << said;
 }
 

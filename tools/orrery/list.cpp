@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// `orrery list`: an ordered list of a named world from the shell.
+// `orrery list`: an ordered list, or a walking list, of a named world from the shell.
 #include "attach.hpp"
 #include "commands.hpp"
 
 #include <orrery/orrery.hpp>
 #include <orrery/service/ordered_list.hpp>
+#include <orrery/service/walking_list.hpp>
 
 #include <cerrno>
 #include <charconv>
@@ -115,6 +116,15 @@ int print_statistics(const std::vector<service::range_report>& all) {
   return 0;
 }
 
+int print_statistics(const std::vector<service::walk_report>& all) {
+  fmt::print("{:>4} {:>10} {:>10} {:>12} {:>14} {:>10} {:>10} {:>10} {:>8} {:>8} {:>8}\n", "pe", "processes", "free",
+             "items", "requests", "jumps", "stale", "shortcuts", "window", "items_of", "forwards");
+  for (const service::walk_report& r : all)
+    fmt::print("{:>4} {:>10} {:>10} {:>12} {:>14} {:>10} {:>10} {:>10} {:>8} {:>8} {:>8}\n", r.pe, r.processes, r.free,
+               r.items, r.requests, r.jumps, r.stale, r.shortcuts, r.window, r.granularity, r.forwards);
+  return 0;
+}
+
 template <class Key, class Value>
 int act(list_session<Key, Value>& s, const list_request& r) {
   const auto key = [&] { return value_of<Key>(argument(r, 0, "a key")); };
@@ -139,20 +149,32 @@ int act(list_session<Key, Value>& s, const list_request& r) {
   return 0;
 }
 
-// The exit code if the list has these types.
-template <class Key, class Value>
+// The exit code if the list is one of this kind with these types.
+template <class List>
 std::optional<int> act_on(const list_request& r) {
-  const auto list = ordered_list<Key, Value>::lookup(r.name);
+  const auto list = List::lookup(r.name);
   if (!list.has_these_types()) return {};
-  if (r.action == "statistics") return print_statistics(list.statistics());
+  if (r.action == "statistics") {
+    const int code = print_statistics(list.statistics());
+    if constexpr (requires { list.lost(); })
+      for (const auto& keys : list.lost())
+        fmt::print("lost with a node: keys {}{}\n", keys.from ? fmt::format("from {} ", field(*keys.from)) : "",
+                   keys.to ? fmt::format("to before {}", field(*keys.to)) : "to the last");
+    return code;
+  }
   auto s = list.open();
   return act(s, r);
 }
+template <class Key, class Value>
+std::optional<int> act_on_either(const list_request& r) {
+  const auto code = act_on<ordered_list<Key, Value>>(r);
+  return code ? code : act_on<walking_list<Key, Value>>(r);
+}
 template <class Key>
 std::optional<int> with_keys(const list_request& r) {
-  if (const auto code = act_on<Key, std::string>(r)) return code;
-  if (const auto code = act_on<Key, std::int32_t>(r)) return code;
-  return act_on<Key, std::int64_t>(r);
+  if (const auto code = act_on_either<Key, std::string>(r)) return code;
+  if (const auto code = act_on_either<Key, std::int32_t>(r)) return code;
+  return act_on_either<Key, std::int64_t>(r);
 }
 
 int use(const list_request& r) {
