@@ -20,13 +20,15 @@ class event {
   event& operator=(const event&) = delete;
   ~event();
 
-  /// Parks until set() has been called; returns at once if it has. Throws deadlock_error, stopped.
+  /// Parks until set() has been called; returns at once if it has. Throws deadlock_error; stopped when the program ends.
   void wait();
   /// Does not park.
   void set();
   [[nodiscard]] bool is_set() const noexcept { return set_; }
 
  private:
+  class end_with_program;
+
   detail::future_state<void>* waiting_ = nullptr;
   bool set_ = false;
 };

@@ -27,7 +27,8 @@ namespace orrery::service {
 /// *Out* (figure 3c, erase_least()): the predecessor calls, and waits. A process that has no item left makes its own successor acknowledge, hands
 /// the link back, and is free. It answers the client.
 ///
-/// *K*: after K requests were passed on, the next one is a synchronous send, which waits until the successor has taken it up.
+/// *K*: after K requests were passed on, the next one is a synchronous send, which waits until the successor has taken it up. With K automatic
+/// a request that the successor's mailbox has no room for is one, too.
 ///
 /// Waits go forward only, and end at the last process: no circle comes about, also with K = 0. A process stands still while it waits.
 ///
@@ -148,8 +149,12 @@ class walk_chain : public walk_process {
   void pass_on(const walk_request& w, std::span<const std::byte> packed) {
     if (forwarded_ < site_.forwards) {
       ++forwarded_;
-      post(next_)->walk(w, packed);
-      return;
+      if (!site_.tunes_forwards) {
+        post(next_)->walk(w, packed);
+        return;
+      }
+      if (try_post(next_)->walk(w, packed)) return;
+      site_.send_was_refused();
     }
     forwarded_ = 0;
     const auto begin = now();

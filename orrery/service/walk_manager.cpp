@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <orrery/process/call.hpp>
 #include <orrery/process/runtime.hpp>
+#include <orrery/process/spawn.hpp>
 #include <orrery/service/walk_manager.hpp>
 #include <orrery/wire/error.hpp>
 
@@ -20,8 +21,8 @@ void walk_manager::join(const std::vector<remote<walk_manager>>& all, std::uint3
 }
 
 remote<presence> walk_manager::mark() {
-  if (!mark_) mark_.emplace();
-  return mark_->get();
+  if (!mark_) mark_ = spawn<presence>(here());
+  return mark_;
 }
 
 void walk_manager::next_lost(const std::string& why) {
@@ -102,8 +103,17 @@ void walk_manager::close(remote<walk_gate> gate) {
 
 walk_report walk_manager::describe() {
   const walk_settings& s = settings();
-  walk_report r{most_,       free(),        s.items,    s.requests, s.jumps,  s.stale,
-                shortcuts(), s.granularity, s.forwards, 0,          this_pe()};
+  walk_report r{.processes = most_,
+                .free = free(),
+                .items = s.items,
+                .requests = s.requests,
+                .jumps = s.jumps,
+                .stale = s.stale,
+                .refused = s.refused,
+                .shortcuts = shortcuts(),
+                .granularity = s.granularity,
+                .forwards = s.forwards,
+                .pe = this_pe()};
   const std::vector<remote<walk_gate>> gates = gates_;
   for (const auto& g : gates) {
     try {
@@ -129,7 +139,10 @@ bytes walk_manager::serve(const batch_head&, std::span<const std::byte>) {
 }
 
 void walk_manager::end() {
-  mark_.reset();
+  if (mark_) {
+    mark_->leave();
+    destroy(std::exchange(mark_, {}));
+  }
   for (const auto& g : std::exchange(gates_, {})) destroy(g);
   free_.clear();
   begun_ = 0;

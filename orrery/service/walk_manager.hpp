@@ -10,7 +10,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -32,6 +31,7 @@ struct walk_report {
   std::uint64_t requests = 0;  ///< that its processes have had, those included that they have passed on
   std::uint64_t jumps = 0;     ///< requests that they sent on through a shortcut
   std::uint64_t stale = 0;     ///< requests whose shortcut was stale
+  std::uint64_t refused = 0;   ///< sends for which a mailbox had no room; counted with K automatic
   std::uint64_t shortcuts = 0;
   std::uint32_t granularity = 0;  ///< G now
   std::uint32_t forwards = 0;     ///< K now
@@ -121,7 +121,7 @@ class walk_manager : public range_process {
   std::vector<remote<walk_gate>> gates_;
   std::uint64_t most_ = 0;
   std::uint64_t few_ = 0;  // free processes; with less G is doubled
-  std::optional<own_presence> mark_;
+  remote<presence> mark_;
   std::string lost_;  // why the list is lost; empty: it is not
 };
 ORRERY_PROCESS(walk_manager, join, set_processes, set_parameters, set_head, make_head, head, take, pass, put, open,

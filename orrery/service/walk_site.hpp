@@ -34,9 +34,15 @@ struct walk_settings {
   std::uint64_t requests = 0;  ///< that its processes have had
   std::uint64_t jumps = 0;  ///< requests that they sent on through a shortcut
   std::uint64_t stale = 0;  ///< that came through a shortcut that was stale
+  std::uint64_t refused = 0;  ///< sends for which a mailbox had no room, with K automatic
   std::uint64_t moments = 0;  ///< requests that the head has had, if it is here
   std::map<const walk_process*, held_request> held;  ///< at most one of each process
 
+  /// A mailbox had no room: K is halved.
+  void send_was_refused() noexcept {
+    ++refused;
+    forwards = forwards / 2 + 1;
+  }
   /// A synchronous send took so long. With K automatic: one that took little more than the quickest shows that the receiver
   /// keeps up, and K grows by one; one that took eight times as long shows that it does not, and K is halved.
   void sent_in_step(std::chrono::nanoseconds took) noexcept {

@@ -5,6 +5,7 @@
 #include <orrery/process/internal/test_world.hpp>
 #include <orrery/service/walking_list.hpp>
 
+#include <chrono>
 #include <map>
 #include <random>
 #include <string>
@@ -57,6 +58,34 @@ TEST(walking_extremes, go_on_with_small_mailboxes_and_clients_that_never_fetch) 
       l.end();
     });
   }
+}
+
+// With K automatic: processes are slow, and mailboxes small.
+TEST(walking_extremes, pass_on_less_at_a_time_when_sends_are_refused) {
+  orrery::scheduler::node_settings settings;
+  settings.pe.mailbox_bytes = 4 << 10;
+  orrery::transport::sim_settings sim;
+  sim.machines = 2;
+  orrery::testing::in_simulation(sim, settings, [] {
+    auto l = list::make({.processes = 2,
+                         .granularity = 100,
+                         .forwards = orrery::tuning::automatic,
+                         .search = std::chrono::nanoseconds(100)});
+    std::vector<std::pair<int, int>> items;
+    for (int k = 0; k < 400; ++k) items.emplace_back(k, k);
+    l.fill(items);
+    {
+      auto s = l.open({.window = 1024, .order = consistency::total});
+      for (int k = 0; k < 4000; ++k) s.start_find(k % 400);
+      int found = 0;
+      while (const auto r = s.receive()) found += r->done ? 1 : 0;
+      EXPECT_EQ(found, 4000);
+    }
+    const auto head = l.statistics().front();
+    EXPECT_GT(head.refused, 0U);
+    EXPECT_LT(head.forwards, 64U);
+    l.end();
+  });
 }
 
 TEST(walking_extremes, hold_values_that_grow_to_a_mebibyte) {

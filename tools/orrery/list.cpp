@@ -117,11 +117,12 @@ int print_statistics(const std::vector<service::range_report>& all) {
 }
 
 int print_statistics(const std::vector<service::walk_report>& all) {
-  fmt::print("{:>4} {:>10} {:>10} {:>12} {:>14} {:>10} {:>10} {:>10} {:>8} {:>8} {:>8}\n", "pe", "processes", "free",
-             "items", "requests", "jumps", "stale", "shortcuts", "window", "items_of", "forwards");
+  fmt::print("{:>4} {:>10} {:>10} {:>12} {:>14} {:>10} {:>10} {:>10} {:>10} {:>8} {:>8} {:>8}\n", "pe", "processes",
+             "free", "items", "requests", "jumps", "stale", "refused", "shortcuts", "window", "items_of", "forwards");
   for (const service::walk_report& r : all)
-    fmt::print("{:>4} {:>10} {:>10} {:>12} {:>14} {:>10} {:>10} {:>10} {:>8} {:>8} {:>8}\n", r.pe, r.processes, r.free,
-               r.items, r.requests, r.jumps, r.stale, r.shortcuts, r.window, r.granularity, r.forwards);
+    fmt::print("{:>4} {:>10} {:>10} {:>12} {:>14} {:>10} {:>10} {:>10} {:>10} {:>8} {:>8} {:>8}\n", r.pe, r.processes,
+               r.free, r.items, r.requests, r.jumps, r.stale, r.refused, r.shortcuts, r.window, r.granularity,
+               r.forwards);
   return 0;
 }
 
