@@ -55,8 +55,13 @@ class batch_fetcher {
  private:
   static constexpr std::uint32_t step = 12;
   void look_up(request& r) const noexcept {
-    r.leaf = items_.find_leaf(r.key);
     r.hint = leaves::no_hint;
+    try {
+      r.leaf = items_.find_leaf(r.key);
+    } catch (...) {  // a comparison of the program's: it is looked for when it is executed
+      r.leaf = 0;
+      r.hint = leaves::not_found_yet;
+    }
   }
 
   const leaves& items_;

@@ -55,7 +55,7 @@ class handle {
   /// All processes of the service. Parks. Throws usage_error if it has another kind or other types, process_gone if it has ended,
   /// node_lost, stopped.
   [[nodiscard]] std::vector<directory_entry> open_directory() const {
-    std::vector<directory_entry> all = root_->open(Service::kind, Service::types()).directory;
+    std::vector<directory_entry> all = open_service(root_, Service::kind, Service::types()).directory;
     if (all.empty()) throw process_gone(std::string("a ") + Service::kind + " that has ended");
     return all;
   }

@@ -26,8 +26,7 @@ struct map_reply : service_reply {
 };
 
 /// A client's way to use a hash map, as list_session is for ordered lists: `find(k)` parks until the reply is there, `start_find(k)` makes the
-/// request and returns its number, and receive() takes the replies to such requests. Replies come as they
-/// are ready; `session_options::replies` is not looked at.
+/// request and returns its number, and receive() takes the replies to such requests.
 template <class Key, class Value>
 class map_session : public service::reply_session<map_reply<Value>> {
   using base = service::reply_session<map_reply<Value>>;
@@ -36,7 +35,7 @@ class map_session : public service::reply_session<map_reply<Value>> {
   map_session(remote<service::service_root> root, const session_options& o) : base(o) {
     if (o.order == consistency::total)
       throw usage_error(errc::bad_argument, "a hash map has no order of all requests: use `sequential`, or a list");
-    const service::opening all = root->open("hash map", service::shape_of<Key, Value>());
+    const service::opening all = service::open_service(root, "hash map", service::shape_of<Key, Value>());
     for (const service::directory_entry& e : all.directory) (void)this->add_route(e.owner);  // in their order
     parts_ = static_cast<route_number>(all.directory.size());
     if (parts_ == 0) throw process_gone("a hash map that has ended");
@@ -84,10 +83,14 @@ class map_session : public service::reply_session<map_reply<Value>> {
     if (has_value(o)) u.skip<Value>();
     return static_cast<route_number>(hash % parts_);
   }
-  void read(service::unpacker& answers, map_reply<Value>& to) override {
+  void read(service::unpacker& answers, map_reply<Value>& to, std::uint32_t pe) override {
     const auto what = answers.take<service::list_answer>();
-    to.done = what != service::list_answer::no;
-    if (what == service::list_answer::value) to.value = answers.take<Value>();
+    service::unpacker one = answers;
+    service::skip_answer<Key, Value>(what, answers);
+    to.done = what != service::list_answer::no && what != service::list_answer::failed;
+    if (what == service::list_answer::value) to.value = one.take<Value>();
+    if (what == service::list_answer::failed)
+      to.error = decode_exception(one.take<wire_exception>(), {"orrery::hash_map", "a request", pe});
   }
 
   route_number parts_ = 0;

@@ -20,8 +20,18 @@ class hash_part final : public request_process {
  private:
   void describe(range_report& to) override { to.items = items_.size(); }
   void execute(unpacker& requests, bytes& answer) override {
-    list_request<Key, Value>& r = request_;
-    unpack(requests, r);
+    unpacker one = requests;
+    skip_request<Key, Value>(requests);
+    const std::size_t size = answer.size();
+    try {
+      unpack(one, request_);
+      execute(request_, answer);
+    } catch (...) {  // of the program's keys and values
+      answer.resize(size);
+      pack_failure(answer, std::current_exception());
+    }
+  }
+  void execute(list_request<Key, Value>& r, bytes& answer) {
     const auto at = items_.find(r.key);
     const bool there = at != items_.end();
     bool done = there;

@@ -42,14 +42,11 @@ class list_head final : public range_process, list_router<Key, Value> {
     for (std::uint32_t i = 0; i < count; ++i) {
       const std::byte* const begin = u.position();
       const auto o = unpacker(u.rest()).template take<list_operation>();
-      (void)this->route_of(u);  // passes it by
+      skip_request<Key, Value>(u);
       const bool alone = !has_key(o) || o == list_operation::after;
       if (alone) this->settle();
       this->wait_for_room();
-      unpacker again({begin, u.position()});  // answers that came meanwhile may have told of a split
-      this->begin(this->route_of(again), i).append({begin, u.position()});
-      this->issued();
-      if (alone) this->settle();
+      if (pass_on(i, {begin, u.position()}) && alone) this->settle();
     }
     this->settle();
     packer all;
@@ -73,6 +70,18 @@ class list_head final : public range_process, list_router<Key, Value> {
   using typename router::number;
   using typename router::route_number;
 
+  // False if it has failed.
+  bool pass_on(std::uint32_t i, std::span<const std::byte> request) {
+    try {
+      unpacker u(request);
+      this->begin(this->route_of(u), i).append(request);
+    } catch (...) {  // a comparison of the program's
+      pack_failure(answers_[i], std::current_exception());
+      return false;
+    }
+    this->issued();
+    return true;
+  }
   // What the range says where the interval begins.
   template <class Ask>
   bytes ask(std::span<const std::byte> interval, Ask f) {
@@ -87,25 +96,13 @@ class list_head final : public range_process, list_router<Key, Value> {
     this->each_answer(numbers, answer, [&](std::size_t i, list_answer what, unpacker& u) {
       bytes& to = answers_[numbers[i]];
       const std::byte* const begin = u.position();
-      if (what == list_answer::item) u.skip<Key>();
-      if (what == list_answer::item || what == list_answer::value) u.skip<Value>();
-      if (what == list_answer::number) u.skip<std::uint64_t>();
-      if (what == list_answer::failed) {
-        u.skip<std::uint16_t>();
-        u.skip<std::string>();
-      }
+      skip_answer<Key, Value>(what, u);
       pack(to, what);
       to.insert(to.end(), begin, u.position());
     });
   }
   void failed(std::span<const number> numbers, const std::exception_ptr& why) override {
-    for (const number n : numbers) {
-      try {
-        std::rethrow_exception(why);
-      } catch (const error& e) {
-        pack_failure(answers_[n], e);
-      }
-    }
+    for (const number n : numbers) pack_failure(answers_[n], why);
   }
 
   std::vector<bytes> answers_;  // of the batch that is executed

@@ -3,8 +3,10 @@
 
 #include <orrery/service/packing.hpp>
 #include <orrery/wire/error.hpp>
+#include <orrery/wire/exception.hpp>
 
 #include <cstdint>
+#include <exception>
 #include <string>
 
 // What travels between the sessions of an ordered list and its ranges.
@@ -22,6 +24,7 @@ enum class list_operation : std::uint8_t {
   last,
   size,
   last_of_all,  ///< last, asked of the first range: the last one was empty
+  unreadable,   ///< for the range: the key or a value could not be unpacked
 };
 
 [[nodiscard]] constexpr bool has_key(list_operation o) noexcept { return o <= list_operation::after; }
@@ -62,15 +65,36 @@ enum class list_answer : std::uint8_t {
   moved,  ///< not executed: it belongs to another range. The request follows, behind its length
   behind,  ///< not executed: one before it has moved. The request follows, behind its length
   before,  ///< last: nothing here or in what follows; a range before may have it
-  failed,  ///< the number of an error and its text follow
+  failed,  ///< a wire_exception follows
 };
 
-/// The answer `failed`, with this error.
+/// Passes a request by, whatever its key and its values are.
+template <class Key, class Value>
+void skip_request(unpacker& u) {
+  const auto o = u.take<list_operation>();
+  if (has_key(o)) u.skip<Key>();
+  if (has_value(o)) u.skip<Value>();
+  if (o == list_operation::compare_and_update) u.skip<Value>();
+}
+
+/// Passes by what follows an answer.
+template <class Key, class Value>
+void skip_answer(list_answer what, unpacker& u) {
+  if (what == list_answer::item) u.skip<Key>();
+  if (what == list_answer::item || what == list_answer::value) u.skip<Value>();
+  if (what == list_answer::number) u.skip<std::uint64_t>();
+  if (what == list_answer::failed) u.skip<wire_exception>();
+}
+
+/// The answer `failed`, with this exception.
 template <class To>
-void pack_failure(To& answer, const error& e) {
+void pack_failure(To& answer, const std::exception_ptr& why) {
   pack(answer, list_answer::failed);
-  pack(answer, static_cast<std::uint16_t>(e.code()));
-  pack(answer, std::string(e.what()));
+  pack(answer, encode_exception(why));
+}
+template <class To>
+void pack_failure(To& answer, const error& why) {
+  pack_failure(answer, make_error(why.code(), verbatim, why.what()));
 }
 
 }  // namespace orrery::service

@@ -14,9 +14,12 @@
 #include <orrery/service/root.hpp>
 #include <orrery/wire/error.hpp>
 
+#include <algorithm>
+#include <exception>
 #include <optional>
 #include <span>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -56,18 +59,14 @@ class list_range final : public range_items<Key, Value> {
     batch_fetcher<Key, Value> ahead(items_, requests_, head.count);
     for (std::uint32_t i = 0; i < head.count; ++i) {
       ahead.go_on(i);
-      request& r = requests_[i];
+      const std::byte* const begin = requests_[i].begin;
       const std::byte* const next = i + 1 < head.count ? requests_[i + 1].begin : packed.data() + packed.size();
-      if (refused.all()) {
-        refused.behind({r.begin, next});
-      } else if (!belongs_here(r)) [[unlikely]] {
-        refused.moved(place_of(r), {r.begin, next});
-      } else if (has_key(r.operation) && keys_.has_come_back(r.key, head.known)) [[unlikely]] {
-        refused.moved(&keys_.own(), {r.begin, next});
-      } else if (is_point(r.operation)) {
-        execute_at(items_, r, answer);
-      } else if (!look_further(r, answer)) {
-        refused.before();
+      const std::size_t size = answer.size();
+      try {
+        serve_one(requests_[i], {begin, next}, head.known, refused);
+      } catch (...) {  // what the program's keys and values threw, or a range that follows is lost
+        answer.shrink(size);
+        pack_failure(answer, std::current_exception());
       }
     }
     report_.moved += refused.end();
@@ -107,13 +106,22 @@ class list_range final : public range_items<Key, Value> {
   }
   bool merge_next(const address& next, std::uint32_t items) override {
     if (!keys_.is_active() || !successor_ || successor_.address() != next || items_.size() > items) return false;
-    const range_content c =
+    range_content c =
         successor_->give_up(this_process<range_process>().address(), keys_.own().version, items - items_.size());
     if (c.keys.empty()) return false;
     const remote<range_process> old(next);
-    this->take_items(c);
     unpacker u(c.keys);
-    keys_.take_next(keys_type::unpack(u));
+    keys_type theirs = keys_type::unpack(u);
+    try {
+      this->take_items(c);
+    } catch (...) {  // of the program's keys and values: they stay where they were
+      theirs.version += 2;
+      c.keys.clear();
+      theirs.pack_to(c.keys);
+      successor_->begin(c, items);
+      throw;
+    }
+    keys_.take_next(theirs);
     successor_ = remote<chained_range>(c.successor);
     ++report_.merges;
     tell_unless_lost([&] { setup_.root->retire(old); });
@@ -131,9 +139,10 @@ class list_range final : public range_items<Key, Value> {
   void begin(const range_content& c, std::uint32_t limit) override {
     setup_.limit = limit;
     unpacker u(c.keys);
-    keys_.take(keys_type::unpack(u));
-    successor_ = remote<chained_range>(c.successor);
+    keys_type keys = keys_type::unpack(u);
     this->take_items(c);
+    keys_.take(std::move(keys));
+    successor_ = remote<chained_range>(c.successor);
   }
   range_content give_up(const address& to, std::uint64_t version, std::uint64_t items) override {
     if (!keys_.is_active() || items_.size() > items) return {};
@@ -174,8 +183,41 @@ class list_range final : public range_items<Key, Value> {
     if (requests_.size() < count) requests_.resize(count);
     unpacker u(packed);
     for (std::uint32_t i = 0; i < count; ++i) {
-      requests_[i].begin = u.position();
-      unpack(u, requests_[i]);
+      unpacker one = u;
+      skip_request<Key, Value>(u);
+      requests_[i].begin = one.position();
+      try {
+        unpack(one, requests_[i]);
+      } catch (...) {
+        requests_[i].operation = list_operation::unreadable;
+      }
+    }
+  }
+  void serve_one(request& r, std::span<const std::byte> packed, std::uint64_t known, refused_requests<Key>& refused) {
+    if (refused.all()) {
+      refused.behind(packed);
+      return;
+    }
+    if (r.operation == list_operation::unreadable) [[unlikely]] {
+      unpacker u(packed);
+      unpack(u, r);  // throws why
+      r.leaf = items_.find_leaf(r.key);
+      r.hint = leaves::no_hint;
+    }
+    if constexpr (!std::is_arithmetic_v<Key>) {
+      if (r.hint == leaves::not_found_yet) [[unlikely]] {
+        r.leaf = items_.find_leaf(r.key);
+        r.hint = leaves::no_hint;
+      }
+    }
+    if (!belongs_here(r)) [[unlikely]] {
+      refused.moved(place_of(r), packed);
+    } else if (has_key(r.operation) && keys_.has_come_back(r.key, known)) [[unlikely]] {
+      refused.moved(&keys_.own(), packed);
+    } else if (is_point(r.operation)) {
+      execute_at(items_, r, answer_);
+    } else if (!look_further(r, answer_)) {
+      refused.before();
     }
   }
   [[nodiscard]] bool belongs_here(const request& r) const {
@@ -198,17 +240,27 @@ class list_range final : public range_items<Key, Value> {
   remote<range_process> give_to_another(const remote<service_root>& root, const std::optional<Key>& from,
                                         std::optional<std::uint32_t> to_pe) {
     remote<range_process> fresh;
+    key_ownership<Key> behind;
+    keys_type given;
     try {
       const range_place place = to_pe ? root->place_on(*to_pe) : root->next_place();
       fresh = place.idle ? place.idle : remote<range_process>(spawn<list_range>(pe(place.pe), setup_));
-      keys_type given{from ? from : keys_.own().from, keys_.own().to, fresh.address(), keys_.own().version + 1};
+      behind = keys_;
+      given = behind.give(from, fresh.address());
       chained_at(fresh)->begin(this->content_from(from, given), setup_.limit);
     } catch (const node_lost&) {  // the root or that PE is lost: the range stays as it is
       return {};
     } catch (const process_gone&) {
       return {};
+    } catch (const stopped&) {
+      throw;
+    } catch (
+        ...) {  // the program's keys and values cannot travel: they stay, and the range waits until it is twice as large
+      setup_.limit = static_cast<std::uint32_t>(std::min<std::uint64_t>(2 * items_.size(), tuning::automatic));
+      if (fresh) tell_unless_lost([&] { root->retire(fresh); });
+      return {};
     }
-    const keys_type given = keys_.give(from, fresh.address());
+    keys_ = std::move(behind);
     tell_unless_lost([&] {
       if (!from) {
         root->replace(this_process<range_process>(), fresh, given.version);
@@ -231,34 +283,28 @@ class list_range final : public range_items<Key, Value> {
 
   /// Operations that may depend on the ranges that follow. False if a range before this one has to answer.
   bool look_further(request& r, packer& answer) {
-    const std::size_t size = answer.size();
-    try {
-      bytes item;
-      switch (r.operation) {
-        case list_operation::size:
-          pack(answer, list_answer::number);
-          pack(answer, this->count_from_here());
-          return true;
-        case list_operation::after:
-          if (const auto p = items_.lower_bound(r.key, true); !items_.is_end(p)) {
-            this->pack_item(item, p);
-          } else if (successor_) {
-            item = successor_->first_item();
-          }
-          break;
-        case list_operation::first:
-          item = this->first_item();
-          break;
-        default:
-          item = this->last_item();
-          if (item.empty() && !keys_.is_first()) return false;
-      }
-      pack(answer, item.empty() ? list_answer::no : list_answer::item);
-      answer.append(item);
-    } catch (const error& e) {  // a range that follows is lost
-      answer.shrink(size);
-      pack_failure(answer, e);
+    bytes item;
+    switch (r.operation) {
+      case list_operation::size:
+        pack(answer, list_answer::number);
+        pack(answer, this->count_from_here());
+        return true;
+      case list_operation::after:
+        if (const auto p = items_.lower_bound(r.key, true); !items_.is_end(p)) {
+          this->pack_item(item, p);
+        } else if (successor_) {
+          item = successor_->first_item();
+        }
+        break;
+      case list_operation::first:
+        item = this->first_item();
+        break;
+      default:
+        item = this->last_item();
+        if (item.empty() && !keys_.is_first()) return false;
     }
+    pack(answer, item.empty() ? list_answer::no : list_answer::item);
+    answer.append(item);
     return true;
   }
 

@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <exception>
 #include <map>
 #include <optional>
 #include <span>
@@ -66,23 +67,22 @@ class list_router : protected session_core {
   using session_core::number;
   using session_core::route_number;
 
-  [[nodiscard]] route_number route_at(const Key& k) const noexcept {
+  [[nodiscard]] route_number route_at(const Key& k) const {
     return at_[count_not_greater(least_.data() + 1, least_.size() - 1, k)];
   }
   [[nodiscard]] route_number first_route() const noexcept { return at_.front(); }
   [[nodiscard]] route_number last_route() const noexcept { return at_.back(); }
   /// Where an interval of keys begins.
-  [[nodiscard]] remote<range_process> owner_at(const std::optional<Key>& from) const noexcept {
+  [[nodiscard]] remote<range_process> owner_at(const std::optional<Key>& from) const {
     return owner_of(from ? route_at(*from) : first_route());
   }
 
   route_number route_of(unpacker& u) const override {
-    const auto o = u.take<list_operation>();
-    route_number r = o == list_operation::last ? last_route() : first_route();
-    if (has_key(o)) r = route_at(u.take<Key>());
-    if (has_value(o)) u.skip<Value>();
-    if (o == list_operation::compare_and_update) u.skip<Value>();
-    return r;
+    unpacker one = u;
+    skip_request<Key, Value>(u);
+    const auto o = one.take<list_operation>();
+    if (has_key(o)) return route_at(one.take<Key>());
+    return o == list_operation::last ? last_route() : first_route();
   }
 
   /// f(i, answer, unpacker of what follows it) for each request numbers[i] of a batch that was executed. Makes the others
@@ -108,8 +108,21 @@ class list_router : protected session_core {
       f(i, what, u);
       done();
     }
-    if (moved) learn(u);
-    for (const auto& [n, request] : back) repeat(n, request);
+    std::exception_ptr why;
+    if (moved) {
+      try {
+        learn(u);
+      } catch (...) {  // a comparison of the program's
+        why = std::current_exception();
+      }
+    }
+    for (const auto& [n, request] : back) {
+      if (why == nullptr) {
+        repeat(n, request);
+      } else {
+        give_up(n, why);
+      }
+    }
   }
 
   /// Keys that have other owners.

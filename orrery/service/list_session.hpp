@@ -50,7 +50,7 @@ class list_session : private service::list_router<Key, Value> {
   using item = std::pair<Key, Value>;
 
   list_session(remote<service::service_root> root, const session_options& o)
-      : base(root->open("ordered list", service::shape_of<Key, Value>()), o) {}
+      : base(service::open_service(root, "ordered list", service::shape_of<Key, Value>()), o) {}
   /// Of a list with one process that takes all requests in their order, and sees to the level itself.
   list_session(remote<service::range_process> all, session_options o) : base(all, for_one_process(o)) {}
 
@@ -215,13 +215,20 @@ class list_session : private service::list_router<Key, Value> {
     return item{std::move(*r.key), std::move(*r.value)};
   }
 
-  void answered(route_number, std::span<const number> numbers, std::span<const std::byte> answer) override {
+  void answered(route_number from, std::span<const number> numbers, std::span<const std::byte> answer) override {
     service::served_at first{};  // of the first request: behind all answers
     const bool placed = options().places || options().order == consistency::total;
     if (placed) first = service::unpacker(answer.last(sizeof(first))).template take<service::served_at>();
     this->each_answer(numbers, answer, [&](std::size_t i, service::list_answer what, service::unpacker& u) {
       reply& r = reply_to(numbers[i]);
-      read_answer(what, u, r);
+      const service::unpacker at = u;
+      try {
+        read_answer(what, u, r, from);
+      } catch (...) {  // the program's key or value cannot be read
+        u = at;
+        service::skip_answer<Key, Value>(what, u);
+        r.error = std::current_exception();
+      }
       if (placed) {
         r.moment = first.count + i;
         r.version = first.version;
@@ -229,7 +236,7 @@ class list_session : private service::list_router<Key, Value> {
       replied(numbers[i]);
     });
   }
-  void read_answer(service::list_answer what, service::unpacker& u, reply& r) {
+  void read_answer(service::list_answer what, service::unpacker& u, reply& r, route_number from) {
     r.done = what != service::list_answer::no && what != service::list_answer::failed;
     switch (what) {
       case service::list_answer::value:
@@ -242,11 +249,10 @@ class list_session : private service::list_router<Key, Value> {
       case service::list_answer::number:
         r.size = u.take<std::uint64_t>();
         break;
-      case service::list_answer::failed: {
-        const auto code = static_cast<errc>(u.take<std::uint16_t>());
-        r.error = make_error(code, verbatim, u.take<std::string>());
+      case service::list_answer::failed:
+        r.error = decode_exception(u.take<wire_exception>(),
+                                   {"orrery::ordered_list", "a request", this->owner_of(from).address().pe});
         break;
-      }
       default:
         break;
     }

@@ -59,7 +59,7 @@ class ordered_list : public service::handle<ordered_list<Key, Value>> {
     if (options.pes.empty()) options.pes = reachable_pes();
     if (options.range_items < 2) throw usage_error(errc::bad_argument, "list_options::range_items must be 2 or more");
     std::vector<Key> splits = std::move(options.splits);
-    std::ranges::sort(splits);
+    std::ranges::sort(splits, [](const Key& a, const Key& b) { return a < b; });
     const auto same = std::ranges::unique(splits, [](const Key& a, const Key& b) { return !(a < b); });
     splits.erase(same.begin(), same.end());
     ordered_list list(spawn<service::service_root>(here(), kind, types(), options.pes));

@@ -120,12 +120,15 @@ class range_items : public chained_range {
       pack_item(c.items, p);
     return c;
   }
+  /// All of them, or none if that throws.
   void take_items(const range_content& c) {
+    leaves all = items_;
     unpacker u(c.items);
     for (auto n = c.count; n != 0; --n) {
       Key k = u.take<Key>();
-      items_.append(std::move(k), u.take<Value>());
+      all.append(std::move(k), u.take<Value>());
     }
+    items_ = std::move(all);
   }
   void let_go() {
     items_ = {};

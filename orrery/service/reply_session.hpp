@@ -4,6 +4,7 @@
 #include <orrery/service/session_core.hpp>
 #include <orrery/wire/error.hpp>
 
+#include <algorithm>
 #include <cstdint>
 #include <deque>
 #include <exception>
@@ -13,7 +14,7 @@
 
 namespace orrery::service {
 
-/// A session whose replies are given out as they come: what a session needs beside its requests and its routes.
+/// A session whose replies are given out as they come, or in the order of the requests: what a session needs beside its requests and its routes.
 ///
 /// A service derives its session from it, and gives route_of(), read(), and the functions that clients call: these pack a request
 /// with make(), and wait for its reply with run(). `Reply` has `request`, `error` and check().
@@ -37,13 +38,13 @@ class reply_session : protected session_core {
 
   /// The next reply to a request of those that return a number. Parks until there is one; none if no request is left.
   [[nodiscard]] std::optional<Reply> receive() {
-    while (ready_.empty() && await_answers()) {
+    while (!ready() && await_answers()) {
     }
     return take_ready();
   }
   /// The same, but does not park; none if no reply has come.
   [[nodiscard]] std::optional<Reply> try_receive() {
-    if (ready_.empty()) take_answers();
+    if (!ready()) take_answers();
     return take_ready();
   }
 
@@ -63,11 +64,13 @@ class reply_session : protected session_core {
       throw;
     }
     const number n = next_++;
+    if (in_order()) due_.push_back(n);
     issued();
     return n;
   }
   /// Parks until the request is answered. Its reply does not go to receive().
   Reply run(number n) {
+    if (in_order()) due_.pop_back();
     for (;;) {
       for (auto r = ready_.begin(); r != ready_.end(); ++r) {
         if (r->request != n) continue;
@@ -79,34 +82,46 @@ class reply_session : protected session_core {
       (void)await_answers();
     }
   }
-  /// Takes one answer out of those to a batch.
-  virtual void read(unpacker& answers, Reply& to) = 0;
+  /// Takes one answer out of those to a batch, also if this throws. The batch was executed on this PE.
+  virtual void read(unpacker& answers, Reply& to, std::uint32_t pe) = 0;
 
  private:
   std::optional<Reply> take_ready() {
-    if (ready_.empty()) return {};
+    if (!ready()) return {};
     std::optional<Reply> r(std::move(ready_.front()));
     ready_.pop_front();
+    if (in_order()) due_.pop_front();
     return r;
   }
-  void answered(route_number, std::span<const number> numbers, std::span<const std::byte> answer) final {
+  [[nodiscard]] bool in_order() const noexcept { return options().replies == reply_order::as_requested; }
+  [[nodiscard]] bool ready() const noexcept {
+    return !ready_.empty() && (!in_order() || ready_.front().request == due_.front());
+  }
+  Reply& reply_to(number n) {
+    const auto behind = in_order() ? std::ranges::upper_bound(ready_, n, {}, &Reply::request) : ready_.end();
+    Reply& r = *ready_.emplace(behind);
+    r.request = n;
+    return r;
+  }
+  void answered(route_number from, std::span<const number> numbers, std::span<const std::byte> answer) final {
     unpacker u(answer);
     for (const number n : numbers) {
-      Reply& r = ready_.emplace_back();
-      r.request = n;
-      read(u, r);
+      Reply& r = reply_to(n);
+      try {
+        read(u, r, owner_of(from).address().pe);
+      } catch (...) {  // what the program's value throws
+        r.error = std::current_exception();
+      }
       done();
     }
   }
   void failed(std::span<const number> numbers, const std::exception_ptr& why) final {
-    for (const number n : numbers) {
-      ready_.emplace_back().request = n;
-      ready_.back().error = why;
-    }
+    for (const number n : numbers) reply_to(n).error = why;
   }
 
   number next_ = 0;
-  std::deque<Reply> ready_;
+  std::deque<Reply> ready_;  // as requested: ascending
+  std::deque<number> due_;  // as requested: those whose replies receive() has not given
 };
 
 }  // namespace orrery::service

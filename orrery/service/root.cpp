@@ -72,12 +72,26 @@ service_root::service_root(std::string kind, std::string types, std::vector<std:
 
 opening service_root::open(const std::string& kind, const std::string& types) const {
   if (kind != kind_)
-    throw usage_error(errc::bad_argument, fmt::format("this service is a {}; it was opened as a {}", kind_, kind));
+    throw usage_error(
+        errc::bad_argument,
+        fmt::format("this service is of the kind \"{}\"; it was opened as one of the kind \"{}\"", kind_, kind));
   if (types != types_)
     throw usage_error(
         errc::bad_argument,
-        fmt::format("this {} has other types of keys or values than those that it was opened with", kind_));
+        fmt::format("this {} has other types than those that it was opened with: it has {}, and was opened with {}",
+                    kind_, types_, types));
   return {directory_, head_};
+}
+
+opening open_service(const remote<service_root>& root, const std::string& kind, const std::string& types) {
+  if (!root)
+    throw usage_error(errc::bad_argument,
+                      fmt::format("this handle names no {}: make one, or find one by its name", kind));
+  try {
+    return root->open(kind, types);
+  } catch (const process_gone&) {
+    throw process_gone(verbatim, fmt::format("the {} has ended, and holds nothing any more: make another one", kind));
+  }
 }
 
 range_place service_root::place_on(std::uint32_t pe) {
@@ -124,7 +138,7 @@ void service_root::tune_limit(std::uint64_t items) {
 void service_root::set_limit(std::uint32_t items) {
   tuned_ = items;
   limit_ = items;
-  for (const directory_entry& e : directory_) post_tune(e.owner, items);
+  ask_all<void>(owners_of(directory_), [&](const auto& r) { return start(r)->tune(items); }, [](auto& f) { f.get(); });
 }
 
 void service_root::set_balancing(bool on, std::uint32_t items) {

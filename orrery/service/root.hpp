@@ -110,4 +110,8 @@ class service_root {
 ORRERY_PROCESS(service_root, open, is_of, place_on, next_place, add, replace, retire, tune, set_head, set_balancing,
                note_work, balance, end, reports);
 
+/// service_root::open for who holds a handle. Parks. Throws usage_error, also for a handle that names no service, process_gone if the service
+/// has ended, node_lost, stopped.
+[[nodiscard]] opening open_service(const remote<service_root>& root, const std::string& kind, const std::string& types);
+
 }  // namespace orrery::service

@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <utility>
 
+#include <fmt/format.h>
+
 namespace orrery::service {
 
 void lane::append(const lane& later) {
@@ -14,7 +16,21 @@ void lane::append(const lane& later) {
   numbers.insert(numbers.end(), later.numbers.begin(), later.numbers.end());
 }
 
-session_core::session_core(const session_options& options) : options_(options) {
+session_options checked(const session_options& o) {
+  if (o.order > consistency::total)
+    throw usage_error(errc::bad_argument,
+                      fmt::format("session_options::order is {}, which is no level of consistency: take one of "
+                                  "orrery::consistency",
+                                  static_cast<unsigned>(o.order)));
+  if (o.replies > reply_order::as_requested)
+    throw usage_error(errc::bad_argument,
+                      fmt::format("session_options::replies is {}, which is no order of replies: take one of "
+                                  "orrery::reply_order",
+                                  static_cast<unsigned>(o.replies)));
+  return o;
+}
+
+session_core::session_core(const session_options& options) : options_(checked(options)) {
   if (options.order == consistency::sequential_of_the_paper)
     throw usage_error(errc::bad_argument,
                       "only a walking_list has the level sequential_of_the_paper: take consistency::sequential");
@@ -52,9 +68,13 @@ void session_core::divide(route_number from, route_number to) {
   unpacker u(unsent.requests.all());
   for (const number n : unsent.numbers) {
     const std::byte* const begin = u.position();
-    const route_number r = route_of(u);
-    lane_of(r).add(n, {begin, u.position()});
-    routes_[r].mixed = true;
+    try {
+      const route_number r = route_of(u);
+      lane_of(r).add(n, {begin, u.position()});
+      routes_[r].mixed = true;
+    } catch (...) {  // the key cannot be compared
+      give_up(n, std::current_exception());
+    }
   }
 }
 
@@ -74,10 +94,14 @@ void session_core::repeat(number n, std::span<const std::byte> request) {
     return;
   }
   unpacker u(request);
-  const route_number r = route_of(u);
-  lane_of(r).add(n, request);
-  routes_[r].mixed = true;
-  ++gathered_;
+  try {
+    const route_number r = route_of(u);
+    lane_of(r).add(n, request);
+    routes_[r].mixed = true;
+    ++gathered_;
+  } catch (...) {  // the key cannot be compared
+    give_up(n, std::current_exception());
+  }
 }
 
 void session_core::put_in_order(lane& l) {
@@ -89,7 +113,10 @@ void session_core::put_in_order(lane& l) {
   unpacker u(l.requests.all());
   for (const number n : l.numbers) {
     const std::byte* const begin = u.position();
-    (void)route_of(u);
+    try {
+      (void)route_of(u);
+    } catch (...) {  // who executes the request will see it, too
+    }
     parts.push_back({n, {begin, u.position()}});
   }
   std::ranges::sort(parts, {}, &part::n);
@@ -123,7 +150,15 @@ void session_core::send(route_number r, lane& l, batch_rule rule) {
   flights_.push_back(std::move(f));
 }
 
-void session_core::fail(flight& f, const std::exception_ptr& why) {
+void session_core::fail(flight& f, std::exception_ptr why) {
+  try {
+    std::rethrow_exception(why);
+  } catch (const process_gone&) {
+    why = std::make_exception_ptr(process_gone(verbatim,
+                                               "the service that this session is of has ended: it holds "
+                                               "nothing any more, and another one must be made"));
+  } catch (...) {  // it says what there is to say
+  }
   ++routes_[f.to].answered;
   for (std::size_t i = 0; i < f.numbers.size(); ++i) done();
   failed(f.numbers, why);
@@ -154,11 +189,21 @@ void session_core::send_next_in_sequence() {
   if (!flights_.empty() || pending_.empty()) return;
   unpacker u(pending_.requests.all());
   unpacker next = u;
-  const route_number r = route_of(next);
+  route_number r = 0;
+  std::exception_ptr why;
+  try {
+    r = route_of(next);
+  } catch (...) {  // the key cannot be compared
+    why = std::current_exception();
+  }
   std::size_t count = 1;
-  for (; count < pending_.numbers.size(); ++count) {
+  for (; why == nullptr && count < pending_.numbers.size(); ++count) {
     unpacker after = next;
-    if (route_of(after) != r) break;
+    try {
+      if (route_of(after) != r) break;
+    } catch (...) {  // it fails when it is the first one
+      break;
+    }
     next = after;
   }
   lane batch;
@@ -166,7 +211,12 @@ void session_core::send_next_in_sequence() {
   batch.numbers.assign(pending_.numbers.begin(), pending_.numbers.begin() + static_cast<std::ptrdiff_t>(count));
   pending_.requests.drop_front(batch.requests.size());
   pending_.numbers.erase(pending_.numbers.begin(), pending_.numbers.begin() + static_cast<std::ptrdiff_t>(count));
-  send(r, batch, batch_rule::until_refused);
+  if (why == nullptr) {
+    send(r, batch, batch_rule::until_refused);
+  } else {
+    give_up(batch.numbers.front(), why);
+    send_next_in_sequence();
+  }
 }
 
 bool session_core::await_answers() {

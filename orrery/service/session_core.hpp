@@ -16,6 +16,9 @@
 
 namespace orrery::service {
 
+/// The same options. Throws usage_error if `order` or `replies` is no level, or order, that there is.
+[[nodiscard]] session_options checked(const session_options& o);
+
 /// Requests in the order in which they are to be executed.
 struct lane {
   packer requests;
@@ -79,7 +82,7 @@ class session_core {
   using number = std::uint64_t;
   using route_number = std::uint32_t;
 
-  /// The route of the next request of `u`, which is then passed by.
+  /// The route of the next request of `u`, which is then passed by, also if this throws.
   virtual route_number route_of(unpacker& u) const = 0;
   /// A batch was answered. To end with done() or repeat() for each request.
   virtual void answered(route_number from, std::span<const number> numbers, std::span<const std::byte> answer) = 0;
@@ -118,6 +121,11 @@ class session_core {
     open_->numbers.pop_back();
   }
   void done() noexcept { --outstanding_; }
+  /// An outstanding request that cannot be sent any more fails.
+  void give_up(number n, const std::exception_ptr& why) {
+    done();
+    failed({&n, 1}, why);
+  }
   /// A request that came back, in the order of the answers.
   void repeat(number n, std::span<const std::byte> request);
 
@@ -172,7 +180,7 @@ class session_core {
   void send_next_in_sequence();
   void land_all();
   void land(flight& f);
-  void fail(flight& f, const std::exception_ptr& why);
+  void fail(flight& f, std::exception_ptr why);
   void open_routes();
 
   session_options options_;

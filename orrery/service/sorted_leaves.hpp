@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -15,7 +16,7 @@ namespace orrery::service {
 /// How many of the n sorted keys at `first` are not greater than `key`. Without branches that the
 /// processor would have to guess, for keys that are numbers.
 template <class Key>
-[[nodiscard]] std::size_t count_not_greater(const Key* first, std::size_t n, const Key& key) noexcept {
+[[nodiscard]] std::size_t count_not_greater(const Key* first, std::size_t n, const Key& key) {
   const Key* base = first;
   if (n == 0) return 0;
   while (n > 1) {
@@ -27,7 +28,7 @@ template <class Key>
 }
 /// How many of them are less than `key`.
 template <class Key>
-[[nodiscard]] std::size_t count_less(const Key* first, std::size_t n, const Key& key) noexcept {
+[[nodiscard]] std::size_t count_less(const Key* first, std::size_t n, const Key& key) {
   const Key* base = first;
   if (n == 0) return 0;
   while (n > 1) {
@@ -48,6 +49,8 @@ template <class Key>
 /// go on between them. A leaf holds 256 bytes of keys: an insertion moves little. Room for further items
 /// holds keys and values that mean nothing.
 ///
+/// Comparisons of keys, and copies and moves of both, may throw: the item that a call is about is there then, or not, and all others are.
+///
 /// Owned by its range; used by this process only. Invariants: leaf i has the keys from least_[i] (the first: all
 /// lesser ones, too) to least_[i + 1]; no leaf is empty but a single one.
 template <class Key, class Value>
@@ -55,6 +58,7 @@ class sorted_leaves {
  public:
   static constexpr std::size_t leaf_items = sorted_leaf<Key, Value>::room;
   static constexpr std::size_t no_hint = ~std::size_t{0};
+  static constexpr std::size_t not_found_yet = no_hint - 1;  ///< in place of a hint, for callers: find_leaf() threw
   /// Where an item is, or would be.
   struct place {
     std::size_t leaf;
@@ -67,7 +71,7 @@ class sorted_leaves {
   /// Changes when leaves come or go: until then find_leaf() gives the same.
   [[nodiscard]] std::uint32_t version() const noexcept { return version_; }
 
-  [[nodiscard]] std::size_t find_leaf(const Key& key) const noexcept {
+  [[nodiscard]] std::size_t find_leaf(const Key& key) const {
     return count_not_greater(least_.data() + 1, least_.size() - 1, key);
   }
   void fetch_leaf(std::size_t i) const noexcept {
@@ -80,7 +84,7 @@ class sorted_leaves {
     for (std::size_t b = 0; b < size; b += 64) __builtin_prefetch(at + b);
   }
   /// Returns where the key is in its leaf, or would be.
-  std::size_t fetch_value(std::size_t i, const Key& key) const noexcept {
+  std::size_t fetch_value(std::size_t i, const Key& key) const {
     const leaf& l = *leaves_[i];
     const std::size_t at = count_less(l.keys.data(), sizes_[i], key);
     __builtin_prefetch(l.values.data() + at);
@@ -91,7 +95,7 @@ class sorted_leaves {
   // changed, `i` must be asked again.
 
   /// Null if there is no such key.
-  [[nodiscard]] const Value* find_in(std::size_t i, const Key& key, std::size_t hint = no_hint) const noexcept {
+  [[nodiscard]] const Value* find_in(std::size_t i, const Key& key, std::size_t hint = no_hint) const {
     const leaf& l = *leaves_[i];
     const std::size_t at = place_in(i, key, hint);
     return at < sizes_[i] && !(key < l.keys[at]) ? &l.values[at] : nullptr;
@@ -113,13 +117,14 @@ class sorted_leaves {
       if (!(key < least_[i + 1])) ++i;
       at = count_less(leaves_[i]->keys.data(), sizes_[i], key);
     }
-    leaves_[i].own();
+    undo back(leaves_[i]);
     leaf& l = *leaves_[i];
     const std::size_t n = sizes_[i];
     std::move_backward(l.keys.begin() + at, l.keys.begin() + n, l.keys.begin() + n + 1);
     std::move_backward(l.values.begin() + at, l.values.begin() + n, l.values.begin() + n + 1);
     l.keys[at] = std::move(key);
     l.values[at] = std::move(value);
+    back.keep();
     ++sizes_[i];
     ++size_;
     return true;
@@ -129,21 +134,27 @@ class sorted_leaves {
     const std::size_t at = place_in(i, key, hint);
     const std::size_t n = sizes_[i];
     if (at == n || key < leaves_[i]->keys[at]) return false;
-    leaves_[i].own();
+    Key no_key{};  // what the last one held elsewhere is free
+    Value no_value{};
+    const bool joins = n - 1 < leaf_items / 4 && leaves_.size() > 1;
+    const std::size_t lower = i + 1 < leaves_.size() ? i : i - 1;
+    if (joins) leaves_[lower == i ? i + 1 : lower].own();  // so that join() has what it needs
+    undo back(leaves_[i]);
     leaf& l = *leaves_[i];
     std::move(l.keys.begin() + at + 1, l.keys.begin() + n, l.keys.begin() + at);
     std::move(l.values.begin() + at + 1, l.values.begin() + n, l.values.begin() + at);
-    l.keys[n - 1] = Key{};  // what it held elsewhere is free
-    l.values[n - 1] = Value{};
+    l.keys[n - 1] = std::move(no_key);
+    l.values[n - 1] = std::move(no_value);
+    back.keep();
     --sizes_[i];
     --size_;
-    if (n - 1 < leaf_items / 4 && leaves_.size() > 1) [[unlikely]]
-      join(i + 1 < leaves_.size() ? i : i - 1);
+    if (joins) [[unlikely]]
+      join(lower);
     return true;
   }
 
   /// The first item whose key is not less than `key` (`above`: greater than it); end() if there is none.
-  [[nodiscard]] place lower_bound(const Key& key, bool above = false) const noexcept {
+  [[nodiscard]] place lower_bound(const Key& key, bool above = false) const {
     const std::size_t i = find_leaf(key);
     const Key* const keys = leaves_[i]->keys.data();
     const std::size_t at = above ? count_not_greater(keys, sizes_[i], key) : count_less(keys, sizes_[i], key);
@@ -190,7 +201,33 @@ class sorted_leaves {
  private:
   using leaf = sorted_leaf<Key, Value>;
 
-  std::size_t place_in(std::size_t i, const Key& key, std::size_t hint) const noexcept {
+  // Makes a leaf one that nobody else holds. Where moves may throw it is a copy, and without keep() the leaf is as it was.
+  class undo {
+   public:
+    static constexpr bool moves = std::is_nothrow_move_assignable_v<Key> && std::is_nothrow_move_assignable_v<Value>;
+    explicit undo(leaf_ptr<leaf>& at) : at_(at) {
+      if constexpr (!moves) before_ = at;
+      at.own();
+    }
+    undo(const undo&) = delete;
+    undo& operator=(const undo&) = delete;
+    ~undo() {
+      if constexpr (!moves)
+        if (!kept_) at_ = before_;
+    }
+    void keep() noexcept { kept_ = true; }
+
+   private:
+    leaf_ptr<leaf>& at_;
+    leaf_ptr<leaf> before_;
+    bool kept_ = false;
+  };
+  template <class T>
+  static void make_room(std::vector<T>& v) {
+    if (v.size() == v.capacity()) v.reserve(2 * v.size() + 1);
+  }
+
+  std::size_t place_in(std::size_t i, const Key& key, std::size_t hint) const {
     const Key* const keys = leaves_[i]->keys.data();
     const std::size_t n = sizes_[i];
     if (hint <= n && (hint == n || !(keys[hint] < key)) && (hint == 0 || keys[hint - 1] < key)) return hint;
@@ -198,13 +235,18 @@ class sorted_leaves {
   }
   void divide(std::size_t i, std::size_t from) {
     leaf_ptr<leaf> upper(new leaf);
-    leaves_[i].own();
+    make_room(least_);
+    make_room(leaves_);
+    make_room(sizes_);
+    undo back(leaves_[i]);
     leaf& l = *leaves_[i];
+    Key least = l.keys[from];
     const std::size_t n = sizes_[i];
     std::move(l.keys.begin() + from, l.keys.begin() + n, upper->keys.begin());
     std::move(l.values.begin() + from, l.values.begin() + n, upper->values.begin());
     const auto behind = static_cast<std::ptrdiff_t>(i) + 1;
-    least_.insert(least_.begin() + behind, upper->keys.front());
+    least_.insert(least_.begin() + behind, std::move(least));
+    back.keep();
     leaves_.insert(leaves_.begin() + behind, std::move(upper));
     sizes_.insert(sizes_.begin() + behind, static_cast<std::uint8_t>(n - from));
     sizes_[i] = static_cast<std::uint8_t>(from);
@@ -215,12 +257,14 @@ class sorted_leaves {
     const std::size_t n = sizes_[i];
     const std::size_t more = sizes_[i + 1];
     if (n != 0 && more != 0 && n + more > leaf_items * 3 / 4) return;
-    leaves_[i].own();
-    leaves_[i + 1].own();
+    undo back(leaves_[i]);
+    undo back_above(leaves_[i + 1]);
     leaf& l = *leaves_[i];
     leaf& upper = *leaves_[i + 1];
     std::move(upper.keys.begin(), upper.keys.begin() + more, l.keys.begin() + n);
     std::move(upper.values.begin(), upper.values.begin() + more, l.values.begin() + n);
+    back.keep();
+    back_above.keep();
     sizes_[i] = static_cast<std::uint8_t>(n + more);
     const auto behind = static_cast<std::ptrdiff_t>(i) + 1;
     leaves_.erase(leaves_.begin() + behind);

@@ -29,7 +29,10 @@ template <class Key, class Value>
 class typed_walk_gate final : public walk_gate, walk_sender<Key> {
  public:
   typed_walk_gate(remote<walk_process> head, std::uintptr_t site, consistency order)
-      : head_(head), site_(*reinterpret_cast<walk_site<Key>*>(site)), rule_(make_walk_rule<Key>(order, *this)) {}
+      : head_(head),
+        site_(*reinterpret_cast<walk_site<Key>*>(site)),
+        order_(order),
+        rule_(make_walk_rule<Key>(order, *this)) {}
 
   void stale(std::uint64_t first, std::uint32_t count, std::span<const std::byte> requests) override {
     site_.stale += count;
@@ -75,13 +78,13 @@ class typed_walk_gate final : public walk_gate, walk_sender<Key> {
     show_forwards(site_.forwards);
     std::vector<request> all(count);
     unpacker u(requests);
-    list_request<Key, Value> r;
     for (request& w : all) {
       const std::byte* const begin = u.position();
-      unpack(u, r);
+      unpacker one = u;
+      skip_request<Key, Value>(u);
       w.number = first++;
-      w.operation = r.operation;
-      if (has_key(r.operation)) w.key = r.key;
+      w.operation = one.take<list_operation>();
+      if (has_key(w.operation)) w.key = one.take<Key>();
       w.packed.assign(begin, u.position());
     }
     incoming_.push_back(std::move(all));
@@ -90,11 +93,25 @@ class typed_walk_gate final : public walk_gate, walk_sender<Key> {
     while (!incoming_.empty()) {
       std::vector<request> next = std::move(incoming_.front());
       incoming_.pop_front();
-      rule_->add(std::move(next));
+      or_begin_again([&] { rule_->add(std::move(next)); });
     }
     adding_ = false;
   }
-  void ended(std::uint64_t n) override { rule_->ended(n); }
+  void ended(std::uint64_t n) override {
+    or_begin_again([&] { rule_->ended(n); });
+  }
+  // A comparison of keys that throws leaves a rule that nobody knows the state of: all that is open fails.
+  template <class F>
+  void or_begin_again(F f) {
+    try {
+      f();
+    } catch (const stopped&) {
+      throw;
+    } catch (...) {
+      old_rules_.push_back(std::exchange(rule_, make_walk_rule<Key>(order_, *this)));  // one that parks is used yet
+      this->fail_open(std::current_exception());
+    }
+  }
 
   void send_to_head(std::span<const request> run) override { post_run(head_, run, false); }
   std::optional<Key> way_of(std::span<const request> run, const std::optional<Key>& bound) const override {
@@ -132,7 +149,9 @@ class typed_walk_gate final : public walk_gate, walk_sender<Key> {
 
   remote<walk_process> head_;
   walk_site<Key>& site_;
+  consistency order_;
   std::unique_ptr<walk_rule<Key>> rule_;
+  std::vector<std::unique_ptr<walk_rule<Key>>> old_rules_;
   std::deque<std::vector<request>> incoming_;
   bool adding_ = false;
   kept_snapshots<Key, Value> kept_;

@@ -4,6 +4,7 @@
 #include <orrery/service/walk_gate.hpp>
 #include <orrery/wire/error.hpp>
 
+#include <exception>
 #include <iterator>
 #include <utility>
 
@@ -49,8 +50,12 @@ void walk_gate::answer(std::uint64_t request, std::uint64_t moment, std::span<co
 
 void walk_gate::fail(const std::string& why) {
   lost_ = why;
+  fail_open(make_error(errc::node_lost, verbatim, why));
+}
+
+void walk_gate::fail_open(const std::exception_ptr& why) {
   bytes failure;
-  pack_failure(failure, node_lost(verbatim, why));
+  pack_failure(failure, why);
   for (const auto& [first, b] : open_) {
     if (b->left == 0) continue;
     for (bytes& a : b->answers)
@@ -63,13 +68,13 @@ void walk_gate::fail(const std::string& why) {
 void reply(const walk_request& w, std::span<const std::byte> packed) {
   if (w.gate) post(w.gate)->answer(w.number, w.moment, packed);
 }
-void reply_failed(const walk_request& w, const error& why) {
+void reply_failed(const walk_request& w, const std::exception_ptr& why) {
   bytes b;
   pack_failure(b, why);
   reply(w, b);
 }
 void reply_full(const walk_request& w) {
-  reply_failed(w, usage_error(errc::bad_argument, "the list is full: it has no free process left"));
+  reply_failed(w, make_error(errc::bad_argument, "the list is full: it has no free process left"));
 }
 
 }  // namespace orrery::service

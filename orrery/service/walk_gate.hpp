@@ -7,6 +7,7 @@
 #include <orrery/service/walk_process.hpp>
 
 #include <cstdint>
+#include <exception>
 #include <map>
 #include <span>
 #include <string>
@@ -42,6 +43,8 @@ class walk_gate : public range_process {
   virtual void accept(std::uint64_t first, std::uint32_t count, std::span<const std::byte> requests) = 0;
   /// The request was answered.
   virtual void ended(std::uint64_t request) = 0;
+  /// All that is open fails.
+  void fail_open(const std::exception_ptr& why);
 
  private:
   struct batch {
@@ -62,6 +65,6 @@ void reply(const walk_request& w, std::span<const std::byte> packed);
 /// That the list has no free process left.
 void reply_full(const walk_request& w);
 /// That the request has failed; it may have been executed.
-void reply_failed(const walk_request& w, const error& why);
+void reply_failed(const walk_request& w, const std::exception_ptr& why);
 
 }  // namespace orrery::service

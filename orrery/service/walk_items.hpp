@@ -31,8 +31,9 @@ class walk_items {
   /// The first place whose key is not less than k; `above`: that is greater.
   [[nodiscard]] std::size_t place_of(const Key& k, bool above = false) const {
     if (!many_) return one_ && (above ? !(k < key_) : key_ < k) ? 1 : 0;
-    const auto at = above ? std::ranges::upper_bound(*many_, k, {}, &item::first)
-                          : std::ranges::lower_bound(*many_, k, {}, &item::first);
+    constexpr auto less = [](const Key& a, const Key& b) { return a < b; };
+    const auto at = above ? std::ranges::upper_bound(*many_, k, less, &item::first)
+                          : std::ranges::lower_bound(*many_, k, less, &item::first);
     return static_cast<std::size_t>(at - many_->begin());
   }
   [[nodiscard]] bool is_at(std::size_t place, const Key& k) const { return place != size() && !(k < key(place)); }

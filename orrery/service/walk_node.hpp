@@ -45,10 +45,21 @@ class walk_node : public walk_chain<Key, Value> {
     request r;
     for (std::uint32_t i = 0; i < count; ++i, ++w.number) {
       const std::byte* const begin = u.position();
-      unpack(u, r);
+      unpacker one = u;
+      skip_request<Key, Value>(u);
+      bool mine = true;
       if (is_head_) {
         w.moment = site_.moments++;
-      } else if (!belongs(r)) {
+      } else {
+        try {
+          unpack(one, r);
+          mine = belongs(r);
+        } catch (...) {  // what the program's key throws
+          reply_failed(w, std::current_exception());
+          continue;
+        }
+      }
+      if (!mine) {
         post(w.gate)->stale(w.number, count - i, std::span<const std::byte>(begin, requests.data() + requests.size()));
         return;
       }
@@ -88,13 +99,15 @@ class walk_node : public walk_chain<Key, Value> {
     post(s->to)->enter(w, 1, packed);
     return true;
   }
-  // Where a process that this one must wait for is lost, the request fails.
+  // Where a process that this one must wait for is lost, or the program's keys and values throw, the request fails.
   void pass_or_execute(const walk_request& w, std::span<const std::byte> packed) override {
     ++site_.requests;
     try {
       pass_or_execute_once(w, packed);
-    } catch (const node_lost& e) {
-      reply_failed(w, e);
+    } catch (const stopped&) {
+      throw;
+    } catch (...) {
+      reply_failed(w, std::current_exception());
     }
   }
   void pass_or_execute_once(const walk_request& w, std::span<const std::byte> packed) {

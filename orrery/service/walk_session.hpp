@@ -29,7 +29,8 @@ template <class Key, class Value>
 class walk_session : service::own_gate, public list_session<Key, Value> {
  public:
   walk_session(remote<service::walk_manager> manager, const session_options& o)
-      : own_gate(manager, o.order), list_session<Key, Value>(remote<service::range_process>(gate_), o) {}
+      : own_gate(manager, service::checked(o).order),
+        list_session<Key, Value>(remote<service::range_process>(gate_), o) {}
 };
 
 }  // namespace orrery

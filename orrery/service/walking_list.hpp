@@ -59,6 +59,8 @@ class walking_list : public service::handle<walking_list<Key, Value>> {
   [[nodiscard]] static walking_list make(walking_options options = {}) {
     if (options.pes.empty()) options.pes = reachable_pes();
     check_granularity(options.granularity);
+    if (options.processes == 0)
+      throw usage_error(errc::bad_argument, "a walking list without processes holds nothing: give P 1 or more");
     walking_list list(spawn<service::service_root>(here(), kind, types(), options.pes));
     using manager = service::typed_walk_manager<Key, Value, Node>;
     std::vector<remote<service::walk_manager>> all;

@@ -121,7 +121,7 @@ class work_session : public service::reply_session<work_reply> {
     u.skip<request>();
     return 0;
   }
-  void read(service::unpacker& answers, work_reply& to) override {
+  void read(service::unpacker& answers, work_reply& to, std::uint32_t) override {
     const auto what = answers.take<service::list_answer>();
     to.done = what != service::list_answer::no;
     if (what == service::list_answer::number) to.id = answers.take<std::uint64_t>();

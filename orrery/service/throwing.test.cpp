@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <orrery/orrery.hpp>
+#include <orrery/process/internal/test_world.hpp>
+#include <orrery/service/hash_map.hpp>
+#include <orrery/service/ordered_list.hpp>
+#include <orrery/service/walking_list.hpp>
+
+#include <cstddef>
+#include <functional>
+#include <new>
+#include <stdexcept>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+namespace {
+
+using orrery::consistency;
+using orrery::ordered_list;
+using orrery::testing::in_simulation;
+using orrery::testing::in_world;
+
+// Ordered by `<` only, which throws for one key.
+struct strict_key {
+  int x = 0;
+  bool operator<(const strict_key& o) const {
+    if (x == 666 || o.x == 666) throw std::out_of_range("cannot be compared");
+    return x < o.x;
+  }
+  bool operator==(const strict_key& o) const { return !(*this < o) && !(o < *this); }
+};
+}  // namespace
+
+template <>
+struct std::hash<strict_key> {
+  std::size_t operator()(const strict_key& k) const {
+    if (k.x == 666) throw std::out_of_range("has no hash");
+    return static_cast<std::size_t>(k.x);
+  }
+};
+
+namespace {
+
+// It cannot be read where it arrives, if it is a bad one.
+struct brittle {
+  int x = 0;
+  template <class A>
+  void serialize(A& a) {
+    a & x;
+    if (std::is_same_v<A, orrery::reader> && x == 666) throw std::domain_error("cannot be read");
+  }
+};
+
+// It has no moves, and copies of it fail while the test says so.
+struct costly {
+  costly() = default;
+  explicit costly(int n) : x(n) {}
+  costly(const costly& o) : x(o.x) { spend(); }
+  costly& operator=(const costly& o) {
+    spend();
+    x = o.x;
+    return *this;
+  }
+  static void spend() {
+    if (left != 0 && --left == 0) throw std::bad_alloc();
+  }
+  template <class A>
+  void serialize(A& a) {
+    a & x;
+  }
+  int x = 0;
+  static int left;  // copies until one fails; 0: none does
+};
+int costly::left = 0;
+
+template <class Session, class Error>
+void expect_failure_between(Session& s) {
+  s.start_insert({1}, 1);
+  const auto bad = [&] {
+    try {
+      return std::pair(s.start_insert({666}, 2), true);
+    } catch (const Error&) {  // at the caller
+      return std::pair(std::uint64_t{0}, false);
+    }
+  }();
+  s.start_insert({3}, 3);
+  int done = 0;
+  int failed = 0;
+  while (const auto r = s.receive()) {
+    if (bad.second && r->request == bad.first) {
+      EXPECT_THROW(r->check(), Error);
+      ++failed;
+    } else {
+      r->check();
+      done += r->done ? 1 : 0;
+    }
+  }
+  EXPECT_EQ(done, 2);
+  EXPECT_EQ(failed, bad.second ? 1 : 0);
+  EXPECT_EQ(s.size(), 2U);
+  EXPECT_EQ(s.find({3}), 3);
+}
+
+TEST(throwing_keys, a_comparison_that_throws_fails_its_request_alone) {
+  for (const consistency order :
+       {consistency::unordered, consistency::per_key, consistency::sequential, consistency::total})
+    for (const std::size_t splits : {0U, 1U})
+      in_world(2, [=] {
+        auto l = splits == 0 ? ordered_list<strict_key, int>::make()
+                             : ordered_list<strict_key, int>::make({.splits = {{2}}});
+        {
+          auto s = l.open({.window = 8, .order = order});
+          expect_failure_between<decltype(s), std::out_of_range>(s);
+          EXPECT_THROW((void)s.find({666}), std::out_of_range);
+          EXPECT_THROW((void)s.snapshot({{666}}), std::out_of_range);
+          EXPECT_THROW((void)s.after({666}), std::out_of_range);
+        }
+        l.end();
+      });
+}
+
+TEST(throwing_keys, a_hash_that_throws_fails_its_request_alone) {
+  in_world(2, [] {
+    auto m = orrery::hash_map<strict_key, int>::make();
+    auto s = m.open({.window = 8});
+    for (const int k : {1, 666, 3}) s.start_insert({k}, k);
+    int done = 0;
+    while (const auto r = s.receive()) {
+      if (r->request == 1) {
+        EXPECT_THROW(r->check(), std::out_of_range);
+      } else {
+        done += r->done ? 1 : 0;
+      }
+    }
+    EXPECT_EQ(done, 2);
+    EXPECT_EQ(s.find({3}), 3);
+  });
+}
+
+TEST(throwing_keys, requests_that_walk_fail_by_a_comparison) {
+  for (const consistency order :
+       {consistency::unordered, consistency::per_key, consistency::sequential, consistency::total})
+    in_world(2, [=] {
+      auto l = orrery::walking_list<strict_key, int>::make({.processes = 20, .granularity = 2});
+      {
+        auto s = l.open({.window = 1, .order = order});
+        for (int k = 0; k < 10; ++k) EXPECT_TRUE(s.insert({k}, k));
+        EXPECT_THROW((void)s.insert({666}, 1), std::out_of_range);
+        EXPECT_THROW((void)s.find({666}), std::out_of_range);
+        EXPECT_EQ(s.size(), 10U);
+        EXPECT_EQ(s.find({9}), 9);
+        EXPECT_TRUE(s.erase({4}));
+      }
+      {
+        auto s = l.open({.window = 8, .order = order});  // some of the others may fail with it, none is forgotten
+        for (const int k : {20, 666, 21}) s.start_insert({k}, k);
+        int failed = 0;
+        while (const auto r = s.receive()) failed += r->error == nullptr ? 0 : 1;
+        EXPECT_GE(failed, 1);
+        EXPECT_EQ(s.find({9}), 9);
+      }
+      l.end();
+    });
+}
+
+TEST(throwing_keys, ranges_split_after_a_comparison_that_threw) {
+  in_simulation("machines=3,seed=5", [] {
+    auto l = ordered_list<strict_key, int>::make({.range_items = 8});
+    auto s = l.open({.window = 16});
+    for (int k = 0; k < 400; ++k) {
+      s.start_insert({k % 2 == 0 ? k : 1000 - k}, k);
+      if (k % 40 != 0) continue;
+      try {
+        s.start_find({666});
+      } catch (const std::out_of_range&) {
+      }
+    }
+    int good = 0;
+    while (const auto r = s.receive()) good += r->error == nullptr && r->done ? 1 : 0;
+    EXPECT_EQ(good, 400);
+    EXPECT_EQ(s.size(), 400U);
+  });
+}
+
+TEST(throwing_values, what_cannot_be_read_fails_its_request_alone) {
+  for (const consistency order : {consistency::per_key, consistency::sequential, consistency::total})
+    in_world(2, [=] {
+      auto l = ordered_list<int, brittle>::make({.splits = {2}});
+      auto s = l.open({.window = 8, .order = order});
+      const int values[] = {5, 666, 7, 666, 9};
+      for (int k = 0; k < 5; ++k) s.start_insert(k, {values[k]});
+      int failed = 0;
+      while (const auto r = s.receive()) {
+        if (r->error == nullptr) continue;
+        ++failed;
+        EXPECT_EQ(r->request % 2, 1U);
+        EXPECT_THROW(r->check(), std::domain_error);
+      }
+      EXPECT_EQ(failed, 2);
+      EXPECT_EQ(s.size(), 3U);
+      EXPECT_EQ(s.find(4)->x, 9);
+    });
+}
+
+TEST(throwing_values, a_copy_that_fails_leaves_all_other_items) {
+  in_world(1, [] {
+    for (int at = 1; at < 400; ++at) {
+      orrery::service::sorted_leaves<int, costly> items;
+      const auto insert = [&](int k) { return items.insert_in(items.find_leaf(k), int{k}, costly(k)); };
+      for (int k = 0; k < 200; k += 2) insert(k);
+      costly::left = at;
+      std::vector<int> there;
+      for (int k = 1; k < 200 && costly::left != 0; k += 2) {
+        try {
+          if (k % 3 != 0) insert(k);
+          if (k % 3 == 0) (void)items.erase_in(items.find_leaf(k - 1), k - 1);
+        } catch (const std::bad_alloc&) {
+        }
+      }
+      costly::left = 0;
+      std::size_t n = 0;
+      int before = -1;
+      for (auto p = items.begin(); !items.is_end(p); p = items.next(p), ++n) {
+        ASSERT_LT(before, items.key(p)) << at;
+        before = items.key(p);
+        ASSERT_EQ(items.value(p).x, before) << at;
+      }
+      ASSERT_EQ(n, items.size());
+      for (int k = 0; k < 200; k += 2)
+        if ((k + 1) % 3 != 0) {
+          ASSERT_NE(items.find_in(items.find_leaf(k), k), nullptr) << at << " " << k;
+        }
+    }
+  });
+}
+
+}  // namespace

@@ -1,8 +1,0 @@
-// expect: (redeclaration|conflicting declaration)
-// SPDX-License-Identifier: Apache-2.0
-#include <orrery/shared/shared.hpp>
-
-void f() {
-  const orrery::shared_vector<int> v(3);
-  ORRERY_BEHAVIOUR(v, release);
-}
