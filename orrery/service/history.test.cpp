@@ -190,14 +190,14 @@ TEST(histories, of_streams_in_total_sessions_see_all_keys_at_one_moment) {
     });
 }
 
-constexpr std::uint32_t seeds_on_threads = orrery::scheduler::slowed_down ? 4 : 20;
+constexpr std::uint32_t seeds_on_threads = orrery::scheduler::slowed_down ? 4 : 10;
 TEST(histories, on_threads_are_what_one_process_would_answer_in_total_sessions) {
   for (std::uint32_t seed = 1; seed <= seeds_on_threads; ++seed)
-    orrery::testing::in_world(3, [&] { EXPECT_EQ(run_clients(consistency::total, 64, seed, 500, 100), ""); });
+    orrery::testing::in_world(2, [&] { EXPECT_EQ(run_clients(consistency::total, 64, seed, 500, 100), ""); });
 }
 TEST(histories, on_threads_keep_the_order_of_each_key) {
   for (std::uint32_t seed = 1; seed <= seeds_on_threads; ++seed)
-    orrery::testing::in_world(3, [&] { EXPECT_EQ(run_clients(consistency::per_key, 16, seed, 80, 40), ""); });
+    orrery::testing::in_world(2, [&] { EXPECT_EQ(run_clients(consistency::per_key, 16, seed, 80, 40), ""); });
 }
 
 // --- the checker itself -------------------------------------------------------------------------------------------

@@ -6,6 +6,7 @@
 #include <orrery/service/walking_list.hpp>
 
 #include <chrono>
+#include <cstdint>
 #include <map>
 #include <random>
 #include <string>
@@ -17,6 +18,8 @@ namespace {
 
 using orrery::consistency;
 using list = orrery::walking_list<int, int>;
+// With the slot of a process (64 bytes) and what the allocator adds, 192,000 processes of one item take less than 128 bytes each beside it.
+static_assert(sizeof(orrery::service::walk_node<std::uint32_t, std::uint64_t>) <= 56);
 
 // Makes requests, and takes no reply.
 int never_fetch(const list& l, consistency order) {

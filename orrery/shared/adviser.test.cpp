@@ -7,6 +7,7 @@
 #include <orrery/shared/shared.hpp>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <string>
@@ -21,7 +22,7 @@ namespace {
 using matrix = shared_matrix<long>;
 using vector = shared_vector<long>;
 
-enum class how : std::uint8_t { plain, owned, cached, rows, halo, released };
+enum class how : std::uint8_t { plain, owned, cached, rows, halo, released, mostly };
 using choices = std::vector<how>;
 
 /// An index that may be outside, where the matrix begins again, and its place in the source.
@@ -329,6 +330,35 @@ std::int64_t psrs(const choices& h) {
   return time;
 }
 
+/// Branch and bound of a kind: the nodes of each member's pieces of work read the best value so far; the first of each piece has a better one, which
+/// it writes.
+template <class Best>
+void search_pieces(team_member& t, Best& best) {
+  for (auto piece = static_cast<long>(t.rank()); piece < 24; piece += static_cast<long>(t.size()))
+    for (long node = 0; node < 40; ++node) {
+      compute(std::chrono::microseconds(1));
+      const long found = 1000 - piece * 10 + node;
+      if (found < static_cast<long>(best[0])) best[0].fetch_min(found);
+      yield();
+    }
+}
+void search_as_member(team_member& t, vector best, choices h) {
+  if (h[0] == how::mostly) {
+    with(read_mostly(best), [&](auto& b) { search_pieces(t, b); });
+  } else {
+    with(plainly(best), [&](auto& b) { search_pieces(t, b); });
+  }
+  t.barrier();
+}
+std::int64_t branch_and_bound(const choices& h) {
+  const vector best(1, distribution::block(), 5000L);
+  const auto begin = now();
+  spmd<&search_as_member>(team(), best, h);
+  const auto time = (now() - begin).count();
+  EXPECT_EQ(best[0].get(), 1000 - 23 * 10);
+  return time;
+}
+
 // --- what is advised --------------------------------------------------------------------------------------------------
 
 using program = std::function<std::int64_t(const choices&)>;
@@ -372,6 +402,7 @@ how to_how(std::string_view behaviour) {
   if (behaviour.starts_with("read_cache")) return how::cached;
   if (behaviour.starts_with("halo_cache")) return how::halo;
   if (behaviour.starts_with("release")) return how::released;
+  if (behaviour.starts_with("read_mostly")) return how::mostly;
   EXPECT_EQ(behaviour, "");
   return how::plain;
 }
@@ -391,7 +422,8 @@ void expect_best_choice(std::string_view sim, const program& p, const std::vecto
     const auto a = std::ranges::find_if(advice, place.is_for);
     ASSERT_NE(a, advice.end()) << "no advice for place " << chosen.size();
     chosen.push_back(to_how(a->advice.behaviour));
-    EXPECT_NE(std::ranges::find(place.fit, chosen.back()), place.fit.end()) << to_text(a->advice);
+    EXPECT_NE(std::ranges::find(place.fit, chosen.back()), place.fit.end())
+        << to_text(a->advice) << a->advice.behaviour;
   }
   const std::int64_t advised_time = time_of(sim, p, chosen);
   for (const auto& scope : scopes) {
@@ -458,6 +490,12 @@ TEST(adviser, its_choice_is_nearly_the_best_for_a_sort) {
     expect_best_choice(
         w, &psrs, places,
         {{own_keys, samples_w}, {samples_r, pivots_w}, {cut_keys, pivots_r, parts_w}, {parts_r, gather}, {result}});
+}
+
+TEST(adviser, its_choice_is_nearly_the_best_for_branch_and_bound) {
+  const std::vector<place_to_choose> places{
+      {[](const advised& a) { return a.advice.remote_reads != 0; }, {how::plain, how::mostly}}};
+  for (const auto& w : worlds) expect_best_choice(w, &branch_and_bound, places, {{0}});
 }
 
 TEST(adviser, its_times_are_those_of_the_simulator) {

@@ -66,6 +66,7 @@ class axis_walk {
       return old;
     }
     friend bool operator==(const iterator& i, sentinel) noexcept { return i.left_ == 0; }
+    friend bool operator==(const iterator& a, const iterator& b) noexcept { return a.left_ == b.left_; }
 
    private:
     std::uint64_t at_ = 0;

@@ -71,6 +71,13 @@ class shared_element : public detail::element_changes<shared_element<T>, T> {
     std::as_const(*this) = other.get();
     return *this;
   }
+  /// Exchanges the values, one after the other.
+  friend void swap(const shared_element& a, const shared_element& b) {
+    const T x = a;
+    a = b.get();
+    b = x;
+  }
+  friend void swap(shared_element& a, shared_element& b) { swap(std::as_const(a), std::as_const(b)); }
 
  private:
   friend detail::element_changes<shared_element, T>;

@@ -4,12 +4,36 @@
 #include <orrery/shared/team_gather.hpp>
 
 #include <new>
+#include <string>
+#include <utility>
+
+#include <fmt/format.h>
 
 namespace orrery::detail {
 
 namespace {
 constexpr std::align_val_t cache_line{64};
+
+class no_memory_for_cache final : public std::bad_alloc {
+ public:
+  explicit no_memory_for_cache(std::string text) : text_(std::move(text)) {}
+  [[nodiscard]] const char* what() const noexcept override { return text_.c_str(); }
+
+ private:
+  std::string text_;
+};
+
+std::byte* memory_for_copy(const shared_object& o, std::uint64_t bytes) {
+  try {
+    return static_cast<std::byte*>(::operator new(bytes, cache_line));
+  } catch (const std::bad_alloc&) {
+    throw no_memory_for_cache(fmt::format(
+        "{}: a cache of it needs {} bytes of memory, which cannot be had; cache a part, or use read_view on its machine",
+        o.about.label, bytes));
+  }
 }
+
+}  // namespace
 
 void cache_scope::free_copy::operator()(std::byte* p) const noexcept { ::operator delete(p, cache_line); }
 
@@ -27,7 +51,7 @@ cache_scope::cache_scope(const cache_request& r)
   if (in_place) guard_.begin(object_, scope_guard::kind::view, r.where);
   const std::uint64_t row_bytes = r.columns * object_->element_bytes();
   if (r.together != nullptr) {
-    copy_.reset(static_cast<std::byte*>(::operator new(r.rows * row_bytes, cache_line)));
+    copy_.reset(memory_for_copy(*object_, r.rows * row_bytes));
     first_ = copy_.get();
     watch_.begin(object_, access_kind::read, r.where, "read_cache");
     gather_ = std::make_unique<team_gather>();
@@ -48,7 +72,7 @@ cache_scope::cache_scope(const cache_request& r)
     first_ = object_->in_order;
     return;
   }
-  copy_.reset(static_cast<std::byte*>(::operator new(r.rows * row_bytes, cache_line)));
+  copy_.reset(memory_for_copy(*object_, r.rows * row_bytes));
   first_ = copy_.get();
   reader_ = std::make_unique<region_reader>();
   reader_->begin(object_, all, copy_.get(), row_bytes);

@@ -131,13 +131,17 @@ namespace detail {
 template <class Handle>
 struct cache_behaviour : cache_request {
   using handle = Handle;
+  /// What a copy takes.
+  [[nodiscard]] std::uint64_t bytes() const noexcept {
+    return rows * columns * sizeof(*std::declval<const Handle&>().data());
+  }
 };
 
 }  // namespace detail
 
 /// The behaviour *read cache*: a copy, made when the scope opens, of all or of a part. What others
-/// write meanwhile is not seen. Opening throws std::out_of_range (the part is not inside),
-/// std::bad_alloc, node_lost.
+/// write meanwhile is not seen. `read_cache(v).bytes()` is the memory that it takes. Opening throws std::out_of_range
+/// (the part is not inside), std::bad_alloc (its what() says how much it needs), node_lost.
 template <class T>
 [[nodiscard]] detail::cache_behaviour<cached_vector<T>> read_cache(
     const shared_vector<T>& v, const std::source_location& where = std::source_location::current()) {

@@ -11,15 +11,18 @@
 #include <deque>
 #include <exception>
 #include <span>
+#include <string>
+#include <string_view>
 #include <unordered_map>
 #include <utility>
 #include <vector>
+
+#include <fmt/format.h>
 
 namespace orrery::detail {
 
 namespace {
 
-constexpr std::size_t buffer_bytes = 32 << 10;  // of writes to one owner, then they are sent
 constexpr std::size_t all_buffers_bytes = 4 << 20;  // of a scope; then all are sent
 constexpr std::size_t window = 16;  // messages of a scope that are on their way
 
@@ -121,11 +124,22 @@ void write_batch_here(shared_id id, const write_batch& b) {
 
 }  // namespace
 
+/// What was gathered and is on its way; and what has come of it, for who hears that a node was lost.
 struct release_scope::buffers {
+  struct message {
+    future<void> answer;
+    std::uint64_t writes;
+  };
+
   std::shared_ptr<const shared_object> object;
+  std::source_location where;
+  std::size_t most = 0;  ///< of one batch, then it is sent
   std::unordered_map<std::uint32_t, batch_writer> of;  // by part
-  std::deque<future<void>> sent;
+  std::deque<message> sent;
   std::size_t bytes = 0;
+  std::uint64_t writes = 0;  ///< to other domains, all
+  std::uint64_t written = 0;  ///< of these, what owners have
+  std::exception_ptr failure;  ///< the first
 
   batch_writer& to(std::uint32_t part) {
     const auto at = of.find(part);
@@ -133,31 +147,61 @@ struct release_scope::buffers {
     const bool wide = object->how().elements_of(part) >> 31 != 0;
     return of.try_emplace(part, part, wide).first->second;
   }
+  void take_oldest() {
+    message oldest = std::move(sent.front());
+    sent.pop_front();
+    try {
+      oldest.answer.get();
+      written += oldest.writes;
+    } catch (...) {
+      if (failure == nullptr) failure = std::current_exception();
+    }
+  }
   void send(std::uint32_t part, batch_writer& w) {
     if (w.empty()) return;
     bytes -= w.size();
-    if (sent.size() >= window) {
-      future<void> oldest = std::move(sent.front());
-      sent.pop_front();
-      oldest.get();
+    if (sent.size() >= window) take_oldest();
+    write_batch b = w.take();
+    const std::uint64_t n = b.values.size() / object->element_bytes();
+    try {
+      sent.push_back({start_call<&write_batch_here>(orrery::pe(object->how().pes[part]), object->about.id, b), n});
+    } catch (...) {
+      if (failure == nullptr) failure = std::current_exception();
     }
-    sent.push_back(start_call<&write_batch_here>(orrery::pe(object->how().pes[part]), object->about.id, w.take()));
   }
   void send_all() {
     for (auto& [part, w] : of) send(part, w);
   }
+  /// Whatever fails, the others get what is theirs.
   void finish() {
     send_all();
-    while (!sent.empty()) {
-      future<void> oldest = std::move(sent.front());
-      sent.pop_front();
-      oldest.get();
+    while (!sent.empty()) take_oldest();
+    throw_failure();
+  }
+  /// If there is one; when all answers are there, so that the count is right.
+  void throw_failure() {
+    if (failure == nullptr) return;
+    while (!sent.empty()) take_oldest();
+    try {
+      std::rethrow_exception(failure);
+    } catch (const node_lost& e) {
+      throw node_lost(verbatim,
+                      fmt::format("{}: {} of {} writes to other machines in the release scope at {} have come to their "
+                                  "owners: {}",
+                                  object->about.label, written, writes, place_of(where), e.what()));
     }
+  }
+  static std::string place_of(const std::source_location& at) {
+    std::string_view file = at.file_name();
+    file.remove_prefix(file.rfind('/') + 1);
+    return fmt::format("{}:{}", file, at.line());
   }
 };
 
 release_scope::release_scope(const release_request& r) : rows_(r.rows), columns_(r.columns), buffers_(new buffers) {
   buffers_->object = hold_object(r.id);
+  buffers_->where = r.where;
+  buffers_->most = r.options.buffer_bytes;
   require_owners(*buffers_->object);
   guard_.begin(buffers_->object, scope_guard::kind::write, r.where);
   whole_ = buffers_->object->whole;
@@ -184,7 +228,9 @@ void release_scope::close() {
 }
 
 void release_scope::flush() {
-  if (buffers_ != nullptr) buffers_->send_all();
+  if (buffers_ == nullptr) return;
+  buffers_->send_all();
+  buffers_->throw_failure();
 }
 
 void release_scope::put(std::uint64_t row, std::uint64_t column, const void* value) const {
@@ -198,12 +244,16 @@ void release_scope::put(std::uint64_t row, std::uint64_t column, const void* val
   batch_writer& w = buffers_->to(p.part);
   const std::size_t before = w.size();
   w.put(p.local, value, o.element_bytes());
+  ++buffers_->writes;
   buffers_->bytes += w.size() - before;
-  if (w.size() >= buffer_bytes) {
+  if (w.size() >= buffers_->most) {
     buffers_->send(p.part, w);
   } else if (buffers_->bytes >= all_buffers_bytes) {
     buffers_->send_all();
+  } else {
+    return;
   }
+  buffers_->throw_failure();
 }
 
 }  // namespace orrery::detail

@@ -17,6 +17,13 @@
 
 namespace orrery {
 
+/// How a release scope gathers.
+struct release_options {
+  /// Bytes of writes to one owner, and their places, that are gathered before they are sent; at least one write is. All buffers of a scope together
+  /// have 4 MiB at most.
+  std::size_t buffer_bytes = 32 << 10;
+};
+
 namespace detail {
 
 struct release_request {
@@ -25,6 +32,7 @@ struct release_request {
   std::uint64_t columns;
   std::source_location where;
   bool checked = true;  ///< false: another scope stands for it
+  release_options options = {};
 };
 
 /// Writes that others are to see at the end of a scope; without their type. Where the element lies
@@ -248,7 +256,8 @@ class read_release_matrix : public detail::update_scope<cached_matrix<T>, releas
   void write(std::uint64_t row, std::uint64_t column, const T& value) const { this->write_both(row, column, value); }
 };
 
-/// The behaviour *release consistency*. Opening throws node_lost, usage_error (somebody views it).
+/// The behaviour *release consistency*. Opening throws node_lost, usage_error (somebody views it). Writing and ending throw node_lost, with how many
+/// of the scope's writes have come to owners on other machines.
 template <class T>
 [[nodiscard]] detail::release_behaviour<release_vector<T>> release(
     const shared_vector<T>& v, const std::source_location& where = std::source_location::current()) {
@@ -258,6 +267,19 @@ template <class T>
 [[nodiscard]] detail::release_behaviour<release_matrix<T>> release(
     const shared_matrix<T>& m, const std::source_location& where = std::source_location::current()) {
   return {{m.id(), m.row_count(), m.column_count(), where}};
+}
+/// The same with buffers of another size.
+template <class T>
+[[nodiscard]] detail::release_behaviour<release_vector<T>> release(
+    const shared_vector<T>& v, const release_options& options,
+    const std::source_location& where = std::source_location::current()) {
+  return {{v.id(), v.size(), 1, where, true, options}};
+}
+template <class T>
+[[nodiscard]] detail::release_behaviour<release_matrix<T>> release(
+    const shared_matrix<T>& m, const release_options& options,
+    const std::source_location& where = std::source_location::current()) {
+  return {{m.id(), m.row_count(), m.column_count(), where, true, options}};
 }
 /// The behaviour *read cache and release*. Opening throws what those of the two throw.
 template <class T>

@@ -58,6 +58,14 @@ struct opened_scopes<std::index_sequence<I...>, H...> : opened<I, H>... {
   }
 };
 
+template <class B>
+concept behaviour = requires { typename std::remove_cvref_t<B>::handle; };
+template <class... X>
+consteval bool all_but_last_are_behaviours() {
+  std::size_t i = 0;
+  return ((++i == sizeof...(X) || behaviour<X>) && ...);
+}
+
 template <class X, std::size_t... I>
 decltype(auto) run_with(X x, std::index_sequence<I...>) {
   opened_scopes<std::index_sequence<I...>, typename std::remove_cvref_t<std::tuple_element_t<I, X>>::handle...> all(x);
@@ -104,6 +112,9 @@ block_scope(const B&) -> block_scope<typename B::handle>;
 template <class... X>
 decltype(auto) with(X&&... behaviours_and_function) {
   static_assert(sizeof...(X) >= 2, "orrery: with(behaviours..., f) needs a behaviour and a function");
+  static_assert(
+      detail::all_but_last_are_behaviours<X...>(),
+      "orrery: a scope of `with` is opened by a behaviour, such as read_cache(a): the object itself says not how it is accessed");
   return detail::run_with(std::forward_as_tuple(behaviours_and_function...),
                           std::make_index_sequence<sizeof...(X) - 1>());
 }

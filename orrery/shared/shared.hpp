@@ -6,6 +6,7 @@
 #include <orrery/shared/copy.hpp>
 #include <orrery/shared/distribution.hpp>
 #include <orrery/shared/element.hpp>
+#include <orrery/shared/generate.hpp>
 #include <orrery/shared/halo.hpp>
 #include <orrery/shared/matrix.hpp>
 #include <orrery/shared/owner_computes.hpp>

@@ -196,6 +196,15 @@ TEST_P(shared_data, what_was_written_before_an_exception_is_written) {
   });
 }
 
+TEST_P(shared_data, a_cache_says_how_much_memory_it_needs) {
+  in_each([] {
+    const shared_matrix<double> m(30, 20);
+    EXPECT_EQ(read_cache(m).bytes(), 4800U);
+    EXPECT_EQ(read_cache(m.rows(3, 2)).bytes(), 320U);
+    EXPECT_EQ(read_cache(shared_vector<short>(7)).bytes(), 14U);
+  });
+}
+
 int fill_until(const shared_vector<int>& v, int last) {
   for (;;) {
     ORRERY_BEHAVIOUR(v, release);
@@ -320,6 +329,41 @@ TEST_P(shared_data, a_member_that_throws_ends_the_barriers_of_the_others) {
   });
 }
 
+std::uint64_t meet(team_member& t, shared_vector<long> counts) {
+  counts[t.rank() % counts.size()] += 1;
+  t.barrier();
+  const long mine = counts[t.rank() % counts.size()];
+  t.barrier();
+  return static_cast<std::uint64_t>(mine);
+}
+TEST_P(shared_data, thousands_of_members_wait_on_few_pes) {
+  in_each([] {
+    const std::size_t members = testing::slowed_down ? 600 : 3000;
+    const shared_vector<long> counts(10, distribution::cyclic());
+    for (const std::uint64_t n : spmd<&meet>(team(everywhere(), members), counts)) EXPECT_EQ(n, members / 10);
+  });
+}
+
+long sum_of(shared_vector<long> v, std::uint64_t first, std::uint64_t n) {
+  return with(read_cache(v.part(first, n)), [](auto& c) { return std::accumulate(c.begin(), c.end(), 0L); });
+}
+void add_one(team_member& t, shared_vector<long> v) {
+  with(owner_computes(v, t), [](auto& own) {
+    for (long& x : own) x += 1;
+  });
+}
+TEST_P(shared_data, calls_and_futures_work_on_the_data_of_teams) {
+  in_each([] {
+    const shared_vector<long> v(30, distribution::cyclic(), 1L);
+    spmd<&add_one>(team(), v);
+    std::vector<future<long>> parts;
+    for (std::uint32_t p = 0; p < world_pes(); ++p) parts.push_back(start_call<&sum_of>(pe(p), v, 10 * p, 10U));
+    long sum = 0;
+    for (auto& f : parts) sum += f.get();
+    EXPECT_EQ(sum, 60);
+  });
+}
+
 std::vector<std::uint64_t> what_is_mine(team_member& t, shared_vector<int> v) {
   return with(owner_computes(v, t), [](auto& own) {
     std::vector<std::uint64_t> all;
@@ -393,6 +437,24 @@ TEST(shared_data_loss, scopes_and_accesses_that_need_what_is_lost_say_so) {
     EXPECT_THROW(with(owner_computes(v), [](auto&) {}), node_lost);
     with(read_cache(here_only), release(here_only), [](auto&, auto&) {});
     destroy(v);
+  });
+}
+
+TEST(shared_data_loss, a_release_scope_says_what_of_it_was_written) {
+  const testing::leaks_expected of_the_lost_node;
+  in_simulation("machines=3,lose=1@1ms", [] {
+    const shared_vector<int> v(90);
+    const std::string why = what_is_thrown<node_lost>([&] {
+      with(release(v, {.buffer_bytes = 1}), [](auto& w) {
+        for (std::uint64_t i = 0; i < 20; ++i) w[30 + i] = 1;  // they arrive
+        sleep_for(std::chrono::milliseconds(5));
+        for (std::uint64_t i = 0; i < 3; ++i) w[60 + i] = 2;
+        w[35] = 3;
+      });
+    });
+    holds(why, "23 of 24 writes to other machines in the release scope at shared.test.cpp:");
+    EXPECT_EQ(v[62], 2);
+    with(release(shared_vector<int>(9, distribution::on(pe(2)))), [](auto& w) { w[8] = 1; });
   });
 }
 

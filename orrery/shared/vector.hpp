@@ -4,6 +4,7 @@
 #include <orrery/shared/distribution.hpp>
 #include <orrery/shared/element.hpp>
 #include <orrery/shared/handle.hpp>
+#include <orrery/shared/iterator.hpp>
 
 #include <compare>
 #include <cstddef>
@@ -56,6 +57,17 @@ class shared_vector {
   [[nodiscard]] bool empty() const noexcept { return size_ == 0; }
   /// An element; see shared_element.
   [[nodiscard]] shared_element<T> operator[](detail::element_index i) const noexcept { return {id_, i.at, 0, i.where}; }
+  /// The elements in the order of their indices, by default access; see shared_iterator.
+  [[nodiscard]] shared_iterator<T> begin(
+      const std::source_location& where = std::source_location::current()) const noexcept {
+    return {id_, 0, where};
+  }
+  [[nodiscard]] shared_iterator<T> end(
+      const std::source_location& where = std::source_location::current()) const noexcept {
+    return {id_, size_, where};
+  }
+  /// All indices, wherever their elements lie.
+  [[nodiscard]] detail::index_run indices() const noexcept { return {0, size_}; }
   /// The PE that owns an element. May park; throws std::out_of_range, usage_error.
   [[nodiscard]] std::uint32_t owner(std::uint64_t i) const { return detail::owner_of_element(id_, i, 0); }
   /// The elements that this PE owns, in the order of their indices, which are local_indices(). Good

@@ -4,6 +4,7 @@
 // run: ./psrs --keys 20000 --of equal --check --orrery-nodes=3 --orrery-pes=1
 // run: ./psrs --keys 20001 --of skewed --type u64 --check --orrery-nodes=2 --orrery-pes=2
 // run: ./psrs --keys 5 --type double --check --orrery-sim=machines=8,net=10g,jitter=3us
+// run: ./psrs --keys 3000 --type record --of equal --check --orrery-nodes=2 --orrery-pes=1
 // run: ./psrs --keys 2000 --check --orrery-nodes=2 --orrery-pes=1 --orrery-check-sharing
 // run: ./psrs --keys 30000 --of sorted --members 7 --check --orrery-sim=machines=3,jitter=3us,seed=2
 #include "sort.hpp"
@@ -14,6 +15,7 @@
 #include <random>
 #include <span>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include <fmt/format.h>
@@ -22,7 +24,7 @@
 namespace {
 
 enum class order : int { random, sorted, equal, skewed };
-enum class key : int { u32, u64, real };
+enum class key : int { u32, u64, real, record };
 
 struct options {
   std::uint64_t keys = 6'000'000;
@@ -34,26 +36,42 @@ struct options {
 };
 
 template <class Key>
+Key& key_of(Key& k) {
+  return k;
+}
+std::uint64_t& key_of(psrs::record& r) { return r.key; }
+
+/// A record's payload says which key it belongs to.
+template <class Key>
+void add_payload(Key&) {}
+void add_payload(psrs::record& r) {
+  for (std::uint32_t i = 0; i < 6; ++i) r.payload[i] = static_cast<std::uint32_t>(r.key * (i + 3));
+}
+
+template <class Key>
 std::vector<Key> make_keys(const options& o) {
   std::mt19937_64 random(o.seed);
   std::vector<Key> all(o.keys);
   std::uint64_t i = 0;
-  for (Key& k : all) {
+  for (Key& each : all) {
+    auto& k = key_of(each);
+    using number = std::remove_reference_t<decltype(k)>;
     const std::uint64_t r = random();
     switch (o.of) {
       case order::random:
-        k = static_cast<Key>(r >> 32);
+        k = static_cast<number>(r >> 32);
         break;
       case order::sorted:
-        k = static_cast<Key>(i);
+        k = static_cast<number>(i);
         break;
       case order::equal:
-        k = static_cast<Key>(r % 3);
+        k = static_cast<number>(r % 3);
         break;
       case order::skewed:
-        k = static_cast<Key>((r & 0xffff) * (r >> 16 & 0xffff) >> (r >> 60));
+        k = static_cast<number>((r & 0xffff) * (r >> 16 & 0xffff) >> (r >> 60));
         break;
     }
+    add_payload(each);
     ++i;
   }
   return all;
@@ -71,7 +89,7 @@ int sort_keys(const options& o) {
   if (o.check) {
     std::vector<Key> sorted(o.keys);
     copy(v, std::span(sorted));
-    std::ranges::sort(keys);
+    std::sort(keys.begin(), keys.end());
     if (sorted != keys) return fmt::print(stderr, "the keys are not sorted\n"), 1;
   }
   fmt::print("{} keys, {} members on {} PEs: {:.6f} s\n", o.keys, team.size(), orrery::world_pes(), seconds);
@@ -91,8 +109,9 @@ int main(int argc, char** argv) {
     const std::map<std::string, order> orders{
         {"random", order::random}, {"sorted", order::sorted}, {"equal", order::equal}, {"skewed", order::skewed}};
     app.add_option("--of", o.of, "random, sorted, equal or skewed keys")->transform(CLI::CheckedTransformer(orders));
-    const std::map<std::string, key> types{{"u32", key::u32}, {"u64", key::u64}, {"double", key::real}};
-    app.add_option("--type", o.type, "u32, u64 or double")->transform(CLI::CheckedTransformer(types));
+    const std::map<std::string, key> types{
+        {"u32", key::u32}, {"u64", key::u64}, {"double", key::real}, {"record", key::record}};
+    app.add_option("--type", o.type, "u32, u64, double or record")->transform(CLI::CheckedTransformer(types));
     app.add_flag("--check", o.check, "compare with a sequential sort");
     try {
       app.parse(std::vector<std::string>(words.rbegin(), words.rend() - 1));  // CLI11 takes them from the end
@@ -104,6 +123,8 @@ int main(int argc, char** argv) {
         return sort_keys<std::uint32_t>(o);
       case key::u64:
         return sort_keys<std::uint64_t>(o);
+      case key::record:
+        return sort_keys<psrs::record>(o);
       case key::real:
         break;
     }

@@ -68,7 +68,7 @@ void choose_pivots(const workspace<Key>& w) {
            const std::span<Key> row = samples.row(member);
            all.insert(all.end(), row.begin(), row.begin() + static_cast<std::ptrdiff_t>(taken[member]));
          }
-         std::ranges::sort(all);
+         std::sort(all.begin(), all.end());
          const std::uint64_t parts = pivots.size() + 1;
          for (std::uint64_t i = 1; i < parts; ++i)
            pivots[i - 1] = all.empty() ? Key{} : all[std::min<std::uint64_t>(i * all.size() / parts, all.size() - 1)];
@@ -159,5 +159,6 @@ void sort(const orrery::team& team, const shared_vector<Key>& keys) {
 template void sort(const orrery::team&, const shared_vector<std::uint32_t>&);
 template void sort(const orrery::team&, const shared_vector<std::uint64_t>&);
 template void sort(const orrery::team&, const shared_vector<double>&);
+template void sort(const orrery::team&, const shared_vector<record>&);
 
 }  // namespace psrs

@@ -8,6 +8,14 @@
 
 namespace psrs {
 
+/// Keys with something that goes with them.
+struct record {
+  std::uint64_t key = 0;
+  std::uint32_t payload[6] = {};
+  friend bool operator==(const record&, const record&) = default;
+  friend bool operator<(const record& a, const record& b) { return a.key < b.key; }
+};
+
 /// Sorts a shared vector by regular sampling (Shi and Schaeffer 1992; Lu 2001, section 3.4), in the
 /// four phases of the paper; it stays distributed as it was. Each PE of the team must own at most one
 /// run of elements (block, bounds). Parks. Throws as spmd.
@@ -17,5 +25,6 @@ void sort(const orrery::team& team, const orrery::shared_vector<Key>& keys);
 extern template void sort(const orrery::team&, const orrery::shared_vector<std::uint32_t>&);
 extern template void sort(const orrery::team&, const orrery::shared_vector<std::uint64_t>&);
 extern template void sort(const orrery::team&, const orrery::shared_vector<double>&);
+extern template void sort(const orrery::team&, const orrery::shared_vector<record>&);
 
 }  // namespace psrs

@@ -18,16 +18,21 @@ using random = std::mt19937_64;
 
 std::uint64_t below(random& r, std::uint64_t n) { return r() % n; }
 
-/// An element that the machine does not write whole.
-struct record {
-  std::array<std::uint32_t, 6> words{};
-  friend bool operator==(const record&, const record&) = default;
+/// Elements that the machine does not write whole, of 3 to 200 bytes.
+template <class Word, std::size_t N>
+struct record_of {
+  std::array<Word, N> words{};
+  friend bool operator==(const record_of&, const record_of&) = default;
 };
+using small_record = record_of<std::uint8_t, 3>;
+using record = record_of<std::uint32_t, 6>;
+using large_record = record_of<std::uint64_t, 25>;
 
 void set(std::uint8_t& to, std::uint64_t x) { to = static_cast<std::uint8_t>(x); }
 void set(long& to, std::uint64_t x) { to = static_cast<long>(x); }
-void set(record& to, std::uint64_t x) {
-  for (std::uint32_t i = 0; i < to.words.size(); ++i) to.words[i] = static_cast<std::uint32_t>(x * (i + 1));
+template <class Word, std::size_t N>
+void set(record_of<Word, N>& to, std::uint64_t x) {
+  for (std::uint32_t i = 0; i < N; ++i) to.words[i] = static_cast<Word>(x * (i + 1));
 }
 template <class T>
 T value_of(std::uint64_t x) {
@@ -130,7 +135,7 @@ class player {
         for (const std::size_t i : mine) shape_.at(i) = value_of<T>(p.value[i]);
         break;
       case 1:
-        shape_.write_released(mine, p.value);
+        shape_.write_released(mine, p.value, {.buffer_bytes = std::size_t{1} << below(own_, 16)});
         break;
       case 2:
         shape_.write_updated(mine, p.value, [&](const char* what) { complain(0, what); });
@@ -206,8 +211,9 @@ struct vector_shape {
       for (const std::uint64_t i : own.indices()) own[i] = value_of<E>(value[i]);
     });
   }
-  void write_released(const std::vector<std::size_t>& mine, const std::vector<std::uint64_t>& value) const {
-    with(release(v), [&](auto& w) {
+  void write_released(const std::vector<std::size_t>& mine, const std::vector<std::uint64_t>& value,
+                      const release_options& o) const {
+    with(release(v, o), [&](auto& w) {
       for (const std::size_t i : mine) w[i] = value_of<E>(value[i]);
     });
   }
@@ -263,8 +269,9 @@ struct matrix_shape {
         for (const std::uint64_t j : own.columns()) own[i, j] = value_of<long>(value[i * m.column_count() + j]);
     });
   }
-  void write_released(const std::vector<std::size_t>& mine, const std::vector<std::uint64_t>& value) const {
-    with(release(m), [&](auto& w) {
+  void write_released(const std::vector<std::size_t>& mine, const std::vector<std::uint64_t>& value,
+                      const release_options& o) const {
+    with(release(m, o), [&](auto& w) {
       for (const std::size_t i : mine) w[i / m.column_count(), i % m.column_count()] = value_of<long>(value[i]);
     });
   }
@@ -280,7 +287,7 @@ struct matrix_shape {
   }
   template <class F>
   void write_mostly_read(const std::vector<std::size_t>& mine, const std::vector<std::uint64_t>& value, F) const {
-    write_released(mine, value);  // there is no such behaviour of matrices
+    write_released(mine, value, {});  // there is no such behaviour of matrices
   }
   void copy_in(std::size_t i, long x) const {
     copy(std::span<const long>(&x, 1), m.part(i / m.column_count(), 1, i % m.column_count(), 1));
@@ -353,7 +360,7 @@ std::vector<std::string> compare_with_model(std::uint64_t seed) {
   const std::size_t pes = world_pes();
   const team t(everywhere(), pes + below(r, 2 * pes + 1));  // some PEs have several members
   std::vector<std::vector<std::string>> wrong;
-  switch (below(r, 4)) {
+  switch (below(r, 6)) {
     case 0:
       wrong = compare_vector<std::uint8_t>(r, t, seed);
       break;
@@ -362,6 +369,12 @@ std::vector<std::string> compare_with_model(std::uint64_t seed) {
       break;
     case 2:
       wrong = compare_vector<record>(r, t, seed);
+      break;
+    case 3:
+      wrong = compare_vector<small_record>(r, t, seed);
+      break;
+    case 4:
+      wrong = compare_vector<large_record>(r, t, seed);
       break;
     default:
       wrong = compare_matrix(r, t, seed);
