@@ -14,12 +14,15 @@
 #include <orrery/process/member.hpp>
 #include <orrery/process/names.hpp>
 #include <orrery/process/placement.hpp>
+#include <orrery/process/promise.hpp>
 #include <orrery/process/remote.hpp>
 #include <orrery/process/remote_cast.hpp>
 #include <orrery/process/roles.hpp>
 #include <orrery/process/runtime.hpp>
+#include <orrery/process/shared_future.hpp>
 #include <orrery/process/spawn.hpp>
 #include <orrery/process/spawn_here.hpp>
 #include <orrery/process/submit.hpp>
+#include <orrery/process/wait_until.hpp>
 #include <orrery/scheduler/counters.hpp>
 #include <orrery/wire/exception_class.hpp>

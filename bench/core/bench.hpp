@@ -23,5 +23,6 @@ std::vector<metric> one_pe();
 std::vector<metric> two_pes();
 std::vector<metric> nodes();
 std::vector<metric> memory();
+std::vector<metric> waits();
 
 }  // namespace bench

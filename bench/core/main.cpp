@@ -85,7 +85,7 @@ int main(int argc, char** argv) {
 
   nlohmann::ordered_json out;
   int failed = 0;
-  for (const auto& group : {bench::one_pe(), bench::two_pes(), bench::nodes(), bench::memory()})
+  for (const auto& group : {bench::one_pe(), bench::two_pes(), bench::nodes(), bench::memory(), bench::waits()})
     for (const auto& m : group) {
       if (!only.empty() && std::ranges::find(only, m.name) == only.end()) continue;
       failed += run_world(m.world, [&](orrery::args) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <orrery/array/part_order.hpp>
+#include <orrery/process/later_answer.hpp>
 
 #include <cstring>
 #include <new>
@@ -259,13 +260,33 @@ struct element_message : element_messages<T, Index> {
 
   // --- at the element ----------------------------------------------------------------------------------------------
 
+  // The caller of a method that gives a future gets the value when it is there.
+  template <class T2>
+  static void answer_from_afar(pe& self, const route_head& h, future<T2> f) {
+    if (h.call == 0) return;
+    give_later(self, std::move(f), [to = caller{h.origin, h.call}](pe& at, future_state<T2>& s) noexcept {
+      try {
+        bytes b;
+        if constexpr (std::is_void_v<T2>) {
+          s.take();
+        } else {
+          pack_after(b, s.take());
+        }
+        answer_value(at, to, b);
+      } catch (...) {
+        answer_error(at, to, &routed, std::current_exception());
+      }
+    });
+  }
   template <std::size_t... I>
   static void invoke(pe& self, slot& s, const route_head& h, typename base::tuple& args, std::index_sequence<I...>) {
     if constexpr (answers_later) {
       Operation::run(self, s, caller{h.origin, h.call});
     } else {
       auto call = [&]() -> decltype(auto) { return Operation::run(self, s, nullptr, pass<P>(std::get<I>(args))...); };
-      if constexpr (std::is_void_v<result>) {
+      if constexpr (comes_later<std::remove_cvref_t<result>>::value) {
+        answer_from_afar(self, h, call());
+      } else if constexpr (std::is_void_v<result>) {
         call();
         answer_value(self, {h.origin, h.call}, {});
       } else if (h.call == 0) {

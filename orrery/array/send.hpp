@@ -250,7 +250,7 @@ template <class Message, class R, class T, class Index, class... A>
 value_t<R> call_element(pe& self, const element_name<T, Index>& to, A&&... args) {
   self.require_process();
   element_route<T, Index, const element_name<T, Index>&> way(to);
-  typed_sink<R> k;
+  typed_sink<value_t<R>> k;
   prepare(k, self, address{}, Message::routed);
   k.route = &way;
   send_element<Message>(self, to, &k, patience::may_wait, std::forward<A>(args)...);
@@ -279,12 +279,19 @@ struct element_modes {
               m::ordered ? nullptr : part.find_process(to.index)) {  // not before what is still on its way
         slot& s = *found;
         if (s.state == scheduler::process_state::idle && self.room_on_stack()) [[likely]] {
-          try {
+          const auto run = [&]() -> R {
             const inline_frame frame(self, s, m::here);
             part.begins();
             const activity_end end(&part);
             return M::call(static_cast<typename M::object&>(*static_cast<T*>(s.where_apart())),
                            std::forward<P>(args)...);
+          };
+          try {
+            if constexpr (comes_later<R>::value) {
+              return run().get();
+            } else {
+              return run();
+            }
           } catch (...) {
             rethrow_as_received(m::here, self);
           }

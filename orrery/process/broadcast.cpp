@@ -88,7 +88,7 @@ void broadcast_base::run_member(pe& self, slot& s, scheduler::delivery& d) {
   d.release();
   broadcast_base& b = *payload.of;
   try {
-    b.run(self, s, payload.index);
+    if (!b.run(self, s, payload.index)) return;
   } catch (...) {
     b.fail(payload.index, std::current_exception());
   }

@@ -3,6 +3,7 @@
 
 #include <orrery/process/future.hpp>
 #include <orrery/process/group_part.hpp>
+#include <orrery/process/later_answer.hpp>
 
 #include <concepts>
 #include <cstring>
@@ -58,8 +59,8 @@ struct broadcast_base {
   broadcast_base(const broadcast_base&) = delete;
   broadcast_base& operator=(const broadcast_base&) = delete;
   virtual ~broadcast_base();
-  /// Runs the operation at one member. Throws what that throws.
-  virtual void run(pe& self, slot& s, std::size_t index) = 0;
+  /// Runs the operation at one member. Throws what that throws. False: the member is done later, and says so by one_done.
+  virtual bool run(pe& self, slot& s, std::size_t index) = 0;
   virtual void answer(pe& self) noexcept = 0;  // and end
 
   /// Sends the messages to the members. Does not park.
@@ -290,7 +291,9 @@ struct broadcast final : broadcast_results<value_t<typename Operation::result>, 
     refer();
   }
 
-  void run(pe& self, slot& s, std::size_t index) override { run_with(self, s, index, std::index_sequence_for<P...>{}); }
+  bool run(pe& self, slot& s, std::size_t index) override {
+    return run_with(self, s, index, std::index_sequence_for<P...>{});
+  }
 
  private:
   template <class Q>
@@ -302,7 +305,7 @@ struct broadcast final : broadcast_results<value_t<typename Operation::result>, 
     }
   }
   template <std::size_t... I>
-  void run_with(pe& self, slot& s, std::size_t index, std::index_sequence<I...>) {
+  bool run_with(pe& self, slot& s, std::size_t index, std::index_sequence<I...>) {
     if constexpr (constructs) {
       Operation::run_at(self, s, *this->part, index, *static_cast<const std::remove_cvref_t<P>*>(refs[I])...);
     } else {
@@ -312,12 +315,27 @@ struct broadcast final : broadcast_results<value_t<typename Operation::result>, 
       auto f = [&]() -> decltype(auto) {
         return Operation::run(self, s, object, *static_cast<const std::remove_cvref_t<P>*>(refs[I])...);
       };
-      if constexpr (std::is_void_v<R>) {
+      if constexpr (comes_later<std::remove_cvref_t<typename Operation::result>>::value) {
+        give_later(self, f(), [this, index](pe& at, future_state<R>& from) noexcept {
+          try {
+            if constexpr (std::is_void_v<R>) {
+              from.take();
+            } else {
+              this->results.set(index, [&] { return from.take(); });
+            }
+          } catch (...) {
+            this->fail(index, std::current_exception());
+          }
+          this->one_done(at);
+        });
+        return false;
+      } else if constexpr (std::is_void_v<R>) {
         f();
       } else {
         this->results.set(index, f);
       }
     }
+    return true;
   }
 
   inline static const scheduler::handler member_instance{Operation::class_name(),

@@ -3,6 +3,7 @@
 
 #include <orrery/process/future.hpp>
 #include <orrery/process/invoke.hpp>
+#include <orrery/process/later_answer.hpp>
 #include <orrery/process/remote.hpp>
 
 #include <utility>
@@ -25,8 +26,12 @@ struct call_mode {
         if (object == nullptr) [[unlikely]]
           throw_wrong_class(handler::instance, s->cls());
         try {
-          const inline_frame frame(self, *s, handler::instance);
-          return M::call(*object, std::forward<P>(arguments)...);
+          if constexpr (comes_later<R>::value) {
+            return run_inline<M, handler, R>(self, *s, *object, std::forward<P>(arguments)...).get();
+          } else {
+            const inline_frame frame(self, *s, handler::instance);
+            return M::call(*object, std::forward<P>(arguments)...);
+          }
         } catch (...) {
           rethrow_as_received(handler::instance, self);
         }
@@ -36,9 +41,15 @@ struct call_mode {
   }
 
  private:
+  // The process is free while its caller waits for what it has given.
+  template <class M, class Handler, class R, class O, class... P>
+  static R run_inline(pe& self, slot& s, O& object, P&&... arguments) {
+    const inline_frame frame(self, s, Handler::instance);
+    return M::call(object, std::forward<P>(arguments)...);
+  }
   template <class Handler, class R, class... P>
   [[gnu::noinline]] static value_t<R> far(pe& self, address to, P&&... arguments) {
-    typed_sink<R> k;
+    typed_sink<value_t<R>> k;
     send_call<Handler>(self, to, k, std::forward<P>(arguments)...);
     return k.take();
   }

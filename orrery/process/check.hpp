@@ -7,6 +7,11 @@
 
 // What can be a parameter, a result or a message, and one sentence about each type that cannot. Asked where the user's call is, so
 // that the compiler speaks of that line and not of the depths behind it.
+namespace orrery {
+template <class T>
+class future;
+}
+
 namespace orrery::detail {
 
 template <class... T>
@@ -27,6 +32,8 @@ inline constexpr bool can_be_result = !is_view<std::remove_cvref_t<R>> && serial
                                       std::is_constructible_v<std::remove_cvref_t<R>, R>;
 template <>
 inline constexpr bool can_be_result<void> = true;
+template <class T>  // what travels is the value, when it is there
+inline constexpr bool can_be_result<future<T>> = can_be_result<T>;
 template <class T>
 inline constexpr bool can_be_message = std::is_same_v<T, std::remove_cvref_t<T>> && !is_view<T> && serializable<T>;
 
@@ -43,9 +50,19 @@ consteval void require_parameter() {
   }
 }
 
+/// Of a result that comes later: what it is of.
+template <class R>
+struct comes_later : std::false_type {};
+template <class T>
+struct comes_later<future<T>> : std::true_type {
+  using of = T;
+};
+
 template <class R>
 consteval void require_result() {
   if constexpr (can_be_result<R>) {
+  } else if constexpr (requires { typename comes_later<std::remove_cvref_t<R>>::of; }) {
+    require_result<typename comes_later<std::remove_cvref_t<R>>::of>();
   } else if constexpr (is_view<std::remove_cvref_t<R>>) {
     static_assert(
         never<R>,

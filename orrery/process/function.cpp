@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <orrery/process/function.hpp>
 
+#include <orrery/process/local_waits.hpp>
 #include <orrery/scheduler/node.hpp>
 #include <orrery/scheduler/stack_sizes.hpp>
 #include <orrery/scheduler/vocabulary.hpp>
+#include <orrery/wire/exception.hpp>
 
 #include <fmt/format.h>
 
@@ -23,6 +25,14 @@ struct function_frame : scheduler::activation {
   bool destroy_remote = false;
 };
 
+void note_end(pe& self, const slot& s, end_cause why, const std::exception_ptr& thrown) noexcept {
+  try {
+    local_waits::of(self).ends().note(
+        {self.address_of(s), why, thrown != nullptr ? encode_exception(thrown).what : std::string{}});
+  } catch (...) {  // short of memory: it has ended, whatever the reason
+  }
+}
+
 void function_entry(scheduler::fiber&, void* argument) {
   pe& self = *scheduler::current_pe;
   auto* body = static_cast<function_body*>(argument);
@@ -34,9 +44,13 @@ void function_entry(scheduler::fiber&, void* argument) {
   s.depth = 1;
   try {
     if (!self.refusing()) body->run();
+    if (s.watched && !s.dying) [[unlikely]]
+      note_end(self, s, end_cause::returned, {});
   } catch (const stopped&) {
     // The end of a function that waited when it was destroyed or the runtime shut down.
   } catch (...) {
+    if (s.watched) [[unlikely]]
+      note_end(self, s, end_cause::threw, std::current_exception());
     self.failures().report_post(nullptr, std::current_exception());
   }
   delete body;

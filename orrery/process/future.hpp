@@ -81,6 +81,18 @@ struct routed_future_state final : future_state<T> {
 template <class T>
 struct future_access;
 
+/// What then() gives a future of: f may return a future itself.
+template <class R>
+struct unwrapped {
+  using type = R;
+};
+template <class T>
+struct unwrapped<future<T>> {
+  using type = T;
+};
+template <class F, class... A>
+using then_t = typename unwrapped<std::invoke_result_t<F, A...>>::type;
+
 void require_same_pe(const scheduler::sink& k);
 /// Throws usage_error if a method, or (`continued`) a coroutine, waits for the result already: it would never be woken.
 void require_nobody_waits(const scheduler::sink& k, bool continued);
@@ -158,12 +170,12 @@ class [[nodiscard]] future {
   }
   /// Runs f(result) when the result is there, on this PE, and gives a future of what f returns. f runs as a process of its own, which may call
   /// others and wait; if the result is there already it runs at once, in the caller. An exception of the call passes f by and goes to the
-  /// new future, as does one of f.
+  /// new future, as does one of f. If f returns a future itself, the new one is of its result.
   template <class F>
-  auto then(F f) -> future<std::invoke_result_t<F, T>>
+  auto then(F f) -> future<detail::then_t<F, T>>
     requires(!std::is_void_v<T>);
   template <class F>
-  auto then(F f) -> future<std::invoke_result_t<F>>
+  auto then(F f) -> future<detail::then_t<F>>
     requires std::is_void_v<T>;
 
   // co_await: parks the calling process where it stands, or suspends a coroutine.
@@ -279,41 +291,61 @@ void when_done(pe& self, future<T> from, F f) {
   };
 }
 
+/// Completes a state made by make_local with what f returns or throws, or with what the future ends with that f returns. Takes over one hold.
+template <class R, class F>
+void resolve_with(pe& self, future_state<typename unwrapped<R>::type>* s, F&& f) {
+  using T = typename unwrapped<R>::type;
+  if constexpr (std::is_same_v<R, T>) {
+    resolve<T>(self, s, std::forward<F>(f));
+  } else {
+    try {
+      R later = f();
+      future_access<T>::check(later);
+      when_done(self, std::move(later),
+                [s](pe& at, auto& from) { resolve<T>(at, s, [&]() -> T { return from.take(); }); });
+    } catch (...) {
+      resolve<T>(self, s, [&]() -> T { throw; });
+    }
+  }
+}
+
 }  // namespace detail
 
 template <class T>
 template <class F>
-auto future<T>::then(F f) -> future<std::invoke_result_t<F, T>>
+auto future<T>::then(F f) -> future<detail::then_t<F, T>>
   requires(!std::is_void_v<T>)
 {
   using R = std::invoke_result_t<F, T>;
+  using V = detail::then_t<F, T>;
   check();
   detail::pe& self = detail::here_pe();
-  auto next = detail::future_access<R>::make_local(self);
+  auto next = detail::future_access<V>::make_local(self);
   next->hold();
   detail::when_done(self, std::move(*this), [f = std::move(f), n = next.get()](detail::pe& at, auto& s) mutable {
-    detail::resolve<R>(at, n, [&]() -> R { return f(s.take()); });
+    detail::resolve_with<R>(at, n, [&]() -> R { return f(s.take()); });
   });
-  return detail::future_access<R>::wrap(std::move(next));
+  return detail::future_access<V>::wrap(std::move(next));
 }
 
 template <class T>
 template <class F>
-auto future<T>::then(F f) -> future<std::invoke_result_t<F>>
+auto future<T>::then(F f) -> future<detail::then_t<F>>
   requires std::is_void_v<T>
 {
   using R = std::invoke_result_t<F>;
+  using V = detail::then_t<F>;
   check();
   detail::pe& self = detail::here_pe();
-  auto next = detail::future_access<R>::make_local(self);
+  auto next = detail::future_access<V>::make_local(self);
   next->hold();
   detail::when_done(self, std::move(*this), [f = std::move(f), n = next.get()](detail::pe& at, auto& s) mutable {
-    detail::resolve<R>(at, n, [&]() -> R {
+    detail::resolve_with<R>(at, n, [&]() -> R {
       s.take();
       return f();
     });
   });
-  return detail::future_access<R>::wrap(std::move(next));
+  return detail::future_access<V>::wrap(std::move(next));
 }
 
 /// A future of all results, in the order of the futures; of the first exception, if there is one, when all have ended.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <orrery/process/check.hpp>
 #include <orrery/process/class_info.hpp>
 #include <orrery/process/kept.hpp>
 #include <orrery/process/outgoing.hpp>
@@ -41,9 +42,17 @@ using scheduler::slot;
   return *p;
 }
 
-// The value type of a result: what travels.
 template <class R>
-using value_t = std::remove_cvref_t<R>;
+struct travelling {
+  using type = R;
+};
+template <class T>
+struct travelling<future<T>> {
+  using type = T;
+};
+/// The value type of a result: what travels.
+template <class R>
+using value_t = typename travelling<std::remove_cvref_t<R>>::type;
 
 /// Such a result travels inside the record that says it is there.
 template <class R>
@@ -89,10 +98,16 @@ struct typed_sink<void> : scheduler::sink {
   }
 };
 
+/// Sends the result of a method that has given a future, when it is there; in future.hpp.
+template <class T>
+void answer_later(pe& self, std::uint64_t reply, std::uint32_t source_pe, bool remote, future<T> f);
+
 /// Runs `f` and sends its result to where the delivery wanted it.
 template <class R, class F>
 void answer(pe& self, std::uint64_t reply, std::uint32_t source_pe, bool remote, F&& f) {
-  if constexpr (std::is_void_v<R>) {
+  if constexpr (comes_later<std::remove_cvref_t<R>>::value) {
+    answer_later(self, reply, source_pe, remote, f());
+  } else if constexpr (std::is_void_v<R>) {
     f();
     if (reply == 0) return;
     if (!remote) {
@@ -344,7 +359,11 @@ struct typed_handler {
         d.fail(std::current_exception());
         return;
       }
-      run_and_write_result<value_t<typename Operation::result>>(self, s, d, &run);
+      if constexpr (comes_later<std::remove_cvref_t<typename Operation::result>>::value) {
+        run(self, s, d);  // answer_later writes the result
+      } else {
+        run_and_write_result<value_t<typename Operation::result>>(self, s, d, &run);
+      }
     } else {
       run(self, s, d);
     }
@@ -618,6 +637,8 @@ class inline_frame {
     if (s.dying) [[unlikely]] {
       if (s.depth == 0) self_.destroy(s);
     } else if (s.state == scheduler::process_state::running) [[likely]] {
+      if (s.depth != 0) [[unlikely]]
+        if (self_.conditions().grant(s)) return;
       self_.settle(s);
     }
   }

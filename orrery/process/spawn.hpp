@@ -195,7 +195,7 @@ template <class Op, class... P>
 struct parameters_of {
   template <class Handler, class R>
   static value_t<R> call(address to, P... arguments) {
-    typed_sink<R> k;
+    typed_sink<value_t<R>> k;
     send_call<Handler>(here_pe(), to, k, std::forward<P>(arguments)...);
     return k.take();
   }

@@ -35,8 +35,8 @@ struct layer_state {
 };
 
 /// The layers that keep a state on PEs.
-enum class upper_layer : std::uint8_t { array, shared, service, task };
-inline constexpr std::size_t upper_layers = 4;
+enum class upper_layer : std::uint8_t { process, array, shared, service, task };
+inline constexpr std::size_t upper_layers = 5;
 
 /// What the layers above have on one PE: the state of each, null until it has put one there, and their wait watchers. Owned by the PE, used on its
 /// thread.

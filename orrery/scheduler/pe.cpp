@@ -177,7 +177,10 @@ void pe::run_slot(slot& s) {
   s.active = nullptr;
   --s.depth;
   if (s.dying || !s.has_object) [[unlikely]] {
-    if (s.depth != 0) return false;  // reentrant: it ends with its last method, and takes nothing more until then
+    if (s.depth != 0) {  // it ends with its last method, and takes nothing more until then
+      if (s.dying) conditions_.end(s);
+      return false;
+    }
     if (s.has_object) {
       destroy(s);
     } else {
@@ -185,6 +188,8 @@ void pe::run_slot(slot& s) {
     }
     return false;
   }
+  if (s.depth != 0) [[unlikely]]
+    return s.state == process_state::running && !conditions_.grant(s);
   return s.state == process_state::running;
 }
 

@@ -3,6 +3,7 @@
 
 #include <orrery/scheduler/activation.hpp>
 #include <orrery/scheduler/channel.hpp>
+#include <orrery/scheduler/conditions.hpp>
 #include <orrery/scheduler/counters.hpp>
 #include <orrery/scheduler/deadlock_detector.hpp>
 #include <orrery/scheduler/delivery.hpp>
@@ -154,6 +155,7 @@ class pe : public run_state {
   [[nodiscard]] flow_control& flow() noexcept { return flow_; }
   [[nodiscard]] scheduler::replies& replies() noexcept { return replies_; }
   [[nodiscard]] deadlock_detector& deadlocks() noexcept { return deadlocks_; }
+  [[nodiscard]] scheduler::conditions& conditions() noexcept { return conditions_; }
   [[nodiscard]] quiescence_detector& quiescence() noexcept { return quiescence_; }
   [[nodiscard]] scheduler::shutdown& shutdown() noexcept { return shutdown_; }
   [[nodiscard]] failure_log& failures() noexcept { return failures_; }
@@ -237,6 +239,7 @@ class pe : public run_state {
   std::unique_ptr<io_engine> io_;
   transport::carrier* carrier_ = nullptr;  // null in a world of one machine
   deadlock_detector deadlocks_{*this};
+  scheduler::conditions conditions_{*this};
   quiescence_detector quiescence_{*this};
   failure_log failures_{*this};
   function_fibers functions_{*this};

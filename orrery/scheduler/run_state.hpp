@@ -33,7 +33,8 @@ struct pe_watch {
 /// What is rare is done by the parts of the PE.
 ///
 /// Only a base of `pe`; used by the PE's thread. Invariants: (1) exactly one fiber of the PE runs; (2) a slot is in the run queue iff its state
-/// is `scheduled`; (3) an `idle` slot has an empty mailbox; (4) a slot with depth > 0 is `running`, unless its class is reentrant.
+/// is `scheduled`; (3) an `idle` slot has an empty mailbox; (4) a slot with depth > 0 is `running`, unless its class is reentrant
+/// or its methods wait for conditions.
 class run_state {
  public:
   run_state(const run_state&) = delete;

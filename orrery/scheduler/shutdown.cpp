@@ -170,6 +170,7 @@ void shutdown::cancel_waits() {
   of_.flow().cancel_waits();
   of_.links().cancel_waits();
   of_.quiescence().let_go();
+  of_.conditions().cancel();
   of_.layers().watchers().for_each([&](wait_watcher& w) { w.cancel_waits(of_); });
   of_.replies().cancel();
 }

@@ -47,6 +47,7 @@ std::string describe_waits(pe& on) {
     ++lines;
   }
   if (lines == most_lines) text += "  and more\n";
+  text += on.conditions().explain();
   on.layers().watchers().for_each([&](const wait_watcher& w) { text += w.explain_waits(); });
   return text;
 }

@@ -35,6 +35,9 @@ entry entry_of(errc code) noexcept {
       return {"timeout", "the time limit passed; allow more time or check that the other side runs"};
     case errc::mailbox_full:
       return {"mailbox_full", "there is no room for the message; try again later"};
+    case errc::broken_promise:
+      return {"broken_promise",
+              "the promise of this result has ended, and nobody had kept it; was the process that had it destroyed?"};
     case errc::name_not_found:
       return {"name_not_found",
               "nothing is published under this name; check the spelling, or use await_name() if "
@@ -146,6 +149,8 @@ bool with_class_of(errc code, F&& make) {
       return make.template operator()<timeout_error>();
     case errc::mailbox_full:
       return make.template operator()<mailbox_full>();
+    case errc::broken_promise:
+      return make.template operator()<broken_promise>();
     case errc::name_not_found:
       return make.template operator()<name_not_found>();
     case errc::name_taken:

@@ -14,7 +14,7 @@ namespace orrery {
 /// class (named in the group's heading) and has one sentence, see `sentence(errc)`. Numbers are
 /// part of the wire format: add at the end of a group, never renumber.
 enum class errc : std::uint16_t {
-  // process_gone, node_lost, deadlock_error, remote_error, stopped, timeout_error, mailbox_full
+  // process_gone, node_lost, deadlock_error, remote_error, stopped, timeout_error, mailbox_full, broken_promise
   process_gone = 1,
   node_lost = 2,
   deadlock = 3,
@@ -22,6 +22,7 @@ enum class errc : std::uint16_t {
   stopped = 5,
   timeout = 6,
   mailbox_full = 7,
+  broken_promise = 8,
 
   // name_not_found, name_taken
   name_not_found = 16,
@@ -130,6 +131,13 @@ class mailbox_full final : public error {
  public:
   explicit mailbox_full(std::string_view about = {}) : error(errc::mailbox_full, about) {}
   mailbox_full(verbatim_t v, const std::string& what) : error(errc::mailbox_full, v, what) {}
+};
+
+/// A promise ended, mostly with the process that had it, and nobody had kept it. Thrown by calls and future::get().
+class broken_promise final : public error {
+ public:
+  explicit broken_promise(std::string_view about = {}) : error(errc::broken_promise, about) {}
+  broken_promise(verbatim_t v, const std::string& what) : error(errc::broken_promise, v, what) {}
 };
 
 /// Nothing is published under the name. Thrown by lookup().

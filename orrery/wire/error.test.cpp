@@ -77,6 +77,7 @@ TEST(error, throw_error_throws_the_class_that_the_code_belongs_to) {
   expect_thrown_for<stopped>(errc::stopped);
   expect_thrown_for<timeout_error>(errc::timeout);
   expect_thrown_for<mailbox_full>(errc::mailbox_full);
+  expect_thrown_for<broken_promise>(errc::broken_promise);
   expect_thrown_for<name_not_found>(errc::name_not_found);
   expect_thrown_for<name_taken>(errc::name_taken);
   expect_thrown_for<bad_message>(errc::unknown_handler);

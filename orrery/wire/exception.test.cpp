@@ -133,6 +133,7 @@ TEST(exception, orrerys_own_errors_come_back_with_class_code_and_text) {
   expect_same(stopped());
   expect_same(timeout_error());
   expect_same(mailbox_full());
+  expect_same(broken_promise());
   expect_same(name_not_found("/data"));
   expect_same(name_taken("/data"));
   expect_same(bad_message(errc::unknown_handler, "Device::erase"));

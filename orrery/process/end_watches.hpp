@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <orrery/wire/address.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace orrery {
+
+/// Why a process has ended.
+enum class end_cause : std::uint8_t {
+  destroyed,  ///< by destroy, or with the program or its group
+  returned,  ///< a function that is through
+  threw,  ///< a function that an exception has left
+  node_lost,  ///< its node has left the world, or crashed
+  gone,  ///< it had ended before it was asked for, or never was
+};
+
+/// The end of a process.
+struct ending {
+  address process;
+  end_cause cause = end_cause::destroyed;
+  std::string what;  ///< of the exception: threw, node_lost
+
+  /// It did not end by itself, as a function does that returns.
+  [[nodiscard]] bool failed() const noexcept { return cause != end_cause::returned; }
+};
+
+namespace scheduler {
+class pe;
+struct slot;
+}  // namespace scheduler
+
+namespace detail {
+
+using scheduler::pe;
+using scheduler::slot;
+
+/// One that is to be told of an end. In the table of its PE. `end` ends it, and does not park; without an ending: nobody is told any more.
+struct end_watch {
+  end_watch* next = nullptr;
+  void (*end)(pe&, end_watch*, const ending*) noexcept;
+  address process{};
+};
+
+/// Who is to be told of the ends of processes of one PE.
+///
+/// Problem: a process that ends has to tell those who want to know, and most are watched by nobody. So the PE has a table of those that are, and their
+/// slots are `watched`: the scheduler tells of their ends. The table is chains of watches, so that one costs little more than itself.
+///
+/// Part of the process layer's state of its PE, used on the PE's thread. Invariant: each process in the table is alive, or has just ended.
+class end_watches {
+ public:
+  explicit end_watches(pe& of) noexcept : of_(of) {}
+  end_watches(const end_watches&) = delete;
+  end_watches& operator=(const end_watches&) = delete;
+  ~end_watches() { drop_all(); }
+
+  /// The process lives on this PE. Throws std::bad_alloc; then the watch is the caller's.
+  void add(slot& s, const address& process, end_watch& w);
+  /// A function is about to end otherwise than by being destroyed.
+  void note(ending e) { noted_.push_back(std::move(e)); }
+  /// It has ended.
+  void ended(const address& process) noexcept;
+  void drop_all() noexcept;
+
+ private:
+  [[nodiscard]] std::size_t place_of(const address& process) const noexcept;
+
+  pe& of_;
+  std::size_t count_ = 0;
+  std::vector<end_watch*> chains_;  // the newest first; as many as a power of two
+  std::vector<ending> noted_;
+};
+
+}  // namespace detail
+}  // namespace orrery

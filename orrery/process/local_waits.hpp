@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <orrery/process/end_watches.hpp>
+#include <orrery/scheduler/layer_state.hpp>
+#include <orrery/scheduler/wait_watcher.hpp>
+
+#include <string>
+
+namespace orrery::detail {
+
+/// Something that somebody waits for and that no call stands for: a promise, an answer that comes later, a condition. In the list of its PE while
+/// it lives, or until it is over. What derives from it says how it ends with the runtime, and what a report calls it.
+struct local_wait {
+  local_wait* next = this;
+  local_wait* previous = this;
+  /// The runtime shuts down, and it was taken out of the list: who waits is to get `stopped`. Null: it ends by itself. Must not park.
+  void (*cancel)(pe&, local_wait&) noexcept = nullptr;
+  /// A line of the report of a dead world, which begins with two blanks; empty: nothing to say.
+  std::string (*describe)(const pe&, const local_wait&) = nullptr;
+
+  local_wait() = default;
+  local_wait(const local_wait&) = delete;
+  local_wait& operator=(const local_wait&) = delete;
+  ~local_wait() { leave(); }
+  /// It is in no list any more.
+  void leave() noexcept {
+    next->previous = previous;
+    previous->next = next;
+    next = previous = this;
+  }
+};
+
+/// The local waits of a PE.
+///
+/// Problem: the scheduler knows who waits for a call, and ends calls when the runtime does. It knows nothing of who is to keep a promise.
+/// So those that may wait for ever are in a list, which is told of the end, and speaks in the report of a dead world.
+///
+/// Owned by its PE as the process layer's state, which also has those that are to be told of ends; used on the PE's thread. Invariant: each in the list is on
+/// this PE.
+class local_waits final : public scheduler::layer_state, scheduler::wait_watcher {
+ public:
+  explicit local_waits(pe& of);
+  ~local_waits() override;
+  /// Those of a PE, made at the first call. Throws std::bad_alloc.
+  [[nodiscard]] static local_waits& of(pe& self);
+
+  void add(local_wait& w) noexcept {
+    w.previous = list_.previous;
+    w.next = &list_;
+    w.previous->next = &w;
+    list_.previous = &w;
+  }
+  [[nodiscard]] end_watches& ends() noexcept { return ends_; }
+  void process_ended(const address& gone) noexcept override { ends_.ended(gone); }
+
+ private:
+  void pes_lost(pe&) noexcept override {}
+  void cancel_waits(pe& self) noexcept override;
+  [[nodiscard]] std::string explain_waits() const override;
+
+  pe& self_;
+  local_wait list_;  // a circle
+  end_watches ends_{self_};
+};
+
+}  // namespace orrery::detail

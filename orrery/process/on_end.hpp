@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <orrery/process/end_watches.hpp>
+#include <orrery/process/function.hpp>
+#include <orrery/process/group.hpp>
+#include <orrery/process/promise.hpp>
+#include <orrery/process/spawn.hpp>
+
+#include <type_traits>
+#include <utility>
+
+namespace orrery {
+
+namespace detail {
+
+/// The future of the end of a process that is on this PE.
+[[nodiscard]] future<ending> await_end_here(address process);
+[[nodiscard]] future<ending> await_end(address process);
+[[nodiscard]] future<ending> or_loss(address process, future<ending> answer);
+[[nodiscard]] future<ending> lost(address process, const node_lost& why);
+/// Adds a watch of a process of this PE; false if it has ended.
+[[nodiscard]] bool watch_end(pe& self, const address& process, end_watch& w);
+
+/// Posts the end to a method of a process of the same PE.
+template <class W, auto M, class P>
+struct posted_end final : end_watch {
+  using handler = typed_handler<method_operation<pointed_method<W, M>, void>, P>;
+  address to;
+
+  explicit posted_end(const address& a) noexcept : to(a) {
+    end = [](pe& self, end_watch* w, const ending* e) noexcept {
+      const std::unique_ptr<posted_end> own(static_cast<posted_end*>(w));
+      if (e != nullptr) own->post(self, *e);
+    };
+  }
+  // As send_owned, but it waits for no room: an end is told once.
+  void post(pe& self, const ending& e) noexcept try {
+    slot* const s = self.find(to.slot, to.generation);
+    if (s == nullptr) return;  // nobody wants to know any more
+    scheduler::message* const m = handler::make_message(self, ending(e));
+    m->source_pe = self.id();
+    fill(m->head, to, handler::instance, wire::payload_form::owned, nullptr, 0);
+    self.push(*s, m);
+  } catch (...) {
+    self.failures().report_post(&handler::instance, std::current_exception());
+  }
+};
+
+/// Makes a function a process, and answers when that has ended.
+template <class F, class... A>
+struct watched_spawn_operation : spawn_function_operation<F, A...> {
+  using result = future<ending>;
+  static future<ending> run(pe& self, slot& s, void* nothing, callable<F> f, A... arguments) {
+    using base = spawn_function_operation<F, A...>;
+    return await_end_here(base::run(self, s, nothing, std::move(f), std::move(arguments)...).address());
+  }
+};
+
+template <auto M>
+struct end_method {
+  static_assert(
+      never<std::integral_constant<decltype(M), M>>,
+      "orrery: on_end<&Watcher::ended>(p, watcher): the method takes an `ending`, by value or const reference");
+};
+template <class W, class R, class P, R (W::*M)(P)>
+  requires std::is_same_v<std::remove_cvref_t<P>, ending>
+struct end_method<M> {
+  using object = W;
+  using parameter = P;
+};
+template <class W, class R, class P, R (W::*M)(P) noexcept>
+  requires std::is_same_v<std::remove_cvref_t<P>, ending>
+struct end_method<M> {
+  using object = W;
+  using parameter = P;
+};
+
+template <class A, class B>
+void end_with(remote<A> first, remote<B> then);
+/// Returns when what was sent to that PE before has come, or it is lost.
+void await_arrival(const address& at);
+
+}  // namespace detail
+
+/// The end of a process, as a future: why it has ended. For whoever may wait, follow it (`then`), or take the first of several (`when_any`):
+///
+///     auto end = end_of(server);
+///     ...
+///     if (end.get().failed()) ...
+///
+/// A process that has ended already gives end_cause::gone, whatever it was; see watched_spawn. The loss of its node is an end, no exception. Parks the caller while the request is sent. Throws
+/// usage_error, stopped; the future gets `stopped` when the program ends.
+template <class T>
+[[nodiscard]] future<ending> end_of(const remote<T>& p) {
+  return detail::await_end(p.address());
+}
+
+/// Runs `f(args...)` as a process, as spawn does, and gives a future of its end, whose `process` it was: for who starts again what has failed. Nothing is
+/// missed, as it would be where the function ends before end_of has come to its PE. Parks while the request is sent. Throws as spawn.
+template <class F, class... A>
+  requires std::invocable<std::decay_t<F>, detail::travels_t<A>...>
+[[nodiscard]] future<ending> watched_spawn(placement where, F&& f, A&&... arguments) {
+  using Fn = std::decay_t<F>;
+  (detail::require_parameter<detail::travels_t<A>>(), ...);
+  static_assert(
+      detail::callable_travels<Fn>,
+      "orrery: watched_spawn(placement, f, args...): f cannot be sent to another node, as it is a lambda with "
+      "captures or has state without serialize(): pass what it needs as arguments behind it");
+  using operation = detail::watched_spawn_operation<Fn, detail::travels_t<A>...>;
+  using handler = detail::typed_handler<operation, detail::callable<Fn>, detail::travels_t<A>...>;
+  const address to = detail::pe_address(where.resolve());
+  try {
+    return detail::or_loss(
+        to, detail::start_message<handler, ending>(detail::here_pe(), to, detail::callable<Fn>{std::forward<F>(f)},
+                                                   detail::travels_t<A>(std::forward<A>(arguments))...));
+  } catch (const node_lost& e) {
+    return detail::lost(to, e);
+  }
+}
+
+/// `on_end<&Watcher::ended>(p, w)`: when p has ended, `w->ended(ending)` is posted, once; at once if p is gone. Where p, w and the caller are on one PE, that
+/// costs 48 bytes until then; else as end_of. Nothing is posted when the program ends, or if the caller's node is lost before. Throws as end_of.
+template <auto M, class T, class W>
+void on_end(const remote<T>& p, const remote<W>& w) {
+  using method = detail::end_method<M>;
+  using watch = detail::posted_end<typename method::object, M, typename method::parameter>;
+  detail::pe& self = detail::here_pe();
+  if (p.address().pe == self.id() && w.address().pe == self.id()) {
+    auto one = std::make_unique<watch>(w.address());
+    if (detail::watch_end(self, p.address(), *one)) {
+      one.release();
+    } else {
+      one->post(self, ending{p.address(), end_cause::gone, {}});
+    }
+    return;
+  }
+  detail::when_done(self, end_of(p), [to = w.address()](detail::pe& at, detail::future_state<ending>& s) {
+    s.taken = true;
+    if (s.scheduler::sink::state == scheduler::sink::status::value)
+      detail::send_owned<typename watch::handler>(at, to, nullptr, true, ending(s.value));
+  });
+}
+
+/// When one of the two ends, the other one is destroyed; but not if it was a function that returned. One that is gone already has ended so. Holds from the
+/// return of this call on, also where either node is lost, whatever becomes of the caller. Parks. Throws usage_error, node_lost, stopped.
+template <class A, class B>
+void link(const remote<A>& a, const remote<B>& b) {
+  call<&detail::end_with<A, B>>(pe(b.address().pe), a, b);
+  call<&detail::end_with<B, A>>(pe(a.address().pe), b, a);
+}
+
+namespace detail {
+
+template <class A, class B>
+void end_with(remote<A> first, remote<B> then) {
+  pe& self = here_pe();
+  when_done(self, end_of(first), [then](pe& at, future_state<ending>& s) {
+    s.taken = true;
+    if (s.scheduler::sink::state != scheduler::sink::status::value || !s.value.failed()) return;
+    if (at.find(then.address().slot, then.address().generation) == nullptr) return;
+    auto f = start_destroy(then);
+    future_access<void>::disregard(std::move(f));
+  });
+  await_arrival(first.address());
+}
+
+}  // namespace detail
+}  // namespace orrery

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <orrery/process/promise.hpp>
+
+#include <orrery/scheduler/node.hpp>
+
+#include <fmt/format.h>
+
+namespace orrery::detail {
+
+namespace {
+
+std::string maker_of(const scheduler::sink& k) {
+  const std::string by = k.method != nullptr ? fmt::format("{}::{}", k.method->class_name, k.method->method)
+                                             : std::string("a process function");
+  return fmt::format("a promise that {} made at {}", by, to_string(k.target));
+}
+
+std::string describe_promise(const pe&, const local_wait& w) {
+  const auto& p = static_cast<const open_promise&>(w);
+  if (!p.asked) return {};
+  return fmt::format("  {} was not kept\n", maker_of(*p.state->k));
+}
+
+void complete(pe& self, open_promise& p) noexcept {
+  p.open = false;
+  p.leave();
+  self.complete(*p.state->k);  // drops its hold
+}
+
+void fail(pe& self, open_promise& p, std::exception_ptr why) noexcept {
+  p.state->k->error = std::move(why);
+  p.state->k->state = scheduler::sink::status::error;
+  complete(self, p);
+}
+
+void cancel_promise(pe& self, local_wait& w) noexcept {
+  auto& p = static_cast<open_promise&>(w);
+  p.state->taken = !p.asked;
+  fail(self, p, self.shutdown().ending(maker_of(*p.state->k)));
+}
+
+// The PE's own thread.
+void abandon_here(pe& self, open_promise& p) noexcept {
+  if (p.open) {
+    if (!p.asked || p.state->holders == 2) p.state->taken = true;  // nobody has its future
+    fail(self, p, make_error(errc::broken_promise, maker_of(*p.state->k)));
+  }
+  p.state->drop();
+}
+
+}  // namespace
+
+void open_promise::begin(pe& self, future_state_base& s) {
+  local_waits& all = local_waits::of(self);
+  state = &s;
+  scheduler::sink& k = *s.k;
+  k.home = self.id();
+  k.target = self.self();
+  k.method = running_method(self);
+  s.hold();  // one is the promise's, one that of whatever completes it
+  cancel = &cancel_promise;
+  describe = &describe_promise;
+  if (self.refusing()) {
+    cancel_promise(self, *this);
+  } else {
+    all.add(*this);
+  }
+}
+
+bool may_keep(open_promise* p) {
+  if (p == nullptr)
+    throw usage_error(errc::null_pointer, verbatim, "promise: it was moved from, and has nothing to keep");
+  const pe& self = here_pe();
+  if (self.id() != p->state->k->home)
+    throw usage_error(errc::bad_argument,
+                      fmt::format("promise: it belongs to PE {} and was used on PE {}", p->state->k->home, self.id()));
+  if (p->open) return true;
+  if (self.refusing()) return false;
+  throw usage_error(errc::bad_argument, "promise: it was kept before; its caller has the result");
+}
+
+void require_future(open_promise* p) {
+  if (p == nullptr) throw usage_error(errc::null_pointer, verbatim, "promise: it was moved from, and has no future");
+  if (p->asked) throw usage_error(errc::bad_argument, "promise: its future was given away before; there is only one");
+  p->asked = true;
+}
+
+void keep(open_promise& p) { complete(here_pe(), p); }
+
+void keep_with(open_promise& p, std::exception_ptr why) noexcept { fail(here_pe(), p, std::move(why)); }
+
+void abandon(open_promise& p) noexcept {
+  pe* const here = scheduler::current_pe;
+  if (here == nullptr) {  // the world has ended
+    if (std::exchange(p.open, false)) p.state->drop();
+    p.state->drop();
+  } else if (here->id() == p.state->k->home) {
+    abandon_here(*here, p);
+  } else {
+    here->owner()
+        .local(p.state->k->home)
+        .links()
+        .run_errand([](void* state) { abandon_here(here_pe(), *static_cast<open_promise*>(state)); }, &p);
+  }
+}
+
+}  // namespace orrery::detail

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <orrery/process/future.hpp>
+#include <orrery/process/later_answer.hpp>
+#include <orrery/process/local_waits.hpp>
+
+#include <exception>
+#include <type_traits>
+#include <utility>
+
+namespace orrery {
+
+namespace detail {
+
+/// A promise that is not kept yet; part of the state of its future.
+struct open_promise : local_wait {
+  future_state_base* state = nullptr;
+  bool open = true;  ///< nobody has kept it, and the runtime runs
+  bool asked = false;  ///< its future was given away
+
+  /// It was made here, by what runs now.
+  void begin(pe& self, future_state_base& s);
+};
+
+template <class T>
+struct promise_state final : future_state<T>, open_promise {
+  explicit promise_state(pe& self) : future_state<T>(stays_here{}) {
+    this->destroy = [](future_state_base* s) noexcept {
+      delete static_cast<promise_state*>(static_cast<future_state<T>*>(s));
+    };
+    begin(self, *this);
+  }
+};
+
+/// Throws usage_error unless the promise (null: it was moved from) can be kept here and now. False: the runtime shuts down, which who waits knows.
+[[nodiscard]] bool may_keep(open_promise* p);
+/// Throws usage_error where the future was given away before, or the promise was moved from.
+void require_future(open_promise* p);
+/// It is kept: the state is complete, with the result in its place.
+void keep(open_promise& p);
+/// The same with an exception.
+void keep_with(open_promise& p, std::exception_ptr why) noexcept;
+/// Nobody will keep it any more. Also on other PEs, and after the world has ended.
+void abandon(open_promise& p) noexcept;
+
+}  // namespace detail
+
+/// The result of a call, to be given later: a method returns the future and its process is free; whoever has the promise keeps it.
+///
+///     future<int> next() { return waiting_.emplace_back().get_future(); }   // the caller waits, this process does not
+///     void put(int x) { waiting_.front().set_value(x), waiting_.pop_front(); }
+///     std::deque<promise<int>> waiting_;
+///
+/// Belongs to the PE where it was made, and is kept there; movable, never sent (an element that has one cannot migrate). If it ends before it is kept,
+/// as it does with the process whose member it is, the caller gets broken_promise; if its node is lost, node_lost. Nothing here parks.
+/// No probe looks for cycles through promises: a world that waits for one for ever ends as a dead one, whose report lists it.
+template <class T>
+class [[nodiscard]] promise {
+ public:
+  using value_type = T;
+
+  /// Throws usage_error outside of the runtime, std::bad_alloc.
+  promise() : state_(new detail::promise_state<T>(detail::here_pe())) {}
+  promise(promise&& other) noexcept : state_(std::exchange(other.state_, nullptr)) {}
+  promise& operator=(promise&& other) noexcept {
+    std::swap(state_, other.state_);
+    return *this;
+  }
+  ~promise() {
+    if (state_ != nullptr) detail::abandon(*state_);
+  }
+
+  /// The future of the result, once. Throws usage_error.
+  [[nodiscard]] future<T> get_future() {
+    detail::require_future(state_);
+    state_->hold();
+    return detail::future_access<T>::wrap(typename detail::future_access<T>::owner(state_));
+  }
+  /// The result, made from the arguments. Throws usage_error if it was kept before, or on another PE, and what T's constructor throws: then it is
+  /// still to be kept.
+  template <class... A>
+  void set_value(A&&... arguments)
+    requires(std::is_void_v<T> ? sizeof...(A) == 0 : std::is_constructible_v<T, A...>)
+  {
+    if (!detail::may_keep(state_)) return;
+    if constexpr (!std::is_void_v<T>) new (state_->storage) T(std::forward<A>(arguments)...);
+    state_->scheduler::sink::state = scheduler::sink::status::value;
+    detail::keep(*state_);
+  }
+  /// The call ends with an exception. Throws usage_error as set_value.
+  void set_exception(std::exception_ptr why) {
+    if (detail::may_keep(state_)) detail::keep_with(*state_, std::move(why));
+  }
+  /// True while it is to be kept.
+  [[nodiscard]] explicit operator bool() const noexcept { return state_ != nullptr && state_->open; }
+
+ private:
+  detail::promise_state<T>* state_;
+};
+
+}  // namespace orrery

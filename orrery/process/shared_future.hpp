@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <orrery/process/future.hpp>
+#include <orrery/process/promise.hpp>
+
+#include <memory>
+#include <utility>
+#include <vector>
+
+namespace orrery {
+
+namespace detail {
+
+/// The result of a call that several wait for. Owned by the shared futures, and by the call that is on its way.
+template <class T>
+struct shared_state {
+  future<T> from;
+  std::vector<promise<void>> waiting;  ///< one for each that has to be told
+
+  void tell_all() {
+    for (auto& w : std::exchange(waiting, {})) w.set_value();
+  }
+};
+
+}  // namespace detail
+
+/// A future that can be copied: several methods, also at once, wait for one result, and each reads it in place.
+///
+///     shared_future<Table> table(start(server)->load());
+///     const Table& t = table.get();      // in each method that needs it
+///
+/// Made of a future, which is empty then. Belongs to the PE of that future, and its copies are used there only. An exception is thrown to each that
+/// asks. get, wait and wait_for may park the calling process, never its PE.
+template <class T>
+class [[nodiscard]] shared_future {
+ public:
+  using value_type = T;
+
+  shared_future() noexcept = default;
+  /// Throws usage_error if the future has no call, or a coroutine or another method waits for it.
+  explicit shared_future(future<T> from) {
+    detail::future_access<T>::check(from);
+    auto state = std::make_shared<detail::shared_state<T>>();
+    state->from = std::move(from);
+    auto* s = detail::future_access<T>::get(state->from);
+    s->taken = true;  // what it throws is for those that ask
+    if (!state->from.ready()) {
+      detail::require_nobody_waits(*s, s->continuation != nullptr);
+      s->continuation_data = new std::shared_ptr<detail::shared_state<T>>(state);
+      s->continuation = [](detail::pe&, detail::future_state_base& base) {
+        const std::unique_ptr<std::shared_ptr<detail::shared_state<T>>> held(
+            static_cast<std::shared_ptr<detail::shared_state<T>>*>(base.continuation_data));
+        (*held)->tell_all();
+      };
+    }
+    state_ = std::move(state);
+  }
+
+  [[nodiscard]] bool valid() const noexcept { return state_ != nullptr; }
+  [[nodiscard]] explicit operator bool() const noexcept { return valid(); }
+  /// True when get will not wait.
+  [[nodiscard]] bool ready() const noexcept { return state_ != nullptr && state_->from.ready(); }
+  /// Parks until the result is there. Throws usage_error, stopped.
+  void wait() const {
+    if (!there()) told().wait();
+  }
+  /// As wait, but at most for `d`; false if there is still no result.
+  [[nodiscard]] bool wait_for(time_limit d) const { return there() || told().wait_for(d); }
+  /// The result: parks until it is there, throws what the call ended with. Good as long as a copy of this future is.
+  decltype(auto) get() const {
+    const auto keep = state_;
+    wait();
+    auto* s = detail::future_access<T>::get(keep->from);
+    if (s->scheduler::sink::state == scheduler::sink::status::error) std::rethrow_exception(s->error);
+    if constexpr (!std::is_void_v<T>) return static_cast<const T&>(s->value);
+  }
+  /// Runs f(result), or f() if that is void, when the result is there, as future::then does. For as many f as one likes.
+  template <class F>
+  auto then(F f) const {
+    auto go = [keep = *this, f = std::move(f)]() mutable -> decltype(auto) {
+      if constexpr (std::is_void_v<T>) {
+        keep.get();
+        return f();
+      } else {
+        return f(keep.get());
+      }
+    };
+    return (there() ? ready_future() : told()).then(std::move(go));
+  }
+
+ private:
+  [[nodiscard]] bool there() const {
+    if (state_ == nullptr)
+      throw usage_error(errc::null_pointer, verbatim,
+                        "shared_future: it has no call: it was default-constructed or moved from");
+    detail::future_access<T>::check(state_->from);
+    return state_->from.ready();
+  }
+  future<void> told() const { return state_->waiting.emplace_back().get_future(); }
+  static future<void> ready_future() {
+    promise<void> p;
+    p.set_value();
+    return p.get_future();
+  }
+
+  std::shared_ptr<detail::shared_state<T>> state_;
+};
+
+}  // namespace orrery

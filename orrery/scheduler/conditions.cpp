@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <orrery/scheduler/conditions.hpp>
+
+#include <orrery/scheduler/pe.hpp>
+#include <orrery/scheduler/wait_report.hpp>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <exception>
+#include <utility>
+
+namespace orrery::scheduler {
+
+/// A method that waits until something holds of its object. Lies on its stack. Those that wait for the same stand behind the oldest of them, which alone
+/// is in the chain.
+struct condition {
+  enum class status : std::uint8_t { waiting, granted, stopped };
+
+  predicate p;
+  slot* process;
+  activation* method;
+  fiber* waiter;
+  condition* next = nullptr;  // in the chain
+  condition* behind = nullptr;  // the next younger one that waits for the same
+  condition* last = this;  // of those behind
+  std::exception_ptr error{};  // granted: what the method throws
+  status state = status::waiting;
+  bool expired = false;  // its time is over: it is granted when it is its turn, whatever holds
+  bool held = true;  // granted: it holds
+
+  [[nodiscard]] bool is_same(const condition& c) const noexcept {
+    return process == c.process && p.holds == c.p.holds && p.bytes != 0 && p.bytes == c.p.bytes &&
+           std::memcmp(p.what, c.p.what, p.bytes) == 0;
+  }
+};
+
+namespace {
+
+constexpr std::size_t fewest = 16;
+constexpr std::size_t most_lines = 20;
+constexpr std::uint16_t most_methods = 60'000;  // of one process: they are counted in 16 bits
+
+std::string name_of(const activation* a) {
+  return a != nullptr && a->method != nullptr ? fmt::format("{}::{}", a->method->class_name, a->method->method) : "?";
+}
+
+/// Calls f(before, c) for each c of a chain, oldest first, until it returns true. f may take out c, if it returns true then.
+template <class F>
+bool search(condition* youngest, F f) {
+  condition* before = youngest;
+  while (before != nullptr) {
+    condition* const c = before->next;
+    if (f(before, *c)) return true;
+    before = c != youngest ? c : nullptr;
+  }
+  return false;
+}
+
+}  // namespace
+
+std::size_t conditions::place_of(const slot& s) const noexcept {
+  return reinterpret_cast<std::uintptr_t>(&s) / sizeof(slot) & (by_slot_.size() - 1);
+}
+
+void conditions::link(condition& c) noexcept {
+  condition*& youngest = by_slot_[place_of(*c.process)];
+  c.next = youngest != nullptr ? std::exchange(youngest->next, &c) : &c;
+  youngest = &c;
+}
+
+void conditions::add(condition& c) {
+  if (count_ >= by_slot_.size()) {
+    std::vector<condition*> before(std::max(fewest, 2 * by_slot_.size()));
+    before.swap(by_slot_);
+    for (condition* youngest : before) {
+      condition* at = youngest != nullptr ? std::exchange(youngest->next, nullptr) : nullptr;
+      while (at != nullptr) link(*std::exchange(at, at->next));
+    }
+  }
+  ++count_;
+  const bool stands_behind = search(by_slot_[place_of(*c.process)], [&](condition*, condition& of) {
+    if (!of.is_same(c)) return false;
+    of.last = of.last->behind = &c;
+    return true;
+  });
+  if (!stands_behind) link(c);
+}
+
+// A condition that stands behind another one is looked at on its own from now on.
+void conditions::separate(condition& c) {
+  const bool found = search(by_slot_[place_of(*c.process)], [&](condition*, condition& of) {
+    if (&of == &c || !of.is_same(c)) return false;
+    condition* before = &of;
+    while (before != nullptr && before->behind != &c) before = before->behind;
+    if (before == nullptr) return false;
+    before->behind = c.behind;
+    if (of.last == &c) of.last = before;
+    return true;
+  });
+  c.p.bytes = 0;
+  if (found) link(c);
+}
+
+// Takes out the one behind `before` in its chain, and gives it its process. Who stands behind it takes its place, as the youngest.
+void conditions::grant_behind(condition* before) noexcept {
+  condition& c = *before->next;
+  before->next = c.next;
+  if (condition*& youngest = by_slot_[place_of(*c.process)]; youngest == &c) youngest = before == &c ? nullptr : before;
+  if (c.behind != nullptr) {
+    if (c.last != c.behind) c.behind->last = c.last;
+    link(*c.behind);
+  }
+  --count_;
+  c.state = condition::status::granted;
+  c.process->state = process_state::running;
+  c.process->active = c.method;
+  of_.give_order(&c);
+  of_.ready(*c.waiter);
+}
+
+bool conditions::grant_first(slot& s) noexcept {
+  return search(by_slot_[place_of(s)], [&](condition* before, condition& c) {
+    if (c.process != &s) return false;
+    try {
+      c.held = c.p.holds(c.p.what);
+    } catch (...) {
+      c.error = std::current_exception();
+    }
+    if (!c.held && !c.expired && c.error == nullptr) return false;
+    grant_behind(before);
+    return true;
+  });
+}
+
+void conditions::end(slot& s) noexcept {
+  const auto end_one = [&](condition* before, condition& c) {
+    if (c.process != &s) return false;
+    c.error = std::make_exception_ptr(process_gone(name_of(c.method)));
+    grant_behind(before);
+    return true;
+  };
+  while (count_ != 0 && search(by_slot_[place_of(s)], end_one)) {
+  }
+}
+
+void conditions::cancel() noexcept {
+  for (condition*& youngest : by_slot_) {
+    if (youngest == nullptr) continue;
+    condition* at = std::exchange(std::exchange(youngest, nullptr)->next, nullptr);
+    while (at != nullptr) {
+      condition* const next = at->next;
+      for (condition* c = at; c != nullptr; c = c->behind) {
+        c->state = condition::status::stopped;
+        of_.ready(*c->waiter);
+      }
+      at = next;
+    }
+  }
+  count_ = 0;
+}
+
+bool conditions::wait(const predicate& p, std::int64_t deadline_ns) {
+  of_.require_process();
+  activation& method = *of_.active();
+  slot& s = *method.process;
+  if (!s.has_object || s.is_function)
+    throw usage_error(errc::bad_argument, verbatim,
+                      "wait_until: it waits until another method has changed the object, so only a method of a process "
+                      "can; a function waits in receive, for a future, or calls a process that waits");
+  if (p.holds(p.what)) return true;
+  if (of_.refusing()) of_.shutdown().refuse("wait_until");
+  if (s.dying) throw process_gone(name_of(&method));
+  if (s.depth >= most_methods)
+    throw usage_error(errc::bad_argument,
+                      fmt::format("wait_until: {} methods of {} wait already; a method that returns "
+                                  "the future of a promise needs no stack while it waits",
+                                  s.depth - 1, describe(of_, s)));
+  condition c{p, &s, &method, of_.running()};
+  const bool granted = grant(s);  // what has been done so far may be what others wait for
+  add(c);
+  if (!granted) {
+    s.active = nullptr;
+    of_.settle(s);
+  }
+  const char* const before = std::exchange(c.waiter->waits_in, "wait_until");
+  while (c.state == condition::status::waiting) {
+    if (deadline_ns < 0 || c.expired) {
+      of_.park();
+    } else if (of_.park_until(deadline_ns) && c.state == condition::status::waiting) {
+      c.expired = true;
+      separate(c);
+      if (s.state == process_state::idle && grant_first(s)) of_.park();  // if it was granted itself, until its turn
+    }
+  }
+  c.waiter->waits_in = before;
+  if (c.state == condition::status::stopped) of_.shutdown().refuse("wait_until");
+  of_.take_order(&c);
+  of_.forget_order(&c);
+  if (c.error != nullptr) std::rethrow_exception(c.error);
+  return c.held;
+}
+
+std::string conditions::explain() const {
+  std::string text;
+  std::size_t lines = 0;
+  for (condition* youngest : by_slot_)
+    search(youngest, [&](condition*, condition& of) {
+      for (const condition* c = &of; c != nullptr; c = c->behind)
+        if (++lines <= most_lines)
+          text += fmt::format("  {} in {} waits in wait_until\n", describe(of_, *c->process), name_of(c->method));
+      return false;
+    });
+  if (lines > most_lines) text += fmt::format("  and {} more wait in wait_until\n", lines - most_lines);
+  return text;
+}
+
+}  // namespace orrery::scheduler

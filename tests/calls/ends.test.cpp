@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0
+// Being told of the ends of processes, in each kind of world.
+#include "../support/four_ways.hpp"
+
+#include <orrery/process/on_end.hpp>
+
+#include <stdexcept>
+
+namespace orrery {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::check;
+using testing::check_contains;
+using testing::thrown;
+
+struct Thing {
+  int touch() { return ++n_; }
+  int n_ = 0;
+};
+ORRERY_PROCESS(Thing, touch);
+
+struct Watcher {
+  void watch(remote<Thing> t);
+  void watch_function(remote<function> f);
+  void told(const ending& e) { all_.push_back(e); }
+  std::vector<ending> all() const { return all_; }
+  std::vector<ending> all_;
+};
+ORRERY_PROCESS(Watcher, watch, watch_function, told, all);
+void Watcher::watch(remote<Thing> t) { on_end<&Watcher::told>(t, this_process<Watcher>()); }
+void Watcher::watch_function(remote<function> f) { on_end<&Watcher::told>(f, this_process<Watcher>()); }
+
+void until_told(const remote<Watcher>& w, std::size_t n) {
+  while (w->all().size() < n) yield();
+}
+
+void returns(int) { (void)receive<int>(); }
+void throws(int) {
+  (void)receive<int>();
+  throw std::out_of_range("too far");
+}
+
+void futures() {
+  for (std::uint32_t p = 0; p < world_pes(); ++p) {
+    const auto t = spawn<Thing>(pe(p));
+    auto first = end_of(t);
+    auto second = end_of(t);
+    check(t->touch() == 1 && !first.wait_for(1ms), "it has not ended");
+    destroy(t);
+    for (auto* f : {&first, &second}) {
+      const ending e = f->get();
+      check(e.cause == end_cause::destroyed && e.process == t.address() && e.failed(), "destroyed");
+    }
+    check(end_of(t).get().cause == end_cause::gone, "it was gone before");
+
+    const auto r = spawn(pe(p), returns, 0);
+    auto returned = end_of(r);
+    const auto x = spawn(pe(p), throws, 0);
+    auto threw = end_of(x);
+    const auto d = spawn(pe(p), returns, 0);
+    auto destroyed = end_of(d);
+    send(r, 1);
+    send(x, 1);
+    destroy(d);
+    check(!returned.get().failed(), "a function that returned");
+    const ending e = threw.get();
+    check(e.cause == end_cause::threw && e.what == "too far", "a function that threw");
+    check(destroyed.get().cause == end_cause::destroyed, "a function that was destroyed");
+    const ending w = watched_spawn(pe(p), [](int n) { throw std::range_error(std::to_string(n)); }, 7).get();
+    check(w.cause == end_cause::threw && w.what == "7" && w.process.pe == p, "a function that is watched");
+    check(!watched_spawn(pe(p), [] {}).get().failed(), "one that returns at once");
+  }
+  thrown<usage_error>("the end of nothing", [] { (void)end_of(remote<Thing>()); });
+}
+
+void watchers() {
+  for (std::uint32_t p = 0; p < world_pes(); ++p) {
+    for (std::uint32_t q = 0; q < world_pes(); ++q) {
+      const auto w = spawn<Watcher>(pe(q));
+      const auto t = spawn<Thing>(pe(p));
+      const auto f = spawn(pe(p), throws, 0);
+      w->watch(t);
+      w->watch(t);
+      w->watch_function(f);
+      destroy(t);
+      until_told(w, 2);
+      send(f, 1);
+      until_told(w, 3);
+      w->watch(t);
+      until_told(w, 4);
+      const auto all = w->all();
+      check(all[0].cause == end_cause::destroyed && all[1].process == t.address(), "twice destroyed");
+      check(all[2].what == "too far" && all[2].process == f.address(), "threw");
+      check(all[3].cause == end_cause::gone, "gone");
+      const auto u = spawn<Thing>(pe(p));
+      w->watch(u);
+      destroy(w);  // nobody is told
+      destroy(u);
+    }
+  }
+}
+
+void await_gone(const remote<Thing>& t) {
+  try {
+    for (;;) {
+      (void)t->touch();
+      yield();
+    }
+  } catch (const process_gone&) {
+  }
+}
+
+void links() {
+  for (std::uint32_t p = 0; p < world_pes(); ++p) {
+    const auto a = spawn<Thing>(pe(p));
+    const auto b = spawn<Thing>(pe((p + 1) % world_pes()));
+    const auto c = spawn<Thing>(pe(0));
+    link(a, b);
+    link(b, c);
+    for (const auto& t : {a, b, c}) t->touch();
+    destroy(c);
+    await_gone(b);
+    await_gone(a);
+
+    const auto good = spawn(pe(p), returns, 0);
+    const auto bad = spawn(pe(p), throws, 0);
+    const auto d = spawn<Thing>(pe(0));
+    link(good, d);
+    link(d, bad);
+    auto end = end_of(good);
+    send(good, 1);
+    (void)end.get();
+    check(d->touch() == 1, "a function that returned takes nobody along");
+    send(bad, 1);
+    await_gone(d);
+  }
+}
+
+void lost() {
+  const auto last = node(world_nodes() - 1);
+  const auto t = spawn<Thing>(last);
+  auto end = end_of(t);
+  const auto w = spawn<Watcher>(pe(0));
+  w->watch(t);
+  const auto linked = spawn<Thing>(pe(0));
+  link(t, linked);
+  linked->touch();
+  (void)end_of(t);  // what was sent before has come
+  post_call<&testing::kill_own_node>(last);
+  check(end.get().cause == end_cause::node_lost, "a lost node");
+  until_told(w, 1);
+  check_contains(w->all()[0].what, "node");
+  await_gone(linked);
+  check(end_of(t).get().cause == end_cause::node_lost, "a node that is lost");
+}
+
+void stays() {  // until the program ends
+  const auto t = spawn<Thing>(pe(world_pes() - 1));
+  const auto w = spawn<Watcher>(pe(0));
+  w->watch(t);
+  spawn_here([t] {
+    try {
+      (void)end_of(t).get();
+    } catch (const stopped&) {
+    }
+  });
+  const auto f = spawn(pe(0), returns, 0);
+  w->watch_function(f);
+  yield();
+}
+
+using ends = testing::in_each_way;
+INSTANTIATE_IN_FOUR_WAYS(ends);
+TEST_P(ends, are_futures) { EXPECT_EQ(wrong_in("futures"), ""); }
+TEST_P(ends, are_told_to_watchers) { EXPECT_EQ(wrong_in("watchers"), ""); }
+TEST_P(ends, of_one_are_those_of_what_is_linked_with_it) { EXPECT_EQ(wrong_in("links"), ""); }
+TEST_P(ends, of_the_program_are_told_to_nobody) { EXPECT_EQ(wrong_in("stays"), ""); }
+TEST(ends_of_a_lost_node, are_told) { EXPECT_EQ(testing::wrong_where_a_node_is_lost("lost"), ""); }
+
+}  // namespace
+}  // namespace orrery
+
+int main(int argc, char** argv) {
+  using namespace orrery;
+  return orrery::testing::run_tests_or_scenario(
+      argc, argv, {{"futures", futures}, {"watchers", watchers}, {"links", links}, {"lost", lost}, {"stays", stays}});
+}
