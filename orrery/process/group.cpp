@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <orrery/process/group.hpp>
 
+#include <orrery/process/make_group.hpp>
 #include <orrery/process/runtime.hpp>
 
+#include <algorithm>
 #include <map>
 
 #include <fmt/format.h>
@@ -79,7 +81,52 @@ void adopt_group(std::uint32_t index, std::uint32_t generation, const group_hand
   p->adopt(g);
 }
 
+void end_part_here(std::uint32_t index, std::uint32_t generation) {
+  pe& self = here_pe();
+  group_part* const p = find_part(self, index, generation);
+  if (p == nullptr) throw process_gone("a group that was dismissed or destroyed before");
+  p->ending = true;
+  if (p->outstanding == nullptr) self.destroy(*self.find(index, generation));
+}
+
 }  // namespace
+
+group_handle group_of(std::vector<address> members) {
+  std::vector<std::uint32_t> pes;
+  for (const address& a : members) {
+    if (!a) throw usage_error(errc::null_pointer, "make_group");
+    if (std::ranges::find(pes, a.pe) == pes.end()) pes.push_back(a.pe);
+  }
+  std::vector<reserved> parts;
+  try {
+    std::vector<future<reserved>> asked;
+    for (const std::uint32_t p : pes) asked.push_back(start_call<&reserve_part>(orrery::pe(p), 0U));
+    for (auto& f : asked) parts.push_back(f.get());
+    std::vector<address> at;
+    for (const reserved& r : parts) at.push_back(r.part);
+    group_handle group(std::make_shared<const group_data>(std::move(members), at));
+    std::vector<future<void>> told;
+    for (const address& a : at) told.push_back(start_call<&adopt_group>(orrery::pe(a.pe), a.slot, a.generation, group));
+    when_all(std::move(told)).get();
+    return group;
+  } catch (...) {  // a part whose answer was not awaited stays, an empty one
+    for (reserved& r : parts) post_call<&give_back_part>(orrery::pe(r.part.pe), std::move(r));
+    throw;
+  }
+}
+
+void require_one_for_each(std::size_t members, std::size_t values) {
+  if (members != values)
+    throw usage_error(errc::bad_argument,
+                      fmt::format("scatter: {} values for {} members; each takes one", values, members));
+}
+
+void dismiss_group(const group_data& d) {
+  std::vector<future<void>> told;
+  for (const auto& p : d.parts)
+    told.push_back(start_call<&end_part_here>(orrery::pe(p.at.pe), p.at.slot, p.at.generation));
+  when_all(std::move(told)).get();
+}
 
 group_handle reserve_group(const std::vector<std::uint32_t>& pes) {
   std::vector<std::pair<std::uint32_t, std::uint32_t>> counts;  // PE, members; in the order of the lowest ranks

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+// Groups of what is there, and what their members exchange, in each kind of world.
+#include "../support/four_ways.hpp"
+
+#include <orrery/process/collectives.hpp>
+#include <orrery/process/make_group.hpp>
+
+#include <numeric>
+#include <stdexcept>
+
+namespace orrery {
+namespace {
+
+using testing::check;
+using testing::thrown;
+
+struct Cell {
+  explicit Cell(int x) : value(x) {}
+  int get() const { return value; }
+  int add(int x) {
+    if (x < 0) throw std::out_of_range(std::to_string(x));
+    return value += x;
+  }
+  void set(const std::vector<int>& v) { value = std::accumulate(v.begin(), v.end(), 0); }
+  future<int> later() { return waiting.emplace_back().get_future(); }
+  void now() {
+    for (auto& p : std::exchange(waiting, {})) p.set_value(value);
+  }
+  int value;
+  std::vector<promise<int>> waiting;
+};
+ORRERY_PROCESS(Cell, get, add, set, later, now);
+
+std::vector<remote<Cell>> some_cells(int n) {
+  std::vector<remote<Cell>> cells;
+  for (int i = 0; i < n; ++i) cells.push_back(spawn<Cell>(pe(static_cast<std::uint32_t>(i * i) % world_pes()), i));
+  return cells;
+}
+
+struct Asker {
+  int sum_of(group<Cell> g) const { return g.reduce<&Cell::get>(std::plus{}); }
+};
+ORRERY_PROCESS(Asker, sum_of);
+
+void made() {
+  const auto cells = some_cells(7);
+  const auto g = make_group(cells);
+  check(g.size() == 7 && g[3] == cells[3], "its members");
+  check(g->get() == std::vector{0, 1, 2, 3, 4, 5, 6}, "results in the order of the ranks");
+  check(g->add(10).back() == 16 && g.reduce<&Cell::get>(std::plus{}) == 91, "a call and a reduction");
+  check(spawn<Asker>(pe(world_pes() - 1))->sum_of(g) == 91, "it is sent");
+  const auto pair = make_group({cells[6], cells[0]});
+  check(pair->get() == std::vector{16, 10}, "two of them, in another order");
+  auto later = start(pair)->later();
+  pair->now();
+  check(later.get() == std::vector{16, 10}, "answers that come later");
+  const auto odd = section(g, [](std::size_t r) { return r % 2 == 1; });
+  check(odd->get() == std::vector{11, 13, 15}, "a section");
+  dismiss(pair);
+  thrown<process_gone>("a group that was dismissed", [&] { pair->get(); });
+  thrown<process_gone>("dismissed twice", [&] { dismiss(pair); });
+  check(cells[0]->get() == 10, "its members live on");
+  destroy(cells[1]);
+  thrown<process_gone>("a member that is gone", [&] { odd->get(); });
+  destroy(g);
+  thrown<process_gone>("a member of a group that was destroyed", [&] { (void)cells[2]->get(); });
+  thrown<usage_error>("a null pointer", [] { (void)make_group({remote<Cell>()}); });
+  check(make_group(std::vector<remote<Cell>>())->get().empty(), "nobody");
+}
+
+void scattered() {
+  const auto g = make_group(some_cells(6));
+  check(scatter<&Cell::add>(g, std::vector{10, 20, 30, 40, 50, 60}) == std::vector{10, 21, 32, 43, 54, 65},
+        "one value for each");
+  scatter<&Cell::set>(g, std::vector<std::vector<int>>{{1}, {2, 3}, {}, {4}, {5, 6, 7}, {8}});
+  check(g->get() == std::vector{1, 5, 0, 4, 18, 8}, "vectors");
+  check(thrown<std::out_of_range>("scatter", [&] { scatter<&Cell::add>(g, std::vector{1, -2, 3, -4, 5, 6}); }) == "-2",
+        "the exception of the lowest rank");
+  thrown<usage_error>("too few", [&] { scatter<&Cell::add>(g, std::vector{1, 2}); });
+}
+
+struct Member : member<Member> {
+  std::vector<int> gather() { return all_gather(*this, static_cast<int>(10 * rank())); }
+  std::string hear(std::size_t from) { return broadcast_from(*this, from, "from " + std::to_string(rank())); }
+  int sum() { return scan(*this, static_cast<int>(rank())); }
+  std::string text() {
+    return scan(*this, std::to_string(rank()), [](std::string a, std::string b) { return b + a; });
+  }
+  std::vector<int> exchange(std::size_t n) {
+    std::vector<int> mine(n);
+    for (std::size_t i = 0; i < n; ++i) mine[i] = static_cast<int>(100 * rank() + i);
+    return all_to_all(*this, std::move(mine));
+  }
+};
+ORRERY_PROCESS(Member, gather, hear, sum, text, exchange);
+
+void exchanged() {
+  for (const auto& where : {everywhere(), in_blocks()}) {
+    const auto g = spawn_group<Member>(where, 5);
+    check(g->gather() == std::vector(5, std::vector{0, 10, 20, 30, 40}), "all_gather");
+    check(g->hear(3) == std::vector(5, std::string("from 3")), "broadcast_from");
+    check(g->sum() == std::vector{0, 1, 3, 6, 10}, "scan");
+    check(g->text() == std::vector<std::string>{"0", "10", "210", "3210", "43210"}, "scan, in order");
+    const auto all = g->exchange(5);
+    for (int i = 0; i < 5; ++i) check(all[i] == std::vector{i, 100 + i, 200 + i, 300 + i, 400 + i}, "all_to_all");
+    thrown<usage_error>("too many values", [&] { g->exchange(6); });
+    thrown<usage_error>("no such rank", [&] { g->hear(5); });
+  }
+}
+
+using made_groups = testing::in_each_way;
+INSTANTIATE_IN_FOUR_WAYS(made_groups);
+TEST_P(made_groups, consist_of_processes_that_were_there) { EXPECT_EQ(wrong_in("made"), ""); }
+TEST_P(made_groups, take_one_argument_for_each_member) { EXPECT_EQ(wrong_in("scattered"), ""); }
+TEST_P(made_groups, and_others_exchange_values) { EXPECT_EQ(wrong_in("exchanged"), ""); }
+
+}  // namespace
+}  // namespace orrery
+
+int main(int argc, char** argv) {
+  using namespace orrery;
+  return orrery::testing::run_tests_or_scenario(argc, argv,
+                                                {{"made", made}, {"scattered", scattered}, {"exchanged", exchanged}});
+}
