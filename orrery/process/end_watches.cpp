@@ -30,6 +30,15 @@ void end_watches::add(slot& s, const address& process, end_watch& w) {
   s.watched = true;
 }
 
+bool end_watches::note(ending e) {
+  if (count_ == 0) return false;
+  const end_watch* w = chains_[place_of(e.process)];
+  while (w != nullptr && w->process != e.process) w = w->next;
+  if (w == nullptr) return false;
+  noted_.push_back(std::move(e));
+  return true;
+}
+
 void end_watches::ended(const address& process) noexcept {
   ending e{process, end_cause::destroyed, {}};
   if (const auto at = std::ranges::find(noted_, process, &ending::process); at != noted_.end()) {

@@ -62,8 +62,8 @@ class end_watches {
 
   /// The process lives on this PE. Throws std::bad_alloc; then the watch is the caller's.
   void add(slot& s, const address& process, end_watch& w);
-  /// A function is about to end otherwise than by being destroyed.
-  void note(ending e) { noted_.push_back(std::move(e)); }
+  /// A function is about to end otherwise than by being destroyed. False: nobody is to be told.
+  bool note(ending e);
   /// It has ended.
   void ended(const address& process) noexcept;
   void drop_all() noexcept;

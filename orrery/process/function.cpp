@@ -25,11 +25,14 @@ struct function_frame : scheduler::activation {
   bool destroy_remote = false;
 };
 
-void note_end(pe& self, const slot& s, end_cause why, const std::exception_ptr& thrown) noexcept {
+// False: nobody is told of it.
+bool note_end(pe& self, const slot& s, end_cause why, const std::exception_ptr& thrown) noexcept {
+  if (!s.watched) return false;
   try {
-    local_waits::of(self).ends().note(
+    return local_waits::of(self).ends().note(
         {self.address_of(s), why, thrown != nullptr ? encode_exception(thrown).what : std::string{}});
   } catch (...) {  // short of memory: it has ended, whatever the reason
+    return false;
   }
 }
 
@@ -44,14 +47,12 @@ void function_entry(scheduler::fiber&, void* argument) {
   s.depth = 1;
   try {
     if (!self.refusing()) body->run();
-    if (s.watched && !s.dying) [[unlikely]]
-      note_end(self, s, end_cause::returned, {});
+    if (!s.dying) (void)note_end(self, s, end_cause::returned, {});
   } catch (const stopped&) {
     // The end of a function that waited when it was destroyed or the runtime shut down.
   } catch (...) {
-    if (s.watched) [[unlikely]]
-      note_end(self, s, end_cause::threw, std::current_exception());
-    self.failures().report_post(nullptr, std::current_exception());
+    if (!note_end(self, s, end_cause::threw, std::current_exception()))
+      self.failures().report_post(nullptr, std::current_exception());
   }
   delete body;
   s.dying = true;

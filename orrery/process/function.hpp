@@ -182,39 +182,58 @@ void unlink(pe& self, slot& s, scheduler::message* before, scheduler::message* m
 /// A message that is not what is waited for: throws `stopped` if it asks the function to end.
 void check_destroyed(pe& self, slot& s, scheduler::message* before, scheduler::message* m);
 
+struct no_guard {
+  template <class T>
+  constexpr bool operator()(const T&) const noexcept {
+    return true;
+  }
+};
+
+/// Takes this message of type T, if it has the tag (null: any), and the guard, which may throw, lets it pass.
+template <class T, class Guard = no_guard>
+[[gnu::always_inline]] inline bool take_this(pe& self, slot& s, scheduler::message* before, scheduler::message* m,
+                                             const std::uint64_t* tag, std::optional<T>& value, Guard&& guard = {}) {
+  using handler = message_handler<T>;
+  if (m->head.form == wire::payload_form::owned) {
+    auto& owned = *reinterpret_cast<typename handler::owned*>(m->payload());
+    auto& payload = [&]() -> auto& {
+      if constexpr (handler::boxed) {
+        return *owned;
+      } else {
+        return owned;
+      }
+    }();
+    if (tag != nullptr && std::get<0>(payload) != *tag) return false;
+    if (!guard(std::as_const(std::get<1>(payload)))) return false;
+    value.emplace(std::move(std::get<1>(payload)));
+    handler::drop(&owned);
+    if (scheduler::through_wire) [[unlikely]]
+      value.emplace(written_and_read(*value));
+    unlink(self, s, before, m);
+    return true;
+  }
+  scheduler::delivery d;
+  d.load(self, *m);
+  orrery::reader r({d.payload, d.payload_bytes});
+  if (const auto t = orrery::read<std::uint64_t>(r); tag != nullptr && t != *tag) return false;
+  value.emplace(orrery::read<T>(r));
+  if (!guard(std::as_const(*value))) {
+    value.reset();
+    return false;
+  }
+  unlink(self, s, before, m);
+  return true;
+}
+
 template <class T>
 std::optional<T> take_message(pe& self, slot& s, const std::uint64_t* tag) {
-  using handler = message_handler<T>;
   std::optional<T> value;
   s.search([&](scheduler::message* before, scheduler::message* m) {
-    if (m->head.handler != reinterpret_cast<std::uint64_t>(&handler::instance)) [[unlikely]] {
+    if (m->head.handler != reinterpret_cast<std::uint64_t>(&message_handler<T>::instance)) [[unlikely]] {
       check_destroyed(self, s, before, m);
       return false;
     }
-    if (m->head.form == wire::payload_form::owned) {
-      auto& owned = *reinterpret_cast<typename handler::owned*>(m->payload());
-      auto& payload = [&]() -> auto& {
-        if constexpr (handler::boxed) {
-          return *owned;
-        } else {
-          return owned;
-        }
-      }();
-      if (tag != nullptr && std::get<0>(payload) != *tag) return false;
-      value.emplace(std::move(std::get<1>(payload)));
-      handler::drop(&owned);
-      if (scheduler::through_wire) [[unlikely]]
-        value.emplace(written_and_read(*value));
-      unlink(self, s, before, m);
-      return true;
-    }
-    scheduler::delivery d;
-    d.load(self, *m);
-    orrery::reader r({d.payload, d.payload_bytes});
-    if (const auto t = orrery::read<std::uint64_t>(r); tag != nullptr && t != *tag) return false;
-    value.emplace(orrery::read<T>(r));
-    unlink(self, s, before, m);
-    return true;
+    return take_this<T>(self, s, before, m, tag, value);
   });
   return value;
 }

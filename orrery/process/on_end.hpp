@@ -31,11 +31,11 @@ struct posted_end final : end_watch {
   explicit posted_end(const address& a) noexcept : to(a) {
     end = [](pe& self, end_watch* w, const ending* e) noexcept {
       const std::unique_ptr<posted_end> own(static_cast<posted_end*>(w));
-      if (e != nullptr) own->post(self, *e);
+      if (e != nullptr) post(self, own->to, *e);
     };
   }
   // As send_owned, but it waits for no room: an end is told once.
-  void post(pe& self, const ending& e) noexcept try {
+  static void post(pe& self, const address& to, const ending& e) noexcept try {
     slot* const s = self.find(to.slot, to.generation);
     if (s == nullptr) return;  // nobody wants to know any more
     scheduler::message* const m = handler::make_message(self, ending(e));
@@ -45,6 +45,8 @@ struct posted_end final : end_watch {
   } catch (...) {
     self.failures().report_post(&handler::instance, std::current_exception());
   }
+  /// On the PE of the watcher, when another one has heard of the end.
+  static void arrive(address to, const ending& e) { post(here_pe(), to, e); }
 };
 
 /// Makes a function a process, and answers when that has ended.
@@ -90,7 +92,7 @@ void await_arrival(const address& at);
 ///     if (end.get().failed()) ...
 ///
 /// A process that has ended already gives end_cause::gone, whatever it was; see watched_spawn. The loss of its node is an end, no exception. Parks the caller while the request is sent. Throws
-/// usage_error, stopped; the future gets `stopped` when the program ends.
+/// usage_error, stopped; the future gets `stopped` when the program ends. What a function throws is not reported where somebody watches it.
 template <class T>
 [[nodiscard]] future<ending> end_of(const remote<T>& p) {
   return detail::await_end(p.address());
@@ -119,7 +121,7 @@ template <class F, class... A>
   }
 }
 
-/// `on_end<&Watcher::ended>(p, w)`: when p has ended, `w->ended(ending)` is posted, once; at once if p is gone. Where p, w and the caller are on one PE, that
+/// `on_end<&Watcher::ended>(p, w)`: when p has ended, `w->ended(ending)` is posted, once; at once if p is gone; not if w is. Where p, w and the caller are on one PE, that
 /// costs 48 bytes until then; else as end_of. Nothing is posted when the program ends, or if the caller's node is lost before. Throws as end_of.
 template <auto M, class T, class W>
 void on_end(const remote<T>& p, const remote<W>& w) {
@@ -131,14 +133,14 @@ void on_end(const remote<T>& p, const remote<W>& w) {
     if (detail::watch_end(self, p.address(), *one)) {
       one.release();
     } else {
-      one->post(self, ending{p.address(), end_cause::gone, {}});
+      watch::post(self, w.address(), ending{p.address(), end_cause::gone, {}});
     }
     return;
   }
   detail::when_done(self, end_of(p), [to = w.address()](detail::pe& at, detail::future_state<ending>& s) {
     s.taken = true;
     if (s.scheduler::sink::state == scheduler::sink::status::value)
-      detail::send_owned<typename watch::handler>(at, to, nullptr, true, ending(s.value));
+      post_call<&watch::arrive>(orrery::pe(to.pe), to, s.value);
   });
 }
 

@@ -52,7 +52,7 @@ void abandon(open_promise& p) noexcept;
 ///     void put(int x) { waiting_.front().set_value(x), waiting_.pop_front(); }
 ///     std::deque<promise<int>> waiting_;
 ///
-/// Belongs to the PE where it was made, and is kept there; movable, never sent (an element that has one cannot migrate). If it ends before it is kept,
+/// Belongs to the PE where it was made, and is kept there; movable, never sent (an element that migrates leaves it behind). If it ends before it is kept,
 /// as it does with the process whose member it is, the caller gets broken_promise; if its node is lost, node_lost. Nothing here parks.
 /// No probe looks for cycles through promises: a world that waits for one for ever ends as a dead one, whose report lists it.
 template <class T>
