@@ -137,7 +137,7 @@ void on_end(const remote<T>& p, const remote<W>& w) {
     }
     return;
   }
-  detail::when_done(self, end_of(p), [to = w.address()](detail::pe& at, detail::future_state<ending>& s) {
+  detail::when_done(self, end_of(p), [to = w.address()](detail::pe&, detail::future_state<ending>& s) {
     s.taken = true;
     if (s.scheduler::sink::state == scheduler::sink::status::value)
       post_call<&watch::arrive>(orrery::pe(to.pe), to, s.value);

@@ -28,8 +28,14 @@ struct Watcher {
   std::vector<ending> all_;
 };
 ORRERY_PROCESS(Watcher, watch, watch_function, told, all);
-void Watcher::watch(remote<Thing> t) { on_end<&Watcher::told>(t, this_process<Watcher>()); }
-void Watcher::watch_function(remote<function> f) { on_end<&Watcher::told>(f, this_process<Watcher>()); }
+void Watcher::watch(remote<Thing> t) {
+  on_end<&Watcher::told>(t, this_process<Watcher>());
+  detail::await_arrival(t.address());  // the request, before others end it
+}
+void Watcher::watch_function(remote<function> f) {
+  on_end<&Watcher::told>(f, this_process<Watcher>());
+  detail::await_arrival(f.address());
+}
 
 void until_told(const remote<Watcher>& w, std::size_t n) {
   while (w->all().size() < n) yield();
