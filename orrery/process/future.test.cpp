@@ -202,7 +202,7 @@ TEST_P(future_of, then_runs_as_a_process_of_its_own_which_may_call_and_wait) {
   in_world([] {
     const auto o = spawn<Oracle>(where());
     auto started = start(o)->now(1).then([=](int) { return start(o)->now(2); });
-    EXPECT_EQ(started.get().get(), 2);
+    EXPECT_EQ(started.get(), 2);
     auto f = start(o)->answer(1).then([=](int n) {
       yield();
       const int there = o->now(n + 1);

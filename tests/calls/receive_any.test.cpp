@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+// Receiving any of several types, in each kind of world.
+#include "../support/four_ways.hpp"
+
+#include <orrery/process/receive_any.hpp>
+
+#include <memory>
+#include <stdexcept>
+
+namespace orrery {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::check;
+using testing::thrown;
+
+struct Stop {};
+struct Text {
+  std::string words;
+};
+
+void send_all(remote<function> to) {
+  send(to, 1);
+  send(to, Text{"two"});
+  send(to, 3L);
+  send(to, std::vector<int>(2000, 4));
+  send(to, 5);
+  send(to, Stop{});
+}
+
+void orders() {
+  const auto me = this_process<function>();
+  for (std::uint32_t p = 0; p < world_pes(); ++p) {
+    call<&send_all>(pe(p), me);
+    std::string seen;
+    for (bool more = true; more;) {
+      more = receive(on<int>([&](int n) { return seen += std::to_string(n), true; }),
+                     on<Text>([&](const Text& t) { return seen += t.words, true; }),
+                     on<std::vector<int>>([&](std::vector<int> v) { return seen += std::to_string(v.size()), true; }),
+                     on<Stop>([](Stop) { return false; }));
+    }
+    check(seen == "1two20005", "in the order in which they came: " + seen);
+    check(has_message<long>() && !has_message<int>(), "what nobody asked for waits on");
+    check(receive<long>() == 3 && !has_message<long>(), "until somebody does");
+  }
+}
+
+void guards() {
+  const auto me = this_process<function>();
+  for (std::uint32_t p = 0; p < world_pes(); ++p) {
+    call<&send_all>(pe(p), me);
+    const auto large = [](int n) { return n > 3; };
+    int taken = 0;
+    receive(on<int>(large, [&](int n) { taken = n; }));
+    check(taken == 5, "the guard lets the second one pass");
+    receive(on<std::vector<int>>([](const std::vector<int>& v) { return v.empty(); }, [&](const auto&) { taken = -1; }),
+            on<int>(large, [&](int) { taken = -2; }), on<int>([&](int n) { taken = n; }));
+    check(taken == 1, "the first case of two that a message fits, and that lets it pass");
+    thrown<std::out_of_range>("a case", [] { receive(on<long>([](long) { throw std::out_of_range("case"); })); });
+    (void)receive<Text>();
+    (void)receive<std::vector<int>>();
+    (void)receive<Stop>();
+  }
+}
+
+void limits() {
+  bool late = false;
+  receive(on<int>([](int) {}), after(1ms, [&] { late = true; }));
+  check(late, "nothing comes");
+  const auto me = this_process<function>();
+  for (std::uint32_t p = 0; p < world_pes(); ++p) {
+    post_call<&send_all>(pe(p), me);
+    const int n = receive(on<Stop>([](Stop) { return 7; }), after(60s, [] { return 8; }));
+    check(n == 7, "it comes in time");
+    (void)receive<int>(), (void)receive<int>(), (void)receive<long>(), (void)receive<Text>();
+    (void)receive<std::vector<int>>();
+  }
+}
+
+void waits(remote<function> to) {
+  try {
+    receive(on<int>([](int) {}), on<Stop>([](Stop) {}));
+  } catch (const stopped&) {
+    send(to, 1);
+    throw;
+  }
+}
+
+void ends() {
+  for (std::uint32_t p = 0; p < world_pes(); ++p) {
+    const auto f = spawn(pe(p), waits, this_process<function>());
+    destroy(f);
+    check(receive<int>() == 1, "it was destroyed");
+  }
+  (void)spawn(pe(world_pes() - 1), [] { receive(on<int>([](int) {}), after(1000s, [] {})); });  // ends with the program
+}
+
+using receiving = testing::in_each_way;
+INSTANTIATE_IN_FOUR_WAYS(receiving);
+TEST_P(receiving, any_of_several_types_keeps_their_order) { EXPECT_EQ(wrong_in("orders"), ""); }
+TEST_P(receiving, with_guards_leaves_what_they_do_not_let_pass) { EXPECT_EQ(wrong_in("guards"), ""); }
+TEST_P(receiving, has_a_time_limit) { EXPECT_EQ(wrong_in("limits"), ""); }
+TEST_P(receiving, ends_with_the_process) { EXPECT_EQ(wrong_in("ends"), ""); }
+
+}  // namespace
+}  // namespace orrery
+
+int main(int argc, char** argv) {
+  using namespace orrery;
+  return orrery::testing::run_tests_or_scenario(
+      argc, argv, {{"orders", orders}, {"guards", guards}, {"limits", limits}, {"ends", ends}});
+}
