@@ -2,6 +2,7 @@
 #pragma once
 
 #include <orrery/array/array_maker.hpp>
+#include <orrery/array/index_types.hpp>
 #include <orrery/array/send.hpp>
 #include <orrery/array/target.hpp>
 #include <orrery/process/references.hpp>
@@ -401,11 +402,12 @@ array<T, Index> make_array(const array_options<Index>& o, bool shares) {
   const array_core::shape s{array_directory::of(self).new_id(), self.id(), array_pes(program_pes()), o.branching,
                             o.name};
   try {
-    maker::make(s, {o.home, o.homes, o.always_serialize, o.cached, o.deleted, o.early_bytes}, shares);
+    maker::make(index_maker<Index>::how_to_make(
+        s, {o.home, o.homes, o.always_serialize, o.cached, o.deleted, o.early_bytes}, shares));
   } catch (...) {
     const std::exception_ptr failed = std::current_exception();
     try {
-      maker::unmake(s.id);
+      index_maker<Index>::unmake(s.id);
     } catch (const error&) {  // what has failed before says more
     }
     std::rethrow_exception(failed);
@@ -440,15 +442,15 @@ template <class T, array_index Index = typename detail::index_type_of<T>::type, 
 array<T, Index> create_array(const range<Index>& all, const std::type_identity_t<array_options<Index>>& o = {},
                              std::type_identity_t<std::optional<placement_map<Index>>> where = {}, A&&... arguments) {
   using maker = detail::array_maker<T, Index>;
-  maker::check_size(all);
+  detail::index_maker<Index>::check_size(all);
   detail::check_spawnable<T, A...>();
   const auto a = detail::make_array<T, Index>(o, true);
   try {
-    const bool each_knows = maker::knows_share(
+    const bool each_knows = detail::index_maker<Index>::knows_share(
         all, where ? *where : o.home, detail::part_of<T, Index>(detail::here_pe(), a.id()).about().pes.count());
-    maker::template fill<detail::travels_t<A>...>(a.id(), all, std::move(where),
+    maker::template fill<detail::travels_t<A>...>(detail::index_maker<Index>::how_to_fill(a.id(), all, where),
                                                   detail::travels_t<A>(std::forward<A>(arguments))...);
-    if (!each_knows) maker::end_shares(a.id());
+    if (!each_knows) detail::index_maker<Index>::end_shares(a.id());
   } catch (...) {
     const std::exception_ptr failed = std::current_exception();
     try {
@@ -476,16 +478,16 @@ template <class T, class Index>
 void destroy(const array<T, Index>& a) {
   detail::pe& self = detail::here_pe();
   if (detail::part_or_guest<T, Index>(self, a.id()) == nullptr) {
-    call<&detail::array_maker<T, Index>::unmake>(pe(detail::maker_of(self, a.id())), a.id());
+    call<&detail::index_maker<Index>::unmake>(pe(detail::maker_of(self, a.id())), a.id());
     return;
   }
   const auto& part = detail::part_of<T, Index>(self, a.id());
   if (part.inside_element()) detail::throw_own_array(part.about().name);
   const std::uint32_t root = part.about().root;
   if (root == self.id()) {
-    detail::array_maker<T, Index>::unmake(a.id());
+    detail::index_maker<Index>::unmake(a.id());
   } else {
-    call<&detail::array_maker<T, Index>::unmake>(pe(root), a.id());
+    call<&detail::index_maker<Index>::unmake>(pe(root), a.id());
   }
 }
 

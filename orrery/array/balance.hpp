@@ -76,14 +76,14 @@ template <class Index>
 template <class T, class Index>
 struct balancer {
   static void measure(std::uint32_t id, bool on) {
-    auto& part = part_of<T, Index>(here_pe(), id);
+    auto& part = index_part_of<Index>(here_pe(), id);
     part.measure(on);
-    for (cell_base* c : part.cells()) static_cast<cell<T, Index>*>(c)->forget_load();
+    for (cell_base* c : part.cells()) static_cast<index_cell<Index>*>(c)->forget_load();
   }
   static measured_loads<Index> collect(std::uint32_t id) {
     measured_loads<Index> m;
-    for (cell_base* b : part_of<T, Index>(here_pe(), id).cells()) {
-      auto& c = static_cast<cell<T, Index>&>(*b);
+    for (cell_base* b : index_part_of<Index>(here_pe(), id).cells()) {
+      auto& c = static_cast<index_cell<Index>&>(*b);
       if (c.sent != nullptr)
         for (const auto& [to, sent] : *c.sent)
           m.sent.emplace_back(static_cast<std::uint32_t>(m.indices.size()), to, sent);
@@ -101,7 +101,7 @@ struct balancer {
     };
     std::vector<step> steps;
     for (const auto& [i, to] : all)
-      if (part_of<T, Index>(here_pe(), id).find_local(i) != nullptr)
+      if (index_part_of<Index>(here_pe(), id).find_local(i) != nullptr)
         steps.push_back({&i, start_migrate(element_ptr<T, Index>({id, i}), to)});
     std::size_t moved = 0;
     for (step& s : steps) moved += ended(id, *s.of, s.done) ? 1 : 0;
@@ -120,7 +120,7 @@ struct balancer {
     } catch (const node_lost&) {
       throw;
     } catch (...) {  // it is parked, has no serialize(), or that throws
-      here_pe().failures().report("balancing: " + part_of<T, Index>(here_pe(), id).text_of(i) + " stays where it is",
+      here_pe().failures().report("balancing: " + index_part_of<Index>(here_pe(), id).text_of(i) + " stays where it is",
                                   std::current_exception());
     }
     return false;
@@ -156,7 +156,7 @@ struct balancer {
 template <class T, class Index>
 void measure_load(const array<T, Index>& a, bool on) {
   std::vector<future<void>> all;
-  const detail::array_pes pes = detail::part_of<T, Index>(detail::here_pe(), a.id()).about().pes;
+  const detail::array_pes pes = detail::index_part_of<Index>(detail::here_pe(), a.id()).about().pes;
   for (std::uint32_t r = 0; r < pes.count(); ++r)
     all.push_back(start_call<&detail::balancer<T, Index>::measure>(pe(pes.at(r)), a.id(), on));
   for (auto& f : all) f.get();
@@ -174,7 +174,7 @@ balance_report balance(const array<T, Index>& a, balance_strategy& strategy) {
   r.strategy = strategy.name();
   const double begin = detail::seconds_now();
   std::vector<future<detail::measured_loads<Index>>> collecting;
-  const detail::array_pes pes = detail::part_of<T, Index>(detail::here_pe(), a.id()).about().pes;
+  const detail::array_pes pes = detail::index_part_of<Index>(detail::here_pe(), a.id()).about().pes;
   for (std::uint32_t rank = 0; rank < pes.count(); ++rank)
     collecting.push_back(start_call<&balancer::collect>(pe(pes.at(rank)), a.id()));
   std::vector<detail::measured_loads<Index>> all;

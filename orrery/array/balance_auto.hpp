@@ -117,23 +117,23 @@ struct diffuser {
 
   static double load_here(std::uint32_t id) {
     double sum = 0;
-    for (const cell_base* c : part_of<T, Index>(here_pe(), id).cells()) sum += static_cast<double>(c->load_ns) / 1e9;
+    for (const cell_base* c : index_part_of<Index>(here_pe(), id).cells()) sum += static_cast<double>(c->load_ns) / 1e9;
     return sum;
   }
   static found look(std::uint32_t id) {
-    auto& part = part_of<T, Index>(here_pe(), id);
+    auto& part = index_part_of<Index>(here_pe(), id);
     found f{load_here(id), load_here(id), part.cells().size(), 0, 0};
     for (const cell_base* b : part.cells())
-      if (const auto& sent = static_cast<const cell<T, Index>*>(b)->sent; sent != nullptr)
+      if (const auto& sent = static_cast<const index_cell<Index>*>(b)->sent; sent != nullptr)
         for (const auto& [to, sent_there] : *sent) f.bytes += part.find_local(to) == nullptr ? sent_there : 0;
     return f;
   }
   // Moves elements of about so much load to another PE; returns how many.
   static std::uint64_t give(std::uint32_t id, std::uint32_t to, double seconds) {
     std::vector<std::pair<double, Index>> all;
-    for (const cell_base* b : part_of<T, Index>(here_pe(), id).cells())
+    for (const cell_base* b : index_part_of<Index>(here_pe(), id).cells())
       if (b->load_ns != 0)
-        all.emplace_back(static_cast<double>(b->load_ns) / 1e9, static_cast<const cell<T, Index>*>(b)->index);
+        all.emplace_back(static_cast<double>(b->load_ns) / 1e9, static_cast<const index_cell<Index>*>(b)->index);
     std::ranges::sort(all, [](const auto& a, const auto& b) { return a.first > b.first; });
     std::vector<std::pair<Index, std::uint32_t>> chosen;
     for (const auto& [load, i] : all) {
@@ -153,8 +153,8 @@ struct diffuser {
   }
   // On this PE and those below it in the tree; each pair of neighbours is the business of the one with the lower number.
   static found run(std::uint32_t id, int what) {
-    const auto& about = part_of<T, Index>(here_pe(), id).about();
-    const std::uint32_t rank = part_of<T, Index>(here_pe(), id).rank();
+    const auto& about = index_part_of<Index>(here_pe(), id).about();
+    const std::uint32_t rank = index_part_of<Index>(here_pe(), id).rank();
     const array_pes pes = about.pes;
     std::vector<future<found>> below;
     for (const std::uint32_t c : about.children_of(here_pe().id()))
@@ -163,7 +163,8 @@ struct diffuser {
     if (what < 0) {
       f = look(id);
       if (what == forget)
-        for (cell_base* c : part_of<T, Index>(here_pe(), id).cells()) static_cast<cell<T, Index>*>(c)->forget_load();
+        for (cell_base* c : index_part_of<Index>(here_pe(), id).cells())
+          static_cast<index_cell<Index>*>(c)->forget_load();
     } else if (const std::uint32_t other = rank ^ (1U << what); other > rank && other < pes.count()) {
       f.moved = exchange(id, pes.at(other));
     }
@@ -247,9 +248,9 @@ template <class T, class Index>
 balance_report balance_diffusion(const array<T, Index>& a, int sweeps = 2) {
   using diffuser = detail::diffuser<T, Index>;
   const double begin = detail::seconds_now();
-  const std::uint32_t root = detail::part_of<T, Index>(detail::here_pe(), a.id()).about().root;
+  const std::uint32_t root = detail::index_part_of<Index>(detail::here_pe(), a.id()).about().root;
   const auto everywhere = [&](int what) { return call<&diffuser::run>(pe(root), a.id(), what); };
-  const std::uint32_t pes = detail::part_of<T, Index>(detail::here_pe(), a.id()).about().pes.count();
+  const std::uint32_t pes = detail::index_part_of<Index>(detail::here_pe(), a.id()).about().pes.count();
   const auto ratio = [&](const auto& f) { return f.total > 0 ? f.most * pes / f.total : 1; };
   balance_report r;
   r.strategy = "diffusion";

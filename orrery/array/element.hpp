@@ -105,7 +105,7 @@ struct leave_operation {
   static void run(pe&, slot& s, void*, std::uint32_t to) {
     require_migratable<T>();
     auto& c = cell<T, Index>::of(s.where_apart());
-    static_cast<array_part<T, Index>*>(c.part)->depart(c, to);
+    static_cast<index_part<Index>*>(c.part)->depart(c, to);
   }
 };
 
@@ -120,11 +120,11 @@ struct element_end {
   static constexpr bool answers_later = true;
   static void run(pe& self, slot& s, caller from) {
     auto& c = cell<T, Index>::of(s.where_apart());
-    auto* part = static_cast<array_part<T, Index>*>(c.part);
+    auto* part = static_cast<index_part<Index>*>(c.part);
     if (s.depth > 1) throw_parked(part->text_of(c.index));
     const std::uint32_t array = part->id();
     const std::uint32_t home = part->home_of(c.index);
-    end_element<T, Index>(self, s);
+    index_part<Index>::end_element(self, s, c);
     answer_from(self, home, array, from);
   }
 };

@@ -2,7 +2,7 @@
 #include <orrery/array/guest.hpp>
 
 #include <orrery/array/core.hpp>
-#include <orrery/array/part.hpp>
+#include <orrery/array/index_part.hpp>
 #include <orrery/scheduler/node.hpp>
 #include <orrery/scheduler/unknown_handler.hpp>
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <orrery/array/part_order.hpp>
+#include <orrery/array/array_part.hpp>
+#include <orrery/array/index_message.hpp>
 #include <orrery/process/later_answer.hpp>
 
 #include <cstring>
@@ -49,116 +50,23 @@ struct nothing_operation {
   static void run(pe&, slot&, void*) noexcept {}
 };
 
-/// What an owned message on its way begins with.
-template <class Index, bool Ordered>
-struct routed_prefix {
-  struct no_tag {};
-  using tag_type = std::conditional_t<Ordered, order_tag, no_tag>;
-  route_head head;
-  Index index;
-  [[no_unique_address]] tag_type tag;
-};
-
-template <bool Ordered, class Tag>
-[[nodiscard]] order_tag tag_in(const Tag& t) noexcept {
-  if constexpr (Ordered) {
-    return t;
-  } else {
-    return {};
-  }
-}
-
 /// What the messages to the elements of one class have in common, whatever they run.
 template <class T, class Index>
-struct element_messages {
-  template <bool Ordered>
-  static order_tag read_tag(orrery::reader& r) {
-    if constexpr (Ordered) return orrery::read<order_tag>(r);
-    return {};
-  }
-  template <bool Ordered>
-  static slot* route(pe& self, scheduler::delivery& d, const wire::envelope& e, std::uint32_t size) {
-    const auto& method = static_cast<const array_handler&>(*d.method);
-    route_head h;
-    array_core* const core = array_directory::of(self).find(e.slot);
-    auto* const part = static_cast<array_part<T, Index>*>(core);
-    try {
-      if (d.form == wire::payload_form::owned) {
-        const auto& p = *reinterpret_cast<const routed_prefix<Index, Ordered>*>(d.payload);
-        h = p.head;
-        if (core == nullptr) throw_no_array(e.slot);
-        const order_tag tag = tag_in<Ordered>(p.tag);
-        if (part->find_local(p.index) == nullptr) {
-          const Index i = p.index;  // the payload moves
-          return part->route(*method.kind, d, e, size, h, i, tag);
-        }
-        return part->route(*method.kind, d, e, size, h, p.index, tag);
-      }
-      orrery::reader r(wire_payload(d, e, size));
-      h = orrery::read<route_head>(r);
-      const auto i = orrery::read<Index>(r);
-      const order_tag tag = read_tag<Ordered>(r);
-      if (core == nullptr) throw_no_array(e.slot);
-      return part->route(*method.kind, d, e, size, h, i, tag);
-    } catch (...) {
-      const activity_end end(core);
-      reject_routed(self, method, *method.kind, d, h, std::current_exception());
-      return nullptr;
-    }
-  }
-
+struct element_messages : index_messages<Index> {
+  using by_index = index_messages<Index>;
   static array_core* part_at(pe& self, slot& s) noexcept {
     return s.has_object ? cell<T, Index>::of(s.where_apart()).part : array_directory::of(self).part_of_process(s);
   }
-  // Of one that is in a mailbox: in both forms the head comes first.
-  static route_head head_of(const std::byte* payload) noexcept {
-    route_head h;
-    std::memcpy(&h, payload, sizeof h);
-    return h;
-  }
-  static scheduler::hidden_caller::name caller_of(const scheduler::message& m) noexcept {
-    const route_head h = head_of(const_cast<scheduler::message&>(m).payload());
-    return {h.origin, h.call};
-  }
-  static Index index_of(const scheduler::delivery& d) {
-    constexpr std::size_t at = (sizeof(route_head) + alignof(Index) - 1) / alignof(Index) * alignof(Index);
-    if (d.form == wire::payload_form::owned) return *std::launder(reinterpret_cast<const Index*>(d.payload + at));
-    orrery::reader r({d.payload, d.payload_bytes});
-    (void)orrery::read<route_head>(r);
-    return orrery::read<Index>(r);
-  }
-  // Of a message that has waited at its home: the next one can come.
-  static void end_turn(array_core* core, const route_head& h, const Index& i) {
-    if ((h.flags & route_head::from_home) != 0 && core != nullptr) [[unlikely]]
-      static_cast<array_part<T, Index>*>(core)->tell_turn_over(i);
-  }
   static void fail_caller(pe& self, slot& s, scheduler::delivery& d, std::exception_ptr why) noexcept {
-    array_core* const core = part_at(self, s);
-    const activity_end end(core);
-    const auto& method = static_cast<const array_handler&>(*d.method);
-    if ((head_of(d.payload).flags & route_head::from_home) != 0) try {
-        end_turn(core, head_of(d.payload), index_of(d));
-      } catch (...) {  // it cannot be read; then it has not come here
-      }
-    // Else, if those around it go on their way again, it would be waited for.
-    if (method.tag_of != nullptr && s.apart && !s.dying)
-      cell<T, Index>::of(s.where_apart()).order_of().in.failed(method.tag_of(*d.heap));
-    reject_routed(self, method, *method.kind, d, head_of(d.payload), std::move(why));
+    cell_base* const c = s.apart && !s.dying ? &cell<T, Index>::of(s.where_apart()) : nullptr;
+    by_index::fail_caller(self, part_at(self, s), c, d, std::move(why));
   }
-  static constexpr scheduler::hidden_caller hidden{&caller_of, &fail_caller};
+  static constexpr scheduler::hidden_caller hidden{&by_index::caller_of, &fail_caller};
   static void fail_here(pe& self, slot& s, scheduler::delivery& d, std::exception_ptr why) noexcept {
     const activity_end end(part_at(self, s));
     d.fail(std::move(why));
   }
   static constexpr scheduler::hidden_caller counted{nullptr, &fail_here};
-  static void forward_routed(array_core& core, cell_base&, scheduler::message* m) {
-    route_head h = head_of(m->payload());
-    if (core.resends_failed()) h.flags |= route_head::tried;
-    if (h.hops > 1) h.hops = 1;  // it had arrived; what it goes now is another way
-    h.take_along();
-    std::memcpy(m->payload(), &h, sizeof h);
-    dispatch(core.self(), m);
-  }
 };
 
 template <class T, class Index, class Operation, class... P>
@@ -166,7 +74,6 @@ struct element_message : element_messages<T, Index> {
   using common = element_messages<T, Index>;
   using base = typed_handler<Operation, P...>;
   using owned = typename base::owned;
-  using part_type = array_part<T, Index>;
   using result = typename Operation::result;
   // Of a collective: one that has been destroyed meanwhile is not missed.
   static constexpr bool may_miss = requires { Operation::may_miss; };
@@ -417,7 +324,8 @@ struct element_message : element_messages<T, Index> {
     h.take_along();
     if (m->head.reply != 0)
       h.call = array_directory::of(self).expect(*reinterpret_cast<scheduler::sink*>(m->head.reply), core.id());
-    scheduler::message* out = make_routed(self, core.id(), h, static_cast<cell<T, Index>&>(c).index, m->head.padding);
+    scheduler::message* out =
+        make_routed(self, core.id(), h, static_cast<index_cell<Index>&>(c).index, m->head.padding);
     auto* p = reinterpret_cast<payload*>(out->payload());
     base::relocate(&p->args, m->payload());
     self.release_message(m);
@@ -451,7 +359,7 @@ struct element_message : element_messages<T, Index> {
         : array_handler(Operation::class_name(), Operation::name(), wire::type_key<element_message>(),
                         &element_message::run, &element_message::relocate, &element_message::drop,
                         static_cast<std::uint32_t>(sizeof(payload)), false, &common::template route<ordered>,
-                        &common::forward_routed, &element_message::describe) {
+                        &forward_routed, &element_message::describe) {
       lost = &lost_on_its_way;
       caller = &common::hidden;
       through_wire = &run_through_wire;
@@ -496,106 +404,6 @@ struct close_operation {
     part->begins();
     dispatch(self, m);
   }
-};
-
-// --- broadcasts ----------------------------------------------------------------------------------------------------
-
-template <class T, class Index, class M, class R, class... P>
-struct broadcast_message {
-  using routed = element_message<T, Index, element_operation<T, Index, M, R>, P...>;
-  using tuple = std::tuple<kept_t<P>...>;
-  static_assert((std::is_copy_constructible_v<kept_t<P>> && ...),
-                "orrery: each element needs arguments of its own: those of a broadcast must be copyable");
-  struct record final : broadcast_record {
-    tuple args;
-    explicit record(tuple&& t) : args(std::move(t)) {}
-    void append_arguments(bytes& b) const override {
-      std::apply([&](const auto&... v) { pack_after(b, wire_form(v)...); }, args);
-    }
-  };
-
-  static std::unique_ptr<broadcast_record> decode(std::span<const std::byte> from) {
-    orrery::reader r(from);
-    auto b = std::make_unique<record>(tuple{routed::template read_kept<P>(r)...});
-    b->member = &member;
-    b->cast = &broadcast_message::cast;
-    return b;
-  }
-  static slot* route(pe& self, scheduler::delivery& d, const wire::envelope& e, std::uint32_t size) {
-    try {
-      if (array_core* part = array_directory::of(self).find(e.slot))
-        part->receive_broadcast(cast, wire_payload(d, e, size));
-      d.release();
-    } catch (...) {
-      d.fail(std::current_exception());
-    }
-    return nullptr;
-  }
-  [[nodiscard]] static record* record_in(const void* payload) noexcept {
-    broadcast_record* r = nullptr;
-    std::memcpy(&r, payload, sizeof r);
-    return static_cast<record*>(r);
-  }
-  static void run(pe& self, slot& s, scheduler::delivery& d) {
-    record* r = record_in(d.payload);
-    d.form = wire::payload_form::refs;
-    d.release();
-    try {
-      if (s.has_object)
-        [&]<std::size_t... I>(std::index_sequence<I...>) {
-          auto& whole = *static_cast<T*>(s.where_apart());
-          auto& object = static_cast<typename M::object&>(whole);
-          const load_scope measured(cell<T, Index>::of(&whole));
-          if constexpr (requires { M::call(object, view<P>(std::get<I>(std::as_const(r->args)))...); }) {
-            M::call(object, view<P>(std::get<I>(std::as_const(r->args)))...);
-          } else {
-            M::call(object, kept_t<P>(std::get<I>(std::as_const(r->args)))...);
-          }
-        }(std::index_sequence_for<P...>{});
-    } catch (...) {
-      self.failures().report_post(&member, std::current_exception());
-    }
-    r->part->executed(r);
-  }
-  template <class Q>
-  static decltype(auto) view(const kept_t<Q>& k) {
-    if constexpr (orrery::is_view<std::remove_cvref_t<Q>>) {
-      return std::remove_cvref_t<Q>(k);
-    } else {
-      return (k);
-    }
-  }
-  // The element has ended: it need not hear of it.
-  static void forward(array_core& core, cell_base&, scheduler::message* m) {
-    broadcast_record* r = record_in(m->payload());
-    core.self().release_message(m);
-    core.executed(r);
-  }
-  static void move_pointer(void* to, void* from) { std::memcpy(to, from, sizeof(void*)); }
-  static void drop(void* payload) {
-    record* r = record_in(payload);
-    r->part->executed(r);
-  }
-
-  struct cast_handler : array_handler {
-    cast_handler() noexcept
-        : array_handler(type_name<T>(), M::name, wire::type_key<broadcast_message>(), &control_handler::never_run,
-                        &control_handler::never_relocate, &control_handler::never_drop, 0, false,
-                        &broadcast_message::route, nullptr, &routed::describe) {
-      decode = &broadcast_message::decode;
-      lost = &lost_broadcast;
-    }
-  };
-  struct member_handler : array_handler {
-    member_handler() noexcept
-        : array_handler(type_name<T>(), M::name, wire::type_key<void(broadcast_message)>(), &broadcast_message::run,
-                        &broadcast_message::move_pointer, &broadcast_message::drop, sizeof(void*), false, &refuse_route,
-                        &broadcast_message::forward) {
-      is_member = true;
-    }
-  };
-  inline static const cast_handler cast;
-  inline static const member_handler member;
 };
 
 }  // namespace orrery::detail

@@ -13,9 +13,9 @@ namespace orrery::detail {
 
 // At the home of an index where nothing was created yet. Nobody can be told to hold back messages for a process that there is not, so
 // those that are too many fail: false.
-template <class T, class Index>
-bool array_part<T, Index>::keep_early(const routed_kind& kind, away& a, scheduler::delivery& d, const wire::envelope& e,
-                                      std::uint32_t size, const route_head& h, const Index& i) {
+template <class Index>
+bool index_part<Index>::keep_early(const routed_kind& kind, away& a, scheduler::delivery& d, const wire::envelope& e,
+                                   std::uint32_t size, const route_head& h, const Index& i) {
   const bool beside = d.form == wire::payload_form::owned;
   const std::uint64_t needed = size + (beside ? std::uint64_t{e.padding} * wire::page_bytes : 0);
   if (early_bytes_ + needed > settings_.early_bytes) {
@@ -30,8 +30,8 @@ bool array_part<T, Index>::keep_early(const routed_kind& kind, away& a, schedule
 }
 
 // What the class says of messages for an index without an element: true if one is made.
-template <class T, class Index>
-bool array_part<T, Index>::create_for(const routed_kind& kind, away* a, const route_head& h, const Index& i) {
+template <class Index>
+bool index_part<Index>::create_for(const routed_kind& kind, away* a, const route_head& h, const Index& i) {
   if (kind.creation == nullptr) return false;
   if (a != nullptr && !a->is_home) return false;
   if ((h.flags & route_head::tried) != 0 || ends()) return false;
@@ -41,16 +41,16 @@ bool array_part<T, Index>::create_for(const routed_kind& kind, away* a, const ro
   return true;
 }
 
-template <class T, class Index>
-void array_part<T, Index>::fail_early() {
+template <class Index>
+void index_part<Index>::fail_early() {
   std::vector<Index> waiting;
   for (const auto& [i, e] : table_)
     if (e.is_away() && e.there()->is_home && e.there()->state == away::what::waiting) waiting.push_back(i);
   for (const Index& i : waiting) dispatch_all(erase_away(i));
 }
 
-template <class T, class Index>
-scheduler::message* array_part<T, Index>::take_waiting() noexcept {
+template <class Index>
+scheduler::message* index_part<Index>::take_waiting() noexcept {
   scheduler::message* all = nullptr;
   const auto add = [&](scheduler::message* m) {
     m->next = all;
@@ -72,33 +72,33 @@ scheduler::message* array_part<T, Index>::take_waiting() noexcept {
 
 // A creation that finds messages of this PE under way waits behind a probe, too, and so does what is sent here meanwhile. The first home sends it before
 // what had come early, and forwards everything that comes later to this PE: the probe comes here last.
-template <class T, class Index>
-bool array_part<T, Index>::creation_waits(const Index& i) const {
+template <class Index>
+bool index_part<Index>::creation_waits(const Index& i) const {
   const away* a = find_away(i);
   return a != nullptr && !a->is_home && a->unsettled() && self_.owner().reachable(a->pe);
 }
-template <class T, class Index>
-void array_part<T, Index>::hold_creation(const Index& i, scheduler::message* m) {
+template <class Index>
+void index_part<Index>::hold_creation(const Index& i, scheduler::message* m) {
   away& a = *find_away(i);
   a.held = std::make_unique<held_creation>(m);
   const bool asking = a.asks && a.state == away::what::waiting;  // then its message serves as a probe
   a.state = away::what::waiting;
   if (!asking && !probe_first_home(i, a)) send_probe(i, a);
 }
-template <class T, class Index>
-bool array_part<T, Index>::is_held(const Index& i) const noexcept {
+template <class Index>
+bool index_part<Index>::is_held(const Index& i) const noexcept {
   const away* a = find_away(i);
   return a != nullptr && a->held != nullptr;
 }
-template <class T, class Index>
-bool array_part<T, Index>::way_is_clear(const Index& i, const route_head& h) {
+template <class Index>
+bool index_part<Index>::way_is_clear(const Index& i, const route_head& h) {
   away& a = *find_away(i);
   if (h.origin != self_.id() || h.number != a.last) return false;
   create_held(i, a);
   return true;
 }
-template <class T, class Index>
-void array_part<T, Index>::create_held(const Index& i, away& a) {
+template <class Index>
+void index_part<Index>::create_held(const Index& i, away& a) {
   if (probe_first_home(i, a)) return;
   a.state = away::what::at;
   a.confirmed = a.last;

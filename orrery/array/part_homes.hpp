@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <orrery/array/part.hpp>
+#include <orrery/array/part_table.hpp>
 #include <orrery/scheduler/node.hpp>
 
 // Several homes of an index (paper, section 3.1). The first one decides: it admits new elements, keeps what is early, knows what is deleted. It tells the others
@@ -10,8 +10,8 @@
 // cannot overtake it.
 namespace orrery::detail {
 
-template <class T, class Index>
-std::uint32_t array_part<T, Index>::first_try(const Index& i) const {
+template <class Index>
+std::uint32_t index_part<Index>::first_try(const Index& i) const {
   const std::uint32_t first = home_of(i);
   if (homes_.count() == 1) return first;
   const scheduler::node& all = self_.owner();
@@ -28,7 +28,7 @@ std::uint32_t array_part<T, Index>::first_try(const Index& i) const {
   return all.reachable(above) ? above : first;
 }
 
-template <class T, class Index>
+template <class Index>
 struct whereabouts_message {
   static slot* route(pe& self, scheduler::delivery& d, const wire::envelope& e, std::uint32_t size) {
     try {
@@ -37,7 +37,7 @@ struct whereabouts_message {
       const auto i = orrery::read<Index>(r);
       array_core* part = array_directory::of(self).find(e.slot);
       d.release();
-      if (part != nullptr) static_cast<array_part<T, Index>*>(part)->hear(i, pe);
+      if (part != nullptr) static_cast<index_part<Index>*>(part)->hear(i, pe);
     } catch (...) {
       d.fail(std::current_exception());
     }
@@ -47,15 +47,15 @@ struct whereabouts_message {
                                                wire::type_key<whereabouts_message>()};
 };
 
-template <class T, class Index>
-void array_part<T, Index>::tell_homes(const Index& i, std::uint32_t pe) {
+template <class Index>
+void index_part<Index>::tell_homes(const Index& i, std::uint32_t pe) {
   if (homes_.count() == 1) return;
   const bytes b = pack(0, i);
-  for (const std::uint32_t h : other_homes()) tell(self_, h, whereabouts_message<T, Index>::instance, id(), pe, b);
+  for (const std::uint32_t h : other_homes()) tell(self_, h, whereabouts_message<Index>::instance, id(), pe, b);
 }
 
-template <class T, class Index>
-void array_part<T, Index>::hear(const Index& i, std::uint32_t pe) {
+template <class Index>
+void index_part<Index>::hear(const Index& i, std::uint32_t pe) {
   if (pe == nowhere) {
     told_.erase(i);
   } else {
@@ -63,8 +63,8 @@ void array_part<T, Index>::hear(const Index& i, std::uint32_t pe) {
   }
 }
 
-template <class T, class Index>
-void array_part<T, Index>::hear_bulk(const std::vector<Index>& all, std::uint32_t pe) {
+template <class Index>
+void index_part<Index>::hear_bulk(const std::vector<Index>& all, std::uint32_t pe) {
   told_.reserve(told_.size() + all.size());
   for (const Index& i : all) hear(i, pe);
 }

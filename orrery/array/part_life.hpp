@@ -3,28 +3,10 @@
 
 #include <orrery/array/part_homes.hpp>
 #include <orrery/array/section_core.hpp>
-#include <orrery/process/spawn.hpp>
 #include <orrery/scheduler/node.hpp>
-
-#include <cstring>
-#include <tuple>
 
 // How elements begin and end.
 namespace orrery::detail {
-
-/// True if objects of T can move to another OS process.
-template <class T>
-inline constexpr bool can_be_packed = serializable<T> && std::is_default_constructible_v<T>;
-
-/// Stops the compiler with a sentence if not. Of the classes of elements that migrate: any program can run on several nodes.
-template <class T>
-consteval void require_migratable() {
-  static_assert(
-      std::is_default_constructible_v<T>,
-      "orrery: elements of this class migrate, also to other nodes, where each is read into a new object: give the "
-      "class a public default constructor");
-  if constexpr (std::is_default_constructible_v<T>) require_serializable<T>();
-}
 
 [[noreturn]] void throw_taken(const std::string& element);
 [[noreturn]] void throw_parked(const std::string& element);
@@ -34,8 +16,8 @@ void report_no_creation(pe& self, const std::string& element, const std::excepti
 
 // --- creating ------------------------------------------------------------------------------------------------------
 
-template <class T, class Index>
-std::uint32_t array_part<T, Index>::admit(const Index& i) {
+template <class Index>
+std::uint32_t index_part<Index>::admit(const Index& i) {
   const auto it = table_.find(i);
   if (it != table_.end() && (!it->second.is_away() || it->second.there()->state == away::what::at))
     throw_taken(text_of(i));
@@ -43,8 +25,8 @@ std::uint32_t array_part<T, Index>::admit(const Index& i) {
   return births_given_;
 }
 
-template <class T, class Index>
-void array_part<T, Index>::place(const Index& i, cell_type& c) {
+template <class Index>
+void index_part<Index>::place(const Index& i, cell_type& c) {
   if (const auto [it, fresh] = table_.try_emplace(i, &c); !fresh) {
     early_ = erase_away(i);
     table_.insert_or_assign(i, entry(&c));
@@ -52,87 +34,39 @@ void array_part<T, Index>::place(const Index& i, cell_type& c) {
   }
 }
 
-template <class T, class Index>
-cell<T, Index>& array_part<T, Index>::conceive(const Index& i, std::uint32_t birth) {
-  cell_type* c = cell_type::make(i);
+template <class Index>
+index_cell<Index>& index_part<Index>::conceive(const Index& i, std::uint32_t birth) {
+  cell_type* c = make_cell(i);
   slot* s = nullptr;
   try {
     s = &self_.allocate_slot();
     place(i, *c);
   } catch (...) {
     if (s != nullptr) self_.free_slot(*s);
-    cell_type::free(c);
+    free_cell(*c);
     throw;
   }
   c->process = s;
   c->birth = birth;
-  s->class_number = process_class.number;
+  s->class_number = elements_.process_class.number;
   born(*c);
   if (birth != 0 && is_home(i)) tell_homes(i, self_.id());
   return *c;
 }
 
-template <class T, class Index>
-template <class... A>
-void array_part<T, Index>::construct(cell_type& c, A&&... args) {
-  slot& s = *c.process;
-  try {
-    s.set_place(c.storage());
-    constructing_cell = &c;
-    if constexpr (constructible_from_kept<T, A...>) {  // else the caller has said so
-      if constexpr (std::is_constructible_v<T, A&&...>) {
-        new (c.storage()) T(std::forward<A>(args)...);
-      } else {
-        new (c.storage()) T{std::forward<A>(args)...};
-      }
-    }
-    constructing_cell = nullptr;
-    s.set_object(c.storage());
-  } catch (...) {
-    constructing_cell = nullptr;
-    s.apart = false;
-    scheduler::message* mailbox = bury(c);
-    resends_failed_ = true;
-    send_after(c, mailbox);
-    resends_failed_ = false;
-    if (c.order != nullptr) c.order->out.close(self_);
-    cell_type::free(&c);
-    throw;
-  }
+template <class Index>
+void index_part<Index>::undo_conceive(cell_type& c) {
+  c.process->apart = false;
+  scheduler::message* mailbox = bury(c);
+  resends_failed_ = true;
+  send_after(c, mailbox);
+  resends_failed_ = false;
+  if (c.order != nullptr) c.order->out.close(self_);
+  free_cell(c);
 }
 
-template <class T, class Index>
-template <class... A>
-void array_part<T, Index>::construct_inline(cell_type& c, A&&... args) {
-  slot& s = *c.process;
-  note_class(self_, process_class);
-  struct guard {
-    pe& self;
-    slot& s;
-    scheduler::activation a;
-    activity_end end;
-    guard(pe& p, slot& q, array_core& part) : self(p), s(q), a{&q, &constructor, nullptr}, end(&part) {
-      part.begins();
-      self.push_activation(a);
-      s.active = &a;
-      s.depth = 1;
-    }
-    ~guard() {
-      self.pop_activation(a);
-      s.active = nullptr;
-      s.depth = 0;
-      if (!s.has_object) {
-        self.free_slot(s);
-      } else {
-        self.settle(s);
-      }
-    }
-  } g(self_, s, *this);
-  construct(c, std::forward<A>(args)...);
-}
-
-template <class T, class Index>
-void array_part<T, Index>::settle_at(const Index& i, std::uint32_t birth, std::uint32_t pe) {
+template <class Index>
+void index_part<Index>::settle_at(const Index& i, std::uint32_t birth, std::uint32_t pe) {
   scheduler::message* waiting = erase_away(i);
   away& a = make_away(i, pe, true);
   a.birth = birth;
@@ -141,8 +75,8 @@ void array_part<T, Index>::settle_at(const Index& i, std::uint32_t birth, std::u
   if (birth != 0) tell_homes(i, pe);
 }
 
-template <class T, class Index>
-void array_part<T, Index>::know_bulk(const std::vector<Index>& all, std::uint32_t pe) {
+template <class Index>
+void index_part<Index>::know_bulk(const std::vector<Index>& all, std::uint32_t pe) {
   table_.reserve(table_.size() + all.size());
   for (const Index& i : all) settle_at(i, 0, pe);
 }
@@ -159,8 +93,8 @@ struct creation {
   }
 };
 
-template <class T, class Index>
-void array_part<T, Index>::create_for_guest(const array_handler& h, std::span<const std::byte> payload) {
+template <class Index>
+void index_part<Index>::create_for_guest(const array_handler& h, std::span<const std::byte> payload) {
   orrery::reader r(payload);
   auto c = orrery::read<creation>(r);
   const auto i = orrery::read<Index>(r);
@@ -178,115 +112,53 @@ void array_part<T, Index>::create_for_guest(const array_handler& h, std::span<co
   }
 }
 
-template <class T, class Index, class... A>
-struct create_message {
-  static slot* route(pe& self, scheduler::delivery& d, const wire::envelope& e, std::uint32_t size) {
-    creation c;
-    array_core* const core = array_directory::of(self).find(e.slot);
-    try {
-      const auto payload = wire_payload(d, e, size);
-      orrery::reader r(payload);
-      c = orrery::read<creation>(r);
-      const auto i = orrery::read<Index>(r);
-      auto& part = part_of<T, Index>(self, e.slot);
-      if (!c.admitted) {
-        if (!self.owner().reachable(c.at)) throw node_lost(part.text_of(i) + " was to be created there");
-        c.birth = part.admit(i);
-        c.admitted = true;
-        if (c.at != self.id()) {
-          bytes b = pack(0, c, i);
-          const auto args = after_section(payload, r);
-          b.insert(b.end(), args.begin(), args.end());
-          tell(self, c.at, instance, e.slot, 0, b);
-          d.release();
-          part.settle_at(i, c.birth, c.at);
-          return nullptr;
-        }
-      }
-      if (c.at == self.id() && part.creation_waits(i)) {
-        part.hold_creation(i, d.detach(e, size));
+template <class Index>
+slot* index_part<Index>::route_creation(pe& self, scheduler::delivery& d, const wire::envelope& e, std::uint32_t size,
+                                        const array_handler& instance) {
+  creation c;
+  array_core* const core = array_directory::of(self).find(e.slot);
+  try {
+    const auto payload = wire_payload(d, e, size);
+    orrery::reader r(payload);
+    c = orrery::read<creation>(r);
+    const auto i = orrery::read<Index>(r);
+    auto& part = index_part_of<Index>(self, e.slot);
+    if (!c.admitted) {
+      if (!self.owner().reachable(c.at)) throw node_lost(part.text_of(i) + " was to be created there");
+      c.birth = part.admit(i);
+      c.admitted = true;
+      if (c.at != self.id()) {
+        bytes b = pack(0, c, i);
+        const auto args = after_section(payload, r);
+        b.insert(b.end(), args.begin(), args.end());
+        tell(self, c.at, instance, e.slot, 0, b);
+        d.release();
+        part.settle_at(i, c.birth, c.at);
         return nullptr;
       }
-      auto& made = part.conceive(i, c.birth);
-      made.process->state = scheduler::process_state::idle;
-      self.push(*made.process, d.detach(e, size));
-      part.flush_early();
-      return nullptr;
-    } catch (...) {
-      const activity_end end(core);
-      d.release();
-      answer_error(self, c.from, &instance, std::current_exception());
+    }
+    if (c.at == self.id() && part.creation_waits(i)) {
+      part.hold_creation(i, d.detach(e, size));
       return nullptr;
     }
-  }
-  static void run(pe& self, slot& s, scheduler::delivery& d) {
-    caller from;
-    Index i{};
-    array_core* const core = array_directory::of(self).find(d.heap->head.slot);
-    const activity_end end(core);
-    try {
-      orrery::reader r({d.payload, d.payload_bytes});
-      const auto c = orrery::read<creation>(r);
-      from = c.from;
-      i = orrery::read<Index>(r);
-      orrery::reader args(after_section({d.payload, d.payload_bytes}, r));
-      std::tuple<A...> values{orrery::read<A>(args)...};
-      auto& part = part_of<T, Index>(self, d.heap->head.slot);
-      d.release();
-      d.reply = from.call;  // for who looks at what runs: deadlock_detector.cpp
-      d.source_pe = from.pe;
-      note_class(self, *s.cls());
-      auto* made = part.find_local(i);
-      if (made == nullptr || made->process != &s) throw process_gone(part.text_of(i));
-      std::apply([&](A&... v) { part.construct(*made, std::move(v)...); }, values);
-      answer_value(self, from, {});
-    } catch (...) {
-      d.release();
-      if (from.call == 0 && core != nullptr) {
-        report_no_creation(self, static_cast<array_part<T, Index>*>(core)->text_of(i), std::current_exception());
-      } else if (core != nullptr) {  // the home is to know that there is none before who waits does
-        answer_from(self, static_cast<array_part<T, Index>*>(core)->home_of(i), core->id(), from, &instance,
-                    std::current_exception());
-      } else {
-        answer_error(self, from, &instance, std::current_exception());
-      }
-    }
-  }
-  static void describe(wire::shape& types) {
-    types.describe<Index>();
-    (types.describe<A>(), ...);
-  }
-  // Only of what the program there does not know: who lost a node with it hears of that anyhow.
-  static bool refused_there(pe& self, const scheduler::handler& h, std::span<const std::byte> payload, std::uint32_t,
-                            const scheduler::unknown_message* unknown) noexcept try {
-    if (unknown == nullptr) return false;
-    const activity_end end(array_directory::of(self).find(unknown->slot));
-    orrery::reader r(payload);
-    answer_error(self, orrery::read<creation>(r).from, &h, unknown->why);
-    return true;
+    auto& made = part.conceive(i, c.birth);
+    made.process->state = scheduler::process_state::idle;
+    self.push(*made.process, d.detach(e, size));
+    part.flush_early();
+    return nullptr;
   } catch (...) {
-    return false;
+    const activity_end end(core);
+    d.release();
+    answer_error(self, c.from, &instance, std::current_exception());
+    return nullptr;
   }
-  // Only of one that runs: a creation does not wait in the mailbox of a process that does.
-  static scheduler::hidden_caller::name caller_of(const scheduler::message&) noexcept { return {}; }
-  static void fail_caller(pe&, slot&, scheduler::delivery& d, std::exception_ptr) noexcept { d.release(); }
-  static constexpr scheduler::hidden_caller hidden{&caller_of, &fail_caller};
-  struct creation_handler : birth_handler {
-    creation_handler() noexcept
-        : birth_handler(type_name<T>(), "(constructor)", wire::type_key<create_message>(), &create_message::run,
-                        &create_message::route, &create_message::describe) {
-      caller = &hidden;
-      lost = &refused_there;
-    }
-  };
-  inline static const creation_handler instance;
-};
+}
 
 // --- ending --------------------------------------------------------------------------------------------------------
 
-template <class T, class Index>
-void array_part<T, Index>::mark_deleted(const Index& i, std::uint32_t birth, const inbox::counts& streams,
-                                        std::uint32_t where) {
+template <class Index>
+void index_part<Index>::mark_deleted(const Index& i, std::uint32_t birth, const inbox::counts& streams,
+                                     std::uint32_t where) {
   tell_homes(i, nowhere);
   away& a = make_away(i, where, true);
   a.state = away::what::deleted;
@@ -303,7 +175,7 @@ void array_part<T, Index>::mark_deleted(const Index& i, std::uint32_t birth, con
   }
 }
 
-template <class T, class Index>
+template <class Index>
 struct buried_message {
   static slot* route(pe& self, scheduler::delivery& d, const wire::envelope& e, std::uint32_t size) {
     try {
@@ -313,7 +185,7 @@ struct buried_message {
       const std::uint32_t birth = e.generation;
       array_core* part = array_directory::of(self).find(e.slot);
       d.release();
-      if (part != nullptr) static_cast<array_part<T, Index>*>(part)->forget_buried(i, birth, streams);
+      if (part != nullptr) static_cast<index_part<Index>*>(part)->forget_buried(i, birth, streams);
     } catch (...) {
       d.fail(std::current_exception());
     }
@@ -323,8 +195,8 @@ struct buried_message {
                                                wire::type_key<buried_message>()};
 };
 
-template <class T, class Index>
-scheduler::message* array_part<T, Index>::bury(cell_type& c) {
+template <class Index>
+scheduler::message* index_part<Index>::bury(cell_type& c) {
   c.ended = true;
   scheduler::message* mailbox = take_mailbox(c);
   const inbox::counts streams = c.order != nullptr ? c.order->in.all() : inbox::counts{};
@@ -333,7 +205,7 @@ scheduler::message* array_part<T, Index>::bury(cell_type& c) {
   if (home == self_.id()) {
     mark_deleted(c.index, c.birth, streams, self_.id());
   } else {
-    tell(self_, home, buried_message<T, Index>::instance, id(), c.birth, pack(0, c.index, streams));
+    tell(self_, home, buried_message<Index>::instance, id(), c.birth, pack(0, c.index, streams));
   }
   if (c.sections != nullptr)
     for (const membership& m : *c.sections) drop_early(m);
@@ -352,8 +224,8 @@ scheduler::message* array_part<T, Index>::bury(cell_type& c) {
   return mailbox;
 }
 
-template <class T, class Index>
-void array_part<T, Index>::forget_buried(const Index& i, std::uint32_t birth, const inbox::counts& streams) {
+template <class Index>
+void index_part<Index>::forget_buried(const Index& i, std::uint32_t birth, const inbox::counts& streams) {
   const away* a = find_away(i);
   if (a == nullptr || a->birth != birth || a->state != away::what::at) return;
   const std::uint32_t where = a->pe;
@@ -362,8 +234,21 @@ void array_part<T, Index>::forget_buried(const Index& i, std::uint32_t birth, co
   dispatch_all(waiting);
 }
 
-template <class T, class Index>
-scheduler::message* array_part<T, Index>::take_mailbox(cell_base& c) noexcept {
+template <class Index>
+void index_part<Index>::object_has_ended(cell_type& c) {
+  auto* part = static_cast<index_part*>(c.part);
+  if (part->find_local(c.index) == &c) {  // the world ends
+    part->take_out(c);
+    part->abandon(c);
+    if (c.order != nullptr)
+      for (auto* m = c.order->in.take_held(nullptr); m != nullptr;) discard(part->self_, std::exchange(m, m->next));
+  } else if (c.order != nullptr) {
+    c.order->out.close(part->self_);
+  }
+}
+
+template <class Index>
+scheduler::message* index_part<Index>::take_mailbox(cell_base& c) noexcept {
   c.process->charge = 0;
   scheduler::message* all = c.process->take_all();
   if (c.order == nullptr) return all;
@@ -371,8 +256,8 @@ scheduler::message* array_part<T, Index>::take_mailbox(cell_base& c) noexcept {
   return c.order->in.take_held(all);
 }
 
-template <class T, class Index>
-void array_part<T, Index>::send_after(cell_base& c, scheduler::message* mailbox) {
+template <class Index>
+void index_part<Index>::send_after(cell_base& c, scheduler::message* mailbox) {
   while (mailbox != nullptr) {
     scheduler::message* m = std::exchange(mailbox, mailbox->next);
     const auto* h = reinterpret_cast<const scheduler::handler*>(m->head.handler);

@@ -7,9 +7,9 @@
 namespace orrery::detail {
 
 // At the element. Mostly nothing waits, and the message goes the way of all others.
-template <class T, class Index>
-slot* array_part<T, Index>::pass_element(cell_type& c, scheduler::delivery& d, const wire::envelope& e,
-                                         std::uint32_t size, const Index& i, order_tag tag) {
+template <class Index>
+slot* index_part<Index>::pass_element(cell_type& c, scheduler::delivery& d, const wire::envelope& e, std::uint32_t size,
+                                      const Index& i, order_tag tag) {
   inbox& in = c.order_of().in;
   if (!in.in_turn(tag) && !lossy()) {
     in.hold(tag, d.detach(e, size));
@@ -24,9 +24,9 @@ slot* array_part<T, Index>::pass_element(cell_type& c, scheduler::delivery& d, c
 }
 
 // At the home of an index without an element.
-template <class T, class Index>
-slot* array_part<T, Index>::pass_home(const routed_kind& kind, away* a, scheduler::delivery& d, const wire::envelope& e,
-                                      std::uint32_t size, const route_head& h, const Index& i, order_tag tag) {
+template <class Index>
+slot* index_part<Index>::pass_home(const routed_kind& kind, away* a, scheduler::delivery& d, const wire::envelope& e,
+                                   std::uint32_t size, const route_head& h, const Index& i, order_tag tag) {
   const Index at = i;
   if (a == nullptr) {
     a = &make_away(at, self_.id(), true);
@@ -54,8 +54,8 @@ slot* array_part<T, Index>::pass_home(const routed_kind& kind, away* a, schedule
   return nullptr;
 }
 
-template <class T, class Index>
-inbox* array_part<T, Index>::streams_of(const Index& i) const noexcept {
+template <class Index>
+inbox* index_part<Index>::streams_of(const Index& i) const noexcept {
   const auto it = table_.find(i);
   if (it == table_.end()) return nullptr;
   if (it->second.is_away()) return it->second.there()->in.get();
@@ -63,8 +63,8 @@ inbox* array_part<T, Index>::streams_of(const Index& i) const noexcept {
 }
 
 // What is released may release more, also of other streams: one after the other, as the stack has an end.
-template <class T, class Index>
-void array_part<T, Index>::release_next(const Index& i, std::uint64_t stream) {
+template <class Index>
+void index_part<Index>::release_next(const Index& i, std::uint64_t stream) {
   releasing_.emplace_back(i, stream);
   if (in_release_) return;
   in_release_ = true;
@@ -81,8 +81,8 @@ void array_part<T, Index>::release_next(const Index& i, std::uint64_t stream) {
 }
 
 // At the home of an index without an element, of which nothing may have to be known any more.
-template <class T, class Index>
-void array_part<T, Index>::end_stream(const Index& i, std::uint64_t stream) {
+template <class Index>
+void index_part<Index>::end_stream(const Index& i, std::uint64_t stream) {
   away* a = find_away(i);
   a->in->end(stream);
   if (!a->in->empty()) return;
@@ -94,8 +94,8 @@ void array_part<T, Index>::end_stream(const Index& i, std::uint64_t stream) {
   }
 }
 
-template <class T, class Index>
-bool array_part<T, Index>::merge_streams(const Index& i, const inbox::counts& streams) {
+template <class Index>
+bool index_part<Index>::merge_streams(const Index& i, const inbox::counts& streams) {
   const auto it = table_.find(i);
   if (it == table_.end()) return false;
   inbox* in = nullptr;
@@ -114,7 +114,7 @@ bool array_part<T, Index>::merge_streams(const Index& i, const inbox::counts& st
 }
 
 /// Brings what the home knows of the streams of an index to its new element.
-template <class T, class Index>
+template <class Index>
 struct streams_message {
   static slot* route(pe& self, scheduler::delivery& d, const wire::envelope& e, std::uint32_t size) {
     try {
@@ -122,7 +122,7 @@ struct streams_message {
       const auto h = orrery::read<route_head>(r);
       const auto i = orrery::read<Index>(r);
       const auto streams = orrery::read<inbox::counts>(r);
-      auto* part = static_cast<array_part<T, Index>*>(array_directory::of(self).find(e.slot));
+      auto* part = static_cast<index_part<Index>*>(array_directory::of(self).find(e.slot));
       if (part != nullptr && !part->merge_streams(i, streams)) return part->route(following_kind, d, e, size, h, i);
       d.release();
     } catch (...) {
@@ -134,11 +134,10 @@ struct streams_message {
                                                wire::type_key<streams_message>()};
 };
 
-template <class T, class Index>
-void array_part<T, Index>::send_streams(const Index& i, std::uint32_t pe, std::unique_ptr<inbox> in) {
+template <class Index>
+void index_part<Index>::send_streams(const Index& i, std::uint32_t pe, std::unique_ptr<inbox> in) {
   if (in->empty()) return;
-  tell(self_, pe, streams_message<T, Index>::instance, id(), 0,
-       pack(0, route_head{0, 0, self_.id(), 0, 0}, i, in->all()));
+  tell(self_, pe, streams_message<Index>::instance, id(), 0, pack(0, route_head{0, 0, self_.id(), 0, 0}, i, in->all()));
 }
 
 }  // namespace orrery::detail

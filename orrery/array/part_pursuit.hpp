@@ -18,7 +18,7 @@
 namespace orrery::detail {
 
 /// At the home: a message that was sent from there is executed.
-template <class T, class Index>
+template <class Index>
 struct turn_message {
   static slot* route(pe& self, scheduler::delivery& d, const wire::envelope& e, std::uint32_t size) {
     try {
@@ -26,7 +26,7 @@ struct turn_message {
       const auto i = orrery::read<Index>(r);
       array_core* part = array_directory::of(self).find(e.slot);
       d.release();
-      if (part != nullptr) static_cast<array_part<T, Index>*>(part)->turn_over(i);
+      if (part != nullptr) static_cast<index_part<Index>*>(part)->turn_over(i);
     } catch (...) {
       d.fail(std::current_exception());
     }
@@ -37,10 +37,10 @@ struct turn_message {
 };
 
 // A message that is not at its element. True if it goes to the home, or waits there now.
-template <class T, class Index>
-bool array_part<T, Index>::leave_pursuit(const routed_kind& kind, const away* a, scheduler::delivery& d,
-                                         const wire::envelope& e, std::uint32_t size, route_head h, const Index& i,
-                                         order_tag tag) {
+template <class Index>
+bool index_part<Index>::leave_pursuit(const routed_kind& kind, const away* a, scheduler::delivery& d,
+                                      const wire::envelope& e, std::uint32_t size, route_head h, const Index& i,
+                                      order_tag tag) {
   if ((h.flags & route_head::to_home) == 0 && h.follows() < most_follows) [[likely]]
     return false;
   if (!kind.waits_at_home || a == nullptr || a->state != away::what::at || lossy()) return false;
@@ -57,9 +57,9 @@ bool array_part<T, Index>::leave_pursuit(const routed_kind& kind, const away* a,
 }
 
 // At its element, after a detour over the home.
-template <class T, class Index>
-slot* array_part<T, Index>::end_pursuit(cell_type& c, scheduler::delivery& d, const wire::envelope& e,
-                                        std::uint32_t size, route_head h, const Index& i, order_tag tag) {
+template <class Index>
+slot* index_part<Index>::end_pursuit(cell_type& c, scheduler::delivery& d, const wire::envelope& e, std::uint32_t size,
+                                     route_head h, const Index& i, order_tag tag) {
   if ((h.flags & route_head::to_home) != 0 && keeps_at_home(i) && !lossy()) {
     keep_at_home(d, e, size, h, i, tag);
     return nullptr;
@@ -83,9 +83,9 @@ slot* array_part<T, Index>::end_pursuit(cell_type& c, scheduler::delivery& d, co
   return nullptr;
 }
 
-template <class T, class Index>
-void array_part<T, Index>::keep_at_home(scheduler::delivery& d, const wire::envelope& e, std::uint32_t size,
-                                        route_head h, const Index& i, order_tag tag) {
+template <class Index>
+void index_part<Index>::keep_at_home(scheduler::delivery& d, const wire::envelope& e, std::uint32_t size, route_head h,
+                                     const Index& i, order_tag tag) {
   const Index at = i;  // it may lie in the message
   const bool is_back = (h.flags & route_head::from_home) != 0;
   const bool again = is_back || h.moves() != 0;
@@ -101,8 +101,8 @@ void array_part<T, Index>::keep_at_home(scheduler::delivery& d, const wire::enve
   send_kept(at);
 }
 
-template <class T, class Index>
-void array_part<T, Index>::send_kept(const Index& i) {
+template <class Index>
+void index_part<Index>::send_kept(const Index& i) {
   home_queue* queue = find_home_queue(i);
   if (queue == nullptr || queue->sends) return;
   queue->sends = true;
@@ -117,26 +117,26 @@ void array_part<T, Index>::send_kept(const Index& i) {
   if (queue->is_over()) home_queues_.erase(i);
 }
 
-template <class T, class Index>
-void array_part<T, Index>::turn_over(const Index& i) {
+template <class Index>
+void index_part<Index>::turn_over(const Index& i) {
   home_queue* queue = find_home_queue(i);
   if (queue == nullptr) return;
   queue->turn_over();
   send_kept(i);
 }
 
-template <class T, class Index>
-void array_part<T, Index>::tell_turn_over(const Index& i) {
+template <class Index>
+void index_part<Index>::tell_turn_over(const Index& i) {
   const std::uint32_t home = home_of(i);
   if (home == self_.id()) {
     turn_over(Index(i));
   } else {
-    tell(self_, home, turn_message<T, Index>::instance, id(), 0, pack(0, i));
+    tell(self_, home, turn_message<Index>::instance, id(), 0, pack(0, i));
   }
 }
 
-template <class T, class Index>
-void array_part<T, Index>::release_kept(const Index& i) {
+template <class Index>
+void index_part<Index>::release_kept(const Index& i) {
   const auto it = home_queues_.find(i);
   if (it == home_queues_.end()) return;
   const std::unique_ptr<home_queue> queue = std::move(it->second);
@@ -144,8 +144,8 @@ void array_part<T, Index>::release_kept(const Index& i) {
   while (scheduler::message* m = queue->take()) dispatch(self_, m);
 }
 
-template <class T, class Index>
-scheduler::message* array_part<T, Index>::take_kept(scheduler::message* rest) noexcept {
+template <class Index>
+scheduler::message* index_part<Index>::take_kept(scheduler::message* rest) noexcept {
   for (auto& [i, queue] : home_queues_)
     while (scheduler::message* m = queue->take()) {
       m->next = rest;

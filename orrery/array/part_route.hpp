@@ -12,8 +12,8 @@
 // forgotten only after such a probe.
 namespace orrery::detail {
 
-template <class T, class Index>
-away& array_part<T, Index>::make_away(const Index& i, std::uint32_t pe, bool is_home) {
+template <class Index>
+away& index_part<Index>::make_away(const Index& i, std::uint32_t pe, bool is_home) {
   if (!is_home && ++cached_ > sweep_at_) sweep();
   auto* a = new away;
   a->pe = pe;
@@ -22,8 +22,8 @@ away& array_part<T, Index>::make_away(const Index& i, std::uint32_t pe, bool is_
   return *a;
 }
 
-template <class T, class Index>
-scheduler::message* array_part<T, Index>::erase_away(const Index& i) {
+template <class Index>
+scheduler::message* index_part<Index>::erase_away(const Index& i) {
   taken_.reset();
   const auto it = table_.find(i);
   if (it == table_.end() || !it->second.is_away()) return nullptr;
@@ -42,16 +42,16 @@ scheduler::message* array_part<T, Index>::erase_away(const Index& i) {
   return waiting;
 }
 
-template <class T, class Index>
-void array_part<T, Index>::forget_lost_place(const Index& i) {
+template <class Index>
+void index_part<Index>::forget_lost_place(const Index& i) {
   const away* a = find_away(i);
   if (a == nullptr || a->is_home || a->state != away::what::at || self_.owner().reachable(a->pe)) return;
   if (const std::uint32_t home = home_of(i); home == a->pe || !self_.owner().reachable(home)) return;
   dispatch_all(erase_away(i));
 }
 
-template <class T, class Index>
-away* array_part<T, Index>::way_to(const Index& i) {
+template <class Index>
+away* index_part<Index>::way_to(const Index& i) {
   if (lossy()) [[unlikely]]
     forget_lost_place(i);
   if (const auto it = table_.find(i); it != table_.end()) {
@@ -66,9 +66,9 @@ away* array_part<T, Index>::way_to(const Index& i) {
   return &a;
 }
 
-template <class T, class Index>
-slot* array_part<T, Index>::route(const routed_kind& kind, scheduler::delivery& d, const wire::envelope& e,
-                                  std::uint32_t size, const route_head& h, const Index& i, order_tag tag) {
+template <class Index>
+slot* index_part<Index>::route(const routed_kind& kind, scheduler::delivery& d, const wire::envelope& e,
+                               std::uint32_t size, const route_head& h, const Index& i, order_tag tag) {
   if (lossy()) [[unlikely]]
     forget_lost_place(i);
   const auto it = table_.find(i);
@@ -158,11 +158,11 @@ slot* array_part<T, Index>::route(const routed_kind& kind, scheduler::delivery& 
   return nullptr;
 }
 
-template <class T, class Index>
-using location_message = news_message<T, Index, &array_part<T, Index>::learn>;
+template <class Index>
+using location_message = news_message<Index, &index_part<Index>::learn>;
 
-template <class T, class Index>
-void array_part<T, Index>::tell_location(const route_head& h, const Index& i, const cell_type* c) {
+template <class Index>
+void index_part<Index>::tell_location(const route_head& h, const Index& i, const cell_type* c) {
   location l{h.number};
   if (c != nullptr) {
     const address at = self_.address_of(*c->process);
@@ -173,23 +173,23 @@ void array_part<T, Index>::tell_location(const route_head& h, const Index& i, co
   if (h.origin == self_.id()) {
     learn(i, l, self_.id());
   } else {
-    tell(self_, h.origin, location_message<T, Index>::instance, id(), 0, pack(0, l, i));
+    tell(self_, h.origin, location_message<Index>::instance, id(), 0, pack(0, l, i));
   }
 }
 
-template <class T, class Index>
-void array_part<T, Index>::tell_nowhere(const route_head& h, const Index& i) {
+template <class Index>
+void index_part<Index>::tell_nowhere(const route_head& h, const Index& i) {
   const location l{h.number, found::not_at_all};
   if (h.origin == self_.id()) {
     learn(i, l, self_.id());
   } else {
-    tell(self_, h.origin, location_message<T, Index>::instance, id(), 0, pack(0, l, i));
+    tell(self_, h.origin, location_message<Index>::instance, id(), 0, pack(0, l, i));
   }
 }
 
 // It is known now where messages go on. If those of others went another way before, that has to be empty, too.
-template <class T, class Index>
-bool array_part<T, Index>::probe_first_home(const Index& i, away& a) {
+template <class Index>
+bool index_part<Index>::probe_first_home(const Index& i, away& a) {
   const bool two_ways = a.asks && a.passes;
   a.asks = a.passes = false;
   if (!two_ways || !self_.owner().reachable(home_of(i))) return false;
@@ -200,8 +200,8 @@ bool array_part<T, Index>::probe_first_home(const Index& i, away& a) {
   return true;
 }
 
-template <class T, class Index>
-void array_part<T, Index>::learn(const Index& i, const location& l, std::uint32_t pe) {
+template <class Index>
+void index_part<Index>::learn(const Index& i, const location& l, std::uint32_t pe) {
   away* a = find_away(i);
   if (a == nullptr) return;
   if (a->is_home) {  // which forwards until it is told, but for holding back has to know the process
@@ -248,8 +248,8 @@ void array_part<T, Index>::learn(const Index& i, const location& l, std::uint32_
   dispatch_all(a->take_all());
 }
 
-template <class T, class Index>
-void array_part<T, Index>::pes_lost() noexcept {
+template <class Index>
+void index_part<Index>::pes_lost() noexcept {
   // Messages that wait here until a probe has followed the others: it may have been on the lost node. And where only the first home was to be asked, as
   // another one may be left. What is known of elements that were on the lost node is kept at homes, and elsewhere until it is asked for
   // (forget_lost_place): they may have left it.
@@ -279,7 +279,7 @@ void array_part<T, Index>::pes_lost() noexcept {
   dispatch_all(take_kept(held));
 }
 
-template <class T, class Index>
+template <class Index>
 struct probe_message {
   static slot* route(pe& self, scheduler::delivery& d, const wire::envelope& e, std::uint32_t size) {
     try {
@@ -291,7 +291,7 @@ struct probe_message {
         d.release();
         return nullptr;
       }
-      auto* part = static_cast<array_part<T, Index>*>(core);
+      auto* part = static_cast<index_part<Index>*>(core);
       const bool has_turn = (h.flags & route_head::from_home) != 0;
       if (const auto* c = part->find_local(i)) {
         if ((h.flags & route_head::to_home) != 0 && part->keeps_at_home(i)) {
@@ -324,7 +324,7 @@ struct probe_message {
       const auto h = orrery::read<route_head>(r);
       const auto i = orrery::read<Index>(r);
       if (array_core* core = array_directory::of(self).find(static_cast<std::uint32_t>(h.call)))
-        static_cast<array_part<T, Index>*>(core)->tell_nowhere(h, i);
+        static_cast<index_part<Index>*>(core)->tell_nowhere(h, i);
     } catch (...) {
       self.failures().report("the loss of a question where an element is", std::current_exception());
     }
@@ -340,7 +340,7 @@ struct probe_message {
 };
 
 // A probe of the waits (scheduler/deadlock_detector.cpp), which follows a call; also to an element whose destructor runs, by its home, which knows where it has ended.
-template <class T, class Index>
+template <class Index>
 struct wait_probe_message {
   static slot* route(pe& self, scheduler::delivery& d, const wire::envelope& e, std::uint32_t size) {
     try {
@@ -348,7 +348,7 @@ struct wait_probe_message {
       orrery::reader r(payload);
       auto h = orrery::read<route_head>(r);
       const auto i = orrery::read<Index>(r);
-      auto* part = static_cast<array_part<T, Index>*>(array_directory::of(self).find(e.slot));
+      auto* part = static_cast<index_part<Index>*>(array_directory::of(self).find(e.slot));
       slot* const at = part != nullptr ? part->find_or_ending(i) : nullptr;
       if (part == nullptr || (at == nullptr && (h.flags & route_head::tried) != 0)) {
         d.release();
@@ -376,24 +376,24 @@ struct wait_probe_message {
                                                wire::type_key<wait_probe_message>()};
 };
 
-template <class T, class Index>
-address array_part<T, Index>::follow(const Index& i, std::span<const std::byte> probe) {
+template <class Index>
+address index_part<Index>::follow(const Index& i, std::span<const std::byte> probe) {
   if (const slot* at = find_or_ending(i)) return self_.address_of(*at);
   bytes b = pack(0, route_head{0, 0, self_.id(), 0, 0}, i);
   b.insert(b.end(), probe.begin(), probe.end());
-  tell(self_, self_.id(), wait_probe_message<T, Index>::instance, id(), 0, b);
+  tell(self_, self_.id(), wait_probe_message<Index>::instance, id(), 0, b);
   return {};
 }
 
-template <class T, class Index>
-void array_part<T, Index>::send_probe(const Index& i, away& a) {
+template <class Index>
+void index_part<Index>::send_probe(const Index& i, away& a) {
   a.last = next_number();
-  tell(self_, a.pe, probe_message<T, Index>::instance, id(), 0, pack(0, route_head{a.last, id(), self_.id(), 0, 0}, i));
+  tell(self_, a.pe, probe_message<Index>::instance, id(), 0, pack(0, route_head{a.last, id(), self_.id(), 0, 0}, i));
 }
 
 // Twice unused: asked whether it can go.
-template <class T, class Index>
-void array_part<T, Index>::sweep() {
+template <class Index>
+void index_part<Index>::sweep() {
   std::vector<Index> unused;
   for (auto& [i, e] : table_) {
     if (!e.is_away()) continue;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <orrery/array/part.hpp>
+#include <orrery/array/index_part.hpp>
 #include <orrery/process/group.hpp>
 #include <orrery/process/runtime.hpp>
 

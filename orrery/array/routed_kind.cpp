@@ -95,4 +95,14 @@ void reject_routed(pe& self, const scheduler::handler& method, const routed_kind
   answer_error(self, {h.origin, h.call}, &method, std::move(why));
 }
 
+void forward_routed(array_core& core, cell_base&, scheduler::message* m) {
+  route_head h;
+  std::memcpy(&h, m->payload(), sizeof h);
+  if (core.resends_failed()) h.flags |= route_head::tried;
+  if (h.hops > 1) h.hops = 1;  // it had arrived; what it goes now is another way
+  h.take_along();
+  std::memcpy(m->payload(), &h, sizeof h);
+  dispatch(core.self(), m);
+}
+
 }  // namespace orrery::detail

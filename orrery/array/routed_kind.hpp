@@ -63,5 +63,7 @@ void fail_routed(array_core& part, const routed_kind& kind, scheduler::delivery&
 /// The same of one that is not counted any more. `method`: its handler.
 void reject_routed(pe& self, const scheduler::handler& method, const routed_kind& kind, scheduler::delivery& d,
                    const route_head& h, std::exception_ptr why) noexcept;
+/// A message in the mailbox of an element that has ended, or moves on: it goes on its way again.
+void forward_routed(array_core& core, cell_base&, scheduler::message* m);
 
 }  // namespace orrery::detail

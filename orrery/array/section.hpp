@@ -76,7 +76,7 @@ section<T, Index> create_section(const array<T, Index>& a, const std::vector<Ind
                                  std::uint32_t branching = 4) {
   using agent = detail::section_agent<T, Index>;
   detail::pe& self = detail::here_pe();
-  auto& part = detail::part_of<T, Index>(self, a.id());
+  auto& part = detail::index_part_of<Index>(self, a.id());
   part.require_whole("a section");
   const std::uint64_t id = part.new_section();
   std::map<std::uint32_t, std::vector<Index>> at_home;

@@ -38,7 +38,7 @@ class section_agent final : public section_core {
  public:
   /// Throws usage_error unless all members exist; this is the home of all.
   section_agent(shape s, std::vector<Index> members) : section_core(here_pe(), s, members.size()) {
-    auto& part = part_of<T, Index>(self_, s.array);
+    auto& part = index_part_of<Index>(self_, s.array);
     for (const Index& i : members)
       if (!part.has_element(i)) throw_no_member(part.text_of(i));
     members_.insert(members.begin(), members.end());
@@ -62,7 +62,7 @@ class section_agent final : public section_core {
   /// Sends a message with these arguments to the children, and to all members.
   template <class Cast, class Message, class... A>
   void cast(const A&... args) {
-    (void)part_of<T, Index>(self_, about().array);  // throws if there is none
+    (void)index_part_of<Index>(self_, about().array);  // throws if there is none
     const std::uint32_t number = ++casts_;
     std::exception_ptr failed;  // copying the arguments: the others get theirs
     for (const auto& c : below_) try {
@@ -144,7 +144,7 @@ struct join_operation {
     if (c.sections == nullptr) c.sections = std::make_unique<std::vector<membership>>();
     membership& m = c.sections->emplace_back();
     m.section = id;
-    m.home = static_cast<array_part<T, Index>*>(c.part)->home_of(c.index);
+    m.home = static_cast<index_part<Index>*>(c.part)->home_of(c.index);
   }
 };
 template <class T, class Index>
@@ -257,7 +257,7 @@ struct section_cast {
 
   template <class... A>
   static void send(pe& self, std::uint32_t array, const address& agent, A&&... args) {
-    counted_activity counts(part_of<T, Index>(self, array));
+    counted_activity counts(index_part_of<Index>(self, array));
     send_owned<handler>(self, agent, nullptr, true, std::move(counts), std::forward<A>(args)...);
     if (!on_this_node(self, agent.pe)) counts.has_left();
   }
@@ -274,7 +274,7 @@ struct section_modes {
     static void invoke(const target& to, P&&... args) {
       pe& self = here_pe();
       if (!to.root) throw_null_section();
-      part_of<T, Index>(self, to.array).require_whole("a broadcast to a section");
+      index_part_of<Index>(self, to.array).require_whole("a broadcast to a section");
       section_cast<T, Index, M, R, P...>::send(self, to.array, to.root, std::forward<P>(args)...);
     }
   };

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <orrery/array/broadcast_message.hpp>
 #include <orrery/array/message.hpp>
 #include <orrery/scheduler/node.hpp>
 
@@ -43,7 +44,7 @@ enum class patience : std::uint8_t { may_wait, must_not };
 template <class Message, class T, class Index, class... A>
 [[gnu::noinline]] bool send_away(pe& self, const element_name<T, Index>& to, scheduler::sink* sink, patience p,
                                  bool& again, A&&... args) {
-  auto& part = part_of<T, Index>(self, to.array);
+  auto& part = index_part_of<Index>(self, to.array);
   std::optional<array_directory::expectation> answer;
   const auto number_of_call = [&] {
     return sink != nullptr ? answer.emplace(array_directory::of(self), *sink, part.id()).call() : 0;
@@ -102,7 +103,7 @@ template <class Message, class T, class Index, class... A>
     if (e == nullptr) [[unlikely]] {
       if (p == patience::must_not) return false;
       e = self.reserve(*out_to, bytes_needed);  // parks, and then the way may be another one
-      auto& now = part_of<T, Index>(self, to.array);
+      auto& now = index_part_of<Index>(self, to.array);
       way = now.find_local(to.index) == nullptr ? now.way_to(to.index) : nullptr;
       if (way == nullptr || way->pe != to_pe) return again = true;
     }
@@ -179,7 +180,7 @@ bool send_element(pe& self, const element_name<T, Index>& to, scheduler::sink* s
     array_core* const core = array_directory::of(self).find(to.array);
     if (core == nullptr) [[unlikely]]
       return send_to_other_program<Message>(self, to, sink, p, args...);
-    auto& part = static_cast<array_part<T, Index>&>(*core);
+    auto& part = static_cast<index_part<Index>&>(*core);
     if (part.measures() && !noted) [[unlikely]] {
       noted = true;
       part.note_sent(to.index, wire::record_bytes(sizeof(typename Message::payload)) +
@@ -228,11 +229,11 @@ struct element_route final : scheduler::call_route {
   explicit element_route(const element_name<T, Index>& n) : to(n) {}
   address follow(pe& self, std::span<const std::byte> probe) const override {
     array_core* core = array_directory::of(self).find(to.array);
-    return core != nullptr ? static_cast<array_part<T, Index>*>(core)->follow(to.index, probe) : address{};
+    return core != nullptr ? static_cast<index_part<Index>*>(core)->follow(to.index, probe) : address{};
   }
   [[nodiscard]] std::string text() const override {
     array_core* core = array_directory::of(here_pe()).find(to.array);
-    return core != nullptr ? static_cast<array_part<T, Index>*>(core)->text_of(to.index) : "an element of an array";
+    return core != nullptr ? static_cast<index_part<Index>*>(core)->text_of(to.index) : "an element of an array";
   }
 };
 
@@ -274,7 +275,7 @@ struct element_modes {
       array_core* const core = array_directory::of(self).find(to.array);
       if (core == nullptr) [[unlikely]]
         return call_element<m, R>(self, to, std::forward<P>(args)...);
-      auto& part = static_cast<array_part<T, Index>&>(*core);
+      auto& part = static_cast<index_part<Index>&>(*core);
       if (slot* const found =
               m::ordered ? nullptr : part.find_process(to.index)) {  // not before what is still on its way
         slot& s = *found;

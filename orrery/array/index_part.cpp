@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <orrery/array/array.hpp>
 #include <orrery/array/directory.hpp>
-#include <orrery/array/part.hpp>
+#include <orrery/array/index_part.hpp>
 
 #include <cstring>
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <orrery/array/cell.hpp>
 #include <orrery/array/core.hpp>
 #include <orrery/array/early.hpp>
 #include <orrery/array/guest.hpp>
@@ -20,8 +21,9 @@
 #include <utility>
 #include <vector>
 
-// The part of an array on one PE, with the types of its elements and indices: the table from index to where the element is, and what goes with
-// it: delivery, creation, migration. What happens to messages is said in docs/arrays.md.
+// The part of an array on one PE, with the type of its indices: the table from index to where the element is, and what goes with it:
+// delivery, creation, migration. What happens to messages is said in docs/arrays.md. What depends on the class of the elements is in
+// array_part.hpp.
 namespace orrery {
 
 /// What an array keeps on one PE.
@@ -36,53 +38,6 @@ struct array_footprint {
 }  // namespace orrery
 
 namespace orrery::detail {
-
-/// An element: what the array knows of it, and behind that, in the same block of memory, the object.
-template <class T, class Index>
-struct cell : cell_base {
-  using traffic = boost::unordered_flat_map<Index, std::uint64_t, index_hash<Index>, index_equal<Index>>;
-  using traffic_list = std::vector<std::pair<Index, std::uint64_t>>;
-  Index index{};
-  std::unique_ptr<traffic> sent;  ///< bytes to other elements, while that is measured
-
-  void forget_load() noexcept {
-    load_ns = 0;
-    sent.reset();
-  }
-
-  static constexpr bool over_aligned = alignof(T) > __STDCPP_DEFAULT_NEW_ALIGNMENT__;
-  [[nodiscard]] static constexpr std::size_t offset() noexcept {
-    return (sizeof(cell) + alignof(T) - 1) / alignof(T) * alignof(T);
-  }
-  [[nodiscard]] void* storage() noexcept { return reinterpret_cast<std::byte*>(this) + offset(); }
-  [[nodiscard]] T* object() noexcept { return std::launder(static_cast<T*>(storage())); }
-  [[nodiscard]] static cell& of(void* object) noexcept {
-    return *std::launder(reinterpret_cast<cell*>(static_cast<std::byte*>(object) - offset()));
-  }
-  [[nodiscard]] static cell* make(const Index& i) {
-    void* p = nullptr;
-    if constexpr (over_aligned) {
-      p = ::operator new(offset() + sizeof(T), std::align_val_t{alignof(T)});
-    } else {
-      p = ::operator new(offset() + sizeof(T));
-    }
-    auto* c = new (p) cell;
-    c->index = i;
-    return c;
-  }
-  /// The object must have ended.
-  static void free(cell* c) noexcept {
-    c->~cell();
-    if constexpr (over_aligned) {
-      ::operator delete(static_cast<void*>(c), std::align_val_t{alignof(T)});
-    } else {
-      ::operator delete(static_cast<void*>(c));
-    }
-  }
-};
-
-/// The cell whose object is being constructed on this thread, for the base class of the object. Set just before, taken at once.
-extern constinit thread_local cell_base* constructing_cell;
 
 /// An element that is to be created here when the way is clear: when all is here that went out to it by this PE before.
 struct held_creation {
@@ -139,28 +94,34 @@ struct away {
   }
 };
 
+/// What a part has to know of the class of its elements.
+struct element_class_facts {
+  const scheduler::class_info& process_class;
+  cell_base& (*cell_of)(void* object);
+  std::size_t offset = 0;  ///< of an object behind the beginning of its cell
+  const scheduler::handler& packed;  ///< brings an element from another node
+  const scheduler::handler& whole;  ///< and from another PE of the node
+};
+
 /// What handlers of messages behind a route do if these are lost with a node (handler::lost): the origin of a call may have heard of the loss before it
 /// sent the call, by way of a PE that had not.
 bool lost_on_its_way(pe& self, const scheduler::handler& h, std::span<const std::byte> payload, std::uint32_t to,
                      const scheduler::unknown_message* unknown) noexcept;
 
-template <class T, class Index>
-class array_part;
+template <class Index>
+class index_part;
 
 /// The part of an array on this PE. Throws process_gone if the array was destroyed.
-template <class T, class Index>
-[[nodiscard]] array_part<T, Index>& part_of(pe& self, std::uint32_t id);
-/// The same; null if another program has made the array (guest.hpp).
-template <class T, class Index>
-[[nodiscard]] array_part<T, Index>* part_or_guest(pe& self, std::uint32_t id);
+template <class Index>
+[[nodiscard]] index_part<Index>& index_part_of(pe& self, std::uint32_t id);
 [[noreturn]] void throw_no_array(std::uint32_t id);
 [[noreturn]] void throw_own_array(const std::string& name);
 [[noreturn]] void throw_no_pe(const std::string& element, std::uint32_t to, std::uint32_t pes);
 
-template <class T, class Index>
-class array_part final : public array_core {
+template <class Index>
+class index_part : public array_core {
  public:
-  using cell_type = cell<T, Index>;
+  using cell_type = index_cell<Index>;
   struct settings {
     placement_map<Index> home;
     std::uint32_t homes = 1;  ///< of each index
@@ -174,19 +135,8 @@ class array_part final : public array_core {
     }
   };
 
-  array_part(pe& self, shape s, settings o)
-      : array_core(self, std::move(s)), settings_(std::move(o)), homes_(about().pes.count(), settings_.homes) {
-    element_class = &process_class;
-    array_directory::of(self).note_elements(process_class.number,
-                                            [](void* object) -> cell_base& { return cell_type::of(object); });
-    sweep_at_ = settings_.cached;
-    settings_.always_serialize |= scheduler::through_wire;
-  }
-  ~array_part() override {
-    for (scheduler::message* m = take_kept(nullptr); m != nullptr;) discard(self_, std::exchange(m, m->next));
-    for (auto& [index, e] : table_)
-      if (e.is_away()) drop_away(e.there());
-  }
+  index_part(pe& self, shape s, settings o, const element_class_facts& elements);
+  ~index_part() override;
 
   /// The element, if it is on this PE.
   [[nodiscard]] cell_type* find_local(const Index& i) const noexcept {
@@ -232,33 +182,16 @@ class array_part final : public array_core {
   [[nodiscard]] const settings& options() const noexcept { return settings_; }
   [[nodiscard]] std::size_t table_size() const noexcept { return table_.size(); }
   [[nodiscard]] std::size_t cached() const noexcept { return cached_; }
-  [[nodiscard]] array_footprint footprint() const noexcept {
-    array_footprint f{cells().size(), table_.size() - cells().size(), told_.size(), sizeof(*this)};
-    f.bytes += table_.bucket_count() * (sizeof(typename decltype(table_)::value_type) + 1);
-    f.bytes += told_.bucket_count() * (sizeof(typename decltype(told_)::value_type) + 1);
-    f.bytes += lookaside_.bytes();
-    f.bytes += cells().capacity() * sizeof(cell_base*) + f.elements * cell_type::offset();
-    f.bytes += f.elsewhere * sizeof(away) + deleted_.size() * sizeof(typename decltype(deleted_)::value_type);
-    return f;
-  }
-  [[nodiscard]] std::string text_of(const Index& i) const { return about().name + "[" + index_text(i) + "]"; }
+  [[nodiscard]] array_footprint footprint() const noexcept;
+  [[nodiscard]] std::string text_of(const Index& i) const;
   void create_for_guest(const array_handler& h, std::span<const std::byte> payload) override;
   [[nodiscard]] std::string text_of(const cell_base& c) const override {
     return text_of(static_cast<const cell_type&>(c).index);
   }
   /// scheduler::call_route::follow for a call to this element.
   [[nodiscard]] address follow(const Index& i, std::span<const std::byte> probe);
-  [[nodiscard]] std::vector<array_core::early_wait> early_waits(std::size_t most) const override {
-    std::vector<array_core::early_wait> waits;
-    for (const auto& [i, e] : table_)
-      if (waits.size() < most && e.is_away() && e.there()->is_home && e.there()->queued != 0)
-        waits.push_back({text_of(i), e.there()->queued});
-    return waits;
-  }
-  [[nodiscard]] std::exception_ptr gone(const Index& i) const {
-    return make_error(errc::process_gone, verbatim,
-                      text_of(i) + ": the element was destroyed, or never created; insert one before the call");
-  }
+  [[nodiscard]] std::vector<array_core::early_wait> early_waits(std::size_t most) const override;
+  [[nodiscard]] std::exception_ptr gone(const Index& i) const;
 
   // --- creating and destroying; part_life.hpp ---------------------------------------------------------------------
   void reserve(std::size_t n) {
@@ -269,12 +202,17 @@ class array_part final : public array_core {
   cell_type& conceive(const Index& i, std::uint32_t birth);
   /// Sends on what had waited for the element that was placed last.
   void flush_early() { dispatch_all(std::exchange(early_, nullptr)); }
-  /// Runs the constructor in the element's process. Undoes conceive if it throws.
-  template <class... A>
-  void construct(cell_type& c, A&&... args);
-  /// The same on the caller's stack.
-  template <class... A>
-  void construct_inline(cell_type& c, A&&... args);
+  /// Undoes conceive, where a constructor has thrown. The cell is gone then.
+  void undo_conceive(cell_type& c);
+  /// A message that asks for a new element; `instance`: its handler.
+  static slot* route_creation(pe& self, scheduler::delivery& d, const wire::envelope& e, std::uint32_t size,
+                              const array_handler& instance);
+  /// The object has ended: so has its element.
+  static void object_has_ended(cell_type& c);
+  /// Ends the element of a process that runs: it is found no more, its destructor runs, and what it has not executed is sent on.
+  static void end_element(pe& self, slot& s, cell_type& c);
+  /// Lets an element end, as its last message, when the whole array ends.
+  [[nodiscard]] virtual future<void> start_end(const Index& i) = 0;
   /// Throws usage_error if there is an element at an index whose home this is. Returns the birth number of a new one.
   std::uint32_t admit(const Index& i);
   /// At the home: a new element is at `pe`; what was sent early goes after it.
@@ -297,11 +235,7 @@ class array_part final : public array_core {
   void hear(const Index& i, std::uint32_t pe);
   void hear_bulk(const std::vector<Index>& all, std::uint32_t pe);
   /// The other homes of the indices whose first home this is.
-  [[nodiscard]] std::vector<std::uint32_t> other_homes() const {
-    std::vector<std::uint32_t> all = homes_.others(rank());
-    for (std::uint32_t& h : all) h = about().pes.at(h);
-    return all;
-  }
+  [[nodiscard]] std::vector<std::uint32_t> other_homes() const;
   /// Where the first message of this PE to an element goes: where it is, if this is another home of it, else to the nearest home.
   [[nodiscard]] std::uint32_t first_try(const Index& i) const;
 
@@ -333,7 +267,12 @@ class array_part final : public array_core {
   /// Moves the element whose process runs this, as a message. Throws usage_error.
   void depart(cell_type& c, std::uint32_t to);
   slot* arrive_packed(scheduler::delivery& d, const wire::envelope& e, std::uint32_t size);
+  /// Of the first message of an element from another node: its cell, and its state as bytes.
+  [[nodiscard]] std::pair<cell_type*, std::span<const std::byte>> unpack_arrival(const scheduler::delivery& d);
   void arrive_whole(cell_type* c, const std::vector<baggage>& broadcasts);
+  /// A message that brings a cell of this node. `end_alone` ends the element if its array is gone.
+  static slot* route_whole(pe& self, scheduler::delivery& d, const wire::envelope& e, std::uint32_t size,
+                           void (*end_alone)(std::uint32_t array, cell_type*));
 
   // --- delivery; part_route.hpp ------------------------------------------------------------------------------------
   /// Where a message to an element that is not here has to go: null if it has to be dispatched on this PE.
@@ -348,14 +287,7 @@ class array_part final : public array_core {
   [[nodiscard]] std::uint64_t next_number() noexcept { return ++numbers_; }
   [[nodiscard]] std::uint64_t last_number() const noexcept override { return numbers_; }
   /// An element of this array may be sending so much to another one.
-  void note_sent(const Index& to, std::uint64_t sent) {
-    const scheduler::activation* a = self_.active();
-    if (a == nullptr || a->process->class_number != process_class.number || !a->process->has_object) return;
-    cell_type& from = cell_type::of(a->process->where_apart());
-    if (from.part != this) return;
-    if (from.sent == nullptr) from.sent = std::make_unique<typename cell_type::traffic>();
-    (*from.sent)[to] += sent;
-  }
+  void note_sent(const Index& to, std::uint64_t sent);
   /// Finds the process for a message; null if it was dealt with. `tag`: of messages whose order is kept.
   slot* route(const routed_kind& kind, scheduler::delivery& d, const wire::envelope& e, std::uint32_t size,
               const route_head& h, const Index& i, order_tag tag = {});
@@ -414,16 +346,7 @@ class array_part final : public array_core {
     const auto it = home_queues_.find(i);
     return it != home_queues_.end() ? it->second.get() : nullptr;
   }
-  void drop_away(away* a) noexcept {
-    if (a->in != nullptr)
-      for (scheduler::message* m = a->in->take_held(nullptr); m != nullptr;) discard(self_, std::exchange(m, m->next));
-    for (scheduler::message* m = a->take_all(); m != nullptr;) discard(self_, std::exchange(m, m->next));
-    if (a->held != nullptr) {
-      discard(self_, a->held->creation);
-      for (const auto& m : a->held->come) discard(self_, m.what);
-    }
-    delete a;
-  }
+  void drop_away(away* a) noexcept;
   [[nodiscard]] away* find_away(const Index& i) const noexcept {
     const auto it = table_.find(i);
     return it != table_.end() && it->second.is_away() ? it->second.there() : nullptr;
@@ -457,9 +380,7 @@ class array_part final : public array_core {
     h.flags |= route_head::tried;
     return h;
   }
-  [[nodiscard]] std::exception_ptr lost(const Index& i, std::uint32_t pe) const {
-    return std::make_exception_ptr(node_lost(text_of(i) + ": it was last seen on PE " + std::to_string(pe)));
-  }
+  [[nodiscard]] std::exception_ptr lost(const Index& i, std::uint32_t pe) const;
   void sweep();
   void mark_deleted(const Index& i, std::uint32_t birth, const inbox::counts& streams, std::uint32_t where);
   void tell_homes(const Index& i, std::uint32_t pe);
@@ -476,37 +397,14 @@ class array_part final : public array_core {
   }
   void report_arrival(const cell_type& c);
 
-  // The elements as processes: their objects end with their cells.
-  static void destroy_object(void* object) {
-    cell_type& c = cell_type::of(object);
-    static_cast<T*>(object)->~T();
-    auto* part = static_cast<array_part*>(c.part);
-    if (part->find_local(c.index) == &c) {  // the world ends
-      part->take_out(c);
-      part->abandon(c);
-      if (c.order != nullptr)
-        for (auto* m = c.order->in.take_held(nullptr); m != nullptr;) discard(part->self_, std::exchange(m, m->next));
-    } else if (c.order != nullptr) {
-      c.order->out.close(part->self_);
-    }
-    cell_type::free(&c);
-  }
-  static void* to_object(void* object) { return object; }
-  static constexpr scheduler::class_info::base process_bases[1] = {{&class_of<T>::info, &to_object}};
-  /// What runs while an element is constructed without a message.
-  inline static const array_handler constructor{type_name<T>(),
-                                                "(constructor)",
-                                                wire::type_key<array_part>(),
-                                                &control_handler::never_run,
-                                                &control_handler::never_relocate,
-                                                &control_handler::never_drop,
-                                                0,
-                                                false,
-                                                &refuse_route,
-                                                nullptr};
-  inline static const scheduler::class_info process_class{wire::canonical_name<T>(), &destroy_object, process_bases,
-                                                          reentrant<T>::value};
+  // What the class of the elements does.
+  [[nodiscard]] virtual cell_type* make_cell(const Index& i) = 0;
+  /// The object must have ended.
+  virtual void free_cell(cell_type& c) noexcept = 0;
+  virtual void end_object(cell_type& c) = 0;
+  virtual void pack_object(cell_type& c, bytes& to) = 0;
 
+  const element_class_facts& elements_;
   settings settings_;
   homes homes_;
   boost::unordered_flat_map<Index, std::uint32_t, index_hash<Index>, index_equal<Index>>
@@ -527,20 +425,12 @@ class array_part final : public array_core {
   std::deque<std::pair<Index, std::uint32_t>> deleted_;  // index and birth, oldest first
 };
 
-template <class T, class Index>
-array_part<T, Index>& part_of(pe& self, std::uint32_t id) {
+template <class Index>
+index_part<Index>& index_part_of(pe& self, std::uint32_t id) {
   array_core* p = array_directory::of(self).find(id);
   if (p == nullptr) [[unlikely]]
     throw_no_array(id);
-  return static_cast<array_part<T, Index>&>(*p);
-}
-
-template <class T, class Index>
-array_part<T, Index>* part_or_guest(pe& self, std::uint32_t id) {
-  array_core* p = array_directory::of(self).find(id);
-  if (p == nullptr && !is_guest_of(self, id)) [[unlikely]]
-    throw_no_array(id);
-  return static_cast<array_part<T, Index>*>(p);
+  return static_cast<index_part<Index>&>(*p);
 }
 
 }  // namespace orrery::detail

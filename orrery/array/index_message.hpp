@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <orrery/array/part_order.hpp>
+
+#include <cstring>
+#include <new>
+#include <type_traits>
+#include <utility>
+
+// What messages to elements have in common as far as the class of the elements does not matter.
+namespace orrery::detail {
+
+/// What an owned message on its way begins with.
+template <class Index, bool Ordered>
+struct routed_prefix {
+  struct no_tag {};
+  using tag_type = std::conditional_t<Ordered, order_tag, no_tag>;
+  route_head head;
+  Index index;
+  [[no_unique_address]] tag_type tag;
+};
+
+template <bool Ordered, class Tag>
+[[nodiscard]] order_tag tag_in(const Tag& t) noexcept {
+  if constexpr (Ordered) {
+    return t;
+  } else {
+    return {};
+  }
+}
+
+/// What the messages to the elements of all classes with one type of indices have in common.
+template <class Index>
+struct index_messages {
+  template <bool Ordered>
+  static order_tag read_tag(orrery::reader& r) {
+    if constexpr (Ordered) return orrery::read<order_tag>(r);
+    return {};
+  }
+  template <bool Ordered>
+  static slot* route(pe& self, scheduler::delivery& d, const wire::envelope& e, std::uint32_t size);
+  // Of one that is in a mailbox: in both forms the head comes first.
+  static route_head head_of(const std::byte* payload) noexcept {
+    route_head h;
+    std::memcpy(&h, payload, sizeof h);
+    return h;
+  }
+  static scheduler::hidden_caller::name caller_of(const scheduler::message& m) noexcept {
+    const route_head h = head_of(const_cast<scheduler::message&>(m).payload());
+    return {h.origin, h.call};
+  }
+  static Index index_of(const scheduler::delivery& d);
+  // Of a message that has waited at its home: the next one can come.
+  static void end_turn(array_core* core, const route_head& h, const Index& i) {
+    if ((h.flags & route_head::from_home) != 0 && core != nullptr) [[unlikely]]
+      static_cast<index_part<Index>*>(core)->tell_turn_over(i);
+  }
+  // `c`: the element, if there is one.
+  static void fail_caller(pe& self, array_core* core, cell_base* c, scheduler::delivery& d,
+                          std::exception_ptr why) noexcept;
+};
+
+template <class Index>
+template <bool Ordered>
+slot* index_messages<Index>::route(pe& self, scheduler::delivery& d, const wire::envelope& e, std::uint32_t size) {
+  const auto& method = static_cast<const array_handler&>(*d.method);
+  route_head h;
+  array_core* const core = array_directory::of(self).find(e.slot);
+  auto* const part = static_cast<index_part<Index>*>(core);
+  try {
+    if (d.form == wire::payload_form::owned) {
+      const auto& p = *reinterpret_cast<const routed_prefix<Index, Ordered>*>(d.payload);
+      h = p.head;
+      if (core == nullptr) throw_no_array(e.slot);
+      const order_tag tag = tag_in<Ordered>(p.tag);
+      if (part->find_local(p.index) == nullptr) {
+        const Index i = p.index;  // the payload moves
+        return part->route(*method.kind, d, e, size, h, i, tag);
+      }
+      return part->route(*method.kind, d, e, size, h, p.index, tag);
+    }
+    orrery::reader r(wire_payload(d, e, size));
+    h = orrery::read<route_head>(r);
+    const auto i = orrery::read<Index>(r);
+    const order_tag tag = read_tag<Ordered>(r);
+    if (core == nullptr) throw_no_array(e.slot);
+    return part->route(*method.kind, d, e, size, h, i, tag);
+  } catch (...) {
+    const activity_end end(core);
+    reject_routed(self, method, *method.kind, d, h, std::current_exception());
+    return nullptr;
+  }
+}
+
+template <class Index>
+Index index_messages<Index>::index_of(const scheduler::delivery& d) {
+  constexpr std::size_t at = (sizeof(route_head) + alignof(Index) - 1) / alignof(Index) * alignof(Index);
+  if (d.form == wire::payload_form::owned) return *std::launder(reinterpret_cast<const Index*>(d.payload + at));
+  orrery::reader r({d.payload, d.payload_bytes});
+  (void)orrery::read<route_head>(r);
+  return orrery::read<Index>(r);
+}
+
+template <class Index>
+void index_messages<Index>::fail_caller(pe& self, array_core* core, cell_base* c, scheduler::delivery& d,
+                                        std::exception_ptr why) noexcept {
+  const activity_end end(core);
+  const auto& method = static_cast<const array_handler&>(*d.method);
+  if ((head_of(d.payload).flags & route_head::from_home) != 0) try {
+      end_turn(core, head_of(d.payload), index_of(d));
+    } catch (...) {  // it cannot be read; then it has not come here
+    }
+  // Else, if those around it go on their way again, it would be waited for.
+  if (method.tag_of != nullptr && c != nullptr) c->order_of().in.failed(method.tag_of(*d.heap));
+  reject_routed(self, method, *method.kind, d, head_of(d.payload), std::move(why));
+}
+
+}  // namespace orrery::detail
