@@ -8,6 +8,8 @@
 
 #include <algorithm>
 #include <exception>
+#include <string>
+#include <string_view>
 #include <utility>
 
 #include <fmt/format.h>
@@ -18,15 +20,14 @@ namespace {
 
 using bytes = std::vector<std::byte>;
 
-/// Combines values of members; what it calls is that of each member.
-struct combiner {
-  detail::combine_bytes f;
-  const void* op;
-  bytes operator()(bytes a, const bytes& b) const {
-    f(a, b, op);
-    return a;
-  }
-};
+std::string text_of(const detail::team_call& c) {
+  const auto beginning = [](std::string_view text) { return text.substr(0, 100); };
+  std::string text(c.name);
+  if (!c.type.empty()) text += fmt::format(" of {}", beginning(c.type));
+  if (!c.operation.empty()) text += fmt::format(" with {}", beginning(c.operation));
+  if (c.name == "broadcast") text += fmt::format(" from root {}", c.root);
+  return text;
+}
 
 void keep_given(bytes& into, const bytes& other, const void*) {
   if (into.empty()) into = other;
@@ -36,10 +37,33 @@ void append(bytes& into, const bytes& other, const void*) { into.insert(into.end
 
 }  // namespace
 
-bytes team_member::reduce_bytes(bytes mine, detail::combine_bytes f, const void* op) {
-  bytes all = member<team_member>::all_reduce(std::move(mine), combiner{f, op});
+// What members of teams give to collective functions, and what they combine it with: so errors call them.
+struct team_value {
+  bytes value;
+  std::string call;  // that the member is in
+  template <class A>
+  void serialize(A& a) {
+    a & value & call;
+  }
+};
+struct team_operation {
+  detail::combine_bytes f;
+  const void* op;
+  team_value operator()(team_value a, const team_value& b) const {
+    if (a.call != b.call)
+      throw usage_error(errc::bad_argument,
+                        fmt::format("{} and {}: members of a team called both at the same point; all members must call "
+                                    "the same, for the same types, in the same order",
+                                    a.call, b.call));
+    f(a.value, b.value, op);
+    return a;
+  }
+};
+
+bytes team_member::reduce_bytes(bytes mine, detail::combine_bytes f, const void* op, const detail::team_call& call) {
+  team_value all = member<team_member>::all_reduce(team_value{std::move(mine), text_of(call)}, team_operation{f, op});
   left_collective();
-  return all;
+  return std::move(all.value);
 }
 
 // For the adviser: the accesses that follow are those of another phase.
@@ -50,10 +74,18 @@ void team_member::left_collective() {
   detail::enter_phase_of_team((std::uint64_t{first.pe} << 32 | first.slot) ^ std::uint64_t{first.generation} << 48,
                               ++collectives_);
 }
-bytes team_member::broadcast_bytes(bytes mine) { return reduce_bytes(std::move(mine), &keep_given, nullptr); }
+void team_member::check_root(std::size_t root) const {
+  if (root >= size())
+    throw usage_error(errc::bad_argument, fmt::format("broadcast from root {}: the team has {} members, whose ranks "
+                                                      "are 0 to {}",
+                                                      root, size(), size() - 1));
+}
+bytes team_member::broadcast_bytes(bytes mine, const detail::team_call& call) {
+  return reduce_bytes(std::move(mine), &keep_given, nullptr, call);
+}
 
-std::vector<bytes> team_member::gather_bytes(bytes mine) {
-  const bytes all = reduce_bytes(detail::to_bytes(mine), &append, nullptr);
+std::vector<bytes> team_member::gather_bytes(bytes mine, const detail::team_call& call) {
+  const bytes all = reduce_bytes(detail::to_bytes(mine), &append, nullptr, call);
   std::vector<bytes> parts;
   // Each was written on its own, from an offset that is a multiple of nothing: it is read from a
   // buffer of its own, too.
@@ -73,7 +105,7 @@ void take_given(address receiver, std::uint64_t number, std::uint32_t from, std:
 }
 }  // namespace
 
-std::vector<bytes> team_member::exchange_bytes(std::vector<bytes> to_each) {
+std::vector<bytes> team_member::exchange_bytes(std::vector<bytes> to_each, const detail::team_call& call) {
   if (to_each.size() != size())
     throw usage_error(errc::bad_argument, fmt::format("all_to_all: {} values for the {} members of the team; give one "
                                                       "for each, in the order of the ranks",
@@ -93,7 +125,7 @@ std::vector<bytes> team_member::exchange_bytes(std::vector<bytes> to_each) {
                                            std::move(to_each[to])));
   }
   for (auto& f : sent) f.get();
-  barrier();  // all have been sent, and so have arrived
+  (void)reduce_bytes({}, &keep_given, nullptr, call);  // a barrier: all have been sent, and so have arrived
   std::vector<bytes> from_each(size());
   from_each[rank()] = std::move(to_each[rank()]);
   for (auto& [from, what] : detail::shared_directory::of_this_pe().gathers.given[mine])

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <functional>
 #include <span>
+#include <string_view>
 #include <tuple>
 #include <type_traits>
 #include <utility>
@@ -25,6 +26,14 @@ namespace detail {
 /// What a member of a team runs, and what it is given: a function of the program, and the bytes of
 /// its arguments.
 using team_function = std::vector<std::byte> (*)(team_member& self, std::span<const std::byte> arguments);
+
+/// What a member calls, for errors: "all_reduce", "int", "std::plus<void>".
+struct team_call {
+  std::string_view name;
+  std::string_view type = {};
+  std::string_view operation = {};
+  std::uint64_t root = 0;  ///< of a broadcast
+};
 
 /// Combines the values of two members, as bytes.
 using combine_bytes = void (*)(std::vector<std::byte>& into, const std::vector<std::byte>& other, const void* op);
@@ -48,7 +57,8 @@ template <class T>
 /// takes it by reference as its first parameter, if it wants it.
 ///
 /// The collective functions are called by all members, in the same order; they park. They throw
-/// process_gone when a member has ended by an exception, node_lost, stopped.
+/// process_gone when a member has ended by an exception, node_lost, stopped, and usage_error at all members if some call another one at
+/// the same point, or one for another type, operation or root.
 class team_member : public member<team_member> {
  public:
   // rank() and size() are those of members of groups.
@@ -59,10 +69,12 @@ class team_member : public member<team_member> {
     left_collective();
   }
 
-  /// The value that the member `root` has given, for all.
+  /// The value that the member `root` has given, for all. Throws also usage_error (no such member).
   template <class T>
   [[nodiscard]] T broadcast(const T& value, std::size_t root = 0) {
-    return detail::from_bytes<T>(broadcast_bytes(rank() == root ? detail::to_bytes(value) : std::vector<std::byte>{}));
+    check_root(root);
+    return detail::from_bytes<T>(broadcast_bytes(rank() == root ? detail::to_bytes(value) : std::vector<std::byte>{},
+                                                 {"broadcast", detail::type_name<T>(), {}, root}));
   }
   /// op(op(value of rank 0, of rank 1), of rank 2)..., for all. `op` is associative; it need not be
   /// commutative.
@@ -74,21 +86,17 @@ class team_member : public member<team_member> {
           into = detail::to_bytes(
               static_cast<T>((*static_cast<const Op*>(o))(detail::from_bytes<T>(into), detail::from_bytes<T>(other))));
         },
-        &op));
+        &op, {"all_reduce", detail::type_name<T>(), detail::type_name<Op>()}));
   }
   /// The values of all members, in the order of the ranks, for all.
   template <class T>
   [[nodiscard]] std::vector<T> all_gather(const T& value) {
-    const std::vector<std::vector<std::byte>> all = gather_bytes(detail::to_bytes(value));
-    std::vector<T> values;
-    values.reserve(all.size());
-    for (const auto& b : all) values.push_back(detail::from_bytes<T>(b));
-    return values;
+    return gather(value, {"all_gather", detail::type_name<T>()});
   }
   /// As all_reduce, of the ranks up to the own one.
   template <class T, class Op = std::plus<>>
   [[nodiscard]] T scan(const T& value, Op op = {}) {
-    const std::vector<T> all = all_gather(value);
+    const std::vector<T> all = gather(value, {"scan", detail::type_name<T>(), detail::type_name<Op>()});
     T so_far = all[0];
     for (std::size_t i = 1; i <= rank(); ++i) so_far = op(std::move(so_far), all[i]);
     return so_far;
@@ -100,7 +108,8 @@ class team_member : public member<team_member> {
     std::vector<std::vector<std::byte>> raw;
     for (const T& x : to_each) raw.push_back(detail::to_bytes(x));
     std::vector<T> from_each;
-    for (const auto& b : exchange_bytes(std::move(raw))) from_each.push_back(detail::from_bytes<T>(b));
+    for (const auto& b : exchange_bytes(std::move(raw), {"all_to_all", detail::type_name<T>()}))
+      from_each.push_back(detail::from_bytes<T>(b));
     return from_each;
   }
   /// Divides the team: the members that give the same number become a team of their own. A collective
@@ -118,11 +127,22 @@ class team_member : public member<team_member> {
 
  private:
   void left_collective();
-  [[nodiscard]] std::vector<std::byte> broadcast_bytes(std::vector<std::byte> mine);
+  void check_root(std::size_t root) const;
+  template <class T>
+  [[nodiscard]] std::vector<T> gather(const T& value, const detail::team_call& call) {
+    const std::vector<std::vector<std::byte>> all = gather_bytes(detail::to_bytes(value), call);
+    std::vector<T> values;
+    values.reserve(all.size());
+    for (const auto& b : all) values.push_back(detail::from_bytes<T>(b));
+    return values;
+  }
+  [[nodiscard]] std::vector<std::byte> broadcast_bytes(std::vector<std::byte> mine, const detail::team_call& call);
   [[nodiscard]] std::vector<std::byte> reduce_bytes(std::vector<std::byte> mine, detail::combine_bytes f,
-                                                    const void* op);
-  [[nodiscard]] std::vector<std::vector<std::byte>> gather_bytes(std::vector<std::byte> mine);
-  [[nodiscard]] std::vector<std::vector<std::byte>> exchange_bytes(std::vector<std::vector<std::byte>> to_each);
+                                                    const void* op, const detail::team_call& call);
+  [[nodiscard]] std::vector<std::vector<std::byte>> gather_bytes(std::vector<std::byte> mine,
+                                                                 const detail::team_call& call);
+  [[nodiscard]] std::vector<std::vector<std::byte>> exchange_bytes(std::vector<std::vector<std::byte>> to_each,
+                                                                   const detail::team_call& call);
 
   mutable detail::team_share share_{0, 0, {}};
   mutable std::vector<std::uint32_t> pes_;

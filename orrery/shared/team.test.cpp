@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <orrery/orrery.hpp>
+#include <orrery/process/internal/test_world.hpp>
+#include <orrery/shared/shared.hpp>
+
+#include <cstddef>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+namespace {
+
+using orrery::spmd;
+using orrery::team;
+using orrery::team_member;
+using orrery::testing::in_simulation;
+using orrery::testing::in_world;
+
+std::string text_of(const std::function<void()>& f) {
+  try {
+    f();
+  } catch (const orrery::usage_error& e) {
+    return e.what();
+  }
+  return "no usage_error";
+}
+void expect_parts(const std::string& text, const std::vector<std::string>& parts) {
+  for (const std::string& part : parts) EXPECT_NE(text.find(part), std::string::npos) << part << " in " << text;
+}
+
+// The text at this member, where the first one calls something else than the others.
+std::string mistake(team_member& t, int n) {
+  const bool one = t.rank() == 0;
+  return text_of([&] {
+    switch (n) {
+      case 0:
+        one ? (void)t.all_reduce(1) : (void)t.all_reduce(1.0F);
+        break;
+      case 1:
+        one ? (void)t.all_reduce(5L) : (void)t.all_reduce(5L, std::multiplies<>{});
+        break;
+      case 2:
+        one ? (void)t.all_gather(5) : (void)t.all_gather(std::string("5"));
+        break;
+      case 3:
+        (void)t.broadcast(5, one ? 0 : 1);
+        break;
+      case 4:
+        one ? (void)t.scan(5) : (void)t.all_gather(5);
+        break;
+      case 5:
+        one ? (void)t.all_to_all(std::vector<int>(t.size())) : (void)t.all_to_all(std::vector<std::string>(t.size()));
+        break;
+      case 6:
+        (void)t.broadcast(std::string("x"), 7);
+        break;
+      default:
+        one ? t.barrier() : (void)t.all_reduce(5);
+    }
+  });
+}
+
+TEST(team, collectives_that_differ_name_both_at_all_members) {
+  const std::vector<std::vector<std::string>> parts{
+      {"all_reduce of int with std::plus<void>", "all_reduce of float with std::plus<void>"},
+      {"all_reduce of long with std::plus<void>", "all_reduce of long with std::multiplies<void>"},
+      {"all_gather of int", "all_gather of std::"},
+      {"broadcast of int from root 0", "broadcast of int from root 1"},
+      {"scan of int", "all_gather of int"},
+      {"all_to_all of int", "all_to_all of std::"},
+      {"broadcast from root 7", "3 members"},
+      {"barrier", "all_reduce of orrery::team_value"}};
+  const auto all = [&] {
+    for (std::size_t n = 0; n < parts.size(); ++n)
+      for (const std::string& text : spmd<&mistake>(team(), static_cast<int>(n))) expect_parts(text, parts[n]);
+  };
+  in_world(3, all);
+  in_simulation("machines=3,jitter=5us,seed=2", all);
+}
+
+}  // namespace
