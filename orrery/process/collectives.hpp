@@ -55,9 +55,9 @@ template <class T, class V>
 template <class T, class V, class Op = std::plus<>>
 [[nodiscard]] V scan(member<T>& m, V value, Op op = {}) {
   std::vector<V> all = all_gather(m, std::move(value));
-  V sum = std::move(all[0]);
-  for (std::size_t i = 1; i <= m.rank(); ++i) sum = op(std::move(sum), std::move(all[i]));
-  return sum;
+  V total = std::move(all[0]);
+  for (std::size_t i = 1; i <= m.rank(); ++i) total = op(std::move(total), std::move(all[i]));
+  return total;
 }
 
 /// Each member gives one value for each member, and gets those that are for it, by rank. All values go to all PEs: for large ones send messages to the peers.

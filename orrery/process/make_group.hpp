@@ -14,7 +14,7 @@
 // Groups of processes that are there already, and parts of groups. "An array of remote pointers defines a group" (Givelberg 2014, section 3.2).
 //
 //     auto pair = make_group({left, right});                                  // of what was spawned one by one
-//     auto odd = section(workers, [](std::size_t rank) { return rank % 2 == 1; });
+//     auto odd = subgroup(workers, [](std::size_t rank) { return rank % 2 == 1; });
 //     scatter<&Worker::take>(workers, pages);                                 // workers[i]->take(pages[i]), all at once
 namespace orrery {
 
@@ -79,14 +79,14 @@ template <class T>
 
 /// The members of a group for whose ranks `chosen(rank)` is true, as a group of their own, ranked in the same order. As make_group.
 template <class T, std::predicate<std::size_t> F>
-[[nodiscard]] group<T> section(const group<T>& g, F chosen) {
+[[nodiscard]] group<T> subgroup(const group<T>& g, F chosen) {
   std::vector<remote<T>> members;
   for (std::size_t rank = 0; rank < g.size(); ++rank)
     if (chosen(rank)) members.push_back(g[rank]);
   return make_group(members);
 }
 
-/// Ends a group that make_group or section has made, not its members. What was called before goes on. Parks. Throws process_gone if it was dismissed before,
+/// Ends a group that make_group or subgroup has made, not its members. What was called before goes on. Parks. Throws process_gone if it was dismissed before,
 /// node_lost, stopped.
 template <class T>
 void dismiss(const group<T>& g) {

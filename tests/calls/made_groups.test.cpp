@@ -54,8 +54,8 @@ void made() {
   auto later = start(pair)->later();
   pair->now();
   check(later.get() == std::vector{16, 10}, "answers that come later");
-  const auto odd = section(g, [](std::size_t r) { return r % 2 == 1; });
-  check(odd->get() == std::vector{11, 13, 15}, "a section");
+  const auto odd = subgroup(g, [](std::size_t r) { return r % 2 == 1; });
+  check(odd->get() == std::vector{11, 13, 15}, "a subgroup");
   dismiss(pair);
   thrown<process_gone>("a group that was dismissed", [&] { pair->get(); });
   thrown<process_gone>("dismissed twice", [&] { dismiss(pair); });
