@@ -6,6 +6,7 @@
 #include <orrery/process/runtime.hpp>
 #include <orrery/process/spawn.hpp>
 #include <orrery/scheduler/node.hpp>
+#include <orrery/transport/shm/arena.hpp>
 #include <orrery/transport/world.hpp>
 
 #include <algorithm>
@@ -99,6 +100,10 @@ machine_state describe_here() {
 }
 
 }  // namespace
+
+std::uint64_t detail::free_memory_here() {
+  return std::min(kib_in_meminfo("MemAvailable"), transport::arena::machine_memory());
+}
 
 std::vector<std::string> machine_names() {
   const transport::world* const world = this_world().world();

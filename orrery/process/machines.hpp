@@ -62,4 +62,9 @@ namespace detail {
 [[nodiscard]] std::optional<std::uint32_t> find_machine(std::span<const std::string> names, std::string_view host);
 }  // namespace detail
 
+namespace detail {
+/// Bytes that programs can have on this machine now without swapping, as far as their control group lets them. Reads files of the kernel.
+[[nodiscard]] std::uint64_t free_memory_here();
+}  // namespace detail
+
 }  // namespace orrery

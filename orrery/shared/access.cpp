@@ -233,6 +233,8 @@ spot find(const shared_id& id, std::uint64_t row, std::uint64_t column, access_k
     if (o.in_order != nullptr) return {o, {}, o.in_order + (row * o.columns + column) * o.bytes};
   }
   const layout::place p = o.how().find(row, column);
+  if (k != access_kind::element_read && here_pe().owner().gone_nodes() != 0) [[unlikely]]
+    require_owner(o, p.part);
   std::byte* const base = o.base[p.part];
   return {o, p, base == nullptr ? nullptr : base + p.local * o.element_bytes()};
 }

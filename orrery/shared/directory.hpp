@@ -3,6 +3,7 @@
 
 #include <orrery/process/invoke.hpp>
 #include <orrery/scheduler/pe.hpp>
+#include <orrery/scheduler/wait_watcher.hpp>
 #include <orrery/shared/object.hpp>
 #include <orrery/shared/replica.hpp>
 #include <orrery/shared/team_gather.hpp>
@@ -27,7 +28,7 @@ class sharing_referee;
 /// Owned by the PE as the state of its layer; used on its thread.
 ///
 /// Invariant: an entry of the small table is in the hash table, too.
-class shared_directory final : public scheduler::layer_state {
+class shared_directory final : public scheduler::layer_state, scheduler::wait_watcher {
  public:
   shared_directory();
   ~shared_directory() override;
@@ -80,6 +81,10 @@ class shared_directory final : public scheduler::layer_state {
   std::unique_ptr<sharing_referee> referee;  ///< of the objects that this PE has made
 
  private:
+  // Who writes an element of a lost PE is to hear of it: accesses go by find() from now on.
+  void pes_lost(scheduler::pe& self) noexcept override;
+  void cancel_waits(scheduler::pe&) noexcept override {}
+
   struct recent_entry {
     shared_id id;
     const std::shared_ptr<const shared_object>* object = nullptr;

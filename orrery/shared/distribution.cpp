@@ -39,6 +39,7 @@ detail::layout distribution::resolve(std::uint64_t rows, std::uint64_t columns, 
     const std::uint64_t wanted = std::uint64_t{down_} * across_;
     if (kind_ == kind::tiles && wanted < l.pes.size()) l.pes.resize(wanted);
   }
+  if (l.pes.empty()) refuse("it names no PE; bounds() has one end for each PE, and tiles() one tile");
   std::vector<std::uint32_t> once = l.pes;
   std::ranges::sort(once);
   if (const auto twice = std::ranges::adjacent_find(once); twice != once.end())

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <orrery/process/machines.hpp>
 #include <orrery/shared/memory.hpp>
+#include <orrery/transport/shm/arena.hpp>
 #include <orrery/transport/shm/peer.hpp>
 #include <orrery/transport/shm/segment.hpp>
 #include <orrery/wire/error.hpp>
@@ -9,6 +11,7 @@
 #include <limits>
 #include <new>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include <fmt/format.h>
@@ -68,6 +71,13 @@ class segment_memory final : public shared_memory {
 }  // namespace
 
 std::shared_ptr<shared_memory> shared_memory::make(std::uint64_t bytes, bool for_others, std::string_view label) {
+  // The system gives memory when it is touched, and kills who touches more than there is.
+  constexpr std::uint64_t much = 64 << 20;
+  if (bytes >= much)
+    if (const std::uint64_t most = for_others ? free_memory_here() : transport::arena::machine_memory(); bytes > most)
+      no_memory(label, fmt::format("its elements take {} bytes on this machine, which has {} {}; make it smaller, or "
+                                   "distribute it over more machines",
+                                   bytes, most, for_others ? "left" : "in all"));
   if (!for_others) {
     if (bytes < large) return std::make_shared<heap_memory>(bytes);
     return std::make_shared<mapped_memory>(bytes);

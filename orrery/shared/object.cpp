@@ -91,7 +91,10 @@ std::shared_ptr<const shared_object> view_of(const shared_description& about, st
       }
     }
     if (all) o->in_order = o->memory->elements();
-    if (!o->watched) o->whole = o->in_order;
+    const scheduler::node& n = here_pe().owner();
+    const bool complete =
+        n.gone_nodes() == 0 || std::ranges::all_of(about.how.pes, [&](auto p) { return n.reachable(p); });
+    if (!o->watched && complete) o->whole = o->in_order;
   }
   return o;
 }
@@ -306,14 +309,24 @@ std::shared_ptr<const shared_object> hold_object(const shared_id& id) {
   return o != nullptr ? *o : meet_object(id);
 }
 
-void require_owners(const shared_object& o) {
-  const scheduler::node& n = here_pe().owner();
-  if (n.gone_nodes() == 0) [[likely]]
-    return;
-  for (std::uint32_t p = 0; p < o.how().parts(); ++p)
-    if (o.how().elements_of(p) != 0 && !n.reachable(o.how().pes[p]))
-      throw node_lost(fmt::format("{}: PE {}, which owns a part of it", o.about.label, o.how().pes[p]));
+void require_owner(const shared_object& o, std::uint32_t part) {
+  if (!here_pe().owner().reachable(o.how().pes[part]))
+    throw node_lost(fmt::format("{}: PE {}, which owns a part of it", o.about.label, o.how().pes[part]));
 }
+
+void require_owners(const shared_object& o, std::uint64_t row, std::uint64_t rows, std::uint64_t column,
+                    std::uint64_t columns) {
+  if (here_pe().owner().gone_nodes() == 0) [[likely]]
+    return;
+  const layout& l = o.how();
+  const auto meets = [](const axis& a, std::uint32_t part, std::uint64_t first, std::uint64_t count) {
+    return a.below(part, first) != a.below(part, first + count);
+  };
+  for (std::uint32_t p = 0; p < l.parts(); ++p)
+    if (meets(l.rows, l.row_part(p), row, rows) && meets(l.columns, l.column_part(p), column, columns))
+      require_owner(o, p);
+}
+void require_owners(const shared_object& o) { require_owners(o, 0, o.rows, 0, o.columns); }
 
 void throw_outside(const shared_object& o, std::uint64_t row, std::uint64_t column) {
   const layout& l = o.how();

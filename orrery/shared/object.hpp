@@ -42,10 +42,11 @@ struct shared_description {
 };
 
 /// An object as one PE uses it. Owned by the PE's directory and by the open scopes of its
-/// processes; used on that PE only. Nothing changes in it but `counts`, which is set once.
+/// processes; used on that PE only. Nothing changes in it but `counts`, which is set once, and `whole`, which ends when an owner is lost.
 struct shared_object {
   // What an access by default reads, in one cache line.
-  std::byte* whole = nullptr;  ///< all elements in the order of their indices, if they are so here and nobody watches
+  /// All elements in the order of their indices, if they are so here, nobody watches, and all owners are there.
+  mutable std::byte* whole = nullptr;
   std::uint64_t rows = 0;
   std::uint64_t columns = 0;
   std::size_t bytes = 1;  ///< of an element
@@ -84,6 +85,11 @@ void destroy_shared_object(const shared_id& id);
 
 /// Throws node_lost if a PE that owns elements is gone.
 void require_owners(const shared_object& o);
+/// The same of the elements of a region.
+void require_owners(const shared_object& o, std::uint64_t row, std::uint64_t rows, std::uint64_t column,
+                    std::uint64_t columns);
+/// Throws node_lost if the owner of the part is gone.
+void require_owner(const shared_object& o, std::uint32_t part);
 
 [[noreturn]] void throw_outside(const shared_object& o, std::uint64_t row, std::uint64_t column);
 [[noreturn]] void throw_outside_rows(const shared_object& o, std::uint64_t first, std::uint64_t count);

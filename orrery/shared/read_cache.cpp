@@ -44,9 +44,10 @@ cache_scope::cache_scope(const cache_request& r)
       columns_(r.columns),
       object_(hold_object(r.id)),
       is_view_(r.in_place) {
-  require_owners(*object_);
   const region all{r.row, r.rows, r.column, r.columns};
   require_inside(*object_, all);
+  if (r.together != nullptr) require_owners(*object_);  // all members need it
+  require_owners(*object_, r.row, r.rows, r.column, r.columns);
   const bool in_place = r.in_place && object_->in_order != nullptr;
   if (in_place) guard_.begin(object_, scope_guard::kind::view, r.where);
   const std::uint64_t row_bytes = r.columns * object_->element_bytes();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <orrery/process/future.hpp>
 #include <orrery/process/spawn.hpp>
+#include <orrery/scheduler/node.hpp>
 #include <orrery/shared/access.hpp>
 #include <orrery/shared/directory.hpp>
 #include <orrery/shared/object.hpp>
@@ -202,7 +203,6 @@ release_scope::release_scope(const release_request& r) : rows_(r.rows), columns_
   buffers_->object = hold_object(r.id);
   buffers_->where = r.where;
   buffers_->most = r.options.buffer_bytes;
-  require_owners(*buffers_->object);
   guard_.begin(buffers_->object, scope_guard::kind::write, r.where);
   whole_ = buffers_->object->whole;
   if (r.checked) watch_.begin(buffers_->object, access_kind::write, r.where, "release");
@@ -222,7 +222,9 @@ void release_scope::close() {
   const std::unique_ptr<buffers> last = std::move(buffers_);
   last->finish();
   watch_.end();
-  require_owners(*last->object);
+  if (whole_ != nullptr &&
+      last->object->whole == nullptr)  // some was lost meanwhile, and nobody knows what was written of it
+    require_owners(*last->object);
   std::atomic_thread_fence(std::memory_order_seq_cst);
   guard_.end();
 }
@@ -240,7 +242,11 @@ void release_scope::put(std::uint64_t row, std::uint64_t column, const void* val
   if (watch_) [[unlikely]]
     watch_.add_now(row, column);
   const layout::place p = l.find(row, column);
-  if (o.base[p.part] != nullptr) return store_here(o, o.base[p.part] + p.local * o.element_bytes(), value);
+  if (o.base[p.part] != nullptr) {
+    if (here_pe().owner().gone_nodes() != 0) [[unlikely]]
+      require_owner(o, p.part);
+    return store_here(o, o.base[p.part] + p.local * o.element_bytes(), value);
+  }
   batch_writer& w = buffers_->to(p.part);
   const std::size_t before = w.size();
   w.put(p.local, value, o.element_bytes());

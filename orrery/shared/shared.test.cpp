@@ -433,8 +433,15 @@ TEST(shared_data_loss, scopes_and_accesses_that_need_what_is_lost_say_so) {
     EXPECT_THROW(v[4] = 1, node_lost);
     v[8] = 1;
     EXPECT_THROW(with(read_cache(v), [](auto&) {}), node_lost);
-    EXPECT_THROW(with(release(v), [](auto&) {}), node_lost);
-    EXPECT_THROW(with(owner_computes(v), [](auto&) {}), node_lost);
+    EXPECT_THROW(with(release(v), [](auto& V) { V[4] = 1; }), node_lost);
+    EXPECT_THROW(with(read_cache(v.part(2, 2)), [](auto&) {}), node_lost);
+    with(owner_computes(v), [](auto& V) { V[0] = 2; });
+    with(release(v), [](auto& V) {
+      V[2] = 3;
+      V[8] = 4;
+    });
+    with(read_cache(v.part(0, 3)), [](auto& V) { EXPECT_EQ(V[0] + V[2], 5); });
+    EXPECT_EQ(v[8], 4);
     with(read_cache(here_only), release(here_only), [](auto&, auto&) {});
     destroy(v);
   });

@@ -4,6 +4,7 @@
 #include <orrery/shared/copy.hpp>
 #include <orrery/shared/matrix.hpp>
 #include <orrery/shared/vector.hpp>
+#include <orrery/wire/error.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -56,10 +57,12 @@ class vector_stride {
   std::uint64_t step_;
 };
 
-/// Elements first, first + step, first + 2 step...: `count` of them.
+/// Elements first, first + step, first + 2 step...: `count` of them. Throws usage_error (a step of 0, or more than there are indices).
 template <class T>
 [[nodiscard]] vector_stride<T> every(const shared_vector<T>& v, std::uint64_t step, std::uint64_t first,
-                                     std::uint64_t count) noexcept {
+                                     std::uint64_t count) {
+  if (count > 1 && (step == 0 || count - 1 > (~std::uint64_t{0} - first) / step))
+    throw usage_error(errc::bad_argument, "every: the step must be 1 or more, and the last index a number of 64 bits");
   return {v, first, count, step};
 }
 

@@ -51,7 +51,13 @@ void loss() {
   orrery::testing::await_loss_of(lost);
   check(v[last] == 7, "memory of this machine went with its owner");
   check_contains(thrown<node_lost>("a read cache", [&] { with(read_cache(v), [](auto&) {}); }), "owns a part of it");
-  (void)thrown<node_lost>("a release scope", [&] { with(release(v), [](auto&) {}); });
+  (void)thrown<node_lost>("a release scope", [&] { with(release(v), [&](auto& V) { V[last] = 8; }); });
+  (void)thrown<node_lost>("a write", [&] { v[last] = 8; });
+  (void)thrown<node_lost>("a change", [&] { v[last] += 8; });
+  check(v[last] == 7, "what was refused was written");
+  v[0] = 9;
+  with(release(v), [](auto& V) { V[1] = 10; });
+  with(read_cache(v.part(0, 2)), [](auto& V) { check(V[0] + V[1] == 19, "what is there cannot be used"); });
   destroy(v);
   check_contains(thrown<usage_error>("a destroyed vector", [&] { v[0] = 1; }), "destroyed");
   destroy(there);

@@ -86,10 +86,13 @@ std::uint64_t arena::segment_bytes(std::uint64_t limit) noexcept {
   return (2 * limit + largest - 1) / largest * largest + largest;  // no such place lies at its beginning
 }
 
-std::uint64_t arena::default_limit() {
+std::uint64_t arena::machine_memory() {
   const auto pages = static_cast<std::uint64_t>(::sysconf(_SC_PHYS_PAGES));
-  const std::uint64_t machine = pages * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
-  const std::uint64_t quarter = std::min(machine, group_limit()) / 4;
+  return std::min(pages * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE)), group_limit());
+}
+
+std::uint64_t arena::default_limit() {
+  const std::uint64_t quarter = machine_memory() / 4;
   return std::max(quarter / page * page, std::uint64_t{16} << 20);
 }
 
