@@ -118,11 +118,19 @@ address await_name(std::string_view name, std::string_view class_name, time_limi
   name_shard& here = shard_here(self);
   name_shard::waiter w;
   here.add(w);
+  const std::string waits_in = fmt::format("await_name \"{}\"", name);
   struct guard {
     name_shard& shard;
     name_shard::waiter& w;
-    ~guard() { shard.remove(w); }
-  } const registered{here, w};
+    scheduler::fiber& waiter;
+    const char* const outer = waiter.waits_in;
+    ~guard() {
+      shard.remove(w);
+      waiter.waits_in = outer;
+    }
+  } const registered{here, w, *self.running()};
+  // A layer above may have said it in its own words.
+  if (registered.outer == nullptr) self.running()->waits_in = waits_in.c_str();
   shard_calls shards(self, "await_name");
   for (;;) {
     const membership_ptr now = shards.members();

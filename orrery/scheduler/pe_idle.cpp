@@ -134,7 +134,9 @@ void pe::idle() {
   const std::int64_t begin = transport::now_ns();
   const std::uint64_t ticks = transport::ticks();
   links_.release_space();
-  std::int64_t due = timers_.empty() ? -1 : timers_.begin()->first;
+  // A wait whose limit is the end of time has a timer, as that ends it when the world ends. The PE is idle nevertheless.
+  constexpr std::int64_t no_deadline = std::numeric_limits<std::int64_t>::max();
+  std::int64_t due = timers_.empty() || timers_.begin()->first == no_deadline ? -1 : timers_.begin()->first;
   // Who waits for space in a ring, or has a record in hand for it, is not idle.
   const bool nothing_due = due < 0 && io_active_ == nullptr && !links_.has_busy() && !stopping();
   if (stopping()) due = begin + shutdown_nap_ns;

@@ -220,8 +220,9 @@ using namespace orrery::task_detail;  // NOLINT: the C functions are its face
 extern "C" {
 
 orrery_status orrery_buffer_make(size_t size, orrery_buffer* buffer) {
-  *buffer = {};
-  return guarded([&] {
+  return guarded("orrery_buffer_make", [&] {
+    require(buffer, "orrery_buffer_make", "the buffer");
+    *buffer = {};
     pe& self = orrery::detail::here_pe();
     self.require_process();
     *buffer = task_state::of(self).buffers.add(self, buffer_memory::make(self, size), false);
@@ -231,7 +232,9 @@ orrery_status orrery_buffer_make(size_t size, orrery_buffer* buffer) {
 
 orrery_status orrery_buffer_take(orrery_buffer* received, orrery_buffer* mine) {
   orrery_buffer taken = {};
-  const orrery_status said = guarded([&] {
+  const orrery_status said = guarded("orrery_buffer_take", [&] {
+    require(received, "orrery_buffer_take", "the buffer that came in a message");
+    require(mine, "orrery_buffer_take", "the buffer that it is to fill in");
     if (received->data == nullptr) return ORRERY_OK;
     pe& self = orrery::detail::here_pe();
     task_state::of(self).buffers.at(self, *received, "orrery_buffer_take").in_message = false;
@@ -239,12 +242,13 @@ orrery_status orrery_buffer_take(orrery_buffer* received, orrery_buffer* mine) {
     *received = {};
     return ORRERY_OK;
   });
-  *mine = taken;
+  if (mine != nullptr) *mine = taken;
   return said;
 }
 
 orrery_status orrery_buffer_free(orrery_buffer* buffer) {
-  return guarded([&] {
+  return guarded("orrery_buffer_free", [&] {
+    require(buffer, "orrery_buffer_free", "the buffer");
     const orrery_buffer b = *buffer;
     *buffer = {};
     if (b.data == nullptr) return ORRERY_OK;

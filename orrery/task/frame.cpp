@@ -4,11 +4,15 @@
 #include <orrery/task/internal/frame.hpp>
 #include <orrery/task/internal/mail.hpp>
 #include <orrery/task/internal/state.hpp>
+#include <orrery/task/internal/words.hpp>
 #include <orrery/wire/error.hpp>
 
 #include <exception>
 #include <new>
+#include <stdexcept>
 #include <utility>
+
+#include <fmt/format.h>
 
 namespace orrery::task_detail {
 
@@ -85,7 +89,12 @@ orrery_status fail(orrery_status status, std::string_view text) noexcept {
   return status;
 }
 
-orrery_status status_of_exception() {
+void refuse_null(const char* call, const char* what) {
+  throw usage_error(errc::bad_argument, fmt::format("{}: {} is NULL", call, what));
+}
+void refuse_null_task(const char* call) { throw usage_error(errc::null_pointer, call); }
+
+orrery_status status_of_exception(const char* call) {
   scheduler::pe* self = scheduler::current_pe;
   task_frame* frame = self != nullptr ? task_frame::of(*self) : nullptr;
   try {
@@ -93,13 +102,15 @@ orrery_status status_of_exception() {
   } catch (const stopped& e) {
     // A task that goes on and on would keep its PE from ending.
     if (frame != nullptr && std::exchange(frame->told_to_stop, true)) throw;
-    return fail(ORRERY_STOPPED, e.what());
+    return fail(ORRERY_STOPPED, in_words_of_c(e, call));
   } catch (const error& e) {
-    return fail(status_of(e.code()), e.what());
+    return fail(status_of(e.code()), in_words_of_c(e, call));
   } catch (const std::bad_alloc&) {
-    return fail(ORRERY_NO_MEMORY, "there is no memory for it");
+    return fail(ORRERY_NO_MEMORY, fmt::format("{}: there is no memory for it", call));
+  } catch (const std::length_error&) {  // of a container
+    return fail(ORRERY_NO_MEMORY, fmt::format("{}: there is no memory for it", call));
   } catch (const std::exception& e) {
-    return fail(ORRERY_FAILED, e.what());
+    return fail(ORRERY_FAILED, fmt::format("{}: {}", call, e.what()));
   }
 }
 

@@ -65,8 +65,10 @@ std::optional<std::size_t> bytes_at(const orrery_field& f, const std::byte* stru
 std::size_t size_of_parts(const orrery_message_type& type, const std::byte* structure,
                           std::vector<orrery_buffer>* buffers, unsigned depth) {
   if (depth > deepest)
-    throw usage_error(errc::value_too_deep,
-                      fmt::format("a message {} with more than {} pointers in a row", type.name, deepest));
+    throw usage_error(
+        errc::bad_argument,
+        fmt::format("a message {} that is more than {} messages deep: send what hangs on its pointers as an array",
+                    type.name, deepest));
   std::size_t all = 0;
   for (const orrery_field& f : fields_of(type)) {
     const auto* pointer = load<const std::byte*>(structure + f.offset);
@@ -161,6 +163,7 @@ std::byte* open_parts(const orrery_message_type& type, std::byte* structure, std
         if (f.of != nullptr)
           for (std::size_t i = 0; i < bytes; i += f.element)
             at = open_parts(*f.of, part + i, at, end, buffers, depth + 1);
+        if (bytes == 0) part = nullptr;  // an array without elements, whatever its sender had for it
       }
     } else if (f.kind == ORRERY_ARRAY && count_of(f, structure) != 0) {
       throw_bad(type, fmt::format("the array '{}' is not there", f.name));
@@ -208,7 +211,9 @@ extern "C" const orrery_message_type orrery_buffer_type = {"buffer", 2, sizeof(o
 extern "C" void* orrery_clone(const orrery_message_type* type, const void* value) {
   using namespace orrery::task_detail;
   void* copy = nullptr;
-  guarded([&] {
+  guarded("orrery_clone", [&] {
+    require(type, "orrery_clone", "the message type");
+    require(value, "orrery_clone", "the message");
     const std::size_t size = linear_size(*type, value);
     copy = std::malloc(size != 0 ? size : 1);
     if (copy == nullptr) return fail(ORRERY_NO_MEMORY, "orrery_clone: there is no memory for the copy");

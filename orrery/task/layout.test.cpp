@@ -147,7 +147,7 @@ TEST(message_type, is_refused_if_it_is_too_deep) {
   link circle{};
   circle.next = &circle;
   EXPECT_EQ(orrery_clone(&link_type, &circle), nullptr);
-  EXPECT_NE(std::string(orrery_error()).find("64 pointers"), std::string::npos) << orrery_error();
+  EXPECT_NE(std::string(orrery_error()).find("more than 64 messages deep"), std::string::npos) << orrery_error();
 }
 
 // Gives the message to a task of another PE and back.

@@ -112,12 +112,12 @@ orrery_status receive_until(const std::uint64_t* tag, orrery_message* message, s
   scheduler::message* m = find_mail(self, s, tag, take);
   if (m == nullptr) {
     *message = {};
-    if (timeout_ns == 0) {
+    if (timeout_ns <= 0) {
       if (self.refusing()) self.shutdown().refuse("orrery_receive");
       looked_in_vain(self);
       return ORRERY_EMPTY;
     }
-    const std::int64_t deadline = timeout_ns < 0 ? -1 : detail::deadline_after(time_of(timeout_ns));
+    const std::int64_t deadline = timeout_ns == ORRERY_FOREVER ? -1 : detail::deadline_after(time_of(timeout_ns));
     const task_frame* const frame = task_frame::of(self);
     if (frame != nullptr && frame->strategy != ORRERY_NOTIFY && !sleeps) {
       m = poll_mail(self, s, tag, deadline, take, frame->strategy == ORRERY_YIELD);
@@ -141,23 +141,41 @@ extern "C" {
 
 orrery_status orrery_send(orrery_task to, uint64_t tag, const orrery_message_type* type, const void* value,
                           orrery_sending how) {
-  return guarded([&] { return status_of(send_message(to, tag, *type, value, how == ORRERY_WAIT), to); });
+  return guarded("orrery_send", [&] {
+    require(to, "orrery_send");
+    require(type, "orrery_send", "the message type");
+    require(value, "orrery_send", "the message");
+    return status_of(send_message(to, tag, *type, value, how == ORRERY_WAIT), to);
+  });
 }
 
 orrery_status orrery_send_bytes(orrery_task to, uint64_t tag, const void* data, size_t size, orrery_sending how) {
-  return guarded([&] { return status_of(send_plain(to, tag, data, size, how == ORRERY_WAIT), to); });
+  return guarded("orrery_send_bytes", [&] {
+    require(to, "orrery_send_bytes");
+    if (size != 0) require(data, "orrery_send_bytes", "the data, whose size is not 0,");
+    return status_of(send_plain(to, tag, data, size, how == ORRERY_WAIT), to);
+  });
 }
 
 orrery_status orrery_receive(orrery_message* message, int64_t timeout_ns) {
-  return guarded([&] { return receive_until(nullptr, message, timeout_ns, true); });
+  return guarded("orrery_receive", [&] {
+    require(message, "orrery_receive", "the message that it is to fill in");
+    return receive_until(nullptr, message, timeout_ns, true);
+  });
 }
 
 orrery_status orrery_receive_tag(uint64_t tag, orrery_message* message, int64_t timeout_ns) {
-  return guarded([&] { return receive_until(&tag, message, timeout_ns, true); });
+  return guarded("orrery_receive_tag", [&] {
+    require(message, "orrery_receive_tag", "the message that it is to fill in");
+    return receive_until(&tag, message, timeout_ns, true);
+  });
 }
 
 orrery_status orrery_peek(orrery_message* message, int64_t timeout_ns) {
-  return guarded([&] { return receive_until(nullptr, message, timeout_ns, false); });
+  return guarded("orrery_peek", [&] {
+    require(message, "orrery_peek", "the message that it is to fill in");
+    return receive_until(nullptr, message, timeout_ns, false);
+  });
 }
 
 orrery_status orrery_drop(void) {
@@ -169,7 +187,9 @@ orrery_status orrery_drop(void) {
 
 void* orrery_open(orrery_message* message, const orrery_message_type* type) {
   void* opened = nullptr;
-  guarded([&] {
+  guarded("orrery_open", [&] {
+    require(message, "orrery_open", "the message");
+    require(type, "orrery_open", "the message type");
     if (message->type != type->id || message->data == nullptr)
       return fail(ORRERY_WRONG_TYPE, fmt::format("orrery_open: the message with tag {} from task {} is no {}",
                                                  message->tag, to_string(address_of(message->sender)), type->name));
@@ -181,6 +201,7 @@ void* orrery_open(orrery_message* message, const orrery_message_type* type) {
 }
 
 void orrery_release(orrery_message* message) {
+  if (message == nullptr) return;
   orrery::scheduler::pe* self = orrery::scheduler::current_pe;
   if (message->handle_ != nullptr && self != nullptr) {
     auto& m = *static_cast<orrery::scheduler::message*>(message->handle_);
@@ -196,7 +217,7 @@ orrery_status orrery_set_strategy(orrery_strategy strategy) {
   // C takes any number for it, which C++ may not even read.
   static_assert(sizeof strategy == sizeof(unsigned));
   const auto number = std::bit_cast<unsigned>(strategy);
-  return guarded([&] {
+  return guarded("orrery_set_strategy", [&] {
     task_frame* const frame = task_frame::of(here_pe());
     if (frame == nullptr || number > ORRERY_IMMEDIATE)
       throw orrery::usage_error(orrery::errc::bad_argument,
@@ -208,7 +229,7 @@ orrery_status orrery_set_strategy(orrery_strategy strategy) {
 
 orrery_status orrery_message_notify(void) {
   orrery_message m;
-  return guarded([&] { return receive_until(nullptr, &m, ORRERY_FOREVER, false, true); });
+  return guarded("orrery_message_notify", [&] { return receive_until(nullptr, &m, ORRERY_FOREVER, false, true); });
 }
 
 orrery_status orrery_message_wait(void) { return orrery_yield(); }

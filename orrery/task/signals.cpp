@@ -115,10 +115,10 @@ void forget_signals() noexcept {
 
 extern "C" orrery_status orrery_stop_on_signal(int signal, orrery_task task) {
   using namespace orrery::task_detail;
-  return guarded([&] {
+  return guarded("orrery_stop_on_signal", [&] {
     auto& self = orrery::detail::here_pe();
     self.require_process();
-    if (orrery_task_is_null(task)) throw orrery::usage_error(orrery::errc::null_pointer, "orrery_stop_on_signal");
+    require(task, "orrery_stop_on_signal");
     if (self.simulated() == nullptr) desk().add(signal, address_of(task));
     return ORRERY_OK;
   });

@@ -15,7 +15,7 @@
 #include <chrono>
 #include <cstdarg>
 #include <cstdio>
-#include <limits>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -71,15 +71,15 @@ bool has_ended(address task) { return here_pe().find(task.slot, task.generation)
 orrery_status join(const orrery_task& task, std::int64_t timeout_ns) {
   pe& self = here_pe();
   self.require_process();
-  if (orrery_task_is_null(task)) throw usage_error(errc::null_pointer, "orrery_join");
+  require(task, "orrery_join");
   if (address_of(task) == self.self())
     throw usage_error(errc::bad_argument, "orrery_join: a task that waits for its own end waits for ever");
   const auto late = [&] {
     return fail(ORRERY_TIMEOUT, fmt::format("orrery_join: task {} has not ended", to_string(address_of(task))));
   };
-  if (timeout_ns == 0) return call<&has_ended>(orrery::pe(task.pe), address_of(task)) ? ORRERY_OK : late();
+  if (timeout_ns <= 0) return call<&has_ended>(orrery::pe(task.pe), address_of(task)) ? ORRERY_OK : late();
   auto end = start_call<&await_end>(orrery::pe(task.pe), address_of(task));
-  if (timeout_ns > 0 && !end.wait_for(time_of(timeout_ns))) {
+  if (timeout_ns != ORRERY_FOREVER && !end.wait_for(time_of(timeout_ns))) {
     detail::future_access<void>::disregard(std::move(end));
     return late();
   }
@@ -100,9 +100,24 @@ void watch(address task, address watcher, std::uint64_t tag) {
   (void)send_mail(self, watcher, {tag, 0, task, 0}, sizeof ended, bytes_writer(&ended, sizeof ended), true);
 }
 
+orrery_status create(const char* call, orrery_task_function run, std::span<const std::byte> argument,
+                     std::size_t stack_bytes, orrery_place where, orrery_task* task) {
+  return guarded(call, [&] {
+    here_pe().require_process();
+    require(reinterpret_cast<const void*>(run), call, "the function");
+    if (!argument.empty()) require(argument.data(), call, "the argument, whose size is not 0,");
+    if (where.kind > static_cast<std::uint32_t>(placement::kind::nowhere))
+      throw usage_error(errc::bad_argument, fmt::format("{}: this is no place; use orrery_here() and its like", call));
+    c_task body{{run}, {argument.begin(), argument.end()}, stack_bytes};
+    const auto made = spawn(placement_of(where), std::move(body));
+    if (task != nullptr) *task = task_of(made.address());
+    return ORRERY_OK;
+  });
+}
+
 template <class T>
 address find(const char* name, std::int64_t timeout_ns) {
-  return (timeout_ns == 0 ? lookup<T>(name) : await_name<T>(name, time_of(timeout_ns))).address();
+  return (timeout_ns <= 0 ? lookup<T>(name) : await_name<T>(name, time_of(timeout_ns))).address();
 }
 // A task, a function, or an object of C++ that is given messages.
 address find(const char* name, std::int64_t timeout_ns) {
@@ -110,8 +125,29 @@ address find(const char* name, std::int64_t timeout_ns) {
     return find<function>(name, timeout_ns);
   } catch (const bad_remote_cast&) {
   }
-  return find<tasks::receiver>(name, timeout_ns);
+  try {
+    return find<tasks::receiver>(name, timeout_ns);
+  } catch (const bad_remote_cast&) {
+    throw usage_error(
+        errc::bad_argument,
+        fmt::format("orrery_find \"{}\": an object of C++ has the name, which is not given messages of tasks", name));
+  }
 }
+
+// Reports of a world that is dead say that the caller waits in that call.
+class waits_in {
+ public:
+  waits_in(pe& self, std::string call) : text_(std::move(call)), waiter_(*self.running()) {
+    waiter_.waits_in = text_.c_str();
+  }
+  waits_in(const waits_in&) = delete;
+  waits_in& operator=(const waits_in&) = delete;
+  ~waits_in() { waiter_.waits_in = nullptr; }
+
+ private:
+  std::string text_;
+  scheduler::fiber& waiter_;
+};
 
 int run_main(const args& all, int (*main)(int, char**)) {
   std::vector<std::string> words = all;
@@ -136,12 +172,14 @@ extern "C" {
 
 int orrery_run(int argc, char** argv, int (*main)(int argc, char** argv)) {
   int result = 1;
-  const orrery_status said = guarded([&] {
+  const orrery_status said = guarded("orrery_run", [&] {
+    require(reinterpret_cast<const void*>(main), "orrery_run", "the main function");
+    require(argv, "orrery_run", "argv");
     result = orrery::run(argc, argv, [main](const orrery::args& all) { return run_main(all, main); });
     forget_signals();
     return ORRERY_OK;
   });
-  if (said != ORRERY_OK) std::fputs(fmt::format("orrery: orrery_run: {}\n", orrery_error()).c_str(), stderr);
+  if (said != ORRERY_OK) std::fputs(fmt::format("orrery: {}\n", orrery_error()).c_str(), stderr);
   return result;
 }
 
@@ -156,24 +194,13 @@ orrery_place orrery_near(orrery_task other) {
 
 orrery_status orrery_create(orrery_task_function run, const void* argument, size_t size, orrery_place where,
                             orrery_task* task) {
-  return orrery_create_with_stack(run, argument, size, 0, where, task);
+  return create("orrery_create", run, {static_cast<const std::byte*>(argument), size}, 0, where, task);
 }
 
 orrery_status orrery_create_with_stack(orrery_task_function run, const void* argument, size_t size, size_t stack_bytes,
                                        orrery_place where, orrery_task* task) {
-  return guarded([&] {
-    here_pe().require_process();
-    if (run == nullptr) throw orrery::usage_error(orrery::errc::bad_argument, "orrery_create: the function is NULL");
-    if (where.kind > static_cast<std::uint32_t>(orrery::placement::kind::nowhere))
-      throw orrery::usage_error(orrery::errc::bad_argument,
-                                "orrery_create: this is no place; use orrery_here() and its like");
-    const auto* bytes = static_cast<const std::byte*>(argument);
-    c_task body{{run}, {}, stack_bytes};
-    if (size != 0) body.argument.assign(bytes, bytes + size);
-    const auto made = orrery::spawn(placement_of(where), std::move(body));
-    if (task != nullptr) *task = task_of(made.address());
-    return ORRERY_OK;
-  });
+  return create("orrery_create_with_stack", run, {static_cast<const std::byte*>(argument), size}, stack_bytes, where,
+                task);
 }
 
 orrery_task orrery_self(void) {
@@ -182,22 +209,23 @@ orrery_task orrery_self(void) {
 }
 
 orrery_status orrery_join(orrery_task task, int64_t timeout_ns) {
-  return guarded([&] { return join(task, timeout_ns); });
+  return guarded("orrery_join", [&] { return join(task, timeout_ns); });
 }
 
 orrery_status orrery_watch(orrery_task task, uint64_t tag) {
-  return guarded([&] {
+  return guarded("orrery_watch", [&] {
     pe& self = here_pe();
     self.require_process();
-    if (orrery_task_is_null(task)) throw orrery::usage_error(orrery::errc::null_pointer, "orrery_watch");
+    require(task, "orrery_watch");
     (void)orrery::spawn(orrery::here(), &watch, address_of(task), self.self(), tag);
     return ORRERY_OK;
   });
 }
 
 orrery_status orrery_stop(orrery_task task) {
-  return guarded([&] {
+  return guarded("orrery_stop", [&] {
     here_pe().require_process();
+    require(task, "orrery_stop");
     orrery::detail::future_access<void>::disregard(
         orrery::start_destroy(orrery::remote<orrery::function>(address_of(task))));
     return ORRERY_OK;
@@ -207,14 +235,14 @@ orrery_status orrery_stop(orrery_task task) {
 void orrery_exit(void) { throw task_exit(); }
 
 orrery_status orrery_sleep(int64_t ns) {
-  return guarded([&] {
-    orrery::sleep_for(std::chrono::nanoseconds(ns < 0 ? std::numeric_limits<std::int64_t>::max() : ns));
+  return guarded("orrery_sleep", [&] {
+    orrery::sleep_for(time_of(ns));
     return ORRERY_OK;
   });
 }
 
 orrery_status orrery_yield(void) {
-  return guarded([] {
+  return guarded("orrery_yield", [] {
     orrery::yield();
     return ORRERY_OK;
   });
@@ -222,7 +250,7 @@ orrery_status orrery_yield(void) {
 
 int64_t orrery_now_ns(void) { return orrery::now().count(); }
 void orrery_compute(int64_t ns) {
-  if (orrery::scheduler::current_pe != nullptr) orrery::compute(std::chrono::nanoseconds(ns));
+  if (orrery::scheduler::current_pe != nullptr) orrery::compute(time_of(ns));
 }
 
 uint32_t orrery_this_pe(void) { return orrery::scheduler::current_pe != nullptr ? orrery::this_pe() : 0; }
@@ -234,7 +262,7 @@ void orrery_log(const char* format, ...) {
   char text[1024];
   va_list values;
   va_start(values, format);
-  (void)std::vsnprintf(text, sizeof text, format, values);
+  (void)std::vsnprintf(text, sizeof text, format != nullptr ? format : "", values);
   va_end(values);
   std::string line;
   if (const auto me = address_of(orrery_self()); me) line = fmt::format("task {}: ", to_string(me));
@@ -244,21 +272,28 @@ void orrery_log(const char* format, ...) {
 }
 
 orrery_status orrery_set_name(orrery_task task, const char* name) {
-  return guarded([&] {
+  return guarded("orrery_set_name", [&] {
+    require(name, "orrery_set_name", "the name");
     orrery::publish(name, orrery::remote<orrery::function>(address_of(task)));
     return ORRERY_OK;
   });
 }
 
 orrery_status orrery_remove_name(const char* name) {
-  return guarded([&] {
+  return guarded("orrery_remove_name", [&] {
+    require(name, "orrery_remove_name", "the name");
     if (orrery::unpublish(name)) return ORRERY_OK;
     return fail(ORRERY_NAME_NOT_FOUND, fmt::format("orrery_remove_name \"{}\": no task has the name", name));
   });
 }
 
 orrery_status orrery_find(const char* name, orrery_task* task, int64_t timeout_ns) {
-  return guarded([&] {
+  return guarded("orrery_find", [&] {
+    require(name, "orrery_find", "the name");
+    require(task, "orrery_find", "the task that it is to fill in");
+    pe& self = here_pe();
+    self.require_process();
+    const waits_in said(self, fmt::format("orrery_find \"{}\"", name));
     *task = task_of(find(name, timeout_ns));
     return ORRERY_OK;
   });

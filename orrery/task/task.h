@@ -133,8 +133,8 @@ _Noreturn
 #endif
 void orrery_exit(void);
 
-/* Times are in nanoseconds. No limit; no time at all: */
-#define ORRERY_FOREVER ((int64_t)-1)
+/* Times are in nanoseconds. No limit; no time at all, which a negative time is, too, such as what is left of one that has passed: */
+#define ORRERY_FOREVER INT64_MAX
 #define ORRERY_NOW ((int64_t)0)
 
 /* Parks the task that long. ORRERY_STOPPED. */

@@ -69,6 +69,7 @@ System System_acquire(void) { return &the_system; }
 
 int send(const void* self, Message message, orrery_task to) {
   (void)self;
+  if (message == NULL) return (int)ORRERY_USAGE;
   const size_t size = message->msg_size > 0 ? (size_t)message->msg_size : 0;
   void* bytes = allocate(size);
   message->class_->write(message, bytes);

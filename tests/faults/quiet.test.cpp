@@ -2,7 +2,11 @@
 // Cycles of calls, worlds at rest, and worlds in which nothing will ever happen again: across PEs and nodes.
 #include "../support/scenario.hpp"
 
+#include <orrery/task/task.h>
+
 #include <atomic>
+#include <cstdlib>
+#include <cstring>
 #include <memory>
 #include <random>
 
@@ -294,6 +298,18 @@ void waits_for_who_never_comes() {
   const auto g = spawn_group<meeting>(everywhere(), world_pes() + 1);
   g[0]->wait_for(g[world_pes() - 1]);
 }
+// Main, or a task of C on the last PE for which main waits, waits for a name that nobody will have.
+void waits_for_a_name() { (void)await_name<function>("/never", std::chrono::nanoseconds::max()); }
+void waits_for_a_task() {
+  orrery_task t{};
+  const auto find = [](void*, std::size_t) {
+    orrery_task found{};
+    orrery_status said = orrery_find("nobody", &found, ORRERY_FOREVER);
+    if (said != ORRERY_STOPPED || std::strstr(orrery_error(), "(a deadlock)") == nullptr) std::abort();
+  };
+  if (orrery_create(find, nullptr, 0, orrery_pe(last_pe()), &t) == ORRERY_OK) (void)orrery_join(t, ORRERY_FOREVER);
+}
+void sleeps_for_ever() { sleep_for(std::chrono::nanoseconds::max()); }
 void nothing_is_left_after_a_loss() {
   const auto a = spawn<bouncer>(pe(1));
   const auto b = spawn<bouncer>(pe(last_pe()));
@@ -381,6 +397,11 @@ TEST_P(dead, world_ends_with_an_error_that_says_who_failed_before_the_barrier_th
   expect_dead(said, "waits in barrier");
   EXPECT_NE(said.find("the last one is late"), std::string::npos) << said;
 }
+TEST_P(dead, world_ends_with_an_error_that_says_which_name_is_waited_for) {
+  expect_dead(outcome("name"), "waits in await_name \"/never\"");
+  expect_dead(outcome("task"), "waits in orrery_find \"nobody\"");
+}
+TEST_P(dead, world_ends_with_an_error_if_all_sleep_for_ever) { expect_dead(outcome("sleeps"), "waits"); }
 TEST_P(dead, world_is_none_whose_processes_sleep) { EXPECT_EQ(outcome("asleep"), "good"); }
 
 TEST(a_lost_node, does_not_keep_the_others_from_rest) {
@@ -420,6 +441,9 @@ int main(int argc, char** argv) {
                                 {"receive", main_waits_in_receive},
                                 {"all_receive", all_wait_in_receive},
                                 {"never_comes", waits_for_who_never_comes},
+                                {"name", waits_for_a_name},
+                                {"task", waits_for_a_task},
+                                {"sleeps", sleeps_for_ever},
                                 {"late", one_throws_before_the_barrier},
                                 {"dead_after_loss", nothing_is_left_after_a_loss},
                                 {"asleep", asleep_is_not_dead}});

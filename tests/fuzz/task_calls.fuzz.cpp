@@ -62,9 +62,9 @@ class caller {
   std::uint64_t tag() { return byte() % 4; }
   orrery_sending sending() { return byte() % 2 == 0 ? ORRERY_TRY : ORRERY_WAIT; }
   std::int64_t time() {
-    constexpr std::array<std::int64_t, 6> times = {ORRERY_NOW, 1, 50'000, 1'000'000, ORRERY_NOW, -7};
+    constexpr std::array<std::int64_t, 6> times = {ORRERY_NOW, 1, 50'000, 1'000'000, -7, ORRERY_FOREVER};
     const std::int64_t t = times[byte() % times.size()];
-    return t < 0 && polls_ ? 1000 : t;  // who polls for ever is never taken for dead
+    return t == ORRERY_FOREVER && polls_ ? 1000 : t;  // who polls for ever is never taken for dead
   }
   std::size_t size() {
     constexpr std::array<std::size_t, 8> sizes = {0,    1,    64,     2047,

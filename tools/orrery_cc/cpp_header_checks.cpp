@@ -36,6 +36,9 @@ void cpp_header::check(const message_definition& m) {
   check_name(m.name_at, m.name);
   for (const member& each : m.members) {
     check_name(each.at, each.name);
+    if (each.name.empty())
+      error(each.type_begin, from_.text_of(each.type_begin, each.type_end),
+            format("a member of '{}' has no name, which C++ needs to copy it: give it one", m.name));
     if (is_array(each.kind) && each.type.find('{') != string::npos)
       error(each.at, each.name,
             format("the type of the elements of '{}' has no name, which C++ needs: declare the structure before",

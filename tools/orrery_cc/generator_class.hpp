@@ -37,6 +37,14 @@ class generator {
   // It runs as the first task. In C its end without a return gives 0.
   void rename_main(const function_definition& f);
 
+  // --- assertions in the user's lines ---
+  [[nodiscard]] std::string assertion(std::size_t at, const std::string& name, const std::string& condition,
+                                      const std::string& text) const;
+  // That the C compiler finds what the parser cannot see: pointers behind names of types, sizes, alignments; equal numbers of tags.
+  [[nodiscard]] std::string checks_of(const message_definition& m) const;
+  [[nodiscard]] std::string check_of_count(const message_definition& m, const member& array) const;
+  std::string checks_of(const task_definition& t);
+
   // --- messages ---
   void translate(const message_definition& m);
   // `buffer` is a type of the runtime. Members of one declaration have it together.

@@ -22,7 +22,11 @@ void generator::translate(const message_definition& m) {
     if (field.empty()) continue;
     fields += (count++ == 0 ? "" : ", ") + field;
   }
-  string code = format("static const orrery_message_type {}_type; ", m.name);
+  string code = checks_of(m);
+  for (const member& each : m.members)
+    if (each.kind != member_kind::plain && !each.count.empty()) code += check_of_count(m, each);
+  code += "\n" + rewriter::marker(from_.where(m.end), " 3");
+  code += format("static const orrery_message_type {}_type; ", m.name);
   if (count != 0) code += format("static const orrery_field {}_fields_[] = {{{}}}; ", m.name, fields);
   code += format(
       "static const orrery_message_type {0}_type = {{\"{0}\", 0x{1:016x}ULL, sizeof(struct {0}), {2}, {3}}}; "
@@ -74,11 +78,13 @@ string generator::field_of(const message_definition& m, const member& each) {
     declarator = each.name;  // the type is a pointer
   }
   out_.replace(each.declarator_begin, each.declarator_end, declarator);
-  const string counter = format("((struct {} *)0)->{}", m.name, each.count);
-  // It must be a whole number; ~x of any other is an error of the compiler.
+  string counter = format("((struct {} *)0)->{}", m.name, each.count);
+  // What is wrong with it is said once.
+  if (!check_of_count(m, each).empty())
+    counter = format("__builtin_choose_expr({}_{}_count_, {}, 0)", m.name, each.name, counter);
   return format(
       "{{\"{0}\", ORRERY_ARRAY, {1}, sizeof(*((struct {2} *)0)->{0}), __builtin_offsetof(struct {2}, {3}), "
-      "sizeof(~{4}) * 0 + sizeof({4}), (__typeof__({4}))-1 < (__typeof__({4}))1, {5}}}",
+      "sizeof({4}), (__typeof__({4}))-1 < (__typeof__({4}))1, {5}}}",
       each.name, pointer, m.name, each.count, counter, of);
 }
 

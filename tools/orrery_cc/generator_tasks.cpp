@@ -54,7 +54,7 @@ string generator::message_of(const tag& g, const function_definition* handler) c
 
 void generator::translate(const task_definition& t) {
   out_.replace(t.begin, t.begin + 4, format("typedef struct {0} *{0}; struct", t.name));
-  out_.insert(t.open + 1, " orrery_task taskID;");
+  out_.insert(t.open, " orrery_task taskID;");
   for (const tag& g : t.tags) out_.blank(g.begin, g.end);
   if (!t.strategy.empty()) out_.blank(t.strategy_begin, t.strategy_end);
   if (!t.stack.empty()) out_.blank(t.stack_begin, t.stack_end);
@@ -72,15 +72,21 @@ void generator::translate(const task_definition& t) {
     code += prototypes_of(t, start, receive, bare);
     append_generated(t.end, implementation_of(t, start, receive, bare));
   }
+  code += checks_of(t);
   out_.insert_generated(t.end, code);
 }
 
 // What every file has that includes the definition.
 string generator::interface_of(const task_definition& t) {
   string code;
-  for (const tag& g : t.tags)
-    code +=
-        format("{}{}_{}{}{}", code.empty() ? "enum { " : ", ", t.name, g.name, g.value.empty() ? "" : " = ", g.value);
+  for (const tag& g : t.tags) {
+    code += format("{}{}_{}", code.empty() ? "enum { " : ", ", t.name, g.name);
+    if (g.value.empty()) continue;
+    // On its own line, as an error in the expression is the user's.
+    const location at = from_.where(g.value_at);
+    code += format(" =\n{}{}{}\n{}", rewriter::marker(at, at.flags), string(at.column - 1, ' '), g.value,
+                   rewriter::marker(from_.where(t.end), " 3"));
+  }
   if (!code.empty()) code += " }; ";
   for (const tag& g : t.tags) {
     if (g.typed) continue;
@@ -200,30 +206,30 @@ string generator::implementation_of(const task_definition& t, const function_def
       "static orrery_status {0}_receive_for({0} this, int64_t timeout_ns) {{ "
       "orrery_message received __attribute__((cleanup(orrery_release))) = {{0}}; "
       "orrery_status status = orrery_receive(&received, timeout_ns); "
-      "if (status != ORRERY_OK) return status; switch (received.tag) {{ ",
+      "if (status != ORRERY_OK) return status; ",
       t.name);
   for (const tag& g : t.tags) {
     const auto* f = handler_of(t, g);
     if (f == nullptr) continue;
     const string message = message_of(g, f);
     if (message.empty()) {
-      code += format("case (uint64_t){}_{}: {}(this); break; ", t.name, g.name, f->name);
+      code += format("if (received.tag == (uint64_t){}_{}) {}(this); else ", t.name, g.name, f->name);
     } else if (with_functions(message) != nullptr) {
       code += format(
-          "case (uint64_t){0}_{1}: {{ {2} opened = ({2})orrery_message_adopt(&{2}_class, &received); orrery_message_keep(opened); "
-          "if (opened) {3}(this, opened); else orrery_log(\"{0}: a message with tag {1} is no {2}\"); break; }} ",
+          "if (received.tag == (uint64_t){0}_{1}) {{ {2} opened = ({2})orrery_message_adopt(&{2}_class, &received); orrery_message_keep(opened); "
+          "if (opened) {3}(this, opened); else orrery_log(\"{0}: a message with tag {1} is no {2}\"); }} else ",
           t.name, g.name, message, f->name);
     } else {
       code += format(
-          "case (uint64_t){0}_{1}: {{ {2} opened = {2}_open(&received); if (opened) {3}(this, opened); "
-          "else orrery_log(\"{0}: %s\", orrery_error()); break; }} ",
+          "if (received.tag == (uint64_t){0}_{1}) {{ {2} opened = {2}_open(&received); if (opened) {3}(this, opened); "
+          "else orrery_log(\"{0}: %s\", orrery_error()); }} else ",
           t.name, g.name, message, f->name);
     }
   }
   code += format(
-      "default: orrery_log(\"{0}: a message with tag %llu, which the task does not have, is dropped\", "
-      "(unsigned long long)received.tag); }} return ORRERY_OK; }} "
-      "static orrery_status {0}_receive({0} this) {{ return {0}_receive_for(this, -1); }} "
+      "orrery_log(\"{0}: a message with tag %llu, which the task does not have, is dropped\", "
+      "(unsigned long long)received.tag); return ORRERY_OK; }} "
+      "static orrery_status {0}_receive({0} this) {{ return {0}_receive_for(this, 9223372036854775807LL); }} "
       "static void {0}_serve({0} this) {{ while ({0}_receive(this) == ORRERY_OK) {{}} }} ",
       t.name);
   // The thesis' receive has no result by which its loop could end.

@@ -36,7 +36,7 @@ void generator::translate_with_functions(const message_definition& m) {
   }
   out_.replace(m.begin, m.begin + 7, format("typedef struct {0} *{0}; struct", m.name));
   out_.insert(
-      m.open + 1,
+      m.open,
       format(" int tag; int tid; int msg_size; const struct orrery_message_class *class_; int (*getTag)({0} this); "
              "{0} (*clone)({0} this); void (*destroy)({0} this);",
              m.name));

@@ -25,7 +25,9 @@ std::vector<token> lex(const std::string& text) {
       re2c:define:YYMARKER = marker;
       re2c:yyfill:enable = 0;
 
-      letter  = [A-Za-z_$\x80-\xff];
+      hex     = [0-9a-fA-F];
+      ucn     = "\\u" hex{4} | "\\U" hex{8};  // as GCC's preprocessor writes other letters
+      letter  = [A-Za-z_$\x80-\xff] | ucn;
       digit   = [0-9];
       escaped = "\\" [^\x00];
       prefix  = "L" | "u8" | "u" | "U";
@@ -50,6 +52,7 @@ std::vector<token> lex(const std::string& text) {
       "."? digit ([eEpP] [+-] | letter | digit | "." | "'" (letter | digit))*  { add(token_kind::number); continue; }
       prefix? ["] ([^"\\\n\x00] | escaped)* ["]      { add(token_kind::string); continue; }
       prefix? ['] ([^'\\\n\x00] | escaped)* [']      { add(token_kind::character); continue; }
+      "<%" | "%>" | "<:" | ":>"                      { add(token_kind::other); continue; }
       [^\x00]                                        { add(token_kind::other); continue; }
     */
   }

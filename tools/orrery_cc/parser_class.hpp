@@ -62,10 +62,24 @@ class parser {
   // --- members ---
   // One declaration: `unsigned int a = 1, *b;`
   void declare_members(std::vector<member>& all, std::string_view what, std::string_view name);
+  // The words before the first declarator.
+  void specifiers();
+  void skip_assertion();
+  [[nodiscard]] bool is_group_of_members(std::size_t first, std::string_view what, std::string_view name) const;
+  [[noreturn]] void fail_for_pointer_in_parentheses(std::string_view what, std::string_view name) const;
+  void skip_width(member& m);
   void declarator(member& m, std::string_view what, std::string_view name);
+  // What stands in the brackets of an array.
+  void lengths(member& m);
   void initial_value(member& m);
   // What a member of a message is; declarator() has counted its stars and dimensions.
   void classify(member& m, const message_definition& in) const;
+  [[nodiscard]] bool is_counted(const member& m, const message_definition& in) const;
+  void check_value(const member& m) const;
+  [[noreturn]] void fail_for_pointer(const member& m, const std::string& type) const;
+  [[nodiscard]] const message_definition* message_named(std::string_view name) const;
+  // The name stands somewhere before, so that it may be a constant.
+  [[nodiscard]] bool is_known_before(std::string_view name, std::size_t offset) const;
   // `buffer` is the language's only where the program has no type of that name.
   [[nodiscard]] bool is_buffer(std::string_view type) const;
 

@@ -17,7 +17,7 @@ void parser::begin_definition(std::string& name, std::size_t& begin, std::size_t
   const token& t = peek(1);
   name = text(1);
   name_at = t.begin;
-  open = peek(2).begin;
+  open = peek(2).end;
   if (!names_.insert(name).second)
     fail(t, fmt::format("'{}' is defined twice: give the second another name, or its header a #pragma once", name));
   at_ += 3;
@@ -73,6 +73,11 @@ void parser::define_task() {
       declare_members(t.state, "task", t.name);
     }
   }
+  for (const member& each : t.state)
+    if (each.name == "taskID")
+      fail({token_kind::name, each.at, each.at + each.name.size()},
+           fmt::format("'taskID' is the member of task '{}' that says which task it is: give yours another name",
+                       t.name));
   t.end = end_definition("task", t.name);
   found_.tasks.push_back(std::move(t));
 }
@@ -131,8 +136,11 @@ void parser::declare_tag(task_definition& of) {
       fail(peek(), fmt::format("tag '{}' carries one message, or none: write tag {}(Message);", t.name, t.name));
     ++at_;
   }
-  std::size_t value_at = 0;
-  if (is("=")) t.value = value_up_to_semicolon(value_at);
+  if (is("=")) {
+    t.value = value_up_to_semicolon(t.value_at);
+    if (t.value.empty())
+      fail(peek(), fmt::format("tag '{0}' has no number behind its '=': write tag {0}(Message) = 7;", t.name));
+  }
   if (!is(";")) fail(peek(), fmt::format("a ';' is missing behind the tag '{}'", t.name));
   ++at_;
   t.end = tokens_[at_ - 1].end;

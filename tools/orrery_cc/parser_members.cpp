@@ -3,6 +3,7 @@
 #include <tools/orrery_cc/parser_class.hpp>
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 #include <fmt/format.h>
@@ -11,20 +12,50 @@ namespace orrery_cc {
 
 using std::string_view;
 
-void parser::declare_members(std::vector<member>& all, string_view what, string_view name) {
-  if (at_end()) fail(peek(), fmt::format("the {} '{}' has no end: a '}}' is missing", what, name));
+namespace {
+
+constexpr std::array words_of_types{string_view("int"),      string_view("char"),   string_view("short"),
+                                    string_view("long"),     string_view("signed"), string_view("_Bool"),
+                                    string_view("unsigned"), string_view("bool")};
+constexpr std::array words_of_storage{string_view("static"), string_view("extern"),        string_view("register"),
+                                      string_view("auto"),   string_view("_Thread_local"), string_view("inline"),
+                                      string_view("typedef")};
+
+}  // namespace
+
+// The words before the first declarator: a type, its qualifiers, attributes; the body of a structure.
+void parser::specifiers() {
   const std::size_t first = at_;
-  while (is_name() || is("{")) {
-    if (is("{")) {
+  const auto word_before = [&](std::size_t n) {
+    return at_ >= first + n ? from_.text_of(tokens_[at_ - n]) : string_view();
+  };
+  for (;;) {
+    if (is("{") || (is("[") && is("[", 1))) {
       skip_group();
     } else if (takes_parenthesis()) {
       ++at_;
       skip_group();
+    } else if (std::ranges::find(words_of_storage, text()) != words_of_storage.end()) {
+      fail(peek(), fmt::format("a member cannot be '{}': leave the word out", text()));
+    } else if (is_name() || (is(":") && is_name(1) && (word_before(1) == "enum" || word_before(2) == "enum"))) {
+      ++at_;  // the second: `enum E : unsigned char`
     } else {
-      ++at_;
+      return;
     }
   }
-  if (!is("*")) {
+}
+
+void parser::declare_members(std::vector<member>& all, string_view what, string_view name) {
+  if (at_end()) fail(peek(), fmt::format("the {} '{}' has no end: a '}}' is missing", what, name));
+  const std::size_t first = at_;
+  if ((is("_Static_assert") || is("static_assert")) && is("(", 1)) return skip_assertion();
+  specifiers();
+  const string_view last = at_ > first ? from_.text_of(tokens_[at_ - 1]) : string_view();
+  const bool nameless_group = is(";") && last == "}" && is_group_of_members(first, what, name);
+  const bool nameless_width =
+      is(":") && (at_ - first == 1 || std::ranges::find(words_of_types, last) != words_of_types.end());
+  if (is("(") && is("*", 1) && at_ > first) fail_for_pointer_in_parentheses(what, name);
+  if (!is("*") && !nameless_group && !nameless_width) {
     // Of the names the last one is the first member's.
     if (at_ - first < 2 || tokens_[at_ - 1].kind != token_kind::name)
       fail(tokens_[first == at_ ? at_ : at_ - 1],
@@ -39,7 +70,12 @@ void parser::declare_members(std::vector<member>& all, string_view what, string_
     m.type_begin = type_begin;
     m.type_end = type_end;
     m.names_buffer = m.type == "buffer" && !has_own_buffer_;
-    declarator(m, what, name);
+    m.at = m.declarator_begin = m.declarator_end = m.width_end = peek().begin;
+    if (is(":")) {
+      skip_width(m);
+    } else if (!is(";")) {
+      declarator(m, what, name);
+    }
     all.push_back(std::move(m));
     if (!is(",")) break;
     ++at_;
@@ -48,14 +84,53 @@ void parser::declare_members(std::vector<member>& all, string_view what, string_
   ++at_;
 }
 
+void parser::skip_assertion() {
+  ++at_;
+  skip_group();
+  if (!is(";")) fail(tokens_[at_ - 1], "a ';' is missing behind the assertion");
+  ++at_;
+}
+
+// `struct { ... }` or `union { ... }`, of which a message may have no pointers: nobody would look for them there.
+bool parser::is_group_of_members(std::size_t first, string_view what, string_view name) const {
+  bool of_members = false;
+  int brackets = 0;
+  for (std::size_t i = first; i < at_; ++i) {
+    const string_view t = from_.text_of(tokens_[i]);
+    of_members |= t == "struct" || t == "union";
+    brackets += t == "[" || t == "(" ? 1 : t == "]" || t == ")" ? -1 : 0;
+    if (what == "message" && t == "*" && brackets == 0)
+      fail(tokens_[i],
+           fmt::format("a structure or union without a name has a pointer here, which is good in one OS process only: "
+                       "make it a member of '{}'",
+                       name));
+  }
+  return of_members;
+}
+
+void parser::fail_for_pointer_in_parentheses(string_view what, string_view name) const {
+  fail(peek(), fmt::format("{} '{}' has a pointer to a function or to an array here, which is good in one program only",
+                           what, name));
+}
+
+// Behind the width of a bit-field, attributes, or what else stands before the next member.
+void parser::skip_width(member& m) {
+  m.has_width = is(":");
+  while (!at_end() && !is(",") && !is(";") && !is("}") && !is("=")) {
+    if (is("(") || is("[")) {
+      skip_group();
+    } else {
+      ++at_;
+    }
+  }
+  m.width_end = tokens_[at_ - 1].end;
+}
+
 void parser::declarator(member& m, string_view what, string_view name) {
   m.declarator_begin = peek().begin;
   int stars = 0;
   for (; is("*") || is("const") || is("restrict") || is("volatile"); ++at_) stars += is("*") ? 1 : 0;
-  if (is("("))
-    fail(peek(),
-         fmt::format("{} '{}' has a pointer to a function or to an array here, which is good in one program only", what,
-                     name));
+  if (is("(")) fail_for_pointer_in_parentheses(what, name);
   if (!is_name()) fail(peek(), fmt::format("in the {} '{}' the name of a member is expected here", what, name));
   m.name = text();
   m.at = peek().begin;
@@ -71,20 +146,26 @@ void parser::declarator(member& m, string_view what, string_view name) {
     m.parameters = from_.text_of(begin, m.declarator_end - 1);
     return;
   }
-  int dimensions = 0;
-  for (; is("["); ++dimensions) {
+  while (is("[") && is("[", 1)) skip_group();  // attributes
+  lengths(m);
+  m.declarator_end = tokens_[at_ - 1].end;
+  if (stars == 1) m.kind = m.dimensions == 0 ? member_kind::string : member_kind::strings;
+  if (stars == 0 && m.dimensions != 0) m.kind = member_kind::array;
+  if (stars > 1) m.kind = member_kind::messages;  // classify() refuses them in messages
+  skip_width(m);
+  if (is("=")) initial_value(m);
+}
+
+void parser::lengths(member& m) {
+  for (; is("["); ++m.dimensions) {
     if (is_name(1) && is("]", 2)) m.count = text(1);
     if (is("]", 1)) m.count = "]";
+    const std::size_t begin = at_;
     skip_group();
+    for (std::size_t i = begin; i < at_; ++i)
+      if (tokens_[i].kind == token_kind::name) m.lengths.emplace_back(from_.text_of(tokens_[i]));
   }
-  if (dimensions != 1 && m.count != "]") m.count.clear();
-  m.declarator_end = tokens_[at_ - 1].end;
-  if (stars == 1) m.kind = dimensions == 0 ? member_kind::string : member_kind::strings;
-  if (stars == 0 && dimensions != 0) m.kind = member_kind::array;
-  if (stars > 1) m.kind = member_kind::messages;  // classify() refuses them in messages
-  while (!at_end() && !is(",") && !is(";") && !is("}") && !is("=")) ++at_;  // a bit-field
-  m.width_end = tokens_[at_ - 1].end;
-  if (is("=")) initial_value(m);
+  if (m.dimensions != 1 && m.count != "]") m.count.clear();
 }
 
 void parser::initial_value(member& m) {
@@ -99,55 +180,6 @@ void parser::initial_value(member& m) {
     if (depth < 0) break;
   }
   m.initial = from_.text_of(m.initial_at, tokens_[at_ - 1].end);
-}
-
-void parser::classify(member& m, const message_definition& in) const {
-  const token name{token_kind::name, m.at, m.at + m.name.size()};
-  const bool of_message = messages_.contains(m.type);
-  const bool counted = std::ranges::any_of(in.members, [&](const member& o) { return o.name == m.count; });
-  if (m.initial_begin != 0)
-    fail(name, fmt::format("'{}' has an initial value, but messages have none: set it where you send", m.name));
-  if (m.count == "]")
-    fail(name, fmt::format("the array '{}' has no length: count its elements in a member, and write {}[count]", m.name,
-                           m.name));
-  if (is_buffer(m.type)) {
-    if (m.kind != member_kind::plain && !(m.kind == member_kind::array && counted))
-      fail(name, fmt::format(
-                     "'{}' is to be one buffer, or buffers that a member of '{}' counts: int count; buffer {}[count];",
-                     m.name, in.name, m.name));
-    m.kind = m.kind == member_kind::plain ? member_kind::buffer : member_kind::buffers;
-    return;
-  }
-  switch (m.kind) {
-    case member_kind::plain:
-      if (of_message) m.kind = member_kind::message;
-      return;
-    case member_kind::array:
-      if (!counted && of_message)
-        fail(name,
-             fmt::format("the array '{}' of messages is to be counted by a member of '{}': int count; {} {}[count];",
-                         m.name, in.name, m.type, m.name));
-      m.kind = !counted ? member_kind::plain : of_message ? member_kind::messages : member_kind::array;
-      return;
-    case member_kind::string:
-    case member_kind::strings: {
-      std::string type = m.type;
-      for (const string_view word : {"const ", " const"})
-        if (const auto i = type.find(word); i != std::string::npos) type.erase(i, word.size());
-      if (type == "char" && (m.kind == member_kind::string || counted)) return;
-      break;
-    }
-    default:
-      break;
-  }
-  fail(name,
-       fmt::format("'{}' is a pointer, and a message cannot know to how much: count its elements in a member, and "
-                   "write {} {}[count];",
-                   m.name, m.type, m.name));
-}
-
-bool parser::is_buffer(string_view type) const {
-  return type == "orrery_buffer" || (type == "buffer" && !has_own_buffer_);
 }
 
 }  // namespace orrery_cc

@@ -14,13 +14,16 @@ enum class member_kind : std::uint8_t { plain, string, array, strings, message, 
 
 struct member {
   member_kind kind = member_kind::plain;
-  std::string name;
+  std::string name;  ///< empty: `int : 3;`, or a structure or union without a name
   std::string type;  ///< the specifiers, as they stand there
   std::string stars;  ///< of a function's result
   std::string parameters;  ///< of a function, as they stand there
   int pointers = 0;  ///< how many stars
   bool names_buffer = false;  ///< its type is the language's `buffer`
   std::string count;  ///< the member that counts the elements
+  int dimensions = 0;  ///< of an array
+  std::vector<std::string> lengths;  ///< the names between its brackets
+  bool has_width = false;  ///< it is a bit-field
   std::string initial;  ///< the initial value; empty: none
   std::size_t at = 0;  ///< of the name
   std::size_t declarator_begin = 0;  ///< behind the specifiers
@@ -37,6 +40,7 @@ struct tag {
   std::string message;  ///< the type that it carries; empty: nothing
   bool typed = true;  ///< false as in `tag stop = 0;`: what its handler takes
   std::string value;  ///< empty: one more than the last
+  std::size_t value_at = 0;
   std::size_t at = 0;
   std::size_t message_at = 0;
   std::size_t begin = 0;  ///< the whole declaration
@@ -49,7 +53,7 @@ struct message_definition {
   std::vector<member> members;
   std::size_t begin = 0;  ///< of the word `message`
   std::size_t name_at = 0;
-  std::size_t open = 0;  ///< of the brace
+  std::size_t open = 0;  ///< behind the brace
   std::size_t end = 0;  ///< behind the semicolon
 };
 
@@ -66,7 +70,7 @@ struct task_definition {
   std::size_t stack_end = 0;
   std::size_t begin = 0;
   std::size_t name_at = 0;
-  std::size_t open = 0;
+  std::size_t open = 0;  ///< behind the brace
   std::size_t end = 0;
 };
 

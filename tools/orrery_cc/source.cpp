@@ -4,12 +4,38 @@
 #include <algorithm>
 #include <cctype>
 #include <charconv>
+#include <cstdint>
 #include <fstream>
 #include <iterator>
 
 #include <fmt/format.h>
+#include <boost/locale/utf.hpp>
 
 namespace orrery_cc {
+
+namespace {
+
+// GCC's preprocessor writes letters as \\u and \\U with their numbers.
+std::string as_written(std::string_view text) {
+  if (text.find('\\') == std::string_view::npos) return std::string(text);
+  std::string all;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    std::uint32_t letter = 0;
+    const std::string_view rest = text.substr(i);
+    const std::size_t digits = rest.starts_with("\\U") ? 8 : rest.starts_with("\\u") ? 4 : 0;
+    const char* const begin = text.data() + i + 2;
+    if (digits == 0 || rest.size() < 2 + digits ||
+        std::from_chars(begin, begin + digits, letter, 16).ptr != begin + digits) {
+      all += text[i];
+    } else {
+      boost::locale::utf::utf_traits<char>::encode(letter, std::back_inserter(all));
+      i += 1 + digits;
+    }
+  }
+  return all;
+}
+
+}  // namespace
 
 source::source(std::string text) : text_(std::move(text)), tokens_(lex(text_)) {
   markers_.push_back({0, 1, "<stdin>", {}});
@@ -58,12 +84,12 @@ location source::where(std::size_t offset) const {
   const marker& m = *std::prev(behind);
   const std::string_view before = text_of(m.offset, offset);
   const std::size_t line_begin = before.rfind('\n') == std::string_view::npos ? 0 : before.rfind('\n') + 1;
-  return {m.file, m.line + static_cast<std::size_t>(std::ranges::count(before, '\n')), before.size() - line_begin + 1,
-          m.flags};
+  return {m.file, m.line + static_cast<std::size_t>(std::ranges::count(before, '\n')),
+          as_written(before.substr(line_begin)).size() + 1, m.flags};
 }
 
 std::string describe(const location& at, std::string_view kind, std::string_view what, std::size_t width) {
-  std::string said = fmt::format("{}:{}:{}: {}: {}\n", at.file, at.line, at.column, kind, what);
+  std::string said = fmt::format("{}:{}:{}: {}: {}\n", at.file, at.line, at.column, kind, as_written(what));
   std::ifstream file(at.file);
   std::string line;
   for (std::size_t n = 0; n < at.line && std::getline(file, line); ++n) {

@@ -30,8 +30,12 @@ class source {
 
   [[nodiscard]] const std::string& text() const noexcept { return text_; }
   [[nodiscard]] const std::vector<token>& tokens() const noexcept { return tokens_; }
+  /// Of a digraph, what it stands for.
   [[nodiscard]] std::string_view text_of(const token& t) const noexcept {
-    return std::string_view(text_).substr(t.begin, t.end - t.begin);
+    const std::string_view is = std::string_view(text_).substr(t.begin, t.end - t.begin);
+    if (t.kind != token_kind::other || is.size() != 2) [[likely]]
+      return is;
+    return is == "<%" ? "{" : is == "%>" ? "}" : is == "<:" ? "[" : "]";
   }
   [[nodiscard]] std::string_view text_of(std::size_t begin, std::size_t end) const noexcept {
     return std::string_view(text_).substr(begin, end - begin);

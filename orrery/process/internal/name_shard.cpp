@@ -259,7 +259,7 @@ bool name_shard::wait(waiter& w, std::int64_t deadline_ns) {
     w.parked = home_.running();
     const bool late = home_.park_until(deadline_ns);
     w.parked = nullptr;
-    if (home_.refusing()) throw stopped("await_name");
+    if (home_.refusing()) home_.shutdown().refuse("await_name");
     if (late && !w.woken) return false;
   }
   return true;

@@ -15,10 +15,9 @@ namespace orrery::task_detail {
 inline address address_of(const orrery_task& t) noexcept { return {t.pe, t.slot, t.generation}; }
 inline orrery_task task_of(const address& a) noexcept { return {a.pe, a.slot, a.generation}; }
 
-// As the runtime takes a time: nothing negative, and what has no limit is as long as it can say.
-inline std::chrono::nanoseconds time_of(std::int64_t ns) noexcept {
-  return ns < 0 ? std::chrono::nanoseconds::max() : std::chrono::nanoseconds(ns);
-}
+// As the runtime takes a time: nothing negative. ORRERY_FOREVER is the longest that it can say.
+inline std::chrono::nanoseconds time_of(std::int64_t ns) noexcept { return std::chrono::nanoseconds(ns < 0 ? 0 : ns); }
+static_assert(std::chrono::nanoseconds(ORRERY_FOREVER) == std::chrono::nanoseconds::max());
 
 class bytes_writer final : public mail_writer {
  public:

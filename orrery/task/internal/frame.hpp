@@ -50,16 +50,28 @@ class task_frame : public scheduler::activation {
   scheduler::pe& self_;
 };
 
-/// In a handler: the status for the exception, whose text is kept for orrery_error. Throws on what must end the task.
-orrery_status status_of_exception();
+/// In a handler: the status for the exception that `call` has met; its text is kept for orrery_error. Throws on what must end the task.
+orrery_status status_of_exception(const char* call);
 /// Keeps a text for orrery_error and returns the status.
 orrery_status fail(orrery_status status, std::string_view text) noexcept;
+[[noreturn]] void refuse_null(const char* call, const char* what);
+[[noreturn]] void refuse_null_task(const char* call);
+/// Throws usage_error if an argument is NULL that must not be: `what` says which.
+inline void require(const void* argument, const char* call, const char* what) {
+  if (argument == nullptr) [[unlikely]]
+    refuse_null(call, what);
+}
+/// The same for a task that is all zero.
+inline void require(const orrery_task& task, const char* call) {
+  if (orrery_task_is_null(task)) [[unlikely]]
+    refuse_null_task(call);
+}
 /// Thrown through C frames by orrery_exit.
 struct task_exit {};
 
-/// Runs a call of task.h: no exception but those that end the task leaves it, and errno stays as it is.
+/// Runs a call of task.h, of which errors have that name: no exception but those that end the task leaves it, and errno stays as it is.
 template <class F>
-orrery_status guarded(F f) {
+orrery_status guarded(const char* call, F f) {
   struct keep_errno {
     int was = errno;
     ~keep_errno() { errno = was; }
@@ -67,7 +79,7 @@ orrery_status guarded(F f) {
   try {
     return f();
   } catch (...) {
-    return status_of_exception();
+    return status_of_exception(call);
   }
 }
 

@@ -15,7 +15,7 @@ namespace orrery::task_detail {
 // stands its number among the message's buffers, from 1 on.
 
 /// What the linear form takes. The buffers that the message has are appended to `buffers`. Throws usage_error if a count is negative, the structure is deeper
-/// than 64 pointers, or it has buffers and `buffers` is null.
+/// than 64 messages, or it has buffers and `buffers` is null.
 [[nodiscard]] std::size_t linear_size(const orrery_message_type& type, const void* value,
                                       std::vector<orrery_buffer>* buffers = nullptr);
 
