@@ -216,7 +216,7 @@ void channels() {
 struct Block;
 ORRERY_PROCESS(Block, border, iterate, sum);
 struct Block : element<Block, int> {
-  void border(int step, long value) { borders.put(step, value); }
+  void border(int step, long v) { borders.put(step, v); }
   void iterate(int steps) {
     const int n = 8;
     for (int step = 0; step < steps; ++step) {
