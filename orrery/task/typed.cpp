@@ -25,12 +25,12 @@ bool detail::send(const orrery_task& to, std::uint64_t tag, const orrery_message
 
 mail receive() {
   orrery_message m;
-  (void)task_detail::receive_until(nullptr, &m, -1, true);
+  (void)task_detail::receive_until(nullptr, &m, ORRERY_FOREVER, true);
   return mail(m);
 }
 mail receive_tag(std::uint64_t number) {
   orrery_message m;
-  (void)task_detail::receive_until(&number, &m, -1, true);
+  (void)task_detail::receive_until(&number, &m, ORRERY_FOREVER, true);
   return mail(m);
 }
 std::optional<mail> receive_for(time_limit d) {
