@@ -4,9 +4,12 @@
 #include <orrery/service/balance_plan.hpp>
 #include <orrery/service/root.hpp>
 #include <orrery/wire/error.hpp>
+#include <orrery/wire/type_key.hpp>
 
 #include <algorithm>
 #include <bit>
+#include <string>
+#include <string_view>
 #include <utility>
 
 #include <fmt/format.h>
@@ -63,6 +66,20 @@ future<bool> begin_order(const balance_order& o, const std::vector<range_load>& 
   return start(chained(chain[o.range - 1].at))->move_next(r.at, o.pe);
 }
 
+// For people: `types` is what a shape says, a line for each type.
+std::string readable(std::string_view types) {
+  std::string all;
+  while (!types.empty()) {
+    const std::size_t end = std::min(types.find('\n'), types.size());
+    std::string_view one = types.substr(0, end);
+    types.remove_prefix(std::min(end + 1, types.size()));
+    one.remove_prefix(std::min(one.find_first_not_of(":="), one.size()));
+    if (!one.empty())
+      all += (all.empty() ? "" : ", ") + (wire::is_type_key(one) ? wire::readable_key(one) : std::string(one));
+  }
+  return all;
+}
+
 }  // namespace
 
 service_root::service_root(std::string kind, std::string types, std::vector<std::uint32_t> pes)
@@ -78,8 +95,9 @@ opening service_root::open(const std::string& kind, const std::string& types) co
   if (types != types_)
     throw usage_error(
         errc::bad_argument,
-        fmt::format("this {} has other types than those that it was opened with: it has {}, and was opened with {}",
-                    kind_, types_, types));
+        fmt::format(
+            "this {} has other types of keys or values than it was opened with: it has <{}>, and was opened with <{}>",
+            kind_, readable(types_), readable(types)));
   return {directory_, head_};
 }
 
