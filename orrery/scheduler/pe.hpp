@@ -25,7 +25,6 @@
 #include <orrery/scheduler/sink.hpp>
 #include <orrery/scheduler/slot.hpp>
 #include <orrery/scheduler/timer.hpp>
-#include <orrery/scheduler/yield_policy.hpp>
 #include <orrery/transport/ring.hpp>
 #include <orrery/transport/wait.hpp>
 #include <orrery/wire/address.hpp>
@@ -230,7 +229,6 @@ class pe : public run_state {
   fiber_pool* fibers_;
   std::uint32_t parked_methods_ = 0;  // loop fibers that methods are parked on
   std::uint32_t polls_ = 0;
-  yield_policy yields_;
   simulated_pe* sim_ = nullptr;
   scheduler::links links_;
   scheduler::replies replies_{*this};

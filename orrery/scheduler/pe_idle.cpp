@@ -79,21 +79,16 @@ bool pe::at_rest(std::int64_t begin, std::int64_t now) {
 // True if something has come.
 bool pe::spin(std::int64_t begin, std::int64_t due, bool nothing_due) {
   if (settings_.yield) {
-    // The kernel counts a yield as a whole turn: beside somebody who computes, who yields again and again hardly runs at all.
-    // Who sleeps runs as soon as it is woken.
-    if (yields_.skip()) return anything_inbound();
+    // Who yields again and again beside somebody who computes waits for a whole turn each time, and the kernel lets it run
+    // ever later. Who sleeps runs as soon as it is woken.
     std::int64_t before = begin;
     for (int i = 0; i < yields_before_sleep; ++i) {
       if (anything_inbound()) return true;
       sched_yield();
       const std::int64_t now = transport::now_ns();
-      if (now - before > turn_ns) {
-        yields_.was_long();
-        return anything_inbound();
-      }
+      if (now - before > turn_ns) return anything_inbound();
       before = now;
     }
-    yields_.was_short();
     return false;
   }
   const std::int64_t until = due >= 0 ? std::min(due, begin + settings_.spin_ns) : begin + settings_.spin_ns;
