@@ -259,11 +259,13 @@ uint32_t orrery_pes(void) { return orrery::scheduler::current_pe != nullptr ? or
 uint32_t orrery_nodes(void) { return orrery::scheduler::current_pe != nullptr ? orrery::world_nodes() : 0; }
 
 void orrery_log(const char* format, ...) {
-  char text[1024];
-  va_list values;
-  va_start(values, format);
-  (void)std::vsnprintf(text, sizeof text, format != nullptr ? format : "", values);
-  va_end(values);
+  char text[1024] = "";
+  if (format != nullptr) {
+    va_list values;
+    va_start(values, format);
+    (void)std::vsnprintf(text, sizeof text, format, values);
+    va_end(values);
+  }
   std::string line;
   if (const auto me = address_of(orrery_self()); me) line = fmt::format("task {}: ", to_string(me));
   line += text;
