@@ -4,8 +4,11 @@
 
 #include <fstream>
 #include <set>
+#include <string>
 
 #include <nlohmann/json.hpp>
+
+#include <unistd.h>
 
 namespace orrery {
 namespace {
@@ -93,13 +96,16 @@ TEST_P(traces, of_two_machines_of_two_nodes_are_one_file) {
 TEST_P(traces, of_hosts_that_share_no_files_are_one_file) {
   const auto script = fs::path(folder_of_program()) / "../../../tests/machines/hosts";
   if (!fs::exists(script)) GTEST_SKIP() << script << " does not exist";
+  // Each host has that folder of its own, but for the first one, which other tests may use at the same time.
+  const std::string file = "/dev/shm/orrery-test-" + std::to_string(::getpid()) + ".json";
   const std::string said = program({GetParam(), "4", fs::read_symlink("/proc/self/exe").string(), "--scenario=traced",
-                                    "--orrery-pes=1", "--orrery-trace=/dev/shm/t.json"},
+                                    "--orrery-pes=1", "--orrery-trace=" + file},
                                    script.string())
                                .end();
   if (said.ends_with("exit status 77")) GTEST_SKIP() << "this system lets nobody make network namespaces here";
   EXPECT_TRUE(said.ends_with("good")) << said;
   EXPECT_EQ(count_of(said, "4 nodes are in the trace"), 1) << said;
+  fs::remove(file);
 }
 TEST_P(traces, of_worlds_that_have_lost_a_node_say_so) {
   if (GetParam() == "mpich") GTEST_SKIP() << "under MPICH on one host the launcher ends the job, whatever it is told";
