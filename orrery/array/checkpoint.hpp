@@ -2,7 +2,7 @@
 #pragma once
 
 #include <orrery/array/checkpoint_item.hpp>
-#include <orrery/array/finish.hpp>
+#include <orrery/process/finish.hpp>
 
 #include <cstddef>
 #include <cstdint>

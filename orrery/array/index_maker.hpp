@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <orrery/array/finish.hpp>
 #include <orrery/array/part_order.hpp>
+#include <orrery/process/finish.hpp>
 #include <orrery/process/function.hpp>
 
 #include <algorithm>

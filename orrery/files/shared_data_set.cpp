@@ -2,7 +2,7 @@
 #include <orrery/files/shared_data_set.hpp>
 
 #include <orrery/files/box_plan.hpp>
-#include <orrery/process/future.hpp>
+#include <orrery/process/finish.hpp>
 #include <orrery/process/spawn.hpp>
 #include <orrery/shared/guard.hpp>
 #include <orrery/shared/object.hpp>
@@ -11,8 +11,8 @@
 
 #include <algorithm>
 #include <array>
-#include <exception>
 #include <memory>
+#include <numeric>
 #include <stdexcept>
 #include <vector>
 
@@ -92,21 +92,6 @@ file_axes checked_axes(const shared_object& o, const storage::array& file, stora
       o.about.label, o.rows, o.columns, sides[0], sides[1], sides[2]));
 }
 
-/// Waits for all, also if one fails: the others still use the object.
-std::uint64_t sum_of(std::vector<future<std::uint64_t>>& all) {
-  std::uint64_t sum = 0;
-  std::exception_ptr error;
-  for (auto& f : all) {
-    try {
-      sum += f.get();
-    } catch (...) {
-      if (error == nullptr) error = std::current_exception();
-    }
-  }
-  if (error != nullptr) std::rethrow_exception(error);
-  return sum;
-}
-
 file_traffic move_all(const std::shared_ptr<const shared_object>& o, storage::array file, storage::element_type type,
                       bool store, const file_options& options) {
   const file_axes axes = checked_axes(*o, file, type);
@@ -129,12 +114,14 @@ file_traffic move_all(const std::shared_ptr<const shared_object>& o, storage::ar
   const box_plan plan =
       plan_boxes(o->rows, o->columns, unit(axes.rows), unit(axes.columns), (share - window) / size_of(type), workers);
   std::vector<future<std::uint64_t>> started;
-  for (std::uint32_t w = 0; w < workers; ++w) {
-    const auto part = static_cast<std::uint32_t>(std::uint64_t{w} * o->how().parts() / workers);
-    started.push_back(start_call<&move_boxes>(orrery::pe(o->how().pes[part]),
-                                              box_job{o->about.id, file, axes, plan, w, workers, store}));
-  }
-  const std::uint64_t buffers = sum_of(started);
+  const std::vector<std::uint64_t> peaks = finish(started, [&] {  // where one fails, the others still use the object
+    for (std::uint32_t w = 0; w < workers; ++w) {
+      const auto part = static_cast<std::uint32_t>(std::uint64_t{w} * o->how().parts() / workers);
+      started.push_back(start_call<&move_boxes>(orrery::pe(o->how().pes[part]),
+                                                box_job{o->about.id, file, axes, plan, w, workers, store}));
+    }
+  });
+  const std::uint64_t buffers = std::reduce(peaks.begin(), peaks.end());
   return {o->rows * o->columns * o->element_bytes(), buffers + workers * window};
 }
 

@@ -3,6 +3,7 @@
 // under a range.
 #include <orrery/orrery.hpp>
 #include <orrery/process/internal/test_world.hpp>
+#include <orrery/service/internal/test_extremes.hpp>
 #include <orrery/service/walking_list.hpp>
 
 #include <chrono>
@@ -20,22 +21,6 @@ using orrery::consistency;
 using list = orrery::walking_list<int, int>;
 // With the slot of a process (64 bytes) and what the allocator adds, 192,000 processes of one item take less than 128 bytes each beside it.
 static_assert(sizeof(orrery::service::walk_node<std::uint32_t, std::uint64_t>) <= 56);
-
-// Makes requests, and takes no reply.
-int never_fetch(const list& l, consistency order) {
-  auto s = l.open({.window = 256, .order = order});
-  for (int i = 0; i < 600; ++i) {
-    const int k = i * 7 % 40;
-    if (i % 3 == 0) {
-      s.start_insert(k, i);
-    } else if (i % 3 == 1) {
-      s.start_erase(k);
-    } else {
-      s.start_find(k);
-    }
-  }
-  return 0;
-}
 
 int find_all(const list& l) {
   auto s = l.open({.window = 1});
@@ -55,7 +40,7 @@ TEST(walking_extremes, go_on_with_small_mailboxes_and_clients_that_never_fetch) 
       const consistency orders[] = {consistency::total, consistency::sequential, consistency::unordered,
                                     consistency::per_key};
       for (std::uint32_t i = 0; i < 4; ++i)
-        ends.push_back(orrery::start_call<&never_fetch>(orrery::pe(i % 2), l, orders[i]));
+        ends.push_back(orrery::start_call<&orrery::testing::never_fetch<list>>(orrery::pe(i % 2), l, orders[i], 256U));
       EXPECT_EQ(orrery::call<&find_all>(orrery::pe(1), l), 200);
       for (auto& e : ends) e.get();
       l.end();

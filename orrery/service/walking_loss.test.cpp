@@ -2,6 +2,7 @@
 // Walking lists that lose a node, and clients that are lost, in simulated worlds of many schedules.
 #include <orrery/orrery.hpp>
 #include <orrery/process/internal/test_world.hpp>
+#include <orrery/service/internal/test_extremes.hpp>
 #include <orrery/service/walking_list.hpp>
 
 #include <string>
@@ -24,14 +25,7 @@ int use_until_it_is_lost(const list& l, consistency order) {
   int answered = 0;
   bool lost = false;
   for (int i = 0; !lost; ++i) {
-    const int k = i * 7 % 40;
-    if (i % 3 == 0) {
-      s.start_insert(k, i);
-    } else if (i % 3 == 1) {
-      s.start_erase(k);
-    } else {
-      s.start_find(k);
-    }
+    orrery::testing::start_one_of_many(s, i);
     while (const auto r = s.try_receive()) {
       if (r->error != nullptr) {
         EXPECT_THROW(r->check(), orrery::node_lost);

@@ -17,16 +17,4 @@ written_by_owners::written_by_owners(const shared_id& id, const char* what, cons
     if (o->how().elements_of(p) != 0) owners_.push_back(o->how().pes[p]);
 }
 
-void written_by_owners::wait_for(std::vector<future<void>>& all) {
-  std::exception_ptr error;
-  for (auto& f : all) {
-    try {
-      f.get();
-    } catch (...) {
-      if (error == nullptr) error = std::current_exception();
-    }
-  }
-  if (error != nullptr) std::rethrow_exception(error);
-}
-
 }  // namespace orrery::detail

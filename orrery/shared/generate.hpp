@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <orrery/process/future.hpp>
+#include <orrery/process/finish.hpp>
 #include <orrery/process/spawn.hpp>
 #include <orrery/shared/guard.hpp>
 #include <orrery/shared/matrix.hpp>
@@ -9,7 +9,6 @@
 #include <orrery/shared/vector.hpp>
 
 #include <cstdint>
-#include <exception>
 #include <source_location>
 #include <span>
 #include <type_traits>
@@ -26,8 +25,6 @@ class written_by_owners {
   written_by_owners(const shared_id& id, const char* what, const std::source_location& where);
   /// Those PEs that own elements.
   [[nodiscard]] const std::vector<std::uint32_t>& owners() const noexcept { return owners_; }
-  /// Waits for all of them, also if one fails; then throws what the first that failed has thrown. Parks.
-  static void wait_for(std::vector<future<void>>& all);
 
  private:
   std::vector<std::uint32_t> owners_;
@@ -58,10 +55,11 @@ template <auto F, class Shared, class... A>
 void generate_by_owners(const Shared& a, const std::source_location& where, const A&... given) {
   const written_by_owners writes(a.id(), "generate", where);
   std::vector<future<void>> all;
-  for (const std::uint32_t p : writes.owners())
-    all.push_back(start_call<static_cast<void (*)(const Shared&, const A&...)>(
-                      &generate_own_elements<F, typename Shared::value_type, A...>)>(orrery::pe(p), a, given...));
-  written_by_owners::wait_for(all);
+  finish(all, [&] {
+    for (const std::uint32_t p : writes.owners())
+      all.push_back(start_call<static_cast<void (*)(const Shared&, const A&...)>(
+                        &generate_own_elements<F, typename Shared::value_type, A...>)>(orrery::pe(p), a, given...));
+  });
 }
 
 }  // namespace detail

@@ -2,6 +2,7 @@
 #include <orrery/storage/array.hpp>
 
 #include <orrery/process/call.hpp>
+#include <orrery/process/finish.hpp>
 #include <orrery/process/runtime.hpp>
 #include <orrery/storage/strided_copy.hpp>
 
@@ -202,16 +203,9 @@ void array::read_into_cache(const domain& d) const {
 
 void array::flush() const {
   std::vector<future<void>> all;
-  for (const auto& d : devices_) all.push_back(start(d)->flush());
-  std::exception_ptr error;
-  for (auto& f : all) {
-    try {
-      f.get();
-    } catch (...) {
-      if (error == nullptr) error = std::current_exception();
-    }
-  }
-  if (error != nullptr) std::rethrow_exception(error);
+  orrery::detail::finish(all, [&] {
+    for (const auto& d : devices_) all.push_back(start(d)->flush());
+  });
 }
 
 }  // namespace orrery::storage

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Walking lists in worlds of several nodes, and clients in other programs. Each test starts this program again as a node of a world
 // (--scenario=NAME and the runtime's options), which says on stderr what is wrong and exits with 1, or exits with 0.
-#include "../support/scenario.hpp"
+#include "shell.hpp"
 
 #include <orrery/service/internal/test_extremes.hpp>
 #include <orrery/service/ordered_list.hpp>
 #include <orrery/service/walking_list.hpp>
 
 #include <chrono>
-#include <cstdio>
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -24,7 +23,9 @@ using orrery::testing::check;
 using orrery::testing::outcome_of;
 using orrery::testing::own_world;
 using orrery::testing::program;
+using orrery::testing::shell_program;
 using orrery::testing::thrown;
+using orrery::testing::tool;
 using list = orrery::walking_list<int, std::string>;
 
 constexpr int keys_of_each = 40;
@@ -184,19 +185,6 @@ TEST(walking_lists, are_used_by_three_nodes_of_one_pe) {
 }
 TEST(walking_lists, are_used_by_threads_whose_messages_take_their_wire_form) {
   EXPECT_EQ(outcome_of({"--scenario=all_pes_use_one_list", "--orrery-pes=3", "--orrery-serialize"}), "good");
-}
-
-std::filesystem::path shell_program() {
-  return std::filesystem::canonical("/proc/self/exe").parent_path().parent_path() / "orrery";
-}
-// What `orrery list` with these arguments says, and its exit code.
-std::string tool(const std::string& arguments) {
-  const std::string command = fmt::format("{} list {} /test/list {} 2>&1", shell_program().string(),
-                                          own_world().substr(own_world().find('=') + 1), arguments);
-  std::FILE* const out = ::popen(command.c_str(), "r");
-  std::string said;
-  for (int c = 0; (c = std::fgetc(out)) != EOF;) said += static_cast<char>(c);
-  return said + fmt::format("{}", WEXITSTATUS(::pclose(out)));
 }
 
 TEST(walking_lists, are_found_by_name_from_other_programs) {

@@ -213,20 +213,23 @@ std::string erase_under_ranges(int n) {
   return wrong;
 }
 
-// Makes requests, and takes no reply.
+/// One of many requests of all kinds, to few keys.
+template <class Session>
+void start_one_of_many(Session& s, int i) {
+  const int k = i * 7 % 40;
+  if (i % 3 == 0) {
+    s.start_insert(k, i);
+  } else if (i % 3 == 1) {
+    s.start_erase(k);
+  } else {
+    s.start_find(k);
+  }
+}
+/// Makes requests, and takes no reply.
 template <class List>
 int never_fetch(const List& l, consistency order, std::uint32_t window) {
   auto s = l.open({.window = window, .order = order});
-  for (int i = 0; i < 600; ++i) {
-    const int k = i * 7 % 40;
-    if (i % 3 == 0) {
-      s.start_insert(k, i);
-    } else if (i % 3 == 1) {
-      s.start_erase(k);
-    } else {
-      s.start_find(k);
-    }
-  }
+  for (int i = 0; i < 600; ++i) start_one_of_many(s, i);
   return 0;
 }
 /// Clients of all levels that never fetch a reply, with windows at their extremes; others are answered.

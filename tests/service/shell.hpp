@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "../support/scenario.hpp"
+
+#include <cstdio>
+#include <filesystem>
+#include <string>
+
+#include <fmt/format.h>
+
+// The program orrery, used on a list of the test's own world.
+namespace orrery::testing {
+
+inline std::filesystem::path shell_program() {
+  return std::filesystem::canonical("/proc/self/exe").parent_path().parent_path() / "orrery";
+}
+/// What `orrery list` with these arguments says of /test/list, and its exit code.
+inline std::string tool(const std::string& arguments) {
+  const std::string command = fmt::format("{} list {} /test/list {} 2>&1", shell_program().string(),
+                                          own_world().substr(own_world().find('=') + 1), arguments);
+  std::FILE* const out = ::popen(command.c_str(), "r");
+  std::string said;
+  for (int c = 0; (c = std::fgetc(out)) != EOF;) said += static_cast<char>(c);
+  return said + fmt::format("{}", WEXITSTATUS(::pclose(out)));
+}
+
+}  // namespace orrery::testing
