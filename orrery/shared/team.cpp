@@ -8,6 +8,8 @@
 
 #include <algorithm>
 #include <exception>
+#include <mutex>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -29,6 +31,14 @@ std::string text_of(const detail::team_call& c) {
   return text;
 }
 
+/// A text that came from another node, as one that is never freed: there are as many as programs have calls.
+std::string_view kept(std::string text) {
+  static std::mutex mutex;
+  static auto& all = *new std::set<std::string>;
+  const std::lock_guard lock(mutex);
+  return *all.insert(std::move(text)).first;
+}
+
 void keep_given(bytes& into, const bytes& other, const void*) {
   if (into.empty()) into = other;
 }
@@ -40,10 +50,15 @@ void append(bytes& into, const bytes& other, const void*) { into.insert(into.end
 // What members of teams give to collective functions, and what they combine it with: so errors call them.
 struct team_value {
   bytes value;
-  std::string call;  // that the member is in
+  detail::team_call call;  // that the member is in
   template <class A>
   void serialize(A& a) {
-    a & value & call;
+    a & value & call.root;
+    for (std::string_view* v : {&call.name, &call.type, &call.operation}) {
+      std::string text(*v);
+      a & text;
+      if constexpr (A::is_loading::value) *v = kept(std::move(text));
+    }
   }
 };
 struct team_operation {
@@ -54,14 +69,14 @@ struct team_operation {
       throw usage_error(errc::bad_argument,
                         fmt::format("{} and {}: members of a team called both at the same point; all members must call "
                                     "the same, for the same types, in the same order",
-                                    a.call, b.call));
+                                    text_of(a.call), text_of(b.call)));
     f(a.value, b.value, op);
     return a;
   }
 };
 
 bytes team_member::reduce_bytes(bytes mine, detail::combine_bytes f, const void* op, const detail::team_call& call) {
-  team_value all = member<team_member>::all_reduce(team_value{std::move(mine), text_of(call)}, team_operation{f, op});
+  team_value all = member<team_member>::all_reduce(team_value{std::move(mine), call}, team_operation{f, op});
   left_collective();
   return std::move(all.value);
 }

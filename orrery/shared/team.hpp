@@ -5,6 +5,7 @@
 #include <orrery/process/group.hpp>
 #include <orrery/shared/team_share.hpp>
 #include <orrery/wire/serialize.hpp>
+#include <orrery/wire/type_key.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -27,12 +28,13 @@ namespace detail {
 /// its arguments.
 using team_function = std::vector<std::byte> (*)(team_member& self, std::span<const std::byte> arguments);
 
-/// What a member calls, for errors: "all_reduce", "int", "std::plus<void>".
+/// What a member calls, for errors: "all_reduce", "int", "std::plus<void>". The texts are never freed: a member makes none when it calls.
 struct team_call {
   std::string_view name;
   std::string_view type = {};
   std::string_view operation = {};
   std::uint64_t root = 0;  ///< of a broadcast
+  bool operator==(const team_call&) const = default;
 };
 
 /// Combines the values of two members, as bytes.
@@ -74,7 +76,7 @@ class team_member : public member<team_member> {
   [[nodiscard]] T broadcast(const T& value, std::size_t root = 0) {
     check_root(root);
     return detail::from_bytes<T>(broadcast_bytes(rank() == root ? detail::to_bytes(value) : std::vector<std::byte>{},
-                                                 {"broadcast", detail::type_name<T>(), {}, root}));
+                                                 {"broadcast", wire::canonical_name<T>(), {}, root}));
   }
   /// op(op(value of rank 0, of rank 1), of rank 2)..., for all. `op` is associative; it need not be
   /// commutative.
@@ -86,17 +88,17 @@ class team_member : public member<team_member> {
           into = detail::to_bytes(
               static_cast<T>((*static_cast<const Op*>(o))(detail::from_bytes<T>(into), detail::from_bytes<T>(other))));
         },
-        &op, {"all_reduce", detail::type_name<T>(), detail::type_name<Op>()}));
+        &op, {"all_reduce", wire::canonical_name<T>(), wire::canonical_name<Op>()}));
   }
   /// The values of all members, in the order of the ranks, for all.
   template <class T>
   [[nodiscard]] std::vector<T> all_gather(const T& value) {
-    return gather(value, {"all_gather", detail::type_name<T>()});
+    return gather(value, {"all_gather", wire::canonical_name<T>()});
   }
   /// As all_reduce, of the ranks up to the own one.
   template <class T, class Op = std::plus<>>
   [[nodiscard]] T scan(const T& value, Op op = {}) {
-    const std::vector<T> all = gather(value, {"scan", detail::type_name<T>(), detail::type_name<Op>()});
+    const std::vector<T> all = gather(value, {"scan", wire::canonical_name<T>(), wire::canonical_name<Op>()});
     T so_far = all[0];
     for (std::size_t i = 1; i <= rank(); ++i) so_far = op(std::move(so_far), all[i]);
     return so_far;
@@ -108,7 +110,7 @@ class team_member : public member<team_member> {
     std::vector<std::vector<std::byte>> raw;
     for (const T& x : to_each) raw.push_back(detail::to_bytes(x));
     std::vector<T> from_each;
-    for (const auto& b : exchange_bytes(std::move(raw), {"all_to_all", detail::type_name<T>()}))
+    for (const auto& b : exchange_bytes(std::move(raw), {"all_to_all", wire::canonical_name<T>()}))
       from_each.push_back(detail::from_bytes<T>(b));
     return from_each;
   }
