@@ -66,10 +66,11 @@ future<bool> begin_order(const balance_order& o, const std::vector<range_load>& 
   return start(chained(chain[o.range - 1].at))->move_next(r.at, o.pe);
 }
 
-// For people: `types` is what a shape says, a line for each type.
+// For people: `types` is what a shape says. Its first layout, up to a line ";", has a line for each type; the layouts
+// after it are those of members.
 std::string readable(std::string_view types) {
   std::string all;
-  while (!types.empty()) {
+  while (!types.empty() && !types.starts_with(';')) {
     const std::size_t end = std::min(types.find('\n'), types.size());
     std::string_view one = types.substr(0, end);
     types.remove_prefix(std::min(end + 1, types.size()));

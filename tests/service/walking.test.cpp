@@ -109,7 +109,7 @@ void use() {
   orrery::testing::check_contains(
       thrown<orrery::usage_error>("another kind",
                                   [] { (void)orrery::ordered_list<int, std::string>::lookup("/test/list").open(); }),
-      "this service is a walking list");
+      "this service is of the kind \"walking list\"");
 }
 // It is killed while requests are outstanding.
 void use_and_die() {
