@@ -58,6 +58,13 @@ void stopped_rank() {
   ::kill(pid, SIGCONT);
 }
 
+// Signs of life would be missed much later.
+void reported_loss() {
+  answers();
+  (void)thrown<node_lost>("node_lost", [] { call<&kill_own_node>(node(last_node())); });
+  for (std::uint32_t n = 0; n < last_node(); ++n) check(call<&own_pid>(node(n)) > 0, "a rank does not answer");
+}
+
 class faults : public under_mpi {
  protected:
   static std::string self() { return std::filesystem::read_symlink("/proc/self/exe").string(); }
@@ -104,6 +111,24 @@ TEST_P(faults, end_ranks_that_are_taken_for_lost_with_1_and_the_others_as_main_d
   EXPECT_EQ(count_of(said, "ended with 1"), 1) << said;
   EXPECT_EQ(count_of(said, "ended with 0"), 2) << said;
 }
+// Open MPI 5 where ./run bench machines has installed it, or as ORRERY_OPENMPI5 names its folder.
+TEST(faults_under_ulfm, of_a_killed_rank_are_reported_by_the_library) {
+  const char* const named = std::getenv("ORRERY_OPENMPI5");
+  const auto folder = named != nullptr ? std::filesystem::path(named)
+                                       : std::filesystem::path(folder_of_program()) / "../../bench/openmpi5";
+  const std::string file = (folder / "bin/mpirun").string();
+  const mpi_launcher five{
+      "openmpi", file.c_str(), {"--oversubscribe"}, {"--with-ft", "ulfm", "--mca", "btl", "tcp,self"}};
+  if (const auto why = missing(five)) GTEST_SKIP() << *why;
+  const std::string library = (folder / "lib/libmpi.so.40").string();
+  const std::string said =
+      program(command(five, {3, 1, 1}, "reported loss",
+                      {"--orrery-node-timeout=100s", fmt::format("--orrery-mpi={}", library)}, true),
+              file)
+          .end();
+  EXPECT_EQ(count_of(said, "node 2 was reported as failed by the MPI library"), 1) << said;
+  EXPECT_TRUE(said.ends_with("good")) << said;
+}
 TEST_P(faults, are_none_if_a_program_runs_again_without_the_others) {
   EXPECT_TRUE(end_of({"-n", "2", self(), "--again", "--scenario=answers", "--orrery-pes=1", "--orrery-machine-ranks=1"})
                   .ends_with("good"));
@@ -136,5 +161,6 @@ int main(int argc, char** argv) {
                                                  {"overflows", overflows},
                                                  {"own handlers", own_handlers},
                                                  {"stopped", stopped_rank},
-                                                 {"killed", killed}});
+                                                 {"killed", killed},
+                                                 {"reported loss", reported_loss}});
 }

@@ -60,8 +60,10 @@ inline std::vector<std::string> command(const mpi_launcher& l, ranks r, std::str
 /// little of what they have when they end.
 inline void prepare_for_launchers() {
   ::setenv("LSAN_OPTIONS", "detect_leaks=0", 1);
-  ::setenv("OMPI_ALLOW_RUN_AS_ROOT", "1", 1);
-  ::setenv("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1", 1);
+  for (const char* const of : {"OMPI", "PRTE"}) {
+    ::setenv(fmt::format("{}_ALLOW_RUN_AS_ROOT", of).c_str(), "1", 1);
+    ::setenv(fmt::format("{}_ALLOW_RUN_AS_ROOT_CONFIRM", of).c_str(), "1", 1);
+  }
 }
 
 /// The tests of a launcher, whose name is the parameter's, skip where it is not there.

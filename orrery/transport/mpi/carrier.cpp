@@ -64,6 +64,8 @@ bool mpi_carrier::drive() noexcept {
 
 bool mpi_carrier::work(bool everything) {
   bool any = receive();
+  for (const std::uint32_t n : engine_.failures())
+    if (n < peers_.size()) suspect(n, "was reported as failed by the MPI library");
   any |= finish_arrivals();
   ask_if_wanted();
   for (peer& p : peers_) {

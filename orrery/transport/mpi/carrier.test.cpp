@@ -61,6 +61,7 @@ class scripted_engine final : public engine {
     return outcome::done;
   }
   void cancel(request&) override {}
+  std::span<const std::uint32_t> failures() override { return failed; }
   [[nodiscard]] std::string error() const override { return "no error"; }
 
   std::deque<std::vector<std::byte>> incoming;  // from node 1
@@ -71,6 +72,7 @@ class scripted_engine final : public engine {
   bool holds_pieces = false;  // what is sent of blocks does not arrive
   std::vector<std::uint64_t> going;  // their bytes
   std::set<request> going_requests;
+  std::vector<std::uint32_t> failed;  // nodes, as the library reports them
 
  private:
   std::deque<std::pair<request, std::span<std::byte>>> posted_;
@@ -267,6 +269,17 @@ TEST(a_carrier, refuses_a_block_that_is_shorter_than_it_was_said_to_be) {
   n.engine.blocks_are_there = true;
   (void)n.carrier.drive();
   EXPECT_TRUE(n.loss().starts_with("has sent node 0 a block that did not come as it was announced"));
+}
+
+TEST(a_carrier, takes_a_node_for_lost_when_the_library_reports_it) {
+  const auto memory = own_memory();
+  first_node n(*memory, 3);
+  n.engine.failed = {1, 77};  // of the second, which cannot be, nothing follows
+  (void)n.carrier.drive();
+  EXPECT_EQ(n.loss(), "was reported as failed by the MPI library");
+  EXPECT_EQ(n.members.state(2), node_state::alive);
+  (void)n.carrier.drive();
+  EXPECT_EQ(n.carrier.evictions(), 1) << "it was lost twice";
 }
 
 TEST(a_carrier, refuses_frames_of_epochs_that_its_sender_cannot_be_in) {

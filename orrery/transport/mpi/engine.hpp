@@ -29,6 +29,9 @@ class engine {
   [[nodiscard]] virtual outcome test(request& begun, std::uint32_t& from, std::uint64_t& bytes) = 0;
   /// A receive that nobody looks at any more. Its memory is free then.
   virtual void cancel(request& begun) = 0;
+  /// All failed nodes, if the library has reported one since the last call; else nothing, for a look at a flag. Until it is
+  /// called, receives from any node may not get what other nodes send.
+  [[nodiscard]] virtual std::span<const std::uint32_t> failures() { return {}; }
   [[nodiscard]] virtual std::string error() const = 0;
 
  protected:

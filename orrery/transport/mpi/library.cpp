@@ -118,6 +118,7 @@ result<std::unique_ptr<mpi_library>> mpi_library::start(const mpi_launch& launch
                 "least, or leave the start of MPI to Orrery");
   if (const int e = made->calls_->place(&made->rank_, &made->ranks_); e != 0)
     return fail(transport_errc::system, 0, "{} does not say which rank this is: {}", (*plugin)->kind, made->text_of(e));
+  made->failed_.resize(made->ranks_);
   if (launch.ranks != 0 && launch.ranks != made->ranks_)
     return fail(transport_errc::system, 0,
                 "the launcher has started {} ranks, but {} sees {}: it is not the library of this launcher; name the "
@@ -198,6 +199,10 @@ engine::outcome mpi_library::test(request& begun, std::uint32_t& from, std::uint
 void mpi_library::cancel(request& begun) {
   const library_watch::visit v(watch_, library_watch::kind::working, "MPI_Cancel");
   calls_->cancel(&begun);
+}
+
+std::span<const std::uint32_t> mpi_library::failures() {
+  return std::span(failed_).first(calls_->failures(failed_.data(), ranks_));
 }
 
 std::string mpi_library::error() const { return text_of(code_); }

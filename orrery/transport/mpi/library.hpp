@@ -50,6 +50,7 @@ class mpi_library final : public engine {
   [[nodiscard]] bool receive(std::uint32_t from, int tag, std::span<std::byte> into, request& begun) override;
   [[nodiscard]] outcome test(request& begun, std::uint32_t& from, std::uint64_t& bytes) override;
   void cancel(request& begun) override;
+  [[nodiscard]] std::span<const std::uint32_t> failures() override;
   [[nodiscard]] std::string error() const override;
 
  private:
@@ -60,6 +61,7 @@ class mpi_library final : public engine {
   library_watch watch_;
   std::uint32_t rank_ = 0;
   std::uint32_t ranks_ = 0;
+  std::vector<std::uint32_t> failed_;  // with room for all
   int code_ = 0;  // of the call that failed last
   int launcher_ = -1;  // its connection for a barrier, as mpi_launch has it
   bool started_here_ = false;

@@ -34,12 +34,16 @@ struct orrery_mpi_plugin {
   /// `*done` is 1 when the request has ended; then `from` and `bytes` say what came. An error ends a request too.
   int (*test)(std::uint64_t* request, int* done, std::uint32_t* from, std::uint64_t* bytes);
   void (*cancel)(std::uint64_t* request);  ///< of a receive
+  /// If the library has reported a failed rank since the last call: the numbers of all that have failed, at most `room`, and how
+  /// many those are. Else 0, for a look at a flag. Until it is called, receives from any rank may not get what others send.
+  std::uint32_t (*failures)(std::uint32_t* ranks, std::uint32_t room);
   void (*explain)(int code, char* text, std::uint32_t room);
   void (*describe)(char* text, std::uint32_t room);  ///< the library's own version line
 };
 
-/// Changes whenever a function is added, so that a plug-in of another version is not called.
-inline constexpr std::uint32_t orrery_mpi_plugin_version = 0x1'0000 + sizeof(orrery_mpi_plugin);
+/// Changes with each function that is added, so that a plug-in of another version is not called. Who changes what a function
+/// means adds 0x1'0000.
+inline constexpr std::uint32_t orrery_mpi_plugin_version = 0x2'0000 + sizeof(orrery_mpi_plugin);
 
 /// The symbol of each plug-in: a function without arguments.
 using orrery_mpi_plugin_function = const orrery_mpi_plugin* (*)();

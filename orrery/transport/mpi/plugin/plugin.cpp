@@ -4,6 +4,8 @@
 
 #include <cstring>
 
+#include <dlfcn.h>
+
 #define OMPI_SKIP_MPICXX 1
 #define MPICH_SKIP_MPICXX 1
 #include <mpi.h>
@@ -11,6 +13,7 @@
 namespace {
 
 MPI_Comm own_comm = MPI_COMM_NULL;
+bool failure_reported = false;  // and not acknowledged
 
 static_assert(sizeof(MPI_Request) <= sizeof(std::uint64_t));
 
@@ -25,6 +28,35 @@ MPI_Request request_of(std::uint64_t n) {
   std::memcpy(&r, &n, sizeof r);
   return r;
 }
+
+// User-level failure mitigation of Open MPI 5, whose headers of version 4 do not name it. Such a library says of a receive from
+// any rank that it may wait for a failed one; the receive stays, and goes on once the failure is acknowledged.
+namespace ulfm {
+
+constexpr int proc_failed = 75;
+constexpr int proc_failed_pending = 76;
+int (*failure_ack)(MPI_Comm) = nullptr;
+int (*failure_get_acked)(MPI_Comm, MPI_Group*) = nullptr;
+
+void find() {
+#ifdef OMPI_MAJOR_VERSION
+  failure_ack = reinterpret_cast<decltype(failure_ack)>(::dlsym(RTLD_DEFAULT, "MPIX_Comm_failure_ack"));
+  failure_get_acked =
+      reinterpret_cast<decltype(failure_get_acked)>(::dlsym(RTLD_DEFAULT, "MPIX_Comm_failure_get_acked"));
+  if (failure_get_acked == nullptr) failure_ack = nullptr;
+#endif
+}
+
+// The class of an error by which the library reports a failed rank; 0 for all others.
+int class_of(int code) {
+  if (code == MPI_SUCCESS || failure_ack == nullptr) return 0;
+  int c = 0;
+  if (MPI_Error_class(code, &c) != MPI_SUCCESS || (c != proc_failed && c != proc_failed_pending)) return 0;
+  failure_reported = true;
+  return c;
+}
+
+}  // namespace ulfm
 
 void copy(const char* from, int bytes, char* text, std::uint32_t room) {
   if (room == 0) return;
@@ -44,6 +76,7 @@ int begin(int* started, int* level) {
   if (e != MPI_SUCCESS) return e;
   *level = given >= MPI_THREAD_SERIALIZED ? 1 : 0;
   if (const int dup = MPI_Comm_dup(MPI_COMM_WORLD, &own_comm); dup != MPI_SUCCESS) return dup;
+  ulfm::find();
   MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
   return MPI_Comm_set_errhandler(own_comm, MPI_ERRORS_RETURN);
 }
@@ -99,6 +132,7 @@ int broadcast(void* data, std::uint32_t bytes, std::uint32_t root) {
 int send(const void* data, std::uint64_t bytes, std::uint32_t to, int tag, std::uint64_t* request) {
   MPI_Request r = MPI_REQUEST_NULL;
   const int e = MPI_Isend(data, static_cast<int>(bytes), MPI_BYTE, static_cast<int>(to), tag, own_comm, &r);
+  (void)ulfm::class_of(e);
   *request = number_of(r);
   return e;
 }
@@ -127,7 +161,32 @@ int test(std::uint64_t* request, int* done, std::uint32_t* from, std::uint64_t* 
     *from = static_cast<std::uint32_t>(s.MPI_SOURCE);
     *bytes = n > 0 ? static_cast<std::uint64_t>(n) : 0;
   }
+  if (ulfm::class_of(e) == ulfm::proc_failed_pending) {
+    *done = 0;
+    return MPI_SUCCESS;
+  }
   return e;
+}
+
+// What was acknowledged stays so.
+std::uint32_t failures(std::uint32_t* ranks, std::uint32_t room) {
+  if (!failure_reported) return 0;
+  failure_reported = false;
+  MPI_Group failed = MPI_GROUP_NULL;
+  MPI_Group all = MPI_GROUP_NULL;
+  if (ulfm::failure_ack(own_comm) != MPI_SUCCESS || ulfm::failure_get_acked(own_comm, &failed) != MPI_SUCCESS) return 0;
+  int known = 0;
+  std::uint32_t n = 0;
+  if (MPI_Group_size(failed, &known) == MPI_SUCCESS && MPI_Comm_group(own_comm, &all) == MPI_SUCCESS) {
+    for (int i = 0; i < known && n < room; ++i) {
+      int rank = -1;
+      if (MPI_Group_translate_ranks(failed, 1, &i, all, &rank) == MPI_SUCCESS && rank >= 0)
+        ranks[n++] = static_cast<std::uint32_t>(rank);
+    }
+    MPI_Group_free(&all);
+  }
+  MPI_Group_free(&failed);
+  return n;
 }
 
 void cancel(std::uint64_t* request) {
@@ -172,6 +231,7 @@ const orrery_mpi_plugin plugin{orrery_mpi_plugin_version,
                                receive,
                                test,
                                cancel,
+                               failures,
                                explain,
                                describe};
 
