@@ -3,6 +3,7 @@
 
 #include <orrery/scheduler/fork.hpp>
 #include <orrery/scheduler/io_pool.hpp>
+#include <orrery/scheduler/short_turns.hpp>
 #include <orrery/scheduler/simulator.hpp>
 #include <orrery/scheduler/stuck_watch.hpp>
 #include <orrery/transport/carrier.hpp>
@@ -215,6 +216,7 @@ void node::run(const std::function<void(pe&)>& first) {
         start.wait(waiting, std::memory_order_acquire);  // SYNC: with `let`
         if (start.load(std::memory_order_relaxed) == given_up) return;
         if (pin) pin_to(cpus[first_place + i]);
+        const short_turns turns;
         watch.begin(i);
         pes_[i]->run();
       });
@@ -231,9 +233,12 @@ void node::run(const std::function<void(pe&)>& first) {
   }
   let(running);
   if (pin) pin_to(cpus[first_place]);
-  watch.begin(0);
-  first(*pes_[0]);
-  pes_[0]->run();
+  {
+    const short_turns turns;
+    watch.begin(0);
+    first(*pes_[0]);
+    pes_[0]->run();
+  }
   for (auto& t : threads) t.join();
   if (pin) pthread_setaffinity_np(pthread_self(), sizeof before, &before);
   finish();
