@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Draws figures 4, 5 and 6 for docs/services.md: plot.py FIGURES FOLDER. Run by `./run bench service --paper`."""
+"""Draws figures 4, 5 and 6 for docs/reference/services.md: plot.py FIGURES FOLDER. Run by `./run bench service --paper`."""
 import json
 import pathlib
 import sys
