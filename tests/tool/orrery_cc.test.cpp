@@ -250,6 +250,95 @@ TEST_F(orrery_cc, takes_every_standard_of_c_and_strict_warnings) {
     EXPECT_EQ(run("orrery-cc -std=" + standard + " -Wall -Wextra -Wpedantic -Werror -c small.c"), 0) << said();
 }
 
+TEST_F(orrery_cc, takes_older_c_but_the_first_which_it_refuses_in_the_source) {
+  write("small.c", small);
+  write("plain.c", "int two(void) { return 2; }\n");
+  for (const string standard : {"-std=c99", "-std=gnu99", "-std=gnu89", "-std=c89 -std=c11"})
+    EXPECT_EQ(run("orrery-cc -Wall -Werror " + standard + " -c small.c"), 0) << said();
+  for (const string standard : {"-std=c89", "-std=c90", "-ansi", "-std=iso9899:199409"}) {
+    EXPECT_EQ(run("orrery-cc " + standard + " -c small.c"), 1);
+    EXPECT_NE(said().find("small.c:3:9: error: messages and tasks need C of 1999 or later, and " + standard + " asks"),
+              string::npos)
+        << said();
+    EXPECT_EQ(run("orrery-cc " + standard + " -c plain.c"), 0) << said();
+  }
+}
+
+TEST_F(orrery_cc, reads_its_standard_input) {
+  write("small.c", small);
+  write("plain.txt", "#include <stdio.h>\nint main(void) { puts(\"plain\"); return 0; }\n");
+  ASSERT_EQ(run("orrery-cc -O1 -x c - -o one < small.c && ./one --orrery-pes=2"), 0) << said();
+  EXPECT_EQ(said(), "42\n");
+  ASSERT_EQ(run("cat small.c | orrery-cc -c -xc - && orrery-cc ./-.o -o two && ./two --orrery-pes=1"), 0) << said();
+  EXPECT_EQ(said(), "42\n");
+  ASSERT_EQ(run("orrery-cc -o three -x c - < plain.txt && ./three && orrery-cc -c -x c plain.txt -o plain.o && "
+                "orrery-cc plain.o -o four && ./four && orrery-cc -x c plain.txt -lm -o five && ./five"),
+            0)
+      << said();
+  EXPECT_EQ(said(), "plain\nplain\nplain\n");
+  ASSERT_EQ(
+      run("orrery-cc -E -x c - < small.c > out && grep -c 'tag NUMBER' out && orrery-cc --emit-c -x c - < small.c"), 0)
+      << said();
+  EXPECT_NE(run("printf '#include <orrery/task.h>\\nmessage M { int *p; };\\n' | orrery-cc -c -x c -"), 0);
+  EXPECT_NE(said().find("<stdin>:2:18: error: 'p' is a pointer"), string::npos) << said();
+  EXPECT_NE(said().find("    2 | message M { int *p; };\n      |                  ^\n"), string::npos) << said();
+}
+
+TEST_F(orrery_cc, takes_words_out_of_response_files) {
+  write("small.c", small);
+  write("options", "-Wall -Werror\n -DNAME='a b'\t\"-DOTHER=c d\" -DESCAPED=e\\ f @more\n");
+  write("more", "small.c\n-o program");
+  ASSERT_EQ(run("orrery-cc @options && ./program --orrery-pes=2"), 0) << said();
+  EXPECT_EQ(said(), "42\n");
+  write("plain.c",
+        "#define TEXT(x) #x\n#define SAID(x) TEXT(x)\n#include <stdio.h>\n"
+        "int main(void) { puts(SAID(NAME)); puts(SAID(OTHER)); puts(SAID(ESCAPED)); }\n");
+  write("more", "plain.c -o program");
+  ASSERT_EQ(run("orrery-cc @options && ./program"), 0) << said();
+  EXPECT_EQ(said(), "a b\nc d\ne f\n");
+  EXPECT_NE(run("orrery-cc @absent"), 0);
+  EXPECT_NE(said().find("absent"), string::npos) << said();
+  write("more", "@options");
+  EXPECT_EQ(run("orrery-cc @options"), 1);
+  EXPECT_NE(said().find("files that name each other"), string::npos) << said();
+}
+
+TEST_F(orrery_cc, says_what_is_wrong_with_the_folder_for_its_files) {
+  write("small.c", small);
+  EXPECT_EQ(run("TMPDIR=/nowhere/at/all orrery-cc -c small.c"), 1);
+  EXPECT_NE(
+      said().find("error: no folder for the files in between can be made in '/nowhere/at/all', which TMPDIR names: No "
+                  "such file or directory; set TMPDIR"),
+      string::npos)
+      << said();
+  EXPECT_EQ(run("TMPDIR=$PWD/small.c orrery-cc -c small.c"), 1);
+  EXPECT_NE(said().find("Not a directory"), string::npos) << said();
+  EXPECT_EQ(run("TMPDIR= orrery-cc -c small.c"), 0) << said();
+}
+
+TEST_F(orrery_cc, gives_each_task_the_pointers_of_its_own_os_process) {
+  write("pointers.c", R"(#include <orrery/task.h>
+#include <string.h>
+static int values[3] = {1, 2, 3};
+static int twice(int x) { return 2 * x; }
+typedef int (*unary)(int);
+task T { const char *name = "a name"; int *value = &values[1]; unary f = twice; int last; const char *none = 0; };
+static void T_start(T this) {
+  *this->value += 5;  // of this OS process
+  if (strcmp(this->name, "a name") || this->f(values[1]) != 14 || this->none || this->last) orrery_sleep(ORRERY_FOREVER);
+}
+int main(void) {
+  orrery_task t;
+  if (T_create_at(orrery_node(1), &t) || orrery_join(t, 60000000000LL)) return 1;
+  return values[1] == 2 ? 0 : 2;
+}
+)");
+  ASSERT_EQ(run("orrery-cc -Wall -Wextra -Werror pointers.c -o pointers && "
+                "./pointers --orrery-nodes=2 --orrery-pes=1"),
+            0)
+      << said();
+}
+
 TEST_F(orrery_cc, is_the_compiler_of_a_cmake_project) {
   write("small.c", small);
   write("number.h", "#define TWO 2\n");
@@ -458,6 +547,12 @@ TEST_F(orrery_cc, makes_a_header_for_cpp_or_says_what_cpp_cannot_have) {
                             "bad.h:2:49: error: the type of the elements of 'all' has no name, which C++ needs",
                             "bad.h:3:14: error: tag 'go' has no type, which C++ needs: write tag go(Message);\n"})
     EXPECT_NE(said().find(text), string::npos) << said();
+  for (const string name : {"3x", "a::", "::a", "a::3", "a b", "a-b", "class", "a::int"}) {
+    EXPECT_EQ(run("orrery-cc --emit-cpp-header '--cpp-namespace=" + name + "' good.h"), 1);
+    EXPECT_NE(said().find("error: '" + name + "' cannot name a namespace: "), string::npos) << said();
+  }
+  ASSERT_EQ(run("cp good.h new.h && orrery-cc --emit-cpp-header new.h"), 0);
+  EXPECT_NE(said().find("namespace new_ {"), string::npos) << said();
   EXPECT_EQ(run("orrery-cc --emit-cpp-header"), 1);
   EXPECT_NE(said().find("takes one file"), string::npos) << said();
 }

@@ -66,8 +66,16 @@ c_compiler::words c_compiler::with(const words& arguments) const {
   return all;
 }
 
+void c_compiler::give_stdin(const fs::path& file) {
+  const int in = ::open(file.c_str(), O_RDONLY | O_CLOEXEC);
+  if (in < 0 || ::dup2(in, STDIN_FILENO) < 0) give_up(fmt::format("{}: {}", file.string(), std::strerror(errno)));
+  ::close(in);
+  rewinds_stdin_ = true;
+}
+
 int c_compiler::call(const words& arguments, const fs::path& errors) const {
   words all = with(arguments);
+  if (rewinds_stdin_) ::lseek(STDIN_FILENO, 0, SEEK_SET);
   pid_t child = 0;
   posix_spawn_file_actions_t files;
   ::posix_spawn_file_actions_init(&files);
@@ -83,6 +91,7 @@ int c_compiler::call(const words& arguments, const fs::path& errors) const {
 
 void c_compiler::become(const words& arguments) const {
   words all = with(arguments);
+  if (rewinds_stdin_) ::lseek(STDIN_FILENO, 0, SEEK_SET);
   ::execvp(all[0].c_str(), pointers_to(all).data());
   cannot_run(all[0], errno);
 }

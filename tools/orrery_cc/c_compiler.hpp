@@ -16,6 +16,8 @@ class c_compiler {
   using words = std::vector<std::string>;
   c_compiler();
 
+  /// From now on the compiler finds this file on its stdin, each time from the beginning. Throws failed.
+  void give_stdin(const std::filesystem::path& file);
   /// Runs it and returns its exit code. `errors`: the file for what it says on stderr; empty: there. Throws failed.
   [[nodiscard]] int call(const words& arguments, const std::filesystem::path& errors = {}) const;
   /// This program becomes the compiler. Throws failed if it cannot be run.
@@ -33,6 +35,7 @@ class c_compiler {
   words more_;
   std::filesystem::path library_;
   std::filesystem::path include_;
+  bool rewinds_stdin_ = false;
 };
 
 }  // namespace orrery_cc

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <tools/orrery_cc/command_line.hpp>
+#include <tools/orrery_cc/response_file.hpp>
 
 #include <algorithm>
 #include <array>
@@ -28,14 +29,19 @@ constexpr std::array of_linker{string_view("-L"), string_view("-l"), string_view
 constexpr std::array with_argument{string_view("--param"), string_view("-Xassembler"), string_view("-aux-info"),
                                    string_view("-arch"),   string_view("-target"),     string_view("-B")};
 
+constexpr std::array old_standards{string_view("-ansi"), string_view("-std=c89"), string_view("-std=c90"),
+                                   string_view("-std=iso9899:1990"), string_view("-std=iso9899:199409")};
+
 bool is_joined(string_view w, string_view option) { return w.starts_with(option) && w.size() > option.size(); }
 
 }  // namespace
 
-command_line parse_command_line(const std::vector<string>& arguments) {
+command_line parse_command_line(const std::vector<string>& given) {
+  const std::vector<string> arguments = with_response_files(given);
   command_line c;
   using stop = command_line::stop;
   bool other_language = false;  // -x of something that is not C
+  bool says_c = false;
   for (std::size_t i = 0; i < arguments.size(); ++i) {
     const string& w = arguments[i];
     const auto next = [&] { return i + 1 < arguments.size() ? arguments[++i] : string(); };
@@ -75,7 +81,8 @@ command_line parse_command_line(const std::vector<string>& arguments) {
       c.dependency_targets.push_back(next_too());
     } else if (w == "-x" || is_joined(w, "-x")) {
       const string language = w == "-x" ? next_too() : w.substr(2);
-      other_language = language != "c" && language != "none";
+      says_c = language == "c";
+      other_language = !says_c && language != "none";
       if (other_language) add(kind::input, {"-x", language});
     } else if (one_of(of_preprocessor, w)) {
       add(kind::preprocess, {w, next_too()});
@@ -85,8 +92,9 @@ command_line parse_command_line(const std::vector<string>& arguments) {
       add(kind::other, {w, next_too()});
     } else if (!w.starts_with('-') || w == "-") {
       const auto ending = std::filesystem::path(w).extension();
-      const bool source = !other_language && (ending == ".c" || (ending == ".h" && c.emit_cpp_header));
-      add(source ? kind::source : kind::input, {w});
+      const bool named_so = ending == ".c" || (ending == ".h" && c.emit_cpp_header);
+      add(!other_language && (named_so || says_c) ? kind::source : kind::input, {w});
+      c.words.back().says_c = says_c && !named_so;
     } else if (std::ranges::any_of(of_preprocessor, [&](string_view o) { return is_joined(w, o); }) ||
                w.starts_with("-Wp,") || w.starts_with("-M")) {
       add(kind::preprocess, {w});
@@ -94,10 +102,15 @@ command_line parse_command_line(const std::vector<string>& arguments) {
                w == "-shared" || w == "-rdynamic" || w.starts_with("-nostartfiles") || w.starts_with("-fuse-ld")) {
       add(kind::input, {w});
     } else {
+      if (w.starts_with("-std=") || w == "-ansi") c.old_standard = one_of(old_standards, w) ? w : string();
       add(kind::other, {w});
     }
   }
   return c;
+}
+
+bool command_line::reads_stdin() const {
+  return std::ranges::any_of(words, [](const word& w) { return w.what == kind::source && w.text[0] == "-"; });
 }
 
 std::vector<string> command_line::sources() const {

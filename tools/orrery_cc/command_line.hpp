@@ -21,6 +21,7 @@ struct command_line {
     };
     kind what;
     std::vector<std::string> text;  ///< with its argument, if that stands apart
+    bool says_c = false;            ///< of a source: that it is C is not said by its name, but by -x c
   };
 
   std::vector<std::string> all;  ///< as they were given, without those of orrery-cc
@@ -34,13 +35,16 @@ struct command_line {
   std::string dependency_flag;
   std::string dependency_file;  ///< -MF
   std::vector<std::string> dependency_targets;  ///< -MT x, -MQ x
+  std::string old_standard;  ///< -std= or -ansi, if that is C of before 1999, which has not what is generated
 
   [[nodiscard]] std::vector<std::string> sources() const;
+  [[nodiscard]] bool reads_stdin() const;
   [[nodiscard]] std::vector<std::string> inputs() const;
   /// The options with which one source is preprocessed, or a preprocessed one compiled.
   [[nodiscard]] std::vector<std::string> options(bool to_preprocess) const;
 };
 
+/// `@file` stands for the words in that file, as for a compiler.
 [[nodiscard]] command_line parse_command_line(const std::vector<std::string>& arguments);
 
 }  // namespace orrery_cc

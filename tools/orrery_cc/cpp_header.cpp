@@ -2,6 +2,7 @@
 #include <tools/orrery_cc/cpp_header.hpp>
 
 #include <tools/orrery_cc/cpp_header_class.hpp>
+#include <tools/orrery_cc/words.hpp>
 
 #include <cctype>
 #include <filesystem>
@@ -50,7 +51,8 @@ string cpp_header::name_of_file() const {
   string name = std::filesystem::path(file_).stem().string();
   for (char& c : name)
     if (std::isalnum(static_cast<unsigned char>(c)) == 0) c = '_';
-  return std::isdigit(static_cast<unsigned char>(name[0])) != 0 ? "_" + name : name;
+  if (std::isdigit(static_cast<unsigned char>(name[0])) != 0) name.insert(name.begin(), '_');
+  return is_word_of_c(name) || is_word_of_cpp(name) ? name + "_" : name;
 }
 
 string cpp_header::in_cpp(const task_definition& t) const {

@@ -5,8 +5,10 @@
 #include <tools/orrery_cc/failure.hpp>
 #include <tools/orrery_cc/generator.hpp>
 #include <tools/orrery_cc/parser.hpp>
+#include <tools/orrery_cc/words.hpp>
 
 #include <algorithm>
+#include <array>
 #include <cstdio>
 #include <fstream>
 #include <iterator>
@@ -32,6 +34,7 @@ string read_file(const fs::path& path) {
 }  // namespace
 
 int driver::run() {
+  if (asked_.reads_stdin()) keep_stdin();
   if (asked_.emit_cpp_header) return emit_cpp_header();
   if (asked_.emit_c) return emit();
   if (asked_.until != stop::preprocessed)
@@ -39,6 +42,14 @@ int driver::run() {
   const bool links = asked_.until == stop::linked && needs_runtime();
   if (translated_.empty() && refused_.empty() && !links) become_compiler();
   return compile(links);
+}
+
+// The compiler reads it more than once: to preprocess it, and to compile it if it has no tasks.
+void driver::keep_stdin() {
+  std::string all;
+  std::array<char, 1 << 16> part{};
+  for (std::size_t n = 0; (n = std::fread(part.data(), 1, part.size(), stdin)) != 0;) all.append(part.data(), n);
+  compiler_.give_stdin(work_.write("stdin", all));
 }
 
 // What is wrong in one source is no reason not to say what is wrong in the next.
@@ -95,7 +106,7 @@ std::optional<string> driver::translate(const string& file) {
   uses_runtime_ |= found.knows_runtime;
   if (found.is_plain_c()) return std::nullopt;
   std::fputs(said.c_str(), stderr);
-  return generate(from, found, file);
+  return generate(from, found, file == "-" ? "<stdin>" : file, asked_.old_standard);
 }
 
 void driver::add_dependencies(words& to, const string& file) const {
@@ -133,9 +144,14 @@ int driver::emit_cpp_header() {
   const words files = asked_.sources();
   if (files.size() != 1)
     give_up("--emit-cpp-header takes one file: orrery-cc --emit-cpp-header weather.h -o weather.hpp");
+  if (!asked_.cpp_namespace.empty() && !is_namespace(asked_.cpp_namespace))
+    give_up(fmt::format(
+        "'{}' cannot name a namespace: --cpp-namespace= takes a name of C++, such as weather, or names as in "
+        "weather::posts",
+        asked_.cpp_namespace));
   // As a file that another one includes, so that a #pragma once is in its place.
-  const string includes = work_.file("includes.c").string();
-  std::ofstream(includes) << fmt::format("#include \"{}\"\n", fs::absolute(files[0]).string());
+  const string includes =
+      work_.write("includes.c", fmt::format("#include \"{}\"\n", fs::absolute(files[0]).string())).string();
   const auto [from, said] = preprocess(includes);
   std::fputs(said.c_str(), stderr);
   return write_output(generate_cpp_header(from, parse(from), files[0], asked_.cpp_namespace));
@@ -170,8 +186,7 @@ c_compiler::words driver::options_for_translated() const {
 int driver::compile(bool links) {
   std::map<string, string> objects;
   for (const auto& [file, c] : translated_) {
-    const fs::path in = work_.file(fmt::format("{}.i", objects.size()));
-    std::ofstream(in, std::ios::binary) << c;
+    const fs::path in = work_.write(fmt::format("{}.i", objects.size()), c);
     words call_with = options_for_translated();
     for (const char* w : {"-fexceptions", "-x", "cpp-output"}) call_with.emplace_back(w);
     call_with.push_back(in.string());
@@ -193,7 +208,9 @@ int driver::compile(bool links) {
 
 // The sources that are left to the compiler.
 void driver::compile_rest() {
-  for (const string& file : asked_.sources()) {
+  for (const auto& w : asked_.words) {
+    if (w.what != kind::source) continue;
+    const string& file = w.text[0];
     if (translated_.contains(file) || refused_.contains(file)) continue;
     words call_with = asked_.options(true);
     call_with.emplace_back("-I");
@@ -201,6 +218,7 @@ void driver::compile_rest() {
     // Where nothing is linked, since another source was refused, they are looked at only.
     const bool looks = asked_.until == stop::syntax || asked_.until == stop::linked;
     call_with.emplace_back(asked_.until == stop::assembly ? "-S" : looks ? "-fsyntax-only" : "-c");
+    if (w.says_c) call_with.insert(call_with.end(), {"-x", "c"});
     call_with.push_back(file);
     if (!looks) {
       call_with.emplace_back("-o");
@@ -212,8 +230,15 @@ void driver::compile_rest() {
 
 int driver::link(const std::map<string, string>& objects, bool links) const {
   words call_with{"-I", compiler_.include().string()};
+  bool in_c = false;  // -x c holds for what follows
+  const auto say = [&](bool c) {
+    if (c != in_c) call_with.insert(call_with.end(), {"-x", c ? "c" : "none"});
+    in_c = c;
+  };
   for (const auto& w : asked_.words) {
-    if (w.what == kind::source && objects.contains(w.text[0])) {
+    const bool made = w.what == kind::source && objects.contains(w.text[0]);
+    if (w.what == kind::source || w.what == kind::input) say(w.says_c && !made);
+    if (made) {
       call_with.push_back(objects.at(w.text[0]));
     } else {
       call_with.insert(call_with.end(), w.text.begin(), w.text.end());
@@ -224,6 +249,7 @@ int driver::link(const std::map<string, string>& objects, bool links) const {
     call_with.push_back(asked_.output);
   }
   if (links) {
+    say(false);
     for (const string& w : compiler_.libraries()) call_with.push_back(w);
   }
   return compiler_.call(call_with);

@@ -28,6 +28,7 @@ class driver {
     source from;
     std::string said;  ///< by the preprocessor, on stderr
   };
+  void keep_stdin();
   [[nodiscard]] preprocessed preprocess(const std::string& file);
   // The source as C; nothing if it has no tasks or messages.
   std::optional<std::string> translate(const std::string& file);

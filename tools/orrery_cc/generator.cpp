@@ -16,6 +16,15 @@ string generator::run() {
     error(at, name, "messages and tasks need #include <orrery/task.h> before them");
     throw source_error(errors_);
   }
+  if (!old_standard_.empty()) {
+    const auto [at, name] = first_definition();
+    error(
+        at, name,
+        format(
+            "messages and tasks need C of 1999 or later, and {} asks for less: write -std=c11 or -std=gnu89, or leave it out",
+            old_standard_));
+    throw source_error(errors_);
+  }
   for (const message_definition& m : found_.messages) {
     if (m.has_functions) {
       translate_with_functions(m);
@@ -55,8 +64,8 @@ void generator::rename_main(const function_definition& f) {
                                  none ? "(void)argc; (void)argv; " : "", none ? "" : "argc, argv"));
 }
 
-string generate(const source& from, const program& found, string_view file) {
-  return generator(from, found, file).run();
+string generate(const source& from, const program& found, string_view file, string_view old_standard) {
+  return generator(from, found, file, old_standard).run();
 }
 
 }  // namespace orrery_cc

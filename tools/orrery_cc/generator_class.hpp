@@ -24,8 +24,8 @@ namespace orrery_cc {
 /// Used once, by generate(), which owns it.
 class generator {
  public:
-  generator(const source& from, const program& found, std::string_view file)
-      : from_(from), found_(found), file_(file), out_(from) {}
+  generator(const source& from, const program& found, std::string_view file, std::string_view old_standard)
+      : from_(from), found_(found), file_(file), old_standard_(old_standard), out_(from) {}
   /// Throws source_error with all that is wrong.
   [[nodiscard]] std::string run();
 
@@ -80,6 +80,7 @@ class generator {
   const source& from_;
   const program& found_;
   std::string_view file_;
+  std::string_view old_standard_;
   rewriter out_;
   std::string at_end_;
   std::string errors_;

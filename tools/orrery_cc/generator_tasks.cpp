@@ -192,7 +192,7 @@ string generator::implementation_of(const task_definition& t, const function_def
   }
   code += format(
       "static void {0}_run_(void *argument, size_t size) {{ {0} this = ({0})argument; (void)size; "
-      "this->taskID = orrery_self(); {2}{1}(this); }} "
+      "__builtin_memcpy(this, &{0}_initial_, sizeof *this); this->taskID = orrery_self(); {2}{1}(this); }} "
       "orrery_status {0}_create_at(orrery_place where, orrery_task *task) "
       "{{ return {3}({0}_run_, &{0}_initial_, sizeof {0}_initial_, {4}where, task); }} "
       "orrery_task {0}_create(void) {{ orrery_task task = {{0, 0, 0}}; "

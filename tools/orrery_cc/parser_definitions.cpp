@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Definitions of messages and tasks.
 #include <tools/orrery_cc/parser_class.hpp>
+#include <tools/orrery_cc/words.hpp>
 
 #include <algorithm>
 #include <utility>
@@ -18,6 +19,9 @@ void parser::begin_definition(std::string& name, std::size_t& begin, std::size_t
   name = text(1);
   name_at = t.begin;
   open = peek(2).end;
+  if (name == "main")
+    fail(t, fmt::format("'main' is the function in which a program begins: give the {} another name", text()));
+  if (is_word_of_c(name)) fail(t, fmt::format("'{}' is a word of C: give the {} another name", name, text()));
   if (!names_.insert(name).second)
     fail(t, fmt::format("'{}' is defined twice: give the second another name, or its header a #pragma once", name));
   at_ += 3;

@@ -90,7 +90,7 @@ location source::where(std::size_t offset) const {
 
 std::string describe(const location& at, std::string_view kind, std::string_view what, std::size_t width) {
   std::string said = fmt::format("{}:{}:{}: {}: {}\n", at.file, at.line, at.column, kind, as_written(what));
-  std::ifstream file(at.file);
+  std::ifstream file(at.file == "<stdin>" ? "/dev/stdin" : at.file);  // which the driver has made a file
   std::string line;
   for (std::size_t n = 0; n < at.line && std::getline(file, line); ++n) {
   }
