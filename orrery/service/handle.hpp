@@ -6,8 +6,10 @@
 #include <orrery/service/root.hpp>
 #include <orrery/wire/error.hpp>
 
+#include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace orrery::service {
@@ -28,17 +30,24 @@ class handle {
   [[nodiscard]] static Service await_name(std::string_view name, time_limit timeout) {
     return Service(orrery::await_name<service_root>(name, timeout));
   }
-  /// Gives the service a name. Parks. Throws as orrery::publish.
-  void publish(std::string_view name) const { orrery::publish(name, root_); }
+  /// Gives the service a name. Parks. Throws as orrery::publish, and usage_error if the handle names no service.
+  void publish(std::string_view name) const {
+    ask_root(root_, Service::kind, [&](const auto& root) { orrery::publish(name, root); });
+  }
 
-  /// Whether the service was made as one of this kind with these types. Parks. Throws process_gone, node_lost, stopped.
-  [[nodiscard]] bool has_these_types() const { return root_->is_of(Service::kind, Service::types()); }
-  /// What the processes of the service have done. Not at one moment. Parks.
-  [[nodiscard]] std::vector<range_report> statistics() const { return root_->reports(); }
+  /// Whether the service was made as one of this kind with these types. Parks. Throws usage_error if the handle names no service,
+  /// process_gone if it has ended, node_lost, stopped.
+  [[nodiscard]] bool has_these_types() const {
+    return ask([](const auto& root) { return root->is_of(Service::kind, Service::types()); });
+  }
+  /// What the processes of the service have done. Not at one moment. Parks. Throws as has_these_types().
+  [[nodiscard]] std::vector<range_report> statistics() const {
+    return ask([](const auto& root) { return root->reports(); });
+  }
   /// Ends the service with all that it holds. Requests that are on their way fail with process_gone. Parks. Throws
-  /// node_lost, stopped.
+  /// as has_these_types().
   void end() {
-    root_->end();
+    ask([](const auto& root) { root->end(); });
     destroy(root_);
     root_ = {};
   }
@@ -56,8 +65,19 @@ class handle {
   /// node_lost, stopped.
   [[nodiscard]] std::vector<directory_entry> open_directory() const {
     std::vector<directory_entry> all = open_service(root_, Service::kind, Service::types()).directory;
-    if (all.empty()) throw process_gone(std::string("a ") + Service::kind + " that has ended");
+    if (all.empty()) throw ended_for_a_handle(Service::kind);
     return all;
+  }
+  /// f(root); see ask_root.
+  template <class F>
+  decltype(auto) ask(F f) const {
+    return ask_root(root_, Service::kind, std::move(f));
+  }
+  /// The number of items, as all processes say that are there. Not at one moment. Parks. Throws as has_these_types().
+  [[nodiscard]] std::uint64_t count_items() const {
+    std::uint64_t n = 0;
+    for (const range_report& r : statistics()) n += r.items;
+    return n;
   }
 
   remote<service_root> root_;

@@ -127,11 +127,7 @@ class hash_map : public service::handle<hash_map<Key, Value>> {
   /// A session for the calling process. Parks. Throws as ordered_list::open.
   [[nodiscard]] session open(const session_options& o = {}) const { return session(root_, o); }
   /// The number of items. Not at one moment. Parks.
-  [[nodiscard]] std::uint64_t size() const {
-    std::uint64_t n = 0;
-    for (const auto& r : root_->reports()) n += r.items;
-    return n;
-  }
+  [[nodiscard]] std::uint64_t size() const { return this->count_items(); }
 
  private:
   using base = service::handle<hash_map>;

@@ -124,6 +124,33 @@ TEST(large_lists, are_walking_lists) {
     l.end();
   });
 }
+// The largest list of the paper has 192,000 processes.
+TEST(large_lists, have_one_item_in_each_process) {
+  in_world(2, [] {
+    const int n = many() >= 1'000'000 ? 192'000 : 6'000;
+    auto l = orrery::walking_list<int, int>::make({.processes = static_cast<std::uint32_t>(n / 2), .granularity = 1});
+    {
+      std::vector<std::pair<int, int>> items;
+      for (int k = 0; k < n - 2; ++k) items.emplace_back(2 * k, k);
+      l.fill(items, true);
+      auto s = l.open({.window = 64});
+      for (int i = 0; i < 500; ++i) s.start_find(static_cast<int>(std::int64_t{i} * 7'919'009 % (n - 2)) * 2);
+      int found = 0;
+      while (const auto r = s.receive()) found += r->done ? 1 : 0;
+      EXPECT_EQ(found, 500);
+      EXPECT_TRUE(s.insert(n + 1, 1));
+      EXPECT_TRUE(s.insert(2 * n - 1, 2));
+      EXPECT_THROW((void)s.insert(n + 3, 3), orrery::usage_error) << "it is full";
+      EXPECT_TRUE(s.erase(n + 1));
+      EXPECT_TRUE(s.insert(n + 3, 3));
+      EXPECT_EQ(s.find(n + 3), 3);
+      EXPECT_EQ(s.find(2 * n - 1), 2);
+    }
+    EXPECT_EQ(l.estimated_size(), static_cast<std::uint64_t>(n));
+    EXPECT_EQ(l.free_processes(), 0U);
+    l.end();
+  });
+}
 // A list of the paper's kind, and one that finds its keys by a directory.
 TEST(large_lists, of_both_kinds_give_the_same_answers) {
   in_world(2, [] {

@@ -133,7 +133,7 @@ class list_router : protected session_core {
   template <class Ask, class F>
   void ask_owner(const std::optional<Key>& from, Ask ask, F f) {
     for (;;) {
-      const bytes answer = ask(owner_at(from));
+      const bytes answer = or_say_ended([&] { return ask(owner_at(from)); });
       unpacker u(answer);
       const auto what = u.take<list_answer>();
       if (what != list_answer::moved) {

@@ -47,7 +47,7 @@ class list_scan {
     asked_ = start(session_.owner_at(from_))->scan(part_, std::span<const std::byte>(interval));
   }
   void take(std::vector<item>& items) {
-    const service::bytes answer = asked_.get();
+    const service::bytes answer = service::or_say_ended([&] { return asked_.get(); });
     service::unpacker u(answer);
     const auto what = u.take<service::list_answer>();
     if (what == service::list_answer::moved) {
@@ -112,7 +112,7 @@ class list_stream {
   [[nodiscard]] std::vector<item> next() {
     std::vector<item> items;
     while (items.empty() && asked_.valid()) {
-      const service::bytes part = asked_.get();
+      const service::bytes part = service::or_say_ended([&] { return asked_.get(); });
       service::unpacker u(part);
       if (u.take<std::uint8_t>() == 0) ++now_;
       while (!u.empty()) {

@@ -231,10 +231,15 @@ class list_session : private service::list_router<Key, Value> {
       }
       if (placed) {
         r.moment = first.count + i;
-        r.version = first.version;
+        r.version = version_of(first, i, numbers.size(), answer);
       }
       replied(numbers[i]);
     });
+  }
+  /// Of answer i of `count` that ended with `first`.
+  [[nodiscard]] virtual std::uint64_t version_of(const service::served_at& first, std::size_t, std::size_t,
+                                                 std::span<const std::byte>) const {
+    return first.version;
   }
   void read_answer(service::list_answer what, service::unpacker& u, reply& r, route_number from) {
     r.done = what != service::list_answer::no && what != service::list_answer::failed;

@@ -32,8 +32,7 @@ struct session_options {
   std::uint32_t window = tuning::automatic;  ///< requests that may be outstanding; one more parks the client
   consistency order = consistency::per_key;
   reply_order replies = reply_order::any;
-  bool places =
-      false;  ///< replies of an ordered list say when they took effect (`version`, `moment`), for those who check that
+  bool places = false;  ///< replies of lists say when they took effect (`version`, `moment`), for those who check that
   std::uint32_t unfetched = 1U << 20U;  ///< replies that the client may leave in the session; one more is a usage_error
 };
 

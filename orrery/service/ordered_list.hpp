@@ -90,18 +90,16 @@ class ordered_list : public service::handle<ordered_list<Key, Value>> {
   /// requests go on. Parks. Throws usage_error if it is less than 2, process_gone, node_lost, stopped.
   void tune(std::uint32_t range_items) const {
     if (range_items < 2) throw usage_error(errc::bad_argument, "ordered_list::tune: a range must hold 2 items or more");
-    root_->tune(range_items);
+    this->ask([&](const auto& root) { root->tune(range_items); });
   }
   /// Balances the ranges now, by what they have done since the last time: hot ones split, or move to where most of their clients are, or to a PE
   /// with less to do; neighbours with few items and little to do become one. This happens by itself if list_options::balancing says so.
   /// Requests go on meanwhile. Returns how many ranges were split, moved and joined. Parks. Throws process_gone, node_lost, stopped.
-  std::uint32_t balance() const { return root_->balance(); }
-  /// The number of items, without stopping any range: not at one moment. Lost ranges are not counted. Parks.
-  [[nodiscard]] std::uint64_t estimated_size() const {
-    std::uint64_t n = 0;
-    for (const service::range_report& r : root_->reports()) n += r.items;
-    return n;
+  std::uint32_t balance() const {
+    return this->ask([](const auto& root) { return root->balance(); });
   }
+  /// The number of items, without stopping any range: not at one moment. Lost ranges are not counted. Parks.
+  [[nodiscard]] std::uint64_t estimated_size() const { return this->count_items(); }
   /// The keys whose ranges are lost with their nodes, as of the last split, join or move that was complete: requests for them fail with
   /// node_lost, all others go on. In the order of keys. Parks. Throws process_gone, stopped; node_lost if the root of the list is lost.
   [[nodiscard]] std::vector<key_bounds<Key>> lost() const {

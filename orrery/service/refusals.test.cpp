@@ -4,6 +4,7 @@
 #include <orrery/service/hash_map.hpp>
 #include <orrery/service/ordered_list.hpp>
 #include <orrery/service/walking_list.hpp>
+#include <orrery/service/work_queue.hpp>
 
 #include <chrono>
 #include <cstdint>
@@ -22,6 +23,7 @@ using orrery::testing::in_world;
 using list = orrery::ordered_list<int, int>;
 using map = orrery::hash_map<int, int>;
 using walking = orrery::walking_list<int, int>;
+using queue = orrery::work_queue<int>;
 
 std::string text_of(const std::function<void()>& f) {
   try {
@@ -88,6 +90,78 @@ TEST(services, say_that_they_have_ended) {
     expect_part(text_of([&] { (void)same.open(); }), "the ordered list has ended");
     expect_part(text_of([&] { (void)l.open(); }), "this handle names no ordered list");
     expect_part(text_of([&] { (void)map().open(); }), "this handle names no hash map");
+  });
+}
+
+// Whatever is asked of a service that has ended, or of a handle that names none, the error says which service, and that.
+template <class Service>
+void expect_all_to_say(const Service& s, const std::string& part) {
+  Service mine = s;
+  expect_part(text_of([&] { (void)s.open(); }), part);
+  expect_part(text_of([&] { (void)s.statistics(); }), part);
+  expect_part(text_of([&] { (void)s.has_these_types(); }), part);
+  expect_part(text_of([&] { mine.end(); }), part);
+  if constexpr (requires { s.size(); }) expect_part(text_of([&] { (void)s.size(); }), part);
+  if constexpr (requires { s.estimated_size(); }) expect_part(text_of([&] { (void)s.estimated_size(); }), part);
+  if constexpr (requires { s.balance(); }) expect_part(text_of([&] { (void)s.balance(); }), part);
+  if constexpr (requires { s.lost(); }) expect_part(text_of([&] { (void)s.lost(); }), part);
+  if constexpr (requires { s.tune(8U); }) expect_part(text_of([&] { s.tune(8U); }), part);
+  if constexpr (requires { s.tune(8U, 8U); }) expect_part(text_of([&] { s.tune(8U, 8U); }), part);
+  if constexpr (requires { s.set_processes(8U); }) expect_part(text_of([&] { s.set_processes(8U); }), part);
+  if constexpr (requires { s.counts(); }) expect_part(text_of([&] { (void)s.counts(); }), part);
+  if constexpr (requires { s.close(); }) expect_part(text_of([&] { s.close(); }), part);
+}
+TEST(services, that_have_ended_say_so_whatever_they_are_asked) {
+  in_world(2, [] {
+    const auto end_one = [](auto s) {
+      const auto same = s;
+      s.end();
+      expect_all_to_say(same, std::string("the ") + decltype(s)::kind + " has ended");
+      expect_all_to_say(decltype(s)(), std::string("this handle names no ") + decltype(s)::kind);
+      expect_part(text_of([&] { s.publish("/nothing"); }), "this handle names no");
+    };
+    end_one(list::make());
+    end_one(map::make());
+    end_one(walking::make({.processes = 3}));
+    end_one(queue::make());
+  });
+}
+TEST(sessions, of_services_that_have_ended_say_so_whatever_they_are_asked) {
+  in_world(2, [] {
+    const std::string part = "the service that this session is of has ended";
+    const auto end_one = [&](auto service) {
+      auto s = service.open();
+      auto others = service.open();
+      for (int k = 0; k < 8; ++k) (void)s.insert(k, k);
+      auto stream = s.stream({}, {}, 2);
+      auto scan = others.scan({}, {}, 2);
+      service.end();
+      expect_part(text_of([&] { (void)s.size(); }), part);
+      expect_part(text_of([&] { (void)s.first(); }), part);
+      expect_part(text_of([&] { (void)s.snapshot(); }), part);
+      expect_part(text_of([&] { (void)s.stream(); }), part);
+      expect_part(text_of([&] {
+                    while (!stream.next().empty()) {
+                    }
+                  }),
+                  part);
+      expect_part(text_of([&] {
+                    while (!scan.next().empty()) {
+                    }
+                  }),
+                  part);
+    };
+    end_one(list::make());
+    end_one(walking::make({.processes = 30, .granularity = 4}));
+    auto q = queue::make();
+    auto s = q.open();
+    (void)s.put(0, 1);
+    const auto w = s.take();
+    q.end();
+    expect_part(text_of([&] { (void)s.take(); }), part);
+    expect_part(text_of([&] { (void)s.try_take(); }), part);
+    expect_part(text_of([&] { (void)s.take_for(std::chrono::milliseconds(1)); }), part);
+    expect_part(text_of([&] { (void)s.done(*w); }), part);
   });
 }
 

@@ -103,14 +103,16 @@ opening service_root::open(const std::string& kind, const std::string& types) co
 }
 
 opening open_service(const remote<service_root>& root, const std::string& kind, const std::string& types) {
-  if (!root)
-    throw usage_error(errc::bad_argument,
-                      fmt::format("this handle names no {}: make one, or find one by its name", kind));
-  try {
-    return root->open(kind, types);
-  } catch (const process_gone&) {
-    throw process_gone(verbatim, fmt::format("the {} has ended, and holds nothing any more: make another one", kind));
-  }
+  return ask_root(root, kind, [&](const auto& r) { return r->open(kind, types); });
+}
+
+process_gone ended_for_a_handle(std::string_view kind) {
+  return {verbatim, fmt::format("the {} has ended, and holds nothing any more: make another one", kind)};
+}
+
+usage_error names_no_service(std::string_view kind) {
+  return usage_error(errc::bad_argument,
+                     fmt::format("this handle names no {}: make one, or find one by its name", kind));
 }
 
 range_place service_root::place_on(std::uint32_t pe) {

@@ -4,10 +4,12 @@
 #include <orrery/process/future.hpp>
 #include <orrery/service/options.hpp>
 #include <orrery/service/range_process.hpp>
+#include <orrery/wire/error.hpp>
 
 #include <cstdint>
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace orrery::service {
@@ -109,6 +111,22 @@ class service_root {
 };
 ORRERY_PROCESS(service_root, open, is_of, place_on, next_place, add, replace, retire, tune, set_head, set_balancing,
                note_work, balance, end, reports);
+
+/// What who holds a handle gets when the service has ended, or the handle names none.
+[[nodiscard]] process_gone ended_for_a_handle(std::string_view kind);
+[[nodiscard]] usage_error names_no_service(std::string_view kind);
+
+/// f(root) for who holds a handle. Throws as f, and with a text that names the kind usage_error for a handle that names no service, and
+/// process_gone if the service has ended.
+template <class F>
+decltype(auto) ask_root(const remote<service_root>& root, std::string_view kind, F f) {
+  if (!root) throw names_no_service(kind);
+  try {
+    return f(root);
+  } catch (const process_gone&) {
+    throw ended_for_a_handle(kind);
+  }
+}
 
 /// service_root::open for who holds a handle. Parks. Throws usage_error, also for a handle that names no service, process_gone if the service
 /// has ended, node_lost, stopped.

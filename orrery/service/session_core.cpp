@@ -16,6 +16,11 @@ void lane::append(const lane& later) {
   numbers.insert(numbers.end(), later.numbers.begin(), later.numbers.end());
 }
 
+process_gone ended_for_a_session() {
+  return {verbatim,
+          "the service that this session is of has ended: it holds nothing any more, and another one must be made"};
+}
+
 session_options checked(const session_options& o) {
   if (o.order > consistency::total)
     throw usage_error(errc::bad_argument,
@@ -154,9 +159,7 @@ void session_core::fail(flight& f, std::exception_ptr why) {
   try {
     std::rethrow_exception(why);
   } catch (const process_gone&) {
-    why = std::make_exception_ptr(process_gone(verbatim,
-                                               "the service that this session is of has ended: it holds "
-                                               "nothing any more, and another one must be made"));
+    why = std::make_exception_ptr(ended_for_a_session());
   } catch (...) {  // it says what there is to say
   }
   ++routes_[f.to].answered;

@@ -5,6 +5,7 @@
 #include <orrery/service/options.hpp>
 #include <orrery/service/range_process.hpp>
 #include <orrery/service/window_tuner.hpp>
+#include <orrery/wire/error.hpp>
 
 #include <chrono>
 #include <cstddef>
@@ -18,6 +19,19 @@ namespace orrery::service {
 
 /// The same options. Throws usage_error if `order` or `replies` is no level, or order, that there is.
 [[nodiscard]] session_options checked(const session_options& o);
+
+/// What a session says when the service has ended.
+[[nodiscard]] process_gone ended_for_a_session();
+
+/// f(), in which a session calls a process of its service. That the process is gone means that the service has ended, and is said so.
+template <class F>
+decltype(auto) or_say_ended(F f) {
+  try {
+    return f();
+  } catch (const process_gone&) {
+    throw ended_for_a_session();
+  }
+}
 
 /// Requests in the order in which they are to be executed.
 struct lane {

@@ -42,7 +42,7 @@ class typed_walk_gate final : public walk_gate, walk_sender<Key> {
 
   // All processes of the list up to the end of the interval stand still while it is collected.
   bytes scan(std::uint32_t limit, std::span<const std::byte> interval) override {
-    const bytes items = head_->collect(limit, interval);
+    const bytes items = head_->collect(limit, interval, 0).items;
     const std::uint32_t n = count_items<Key, Value>(items);
     bytes answer;
     pack(answer, n < limit ? list_answer::no : list_answer::yes);  // no: there is nothing behind these
@@ -53,17 +53,18 @@ class typed_walk_gate final : public walk_gate, walk_sender<Key> {
   bytes snapshot(std::span<const std::byte> interval) override {
     bytes answer;
     pack(answer, list_answer::yes);
-    const bytes items = head_->collect(~std::uint64_t{0}, interval);
+    const bytes items = head_->collect(~std::uint64_t{0}, interval, 0).items;
     answer.insert(answer.end(), items.begin(), items.end());
     return answer;
   }
   bytes pin(remote<presence> stream, std::span<const std::byte> interval) override {
-    kept_.keep(stream.address(), head_->collect(~std::uint64_t{0}, interval));
+    walk_part all = head_->collect(~std::uint64_t{0}, interval, 0);
+    kept_.keep(stream.address(), std::move(all.items));
     when_gone(stream, [me = remote<range_process>(this_process<range_process>()), stream] { me->unpin(stream); });
     const auto keys = key_interval<Key>::unpack(interval);
     bytes answer;
     pack(answer, list_answer::yes);
-    owned_keys<Key>{keys.from, keys.to, this_process<range_process>().address(), 0}.pack_to(answer);
+    owned_keys<Key>{keys.from, keys.to, this_process<range_process>().address(), all.version}.pack_to(answer);
     pack(answer, std::uint64_t{0});
     return answer;
   }

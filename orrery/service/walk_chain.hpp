@@ -71,8 +71,8 @@ class walk_chain : public walk_process {
     walk_link rest;
     if (!items_.empty()) {
       note_shortcut();
-      rest = {this_process<walk_process>().address(), packed_key(items_.least())};
       answer(w, list_answer::yes);
+      rest = {this_process<walk_process>().address(), packed_key(items_.least()), site_.version};
       return rest;
     }
     if (next_) {
@@ -84,13 +84,14 @@ class walk_chain : public walk_process {
     joined_ = false;
     items_.release();
     answer(w, list_answer::yes);
+    rest.version = site_.version;
     post(site_.manager)->put(this_process<walk_process>());
     return rest;
   }
-  bool take_least(std::span<const std::byte> item, bool always) override {
+  std::uint64_t take_least(std::span<const std::byte> item, bool always, std::uint64_t version) override {
     go_on();
     if (items_.size() >= site_.granularity) {
-      if (!always) return false;
+      if (!always) return 0;
       site_.granularity *= 2;  // of all processes of this PE
     }
     site_.table.erase(items_.least());
@@ -99,7 +100,7 @@ class walk_chain : public walk_process {
     items_.put(0, std::move(k), u.take<Value>());
     ++site_.items;
     note_shortcut();
-    return true;
+    return site_.next_version(version);
   }
   bytes first_item() override {
     go_on();
@@ -109,15 +110,18 @@ class walk_chain : public walk_process {
     go_on();
     return items_.size() + (next_ ? next_->count() : 0);
   }
-  bytes collect(std::uint64_t limit, std::span<const std::byte> interval) override {
+  walk_part collect(std::uint64_t limit, std::span<const std::byte> interval, std::uint64_t version) override {
     go_on();
+    version = site_.next_version(version);
     const auto keys = key_interval<Key>::unpack(interval);
     const auto [begin, end] = items_.part_of(keys);
-    if (end - begin >= limit) return items_.packed(begin, begin + static_cast<std::size_t>(limit));
-    bytes all = items_.packed(begin, end);
+    if (end - begin >= limit) return {items_.packed(begin, begin + static_cast<std::size_t>(limit)), version};
+    walk_part all{items_.packed(begin, end), version};
     if (next_ && keys.ends_behind(next_least_)) {
-      const bytes rest = next_->collect(limit - (end - begin), interval);
-      all.insert(all.end(), rest.begin(), rest.end());
+      const walk_part rest = next_->collect(limit - (end - begin), interval, version);
+      all.items.insert(all.items.end(), rest.items.begin(), rest.items.end());
+      all.version = rest.version;
+      site_.see_version(rest.version);
     }
     return all;
   }
@@ -133,16 +137,18 @@ class walk_chain : public walk_process {
     return b;
   }
   void relink(const walk_link& l) {
+    site_.see_version(l.version);
     next_ = remote<walk_process>(l.next);
     if (next_) next_least_ = unpacker(l.least).template take<Key>();
   }
-  static void answer(const walk_request& w, list_answer a, std::span<const std::byte> rest = {}) {
+  /// The request takes effect now.
+  void answer(const walk_request& w, list_answer a, std::span<const std::byte> rest = {}) {
     bytes b;
     pack(b, a);
     b.insert(b.end(), rest.begin(), rest.end());
-    reply(w, b);
+    reply(w, site_.next_version(), b);
   }
-  static void answer_item(const walk_request& w, std::span<const std::byte> item) {
+  void answer_item(const walk_request& w, std::span<const std::byte> item) {
     answer(w, item.empty() ? list_answer::no : list_answer::item, item);
   }
   bytes first_item_behind() { return next_ ? next_->first_item() : bytes(); }
@@ -167,9 +173,10 @@ class walk_chain : public walk_process {
     walk_link behind;
     future<void> settled;
     if (next_) {
-      behind = {next_.address(), packed_key(next_least_)};
+      behind = {next_.address(), packed_key(next_least_), 0};
       settled = start(next_)->acknowledge();
     }
+    behind.version = site_.version;
     const spare s = site_.manager->take(behind, items);
     if (settled.valid()) settled.get();
     if (!s.process) return false;

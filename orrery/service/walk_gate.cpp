@@ -19,6 +19,7 @@ bytes walk_gate::serve(const batch_head& head, std::span<const std::byte> packed
   show_window(head.window);
   batch b;
   b.answers.resize(head.count);
+  if (head.places) b.versions.resize(head.count);
   b.left = head.count;
   const std::uint64_t first = std::exchange(next_, next_ + head.count);
   struct entry {
@@ -31,11 +32,13 @@ bytes walk_gate::serve(const batch_head& head, std::span<const std::byte> packed
   accept(first, head.count, packed);
   b.all_answered.wait();
   for (const bytes& a : b.answers) all.insert(all.end(), a.begin(), a.end());
+  for (const std::uint64_t v : b.versions) pack(all, v);
   if (head.places) pack(all, served_at{0, b.moment});
   return all;
 }
 
-void walk_gate::answer(std::uint64_t request, std::uint64_t moment, std::span<const std::byte> packed) {
+void walk_gate::answer(std::uint64_t request, std::uint64_t moment, std::uint64_t version,
+                       std::span<const std::byte> packed) {
   const auto behind = open_.upper_bound(request);
   if (behind == open_.begin()) return;
   const auto& [first, at] = *std::prev(behind);
@@ -44,6 +47,7 @@ void walk_gate::answer(std::uint64_t request, std::uint64_t moment, std::span<co
   if (!b.answers[request - first].empty()) return;  // it has failed already
   b.answers[request - first].assign(packed.begin(), packed.end());
   if (request == first) b.moment = moment;
+  if (!b.versions.empty()) b.versions[request - first] = version;
   if (--b.left == 0) b.all_answered.set();
   ended(request);
 }
@@ -65,13 +69,13 @@ void walk_gate::fail_open(const std::exception_ptr& why) {
   }
 }
 
-void reply(const walk_request& w, std::span<const std::byte> packed) {
-  if (w.gate) post(w.gate)->answer(w.number, w.moment, packed);
+void reply(const walk_request& w, std::uint64_t version, std::span<const std::byte> packed) {
+  if (w.gate) post(w.gate)->answer(w.number, w.moment, version, packed);
 }
 void reply_failed(const walk_request& w, const std::exception_ptr& why) {
   bytes b;
   pack_failure(b, why);
-  reply(w, b);
+  reply(w, 0, b);
 }
 void reply_full(const walk_request& w) {
   reply_failed(w, make_error(errc::bad_argument, "the list is full: it has no free process left"));

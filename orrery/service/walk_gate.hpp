@@ -29,7 +29,7 @@ class walk_gate : public range_process {
 
   bytes serve(const batch_head& head, std::span<const std::byte> packed) final;
   /// From the process that has executed the request.
-  void answer(std::uint64_t request, std::uint64_t moment, std::span<const std::byte> packed);
+  void answer(std::uint64_t request, std::uint64_t moment, std::uint64_t version, std::span<const std::byte> packed);
   /// A shortcut was stale: these requests were not executed.
   virtual void stale(std::uint64_t first, std::uint32_t count, std::span<const std::byte> requests) = 0;
 
@@ -49,6 +49,7 @@ class walk_gate : public range_process {
  private:
   struct batch {
     std::vector<bytes> answers;
+    std::vector<std::uint64_t> versions;  // if they are asked for
     std::size_t left = 0;
     std::uint64_t moment = 0;  // of its first request
     event all_answered;
@@ -60,8 +61,8 @@ class walk_gate : public range_process {
 };
 ORRERY_PROCESS(walk_gate, answer, stale, fail);
 
-/// The answer to one request: to its gate.
-void reply(const walk_request& w, std::span<const std::byte> packed);
+/// The answer to one request, which took effect with this version: to its gate.
+void reply(const walk_request& w, std::uint64_t version, std::span<const std::byte> packed);
 /// That the list has no free process left.
 void reply_full(const walk_request& w);
 /// That the request has failed; it may have been executed.

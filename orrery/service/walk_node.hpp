@@ -152,7 +152,7 @@ class walk_node : public walk_chain<Key, Value> {
         answer(w, list_answer::no);
         return;
       default:
-        reply(w, items_.look_or_change(place, r));
+        reply(w, site_.next_version(), items_.look_or_change(place, r));
     }
   }
 
@@ -173,17 +173,20 @@ class walk_node : public walk_chain<Key, Value> {
   void insert_behind_head(const walk_request& w, request& r) {
     bytes item = packed_key(r.key);
     pack(item, r.value);
-    const bool has_room = next_ && site_.granularity > 1 && next_->take_least(item, false);
-    if (!has_room) {
+    std::uint64_t version = 0;
+    if (next_ && site_.granularity > 1) version = next_->take_least(item, false, site_.version);
+    if (version == 0) {
       if (precede(w, r.key, item)) return;
       if (!site_.tunes_granularity || !next_) {
         reply_full(w);
         return;
       }
-      (void)next_->take_least(item, true);
+      version = next_->take_least(item, true, site_.version);
     }
     next_least_ = std::move(r.key);
-    answer(w, list_answer::yes);
+    bytes yes;
+    pack(yes, list_answer::yes);
+    reply(w, version, yes);
   }
   // A free process gets the upper half of the items with the new one.
   void split(const walk_request& w, request& r, std::size_t place) {

@@ -21,8 +21,15 @@ struct walk_request {
 
 /// What a process of a walking list knows of the next one. Keys are packed.
 struct walk_link {
-  address next;  ///< null: there is none
-  bytes least;   ///< its least key
+  address next;               ///< null: there is none
+  bytes least;                ///< its least key
+  std::uint64_t version = 0;  ///< of who says so; see walk_settings::version
+};
+
+/// A part of a list, from one process on.
+struct walk_part {
+  bytes items;
+  std::uint64_t version = 0;  ///< all requests that had taken effect in it have lesser ones, all others greater ones
 };
 
 /// A process of a walking list, as the others see it; see walk_node.
@@ -48,14 +55,16 @@ class walk_process {
   virtual void join(const walk_request& insertion) = 0;
   /// Its least item is erased, and the client told. It is free if none is left. Says whom its predecessor now precedes.
   virtual walk_link erase_least(const walk_request& r) = 0;
-  /// Takes the item in front of its own, if it has room, or always. False if not.
-  virtual bool take_least(std::span<const std::byte> item, bool always) = 0;
+  /// Takes the item in front of its own, if it has room, or always. Returns the version of that, which is above `version`; 0 if
+  /// there was no room.
+  virtual std::uint64_t take_least(std::span<const std::byte> item, bool always, std::uint64_t version) = 0;
   /// Its first item, packed.
   virtual bytes first_item() = 0;
   /// The number of items from here on. All processes up to the last one stand still until they are counted.
   virtual std::uint64_t count() = 0;
-  /// At most `limit` items of an interval of keys from here on; these processes stand still until all are there.
-  virtual bytes collect(std::uint64_t limit, std::span<const std::byte> interval) = 0;
+  /// At most `limit` items of an interval of keys from here on; these processes stand still until all are there. `version`: of the
+  /// process before.
+  virtual walk_part collect(std::uint64_t limit, std::span<const std::byte> interval, std::uint64_t version) = 0;
 
   // --- from gates and other processes ---
 

@@ -31,6 +31,14 @@ class walk_session : service::own_gate, public list_session<Key, Value> {
   walk_session(remote<service::walk_manager> manager, const session_options& o)
       : own_gate(manager, service::checked(o).order),
         list_session<Key, Value>(remote<service::range_process>(gate_), o) {}
+
+ private:
+  // In front of what ends the answers each has its own (8 bytes).
+  [[nodiscard]] std::uint64_t version_of(const service::served_at& first, std::size_t i, std::size_t count,
+                                         std::span<const std::byte> answer) const override {
+    const std::size_t behind = sizeof(first) + (count - i) * sizeof(std::uint64_t);
+    return service::unpacker(answer.last(behind)).template take<std::uint64_t>();
+  }
 };
 
 }  // namespace orrery

@@ -4,6 +4,7 @@
 #include <orrery/service/shortcut_table.hpp>
 #include <orrery/service/walk_process.hpp>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <map>
@@ -36,8 +37,18 @@ struct walk_settings {
   std::uint64_t stale = 0;  ///< that came through a shortcut that was stale
   std::uint64_t refused = 0;  ///< sends for which a mailbox had no room, with K automatic
   std::uint64_t moments = 0;  ///< requests that the head has had, if it is here
+  /// Of the last request that took effect in a process of this PE. A process that gives keys to another one says its version, and the other
+  /// one goes on above that: so requests for one key take effect in the order of their versions, wherever the key is (a clock of
+  /// Lamport's).
+  std::uint64_t version = 0;
   std::map<const walk_process*, held_request> held;  ///< at most one of each process
 
+  /// What takes effect now has this version.
+  std::uint64_t next_version(std::uint64_t above = 0) noexcept {
+    see_version(above);
+    return ++version;
+  }
+  void see_version(std::uint64_t of_another) noexcept { version = std::max(version, of_another); }
   /// A mailbox had no room: K is halved.
   void send_was_refused() noexcept {
     ++refused;

@@ -106,7 +106,7 @@ class walking_list : public service::handle<walking_list<Key, Value>> {
       const auto others = static_cast<std::uint32_t>(all.size() - 1);
       const service::spare s = m->pass(others, behind, std::span<const std::byte>(packed));
       s.process->join(service::walk_request{});  // not a post: all of them would wait here at once
-      behind = {s.process.address(), {}};
+      behind = {s.process.address(), {}, 0};
       service::pack(behind.least, part.front().first);
     }
     all.front()->head()->begin(behind, std::span<const std::byte>());

@@ -89,7 +89,7 @@ void work_process::put(work_request r, bytes& answers) {
 
 bool work_process::finish(const work_request& r) {
   const auto at = items_.find(r.id);
-  if (at == items_.end() || at->second.worker == nobody || at->second.times != r.times) return false;
+  if (at == items_.end() || at->second.worker != r.worker || at->second.times != r.times) return false;
   workers_[at->second.worker].erase(r.id);
   if (r.what == work_request::kind::give_back) {
     at->second.priority = r.priority;

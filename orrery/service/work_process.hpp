@@ -18,6 +18,7 @@ struct work_request {
   enum class kind : std::uint8_t { put, done, give_back };
 
   kind what = kind::put;
+  std::uint32_t worker = 0;   ///< of done and give_back: who says it
   std::uint32_t times = 0;    ///< of done and give_back: which time the item was handed out
   std::int32_t priority = 0;  ///< of put and give_back
   std::uint64_t id = 0;       ///< of done and give_back
@@ -49,8 +50,8 @@ struct work_counts {
 ///
 /// An item waits, or is in the hands of one worker. It leaves the queue when that worker says that it is done. The
 /// queue holds the presence of each worker; when that ends, what the worker had waits again, in its old place. An item knows
-/// how many times it was handed out. A worker that is taken for dead, and is not, names an older time: its
-/// `done` is refused, and it gets no item any more.
+/// how many times it was handed out. Who says `done` names itself and that time, and is heard only if it has the item: neither another
+/// session is, nor a worker that is taken for dead, and is not, which gets no item any more either.
 ///
 /// A worker that finds nothing parks here (the process is reentrant). What becomes free goes to the one that has
 /// waited longest at the same moment, so that no item is on the way to a worker that has died.

@@ -26,8 +26,8 @@ struct work {
   Item item{};
 };
 
-/// The reply to a request of a work session. `done`: of put false if the queue is closed; of done and give_back false if another worker
-/// has the item.
+/// The reply to a request of a work session. `done`: of put false if the queue is closed; of done and give_back false if the session does
+/// not have the item.
 struct work_reply : service_reply {
   std::uint64_t id = 0;  ///< of put
 };
@@ -53,7 +53,7 @@ class work_session : public service::reply_session<work_reply> {
  public:
   work_session(remote<service::work_process> queue, const session_options& o) : base(o), queue_(queue) {
     (void)add_route(queue);
-    number_ = queue_->begin_worker(present_.get());
+    number_ = service::or_say_ended([&] { return queue_->begin_worker(present_.get()); });
   }
   /// Parks until all requests are answered.
   ~work_session() override { this->end(); }
@@ -64,41 +64,38 @@ class work_session : public service::reply_session<work_reply> {
     const work_reply r = run(start_put(priority, item));
     return r.done ? std::optional(r.id) : std::nullopt;
   }
-  /// The item is done, and leaves the queue. False if the queue has taken it back meanwhile: another worker does it.
+  /// The item is done, and leaves the queue. False, and nothing changes, if this session does not have it: it has said so before, the queue has
+  /// taken the item back meanwhile, or another session took it.
   bool done(const work<Item>& w) { return run(start_done(w)).done; }
   /// The item waits again, with another priority if one is given. False as of done().
   bool give_back(const work<Item>& w) { return give_back(w, w.priority); }
   bool give_back(const work<Item>& w, std::int32_t priority) { return run(start_give_back(w, priority)).done; }
 
   std::uint64_t start_put(std::int32_t priority, const Item& item) {
-    request r{kind::put, 0, priority, 0, {}};
+    request r{kind::put, 0, 0, priority, 0, {}};
     service::pack(r.item, item);
     return send(r);
   }
-  std::uint64_t start_done(const work<Item>& w) { return send({kind::done, w.times, 0, w.id, {}}); }
+  std::uint64_t start_done(const work<Item>& w) { return send({kind::done, number_, w.times, 0, w.id, {}}); }
   std::uint64_t start_give_back(const work<Item>& w, std::int32_t priority) {
-    return send({kind::give_back, w.times, priority, w.id, {}});
+    return send({kind::give_back, number_, w.times, priority, w.id, {}});
   }
 
   /// The next item. Parks until there is one; none if the queue is closed, and all its items are done.
   [[nodiscard]] std::optional<work<Item>> take() { return one(take_some(1)); }
   /// The next item, if there is one now.
-  [[nodiscard]] std::optional<work<Item>> try_take() {
-    flush();
-    return one(typed(queue_->take(number_, 1, false)));
-  }
+  [[nodiscard]] std::optional<work<Item>> try_take() { return one(take(1, false)); }
   /// As take(), but parks at most for `limit`.
   [[nodiscard]] std::optional<work<Item>> take_for(time_limit limit) {
     flush();
-    auto taken = start(queue_)->take(number_, 1, true);
-    if (!taken.wait_for(limit)) queue_->cancel(number_);
-    return one(typed(taken.get()));
+    return one(typed(service::or_say_ended([&] {
+      auto taken = start(queue_)->take(number_, 1, true);
+      if (!taken.wait_for(limit)) queue_->cancel(number_);
+      return taken.get();
+    })));
   }
   /// At most so many of the next items, and at least one; parks as take(). Workers that take many at a time wait less.
-  [[nodiscard]] std::vector<work<Item>> take_some(std::uint32_t most) {
-    flush();
-    return typed(queue_->take(number_, most == 0 ? 1 : most, true));
-  }
+  [[nodiscard]] std::vector<work<Item>> take_some(std::uint32_t most) { return take(most == 0 ? 1 : most, true); }
 
  private:
   using request = service::work_request;
@@ -106,6 +103,10 @@ class work_session : public service::reply_session<work_reply> {
 
   std::uint64_t send(const request& r) {
     return make(0, [&](service::packer& to) { service::pack(to, r); });
+  }
+  std::vector<work<Item>> take(std::uint32_t most, bool wait) {
+    flush();
+    return typed(service::or_say_ended([&] { return queue_->take(number_, most, wait); }));
   }
   static std::vector<work<Item>> typed(const std::vector<service::handed_item>& taken) {
     std::vector<work<Item>> all;
