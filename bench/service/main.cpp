@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Services against their peers, part by part; bench/service/run puts the parts together.
-//   bench_service [--part threads|nodes|tuning|walking|peers|redis|figure4|figure5|figure6] [--json FILE] [--smoke] ...
+//   bench_service [--part threads|nodes|tuning|walking|peers|redis|figure4|figure5|figure6|here4|here5|here6] [--json FILE] [--smoke] ...
 // Rates are in millions of operations a second of all clients together.
 #include "workload.hpp"
 
@@ -44,8 +44,8 @@ int main(int argc, char** argv) {
   CLI::App app("Services and their peers");
   app.allow_extras();  // of the runtime, in nodes that it starts
   app.add_option("--part", part)
-      ->check(
-          CLI::IsMember({"threads", "nodes", "tuning", "walking", "peers", "redis", "figure4", "figure5", "figure6"}));
+      ->check(CLI::IsMember({"threads", "nodes", "tuning", "walking", "peers", "redis", "figure4", "figure5", "figure6",
+                             "here4", "here5", "here6"}));
   app.add_option("--json", json, "write the figures there");
   app.add_option("--items", s.items, "keys in the list");
   app.add_option("--operations", s.operations, "of each client and run");
@@ -61,8 +61,8 @@ int main(int argc, char** argv) {
     s.processes = 2'000;
     s.runs = 1;
   }
-  if (part.starts_with("figure")) {
-    const std::string rows = measure_paper(s, part.back() - '0');
+  if (part.starts_with("figure") || part.starts_with("here")) {
+    const std::string rows = measure_paper(s, part.back() - '0', part.starts_with("here"));
     if (!json.empty()) std::ofstream(json) << rows << '\n';
     return 0;
   }

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Figures 4, 5 and 6 of the paper in simulated worlds: machines of 8 cores, 10 Gb/s Ethernet between them.
+// Figures 4, 5 and 6 of the paper in simulated worlds: machines of 8 cores, 10 Gb/s Ethernet between them; and the same on this machine.
 #include "client.hpp"
 
 #include <orrery/service/walking_list.hpp>
 
+#include <algorithm>
 #include <cstdio>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -19,13 +21,16 @@ using orrery::consistency;
 using paper_list = orrery::walking_list<std::uint32_t, std::uint32_t>;
 
 struct world {
+  std::uint32_t here = 0;  // PEs of this machine; 0: a simulated cluster
   std::uint32_t machines = 24;
   std::uint32_t items = 1U << 20U;
   std::uint32_t processes = 10;  // P
-  std::uint32_t forwards = 64;   // K
-  std::uint32_t window = 16;     // W
-  std::uint32_t requests = 64;   // of each client; there is one on each core
+  std::uint32_t forwards = 64;  // K
+  std::uint32_t window = 16;  // W
+  std::uint32_t requests = 64;  // of each client; there is one on each core
   consistency order = consistency::total;
+
+  [[nodiscard]] std::uint32_t cores() const noexcept { return here != 0 ? here : machines * 8; }
 };
 
 struct times {
@@ -47,16 +52,19 @@ times client(const paper_list& l, const world& w, std::uint32_t id) {
   return {begin, orrery::now().count()};
 }
 
-// Thousands of requests a second of virtual time.
+// Thousands of requests a second, of virtual time in a simulated cluster.
 double throughput(const world& w) {
-  const std::uint32_t cores = w.machines * 8;
+  const std::uint32_t cores = w.cores();
   double rate = 0;
-  in_world({fmt::format("--orrery-sim=machines={},pes=8,net=10g,jitter=1us", w.machines), "--orrery-quiet"}, [&] {
+  const std::string of_world = w.here != 0
+                                   ? fmt::format("--orrery-pes={}", w.here)
+                                   : fmt::format("--orrery-sim=machines={},pes=8,net=10g,jitter=1us", w.machines);
+  in_world({of_world, "--orrery-quiet"}, [&] {
     const std::uint32_t granularity = (w.items - 1) / (cores * w.processes) + 1;
     auto l = paper_list::make({.processes = w.processes,
                                .granularity = granularity,
                                .forwards = w.forwards,
-                               .search = std::chrono::nanoseconds(10)});
+                               .search = std::chrono::nanoseconds(w.here != 0 ? 0 : 10)});
     std::vector<paper_list::item> items(w.items);
     for (std::uint32_t i = 0; i < w.items; ++i) items[i] = {i * 4, i};
     l.fill(items, true);
@@ -75,11 +83,9 @@ double throughput(const world& w) {
 
 nlohmann::json row(const world& w, const char* level) {
   const double k = throughput(w);
-  std::printf("%-24s cores %3u P %3u K %3u W %3u: %9.2f k/s\n", level, w.machines * 8, w.processes, w.forwards,
-              w.window, k);
+  std::printf("%-24s cores %3u P %3u K %3u W %3u: %9.2f k/s\n", level, w.cores(), w.processes, w.forwards, w.window, k);
   std::fflush(stdout);
-  return {{"level", level},  {"cores", w.machines * 8}, {"P", w.processes},
-          {"K", w.forwards}, {"W", w.window},           {"k", k}};
+  return {{"level", level}, {"cores", w.cores()}, {"P", w.processes}, {"K", w.forwards}, {"W", w.window}, {"k", k}};
 }
 
 const std::vector<std::pair<consistency, const char*>> levels{
@@ -88,9 +94,45 @@ const std::vector<std::pair<consistency, const char*>> levels{
     {consistency::sequential_of_the_paper, "sequential (paper)"},
     {consistency::unordered, "unordered"}};
 
+// As many requests as take some tenths of a second, and the ranges of parameters that two cores tell something about.
+std::string measure_here(const settings& s, int figure) {
+  nlohmann::json rows = nlohmann::json::array();
+  world w{.here = std::max(2U, std::thread::hardware_concurrency()), .requests = s.smoke ? 20U : 20'000U};
+  if (s.smoke) w.items = 1U << 12U;
+  if (figure == 4) {
+    const std::uint32_t most = w.here;
+    for (w.here = 1; w.here <= most; w.here *= 2)
+      for (const auto& [order, name] : levels) {
+        w.order = order;
+        rows.push_back(row(w, name));
+      }
+  } else if (figure == 5) {
+    w.window = 8;
+    for (const std::uint32_t processes : s.smoke ? std::vector{4U} : std::vector{1U, 2U, 5U, 10U, 20U, 50U, 100U})
+      for (const auto& [order, name] : levels) {
+        if (order == consistency::total) continue;
+        w.order = order;
+        w.processes = processes;
+        rows.push_back(row(w, name));
+      }
+  } else {
+    w.processes = s.smoke ? 4 : 100;  // as in the paper
+    w.order = consistency::sequential_of_the_paper;
+    w.requests = s.smoke ? 20 : 5'000;
+    for (const std::uint32_t forwards : s.smoke ? std::vector{0U} : std::vector{0U, 1U, 4U, 16U, 64U})
+      for (const std::uint32_t window : s.smoke ? std::vector{4U} : std::vector{1U, 4U, 16U, 64U}) {
+        w.forwards = forwards;
+        w.window = window;
+        rows.push_back(row(w, "sequential (paper)"));
+      }
+  }
+  return rows.dump(1);
+}
+
 }  // namespace
 
-std::string measure_paper(const settings& s, int figure) {
+std::string measure_paper(const settings& s, int figure, bool here) {
+  if (here) return measure_here(s, figure);
   nlohmann::json rows = nlohmann::json::array();
   world w;
   if (s.smoke) w.items = 1U << 12U;

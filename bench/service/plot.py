@@ -30,29 +30,32 @@ def draw(file, folder):
                                 "grid.alpha": 0.3, "legend.fontsize": 8, "axes.titlesize": 9})
     figures = json.loads(file.read_text())
 
-    def save(number, painter, width=6):
-        if f"figure{number}" not in figures:
+    def save(name, painter, how, width=6):
+        if name not in figures:
             return
         figure, axes = pyplot.subplots(figsize=(width, 3.6), layout="constrained")
-        painter(axes, figures[f"figure{number}"])
-        figure.savefig(folder / f"service_figure{number}.svg", metadata={"Date": None})
+        painter(axes, figures[name], how)
+        figure.savefig(folder / f"service_{name}.svg", metadata={"Date": None})
 
-    def levels(axes, rows):
+    def levels(axes, rows, how):
         lines(axes, rows, "level", "cores", "{}")
-        axes.set(yscale="log", title="Levels of consistency, $2^{20}$ items, P = 10\n" + short_run("64"))
+        axes.set(yscale="log", title="Levels of consistency, $2^{20}$ items, P = 10\n" + how)
 
-    def granularity(axes, rows):
+    def granularity(axes, rows, how):
         lines(axes, rows, "level", "P", "{}")
-        axes.set(xscale="log", yscale="log", title="P, with P x G constant, 176 cores\n" + short_run("32"))
+        axes.set(xscale="log", yscale="log", title=f"P, with P x G constant, {rows[0]['cores']} cores\n" + how)
 
-    def throttle(axes, rows):
+    def throttle(axes, rows, how):
         lines(axes, rows, "K", "W", "K = {}")
         axes.set(xscale="log", ylim=(0, None),
-                 title="W and K, 192 cores, P = 4, sequential (paper)\n" + short_run("16 + W"))
+                 title=f"W and K, {rows[0]['cores']} cores, P = {rows[0]['P']}, sequential (paper)\n" + how)
 
-    save(4, levels)
-    save(5, granularity)
-    save(6, throttle)
+    save("figure4", levels, short_run("64"))
+    save("figure5", granularity, short_run("32"))
+    save("figure6", throttle, short_run("16 + W"))
+    save("here4", levels, "measured on one machine")
+    save("here5", granularity, "measured on one machine")
+    save("here6", throttle, "measured on one machine")
 
 
 if __name__ == "__main__":

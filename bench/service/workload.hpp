@@ -92,7 +92,8 @@ void measure_walking(const settings& s, metrics& found);
 void measure_peers(const settings& s, metrics& found);
 void measure_redis(const settings& s, const std::string& socket, metrics& found);
 /// Figures 4, 5 and 6 of the paper in simulated worlds: a JSON text.
-[[nodiscard]] std::string measure_paper(const settings& s, int figure);
+/// `here`: on this machine, else simulated.
+[[nodiscard]] std::string measure_paper(const settings& s, int figure, bool here);
 
 /// Runs `body` as the main process of a world with these options.
 int in_world(const std::vector<std::string>& options, const std::function<void()>& body);
