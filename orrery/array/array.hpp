@@ -395,31 +395,17 @@ template <class T, class Index>
 }
 
 namespace detail {
-template <class T, class Index>
-array<T, Index> make_array(const array_options<Index>& o, bool shares) {
-  pe& self = here_pe();
-  using maker = array_maker<T, Index>;
-  const array_core::shape s{array_directory::of(self).new_id(), self.id(), array_pes(program_pes()), o.branching,
-                            o.name};
-  try {
-    maker::make(index_maker<Index>::how_to_make(
-        s, {o.home, o.homes, o.always_serialize, o.cached, o.deleted, o.early_bytes}, shares));
-  } catch (...) {
-    const std::exception_ptr failed = std::current_exception();
-    try {
-      index_maker<Index>::unmake(s.id);
-    } catch (const error&) {  // what has failed before says more
-    }
-    std::rethrow_exception(failed);
-  }
-  return array<T, Index>(s.id);
+template <class Index>
+typename index_part<Index>::settings settings_of(const array_options<Index>& o) {
+  return {o.home, o.homes, o.always_serialize, o.cached, o.deleted, o.early_bytes};
 }
 }  // namespace detail
 
 /// Makes an array without elements, on all PEs of this program that are there (program_pes()); returns when they know it. Parks. Throws world_error, node_lost, stopped.
 template <class T, array_index Index = typename detail::index_type_of<T>::type>
 array<T, Index> create_array(const array_options<Index>& o = {}) {
-  return detail::make_array<T, Index>(o, false);
+  return array<T, Index>(detail::index_maker<Index>::make_array(detail::array_maker<T, Index>::instance,
+                                                                detail::settings_of(o), o.branching, o.name, false));
 }
 
 /// Of an index that cannot be one.
@@ -432,34 +418,16 @@ void create_array(const A&...) {
       "std::hash, of its value only");
 }
 
-template <class T, class Index>
-void destroy(const array<T, Index>& a);
-
 /// Makes an array with an element for each index of a range; all PEs create theirs at once, each element with a copy of the arguments. Returns
 /// when they are there. What their constructors contribute and broadcast counts for all of them. `where`: not at their homes but by this map. Parks. Throws also what a constructor throws, and then nothing of the array is left.
 template <class T, array_index Index = typename detail::index_type_of<T>::type, class... A>
   requires detail::has_range<Index>
 array<T, Index> create_array(const range<Index>& all, const std::type_identity_t<array_options<Index>>& o = {},
                              std::type_identity_t<std::optional<placement_map<Index>>> where = {}, A&&... arguments) {
-  using maker = detail::array_maker<T, Index>;
-  detail::index_maker<Index>::check_size(all);
   detail::check_spawnable<T, A...>();
-  const auto a = detail::make_array<T, Index>(o, true);
-  try {
-    const bool each_knows = detail::index_maker<Index>::knows_share(
-        all, where ? *where : o.home, detail::part_of<T, Index>(detail::here_pe(), a.id()).about().pes.count());
-    maker::template fill<detail::travels_t<A>...>(detail::index_maker<Index>::how_to_fill(a.id(), all, where),
-                                                  detail::travels_t<A>(std::forward<A>(arguments))...);
-    if (!each_knows) detail::index_maker<Index>::end_shares(a.id());
-  } catch (...) {
-    const std::exception_ptr failed = std::current_exception();
-    try {
-      destroy(a);
-    } catch (const error&) {  // a node is lost, or the program ends: what has failed before says more
-    }
-    std::rethrow_exception(failed);
-  }
-  return a;
+  return array<T, Index>(detail::index_maker<Index>::make_array_of(
+      detail::array_maker<T, Index, detail::travels_t<A>...>::instance, detail::settings_of(o), o.branching, o.name,
+      all, where, detail::pack(0, detail::travels_t<A>(std::forward<A>(arguments))...)));
 }
 
 /// Parks until nothing of an array is queued, running or on its way: no message to an element, method, creation, migration, broadcast or reduction, of the
@@ -476,19 +444,7 @@ void quiescence(const array<T, Index>& a) {
 /// stays, and so does the array where it is), process_gone, deadlock_error (called by an element: nothing has happened).
 template <class T, class Index>
 void destroy(const array<T, Index>& a) {
-  detail::pe& self = detail::here_pe();
-  if (detail::part_or_guest<T, Index>(self, a.id()) == nullptr) {
-    call<&detail::index_maker<Index>::unmake>(pe(detail::maker_of(self, a.id())), a.id());
-    return;
-  }
-  const auto& part = detail::part_of<T, Index>(self, a.id());
-  if (part.inside_element()) detail::throw_own_array(part.about().name);
-  const std::uint32_t root = part.about().root;
-  if (root == self.id()) {
-    detail::index_maker<Index>::unmake(a.id());
-  } else {
-    call<&detail::index_maker<Index>::unmake>(pe(root), a.id());
-  }
+  detail::index_maker<Index>::destroy(a.id());
 }
 
 }  // namespace orrery

@@ -11,47 +11,28 @@
 
 namespace orrery::detail {
 
-/// What makes the parts of an array on all PEs, down the spanning tree, and their elements. What it tells other PEs is written and read by
-/// index_maker, which does the work.
-template <class T, class Index>
+/// What makes the parts of an array on all PEs, down the spanning tree, and their elements, as far as their class matters. index_maker does the
+/// work. A...: the arguments that all elements get.
+template <class T, class Index, class... A>
 struct array_maker {
-  using by_index = index_maker<Index>;
   using part_type = array_part<T, Index>;
+  using maker = element_maker<Index>;
 
-  static void make(bytes how) {
-    by_index::make(
-        how,
-        [](pe& self, array_core::shape s, typename part_type::settings o) -> std::unique_ptr<index_part<Index>> {
-          return std::make_unique<part_type>(self, std::move(s), std::move(o));
-        },
-        [](std::uint32_t pe, const bytes& same) { return start_call<&make>(orrery::pe(pe), same); });
+  static std::unique_ptr<index_part<Index>> make_part(pe& self, array_core::shape s, typename part_type::settings o) {
+    return std::make_unique<part_type>(self, std::move(s), std::move(o));
   }
-  // Each PE creates what belongs to it.
-  template <class... A>
-  static void fill(bytes how, A... arguments) {
-    by_index::fill(
-        how, make_with(arguments...),
-        [&](std::uint32_t pe, const bytes& same) {
-          return start_call<&fill<A...>>(orrery::pe(pe), same, arguments...);
-        },
-        [&](std::uint32_t pe, bytes some) {
-          return start_call<&fill_with<A...>>(orrery::pe(pe), std::move(some), arguments...);
-        });
-  }
-  // What another PE has found to belong here.
-  template <class... A>
-  static void fill_with(bytes some, A... arguments) {
-    by_index::fill_with(some, make_with(arguments...));
-  }
-
- private:
-  template <class... A>
-  static auto make_with(const A&... arguments) {
-    return [&](index_part<Index>& p, const Index& i) {
+  static typename maker::make_element with(const bytes& arguments) {
+    orrery::reader r(arguments);
+    return [all = std::tuple<A...>{orrery::read<A>(r)...}](index_part<Index>& p, const Index& i) {
       auto& part = static_cast<part_type&>(p);
-      part.construct_inline(part.conceive(i, 0), arguments...);
+      std::apply([&](const A&... each) { part.construct_inline(part.conceive(i, 0), each...); }, all);
     };
   }
+  static void describe(wire::shape& types) {
+    types.describe<Index>();
+    (types.describe<A>(), ...);
+  }
+  inline static const maker instance{type_name<T>(), wire::type_key<array_maker>(), &describe, &make_part, &with};
 };
 
 template <class T, class Index>

@@ -4,6 +4,7 @@
 #include <orrery/array/part_order.hpp>
 
 #include <cstring>
+#include <memory>
 #include <new>
 #include <type_traits>
 #include <utility>
@@ -30,9 +31,45 @@ template <bool Ordered, class Tag>
   }
 }
 
+/// What a message to an element is on its way, for what does not know the types of its arguments. One static object for
+/// each kind of message.
+struct message_form {
+  const array_handler& routed;
+  std::uint32_t payload_bytes = 0;  ///< of the owned form
+  bool ordered = false;
+  const array_handler* closer = nullptr;  ///< of messages in order: the last one of their stream
+};
+
 /// What the messages to the elements of all classes with one type of indices have in common.
 template <class Index>
 struct index_messages {
+  // --- the prefix of the owned form; head and index lie at the same places in both kinds ----------------------------
+  static order_tag& tag_of(std::byte* payload) noexcept {
+    return std::launder(reinterpret_cast<routed_prefix<Index, true>*>(payload))->tag;
+  }
+  static void begin_prefix(std::byte* payload, bool ordered, const route_head& h, const Index& i, order_tag tag) {
+    auto* const p = reinterpret_cast<routed_prefix<Index, true>*>(payload);
+    new (&p->head) route_head(h);
+    new (&p->index) Index(i);
+    if (ordered) new (&p->tag) order_tag(tag);
+  }
+  static void end_prefix(std::byte* payload) noexcept {
+    std::destroy_at(&reinterpret_cast<routed_prefix<Index, false>*>(payload)->index);
+  }
+  /// A message on its way without its arguments, which the caller makes.
+  static scheduler::message* make_routed(pe& self, const message_form& form, std::uint32_t array, const route_head& h,
+                                         const Index& i, std::uint16_t pages) {
+    scheduler::message* m = self.allocate_message(form.payload_bytes);
+    m->source_pe = self.id();
+    m->head.size.store(wire::record_bytes(form.payload_bytes), std::memory_order_relaxed);
+    fill(m->head, {self.id(), array, 0}, form.routed, wire::payload_form::owned, nullptr, pages);
+    begin_prefix(m->payload(), form.ordered, h, i, {});
+    return m;
+  }
+  static bytes head_to_wire(bool ordered, const route_head& h, const Index& i, const order_tag& tag) {
+    return ordered ? pack(0, h, i, tag) : pack(0, h, i);
+  }
+
   template <bool Ordered>
   static order_tag read_tag(orrery::reader& r) {
     if constexpr (Ordered) return orrery::read<order_tag>(r);

@@ -34,6 +34,8 @@ struct element_operation {
 
 template <class T, class Index, class Operation, class... P>
 struct element_message;
+template <class T, class Index>
+struct close_operation;
 
 /// In the place of a message whose arguments cannot be written: what waits for it goes on, as who asks where the element is, and what was sent after it.
 template <class T, class Index, bool Ordered>
@@ -112,11 +114,7 @@ struct element_message : element_messages<T, Index> {
     }
   }
   static bytes head_to_wire(const route_head& h, const Index& i, [[maybe_unused]] const tag_type& tag) {
-    if constexpr (ordered) {
-      return pack(0, h, i, tag);
-    } else {
-      return pack(0, h, i);
-    }
+    return common::by_index::head_to_wire(ordered, h, i, tag_in<ordered>(tag));
   }
   static bytes to_wire(const std::byte* at) {
     const auto& p = *reinterpret_cast<const payload*>(at);
@@ -137,6 +135,11 @@ struct element_message : element_messages<T, Index> {
     (void)orrery::read<route_head>(r);
     (void)orrery::read<Index>(r);
     return common::template read_tag<ordered>(r);
+  }
+
+  static constexpr const array_handler* closer() noexcept {
+    if constexpr (ordered) return &close_operation<T, Index>::message::routed;
+    return nullptr;
   }
 
   // --- on its way --------------------------------------------------------------------------------------------------
@@ -308,15 +311,7 @@ struct element_message : element_messages<T, Index> {
   // The arguments, as a message on its way.
   static scheduler::message* make_routed(pe& self, std::uint32_t array, const route_head& h, const Index& i,
                                          std::uint16_t pages) {
-    scheduler::message* m = self.allocate_message(sizeof(payload));
-    m->source_pe = self.id();
-    m->head.size.store(wire::record_bytes(sizeof(payload)), std::memory_order_relaxed);
-    fill(m->head, {self.id(), array, 0}, routed, wire::payload_form::owned, nullptr, pages);
-    auto* p = reinterpret_cast<payload*>(m->payload());
-    new (&p->head) route_head(h);
-    new (&p->index) Index(i);
-    if constexpr (ordered) new (&p->tag) order_tag;
-    return m;
+    return common::by_index::make_routed(self, form, array, h, i, pages);
   }
   static void forward_here(array_core& core, cell_base& c, scheduler::message* m) {
     pe& self = core.self();
@@ -369,6 +364,8 @@ struct element_message : element_messages<T, Index> {
     }
   };
   inline static const routed_handler routed;
+
+  static constexpr message_form form{routed, static_cast<std::uint32_t>(sizeof(payload)), ordered, closer()};
 };
 
 /// The last message of a stream: its sender has ended. After the others, which may have to go on their way again until they are executed.

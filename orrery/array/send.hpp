@@ -2,10 +2,9 @@
 #pragma once
 
 #include <orrery/array/broadcast_message.hpp>
+#include <orrery/array/index_sender.hpp>
 #include <orrery/array/message.hpp>
 #include <orrery/scheduler/node.hpp>
-
-#include <optional>
 
 // Sending to one element.
 namespace orrery::detail {
@@ -17,160 +16,19 @@ struct element_name {
   Index index{};
 };
 
-inline constexpr std::uint32_t most_waiting = 1024;  // messages at the sender, while the way changes
-
-/// A message's place in a stream: taken when it is sure that it is sent.
-class stream_place {
- public:
-  stream_place() = default;
-  explicit stream_place(outbox::line& l) noexcept : line_(&l) {}
-  [[nodiscard]] order_tag tag() const noexcept { return {line_->stream, line_->sent + 1}; }
-  order_tag take() noexcept { return {line_->stream, ++line_->sent}; }
-
- private:
-  outbox::line* line_ = nullptr;
-};
-template <class T, class Index>
-[[nodiscard]] stream_place next_tag(pe& self, const element_name<T, Index>& to) {
-  bytes index;
-  pack_after(index, to.index);
-  return stream_place(
-      array_directory::of(self).sender().to(self, to.array, index, close_operation<T, Index>::message::routed));
-}
-
-enum class patience : std::uint8_t { may_wait, must_not };
-
-// The rarer ways; false if it would have to wait and must not. True in `again` when it has waited: everything may be different.
+/// Sends a message to an element by the rarer ways; `form`: what it is. `patience`: it may park while a way is full, or false is
+/// returned instead. True in `again` when it has waited: everything may be different.
 template <class Message, class T, class Index, class... A>
 [[gnu::noinline]] bool send_away(pe& self, const element_name<T, Index>& to, scheduler::sink* sink, patience p,
                                  bool& again, A&&... args) {
-  auto& part = index_part_of<Index>(self, to.array);
-  std::optional<array_directory::expectation> answer;
-  const auto number_of_call = [&] {
-    return sink != nullptr ? answer.emplace(array_directory::of(self), *sink, part.id()).call() : 0;
+  const auto size = [&] { return orrery::wire_size(std::as_const(args)...); };
+  const auto write = [&](orrery::writer& w) { orrery::write(w, std::as_const(args)...); };
+  const auto move = [&](void* payload) {
+    Message::base::make_owned(&static_cast<typename Message::payload*>(payload)->args, std::forward<A>(args)...);
   };
-  const auto sent = [&] {
-    if (answer) answer->sent();
-  };
-  away* way = Message::ordered && part.find_local(to.index) != nullptr ? nullptr : part.way_to(to.index);
-  if (way == nullptr) {
-    if (part.waiting_at(to.index) > most_waiting && self.active() != nullptr) {
-      if (p == patience::must_not) return false;
-      if (self.refusing()) self.shutdown().refuse("a message to an element");
-      self.yield();
-      return again = true;
-    }
-    const std::uint16_t pages = pages_beside(args...);
-    scheduler::message* m =
-        Message::make_routed(self, part.id(), {0, number_of_call(), self.id(), 0, 0}, to.index, pages);
-    auto* out = reinterpret_cast<typename Message::payload*>(m->payload());
-    try {
-      Message::base::make_owned(&out->args, std::forward<A>(args)...);
-    } catch (...) {
-      out->index.~Index();
-      self.release_message(m);
-      throw;
-    }
-    if constexpr (Message::ordered) {
-      try {
-        out->tag = next_tag(self, to).take();
-      } catch (...) {
-        discard(self, m);
-        throw;
-      }
-    }
-    sent();
-    part.begins();
-    dispatch(self, m);
-    return true;
-  }
-  const address there{way->pe, way->slot, way->generation};  // no slot until it is told
-  if (p == patience::must_not) {
-    if (self.is_stopped(there)) return false;
-  } else if (self.wait_while_stopped(there)) {
-    return again = true;
-  }
-  const std::uint32_t to_pe = way->pe;
-  const std::uint16_t pages = pages_beside(args...);
-  scheduler::channel* out_to = nullptr;
-  std::uint32_t bytes_needed = 0;
-  wire::envelope* e = nullptr;
-  try {
-    out_to = &self.channel_to(to_pe);
-    bytes_needed =
-        wire::record_bytes(sizeof(typename Message::payload)) + wire::ring_surcharge(pages, out_to->ring.capacity());
-    e = out_to->try_reserve(bytes_needed);
-    if (e == nullptr) [[unlikely]] {
-      if (p == patience::must_not) return false;
-      e = self.reserve(*out_to, bytes_needed);  // parks, and then the way may be another one
-      auto& now = index_part_of<Index>(self, to.array);
-      way = now.find_local(to.index) == nullptr ? now.way_to(to.index) : nullptr;
-      if (way == nullptr || way->pe != to_pe) return again = true;
-    }
-  } catch (const node_lost&) {
-    if (sink != nullptr) throw;
-    self.failures().report_unsent(Message::routed, to_pe, std::current_exception());  // like a post to any process
-    return true;
-  }
-  scheduler::channel& c = *out_to;
-  route_head h{part.next_number(), number_of_call(), self.id(), 0,
-               way->last == 0 ? route_head::wants_location : std::uint16_t{0}};
-  if (way->asks) h.flags |= route_head::asks | route_head::wants_location;  // others wait for the answer
-  typename Message::tag_type tag{};
-  stream_place place;
-  if constexpr (Message::ordered) {
-    place = next_tag(self, to);
-    tag = place.tag();
-  }
-  const auto numbered = [&] {  // when nothing can throw any more: who hears of a number believes that it was sent
-    if constexpr (Message::ordered) (void)place.take();
-    part.begins();
-    note_hop(self, true);
-    way->last = h.number;
-    way->used = true;
-    if (way->asks) way->state = away::what::waiting;
-    sent();
-  };
-  if (c.remote) {
-    bytes b = Message::head_to_wire(h, to.index, tag);
-    pack_after(b, static_cast<const A&>(args)...);
-    numbered();
-    tell(self, way->pe, Message::routed, part.id(), 0, b);
-    return true;
-  }
-  auto* out = reinterpret_cast<typename Message::payload*>(e->payload());
-  new (&out->head) route_head(h);
-  new (&out->index) Index(to.index);
-  if constexpr (Message::ordered) new (&out->tag) order_tag(tag);
-  try {
-    Message::base::make_owned(&out->args, std::forward<A>(args)...);
-  } catch (...) {
-    out->index.~Index();
-    throw;
-  }
-  numbered();
-  fill(*e, {way->pe, part.id(), 0}, Message::routed, wire::payload_form::owned, nullptr, pages);
-  self.commit(c, bytes_needed);
-  return true;
-}
-
-// To an element of an array of another program: by way of the PE that made it.
-template <class Message, class T, class Index, class... A>
-[[gnu::noinline]] bool send_to_other_program(pe& self, const element_name<T, Index>& to, scheduler::sink* sink,
-                                             patience p, const A&... args) {
-  bytes arguments;
-  pack_after(arguments, args...);
-  if (!may_send_as_guest(self, to.array, p == patience::may_wait)) return false;
-  array_directory& directory = array_directory::of(self);
-  std::optional<array_directory::expectation> answer;
-  if (sink != nullptr) answer.emplace(directory, directory.expect_as_guest(*sink, to.array));
-  typename Message::tag_type tag{};
-  if constexpr (Message::ordered) tag = next_tag(self, to).take();
-  bytes b = Message::head_to_wire({0, answer ? answer->call() : 0, self.id(), 0, 0}, to.index, tag);
-  b.insert(b.end(), arguments.begin(), arguments.end());
-  send_as_guest(self, to.array, guest_request::message, Message::routed, b);
-  if (answer) answer->sent();
-  return true;
+  return index_sender<Index>::send_away(
+      self, to.array, to.index, Message::form, sink, p, again,
+      arguments_ref(size, write, move, sizeof(typename Message::owned), pages_beside(args...)));
 }
 
 /// Sends a message to an element; `sink` null: one way. Parks while the way or the element's mailbox is full, or returns false instead.
@@ -178,43 +36,41 @@ template <class Message, class T, class Index, class... A>
 bool send_element(pe& self, const element_name<T, Index>& to, scheduler::sink* sink, patience p, A&&... args) {
   for (bool noted = false;;) {
     array_core* const core = array_directory::of(self).find(to.array);
-    if (core == nullptr) [[unlikely]]
-      return send_to_other_program<Message>(self, to, sink, p, args...);
-    auto& part = static_cast<index_part<Index>&>(*core);
-    if (part.measures() && !noted) [[unlikely]] {
-      noted = true;
-      part.note_sent(to.index, wire::record_bytes(sizeof(typename Message::payload)) +
-                                   std::uint64_t{pages_beside(args...)} * wire::page_bytes);
+    slot* found = nullptr;
+    if (core != nullptr) [[likely]] {
+      auto& part = static_cast<index_part<Index>&>(*core);
+      if (part.measures() && !noted) [[unlikely]] {
+        noted = true;
+        part.note_sent(to.index, wire::record_bytes(sizeof(typename Message::payload)) +
+                                     std::uint64_t{pages_beside(args...)} * wire::page_bytes);
+      }
+      found = part.find_process(to.index);
     }
-    if (slot* const found = part.find_process(to.index)) [[likely]] {
+    if (found != nullptr) [[likely]] {
       slot& s = *found;
       if (self.flow().over_limit(s)) [[unlikely]] {
         if (p == patience::must_not) return false;
         if (self.flow().wait_for_room(s)) continue;  // it may be elsewhere now
       }
-      if constexpr (Message::ordered) {
-        bool again = false;
-        if (!send_away<Message>(self, to, sink, p, again, std::forward<A>(args)...)) return false;
-        if (!again) return true;
-        continue;
-      }
-      const std::uint16_t pages = pages_beside(args...);
-      scheduler::message* m = Message::base::make_message(self, std::forward<A>(args)...);
-      part.begins();
-      m->source_pe = self.id();
-      fill(m->head, {self.id(), 0, 0}, Message::here, wire::payload_form::owned, sink, pages);
-      if (sink == nullptr) {
-        self.push(s, m);
-      } else {
-        sink->target = self.address_of(s);
-        try {
-          push_call(self, s, m);
-        } catch (...) {  // it could never be executed
-          part.over();
-          throw;
+      if constexpr (!Message::ordered) {
+        const std::uint16_t pages = pages_beside(args...);
+        scheduler::message* m = Message::base::make_message(self, std::forward<A>(args)...);
+        core->begins();
+        m->source_pe = self.id();
+        fill(m->head, {self.id(), 0, 0}, Message::here, wire::payload_form::owned, sink, pages);
+        if (sink == nullptr) {
+          self.push(s, m);
+        } else {
+          sink->target = self.address_of(s);
+          try {
+            push_call(self, s, m);
+          } catch (...) {  // it could never be executed
+            core->over();
+            throw;
+          }
         }
+        return true;
       }
-      return true;
     }
     bool again = false;
     if (!send_away<Message>(self, to, sink, p, again, std::forward<A>(args)...)) return false;

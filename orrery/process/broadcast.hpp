@@ -411,7 +411,13 @@ struct broadcast_handler : typed_handler<Operation, P...> {
                                  const void* const* refs) {
     (void)refs;
     [&]<std::size_t... I>(std::index_sequence<I...>) {
-      send_wire(self, c, to, instance, &k, *static_cast<const std::remove_cvref_t<P>*>(refs[I])...);
+      require_sendable<std::remove_cvref_t<P>...>();
+      const auto size = [&] { return orrery::wire_size(*static_cast<const std::remove_cvref_t<P>*>(refs[I])...); };
+      const auto write = [&](orrery::writer& w) {
+        (orrery::write(w, *static_cast<const std::remove_cvref_t<P>*>(refs[I])), ...);
+      };
+      const auto stays = [](void*) {};
+      send_wire(self, c, to, instance, &k, arguments_ref(size, write, stays, 0, 0));
     }(std::index_sequence_for<P...>{});
   }
   static void run(pe& self, slot& s, scheduler::delivery& d) {

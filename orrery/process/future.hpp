@@ -245,14 +245,18 @@ struct future_access {
   static void disregard(future<T> f) noexcept { f.state_->taken = true; }
 };
 
-/// Sends an asynchronous message: the future of its result.
+/// Sends an asynchronous message: the future of its result. `h`: as for send_owned_as.
 template <class Handler, class R, class... P>
-future<R> start_message(pe& self, address to, P&&... arguments) {
-  auto state = future_access<R>::make(self, to, Handler::instance);
+future<R> start_message_as(const scheduler::handler& h, pe& self, address to, P&&... arguments) {
+  auto state = future_access<R>::make(self, to, h);
   auto travelling = future_access<R>::make_hold(state);  // given up to the reply, if the message was sent
-  send_owned<Handler>(self, to, state.get(), true, std::forward<P>(arguments)...);
+  send_owned_as<Handler>(h, self, to, state.get(), true, std::forward<P>(arguments)...);
   travelling.release();
   return future_access<R>::wrap(std::move(state));
+}
+template <class Handler, class R, class... P>
+future<R> start_message(pe& self, address to, P&&... arguments) {
+  return start_message_as<Handler, R>(Handler::instance, self, to, std::forward<P>(arguments)...);
 }
 
 /// Completes a state made by make_local with what f returns or throws. Takes over one hold.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <orrery/process/arguments_ref.hpp>
 #include <orrery/process/check.hpp>
 #include <orrery/process/class_info.hpp>
 #include <orrery/process/kept.hpp>
@@ -497,50 +498,29 @@ template <class... P>
   return wire::pages_beside((std::size_t{0} + ... + bytes_beside(arguments)));
 }
 
+/// Stops the compiler with a sentence if an argument cannot travel.
 template <class... P>
-void send_wire(pe& self, scheduler::channel& c, address to, const scheduler::handler& h, scheduler::sink* sink,
-               const P&... arguments) {
+consteval void require_sendable() {
   static_assert((orrery::serializable<P> && ...),
                 "orrery: an argument of this call cannot be sent to another node: give its class "
                 "`template <class A> void serialize(A& a)`");
-  outgoing out(self, c, orrery::wire_size(arguments...));
-  orrery::writer w(out.payload());
-  (orrery::write(w, arguments), ...);
-  out.send_message(to, h, sink);
 }
-
-/// The part of send_owned for other PEs. Throws node_lost.
-template <class Handler, class... P>
-bool send_owned_away(pe& self, address to, scheduler::sink* sink, bool may_wait, P&&... arguments) {
-  const scheduler::handler& h = Handler::instance;
-  if (may_wait) {
-    self.wait_while_stopped(to);
-  } else if (self.is_stopped(to)) {
-    return false;
-  }
-  scheduler::channel& c = self.channel_to(to.pe);
-  if (c.remote) {
-    if (!may_wait && !has_space(c, orrery::wire_size(arguments...))) return false;
-    send_wire(self, c, to, h, sink, std::as_const(arguments)...);
-    return true;
-  }
-  const std::uint16_t pages = pages_beside(arguments...);
-  const std::uint32_t bytes =
-      wire::record_bytes(sizeof(typename Handler::owned)) + wire::ring_surcharge(pages, c.ring.capacity());
-  wire::envelope* e = may_wait ? self.reserve(c, bytes) : c.try_reserve(bytes);
-  if (e == nullptr) return false;
-  Handler::make_owned(e->payload(), std::forward<P>(arguments)...);
-  fill(*e, to, h, wire::payload_form::owned, sink, pages);
-  self.commit(c, bytes);
-  return true;
-}
+/// Sends a message to another node. May park. Throws node_lost, what a serialize() throws.
+void send_wire(pe& self, scheduler::channel& c, address to, const scheduler::handler& h, scheduler::sink* sink,
+               const arguments_ref& arguments);
+/// The part of send_owned for other PEs. Throws node_lost if somebody waits for an answer.
+bool send_owned_away(pe& self, address to, const scheduler::handler& h, scheduler::sink* sink, bool may_wait,
+                     const arguments_ref& arguments);
+/// begin_call when all is known: `refs` point to the arguments.
+void begin_call_with(pe& self, address to, scheduler::sink& k, const scheduler::handler& h, const void* const* refs,
+                     std::size_t payload, const arguments_ref& arguments);
 
 /// Sends a one-way or asynchronous message whose payload owns its arguments. `sink` null: one way. May park while the destination is
 /// full; with `may_wait` false it returns false instead, having sent nothing. A one-way message to a lost node is reported, as are those whose
-/// process is gone; others throw node_lost.
+/// process is gone; others throw node_lost. `h`: Handler::instance, or another one with the functions of Handler.
 template <class Handler, class... P>
-bool send_owned(pe& self, address to, scheduler::sink* sink, bool may_wait, P&&... arguments) {
-  const scheduler::handler& h = Handler::instance;
+bool send_owned_as(const scheduler::handler& h, pe& self, address to, scheduler::sink* sink, bool may_wait,
+                   P&&... arguments) {
   if (to.pe == self.id()) {
     slot* s = to.slot == wire::no_slot ? &fresh_slot(self) : self.find(to.slot, to.generation);
     if (s == nullptr) [[unlikely]] {
@@ -569,44 +549,29 @@ bool send_owned(pe& self, address to, scheduler::sink* sink, bool may_wait, P&&.
     self.push(*s, m, scheduler::message::charge_of(m->bytes, pages));
     return true;
   }
-  try {
-    return send_owned_away<Handler>(self, to, sink, may_wait, std::forward<P>(arguments)...);
-  } catch (const node_lost&) {
-    if (sink != nullptr) throw;
-    self.failures().report_unsent(h, to.pe, std::current_exception());
-    return true;
-  }
+  require_sendable<std::remove_cvref_t<P>...>();
+  const auto size = [&] { return orrery::wire_size(std::as_const(arguments)...); };
+  const auto write = [&](orrery::writer& w) { (orrery::write(w, std::as_const(arguments)), ...); };
+  const auto move = [&](void* at) { Handler::make_owned(at, std::forward<P>(arguments)...); };
+  return send_owned_away(self, to, h, sink, may_wait,
+                         arguments_ref(size, write, move, sizeof(typename Handler::owned), pages_beside(arguments...)));
+}
+
+template <class Handler, class... P>
+bool send_owned(pe& self, address to, scheduler::sink* sink, bool may_wait, P&&... arguments) {
+  return send_owned_as<Handler>(Handler::instance, self, to, sink, may_wait, std::forward<P>(arguments)...);
 }
 
 /// Sends a call whose caller waits for it before the arguments end: inside the node only pointers to them travel.
 template <class Handler, class... P>
 void begin_call(pe& self, address to, scheduler::sink& k, P&&... arguments) {
   const scheduler::handler& h = Handler::instance;
-  prepare(k, self, to, h);
-  constexpr std::size_t payload = sizeof...(P) * sizeof(void*);
   const void* const refs[sizeof...(P) + 1] = {static_cast<const void*>(std::addressof(arguments))...};
-  if (to.pe == self.id()) {
-    slot* s = to.slot == wire::no_slot ? &fresh_slot(self) : self.find(to.slot, to.generation);
-    if (s == nullptr) [[unlikely]]
-      throw_gone(h, to);
-    scheduler::message* m = self.allocate_message(payload);
-    std::memcpy(m->payload(), refs, payload);
-    m->source_pe = to.pe;
-    fill(m->head, to, h, wire::payload_form::refs, &k, 0);
-    push_call(self, *s, m);
-    return;
-  }
-  self.wait_while_stopped(to);
-  scheduler::channel& c = self.channel_to(to.pe);
-  if (c.remote) {
-    send_wire(self, c, to, h, &k, std::as_const(arguments)...);
-  } else {
-    constexpr std::uint32_t bytes = wire::record_bytes(payload);
-    wire::envelope* e = self.reserve(c, bytes);
-    std::memcpy(e->payload(), refs, payload);
-    fill(*e, to, h, wire::payload_form::refs, &k, static_cast<std::uint16_t>(bytes - wire::granule - payload));
-    self.commit(c, bytes);
-  }
+  require_sendable<std::remove_cvref_t<P>...>();
+  const auto size = [&] { return orrery::wire_size(std::as_const(arguments)...); };
+  const auto write = [&](orrery::writer& w) { (orrery::write(w, std::as_const(arguments)), ...); };
+  const auto stays = [](void*) {};
+  begin_call_with(self, to, k, h, refs, sizeof...(P) * sizeof(void*), arguments_ref(size, write, stays, 0, 0));
 }
 
 /// Sends a call and returns when the result has arrived in `k`.
