@@ -4,19 +4,12 @@ import json
 import pathlib
 import sys
 
-import matplotlib
-
-matplotlib.use("Agg")
-from matplotlib import pyplot  # noqa: E402
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+import plots  # noqa: E402
 
 
 def lines(axes, rows, by, x, label, **style):
-    groups = {}
-    for row in rows:
-        groups.setdefault(row[by], []).append(row)
-    for name, some in groups.items():
-        some.sort(key=lambda r: r[x])
-        axes.plot([r[x] for r in some], [r["k"] for r in some], "o-", label=label.format(name), markersize=4, **style)
+    plots.lines(axes, rows, by, x, "k", label, **style)
     axes.set(ylabel="thousand requests a second", xlabel=x)
     axes.legend()
 
@@ -26,8 +19,7 @@ def short_run(requests):
 
 
 def draw(file, folder):
-    matplotlib.rcParams.update({"svg.hashsalt": "orrery", "svg.fonttype": "none", "font.size": 10, "axes.grid": True,
-                                "grid.alpha": 0.3, "legend.fontsize": 8, "axes.titlesize": 9})
+    pyplot = plots.style()
     figures = json.loads(file.read_text())
 
     def save(name, painter, how, width=6):
@@ -35,7 +27,7 @@ def draw(file, folder):
             return
         figure, axes = pyplot.subplots(figsize=(width, 3.6), layout="constrained")
         painter(axes, figures[name], how)
-        figure.savefig(folder / f"service_{name}.svg", metadata={"Date": None})
+        plots.save(figure, folder, f"service_{name}")
 
     def levels(axes, rows, how):
         lines(axes, rows, "level", "cores", "{}")

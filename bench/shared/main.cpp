@@ -202,7 +202,7 @@ double mm2_s(int n, mm2::loop how, int runs) {
   double best = 1e9;
   for (int i = 0; i < runs; ++i) {
     r.fill(3);
-    best = std::min(best, seconds_of([&] { spmd<&mm2::two_phases>(team(), p, q, r, how); }));
+    best = std::min(best, seconds_of([&] { spmd<&mm2::two_phases>(team(), p, q, r, mm2::settings{.how = how}); }));
   }
   destroy(p);
   destroy(q);

@@ -39,18 +39,19 @@ void sorting(const bench::effort& e, nlohmann::json& out) {
   destroy(keys);
 }
 
-template <auto Member>
-double mcells(std::uint64_t n, int steps) {
+template <auto Member, class... More>
+double mcells(std::uint64_t n, int steps, More... more) {
   const shared_matrix<double> a(n, n, distribution::block(), 1);
   const shared_matrix<double> b(n, n, distribution::block(), 1);
-  const double s = seconds_of([&] { spmd<Member>(team(), a, b, steps); });
+  const double s = seconds_of([&] { spmd<Member>(team(), a, b, steps, more...); });
   destroy(a);
   destroy(b);
   return static_cast<double>(n * n) * steps / s / 1e6;
 }
 
 void stencil(const bench::effort& e, nlohmann::json& out) {
-  out["diffusion_mcells"] = e.smoke ? mcells<&diffusion::diffuse>(256, 4) : mcells<&diffusion::diffuse>(2048, 60);
+  out["diffusion_mcells"] =
+      e.smoke ? mcells<&diffusion::diffuse>(256, 4, 0.0) : mcells<&diffusion::diffuse>(2048, 60, 0.0);
 }
 
 /// A sequential program: nodes.
@@ -70,7 +71,8 @@ double nodes_a_second(const std::vector<int>& distance, int cities) {
   const shared<int> next(0);
   std::uint64_t nodes = 0;
   const double s = seconds_of([&] {
-    for (const auto& m : spmd<&tsp::search_as_member>(team(), distances, cities, best, next)) nodes += m.nodes;
+    for (const auto& m : spmd<&tsp::search_as_member>(team(), distances, tsp::search{cities}, best, next))
+      nodes += m.nodes;
   });
   destroy(distances);
   destroy(best);

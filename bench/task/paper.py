@@ -9,17 +9,15 @@ import json
 import os
 import pathlib
 import statistics
-import subprocess
-import venv
 
 import programs
 from programs import core
+import plots
 
 STRATEGIES = ("notify", "wait", "immediate")
 PEERS = {name: core.Peer(name, packages, [], []) for name, packages in (
     ("unix_db", []), ("mq_db", []), ("nanomsg_db", ["libnanomsg-dev"]), ("shm_variable", []), ("unix_variable", []),
     ("nanomsg_variable", ["libnanomsg-dev"]))}
-PYTHON = core.OUT / "scaling-venv/bin/python"  # as bench/scaling has it
 
 
 def averaged(samples, best):
@@ -128,14 +126,6 @@ def print_tables(found):
                 print("| " + " | ".join(f"{value:.4g}" for value in row.values()) + " |")
 
 
-def draw(file, folder):
-    if not PYTHON.exists():
-        core.note("installing matplotlib from PyPI")
-        venv.create(PYTHON.parent.parent, with_pip=True)
-        core.output_of([PYTHON, "-m", "pip", "install", "-q", "--disable-pip-version-check", "matplotlib"], 300)
-    subprocess.run([PYTHON, core.ROOT / "bench/task/plot.py", file, folder], check=True, timeout=300)
-
-
 def main(words):
     parser = argparse.ArgumentParser(prog="./run bench task --paper", description=__doc__.split("\n")[0])
     parser.add_argument("--smoke", action="store_true", help="small numbers, no plots: does everything run?")
@@ -162,5 +152,5 @@ def main(words):
     print_tables(found)
     if not options.smoke:
         file.write_text(json.dumps(found, indent=1) + "\n")
-        draw(file, options.folder)
+        plots.draw("bench/task/plot.py", file, options.folder)
     return 0

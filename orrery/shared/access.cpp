@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <orrery/process/spawn.hpp>
+#include <orrery/scheduler/causality.hpp>
 #include <orrery/scheduler/node.hpp>
 #include <orrery/shared/access.hpp>
 #include <orrery/shared/access_census.hpp>
@@ -156,6 +157,10 @@ T combine(element_change what, T before, T x) {
       return std::max(before, x);
     case element_change::exchange:
       break;
+    default:
+      if constexpr (std::is_integral_v<T>)
+        return static_cast<T>(what == element_change::bit_and ? a & b : what == element_change::bit_or ? a | b : a ^ b);
+      break;  // a message that makes no sense
   }
   return x;
 }
@@ -223,20 +228,35 @@ struct spot {
   }
 }
 
-spot find(const shared_id& id, std::uint64_t row, std::uint64_t column, access_kind k, std::source_location where) {
+spot find(const shared_id& id, std::uint64_t row, std::uint64_t column, access_kind k) {
   const shared_object& o = find_object(id);
   if (row >= o.rows || column >= o.columns) [[unlikely]]
     throw_outside(o, row, column);
   if (o.whole != nullptr) return {o, {}, o.whole + (row * o.columns + column) * o.bytes};
-  if (o.watched) [[unlikely]] {
-    watch(o, row, column, k, where);
-    if (o.in_order != nullptr) return {o, {}, o.in_order + (row * o.columns + column) * o.bytes};
-  }
+  if (o.watched && o.in_order != nullptr && k != access_kind::update)
+    return {o, {}, o.in_order + (row * o.columns + column) * o.bytes};
   const layout::place p = o.how().find(row, column);
   if (k != access_kind::element_read && here_pe().owner().gone_nodes() != 0) [[unlikely]]
     require_owner(o, p.part);
   std::byte* const base = o.base[p.part];
   return {o, p, base == nullptr ? nullptr : base + p.local * o.element_bytes()};
+}
+
+/// An access is complete: to be told of. What it has learnt of the order counts for it, too.
+void note(const shared_id& id, std::uint64_t row, std::uint64_t column, access_kind k, std::source_location where) {
+  note_access(find_object(id), row, column, k, where);
+}
+
+/// Who reads elements of it has to ask their owners: see memory_head::changed.
+bool asks_owners(const shared_object& o) {
+  // SYNC: acquire, with change_at_owner: after a read that has seen what was changed this sees the mark.
+  return o.watched && here_pe().order() != nullptr && o.memory->head().changed.load(std::memory_order_acquire) != 0;
+}
+/// A change is made by the owner, although the element is memory here.
+bool asks_owner_to_change(const shared_object& o) { return o.watched && here_pe().order() != nullptr; }
+/// At the owner, before a change.
+void mark_changed(const shared_object& o) {
+  if (here_pe().order() != nullptr) o.memory->head().changed.store(1);
 }
 
 /// The usual case, without a call: this PE used the object lately, all its elements are memory here in
@@ -276,7 +296,9 @@ std::byte* asked_for(const shared_object& o, std::uint32_t part, std::uint64_t l
 bytes read_at_owner(shared_id id, std::uint32_t part, std::uint64_t local) {
   const shared_object& o = find_object(id);
   bytes value(o.element_bytes());
-  load(o, asked_for(o, part, local, value.size()), value.data());
+  const std::byte* const at = asked_for(o, part, local, value.size());
+  load(o, at, value.data());
+  order_change(at, false);
   return value;
 }
 void write_at_owner(shared_id id, std::uint32_t part, std::uint64_t local, std::span<const std::byte> value) {
@@ -287,7 +309,10 @@ bytes change_at_owner(shared_id id, std::uint32_t part, std::uint64_t local, ele
                       std::span<const std::byte> operand) {
   const shared_object& o = find_object(id);
   bytes old(o.element_bytes());
-  change(o, asked_for(o, part, local, operand.size()), what, type, operand.data(), old.data());
+  std::byte* const at = asked_for(o, part, local, operand.size());
+  mark_changed(o);
+  change(o, at, what, type, operand.data(), old.data());
+  order_change(at, true);
   return old;
 }
 std::pair<bool, bytes> compare_exchange_at_owner(shared_id id, std::uint32_t part, std::uint64_t local,
@@ -296,7 +321,9 @@ std::pair<bool, bytes> compare_exchange_at_owner(shared_id id, std::uint32_t par
   const shared_object& o = find_object(id);
   std::byte* const at = asked_for(o, part, local, expected.size());
   bytes old(expected.begin(), expected.end());
+  mark_changed(o);
   const bool done = desired.size() == old.size() && exchange(o, at, old.data(), desired.data());
+  order_change(at, done);
   return {done, std::move(old)};
 }
 
@@ -314,15 +341,22 @@ namespace {
                                      std::source_location where, const shared_object* known) {
   if (const std::byte* at = find_counted(known, row, column, access_kind::element_read, where))
     return load(*known, at, out);
-  const spot s = find(id, row, column, access_kind::element_read, where);
-  if (s.at != nullptr) return load(s.o, s.at, out);
-  take(call<&read_at_owner>(s.owner(), id, s.place.part, s.place.local), out);
+  const spot s = find(id, row, column, access_kind::element_read);
+  if (s.at != nullptr) {
+    load(s.o, s.at, out);
+    if (!s.o.watched) return;
+    if (!asks_owners(s.o)) return watch(s.o, row, column, access_kind::element_read, where);
+  }
+  const layout::place p = s.o.how().find(row, column);
+  take(call<&read_at_owner>(orrery::pe(s.o.how().pes[p.part]), id, p.part, p.local), out);
+  note(id, row, column, access_kind::element_read, where);
 }
 
 [[gnu::noinline]] void write_anywhere(const shared_id& id, std::uint64_t row, std::uint64_t column, const void* value,
                                       std::source_location where, const shared_object* known) {
   if (std::byte* at = find_counted(known, row, column, access_kind::write, where)) return store(*known, at, value);
-  const spot s = find(id, row, column, access_kind::write, where);
+  const spot s = find(id, row, column, access_kind::write);
+  note_access(s.o, row, column, access_kind::write, where);
   if (s.at != nullptr) return store(s.o, s.at, value);
   call<&write_at_owner>(s.owner(), id, s.place.part, s.place.local, as_bytes(value, s));
 }
@@ -346,21 +380,38 @@ void write_element(const shared_id& id, std::uint64_t row, std::uint64_t column,
 
 void change_element(const shared_id& id, std::uint64_t row, std::uint64_t column, element_change what, scalar type,
                     const void* operand, void* old, std::source_location where) {
-  const spot s = find(id, row, column, access_kind::update, where);
-  if (s.at != nullptr) [[likely]]
-    return change(s.o, s.at, what, type, operand, old);
+  const spot s = find(id, row, column, access_kind::update);
+  if (s.at != nullptr && !asks_owner_to_change(s.o)) [[likely]] {
+    change(s.o, s.at, what, type, operand, old);
+    return note_access(s.o, row, column, access_kind::update, where);
+  }
   take(call<&change_at_owner>(s.owner(), id, s.place.part, s.place.local, what, type, as_bytes(operand, s)), old);
+  note(id, row, column, access_kind::update, where);
 }
 
 bool compare_exchange_element(const shared_id& id, std::uint64_t row, std::uint64_t column, void* expected,
                               const void* desired, std::source_location where) {
-  const spot s = find(id, row, column, access_kind::update, where);
-  if (s.at != nullptr) [[likely]]
-    return exchange(s.o, s.at, expected, desired);
+  const spot s = find(id, row, column, access_kind::update);
+  if (s.at != nullptr && !asks_owner_to_change(s.o)) [[likely]] {
+    const bool done = exchange(s.o, s.at, expected, desired);
+    note_access(s.o, row, column, access_kind::update, where);
+    return done;
+  }
   const auto [done, old] = call<&compare_exchange_at_owner>(s.owner(), id, s.place.part, s.place.local,
                                                             as_bytes(expected, s), as_bytes(desired, s));
   if (!done) take(old, expected);
+  note(id, row, column, access_kind::update, where);
   return done;
+}
+
+void order_change(const void* element, bool gives) {
+  scheduler::causality* const order = here_pe().order();
+  if (order == nullptr || here_pe().active() == nullptr) return;
+  // One clock stands for many elements, so that memory is bounded.
+  static const char clocks[4096] = {};
+  const char* const of = &clocks[reinterpret_cast<std::uintptr_t>(element) / 8 % sizeof clocks];
+  order->take(of);
+  if (gives) order->give(of);
 }
 
 void load_here(const shared_object& o, const std::byte* at, void* out) { load(o, at, out); }
@@ -377,6 +428,12 @@ std::uint32_t owner_of_element(const shared_id& id, std::uint64_t row, std::uint
   const shared_object& o = find_object(id);
   if (row >= o.rows || column >= o.columns) throw_outside(o, row, column);
   return o.how().pes[o.how().find(row, column).part];
+}
+
+void note_access(const shared_object& o, std::uint64_t row, std::uint64_t column, access_kind k,
+                 std::source_location where) {
+  if (o.watched) [[unlikely]]
+    watch(o, row, column, k, where);
 }
 
 }  // namespace orrery::detail

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <orrery/shared/access_record.hpp>
 #include <orrery/shared/shared_id.hpp>
 
 #include <cstddef>
@@ -28,7 +29,26 @@ inline constexpr scalar scalar_of = [] {
 }();
 
 /// What is done to an element at once, so that nobody comes in between.
-enum class element_change : std::uint8_t { add, subtract, multiply, divide, least, greatest, exchange };
+enum class element_change : std::uint8_t {
+  add,
+  subtract,
+  multiply,
+  divide,
+  least,
+  greatest,
+  exchange,
+  bit_and,  ///< this one and those behind it: of integers
+  bit_or,
+  bit_xor
+};
+
+/// The checker and the adviser, where they run, are told of an access by default.
+void note_access(const shared_object& o, std::uint64_t row, std::uint64_t column, access_kind k,
+                 std::source_location where);
+
+/// The checker, where it runs: who changes an element as a whole at its owner comes after those who
+/// did so before, and, if it `gives`, before those who will; who reads it comes after them, too.
+void order_change(const void* element, bool gives);
 
 // Access by default: one element, complete when the function returns. In this domain it is memory,
 // elsewhere a call to the owner. Elements of 1, 2, 4 and 8 bytes are read and written whole, others

@@ -58,11 +58,10 @@ struct counted_object {
   std::vector<bool> far;  // by part: it belongs to another PE
 
   const std::uint32_t* now = nullptr;  // the number of the phase that it is
-  const std::uint64_t* members_now = nullptr;
+  const std::vector<std::uint32_t>* members_in = nullptr;  // by phase
 
   // This phase.
   std::uint32_t phase = 0;
-  std::uint64_t members = 1;
   std::array<std::uintptr_t, 64> seen_lately{};  // places
   std::vector<place> places;
   std::vector<part_use> parts;
@@ -128,7 +127,7 @@ counted_object& access_census::find(const shared_object& o) {
     for (std::uint32_t p = 0; p < l.parts(); ++p) c.far.push_back(p != o.own_part);
     c.parts.resize(l.parts());
     c.now = &phase_;
-    c.members_now = &members_;
+    c.members_in = &members_;
     if (o.rows * o.columns <= most_stamped) c.read_in.resize(o.rows * o.columns);
   }
   return *entry;
@@ -147,17 +146,16 @@ void count_access(counted_object& c, const shared_object& o, std::uint64_t row, 
     c.end_phase();
     c.phase = *c.now;
   }
-  c.members = *c.members_now;
   c.see(where);
   const bool own =
       c.own_is_rectangle && row - c.rows.first < c.rows.count && column - c.columns.first < c.columns.count;
   const std::uint32_t part = own ? o.own_part : o.how().find(row, column).part;
   part_use& u = c.parts[part];
-  if (u.all() == 0) c.touched.push_back(part);
   const std::uint64_t number = row * o.columns + column;
   if (k == access_kind::read || k == access_kind::element_read) {
-    ++u.reads;
-    if (number != c.next_read) ++u.read_runs;
+    if (u.reads++ == 0 && u.writes == 0 && u.changes == 0) [[unlikely]]
+      c.touched.push_back(part);
+    u.read_runs += number != c.next_read ? 1 : 0;
     c.next_read = number + 1;
     if (c.read_in.empty()) {
       ++u.distinct_reads;
@@ -168,8 +166,10 @@ void count_access(counted_object& c, const shared_object& o, std::uint64_t row, 
     if (!own && c.far[part]) c.read_far(row, column);
     return;
   }
+  if (u.all() == 0) [[unlikely]]
+    c.touched.push_back(part);
   ++(k == access_kind::update ? u.changes : u.writes);
-  if (number != c.next_write) ++u.write_runs;
+  u.write_runs += number != c.next_write ? 1 : 0;
   c.next_write = number + 1;
 }
 
@@ -188,7 +188,7 @@ void counted_object::end_phase() {
     use = of.uses.end() - 1;
   }
   ++use->phases;
-  use->members = std::max(use->members, members);
+  use->members = std::max<std::uint64_t>(use->members, (*members_in)[phase]);
   use->halo = std::max(use->halo, halo);
   use->over_edges |= over_edges;
   for (const std::uint32_t p : touched) use->parts[p].add(std::exchange(parts[p], {}));
@@ -212,17 +212,21 @@ void counted_object::end_phase() {
 
 void access_census::enter_phase(std::uint64_t team, std::uint64_t collective) {
   if (team == team_ && collective == collective_) {
-    ++members_;
+    ++members_[phase_];
     return;
   }
   team_ = team;
   collective_ = collective;
-  members_ = 1;
+  next_phase();
+}
+
+void access_census::next_phase() {
   ++phase_;
+  members_.push_back(1);
 }
 
 std::vector<used_object> access_census::take() {
-  ++phase_;
+  next_phase();
   std::vector<used_object> all;
   for (auto& [id, c] : objects_) {
     c->end_phase();

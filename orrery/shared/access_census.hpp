@@ -93,12 +93,13 @@ class access_census {
 
  private:
   counted_object& find(const shared_object& o);
+  void next_phase();
 
   std::unordered_map<shared_id, std::unique_ptr<counted_object>> objects_;
   std::uint32_t phase_ = 1;
   std::uint64_t team_ = 0;
   std::uint64_t collective_ = 0;
-  std::uint64_t members_ = 1;
+  std::vector<std::uint32_t> members_{1, 1};  // by phase: of the team on the PE
 };
 
 /// The same as access_census::add of an object that has counts already.

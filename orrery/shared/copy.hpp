@@ -2,6 +2,7 @@
 #pragma once
 
 #include <orrery/shared/matrix.hpp>
+#include <orrery/shared/rectangle.hpp>
 #include <orrery/shared/vector.hpp>
 #include <orrery/wire/error.hpp>
 
@@ -22,15 +23,33 @@ namespace orrery {
 
 namespace detail {
 [[noreturn]] void throw_other_size(std::uint64_t from, std::uint64_t to);
+
+template <class T>
+void read_elements(const rectangle& r, T* to, const std::source_location& where) {
+  if constexpr (held_by_owner<T>) {
+    read_held_region(r.id, {r.row, r.rows, r.column, r.columns}, to, where);
+  } else {
+    read_shared(r.id, r.row, r.rows, r.column, r.columns, reinterpret_cast<std::byte*>(to), r.columns * sizeof(T),
+                where);
+  }
 }
+template <class T>
+void write_elements(const T* from, const rectangle& r, const std::source_location& where) {
+  if constexpr (held_by_owner<T>) {
+    write_held_region(from, r.id, {r.row, r.rows, r.column, r.columns}, where);
+  } else {
+    write_shared(r.id, r.row, r.rows, r.column, r.columns, reinterpret_cast<const std::byte*>(from),
+                 r.columns * sizeof(T), where);
+  }
+}
+}  // namespace detail
 
 /// To local memory, in the order of the indices. Both have the same size.
 template <class T>
 void copy(const vector_part<T>& from, std::span<T> to,
           const std::source_location& where = std::source_location::current()) {
   if (from.size() != to.size()) detail::throw_other_size(from.size(), to.size());
-  detail::read_shared(from.whole().id(), from.first(), from.size(), 0, 1, reinterpret_cast<std::byte*>(to.data()),
-                      sizeof(T), where);
+  detail::read_elements(detail::rectangle_of(from), to.data(), where);
 }
 template <class T>
 void copy(const shared_vector<T>& from, std::span<T> to,
@@ -42,8 +61,7 @@ template <class T>
 void copy(std::span<const T> from, const vector_part<T>& to,
           const std::source_location& where = std::source_location::current()) {
   if (from.size() != to.size()) detail::throw_other_size(from.size(), to.size());
-  detail::write_shared(to.whole().id(), to.first(), to.size(), 0, 1, reinterpret_cast<const std::byte*>(from.data()),
-                       sizeof(T), where);
+  detail::write_elements(from.data(), detail::rectangle_of(to), where);
 }
 template <class T>
 void copy(std::span<T> from, const vector_part<std::type_identity_t<T>>& to,
@@ -74,15 +92,13 @@ template <class T>
 void copy(const matrix_part<T>& from, std::span<T> to,
           const std::source_location& where = std::source_location::current()) {
   if (from.size() != to.size()) detail::throw_other_size(from.size(), to.size());
-  detail::read_shared(from.whole().id(), from.first_row(), from.row_count(), from.first_column(), from.column_count(),
-                      reinterpret_cast<std::byte*>(to.data()), from.column_count() * sizeof(T), where);
+  detail::read_elements(detail::rectangle_of(from), to.data(), where);
 }
 template <class T>
 void copy(std::span<const T> from, const matrix_part<T>& to,
           const std::source_location& where = std::source_location::current()) {
   if (from.size() != to.size()) detail::throw_other_size(from.size(), to.size());
-  detail::write_shared(to.whole().id(), to.first_row(), to.row_count(), to.first_column(), to.column_count(),
-                       reinterpret_cast<const std::byte*>(from.data()), to.column_count() * sizeof(T), where);
+  detail::write_elements(from.data(), detail::rectangle_of(to), where);
 }
 
 }  // namespace orrery

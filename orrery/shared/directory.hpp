@@ -9,8 +9,11 @@
 #include <orrery/shared/team_gather.hpp>
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <memory>
+#include <string>
 #include <unordered_map>
 #include <vector>
 
@@ -45,6 +48,14 @@ class shared_directory final : public scheduler::layer_state, scheduler::wait_wa
     std::vector<std::uint32_t> keepers;  ///< of the nodes that use it
   };
 
+  /// An object that was destroyed, for errors.
+  struct ended {
+    shared_id id;
+    std::string label;
+    std::string destroyed_at;
+  };
+  static constexpr std::size_t most_ended = 256;
+
   [[nodiscard]] static shared_directory& of_this_pe() {
     auto& state = here_pe().layers().of(scheduler::upper_layer::shared);
     if (state == nullptr) [[unlikely]]
@@ -74,6 +85,7 @@ class shared_directory final : public scheduler::layer_state, scheduler::wait_wa
 
   std::unordered_map<shared_id, kept> keeps;
   std::unordered_map<shared_id, made> has_made;
+  std::deque<ended> has_ended;  ///< of those that it made: the last
   replica_table replicas;
   gathered_pieces gathers;
   std::unique_ptr<sharing_recorder> recorder;  ///< of what processes here access, if it is checked

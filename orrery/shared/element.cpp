@@ -7,10 +7,13 @@
 
 namespace orrery::detail {
 
-std::string made_at(const char* what, const std::source_location& where) {
+std::string line_of(const std::source_location& where) {
   std::string_view file = where.file_name();
   file.remove_prefix(file.rfind('/') + 1);
-  return fmt::format("{} made at {}:{}", what, file, where.line());
+  return fmt::format("{}:{}", file, where.line());
+}
+std::string made_at(const char* what, const std::source_location& where) {
+  return fmt::format("{} made at {}", what, line_of(where));
 }
 
 }  // namespace orrery::detail

@@ -4,6 +4,7 @@
 #include <orrery/shared/access.hpp>
 #include <orrery/shared/element_changes.hpp>
 #include <orrery/shared/shared_id.hpp>
+#include <orrery/wire/serializable.hpp>
 
 #include <concepts>
 #include <cstddef>
@@ -17,15 +18,43 @@ namespace orrery {
 
 namespace detail {
 
-/// What can lie in shared memory.
+/// Elements that are no plain bytes: their owner holds them as objects, and others get copies.
+template <class T>
+concept held_by_owner =
+    !std::is_trivially_copyable_v<T> && std::copyable<T> && std::default_initializable<T> && serializable<T>;
+
+/// What can be an element of shared data.
 template <class T>
 constexpr void require_shareable() {
-  static_assert(std::is_trivially_copyable_v<T> && !std::is_const_v<T> && !std::is_reference_v<T>,
-                "orrery: the elements of shared data have to be trivially copyable, as they are read and written as "
-                "their bytes; share what others need as numbers, or make it a process");
-  static_assert(alignof(T) <= 64, "orrery: the elements of shared data are aligned to 64 bytes at most");
+  static_assert(!std::is_const_v<T> && !std::is_volatile_v<T> && !std::is_reference_v<T>,
+                "orrery: the elements of shared data are values that can be assigned: let their type be neither const "
+                "nor a reference");
+  if constexpr (std::is_trivially_copyable_v<T>) {
+    static_assert(alignof(T) <= 64, "orrery: the elements of shared data are aligned to 64 bytes at most");
+  } else if constexpr (!std::copyable<T>) {
+    static_assert(
+        std::copyable<T>,
+        "orrery: the elements of shared data have to be copyable, as whoever reads one gets a copy of it; make "
+        "it a process, which others call");
+  } else {
+    static_assert(std::default_initializable<T>,
+                  "orrery: the elements of shared data that are not trivially copyable need a default constructor, "
+                  "which makes what they are at first");
+    static_assert(serializable<T>,
+                  "orrery: the elements of shared data have to be trivially copyable or serializable, as other PEs "
+                  "read and write them; give the class a serialize(), and let it hold no raw pointers");
+  }
+}
+/// For what moves elements as their bytes.
+template <class T>
+constexpr void require_bytes() {
+  static_assert(std::is_trivially_copyable_v<T>,
+                "orrery: read_mostly, halo_cache, start_copy, gather and scatter need elements that are trivially "
+                "copyable; use read_cache, release, owner_computes or copy for others");
 }
 
+/// "mm2.cpp:12"
+[[nodiscard]] std::string line_of(const std::source_location& where);
 /// "shared vector made at mm2.cpp:12"
 [[nodiscard]] std::string made_at(const char* what, const std::source_location& where);
 

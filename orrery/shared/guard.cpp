@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <orrery/process/invoke.hpp>
 #include <orrery/scheduler/node.hpp>
+#include <orrery/shared/element.hpp>
 #include <orrery/shared/guard.hpp>
 #include <orrery/shared/object.hpp>
 #include <orrery/shared/scope.hpp>
@@ -18,26 +19,23 @@ namespace orrery::detail {
 
 namespace {
 
-std::string place(const std::source_location& where) {
-  std::string_view file = where.file_name();
-  file.remove_prefix(file.rfind('/') + 1);
-  return fmt::format("{}:{}", file, where.line());
-}
+template <std::size_t N>
+using text = std::atomic<std::uint64_t>[N];
 
-using text = std::atomic<std::uint64_t>[memory_head::text_words];
-
-std::string read_text(const text& from) {
-  char all[sizeof(text)];
-  for (std::size_t i = 0; i < memory_head::text_words; ++i) {
+template <std::size_t N>
+std::string read_text(const text<N>& from) {
+  char all[sizeof from];
+  for (std::size_t i = 0; i < N; ++i) {
     const std::uint64_t word = from[i].load(std::memory_order_relaxed);
     std::memcpy(all + i * sizeof word, &word, sizeof word);
   }
   return {all, ::strnlen(all, sizeof all)};  // another node may have written nonsense
 }
 
-void write_text(text& to, std::string words) {
-  words.resize(sizeof(text));
-  for (std::size_t i = 0; i < memory_head::text_words; ++i) {
+template <std::size_t N>
+void write_text(text<N>& to, std::string words) {
+  words.resize(sizeof to);
+  for (std::size_t i = 0; i < N; ++i) {
     std::uint64_t word = 0;
     std::memcpy(&word, words.data() + i * sizeof word, sizeof word);
     to[i].store(word, std::memory_order_relaxed);
@@ -62,11 +60,58 @@ struct node_scopes {
 };
 
 bool is_there(std::uint32_t holder) { return here_pe().owner().reachable(holder - 1); }
+/// The first PE of this node + 1.
+std::uint32_t this_node() {
+  scheduler::node& n = here_pe().owner();
+  return n.pes_of(n.node_of(here_pe().id())).first + 1;
+}
+
+constexpr std::uint64_t listed = std::uint64_t{1} << 32;  // its rectangle is there
+constexpr std::uint64_t writes = std::uint64_t{1} << 33;
+std::uint64_t flags_of(scope_guard::kind k) { return k == scope_guard::kind::view ? listed : listed | writes; }
+
+bool overlap(const scope_guard::rectangle& a, const scope_guard::rectangle& b) {
+  const auto meet = [](std::uint64_t first, std::uint64_t n, std::uint64_t other, std::uint64_t m) {
+    return n != 0 && m != 0 && first < other + m && other < first + n;
+  };
+  return meet(a.row, a.rows, b.row, b.rows) && meet(a.column, a.columns, b.column, b.columns);
+}
+
+/// Lists a scope of a part. Its number; memory_head::parts: there is no room.
+std::size_t list_part(memory_head& h, scope_guard::kind k, const scope_guard::rectangle& r, const std::string& where) {
+  const std::uint32_t self = this_node();
+  for (std::size_t i = 0; i < memory_head::parts; ++i) {
+    memory_head::part_scope& s = h.part[i];
+    std::uint64_t before = s.holder.load();
+    const auto holder = static_cast<std::uint32_t>(before);
+    if (holder != 0 && (holder == self || is_there(holder))) continue;
+    if (!s.holder.compare_exchange_strong(before, self)) continue;
+    s.row = r.row;
+    s.rows = r.rows;
+    s.column = r.column;
+    s.columns = r.columns;
+    write_text(s.at, where);
+    // SYNC: seq_cst, with is_listed in the other kind of scope: one of two that open at once sees the
+    // other.
+    s.holder.store(self | flags_of(k));
+    return i;
+  }
+  return memory_head::parts;
+}
+
+/// A part that some living node has open, and that has elements of the rectangle; null: none.
+const memory_head::part_scope* is_listed(const memory_head& h, scope_guard::kind k, const scope_guard::rectangle& r) {
+  for (const memory_head::part_scope& s : h.part) {
+    const std::uint64_t word = s.holder.load();  // SYNC: with list_part
+    if (word >> 32 << 32 != flags_of(k) || !is_there(static_cast<std::uint32_t>(word))) continue;
+    if (overlap(r, {s.row.load(), s.rows.load(), s.column.load(), s.columns.load()})) return &s;
+  }
+  return nullptr;
+}
 
 /// Counts one more scope of this node. The place of its count; memory_head::nodes: that of all nodes.
 std::size_t count_one(memory_head& h, scope_guard::kind k) {
-  scheduler::node& n = here_pe().owner();
-  const std::uint32_t self = n.pes_of(n.node_of(here_pe().id())).first + 1;
+  const std::uint32_t self = this_node();
   // The own place comes first, then a free one, or that of a node that is lost.
   for (const bool own : {true, false})
     for (std::size_t i = 0; i < memory_head::nodes; ++i) {
@@ -86,6 +131,10 @@ std::size_t count_one(memory_head& h, scope_guard::kind k) {
 }
 
 void count_one_less(memory_head& h, scope_guard::kind k, std::size_t place) noexcept {
+  if (place > memory_head::nodes) {
+    h.part[place - memory_head::nodes - 1].holder.store(0);  // SYNC: seq_cst, as below
+    return;
+  }
   if (place == memory_head::nodes) {
     (k == scope_guard::kind::view ? h.views : h.writers).fetch_sub(1);
     return;
@@ -109,15 +158,28 @@ bool is_open(const memory_head& h, scope_guard::kind k) {
 }  // namespace
 
 void scope_guard::begin(std::shared_ptr<const shared_object> o, kind k, const std::source_location& where) {
+  const rectangle all{0, o->rows, 0, o->columns};
+  begin(std::move(o), k, where, all);
+}
+
+void scope_guard::begin(std::shared_ptr<const shared_object> o, kind k, const std::source_location& where,
+                        const rectangle& part) {
   kind_ = k;
   if (o->memory == nullptr)
     return;  // nothing of it lies here: who writes sends messages, which are checked where they arrive
   memory_head& h = o->memory->head();
-  place_ = count_one(h, k);
-  const std::string here = place(where);
-  if (is_open(h, k == kind::view ? kind::write : kind::view)) {
+  const std::string here = line_of(where);
+  const bool all = part.rows == o->rows && part.columns == o->columns;
+  const std::size_t number = all ? memory_head::parts : list_part(h, k, part, here);
+  place_ = number == memory_head::parts ? count_one(h, k) : memory_head::nodes + 1 + number;
+  const kind other = k == kind::view ? kind::write : kind::view;
+  const bool whole_is_open = is_open(h, other);
+  const memory_head::part_scope* const overlapping = whole_is_open ? nullptr : is_listed(h, other, part);
+  if (whole_is_open || overlapping != nullptr) {
+    const std::string there = overlapping != nullptr ? read_text(overlapping->at)
+                              : k == kind::view      ? read_text(h.written_at)
+                                                     : read_text(h.viewed_at);
     count_one_less(h, k, place_);
-    const std::string there = read_text(k == kind::view ? h.written_at : h.viewed_at);
     throw usage_error(
         errc::bad_argument,
         k == kind::view
@@ -127,7 +189,7 @@ void scope_guard::begin(std::shared_ptr<const shared_object> o, kind k, const st
                           "read_cache there",
                           o->about.label, here, there));
   }
-  write_text(k == kind::view ? h.viewed_at : h.written_at, here);
+  if (number == memory_head::parts) write_text(k == kind::view ? h.viewed_at : h.written_at, here);
   object_ = std::move(o);
 }
 
@@ -137,13 +199,41 @@ void scope_guard::end() noexcept {
   object_.reset();
 }
 
+namespace {
+
+[[noreturn]] void throw_viewed(const shared_object& o, const std::string& where) {
+  throw usage_error(errc::bad_argument,
+                    fmt::format("{}: another machine writes it in a scope while a read_view at {} is open; end that "
+                                "one first, or use read_cache there",
+                                o.about.label, where));
+}
+
+}  // namespace
+
+bool scope_guard::require_no_view_of_all(const shared_object& o) {
+  if (o.memory == nullptr) return false;
+  const memory_head& h = o.memory->head();
+  if (is_open(h, kind::view)) throw_viewed(o, read_text(h.viewed_at));
+  return is_listed(h, kind::view, {0, o.rows, 0, o.columns}) != nullptr;
+}
+
 void scope_guard::require_no_view(const shared_object& o) {
-  if (o.memory == nullptr || !is_open(o.memory->head(), kind::view)) return;
-  throw usage_error(
-      errc::bad_argument,
-      fmt::format("{}: another machine writes it in a scope while a read_view at {} is open; end that one "
-                  "first, or use read_cache there",
-                  o.about.label, read_text(o.memory->head().viewed_at)));
+  if (!require_no_view_of_all(o)) return;
+  require_not_viewed(o, {0, o.rows, 0, o.columns});
+}
+
+void scope_guard::require_not_viewed(const shared_object& o, const rectangle& r) {
+  if (o.memory == nullptr) return;
+  if (const auto* s = is_listed(o.memory->head(), kind::view, r)) throw_viewed(o, read_text(s->at));
+}
+
+void scope_guard::require_not_viewed(const shared_object& o, std::uint32_t part, std::uint64_t first,
+                                     std::uint64_t count) {
+  const layout& l = o.how();
+  const std::uint64_t columns = l.columns_of(part);
+  for (std::uint64_t i = first; i < first + count; ++i)
+    require_not_viewed(
+        o, {l.rows.index(l.row_part(part), i / columns), 1, l.columns.index(l.column_part(part), i % columns), 1});
 }
 
 void report_unended_scope(const std::exception_ptr& why) noexcept {

@@ -17,6 +17,9 @@ struct shared_object;
 /// So a write scope does not open while a view is open, nor the other way round. Access by default,
 /// and raw pointers, are not seen.
 ///
+/// A scope of a part is listed with its rectangle, so that scopes of other elements do not mind.
+/// The list is short: where it is full, a part counts as all.
+///
 /// Owned by a scope; ends with it at the latest. The scopes of a node that is lost do not count any
 /// more, and its place is free for another one; only what was counted for all stays.
 class scope_guard {
@@ -26,17 +29,33 @@ class scope_guard {
   scope_guard(const scope_guard&) = delete;
   scope_guard& operator=(const scope_guard&) = delete;
   ~scope_guard() { end(); }
-  /// Throws usage_error that names both places.
+  /// Elements of a part, by rows.
+  struct rectangle {
+    std::uint64_t row;
+    std::uint64_t rows;
+    std::uint64_t column;
+    std::uint64_t columns;
+  };
+  /// For all elements. Throws usage_error that names both places.
   void begin(std::shared_ptr<const shared_object> o, kind k, const std::source_location& where);
+  /// For some.
+  void begin(std::shared_ptr<const shared_object> o, kind k, const std::source_location& where, const rectangle& part);
   void end() noexcept;
 
-  /// What a message writes, for a scope that is open elsewhere. Throws usage_error.
+  // What a message writes, for a scope that is open elsewhere. These throw usage_error.
+  /// Nobody views any of it.
   static void require_no_view(const shared_object& o);
+  /// Nobody views all of it. True if somebody views a part.
+  [[nodiscard]] static bool require_no_view_of_all(const shared_object& o);
+  /// Nobody views these elements of a part of the layout.
+  static void require_not_viewed(const shared_object& o, std::uint32_t part, std::uint64_t first, std::uint64_t count);
+  static void require_not_viewed(const shared_object& o, const rectangle& r);
 
  private:
   std::shared_ptr<const shared_object> object_;
   kind kind_ = kind::view;
-  std::size_t place_ = 0;  // of the count among those of nodes; their number: the one of all
+  // Of the count among those of nodes; their number: the one of all; behind: in the list of parts.
+  std::size_t place_ = 0;
 };
 
 }  // namespace orrery::detail

@@ -91,6 +91,7 @@ template <class T, class Team>
 [[nodiscard]] detail::halo_behaviour<halo_matrix<T>> halo_cache(
     const shared_matrix<T>& m, const Team& team, std::uint64_t width = 1, edges beyond = edges::open,
     const std::source_location& where = std::source_location::current()) {
+  detail::require_bytes<T>();
   return {{m.id(), width, beyond, team.share(), where}};
 }
 

@@ -19,7 +19,9 @@ shared_id make_shared(const char* what, std::uint64_t rows, std::uint64_t column
   return id;
 }
 
-void destroy_shared(const shared_id& id) { destroy_shared_object(id); }
+void destroy_shared(const shared_id& id, const std::source_location& where) {
+  destroy_shared_object(id, line_of(where));
+}
 void fill_shared(const shared_id& id, std::span<const std::byte> value, const std::source_location& where) {
   watched_access watch;
   if (checks_sharing()) {

@@ -13,12 +13,22 @@
 // What handles of all element types have in common, out of line.
 namespace orrery::detail {
 
+/// The elements of a shared object that somebody means: all or a part. Those of a vector are rows of
+/// one column.
+struct rectangle {
+  shared_id id;
+  std::uint64_t row;
+  std::uint64_t rows;
+  std::uint64_t column;
+  std::uint64_t columns;
+};
+
 /// A shared object of this shape; parks. `value`: what all elements are to be; none: zero bytes.
 [[nodiscard]] shared_id make_shared(const char* what, std::uint64_t rows, std::uint64_t columns,
                                     std::uint32_t element_bytes, const distribution& how,
                                     std::span<const std::byte> value, const std::source_location& where);
 /// Ends an object; parks.
-void destroy_shared(const shared_id& id);
+void destroy_shared(const shared_id& id, const std::source_location& where);
 /// Makes all elements `value`; parks.
 void fill_shared(const shared_id& id, std::span<const std::byte> value, const std::source_location& where);
 /// Moves elements between local memory and a rectangle of an object; `pitch`: bytes between rows of

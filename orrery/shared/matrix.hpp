@@ -4,6 +4,7 @@
 #include <orrery/shared/distribution.hpp>
 #include <orrery/shared/element.hpp>
 #include <orrery/shared/handle.hpp>
+#include <orrery/shared/held_element.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -30,20 +31,15 @@ class shared_matrix {
   /// Makes a matrix. Parks and throws as the constructor of shared_vector.
   shared_matrix(std::uint64_t rows, std::uint64_t columns, const distribution& how = distribution::block(),
                 const std::source_location& where = std::source_location::current())
-      : id_(detail::make_shared("shared matrix", rows, columns, sizeof(T), how, {}, where)),
+      : id_(detail::make_shared_of<T>("shared matrix", rows, columns, how, nullptr, where)),
         rows_(rows),
-        columns_(columns) {
-    detail::require_shareable<T>();
-  }
+        columns_(columns) {}
   /// The same; all elements are `value`.
   shared_matrix(std::uint64_t rows, std::uint64_t columns, const distribution& how, const T& value,
                 const std::source_location& where = std::source_location::current())
-      : id_(detail::make_shared("shared matrix", rows, columns, sizeof(T), how, std::as_bytes(std::span(&value, 1)),
-                                where)),
+      : id_(detail::make_shared_of<T>("shared matrix", rows, columns, how, &value, where)),
         rows_(rows),
-        columns_(columns) {
-    detail::require_shareable<T>();
-  }
+        columns_(columns) {}
 
   [[nodiscard]] std::uint64_t row_count() const noexcept { return rows_; }
   [[nodiscard]] std::uint64_t column_count() const noexcept { return columns_; }
@@ -57,10 +53,7 @@ class shared_matrix {
     return detail::owner_of_element(id_, row, column);
   }
   /// The elements that this PE owns, row after row. Good until the matrix is destroyed. May park.
-  [[nodiscard]] std::span<T> local() const {
-    const detail::own_elements own = detail::elements_of_this_pe(id_);
-    return {reinterpret_cast<T*>(own.first), own.rows * own.columns};
-  }
+  [[nodiscard]] std::span<T> local() const { return detail::local_elements<T>(id_); }
   /// The rows and the columns of these.
   [[nodiscard]] detail::axis_walk local_rows() const { return detail::elements_of_this_pe(id_).row_walk; }
   [[nodiscard]] detail::axis_walk local_columns() const { return detail::elements_of_this_pe(id_).column_walk; }
@@ -75,7 +68,7 @@ class shared_matrix {
   }
   /// Makes all elements `value`, each PE its own. Parks.
   void fill(const T& value, const std::source_location& where = std::source_location::current()) const {
-    detail::fill_shared(id_, std::as_bytes(std::span(&value, 1)), where);
+    detail::fill_elements(id_, value, where);
   }
 
   /// False for a null handle.
@@ -124,8 +117,8 @@ class matrix_part {
 
 /// Ends a shared matrix everywhere; see destroy of a shared vector.
 template <class T>
-void destroy(const shared_matrix<T>& m) {
-  detail::destroy_shared(m.id());
+void destroy(const shared_matrix<T>& m, const std::source_location& where = std::source_location::current()) {
+  detail::destroy_shared(m.id(), where);
 }
 
 }  // namespace orrery

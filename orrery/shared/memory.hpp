@@ -29,7 +29,9 @@ struct memory_head {
   static constexpr std::size_t locks = 32;
   static constexpr std::size_t nodes = 16;
   static constexpr std::size_t text_words = 14;  ///< of 8 bytes
-  static constexpr std::size_t bytes = 512;  ///< room for it; the elements begin behind
+  static constexpr std::size_t parts = 12;
+  static constexpr std::size_t part_text_words = 7;
+  static constexpr std::size_t bytes = 1664;  ///< room for it; the elements begin behind
 
   std::atomic<std::uint32_t> lock[locks];  ///< the PE that holds it + 1
   /// Scopes of one node that are open: its first PE + 1 in the lower half, then 16 bits of read views
@@ -38,9 +40,20 @@ struct memory_head {
   /// Of nodes that have found no entry.
   std::atomic<std::uint32_t> views;
   std::atomic<std::uint32_t> writers;
+  /// Elements were changed by fetch_add and the like, in a program that is checked: who reads one is to
+  /// ask its owner, who knows what comes before.
+  std::atomic<std::uint32_t> changed;
   /// Where the last of them was opened, for people: two that open at once may mix their texts.
   std::atomic<std::uint64_t> viewed_at[text_words];
   std::atomic<std::uint64_t> written_at[text_words];
+
+  /// A scope of a part of the elements that is open.
+  struct part_scope {
+    std::atomic<std::uint64_t> holder;  ///< its node's first PE + 1, and flags; 0: free
+    std::atomic<std::uint64_t> row, rows, column, columns;
+    std::atomic<std::uint64_t> at[part_text_words];
+  };
+  part_scope part[parts];
 };
 static_assert(sizeof(memory_head) <= memory_head::bytes);
 

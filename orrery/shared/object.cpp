@@ -158,6 +158,10 @@ void attach_here(admission a) {
 }
 
 [[noreturn]] void throw_destroyed(const shared_id& id) {
+  for (const auto& e : shared_directory::of_this_pe().has_ended)
+    if (e.id == id)
+      throw usage_error(errc::bad_argument,
+                        fmt::format("{} was destroyed at {}; use it before, or make another", e.label, e.destroyed_at));
   throw usage_error(errc::bad_argument,
                     fmt::format("shared data number {} of PE {} was destroyed, or could not be made; use it before "
                                 "destroy(), or make another",
@@ -221,10 +225,13 @@ void drop_everywhere(const shared_id& id, const std::vector<std::uint32_t>& keep
 }
 
 /// At the maker.
-void end_object(shared_id id) {
+void end_object(shared_id id, std::string_view where) {
   auto& made = shared_directory::of_this_pe().has_made;
   const auto at = made.find(id);
   if (at == made.end()) throw_destroyed(id);
+  auto& ended = shared_directory::of_this_pe().has_ended;
+  ended.push_back({id, at->second.about.label, std::string(where)});
+  if (ended.size() > shared_directory::most_ended) ended.pop_front();
   const std::vector<std::uint32_t> keepers = std::move(at->second.keepers);
   made.erase(at);
   drop_everywhere(id, keepers);
@@ -282,9 +289,9 @@ shared_id make_shared_object(layout how, std::string label) {
   return id;
 }
 
-void destroy_shared_object(const shared_id& id) {
+void destroy_shared_object(const shared_id& id, std::string_view where) {
   if (!id) (void)find_unknown_object(id);
-  call<&end_object>(orrery::pe(id.maker), id);
+  call<&end_object>(orrery::pe(id.maker), id, where);
 }
 
 static const std::shared_ptr<const shared_object>& meet_object(const shared_id& id) {

@@ -58,6 +58,7 @@ struct shared_object {
   bool watched = false;  ///< accesses to elements are checked or counted
   mutable counted_object* counts = nullptr;  ///< accesses are only counted, there; of the PE's census
   std::byte* in_order = nullptr;  ///< `whole`, also if somebody watches
+  mutable std::shared_ptr<void> held;  ///< elements that this PE holds as objects; see held.hpp
 
   [[nodiscard]] const layout& how() const noexcept { return about.how; }
   [[nodiscard]] std::size_t element_bytes() const noexcept { return bytes; }
@@ -73,9 +74,9 @@ struct shared_object {
 /// Makes an object: parks until its memory is there on all machines. Throws usage_error,
 /// std::bad_alloc, world_error, node_lost, stopped.
 [[nodiscard]] shared_id make_shared_object(layout how, std::string label);
-/// Ends it everywhere; parks. Memory that open scopes use stays until they end. Throws as
-/// find_unknown_object.
-void destroy_shared_object(const shared_id& id);
+/// Ends it everywhere; parks. Memory that open scopes use stays until they end. `where`, such as
+/// "mm2.cpp:40", is told to who uses it later. Throws as find_unknown_object.
+void destroy_shared_object(const shared_id& id, std::string_view where);
 
 /// An object that is not in the directory of this PE (see find_object of directory.hpp): asks for
 /// it. Parks. Throws usage_error for a null handle and for an object that was destroyed, node_lost.

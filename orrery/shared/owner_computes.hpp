@@ -3,6 +3,7 @@
 
 #include <orrery/shared/axis.hpp>
 #include <orrery/shared/guard.hpp>
+#include <orrery/shared/held.hpp>
 #include <orrery/shared/matrix.hpp>
 #include <orrery/shared/sharing_check.hpp>
 #include <orrery/shared/team_share.hpp>
@@ -14,6 +15,7 @@
 #include <memory>
 #include <source_location>
 #include <span>
+#include <type_traits>
 
 namespace orrery {
 
@@ -49,6 +51,7 @@ class owned_scope {
     return n / round_ * block_ + n % block_;
   }
   [[nodiscard]] bool is_mine(std::uint64_t row, std::uint64_t column) const noexcept;
+  [[nodiscard]] const shared_object& object() const noexcept { return *object_; }
 
   std::byte* first_ = nullptr;  ///< of the PE's elements
   std::byte* mine_ = nullptr;  ///< of the caller's, which follow each other
@@ -69,49 +72,72 @@ class owned_scope {
   watched_access watch_;
 };
 
+/// The same of elements that the PE holds as objects. (The checker does not see which of them are
+/// written.)
+template <class T>
+class held_own : public owned_scope {
+ public:
+  explicit held_own(const owned_request& r) : owned_scope(r) {
+    if (first_ == nullptr) return;
+    const auto before_mine = mine_ - first_;  // one byte stands for an element
+    T* const first = held_elements<T>(object()).data();
+    first_ = reinterpret_cast<std::byte*>(first);
+    mine_ = reinterpret_cast<std::byte*>(first + before_mine);
+  }
+};
+template <class T>
+using owned_base = std::conditional_t<held_by_owner<T>, held_own<T>, owned_scope>;
+
 }  // namespace detail
 
 /// A shared vector in a scope of owner-computes: the elements that are the caller's, in memory.
 /// Touching others is undefined; asserts see it.
 template <class T>
-class owned_vector : public detail::owned_scope {
+class owned_vector : public detail::owned_base<T> {
+  using base = detail::owned_base<T>;
+
  public:
-  using detail::owned_scope::owned_scope;
+  using base::base;
   [[nodiscard]] T& operator[](std::uint64_t i) const noexcept {
-    assert(is_mine(i, 0));
-    return reinterpret_cast<T*>(first_)[row_number(i)];
+    assert(this->is_mine(i, 0));
+    return reinterpret_cast<T*>(this->first_)[this->row_number(i)];
   }
   /// The indices of the caller's elements.
-  [[nodiscard]] index_range indices() const noexcept { return rows_; }
+  [[nodiscard]] index_range indices() const noexcept { return this->rows_; }
   /// These elements, in the order of their indices.
-  [[nodiscard]] std::span<T> span() const noexcept { return {reinterpret_cast<T*>(mine_), mine_rows_}; }
+  [[nodiscard]] std::span<T> span() const noexcept { return {reinterpret_cast<T*>(this->mine_), this->mine_rows_}; }
   [[nodiscard]] T* begin() const noexcept { return span().data(); }
-  [[nodiscard]] T* end() const noexcept { return span().data() + mine_rows_; }
-  [[nodiscard]] std::uint64_t size() const noexcept { return all_rows_; }  ///< of the whole vector
+  [[nodiscard]] T* end() const noexcept { return span().data() + this->mine_rows_; }
+  [[nodiscard]] std::uint64_t size() const noexcept { return this->all_rows_; }  ///< of the whole vector
 };
 
 /// A shared matrix in a scope of owner-computes; else like owned_vector.
 template <class T>
-class owned_matrix : public detail::owned_scope {
+class owned_matrix : public detail::owned_base<T> {
+  using base = detail::owned_base<T>;
+
  public:
-  using detail::owned_scope::owned_scope;
+  using base::base;
   /// Elements of a row follow each other: `&a[i, 0]` is a pointer to the row, if whole rows are
   /// dealt out.
   [[nodiscard]] T& operator[](std::uint64_t row, std::uint64_t column) const noexcept {
-    assert(is_mine(row, column));
-    return reinterpret_cast<T*>(first_)[row_number(row) * own_columns_ + (column - first_column_)];
+    assert(this->is_mine(row, column));
+    return reinterpret_cast<T*>(
+        this->first_)[this->row_number(row) * this->own_columns_ + (column - this->first_column_)];
   }
   /// The caller's elements of a row.
   [[nodiscard]] std::span<T> row(std::uint64_t i) const noexcept {
-    return {reinterpret_cast<T*>(first_) + row_number(i) * own_columns_, own_columns_};
+    return {reinterpret_cast<T*>(this->first_) + this->row_number(i) * this->own_columns_, this->own_columns_};
   }
   /// The caller's rows and columns.
-  [[nodiscard]] index_range rows() const noexcept { return rows_; }
-  [[nodiscard]] index_range columns() const noexcept { return columns_; }
+  [[nodiscard]] index_range rows() const noexcept { return this->rows_; }
+  [[nodiscard]] index_range columns() const noexcept { return this->columns_; }
   /// All the caller's elements, row after row.
-  [[nodiscard]] std::span<T> span() const noexcept { return {reinterpret_cast<T*>(mine_), mine_rows_ * own_columns_}; }
-  [[nodiscard]] std::uint64_t row_count() const noexcept { return all_rows_; }  ///< of the whole matrix
-  [[nodiscard]] std::uint64_t column_count() const noexcept { return all_columns_; }
+  [[nodiscard]] std::span<T> span() const noexcept {
+    return {reinterpret_cast<T*>(this->mine_), this->mine_rows_ * this->own_columns_};
+  }
+  [[nodiscard]] std::uint64_t row_count() const noexcept { return this->all_rows_; }  ///< of the whole matrix
+  [[nodiscard]] std::uint64_t column_count() const noexcept { return this->all_columns_; }
 };
 
 namespace detail {

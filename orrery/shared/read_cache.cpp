@@ -42,14 +42,16 @@ cache_scope::cache_scope(const cache_request& r)
       rows_(r.rows),
       column_(r.column),
       columns_(r.columns),
+      pitch_(r.columns),
       object_(hold_object(r.id)),
       is_view_(r.in_place) {
   const region all{r.row, r.rows, r.column, r.columns};
   require_inside(*object_, all);
   if (r.together != nullptr) require_owners(*object_);  // all members need it
   require_owners(*object_, r.row, r.rows, r.column, r.columns);
-  const bool in_place = r.in_place && object_->in_order != nullptr;
-  if (in_place) guard_.begin(object_, scope_guard::kind::view, r.where);
+  const region_in_place memory = r.in_place ? find_in_place(*object_, all) : region_in_place{};
+  const bool in_place = memory.first != nullptr;
+  if (in_place) guard_.begin(object_, scope_guard::kind::view, r.where, {r.row, r.rows, r.column, r.columns});
   const std::uint64_t row_bytes = r.columns * object_->element_bytes();
   if (r.together != nullptr) {
     copy_.reset(memory_for_copy(*object_, r.rows * row_bytes));
@@ -70,7 +72,8 @@ cache_scope::cache_scope(const cache_request& r)
     if (r.in_place) watch_.is_view();
   }
   if (in_place) {
-    first_ = object_->in_order;
+    first_ = memory.first;
+    pitch_ = memory.pitch;
     return;
   }
   copy_.reset(memory_for_copy(*object_, r.rows * row_bytes));

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <orrery/shared/guard.hpp>
+#include <orrery/shared/held.hpp>
 #include <orrery/shared/matrix.hpp>
 #include <orrery/shared/sharing_check.hpp>
 #include <orrery/shared/vector.hpp>
@@ -12,6 +13,9 @@
 #include <memory>
 #include <source_location>
 #include <span>
+#include <type_traits>
+#include <utility>
+#include <vector>
 
 namespace orrery {
 
@@ -52,6 +56,7 @@ class cache_scope {
   std::uint64_t rows_ = 0;
   std::uint64_t column_ = 0;
   std::uint64_t columns_ = 0;
+  std::uint64_t pitch_ = 0;  ///< elements from a row to the next
 
  private:
   struct free_copy {
@@ -66,52 +71,118 @@ class cache_scope {
   bool is_view_ = false;
 };
 
+/// The same of elements that their owners hold: always a copy.
+template <class T>
+class held_cache {
+ public:
+  explicit held_cache(const cache_request& r)
+      : region_{r.row, r.rows, r.column, r.columns},
+        object_(hold_for(r.id, region_)),
+        where_(r.where),
+        team_(r.together),
+        memory_(r.rows * r.columns) {
+    if (team_ == nullptr) begin();
+  }
+  held_cache(const held_cache&) = delete;
+  held_cache& operator=(const held_cache&) = delete;
+  void ready() {
+    if (team_ != nullptr) {
+      meet_team(*team_);
+      begin();
+    }
+    reader_.finish();
+    watch_.end();
+    if (team_ != nullptr) meet_team(*team_);
+  }
+  void close() { memory_ = {}; }
+
+ protected:
+  [[nodiscard]] std::byte* copy() noexcept { return reinterpret_cast<std::byte*>(memory_.data()); }
+  [[nodiscard]] std::byte* copy() const noexcept {
+    return const_cast<std::byte*>(reinterpret_cast<const std::byte*>(memory_.data()));
+  }
+
+ private:
+  void begin() {
+    watch_region(watch_, object_, access_kind::read, region_, where_, "read_cache");
+    reader_.begin(object_, region_, memory_.data());
+  }
+  region region_;
+  std::shared_ptr<const shared_object> object_;
+  std::source_location where_;
+  team_member* team_;
+  std::vector<T> memory_;
+  held_reader<T> reader_;
+  watched_access watch_;
+
+ protected:
+  const std::byte* first_ = copy();
+  std::uint64_t row_ = region_.row;
+  std::uint64_t rows_ = region_.rows;
+  std::uint64_t column_ = region_.column;
+  std::uint64_t columns_ = region_.columns;
+  std::uint64_t pitch_ = region_.columns;
+};
+
+template <class T>
+using cache_base = std::conditional_t<held_by_owner<T>, held_cache<T>, cache_scope>;
+
 }  // namespace detail
 
 /// A shared vector, or a part of one, in a scope of *read cache*: read-only memory in the order of
 /// the indices. Touching what is not in it is undefined; asserts see it.
 template <class T>
-class cached_vector : public detail::cache_scope {
+class cached_vector : public detail::cache_base<T> {
+  using base = detail::cache_base<T>;
+
  public:
-  using detail::cache_scope::cache_scope;
+  using base::base;
   [[nodiscard]] const T& operator[](std::uint64_t i) const noexcept {
-    assert(i - row_ < rows_);
-    return data()[i - row_];
+    assert(i - this->row_ < this->rows_);
+    return data()[i - this->row_];
   }
   /// All of it, from the element first() on.
-  [[nodiscard]] const T* data() const noexcept { return reinterpret_cast<const T*>(first_); }
+  [[nodiscard]] const T* data() const noexcept { return reinterpret_cast<const T*>(this->first_); }
   operator const T*() const noexcept {
     return data();
   }  // NOLINT(google-explicit-constructor): the sequential function takes it
-  [[nodiscard]] std::span<const T> span() const noexcept { return {data(), rows_}; }
+  [[nodiscard]] std::span<const T> span() const noexcept { return {data(), this->rows_}; }
   [[nodiscard]] const T* begin() const noexcept { return data(); }
-  [[nodiscard]] const T* end() const noexcept { return data() + rows_; }
-  [[nodiscard]] std::uint64_t first() const noexcept { return row_; }
-  [[nodiscard]] std::uint64_t size() const noexcept { return rows_; }
+  [[nodiscard]] const T* end() const noexcept { return data() + this->rows_; }
+  [[nodiscard]] std::uint64_t first() const noexcept { return this->row_; }
+  [[nodiscard]] std::uint64_t size() const noexcept { return this->rows_; }
 };
 
 /// A shared matrix, or a rectangle of one, in a scope of read cache: row after row; else like
 /// cached_vector.
 template <class T>
-class cached_matrix : public detail::cache_scope {
+class cached_matrix : public detail::cache_base<T> {
+  using base = detail::cache_base<T>;
+
  public:
-  using detail::cache_scope::cache_scope;
+  using base::base;
   [[nodiscard]] const T& operator[](std::uint64_t row, std::uint64_t column) const noexcept {
-    assert(row - row_ < rows_ && column - column_ < columns_);
-    return data()[(row - row_) * columns_ + (column - column_)];
+    assert(row - this->row_ < this->rows_ && column - this->column_ < this->columns_);
+    return data()[(row - this->row_) * this->pitch_ + (column - this->column_)];
   }
-  [[nodiscard]] const T* data() const noexcept { return reinterpret_cast<const T*>(first_); }
+  [[nodiscard]] const T* data() const noexcept { return reinterpret_cast<const T*>(this->first_); }
   operator const T*() const noexcept {
     return data();
   }  // NOLINT(google-explicit-constructor): the sequential function takes it
   [[nodiscard]] std::span<const T> row(std::uint64_t i) const noexcept {
-    return {data() + (i - row_) * columns_, columns_};
+    return {data() + (i - this->row_) * this->pitch_, this->columns_};
   }
-  [[nodiscard]] std::span<const T> span() const noexcept { return {data(), rows_ * columns_}; }
-  [[nodiscard]] std::uint64_t first_row() const noexcept { return row_; }
-  [[nodiscard]] std::uint64_t row_count() const noexcept { return rows_; }
-  [[nodiscard]] std::uint64_t first_column() const noexcept { return column_; }
-  [[nodiscard]] std::uint64_t column_count() const noexcept { return columns_; }
+  /// Elements from a row to the next in memory: column_count(), but of a view of a part of the columns.
+  [[nodiscard]] std::uint64_t pitch() const noexcept { return this->pitch_; }
+  /// All of it; undefined for a view whose rows do not follow each other, which asserts see.
+  [[nodiscard]] std::span<const T> span() const noexcept {
+    assert(this->pitch_ == this->columns_ || this->rows_ <= 1);
+    return {data(), this->rows_ * this->columns_};
+  }
+  [[nodiscard]] std::uint64_t first_row() const noexcept { return this->row_; }
+  [[nodiscard]] std::uint64_t row_count() const noexcept { return this->rows_; }
+  [[nodiscard]] std::uint64_t first_column() const noexcept { return this->column_; }
+  [[nodiscard]] std::uint64_t column_count() const noexcept { return this->columns_; }
 };
 
 /// The same in a scope of *read view*.
@@ -177,10 +248,10 @@ template <class T>
   return {{m.id(), 0, m.row_count(), 0, m.column_count(), false, where, &team}};
 }
 
-/// The behaviour *read view*: no copy where all elements lie on this machine, in the order of their
-/// indices; else a read cache. Nobody may write meanwhile: a scope that may write does not open
-/// while a view is open, nor a view while such a scope is: usage_error names both places. (Access
-/// by default is not watched.)
+/// The behaviour *read view*, of all or of a part: no copy where the elements lie on this machine, in
+/// the order of their indices, or are owned by one PE of it; else a read cache. Nobody may write
+/// them meanwhile: a scope that may does not open while a view of the same elements is open, nor a
+/// view while such a scope is: usage_error names both places. (Access by default is not watched.)
 template <class T>
 [[nodiscard]] detail::cache_behaviour<viewed_vector<T>> read_view(
     const shared_vector<T>& v, const std::source_location& where = std::source_location::current()) {
@@ -190,6 +261,17 @@ template <class T>
 [[nodiscard]] detail::cache_behaviour<viewed_matrix<T>> read_view(
     const shared_matrix<T>& m, const std::source_location& where = std::source_location::current()) {
   return {{m.id(), 0, m.row_count(), 0, m.column_count(), true, where}};
+}
+
+template <class T>
+[[nodiscard]] detail::cache_behaviour<viewed_vector<T>> read_view(
+    const vector_part<T>& p, const std::source_location& where = std::source_location::current()) {
+  return {{p.whole().id(), p.first(), p.size(), 0, 1, true, where}};
+}
+template <class T>
+[[nodiscard]] detail::cache_behaviour<viewed_matrix<T>> read_view(
+    const matrix_part<T>& p, const std::source_location& where = std::source_location::current()) {
+  return {{p.whole().id(), p.first_row(), p.row_count(), p.first_column(), p.column_count(), true, where}};
 }
 
 }  // namespace orrery

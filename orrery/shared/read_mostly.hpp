@@ -120,11 +120,11 @@ class read_mostly_vector : public detail::read_mostly_scope {
 
 /// A shared scalar in a scope of read-mostly.
 template <class T>
-class read_mostly_scalar : public detail::read_mostly_scope {
+class read_mostly_scalar : public detail::read_mostly_scope, public detail::scalar_changes<read_mostly_scalar<T>, T> {
  public:
   using detail::read_mostly_scope::read_mostly_scope;
   /// The value as an element, for all that one can do to such.
-  [[nodiscard]] read_mostly_element<T> element() const noexcept { return {*this, 0}; }
+  [[nodiscard]] read_mostly_element<T> element(const std::source_location& = {}) const noexcept { return {*this, 0}; }
   [[nodiscard]] T get() const { return this->template read<T>(0); }
   operator T() const { return get(); }  // NOLINT(google-explicit-constructor)
   void set(const T& value) const { write_bytes(0, &value); }
@@ -151,16 +151,18 @@ struct read_mostly_behaviour : read_mostly_request {
 /// Opening throws usage_error (somebody views it), std::bad_alloc, node_lost.
 ///
 ///     with(read_mostly(best), [&](auto& best) {
-///       if (length < best) best.element().fetch_min(length);
+///       if (length < best) best.fetch_min(length);
 ///     });
 template <class T>
 [[nodiscard]] detail::read_mostly_behaviour<read_mostly_vector<T>> read_mostly(
     const shared_vector<T>& v, const std::source_location& where = std::source_location::current()) {
+  detail::require_bytes<T>();
   return {{v.id(), v.size(), where}};
 }
 template <class T>
 [[nodiscard]] detail::read_mostly_behaviour<read_mostly_scalar<T>> read_mostly(
     const shared<T>& s, const std::source_location& where = std::source_location::current()) {
+  detail::require_bytes<T>();
   return {{s.id(), 1, where}};
 }
 

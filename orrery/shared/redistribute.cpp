@@ -46,7 +46,7 @@ void push_elements(const shared_object& from, const shared_object& to, const std
   const std::uint32_t p = from.own_part;
   const std::uint64_t columns = l.columns_of(p);
   const std::uint64_t first_column = l.columns.index(l.column_part(p), 0);
-  element_writer w(release_request{to.about.id, to.rows, to.columns, where, false});
+  element_writer w(release_request{to.about.id, 0, to.rows, 0, to.columns, where, false});
   const std::byte* at = from.base[p];
   for (const std::uint64_t row : l.rows.walk(l.row_part(p), 0, l.rows_of(p)))
     for (std::uint64_t j = 0; j < columns; ++j, at += from.element_bytes()) w.put(row, first_column + j, at);

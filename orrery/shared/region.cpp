@@ -6,7 +6,10 @@
 
 #include <algorithm>
 #include <cstring>
+#include <stdexcept>
 #include <utility>
+
+#include <fmt/format.h>
 
 namespace orrery::detail {
 
@@ -151,6 +154,32 @@ void require_inside(const shared_object& o, const region& r) {
   if (r.row > l.rows.size() || r.rows > l.rows.size() - r.row) throw_outside_rows(o, r.row, r.rows);
   if (r.column > l.columns.size() || r.columns > l.columns.size() - r.column)
     throw_outside(o, r.row, r.column + r.columns - 1);
+}
+
+void require_in_scope(const shared_object& o, const region& r, std::uint64_t row, std::uint64_t column) {
+  if (row - r.row < r.rows && column - r.column < r.columns) [[likely]]
+    return;
+  if (row >= o.rows || column >= o.columns) throw_outside(o, row, column);
+  throw std::out_of_range(
+      o.columns == 1
+          ? fmt::format("{}: index {} is outside of the {} elements from {} on that its scope is open for",
+                        o.about.label, row, r.rows, r.row)
+          : fmt::format("{}: index [{}, {}] is outside of the {} x {} elements from [{}, {}] on that its scope is open "
+                        "for",
+                        o.about.label, row, column, r.rows, r.columns, r.row, r.column));
+}
+
+region_in_place find_in_place(const shared_object& o, const region& r) {
+  if (o.in_order != nullptr) return {o.in_order + (r.row * o.columns + r.column) * o.element_bytes(), o.columns};
+  if (r.rows == 0 || r.columns == 0) return {};
+  const layout& l = o.how();
+  const layout::place first = l.find(r.row, r.column);
+  const layout::place last = l.find(r.row + r.rows - 1, r.column + r.columns - 1);
+  const std::uint64_t pitch = l.columns_of(first.part);
+  // Numbers within a part ascend with the indices: if none is left out, all between are there.
+  if (last.part != first.part || last.local - first.local != (r.rows - 1) * pitch + r.columns - 1) return {};
+  if (o.base[first.part] == nullptr) return {};
+  return {o.base[first.part] + first.local * o.element_bytes(), pitch};
 }
 
 void region_reader::begin(std::shared_ptr<const shared_object> from, const region& r, std::byte* to,

@@ -40,6 +40,18 @@ struct part_region {
 /// Throws std::out_of_range if the region is not inside.
 void require_inside(const shared_object& o, const region& r);
 
+/// Throws std::out_of_range if the element is not in the region that a scope is open for.
+void require_in_scope(const shared_object& o, const region& r, std::uint64_t row, std::uint64_t column);
+
+/// A region as memory here: its rows lie `pitch` elements apart, each in the order of its indices.
+/// `first` is null if it does not lie so in this domain.
+struct region_in_place {
+  const std::byte* first = nullptr;
+  std::uint64_t pitch = 0;
+};
+/// The region is inside.
+[[nodiscard]] region_in_place find_in_place(const shared_object& o, const region& r);
+
 /// Copies a region of a shared object to local memory, in the order of the indices: from memory
 /// where it lies in this domain, by requests to the owners of the rest, many at a time and none
 /// larger than a piece.

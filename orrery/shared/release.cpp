@@ -5,6 +5,7 @@
 #include <orrery/shared/access.hpp>
 #include <orrery/shared/directory.hpp>
 #include <orrery/shared/object.hpp>
+#include <orrery/shared/region.hpp>
 #include <orrery/shared/release.hpp>
 #include <orrery/shared/scope.hpp>
 
@@ -13,7 +14,6 @@
 #include <exception>
 #include <span>
 #include <string>
-#include <string_view>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -100,7 +100,7 @@ void write_batch_here(shared_id id, const write_batch& b) {
     return bad_message(errc::message_corrupt, o.about.label + ": writes that make no sense");
   };
   if (b.part >= o.how().parts() || o.base[b.part] == nullptr) throw damaged();
-  scope_guard::require_no_view(o);
+  const bool parts_are_viewed = scope_guard::require_no_view_of_all(o);
   const std::size_t words = b.wide ? 2 : 1;
   const std::uint64_t mark = std::uint64_t{1} << (b.wide ? 63 : 31);
   const std::uint64_t elements = o.how().elements_of(b.part);
@@ -118,6 +118,8 @@ void write_batch_here(shared_id id, const write_batch& b) {
     const std::uint64_t first = w & ~mark;
     const std::uint64_t count = (w & mark) != 0 ? next() : 1;
     if (first > elements || count > elements - first || count > (b.values.size() - value) / element) throw damaged();
+    if (parts_are_viewed) [[unlikely]]
+      scope_guard::require_not_viewed(o, b.part, first, count);
     for (std::uint64_t i = first; i < first + count; ++i, value += element)
       store_here(o, o.base[b.part] + i * element, b.values.data() + value);
   }
@@ -189,21 +191,19 @@ struct release_scope::buffers {
       throw node_lost(verbatim,
                       fmt::format("{}: {} of {} writes to other machines in the release scope at {} have come to their "
                                   "owners: {}",
-                                  object->about.label, written, writes, place_of(where), e.what()));
+                                  object->about.label, written, writes, line_of(where), e.what()));
     }
-  }
-  static std::string place_of(const std::source_location& at) {
-    std::string_view file = at.file_name();
-    file.remove_prefix(file.rfind('/') + 1);
-    return fmt::format("{}:{}", file, at.line());
   }
 };
 
-release_scope::release_scope(const release_request& r) : rows_(r.rows), columns_(r.columns), buffers_(new buffers) {
+release_scope::release_scope(const release_request& r)
+    : row_(r.row), rows_(r.rows), column_(r.column), columns_(r.columns), buffers_(new buffers) {
   buffers_->object = hold_object(r.id);
   buffers_->where = r.where;
   buffers_->most = r.options.buffer_bytes;
-  guard_.begin(buffers_->object, scope_guard::kind::write, r.where);
+  require_inside(*buffers_->object, {r.row, r.rows, r.column, r.columns});
+  guard_.begin(buffers_->object, scope_guard::kind::write, r.where, {r.row, r.rows, r.column, r.columns});
+  pitch_ = buffers_->object->columns;
   whole_ = buffers_->object->whole;
   if (r.checked) watch_.begin(buffers_->object, access_kind::write, r.where, "release");
 }
@@ -224,7 +224,7 @@ void release_scope::close() {
   watch_.end();
   if (whole_ != nullptr &&
       last->object->whole == nullptr)  // some was lost meanwhile, and nobody knows what was written of it
-    require_owners(*last->object);
+    require_owners(*last->object, row_, rows_, column_, columns_);
   std::atomic_thread_fence(std::memory_order_seq_cst);
   guard_.end();
 }
@@ -238,7 +238,7 @@ void release_scope::flush() {
 void release_scope::put(std::uint64_t row, std::uint64_t column, const void* value) const {
   const shared_object& o = *buffers_->object;
   const layout& l = o.how();
-  if (row >= rows_ || column >= columns_) throw_outside(o, row, column);
+  require_in_scope(o, {row_, rows_, column_, columns_}, row, column);
   if (watch_) [[unlikely]]
     watch_.add_now(row, column);
   const layout::place p = l.find(row, column);

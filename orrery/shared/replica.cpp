@@ -122,6 +122,7 @@ bytes change_at_owner(shared_id id, std::uint32_t part, std::uint64_t local, ele
   bytes now(o.element_bytes());
   change_here(o, at, what, type, operand.data(), old.data());
   load_here(o, at, now.data());
+  order_change(at, true);
   if (now != old) spread(o, local);
   return old;
 }
@@ -133,6 +134,7 @@ std::pair<bool, bytes> compare_exchange_at_owner(shared_id id, std::uint32_t par
   scope_guard::require_no_view(o);
   bytes old(expected.begin(), expected.end());
   const bool done = desired.size() == old.size() && compare_exchange_here(o, at, old.data(), desired.data());
+  order_change(at, done);
   if (done) spread(o, local);
   return {done, std::move(old)};
 }

@@ -4,6 +4,7 @@
 #include <orrery/process/placement.hpp>
 #include <orrery/shared/element.hpp>
 #include <orrery/shared/handle.hpp>
+#include <orrery/shared/held_element.hpp>
 
 #include <source_location>
 #include <span>
@@ -15,9 +16,12 @@ namespace orrery {
 ///     shared<int> best(0, pe(0));
 ///     best.set(7);
 ///     int x = best;
-///     best.element().fetch_min(5);
+///     best += 1;
+///     best.fetch_min(5);
+///
+/// What changes it is done where it lies, so that nobody comes in between; see shared_element.
 template <class T>
-class shared {
+class shared : public detail::scalar_changes<shared<T>, T> {
  public:
   using value_type = T;
 
@@ -26,10 +30,7 @@ class shared {
   /// Makes a scalar. Parks and throws as the constructor of shared_vector.
   explicit shared(const T& value, placement home = here(),
                   const std::source_location& where = std::source_location::current())
-      : id_(detail::make_shared("shared scalar", 1, 1, sizeof(T), distribution::on(home),
-                                std::as_bytes(std::span(&value, 1)), where)) {
-    detail::require_shareable<T>();
-  }
+      : id_(detail::make_shared_of<T>("shared scalar", 1, 1, distribution::on(home), &value, where)) {}
 
   /// The value as an element, for all that one can do to such.
   [[nodiscard]] shared_element<T> element(
@@ -43,8 +44,8 @@ class shared {
   void set(const T& value, const std::source_location& where = std::source_location::current()) const {
     element(where) = value;
   }
-  const shared& operator=(const T& value) const {
-    set(value);
+  const shared& operator=(const detail::operand_here<T>& x) const {
+    set(x.value, x.where);
     return *this;
   }
   /// The PE on which it lies. May park.
@@ -65,8 +66,8 @@ class shared {
 
 /// Ends a shared scalar everywhere; see destroy of a shared vector.
 template <class T>
-void destroy(const shared<T>& s) {
-  detail::destroy_shared(s.id());
+void destroy(const shared<T>& s, const std::source_location& where = std::source_location::current()) {
+  detail::destroy_shared(s.id(), where);
 }
 
 }  // namespace orrery

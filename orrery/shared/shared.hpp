@@ -12,6 +12,7 @@
 #include <orrery/shared/owner_computes.hpp>
 #include <orrery/shared/read_cache.hpp>
 #include <orrery/shared/read_mostly.hpp>
+#include <orrery/shared/read_release.hpp>
 #include <orrery/shared/redistribute.hpp>
 #include <orrery/shared/release.hpp>
 #include <orrery/shared/scalar.hpp>

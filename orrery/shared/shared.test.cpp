@@ -88,7 +88,8 @@ TEST_P(shared_data, a_use_after_destroy_says_so) {
     v[9] = 1;
     destroy(v);
     holds(what_is_thrown<usage_error>([&] { v[9] = 1; }), "was destroyed");
-    holds(what_is_thrown<usage_error>([&] { destroy(v); }), "was destroyed");
+    holds(what_is_thrown<usage_error>([&] { destroy(v); }), "shared vector made at shared.test.cpp:");
+    holds(what_is_thrown<usage_error>([&] { with(read_cache(v), [](auto&) {}); }), "was destroyed at shared.test.cpp:");
     holds(what_is_thrown<usage_error>([] { (void)shared_vector<int>()[0].get(); }), "null shared data");
   });
 }
@@ -115,6 +116,15 @@ TEST_P(shared_data, elements_are_changed_where_they_lie) {
     EXPECT_EQ(v[2], std::numeric_limits<long>::min());
     v[2] -= 1;
     EXPECT_EQ(v[2], std::numeric_limits<long>::max());
+    v[2] = 12;
+    EXPECT_EQ(v[2].fetch_and(10), 12);
+    EXPECT_EQ(v[2].fetch_or(3), 8);
+    EXPECT_EQ(v[2].fetch_xor(1), 11);
+    v[2] |= 4;
+    v[2] &= 6;
+    v[2] ^= 5;
+    EXPECT_EQ(v[2]++, 3);
+    EXPECT_EQ(--v[2], 3);
   });
 }
 
@@ -126,6 +136,55 @@ TEST_P(shared_data, a_scalar_lies_on_its_home) {
     EXPECT_EQ(s, 6);
     EXPECT_EQ(s.home(), 2U);
     destroy(s);
+  });
+}
+
+TEST_P(shared_data, a_scalar_is_changed_with_plain_syntax) {
+  in_each([] {
+    const shared<long> s(3, pe(2));
+    s += 5;
+    s -= 2;
+    s *= 4;
+    s /= 3;
+    EXPECT_EQ(s, 8);
+    s |= 7;
+    s &= 13;
+    s ^= 1;
+    EXPECT_EQ(++s, 13);
+    EXPECT_EQ(s--, 13);
+    EXPECT_EQ(s.fetch_add(1), 12);
+    EXPECT_EQ(s.fetch_sub(3), 13);
+    EXPECT_EQ(s.fetch_min(4), 10);
+    EXPECT_EQ(s.fetch_max(6), 4);
+    EXPECT_EQ(s.exchange(8), 6);
+    EXPECT_EQ(s.fetch_or(1) + s.fetch_and(3) + s.fetch_xor(2), 8 + 9 + 1);
+    long expected = 8;
+    EXPECT_FALSE(s.compare_exchange(expected, 1));
+    EXPECT_TRUE(s.compare_exchange(expected, 1));
+    EXPECT_EQ(s.accumulate(6, [](long a, long b) { return 10 * a + b; }), 16);
+    const shared<double> real(1, pe(1));
+    real += 2;
+    real /= 4;
+    EXPECT_EQ(real, 0.75);
+  });
+}
+
+void add_to(team_member& t, shared<long> sum, shared<int> most, shared<std::uint8_t> bits) {
+  for (int i = 0; i < 100; ++i) sum += static_cast<long>(t.rank());
+  most.fetch_max(static_cast<int>(t.rank()));
+  bits |= 1 << t.rank();
+  t.barrier();
+  ++sum;
+}
+TEST_P(shared_data, members_change_a_scalar_at_once_and_nothing_is_lost) {
+  in_each([] {
+    const shared<long> sum(0, pe(1));
+    const shared<int> most(0, pe(2));
+    const shared<std::uint8_t> bits(0, pe(0));
+    spmd<&add_to>(team(everywhere(), 6), sum, most, bits);
+    EXPECT_EQ(sum, 1506);
+    EXPECT_EQ(most, 5);
+    EXPECT_EQ(bits, 63);
   });
 }
 
@@ -178,6 +237,109 @@ TEST_P(shared_data, a_view_and_a_scope_that_writes_exclude_each_other) {
     });
     with(release(v), [](auto& w) { w[5] = 3; });
     EXPECT_EQ(v[5], 3);
+  });
+}
+
+TEST_P(shared_data, scopes_of_a_part_write_nothing_else) {
+  in_each([] {
+    const shared_vector<int> v(30, distribution::cyclic(), 1);
+    with(release(v.part(10, 5)), [](auto& w) {
+      EXPECT_EQ(w.first(), 10U);
+      EXPECT_EQ(w.size(), 5U);
+      for (std::uint64_t i = 10; i < 15; ++i) w[i] = static_cast<int>(i);
+    });
+    EXPECT_EQ((v[9] + v[10] + v[14] + v[15]), 1 + 10 + 14 + 1);
+    const auto outside = [](auto behaviour, std::uint64_t i) {
+      return what_is_thrown<std::out_of_range>([&] { with(behaviour, [&](auto& w) { w[i] = 7; }); });
+    };
+    holds(outside(release(v.part(10, 5)), 15), "index 15 is outside of the 5 elements from 10 on");
+    holds(outside(read_release(v.part(10, 5)), 9), "index 9 is outside of the 5 elements from 10 on");
+    holds(outside(release(v.part(10, 5), {.buffer_bytes = 1}), 30), "index 30 is outside of its 30 elements");
+    holds(what_is_thrown<std::out_of_range>([&] { with(release(v.part(28, 3)), [](auto&) {}); }), "3 elements from 28");
+    EXPECT_EQ(v[15], 1);
+    with(read_release(v.part(12, 8)), [](auto& u) {
+      u[12] += 5;
+      u[13] = u[12];
+    });
+    EXPECT_EQ(v[13], 17);
+  });
+}
+
+TEST_P(shared_data, scopes_of_rows_and_tiles_write_nothing_else) {
+  in_each([] {
+    for (const distribution& d : {distribution::block(), distribution::cyclic(), distribution::tiles(1, 3)}) {
+      const shared_matrix<long> m(6, 9, d);
+      with(release(m.rows(2, 2)), release(m.part(4, 2, 6, 3)), [](auto& a, auto& b) {
+        for (std::uint64_t j = 0; j < 9; ++j) a[3, j] = 1;
+        b[5, 8] = 2;
+      });
+      with(read_release(m.part(3, 3, 6, 3)), [](auto& u) {
+        u[4, 7] = u[3, 7] + u[5, 8];
+        EXPECT_EQ(u.first_column(), 6U);
+      });
+      EXPECT_EQ((m[4, 7]), 3);
+      EXPECT_EQ((m[3, 0] + m[5, 8] + m[2, 0]), 3);
+      holds(what_is_thrown<std::out_of_range>([&] { with(release(m.rows(2, 2)), [](auto& w) { w[4, 0] = 1; }); }),
+            "index [4, 0] is outside of the 2 x 9 elements from [2, 0] on");
+      destroy(m);
+    }
+  });
+}
+
+TEST_P(shared_data, views_of_a_part_show_its_elements) {
+  in_each([] {
+    for (const distribution& d : {distribution::block(), distribution::cyclic(), distribution::tiles(1, 3),
+                                  distribution::columns().over({2, 0})}) {
+      const shared_matrix<int> m(6, 9, d);
+      for (std::uint64_t i = 0; i < 6; ++i)
+        for (std::uint64_t j = 0; j < 9; ++j) m[i, j] = static_cast<int>(10 * i + j);
+      with(read_view(m.rows(2, 3)), read_view(m.part(1, 5, 3, 3)), [](auto& rows, auto& tile) {
+        EXPECT_EQ((rows[2, 0] + rows[4, 8]), 20 + 48);
+        EXPECT_EQ(rows.row(3)[5], 35);
+        EXPECT_EQ((tile[1, 3] + tile[5, 5]), 13 + 55);
+        EXPECT_EQ(tile.row(4).size(), 3U);
+        EXPECT_EQ(tile.row(4)[2], 45);
+        EXPECT_EQ(tile.data()[tile.pitch()], 23);
+      });
+      destroy(m);
+    }
+    const shared_vector<int> v(12, distribution::block_cyclic(4), 3);
+    v[5] = 8;
+    with(read_view(v.part(5, 2)), read_view(v.part(3, 6)), [](auto& in_place, auto& copied) {
+      EXPECT_EQ(in_place[5] + in_place[6], 11);
+      EXPECT_EQ(copied[5] + copied[8], 11);
+      EXPECT_EQ(in_place.first(), 5U);
+    });
+    holds(what_is_thrown<std::out_of_range>([&] { with(read_view(v.part(8, 5)), [](auto&) {}); }), "5 elements from 8");
+  });
+}
+
+void write_a_part(shared_vector<int> v, std::uint64_t first) {
+  with(release(v.part(first, 2)), [&](auto& w) { w[first] = 5; });
+}
+TEST_P(shared_data, a_view_of_a_part_keeps_writers_of_that_part_out) {
+  in_each([] {
+    const shared_vector<int> v(12, distribution::on(here()));
+    with(read_view(v.part(4, 4)), [&](auto&) {
+      with(release(v.part(0, 4)), release(v.part(8, 4)), [](auto& a, auto& b) { a[3] = static_cast<int>(b.size()); });
+      const auto refused = [&](auto behaviour) {
+        return what_is_thrown<usage_error>([&] { with(behaviour, [](auto&) {}); });
+      };
+      holds(refused(release(v.part(7, 2))), "may write it while a read_view at shared.test.cpp:");
+      holds(refused(release(v)), "may write it while a read_view at shared.test.cpp:");
+      holds(refused(owner_computes(v)), "may write it");
+      for (std::uint32_t p = 0; p < world_pes(); ++p) {
+        call<&write_a_part>(pe(p), v, 8U);
+        holds(what_is_thrown<usage_error>([&] { call<&write_a_part>(pe(p), v, 6U); }),
+              "while a read_view at shared.te");
+      }
+    });
+    with(release(v.part(4, 4)), [&](auto&) {
+      with(read_view(v.part(0, 4)), [](auto& c) { EXPECT_EQ(c[3], 4); });
+      holds(what_is_thrown<usage_error>([&] { with(read_view(v), [](auto&) {}); }),
+            "while a scope at shared.test.cpp:");
+    });
+    with(read_view(v), [](auto& c) { EXPECT_EQ(c[8], 5); });
   });
 }
 

@@ -3,6 +3,7 @@
 
 #include <orrery/shared/copy.hpp>
 #include <orrery/shared/matrix.hpp>
+#include <orrery/shared/rectangle.hpp>
 #include <orrery/shared/vector.hpp>
 #include <orrery/wire/error.hpp>
 
@@ -79,22 +80,6 @@ struct index_source {
   }
 };
 
-struct rectangle {
-  shared_id id;
-  std::uint64_t row;
-  std::uint64_t rows;
-  std::uint64_t column;
-  std::uint64_t columns;
-};
-template <class T>
-[[nodiscard]] rectangle rectangle_of(const vector_part<T>& p) noexcept {
-  return {p.whole().id(), p.first(), p.size(), 0, 1};
-}
-template <class T>
-[[nodiscard]] rectangle rectangle_of(const matrix_part<T>& p) noexcept {
-  return {p.whole().id(), p.first_row(), p.row_count(), p.first_column(), p.column_count()};
-}
-
 [[nodiscard]] transfer start_read(const rectangle& from, std::byte* to, std::uint64_t pitch,
                                   std::source_location where);
 [[nodiscard]] transfer start_write(const std::byte* from, std::uint64_t pitch, const rectangle& to,
@@ -104,12 +89,6 @@ template <class T>
                                     std::source_location where);
 [[nodiscard]] transfer start_scatter(const std::byte* from, const shared_id& to, const index_source& indices,
                                      std::source_location where);
-
-/// Something whose elements are copied: a part of a vector or a matrix.
-template <class P>
-concept shared_part = requires(const P& p) { rectangle_of(p); };
-template <class P>
-using element_of = typename std::remove_cvref_t<decltype(std::declval<const P&>().whole())>::value_type;
 
 template <class T>
 [[nodiscard]] index_source indices_of(const vector_stride<T>& s) noexcept {
@@ -125,6 +104,7 @@ inline void require_same_size(std::uint64_t from, std::uint64_t to) {
 template <detail::shared_part P>
 transfer start_copy(const P& from, std::span<detail::element_of<P>> to,
                     std::source_location where = std::source_location::current()) {
+  detail::require_bytes<detail::element_of<P>>();
   detail::require_same_size(from.size(), to.size());
   const detail::rectangle r = detail::rectangle_of(from);
   return detail::start_read(r, reinterpret_cast<std::byte*>(to.data()), r.columns * sizeof(detail::element_of<P>),
@@ -134,6 +114,7 @@ transfer start_copy(const P& from, std::span<detail::element_of<P>> to,
 template <detail::shared_part P>
 transfer start_copy(std::span<const std::type_identity_t<detail::element_of<P>>> from, const P& to,
                     std::source_location where = std::source_location::current()) {
+  detail::require_bytes<detail::element_of<P>>();
   detail::require_same_size(from.size(), to.size());
   const detail::rectangle r = detail::rectangle_of(to);
   return detail::start_write(reinterpret_cast<const std::byte*>(from.data()), r.columns * sizeof(detail::element_of<P>),
@@ -142,6 +123,7 @@ transfer start_copy(std::span<const std::type_identity_t<detail::element_of<P>>>
 /// and between two of the same shape, each owner sending its own elements. They must not overlap.
 template <detail::shared_part P>
 transfer start_copy(const P& from, const P& to, std::source_location where = std::source_location::current()) {
+  detail::require_bytes<detail::element_of<P>>();
   const detail::rectangle a = detail::rectangle_of(from);
   const detail::rectangle b = detail::rectangle_of(to);
   detail::require_same_size(a.rows, b.rows);
@@ -152,13 +134,22 @@ transfer start_copy(const P& from, const P& to, std::source_location where = std
 template <class T>
 void copy(const matrix_part<T>& from, const matrix_part<T>& to,
           std::source_location where = std::source_location::current()) {
-  start_copy(from, to, where).wait();
+  if constexpr (detail::held_by_owner<T>) {
+    detail::require_same_size(from.row_count(), to.row_count());
+    detail::require_same_size(from.column_count(), to.column_count());
+    std::vector<T> between(from.size());
+    copy(from, std::span(between), where);
+    copy(std::span<const T>(between), to, where);
+  } else {
+    start_copy(from, to, where).wait();
+  }
 }
 
 /// Every step-th element to local memory, and back.
 template <class T>
 transfer start_copy(const vector_stride<T>& from, std::span<std::type_identity_t<T>> to,
                     std::source_location where = std::source_location::current()) {
+  detail::require_bytes<T>();
   detail::require_same_size(from.size(), to.size());
   return detail::start_gather(from.whole().id(), detail::indices_of(from), reinterpret_cast<std::byte*>(to.data()),
                               where);
@@ -166,6 +157,7 @@ transfer start_copy(const vector_stride<T>& from, std::span<std::type_identity_t
 template <class T>
 transfer start_copy(std::span<const std::type_identity_t<T>> from, const vector_stride<T>& to,
                     std::source_location where = std::source_location::current()) {
+  detail::require_bytes<T>();
   detail::require_same_size(from.size(), to.size());
   return detail::start_scatter(reinterpret_cast<const std::byte*>(from.data()), to.whole().id(), detail::indices_of(to),
                                where);
@@ -186,6 +178,7 @@ template <class T>
 transfer start_gather(const shared_vector<T>& from, std::span<const std::uint64_t> indices,
                       std::span<std::type_identity_t<T>> to,
                       std::source_location where = std::source_location::current()) {
+  detail::require_bytes<T>();
   detail::require_same_size(indices.size(), to.size());
   return detail::start_gather(from.id(), {indices, 0, 0, indices.size()}, reinterpret_cast<std::byte*>(to.data()),
                               where);
@@ -202,6 +195,7 @@ template <class T>
 transfer start_scatter(std::span<const std::type_identity_t<T>> values, const shared_vector<T>& to,
                        std::span<const std::uint64_t> indices,
                        std::source_location where = std::source_location::current()) {
+  detail::require_bytes<T>();
   detail::require_same_size(values.size(), indices.size());
   return detail::start_scatter(reinterpret_cast<const std::byte*>(values.data()), to.id(),
                                {indices, 0, 0, indices.size()}, where);

@@ -4,6 +4,7 @@
 #include <orrery/shared/distribution.hpp>
 #include <orrery/shared/element.hpp>
 #include <orrery/shared/handle.hpp>
+#include <orrery/shared/held_element.hpp>
 #include <orrery/shared/iterator.hpp>
 
 #include <compare>
@@ -42,16 +43,11 @@ class shared_vector {
   /// distribution does not fit), world_error and std::bad_alloc (no memory), node_lost, stopped.
   explicit shared_vector(std::uint64_t n, const distribution& how = distribution::block(),
                          const std::source_location& where = std::source_location::current())
-      : id_(detail::make_shared("shared vector", n, 1, sizeof(T), how, {}, where)), size_(n) {
-    detail::require_shareable<T>();
-  }
+      : id_(detail::make_shared_of<T>("shared vector", n, 1, how, nullptr, where)), size_(n) {}
   /// The same; all elements are `value`.
   shared_vector(std::uint64_t n, const distribution& how, const T& value,
                 const std::source_location& where = std::source_location::current())
-      : id_(detail::make_shared("shared vector", n, 1, sizeof(T), how, std::as_bytes(std::span(&value, 1)), where)),
-        size_(n) {
-    detail::require_shareable<T>();
-  }
+      : id_(detail::make_shared_of<T>("shared vector", n, 1, how, &value, where)), size_(n) {}
 
   [[nodiscard]] std::uint64_t size() const noexcept { return size_; }
   [[nodiscard]] bool empty() const noexcept { return size_ == 0; }
@@ -72,10 +68,7 @@ class shared_vector {
   [[nodiscard]] std::uint32_t owner(std::uint64_t i) const { return detail::owner_of_element(id_, i, 0); }
   /// The elements that this PE owns, in the order of their indices, which are local_indices(). Good
   /// until the vector is destroyed. May park.
-  [[nodiscard]] std::span<T> local() const {
-    const detail::own_elements own = detail::elements_of_this_pe(id_);
-    return {reinterpret_cast<T*>(own.first), own.rows};
-  }
+  [[nodiscard]] std::span<T> local() const { return detail::local_elements<T>(id_); }
   [[nodiscard]] index_range local_indices() const { return detail::elements_of_this_pe(id_).row_walk; }
   /// Elements [first, first + count), for copy and for behaviours of a part. Whether they are
   /// inside is checked then.
@@ -84,7 +77,7 @@ class shared_vector {
   }
   /// Makes all elements `value`, each PE its own. Parks.
   void fill(const T& value, const std::source_location& where = std::source_location::current()) const {
-    detail::fill_shared(id_, std::as_bytes(std::span(&value, 1)), where);
+    detail::fill_elements(id_, value, where);
   }
 
   /// False for a null handle.
@@ -127,8 +120,8 @@ class vector_part {
 /// Ends a shared vector everywhere. What open scopes use stays until they end. Parks. Throws
 /// usage_error (null, destroyed before), node_lost.
 template <class T>
-void destroy(const shared_vector<T>& v) {
-  detail::destroy_shared(v.id());
+void destroy(const shared_vector<T>& v, const std::source_location& where = std::source_location::current()) {
+  detail::destroy_shared(v.id(), where);
 }
 
 }  // namespace orrery

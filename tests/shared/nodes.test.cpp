@@ -39,6 +39,28 @@ void memory() {
   check(stats(this_pe()).sent - sent < 100, "accesses on one machine took messages");
 }
 
+// Scalars are changed by all nodes at once, and nothing is lost.
+void change_scalars(team_member& t, shared<long> sum, shared<unsigned> bits, shared<int> lock, shared<int> plain) {
+  for (int i = 0; i < 1000; ++i) ++sum;
+  bits |= 1U << t.rank();
+  for (int i = 0; i < 100; ++i) {
+    for (int expected = 0; !lock.compare_exchange(expected, 1); expected = 0) yield();
+    plain = plain + 1;
+    lock = 0;
+  }
+}
+void scalars() {
+  const std::uint32_t last = world_pes() - 1;
+  const shared<long> sum(0, pe(last));
+  const shared<unsigned> bits(0);
+  const shared<int> lock(0, pe(last));
+  const shared<int> plain(0);
+  spmd<&change_scalars>(team(), sum, bits, lock, plain);
+  check(sum == 1000 * static_cast<long>(world_pes()), "an addition was lost");
+  check(bits == (1U << world_pes()) - 1, "a bit was lost");
+  check(plain == 100 * static_cast<int>(world_pes()), "a lock of compare_exchange did not hold");
+}
+
 // Elements stay readable when their owner is lost; scopes say so; the object can be destroyed, and
 // others made.
 void loss() {
@@ -189,6 +211,7 @@ INSTANTIATE_TEST_SUITE_P(of, shared_across_nodes, ::testing::Values(shape{3, 1},
 
 TEST_P(shared_across_nodes, members_read_and_write_as_a_plain_vector) { EXPECT_EQ(wrong_in("model"), ""); }
 TEST_P(shared_across_nodes, elements_of_the_same_machine_are_memory) { EXPECT_EQ(wrong_in("memory"), ""); }
+TEST_P(shared_across_nodes, scalars_are_changed_by_all_at_once) { EXPECT_EQ(wrong_in("scalars"), ""); }
 TEST_P(shared_across_nodes, scopes_of_a_killed_node_keep_nobody_out) { EXPECT_EQ(wrong_in("inside"), ""); }
 TEST_P(shared_across_nodes, what_a_lost_node_owned_stays_readable) { EXPECT_EQ(wrong_in("loss"), ""); }
 
@@ -225,6 +248,7 @@ int main(int argc, char** argv) {
   return orrery::testing::run_tests_or_scenario(argc, argv,
                                                 {{"model", model},
                                                  {"memory", memory},
+                                                 {"scalars", scalars},
                                                  {"loss", loss},
                                                  {"inside", inside},
                                                  {"planted", planted},

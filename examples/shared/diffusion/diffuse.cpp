@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "diffuse.hpp"
 
+#include <chrono>
+#include <cmath>
 #include <cstdint>
 #include <utility>
 
@@ -11,9 +13,10 @@ using orrery::halo_cache;
 using orrery::owner_computes;
 using orrery::shared_matrix;
 
-void diffuse(orrery::team_member& team, shared_matrix<double> now, shared_matrix<double> next, int steps) {
+void diffuse(orrery::team_member& team, shared_matrix<double> now, shared_matrix<double> next, int steps,
+             double cell_ns) {
   for (int step = 0; step < steps; ++step) {
-    with(halo_cache(now, team, 1, edges::periodic), owner_computes(next, team), [](auto& a, auto& b) {
+    with(halo_cache(now, team, 1, edges::periodic), owner_computes(next, team), [cell_ns](auto& a, auto& b) {
       for (const auto row : a.rows()) {
         const auto i = static_cast<std::int64_t>(row);
         for (const auto column : a.columns()) {
@@ -21,6 +24,7 @@ void diffuse(orrery::team_member& team, shared_matrix<double> now, shared_matrix
           b[row, column] = next_value(a[i, j], a[i - 1, j], a[i + 1, j], a[i, j - 1], a[i, j + 1]);
         }
       }
+      orrery::compute(std::chrono::nanoseconds(std::llround(cell_ns * static_cast<double>(b.span().size()))));
     });
     team.barrier();
     std::swap(now, next);

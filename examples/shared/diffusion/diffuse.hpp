@@ -11,8 +11,9 @@ inline double next_value(double here, double above, double below, double left, d
 }
 
 /// One member of a team: `steps` times, next <- now by a five-point stencil on a torus, and the two change places.
+/// A cell takes `cell_ns` of virtual time in a simulated world.
 void diffuse(orrery::team_member& team, orrery::shared_matrix<double> now, orrery::shared_matrix<double> next,
-             int steps);
+             int steps, double cell_ns);
 /// The same without scopes: the adviser (--orrery-advise) says what to put around the loop.
 void diffuse_plainly(orrery::team_member& team, orrery::shared_matrix<double> now, orrery::shared_matrix<double> next,
                      int steps);

@@ -9,8 +9,11 @@
 // run: ./diffusion --size 20 --steps 6 --check --tiles --orrery-sim=machines=4,jitter=3us --orrery-check-sharing
 #include "diffuse.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <fstream>
+#include <random>
 #include <span>
 #include <string>
 #include <vector>
@@ -27,6 +30,8 @@ struct options {
   std::uint64_t size = 512;
   int steps = 100;
   std::size_t members = 0;
+  double cell_ns = 0;
+  std::string picture;
   bool tiles = false;
   bool plain = false;
   bool check = false;
@@ -52,19 +57,40 @@ orrery::distribution tiles_for(std::uint32_t pes) {
   return orrery::distribution::tiles(down, pes / down);
 }
 
+/// The hotter, the lighter.
+void draw(const shared_matrix<double>& m, const std::string& file) {
+  std::ofstream out(file, std::ios::binary);
+  out << "P5\n" << m.column_count() << ' ' << m.row_count() << "\n255\n";
+  with(read_cache(m), [&](auto& all) {
+    const double most = std::ranges::max(all.span());
+    for (const double x : all.span()) out.put(static_cast<char>(static_cast<unsigned char>(255 * x / most)));
+  });
+}
+
 int simulate(const options& o) {
   const std::uint64_t n = o.size;
   const auto how = o.tiles ? tiles_for(orrery::world_pes()) : orrery::distribution::block();
   const shared_matrix<double> a(n, n, how);
   const shared_matrix<double> b(n, n, how);
   std::vector<double> first(n * n);
-  for (std::uint64_t i = 0; i < first.size(); ++i) first[i] = i % 7 == 0 ? 100 : static_cast<double>(i % 13);
+  if (o.picture.empty()) {
+    for (std::uint64_t i = 0; i < first.size(); ++i) first[i] = i % 7 == 0 ? 100 : static_cast<double>(i % 13);
+  } else {  // some hot places, one of which lies over a corner
+    std::mt19937 random(7);
+    for (int spot = 0; spot < 9; ++spot) {
+      const std::uint64_t row = spot == 0 ? 0 : random() % n;
+      const std::uint64_t column = spot == 0 ? 0 : random() % n;
+      const std::uint64_t side = 1 + n / (6 + random() % 12);
+      for (std::uint64_t i = 0; i < side * side; ++i) first[(row + i / side) % n * n + (column + i % side) % n] += 100;
+    }
+  }
   copy(std::span<const double>(first), a.rows(0, n));
   const orrery::team team = o.members == 0 ? orrery::team() : orrery::team(orrery::everywhere(), o.members);
   const auto begin = orrery::now();
   o.plain ? orrery::spmd<&diffusion::diffuse_plainly>(team, a, b, o.steps)
-          : orrery::spmd<&diffusion::diffuse>(team, a, b, o.steps);
+          : orrery::spmd<&diffusion::diffuse>(team, a, b, o.steps, o.cell_ns);
   const double seconds = std::chrono::duration<double>(orrery::now() - begin).count();
+  if (!o.picture.empty()) draw(o.steps % 2 == 0 ? a : b, o.picture);
   if (o.check) {
     std::vector<double> last(n * n);
     copy((o.steps % 2 == 0 ? a : b).rows(0, n), std::span(last));
@@ -84,6 +110,8 @@ int main(int argc, char** argv) {
     app.add_option("--size", o.size, "rows and columns")->check(CLI::Range(1, 100'000));
     app.add_option("--steps", o.steps, "how many")->check(CLI::NonNegativeNumber);
     app.add_option("--members", o.members, "of the team; 0: one on each PE");
+    app.add_option("--cell-ns", o.cell_ns, "in simulations: time of a cell");
+    app.add_option("--picture", o.picture, "a file for the last state, as a portable graymap (.pgm)");
     app.add_flag("--tiles", o.tiles, "one tile for each PE, instead of rows");
     app.add_flag("--plain", o.plain, "without scopes: each access by default");
     app.add_flag("--check", o.check, "compare with one loop, bit for bit");

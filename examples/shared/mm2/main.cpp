@@ -5,7 +5,9 @@
 // run: ./mm2 --size 50 --check --loop rows --orrery-nodes=3 --orrery-pes=1
 // run: ./mm2 --size 33 --check --orrery-nodes=2 --orrery-pes=2
 // run: ./mm2 --size 20 --check --orrery-pes=2 --orrery-check-sharing
+// run: ./mm2 --size 32 --check --together --overhead --step-ns 2 --orrery-sim=machines=6,net=10g
 // run: ./mm2 --size 40 --check --loop rows --orrery-sim=machines=5,net=10g,jitter=2us,seed=4
+// run: ! command -v mpirun.openmpi || OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 mpirun.openmpi --oversubscribe -n 2 ./mm2 --size 40 --check --together --orrery-pes=1 --orrery-machine-ranks=1
 #include "multiply.hpp"
 
 #include <algorithm>
@@ -26,7 +28,7 @@ struct options {
   int size = 512;
   int runs = 5;
   unsigned seed = 1;
-  mm2::loop how = mm2::loop::paper;
+  mm2::settings work;
   bool check = false;
 };
 
@@ -44,6 +46,7 @@ int compute(const options& o) {
   const orrery::shared_matrix<int> r(n, n);
   std::mt19937 random(o.seed);
   std::vector<double> seconds;
+  std::vector<double> opening;
   for (int run = 0; run < o.runs; ++run) {
     std::vector<int> first_q(n * n);
     std::vector<int> first_r(n * n);
@@ -53,7 +56,7 @@ int compute(const options& o) {
     copy(std::span<const int>(first_r), r.rows(0, n));
 
     const auto begin = orrery::now();
-    orrery::spmd<&mm2::two_phases>(orrery::team(), p, q, r, o.how);
+    opening = orrery::spmd<&mm2::two_phases>(orrery::team(), p, q, r, o.work);
     seconds.push_back(std::chrono::duration<double>(orrery::now() - begin).count());
 
     if (!o.check) continue;
@@ -66,6 +69,7 @@ int compute(const options& o) {
     if (got != expected_r) return fmt::print(stderr, "R is wrong in run {}\n", run), 1;
   }
   fmt::print("{} x {}, {} PEs: {:.6f} s\n", n, n, orrery::world_pes(), *std::ranges::min_element(seconds));
+  if (o.work.barriers) fmt::print("opening the scopes: {:.6f} s\n", *std::ranges::max_element(opening));
   return 0;
 }
 
@@ -79,7 +83,10 @@ int main(int argc, char** argv) {
     app.add_option("--runs", o.runs, "the fastest of so many counts")->check(CLI::Range(1, 1'000));
     app.add_option("--seed", o.seed, "of the numbers");
     const std::map<std::string, mm2::loop> loops{{"paper", mm2::loop::paper}, {"rows", mm2::loop::by_rows}};
-    app.add_option("--loop", o.how, "the paper's, or one along rows")->transform(CLI::CheckedTransformer(loops));
+    app.add_option("--loop", o.work.how, "the paper's, or one along rows")->transform(CLI::CheckedTransformer(loops));
+    app.add_flag("--together", o.work.together, "all fill their caches at once, by an allgather");
+    app.add_flag("--overhead", o.work.barriers, "barriers around the opening of scopes, and how long that takes");
+    app.add_option("--step-ns", o.work.step_ns, "in simulations: time of a multiplication and addition");
     app.add_flag("--check", o.check, "compare with a sequential product");
     try {
       app.parse(std::vector<std::string>(words.rbegin(), words.rend() - 1));  // CLI11 takes them from the end

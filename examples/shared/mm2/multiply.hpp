@@ -14,12 +14,20 @@ enum class loop : int {
   by_rows,   ///< the same sums, but the inner loop goes along a row
 };
 
-/// C <- A B, by a team: each member computes the rows that are its own.
-void multiply(orrery::team_member& team, const orrery::shared_matrix<int>& a, const orrery::shared_matrix<int>& b,
-              const orrery::shared_matrix<int>& c, loop how);
+struct settings {
+  loop how = loop::paper;
+  bool together = false;  ///< the members fill their caches by one allgather
+  bool barriers = false;  ///< around the opening of scopes, to measure that (figure 6)
+  double step_ns = 0;  ///< virtual time of a multiplication and addition, in simulations
+};
+
+/// C <- A B, by a team: each member computes the rows that are its own. The seconds that it took to
+/// open the scopes, if they are measured.
+double multiply(orrery::team_member& team, const orrery::shared_matrix<int>& a, const orrery::shared_matrix<int>& b,
+                const orrery::shared_matrix<int>& c, const settings& s);
 
 /// P <- Q R, then R <- Q P.
-void two_phases(orrery::team_member& team, orrery::shared_matrix<int> p, orrery::shared_matrix<int> q,
-                orrery::shared_matrix<int> r, loop how);
+double two_phases(orrery::team_member& team, orrery::shared_matrix<int> p, orrery::shared_matrix<int> q,
+                  orrery::shared_matrix<int> r, settings s);
 
 }  // namespace mm2

@@ -6,7 +6,9 @@
 // run: ./psrs --keys 5 --type double --check --orrery-sim=machines=8,net=10g,jitter=3us
 // run: ./psrs --keys 3000 --type record --of equal --check --orrery-nodes=2 --orrery-pes=1
 // run: ./psrs --keys 2000 --check --orrery-nodes=2 --orrery-pes=1 --orrery-check-sharing
+// run: ./psrs --keys 900 --compare-ns 3 --check --orrery-sim=machines=40,net=10g
 // run: ./psrs --keys 30000 --of sorted --members 7 --check --orrery-sim=machines=3,jitter=3us,seed=2
+// run: ! command -v mpirun.openmpi || OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 mpirun.openmpi --oversubscribe -n 2 ./psrs --keys 20000 --check --orrery-pes=2 --orrery-machine-ranks=1
 #include "sort.hpp"
 
 #include <algorithm>
@@ -32,6 +34,7 @@ struct options {
   unsigned seed = 1;
   order of = order::random;
   key type = key::u32;
+  psrs::costs costs;
   bool check = false;
 };
 
@@ -84,7 +87,7 @@ int sort_keys(const options& o) {
   copy(std::span<const Key>(keys), v);
   const orrery::team team = o.members == 0 ? orrery::team() : orrery::team(orrery::everywhere(), o.members);
   const auto begin = orrery::now();
-  psrs::sort(team, v);
+  psrs::sort(team, v, o.costs);
   const double seconds = std::chrono::duration<double>(orrery::now() - begin).count();
   if (o.check) {
     std::vector<Key> sorted(o.keys);
@@ -112,6 +115,7 @@ int main(int argc, char** argv) {
     const std::map<std::string, key> types{
         {"u32", key::u32}, {"u64", key::u64}, {"double", key::real}, {"record", key::record}};
     app.add_option("--type", o.type, "u32, u64, double or record")->transform(CLI::CheckedTransformer(types));
+    app.add_option("--compare-ns", o.costs.compare_ns, "in simulations: time of a comparison");
     app.add_flag("--check", o.check, "compare with a sequential sort");
     try {
       app.parse(std::vector<std::string>(words.rbegin(), words.rend() - 1));  // CLI11 takes them from the end

@@ -2,6 +2,8 @@
 #include "sort.hpp"
 
 #include <algorithm>
+#include <chrono>
+#include <cmath>
 #include <numeric>
 #include <span>
 #include <utility>
@@ -18,6 +20,12 @@ using orrery::release;
 using orrery::shared_matrix;
 using orrery::shared_vector;
 using orrery::team_member;
+
+/// Lets virtual time pass as if so many keys had been sorted, or merged from so many runs.
+void take_time(costs c, std::size_t keys, std::size_t runs) {
+  const double comparisons = static_cast<double>(keys) * std::log2(static_cast<double>(std::max<std::size_t>(runs, 1)));
+  orrery::compute(std::chrono::nanoseconds(std::llround(c.compare_ns * comparisons)));
+}
 
 /// What the members share beside the keys.
 template <class Key>
@@ -48,10 +56,11 @@ struct workspace {
 
 /// Phase 1: sorts what is the member's own, and gives regular samples of it to the master.
 template <class Key>
-void sort_own(team_member& t, const shared_vector<Key>& keys, const workspace<Key>& w) {
+void sort_own(team_member& t, const shared_vector<Key>& keys, const workspace<Key>& w, costs c) {
   with(owner_computes(keys, t), release(w.samples), release(w.taken), [&](auto& own, auto& samples, auto& taken) {
     std::span<Key> mine = own.span();
     std::sort(mine.begin(), mine.end());
+    take_time(c, mine.size(), mine.size());
     const std::uint64_t n = std::min<std::uint64_t>(t.size(), mine.size());
     for (std::uint64_t i = 0; i < n; ++i) samples[t.rank(), i] = mine[i * mine.size() / n];
     taken[t.rank()] = n;
@@ -60,15 +69,16 @@ void sort_own(team_member& t, const shared_vector<Key>& keys, const workspace<Ke
 
 /// Phase 2, of the master: sorts the samples and chooses pivots at regular distances.
 template <class Key>
-void choose_pivots(const workspace<Key>& w) {
+void choose_pivots(const workspace<Key>& w, costs c) {
   with(owner_computes(w.samples), owner_computes(w.taken), release(w.pivots),
-       [](auto& samples, auto& taken, auto& pivots) {
+       [c](auto& samples, auto& taken, auto& pivots) {
          std::vector<Key> all;
          for (const auto member : samples.rows()) {
            const std::span<Key> row = samples.row(member);
            all.insert(all.end(), row.begin(), row.begin() + static_cast<std::ptrdiff_t>(taken[member]));
          }
          std::sort(all.begin(), all.end());
+         take_time(c, all.size(), all.size());
          const std::uint64_t parts = pivots.size() + 1;
          for (std::uint64_t i = 1; i < parts; ++i)
            pivots[i - 1] = all.empty() ? Key{} : all[std::min<std::uint64_t>(i * all.size() / parts, all.size() - 1)];
@@ -114,37 +124,46 @@ void merge_runs(std::vector<Key>& keys, std::vector<std::uint64_t> ends) {
 
 /// Phases 3 and 4: gathers partition number `rank` of all members, merges, and writes it where it belongs.
 template <class Key>
-void gather_and_merge(team_member& t, const shared_vector<Key>& keys, const workspace<Key>& w) {
+void gather_and_merge(team_member& t, const shared_vector<Key>& keys, const workspace<Key>& w, costs c) {
   std::vector<Key> merged;
   std::uint64_t offset = 0;  // of the partition among all keys
-  with(read_cache(w.partitions), [&](auto& begin) {
-    std::vector<std::uint64_t> ends;
-    std::uint64_t size = 0;
-    for (std::uint64_t m = 0; m < t.size(); ++m) {
-      offset += begin[m, t.rank()] - begin[m, 0];
-      size += begin[m, t.rank() + 1] - begin[m, t.rank()];
-      ends.push_back(size);
-    }
-    merged.resize(size);
-    for (std::uint64_t m = 0, at = 0; m < t.size(); at = ends[m++])
-      copy(keys.part(begin[m, t.rank()], ends[m] - at), std::span(merged).subspan(at, ends[m] - at));
-    merge_runs(merged, std::move(ends));
-  });
+  // Where everybody's own keys begin, and the two ends of the partition: three columns.
+  with(read_cache(w.partitions.part(0, t.size(), 0, 1)), read_cache(w.partitions.part(0, t.size(), t.rank(), 2)),
+       [&](auto& first, auto& begin) {
+         std::vector<std::uint64_t> ends;
+         std::uint64_t size = 0;
+         for (std::uint64_t m = 0; m < t.size(); ++m) {
+           offset += begin[m, t.rank()] - first[m, 0];
+           size += begin[m, t.rank() + 1] - begin[m, t.rank()];
+           ends.push_back(size);
+         }
+         merged.resize(size);
+         std::vector<orrery::transfer> gathered;
+         for (std::uint64_t n = 0; n < t.size(); ++n) {
+           const std::uint64_t m = (t.rank() + n) % t.size();  // not all of the same member at once
+           const std::uint64_t at = m == 0 ? 0 : ends[m - 1];
+           gathered.push_back(
+               start_copy(keys.part(begin[m, t.rank()], ends[m] - at), std::span(merged).subspan(at, ends[m] - at)));
+         }
+         for (orrery::transfer& g : gathered) g.wait();
+         take_time(c, merged.size(), ends.size());
+         merge_runs(merged, std::move(ends));
+       });
   t.barrier();  // everybody has gathered: the keys may be overwritten
   copy(std::span<const Key>(merged), keys.part(offset, merged.size()));
 }
 
 template <class Key>
-void sort_as_member(team_member& t, shared_vector<Key> keys) {
+void sort_as_member(team_member& t, shared_vector<Key> keys, costs c) {
   // The master makes the workspace, so that it lies on the master's PE.
   const auto w = t.broadcast(t.rank() == 0 ? workspace<Key>(t.size()) : workspace<Key>());
-  sort_own(t, keys, w);
+  sort_own(t, keys, w, c);
   t.barrier();
-  if (t.rank() == 0) choose_pivots(w);
+  if (t.rank() == 0) choose_pivots(w, c);
   t.barrier();
   partition_own(t, keys, w);
   t.barrier();
-  gather_and_merge(t, keys, w);
+  gather_and_merge(t, keys, w, c);
   t.barrier();
   if (t.rank() == 0) w.end();
 }
@@ -152,13 +171,13 @@ void sort_as_member(team_member& t, shared_vector<Key> keys) {
 }  // namespace
 
 template <class Key>
-void sort(const orrery::team& team, const shared_vector<Key>& keys) {
-  orrery::spmd<&sort_as_member<Key>>(team, keys);
+void sort(const orrery::team& team, const shared_vector<Key>& keys, costs c) {
+  orrery::spmd<&sort_as_member<Key>>(team, keys, c);
 }
 
-template void sort(const orrery::team&, const shared_vector<std::uint32_t>&);
-template void sort(const orrery::team&, const shared_vector<std::uint64_t>&);
-template void sort(const orrery::team&, const shared_vector<double>&);
-template void sort(const orrery::team&, const shared_vector<record>&);
+template void sort(const orrery::team&, const shared_vector<std::uint32_t>&, costs);
+template void sort(const orrery::team&, const shared_vector<std::uint64_t>&, costs);
+template void sort(const orrery::team&, const shared_vector<double>&, costs);
+template void sort(const orrery::team&, const shared_vector<record>&, costs);
 
 }  // namespace psrs

@@ -2,6 +2,7 @@
 // The shortest tour through cities, by branch and bound: the length of the best tour is a read-mostly scalar.
 // run: ./tsp --cities 8 --instances 5 --check --orrery-pes=2
 // run: ./tsp --cities 13 --check --orrery-nodes=2 --orrery-pes=1
+// run: ./tsp --cities 11 --depth 3 --node-ns 40 --check --orrery-sim=machines=12,net=10g
 // run: ./tsp --cities 12 --instances 2 --check --orrery-sim=machines=6,net=10g,jitter=3us
 // run: ./tsp --cities 9 --instances 8 --seed 40 --check --members 7 --orrery-sim=machines=3,jitter=30us,seed=5
 // run: ./tsp --cities 8 --check --orrery-sim=machines=4,jitter=3us --orrery-check-sharing
@@ -23,7 +24,7 @@ namespace {
 using tsp::outcome;
 
 struct options {
-  int cities = 14;
+  tsp::search search{14};
   int instances = 1;
   std::uint64_t seed = 1;
   std::size_t members = 0;
@@ -45,22 +46,22 @@ bool is_right(const tsp::instance& i, const outcome& o) {
 }
 
 int solve(const options& o, std::uint64_t seed) {
-  const std::vector<int> distance = tsp::random_distances(o.cities, seed);
+  const std::vector<int> distance = tsp::random_distances(o.search.cities, seed);
   const orrery::shared_vector<int> distances(distance.size());
   copy(std::span<const int>(distance), distances);
   const orrery::shared<int> best(std::numeric_limits<int>::max());
   const orrery::shared<int> next(0);
   const orrery::team team = o.members == 0 ? orrery::team() : orrery::team(orrery::everywhere(), o.members);
   const auto begin = orrery::now();
-  const std::vector<outcome> all = orrery::spmd<&tsp::search_as_member>(team, distances, o.cities, best, next);
+  const std::vector<outcome> all = orrery::spmd<&tsp::search_as_member>(team, distances, o.search, best, next);
   const double seconds = std::chrono::duration<double>(orrery::now() - begin).count();
   std::uint64_t nodes = 0;
   for (const outcome& m : all) nodes += m.nodes;
   const outcome& found = *std::ranges::min_element(all, {}, &outcome::length);
   if (found.length != best) return fmt::print(stderr, "nobody has the best tour\n"), 1;
-  if (o.check && !is_right({o.cities, distance}, found)) return 1;
-  fmt::print("seed {}: {} through {} cities; {} nodes, {:.2f} million a second\n", seed, found.length, o.cities, nodes,
-             static_cast<double>(nodes) / seconds / 1e6);
+  if (o.check && !is_right({o.search.cities, distance}, found)) return 1;
+  fmt::print("seed {}: {} through {} cities; {} nodes, {:.2f} million a second, {:.6f} s\n", seed, found.length,
+             o.search.cities, nodes, static_cast<double>(nodes) / seconds / 1e6, seconds);
   destroy(distances);
   destroy(best);
   destroy(next);
@@ -73,17 +74,20 @@ int main(int argc, char** argv) {
   return orrery::run(argc, argv, [](orrery::args words) {
     options o;
     CLI::App app("The shortest tour through cities");
-    app.add_option("--cities", o.cities, "how many; with --check at most 16")->check(CLI::Range(3, 40));
+    app.add_option("--cities", o.search.cities, "how many; with --check at most 16")->check(CLI::Range(3, 40));
     app.add_option("--instances", o.instances, "how many, with seeds that follow each other");
     app.add_option("--seed", o.seed, "of the first");
     app.add_option("--members", o.members, "of the team; 0: one on each PE");
+    app.add_option("--depth", o.search.depth, "cities of the beginnings that members take")->check(CLI::Range(1, 4));
+    app.add_option("--node-ns", o.search.node_ns, "in simulations: time of a node of the search");
     app.add_flag("--check", o.check, "prove that the tour is the shortest");
     try {
       app.parse(std::vector<std::string>(words.rbegin(), words.rend() - 1));  // CLI11 takes them from the end
     } catch (const CLI::ParseError& e) {
       return app.exit(e);
     }
-    if (o.check && o.cities > 16) return fmt::print(stderr, "--check: at most 16 cities\n"), 2;
+    o.search.depth = std::min(o.search.depth, o.search.cities - 1);
+    if (o.check && o.search.cities > 16) return fmt::print(stderr, "--check: at most 16 cities\n"), 2;
     for (int i = 0; i < o.instances; ++i)
       if (const int failed = solve(o, o.seed + static_cast<std::uint64_t>(i)); failed != 0) return failed;
     return 0;

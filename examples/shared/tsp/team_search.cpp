@@ -1,32 +1,59 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "team_search.hpp"
 
-#include <array>
+#include <chrono>
+#include <cmath>
+#include <numeric>
 #include <span>
+#include <utility>
+#include <vector>
 
 namespace tsp {
 
-outcome search_as_member(orrery::shared_vector<int> distances, int cities, orrery::shared<int> best,
+namespace {
+
+/// The beginning of a tour with a number: city 0 and `depth` others. Empty if there are fewer.
+std::vector<int> beginning(const search& s, int number) {
+  std::vector<int> left(static_cast<std::size_t>(s.cities - 1));
+  std::iota(left.begin(), left.end(), 1);
+  std::vector<int> tour{0};
+  for (int i = 0; i < s.depth; ++i) {
+    const int choices = static_cast<int>(left.size());
+    tour.push_back(left[static_cast<std::size_t>(number % choices)]);
+    left.erase(left.begin() + number % choices);
+    number /= choices;
+  }
+  return number == 0 ? tour : std::vector<int>{};
+}
+
+}  // namespace
+
+outcome search_as_member(orrery::shared_vector<int> distances, search s, orrery::shared<int> best,
                          orrery::shared<int> next) {
   outcome mine;
   with(read_cache(distances), read_mostly(best), [&](auto& distance, auto& shortest) {
-    const instance i{cities, distance.span()};
+    const instance i{s.cities, distance.span()};
+    branch_and_bound* running = nullptr;
+    std::uint64_t counted = 0;
+    const auto pause = [&] {  // so that this PE hears of shorter tours
+      orrery::compute(std::chrono::nanoseconds(
+          std::llround(s.node_ns * static_cast<double>(running->nodes() - std::exchange(counted, running->nodes())))));
+      orrery::yield();
+    };
     branch_and_bound work(
         i, [&] { return shortest.get(); },
         [&](std::span<const int> tour, int length) {
-          if (shortest.element().fetch_min(length) <= length) return;  // another one was faster
+          if (shortest.fetch_min(length) <= length) return;  // another one was faster
           mine.tour.assign(tour.begin(), tour.end());
           mine.length = length;
         },
-        [] { orrery::yield(); });  // so that this PE hears of shorter tours
-    const int others = cities - 1;
+        pause);
+    running = &work;
     for (;;) {
-      const int number = next.element().fetch_add(1);
-      if (number >= others * (others - 1)) break;
-      const int a = 1 + number / (others - 1);
-      const int b = 1 + number % (others - 1);
-      work.search(std::array{0, a, b >= a ? b + 1 : b});
-      orrery::yield();
+      const std::vector<int> first = beginning(s, next++);
+      if (first.empty()) break;
+      work.search(first);
+      pause();
     }
     mine.nodes = work.nodes();
   });

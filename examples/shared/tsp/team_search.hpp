@@ -19,9 +19,15 @@ struct outcome {
   std::uint64_t nodes = 0;
 };
 
-/// One member of a team: takes the beginnings of tours, 0-a-b, one after the other. `best` is the length of the best
-/// tour of all, `next` the number of the next beginning.
-outcome search_as_member(orrery::shared_vector<int> distances, int cities, orrery::shared<int> best,
+struct search {
+  int cities;
+  int depth = 2;  ///< of the beginnings that members take: 2 is 0-a-b
+  double node_ns = 0;  ///< virtual time of a node, in simulations
+};
+
+/// One member of a team: takes the beginnings of tours, such as 0-a-b, one after the other. `best` is the length of the
+/// best tour of all, `next` the number of the next beginning.
+outcome search_as_member(orrery::shared_vector<int> distances, search s, orrery::shared<int> best,
                          orrery::shared<int> next);
 
 }  // namespace tsp

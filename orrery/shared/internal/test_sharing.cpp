@@ -143,6 +143,17 @@ void one_way_and_read(team_member& t, longs v) {
   (void)read_cached(v);
 }
 
+/// One forgets to take the lock.
+void lock_of_one(team_member& t, longs v) {
+  if (t.rank() == 0) {
+    while (v[7].exchange(1) != 0) yield();
+    v[0] = 1;
+    v[7].exchange(0);
+  } else {
+    v[0] = 2;
+  }
+}
+
 class inspector {
  public:
   explicit inspector(std::vector<std::string>& wrong) : wrong_(wrong), known_(sharing_mistakes().size()) {}
@@ -208,6 +219,33 @@ void count_together(team_member& t, longs v) {
   });
   t.barrier();
   (void)read_cached(v);
+}
+
+/// Locks, counters and marks that are changed as a whole order what is done around them.
+void take_the_lock(longs v, std::uint64_t lock) {
+  for (long expected = 0; !v[lock].compare_exchange(expected, 1); expected = 0) yield();
+}
+void atomics_order(team_member& t, longs v, shared<long> arrived, shared<long> mark) {
+  for (int i = 0; i < 3; ++i) {
+    take_the_lock(v, 7);
+    v[0] = v[0] + 1;
+    write_released(v, 1);
+    (void)v[7].exchange(0);
+  }
+  if (t.rank() == 0) {
+    v[2] = 9;
+    mark += 1;
+  } else {
+    while (mark.get() == 0) yield();  // reads what was changed: it comes after the change
+    (void)read_default(v, 2);
+  }
+  v[3 + t.rank() % 2].fetch_add(1);
+  ++arrived;
+  if (t.rank() == 1) {
+    while (arrived.fetch_add(0) != static_cast<long>(t.size())) yield();
+    (void)read_cached(v);
+    v[0] = 0;
+  }
 }
 
 /// A process that writes when it is told to; it is told by one, asked by another.
@@ -301,6 +339,8 @@ std::vector<std::string> planted_mistakes_missed() {
   found.expect("read mostly and default", "element 0 written", "(read_mostly)");
   run_on_vector<&one_way_and_read>(two);
   found.expect("one way and read", "element 0 written", "(read_cache)");
+  run_on_vector<&lock_of_one>(two);
+  found.expect("lock of one", "element 0 written", "(element)");
   const reals a(4, 4, distribution::block().over({0, 1}), 1.0);
   const reals b(4, 4, distribution::block().over({0, 1}), 1.0);
   spmd<&diffusion_without_barrier>(two, a, b);
@@ -315,6 +355,7 @@ std::vector<std::string> false_alarms() {
   spmd<&take_turns>(all, v);
   spmd<&broadcast_orders>(all, v);
   spmd<&count_together>(team(), v);
+  spmd<&atomics_order>(team(everywhere(), world_pes() + 1), v, shared<long>(0), shared<long>(0, pe(world_pes() - 1)));
   const reals a(9, 7, distribution::block(), 1.0);
   const reals b(9, 7, distribution::block(), 2.0);
   spmd<&proper_diffusion>(all, a, b);
