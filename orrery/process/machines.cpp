@@ -6,6 +6,7 @@
 #include <orrery/process/runtime.hpp>
 #include <orrery/process/spawn.hpp>
 #include <orrery/scheduler/node.hpp>
+#include <orrery/transport/mpi/cluster.hpp>
 #include <orrery/transport/shm/arena.hpp>
 #include <orrery/transport/world.hpp>
 
@@ -107,14 +108,10 @@ std::uint64_t detail::free_memory_here() {
 
 std::vector<std::string> machine_names() {
   const transport::world* const world = this_world().world();
-  std::vector<std::string> names;
-  std::map<std::string, int> seen;
-  for (std::uint32_t m = 0; m < world_machines(); ++m) {
-    std::string name = world != nullptr ? world->host_of(m) : transport::own_host();
-    if (const int n = ++seen[name]; n > 1) name += fmt::format("#{}", n);
-    names.push_back(std::move(name));
-  }
-  return names;
+  std::vector<std::string> hosts;
+  for (std::uint32_t m = 0; m < world_machines(); ++m)
+    hosts.push_back(world != nullptr ? world->host_of(m) : transport::own_host());
+  return transport::distinct_names(std::move(hosts));
 }
 
 machine_state describe_machine(std::uint32_t machine) {

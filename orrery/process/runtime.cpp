@@ -203,15 +203,16 @@ std::optional<transport::mpi_launch> launch_of(const options& o) {
 }
 
 session open_machines(const transport::mpi_launch& launch, const options& o, const args& arguments) {
-  if (o.nodes > 1 || !o.world.empty())
+  if (o.nodes > 1)
     throw world_error(errc::world_bad_setting, verbatim,
-                      fmt::format("{} is set, so MPI has started the nodes of this world: leave out --orrery-nodes and "
-                                  "--orrery-world, or say --orrery-mpi=off",
+                      fmt::format("{} is set, so MPI has started the nodes of this world: leave out --orrery-nodes, or "
+                                  "say --orrery-mpi=off",
                                   launch.variable));
   const scheduler::own_vocabulary words;
   transport::mpi_config config;
   config.node = world_config_of(o, arguments, words);
   config.node.pe_count = o.pes;
+  config.name = o.world;
   config.ring_bytes = o.ring;
   config.library = o.mpi == "auto" ? std::string{} : o.mpi;
   config.machine_ranks = o.machine_ranks;

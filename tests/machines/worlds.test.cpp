@@ -8,8 +8,7 @@
 #include <array>
 #include <cstdlib>
 #include <numeric>
-
-#include <dlfcn.h>
+#include <set>
 
 namespace orrery {
 namespace {
@@ -129,6 +128,12 @@ void huge() {
 constexpr std::uint64_t gib = std::uint64_t{1} << 30;
 
 int one_more(int n) { return n + 1; }
+std::uint32_t own_machine() { return this_machine(); }
+std::string own_host_name() {
+  char name[256] = {};
+  (void)::gethostname(name, sizeof name - 1);
+  return name;
+}
 
 struct cell;
 ORRERY_PROCESS(cell, step, hop, where);
@@ -191,11 +196,41 @@ void others_programs() {
                  "server");
 }
 
+// By the names of their hosts; and what each says of itself.
+void places() {
+  const std::vector<std::string> names = machine_names();
+  check(names.size() == world_machines(), "machines without names");
+  std::set<std::uint32_t> pes;
+  for (std::uint32_t m = 0; m < world_machines(); ++m) {
+    check(spawn<server>(machine(m))->where() == m, "machine(i) is another one");
+    check(spawn<server>(machine(names[m]))->where() == m, "machine(name) is another one");
+    const machine_state s = describe_machine(m);
+    check(s.number == m && s.name == names[m], "a machine describes another one");
+    check(s.cores > 0 && s.memory > 0 && !s.system.empty() && !s.file_systems.empty(),
+          "a machine does not say what it has");
+    check(s.nodes.size() == world_nodes() / world_machines(), "a machine has other nodes");
+    for (const std::uint32_t n : s.nodes)
+      check(call<&own_machine>(node(n)) == m, "node(i) is on another machine than it was said to be");
+    pes.insert(s.pes.begin(), s.pes.end());
+  }
+  check(pes.size() == world_pes(), "machines do not have all PEs");
+  check_contains(thrown<usage_error>("a host that is not there", [] { (void)machine("no-such-host"); }), names.back());
+}
+
 // On hosts that share nothing.
 void hosts() {
   check(world_machines() == 2 && world_nodes() == 4, "four ranks on two hosts are not two machines of two nodes");
+  const std::string host = call<&own_host_name>(node(1));
+  check(spawn<server>(machine(host))->where() == call<&own_machine>(node(1)), "machine(host) is another one");
   messages();
   blocks();
+  everything_else();
+}
+// The same on four, each with one node.
+void four_hosts() {
+  check(world_machines() == 4 && world_nodes() == 4, "four ranks on four hosts are not four machines");
+  places();
+  messages();
   everything_else();
 }
 
@@ -319,6 +354,21 @@ TEST_P(over_mpi, hosts_with_networks_and_memory_of_their_own_are_machines) {
   if (said.ends_with("exit status 77")) GTEST_SKIP() << "this system lets nobody make network namespaces here";
   EXPECT_EQ(wrong_in(said), "");
 }
+TEST_P(over_mpi, four_hosts_are_four_machines) {
+  const auto script = std::filesystem::path(folder_of_program()) / "../../../tests/machines/hosts";
+  if (!std::filesystem::exists(script)) GTEST_SKIP() << script << " does not exist";
+  const std::string said =
+      program({"--hosts=4", GetParam(), "4", std::filesystem::read_symlink("/proc/self/exe").string(),
+               "--scenario=four hosts", "--orrery-pes=1"},
+              script.string())
+          .end();
+  if (said.ends_with("exit status 77")) GTEST_SKIP() << "this system lets nobody make network namespaces here";
+  EXPECT_EQ(wrong_in(said), "");
+}
+TEST_P(over_mpi, machines_are_found_by_name_and_say_what_they_have) {
+  EXPECT_EQ(wrong_in(outcome("places", {3, 1, 1})), "");
+  EXPECT_EQ(wrong_in(outcome("places", {4, 2, 2})), "");
+}
 // The script cuts when the scenario has asked for it, and then says what the ranks on both hosts have said.
 TEST_P(over_mpi, a_host_that_is_cut_off_is_lost_and_its_ranks_end) {
   const auto script = std::filesystem::path(folder_of_program()) / "../../../tests/machines/hosts";
@@ -353,6 +403,10 @@ TEST_P(over_mpi, starting_nodes_under_a_rank_is_refused) {
 }
 TEST_P(over_mpi, ranks_are_worlds_of_their_own_if_the_user_says_so) {
   EXPECT_EQ(wrong_in(outcome("cycle", {2, 2, 1}, {"--orrery-mpi=off"})), "");
+}
+TEST_P(over_mpi, the_file_of_the_library_may_be_named) {
+  const std::string file = GetParam() == "mpich" ? "libmpich.so.12" : "libmpi.so.40";
+  EXPECT_EQ(wrong_in(outcome("messages", {2, 1, 1}, {"--orrery-mpi=" + file})), "");
 }
 TEST_P(over_mpi, a_file_that_is_no_mpi_library_is_refused) {
   const std::string said = outcome("cycle", {2, 1, 1}, {"--orrery-mpi=libm.so.6"});
@@ -409,15 +463,6 @@ TEST_P(over_mpi, ranks_that_run_no_main_may_run_a_role) {
   const std::string said = outcome("roles", {2, 1, 1}, {"--orrery-role=cook"});
   EXPECT_GE(count_of(said, "--orrery-role=cook: the roles of this program are count"), 1) << said;
 }
-// A program that has started MPI itself: Orrery uses it as it is, and leaves its end to the program.
-std::string file_of_mpi(const std::string& name) { return name == "mpich" ? "libmpich.so.12" : "libmpi.so.40"; }
-TEST_P(over_mpi, a_program_may_start_and_end_mpi_itself_and_receive_from_any_source) {
-  EXPECT_EQ(wrong_in(outcome("messages", {3, 1, 1}, {"--own-mpi=" + file_of_mpi(GetParam()), "--threads=2"})), "");
-}
-TEST_P(over_mpi, a_program_that_has_started_mpi_for_one_thread_is_refused) {
-  const std::string said = outcome("messages", {2, 1, 1}, {"--own-mpi=" + file_of_mpi(GetParam()), "--threads=0"});
-  EXPECT_GE(count_of(said, "MPI runs for one thread only, and PEs are threads; call MPI_Init_thread"), 1) << said;
-}
 TEST_P(over_mpi, everybody_may_flood_one_process) {
   EXPECT_EQ(wrong_in(outcome("flooded", {4, 1, 1}, {"--orrery-mailbox=8K"})), "");
 }
@@ -460,101 +505,27 @@ INSTANTIATE_TEST_SUITE_P(
 }  // namespace
 }  // namespace orrery
 
-namespace orrery {
-namespace {
-
-std::string value_of(int argc, char** argv, std::string_view option) {
-  for (int i = 1; i < argc; ++i)
-    if (std::string_view(argv[i]).starts_with(option)) return argv[i] + option.size();
-  return {};
-}
-
-/// With --own-mpi=FILE --threads=LEVEL: MPI, as the program's own main starts and ends it. These functions are the same in
-/// all MPI libraries.
-class own_mpi {
- public:
-  own_mpi(int argc, char** argv) {
-    const std::string file = value_of(argc, argv, "--own-mpi=");
-    if (file.empty()) return;
-    library_ = ::dlopen(file.c_str(), RTLD_NOW | RTLD_GLOBAL);
-    int given = 0;
-    if (library_ == nullptr || get<int(int*, char***, int, int*)>("MPI_Init_thread")(
-                                   nullptr, nullptr, std::stoi(value_of(argc, argv, "--threads=")), &given) != 0)
-      std::abort();
-    if (given == 0) return;
-    void* const open_mpi_world = ::dlsym(library_, "ompi_mpi_comm_world");
-    if (open_mpi_world != nullptr) {
-      listen(open_mpi_world, ::dlsym(library_, "ompi_mpi_byte"), -1);
-    } else {
-      listen(0x4400'0000, 0x4c00'010d, -2);
-    }
-  }
-  /// The exit code: 1 if MPI has been ended already.
-  int end(int code) {
-    if (library_ == nullptr) return code;
-    int has_come = 0;
-    if (heard_.request != 0 &&
-        (get<int(void*, int*, void*)>("MPI_Test")(&heard_.request, &has_come, heard_.status.data()) != 0 ||
-         has_come != 0)) {
-      fmt::print(stderr, "a receive of the program has got a message that is not its own\n");
-      code = 1;
-    } else if (heard_.request != 0) {
-      get<int(void*)>("MPI_Cancel")(&heard_.request);
-      get<int(void*, void*)>("MPI_Wait")(&heard_.request, heard_.status.data());
-    }
-    int is_over = 0;
-    get<int(int*)>("MPI_Finalized")(&is_over);
-    if (is_over != 0) fmt::print(stderr, "MPI was ended, which the program had started\n");
-    return is_over != 0 || get<int()>("MPI_Finalize")() != 0 ? 1 : code;
-  }
-
- private:
-  template <class F>
-  [[nodiscard]] F* get(const char* name) const {
-    return reinterpret_cast<F*>(::dlsym(library_, name));
-  }
-  // A receive from any source, with any tag, that is open while the world runs. Handles are pointers or numbers.
-  template <class Handle>
-  void listen(Handle world, Handle byte, int any_source) {
-    constexpr int any_tag = -1;
-    if (get<int(void*, int, Handle, int, int, Handle, void*)>("MPI_Irecv")(
-            heard_.bytes.data(), static_cast<int>(heard_.bytes.size()), byte, any_source, any_tag, world,
-            &heard_.request) != 0)
-      std::abort();
-  }
-  struct receive {
-    std::array<char, 64 << 10> bytes{};
-    std::array<char, 256> status{};
-    std::uint64_t request = 0;
-  };
-  void* library_ = nullptr;
-  receive heard_;
-};
-
-}  // namespace
-}  // namespace orrery
-
 int main(int argc, char** argv) {
   using namespace orrery;
   orrery::testing::prepare_for_launchers();
-  own_mpi mpi(argc, argv);
-  const int code = orrery::testing::run_tests_or_scenario(argc, argv,
-                                                          {{"messages", messages},
-                                                           {"blocks", blocks},
-                                                           {"pieces", pieces},
-                                                           {"2 GiB - 1", huge<2 * gib - 1>},
-                                                           {"2 GiB", huge<2 * gib>},
-                                                           {"5 GiB", huge<5 * gib>},
-                                                           {"everything else", everything_else},
-                                                           {"hosts", hosts},
-                                                           {"others", others_programs},
-                                                           {"cut off", cut_off},
-                                                           {"stopped", stopped_rank},
-                                                           {"flooded", flooded},
-                                                           {"cycle", cycle},
-                                                           {"dead", dead},
-                                                           {"roles", with_roles},
-                                                           {"loss", loss}},
-                                                          {{"count", [](const args&) { count_role(); }}});
-  return mpi.end(code);
+  return orrery::testing::run_tests_or_scenario(argc, argv,
+                                                {{"messages", messages},
+                                                 {"blocks", blocks},
+                                                 {"pieces", pieces},
+                                                 {"2 GiB - 1", huge<2 * gib - 1>},
+                                                 {"2 GiB", huge<2 * gib>},
+                                                 {"5 GiB", huge<5 * gib>},
+                                                 {"everything else", everything_else},
+                                                 {"hosts", hosts},
+                                                 {"four hosts", four_hosts},
+                                                 {"places", places},
+                                                 {"others", others_programs},
+                                                 {"cut off", cut_off},
+                                                 {"stopped", stopped_rank},
+                                                 {"flooded", flooded},
+                                                 {"cycle", cycle},
+                                                 {"dead", dead},
+                                                 {"roles", with_roles},
+                                                 {"loss", loss}},
+                                                {{"count", [](const args&) { count_role(); }}});
 }

@@ -33,9 +33,15 @@ std::string headline(const world_sample& w) {
     pes += n.pes.size();
     for (const pe_sample& p : n.pes) processes += p.counters.processes;
   }
-  return fmt::format("world {}: {}, {} for {}, {} {}, {} {}, {} processes, {} {}", w.name, w.program, w.state,
-                     short_time(w.age_s), nodes, nodes == 1 ? "node" : "nodes", pes, pes == 1 ? "PE" : "PEs", processes,
-                     w.name_count, w.name_count == 1 ? "name" : "names");
+  const auto counted = [](std::uint64_t n, std::string_view one, std::string_view several) {
+    return fmt::format("{} {}", n, n == 1 ? one : several);
+  };
+  std::string text = fmt::format("world {}: {}, {} for {}, {}", w.name, w.program, w.state, short_time(w.age_s),
+                                 counted(nodes, "node", "nodes"));
+  if (!w.machines.empty()) text += " on " + counted(w.machines.size(), "machine", "machines");
+  text += fmt::format(", {}, {} processes", counted(pes, "PE", "PEs"), processes);
+  if (w.machines.empty()) text += ", " + counted(w.name_count, "name", "names");
+  return text;
 }
 
 int fail(const std::string& why) {

@@ -68,7 +68,9 @@ int list_all(const common& c) {
   }
   text_table table({"NAME", "PROGRAM", ">NODES", ">PES", ">AGE", ">PID", "STATE"});
   bool stale = false;
+  bool is_part = false;
   for (const world_info& w : *worlds) {
+    is_part |= w.is_part;
     stale |= w.state == world_info::condition::stale;
     if (w.creator.pid == 0) {
       table.add({w.name, "", "", "", "", "", std::string(to_string(w.state))});
@@ -80,6 +82,10 @@ int list_all(const common& c) {
   print_lines(table.lines());
   for (const world_info& w : *worlds)
     if (w.state == world_info::condition::unreadable) fmt::print(stderr, "{}: {}\n", w.name, w.problem);
+  if (is_part)
+    fmt::print(stderr,
+               "Of a world that an MPI launcher has started this machine's nodes are counted here; 'orrery ls NAME' "
+               "shows all.\n");
   if (stale) fmt::print(stderr, "The first node of a stale world has crashed; 'orrery clean' removes what it left.\n");
   return 0;
 }
@@ -96,13 +102,17 @@ int list_one(const common& c, const std::string& name, const std::string& prefix
     return 0;
   }
   print_lines({headline(w), ""});
-  text_table table({">NODE", "STATE", ">PID", "PROGRAM", ">PE", ">PROCESSES", ">EXECUTED", ">SENT", ">RECEIVED",
-                    ">PARKS", ">QUEUE", ">MAILBOX"});
+  std::vector<std::string> columns{">NODE",     "STATE", ">PID",      "PROGRAM", ">PE",    ">PROCESSES",
+                                   ">EXECUTED", ">SENT", ">RECEIVED", ">PARKS",  ">QUEUE", ">MAILBOX"};
+  if (!w.machines.empty()) columns.insert(columns.begin(), "MACHINE");
+  text_table table(columns);
   for (const node_sample& n : w.nodes) {
     std::vector<std::string> start{std::to_string(n.info.node), std::string(to_string(n.info.state)),
                                    std::to_string(n.info.id.pid), n.info.program};
+    if (!w.machines.empty()) start.insert(start.begin(), printable(w.machines[n.machine], longest_host));
+    const std::size_t of_node = start.size();
     if (n.pes.empty()) {
-      start.resize(12);
+      start.resize(columns.size());
       table.add(start);
     }
     for (const pe_sample& p : n.pes) {
@@ -113,7 +123,7 @@ int list_one(const common& c, const std::string& name, const std::string& prefix
            {k.executed + k.inline_calls, k.sent, k.received, k.parks, k.queue_high, k.mailbox_high})
         row.push_back(short_number(static_cast<double>(number)));
       table.add(std::move(row));
-      start.assign(4, "");
+      start.assign(of_node, "");
     }
   }
   print_lines(table.lines());

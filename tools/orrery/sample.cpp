@@ -2,6 +2,7 @@
 #include "sample.hpp"
 
 #include <orrery/process/names_on_board.hpp>
+#include <orrery/transport/mpi/cluster_status.hpp>
 #include <orrery/transport/wait.hpp>
 #include <orrery/wire/error.hpp>
 
@@ -16,8 +17,10 @@ namespace orrery::tool {
 
 namespace {
 
+using published = std::array<std::uint64_t, scheduler::published_words>;
+
 pe_counters read_counters(const transport::world_view& view, std::uint32_t pe) {
-  std::array<std::uint64_t, scheduler::published_words> words{};
+  published words{};
   for (std::uint32_t i = 0; i < words.size(); ++i) words[i] = view.counter(pe, i);
   return scheduler::decode_counters(words, transport::now_ns());
 }
@@ -46,6 +49,35 @@ void add_names(world_sample& w, const transport::world_view& view, std::uint32_t
   }
 }
 
+// The nodes of all machines, as the first node of this one tells.
+void add_machines(world_sample& w, const transport::world_view& view) {
+  constexpr std::chrono::milliseconds patience{3000};
+  auto status = transport::ask_for_status(view.nonce(), patience);
+  if (!status) {
+    w.problems.push_back(std::move(status.error().message));
+    return;
+  }
+  if (!status->is_fresh) w.problems.emplace_back("some nodes do not answer: their figures are older");
+  w.machines = std::move(status->hosts);
+  std::uint32_t number = 0;
+  for (const transport::cluster_status::node& n : status->nodes) {
+    node_sample& node = w.nodes.emplace_back();
+    node.machine = n.machine;
+    node.info.node = number++;
+    node.info.state = static_cast<transport::node_state>(n.state);
+    node.info.id.pid = n.pid;
+    node.info.program = n.program;
+    node.info.first_pe = n.first_pe;
+    node.info.pe_count = static_cast<std::uint32_t>(n.counters.size() / transport::counters_per_pe);
+    for (std::uint32_t i = 0; node.here() && i < node.info.pe_count; ++i) {
+      published words{};
+      std::copy_n(n.counters.begin() + std::ptrdiff_t{i} * transport::counters_per_pe, words.size(), words.begin());
+      node.pes.push_back({n.first_pe + i, scheduler::decode_counters(words, n.now_ns)});
+    }
+  }
+  std::ranges::sort(w.nodes, {}, [](const node_sample& n) { return std::pair(n.machine, n.info.node); });
+}
+
 }  // namespace
 
 world_sample take_sample(const transport::world_view& view) {
@@ -55,9 +87,13 @@ world_sample take_sample(const transport::world_view& view) {
   w.state = to_string(view.state());
   w.pid = view.creator().pid;
   w.age_s = age_of(view.creator());
+  if (view.is_part()) {
+    add_machines(w, view);
+    return w;
+  }
   for (std::uint32_t place = 0; place < view.node_limit(); ++place) {
     const std::uint32_t n = view.node_at(place);
-    node_sample node{view.info(n), {}};
+    node_sample node{view.info(n)};
     if (node.info.state == transport::node_state::empty) continue;
     const std::uint32_t end = node.info.first_pe + node.info.pe_count;
     for (std::uint32_t pe = node.info.first_pe; node.here() && pe != end; ++pe)
@@ -99,14 +135,17 @@ double age_of(const transport::peer_id& id) {
 
 nlohmann::ordered_json to_json(const world_sample& now, const world_sample* before) {
   using json = nlohmann::ordered_json;
-  json world{{"name", now.name}, {"program", now.program}, {"state", now.state},
-             {"pid", now.pid},   {"age_s", now.age_s},     {"nodes", json::array()}};
+  json world{
+      {"name", now.name}, {"program", now.program}, {"state", now.state}, {"pid", now.pid}, {"age_s", now.age_s}};
+  if (!now.machines.empty()) world["machines"] = now.machines;
+  world["nodes"] = json::array();
   for (const node_sample& n : now.nodes) {
     json node{{"node", n.info.node},
               {"state", to_string(n.info.state)},
               {"pid", n.info.id.pid},
               {"program", n.info.program},
               {"pes", json::array()}};
+    if (!now.machines.empty()) node["machine"] = now.machines[n.machine];
     for (const pe_sample& p : n.pes) {
       json pe{{"pe", p.pe}, {"asleep", p.counters.asleep}};
       for (const auto& c : scheduler::counter_table()) pe[std::string(c.name)] = p.counters.*c.value;
@@ -124,6 +163,7 @@ nlohmann::ordered_json to_json(const world_sample& now, const world_sample* befo
     }
     world["nodes"].push_back(std::move(node));
   }
+  if (!now.problems.empty()) world["problems"] = now.problems;
   world["name_count"] = now.name_count;
   if (before != nullptr) return world;
   world["names"] = json::array();

@@ -21,12 +21,15 @@ struct pe_sample {
 };
 struct node_sample {
   transport::node_info info;
-  std::vector<pe_sample> pes;
+  std::uint32_t machine = 0;
+  std::vector<pe_sample> pes{};
 
   [[nodiscard]] bool here() const noexcept {
     return info.state == transport::node_state::alive || info.state == transport::node_state::leaving;
   }
 };
+/// As many letters of a host's name are shown.
+inline constexpr std::size_t longest_host = 40;
 /// A name that is published.
 struct name_sample {
   std::string name;
@@ -40,7 +43,8 @@ struct world_sample {
   std::string state;  ///< running, ending, lost
   std::int32_t pid = 0;  ///< of the first node
   double age_s = 0;
-  std::vector<node_sample> nodes;  ///< gone ones too, but without PEs
+  std::vector<std::string> machines;  ///< their names; none: it is a world of this machine alone
+  std::vector<node_sample> nodes;  ///< gone ones too, but without PEs; by machine
   std::uint64_t name_count = 0;
   std::vector<name_sample> names;  ///< those that fit onto the boards of their nodes, in order
   std::vector<std::string> problems;  ///< what could not be read, and why

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <optional>
 #include <thread>
 
 #include <fmt/format.h>
@@ -40,49 +41,104 @@ std::vector<std::string> cells(const pe_rates& r) {
           short_number(r.sent_bytes), short_number(r.received_bytes), percent(r.idle)};
 }
 
-// The names of the columns, one line for each PE, and one for all of them.
-std::vector<std::string> rate_lines(const world_sample& before, const world_sample& now) {
-  std::vector<std::string> names{">PE",      ">NODE",    "STATE",   ">PROCESSES", ">MSG/s", ">SENT/s",
-                                 ">PARKS/s", ">OUT B/s", ">IN B/s", ">IDLE",      ">QUEUE", ">MAILBOX"};
-  const bool services = has_services(now);
-  if (services) names.insert(names.end(), {">W", ">G", ">K"});
-  const std::size_t columns = names.size();
-  text_table table(std::move(names));
-  pe_rates all;
-  std::uint64_t processes = 0;
-  std::size_t pes = 0;
-  for (const node_sample& n : now.nodes) {
-    for (const pe_sample& p : n.pes) {
-      const pe_counters* const old = counters_of(before, n, p.pe);
-      const pe_rates r = old != nullptr ? rates_between(*old, p.counters) : pe_rates{};
-      std::vector<std::string> row{std::to_string(p.pe), std::to_string(n.info.node),
-                                   n.info.state == transport::node_state::leaving ? "leaving"
-                                   : p.counters.asleep                            ? "asleep"
-                                                                                  : "awake",
-                                   std::to_string(p.counters.processes)};
-      for (std::string& cell : cells(r)) row.push_back(std::move(cell));
-      row.push_back(short_number(static_cast<double>(p.counters.queue_high)));
-      row.push_back(short_number(static_cast<double>(p.counters.mailbox_high)));
-      for (const std::uint64_t value :
-           {p.counters.service_window, p.counters.service_granularity, p.counters.service_forwards})
-        if (services) row.push_back(value == 0 ? "" : std::to_string(value));
-      table.add(std::move(row));
-      all.messages += r.messages;
-      all.sent += r.sent;
-      all.parks += r.parks;
-      all.sent_bytes += r.sent_bytes;
-      all.received_bytes += r.received_bytes;
-      all.idle += r.idle;
-      processes += p.counters.processes;
-      ++pes;
-    }
+std::string_view state_of(const node_sample& n, const pe_sample& p) {
+  if (n.info.state == transport::node_state::leaving) return "leaving";
+  return p.counters.asleep ? "asleep" : "awake";
+}
+
+/// What several PEs do together: a line of the table.
+class sum_of_pes {
+ public:
+  void add(const pe_sample& p, const pe_rates& r) {
+    rates_.messages += r.messages;
+    rates_.sent += r.sent;
+    rates_.parks += r.parks;
+    rates_.sent_bytes += r.sent_bytes;
+    rates_.received_bytes += r.received_bytes;
+    rates_.idle += r.idle;
+    processes_ += p.counters.processes;
+    ++pes_;
   }
-  if (pes != 0) all.idle /= static_cast<double>(pes);
-  std::vector<std::string> row{"all", "", "", std::to_string(processes)};
-  for (std::string& cell : cells(all)) row.push_back(std::move(cell));
-  row.resize(columns);
-  table.add(std::move(row));
-  return table.lines();
+  [[nodiscard]] std::vector<std::string> row() const {
+    pe_rates r = rates_;
+    if (pes_ != 0) r.idle /= static_cast<double>(pes_);
+    std::vector<std::string> row{"all", "", "", std::to_string(processes_)};
+    for (std::string& cell : cells(r)) row.push_back(std::move(cell));
+    return row;
+  }
+
+ private:
+  pe_rates rates_;
+  std::uint64_t processes_ = 0;
+  std::size_t pes_ = 0;
+};
+
+/// The lines of `orrery top`: the names of the columns, one for each PE, and one for all of them. With several machines each
+/// line names its machine, and the PEs of each are followed by a line for all of them.
+class rate_table {
+ public:
+  rate_table(const world_sample& before, const world_sample& now)
+      : before_(before), now_(now), services_(has_services(now)), columns_(names_of_columns()), table_(columns_) {
+    for (std::size_t i = 0; i < now.nodes.size(); ++i) {
+      const node_sample& n = now.nodes[i];
+      for (const pe_sample& p : n.pes) add(n, p);
+      const bool is_last = i + 1 == now.nodes.size() || now.nodes[i + 1].machine != n.machine;
+      if (!is_last || now.machines.size() < 2) continue;
+      add_row(n.machine, of_machine_.row());
+      of_machine_ = {};
+    }
+    add_row(std::nullopt, all_.row());
+  }
+  [[nodiscard]] std::vector<std::string> lines() const { return table_.lines(); }
+
+ private:
+  [[nodiscard]] std::vector<std::string> names_of_columns() const {
+    std::vector<std::string> names{">PE",      ">NODE",    "STATE",   ">PROCESSES", ">MSG/s", ">SENT/s",
+                                   ">PARKS/s", ">OUT B/s", ">IN B/s", ">IDLE",      ">QUEUE", ">MAILBOX"};
+    if (!now_.machines.empty()) names.insert(names.begin(), "MACHINE");
+    if (services_) names.insert(names.end(), {">W", ">G", ">K"});
+    return names;
+  }
+  void add(const node_sample& n, const pe_sample& p) {
+    const pe_counters* const old = counters_of(before_, n, p.pe);
+    const pe_rates r = old != nullptr ? rates_between(*old, p.counters) : pe_rates{};
+    std::vector<std::string> row{std::to_string(p.pe), std::to_string(n.info.node), std::string(state_of(n, p)),
+                                 std::to_string(p.counters.processes)};
+    for (std::string& cell : cells(r)) row.push_back(std::move(cell));
+    row.push_back(short_number(static_cast<double>(p.counters.queue_high)));
+    row.push_back(short_number(static_cast<double>(p.counters.mailbox_high)));
+    for (const std::uint64_t value :
+         {p.counters.service_window, p.counters.service_granularity, p.counters.service_forwards})
+      if (services_) row.push_back(value == 0 ? "" : std::to_string(value));
+    add_row(n.machine, std::move(row));
+    of_machine_.add(p, r);
+    all_.add(p, r);
+  }
+  void add_row(std::optional<std::uint32_t> machine, std::vector<std::string> row) {
+    if (!now_.machines.empty())
+      row.insert(row.begin(), machine ? printable(now_.machines[*machine], longest_host) : "all");
+    row.resize(columns_.size());
+    table_.add(std::move(row));
+  }
+
+  const world_sample& before_;
+  const world_sample& now_;
+  bool services_;
+  std::vector<std::string> columns_;
+  text_table table_;
+  sum_of_pes of_machine_;
+  sum_of_pes all_;
+};
+
+std::vector<std::string> rate_lines(const world_sample& before, const world_sample& now) {
+  return rate_table(before, now).lines();
+}
+
+// What could not be read, below the line for the world.
+std::vector<std::string> head_lines(const world_sample& now) {
+  std::vector<std::string> lines{headline(now)};
+  for (const std::string& p : now.problems) lines.push_back("orrery: " + p);
+  return lines;
 }
 
 int print_rates(const transport::world_view& view, const common& c, const top_settings& s) {
@@ -90,10 +146,11 @@ int print_rates(const transport::world_view& view, const common& c, const top_se
   do {
     std::this_thread::sleep_for(s.interval);
     const world_sample now = take_sample(view);
+    if (!now.problems.empty() && is_over(view)) break;
     if (c.json) {
       print_json(to_json(now, &before));
     } else {
-      print_lines({headline(now)});
+      print_lines(head_lines(now));
       print_lines(rate_lines(before, now));
       if (!s.once) print_lines({""});
     }
@@ -122,7 +179,8 @@ int show_rates(const transport::world_view& view, screen& terminal, milliseconds
   auto due = clock::now() + interval;
   for (;;) {
     std::vector<std::string> lines{headline(now)};
-    lines.emplace_back("q quits, arrows scroll; totals since the start: orrery ls " + now.name);
+    lines.push_back(now.problems.empty() ? "q quits, arrows scroll; totals since the start: orrery ls " + now.name
+                                         : "orrery: " + now.problems.front());
     for (std::string& line : scrolled(rate_lines(before, now), terminal.rows() - 2, first))
       lines.push_back(std::move(line));
     terminal.draw(lines, 2, pressed != key::none);

@@ -2,6 +2,9 @@
 #include <orrery/transport/mpi/cluster.hpp>
 
 #include <algorithm>
+#include <map>
+
+#include <fmt/format.h>
 
 namespace orrery::transport {
 
@@ -15,6 +18,13 @@ std::uint32_t cluster_map::node_at_local(std::uint32_t local_node) const noexcep
   for (std::uint32_t n = 0; n < nodes(); ++n)
     if (!is_far(n) && at(n).local_node == local_node) return n;
   return no_node;
+}
+
+std::vector<std::string> distinct_names(std::vector<std::string> hosts) {
+  std::map<std::string, int> seen;
+  for (std::string& host : hosts)
+    if (const int n = ++seen[host]; n > 1) host += fmt::format("#{}", n);
+  return hosts;
 }
 
 cluster_members::cluster_members(std::uint32_t nodes, std::uint32_t own)

@@ -58,6 +58,9 @@ class cluster_map {
   std::uint64_t piece_;
 };
 
+/// Machines by name: hosts that come again, as in tests, are `host#2`, `host#3` and so on.
+[[nodiscard]] std::vector<std::string> distinct_names(std::vector<std::string> hosts);
+
 /// What is known of the nodes of a world of several machines: who is there, who has left, who is lost.
 ///
 /// All nodes are there from the start. What changes is seen at once, and told to an observer later, by one thread.

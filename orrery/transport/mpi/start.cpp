@@ -13,6 +13,7 @@
 #include <map>
 #include <numeric>
 #include <random>
+#include <set>
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -24,7 +25,7 @@ using internal::fail;
 
 namespace {
 
-constexpr std::uint64_t protocol = 6;
+constexpr std::uint64_t protocol = 7;
 
 /// What a rank says of itself first.
 struct introduction {
@@ -40,6 +41,8 @@ struct introduction {
   std::uint64_t memory = 0;  // of its segment
   std::uint64_t ring = 0;
   std::uint64_t piece = 0;  // of a block
+  std::int32_t pid = 0;
+  char name[64] = {};  // of the world: the first rank's counts
   char program[64] = {};
   char host_name[64] = {};
 };
@@ -94,6 +97,8 @@ introduction introduce(const mpi_config& config) {
   own.ring = config.ring_bytes;
   own.piece = config.piece;
   own.is_traced = config.traced ? 1 : 0;
+  own.pid = ::getpid();
+  put(own.name, sizeof own.name, config.name);
   std::random_device random;
   own.number = std::uint64_t{random()} << 32 | random();
   own.memory = arena::segment_bytes(config.node.memory_limit != 0 ? config.node.memory_limit : arena::default_limit());
@@ -103,13 +108,24 @@ introduction introduce(const mpi_config& config) {
 result<void> check(const std::vector<introduction>& all, std::uint32_t own) {
   for (std::uint32_t r = 0; r < all.size(); ++r) {
     if (all[r].version != all[own].version || all[r].machine_ranks != all[own].machine_ranks ||
-        all[r].piece != all[own].piece || all[r].is_traced != all[own].is_traced)
+        all[r].piece != all[own].piece || all[r].is_traced != all[own].is_traced ||
+        std::string_view(all[r].name) != all[own].name)
       return fail(transport_errc::different_build, 0,
                   "rank {} (program '{}') and rank {} (program '{}') have another version of Orrery, or other options; "
                   "build them from one version and start them with the same options",
                   r, all[r].program, own, all[own].program);
   }
   return {};
+}
+
+// Where several machines are one host, as in tests, those behind the first have numbers there.
+std::string name_on_host(const std::vector<introduction>& all, const std::vector<cluster_map::place>& places,
+                         std::uint32_t own) {
+  std::set<std::uint32_t> before;
+  for (std::uint32_t r = 0; r < all.size(); ++r)
+    if (all[r].host == all[own].host && places[r].machine < places[own].machine) before.insert(places[r].machine);
+  const std::string name = all[own].name;
+  return name.empty() || before.empty() ? name : fmt::format("{}.{}", name, before.size() + 1);
 }
 
 // Machines in the order of their first ranks; PEs in the order of ranks.
@@ -158,6 +174,7 @@ result<std::unique_ptr<mpi_world>> mpi_world::start(const mpi_launch& launch, co
     return internal::pass(met);
   }
   if (auto watched = made->watch_machine(); !watched) return internal::pass(watched);
+  if (auto told = made->tell_tools(); !told) return internal::pass(told);
   return made;
 }
 
@@ -200,12 +217,13 @@ result<void> mpi_world::meet(const mpi_config& config) {
   }
   number_ = (*all)[0].number;
   traced_ = config.traced;
-  if (traced_) {
+  for (const introduction& i : *all) programs_.push_back({i.program, i.pid});
+  if (traced_ || !config.name.empty()) {
     std::vector<std::uint64_t> hosts;
     for (const introduction& i : *all) hosts.push_back(i.host);
     if (auto compared = compare_clocks(hosts); !compared) return compared;
   }
-  if (auto shared = share_memory(config, places); !shared) return shared;
+  if (auto shared = share_memory(config, places, name_on_host(*all, places, node_)); !shared) return shared;
   map_ = std::make_unique<cluster_map>(std::move(places), node_, config.piece);
   members_ = std::make_unique<cluster_members>(map_->nodes(), node_);
   return agree(begin(config));
@@ -223,17 +241,20 @@ result<void> mpi_world::compare_clocks(std::span<const std::uint64_t> hosts) {
   }
   auto all = gather(*library_, clocks.best());
   if (!all) return internal::pass(all);
-  if (hosts[node_] == hosts[0]) return {};
-  clock_comparison::estimate best = clocks.best();
-  for (std::size_t r = 0; r < hosts.size(); ++r)
-    if (hosts[r] == hosts[node_] && (*all)[r].error < best.error) best = (*all)[r];
-  clock_offset_ = best.offset;
+  for (std::size_t n = 0; n < hosts.size(); ++n) {
+    clock_comparison::estimate best = (*all)[n];
+    for (std::size_t r = 0; r < hosts.size(); ++r)
+      if (hosts[r] == hosts[n] && (*all)[r].error < best.error) best = (*all)[r];
+    clock_offsets_.push_back(hosts[n] == hosts[0] ? 0 : best.offset);
+  }
   return {};
 }
 
 // The first rank of each machine makes the memory; the others open it through that OS process.
-result<void> mpi_world::share_memory(const mpi_config& config, std::vector<cluster_map::place> places) {
+result<void> mpi_world::share_memory(const mpi_config& config, std::vector<cluster_map::place> places,
+                                     const std::string& name) {
   world_config node = config.node;
+  node.closed = !name.empty();
   node.pe_count = pe_count_;
   const cluster_map::place& own = places[node_];
   const auto is_beside = [&](const auto& p) { return p.machine == own.machine; };
@@ -241,7 +262,7 @@ result<void> mpi_world::share_memory(const mpi_config& config, std::vector<clust
   memory_place mine;
   result<void> made;
   if (own.local_node == 0) {
-    auto world = shm_world::create(node);
+    auto world = name.empty() ? shm_world::create(node) : shm_world::create_or_join(name, node);
     if (world) {
       local_ = std::move(*world);
       const peer_id id = local_->info(local_->node()).id;

@@ -203,6 +203,7 @@ void mpi_world::leave() noexcept {
                      return true;
                    }) &&
                    drive_until(flushed);
+  status_server_.reset();
   stop_helping();
   local_watch_.reset();
   local_->leave();

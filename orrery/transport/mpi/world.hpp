@@ -6,6 +6,7 @@
 #include <orrery/transport/mpi/cluster.hpp>
 #include <orrery/transport/mpi/launcher.hpp>
 #include <orrery/transport/mpi/library.hpp>
+#include <orrery/transport/mpi/status_server.hpp>
 #include <orrery/transport/shm/world.hpp>
 
 #include <atomic>
@@ -28,6 +29,7 @@ struct mpi_config {
   std::uint64_t ring_bytes = std::uint64_t{1} << 30;  ///< none of this node's rings is larger
   std::string library;  ///< path; empty: the one of the launcher
   std::uint64_t piece = cluster_map::usual_piece;  ///< for tests: the parts in which blocks travel
+  std::string name;  ///< by which tools find the world, on each machine; empty: none
   bool traced = false;  ///< nodes will bring their parts of a trace to the first one
   std::uint32_t machine_ranks = 0;  ///< so many ranks are taken for one machine; 0: those of one host
   std::chrono::nanoseconds startup =
@@ -44,7 +46,9 @@ struct mpi_config {
 /// Owned by the runtime; one for each OS process, as MPI starts once. A helper thread drives the carrier while all PEs sleep
 /// or compute, and tells the observer who has come to an end. Thread-safe as `world` says.
 ///
-/// Not to be had across machines yet: places that are given out again, names of worlds, and what tools see of a world.
+/// Where the world has a name, the first node of each machine tells tools of all machines (status_server).
+///
+/// Not to be had across machines yet: places that are given out again, and nodes that join by the world's name.
 class mpi_world final : public transport::world {
  public:
   /// Blocks until all ranks have come. Fails on all of them if it fails on one.
@@ -97,7 +101,9 @@ class mpi_world final : public transport::world {
   /// Names this world only.
   [[nodiscard]] std::uint64_t number() const noexcept { return number_; }
   /// Nanoseconds to be added to the clock of this machine (CLOCK_MONOTONIC) for that of the first node's.
-  [[nodiscard]] std::int64_t clock_offset() const noexcept { return clock_offset_; }
+  [[nodiscard]] std::int64_t clock_offset() const noexcept {
+    return clock_offsets_.empty() ? 0 : clock_offsets_[node_];
+  }
   /// Its machine is not the first node's: files that it writes are elsewhere.
   [[nodiscard]] bool is_far_from_first() const noexcept { return map_->is_far(0); }
   /// On the first node, until it is called again without a function: what other nodes bring, in order for each node. Called by
@@ -117,7 +123,8 @@ class mpi_world final : public transport::world {
   class watcher;
   mpi_world();
   [[nodiscard]] result<void> meet(const mpi_config& config);
-  [[nodiscard]] result<void> share_memory(const mpi_config& config, std::vector<cluster_map::place> places);
+  [[nodiscard]] result<void> share_memory(const mpi_config& config, std::vector<cluster_map::place> places,
+                                          const std::string& name);
   struct program_of_rank {
     std::string name;
     std::uint64_t vocabulary;
@@ -127,6 +134,8 @@ class mpi_world final : public transport::world {
   [[nodiscard]] result<void> begin(const mpi_config& config);
   [[nodiscard]] result<void> compare_clocks(std::span<const std::uint64_t> hosts);
   [[nodiscard]] result<void> watch_machine();
+  [[nodiscard]] result<void> tell_tools();
+  [[nodiscard]] cluster_status find_status();
   void help();
   void stop_helping() noexcept;
 
@@ -140,7 +149,12 @@ class mpi_world final : public transport::world {
   std::vector<std::string> hosts_;  // by machine
   std::chrono::nanoseconds patience_{};
   std::uint64_t number_ = 0;
-  std::int64_t clock_offset_ = 0;
+  struct program_here {
+    std::string name;
+    std::int32_t pid;
+  };
+  std::vector<program_here> programs_;  // of the nodes
+  std::vector<std::int64_t> clock_offsets_;  // of the nodes; empty: nobody needs them
   bool traced_ = false;
   part_source part_;
   std::pair<std::uint32_t, std::uint32_t> crowd_{1, 1};
@@ -153,6 +167,7 @@ class mpi_world final : public transport::world {
   membership_observer* observer_ = nullptr;
   std::unique_ptr<local_observer> local_observer_;
   std::unique_ptr<membership_watch> local_watch_;
+  std::unique_ptr<status_server> status_server_;
   std::thread helper_;
   std::atomic<bool> helps_{false};
   std::atomic<bool> leaving_{false};

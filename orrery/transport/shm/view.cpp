@@ -49,6 +49,8 @@ result<world_view> world_view::attach(std::string_view name, std::string_view di
 std::string world_view::name() const { return table_->name(); }
 std::string world_view::program() const { return table_->program(); }
 std::uint64_t world_view::build_id() const noexcept { return table_->head().build_id; }
+std::uint64_t world_view::nonce() const noexcept { return table_->head().nonce; }
+bool world_view::is_part() const noexcept { return table_->head().closed != 0; }
 world_state world_view::state() const noexcept { return table_->state(); }
 std::uint32_t world_view::epoch() const noexcept {
   return table_->head().epoch.load(std::memory_order_acquire);  // SYNC: with shm_world::bump_epoch
@@ -101,6 +103,7 @@ world_info look_at(std::string name, std::string path, std::string_view director
   }
   w.creator = view->creator();
   w.program = view->program();
+  w.is_part = view->is_part();
   w.state = view->state() == world_state::running ? world_info::condition::running : world_info::condition::ending;
   for (std::uint32_t n = 0; n < view->node_limit(); ++n) {
     const node_info i = view->info(view->node_at(n));

@@ -32,6 +32,9 @@ class world_view {
   [[nodiscard]] std::string name() const;
   [[nodiscard]] std::string program() const;
   [[nodiscard]] std::uint64_t build_id() const noexcept;
+  [[nodiscard]] std::uint64_t nonce() const noexcept;
+  /// The nodes of one machine of a world of several; cluster_status shows all of it.
+  [[nodiscard]] bool is_part() const noexcept;
   [[nodiscard]] peer_id creator() const noexcept { return creator_.id(); }
   [[nodiscard]] bool creator_running() const noexcept { return creator_.running(); }
   [[nodiscard]] world_state state() const noexcept;
@@ -69,6 +72,7 @@ struct world_info {
   std::string problem;
   peer_id creator;
   std::string program;
+  bool is_part = false;  ///< of a world of several machines: the nodes and PEs are those of this one
   std::uint32_t nodes = 0;  ///< alive
   std::uint32_t pes = 0;  ///< of nodes that are alive
 };

@@ -182,6 +182,13 @@ result<void> shm_world::join_named(std::string_view name, const world_address& a
   if (nonce_ != address.nonce) {
     return fail(transport_errc::damaged, 0, "{} is not the one that its file names", what);
   }
+  if (config.closed)
+    return fail(transport_errc::refused, 0, "a world '{}' runs on this host already: choose another name", name);
+  if (table_->head().closed != 0)
+    return fail(transport_errc::refused, 0,
+                "world '{}' was started by an MPI launcher, and nobody else joins it: start this program in the same "
+                "launch, or choose another name",
+                name);
   return reserve(*self, config);
 }
 

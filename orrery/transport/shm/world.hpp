@@ -50,6 +50,8 @@ struct world_config {
   std::string program;  ///< for people; cut at 31 bytes
   std::uint64_t memory_limit = 0;  ///< bytes that may be in flight; 0: arena::default_limit()
   std::uint32_t places = 0;  ///< of nodes, and of PEs, that the world has at most; 0: max_places
+  /// The world's name is for tools alone: it must be free, and nobody joins the world by it.
+  bool closed = false;
   std::string rendezvous_dir;  ///< empty: $ORRERY_SHM_DIR, else /dev/shm
   /// How long create_or_join waits for others that hold the door, or have not noticed that a place is free.
   std::chrono::milliseconds patience{10'000};

@@ -215,6 +215,21 @@ TEST_F(world_test, is_open_to_the_same_build_only) {
   auto good = take(come());
 }
 
+TEST_F(world_test, that_is_closed_is_joined_by_nobody_and_needs_a_free_name) {
+  auto closed = config();
+  closed.closed = true;
+  {
+    auto open = take(come());
+    expect_error(shm_world::create_or_join("w", closed), transport_errc::refused, {"'w' runs on this host already"});
+  }
+  auto first = take(shm_world::create_or_join("w", closed));
+  expect_error(come(), transport_errc::refused, {"'w' was started by an MPI launcher"});
+  expect_error(shm_world::create_or_join("w", closed), transport_errc::refused, {"runs on this host already"});
+  EXPECT_EQ(first->node_limit(), 1U);
+  first.reset();
+  first = take(shm_world::create_or_join("w", closed));
+}
+
 TEST_F(world_test, gathers_twenty_that_race_for_its_name) {
   std::vector<other> nodes;
   for (int i = 0; i < 20; ++i) {

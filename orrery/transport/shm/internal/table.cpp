@@ -45,6 +45,7 @@ void world_table::create(std::string_view name, const world_config& config, peer
   h.creator_pid = creator.pid;
   h.creator_start = creator.start_time;
   h.places = config.places != 0 ? std::min(config.places, max_places) : max_places;
+  h.closed = config.closed ? 1 : 0;
   set_text(h.name, name);
   set_text(h.program, config.program);
   h.state.store(static_cast<std::uint32_t>(world_state::running), std::memory_order_relaxed);

@@ -21,7 +21,7 @@ namespace layout {
 
 inline constexpr std::uint64_t world_magic = 0x444c'524f'5752'524f;  // "ORRWORLD"
 inline constexpr std::uint64_t node_magic = 0x4544'4f4e'5252'524f;   // "ORRRNODE"
-inline constexpr std::uint32_t version = 6;
+inline constexpr std::uint32_t version = 7;
 inline constexpr std::uint64_t page = 4096;
 
 /// The first page of the world segment. Written once by the first node, but for what is atomic.
@@ -37,6 +37,7 @@ struct world_header {
   std::uint32_t places;  ///< of nodes, and of PEs, that are given out at most
   char name[64];
   char program[32];
+  std::uint32_t closed;  ///< nobody joins it by its name
   alignas(64) std::atomic<std::uint32_t> state;
   std::atomic<std::uint32_t> epoch;    ///< a futex word
   std::atomic<std::uint64_t> numbers;  ///< places given out so far: nodes << 32 | PEs

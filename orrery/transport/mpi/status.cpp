@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a world of several machines tells tools of itself.
+#include <orrery/transport/mpi/world.hpp>
+
+#include <ctime>
+#include <utility>
+
+namespace orrery::transport {
+
+namespace {
+
+constexpr std::int64_t answer_patience_ns = 1'000'000'000;  // of nodes that do not answer; what they said last is told
+
+}  // namespace
+
+result<void> mpi_world::tell_tools() {
+  if (local_->name().empty() || map_->at(node_).local_node != 0) return {};
+  auto server = status_server::start(local_->nonce(), [this] { return find_status(); });
+  if (!server) return std::unexpected(std::move(server.error()));
+  status_server_ = std::move(*server);
+  return {};
+}
+
+// Called by the server's thread, which drives the carrier meanwhile: PEs may be in long methods, and the helper may nap.
+cluster_status mpi_world::find_status() {
+  cluster_status s;
+  s.hosts = distinct_names(hosts_);
+  const std::uint64_t round = carrier_->ask_for_counters();
+  const std::int64_t deadline = real_now_ns() + answer_patience_ns;
+  const auto is_answered = [&] { return carrier_->counters_round() >= round; };
+  while (!is_answered() && real_now_ns() < deadline) {
+    constexpr timespec pause{.tv_sec = 0, .tv_nsec = 50'000};
+    if (!carrier_->drive()) ::nanosleep(&pause, nullptr);
+  }
+  s.is_fresh = is_answered();
+  const std::int64_t first_clock = now_ns() + clock_offsets_[node_];
+  for (std::uint32_t n = 0; n < map_->nodes(); ++n) {
+    const cluster_map::place& at = map_->at(n);
+    cluster_status::node& told = s.nodes.emplace_back();
+    told.machine = at.machine;
+    told.state = static_cast<std::uint32_t>(members_->state(n));
+    told.pid = programs_[n].pid;
+    told.program = programs_[n].name;
+    told.first_pe = at.first_pe;
+    told.now_ns = first_clock - clock_offsets_[n];
+    for (std::uint32_t pe = at.first_pe; pe < at.first_pe + at.pe_count; ++pe)
+      for (const auto& word : counters(pe)) told.counters.push_back(word.load(std::memory_order_relaxed));
+  }
+  return s;
+}
+
+}  // namespace orrery::transport

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <orrery/transport/mpi/cluster_status.hpp>
+#include <orrery/transport/shm/unique_fd.hpp>
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <thread>
+
+namespace orrery::transport {
+
+/// Tells tools on this machine of all machines of the world.
+///
+/// Problem: `orrery top` sees the shared memory of its own machine only, and is no member of the world, so that it can ask
+/// nobody. What PEs of other machines count must come here, but a world at which nobody looks must not pay for it.
+///
+/// So a thread waits for tools at a socket. Each that comes makes it ask for a status, once, and gets that; it asks again
+/// for the next. Nothing travels before somebody asks.
+///
+/// Owned by the world, in the first node of each machine. A tool that does not read is given up after a second; others wait
+/// meanwhile.
+class status_server {
+ public:
+  /// `ask` is called by the server's thread. Fails if the system gives no socket.
+  [[nodiscard]] static result<std::unique_ptr<status_server>> start(std::uint64_t nonce,
+                                                                    std::function<cluster_status()> ask);
+  status_server(const status_server&) = delete;
+  /// Waits for the answer that is being made.
+  ~status_server();
+
+ private:
+  status_server(unique_fd socket, std::function<cluster_status()> ask);
+  void serve();
+
+  unique_fd socket_;
+  std::function<cluster_status()> ask_;
+  std::thread thread_;
+};
+
+}  // namespace orrery::transport
