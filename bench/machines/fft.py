@@ -5,11 +5,10 @@ import pathlib
 import re
 import shutil
 
-from launchers import ENVIRONMENT, HOSTS, ROOT, Absent, run
+from launchers import ENVIRONMENT, HOST_NAMES, HOSTS, ROOT, Absent, run
 
 BUILT = ROOT / "build/release"
 FFT3D = BUILT / "apps/fft3d"
-NAMES = ["f23a", "f23b"]  # of the hosts, as ENVIRONMENT says
 
 
 def output_of(command, timeout=170):
@@ -43,7 +42,7 @@ def measure(side):
     folder.mkdir(parents=True)
     try:
         local = [folder / "l0", folder / "l1"]
-        there = [f"{host}:{folder}/m{i}" for i, host in enumerate(NAMES)]
+        there = [f"{host}:{folder}/m{i}" for i, host in enumerate(HOST_NAMES)]
         pages = "16,64,128" if side >= 512 else "16,32,32"
         output_of([BUILT / "bench_fft", "volume", folder / "one", f"{side},{side},{side}", pages, "complex128"])
         on_hosts(BUILT / "orrery", "data", "copy", folder / "one", folder / "two",

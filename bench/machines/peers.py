@@ -7,11 +7,10 @@ import sys
 import tempfile
 import venv
 
-from launchers import ENVIRONMENT, HOSTS, OUT, Absent, run
+from launchers import ENVIRONMENT, HOST_NAMES, HOSTS, OUT, Absent, run
 
 FOLDER = pathlib.Path(__file__).resolve().parent / "peers"
 PYTHON = OUT / "python-peers"
-NAMES = ["f23a", "f23b"]  # of the hosts, as ENVIRONMENT says
 PEERS = ["mpi4py", "charm4py", "ray"]
 INSTALL_SECONDS, RUN_SECONDS = 300, 150
 
@@ -38,9 +37,9 @@ def command_of(peer, python, folder):
     if peer == "mpi4py":
         return [HOSTS, "openmpi", "2", python, program]
     if peer == "ray":
-        return [HOSTS, "none", "1", python, program, HOSTS, NAMES[1], folder / "ray"]
+        return [HOSTS, "none", "1", python, program, HOSTS, HOST_NAMES[1], folder / "ray"]
     nodes = folder / "nodes"
-    nodes.write_text("group main\n" + "".join(f"  host {name}\n" for name in NAMES))
+    nodes.write_text("group main\n" + "".join(f"  host {name}\n" for name in HOST_NAMES))
     return [HOSTS, "none", "1", python, "-m", "charmrun.start", "+p2", "++nodelist", nodes, "++remote-shell", HOSTS,
             python, program]
 

@@ -237,6 +237,8 @@ session open_world(scheduler::node_settings& settings, const options& o, const a
   s.launched = has_served = inherited->has_value();
   if (!s.launched)
     if (const auto launch = launch_of(o)) return open_machines(*launch, o, arguments);
+  if (const auto missed = transport::missed_launch(); missed && !s.launched && o.mpi != "off" && !o.quiet)
+    std::fputs(fmt::format("orrery: {}\n", *missed).c_str(), stderr);
   if (!s.launched && o.nodes <= 1 && o.world.empty()) return s;
   const scheduler::own_vocabulary words;
   transport::world_config config = world_config_of(o, arguments, words);

@@ -293,18 +293,14 @@ TEST_F(data_on_machines, copies_that_are_killed_go_on) {
   EXPECT_FALSE(fs::exists(folder / "x.copy"));
 }
 
-class on_hosts : public under_mpi {};
-INSTANTIATE_TEST_SUITE_P(of, on_hosts, ::testing::Values("openmpi", "mpich"), [](const auto& i) { return i.param; });
-TEST_P(on_hosts, devices_are_where_their_folders_say) {
-  const auto script = fs::path(folder_of_program()) / "../../../tests/machines/hosts";
-  if (!fs::exists(script)) GTEST_SKIP() << script << " does not exist";
+class data_on_hosts : public under_mpi {};
+INSTANTIATE_TEST_SUITE_P(of, data_on_hosts, ::testing::Values("openmpi", "mpich"),
+                         [](const auto& i) { return i.param; });
+TEST_P(data_on_hosts, has_devices_where_their_folders_say) {
   const scratch_folder folder;
-  const std::string said = program({GetParam(), "4", fs::read_symlink("/proc/self/exe").string(), "--scenario=hosts",
-                                    "--orrery-pes=1", "--folder=" + folder.path},
-                                   script.string())
-                               .end();
-  if (said.ends_with("exit status 77")) GTEST_SKIP() << "this system lets nobody make network namespaces here";
-  EXPECT_TRUE(said.ends_with("good")) << said;
+  const on_hosts run({GetParam(), "4"}, "hosts", {"--folder=" + folder.path});
+  if (run.missing) GTEST_SKIP() << *run.missing;
+  EXPECT_TRUE(run.said.ends_with("good")) << run.said;
 }
 
 }  // namespace

@@ -56,6 +56,28 @@ inline std::vector<std::string> command(const mpi_launcher& l, ranks r, std::str
   return all;
 }
 
+/// Of what a scenario has said: nothing if it was good.
+inline std::string wrong_in(std::string said) { return said.ends_with("good") ? std::string{} : said; }
+
+/// This program on hosts with networks and memory of their own, as tests/machines/hosts makes them: `options` are the
+/// script's, up to the number of ranks.
+struct on_hosts {
+  on_hosts(std::vector<std::string> options, std::string_view scenario, const std::vector<std::string>& more = {}) {
+    const auto script = std::filesystem::path(folder_of_program()) / "../../../tests/machines/hosts";
+    if (!std::filesystem::exists(script)) {
+      missing = script.string() + " does not exist";
+      return;
+    }
+    options.insert(options.end(), {std::filesystem::read_symlink("/proc/self/exe").string(),
+                                   fmt::format("--scenario={}", scenario), "--orrery-pes=1"});
+    options.insert(options.end(), more.begin(), more.end());
+    said = program(options, script.string()).end();
+    if (said.ends_with("exit status 77")) missing = "this system lets nobody make network namespaces here";
+  }
+  std::string said;
+  std::optional<std::string> missing;  ///< why there can be no such test
+};
+
 /// For main, before anything else: launchers refuse to run as root in a container, unless they are told; and MPI libraries free
 /// little of what they have when they end.
 inline void prepare_for_launchers() {

@@ -97,18 +97,18 @@ std::size_t letters(const std::string& text) { return text.size(); }
 // Between all PEs, small and large.
 void talk() {
   for (std::uint32_t p = 0; p < world_pes(); ++p) {
-    for (int i = 0; i < 100; ++i) check(call<&one_more>(pe(p), i) == i + 1, "a call comes back with another result");
+    for (int i = 0; i < 20; ++i) check(call<&one_more>(pe(p), i) == i + 1, "a call comes back with another result");
     check(call<&letters>(pe(p), std::string(1'000'000, 'x')) == 1'000'000, "a large argument came otherwise");
   }
 }
 
 // The first PE of each node waits in the program's own barriers, while the second ones call each other.
 void meet_often() {
-  for (int i = 0; i < 50; ++i) the_mpi->meet();
+  for (int i = 0; i < 20; ++i) the_mpi->meet();
 }
 void talk_as_node() {
   for (std::uint32_t p = 1; p < world_pes(); p += 2)
-    for (int i = 0; i < 100; ++i) check(call<&one_more>(pe(p), i) == i + 1, "a call comes back with another result");
+    for (int i = 0; i < 20; ++i) check(call<&one_more>(pe(p), i) == i + 1, "a call comes back with another result");
 }
 void call_mpi() {
   check(world_pes() == 2 * world_nodes(), "nodes do not have two PEs");

@@ -94,15 +94,11 @@ TEST_P(traces, of_two_machines_of_two_nodes_are_one_file) {
 }
 // The path is in a folder that each host has for itself.
 TEST_P(traces, of_hosts_that_share_no_files_are_one_file) {
-  const auto script = fs::path(folder_of_program()) / "../../../tests/machines/hosts";
-  if (!fs::exists(script)) GTEST_SKIP() << script << " does not exist";
   // Each host has that folder of its own, but for the first one, which other tests may use at the same time.
   const std::string file = "/dev/shm/orrery-test-" + std::to_string(::getpid()) + ".json";
-  const std::string said = program({GetParam(), "4", fs::read_symlink("/proc/self/exe").string(), "--scenario=traced",
-                                    "--orrery-pes=1", "--orrery-trace=" + file},
-                                   script.string())
-                               .end();
-  if (said.ends_with("exit status 77")) GTEST_SKIP() << "this system lets nobody make network namespaces here";
+  const on_hosts run({GetParam(), "4"}, "traced", {"--orrery-trace=" + file});
+  if (run.missing) GTEST_SKIP() << *run.missing;
+  const std::string& said = run.said;
   EXPECT_TRUE(said.ends_with("good")) << said;
   EXPECT_EQ(count_of(said, "4 nodes are in the trace"), 1) << said;
   fs::remove(file);

@@ -318,8 +318,6 @@ INSTANTIATE_TEST_SUITE_P(of, over_mpi, ::testing::Values("openmpi", "mpich"), []
 class over_open_mpi : public under_mpi {};
 INSTANTIATE_TEST_SUITE_P(of, over_open_mpi, ::testing::Values("openmpi"), [](const auto& i) { return i.param; });
 
-std::string wrong_in(std::string said) { return said.ends_with("good") ? std::string{} : said; }
-
 TEST_P(over_mpi, machines_call_each_other_and_posts_keep_their_order) {
   EXPECT_EQ(wrong_in(outcome("messages", {3, 1, 1})), "");
 }
@@ -345,25 +343,14 @@ TEST_P(over_mpi, functions_names_arrays_and_quiescence_work) {
   EXPECT_EQ(wrong_in(outcome("everything else", {4, 2, 2})), "");
 }
 TEST_P(over_mpi, hosts_with_networks_and_memory_of_their_own_are_machines) {
-  const auto script = std::filesystem::path(folder_of_program()) / "../../../tests/machines/hosts";
-  if (!std::filesystem::exists(script)) GTEST_SKIP() << script << " does not exist";
-  const std::string said = program({GetParam(), "4", std::filesystem::read_symlink("/proc/self/exe").string(),
-                                    "--scenario=hosts", "--orrery-pes=1"},
-                                   script.string())
-                               .end();
-  if (said.ends_with("exit status 77")) GTEST_SKIP() << "this system lets nobody make network namespaces here";
-  EXPECT_EQ(wrong_in(said), "");
+  const on_hosts run({GetParam(), "4"}, "hosts");
+  if (run.missing) GTEST_SKIP() << *run.missing;
+  EXPECT_EQ(wrong_in(run.said), "");
 }
 TEST_P(over_mpi, four_hosts_are_four_machines) {
-  const auto script = std::filesystem::path(folder_of_program()) / "../../../tests/machines/hosts";
-  if (!std::filesystem::exists(script)) GTEST_SKIP() << script << " does not exist";
-  const std::string said =
-      program({"--hosts=4", GetParam(), "4", std::filesystem::read_symlink("/proc/self/exe").string(),
-               "--scenario=four hosts", "--orrery-pes=1"},
-              script.string())
-          .end();
-  if (said.ends_with("exit status 77")) GTEST_SKIP() << "this system lets nobody make network namespaces here";
-  EXPECT_EQ(wrong_in(said), "");
+  const on_hosts run({"--hosts=4", GetParam(), "4"}, "four hosts");
+  if (run.missing) GTEST_SKIP() << *run.missing;
+  EXPECT_EQ(wrong_in(run.said), "");
 }
 TEST_P(over_mpi, machines_are_found_by_name_and_say_what_they_have) {
   EXPECT_EQ(wrong_in(outcome("places", {3, 1, 1})), "");
@@ -371,13 +358,9 @@ TEST_P(over_mpi, machines_are_found_by_name_and_say_what_they_have) {
 }
 // The script cuts when the scenario has asked for it, and then says what the ranks on both hosts have said.
 TEST_P(over_mpi, a_host_that_is_cut_off_is_lost_and_its_ranks_end) {
-  const auto script = std::filesystem::path(folder_of_program()) / "../../../tests/machines/hosts";
-  if (!std::filesystem::exists(script)) GTEST_SKIP() << script << " does not exist";
-  const std::string said = program({"--cut", GetParam(), "4", std::filesystem::read_symlink("/proc/self/exe").string(),
-                                    "--scenario=cut off", "--orrery-pes=1", "--orrery-node-timeout=2s"},
-                                   script.string())
-                               .end();
-  if (said.ends_with("exit status 77")) GTEST_SKIP() << "this system lets nobody make network namespaces here";
+  const on_hosts run({"--cut", GetParam(), "4"}, "cut off", {"--orrery-node-timeout=2s"});
+  if (run.missing) GTEST_SKIP() << *run.missing;
+  const std::string& said = run.said;
   EXPECT_TRUE(said.ends_with("good")) << said;
   for (const int node : {1, 3}) {
     EXPECT_EQ(count_of(said, fmt::format("node {} was silent for 2000 ms: calls to it fail with node_lost", node)), 1)
@@ -460,6 +443,12 @@ TEST_P(over_mpi, programs_that_contradict_each_other_are_refused_by_name) {
 }
 TEST_P(over_mpi, ranks_that_run_no_main_may_run_a_role) {
   EXPECT_EQ(wrong_in(outcome("roles", {3, 1, 1}, {"--orrery-role=count"})), "");
+  // As in mpirun -n 1 ./storage : -n 2 ./transform --orrery-role=work
+  std::vector<std::string> words = command(launcher(), {1, 1, 1}, "roles");
+  const auto others = command(launcher(), {2, 1, 1}, "roles", {"--orrery-role=count"});
+  words.emplace_back(":");
+  words.insert(words.end(), others.begin() + static_cast<std::ptrdiff_t>(launcher().options.size()), others.end());
+  EXPECT_EQ(wrong_in(program(words, launcher().file).end()), "");
   const std::string said = outcome("roles", {2, 1, 1}, {"--orrery-role=cook"});
   EXPECT_GE(count_of(said, "--orrery-role=cook: the roles of this program are count"), 1) << said;
 }

@@ -6,6 +6,8 @@
 #include <cstdlib>
 #include <thread>
 
+#include <fmt/format.h>
+
 namespace orrery::transport {
 namespace {
 
@@ -19,6 +21,11 @@ std::uint32_t number(const std::optional<std::string>& text) {
 int hydra_of(const environment_lookup& environment) {
   const auto fd = environment("PMI_FD");
   return fd && environment("MPI_LOCALNRANKS") ? static_cast<int>(number(fd)) : -1;
+}
+
+std::optional<std::string> own_environment(std::string_view name) {
+  const char* const value = std::getenv(std::string(name).c_str());
+  return value != nullptr ? std::optional<std::string>(value) : std::nullopt;
 }
 
 }  // namespace
@@ -43,15 +50,21 @@ std::optional<mpi_launch> find_mpi_launch(const environment_lookup& environment)
   return std::nullopt;
 }
 
-std::optional<mpi_launch> find_mpi_launch() {
-  return find_mpi_launch([](std::string_view name) -> std::optional<std::string> {
-    const char* const value = std::getenv(std::string(name).c_str());
-    return value != nullptr ? std::optional<std::string>(value) : std::nullopt;
-  });
+std::optional<mpi_launch> find_mpi_launch() { return find_mpi_launch(own_environment); }
+
+std::optional<std::string> missed_launch(const environment_lookup& environment) {
+  const std::uint32_t ranks = number(environment("SLURM_STEP_NUM_TASKS"));
+  if (ranks < 2 || environment("SLURM_PROCID") != "0" || find_mpi_launch(environment)) return std::nullopt;
+  return fmt::format(
+      "srun has started {} ranks without PMI, so each is a world of its own; say srun --mpi=pmix or --mpi=pmi2, as the MPI "
+      "library was built (srun --mpi=list shows what there is), or --orrery-mpi=off if that is meant",
+      ranks);
 }
+std::optional<std::string> missed_launch() { return missed_launch(own_environment); }
 
 void forget_mpi_launch() noexcept {
-  for (const char* name : {"OMPI_COMM_WORLD_SIZE", "PMI_RANK", "PMI_FD", "PMI_PORT", "PMIX_RANK", "PMIX_NAMESPACE"})
+  for (const char* name : {"OMPI_COMM_WORLD_SIZE", "PMI_RANK", "PMI_FD", "PMI_PORT", "PMIX_RANK", "PMIX_NAMESPACE",
+                           "SLURM_STEP_NUM_TASKS"})
     ::unsetenv(name);
 }
 

@@ -29,8 +29,12 @@ using environment_lookup = std::function<std::optional<std::string>(std::string_
 [[nodiscard]] std::optional<mpi_launch> find_mpi_launch(const environment_lookup& environment);
 /// The same of this OS process. To be called before there are threads.
 [[nodiscard]] std::optional<mpi_launch> find_mpi_launch();
-/// Removes what find_mpi_launch looks at from the environment, so that programs which are started from here are not taken
-/// for ranks. To be called before there are threads.
+/// What to say to a user whose srun has started several ranks without a way to each other (PMI): each is a world of its own.
+/// Nothing in all ranks but the first, and where there is nothing to say.
+[[nodiscard]] std::optional<std::string> missed_launch(const environment_lookup& environment);
+[[nodiscard]] std::optional<std::string> missed_launch();
+/// Removes what find_mpi_launch and missed_launch look at from the environment, so that programs which are started from
+/// here are not taken for ranks. To be called before there are threads.
 void forget_mpi_launch() noexcept;
 
 /// Before an OS process ends with an error, without having been a rank.
