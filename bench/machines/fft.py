@@ -7,9 +7,6 @@ import shutil
 
 from launchers import ENVIRONMENT, HOST_NAMES, HOSTS, ROOT, Absent, run
 
-BUILT = ROOT / "build/release"
-FFT3D = BUILT / "apps/fft3d"
-
 
 def output_of(command, timeout=170):
     code, said, errors = run(command, ENVIRONMENT, timeout)
@@ -29,14 +26,16 @@ def report_of(text):
     return json.loads(text[text.index("{"):text.rindex("}") + 1])
 
 
-def transform(folder, name, start, *options):
-    report = report_of(start(FFT3D, "forward", folder / name, folder / f"{name}-y", "--passes", "2", "--memory", "1G",
-                             "-q", "--json", "-", "--orrery-pes=1", *options))
-    return report
+def transform(built, folder, name, start, *options):
+    return report_of(start(built / "apps/fft3d", "forward", folder / name, folder / f"{name}-y", "--passes", "2",
+                           "--memory", "1G", "-q", "--json", "-", "--orrery-pes=1", *options))
 
 
-def measure(side):
-    """{metric: value}: seconds on one machine of two nodes, on two machines, and what these may take."""
+def measure(side, built):
+    """{metric: value}: seconds on one machine of two nodes, on two machines, and what these may take.
+
+    `built`: the folder of the programs.
+    """
     folder = ROOT / "build/bench/machines-fft"
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
@@ -44,16 +43,16 @@ def measure(side):
         local = [folder / "l0", folder / "l1"]
         there = [f"{host}:{folder}/m{i}" for i, host in enumerate(HOST_NAMES)]
         pages = "16,64,128" if side >= 512 else "16,32,32"
-        output_of([BUILT / "bench_fft", "volume", folder / "one", f"{side},{side},{side}", pages, "complex128"])
-        on_hosts(BUILT / "orrery", "data", "copy", folder / "one", folder / "two",
+        output_of([built / "bench_fft", "volume", folder / "one", f"{side},{side},{side}", pages, "complex128"])
+        on_hosts(built / "orrery", "data", "copy", folder / "one", folder / "two",
                  *[word for place in there for word in ("--folder", place)])
-        one = transform(folder, "one", lambda *words: output_of(words), "--orrery-nodes=2",
+        one = transform(built, folder, "one", lambda *words: output_of(words), "--orrery-nodes=2",
                         *[f"--folder={place}" for place in local])
-        output_of([BUILT / "orrery", "data", "remove", folder / "one-y"])
+        output_of([built / "orrery", "data", "remove", folder / "one-y"])
         bulk = float(re.search(r"machine_bulk_gbps ([0-9.]+)",
-                               on_hosts(BUILT / "bench_machines", "--orrery-pes=1", "bulk"))[1])
-        two = transform(folder, "two", on_hosts)
-        on_hosts(BUILT / "orrery", "data", "remove", folder / "two-y")
+                               on_hosts(built / "bench_machines", "--orrery-pes=1", "bulk"))[1])
+        two = transform(built, folder, "two", on_hosts)
+        on_hosts(built / "orrery", "data", "remove", folder / "two-y")
         crossing = (two["bytes_read"] + two["bytes_written"]) / 2  # a page is on either machine, and so is who uses it
         return {"fft_one_s": one["seconds"], "fft_machines_s": two["seconds"],
                 "fft_machines_limit_s": one["seconds"] + crossing / bulk / 1e9}
