@@ -9,6 +9,7 @@
 #include <chrono>
 #include <filesystem>
 #include <fstream>
+#include <regex>
 #include <string>
 #include <vector>
 
@@ -232,6 +233,10 @@ TEST(services, are_used_from_the_shell) {
   std::filesystem::remove(csv);
   EXPECT_NE(tool("load " + csv.string()).find("cannot be read"), std::string::npos);
   EXPECT_NE(tool("statistics").find("items"), std::string::npos);
+  const std::string top = orrery::testing::shell("top", "--once --interval 0.05");
+  EXPECT_TRUE(std::regex_search(top, std::regex("MAILBOX +W +G +K"))) << top;
+  EXPECT_TRUE(std::regex_search(top, std::regex("\n *0 +0 .* [1-9][0-9]* +50 *\n")))
+      << "W, and G as it was made: " << top;
   for (const int k : {2000, 2001, 2002}) EXPECT_EQ(tool(fmt::format("erase {}", k)), "0");
   EXPECT_NE(tool("find seven").find("'seven' is no number"), std::string::npos);
   EXPECT_EQ(tool("insert -- -1 end"), "0");
