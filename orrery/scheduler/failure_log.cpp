@@ -3,6 +3,7 @@
 
 #include <orrery/scheduler/node.hpp>
 #include <orrery/scheduler/pe.hpp>
+#include <orrery/scheduler/say.hpp>
 
 #include <cstdio>
 #include <new>
@@ -13,8 +14,6 @@
 namespace orrery::scheduler {
 
 namespace {
-
-void say(const std::string& line) noexcept { std::fwrite(line.data(), 1, line.size(), stderr); }
 
 const char* plural(std::uint64_t count) noexcept { return count == 1 ? "" : "s"; }
 
