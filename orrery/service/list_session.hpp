@@ -66,7 +66,7 @@ class list_session : private service::list_router<Key, Value> {
   using base::set_window;
   using base::window;
 
-  // --- operations that return their result. They park; W - 1 others may be outstanding meanwhile -----------------------
+  // --- operations that return their result. They park; W - 1 others may be outstanding -----------------------
 
   /// The value of the key, if it is there.
   [[nodiscard]] std::optional<Value> find(const Key& k) { return run(operation::find, &k).value; }

@@ -536,7 +536,8 @@ class participant {
     }
   }
 
-  // --- messages between participants: nobody waits for room in the other's mailbox, else two could wait for each other
+  // --- messages between participants ---
+  // Nobody waits for room in the other's mailbox, else two could wait for each other.
 
   void tell_other() {
     const std::size_t to = dice_.below(others_.size());
