@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One program on threads, on nodes and on machines: each PE sums a part of a series, and a process on each machine
-// collects the parts of its PEs.
+// One program on threads, on nodes and on machines: each PE sums a part of a series, and a process
+// on each machine collects the parts of its PEs.
 // run: ./cluster
 // run: ./cluster --orrery-nodes=2
 // run: ! command -v mpirun.openmpi || OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 mpirun.openmpi --oversubscribe -n 4 ./cluster --orrery-machine-ranks=2

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A group of processes that compute in step: each waits in a barrier inside its method (Givelberg 2014, section 3.2).
+// A group of processes that compute in step: each waits in a barrier inside its method (Givelberg
+// 2014, section 3.2).
 // run: ./group_barrier
 // run: ./group_barrier --orrery-nodes=2
 #include <orrery/orrery.hpp>

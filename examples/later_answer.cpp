@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// An answer that comes later: who asks for work before there is any waits, and the desk takes other messages meanwhile.
+// An answer that comes later: who asks for work before there is any waits, and the desk takes other
+// messages meanwhile.
 // run: ./later_answer
 // run: ./later_answer --orrery-nodes=3 --orrery-pes=1
 #include <orrery/orrery.hpp>

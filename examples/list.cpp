@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// An ordered list as a service. One program makes it and publishes it; another one joins the world, finds it by its name,
-// and uses it, many requests at a time.
+// An ordered list as a service. One program makes it and publishes it; another one joins the world,
+// finds it by its name, and uses it, many requests at a time.
 // run: ./list
 // run: ./list --orrery-nodes=2
-// run: ./list serve --orrery-world=list-$$ & server=$!; ./list use --orrery-world=list-$$ && wait $server
+// run: ./list serve --orrery-world=list-$$ & server=$!; ./list use --orrery-world=list-$$ && wait
+// $server
 #include <orrery/orrery.hpp>
 #include <orrery/service/ordered_list.hpp>
 
@@ -36,7 +37,8 @@ int main(int argc, char** argv) {
         list.publish("/example/words");
         auto s = list.open();
         while (!s.find("(end)")) orrery::sleep_for(1ms);
-      } catch (const orrery::stopped&) {  // the other program was the first one, and its end is the end of the world
+      } catch (const orrery::stopped&) {
+        // the other program was the first one, and its end is the end of the world
       }
       return 0;
     }

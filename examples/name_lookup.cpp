@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A second program joins a running world, looks a process up by its name, and calls it. The first waits for the second.
-// run: ./name_lookup serve --orrery-world=example-$$ & server=$!; ./name_lookup ask --orrery-world=example-$$ && wait $server
+// A second program joins a running world, looks a process up by its name, and calls it. The first
+// waits for the second. run: ./name_lookup serve --orrery-world=example-$$ & server=$!;
+// ./name_lookup ask --orrery-world=example-$$ && wait $server
 #include <orrery/orrery.hpp>
 
 #include <cstdio>
@@ -24,7 +25,8 @@ int main(int argc, char** argv) {
       try {
         orrery::publish("/example/counter", counter);
         while (!counter->finished()) orrery::sleep_for(1ms);
-      } catch (const orrery::stopped&) {  // the other program was the first one, and its end is the end of the world
+      } catch (const orrery::stopped&) {
+        // the other program was the first one, and its end is the end of the world
       }
       return 0;
     }

@@ -13,7 +13,8 @@ using Page = std::vector<double>;
 
 struct Device {
   Page read(std::size_t index) const {
-    orrery::sleep_for(std::chrono::milliseconds(2));  // a slow disk: the process parks, its PE goes on
+    // a slow disk: the process parks, its PE goes on
+    orrery::sleep_for(std::chrono::milliseconds(2));
     return Page(1000, static_cast<double>(index));
   }
   void write(const Page& page, std::size_t index) { written_[index] = page[0]; }

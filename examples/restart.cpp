@@ -12,7 +12,8 @@
 
 void work(int attempt) {
   if (attempt == 0) throw std::runtime_error("the first attempt fails");
-  if (attempt == 1 && orrery::this_node() != 0) std::raise(SIGKILL);  // and the second takes its node along
+  // and the second takes its node along
+  if (attempt == 1 && orrery::this_node() != 0) std::raise(SIGKILL);
 }
 
 int main(int argc, char** argv) {

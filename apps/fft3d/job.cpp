@@ -20,7 +20,8 @@ sweep_outcome perform(const request& wanted, const observer& watch, std::string*
   orrery::storage::sweep_job job(task_of(r, input), p.work, "fft3d", about);
   watch.planned(p, job.resumed());
   job.begin();
-  if (r.machines > 1) p.wisdom = learn_all(p);  // a unit has the same result wherever it is transformed
+  // a unit has the same result wherever it is transformed
+  if (r.machines > 1) p.wisdom = learn_all(p);
   auto outcome = job.run<transformer>(watch.progress, p);
   save_wisdom();
   if (folder != nullptr) *folder = job.leave_folder();

@@ -33,7 +33,8 @@ void check(const request& r, element_type input) {
         "one pass in place would lose the array if it were interrupted: 2 or 3, or a new data set");
 }
 
-// A filter comes back along the same dimensions, and multiplies where it turns round: no sweep is made for it alone.
+// A filter comes back along the same dimensions, and multiplies where it turns round: no sweep is
+// made for it alone.
 std::vector<phase> phases_of(operation what, sweep_order& order) {
   std::vector<phase> all(order.size(), {.forward = what != operation::inverse, .inverse = what == operation::inverse});
   if (what != operation::filter) return all;

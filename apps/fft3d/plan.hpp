@@ -16,16 +16,18 @@ using orrery::storage::product;
 
 enum class operation : std::uint8_t { forward, inverse, filter };
 
-/// What a filter multiplies the transform with: a function of the distance from frequency zero, in cycles per element (0 to 0.87).
+/// A filter multiplies the transform with this function of the distance from frequency zero, in
+/// cycles per element (0 to 0.87).
 struct transfer_function {
   enum class form : std::uint8_t { low_pass, band_pass, gaussian };
   form what = form::low_pass;
   double low = 0;  ///< of a band: where it begins
-  double high = 0;  ///< of a band and a low pass: where it ends; of a Gaussian: its standard deviation
+  /// The end of a band or a low pass, or the standard deviation of a Gaussian.
+  double high = 0;
   [[nodiscard]] double at(double squared_frequency) const noexcept;
 };
 
-/// What is to be done.
+/// The task of a transform.
 struct request {
   std::string input = {};
   std::string output = {};  ///< empty: in place
@@ -35,11 +37,12 @@ struct request {
   std::uint64_t memory = 1ULL << 30;  ///< bytes, of all nodes together
   int passes = 0;  ///< 1, 2 or 3; 0: as few as fit
   std::uint32_t machines = 1;  ///< of the world
-  std::vector<std::string> folders =
-      {};  ///< one for each drive of the output; empty: its own, or those of the input if they say their machines
+  /// One for each drive of the output; empty: its own, or those of the input if they say their
+  /// machines.
+  std::vector<std::string> folders = {};
 };
 
-/// What is done in a sweep to all lines along each of its dimensions, in this order.
+/// The work of a sweep on all lines along each of its dimensions, in this order.
 struct phase {
   bool forward = false;
   bool filter = false;
@@ -54,7 +57,8 @@ struct plan {
   std::string wisdom = {};  ///< of FFTW, for all nodes; empty: each has its own
 };
 
-/// Chooses sweeps and processes. Throws std::invalid_argument for what cannot be done, and says then what could (the smallest memory that works).
+/// Chooses sweeps and processes. Throws std::invalid_argument for what cannot be done, and says
+/// then what could (the smallest memory that works).
 [[nodiscard]] plan make_plan(const request& r, const orrery::storage::data_set_info& input, std::uint32_t pes,
                              std::uint32_t nodes);
 

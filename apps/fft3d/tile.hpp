@@ -17,10 +17,11 @@ namespace fft3d {
 
 using orrery::storage::index3;
 
-/// The boxes in which a unit is transformed: complete along the dimensions of the sweep, and otherwise so small that they stay in the second-level
-/// cache, if one can.
+/// The boxes in which a unit is transformed: complete along the dimensions of the sweep, and
+/// otherwise so small that they stay in the second-level cache, if one can.
 [[nodiscard]] index3 tile_shape(const orrery::storage::page_grid& g, const orrery::storage::sweep& s);
-/// How its numbers lie in memory. Rows are a little longer than they need be: lines whose numbers are a power of two apart would share a few sets of the cache.
+/// How its numbers lie in memory. Rows are a little longer than they need be: lines whose numbers
+/// are a power of two apart would share a few sets of the cache.
 [[nodiscard]] index3 tile_strides(const index3& shape);
 
 /// FFTW's names for one precision.
@@ -43,10 +44,12 @@ struct fftw<float> {
   static constexpr auto destroy = &fftwf_destroy_plan;
 };
 
-/// Reads (writes) what FFTW has learnt about this processor; the user's cache folder keeps it between runs. Never fails.
+/// Reads (writes) what FFTW has learnt about this processor; the user's cache folder keeps it
+/// between runs. Never fails.
 void load_wisdom();
 void save_wisdom();
-/// The same as a text, for both precisions, which another OS process learns from: two that know the same make the same plans, whose results agree bit by bit.
+/// The same as a text, for both precisions, which another OS process learns from: two that know the
+/// same make the same plans, whose results agree bit by bit.
 [[nodiscard]] std::string wisdom_text();
 void learn(const std::string& wisdom);
 /// FFTW plans one at a time in each OS process.
@@ -54,8 +57,9 @@ void learn(const std::string& wisdom);
 
 /// A box of numbers in memory, and FFTW's plans for all its lines along a dimension.
 ///
-/// Lines that are contiguous and lines that are not are transformed alike: FFTW takes neighbours together, so that both are fast within the cache. So
-/// numbers are copied here in rows, in the order they have in pages, and need not be transposed.
+/// Lines that are contiguous and lines that are not are transformed alike: FFTW takes neighbours
+/// together, so that both are fast within the cache. So numbers are copied here in rows, in the
+/// order they have in pages, and need not be transposed.
 template <class Real>
 class tile {
  public:
@@ -81,7 +85,8 @@ class tile {
   void prepare(int dimension, int sign) {
     each_batch(dimension, sign, [](auto...) {});
   }
-  /// All lines along the dimension, prepared before; neither sign divides. `between` is called every now and then.
+  /// All lines along the dimension, prepared before; neither sign divides. `between` is called
+  /// every now and then.
   void transform(int dimension, int sign, const std::function<void()>& between) {
     each_batch(dimension, sign, [&](auto plan, number* first) {
       auto* at = reinterpret_cast<typename fftw<Real>::number*>(first);
@@ -97,7 +102,8 @@ class tile {
     const int next = dimension != 2 ? 2 : shape_[1] != 1 ? 1 : 0;
     const int third = 3 - dimension - next;
     constexpr std::int64_t numbers = 1 << 14;
-    const std::int64_t most = std::max<std::int64_t>(numbers / shape_[dimension] / 4 * 4, 4);  // FFTW wants alignment
+    // FFTW wants alignment
+    const std::int64_t most = std::max<std::int64_t>(numbers / shape_[dimension] / 4 * 4, 4);
     for (std::int64_t i = 0; i < shape_[third]; ++i)
       for (std::int64_t j = 0; j < shape_[next]; j += most)
         f(plan_for(dimension, next, std::min(most, shape_[next] - j), sign),

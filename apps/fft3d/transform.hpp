@@ -18,8 +18,9 @@ namespace fft3d {
 
 /// Transforms the lines of units: what a sweeper reads and writes. (Givelberg 2014, section 4.2.)
 ///
-/// A unit is complete along the dimensions of its sweep. Box by box, each so small that it stays in the cache, numbers are copied from the pages to a tile,
-/// transformed there along all of these dimensions, and copied back.
+/// A unit is complete along the dimensions of its sweep. Box by box, each so small that it stays in
+/// the cache, numbers are copied from the pages to a tile, transformed there along all of these
+/// dimensions, and copied back.
 class transformer : public orrery::storage::sweeper {
  public:
   transformer(const plan& p, const orrery::remote<orrery::storage::ledger>& units);
@@ -36,7 +37,8 @@ class transformer : public orrery::storage::sweeper {
   void multiply(const domain& box, tile<Real>& t) const;
 
   plan plan_;
-  std::array<std::vector<double>, 3> along_;  // of each place: its squared frequency, or the Gaussian of that
+  // of each place: its squared frequency, or the Gaussian of that
+  std::array<std::vector<double>, 3> along_;
   std::variant<tile<double>, tile<float>> tile_{std::in_place_index<0>, index3{1, 1, 1}};
 };
 ORRERY_PROCESS(transformer);

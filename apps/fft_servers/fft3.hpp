@@ -47,7 +47,8 @@ struct phantom_data {
   void write(const domain& d, int) const { array.write(d); }
 };
 
-/// The paper's ComputeTransform (section 4.3), for iterations from `first` to `last` of `all` that will be done: reads a line of pages, has the servers read the next one into their caches while
+/// The paper's ComputeTransform (section 4.3), for iterations from `first` to `last` of `all` that
+/// will be done: reads a line of pages, has the servers read the next one into their caches while
 /// it is transformed, and writes it.
 template <class Client, class Data>
 std::vector<step> compute_transform(Client& self, Data& data, int dimension, std::int64_t first, std::int64_t last,
@@ -55,7 +56,8 @@ std::vector<step> compute_transform(Client& self, Data& data, int dimension, std
   std::vector<step> steps;
   const std::int64_t lines = page_lines(data.grid(), dimension);
   const std::int64_t each = iterations_of(data.grid(), dimension, self.size());
-  const std::int64_t begin = static_cast<std::int64_t>(self.rank()) * each;  // of this member's slab
+  // of this member's slab
+  const std::int64_t begin = static_cast<std::int64_t>(self.rank()) * each;
   const std::int64_t end = std::min(begin + each, lines);
   const auto timed = [&](step::kind what, std::int64_t i, const domain& d, auto&& f) {
     const double since = seconds();

@@ -15,7 +15,7 @@ using orrery::storage::index3;
 /// The time that the program measures: virtual in a simulation.
 inline double seconds() { return std::chrono::duration<double>(orrery::now()).count(); }
 
-/// What a client did.
+/// The work of a client.
 struct step {
   enum class kind : std::uint8_t { read, ask, transform, write, iteration };
   kind what = kind::read;
@@ -24,7 +24,8 @@ struct step {
   double seconds = 0;
 };
 
-/// Transfers of one kind, of which several may be under way: their number, and the time in which there was one.
+/// Transfers of one kind, of which several may be under way: their number, and the time in which
+/// there was one.
 class transfers {
  public:
   void begin() {
@@ -49,7 +50,7 @@ class transfers {
   double busy_ = 0;
 };
 
-/// What a server did since it was asked last.
+/// The work of a server since it was asked last.
 struct server_log {
   std::uint64_t pages_read = 0;  ///< into its cache
   double read_seconds = 0;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The program of Givelberg 2014, sections 4 and 5: servers with drives and caches on some machines, clients that transform on others.
+// The program of Givelberg 2014, sections 4 and 5: servers with drives and caches on some machines,
+// clients that transform on others.
 #include "array_device.hpp"
 #include "fft3.hpp"
 #include "tables.hpp"

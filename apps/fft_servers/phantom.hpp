@@ -13,7 +13,8 @@
 
 namespace fft_servers {
 
-/// What ArrayDevice does, without data: for arrays that are simulated. Messages carry as many bytes as the pages have, and transfers take the time of a simulated drive.
+/// The work of ArrayDevice, without data: for arrays that are simulated. Messages carry as many
+/// bytes as the pages have, and transfers take the time of a simulated drive.
 class PhantomDevice {
  public:
   static constexpr bool orrery_reentrant =

@@ -36,7 +36,8 @@ void pad(const storage::array& from, const storage::array& to, std::int64_t fact
   const index3& shape = to.shape();
   const auto rows = runs(from.shape()[1], shape[1]);
   const auto columns = runs(from.shape()[2], shape[2]);
-  const T scale(static_cast<typename T::value_type>(factor * factor * factor));  // the inverse divides by the elements
+  // the inverse divides by the elements
+  const T scale(static_cast<typename T::value_type>(factor * factor * factor));
   const std::int64_t slab = to.grid().page_shape[0];
   std::vector<T> box;
   std::vector<T> part;
@@ -64,7 +65,8 @@ void pad(const storage::array& from, const storage::array& to, std::int64_t fact
   }
 }
 
-// Voxels of the finer grid: their size, and the columns of the affines that are steps from voxel to voxel; the first voxel stays where it is.
+// Voxels of the finer grid: their size, and the columns of the affines that are steps from voxel to
+// voxel; the first voxel stays where it is.
 std::string finer(const std::string& attributes, std::int64_t factor) {
   auto all = nlohmann::ordered_json::parse(attributes.empty() ? "{}" : attributes);
   const auto divide = [&](nlohmann::ordered_json& numbers) {

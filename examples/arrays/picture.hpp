@@ -25,7 +25,7 @@ class picture {
       : width_(width), height_(height), pixels_(width * height, background) {}
   [[nodiscard]] std::size_t width() const noexcept { return width_; }
   [[nodiscard]] std::size_t height() const noexcept { return height_; }
-  /// What lies outside is not painted.
+  /// Points outside are not painted.
   void set(std::ptrdiff_t x, std::ptrdiff_t y, colour c) noexcept {
     if (x >= 0 && y >= 0 && static_cast<std::size_t>(x) < width_ && static_cast<std::size_t>(y) < height_)
       pixels_[static_cast<std::size_t>(y) * width_ + static_cast<std::size_t>(x)] = c;
@@ -65,7 +65,8 @@ class picture {
   return c;
 }
 
-/// Values from 0 to 1, from dark violet to yellow: some points of matplotlib's "inferno" and what lies between them.
+/// Values from 0 to 1, from dark violet to yellow: some points of matplotlib's "inferno" and what
+/// lies between them.
 [[nodiscard]] inline colour heat(double value) noexcept {
   static constexpr std::array<colour, 6> points{
       {{0, 0, 4}, {66, 10, 104}, {147, 38, 103}, {221, 81, 58}, {252, 165, 10}, {252, 255, 164}}};

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A camera hands pictures to a scaler, and that to a writer: each picture is one buffer, which changes its owner and is never copied on one machine.
+// A camera hands pictures to a scaler, and that to a writer: each picture is one buffer, which
+// changes its owner and is never copied on one machine.
 //
 //   ./buffers [pictures]
 //
@@ -22,7 +23,7 @@ message Start {
   orrery_task next;
 };
 
-// What main receives.
+// The messages that main receives.
 enum { SUM };
 message Sum { long pictures, light; };
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A weather service: stations that are found by their names, and clients that subscribe to them (Gingras 2018, section 4.6).
+// A weather service: stations that are found by their names, and clients that subscribe to them
+// (Gingras 2018, section 4.6).
 //
 //   ./weather                                          stations and clients in one program
 //   ./weather --orrery-world=demo station Montreal     a station in a program of its own,
@@ -9,7 +10,9 @@
 // run: ./weather --orrery-nodes=3 --orrery-pes=1
 // run: ./weather --orrery-sim=machines=3,jitter=20us --orrery-quiet
 // run: w=weather-$$; ./weather --orrery-world=$w station Oslo & ./weather --orrery-world=$w client Oslo 3; kill $! || true; wait || true
-// run: w=weather-$$; exec 3< <(./weather --orrery-world=$w client Oslo 1000000000); read -u 3; ./weather --orrery-world=$w station Oslo & read -u 3; kill -9 $!; tail -1 <&3 | grep 'station has ended'
+// run: w=weather-$$; exec 3< <(./weather --orrery-world=$w client Oslo 1000000000); read -u 3;
+// ./weather --orrery-world=$w station Oslo & read -u 3; kill -9 $!; tail -1 <&3 | grep 'station has
+// ended'
 #include <orrery/task.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -37,7 +40,7 @@ task WeatherClient {
   bool done;
 };
 
-// --- the service ----------------------------------------------------------------------------------------------------
+// --- the service ---------------------------------------------------------------------------------
 
 task WeatherStation {
   tag NAME(StationName);
@@ -81,7 +84,7 @@ static void WeatherStation_start(WeatherStation this) {
   } while (orrery_sleep(1000000) == ORRERY_OK);
 }
 
-// --- a client -------------------------------------------------------------------------------------------------------
+// --- a client ------------------------------------------------------------------------------------
 
 static void WeatherClient_handle_VISIT(WeatherClient this, Visit message) {
   orrery_task station;
@@ -109,7 +112,7 @@ static void WeatherClient_handle_STATION_ENDED(WeatherClient this) {
 
 static void WeatherClient_start(WeatherClient this) { WeatherClient_receive(this); }
 
-// --- the program ----------------------------------------------------------------------------------------------------
+// --- the program ---------------------------------------------------------------------------------
 
 static orrery_task station(char* name) {
   orrery_task task = WeatherStation_create();

@@ -24,7 +24,8 @@
 //     struct Block : orrery::element<Block, orrery::index<2>> { void step(); ... };
 //     ORRERY_PROCESS(Block, step, recv_border);
 //
-//     auto grid = orrery::create_array<Block>(orrery::range<orrery::index<2>>{{64, 64}}, {}, arguments...);
+//     using square = orrery::range<orrery::index<2>>;
+//     auto grid = orrery::create_array<Block>(square{{64, 64}}, {}, arguments...);
 //     post(grid[3, 4])->recv_border(side, border);       // one element, wherever it is
 //     post(grid)->step();                                // all
 //     grid.insert({70, 70}, arguments...);
@@ -32,20 +33,24 @@
 
 namespace orrery {
 
-/// How an array is made. What is left out has a good default.
+/// How an array is made. Settings that are left out have good defaults.
 template <array_index Index>
 struct array_options {
   std::string name = "array";  ///< for errors
   placement_map<Index> home{};  ///< the home of each index; its elements are created there
-  std::uint32_t homes = 1;  ///< PEs that always know where an element is: its home, and others at equal distances
+  /// PEs that always know where an element is: its home, and others at equal distances.
+  std::uint32_t homes = 1;
   std::uint32_t branching = 4;  ///< of the spanning tree of broadcasts and reductions
-  bool always_serialize = false;  ///< elements are packed even when they stay in their OS process: for tests
-  std::uint32_t cached = 1 << 16;  ///< places of elements that a PE remembers; rarely used ones are forgotten beyond
-  std::uint32_t deleted =
-      1 << 16;  ///< deleted indices that a home remembers, the latest: messages to others wait as if they were early
-  std::uint64_t early_bytes =
-      64
-      << 20;  ///< of messages that wait on a PE for elements to be created: what comes beyond fails with mailbox_full
+  /// Elements are packed even when they stay in their OS process: for tests.
+  bool always_serialize = false;
+  /// Places of elements that a PE remembers; rarely used ones are forgotten beyond.
+  std::uint32_t cached = 1 << 16;
+  /// Deleted indices that a home remembers, the latest: messages to others wait as if they were
+  /// early.
+  std::uint32_t deleted = 1 << 16;
+  /// Limit of the messages that wait on a PE for elements to be created; more fail with
+  /// mailbox_full.
+  std::uint64_t early_bytes = 64 << 20;
 };
 
 namespace detail {
@@ -60,12 +65,13 @@ struct index_type_of<T> {
 };
 }  // namespace detail
 
-/// One element, by its index: a value that can be stored and sent. It stays good wherever the element goes, and names the next one when the
-/// index is used again. Made by `grid[i]`.
+/// One element, by its index: a value that can be stored and sent. It stays good wherever the
+/// element goes, and names the next one when the index is used again. Made by `grid[i]`.
 ///
-/// `e->m(args...)` is a sequential call, `start(e)->m(...)`, `post(e)->m(...)` and `try_post(e)->m(...)` as for any remote pointer. A call to an
-/// element that does not exist yet waits for it, or creates it, as `when_early` of the class says; to one that was destroyed it throws
-/// process_gone with the names of array and index.
+/// `e->m(args...)` is a sequential call, `start(e)->m(...)`, `post(e)->m(...)` and
+/// `try_post(e)->m(...)` as for any remote pointer. A call to an element that does not exist yet
+/// waits for it, or creates it, as `when_early` of the class says; to one that was destroyed it
+/// throws process_gone with the names of array and index.
 template <class T, array_index Index = typename detail::index_type_of<T>::type>
 class element_ptr {
  public:
@@ -105,7 +111,8 @@ namespace detail {
 [[nodiscard]] std::string name_of_array(std::uint32_t id);
 }  // namespace detail
 
-/// As errors write it: "grid[3, 4]"; where the array is not known, "array 5[3, 4]". Throws std::bad_alloc, what a to_string() of the index throws.
+/// As errors write it: "grid[3, 4]"; where the array is not known, "array 5[3, 4]". Throws
+/// std::bad_alloc, what a to_string() of the index throws.
 template <class T, class Index>
 [[nodiscard]] std::string to_string(const element_ptr<T, Index>& e) {
   return e ? detail::name_of_array(e.name().array) + "[" + index_text(e.index()) + "]" : "null";
@@ -115,7 +122,8 @@ std::basic_ostream<char, Traits>& operator<<(std::basic_ostream<char, Traits>& o
   return out << to_string(e);
 }
 
-/// `start(e)->m(...)`, `post(e)->m(...)`, `try_post(e)->m(...)`: the modes of a call, as of a remote pointer.
+/// `start(e)->m(...)`, `post(e)->m(...)`, `try_post(e)->m(...)`: the modes of a call, as of a
+/// remote pointer.
 template <class T, class Index>
 [[nodiscard]] auto start(const element_ptr<T, Index>& e) {
   return detail::bound_target<typename detail::element_modes<T, Index>::start, T>(e.name());
@@ -129,9 +137,10 @@ template <class T, class Index>
   return detail::bound_target<typename detail::element_modes<T, Index>::try_post, T>(e.name());
 }
 
-/// Destroys the element when it has executed what was sent before by the caller; returns when that is done and the index is free. Throws process_gone if it has ended already
-/// (for one that was never created this waits, as other early messages do),
-/// usage_error if another method of it is parked (reentrant classes), node_lost, deadlock_error (an element itself: use post_destroy).
+/// Destroys the element when it has executed what was sent before by the caller; returns when that
+/// is done and the index is free. Throws process_gone if it has ended already (for one that was
+/// never created this waits, as other early messages do), usage_error if another method of it is
+/// parked (reentrant classes), node_lost, deadlock_error (an element itself: use post_destroy).
 template <class T, class Index>
 void destroy(const element_ptr<T, Index>& e) {
   detail::call_element<detail::end_message<T, Index>, void>(detail::here_pe(), e.name());
@@ -141,14 +150,14 @@ template <class T, class Index>
 future<void> start_destroy(const element_ptr<T, Index>& e) {
   return detail::start_element<detail::end_message<T, Index>, void>(detail::here_pe(), e.name());
 }
-/// The same, one way: what goes wrong is reported where the element is, or was. An element ends itself so: it executes what it has in its mailbox,
-/// and is then no more.
+/// The same, one way: what goes wrong is reported where the element is, or was. An element ends
+/// itself so: it executes what it has in its mailbox, and is then no more.
 template <class T, class Index>
 void post_destroy(const element_ptr<T, Index>& e) {
   detail::send_element<detail::end_message<T, Index>>(detail::here_pe(), e.name(), nullptr, detail::patience::may_wait);
 }
-/// Moves the element to another PE, after what was sent before by the caller; the future is ready when it has left. Throws as
-/// element::migrate_to reports.
+/// Moves the element to another PE, after what was sent before by the caller; the future is ready
+/// when it has left. Throws as element::migrate_to reports.
 template <class T, class Index>
 future<void> start_migrate(const element_ptr<T, Index>& e, std::uint32_t pe) {
   return detail::start_element<detail::leave_message<T, Index>, void>(detail::here_pe(), e.name(), std::uint32_t{pe});
@@ -160,8 +169,9 @@ void post_migrate(const element_ptr<T, Index>& e, std::uint32_t pe) {
                                                         detail::patience::may_wait, std::uint32_t{pe});
 }
 
-/// A dynamic, sparse set of processes of class T, addressed by an Index of the program's choice, spread over all PEs, that can be created,
-/// destroyed and moved at any time. This is a small value that names it: to be copied, stored and sent.
+/// A dynamic, sparse set of processes of class T, addressed by an Index of the program's choice,
+/// spread over all PEs, that can be created, destroyed and moved at any time. This is a small value
+/// that names it: to be copied, stored and sent.
 template <class T, array_index Index = typename detail::index_type_of<T>::type>
 class array {
  public:
@@ -192,8 +202,9 @@ class array {
     detail::rename_after_restart(a, id_);
   }
 
-  /// Creates an element at the home of the index; returns when it is there. Throws usage_error if there is one already, with the names of array and
-  /// index; what the constructor throws; node_lost. Parks if the home is another PE or the constructor waits.
+  /// Creates an element at the home of the index; returns when it is there. Throws usage_error if
+  /// there is one already, with the names of array and index; what the constructor throws;
+  /// node_lost. Parks if the home is another PE or the constructor waits.
   template <class... A>
   void insert(const Index& i, A&&... arguments) const {
     detail::pe& self = detail::here_pe();
@@ -259,7 +270,7 @@ class array {
     post_ask(self, part.home_of(i), there, i, std::forward<A>(arguments)...);
   }
 
-  /// What this PE keeps of the array. Does not park; goes through the tables.
+  /// The memory that the array takes on this PE. Does not park; goes through the tables.
   [[nodiscard]] array_footprint footprint() const {
     return detail::part_of<T, Index>(detail::here_pe(), id_).footprint();
   }
@@ -267,7 +278,8 @@ class array {
   [[nodiscard]] std::size_t local_size() const {
     return detail::part_of<T, Index>(detail::here_pe(), id_).cells().size();
   }
-  /// Calls f(T&) for each element on this PE, between methods of others: f must not wait, create, destroy or move elements.
+  /// Calls f(T&) for each element on this PE, between methods of others: f must not wait, create,
+  /// destroy or move elements.
   template <class F>
   void for_each_local(F f) const {
     for (detail::cell_base* c : detail::part_of<T, Index>(detail::here_pe(), id_).cells())
@@ -351,14 +363,16 @@ class array {
     detail::pack_after(b, detail::travels_t<A>(std::forward<A>(arguments))...);
     detail::send_as_guest(self, id_, detail::guest_request::creation, message::instance, b);
   }
-  // Parks while others wait for room on the way to the home; before anything is registered that a lost node would end. Throws node_lost
-  // where an answer is expected; else false if the home is lost.
+  // Parks while others wait for room on the way to the home; before anything is registered that a
+  // lost node would end. Throws node_lost where an answer is expected; else false if the home is
+  // lost.
   template <class Message>
   static bool wait_for_way(detail::pe& self, std::uint32_t home, bool answered) {
     if (home == self.id()) return true;
     try {
       scheduler::channel& c = self.channel_to(home);
-      if (c.slow() && self.active() != nullptr) (void)self.reserve(c, wire::granule * 2);  // waits for its turn
+      // waits for its turn
+      if (c.slow() && self.active() != nullptr) (void)self.reserve(c, wire::granule * 2);
       return true;
     } catch (const node_lost&) {
       if (answered) throw;
@@ -386,9 +400,9 @@ class array {
   std::uint32_t id_ = 0;
 };
 
-/// `post(grid)->m(args...)`: a broadcast. Every element that exists when it comes to the PE where it lives gets it exactly once, however
-/// it moves. Broadcasts of an array come to all elements in one order. Parks, except in an element of such an array, while many of this
-/// PE are under way.
+/// `post(grid)->m(args...)`: a broadcast. Every element that exists when it comes to the PE where
+/// it lives gets it exactly once, however it moves. Broadcasts of an array come to all elements in
+/// one order. Parks, except in an element of such an array, while many of this PE are under way.
 template <class T, class Index>
 [[nodiscard]] auto post(const array<T, Index>& a) {
   return detail::bound_target<typename detail::element_modes<T, Index>::cast, T>(a.id());
@@ -401,14 +415,15 @@ typename index_part<Index>::settings settings_of(const array_options<Index>& o) 
 }
 }  // namespace detail
 
-/// Makes an array without elements, on all PEs of this program that are there (program_pes()); returns when they know it. Parks. Throws world_error, node_lost, stopped.
+/// Makes an array without elements, on all PEs of this program that are there (program_pes());
+/// returns when they know it. Parks. Throws world_error, node_lost, stopped.
 template <class T, array_index Index = typename detail::index_type_of<T>::type>
 array<T, Index> create_array(const array_options<Index>& o = {}) {
   return array<T, Index>(detail::index_maker<Index>::make_array(detail::array_maker<T, Index>::instance,
                                                                 detail::settings_of(o), o.branching, o.name, false));
 }
 
-/// Of an index that cannot be one.
+/// Refuses a type that cannot be an index.
 template <class T, class Index = typename detail::index_type_of<T>::type, class... A>
   requires(!array_index<Index>)
 void create_array(const A&...) {
@@ -418,8 +433,10 @@ void create_array(const A&...) {
       "std::hash, of its value only");
 }
 
-/// Makes an array with an element for each index of a range; all PEs create theirs at once, each element with a copy of the arguments. Returns
-/// when they are there. What their constructors contribute and broadcast counts for all of them. `where`: not at their homes but by this map. Parks. Throws also what a constructor throws, and then nothing of the array is left.
+/// Makes an array with an element for each index of a range; all PEs create theirs at once, each
+/// element with a copy of the arguments. Returns when they are there. Contributions and broadcasts
+/// of their constructors count for all of them. `where`: not at their homes but by this map. Parks.
+/// Throws also what a constructor throws, and then nothing of the array is left.
 template <class T, array_index Index = typename detail::index_type_of<T>::type, class... A>
   requires detail::has_range<Index>
 array<T, Index> create_array(const range<Index>& all, const std::type_identity_t<array_options<Index>>& o = {},
@@ -430,18 +447,22 @@ array<T, Index> create_array(const range<Index>& all, const std::type_identity_t
       all, where, detail::pack(0, detail::travels_t<A>(std::forward<A>(arguments))...)));
 }
 
-/// Parks until nothing of an array is queued, running or on its way: no message to an element, method, creation, migration, broadcast or reduction, of the
-/// array and its sections. Messages that wait for elements that nobody has created do not count, and neither does what other processes do.
-/// Costs two rounds of calls to all PEs when it is so already. Throws usage_error (called by an element, which would wait for itself), node_lost, stopped.
+/// Parks until nothing of an array is queued, running or on its way: no message to an element,
+/// method, creation, migration, broadcast or reduction, of the array and its sections. Messages
+/// that wait for elements that nobody has created do not count, and neither does what other
+/// processes do. Costs two rounds of calls to all PEs when it is so already. Throws usage_error
+/// (called by an element, which would wait for itself), node_lost, stopped.
 template <class T, class Index>
 void quiescence(const array<T, Index>& a) {
   detail::wait_for_quiescence(a.id());
 }
 
-/// Destroys all elements and the array, everywhere. To be called when nothing of it is on its way (see quiescence()), but for ends of elements: what comes
-/// later fails with process_gone. So does who waits for a reduction that is not over; results that were to be messages are not sent.
-/// Parks. Throws node_lost (there is nothing of the array left on the PEs that are), usage_error (a method of an element is parked, of a reentrant class: this element
-/// stays, and so does the array where it is), process_gone, deadlock_error (called by an element: nothing has happened).
+/// Destroys all elements and the array, everywhere. To be called when nothing of it is on its way
+/// (see quiescence()), but for ends of elements: what comes later fails with process_gone. So does
+/// a wait for a reduction that is not over; results that were to be messages are not sent. Parks.
+/// Throws node_lost (there is nothing of the array left on the PEs that are), usage_error (a method
+/// of an element is parked, of a reentrant class: this element stays, and so does the array where
+/// it is), process_gone, deadlock_error (called by an element: nothing has happened).
 template <class T, class Index>
 void destroy(const array<T, Index>& a) {
   detail::index_maker<Index>::destroy(a.id());

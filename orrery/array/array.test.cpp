@@ -317,7 +317,8 @@ TEST(array, a_reduction_ends_where_all_elements_of_a_pe_have_contributed_elsewhe
       EXPECT_EQ(first.get(), 6);
       auto [target, result] = expect_result<int>();
       a[0]->step(target);
-      start_migrate(a[0], 1).get();  // PE 1 is never without elements, and never told that the reduction has begun
+      // PE 1 is never without elements, and never told that the reduction has begun
+      start_migrate(a[0], 1).get();
       start_migrate(a[1], 0).get();
       a[1]->step(target);
       quiescence();

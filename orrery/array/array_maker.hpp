@@ -11,8 +11,8 @@
 
 namespace orrery::detail {
 
-/// What makes the parts of an array on all PEs, down the spanning tree, and their elements, as far as their class matters. index_maker does the
-/// work. A...: the arguments that all elements get.
+/// Makes the parts of an array on all PEs, down the spanning tree, and their elements, as far as
+/// their class matters. index_maker does the work. A...: the arguments that all elements get.
 template <class T, class Index, class... A>
 struct array_maker {
   using part_type = array_part<T, Index>;

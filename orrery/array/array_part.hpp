@@ -8,14 +8,16 @@
 #include <cstring>
 #include <tuple>
 
-// What a part of an array knows of the class of its elements: how they are made, moved and destroyed. All else is in index_part.hpp.
+// The share of an array's part that depends on the class of the elements: how they are made, moved
+// and destroyed. index_part.hpp has the rest.
 namespace orrery::detail {
 
 /// True if objects of T can move to another OS process.
 template <class T>
 inline constexpr bool can_be_packed = serializable<T> && std::is_default_constructible_v<T>;
 
-/// Stops the compiler with a sentence if not. Of the classes of elements that migrate: any program can run on several nodes.
+/// Stops the compiler with a sentence if elements that migrate cannot travel: any program can run
+/// on several nodes.
 template <class T>
 consteval void require_migratable() {
   static_assert(
@@ -75,7 +77,7 @@ class array_part final : public index_part<Index> {
   }
   static void* to_object(void* object) { return object; }
   static constexpr scheduler::class_info::base process_bases[1] = {{&class_of<T>::info, &to_object}};
-  /// What runs while an element is constructed without a message.
+  /// The work that runs while an element is constructed without a message.
   inline static const array_handler constructor{type_name<T>(),
                                                 "(constructor)",
                                                 wire::type_key<array_part>(),
@@ -225,15 +227,16 @@ struct packed_message {
       } catch (...) {
         d.release();
         report_no_arrival(self, element, std::current_exception());
-        if (s.has_object)
-          index_part<Index>::end_element(self, s, cell<T, Index>::of(s.where_apart()));  // without its state it is none
+        // without its state it is none
+        if (s.has_object) index_part<Index>::end_element(self, s, cell<T, Index>::of(s.where_apart()));
       }
     } else {
       (void)s;
       d.release();
     }
   }
-  // Of an element with a serialize() only its size is looked at: it may not be made where it has no index.
+  // An element with a serialize() is compared by its size only: it may not be made where it has no
+  // index.
   static void describe(wire::shape& types) { types.name<T>(); }
   inline static const birth_handler instance{type_name<T>(), "(arrival)", wire::type_key<packed_message>(),
                                              &run,           &route,      &describe};
@@ -245,7 +248,8 @@ struct whole_message {
   static slot* route(pe& self, scheduler::delivery& d, const wire::envelope& e, std::uint32_t size) {
     return index_part<Index>::route_whole(self, d, e, size, &end_alone);
   }
-  // The array was destroyed, or the world has ended, while it was on its way. Its destructor finds all that it may look at.
+  // The array was destroyed, or the world has ended, while it was on its way. Its destructor finds
+  // all that it may look at.
   static void end_alone(std::uint32_t array, index_cell<Index>* base) {
     auto* const c = static_cast<cell<T, Index>*>(base);
     array_part<T, Index> stand_in(

@@ -8,12 +8,15 @@
 
 namespace orrery::detail {
 
-/// The PEs that an array is on: those of its program that were there when it was made. Their place in it is their *rank*.
+/// The PEs that an array is on: those of its program that were there when it was made. Their place
+/// in it is their *rank*.
 ///
-/// Problem: PE numbers are never used again. Where programs come and go, the numbers of those that are there have gaps; homes and the
-/// spanning tree count without. A program that joins later, or leaves and had no part of the array, does not concern it.
+/// Problem: PE numbers are never used again. Where programs come and go, the numbers of those that
+/// are there have gaps; homes and the spanning tree count without. A program that joins later, or
+/// leaves and had no part of the array, does not concern it.
 ///
-/// A value; never changes; the same on all PEs of the array. Where no number is missing, which is the rule, it holds no list.
+/// A value; never changes; the same on all PEs of the array. Where no number is missing, which is
+/// the rule, it holds no list.
 class array_pes {
  public:
   static constexpr std::uint32_t none = ~0U;
@@ -40,8 +43,9 @@ class array_pes {
   template <class A>
   void serialize(A& a) {
     a & count_ & list_;
+    // whatever was written
     if constexpr (A::is_loading::value)
-      if (!list_.empty()) count_ = static_cast<std::uint32_t>(list_.size());  // whatever was written
+      if (!list_.empty()) count_ = static_cast<std::uint32_t>(list_.size());
   }
 
  private:

@@ -13,16 +13,18 @@
 #include <utility>
 #include <vector>
 
-// Load balancing (Lawlor and Kale 2001, section 8): measured time and traffic of elements, a strategy that chooses new places, and migration.
+// Load balancing (Lawlor and Kale 2001, section 8): measured time and traffic of elements, a
+// strategy that chooses new places, and migration.
 //
 //     measure_load(grid, true);
 //     for (int i = 0; i < 100; ++i) iterate(grid);              // some of the real work
-//     const auto report = balance(grid, *balance_greedy());     // between two iterations, or while they run
+//     // between two iterations, or while they run
+//     const auto report = balance(grid, *balance_greedy());
 //     std::puts(report.text().c_str());
 
 namespace orrery {
 
-/// What a balancing step has found and done.
+/// The findings and actions of a balancing step.
 struct balance_report {
   std::string strategy;
   std::size_t elements = 0;
@@ -35,7 +37,7 @@ struct balance_report {
 
 namespace detail {
 
-/// What one PE has measured.
+/// The measurements of one PE.
 template <class Index>
 struct measured_loads {
   std::vector<Index> indices;
@@ -125,7 +127,8 @@ struct balancer {
     }
     return false;
   }
-  // All PEs' measurements as one, with the numbers of the elements of each PE from first[pe] on. PEs by rank.
+  // All PEs' measurements as one, with the numbers of the elements of each PE from first[pe] on.
+  // PEs by rank.
   static load_database join(const std::vector<measured_loads<Index>>& all) {
     load_database d;
     d.pes = static_cast<std::uint32_t>(all.size());
@@ -151,8 +154,9 @@ struct balancer {
 
 }  // namespace detail
 
-/// Begins or ends the measuring of an array's elements, from zero: time in their methods, and bytes that they send to each other. Methods that
-/// park are not counted: what they wait for is no load. Costs two readings of the clock for each message. Parks. Throws node_lost.
+/// Begins or ends the measuring of an array's elements, from zero: time in their methods, and bytes
+/// that they send to each other. Methods that park are not counted: what they wait for is no load.
+/// Costs two readings of the clock for each message. Parks. Throws node_lost.
 template <class T, class Index>
 void measure_load(const array<T, Index>& a, bool on) {
   std::vector<future<void>> all;
@@ -162,10 +166,12 @@ void measure_load(const array<T, Index>& a, bool on) {
   for (auto& f : all) f.get();
 }
 
-/// Balances an array by what was measured since measure_load or the last balancing, which is forgotten: collects it on the caller's PE, lets the
-/// strategy choose, and moves the elements; returns when they have arrived. May be called while the elements work (an element leaves when its running
-/// method has returned), or between two phases: as the target of a reduction in which all say that they have come so far. Not to be called by an element.
-/// Elements that cannot be moved (a method of them parks, their serialize() throws) stay where they are, which is reported.
+/// Balances an array by what was measured since measure_load or the last balancing, which is
+/// forgotten: collects it on the caller's PE, lets the strategy choose, and moves the elements;
+/// returns when they have arrived. May be called while the elements work (an element leaves when
+/// its running method has returned), or between two phases: as the target of a reduction in which
+/// all say that they have come so far. Not to be called by an element. Elements that cannot be
+/// moved (a method of them parks, their serialize() throws) stay where they are, which is reported.
 /// Parks. Throws node_lost, and what the strategy throws.
 template <class T, class Index>
 balance_report balance(const array<T, Index>& a, balance_strategy& strategy) {

@@ -25,7 +25,7 @@ namespace {
 
 using testing::in_world;
 
-// --- strategies on made-up loads -----------------------------------------------------------------------------------
+// --- strategies on made-up loads -----------------------------------------------------------------
 
 load_database made_up(std::uint32_t pes, const std::vector<std::uint16_t>& loads) {
   load_database d;
@@ -158,7 +158,8 @@ TEST(balance_graph, finds_compact_parts_of_a_grid) {
   EXPECT_EQ(pe_of, balance_graph()->assign(d));  // the same every time
 }
 
-// Also where METIS itself finds nothing better than to leave PEs without any: few elements for each, all that send to all or to one.
+// Also where METIS itself finds nothing better than to leave PEs without any: few elements for
+// each, all that send to all or to one.
 RC_GTEST_PROP(balance_graph, is_hardly_further_from_the_average_than_one_element,
               (std::vector<std::uint16_t> loads, bool star, bool all_to_all)) {
   auto d = made_up(*rc::gen::inRange(1U, 80U), loads);
@@ -179,7 +180,7 @@ TEST(balance_graph, leaves_no_pe_idle_where_all_send_to_all) {
   EXPECT_LT(summarize(d, balance_graph()->assign(d)).max_over_average, 2);
 }
 
-// --- arrays --------------------------------------------------------------------------------------------------------
+// --- arrays --------------------------------------------------------------------------------------
 
 struct Worker;
 ORRERY_PROCESS(Worker, work, wait, pass_to, take, got, where);
@@ -215,7 +216,8 @@ struct observer : balance_strategy {
 
 TEST(balance, gives_the_strategy_what_was_measured_and_moves_the_elements_as_it_says) {
   in_world(2, [] {
-    auto a = create_array<Worker>(range<int>{4}, {.home = placement_map<int>::blocks(4)});  // 0 and 1, 2 and 3
+    // 0 and 1, 2 and 3
+    auto a = create_array<Worker>(range<int>{4}, {.home = placement_map<int>::blocks(4)});
     post(a[0])->work(1000);  // not measured yet
     quiescence();
     measure_load(a, true);
@@ -245,7 +247,8 @@ TEST(balance, gives_the_strategy_what_was_measured_and_moves_the_elements_as_it_
     EXPECT_EQ(r.strategy, "observer");
     o.answer.reset();
     EXPECT_EQ(balance(a, o).moved, 0U);
-    for (const auto& e : o.seen.elements) EXPECT_EQ(e.load, 0);  // what was measured before is forgotten
+    // what was measured before is forgotten
+    for (const auto& e : o.seen.elements) EXPECT_EQ(e.load, 0);
     EXPECT_TRUE(o.seen.edges.empty());
     std::size_t moved = 0;
     for (std::uint32_t i = 0; i < 4; ++i) {

@@ -13,10 +13,12 @@
 #include <utility>
 #include <vector>
 
-// Balancing that goes by itself: when all elements have come to a point of their work, or every so often; and without a central place.
+// Balancing that goes by itself: when all elements have come to a point of their work, or every so
+// often; and without a central place.
 //
-//     const auto point = balance_at_sync<&Block::resume>(grid, &balance_greedy);   // elements call at_sync(point), and go on in resume(report)
-//     const auto every = balance_every(grid, std::chrono::seconds(1), [] { return balance_refine(); });
+//     // elements call at_sync(point), and go on in resume(report)
+//     const auto point = balance_at_sync<&Block::resume>(grid, &balance_greedy);
+//     const auto every = balance_every(grid, 1s, [] { return balance_refine(); });
 //     const auto report = balance_diffusion(grid);
 
 namespace orrery {
@@ -51,7 +53,7 @@ class balance_manager {
     }
     deliver_reduction(here_pe(), &report, &resume_, nullptr);
   }
-  /// One round of periodic balancing. Of failures that follow each other the first is reported.
+  /// One round of periodic balancing. Only the first of several failures in a row is reported.
   void round() {
     try {
       last_ = balance(array_, *strategy_);
@@ -83,7 +85,7 @@ class balance_manager {
   std::uint64_t rounds_ = 0;
 };
 
-/// What the clock of periodic balancing waits for: nobody sends it.
+/// A message that nobody sends: the clock of periodic balancing waits for it with a time limit.
 struct end_of_balancing {
   template <class A>
   void serialize(A&) {}
@@ -97,7 +99,8 @@ void balance_clock(remote<Manager> manager, std::int64_t every_ns) {
   }
 }
 
-/// Diffusion by dimension exchange (Cybenko 1989): PEs whose numbers differ in one bit compare their loads, and the one with more gives elements to the other.
+/// Diffusion by dimension exchange (Cybenko 1989): PEs whose numbers differ in one bit compare
+/// their loads, and the one with more gives elements to the other.
 template <class T, class Index>
 struct diffuser {
   struct found {
@@ -151,7 +154,8 @@ struct diffuser {
     if (std::abs(surplus) <= enough * (here + there)) return 0;
     return surplus > 0 ? give(id, other, surplus) : call<&give>(orrery::pe(other), id, here_pe().id(), -surplus);
   }
-  // On this PE and those below it in the tree; each pair of neighbours is the business of the one with the lower number.
+  // On this PE and those below it in the tree; each pair of neighbours is the business of the one
+  // with the lower number.
   static found run(std::uint32_t id, int what) {
     const auto& about = index_part_of<Index>(here_pe(), id).about();
     const std::uint32_t rank = index_part_of<Index>(here_pe(), id).rank();
@@ -184,10 +188,11 @@ consteval void require_strategy_maker() {
 
 }  // namespace detail
 
-/// Balances an array whenever all of its elements have called at_sync(point) with the point that this returns: the strategy runs, elements move, and then
-/// the method Resume is called of every element, with the report. `make`: a function or captureless lambda that makes the strategy. What is measured must be
-/// begun with measure_load. Each at_sync counts as a contribution to a reduction of the array. The point is good as long as the caller's node. Parks. Throws
-/// node_lost, std::bad_alloc.
+/// Balances an array whenever all of its elements have called at_sync(point) with the point that
+/// this returns: the strategy runs, elements move, and then the method Resume is called of every
+/// element, with the report. `make`: a function or captureless lambda that makes the strategy.
+/// measure_load begins the measurement. Each at_sync counts as a contribution to a reduction of the
+/// array. The point is good as long as the caller's node. Parks. Throws node_lost, std::bad_alloc.
 template <auto Resume, class T, class Index, class Make>
 [[nodiscard]] result_target balance_at_sync(const array<T, Index>& a, Make make) {
   detail::require_strategy_maker<Make>();
@@ -202,13 +207,14 @@ class periodic_balancing {
  public:
   using manager = detail::balance_manager<T, Index, Make>;
   periodic_balancing(remote<manager> m, remote<function> clock) : manager_(m), clock_(clock) {}
-  /// The report of the latest round; it waits until the one under way is over. Parks. Throws what that round threw, process_gone
-  /// if it was stopped.
+  /// The report of the latest round; it waits until the one under way is over. Parks. Throws what
+  /// that round threw, process_gone if it was stopped.
   [[nodiscard]] balance_report last() const {
     (void)rounds();
     return manager_->last();
   }
-  /// Ends it at once, or when the round under way is over; returns how many there were. Parks. Throws process_gone if it was stopped before.
+  /// Ends it at once, or when the round under way is over; returns how many there were. Parks.
+  /// Throws process_gone if it was stopped before.
   std::uint64_t stop() const {
     (void)rounds();
     destroy(clock_);
@@ -229,9 +235,11 @@ class periodic_balancing {
   remote<function> clock_;
 };
 
-/// Balances an array every `interval`, while its elements work, until stop() of what it returns; to be called before the array is destroyed, and before
-/// waiting for quiescence() of the world. `make` as above. An element leaves when its running method has returned. A round that throws (the strategy, or
-/// node_lost) is reported in one line on stderr, and the next is tried after another interval. Parks.
+/// Balances an array every `interval`, while its elements work, until stop() of what it returns; to
+/// be called before the array is destroyed, and before waiting for quiescence() of the world.
+/// `make` as above. An element leaves when its running method has returned. A round that throws
+/// (the strategy, or node_lost) is reported in one line on stderr, and the next is tried after
+/// another interval. Parks.
 template <class T, class Index, class Make>
 [[nodiscard]] periodic_balancing<T, Index, Make> balance_every(const array<T, Index>& a,
                                                                std::chrono::nanoseconds interval, Make make) {
@@ -241,9 +249,11 @@ template <class T, class Index, class Make>
   return {m, spawn(here(), &detail::balance_clock<manager>, m, std::int64_t{interval.count()})};
 }
 
-/// Balances an array by what was measured since measure_load or the last balancing, without a central place: each PE compares its load with those of PEs whose
-/// numbers differ in one bit, one bit after the other, `sweeps` times, and gives elements to those that have less. No PE sees more than its own elements and the sums of
-/// its neighbours. Loads that no sum of elements can halve stay as uneven as they are. Not to be called by an element. Parks. Throws node_lost.
+/// Balances an array by what was measured since measure_load or the last balancing, without a
+/// central place: each PE compares its load with those of PEs whose numbers differ in one bit, one
+/// bit after the other, `sweeps` times, and gives elements to those that have less. No PE sees more
+/// than its own elements and the sums of its neighbours. Loads that no sum of elements can halve
+/// stay as uneven as they are. Not to be called by an element. Parks. Throws node_lost.
 template <class T, class Index>
 balance_report balance_diffusion(const array<T, Index>& a, int sweeps = 2) {
   using diffuser = detail::diffuser<T, Index>;

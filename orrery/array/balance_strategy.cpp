@@ -43,7 +43,8 @@ class greedy final : public balance_strategy {
     least_first pes;
     for (std::uint32_t p = 0; p < d.pes; ++p) pes.emplace(0.0, p);
     for (const std::uint32_t i : heaviest_first(d)) {
-      if (d.elements[i].load <= 0) continue;  // nothing is known of it, and all of these would go to one PE
+      // nothing is known of it, and all of these would go to one PE
+      if (d.elements[i].load <= 0) continue;
       auto [load, p] = pes.top();
       pes.pop();
       pe_of[i] = p;
@@ -151,8 +152,8 @@ class graph final : public balance_strategy {
   }
 
  private:
-  using traffic =
-      std::vector<std::map<std::uint32_t, std::uint64_t>>;  // of each element with each other, in both directions
+  // of each element with each other, in both directions
+  using traffic = std::vector<std::map<std::uint32_t, std::uint64_t>>;
 
   static traffic traffic_of(const load_database& d) {
     traffic between(d.elements.size());
@@ -196,8 +197,9 @@ class graph final : public balance_strategy {
     return part;
   }
 
-  // METIS gives parts up to any load for less traffic where it finds nothing else. Elements go from parts above the average to the lightest, as long as
-  // that is better, those first that have the least traffic within their part.
+  // METIS gives parts up to any load for less traffic where it finds nothing else. Elements go from
+  // parts above the average to the lightest, as long as that is better, those first that have the
+  // least traffic within their part.
   static void level(const load_database& d, const traffic& between, std::vector<idx_t>& part) {
     constexpr double tolerance = 1.05;
     std::vector<double> load(d.pes, 0);
@@ -227,7 +229,8 @@ class graph final : public balance_strategy {
       for (const std::uint32_t i : order | std::views::values) {
         if (load[from] <= limit) break;
         const double w = d.elements[i].load;
-        while (parts.top().first != load[parts.top().second]) parts.pop();  // what was known of it before
+        // what was known of it before
+        while (parts.top().first != load[parts.top().second]) parts.pop();
         const std::uint32_t to = parts.top().second;
         if (w <= 0 || load[to] + w >= load[from]) continue;
         load[from] -= w;
@@ -239,7 +242,8 @@ class graph final : public balance_strategy {
     }
   }
 
-  // Parts have no PE of their own: each gets the one where most of its load lives already, so that less moves.
+  // Parts have no PE of their own: each gets the one where most of its load lives already, so that
+  // less moves.
   static std::vector<std::uint32_t> renamed(const load_database& d, const std::vector<idx_t>& part) {
     std::map<std::pair<std::uint32_t, std::uint32_t>, double> there;  // part, PE
     for (std::size_t i = 0; i < part.size(); ++i)

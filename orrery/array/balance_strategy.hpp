@@ -8,11 +8,12 @@
 #include <string_view>
 #include <vector>
 
-// Which element is to live on which PE: strategies of load balancing. They know nothing of arrays, so that any can be tried on made-up loads.
+// Which element is to live on which PE: strategies of load balancing. They know nothing of arrays,
+// so that any can be tried on made-up loads.
 
 namespace orrery {
 
-/// What was measured of the elements of an array (balance.hpp). Elements are numbered from 0.
+/// Measurements of the elements of an array (balance.hpp). Elements are numbered from 0.
 struct load_database {
   struct element {
     double load = 0;  ///< seconds in its methods
@@ -30,7 +31,7 @@ struct load_database {
   std::vector<double> coordinates;  ///< `dimensions` for each element
 };
 
-/// What an assignment would lead to.
+/// The loads that an assignment would lead to.
 struct load_summary {
   double max_over_average = 1;  ///< of the PEs' loads; 1: perfect
   std::uint64_t bytes_between_pes = 0;
@@ -43,7 +44,8 @@ class balance_strategy {
  public:
   virtual ~balance_strategy() = default;
   [[nodiscard]] virtual std::string_view name() const noexcept = 0;
-  /// The PE of each element, in their order. If that is not one of the world, balance throws usage_error.
+  /// The PE of each element, in their order. If that is not one of the world, balance throws
+  /// usage_error.
   [[nodiscard]] virtual std::vector<std::uint32_t> assign(const load_database& loads) = 0;
 };
 
@@ -53,17 +55,21 @@ void check_assignment(const balance_strategy& strategy, const load_database& loa
                       std::span<const std::uint32_t> pe_of);
 }  // namespace detail
 
-/// The heaviest element first, each to the PE with the least so far (Graham 1969). Moves nearly all, or nothing if that is as
-/// good; elements without a load stay. Communication is not looked at.
+/// The heaviest element first, each to the PE with the least so far (Graham 1969). Moves nearly
+/// all, or nothing if that is as good; elements without a load stay. Communication is not looked
+/// at.
 [[nodiscard]] std::unique_ptr<balance_strategy> balance_greedy();
-/// Takes elements from PEs above `tolerance` times the average to the least loaded, as few as it can. Throws usage_error if `tolerance` is less than 1.
+/// Takes elements from PEs above `tolerance` times the average to the least loaded, as few as it
+/// can. Throws usage_error if `tolerance` is less than 1.
 [[nodiscard]] std::unique_ptr<balance_strategy> balance_refine(double tolerance = 1.03);
-/// Recursive coordinate bisection (Berger and Bokhari 1987): halves the elements again and again, across the longest side of the box around them, by
-/// load. Neighbours stay together. Coordinates have indices that are numbers, arrays of numbers, or of a class with a const method `coordinates()` that returns
-/// a std::array of numbers. Throws usage_error if they have none.
+/// Recursive coordinate bisection (Berger and Bokhari 1987): halves the elements again and again,
+/// across the longest side of the box around them, by load. Neighbours stay together. Coordinates
+/// have indices that are numbers, arrays of numbers, or of a class with a const method
+/// `coordinates()` that returns a std::array of numbers. Throws usage_error if they have none.
 [[nodiscard]] std::unique_ptr<balance_strategy> balance_bisection();
-/// Partitions the graph of who sends how much to whom into parts of equal load and little traffic between them (METIS: Karypis and Kumar 1998;
-/// where its parts are more than 5% above the average, some are taken away as long as that is better).
+/// Partitions the graph of who sends how much to whom into parts of equal load and little traffic
+/// between them (METIS: Karypis and Kumar 1998; where its parts are more than 5% above the average,
+/// some are taken away as long as that is better).
 [[nodiscard]] std::unique_ptr<balance_strategy> balance_graph();
 /// Each element to a PE at random; for tests.
 [[nodiscard]] std::unique_ptr<balance_strategy> balance_random(std::uint64_t seed);

@@ -15,7 +15,7 @@
 
 namespace orrery::detail {
 
-/// What an array knows of an element, with the type of its index.
+/// A cell with the type of its index.
 template <class Index>
 struct index_cell : cell_base {
   using traffic = boost::unordered_flat_map<Index, std::uint64_t, index_hash<Index>, index_equal<Index>>;
@@ -29,7 +29,8 @@ struct index_cell : cell_base {
   }
 };
 
-/// An element: what the array knows of it, and behind that, in the same block of memory, the object.
+/// An element: what the array knows of it, and behind that, in the same block of memory, the
+/// object.
 template <class T, class Index>
 struct cell : index_cell<Index> {
   static constexpr bool over_aligned = alignof(T) > __STDCPP_DEFAULT_NEW_ALIGNMENT__;
@@ -63,7 +64,8 @@ struct cell : index_cell<Index> {
   }
 };
 
-/// The cell whose object is being constructed on this thread, for the base class of the object. Set just before, taken at once.
+/// The cell whose object is being constructed on this thread, for the base class of the object. Set
+/// just before, taken at once.
 extern constinit thread_local cell_base* constructing_cell;
 
 }  // namespace orrery::detail

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Everything at once, at random, and a model that knows what has to come out. Drivers, one on each PE, create, destroy, move, post, broadcast and
-// make elements contribute. Between rounds the world is quiescent and everything is compared. A failure is seen again with the seed that is printed.
+// Everything at once, at random, and a model that knows what has to come out. Drivers, one on each
+// PE, create, destroy, move, post, broadcast and make elements contribute. Between rounds the world
+// is quiescent and everything is compared. A failure is seen again with the seed that is printed.
 #include <orrery/array/balance_auto.hpp>
 
 #include <orrery/process/internal/test_world.hpp>
@@ -21,7 +22,7 @@ namespace {
 
 using testing::in_world;
 
-// What elements report, also those that have ended. Shared by the threads of the test.
+// The reports of elements, also of those that have ended. Shared by the threads of the test.
 struct judge_book {
   std::mutex mutex;
   std::map<std::uint32_t, std::multiset<int>> contributed;  // reduction -> indices
@@ -57,8 +58,9 @@ struct report {
     a & counts & sums & heard;
   }
 };
-// Who sent a message, and for which of the elements that have had the index. One that was sent while its element moved can be overtaken by
-// the message that ends it, and by the creation of the next one, which then gets it.
+// The sender of a message, and the one of the elements with this index that it is for. One that was
+// sent while its element moved can be overtaken by the message that ends it, and by the creation of
+// the next one, which then gets it.
 constexpr std::uint32_t sender(std::uint32_t driver, std::uint32_t life) { return driver | life << 8; }
 
 struct Item : element<Item> {
@@ -117,7 +119,7 @@ struct plan {
     a & seed & driver & round & steps & pes & calm & reductions;
   }
 };
-// What a driver has done: the model.
+// The work of a driver: the model.
 struct deeds {
   std::set<int> alive;
   std::map<int, std::uint64_t> counts;
@@ -183,7 +185,8 @@ deeds drive(array<Item> a, plan p, deeds d, result_target t) {
         d.counts.erase(i);
         d.sums.erase(i);
       } else {
-        // If nobody waited for its deletion, that may still be under way: then the home does not admit it yet.
+        // If nobody waited for its deletion, that may still be under way: then the home does not
+        // admit it yet.
         for (bool made = false; !made;) try {
             if (below(3) == 0) {
               a.insert(i);
@@ -315,7 +318,8 @@ void chaos(setting s, std::uint64_t seed) {
   });
 }
 
-// With each setting in several tests, so that none takes long: 9,000 schedules in all, and 1,000 of sections.
+// With each setting in several tests, so that none takes long: 9,000 schedules in all, and 1,000 of
+// sections.
 class chaos_on : public ::testing::TestWithParam<std::tuple<setting, int>> {};
 
 TEST_P(chaos_on, threads_agrees_with_the_model) {

@@ -13,25 +13,28 @@
 #include <utility>
 #include <vector>
 
-// Checkpoints: arrays, groups and processes on disk, written by all PEs at once, read back by as many PEs and nodes as there are then.
+// Checkpoints: arrays, groups and processes on disk, written by all PEs at once, read back by as
+// many PEs and nodes as there are then.
 //
 //     checkpoint(folder, grid, solvers, settings);
 //     ...
-//     auto [grid, solvers, settings] = restore<array<Block>, group<Solver>, remote<Settings>>(folder);
+//     auto [grid, solvers, settings] =
+//         restore<array<Block>, group<Solver>, remote<Settings>>(folder);
 
 namespace orrery {
 
 namespace detail {
 
-/// To be called while an exception of a class's own serialize() or constructor is handled. It says what is wrong, but not with whom, and has to arrive as
-/// what it is, so that this is a report.
+/// To be called while an exception of a class's own serialize() or constructor is handled. It says
+/// what is wrong, but not with whom, and has to arrive as what it is, so that this is a report.
 template <class Item>
 void report_state(const std::string& where, const Item& item, const typename saved<Item>::key& key, const char* what) {
   here_pe().failures().report(where + "the state of " + saved<Item>::text(item, key) + " cannot be " + what,
                               std::current_exception());
 }
 
-/// The PEs of this program, on which its arrays are, and where else members and processes live: in a named world others may have joined.
+/// The PEs of this program, on which its arrays are, and where else members and processes live: in
+/// a named world others may have joined.
 template <class... Item>
 [[nodiscard]] std::set<std::uint32_t> pes_that_save(const Item&... items) {
   const std::vector<std::uint32_t> own = program_pes();
@@ -61,8 +64,9 @@ checkpoint_part save_here(const std::tuple<Item...>& items, const std::string& f
   return out.finish();
 }
 
-/// A restart as one PE sees it: what was made, whose states are then read with the references between them. A process, of which each PE has
-/// one as long as the restart takes; so that who reads a state finds them at hand. It has no methods: it is used by functions on its PE.
+/// A restart as one PE sees it: what was made, whose states are then read with the references
+/// between them. A process, of which each PE has one as long as the restart takes; so that who
+/// reads a state finds them at hand. It has no methods: it is used by functions on its PE.
 template <class... Item>
 class restart {
  public:
@@ -74,7 +78,8 @@ class restart {
     std::apply([&](const Item&... item) { (saved<Item>::rename(references_, from.at(n++), item), ...); }, items_);
   }
 
-  /// Reads files, one after the other, and sends each state to where it belongs. Returns when all have been read there.
+  /// Reads files, one after the other, and sends each state to where it belongs. Returns when all
+  /// have been read there.
   static void load(const per_pe& all, const std::vector<checkpoint_part>& files) {
     const restart& own = on_this_pe(all[member_on(all, here_pe().id())]);
     for (const checkpoint_part& f : files) own.load_one(all, f);
@@ -171,14 +176,16 @@ void unmake(const Item& item) {
 
 }  // namespace detail
 
-/// Writes arrays, groups (`group<T>`) and single processes (`remote<T>`), as one checkpoint, to a folder, which all nodes see and which must not hold a
-/// checkpoint yet; when it returns everything is on the disk. The state of an element, member or process is what its serialize() says. To be called
-/// when nothing of them is on its way (see quiescence()): whose method runs, or who has messages, is a usage_error that names it, and what waits for
-/// elements that do not exist is not part of it. An array whose elements move or get messages meanwhile is a usage_error, too. A group or
-/// process is of the class T, not of one derived from it.
+/// Writes arrays, groups (`group<T>`) and single processes (`remote<T>`), as one checkpoint, to a
+/// folder, which all nodes see and which must not hold a checkpoint yet; when it returns everything
+/// is on the disk. The state of an element, member or process is what its serialize() says. To be
+/// called when nothing of them is on its way (see quiescence()): whose method runs, or who has
+/// messages, is a usage_error that names it, and what waits for elements that do not exist is not
+/// part of it. An array whose elements move or get messages meanwhile is a usage_error, too. A
+/// group or process is of the class T, not of one derived from it.
 ///
-/// Parks. Throws also process_gone, std::system_error (no space, no rights), node_lost. If it throws, or a node is killed meanwhile, there is no
-/// checkpoint.
+/// Parks. Throws also process_gone, std::system_error (no space, no rights), node_lost. If it
+/// throws, or a node is killed meanwhile, there is no checkpoint.
 template <class... Item>
   requires(sizeof...(Item) > 0)
 void checkpoint(const std::string& folder, const Item&... items) {
@@ -191,24 +198,28 @@ void checkpoint(const std::string& folder, const Item&... items) {
     for (const std::uint32_t p : detail::pes_that_save(items...))
       writing.push_back(start_call<&detail::save_here<Item...>>(pe(p), all, folder));
   });
-  detail::require_rest_since(before,
-                             h.items);  // an element that moves is on both PEs or on none when they write theirs
+  // an element that moves is on both PEs or on none when they write theirs
+  detail::require_rest_since(before, h.items);
   detail::write_checkpoint_header(folder, h);
 }
 
-/// How restore makes an Item: an array by its array_options (a name that is not given is the old one), a group at its placements (everywhere()), a
-/// single process at its placement (anywhere()).
+/// How restore makes an Item: an array by its array_options (a name that is not given is the old
+/// one), a group at its placements (everywhere()), a single process at its placement (anywhere()).
 template <class Item>
 using restore_options = typename detail::saved<Item>::options;
 
-/// Makes what `checkpoint` wrote, named in the same order, in a world of any number of PEs and nodes: elements at their homes, groups with their sizes
-/// and ranks, each constructed without arguments and then filled by its serialize().
+/// Makes what `checkpoint` wrote, named in the same order, in a world of any number of PEs and
+/// nodes: elements at their homes, groups with their sizes and ranks, each constructed without
+/// arguments and then filled by its serialize().
 ///
-/// What the states hold as `remote<T>`, `group<T>`, `array<T, Index>` or `element_ptr<T, Index>` and what is in the checkpoint too names what is made
-/// here; anything else in them that names a process, sections and targets of reductions included, is null (as a key, once).
+/// A `remote<T>`, `group<T>`, `array<T, Index>` or `element_ptr<T, Index>` in a state names what is
+/// made here, if the checkpoint has it, too; anything else in them that names a process, sections
+/// and targets of reductions included, is null (as a key, once).
 ///
-/// Parks. Throws usage_error (no finished checkpoint, or of other things), std::system_error (EBADMSG: damaged; else what the system says of a file),
-/// bad_message (a state is not what the class's serialize() reads now), node_lost, what constructors and serialize() throw. If it throws nothing of what was made is left.
+/// Parks. Throws usage_error (no finished checkpoint, or of other things), std::system_error
+/// (EBADMSG: damaged; else what the system says of a file), bad_message (a state is not what the
+/// class's serialize() reads now), node_lost, what constructors and serialize() throw. If it throws
+/// nothing of what was made is left.
 template <class... Item>
   requires(sizeof...(Item) > 0)
 [[nodiscard]] std::tuple<Item...> restore(const std::string& folder, const restore_options<Item>&... how) {

@@ -129,7 +129,7 @@ class checkpoints : public ::testing::Test {
       destroy(a);
     });
   }
-  // What restoring throws.
+  // The error that restoring throws.
   template <class Error, class T = Note>
   std::string refused() const {
     std::string what;
@@ -267,7 +267,8 @@ TEST_F(checkpoints, of_a_working_array_are_refused) {
   });
 }
 
-// Elements that leave a PE which was not written yet would be missing, and those that come to one would be there twice.
+// Elements that leave a PE which was not written yet would be missing, and those that come to one
+// would be there twice.
 TEST_F(checkpoints, of_moving_elements_are_whole_or_refused) {
   int refused = 0;
   for (int seed = 1; seed <= 20; ++seed) {

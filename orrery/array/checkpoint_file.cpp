@@ -35,13 +35,13 @@ struct record_head {
 
 std::string header_of(const std::string& folder) { return folder + "/checkpoint.json"; }
 std::string checksum_text(std::uint64_t sum) { return fmt::format("{:016x}", sum); }
-// Of the header, before its own checksum is in it.
+// The checksum of the header, before it is in the header.
 std::string checksum_of(const nlohmann::ordered_json& header) {
   const std::string text = header.dump();
   return checksum_text(XXH3_64bits(text.data(), text.size()));
 }
 
-// Of a file that goes by in pieces.
+// The checksum of a file that goes by in pieces.
 class checksum {
  public:
   checksum() : state_(XXH3_createState()) {

@@ -9,11 +9,11 @@
 #include <string>
 #include <vector>
 
-// A checkpoint on disk: a folder with a file of states for each PE, and `checkpoint.json`, which is written last and names what is there:
-// without it the checkpoint was not finished.
+// A checkpoint on disk: a folder with a file of states for each PE, and `checkpoint.json`, which is
+// written last and names what is there: without it the checkpoint was not finished.
 namespace orrery::detail {
 
-/// What the header says of an array, a group or a process.
+/// The entry of an array, a group or a process in the header.
 struct checkpoint_item {
   std::string type;  ///< as C++ writes it: array<Block, int>
   std::string name;  ///< of an array
@@ -21,7 +21,7 @@ struct checkpoint_item {
   std::vector<address> processes;  ///< that there were: the members by rank, the process
   [[nodiscard]] bool operator==(const checkpoint_item&) const = default;
 };
-/// What the header says of a file.
+/// The entry of a file in the header.
 struct checkpoint_part {
   std::string file;
   std::uint64_t bytes = 0;
@@ -59,7 +59,8 @@ class checkpoint_writer {
 /// Goes through a file of states, some MiB of it in memory at a time. Used by one process.
 class checkpoint_reader {
  public:
-  /// Reads it once to see whether it is what was written. Parks. Throws std::system_error: EBADMSG if it is not.
+  /// Reads it once to see whether it is what was written. Parks. Throws std::system_error: EBADMSG
+  /// if it is not.
   checkpoint_reader(const std::string& folder, const checkpoint_part& part);
   checkpoint_reader(const checkpoint_reader&) = delete;
   checkpoint_reader& operator=(const checkpoint_reader&) = delete;
@@ -72,11 +73,13 @@ class checkpoint_reader {
   std::unique_ptr<file> file_;
 };
 
-/// Makes the folder, and keeps other checkpoints out of it as long as what this returns is open. Throws usage_error if there is
-/// a checkpoint already, somebody writes one, or one of the processes is there twice.
+/// Makes the folder, and keeps other checkpoints out of it as long as what this returns is open.
+/// Throws usage_error if there is a checkpoint already, somebody writes one, or one of the
+/// processes is there twice.
 [[nodiscard]] io::descriptor begin_checkpoint(const std::string& folder, const std::vector<checkpoint_item>& items);
 void write_checkpoint_header(const std::string& folder, const checkpoint_header& h);
-/// Throws usage_error if that is no finished checkpoint, or one of items of other types; std::system_error, EBADMSG if it is damaged.
+/// Throws usage_error if that is no finished checkpoint, or one of items of other types;
+/// std::system_error, EBADMSG if it is damaged.
 [[nodiscard]] checkpoint_header read_checkpoint_header(const std::string& folder,
                                                        const std::vector<std::string>& types);
 

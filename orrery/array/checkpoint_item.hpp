@@ -13,9 +13,10 @@
 #include <string_view>
 #include <vector>
 
-// What can be in a checkpoint: arrays, groups and single processes. Each is a `saved<Item>`:
+// A checkpoint can hold arrays, groups and single processes. Each is a `saved<Item>`:
 //   describe(item)             what the header is to say
-//   save_here(item, add)       add(key, state) for all of it that lives on this PE; a key is an index or a rank
+//   save_here(item, add)       add(key, state) for all of it that lives on this PE; a key is an
+//                              index or a rank
 //   make(how, from)            a new one, with the same members, whose states are still to be read
 //   rename(references, from, item)  who is who
 //   pe_of(item, key)           where a state is to be read
@@ -25,7 +26,7 @@ namespace orrery::detail {
 
 /// name<argument, ...>
 [[nodiscard]] std::string type_text(std::string_view name, std::initializer_list<std::string_view> arguments);
-/// What the arrays among them have done so far.
+/// The activity so far of the arrays among them.
 [[nodiscard]] std::vector<array_core::activity> activity_of(const std::vector<checkpoint_item>& items);
 /// Throws usage_error if they have done anything since, or do.
 void require_rest_since(const std::vector<array_core::activity>& before, const std::vector<checkpoint_item>& items);

@@ -16,7 +16,7 @@
 
 #include <gtest/gtest.h>
 
-// What the states in a checkpoint name.
+// The names in the states of a checkpoint.
 namespace orrery {
 namespace {
 

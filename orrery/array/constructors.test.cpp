@@ -123,7 +123,8 @@ TEST(constructors, broadcast_on_many_machines) {
                            [&] { broadcast_at_birth(50, seed); });
 }
 
-// Everything at random, by index and seed; each element contributes `rounds` times in all, in its constructor, its methods, or where it has moved.
+// Everything at random, by index and seed; each element contributes `rounds` times in all, in its
+// constructor, its methods, or where it has moved.
 constexpr int rounds = 4;
 struct Child;
 ORRERY_PROCESS(Child, finish, hear, heard, move);
@@ -182,8 +183,8 @@ void born_at_random(std::uint64_t seed, int n, bool grow, bool packed) {
   const auto a =
       create_array<Child>(range<int>{n}, {.name = "children", .always_serialize = packed}, {}, seed, t, grow);
   post(a[0])->move(static_cast<std::uint32_t>(seed) % world_pes());
-  if (grow)
-    quiescence(a);  // an element that is inserted behind the broadcast would be asked for nothing, and waited for
+  // an element that is inserted behind the broadcast would be asked for nothing, and waited for
+  if (grow) quiescence(a);
   post(a)->finish(t);
   quiescence(a);
   quiescence();

@@ -14,7 +14,8 @@
 
 #include <fmt/format.h>
 
-// Who lives on a PE, and what counts. Broadcasts: core_broadcast.cpp; reductions: core_reduction.cpp.
+// The elements of a PE, and counts. Broadcasts: core_broadcast.cpp; reductions:
+// core_reduction.cpp.
 namespace orrery::detail {
 
 namespace {
@@ -44,7 +45,8 @@ slot* route_answer(pe& self, scheduler::delivery& d, const wire::envelope& e, st
   return nullptr;
 }
 
-// Its home was lost while it was under way: who waits has to be answered all the same, and nobody is left who could say that the index is in use.
+// Its home was lost while it was under way: who waits has to be answered all the same, and nobody
+// is left who could say that the index is in use.
 bool answer_without_home(pe& self, const scheduler::handler&, std::span<const std::byte> payload, std::uint32_t,
                          const scheduler::unknown_message*) noexcept {
   try {
@@ -123,7 +125,7 @@ void array_core::fetch(int step) const noexcept {
   }
 }
 
-// --- who lives here ------------------------------------------------------------------------------------------------
+// --- who lives here ------------------------------------------------------------------------------
 
 void array_core::begin_share() {
   if (shares_++ == 0) before_shares_ = received_;
@@ -157,7 +159,8 @@ void array_core::arrived(cell_base& c) {
     for (membership& m : *c.sections) release_early(m);
   if (static_cast<std::int32_t>(received_ - c.broadcasts) > 0) catch_up(c);
   if (c.reductions <= done_) return;
-  // It may be the first that this PE hears of them, and the last: all that live here may have contributed elsewhere.
+  // It may be the first that this PE hears of them, and the last: all that live here may have
+  // contributed elsewhere.
   for (std::uint32_t n = done_ + 1; n <= c.reductions; ++n) ++open(n).have;
   complete_here();
 }
@@ -224,7 +227,8 @@ void array_core::died(cell_base& c) {
       ghosts_.emplace_back(c.reductions, 1);
     }
   }
-  const std::uint32_t through = done_;  // what follows may go on with the next ones, where it does not count any more
+  // what follows may go on with the next ones, where it does not count any more
+  const std::uint32_t through = done_;
   for (std::uint32_t n = c.reductions + 1; n <= through; ++n) send_late(n, 0, -1, nullptr, nullptr);
   complete_here();
 }
@@ -275,7 +279,7 @@ void answer_from(pe& self, std::uint32_t pe_there, std::uint32_t array, caller t
   tell(self, pe_there, answer_handler, array, 0, b);
 }
 
-// --- load ----------------------------------------------------------------------------------------------------------
+// --- load ----------------------------------------------------------------------------------------
 
 void load_scope::begin(const cell_base& c) noexcept {
   part_ = c.part;
@@ -285,7 +289,8 @@ void load_scope::begin(const cell_base& c) noexcept {
   parks_ = self_->count().parks;
   begin_ = transport::now_ns();
 }
-// Others have run on the PE if anything was parked; then it is not known what was this element's, and it and its array may have ended.
+// Others have run on the PE if anything was parked; then it is not known what was this element's,
+// and it and its array may have ended.
 void load_scope::end() noexcept {
   if (self_->count().parks != parks_) return;
   const auto& cells = part_->cells();
@@ -293,7 +298,7 @@ void load_scope::end() noexcept {
     cells[position_]->load_ns += static_cast<std::uint64_t>(transport::now_ns() - begin_);
 }
 
-// --- what counts -----------------------------------------------------------------------------------------------------
+// --- what counts ---------------------------------------------------------------------------------
 
 counted_activity::~counted_activity() {
   if (array_ == 0 || scheduler::current_pe == nullptr) return;

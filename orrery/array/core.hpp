@@ -15,8 +15,8 @@
 #include <utility>
 #include <vector>
 
-// The part of an array on one PE, as far as it does not depend on the types of elements and indices: who lives here, broadcasts and
-// reductions. Glossary:
+// The part of an array on one PE, as far as it does not depend on the types of elements and
+// indices: who lives here, broadcasts and reductions. Glossary:
 //   cell     an element with what the array has to know of it; its process's object lies in it
 //   root     the PE that numbers broadcasts and ends reductions: the one that made the array
 //   parent, children   of this PE in the spanning tree over all PEs, with the root at its top
@@ -30,7 +30,8 @@ struct membership {
   std::uint32_t home = 0;  ///< PE where the element's contributions are counted
   std::uint32_t contributed = 0;  ///< reductions of the section so far
   std::uint32_t casts = 0;  ///< broadcasts of the section that it has executed
-  /// A broadcast that has come before one that was sent before it, by another way. Each counts as begun.
+  /// A broadcast that has come before one that was sent before it, by another way. Each counts as
+  /// begun.
   struct early_cast {
     std::uint32_t number = 0;
     std::uint32_t handler = 0;
@@ -46,7 +47,7 @@ struct membership {
   }
 };
 
-/// What the array knows of an element of this PE.
+/// The array's knowledge of an element of this PE.
 struct cell_base {
   array_core* part = nullptr;
   slot* process = nullptr;
@@ -66,7 +67,8 @@ struct cell_base {
   }
 };
 
-/// A broadcast on one PE: the arguments, until every element here has executed it and none can come that has not.
+/// A broadcast on one PE: the arguments, until every element here has executed it and none can come
+/// that has not.
 struct broadcast_record {
   std::uint32_t number = 0;
   std::uint32_t holders = 0;  ///< messages in mailboxes, and the buffer of past broadcasts
@@ -104,21 +106,28 @@ void mixed(open_reduction& r);
 
 /// See above. Owned by the PE's directory; used on the PE's thread.
 ///
-/// Broadcasts (paper, "Broadcasts"): numbered by the root, sent down the tree, so that they arrive everywhere in one order. Each element has
-/// the count of those it has got. One that arrives by migration gets what it has missed out of `past_`, and what it had already is not delivered again.
-/// A past broadcast is forgotten when it is sure that no element will ask for it: each PE has it (children acknowledge to parents), and all
-/// that had left a PE before it got there have arrived (a fence is sent after them, and is answered). The root says how far that is, the low-water
-/// mark, with the next broadcast. One in `ack_every` asks for it.
+/// Broadcasts (paper, "Broadcasts"): numbered by the root, sent down the tree, so that they arrive
+/// everywhere in one order. Each element has the count of those it has got. One that arrives by
+/// migration gets what it has missed out of `past_`, and what it had already is not delivered
+/// again. A past broadcast is forgotten when it is sure that no element will ask for it: each PE
+/// has it (children acknowledge to parents), and all that had left a PE before it got there have
+/// arrived (a fence is sent after them, and is answered). The root says how far that is, the
+/// low-water mark, with the next broadcast. One in `ack_every` asks for it.
 ///
-/// Reductions: contribution k of an element belongs to reduction k. When all elements of a PE have contributed, their value, number and the PE's
-/// net births are added to those of the children, and go to the parent. An element that arrives at a PE which is through already sends its
-/// contribution to the root. There the reduction is over when all parts are in and contributions equal births. An element destroyed after its contribution
-/// counts as alive in that reduction (`ghosts_`); one destroyed after its PE is through, but before its contribution, is taken back at the root.
-/// A PE without elements is told that a reduction has begun, if its parent knows that such a PE is below (`hungry`). One that has elements hears of it from
-/// them: by a contribution, or by the arrival of one that has contributed elsewhere.
+/// Reductions: contribution k of an element belongs to reduction k. When all elements of a PE have
+/// contributed, their value, number and the PE's net births are added to those of the children, and
+/// go to the parent. An element that arrives at a PE which is through already sends its
+/// contribution to the root. There the reduction is over when all parts are in and contributions
+/// equal births. An element destroyed after its contribution counts as alive in that reduction
+/// (`ghosts_`); one destroyed after its PE is through, but before its contribution, is taken back
+/// at the root. A PE without elements is told that a reduction has begun, if its parent knows that
+/// such a PE is below (`hungry`). One that has elements hears of it from them: by a contribution,
+/// or by the arrival of one that has contributed elsewhere.
 ///
-/// Invariants: (1) past_ holds the broadcasts from low_ + 1 to received_; (2) open_ is sorted by number, and local completion is in that order;
-/// (3) have of each reduction counts the cells with reductions >= number, and a reduction that is not open and not over has none.
+/// Invariants: (1) past_ holds the broadcasts from low_ + 1 to received_; (2) open_ is sorted by
+/// number, and local completion is in that order;
+/// (3) have of each reduction counts the cells with reductions >= number, and a reduction that is
+///     not open and not over has none.
 class array_core {
  public:
   struct shape {
@@ -148,23 +157,25 @@ class array_core {
   [[nodiscard]] pe& self() const noexcept { return self_; }
   [[nodiscard]] const shape& about() const noexcept { return shape_; }
   [[nodiscard]] std::uint32_t id() const noexcept { return shape_.id; }
-  /// Of this PE among those of the array.
+  /// The rank of this PE among those of the array.
   [[nodiscard]] std::uint32_t rank() const noexcept { return shape_.pes.rank_of(self_.id()); }
   [[nodiscard]] const std::vector<cell_base*>& cells() const noexcept { return cells_; }
   /// The number of the last message of this PE to an element elsewhere.
   [[nodiscard]] virtual std::uint64_t last_number() const noexcept = 0;
 
-  // --- who lives here ----------------------------------------------------------------------------------------------
+  // --- who lives here ----------------------------------------------------------------------------
   void reserve_cells(std::size_t n) { cells_.reserve(cells_.size() + n); }
-  /// A share of a range begins, or has ended, to be made here. Meanwhile this PE is through with no reduction, as elements are missing that
-  /// count in it, and their constructors may contribute; and it forgets no broadcast, as they are to get all.
+  /// A share of a range begins, or has ended, to be made here. Meanwhile this PE is through with no
+  /// reduction, as elements are missing that count in it, and their constructors may contribute;
+  /// and it forgets no broadcast, as they are to get all.
   void begin_share();
   void end_share();
   /// A new element; one of a range gets the broadcasts that have come since its share was begun.
   void born(cell_base& c);
   /// One that comes from another PE. It gets the broadcasts that it has missed.
   void arrived(cell_base& c);
-  /// Broadcasts that are taken out of a mailbox, to go with their element; so that it executes all in order.
+  /// Broadcasts that are taken out of a mailbox, to go with their element; so that it executes all
+  /// in order.
   [[nodiscard]] std::vector<baggage> pack_broadcasts(scheduler::message*& mailbox);
   /// Before arrived.
   void unpack_broadcasts(cell_base& c, const std::vector<baggage>& all);
@@ -175,9 +186,10 @@ class array_core {
   /// It is destroyed.
   void died(cell_base& c);
 
-  // --- broadcasts --------------------------------------------------------------------------------------------------
-  /// Sends a broadcast: `cast` is its handler, `arguments` its second section. May park while this PE has many under way, if the caller is
-  /// not an element of the array. Throws stopped, node_lost (a part of the array is gone).
+  // --- broadcasts --------------------------------------------------------------------------------
+  /// Sends a broadcast: `cast` is its handler, `arguments` its second section. May park while this
+  /// PE has many under way, if the caller is not an element of the array. Throws stopped, node_lost
+  /// (a part of the array is gone).
   void broadcast(const array_handler& cast, std::span<const std::byte> arguments);
   /// The same without waiting.
   void broadcast_now(const array_handler& cast, std::span<const std::byte> arguments);
@@ -190,7 +202,7 @@ class array_core {
   void fence_answered(std::uint32_t number);
   [[nodiscard]] std::size_t past_size() const noexcept { return past_.size(); }
 
-  // --- reductions --------------------------------------------------------------------------------------------------
+  // --- reductions --------------------------------------------------------------------------------
   /// An element contributes its next value.
   template <class V, class Op>
   void contribute(cell_base& c, V&& value, const reduction_target* target) {
@@ -223,7 +235,7 @@ class array_core {
     ++r.contributions;
     if (++r.have == cells_.size()) complete_here();
   }
-  /// What a child, or a late element, sends.
+  /// The contribution of a child, or of a late element.
   struct partial {
     static constexpr std::uint32_t no_child = ~0U;
     std::uint64_t section = 0;  ///< 0: of the whole array
@@ -245,24 +257,27 @@ class array_core {
   void receive_start(std::uint32_t number);
   void receive_hungry(std::uint32_t child);
   [[nodiscard]] std::size_t open_reductions() const noexcept { return open_.size(); }
-  /// The array is being destroyed, or not any more as that has failed: meanwhile no reduction ends, as not all that has to would be in it, and no
-  /// section is told who has ended.
+  /// The array is being destroyed, or not any more as that has failed: meanwhile no reduction ends,
+  /// as not all that has to would be in it, and no section is told who has ended.
   void begin_end() noexcept { ends_ = true; }
   void give_up_end();
   [[nodiscard]] bool ends() const noexcept { return ends_; }
   void leave_if_it_stays(membership m, bytes index) { late_leaves_.push_back({std::move(m), std::move(index)}); }
-  /// Those that are not over never will be: who waits for one is told so. Of the array and its sections.
+  /// Those that are not over never will be: who waits for one is told so. Counts for the array and
+  /// its sections.
   void fail_reductions() noexcept;
   /// True if a PE of the array is gone of which that was not known.
   [[nodiscard]] bool find_losses() noexcept;
-  /// Throws node_lost if a PE of the array is gone: what concerns all elements has no meaning any more.
+  /// Throws node_lost if a PE of the array is gone: what concerns all elements has no meaning any
+  /// more.
   void require_whole(const char* what) const;
-  /// A node is gone, and with it a part of the array: reductions that are not over never will be, and are reported.
+  /// A node is gone, and with it a part of the array: reductions that are not over never will be,
+  /// and are reported.
   virtual void pes_lost() noexcept;
 
-  // --- quiescence (quiescence.cpp) ---------------------------------------------------------------------------------
-  /// What was begun on this PE and what has ended here: messages, methods, creations, migrations, parts of reductions. Over all PEs they are equal when
-  /// there is nothing to do, and only then.
+  // --- quiescence (quiescence.cpp) ---------------------------------------------------------------
+  /// What was begun on this PE and what has ended here: messages, methods, creations, migrations,
+  /// parts of reductions. Over all PEs they are equal when there is nothing to do, and only then.
   struct activity {
     std::uint64_t begun = 0;
     std::uint64_t over = 0;
@@ -275,12 +290,14 @@ class array_core {
   void begins(std::uint64_t n = 1) noexcept { activity_.begun += n; }
   void over() noexcept { ++activity_.over; }
   [[nodiscard]] activity active() const noexcept { return activity_; }
-  /// The caller is a method, constructor or destructor of an element of this array, or called by one.
+  /// The caller is a method, constructor or destructor of an element of this array, or called by
+  /// one.
   [[nodiscard]] bool inside_element() const noexcept;
-  /// A destructor has asked for what an element cannot do that has ended; it must not throw, so that is reported.
+  /// A destructor has asked for what an element cannot do that has ended; it must not throw, so
+  /// that is reported.
   void report_ended(const cell_base& c, const char* what) const noexcept;
 
-  // --- sections (section.hpp) --------------------------------------------------------------------------------------
+  // --- sections (section.hpp) --------------------------------------------------------------------
   [[nodiscard]] section_core* find_section(std::uint64_t id) const noexcept {
     const auto it = sections_.find(id);
     return it != sections_.end() ? it->second : nullptr;
@@ -289,7 +306,8 @@ class array_core {
   void remove_section(std::uint64_t id) noexcept { sections_.erase(id); }
   /// Sends a member those of its early broadcasts whose turn it is; when messages were lost, all.
   void release_early(membership& m);
-  /// That broadcast failed before the member could execute it: those behind it do not wait for it.
+  /// Notes that the broadcast failed before the member could execute it: later ones do not wait for
+  /// it.
   void skip_cast(membership& m, std::uint32_t number);
   /// They will not be executed.
   void drop_early(const membership& m) noexcept {
@@ -298,11 +316,12 @@ class array_core {
   /// A number for a section that is made on this PE; never 0.
   [[nodiscard]] std::uint64_t new_section() noexcept { return std::uint64_t{self_.id()} << 32 | ++sections_made_; }
 
-  // --- load (balance.hpp) ------------------------------------------------------------------------------------------
+  // --- load (balance.hpp) ------------------------------------------------------------------------
   void measure(bool on) noexcept { measures_ = on; }
   [[nodiscard]] bool measures() const noexcept { return measures_; }
 
-  /// While what an element that could not be created had got is sent on: no other one is to be created for that.
+  /// While what an element that could not be created had got is sent on: no other one is to be
+  /// created for that.
   [[nodiscard]] bool resends_failed() const noexcept { return resends_failed_; }
 
   /// A node was lost, and messages with it: others do not wait for them any more.
@@ -411,7 +430,8 @@ class array_core {
   std::uint32_t done_ = 0;  // reductions through which this PE is
   std::uint32_t passed_ = 0;  // that were sent to the parent
   std::int64_t births_ = 0;
-  std::vector<std::pair<std::uint32_t, std::uint32_t>> ghosts_;  // last reduction of destroyed elements, how many
+  // last reduction of destroyed elements, how many
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> ghosts_;
   std::deque<open_reduction> open_;
   std::unordered_map<std::uint64_t, section_core*> sections_;  // whose agent is here
   std::uint32_t sections_made_ = 0;
@@ -431,15 +451,19 @@ class array_core {
   bool ends_ = false;
 };
 
-/// Adds a value, or an exception that came instead, to a reduction; a value of another kind makes it fail.
+/// Adds a value, or an exception that came instead, to a reduction; a value of another kind makes
+/// it fail.
 void add_up(open_reduction& r, std::unique_ptr<accumulator> value, std::exception_ptr error);
-/// Sends a part of a reduction of an array to its part on another PE: a value, or the exception that it ended with here.
+/// Sends a part of a reduction of an array to its part on another PE: a value, or the exception
+/// that it ended with here.
 void send_partial(pe& self, std::uint32_t to, std::uint32_t array, array_core::partial p, const accumulator* a,
                   const reduction_target* target, std::exception_ptr error = {});
-/// Answers a call that has no result from another PE, after what was sent there before; `error`: with that, of this method.
+/// Answers a call that has no result from another PE, after what was sent there before; `error`:
+/// with that, of this method.
 void answer_from(pe& self, std::uint32_t pe_there, std::uint32_t array, caller to,
                  const scheduler::handler* method = nullptr, const std::exception_ptr& error = {}) noexcept;
-/// A reduction will never be over, as what it was over was destroyed: who waits for its result is told.
+/// A reduction will never be over, as what it was over was destroyed: who waits for its result is
+/// told.
 void fail_unfinished(pe& self, const std::string& what, const reduction_target* target) noexcept;
 /// The result goes where it has to.
 void deliver_reduction(pe& self, const accumulator* value, const reduction_target* target,
@@ -458,8 +482,8 @@ class activity_end {
  private:
   array_core* part_;
 };
-/// Counts for an array from where it is made to where it ends, wherever its message takes it; so it is an argument of that: whether it is executed,
-/// unreadable or fails, it ends once.
+/// Counts for an array from where it is made to where it ends, wherever its message takes it; so it
+/// is an argument of that: whether it is executed, unreadable or fails, it ends once.
 class counted_activity {
  public:
   counted_activity() = default;
@@ -473,7 +497,7 @@ class counted_activity {
   void serialize(A& a) {
     a & array_;
   }
-  /// Of messages to a process, whose first argument this is.
+  /// The route of messages to a process, whose first argument this is.
   static slot* route(pe& self, scheduler::delivery& d, const wire::envelope& e, std::uint32_t size) noexcept;
   /// Their handler::lost.
   static bool lost(pe& self, const scheduler::handler& h, std::span<const std::byte> payload, std::uint32_t to,
@@ -483,14 +507,17 @@ class counted_activity {
   std::uint32_t array_ = 0;
 };
 
-/// handler::lost of broadcasts on their way. The elements below a PE whose program does not have the method do not get it: that is reported.
+/// handler::lost of broadcasts on their way. The elements below a PE whose program does not have
+/// the method do not get it: that is reported.
 bool lost_broadcast(pe& self, const scheduler::handler& h, std::span<const std::byte> payload, std::uint32_t to,
                     const scheduler::unknown_message* unknown) noexcept;
 
-/// Parks until nothing of an array is queued, running or on its way. Throws usage_error, node_lost, stopped, process_gone.
+/// Parks until nothing of an array is queued, running or on its way. Throws usage_error, node_lost,
+/// stopped, process_gone.
 void wait_for_quiescence(std::uint32_t array);
-/// The sums over all PEs of what was begun there and of what has ended, looked at one after the other. If two such looks find the same,
-/// and as much ended as begun, then nothing of the array has happened between them. Parks. Throws node_lost, process_gone.
+/// The sums over all PEs of what was begun there and of what has ended, looked at one after the
+/// other. If two such looks find the same, and as much ended as begun, then nothing of the array
+/// has happened between them. Parks. Throws node_lost, process_gone.
 [[nodiscard]] array_core::activity activity_of(std::uint32_t array);
 
 /// Around a method of an element, whose time is measured if that is asked for.

@@ -55,7 +55,8 @@ bool array_core::inside_element() const noexcept {
   return false;
 }
 
-// An element waits for itself if it waits until its broadcasts have been executed; also where two arrays of its class do that to each other.
+// An element waits for itself if it waits until its broadcasts have been executed; also where two
+// arrays of its class do that to each other.
 bool array_core::may_wait_for_broadcasts() const noexcept {
   for (const scheduler::activation* a = self_.active(); a != nullptr; a = a->below)
     if (a->process->cls() == element_class) return false;
@@ -68,7 +69,8 @@ void array_core::broadcast(const array_handler& cast, std::span<const std::byte>
   while (own_ >= own_broadcasts && may_wait_for_broadcasts()) {
     if (self_.refusing()) self_.shutdown().refuse("a broadcast");
     self_.yield();
-    if (array_directory::of(self_).find(array) != this) return;  // the array was destroyed meanwhile
+    // the array was destroyed meanwhile
+    if (array_directory::of(self_).find(array) != this) return;
   }
   broadcast_now(cast, arguments);
 }

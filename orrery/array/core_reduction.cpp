@@ -61,7 +61,8 @@ slot* route_partial(pe& self, scheduler::delivery& d, const wire::envelope& e, s
     } else if (read != nullptr) {
       try {
         value = read(after_section(payload, r));
-      } catch (...) {  // of the value's serialize(): that ends the reduction, as it would where it is written
+      } catch (...) {
+        // of the value's serialize(): that ends the reduction, as it would where it is written
         error = std::current_exception();
       }
     }
@@ -91,7 +92,8 @@ open_reduction& array_core::open(std::uint32_t number) {
   open_reduction& r = *open_.emplace(at);
   r.number = number;
   r.here_done = number <= done_;
-  if (lossy_ && !cells_.empty()) r.have = static_cast<std::uint32_t>(cells_.size()) - 1;  // the first one hears of it
+  // the first one hears of it
+  if (lossy_ && !cells_.empty()) r.have = static_cast<std::uint32_t>(cells_.size()) - 1;
   for (const child& c : children_) {
     if (c.done >= number) continue;
     ++r.children_left;
@@ -136,7 +138,8 @@ void array_core::complete_here() {
 void array_core::pass_on() {
   if (ends_) return;
   while (!open_.empty()) {
-    // At the root late values can be for reductions that are through here; elsewhere the first is always the next.
+    // At the root late values can be for reductions that are through here; elsewhere the first is
+    // always the next.
     const auto at = std::ranges::find(open_, passed_ + 1, &open_reduction::number);
     if (at == open_.end() || !at->here_done || at->children_left != 0) break;
     passed_ = at->number;
@@ -308,7 +311,8 @@ void fail_unfinished(pe& self, const std::string& what, const reduction_target* 
   }
 }
 
-// Some elements were lost: reductions do not end, and callers that wait for a result are told. Other targets were reported with the loss.
+// Some elements were lost: reductions do not end, and callers that wait for a result are told.
+// Other targets were reported with the loss.
 void array_core::fail_lost_reductions() noexcept {
   for (const open_reduction& r : std::exchange(open_, {}))
     if (r.target != nullptr && r.target->what == reduction_target::kind::call)

@@ -180,7 +180,8 @@ TEST(array_deadlock, of_elements_that_call_each_other_at_once_is_an_error_for_on
   });
 }
 
-// The caller of an element's destructor, of what is behind it in the mailbox, and of the end of the array.
+// The caller of an element's destructor, of what is behind it in the mailbox, and of the end of the
+// array.
 struct Ender;
 struct Mortal;
 ORRERY_PROCESS(Ender, end_element, wait_behind, end_array, value);
@@ -226,12 +227,14 @@ TEST(array_deadlock, of_a_destructor_that_calls_who_waits_for_it_is_an_error) {
         EXPECT_EQ(Mortal::refused, 1);
         ender->end_array(make());
         EXPECT_EQ(Mortal::refused, 1);
-        EXPECT_THROW(ender->wait_behind(make(), i), process_gone);  // at once: the destructor is none of its business
+        // at once: the destructor is none of its business
+        EXPECT_THROW(ender->wait_behind(make(), i), process_gone);
       }
   });
 }
 
-// Element 0 leaves when a call to it that is part of a circle has been taken out from between two notes.
+// Element 0 leaves when a call to it that is part of a circle has been taken out from between two
+// notes.
 struct Noted;
 ORRERY_PROCESS(Noted, note, ask, count, begin, work);
 struct Noted : element<Noted> {
@@ -263,7 +266,8 @@ TEST(array_deadlock, leaves_no_hole_where_order_is_kept) {
   });
 }
 
-// Random walks through few elements, many at once, which migrate in between. Those that go upwards only wait for each other, but never in a circle.
+// Random walks through few elements, many at once, which migrate in between. Those that go upwards
+// only wait for each other, but never in a circle.
 void random_walks(std::uint64_t seed, bool circles) {
   std::mt19937_64 random(seed);
   const auto draw = [&](std::uint64_t below) { return static_cast<std::uint32_t>(random() % below); };

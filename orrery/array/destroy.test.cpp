@@ -52,7 +52,8 @@ struct Item : element<Item> {
 
 void expect_none(orrery::array<Item> all) { EXPECT_THROW((void)all.local_size(), process_gone); }
 
-// Some have contributed, on all PEs, on one, to the whole and to a section: a part of a result is none.
+// Some have contributed, on all PEs, on one, to the whole and to a section: a part of a result is
+// none.
 void reductions_of_what_ends() {
   for (int who = 0; who < 12; ++who) {
     const auto a = create_array<Item>(range<std::int32_t>{12}, {.name = "items"});

@@ -23,7 +23,8 @@ namespace {
 constexpr std::size_t piece_bytes = 16 << 10;  // at most, and no more than a record of the ring
 constexpr std::uint32_t id_bits_of_pe = 14;  // arrays that one PE can have made
 
-// One piece of a message. It says of which message in its first piece only: pieces of one PE arrive in order.
+// One piece of a message. It says of which message in its first piece only: pieces of one PE arrive
+// in order.
 struct piece_head {
   std::uint64_t total = 0;  ///< 0: not the first piece
   std::uint32_t handler = 0;
@@ -161,7 +162,7 @@ std::span<const std::byte> after_section(std::span<const std::byte> all, const o
   return all.subspan(end);
 }
 
-// --- sending -------------------------------------------------------------------------------------------------------
+// --- sending -------------------------------------------------------------------------------------
 
 scheduler::message* wire_message(pe& self, const scheduler::handler& h, std::uint32_t slot, std::uint32_t generation,
                                  std::span<const std::byte> payload) {
@@ -295,7 +296,7 @@ void report_no_arrival(pe& self, const std::string& element, const std::exceptio
   }
 }
 
-// --- the directory -------------------------------------------------------------------------------------------------
+// --- the directory -------------------------------------------------------------------------------
 
 array_directory::array_directory(pe& self) : self_(self) { self.layers().watchers().add(*this); }
 
@@ -340,7 +341,8 @@ void array_directory::add(std::uint32_t id, std::unique_ptr<array_core> part) {
   p->incarnation = ++added_;
   parts_[id] = std::move(part);
   cache_[id % cache_size] = {id, p};
-  // The PE that made the array may not have heard yet of a loss that this one knows of, and hears of once.
+  // The PE that made the array may not have heard yet of a loss that this one knows of, and hears
+  // of once.
   if (self_.owner().gone_nodes() != 0 && p->find_losses()) p->pes_lost();
 }
 
@@ -470,16 +472,19 @@ void array_directory::fail_waits(std::uint32_t array, const std::exception_ptr& 
                  [&](scheduler::sink& s, const asked&) { complete(self_, s, why); });
 }
 
-// Arrays that were on the lost PEs. What waits then must not be told again each time that anything else about other nodes changes.
+// Arrays that were on the lost PEs. Calls that wait then must not be told again each time that
+// anything else about other nodes changes.
 void array_directory::pes_lost(pe&) noexcept {
-  if (self_.owner().gone_nodes() == 0 && self_.simulated() != nullptr) return;  // there may be many thousand PEs
+  // there may be many thousand PEs
+  if (self_.owner().gone_nodes() == 0 && self_.simulated() != nullptr) return;
   fail_guests();
   std::erase_if(partials_, [&](const auto& p) { return !self_.owner().reachable(p.first); });
   std::vector<array_core*> hit;
   for (const auto& [id, part] : parts_)
     if (part->find_losses()) hit.push_back(part.get());
   if (hit.empty()) return;
-  // What waits for an answer: the message may have been there, or on its way through there.
+  // Fails the calls that wait for an answer: the message may have been there, or on its way through
+  // there.
   for (const array_core* part : hit)
     fail_waits(part->id(),
                std::make_exception_ptr(node_lost(fmt::format("a call to an element of {}", part->about().name))));

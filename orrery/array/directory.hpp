@@ -15,7 +15,7 @@
 #include <unordered_map>
 #include <vector>
 
-// What a PE knows of arrays, and how their parts talk to each other.
+// The arrays of a PE, and how their parts talk to each other.
 namespace orrery::detail {
 
 class array_core;
@@ -31,7 +31,8 @@ struct order_tag {
   std::uint64_t number = 0;
 };
 
-/// The handler of a message to elements. What all of them have is a route; so whoever finds one in a mailbox knows it for this class.
+/// The handler of a message to elements. All of them have a route; so a message in a mailbox is
+/// known to have this class of handler.
 struct array_handler : scheduler::handler {
   using forward_function = void (*)(array_core&, cell_base&, scheduler::message*);
   using describe_function = void (*)(wire::shape&);
@@ -44,17 +45,18 @@ struct array_handler : scheduler::handler {
       : handler(of, method_name, parameters, run_it, move_it, drop_it, payload, has_views, types), forward(f) {
     route = r;
   }
-  /// The element that has the message in its mailbox leaves its PE or has ended: sends the message after it. Takes the message over.
+  /// The element that has the message in its mailbox leaves its PE or has ended: sends the message
+  /// after it. Takes the message over.
   forward_function forward;
-  /// Of broadcasts on their way: makes the record of the arguments.
+  /// For broadcasts on their way: makes the record of the arguments.
   std::unique_ptr<broadcast_record> (*decode)(std::span<const std::byte> arguments) = nullptr;
-  /// Of broadcasts in mailboxes.
+  /// True for broadcasts in mailboxes.
   bool is_member = false;
-  /// Of messages whose order is kept.
+  /// For messages whose order is kept.
   order_tag (*tag_of)(const scheduler::message&) = nullptr;
-  /// Of messages that are routed; null: following_kind.
+  /// For messages that are routed; null: following_kind.
   const struct routed_kind* kind = nullptr;
-  /// Of the last messages of streams: sends one to an index.
+  /// For the last messages of streams: sends one to an index.
   void (*close)(pe& self, std::uint32_t array, std::string_view index, order_tag tag) = nullptr;
 };
 
@@ -74,21 +76,24 @@ struct control_handler : array_handler {
   static void never_drop(void*) {}
 };
 
-/// Handlers of messages that bring an element, serialized: their route makes its process, which runs them first.
+/// Handlers of messages that bring an element, serialized: their route makes its process, which
+/// runs them first.
 struct birth_handler : array_handler {
   birth_handler(std::string_view of, std::string_view name, std::string_view parameters,
                 void (*run_it)(pe&, slot&, scheduler::delivery&), route_function r, describe_function types) noexcept
       : array_handler(of, name, parameters, run_it, &control_handler::never_relocate, &control_handler::never_drop, 0,
                       false, r, &forget, types) {}
-  static void forget(array_core& part, cell_base&, scheduler::message* m);  // the element ends before it was there
+  // the element ends before it was there
+  static void forget(array_core& part, cell_base&, scheduler::message* m);
 };
 
 /// A route for messages that never leave their PE.
 slot* refuse_route(pe& self, scheduler::delivery& d, const wire::envelope& e, std::uint32_t size) noexcept;
 
-// --- bytes ---------------------------------------------------------------------------------------------------------
+// --- bytes ---------------------------------------------------------------------------------------
 
-/// Where the second section of a message begins: so that it can be written, moved and read on its own.
+/// Where the second section of a message begins: so that it can be written, moved and read on its
+/// own.
 inline constexpr std::size_t section_size = wire_alignment;
 [[nodiscard]] constexpr std::size_t section_end(std::size_t n) noexcept {
   return (n + section_size - 1) / section_size * section_size;
@@ -111,31 +116,35 @@ void pack_after(bytes& b, const V&... values) {
   orrery::writer w(std::span<std::byte>(b).subspan(begin));
   orrery::write(w, values...);
 }
-/// What comes after the first section, of which `r` has read everything. Throws bad_message.
+/// Reads what follows the first section, of which `r` has read everything. Throws bad_message.
 [[nodiscard]] std::span<const std::byte> after_section(std::span<const std::byte> all, const orrery::reader& r);
 
 /// The payload of a wire message that is being routed.
 [[nodiscard]] inline std::span<const std::byte> wire_payload(const scheduler::delivery& d, const wire::envelope& e,
                                                              std::uint32_t size) noexcept {
-  // What another node has sent is as long as it was found to be when it came: `e` lies in memory that node can write.
+  // A message of another node has the length that it had when it came: `e` lies in memory that node
+  // can write.
   const bool checked = d.heap != nullptr || d.remote;
   return {d.payload, checked ? d.payload_bytes : std::size_t{size} - wire::granule - e.padding};
 }
 
-// --- sending -------------------------------------------------------------------------------------------------------
+// --- sending -------------------------------------------------------------------------------------
 
-/// Counts a message to an element that goes to another PE; `first`: it leaves the PE where it was sent.
+/// Counts a message to an element that goes to another PE; `first`: it leaves the PE where it was
+/// sent.
 inline void note_hop(pe& self, bool first) noexcept {
   scheduler::counters& n = self.count();
   ++n.hops;
   if (first) ++n.routed;
 }
-/// Sends a serialized message to a PE, from anywhere: never parks and throws nothing. Such messages, and all others to that PE, arrive in the
-/// order sent; those too large for a ring travel in pieces. `slot` and `generation` are the handler's to use. What is for a lost node is dropped.
+/// Sends a serialized message to a PE, from anywhere: never parks and throws nothing. Such
+/// messages, and all others to that PE, arrive in the order sent; those too large for a ring travel
+/// in pieces. `slot` and `generation` are the handler's to use. Messages for a lost node are
+/// dropped.
 void tell(pe& self, std::uint32_t to, const scheduler::handler& h, std::uint32_t slot, std::uint32_t generation,
           std::span<const std::byte> payload) noexcept;
-/// Sends a serialized message to a process of another PE, in pieces where it is too large for a ring. Never parks. Throws node_lost,
-/// world_error.
+/// Sends a serialized message to a process of another PE, in pieces where it is too large for a
+/// ring. Never parks. Throws node_lost, world_error.
 void tell_process(pe& self, address to, const scheduler::handler& h, std::span<const std::byte> payload);
 /// A message of the PE's own memory with a serialized payload.
 [[nodiscard]] scheduler::message* wire_message(pe& self, const scheduler::handler& h, std::uint32_t slot,
@@ -145,7 +154,7 @@ void dispatch(pe& self, scheduler::message* m);
 /// Gives back a message that will not be executed.
 void discard(pe& self, scheduler::message* m) noexcept;
 
-/// Who waits for an answer: a PE and an entry of its table. `call` 0: nobody.
+/// A caller that waits for an answer: a PE and an entry of its table. `call` 0: nobody.
 struct caller {
   std::uint32_t pe = 0;
   std::uint64_t call = 0;
@@ -159,7 +168,8 @@ void answer_value(pe& self, caller to, std::span<const std::byte> value) noexcep
 /// Answers with an exception; one-way messages have theirs reported here.
 void answer_error(pe& self, caller to, const scheduler::handler* method, std::exception_ptr why) noexcept;
 
-/// The arrays of a PE, and the calls of this PE whose answer is still to come. Owned by the PE, used on its thread.
+/// The arrays of a PE, and the calls of this PE whose answer is still to come. Owned by the PE,
+/// used on its thread.
 class array_directory final : public scheduler::layer_state, public scheduler::wait_watcher {
  public:
   explicit array_directory(pe& self);
@@ -190,7 +200,7 @@ class array_directory final : public scheduler::layer_state, public scheduler::w
   void add(std::uint32_t id, std::unique_ptr<array_core> part);
   void remove(std::uint32_t id) noexcept;
 
-  // --- order (order.hpp) -------------------------------------------------------------------------------------------
+  // --- order (order.hpp) -------------------------------------------------------------------------
   using find_cell = cell_base& (*)(void* object);
   /// The class of elements with this number: how to find their cells.
   void note_elements(std::uint32_t class_number, find_cell f);
@@ -199,9 +209,10 @@ class array_directory final : public scheduler::layer_state, public scheduler::w
   /// A name for a stream that begins on this PE; never 0.
   [[nodiscard]] std::uint64_t new_stream() noexcept { return std::uint64_t{maker()} << 40 | ++streams_; }
 
-  /// What an array was called that was destroyed lately; else empty.
+  /// The name of an array that was destroyed lately; else empty.
   [[nodiscard]] std::string_view name_of_gone(std::uint32_t id) const noexcept;
-  /// Registers a sink until its answer comes, or until a PE of that array is lost; 0: of any array on this PE.
+  /// Registers a sink until its answer comes, or until a PE of that array is lost; 0: of any array
+  /// on this PE.
   [[nodiscard]] std::uint64_t expect(scheduler::sink& s, std::uint32_t array);
   /// The same for an array of another program, until a node of that program is gone.
   [[nodiscard]] std::uint64_t expect_as_guest(scheduler::sink& s, std::uint32_t array);
@@ -227,7 +238,7 @@ class array_directory final : public scheduler::layer_state, public scheduler::w
   void pes_lost(pe& self) noexcept override;
   void cancel_waits(pe& self) noexcept override;
   void fetch(int step) const noexcept override;
-  /// Of an element: counts for its array until it is done (quiescence.hpp).
+  /// Work of an element counts for its array until it is done (quiescence.hpp).
   std::uint64_t begin_work(const slot& by) noexcept override;
   void end_work(std::uint64_t number) noexcept override;
   [[nodiscard]] std::string name_of(const slot& s) const override;
@@ -247,14 +258,15 @@ class array_directory final : public scheduler::layer_state, public scheduler::w
     std::uint32_t id = 0;
     array_core* part = nullptr;
   };
-  /// What a call waits for.
+  /// The target that a call waits for.
   struct asked {
     std::uint32_t array = 0;  ///< 0: none in particular
-    std::uint32_t guest = 0;  ///< of an array of another program: 1 more than the nodes of that one that were gone
+    /// For an array of another program: 1 more than the nodes of that one that were gone.
+    std::uint32_t guest = 0;
   };
   [[nodiscard]] std::uint64_t expect(scheduler::sink& s, const asked& about);
   void fail_guests() noexcept;
-  /// Of a process that is an element, also in its constructor; else null.
+  /// The cell of a process that is an element, also in its constructor; else null.
   [[nodiscard]] cell_base* cell_of(const slot& s) const noexcept;
   void note_gone(std::uint32_t id, const std::string& name) noexcept;
   array_core* find_slow(std::uint32_t id) noexcept;
@@ -267,7 +279,8 @@ class array_directory final : public scheduler::layer_state, public scheduler::w
   std::unordered_map<std::uint32_t, std::unique_ptr<array_core>> parts_;
   std::uint32_t ids_ = 0;
   std::deque<std::uint32_t>
-      free_ids_;  // used again as late as can be: messages to those that have ended may be on their way
+      // used again as late as can be: messages to those that have ended may be on their way
+      free_ids_;
   std::uint32_t added_ = 0;
   scheduler::call_table<std::uint64_t, 32, asked> calls_;
   std::unordered_map<std::uint32_t, partial> partials_;

@@ -6,7 +6,8 @@
 
 namespace orrery {
 
-/// What becomes of a message for an index where no element has been created yet (paper, "Creation"). A class says it for each of its methods:
+/// The fate of a message for an index where no element has been created yet (paper, "Creation"). A
+/// class says it for each of its methods:
 ///
 ///     struct Word {
 ///       static constexpr orrery::early when_early(std::string_view method) {
@@ -14,12 +15,14 @@ namespace orrery {
 ///       }
 ///     };
 ///
-/// An index whose element was destroyed is another matter: a message to it is an error, or creates the element anew.
+/// An index whose element was destroyed is another matter: a message to it is an error, or creates
+/// the element anew.
 enum class early : std::uint8_t {
   wait,  ///< it waits at the home of the index until the element is created; the default
   create_at_home,  ///< the element is default-constructed on the home PE
   create_at_sender,  ///< the same on the PE where the message was sent
-  refuse,  ///< it fails with process_gone, unless others wait there already: then it comes after them
+  /// It fails with process_gone, unless others wait there already: then it comes after them.
+  refuse,
 };
 
 namespace detail {

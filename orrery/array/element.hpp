@@ -19,13 +19,15 @@ struct element_end;
 void post_leave(pe& self, slot& s, const scheduler::handler& h, std::uint32_t to);
 }  // namespace detail
 
-/// The base of a class whose objects know that they are elements of an array (paper, section 10). Not needed for being one.
+/// The base of a class whose objects know that they are elements of an array (paper, section 10).
+/// Not needed for being one.
 ///
 ///     struct Block : orrery::element<Block, orrery::index<2>> {
 ///       void step() { ...; contribute(error, orrery::maximum, done); }
 ///     };
 ///
-/// Its functions are for the methods and constructors of the element itself; in an object that is no element they throw usage_error.
+/// Its functions are for the methods and constructors of the element itself; in an object that is
+/// no element they throw usage_error.
 template <class T, array_index Index = std::int32_t>
 class element {
  public:
@@ -35,29 +37,36 @@ class element {
   [[nodiscard]] const Index& this_index() const { return cell().index; }
   /// The array.
   [[nodiscard]] orrery::array<T, Index> this_array() const { return orrery::array<T, Index>(cell().part->id()); }
-  /// Adds a value to the next reduction of the array: the k-th contribution of each element goes into the k-th reduction. The result
-  /// goes to `target`, of which all elements give the same. Does not park.
+  /// Adds a value to the next reduction of the array: the k-th contribution of each element goes
+  /// into the k-th reduction. The result goes to `target`, of which all elements give the same.
+  /// Does not park.
   template <class V, class Op>
   void contribute(V&& value, Op, const detail::reduction_target& target) {
     auto& c = cell();
     c.part->template contribute<V, Op>(c, std::forward<V>(value), &target);
   }
-  /// Adds a value to the next reduction of a section that this element belongs to. Its own count: reductions of several sections and of
-  /// the array may be under way in any order. Throws usage_error if it is no member. Does not park.
+  /// Adds a value to the next reduction of a section that this element belongs to. Its own count:
+  /// reductions of several sections and of the array may be under way in any order. Throws
+  /// usage_error if it is no member. Does not park.
   template <class V, class Op>
   void contribute(const section<T, Index>& to, V&& value, Op, const detail::reduction_target& target) {
     auto a = std::make_unique<detail::typed_accumulator<std::decay_t<V>, Op>>();
     a->add(std::forward<V>(value));
     detail::contribute_to(cell(), to.id(), std::move(a), target);
   }
-  /// This element has come to the point where its array can be balanced (balance_at_sync): when all have, the strategy runs, and then the method that was
-  /// given there is called of each. Counts as a contribution of 1 to a reduction of the array. Does not park.
+  /// This element has come to the point where its array can be balanced (balance_at_sync): when all
+  /// have, the strategy runs, and then the method that was given there is called of each. Counts as
+  /// a contribution of 1 to a reduction of the array. Does not park.
   void at_sync(const detail::reduction_target& point) { contribute(std::uint64_t{1}, sum, point); }
-  /// How many reductions this element has contributed to or was born after: its next contribution is for the one with this number plus 1.
+  /// How many reductions this element has contributed to or was born after: its next contribution
+  /// is for the one with this number plus 1.
   [[nodiscard]] std::uint32_t contributed() const { return cell().reductions; }
-  /// Moves this element to another PE when the running method has returned, before its next message. The object travels by its serialize() to
-  /// another node, where it is read into a default-constructed one (without either this does not compile); inside a node its memory changes hands.
-  /// A reentrant class whose other methods are parked then, and a PE that there is not, are errors that the PE reports; the element stays. Called several times, it goes to one PE after the other. Does not park.
+  /// Moves this element to another PE when the running method has returned, before its next
+  /// message. The object travels by its serialize() to another node, where it is read into a
+  /// default-constructed one (without either this does not compile); inside a node its memory
+  /// changes hands. A reentrant class whose other methods are parked then, and a PE that there is
+  /// not, are errors that the PE reports; the element stays. Called several times, it goes to one
+  /// PE after the other. Does not park.
   void migrate_to(std::uint32_t pe) {
     auto& c = cell();
     if (c.ended) [[unlikely]] {
@@ -109,7 +118,8 @@ struct leave_operation {
   }
 };
 
-/// Destroys the element, as its last message. Its home answers, behind the news of the end: who has the answer finds the index free.
+/// Destroys the element, as its last message. Its home answers, behind the news of the end: who has
+/// the answer finds the index free.
 template <class T, class Index>
 struct element_end {
   using object = void;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What goes wrong in elements, and what of it others get to know: nobody waits for ever, and nothing is made up.
+// What goes wrong in elements, and what of it others get to know: nobody waits for ever, and
+// nothing is made up.
 #include <orrery/array/balance.hpp>
 #include <orrery/array/checkpoint.hpp>
 #include <orrery/array/section.hpp>
@@ -28,7 +29,7 @@ using testing::in_simulation;
 using testing::in_world;
 using testing::what_is_thrown;
 
-// What it throws does not matter, as long as it ends.
+// The exception does not matter, as long as it ends.
 template <class F>
 void attempt(F f) {
   try {
@@ -90,7 +91,7 @@ TEST(array_failures, an_operation_that_throws_is_what_its_reduction_ends_with_an
   in_simulation("machines=4", failing_operation);
 }
 
-// What others get does not depend on where they are.
+// The error of others does not depend on where they are.
 struct own_error : std::runtime_error {
   using runtime_error::runtime_error;
 };
@@ -466,7 +467,7 @@ TEST(array_failures, a_range_of_more_than_can_be_is_refused_and_one_of_nothing_i
   });
 }
 
-// What a world says on stderr that ends because all in it wait.
+// The report on stderr of a world that ends because all in it wait.
 template <class Body>
 std::string said_at_the_end(Body body) {
   ::testing::internal::CaptureStderr();

@@ -12,16 +12,18 @@ namespace orrery::detail {
 
 /// Messages that wait at the home of an element that keeps moving.
 ///
-/// Problem: an element that moves in each method takes the messages in its mailbox along each time. So each message makes as many hops
-/// as there are messages before it, and others chase the element through the world.
+/// Problem: an element that moves in each method takes the messages in its mailbox along each time.
+/// So each message makes as many hops as there are messages before it, and others chase the element
+/// through the world.
 ///
-/// A message that has followed its element for some hops goes to the home of the index, and waits here. The home sends one to where the
-/// element has arrived last. When that one is executed there, or has come back as the element has left before, the next one has its
-/// turn. An element that stands still gets twice as many at once each time.
+/// A message that has followed its element for some hops goes to the home of the index, and waits
+/// here. The home sends one to where the element has arrived last. When that one is executed there,
+/// or has come back as the element has left before, the next one has its turn. An element that
+/// stands still gets twice as many at once each time.
 ///
-/// One for each index with such messages; owned by the part of the array on the home PE, used on its thread.
-/// Invariants: (1) at most `allowed_` are under way, or none waits; (2) those that have come back wait before all others; (3) messages
-/// of one stream (order.hpp) are in their order.
+/// One for each index with such messages; owned by the part of the array on the home PE, used on
+/// its thread. Invariants: (1) at most `allowed_` are under way, or none waits; (2) those that have
+/// come back wait before all others; (3) messages of one stream (order.hpp) are in their order.
 class home_queue {
  public:
   struct waiting {

@@ -7,8 +7,9 @@
 
 namespace orrery::detail {
 
-/// Which PEs are the homes of an index, of which the first is given (paper, section 3.1: "k separate mappings"): the first, and others behind it,
-/// all as far from each other as can be. PEs of a node have consecutive numbers: with as many homes as nodes each node has one.
+/// Which PEs are the homes of an index, of which the first is given (paper, section 3.1: "k
+/// separate mappings"): the first, and others behind it, all as far from each other as can be. PEs
+/// of a node have consecutive numbers: with as many homes as nodes each node has one.
 class homes {
  public:
   homes(std::uint32_t pes, std::uint32_t count) noexcept

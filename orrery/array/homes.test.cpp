@@ -60,7 +60,7 @@ TEST(homes, are_at_most_all_pes_and_at_least_one) {
   EXPECT_EQ(detail::homes(4, 100).count(), 4U);
 }
 
-// --- order while elements begin ----------------------------------------------------------------------------------------
+// --- order while elements begin ------------------------------------------------------------------
 
 struct Reader;
 ORRERY_PROCESS(Reader, read, seen, hop);
@@ -132,7 +132,7 @@ TEST_P(creation_keeps_order, however_elements_begin) {
     SCOPED_TRACE("ORRERY_TEST_SEED=" + std::to_string(seed));
     in_world(pes, [&] {
       std::mt19937_64 random(seed);
-      // What is deleted is forgotten at once: then messages to it are early again.
+      // A deleted index is forgotten at once: then messages to it are early again.
       auto a = create_array<Reader>({.name = "readers", .homes = homes, .cached = cached, .deleted = 0});
       for (int life = 0; life < 3; ++life) {
         std::vector<future<std::vector<std::uint32_t>>> all;
@@ -163,7 +163,7 @@ INSTANTIATE_TEST_SUITE_P(array, creation_keeps_order,
                          ::testing::Combine(::testing::Values(2U, 4U), ::testing::Values(1U, 2U, 4U),
                                             ::testing::Values(1U, 1000U)));
 
-// --- what homes know -----------------------------------------------------------------------------------------------------
+// --- what homes know -----------------------------------------------------------------------------
 
 struct Stone;
 ORRERY_PROCESS(Stone, touch, where, hop);
@@ -221,8 +221,10 @@ TEST(homes, know_where_elements_are) {
   for (const bool bulk : {true, false}) {
     const auto one = hops_of(touch_everything(4, 1, bulk));
     const auto all = hops_of(touch_everything(4, 4, bulk));
-    EXPECT_GT(one.hops, one.routed + 60) << "of " << one.routed;  // many first messages take a detour
-    EXPECT_LE(all.hops, all.routed + 30) << "of " << all.routed;  // none, but for those of main while elements moved
+    // many first messages take a detour
+    EXPECT_GT(one.hops, one.routed + 60) << "of " << one.routed;
+    // none, but for those of main while elements moved
+    EXPECT_LE(all.hops, all.routed + 30) << "of " << all.routed;
   }
 }
 

@@ -53,7 +53,8 @@ std::string shortened(std::string text) {
   constexpr std::size_t most = 120;
   if (text.size() <= most) return text;
   std::size_t end = most;
-  while (end > most - 4 && (static_cast<unsigned char>(text[end]) & 0xC0U) == 0x80U) --end;  // not within a character
+  // not within a character
+  while (end > most - 4 && (static_cast<unsigned char>(text[end]) & 0xC0U) == 0x80U) --end;
   return fmt::format("{}... ({} bytes)", std::string_view(text).substr(0, end), text.size());
 }
 std::string text_of_string(std::string_view index) {

@@ -15,17 +15,19 @@
 #include <type_traits>
 #include <vector>
 
-// What elements of an array are addressed by (Lawlor and Kale 2001, "Indexing"): integers, index<2> to index<6>, strings, bit_path, and any
-// class that is serializable, has == and std::hash.
+// Indices address the elements of an array (Lawlor and Kale 2001, "Indexing"): integers, index<2>
+// to index<6>, strings, bit_path, and any class that is serializable, has == and std::hash.
 
 namespace orrery {
 
-/// The index of an N-dimensional array: `grid[x, y]`, `index<2>{x, y}`. Any values, negative ones too.
+/// The index of an N-dimensional array: `grid[x, y]`, `index<2>{x, y}`. Any values, negative ones
+/// too.
 template <std::size_t N>
   requires(N >= 1 && N <= 6)
 using index = std::array<std::int32_t, N>;
 
-/// A string of bits, such as the directions taken from the root of a quadtree to a node of it. Of any length; an empty one is the root.
+/// A string of bits, such as the directions taken from the root of a quadtree to a node of it. It
+/// may have any length; an empty one is the root.
 ///
 ///     auto child = node.child(0b10, 2);      // two bits for each level
 ///     child.parent(2) == node;
@@ -68,8 +70,8 @@ class bit_path {
 
 namespace detail {
 
-/// Spreads the bits of a number over all of its bits (the finalizer of SplitMix64: Steele, Lea and Flood 2014), so that strided indices have
-/// well distributed homes.
+/// Spreads the bits of a number over all of its bits (the finalizer of SplitMix64: Steele, Lea and
+/// Flood 2014), so that strided indices have well distributed homes.
 [[nodiscard]] constexpr std::uint64_t mix(std::uint64_t x) noexcept {
   x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ULL;
   x = (x ^ (x >> 27)) * 0x94d049bb133111ebULL;
@@ -96,7 +98,8 @@ struct index_hash {
     if constexpr (std::is_integral_v<Index> || std::is_enum_v<Index>) {
       return mix(static_cast<std::uint64_t>(i) + 0x9e3779b97f4a7c15ULL);
     } else if constexpr (is_coordinates<Index>) {
-      constexpr std::size_t at_once = sizeof(typename Index::value_type) <= 4 ? 2 : 1;  // in 64 bits
+      // in 64 bits
+      constexpr std::size_t at_once = sizeof(typename Index::value_type) <= 4 ? 2 : 1;
       std::uint64_t h = 0;
       for (std::size_t d = 0; d < i.size(); d += at_once) {
         auto x = static_cast<std::uint64_t>(i[d]);
@@ -117,7 +120,8 @@ struct index_hash {
   }
 };
 
-/// Whether two indices are the same. Comparing a few coordinates is less work than the call of memcmp that == of an array is.
+/// Whether two indices are the same. Comparing a few coordinates is less work than the call of
+/// memcmp that == of an array is.
 template <class Index>
 struct index_equal {
   [[nodiscard]] bool operator()(const Index& a, const Index& b) const noexcept(noexcept(a == b)) {
@@ -139,13 +143,14 @@ concept hashable_index = std::is_integral_v<Index> || std::is_enum_v<Index> || i
 
 }  // namespace detail
 
-/// What can be the index of an array: it travels, can be compared, copied and default-constructed, and has a hash that depends on its value
-/// only.
+/// A type that can be the index of an array: it travels, can be compared, copied and
+/// default-constructed, and has a hash that depends on its value only.
 template <class T>
 concept array_index = std::equality_comparable<T> && std::copyable<T> && std::default_initializable<T> &&
                       serializable<T> && detail::hashable_index<T>;
 
-/// How an index is written in errors: "7", "[3, 4]", "\"word\"", "0110"; by its hash if it is of a class without to_string().
+/// How an index is written in errors: "7", "[3, 4]", "\"word\"", "0110"; by its hash if it is of a
+/// class without to_string().
 template <array_index Index>
 [[nodiscard]] std::string index_text(const Index& i) {
   if constexpr (std::is_integral_v<Index>) {

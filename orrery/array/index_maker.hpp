@@ -16,9 +16,9 @@
 // How arrays begin and end, as far as the class of their elements does not matter.
 namespace orrery::detail {
 
-/// What making an array has to know of its elements: their class, and the types of the arguments that all of them get.
-/// One static object for each of these. It is the handler of the messages by which an array is made on other PEs, too,
-/// which index_maker sends and executes.
+/// The knowledge that making an array needs of its elements: their class, and the types of the
+/// arguments that all of them get. One static object for each of these. It is the handler of the
+/// messages by which an array is made on other PEs, too, which index_maker sends and executes.
 template <class Index>
 struct element_maker : scheduler::handler {
   using new_part = std::unique_ptr<index_part<Index>> (*)(pe&, array_core::shape, typename index_part<Index>::settings);
@@ -33,7 +33,8 @@ struct element_maker : scheduler::handler {
   read_arguments with;
 };
 
-/// Its functions are no inline ones: for the usual types of indices a program uses those of the library.
+/// Its functions are no inline ones: for the usual types of indices a program uses those of the
+/// library.
 template <class Index>
 struct index_maker {
   using part_type = index_part<Index>;
@@ -41,30 +42,31 @@ struct index_maker {
   using maker = element_maker<Index>;
   using make_element = typename maker::make_element;
 
-  /// An array without elements, on all PEs of this program; its number. `shares`: elements are to be made at once, and each PE
-  /// waits for its share of them (array_core::begin_share). Parks.
+  /// An array without elements, on all PEs of this program; its number. `shares`: elements are to
+  /// be made at once, and each PE waits for its share of them (array_core::begin_share). Parks.
   static std::uint32_t make_array(const maker& m, const settings& o, std::uint32_t branching, const std::string& name,
                                   bool shares);
-  /// The same with an element for each index, at their homes or by `where`. What fails leaves nothing of the array.
+  /// The same with an element for each index, at their homes or by `where`. A failure leaves
+  /// nothing of the array.
   static std::uint32_t make_array_of(const maker& m, const settings& o, std::uint32_t branching,
                                      const std::string& name, const range<Index>& all,
                                      const std::optional<placement_map<Index>>& where, const bytes& arguments);
   /// Ends an array everywhere, from any PE of the world. Parks.
   static void destroy(std::uint32_t id);
 
-  // --- part_making.hpp ------------------------------------------------------------------------------------------------
+  // --- part_making.hpp ---------------------------------------------------------------------------
   enum class step : std::uint8_t { make, fill, fill_with };
-  /// What a message of a maker runs.
+  /// The work of a maker's message.
   static void take_step(step what, const bytes& how, const bytes& arguments);
   using messages = typed_handler<function_operation<&take_step>, step, const bytes&, const bytes&>;
   static void end_shares(std::uint32_t id);
   static void know(std::uint32_t id, std::uint32_t pe, std::vector<Index> all);
   static void hear(std::uint32_t id, std::uint32_t pe, std::vector<Index> all);
 
-  // --- part_ending.hpp ------------------------------------------------------------------------------------------------
-  /// Ends the array here and below, or what there is of it; or waits while that goes on already. Where a PE is lost, those
-  /// below it are told from here. What fails, fails last: then it has ended wherever it could; it stays where an element
-  /// could not be destroyed.
+  // --- part_ending.hpp ---------------------------------------------------------------------------
+  /// Ends the array here and below, or what there is of it; or waits while that goes on already.
+  /// Where a PE is lost, those below it are told from here. An error is thrown last: by then the
+  /// array has ended wherever it could; it stays where an element could not be destroyed.
   static void unmake(std::uint32_t id);
 
  private:

@@ -9,10 +9,10 @@
 #include <type_traits>
 #include <utility>
 
-// What messages to elements have in common as far as the class of the elements does not matter.
+// The common part of messages to elements that does not depend on the class of the elements.
 namespace orrery::detail {
 
-/// What an owned message on its way begins with.
+/// The begin of an owned message on its way.
 template <class Index, bool Ordered>
 struct routed_prefix {
   struct no_tag {};
@@ -31,8 +31,8 @@ template <bool Ordered, class Tag>
   }
 }
 
-/// What a message to an element is on its way, for what does not know the types of its arguments. One static object for
-/// each kind of message.
+/// The form of a message to an element on its way, for what does not know the types of its
+/// arguments. One static object for each kind of message.
 struct message_form {
   const array_handler& routed;
   std::uint32_t payload_bytes = 0;  ///< of the owned form
@@ -40,10 +40,10 @@ struct message_form {
   const array_handler* closer = nullptr;  ///< of messages in order: the last one of their stream
 };
 
-/// What the messages to the elements of all classes with one type of indices have in common.
+/// The common part of messages to the elements of all classes with one type of indices.
 template <class Index>
 struct index_messages {
-  // --- the prefix of the owned form; head and index lie at the same places in both kinds ----------------------------
+  // --- the prefix of the owned form; head and index lie at the same places in both kinds ---------
   static order_tag& tag_of(std::byte* payload) noexcept {
     return std::launder(reinterpret_cast<routed_prefix<Index, true>*>(payload))->tag;
   }
@@ -77,7 +77,7 @@ struct index_messages {
   }
   template <bool Ordered>
   static slot* route(pe& self, scheduler::delivery& d, const wire::envelope& e, std::uint32_t size);
-  // Of one that is in a mailbox: in both forms the head comes first.
+  // The head of a message in a mailbox: in both forms it comes first.
   static route_head head_of(const std::byte* payload) noexcept {
     route_head h;
     std::memcpy(&h, payload, sizeof h);
@@ -88,7 +88,7 @@ struct index_messages {
     return {h.origin, h.call};
   }
   static Index index_of(const scheduler::delivery& d);
-  // Of a message that has waited at its home: the next one can come.
+  // Ends the turn of a message that has waited at its home: the next one can come.
   static void end_turn(array_core* core, const route_head& h, const Index& i) {
     if ((h.flags & route_head::from_home) != 0 && core != nullptr) [[unlikely]]
       static_cast<index_part<Index>*>(core)->tell_turn_over(i);

@@ -21,25 +21,29 @@
 #include <utility>
 #include <vector>
 
-// The part of an array on one PE, with the type of its indices: the table from index to where the element is, and what goes with it:
-// delivery, creation, migration. What happens to messages is said in docs/arrays.md. What depends on the class of the elements is in
-// array_part.hpp.
+// The part of an array on one PE, with the type of its indices: the table from index to where the
+// element is, and what goes with it: delivery, creation, migration. docs/reference/arrays.md says
+// what happens to messages. array_part.hpp has what depends on the class of the elements.
 namespace orrery {
 
-/// What an array keeps on one PE.
+/// The memory of an array on one PE.
 struct array_footprint {
   std::size_t elements = 0;  ///< that live here
-  std::size_t elsewhere =
-      0;  ///< elements whose place is known here: of those whose home this is, and of those that were sent to
-  std::size_t told = 0;  ///< elements of which this is another home than the first (array_options::homes)
-  std::size_t bytes = 0;  ///< of tables and of what the array knows of each element; without the elements' objects
+  /// Elements whose place is known here: of those whose home this is, and of those that were sent
+  /// to.
+  std::size_t elsewhere = 0;
+  /// Elements of which this is another home than the first (array_options::homes).
+  std::size_t told = 0;
+  /// Bytes of tables and of the knowledge of each element; without the elements' objects.
+  std::size_t bytes = 0;
 };
 
 }  // namespace orrery
 
 namespace orrery::detail {
 
-/// An element that is to be created here when the way is clear: when all is here that went out to it by this PE before.
+/// An element that is to be created here when the way is clear: when all is here that went out to
+/// it by this PE before.
 struct held_creation {
   scheduler::message* creation = nullptr;
   struct arrival {
@@ -48,14 +52,18 @@ struct held_creation {
     scheduler::message* what = nullptr;
   };
   std::vector<arrival>
-      come;  ///< meanwhile, from other PEs: by several ways, so that only numbers say in which order they were sent
+      /// Meanwhile, from other PEs: by several ways, so that only numbers say in which order they
+      /// were sent.
+      come;
 };
 
-/// What the table knows of an element that does not live here.
+/// The table's entry for an element that does not live here.
 struct away {
   enum class what : std::uint8_t {
     at,  ///< it was last seen at `pe`
-    waiting,  ///< messages wait: at the home until it is created, elsewhere until it is sure which way they have to go
+    /// Messages wait: at the home until it is created, elsewhere until it is sure which way they
+    /// have to go.
+    waiting,
     deleted,  ///< (at its home) it was destroyed
   };
   std::uint32_t pe = 0;
@@ -64,9 +72,11 @@ struct away {
   std::uint32_t birth = 0;
   std::uint32_t moves = 0;
   what state : 2 = what::at;
-  bool is_home : 1 = false;  ///< this PE is the first home of the index: what it knows is right, and is kept
-  bool asks : 1 =
-      false;  ///< a message of this PE asks another home, or one that it has named, and others wait for the answer
+  /// This PE is the first home of the index: what it knows is right, and is kept.
+  bool is_home : 1 = false;
+  /// A message of this PE asks another home, or one that it has named, and others wait for the
+  /// answer.
+  bool asks : 1 = false;
   bool passes : 1 = false;  ///< meanwhile messages from elsewhere have gone to the first home
   bool used : 1 = true;  ///< since the last sweep
   bool expiring : 1 = false;  ///< asked whether it can be forgotten
@@ -94,7 +104,7 @@ struct away {
   }
 };
 
-/// What a part has to know of the class of its elements.
+/// The questions that a part has about the class of its elements.
 struct element_class_facts {
   const scheduler::class_info& process_class;
   cell_base& (*cell_of)(void* object);
@@ -103,8 +113,8 @@ struct element_class_facts {
   const scheduler::handler& whole;  ///< and from another PE of the node
 };
 
-/// What handlers of messages behind a route do if these are lost with a node (handler::lost): the origin of a call may have heard of the loss before it
-/// sent the call, by way of a PE that had not.
+/// Answers for messages behind a route that are lost with a node (handler::lost): the origin of a
+/// call may have heard of the loss before it sent the call, by way of a PE that had not.
 bool lost_on_its_way(pe& self, const scheduler::handler& h, std::span<const std::byte> payload, std::uint32_t to,
                      const scheduler::unknown_message* unknown) noexcept;
 
@@ -143,7 +153,8 @@ class index_part : public array_core {
     const auto it = table_.find(i);
     return it == table_.end() || it->second.is_away() ? nullptr : it->second.here();
   }
-  /// Its process: what a message to it needs, without a look at the element itself, which may be in no cache.
+  /// Its process: what a message to it needs, without a look at the element itself, which may be in
+  /// no cache.
   [[nodiscard]] scheduler::slot* find_process(const Index& i) const noexcept {
     if (scheduler::slot* s = lookaside_.find(i)) return s;
     return find_process_in_table(i);
@@ -161,7 +172,8 @@ class index_part : public array_core {
   [[nodiscard]] bool is_ending(const scheduler::slot& s) const noexcept override {
     return std::ranges::find(endings_, &s, [](const auto& e) { return e.second; }) != endings_.end();
   }
-  /// At the home of the index: the other PE where its last element has ended, or is ending; none if that is not known.
+  /// At the home of the index: the other PE where its last element has ended, or is ending; none if
+  /// that is not known.
   [[nodiscard]] std::optional<std::uint32_t> place_of_end(const Index& i) const noexcept {
     const away* a = find_away(i);
     if (a == nullptr || a->state != away::what::deleted || a->pe == self_.id()) return {};
@@ -193,12 +205,13 @@ class index_part : public array_core {
   [[nodiscard]] std::vector<array_core::early_wait> early_waits(std::size_t most) const override;
   [[nodiscard]] std::exception_ptr gone(const Index& i) const;
 
-  // --- creating and destroying; part_life.hpp ---------------------------------------------------------------------
+  // --- creating and destroying; part_life.hpp ----------------------------------------------------
   void reserve(std::size_t n) {
     table_.reserve(table_.size() + n);
     reserve_cells(n);
   }
-  /// A cell and a slot for a new element on this PE; its constructor is still to run. The index must not be in use here.
+  /// A cell and a slot for a new element on this PE; its constructor is still to run. The index
+  /// must not be in use here.
   cell_type& conceive(const Index& i, std::uint32_t birth);
   /// Sends on what had waited for the element that was placed last.
   void flush_early() { dispatch_all(std::exchange(early_, nullptr)); }
@@ -209,37 +222,42 @@ class index_part : public array_core {
                               const array_handler& instance);
   /// The object has ended: so has its element.
   static void object_has_ended(cell_type& c);
-  /// Ends the element of a process that runs: it is found no more, its destructor runs, and what it has not executed is sent on.
+  /// Ends the element of a process that runs: it is found no more, its destructor runs, and what it
+  /// has not executed is sent on.
   static void end_element(pe& self, slot& s, cell_type& c);
   /// Lets an element end, as its last message, when the whole array ends.
   [[nodiscard]] virtual future<void> start_end(const Index& i) = 0;
-  /// Throws usage_error if there is an element at an index whose home this is. Returns the birth number of a new one.
+  /// Throws usage_error if there is an element at an index whose home this is. Returns the birth
+  /// number of a new one.
   std::uint32_t admit(const Index& i);
   /// At the home: a new element is at `pe`; what was sent early goes after it.
   void settle_at(const Index& i, std::uint32_t birth, std::uint32_t pe);
   /// Many elements that were created elsewhere, of which this is the home.
   void know_bulk(const std::vector<Index>& all, std::uint32_t pe);
-  /// The element ends: it is found no more. Its object is still there. Returns the messages that it has not executed.
+  /// The element ends: it is found no more. Its object is still there. Returns the messages that it
+  /// has not executed.
   [[nodiscard]] scheduler::message* bury(cell_type& c);
   void forget_buried(const Index& i, std::uint32_t birth, const inbox::counts& streams);
   /// Sends on what was in the mailbox of an element that is here no more.
   void send_after(cell_base& c, scheduler::message* mailbox);
   [[nodiscard]] static scheduler::message* take_mailbox(cell_base& c) noexcept;
 
-  // --- several homes; part_homes.hpp ----------------------------------------------------------------------------------
+  // --- several homes; part_homes.hpp -------------------------------------------------------------
   static constexpr std::uint32_t nowhere = ~0U;
   // After the loss of a node, for what goes in circles.
   static constexpr std::uint16_t most_hops = 32'000;
-  static constexpr std::uint16_t most_returns = 16;  // to the home, from where the element is said to be
+  // to the home, from where the element is said to be
+  static constexpr std::uint16_t most_returns = 16;
   /// At another home: elements are on this PE, or have ended.
   void hear(const Index& i, std::uint32_t pe);
   void hear_bulk(const std::vector<Index>& all, std::uint32_t pe);
   /// The other homes of the indices whose first home this is.
   [[nodiscard]] std::vector<std::uint32_t> other_homes() const;
-  /// Where the first message of this PE to an element goes: where it is, if this is another home of it, else to the nearest home.
+  /// Where the first message of this PE to an element goes: where it is, if this is another home of
+  /// it, else to the nearest home.
   [[nodiscard]] std::uint32_t first_try(const Index& i) const;
 
-  // --- messages whose element keeps moving; part_pursuit.hpp ----------------------------------------------------------
+  // --- messages whose element keeps moving; part_pursuit.hpp -------------------------------------
   static constexpr unsigned most_follows = 4;
   bool leave_pursuit(const routed_kind& kind, const away* a, scheduler::delivery& d, const wire::envelope& e,
                      std::uint32_t size, route_head h, const Index& i, order_tag tag);
@@ -263,21 +281,23 @@ class index_part : public array_core {
   void release_kept(const Index& i);
   [[nodiscard]] scheduler::message* take_kept(scheduler::message* rest) noexcept;
 
-  // --- migration; part_migration.hpp ------------------------------------------------------------------------------------
+  // --- migration; part_migration.hpp -------------------------------------------------------------
   /// Moves the element whose process runs this, as a message. Throws usage_error.
   void depart(cell_type& c, std::uint32_t to);
   slot* arrive_packed(scheduler::delivery& d, const wire::envelope& e, std::uint32_t size);
-  /// Of the first message of an element from another node: its cell, and its state as bytes.
+  /// Reads the first message of an element from another node: its cell, and its state as bytes.
   [[nodiscard]] std::pair<cell_type*, std::span<const std::byte>> unpack_arrival(const scheduler::delivery& d);
   void arrive_whole(cell_type* c, const std::vector<baggage>& broadcasts);
   /// A message that brings a cell of this node. `end_alone` ends the element if its array is gone.
   static slot* route_whole(pe& self, scheduler::delivery& d, const wire::envelope& e, std::uint32_t size,
                            void (*end_alone)(std::uint32_t array, cell_type*));
 
-  // --- delivery; part_route.hpp ------------------------------------------------------------------------------------
-  /// Where a message to an element that is not here has to go: null if it has to be dispatched on this PE.
+  // --- delivery; part_route.hpp ------------------------------------------------------------------
+  /// Where a message to an element that is not here has to go: null if it has to be dispatched on
+  /// this PE.
   [[nodiscard]] away* way_to(const Index& i);
-  /// The element was last seen from here on a PE that is lost: the home is to be asked, as it may have left it.
+  /// The element was last seen from here on a PE that is lost: the home is to be asked, as it may
+  /// have left it.
   void forget_lost_place(const Index& i);
   /// Messages that wait on this PE until it is sure which way they have to go.
   [[nodiscard]] std::uint32_t waiting_at(const Index& i) const noexcept {
@@ -288,10 +308,12 @@ class index_part : public array_core {
   [[nodiscard]] std::uint64_t last_number() const noexcept override { return numbers_; }
   /// An element of this array may be sending so much to another one.
   void note_sent(const Index& to, std::uint64_t sent);
-  /// Finds the process for a message; null if it was dealt with. `tag`: of messages whose order is kept.
+  /// Finds the process for a message; null if it was dealt with. `tag`: of messages whose order is
+  /// kept.
   slot* route(const routed_kind& kind, scheduler::delivery& d, const wire::envelope& e, std::uint32_t size,
               const route_head& h, const Index& i, order_tag tag = {});
-  /// The streams of an index went on elsewhere while it had no element, or another one. False if that is not kept here.
+  /// The streams of an index went on elsewhere while it had no element, or another one. False if
+  /// that is not kept here.
   bool merge_streams(const Index& i, const inbox::counts& streams);
   void tell_location(const route_head& h, const Index& i, const cell_type* c);
   /// A probe, and what went before it, is lost.
@@ -317,12 +339,14 @@ class index_part : public array_core {
   [[nodiscard]] std::uint64_t early_bytes() const noexcept { return early_bytes_; }
   void pes_lost() noexcept override;
   void registered(const Index& i, const location& l, std::uint32_t pe);
-  /// A creation comes to this PE. True if it has to wait, as messages that were sent from here before are still under way.
+  /// A creation comes to this PE. True if it has to wait, as messages that were sent from here
+  /// before are still under way.
   [[nodiscard]] bool creation_waits(const Index& i) const;
   void hold_creation(const Index& i, scheduler::message* m);
   [[nodiscard]] bool is_held(const Index& i) const noexcept;
   void create_held(const Index& i, away& a);
-  /// A probe has come where a creation is held: if it is that one's, what was sent before is here, and the element is created. Else false.
+  /// A probe has come where a creation is held: if it is that one's, what was sent before is here,
+  /// and the element is created. Else false.
   bool way_is_clear(const Index& i, const route_head& h);
 
  private:
@@ -397,7 +421,7 @@ class index_part : public array_core {
   }
   void report_arrival(const cell_type& c);
 
-  // What the class of the elements does.
+  // Done by the class of the elements.
   [[nodiscard]] virtual cell_type* make_cell(const Index& i) = 0;
   /// The object must have ended.
   virtual void free_cell(cell_type& c) noexcept = 0;
@@ -420,7 +444,8 @@ class index_part : public array_core {
   std::uint64_t early_bytes_ = 0;
   scheduler::message* early_ = nullptr;  // what place found waiting, oldest first
   std::unique_ptr<inbox> taken_;  // what erase_away found of streams
-  std::vector<std::pair<Index, std::uint64_t>> releasing_;  // streams whose next message may be here
+  // streams whose next message may be here
+  std::vector<std::pair<Index, std::uint64_t>> releasing_;
   bool in_release_ = false;
   std::deque<std::pair<Index, std::uint32_t>> deleted_;  // index and birth, oldest first
 };

@@ -6,10 +6,12 @@
 
 #include <optional>
 
-// Sending to one element that is not on this PE, as far as the types of element and arguments do not matter.
+// Sending to one element that is not on this PE, as far as the types of element and arguments do
+// not matter.
 namespace orrery::detail {
 
-inline constexpr std::uint32_t most_waiting = 1024;  // messages at the sender, while the way changes
+// messages at the sender, while the way changes
+inline constexpr std::uint32_t most_waiting = 1024;
 
 /// A message's place in a stream: taken when it is sure that it is sent.
 class stream_place {
@@ -27,7 +29,8 @@ enum class patience : std::uint8_t { may_wait, must_not };
 
 template <class Index>
 struct index_sender {
-  /// False if it would have to wait and must not. True in `again` when it has waited: everything may be different.
+  /// False if it would have to wait and must not. True in `again` when it has waited: everything
+  /// may be different.
   static bool send_away(pe& self, std::uint32_t array, const Index& to, const message_form& form, scheduler::sink* sink,
                         patience p, bool& again, const arguments_ref& arguments);
 
@@ -116,20 +119,23 @@ bool index_sender<Index>::send_away(pe& self, std::uint32_t array, const Index& 
     }
   } catch (const node_lost&) {
     if (sink != nullptr) throw;
-    self.failures().report_unsent(form.routed, to_pe, std::current_exception());  // like a post to any process
+    // like a post to any process
+    self.failures().report_unsent(form.routed, to_pe, std::current_exception());
     return true;
   }
   scheduler::channel& c = *out_to;
   route_head h{part.next_number(), number_of_call(), self.id(), 0,
                way->last == 0 ? route_head::wants_location : std::uint16_t{0}};
-  if (way->asks) h.flags |= route_head::asks | route_head::wants_location;  // others wait for the answer
+  // others wait for the answer
+  if (way->asks) h.flags |= route_head::asks | route_head::wants_location;
   order_tag tag{};
   stream_place place;
   if (form.ordered) {
     place = next_tag(self, array, to, form);
     tag = place.tag();
   }
-  const auto numbered = [&] {  // when nothing can throw any more: who hears of a number believes that it was sent
+  // when nothing can throw any more: who hears of a number believes that it was sent
+  const auto numbered = [&] {
     if (form.ordered) (void)place.take();
     part.begins();
     note_hop(self, true);

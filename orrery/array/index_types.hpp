@@ -5,7 +5,8 @@
 #include <orrery/array/index_message.hpp>
 #include <orrery/array/index_sender.hpp>
 
-// The usual types of indices: what depends on them alone is compiled once, in the library (index_int.cpp and others).
+// The usual types of indices: what depends on them alone is compiled once, in the library
+// (index_int.cpp and others).
 #define ORRERY_ARRAY_INDEX(keyword, type)                                                               \
   keyword template class orrery::detail::index_part<type>;                                              \
   keyword template struct orrery::detail::element_maker<type>;                                          \

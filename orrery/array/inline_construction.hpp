@@ -5,7 +5,8 @@
 
 namespace orrery::detail {
 
-/// An element is constructed on the stack of who asks for it: its process runs meanwhile. Does not park itself.
+/// An element is constructed on the stack of who asks for it: its process runs meanwhile. Does not
+/// park itself.
 class inline_construction {
  public:
   inline_construction(pe& self, slot& s, array_core& part, const array_handler& constructor);

@@ -15,14 +15,16 @@
 
 namespace orrery::detail {
 
-/// The elements of a PE that messages went to lately: one entry for some bits of an index, in front of the part's table. Most messages between
-/// elements of a PE find their element with one multiplication instead of a hash and a walk through the table. For indices that are numbers; of
-/// others it has none. Elements that follow each other in the last coordinate have entries that follow each other, and rows of a dense block are
-/// apart by the golden section of the entries, so that with two entries for each element few rows meet; elements that share an entry take it from
-/// each other, and are found in the table as before. An entry has the index itself: of an element that is in no cache nothing but its process is
-/// touched.
-/// Invariant: an entry is empty or an element that is in the part's table as one of this PE, so who takes one out of that table calls forget()
-/// first. Only of the PE's thread.
+/// The elements of a PE that messages went to lately: one entry for some bits of an index, in front
+/// of the part's table. Most messages between elements of a PE find their element with one
+/// multiplication instead of a hash and a walk through the table. For indices that are numbers; of
+/// others it has none. Elements that follow each other in the last coordinate have entries that
+/// follow each other, and rows of a dense block are apart by the golden section of the entries, so
+/// that with two entries for each element few rows meet; elements that share an entry take it from
+/// each other, and are found in the table as before. An entry has the index itself: of an element
+/// that is in no cache nothing but its process is touched. Invariant: an entry is empty or an
+/// element that is in the part's table as one of this PE, so who takes one out of that table calls
+/// forget() first. Only of the PE's thread.
 template <class Index, class Process = scheduler::slot>
 class lookaside {
  public:

@@ -36,7 +36,8 @@ TEST(lookaside, has_none_for_words) {
   EXPECT_EQ(l.size(), 0U);
 }
 
-// What is found is never another element, nor one that was forgotten, whatever shares an entry with what.
+// A look-up never finds another element, nor one that was forgotten, whatever shares an entry with
+// what.
 TEST(lookaside, agrees_with_the_table) {
   const std::uint64_t seed = testing::test_seed();
   SCOPED_TRACE("ORRERY_TEST_SEED=" + std::to_string(seed));
@@ -75,7 +76,7 @@ TEST(lookaside, agrees_with_the_table) {
   }
 }
 
-// What it is for: a dense block of elements has nearly all of its entries for itself.
+// Its purpose: a dense block of elements has nearly all of its entries for itself.
 TEST(lookaside, holds_a_dense_block) {
   for (const auto& [rows, columns] : {std::pair{32, 64}, {64, 32}, {7, 9}, {100, 3}, {3, 100}, {1, 500}, {500, 1}}) {
     SCOPED_TRACE(std::to_string(rows) + " x " + std::to_string(columns));

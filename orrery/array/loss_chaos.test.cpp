@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Random calls, migrations, insertions and ends, broadcasts, reductions, sections and balancing while a node is lost: everybody is answered, and
-// nobody is told of a circle that is none.
+// Random calls, migrations, insertions and ends, broadcasts, reductions, sections and balancing
+// while a node is lost: everybody is answered, and nobody is told of a circle that is none.
 #include <orrery/array/balance.hpp>
 #include <orrery/array/section.hpp>
 
@@ -46,7 +46,8 @@ struct Walker : element<Walker, std::uint32_t> {
   }
 };
 
-// What may be thrown while a node is lost: an error that says that something is gone, or (`tries`) was there already.
+// The errors that may be thrown while a node is lost: an error that says that something is gone, or
+// (`tries`) was there already.
 template <class F>
 void attempt(F f, bool tries = true) {
   try {
@@ -123,7 +124,8 @@ void random_calls(std::uint64_t seed) {
       });
       if (churn && draw(3) == 0) a.post_insert(draw(elements));
     }
-    for (std::uint32_t i = 0; i < elements; ++i) a.post_insert(i);  // else calls would wait for those that are gone
+    // else calls would wait for those that are gone
+    for (std::uint32_t i = 0; i < elements; ++i) a.post_insert(i);
     expect_ends(calls);
     expect_ends(ends);
   }

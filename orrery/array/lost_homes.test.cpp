@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Elements that move or end while nodes are lost: each is found, or said to be gone, and nobody waits for ever.
+// Elements that move or end while nodes are lost: each is found, or said to be gone, and nobody
+// waits for ever.
 #include <orrery/array/balance.hpp>
 #include <orrery/array/checkpoint.hpp>
 #include <orrery/array/section.hpp>
@@ -28,7 +29,7 @@ using testing::in_simulation;
 using testing::in_world;
 using testing::what_is_thrown;
 
-// What it throws does not matter, as long as it ends.
+// The exception does not matter, as long as it ends.
 template <class F>
 void attempt(F f) {
   try {
@@ -58,7 +59,7 @@ TEST(lost_homes, elements_can_be_destroyed_when_their_home_is_lost) {
     destroy(a[0]);
     post_destroy(a[1]);
     EXPECT_THROW((void)a[0]->get(), error);
-    // What is one way does not throw because of who is lost.
+    // One-way messages do not throw because of a loss.
     EXPECT_NO_THROW(post(a[100])->get());
     EXPECT_NO_THROW(post_destroy(a[101]));
     EXPECT_NO_THROW(post_migrate(a[102], 1));
@@ -66,7 +67,8 @@ TEST(lost_homes, elements_can_be_destroyed_when_their_home_is_lost) {
     EXPECT_THROW((void)a[100]->get(), node_lost);
   });
 }
-// Elements come to a PE whose own have ended, while it waits for other PEs: the array must not go before them.
+// Elements come to a PE whose own have ended, while it waits for other PEs: the array must not go
+// before them.
 TEST(lost_homes, an_array_that_is_destroyed_while_its_elements_move_leaves_nothing_behind) {
   for (std::uint32_t seed = 1; seed <= 60; ++seed)
     in_simulation("machines=6,jitter=30us,seed=" + std::to_string(seed), [&] {
@@ -75,7 +77,8 @@ TEST(lost_homes, an_array_that_is_destroyed_while_its_elements_move_leaves_nothi
       attempt([&] { destroy(a); });
     });
 }
-// An element has left a node, which is lost; a question that was to follow what had gone there before cannot be answered.
+// An element has left a node, which is lost; a question that was to follow what had gone there
+// before cannot be answered.
 TEST(lost_homes, an_element_that_has_left_a_lost_node_is_found) {
   const testing::leaks_expected of_the_lost_node;
   using us = std::chrono::microseconds;
@@ -98,7 +101,8 @@ TEST(lost_homes, an_element_that_has_left_a_lost_node_is_found) {
       EXPECT_EQ(a[0]->get(), 1);
     });
 }
-// Messages follow an element that is always ahead of them, also after a node was lost that it has never seen.
+// Messages follow an element that is always ahead of them, also after a node was lost that it has
+// never seen.
 struct Restless;
 ORRERY_PROCESS(Restless, step, count);
 struct Restless : element<Restless> {
@@ -173,7 +177,8 @@ TEST(lost_homes, an_array_is_there_as_long_as_a_destructor_of_its_elements_runs)
     in_simulation("pes=6,jitter=30us,seed=" + std::to_string(seed), [&] { body(seed * 3, seed % 2 == 0); });
 }
 
-// The answer goes by way of the home, which is lost while it is under way: at any time of the two ways.
+// The answer goes by way of the home, which is lost while it is under way: at any time of the two
+// ways.
 TEST(lost_homes, an_answer_by_way_of_a_home_that_is_lost_comes_all_the_same) {
   const testing::leaks_expected of_the_lost_nodes;
   for (int at = 0; at < 40; ++at) {

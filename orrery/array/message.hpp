@@ -37,7 +37,8 @@ struct element_message;
 template <class T, class Index>
 struct close_operation;
 
-/// In the place of a message whose arguments cannot be written: what waits for it goes on, as who asks where the element is, and what was sent after it.
+/// In the place of a message whose arguments cannot be written: what waits for it goes on, as who
+/// asks where the element is, and what was sent after it.
 template <class T, class Index, bool Ordered>
 struct nothing_operation {
   using object = void;
@@ -52,7 +53,7 @@ struct nothing_operation {
   static void run(pe&, slot&, void*) noexcept {}
 };
 
-/// What the messages to the elements of one class have in common, whatever they run.
+/// The common part of all messages to the elements of one class.
 template <class T, class Index>
 struct element_messages : index_messages<Index> {
   using by_index = index_messages<Index>;
@@ -77,7 +78,7 @@ struct element_message : element_messages<T, Index> {
   using base = typed_handler<Operation, P...>;
   using owned = typename base::owned;
   using result = typename Operation::result;
-  // Of a collective: one that has been destroyed meanwhile is not missed.
+  // A collective does not miss an element that has been destroyed meanwhile.
   static constexpr bool may_miss = requires { Operation::may_miss; };
   static constexpr early policy = may_miss ? early::refuse : early_policy<T>(Operation::name());
   // Its order is kept, whoever migrates: then it is a routed one in mailboxes, too.
@@ -87,7 +88,8 @@ struct element_message : element_messages<T, Index> {
   }();
   static constexpr bool counts = true;
   static constexpr bool closes = requires { Operation::closes; };
-  static constexpr bool answers_later = requires { Operation::answers_later; };  // it is told whom, and does so itself
+  // it is told whom, and does so itself
+  static constexpr bool answers_later = requires { Operation::answers_later; };
   static_assert((policy != early::create_at_home && policy != early::create_at_sender) ||
                     std::is_default_constructible_v<T>,
                 "orrery: when_early() of this class creates elements on demand: it needs a default constructor");
@@ -126,7 +128,7 @@ struct element_message : element_messages<T, Index> {
         },
         values(p.args));
   }
-  // Of a message in a mailbox.
+  // The tag of a message in a mailbox.
   static order_tag tag_of(const scheduler::message& m) {
     auto* at = const_cast<scheduler::message&>(m).payload();
     if (m.head.form == wire::payload_form::owned) return tag_in<ordered>(reinterpret_cast<const payload*>(at)->tag);
@@ -142,7 +144,7 @@ struct element_message : element_messages<T, Index> {
     return nullptr;
   }
 
-  // --- on its way --------------------------------------------------------------------------------------------------
+  // --- on its way --------------------------------------------------------------------------------
 
   // Its own call fails here.
   static void send_nothing(array_core& part, const std::byte* at, std::uint32_t to) {
@@ -168,7 +170,7 @@ struct element_message : element_messages<T, Index> {
   }
   static constexpr routed_kind kind{policy, counts, closes, may_miss, true, creation(), &to_wire, &send_nothing};
 
-  // --- at the element ----------------------------------------------------------------------------------------------
+  // --- at the element ----------------------------------------------------------------------------
 
   // The caller of a method that gives a future gets the value when it is there.
   template <class T2>
@@ -280,7 +282,8 @@ struct element_message : element_messages<T, Index> {
     if (d.form == wire::payload_form::owned) try {
         go_on_with(self, d, to_wire(d.payload));
       } catch (...) {
-        if constexpr (!requires { typename Operation::nothing; }) {  // else its number must not be missing
+        // else its number must not be missing
+        if constexpr (!requires { typename Operation::nothing; }) {
           common::fail_caller(self, s, d, std::current_exception());
           return;
         }
@@ -306,7 +309,7 @@ struct element_message : element_messages<T, Index> {
     return kept_t<Q>(orrery::read<std::remove_cvref_t<Q>>(r));
   }
 
-  // --- left behind -------------------------------------------------------------------------------------------------
+  // --- left behind -------------------------------------------------------------------------------
 
   // The arguments, as a message on its way.
   static scheduler::message* make_routed(pe& self, std::uint32_t array, const route_head& h, const Index& i,
@@ -368,7 +371,8 @@ struct element_message : element_messages<T, Index> {
   static constexpr message_form form{routed, static_cast<std::uint32_t>(sizeof(payload)), ordered, closer()};
 };
 
-/// The last message of a stream: its sender has ended. After the others, which may have to go on their way again until they are executed.
+/// The last message of a stream: its sender has ended. After the others, which may have to go on
+/// their way again until they are executed.
 template <class T, class Index>
 struct close_operation {
   using object = void;

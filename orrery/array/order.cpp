@@ -22,7 +22,7 @@ std::uint32_t array_of(const std::string& key) noexcept {
 
 }  // namespace
 
-// --- the sender's half ---------------------------------------------------------------------------------------------
+// --- the sender's half ---------------------------------------------------------------------------
 
 outbox::line& outbox::to(pe& self, std::uint32_t array, const bytes& index, const array_handler& closer) {
   line& l = lines_[key_of(array, index)];
@@ -43,7 +43,7 @@ void outbox::close(pe& self) noexcept try {
   self.failures().report("the end of messages whose order is kept", std::current_exception());
 }
 
-// --- the receiver's half -------------------------------------------------------------------------------------------
+// --- the receiver's half -------------------------------------------------------------------------
 
 bool inbox::has_next(std::uint64_t stream) const noexcept {
   const auto it = streams_.find(stream);

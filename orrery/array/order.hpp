@@ -12,16 +12,23 @@
 #include <utility>
 #include <vector>
 
-// Order that migrations do not disturb (docs/arrays.md, "Order"): for the methods for which a class asks for it.
+// Order that migrations do not disturb (docs/reference/arrays.md, "Order"): for the methods for
+// which a class asks for it.
 //
-// What one sender sends to one index, of such methods, is a stream: numbered from 1. The sender's half of its streams, the outbox, travels with it. The receiver's
-// half, the inbox, belongs to the index: it travels with the element, and lies at the home while there is none. There is one place at a time where messages
-// leave the network for good: the mailbox of the element, or, at the home, the queue of early messages and the error for deleted elements. There each message
-// waits until those before it have come. Messages that go back on their way, as their element leaves before it has executed them, are counted as not come.
+// Messages of such methods from one sender to one index are a stream, numbered from 1. The sender's
+// half of its streams, the outbox, travels with it. The receiver's half, the inbox, belongs to the
+// index: it travels with the element, and lies at the home while there is none. There is one place
+// at a time where messages leave the network for good: the mailbox of the element, or, at the home,
+// the queue of early messages and the error for deleted elements. There each message waits until
+// those before it have come. Messages that go back on their way, as their element leaves before it
+// has executed them, are counted as not come.
 //
-// A stream ends with a last message when its sender ends, which the element executes after the others; the streams of processes that are no elements belong to their PE, and last as long as the array.
+// A stream ends with a last message when its sender ends, which the element executes after the
+// others; the streams of processes that are no elements belong to their PE, and last as long as the
+// array.
 //
-// Invariants: (1) each number of a stream is sent once, and comes to the place once, or again after rewind(); (2) held messages have numbers above `next`.
+// Invariants: (1) each number of a stream is sent once, and comes to the place once, or again after
+// rewind(); (2) held messages have numbers above `next`.
 
 namespace orrery {
 
@@ -35,7 +42,7 @@ constexpr bool keeps_order(std::string_view method) {
   }
 }
 
-/// What one sender has sent, to each index.
+/// The streams that one sender has sent, to each index.
 class outbox {
  public:
   /// One stream. A pointer to it is good until the next one is asked for.
@@ -66,7 +73,7 @@ class outbox {
   boost::unordered_flat_map<std::string, line> lines_;
 };
 
-/// What has come to one index, of each stream.
+/// The messages of each stream that have come to one index.
 class inbox {
  public:
   inbox() = default;
@@ -84,7 +91,8 @@ class inbox {
     if (s.next <= t.number) s.next = t.number + 1;
     s.skip();
   }
-  /// It has failed, after messages that may be on their way again: not to be waited for then. After passed().
+  /// It has failed, after messages that may be on their way again: not to be waited for then. After
+  /// passed().
   void failed(order_tag t);
   /// Keeps a message until it is in turn.
   void hold(order_tag t, scheduler::message* m) { streams_[t.stream].held.emplace(t.number, m); }
@@ -98,7 +106,7 @@ class inbox {
   /// The messages of a list that are of streams are on their way again.
   void rewind(const scheduler::message* list);
   void end(std::uint64_t number) { streams_.erase(number); }
-  /// What travels of a stream.
+  /// The state of a stream that travels.
   struct count {
     std::uint64_t stream = 0;
     std::uint64_t next = 1;
@@ -110,7 +118,7 @@ class inbox {
   };
   using counts = std::vector<count>;
   [[nodiscard]] counts all() const;
-  /// What is known elsewhere of the same index is known here, too; calls f(stream) for each that has gone on.
+  /// Adopts the counts of the same index from elsewhere; calls f(stream) for each that has gone on.
   template <class F>
   void merge(const counts& other, F f) {
     for (const count& c : other) {

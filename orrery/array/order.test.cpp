@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Order that migrations do not disturb: everybody sends numbered messages to everybody while all move, end and begin again.
+// Order that migrations do not disturb: everybody sends numbered messages to everybody while all
+// move, end and begin again.
 #include <orrery/array/array.hpp>
 
 #include <orrery/process/internal/test_world.hpp>
@@ -21,10 +22,12 @@ namespace {
 using testing::in_world;
 using testing::what_is_thrown;
 
-// What was sent, by whoever sent it, and what came in another order. Shared by the threads of the test.
+// The messages sent, by sender, and those that came in another order. Shared by the threads of the
+// test.
 struct order_book {
   std::mutex mutex;
-  std::map<std::pair<std::uint64_t, int>, std::uint64_t> sent;  // sender, index -> number of the last
+  // sender, index -> number of the last
+  std::map<std::pair<std::uint64_t, int>, std::uint64_t> sent;
   std::vector<std::string> wrong;
   std::atomic<std::uint64_t> names{0};
 };
@@ -195,8 +198,9 @@ INSTANTIATE_TEST_SUITE_P(array_chaos, ordered_on,
                                                               setting{4, true, 2, 3}),
                                             ::testing::Range(0, testing::slowed_down ? 1 : 3)));
 
-// One in twenty of these waited for ever: a message that asked, sent after one that had waited, went straight to the element, which saw no reason to answer.
-// (And an answer to a message from before a PE had forgotten the place was taken for the one that it had asked for since.)
+// One in twenty of these waited for ever: a message that asked, sent after one that had waited,
+// went straight to the element, which saw no reason to answer. (And an answer to a message from
+// before a PE had forgotten the place was taken for the one that it had asked for since.)
 TEST(array_order, who_asks_another_home_is_answered) {
   for (int i = 0; i < (testing::slowed_down ? 5 : 60) && !HasFailure(); ++i) chaos({4, true, 2, 3}, 1079441095);
 }

@@ -7,12 +7,12 @@
 #include <memory>
 #include <utility>
 
-// Messages that are there before their element: at its home (paper, "Message delivery": the state Buffering), and on the PE where it is created, if that has
-// sent to it before.
+// Messages that are there before their element: at its home (paper, "Message delivery": the state
+// Buffering), and on the PE where it is created, if that has sent to it before.
 namespace orrery::detail {
 
-// At the home of an index where nothing was created yet. Nobody can be told to hold back messages for a process that there is not, so
-// those that are too many fail: false.
+// At the home of an index where nothing was created yet. Nobody can be told to hold back messages
+// for a process that there is not, so those that are too many fail: false.
 template <class Index>
 bool index_part<Index>::keep_early(const routed_kind& kind, away& a, scheduler::delivery& d, const wire::envelope& e,
                                    std::uint32_t size, const route_head& h, const Index& i) {
@@ -29,7 +29,7 @@ bool index_part<Index>::keep_early(const routed_kind& kind, away& a, scheduler::
   return true;
 }
 
-// What the class says of messages for an index without an element: true if one is made.
+// Follows the class's policy for messages to an index without an element: true if one is made.
 template <class Index>
 bool index_part<Index>::create_for(const routed_kind& kind, away* a, const route_head& h, const Index& i) {
   if (kind.creation == nullptr) return false;
@@ -70,8 +70,9 @@ scheduler::message* index_part<Index>::take_waiting() noexcept {
   return all;
 }
 
-// A creation that finds messages of this PE under way waits behind a probe, too, and so does what is sent here meanwhile. The first home sends it before
-// what had come early, and forwards everything that comes later to this PE: the probe comes here last.
+// A creation that finds messages of this PE under way waits behind a probe, too, and so does what
+// is sent here meanwhile. The first home sends it before what had come early, and forwards
+// everything that comes later to this PE: the probe comes here last.
 template <class Index>
 bool index_part<Index>::creation_waits(const Index& i) const {
   const away* a = find_away(i);
@@ -81,7 +82,8 @@ template <class Index>
 void index_part<Index>::hold_creation(const Index& i, scheduler::message* m) {
   away& a = *find_away(i);
   a.held = std::make_unique<held_creation>(m);
-  const bool asking = a.asks && a.state == away::what::waiting;  // then its message serves as a probe
+  // then its message serves as a probe
+  const bool asking = a.asks && a.state == away::what::waiting;
   a.state = away::what::waiting;
   if (!asking && !probe_first_home(i, a)) send_probe(i, a);
 }

@@ -70,7 +70,9 @@ void index_maker<Index>::unmake(std::uint32_t id) {
       failed = std::current_exception();
       if (!self.owner().reachable(below[k].first)) end_below(below[k].first);
     }
-  end_here();  // that have come meanwhile, as others were not asked to be still; those that come later find no array
+  // that have come meanwhile, as others were not asked to be still; those that come later find no
+  // array
+  end_here();
   if (part.cells().empty() && !part.has_endings()) {
     part.fail_reductions();
     part.tell_ends();
@@ -79,7 +81,8 @@ void index_maker<Index>::unmake(std::uint32_t id) {
   } else {
     part.give_up_end();
   }
-  while (waiting != nullptr) dispatch(self, std::exchange(waiting, waiting->next));  // to an array that is gone
+  // to an array that is gone
+  while (waiting != nullptr) dispatch(self, std::exchange(waiting, waiting->next));
   if (failed != nullptr) std::rethrow_exception(failed);
 }
 
@@ -97,7 +100,8 @@ void index_maker<Index>::end_elements(part_type& part) {
         for (const Index& i : some) ending.push_back(part.start_end(i));
       });
     } catch (const process_gone&) {  // somebody else has destroyed it
-    } catch (const node_lost&) {  // it had gone there; or it has ended, and where it was to be said is lost
+    } catch (const node_lost&) {
+      // it had gone there; or it has ended, and where it was to be said is lost
       lost = std::current_exception();
     }
   }

@@ -4,10 +4,12 @@
 #include <orrery/array/part_table.hpp>
 #include <orrery/scheduler/node.hpp>
 
-// Several homes of an index (paper, section 3.1). The first one decides: it admits new elements, keeps what is early, knows what is deleted. It tells the others
-// where elements are, in the order in which it hears of it itself. What they know may be old; so it is good for the first message of a sender only,
-// which asks the nearest home, and from where the element was goes on as all messages do. The sender's next messages wait until that one is answered, so they
-// cannot overtake it.
+// Several homes of an index (paper, section 3.1). The first one decides: it admits new elements,
+// keeps what is early, knows what is deleted. It tells the others where elements are, in the order
+// in which it hears of it itself. Their knowledge may be old; so it is good for the first message
+// of a sender only, which asks the nearest home, and from where the element was goes on as all
+// messages do. The sender's next messages wait until that one is answered, so they cannot overtake
+// it.
 namespace orrery::detail {
 
 template <class Index>

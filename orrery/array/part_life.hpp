@@ -14,7 +14,7 @@ namespace orrery::detail {
 void report_no_creation(pe& self, const std::string& element, const std::exception_ptr& why) noexcept;
 [[nodiscard]] std::exception_ptr too_many_early(const std::string& element, std::uint64_t limit);
 
-// --- creating ------------------------------------------------------------------------------------------------------
+// --- creating ------------------------------------------------------------------------------------
 
 template <class Index>
 std::uint32_t index_part<Index>::admit(const Index& i) {
@@ -154,7 +154,7 @@ slot* index_part<Index>::route_creation(pe& self, scheduler::delivery& d, const 
   }
 }
 
-// --- ending --------------------------------------------------------------------------------------------------------
+// --- ending --------------------------------------------------------------------------------------
 
 template <class Index>
 void index_part<Index>::mark_deleted(const Index& i, std::uint32_t birth, const inbox::counts& streams,
@@ -169,8 +169,9 @@ void index_part<Index>::mark_deleted(const Index& i, std::uint32_t birth, const 
   while (deleted_.size() > settings_.deleted) {
     const auto [old, number] = std::move(deleted_.front());
     deleted_.pop_front();
-    if (const away* o = find_away(old); o != nullptr && o->state == away::what::deleted && o->birth == number &&
-                                        (o->in == nullptr || o->in->empty()))  // else end_stream forgets it
+    // else end_stream forgets it
+    if (const away* o = find_away(old);
+        o != nullptr && o->state == away::what::deleted && o->birth == number && (o->in == nullptr || o->in->empty()))
       dispatch_all(erase_away(old));
   }
 }

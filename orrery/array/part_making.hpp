@@ -14,8 +14,8 @@
 // How arrays begin: their parts on all PEs, down the spanning tree, and their elements.
 namespace orrery::detail {
 
-// In worlds of so many PEs nobody goes through all indices to find those that are its own: each looks at a share of them, and
-// sends them where they belong.
+// In worlds of so many PEs nobody goes through all indices to find those that are its own: each
+// looks at a share of them, and sends them where they belong.
 inline constexpr std::uint32_t many_pes = 16;
 
 template <class Index>
@@ -87,7 +87,8 @@ std::uint32_t index_maker<Index>::make_array_of(const maker& m, const settings& 
     const std::exception_ptr failed = std::current_exception();
     try {
       destroy(id);
-    } catch (const error&) {  // a node is lost, or the program ends: what has failed before says more
+    } catch (const error&) {
+      // a node is lost, or the program ends: what has failed before says more
     }
     std::rethrow_exception(failed);
   }

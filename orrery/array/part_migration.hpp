@@ -10,7 +10,7 @@
 // How elements move.
 namespace orrery::detail {
 
-// What an element takes along to another node, beside its state.
+// The luggage of an element to another node, beside its state.
 template <class Index>
 struct luggage {
   Index index{};
@@ -25,7 +25,8 @@ struct luggage {
   typename index_cell<Index>::traffic_list sent;
 };
 
-// Ends the element of a process that runs: it is found no more, its destructor runs, and what it has not executed is sent on.
+// Ends the element of a process that runs: it is found no more, its destructor runs, and what it
+// has not executed is sent on.
 template <class Index>
 void index_part<Index>::end_element(pe& self, slot& s, cell_type& c) {
   auto* part = static_cast<index_part<Index>*>(c.part);
@@ -104,7 +105,8 @@ void index_part<Index>::depart(cell_type& c, std::uint32_t to) {
     b.insert(b.end(), state.begin(), state.end());
     tell(self_, to, elements_.packed, id(), 0, b);
     send_after(c, mailbox);
-    const ending still(*this);  // the destructor may park, and finds its array also if that is destroyed meanwhile
+    // the destructor may park, and finds its array also if that is destroyed meanwhile
+    const ending still(*this);
     c.ended = true;  // here
     end_object(c);
     free_cell(c);

@@ -62,7 +62,8 @@ inbox* index_part<Index>::streams_of(const Index& i) const noexcept {
   return it->second.here()->order != nullptr ? &it->second.here()->order->in : nullptr;
 }
 
-// What is released may release more, also of other streams: one after the other, as the stack has an end.
+// A released message may release more, also of other streams: one after the other, as the stack has
+// an end.
 template <class Index>
 void index_part<Index>::release_next(const Index& i, std::uint64_t stream) {
   releasing_.emplace_back(i, stream);

@@ -7,14 +7,17 @@
 #include <memory>
 #include <utility>
 
-// What becomes of messages whose element keeps moving (home_queue.hpp).
+// Messages whose element keeps moving (home_queue.hpp).
 //
-// A message counts the PEs that it was sent on to, and the moves in which its element has taken it along. From most_follows on it goes to the
-// home of the index (route_head::to_home) and waits there. The home sends those that wait one after the other (from_home) to where the
-// element is. There such a message goes before all others that wait, so that nothing moves the element before. When it is executed,
-// or waits there for others itself, the home is told, and sends the next. One whose element has left before comes back.
+// A message counts the PEs that it was sent on to, and the moves in which its element has taken it
+// along. From most_follows on it goes to the home of the index (route_head::to_home) and waits
+// there. The home sends those that wait one after the other (from_home) to where the element is.
+// There such a message goes before all others that wait, so that nothing moves the element before.
+// When it is executed, or waits there for others itself, the home is told, and sends the next. One
+// whose element has left before comes back.
 //
-// Messages that are sent while their element rests all make the same detours, also the probes behind them: none overtakes another.
+// Messages that are sent while their element rests all make the same detours, also the probes
+// behind them: none overtakes another.
 namespace orrery::detail {
 
 /// At the home: a message that was sent from there is executed.

@@ -5,10 +5,12 @@
 
 // How messages find their element (paper, "Message delivery", figures 3 to 5).
 //
-// Order. Messages of one sender to one element must not overtake each other while neither moves, though the way to the element changes when the
-// sender learns where it is. So each message has a number. Whoever finds its element after a detour, or was asked to, says so to the sender's PE with
-// this number. If it is that of the last message that went the old way, nothing is under way there any more, and the new way is taken. Else messages
-// wait at the sender while a probe follows the others on the old way; its answer says that they are there. An entry that is not used any more is
+// Order. Messages of one sender to one element must not overtake each other while neither moves,
+// though the way to the element changes when the sender learns where it is. So each message has a
+// number. A PE that finds the element after a detour, or was asked to, tells the sender's PE with
+// this number. If it is that of the last message that went the old way, nothing is under way there
+// any more, and the new way is taken. Else messages wait at the sender while a probe follows the
+// others on the old way; its answer says that they are there. An entry that is not used any more is
 // forgotten only after such a probe.
 namespace orrery::detail {
 
@@ -92,7 +94,8 @@ slot* index_part<Index>::route(const routed_kind& kind, scheduler::delivery& d, 
       return nullptr;
     }
   }
-  // Who asks knows nothing. What comes from elsewhere meanwhile does not wait for the answer, which may have to wait for it, but goes to the first home.
+  // A PE that asks knows nothing. Messages from elsewhere go to the first home meanwhile. They must
+  // not wait for the answer, which may have to wait for them.
   if (a != nullptr && a->asks && a->held == nullptr && (h.number != 0 || h.origin != self_.id())) {
     a->passes |= h.origin != self_.id();
     send_on(*this, kind, d, e, size, home_of(i));
@@ -103,7 +106,8 @@ slot* index_part<Index>::route(const routed_kind& kind, scheduler::delivery& d, 
     a->asks = a->passes = false;
     a->pe = home_of(i);
   }
-  // If the element went from the PE that the home knows to one that is lost, these two would send messages to each other for ever.
+  // If the element went from the PE that the home knows to one that is lost, these two would send
+  // messages to each other for ever.
   if (lossy() && a != nullptr && a->is_home && a->state == away::what::at && a->pe == d.source_pe) {
     route_head back = h;
     back.hops = static_cast<std::uint16_t>(std::min<unsigned>(h.hops + most_hops / most_returns + 1, most_hops + 1));
@@ -123,7 +127,8 @@ slot* index_part<Index>::route(const routed_kind& kind, scheduler::delivery& d, 
     return nullptr;
   }
   if (const std::uint32_t home = a == nullptr ? home_of(i) : self_.id(); home != self_.id()) {
-    make_away(i, home, false).last = next_number();  // remembered: the element may be created here before that is there
+    // remembered: the element may be created here before that is there
+    make_away(i, home, false).last = next_number();
     send_on(*this, kind, d, e, size, home);
     return nullptr;
   }
@@ -187,7 +192,8 @@ void index_part<Index>::tell_nowhere(const route_head& h, const Index& i) {
   }
 }
 
-// It is known now where messages go on. If those of others went another way before, that has to be empty, too.
+// It is known now where messages go on. If those of others went another way before, that has to be
+// empty, too.
 template <class Index>
 bool index_part<Index>::probe_first_home(const Index& i, away& a) {
   const bool two_ways = a.asks && a.passes;
@@ -204,18 +210,21 @@ template <class Index>
 void index_part<Index>::learn(const Index& i, const location& l, std::uint32_t pe) {
   away* a = find_away(i);
   if (a == nullptr) return;
-  if (a->is_home) {  // which forwards until it is told, but for holding back has to know the process
+  // which forwards until it is told, but for holding back has to know the process
+  if (a->is_home) {
     if (l.slot != wire::no_slot) registered(i, l, pe);
     return;
   }
   if (l.echo <= a->confirmed) return;
   a->confirmed = l.echo;
-  const bool settled = l.echo == a->last || !self_.owner().reachable(a->pe);  // what was on its way there is lost
+  // what was on its way there is lost
+  const bool settled = l.echo == a->last || !self_.owner().reachable(a->pe);
   if (a->held != nullptr) {
     if (settled) create_held(i, *a);
     return;
   }
-  // The place was forgotten since that message, and the one that asks anew is on its way: its answer is to be waited for.
+  // The place was forgotten since that message, and the one that asks anew is on its way: its
+  // answer is to be waited for.
   if (a->asks && a->state == away::what::waiting && !settled) return;
   if (settled && l.what == found::not_yet) {  // all is at the first home, but not at the element
     a->pe = pe;
@@ -250,8 +259,9 @@ void index_part<Index>::learn(const Index& i, const location& l, std::uint32_t p
 
 template <class Index>
 void index_part<Index>::pes_lost() noexcept {
-  // Messages that wait here until a probe has followed the others: it may have been on the lost node. And where only the first home was to be asked, as
-  // another one may be left. What is known of elements that were on the lost node is kept at homes, and elsewhere until it is asked for
+  // Messages that wait here until a probe has followed the others: it may have been on the lost
+  // node. And where only the first home was to be asked, as another one may be left. Entries of
+  // elements that were on the lost node stay at homes, and elsewhere until they are asked for
   // (forget_lost_place): they may have left it.
   std::vector<Index> stuck;
   for (auto& [i, e] : table_) {
@@ -270,7 +280,7 @@ void index_part<Index>::pes_lost() noexcept {
     }
   }
   array_core::pes_lost();
-  // What was held back for messages that may be lost.
+  // Messages that were held back for messages that may be lost.
   scheduler::message* held = nullptr;
   for (auto& [i, e] : table_) {
     if (!e.is_away() && e.here()->order != nullptr) held = e.here()->order->in.take_held(held);
@@ -316,7 +326,7 @@ struct probe_message {
       return nullptr;
     }
   }
-  // What was before it has gone the same way. The number of the array is in the place of a call's.
+  // Earlier messages have gone the same way. The number of the array is in the place of a call's.
   static bool lost_on_its_way(pe& self, const scheduler::handler&, std::span<const std::byte> payload, std::uint32_t,
                               const scheduler::unknown_message*) noexcept {
     try {
@@ -339,7 +349,8 @@ struct probe_message {
   inline static const probe_handler instance;
 };
 
-// A probe of the waits (scheduler/deadlock_detector.cpp), which follows a call; also to an element whose destructor runs, by its home, which knows where it has ended.
+// A probe of the waits (scheduler/deadlock_detector.cpp), which follows a call; also to an element
+// whose destructor runs, by its home, which knows where it has ended.
 template <class Index>
 struct wait_probe_message {
   static slot* route(pe& self, scheduler::delivery& d, const wire::envelope& e, std::uint32_t size) {

@@ -18,7 +18,8 @@ namespace orrery {
 
 [[nodiscard]] std::uint32_t world_pes();  // process/runtime.hpp
 
-/// The indices of a dense array: 0 to extent - 1 in each dimension. Elements of a range are numbered with the last dimension fastest.
+/// The indices of a dense array: 0 to extent - 1 in each dimension. Elements of a range are
+/// numbered with the last dimension fastest.
 template <array_index Index>
 struct range {
   Index extent{};
@@ -97,8 +98,9 @@ struct range_of<Index> {
 }  // namespace detail
 
 namespace detail {
-/// Cuts a box into `pes` boxes: parts[d] of each dimension, so that the largest holds as little as can be, and then that the cuts are as small as can be;
-/// of several ways that which cuts the last dimensions. False: there are none that each hold something.
+/// Cuts a box into `pes` boxes: parts[d] of each dimension, so that the largest holds as little as
+/// can be, and then that the cuts are as small as can be; of several ways that which cuts the last
+/// dimensions. False: there are none that each hold something.
 [[nodiscard]] bool cut_box(std::span<const std::int64_t> extent, std::uint32_t pes, std::span<std::uint32_t> parts);
 
 /// A function of the user with what it knows; shared by the PEs of a node, and never changed.
@@ -133,8 +135,9 @@ concept placement_object = serializable<F> && std::default_initializable<F> &&
                            std::is_invocable_r_v<std::uint32_t, const F&, const Index&, std::uint32_t>;
 }  // namespace detail
 
-/// Which PE an index belongs to: a pure function of the index and the number of PEs, the same everywhere. It says where the *home* of an
-/// index is, which always knows where its element lives, and where elements are created.
+/// Which PE an index belongs to: a pure function of the index and the number of PEs, the same
+/// everywhere. It says where the *home* of an index is, which always knows where its element lives,
+/// and where elements are created.
 ///
 ///     array_options<index<2>> o{.home = placement_map<index<2>>::blocks({64, 64})};
 template <array_index Index>
@@ -151,8 +154,9 @@ class placement_map {
   {
     return {kind::blocks, extent};
   }
-  /// A box of a range on each of `pes` PEs: as `blocks` even, but with as few neighbours on other PEs as can be, and short rows. Where so many boxes
-  /// cannot be, or in a world of another number of PEs, the same as `blocks`. Indices outside of the range are hashed. Does not park.
+  /// A box of a range on each of `pes` PEs: as `blocks` even, but with as few neighbours on other
+  /// PEs as can be, and short rows. Where so many boxes cannot be, or in a world of another number
+  /// of PEs, the same as `blocks`. Indices outside of the range are hashed. Does not park.
   [[nodiscard]] static placement_map boxes(const Index& extent, std::uint32_t pes = world_pes())
     requires detail::has_range<Index>
   {
@@ -175,8 +179,9 @@ class placement_map {
   }
   /// The user's function; of what it returns the remainder by the number of PEs counts.
   placement_map(function f) : what_(kind::user) { f_.f = f; }  // NOLINT(google-explicit-constructor)
-  /// The same with state, a table say: a serializable, default-constructible class with `std::uint32_t operator()(const Index&, std::uint32_t pes) const`.
-  /// It travels to each node once, and the node's PEs call it at the same time.
+  /// The same with state, a table say: a serializable, default-constructible class with
+  /// `std::uint32_t operator()(const Index&, std::uint32_t pes) const`. It travels to each node
+  /// once, and the node's PEs call it at the same time.
   template <class F>
     requires(!std::convertible_to<F, function> && !std::same_as<F, placement_map> && detail::placement_object<F, Index>)
   placement_map(F f)  // NOLINT(google-explicit-constructor)
@@ -213,7 +218,8 @@ class placement_map {
     }
     if (what_ == kind::user) return (*f_.f)(i, pes) % pes;
     if (what_ == kind::stateful) return (*state_)(i, pes) % pes;
-    // By the lower half of the hash: the tables of the PEs go by the highest bits, and would have all their entries in a corner.
+    // By the lower half of the hash: the tables of the PEs go by the highest bits, and would have
+    // all their entries in a corner.
     return static_cast<std::uint32_t>(
         (std::uint64_t{static_cast<std::uint32_t>(detail::index_hash<Index>{}(i))} * pes) >> 32);
   }

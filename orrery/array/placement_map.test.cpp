@@ -35,7 +35,8 @@ TEST(placement_boxes, are_even_and_then_of_little_surface_and_then_have_short_ro
   EXPECT_EQ(cut({1'000'000, 1'000'000, 1'000'000}, 65'536).size(), 3U);
 }
 
-// Each index of a range has one PE, for_each_of lists just those, in their order, and no PE has more than the largest box.
+// Each index of a range has one PE, for_each_of lists just those, in their order, and no PE has
+// more than the largest box.
 template <class Index>
 void expect_partition(const Index& extent, std::uint32_t pes) {
   const auto map = placement_map<Index>::boxes(extent, pes);

@@ -7,9 +7,10 @@
 #include <chrono>
 #include <vector>
 
-// When an array has nothing to do. Each PE counts what begins there and what ends there. A wave of calls adds that up, while things go on: so one wave proves
-// nothing. But if two waves, one after the other, find the same, and as much ended as begun, then nothing was under way between them (Mattern 1987, "Algorithms
-// for distributed termination detection", the four-counter method).
+// When an array has nothing to do. Each PE counts what begins there and what ends there. A wave of
+// calls adds that up, while things go on: so one wave proves nothing. But if two waves, one after
+// the other, find the same, and as much ended as begun, then nothing was under way between them
+// (Mattern 1987, "Algorithms for distributed termination detection", the four-counter method).
 namespace orrery::detail {
 
 namespace {

@@ -169,7 +169,8 @@ TEST(array_quiescence, cannot_be_waited_for_by_an_element) {
   });
 }
 
-// A place that is not used is asked whether it can be forgotten: that question must not count among the messages that wait there.
+// A place that is not used is asked whether it can be forgotten: that question must not count among
+// the messages that wait there.
 TEST(array_quiescence, is_found_while_messages_wait_for_elements_that_nobody_has_created) {
   in_world(2, [] {
     auto a =

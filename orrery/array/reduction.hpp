@@ -20,8 +20,9 @@ namespace detail {
 [[noreturn]] void throw_lengths(std::size_t a, std::size_t b);
 }
 
-/// The operations of reductions. Any class that can be default-constructed and called with two values will do; it must be associative and
-/// commutative, as the order of the elements is not specified.
+/// The operations of reductions. Any class that can be default-constructed and called with two
+/// values will do; it must be associative and commutative, as the order of the elements is not
+/// specified.
 struct sum_op {
   template <class V>
   [[nodiscard]] V operator()(V a, const V& b) const {
@@ -62,7 +63,8 @@ struct concat_op {
     return a;
   }
 };
-/// Combines vectors, or arrays, of one length: the n-th values with each other. An empty vector counts as nothing contributed.
+/// Combines vectors, or arrays, of one length: the n-th values with each other. An empty vector
+/// counts as nothing contributed.
 template <class Op>
 struct elementwise_op {
   template <class V>
@@ -77,7 +79,8 @@ struct elementwise_op {
     return a;
   }
 };
-/// `contribute(forces, elementwise(sum), target)`: the sums of the first values, of the second values...; all elements contribute as many (usage_error).
+/// `contribute(forces, elementwise(sum), target)`: the sums of the first values, of the second
+/// values...; all elements contribute as many (usage_error).
 template <class Op>
 [[nodiscard]] constexpr elementwise_op<Op> elementwise(Op) noexcept {
   return {};
@@ -116,10 +119,10 @@ template <class V>
   return mark;
 }
 
-/// What calls for the result of a reduction are called in reports; nobody sends it.
+/// The name in reports of calls for the result of a reduction; nobody sends it.
 extern const control_handler reduction_result;
 
-/// What has been combined so far.
+/// The values combined so far.
 struct accumulator {
   virtual ~accumulator() = default;
   /// Identifies value type and operation inside this OS process.
@@ -128,7 +131,7 @@ struct accumulator {
   [[nodiscard]] virtual const array_handler& handler() const noexcept = 0;
   virtual void merge(accumulator&& other) = 0;  // of the same kind
   virtual void append_to(bytes& b) const = 0;
-  /// Of the value: as C++ writes it, and its mark.
+  /// The type of the value: as C++ writes it, and its mark.
   [[nodiscard]] virtual std::string_view type() const noexcept = 0;
   [[nodiscard]] virtual std::uint32_t mark() const noexcept = 0;
 };

@@ -6,7 +6,7 @@
 
 namespace orrery::detail {
 
-/// What precedes the index in a message that finds its element by it.
+/// The head before the index in a message that finds its element by it.
 struct route_head {
   std::uint64_t number = 0;  ///< of the sending part; 0: it did not come through a table
   std::uint64_t call = 0;  ///< entry in the sender's table of calls; 0: one way
@@ -14,13 +14,17 @@ struct route_head {
   std::uint16_t hops = 0;
   std::uint16_t flags = 0;
   static constexpr std::uint16_t wants_location = 1;
-  static constexpr std::uint16_t asks = 2;  ///< others wait for the answer, which comes also if there is no element
+  /// Others wait for the answer, which comes also if there is no element.
+  static constexpr std::uint16_t asks = 2;
   static constexpr std::uint16_t asked = 4;  ///< a home that may know has been asked
-  static constexpr std::uint16_t tried = 8;  ///< an element was to be created for it, and could not be
+  /// An element was to be created for it, and could not be.
+  static constexpr std::uint16_t tried = 8;
   static constexpr std::uint16_t to_home =
       16;  ///< it has followed its element for too long, and is to wait at the home
-  static constexpr std::uint16_t from_home = 32;  ///< it has waited there, and others wait until it is executed
-  static constexpr std::uint16_t one_move = 256;  ///< from here on: moves in which its element has taken it along
+  /// It has waited there, and others wait until it is executed.
+  static constexpr std::uint16_t from_home = 32;
+  /// From here on: moves in which its element has taken it along.
+  static constexpr std::uint16_t one_move = 256;
 
   [[nodiscard]] unsigned moves() const noexcept { return flags / one_move; }
   [[nodiscard]] unsigned follows() const noexcept { return hops + moves(); }
@@ -32,24 +36,26 @@ struct route_head {
 };
 static_assert(sizeof(route_head) == 24 && wire_size<route_head>() == 24);
 
-/// What the way of a message to its element depends on, beside the types of element and index.
+/// The properties of a message that its way depends on, beside the types of element and index.
 ///
-/// Each method of an element has messages of its own, but they all go the same way. So the way is compiled once for each
-/// class of elements, and asks here. One static object for each kind of message; its handler refers to it.
+/// Each method of an element has messages of its own, but they all go the same way. So the way is
+/// compiled once for each class of elements, and asks here. One static object for each kind of
+/// message; its handler refers to it.
 struct routed_kind {
   early policy = early::refuse;  ///< where there is no element
   bool counts = false;  ///< as something that the array has to do; false: it follows others that do
   bool closes = false;  ///< the last one of a stream
   bool may_miss = false;  ///< nobody has to hear that there is no element any more
   bool waits_at_home = false;  ///< if its element keeps moving
-  const scheduler::handler* creation = nullptr;  ///< makes an element, where the policy asks for that
+  /// Makes an element, where the policy asks for that.
+  const scheduler::handler* creation = nullptr;
   /// Writes an owned payload as it travels between nodes. Throws what serialize() throws.
   bytes (*to_wire)(const std::byte* payload) = nullptr;
   /// In the place of a message that to_wire could not write, one that does nothing.
   void (*send_nothing)(array_core&, const std::byte* payload, std::uint32_t to) = nullptr;
 };
 
-/// Of what follows messages as they go: nobody misses it.
+/// The kind of what follows messages as they go: nobody misses it.
 inline constexpr routed_kind following_kind{};
 /// The same of what says that those before it have arrived.
 inline constexpr routed_kind probing_kind{.waits_at_home = true};

@@ -17,16 +17,18 @@
 //     auto row = orrery::create_section(grid, indices);
 //     post(row)->scale(2.0);                                       // each of them
 //     auto [target, norm] = orrery::expect_result<double>();
-//     post(row)->add_norm(row, target);                            // contribute(row, x * x, orrery::sum, target)
+//     post(row)->add_norm(row, target);  // contribute(row, x * x, orrery::sum, target)
 
 namespace orrery {
 
-/// A subset of an array's elements, fixed when it is made but for those that end: with broadcasts and reductions of its own, exact wherever
-/// its members go. A small value that names it: to be copied, stored and sent.
+/// A subset of an array's elements, fixed when it is made but for those that end: with broadcasts
+/// and reductions of its own, exact wherever its members go. A small value that names it: to be
+/// copied, stored and sent.
 ///
-/// Broadcasts of one process to one section come to each member in the order sent, whoever migrates, and exactly once to each that lives when it comes to it.
-/// All members get the broadcasts of all processes in the same order.
-/// Reductions: contribution k of each member that has not ended before it made that many is in reduction k.
+/// Broadcasts of one process to one section come to each member in the order sent, whoever
+/// migrates, and exactly once to each that lives when it comes to it. All members get the
+/// broadcasts of all processes in the same order. Reductions: contribution k of each member that
+/// has not ended before it made that many is in reduction k.
 template <class T, array_index Index = typename detail::index_type_of<T>::type>
 class section {
  public:
@@ -61,16 +63,17 @@ class section {
   typename modes::cast::target root_;
 };
 
-/// `post(row)->m(args...)`: sends to every member. Parks while much is under way. Throws process_gone (to the error handler: the section was
-/// destroyed), node_lost.
+/// `post(row)->m(args...)`: sends to every member. Parks while much is under way. Throws
+/// process_gone (to the error handler: the section was destroyed), node_lost.
 template <class T, class Index>
 [[nodiscard]] auto post(const section<T, Index>& s) {
   return detail::bound_target<typename detail::section_modes<T, Index>::cast, T>(s.root_);
 }
 
-/// Makes a section of these elements, each named once or more; returns when all know it. `branching`: of the tree. Parks. Throws usage_error if there is no element at
-/// one of the indices (with the names of array and index), node_lost, stopped. Not to be called by an element that is to be a member: it would wait for
-/// itself (deadlock_error).
+/// Makes a section of these elements, each named once or more; returns when all know it.
+/// `branching`: of the tree. Parks. Throws usage_error if there is no element at one of the indices
+/// (with the names of array and index), node_lost, stopped. Not to be called by an element that is
+/// to be a member: it would wait for itself (deadlock_error).
 template <class T, class Index>
 section<T, Index> create_section(const array<T, Index>& a, const std::vector<Index>& members,
                                  std::uint32_t branching = 4) {
@@ -131,8 +134,9 @@ section<T, Index> create_section(const array<T, Index>& a, const std::type_ident
   return create_section(a, all, branching);
 }
 
-/// Ends a section: its members and the array stay; that may have ended before. To be called when nothing of it is on its way: who waits for a reduction that is not over gets
-/// process_gone. Parks. Throws process_gone, node_lost.
+/// Ends a section: its members and the array stay; that may have ended before. To be called when
+/// nothing of it is on its way: who waits for a reduction that is not over gets process_gone.
+/// Parks. Throws process_gone, node_lost.
 template <class T, class Index>
 void destroy(const section<T, Index>& s) {
   if (!s) detail::throw_null_section();

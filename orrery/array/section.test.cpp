@@ -367,7 +367,8 @@ TEST(section, members_that_leave_a_broadcast_behind_get_the_next_ones) {
   EXPECT_NE(::testing::internal::GetCapturedStderr().find("not to be written"), std::string::npos);
 }
 
-// Where an agent, not only a member, cannot read a broadcast, it is reported and does not keep the array from being still.
+// Where an agent, not only a member, cannot read a broadcast, it is reported and does not keep the
+// array from being still.
 TEST(section, a_broadcast_that_an_agent_cannot_read_is_over) {
   ::testing::internal::CaptureStderr();
   in_simulation("machines=3", [] {

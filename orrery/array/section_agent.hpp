@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-// What sections (section.hpp) are made of: their agents, and the messages between agents and members.
+// The parts of sections (section.hpp): their agents, and the messages between agents and members.
 namespace orrery {
 
 namespace detail {
@@ -31,8 +31,9 @@ struct void_operation;
 template <class T, class Index>
 struct forget_operation;
 
-/// A section's process on a PE where members have their homes; see section_core. Broadcasts come down the tree of agents as posts, and go from each
-/// to its members: so their order, their limits and the loss of a node are those of posts.
+/// A section's process on a PE where members have their homes; see section_core. Broadcasts come
+/// down the tree of agents as posts, and go from each to its members: so their order, their limits
+/// and the loss of a node are those of posts.
 template <class T, class Index>
 class section_agent final : public section_core {
  public:
@@ -89,7 +90,7 @@ class section_agent final : public section_core {
   ORRERY_PROCESS_MEMBERS(section_agent, join, leave)
 
  private:
-  // Of all members that are alive, and waits until they have answered.
+  // Asks all members that are alive, and waits until they have answered.
   template <class Message, class V>
   void ask_members(const V& value) {
     std::vector<future<void>> answers;
@@ -111,7 +112,8 @@ class section_agent final : public section_core {
       removed_.push_back(i);
     }
   }
-  // Goes through the members, and may park meanwhile: those that end then are removed when it is over.
+  // Goes through the members, and may park meanwhile: those that end then are removed when it is
+  // over.
   struct walk {
     section_agent& agent;
     explicit walk(section_agent& a) : agent(a) { agent.walking_ = true; }
@@ -164,11 +166,13 @@ struct forget_operation {
   }
 };
 
-/// Calls a method of a member. Another element that has got the index of one that has ended is none.
+/// Calls a method of a member. Another element that has got the index of one that has ended is
+/// none.
 ///
-/// All broadcasts of a section come to a member from one agent, at the home of its index, which numbers them. As they find it by several ways when it
-/// moves, one can be early; it is kept then, with the membership, until those before it have been executed. So their order is kept whoever migrates:
-/// reductions need that, as a member's contributions are counted.
+/// All broadcasts of a section come to a member from one agent, at the home of its index, which
+/// numbers them. As they find it by several ways when it moves, one can be early; it is kept then,
+/// with the membership, until those before it have been executed. So their order is kept whoever
+/// migrates: reductions need that, as a member's contributions are counted.
 template <class T, class Index, class M, class R, class... P>
 struct member_operation {
   using object = void;

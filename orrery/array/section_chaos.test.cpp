@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sections under everything at once: members move, end and are replaced by others, while several drivers broadcast and make members contribute. What
-// every member did is written down; what came out has to agree. A failure is seen again with the seed that is printed.
+// Sections under everything at once: members move, end and are replaced by others, while several
+// drivers broadcast and make members contribute. The work of every member is written down; the
+// results have to agree. A failure is seen again with the seed that is printed.
 #include <orrery/array/section.hpp>
 
 #include <orrery/process/internal/test_world.hpp>
@@ -21,7 +22,8 @@ using testing::in_world;
 
 using values = std::vector<std::int32_t>;
 
-// What members did and what came out, by section and number of the reduction. Shared by the threads of the test.
+// The work of members and the results, by section and number of the reduction. Shared by the
+// threads of the test.
 struct judge_book {
   std::mutex mutex;
   std::map<std::pair<int, std::uint32_t>, std::multiset<std::int32_t>> given;

@@ -193,7 +193,8 @@ void array_core::release_early(membership& m) {
       continue;
     }
     const scheduler::handler* const h = scheduler::find_handler(e.handler);
-    if (h == nullptr || h->route == nullptr) {  // the element came from a program that has more methods
+    // the element came from a program that has more methods
+    if (h == nullptr || h->route == nullptr) {
       (void)m.take_turn(e.number, lossy_);
       over();
       self_.failures().report("a broadcast that came with an element",

@@ -9,18 +9,22 @@
 #include <utility>
 #include <vector>
 
-// Reductions over a section of an array, as far as they do not depend on the types of elements and indices.
+// Reductions over a section of an array, as far as they do not depend on the types of elements and
+// indices.
 namespace orrery::detail {
 
 /// The part of a section on one PE, its *agent*: it counts for those members whose home this is.
 ///
-/// Problem: members move and are destroyed while reductions are under way, and each reduction has to be exact.
-/// The home of an index never changes. So contributions go there wherever the element is, the agents form a tree that never changes either, and what
-/// has to come in is known: contribution k of each member that is alive or was destroyed after it had contributed k times (`ghosts_`). A section
-/// gets no new members; so an agent without members, below which there are none, says so once and is not asked any more.
+/// Problem: members move and are destroyed while reductions are under way, and each reduction has
+/// to be exact. The home of an index never changes. So contributions go there wherever the element
+/// is, the agents form a tree that never changes either, and what has to come in is known:
+/// contribution k of each member that is alive or was destroyed after it had contributed k times
+/// (`ghosts_`). A section gets no new members; so an agent without members, below which there are
+/// none, says so once and is not asked any more.
 ///
-/// Owned by its process (section_agent); used on the PE's thread, also while a method of that process is parked.
-/// Invariants: (1) open_ is sorted by number, above passed_; (2) reductions end in their order.
+/// Owned by its process (section_agent); used on the PE's thread, also while a method of that
+/// process is parked. Invariants: (1) open_ is sorted by number, above passed_; (2) reductions end
+/// in their order.
 class section_core {
  public:
   struct shape {
@@ -73,7 +77,8 @@ class section_core {
 
   shape shape_;
   std::uint64_t alive_;
-  std::vector<std::pair<std::uint32_t, std::uint32_t>> ghosts_;  // last reduction of members that ended, how many
+  // last reduction of members that ended, how many
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> ghosts_;
   std::vector<child> children_;
   std::deque<open_reduction> open_;
   std::uint32_t passed_ = 0;
@@ -86,7 +91,8 @@ class section_core {
 void leave_section(array_core& part, std::uint32_t home, const membership& m, const bytes& index);
 /// The element's membership. Throws usage_error if it is not in the section.
 [[nodiscard]] membership& require_member(cell_base& c, std::uint64_t section);
-/// An element contributes to a section: to the agent at its home, without a message if that is here. Throws usage_error.
+/// An element contributes to a section: to the agent at its home, without a message if that is
+/// here. Throws usage_error.
 void contribute_to(cell_base& c, std::uint64_t section, std::unique_ptr<accumulator> value,
                    const reduction_target& target);
 

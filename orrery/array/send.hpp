@@ -16,8 +16,9 @@ struct element_name {
   Index index{};
 };
 
-/// Sends a message to an element by the rarer ways; `form`: what it is. `patience`: it may park while a way is full, or false is
-/// returned instead. True in `again` when it has waited: everything may be different.
+/// Sends a message to an element by the rarer ways; `form`: what it is. `patience`: it may park
+/// while a way is full, or false is returned instead. True in `again` when it has waited:
+/// everything may be different.
 template <class Message, class T, class Index, class... A>
 [[gnu::noinline]] bool send_away(pe& self, const element_name<T, Index>& to, scheduler::sink* sink, patience p,
                                  bool& again, A&&... args) {
@@ -31,7 +32,8 @@ template <class Message, class T, class Index, class... A>
       arguments_ref(size, write, move, sizeof(typename Message::owned), pages_beside(args...)));
 }
 
-/// Sends a message to an element; `sink` null: one way. Parks while the way or the element's mailbox is full, or returns false instead.
+/// Sends a message to an element; `sink` null: one way. Parks while the way or the element's
+/// mailbox is full, or returns false instead.
 template <class Message, class T, class Index, class... A>
 bool send_element(pe& self, const element_name<T, Index>& to, scheduler::sink* sink, patience p, A&&... args) {
   for (bool noted = false;;) {
@@ -78,7 +80,8 @@ bool send_element(pe& self, const element_name<T, Index>& to, scheduler::sink* s
   }
 }
 
-/// How a probe of the waits follows a call to an element. `Name`: the element's, or a reference to it.
+/// How a probe of the waits follows a call to an element. `Name`: the element's, or a reference to
+/// it.
 template <class T, class Index, class Name>
 struct element_route final : scheduler::call_route {
   Name to;
@@ -115,7 +118,7 @@ value_t<R> call_element(pe& self, const element_name<T, Index>& to, A&&... args)
   return k.take();
 }
 
-// What calling a method of `grid[i]` means in each mode.
+// The meaning of a call of a method of `grid[i]` in each mode.
 template <class T, class Index>
 struct element_modes {
   using name = element_name<T, Index>;
@@ -132,8 +135,8 @@ struct element_modes {
       if (core == nullptr) [[unlikely]]
         return call_element<m, R>(self, to, std::forward<P>(args)...);
       auto& part = static_cast<index_part<Index>&>(*core);
-      if (slot* const found =
-              m::ordered ? nullptr : part.find_process(to.index)) {  // not before what is still on its way
+      // not before what is still on its way
+      if (slot* const found = m::ordered ? nullptr : part.find_process(to.index)) {
         slot& s = *found;
         if (s.state == scheduler::process_state::idle && self.room_on_stack()) [[likely]] {
           const auto run = [&]() -> R {

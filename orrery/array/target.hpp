@@ -20,8 +20,9 @@ struct expected_result {
   future<V> result;
 };
 
-/// The result as a future on this PE: `auto [target, error] = expect_result<double>(); post(grid)->step(target); error.get();`. The elements'
-/// contributions must be of this type. The future fails with node_lost if a node goes that an array of this PE was on.
+/// The result as a future on this PE: `auto [target, error] = expect_result<double>();
+/// post(grid)->step(target); error.get();`. The elements' contributions must be of this type. The
+/// future fails with node_lost if a node goes that an array of this PE was on.
 template <class V>
 [[nodiscard]] expected_result<V> expect_result() {
   detail::pe& self = detail::here_pe();
@@ -55,7 +56,7 @@ ORRERY_METHOD_PARTS(noexcept)
 ORRERY_METHOD_PARTS(const noexcept)
 #undef ORRERY_METHOD_PARTS
 
-// What a target that is a method takes: a view takes any container that is written like it.
+// The parameter of a target that is a method: a view takes any container that is written like it.
 template <class P>
 [[nodiscard]] std::uint32_t type_taken() noexcept {
   using value = std::remove_cvref_t<P>;
@@ -65,8 +66,9 @@ template <class P>
 [[noreturn]] void throw_no_target(const char* what);
 }  // namespace detail
 
-/// The result as a message to a process: `result_to<&Main::done>(main)` posts `main->done(result)`. The method has one parameter, of the type of the
-/// contributions. Throws usage_error (null; so do the others below).
+/// The result as a message to a process: `result_to<&Main::done>(main)` posts `main->done(result)`.
+/// The method has one parameter, of the type of the contributions. Throws usage_error (null; so do
+/// the others below).
 template <auto F, class T>
 [[nodiscard]] result_target result_to(const remote<T>& p) {
   using parts = detail::method_parts<decltype(F)>;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The small values that name processes, elements, groups and arrays, and what programs do with all of them alike.
+// The small values that name processes, elements, groups and arrays, and what programs do with all
+// of them alike.
 #include <orrery/array/array.hpp>
 #include <orrery/array/section.hpp>
 
@@ -53,7 +54,7 @@ std::string printed(const V& value) {
   return out.str();
 }
 
-// What holds for every class of names. `a` and `b` name two different things.
+// The properties of every class of names. `a` and `b` name two different things.
 template <class V>
 void expect_a_value(const V& a, const V& b) {
   const V copy = a;

@@ -9,7 +9,8 @@
 
 namespace orrery::detail {
 
-/// Which dimensions of an array in a file are the rows and the columns of a shared object; -1: none, as there is one row or column only.
+/// Which dimensions of an array in a file are the rows and the columns of a shared object; -1:
+/// none, as there is one row or column only.
 struct file_axes {
   int rows = -1;
   int columns = -1;
@@ -20,12 +21,13 @@ struct file_axes {
   }
 };
 
-/// Sides of 1 may be anywhere among them; the others are rows and columns, in this order. Nothing if that is not so.
+/// Sides of 1 may be anywhere among them; the others are rows and columns, in this order. Nothing
+/// if that is not so.
 [[nodiscard]] std::optional<file_axes> axes_for(std::span<const std::uint64_t> sides, std::uint64_t rows,
                                                 std::uint64_t columns);
 
-/// Boxes of an object that together are all of it, each of whole units (pages, chunks) of the file, as long as the file goes on, and of a bounded
-/// number of bytes.
+/// Boxes of an object that together are all of it, each of whole units (pages, chunks) of the file,
+/// as long as the file goes on, and of a bounded number of bytes.
 struct box_plan {
   std::uint64_t rows = 0;
   std::uint64_t columns = 0;
@@ -37,7 +39,8 @@ struct box_plan {
   [[nodiscard]] region operator[](std::uint64_t n) const noexcept;
 };
 
-/// Boxes of at most `most` elements, which is no less than a unit has, and at least `count` boxes if there are as many rows of units.
+/// Boxes of at most `most` elements, which is no less than a unit has, and at least `count` boxes
+/// if there are as many rows of units.
 [[nodiscard]] box_plan plan_boxes(std::uint64_t rows, std::uint64_t columns, std::uint64_t unit_rows,
                                   std::uint64_t unit_columns, std::uint64_t most, std::uint64_t count);
 

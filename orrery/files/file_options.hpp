@@ -11,10 +11,11 @@ struct file_options {
   std::uint64_t memory = 64 << 20;
 };
 
-/// What a load or a store did.
+/// The outcome of a load or a store.
 struct file_traffic {
   std::uint64_t bytes = 0;  ///< of elements
-  std::uint64_t memory = 0;  ///< the most that buffers had, of all PEs together; never above file_options::memory
+  /// The most that buffers had, of all PEs together; never above file_options::memory.
+  std::uint64_t memory = 0;
 };
 
 }  // namespace orrery

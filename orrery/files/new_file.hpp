@@ -5,8 +5,9 @@
 
 namespace orrery::detail {
 
-/// A file that gets its name when it is complete: until then it is beside it, and is removed if it never is. What is no regular file (/dev/stdout) is
-/// written as it is. Throws std::system_error.
+/// A file that gets its name when it is complete: until then it is beside it, and is removed if it
+/// never is. A target that is no regular file (/dev/stdout) is written as it is. Throws
+/// std::system_error.
 class new_file {
  public:
   explicit new_file(std::string path);

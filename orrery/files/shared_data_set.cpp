@@ -22,7 +22,7 @@ namespace orrery::detail {
 
 namespace {
 
-/// What one of the PEs that own the object does: the boxes that are its, one after the other.
+/// The work of each PE that owns a part of the object: the boxes that are its, one after the other.
 struct box_job {
   shared_id id;
   storage::array file;
@@ -114,7 +114,8 @@ file_traffic move_all(const std::shared_ptr<const shared_object>& o, storage::ar
   const box_plan plan =
       plan_boxes(o->rows, o->columns, unit(axes.rows), unit(axes.columns), (share - window) / size_of(type), workers);
   std::vector<future<std::uint64_t>> started;
-  const std::vector<std::uint64_t> peaks = finish(started, [&] {  // where one fails, the others still use the object
+  // where one fails, the others still use the object
+  const std::vector<std::uint64_t> peaks = finish(started, [&] {
     for (std::uint32_t w = 0; w < workers; ++w) {
       const auto part = static_cast<std::uint32_t>(std::uint64_t{w} * o->how().parts() / workers);
       started.push_back(start_call<&move_boxes>(orrery::pe(o->how().pes[part]),

@@ -91,7 +91,8 @@ TEST(box_plan, finds_rows_and_columns_among_sides_of_one) {
   EXPECT_EQ(axes({2, 4, 5}, 4, 5), std::pair(-2, -2));
 }
 
-// Pages in the memory of processes: where the shared elements of other PEs are memory, and where they are messages.
+// Pages in the memory of processes: where the shared elements of other PEs are memory, and where
+// they are messages.
 class shared_in_pages : public testing::on_threads_and_machines<4> {};
 INSTANTIATE_ON_THREADS_AND_MACHINES(shared_in_pages);
 

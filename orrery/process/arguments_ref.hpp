@@ -9,12 +9,13 @@
 
 namespace orrery::detail {
 
-/// The arguments of one message, of whatever types, for code that is compiled once: what sends them to another PE.
-/// Refers to three functions of the caller, which must outlive it.
+/// The arguments of one message, of whatever types, for code that is compiled once: what sends them
+/// to another PE. Refers to three functions of the caller, which must outlive it.
 class arguments_ref {
  public:
-  /// `size()`: bytes of the wire form. `write(writer&)`: writes that. `move(void* at)`: moves the arguments into a new
-  /// payload of the owned form at `at`. `owned_bytes`: its size; `pages`: what they hold in memory of their own.
+  /// `size()`: bytes of the wire form. `write(writer&)`: writes that. `move(void* at)`: moves the
+  /// arguments into a new payload of the owned form at `at`. `owned_bytes`: its size; `pages`: what
+  /// they hold in memory of their own.
   template <class Size, class Write, class Move>
   arguments_ref(const Size& size, const Write& write, const Move& move, std::size_t owned_bytes,
                 std::uint16_t pages) noexcept

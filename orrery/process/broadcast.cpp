@@ -40,7 +40,7 @@ const scheduler::handler answer_instance{"group",
                                          sizeof(late_answer*),
                                          false};
 
-// Of a call whose caller waits: pointers to its arguments travel inside the node.
+// For a call whose caller waits: pointers to its arguments travel inside the node.
 void call_part(pe& self, address to, scheduler::sink& k, const part_call& c) {
   prepare(k, self, to, c.method);
   if (to.pe == self.id()) {

@@ -15,14 +15,19 @@
 #include <vector>
 
 // One operation for all members of a group. Life of a broadcast:
-//   1. The caller sends one message with the arguments to each part, to that of its own PE directly.
-//   2. The part (broadcast_handler) keeps the arguments, or, in a sequential call inside the node, pointers to the caller's. It puts a
-//      small message into the mailbox of each of its members, in the order of their ranks.
-//   3. The members (member_handler) run the operation in their own time, on the same arguments, and leave the result or the exception.
-//   4. When the last one is done the part answers with all results of its PE at once, combined if it is a reduction.
+//   1. The caller sends one message with the arguments to each part, to that of its own PE
+//      directly.
+//   2. The part (broadcast_handler) keeps the arguments, or, in a sequential call inside the node,
+//      pointers to the caller's. It puts a small message into the mailbox of each of its members,
+//      in the order of their ranks.
+//   3. The members (member_handler) run the operation in their own time, on the same arguments, and
+//      leave the result or the exception.
+//   4. When the last one is done the part answers with all results of its PE at once, combined if
+//      it is a reduction.
 //   5. The caller puts the parts' results in the order of the ranks.
 //
-// The `Operation` is that of a typed_handler, called with const references; the `Fold` says what becomes of the results.
+// The `Operation` is that of a typed_handler, called with const references; the `Fold` says what
+// becomes of the results.
 namespace orrery::detail {
 
 /// A broadcast at one part, until its last member is done. Owned by itself; in the part's list.
@@ -49,7 +54,8 @@ struct broadcast_base {
   bool births = false;  // it constructs the members
   bool ends_part = false;
   std::uint32_t left = 0;  // members that are not done
-  std::uint32_t charged = 0;  // to the part's mailbox: so senders are held back while members are behind
+  // to the part's mailbox: so senders are held back while members are behind
+  std::uint32_t charged = 0;
   std::uint32_t failed = group_data::none;
   std::exception_ptr error;
   drop_sink dropped;
@@ -59,7 +65,8 @@ struct broadcast_base {
   broadcast_base(const broadcast_base&) = delete;
   broadcast_base& operator=(const broadcast_base&) = delete;
   virtual ~broadcast_base();
-  /// Runs the operation at one member. Throws what that throws. False: the member is done later, and says so by one_done.
+  /// Runs the operation at one member. Throws what that throws. False: the member is done later,
+  /// and says so by one_done.
   virtual bool run(pe& self, slot& s, std::size_t index) = 0;
   virtual void answer(pe& self) noexcept = 0;  // and end
 
@@ -77,7 +84,8 @@ struct broadcast_base {
   static void move_payload(void* to, void* from) noexcept { std::memcpy(to, from, sizeof(message_payload)); }
 };
 
-/// An answer that has to leave the node. It may have to wait for space on its way, so a process of its own sends it.
+/// An answer that has to leave the node. It may have to wait for space on its way, so a process of
+/// its own sends it.
 struct late_answer {
   const scheduler::handler* method = nullptr;
   std::uint64_t reply = 0;
@@ -92,7 +100,8 @@ struct late_answer {
 };
 void answer_later(pe& self, std::unique_ptr<late_answer> l) noexcept;
 
-/// What the handler of a broadcast does, whatever the operation: `make` takes the arguments out of the delivery.
+/// The work of a broadcast's handler that does not depend on the operation: `make` takes the
+/// arguments out of the delivery.
 struct broadcast_kind {
   const scheduler::handler& method;
   broadcast_base* (*make)(group_part&, scheduler::delivery&);
@@ -110,14 +119,16 @@ struct part_call {
   void (*to_other_node)(pe&, scheduler::channel&, address, scheduler::sink&, const void* const* refs);
   broadcast_base* (*make)(group_part&, const void* const* refs);
 };
-/// Sends it to each part and returns when each has answered, into the sink that sink_of(sinks, part) gives. Parks.
+/// Sends it to each part and returns when each has answered, into the sink that sink_of(sinks,
+/// part) gives. Parks.
 void call_each_part(const group_data& d, const part_call& c, scheduler::sink& (*sink_of)(void* sinks, std::size_t part),
                     void* sinks);
 
-/// Throws deadlock_error if a method of a member of the group waits for the running fiber: it would wait for itself.
+/// Throws deadlock_error if a method of a member of the group waits for the running fiber: it would
+/// wait for itself.
 void check_not_inside(pe& self, const group_data& d, const scheduler::handler& h);
-/// Before a one-way or asynchronous broadcast: parks while the members of this PE are too far behind. False if the part is gone. Throws
-/// stopped.
+/// Before a one-way or asynchronous broadcast: parks while the members of this PE are too far
+/// behind. False if the part is gone. Throws stopped.
 [[nodiscard]] bool wait_for_members(pe& self, address part);
 
 // Results as they come, in any order.
@@ -348,7 +359,8 @@ struct broadcast final : broadcast_results<value_t<typename Operation::result>, 
                                                          false};
 };
 
-/// The handler of a broadcast at a part: typed_handler's forms, handed on to the members instead of run.
+/// The handler of a broadcast at a part: typed_handler's forms, handed on to the members instead of
+/// run.
 template <class Operation, class Fold, class... P>
 struct broadcast_handler : typed_handler<Operation, P...> {
   using base = typed_handler<Operation, P...>;
@@ -446,13 +458,14 @@ struct broadcast_handler : typed_handler<Operation, P...> {
                                                   &run_through_wire};
 };
 
-// --- the caller ----------------------------------------------------------------------------------------------------
+// --- the caller ----------------------------------------------------------------------------------
 
 template <class R>
 using broadcast_result_t =
     std::conditional_t<std::is_void_v<R>, void, std::vector<std::conditional_t<std::is_void_v<R>, char, R>>>;
 
-/// The results of all parts in the order of the ranks. Throws the exception of the lowest rank that has one.
+/// The results of all parts in the order of the ranks. Throws the exception of the lowest rank that
+/// has one.
 template <class R>
 broadcast_result_t<R> merge(const group_data& d, std::vector<part_result<R>>& results) {
   rethrow_first(results);
@@ -491,7 +504,8 @@ std::vector<part_result<R>> call_parts_for(const group_data& d, const part_call&
   return results;
 }
 
-/// Calls the operation at all members; returns when all have ended: the parts' results. Arguments are not copied inside the node.
+/// Calls the operation at all members; returns when all have ended: the parts' results. Arguments
+/// are not copied inside the node.
 template <class Operation, class Fold, class... P>
 auto call_parts(const group_data& d, const std::remove_cvref_t<P>&... arguments) {
   using handler = broadcast_handler<Operation, Fold, P...>;
@@ -570,7 +584,8 @@ auto start_parts(const group_handle& g, Finish finish, const std::remove_cvref_t
   futures.reserve(d.parts.size());
   for (const auto& p : d.parts) {
     auto state = future_access<result>::make(self, p.at, handler::instance);
-    auto travelling = future_access<result>::make_hold(state);  // given up to the reply, if the message was sent
+    // given up to the reply, if the message was sent
+    auto travelling = future_access<result>::make_hold(state);
     try {
       send_to_part<handler>(self, p.at, state.get(), arguments...);
       (void)travelling.release();
@@ -597,7 +612,8 @@ auto start_parts(const group_handle& g, Finish finish, const std::remove_cvref_t
   return future_access<Out>::wrap(std::move(all));
 }
 
-/// As call_parts, but one way. All parts are sent to, whatever happens; then the first exception is thrown.
+/// As call_parts, but one way. All parts are sent to, whatever happens; then the first exception is
+/// thrown.
 template <class Operation, class Fold, class... P>
 void post_parts(const group_data& d, const std::remove_cvref_t<P>&... arguments) {
   pe& self = here_pe();

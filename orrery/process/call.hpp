@@ -8,7 +8,7 @@
 
 #include <utility>
 
-// What calling a method means in each mode; method.hpp leads here.
+// The meaning of a call of a method in each mode; method.hpp leads here.
 namespace orrery::detail {
 
 struct call_mode {

@@ -310,7 +310,7 @@ TEST(call_outside, of_the_runtime_fails_with_usage_error) {
   EXPECT_THROW(post(d)->add(1, 2), usage_error);
 }
 
-// --- order -------------------------------------------------------------------------------------------------------
+// --- order ---------------------------------------------------------------------------------------
 
 class Journal {
  public:
@@ -398,7 +398,7 @@ TEST_P(order, of_each_of_several_senders_is_kept) {
   });
 }
 
-// --- one method at a time ------------------------------------------------------------------------------------------
+// --- one method at a time ------------------------------------------------------------------------
 
 class Guarded {
  public:
@@ -516,8 +516,8 @@ TEST(results, of_all_sizes_arrive_whole_from_another_pe) {
       seventeens.push_back(start(p)->seventeen(x));
     }
     Results::open = true;
-    while (Results::executed <
-           4 * calls) {  // this PE does not read the replies: the ring is full, and they take another way
+    // this PE does not read the replies: the ring is full, and they take another way
+    while (Results::executed < 4 * calls) {
     }
     for (int i = 0; i < calls; ++i) {
       const auto x = static_cast<std::uint8_t>(i);

@@ -23,21 +23,24 @@ struct channel_closed : std::runtime_error {
 };
 ORRERY_EXCEPTION(channel_closed);
 
-/// A process through which values go from any that send to any that receive, each value to one of them, in the order in which they were sent.
+/// A process through which values go from any that send to any that receive, each value to one of
+/// them, in the order in which they were sent.
 ///
 ///     auto lines = spawn<channel<std::string>>(here(), 100);      // at most 100 wait in it
 ///     lines->send("one");                                         // waits while it is full
 ///     std::string line = lines->receive();                        // waits while it is empty
 ///
-/// Who waits does so with a stack, on the channel's PE if it is on another one; those that wait are served in the order in which they came. A value that is
-/// on its way to a receiver whose node is lost is lost, too.
+/// Who waits does so with a stack, on the channel's PE if it is on another one; those that wait are
+/// served in the order in which they came. A value that is on its way to a receiver whose node is
+/// lost is lost, too.
 template <class T>
 class channel {
  public:
   /// `capacity`: values that may lie in it; 0: any number.
   explicit channel(std::size_t capacity = 0) noexcept
       : capacity_(capacity != 0 ? capacity : std::numeric_limits<std::size_t>::max()) {}
-  /// Puts a value in; waits while it is full. Throws channel_closed, process_gone if it is destroyed before, stopped.
+  /// Puts a value in; waits while it is full. Throws channel_closed, process_gone if it is
+  /// destroyed before, stopped.
   void send(T value) {
     wait_until([this] { return items_.size() < capacity_ || closed_; });
     put(std::move(value));
@@ -48,7 +51,8 @@ class channel {
     put(std::move(value));
     return true;
   }
-  /// The oldest value; waits while there is none. Throws channel_closed when there will be none, process_gone, stopped.
+  /// The oldest value; waits while there is none. Throws channel_closed when there will be none,
+  /// process_gone, stopped.
   T receive() {
     wait_until([this] { return !items_.empty() || closed_; });
     return take();
@@ -58,7 +62,7 @@ class channel {
     if (items_.empty()) return std::nullopt;
     return take();
   }
-  /// Nothing more is sent. What is there is still received.
+  /// Nothing more is sent. Messages that are there are still received.
   void close() noexcept { closed_ = true; }
   [[nodiscard]] std::size_t size() const noexcept { return items_.size(); }
 

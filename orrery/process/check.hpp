@@ -5,8 +5,9 @@
 
 #include <type_traits>
 
-// What can be a parameter, a result or a message, and one sentence about each type that cannot. Asked where the user's call is, so
-// that the compiler speaks of that line and not of the depths behind it.
+// The types that can be a parameter, a result or a message, and one sentence about each type that
+// cannot. Asked where the user's call is, so that the compiler speaks of that line and not of the
+// depths behind it.
 namespace orrery {
 template <class T>
 class future;
@@ -50,7 +51,7 @@ consteval void require_parameter() {
   }
 }
 
-/// Of a result that comes later: what it is of.
+/// For a result that comes later: what it is of.
 template <class R>
 struct comes_later : std::false_type {};
 template <class T>

@@ -12,8 +12,10 @@
 
 namespace orrery {
 
-/// Specialize as std::true_type, or give the class a `static constexpr bool orrery_reentrant = true`, to let a process take further
-/// messages while one of its methods is parked. Its methods must then keep the object consistent whenever they may wait.
+/// Specialize as std::true_type, or give the class a
+/// `static constexpr bool orrery_reentrant = true`, to let a process take further messages while
+/// one of its methods is parked. Its methods must then keep the object consistent whenever they may
+/// wait.
 template <class T>
     struct reentrant : std::bool_constant < requires {
   requires T::orrery_reentrant;

@@ -54,7 +54,8 @@ void expect_both_named(const std::vector<std::string>& heard, const std::string&
   }
 }
 
-// In the ways that members meet: on one PE, on some, on other machines whose messages take any time.
+// In the ways that members meet: on one PE, on some, on other machines whose messages take any
+// time.
 template <class F>
 void everywhere_they_meet(F body) {
   for (const std::uint32_t pes : {1U, 2U, 3U}) in_world(pes, body);

@@ -10,8 +10,9 @@
 #include <utility>
 #include <vector>
 
-// What members of a group exchange, made of all_reduce. Called in their methods by all members, each with itself as `m`; each is a barrier, and throws as
-// that does. What they exchange goes to all PEs of the group.
+// Exchanges between the members of a group, made of all_reduce. Called in their methods by all
+// members, each with itself as `m`; each is a barrier, and throws as that does. The values go to
+// all PEs of the group.
 namespace orrery {
 
 namespace detail {
@@ -42,7 +43,8 @@ template <class T, class V>
   return m.all_reduce(std::move(mine), detail::append{});
 }
 
-/// The value of the member of rank `root`; the others' are not looked at. Throws usage_error if there is no such member.
+/// The value of the member of rank `root`; the others' are not looked at. Throws usage_error if
+/// there is no such member.
 template <class T, class V>
 [[nodiscard]] V broadcast_from(member<T>& m, std::size_t root, V value) {
   if (root >= m.size()) throw usage_error(errc::bad_argument, "broadcast_from: the group has no member of this rank");
@@ -51,7 +53,8 @@ template <class T, class V>
   return *m.all_reduce(std::move(mine), detail::first_given{});
 }
 
-/// The values of the members up to this one combined, in the order of the ranks: rank 0 gets its own.
+/// The values of the members up to this one combined, in the order of the ranks: rank 0 gets its
+/// own.
 template <class T, class V, class Op = std::plus<>>
 [[nodiscard]] V scan(member<T>& m, V value, Op op = {}) {
   std::vector<V> all = all_gather(m, std::move(value));
@@ -60,8 +63,9 @@ template <class T, class V, class Op = std::plus<>>
   return total;
 }
 
-/// Each member gives one value for each member, and gets those that are for it, by rank. All values go to all PEs: for large ones send messages to the peers.
-/// Throws usage_error, at all members, if one gives another number of values.
+/// Each member gives one value for each member, and gets those that are for it, by rank. All values
+/// go to all PEs: for large ones send messages to the peers. Throws usage_error, at all members, if
+/// one gives another number of values.
 template <class T, class V>
 [[nodiscard]] std::vector<V> all_to_all(member<T>& m, std::vector<V> values) {
   std::vector<std::vector<V>> all = all_gather(m, std::move(values));

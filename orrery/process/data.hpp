@@ -28,13 +28,15 @@ namespace detail {
 [[noreturn]] void throw_outside(std::size_t first, std::size_t count, std::size_t size);
 }  // namespace detail
 
-/// What `data[i] op= x` does to an element.
+/// The change that `data[i] op= x` makes to an element.
 enum class element_update : std::uint8_t { add, subtract, multiply, divide };
 
-/// The process behind a `remote<T[]>`: a block of elements that others read and write. An ordinary class; user code sees it
-/// only where it wants a call in another mode: `start(data)->get(7)`, `post(data)->set(7, x)`, `start(data)->read(0, 100)`.
+/// The process behind a `remote<T[]>`: a block of elements that others read and write. An ordinary
+/// class; user code sees it only where it wants a call in another mode: `start(data)->get(7)`,
+/// `post(data)->set(7, x)`, `start(data)->read(0, 100)`.
 ///
-/// All methods throw std::out_of_range, which names the index and the size, and change nothing then.
+/// All methods throw std::out_of_range, which names the index and the size, and change nothing
+/// then.
 template <class T>
 class block {
   static_assert(
@@ -57,7 +59,8 @@ class block {
     check(i);
     elements_[i] = value;
   }
-  /// Changes an element where it is, so that no other process comes in between; returns what it became.
+  /// Changes an element where it is, so that no other process comes in between; returns what it
+  /// became.
   T update(std::size_t i, element_update what, T value)
     requires std::is_arithmetic_v<T>
   {
@@ -98,7 +101,7 @@ class block {
   ORRERY_PROCESS_MEMBERS(block, size, get, set, update, fill, read, write)
 
  private:
-  // What no memory can hold is refused here: not every allocator reports it by an exception.
+  // A size that no memory can hold is refused here: not every allocator reports it by an exception.
   static std::size_t checked(std::size_t size) {
     if (size > std::size_t{PTRDIFF_MAX} / sizeof(T)) throw std::bad_array_new_length();
     return size;
@@ -122,7 +125,8 @@ namespace detail {
 template <class T>
 typename block<T>::orrery_description orrery_describe(T (*)[], adl_tag);
 
-// Where a bulk read is to put the elements: known inside a node only, where the caller waits. Another node sees no pointer.
+// Where a bulk read is to put the elements: known inside a node only, where the caller waits.
+// Another node sees no pointer.
 template <class T>
 struct destination {
   using stays_as_it_is = void;
@@ -134,8 +138,8 @@ struct destination {
   }
 };
 
-// A bulk read: inside a node it copies straight to its destination and returns nothing; to another node the elements are
-// written from the block into the message.
+// A bulk read: inside a node it copies straight to its destination and returns nothing; to another
+// node the elements are written from the block into the message.
 template <class T>
 struct read_operation {
   using object = block<T>;
@@ -173,8 +177,9 @@ struct read_sink : scheduler::sink {
 
 }  // namespace detail
 
-/// An element of remote data, as `data[i]` gives it: converts to its value, which is read then, and can be assigned to. Each
-/// is one sequential call, with what that throws, and std::out_of_range. (`auto x = data[i]` names the element, not its value.)
+/// An element of remote data, as `data[i]` gives it: converts to its value, which is read then, and
+/// can be assigned to. Each is one sequential call, with what that throws, and std::out_of_range.
+/// (`auto x = data[i]` names the element, not its value.)
 template <class T>
 class remote_element {
  public:
@@ -191,7 +196,7 @@ class remote_element {
     std::as_const(*this) = static_cast<T>(other);
     return *this;
   }
-  // What these change they change at the process: nobody comes in between.
+  // These change the elements at the process: nobody comes in between.
   const remote_element& operator+=(T x) const { return update(element_update::add, x); }
   const remote_element& operator-=(T x) const { return update(element_update::subtract, x); }
   const remote_element& operator*=(T x) const { return update(element_update::multiply, x); }
@@ -208,9 +213,11 @@ class remote_element {
   std::size_t index_;
 };
 
-/// An array of T somewhere in the world: a small value, like every remote pointer; to be copied, stored and sent. It owns nothing;
-/// `destroy(data)` ends it. All calls may park the caller and throw std::out_of_range, process_gone, node_lost and stopped.
-/// In other modes: `start(data)->read(first, count)`, `post(data)->write(first, values)`; see `block`. (Givelberg 2014, section 3.1.)
+/// An array of T somewhere in the world: a small value, like every remote pointer; to be copied,
+/// stored and sent. It owns nothing; `destroy(data)` ends it. All calls may park the caller and
+/// throw std::out_of_range, process_gone, node_lost and stopped. In other modes:
+/// `start(data)->read(first, count)`, `post(data)->write(first, values)`; see `block`. (Givelberg
+/// 2014, section 3.1.)
 template <class T>
 class remote<T[]> {
  public:
@@ -271,8 +278,9 @@ void remote<T[]>::read(std::size_t first, std::span<T> out) const {
   k.take();
 }
 
-/// Creates an array of `size` elements, all `T()`, on the PE that the placement means. Parks the caller unless that is its own. Throws
-/// std::bad_alloc (std::bad_array_new_length), usage_error (no such place), node_lost, stopped.
+/// Creates an array of `size` elements, all `T()`, on the PE that the placement means. Parks the
+/// caller unless that is its own. Throws std::bad_alloc (std::bad_array_new_length), usage_error
+/// (no such place), node_lost, stopped.
 ///
 ///     auto data = orrery::spawn<double[]>(orrery::pe(3), 1024);
 template <class A>

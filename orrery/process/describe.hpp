@@ -10,8 +10,9 @@
 namespace orrery {
 namespace detail {
 
-// Descriptions are found by argument-dependent lookup of orrery_describe(T*, adl_tag). Overload resolution prefers the
-// nearest base, so a derived class is described by its base until it has a line of its own - and that line finds the base in the same way.
+// Descriptions are found by argument-dependent lookup of orrery_describe(T*, adl_tag). Overload
+// resolution prefers the nearest base, so a derived class is described by its base until it has a
+// line of its own - and that line finds the base in the same way.
 struct adl_tag {};
 struct no_description {
   template <class Mode>
@@ -35,8 +36,8 @@ struct method_proxy;  // method.hpp
 template <class Description, class Mode>
 using proxy_of = typename Description::template proxy<Mode>;
 
-// What the proxy of Class derives from. Each class without a described base has a root of its own: two empty bases of one type could not lie
-// at the same place, and all of a proxy must (method.hpp).
+// The base of the proxy of Class. Each class without a described base has a root of its own: two
+// empty bases of one type could not lie at the same place, and all of a proxy must (method.hpp).
 template <class Class>
 struct proxy_root {};
 template <class Base, class Mode, class Class>
@@ -57,7 +58,8 @@ struct joined_description {
   };
 };
 
-// The description of the nearest base, for the line of a class itself and nothing else: after it the answer would be another one.
+// The description of the nearest base, for the line of a class itself and nothing else: after it
+// the answer would be another one.
 struct ambiguous_description : no_description {};
 template <class T, class = void>
 struct base_description {
@@ -70,7 +72,8 @@ struct base_description<T, std::void_t<decltype(orrery_describe(static_cast<T*>(
 
 }  // namespace detail
 
-/// The description of a class that ORRERY_PROCESS wrote, of T or else of its nearest base that has one.
+/// The description of a class that ORRERY_PROCESS wrote, of T or else of its nearest base that has
+/// one.
 template <class T>
 using description_of = decltype(orrery_describe(static_cast<T*>(nullptr), detail::adl_tag{}));
 
@@ -87,12 +90,14 @@ using join_descriptions = joined_description<description_of<Base>...>;
 template <class Class, class... Base>
 inline constexpr bool is_base_of_all = (std::is_base_of_v<Base, Class> && ...);
 
-/// For the end of a class's own line: whether lookup by argument finds it, as it does beside the class only.
+/// For the end of a class's own line: whether lookup by argument finds it, as it does beside the
+/// class only.
 template <class Class>
 inline constexpr bool finds_own_line =
     requires { requires std::is_same_v<typename description_of<Class>::orrery_object, Class>; };
 
-// Whether a class has a member of that name, be it overloaded or private: it is ambiguous then in a class that inherits a second one.
+// Whether a class has a member of that name, be it overloaded or private: it is ambiguous then in a
+// class that inherits a second one.
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wnon-virtual-dtor"
 template <class Object, class Named>
@@ -149,9 +154,10 @@ inline constexpr bool has_method = find_method<Method>();
   template <class Mode>                                                                      \
   using proxy = methods_in_ORRERY_PROCESS<Mode>;
 
-/// Makes the named public methods of a class callable through `remote<Class>`. Stands beside the class, in its
-/// namespace; up to 64 names. Methods of a base class that has its own line are callable too. Overloaded names are listed once.
-/// A class template's instance is named by an alias if it has a comma in it.
+/// Makes the named public methods of a class callable through `remote<Class>`. Stands beside the
+/// class, in its namespace; up to 64 names. Methods of a base class that has its own line are
+/// callable too. Overloaded names are listed once. A class template's instance is named by an alias
+/// if it has a comma in it.
 ///
 ///     struct PageDevice { ... };
 ///     ORRERY_PROCESS(PageDevice, write, read)
@@ -162,8 +168,8 @@ inline constexpr bool has_method = find_method<Method>();
                   " derives from several described classes: name them, ORRERY_PROCESS_DERIVED(" #Class \
                   ", (A, B), methods...)" __VA_OPT__(, ) __VA_ARGS__)
 
-/// The same for a class that derives from several described classes (one needs not be named): their methods are callable too. Two of
-/// them must not derive from the same described class.
+/// The same for a class that derives from several described classes (one needs not be named): their
+/// methods are callable too. Two of them must not derive from the same described class.
 ///
 ///     struct Camera : Device, Sensor { ... };
 ///     ORRERY_PROCESS_DERIVED(Camera, (Device, Sensor), shoot)
@@ -177,8 +183,9 @@ inline constexpr bool has_method = find_method<Method>();
 #define ORRERY_CHECK_METHOD(m)                                   \
   static_assert(::orrery::detail::has_method<orrery_method_##m>, \
                 "orrery: ORRERY_PROCESS lists `" #m "`, which the class has no method of: look at the spelling");
-// The description is a specialization, so that any way to write the class will do. In an inline namespace what is found first is its
-// own template, whatever a `using namespace` shows beside it; and lookup by argument finds what it declares.
+// The description is a specialization, so that any way to write the class will do. In an inline
+// namespace what is found first is its own template, whatever a `using namespace` shows beside it;
+// and lookup by argument finds what it declares.
 #define ORRERY_DESCRIBE(Class, its_base, good_base, bad_base, ...)                                                   \
   inline namespace orrery_processes {                                                                                \
   template <class>                                                                                                   \

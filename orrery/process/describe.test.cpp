@@ -269,7 +269,7 @@ TEST(description_of, a_class_has_its_name_as_c_plus_plus_writes_it) {
   EXPECT_EQ(detail::type_name<void(int)>().find("void"), 0U);
 }
 
-// --- remote pointers -----------------------------------------------------------------------------------------------
+// --- remote pointers -----------------------------------------------------------------------------
 
 TEST(remote_pointer, is_a_small_value_that_compares_hashes_and_travels) {
   static_assert(sizeof(remote<Shape>) == sizeof(address));

@@ -40,19 +40,22 @@ namespace detail {
 using scheduler::pe;
 using scheduler::slot;
 
-/// One that is to be told of an end. In the table of its PE. `end` ends it, and does not park; without an ending: nobody is told any more.
+/// One that is to be told of an end. In the table of its PE. `end` ends it, and does not park;
+/// without an ending: nobody is told any more.
 struct end_watch {
   end_watch* next = nullptr;
   void (*end)(pe&, end_watch*, const ending*) noexcept;
   address process{};
 };
 
-/// Who is to be told of the ends of processes of one PE.
+/// The watchers of the ends of processes of one PE.
 ///
-/// Problem: a process that ends has to tell those who want to know, and most are watched by nobody. So the PE has a table of those that are, and their
-/// slots are `watched`: the scheduler tells of their ends. The table is chains of watches, so that one costs little more than itself.
+/// Problem: a process that ends has to tell those who want to know, and most are watched by nobody.
+/// So the PE has a table of those that are, and their slots are `watched`: the scheduler tells of
+/// their ends. The table is chains of watches, so that one costs little more than itself.
 ///
-/// Part of the process layer's state of its PE, used on the PE's thread. Invariant: each process in the table is alive, or has just ended.
+/// Part of the process layer's state of its PE, used on the PE's thread. Invariant: each process in
+/// the table is alive, or has just ended.
 class end_watches {
  public:
   explicit end_watches(pe& of) noexcept : of_(of) {}

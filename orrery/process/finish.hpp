@@ -12,8 +12,9 @@
 // Work of many PEs that ends as a whole.
 namespace orrery::detail {
 
-/// Does some work, which lets others begin theirs, and waits for all of them, even if something fails: who gets the exception, the first one, then finds
-/// nobody at work. What the others give is the result, in their order; of those that give nothing so many std::monostate.
+/// Does some work, which lets others begin theirs, and waits for all of them, even if something
+/// fails: who gets the exception, the first one, then finds nobody at work. The results of the
+/// others are the result, in their order; of those that give nothing so many std::monostate.
 template <class R, class F>
 auto finish(std::vector<future<R>>& others, F work) {
   std::vector<std::conditional_t<std::is_void_v<R>, std::monostate, R>> results;

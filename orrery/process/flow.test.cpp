@@ -331,7 +331,7 @@ TEST_P(full, mailbox_in_a_world_that_is_never_idle_takes_all_in_the_end) {
   });
 }
 
-// --- all mailboxes of a node -----------------------------------------------------------------------------------------
+// --- all mailboxes of a node ---------------------------------------------------------------------
 
 TEST(queue_memory, is_counted_and_is_0_when_all_is_done) {
   const auto counts = in_world(small_mailboxes(2), [] {
@@ -355,7 +355,7 @@ TEST(queue_memory, that_is_exceeded_ends_the_program_with_a_report) {
               "messages, .* KiB: orrery::.*Slow::take from PE 1 to orrery::.*Slow");
 }
 
-// --- rings -----------------------------------------------------------------------------------------------------------
+// --- rings ---------------------------------------------------------------------------------------
 
 class Mirror {
  public:

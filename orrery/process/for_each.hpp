@@ -2,9 +2,9 @@
 #pragma once
 
 // clang-format off
-// ORRERY_FOR_EACH(macro, a, b, ...) is macro(a) macro(b) ..., for up to 64 arguments. Numbered rather
-// than recursive: a misspelt method name is then one error at the user's line, not a tower of
-// expansions.
+// ORRERY_FOR_EACH(macro, a, b, ...) is macro(a) macro(b) ..., for up to 64 arguments. Numbered
+// rather than recursive: a misspelt method name is then one error at the user's line, not a tower
+// of expansions.
 
 #define ORRERY_EACH_0(M)
 #define ORRERY_EACH_1(M, a1) \

@@ -105,7 +105,8 @@ void unlink(pe& self, slot& s, scheduler::message* before, scheduler::message* m
 void check_destroyed(pe& self, slot& s, scheduler::message* before, scheduler::message* m) {
   using handler = typed_handler<destroy_operation<function>>;
   if (m->head.handler != reinterpret_cast<std::uint64_t>(&handler::instance)) return;
-  // The first one is answered when the function has ended; others fail then, as all that is in the mailbox.
+  // The first one is answered when the function has ended; others fail then, as all that is in the
+  // mailbox.
   if (s.dying) throw stopped("receive: the process was destroyed");
   scheduler::delivery d;
   d.load(self, *m);

@@ -12,8 +12,9 @@
 
 namespace orrery {
 
-/// What a `remote<function>` names: a function that runs as a process of its own, with a stack of its own, and receives messages
-/// when it asks for them. (FG-MPI, Alam 2013, section 2: a process mapped to a function.)
+/// The process that a `remote<function>` names: a function that runs as a process of its own, with
+/// a stack of its own, and receives messages when it asks for them. (FG-MPI, Alam 2013, section 2:
+/// a process mapped to a function.)
 struct function {};
 
 namespace detail {
@@ -60,13 +61,13 @@ remote<function> start_function(pe& self, F f) {
 [[nodiscard]] const void* offset_to_code(std::uint64_t offset, std::uint64_t build);
 [[nodiscard]] std::uint64_t own_build() noexcept;
 
-/// True of what can be called on another node: a captureless lambda is its type, a function pointer its place in the program, anything else has to
-/// be serializable.
+/// True of what can be called on another node: a captureless lambda is its type, a function pointer
+/// its place in the program, anything else has to be serializable.
 template <class F>
 inline constexpr bool callable_travels =
     (std::is_empty_v<F> && std::is_default_constructible_v<F>) || std::is_pointer_v<F> || serializable<F>;
 
-/// What is called, in a form that can travel.
+/// The callee, in a form that can travel.
 template <class F>
 struct callable {
   std::optional<F> f;
@@ -115,10 +116,12 @@ struct spawn_function_operation {
 
 }  // namespace detail
 
-/// Runs `f(args...)` as a process of its own and returns a pointer to it at once, before f has begun. The process ends when f returns; an exception
-/// that leaves f is reported on its PE. f is a function, a captureless lambda, or a function object that is serializable; for others see spawn_here.
-/// A function object with a member `stack_bytes` gets a stack of at least that size, at most 1 GiB; others that of `--orrery-function-stack`.
-/// Parks the caller if the PE is another one. Throws usage_error, node_lost, std::bad_alloc, stopped.
+/// Runs `f(args...)` as a process of its own and returns a pointer to it at once, before f has
+/// begun. The process ends when f returns; an exception that leaves f is reported on its PE. f is a
+/// function, a captureless lambda, or a function object that is serializable; for others see
+/// spawn_here. A function object with a member `stack_bytes` gets a stack of at least that size, at
+/// most 1 GiB; others that of `--orrery-function-stack`. Parks the caller if the PE is another one.
+/// Throws usage_error, node_lost, std::bad_alloc, stopped.
 template <class F, class... A>
   requires std::invocable<std::decay_t<F>, detail::travels_t<A>...>
 remote<function> spawn(placement where, F&& f, A&&... arguments) {
@@ -159,7 +162,7 @@ void spawn(placement, F&&, A&&...) {
       "cannot take them by non-const reference");
 }
 
-// --- messages to functions -------------------------------------------------------------------------------------------
+// --- messages to functions -----------------------------------------------------------------------
 
 namespace detail {
 
@@ -189,7 +192,8 @@ struct no_guard {
   }
 };
 
-/// Takes this message of type T, if it has the tag (null: any), and the guard, which may throw, lets it pass.
+/// Takes this message of type T, if it has the tag (null: any), and the guard, which may throw,
+/// lets it pass.
 template <class T, class Guard = no_guard>
 [[gnu::always_inline]] inline bool take_this(pe& self, slot& s, scheduler::message* before, scheduler::message* m,
                                              const std::uint64_t* tag, std::optional<T>& value, Guard&& guard = {}) {
@@ -250,8 +254,9 @@ std::optional<T> receive_until(const std::uint64_t* tag, std::int64_t deadline_n
 
 }  // namespace detail
 
-/// Sends a value to a function. Messages of one sender arrive in the order sent; `receive` chooses by type and tag. Parks only while the
-/// mailbox is full. Throws stopped; what else goes wrong is reported and counted.
+/// Sends a value to a function. Messages of one sender arrive in the order sent; `receive` chooses
+/// by type and tag. Parks only while the mailbox is full. Throws stopped; what else goes wrong is
+/// reported and counted.
 template <class T>
 void send(const remote<function>& to, T value, std::uint64_t tag = 0) {
   detail::require_message<T>();
@@ -266,8 +271,9 @@ template <class T>
                                                         std::move(value));
 }
 
-/// Waits for a message of type T and returns it; messages of other types and tags wait on. Called in a process function only
-/// (usage_error else). Throws stopped when the runtime shuts down or the process is destroyed: let it pass, so that the stack unwinds.
+/// Waits for a message of type T and returns it; messages of other types and tags wait on. Called
+/// in a process function only (usage_error else). Throws stopped when the runtime shuts down or the
+/// process is destroyed: let it pass, so that the stack unwinds.
 template <class T>
 [[nodiscard]] T receive() {
   detail::require_message<T>();
@@ -304,7 +310,8 @@ template <class T>
   return detail::take_message<T>(self, detail::receiving_slot(self), &tag);
 }
 
-/// The process that calls, as the class or function that it is. Throws usage_error if T is not that.
+/// The process that calls, as the class or function that it is. Throws usage_error if T is not
+/// that.
 template <class T>
 [[nodiscard]] remote<T> this_process() {
   detail::pe& self = detail::here_pe();

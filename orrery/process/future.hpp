@@ -18,11 +18,12 @@ class future;
 
 namespace detail {
 
-/// A call ended with an exception, and its future ends, or has ended, before anybody took that: reports it as that of a post.
+/// A call ended with an exception, and its future ends, or has ended, before anybody took that:
+/// reports it as that of a post.
 void report_untaken(scheduler::sink& s) noexcept;
 
-// The state of a future: a sink on the heap of the PE that made the call. Two may hold it: the future, and the call that
-// is on its way. Only that PE touches it, so the count is plain.
+// The state of a future: a sink on the heap of the PE that made the call. Two may hold it: the
+// future, and the call that is on its way. Only that PE touches it, so the count is plain.
 struct future_state_base {
   std::uint32_t holders = 1;
   bool queued = false;  ///< the continuation is in the run queue
@@ -66,7 +67,7 @@ struct future_state : future_state_base, typed_sink<T> {
   }
 };
 
-/// Of a call that finds its process on its way.
+/// For a call that finds its process on its way.
 template <class T, class Route>
 struct routed_future_state final : future_state<T> {
   Route way;
@@ -81,7 +82,7 @@ struct routed_future_state final : future_state<T> {
 template <class T>
 struct future_access;
 
-/// What then() gives a future of: f may return a future itself.
+/// The type whose future then() gives: f may return a future itself.
 template <class R>
 struct unwrapped {
   using type = R;
@@ -94,11 +95,13 @@ template <class F, class... A>
 using then_t = typename unwrapped<std::invoke_result_t<F, A...>>::type;
 
 void require_same_pe(const scheduler::sink& k);
-/// Throws usage_error if a method, or (`continued`) a coroutine, waits for the result already: it would never be woken.
+/// Throws usage_error if a method, or (`continued`) a coroutine, waits for the result already: it
+/// would never be woken.
 void require_nobody_waits(const scheduler::sink& k, bool continued);
 /// The continuation of a future that a coroutine waits for.
 void resume_coroutine(pe& self, future_state_base& s);
-/// A future ends without its result. While an exception unwinds the stack, that one is what is told of.
+/// A future ends without its result. While an exception unwinds the stack, that one is what is told
+/// of.
 void end_untaken(future_state_base& s) noexcept;
 /// Gives up a future on another PE than its own: tells that one to.
 void drop_elsewhere(future_state_base& s) noexcept;
@@ -106,9 +109,10 @@ void drop_elsewhere(future_state_base& s) noexcept;
 
 }  // namespace detail
 
-/// The result of a call that was started: it arrives later. Movable; belongs to the PE on which the call was made and is used
-/// there only (it cannot be sent). Dropping a future does not cancel its call; a result nobody wants is discarded, an exception that nobody takes is
-/// reported like that of a post.
+/// The result of a call that was started: it arrives later. Movable; belongs to the PE on which the
+/// call was made and is used there only (it cannot be sent). Dropping a future does not cancel its
+/// call; a result nobody wants is discarded, an exception that nobody takes is reported like that
+/// of a post.
 ///
 /// get, wait, wait_for and co_await may park the calling process, never its PE.
 template <class T>
@@ -127,7 +131,8 @@ class [[nodiscard]] future {
     if (const detail::pe* here = scheduler::current_pe; here != nullptr && here->id() != state_->home) [[unlikely]] {
       detail::drop_elsewhere(*state_);
     } else {
-      // A coroutine that is destroyed while it waits takes its future along; nobody is to resume it.
+      // A coroutine that is destroyed while it waits takes its future along; nobody is to resume
+      // it.
       if (state_->continuation == &detail::resume_coroutine) [[unlikely]]
         state_->continuation = nullptr;
       if (state_->scheduler::sink::state != scheduler::sink::status::value) [[unlikely]]
@@ -143,7 +148,8 @@ class [[nodiscard]] future {
   [[nodiscard]] bool ready() const noexcept {
     return state_ != nullptr && state_->state != scheduler::sink::status::waiting;
   }
-  /// Parks until the result is there. Throws deadlock_error, stopped, usage_error (also if another method or coroutine waits for this very future).
+  /// Parks until the result is there. Throws deadlock_error, stopped, usage_error (also if another
+  /// method or coroutine waits for this very future).
   void wait() const {
     check();
     if (!ready()) {
@@ -162,15 +168,17 @@ class [[nodiscard]] future {
     detail::require_nobody_waits(*state_, state_->continuation != nullptr);
     return self.wait_until(*state_, detail::deadline_after(d));
   }
-  /// The result, once: parks until it is there, rethrows what the call ended with. The future is empty afterwards.
+  /// The result, once: parks until it is there, rethrows what the call ended with. The future is
+  /// empty afterwards.
   T get() {
     wait();
     future done(std::move(*this));
     return done.state_->take();
   }
-  /// Runs f(result) when the result is there, on this PE, and gives a future of what f returns. f runs as a process of its own, which may call
-  /// others and wait; if the result is there already it runs at once, in the caller. An exception of the call passes f by and goes to the
-  /// new future, as does one of f. If f returns a future itself, the new one is of its result.
+  /// Runs f(result) when the result is there, on this PE, and gives a future of what f returns. f
+  /// runs as a process of its own, which may call others and wait; if the result is there already
+  /// it runs at once, in the caller. An exception of the call passes f by and goes to the new
+  /// future, as does one of f. If f returns a future itself, the new one is of its result.
   template <class F>
   auto then(F f) -> future<detail::then_t<F, T>>
     requires(!std::is_void_v<T>);
@@ -249,7 +257,8 @@ struct future_access {
 template <class Handler, class R, class... P>
 future<R> start_message_as(const scheduler::handler& h, pe& self, address to, P&&... arguments) {
   auto state = future_access<R>::make(self, to, h);
-  auto travelling = future_access<R>::make_hold(state);  // given up to the reply, if the message was sent
+  // given up to the reply, if the message was sent
+  auto travelling = future_access<R>::make_hold(state);
   send_owned_as<Handler>(h, self, to, state.get(), true, std::forward<P>(arguments)...);
   travelling.release();
   return future_access<R>::wrap(std::move(state));
@@ -276,7 +285,8 @@ void resolve(pe& self, future_state<T>* s, F&& f) {
   self.complete(*s);
 }
 
-/// Attaches `f(pe&, future_state<T>&)`, called once when the result is there (now, if it is). Keeps the state alive until then.
+/// Attaches `f(pe&, future_state<T>&)`, called once when the result is there (now, if it is). Keeps
+/// the state alive until then.
 template <class T, class F>
 void when_done(pe& self, future<T> from, F f) {
   auto* s = future_access<T>::get(from);
@@ -295,7 +305,8 @@ void when_done(pe& self, future<T> from, F f) {
   };
 }
 
-/// Completes a state made by make_local with what f returns or throws, or with what the future ends with that f returns. Takes over one hold.
+/// Completes a state made by make_local with what f returns or throws, or with what the future ends
+/// with that f returns. Takes over one hold.
 template <class R, class F>
 void resolve_with(pe& self, future_state<typename unwrapped<R>::type>* s, F&& f) {
   using T = typename unwrapped<R>::type;
@@ -352,7 +363,8 @@ auto future<T>::then(F f) -> future<detail::then_t<F>>
   return detail::future_access<V>::wrap(std::move(next));
 }
 
-/// A future of all results, in the order of the futures; of the first exception, if there is one, when all have ended.
+/// A future of all results, in the order of the futures; of the first exception, if there is one,
+/// when all have ended.
 template <class T>
 auto when_all(std::vector<future<T>> futures) {
   using R = std::conditional_t<std::is_void_v<T>, void, std::vector<std::conditional_t<std::is_void_v<T>, int, T>>>;
@@ -369,7 +381,8 @@ auto when_all(std::vector<future<T>> futures) {
       at.take_order(this);
       at.forget_order(this);
       const std::unique_ptr<gathering> self(this);
-      for (auto& f : ended) detail::future_access<T>::get(f)->taken = true;  // the first exception stands for all
+      // the first exception stands for all
+      for (auto& f : ended) detail::future_access<T>::get(f)->taken = true;
       detail::resolve<R>(at, target, [&]() -> R {
         if constexpr (std::is_void_v<T>) {
           for (auto& f : ended) f.get();
@@ -444,7 +457,7 @@ future<std::tuple<T...>> when_all(future<T>... futures) {
   return detail::future_access<R>::wrap(std::move(all));
 }
 
-/// What when_any gives: which one ended first, and all the futures.
+/// The result of when_any: which one ended first, and all the futures.
 template <class T>
 struct any_of {
   std::size_t index;

@@ -11,7 +11,7 @@
 
 namespace orrery {
 
-// --- placements ----------------------------------------------------------------------------------------------------
+// --- placements ----------------------------------------------------------------------------------
 
 placements everywhere() {
   placements p;
@@ -38,9 +38,10 @@ std::vector<std::uint32_t> placements::resolve(std::size_t n) const {
 
 namespace detail {
 
-// --- making a group ------------------------------------------------------------------------------------------------
-// First each PE makes its part and reserves a slot for each of its members, so that all addresses are known; then all parts learn them; then
-// the members are constructed. Until its constructor runs a reserved slot is in state `running`: what is sent to it waits.
+// --- making a group ------------------------------------------------------------------------------
+// First each PE makes its part and reserves a slot for each of its members, so that all addresses
+// are known; then all parts learn them; then the members are constructed. Until its constructor
+// runs a reserved slot is in state `running`: what is sent to it waits.
 
 namespace {
 
@@ -129,7 +130,8 @@ void dismiss_group(const group_data& d) {
 }
 
 group_handle reserve_group(const std::vector<std::uint32_t>& pes) {
-  std::vector<std::pair<std::uint32_t, std::uint32_t>> counts;  // PE, members; in the order of the lowest ranks
+  // PE, members; in the order of the lowest ranks
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> counts;
   std::map<std::uint32_t, std::size_t> part_on;
   for (const std::uint32_t p : pes) {
     const auto [it, fresh] = part_on.emplace(p, counts.size());
@@ -172,7 +174,7 @@ group_handle reserve_group(const std::vector<std::uint32_t>& pes) {
   std::rethrow_exception(error);
 }
 
-// --- members -------------------------------------------------------------------------------------------------------
+// --- members -------------------------------------------------------------------------------------
 
 constinit thread_local construction_scope* construction_scope::first_ = nullptr;
 

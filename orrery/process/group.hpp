@@ -29,10 +29,11 @@
 
 namespace orrery {
 
-// --- where ---------------------------------------------------------------------------------------------------------
+// --- where ---------------------------------------------------------------------------------------
 
-/// Where the members of a group are to live: places that are used in turn (rank i at place i mod their number), or in blocks of
-/// consecutive ranks. A single placement is a list of one; `node(1)` and the like choose anew for each member.
+/// Where the members of a group are to live: places that are used in turn (rank i at place i mod
+/// their number), or in blocks of consecutive ranks. A single placement is a list of one; `node(1)`
+/// and the like choose anew for each member.
 class placements {
  public:
   placements(placement one) : list_{one} {}  // NOLINT(google-explicit-constructor)
@@ -40,7 +41,8 @@ class placements {
   placements(std::vector<placement> l) : list_(std::move(l)) {}  // NOLINT(google-explicit-constructor)
   placements(std::span<const placement> l) : list_(l.begin(), l.end()) {}  // NOLINT(google-explicit-constructor)
 
-  /// The PE of each of n members, seen from the calling process. Throws usage_error (no such place, no place at all), node_lost.
+  /// The PE of each of n members, seen from the calling process. Throws usage_error (no such place,
+  /// no place at all), node_lost.
   [[nodiscard]] std::vector<std::uint32_t> resolve(std::size_t n) const;
 
  private:
@@ -53,12 +55,14 @@ class placements {
   bool blocks_ = false;
 };
 
-/// All PEs that are there, in turn, from the first on: neighbours by rank are on different PEs (a cyclic distribution).
+/// All PEs that are there, in turn, from the first on: neighbours by rank are on different PEs (a
+/// cyclic distribution).
 [[nodiscard]] placements everywhere();
-/// The same places, but in blocks: with 64 members on 2 PEs ranks 0 to 31 are on the first. Neighbours by rank are mostly on one PE.
+/// The same places, but in blocks: with 64 members on 2 PEs ranks 0 to 31 are on the first.
+/// Neighbours by rank are mostly on one PE.
 [[nodiscard]] placements in_blocks(placements places = everywhere());
 
-// --- calls to all members ------------------------------------------------------------------------------------------
+// --- calls to all members ------------------------------------------------------------------------
 
 namespace detail {
 
@@ -121,7 +125,7 @@ template <class Mode, class T>
   return std::launder(reinterpret_cast<const proxy*>(&g));
 }
 
-/// What start(g) and post(g) return. Used at once, in the same expression.
+/// The result of start(g) and post(g). Used at once, in the same expression.
 template <class Mode, class T>
 class bound_group {
  public:
@@ -201,22 +205,27 @@ struct group_access;
 
 }  // namespace detail
 
-// --- the group -----------------------------------------------------------------------------------------------------
+// --- the group -----------------------------------------------------------------------------------
 
-/// A fixed, ranked set of processes of class T (or derived from T): a small value to be copied, stored and sent. It owns nothing: `destroy(g)` ends the
-/// members. Copies inside a node share one list of members; a group that arrives on another node brings it along.
+/// A fixed, ranked set of processes of class T (or derived from T): a small value to be copied,
+/// stored and sent. It owns nothing: `destroy(g)` ends the members. Copies inside a node share one
+/// list of members; a group that arrives on another node brings it along.
 ///
-/// `g->m(args...)` calls m of all members, concurrently, and returns when all have ended: a vector of their results in the
-/// order of the ranks, or nothing if m returns void. If members throw, the exception of the lowest rank is thrown, once all
-/// have ended. `start(g)->m(args...)` returns a future of the same, `post(g)->m(args...)` nothing.
+/// `g->m(args...)` calls m of all members, concurrently, and returns when all have ended: a vector
+/// of their results in the order of the ranks, or nothing if m returns void. If members throw, the
+/// exception of the lowest rank is thrown, once all have ended. `start(g)->m(args...)` returns a
+/// future of the same, `post(g)->m(args...)` nothing.
 ///
-/// The arguments travel once to each PE with members, and inside the caller's node a sequential call copies none of them. What m takes by
-/// const reference or as a view all members of a PE read in place, at the same time: they must not change it (`mutable`, const_cast).
+/// The arguments travel once to each PE with members, and inside the caller's node a sequential
+/// call copies none of them. All members of a PE read an argument that m takes by const reference,
+/// or as a view, in place and at the same time: they must not change it (`mutable`, const_cast).
 ///
-/// Messages of one process to a member arrive in the order sent, whether sent to the member or to its group.
+/// Messages of one process to a member arrive in the order sent, whether sent to the member or to
+/// its group.
 ///
-/// Calls may park the caller; they throw what the method throws, process_gone, node_lost, deadlock_error (a member that calls its own
-/// group sequentially), stopped. (Givelberg 2014, section 3.2.)
+/// Calls may park the caller; they throw what the method throws, process_gone, node_lost,
+/// deadlock_error (a member that calls its own group sequentially), stopped. (Givelberg 2014,
+/// section 3.2.)
 template <class T>
 class group {
  public:
@@ -233,7 +242,8 @@ class group {
 
   [[nodiscard]] std::size_t size() const noexcept { return handle_.size(); }
   [[nodiscard]] bool empty() const noexcept { return size() == 0; }
-  /// The member of that rank, which must be below size(). Throws usage_error for a group that was default-constructed.
+  /// The member of that rank, which must be below size(). Throws usage_error for a group that was
+  /// default-constructed.
   [[nodiscard]] remote<T> operator[](std::size_t rank) const { return remote<T>(handle_.data().members[rank]); }
   /// The same; throws std::out_of_range.
   [[nodiscard]] remote<T> at(std::size_t rank) const { return remote<T>(handle_.data().members.at(rank)); }
@@ -245,11 +255,14 @@ class group {
     return detail::view_all<detail::group_call_mode, T>(handle_);
   }
 
-  /// Calls a method of all members and combines the results in the order of the ranks: op(op(r0, r1), r2)... `op` is associative; it need not be
-  /// commutative. An op without state (std::plus, a captureless lambda) is applied where the members are, so that each PE sends one result for each run
-  /// of consecutive ranks. Throws usage_error for a group without members, and what calls throw.
+  /// Calls a method of all members and combines the results in the order of the ranks: op(op(r0,
+  /// r1), r2)... `op` is associative; it need not be commutative. An op without state (std::plus, a
+  /// captureless lambda) is applied where the members are, so that each PE sends one result for
+  /// each run of consecutive ranks. Throws usage_error for a group without members, and what calls
+  /// throw.
   ///
-  ///     double worst = fft.reduce<&FFT3::error>([](double a, double b) { return std::max(a, b); });
+  ///     double worst =
+  ///         fft.reduce<&FFT3::error>([](double a, double b) { return std::max(a, b); });
   template <auto Method, class Op, class... A>
   auto reduce(Op op, A&&... arguments) const {
     return detail::reduction<T, Method, Op>::call(handle_, op, std::forward<A>(arguments)...);
@@ -282,7 +295,8 @@ class group {
   detail::group_handle handle_;
 };
 
-/// The first members by rank, and how many there are: "[0.3#1, 1.4#1]", "[0.3#1, ... 64 members]". Throws std::bad_alloc only.
+/// The first members by rank, and how many there are: "[0.3#1, 1.4#1]", "[0.3#1, ... 64 members]".
+/// Throws std::bad_alloc only.
 template <class T>
 [[nodiscard]] std::string to_string(const group<T>& g);
 template <class Traits, class T>
@@ -348,18 +362,19 @@ std::string to_string(const group<T>& g) {
   return detail::group_access::handle(g).text();
 }
 
-/// `start(g)->m(args...)`: begins the call of all members and returns a future of their results, in the order of the ranks.
+/// `start(g)->m(args...)`: begins the call of all members and returns a future of their results, in
+/// the order of the ranks.
 template <class T>
 [[nodiscard]] detail::bound_group<detail::group_start_mode, T> start(const group<T>& g) noexcept {
   return detail::bound_group<detail::group_start_mode, T>(detail::group_access::handle(g));
 }
-/// `post(g)->m(args...)`: a one-way message to all members. What goes wrong there is reported where it happens.
+/// `post(g)->m(args...)`: a one-way message to all members. A failure is reported where it happens.
 template <class T>
 [[nodiscard]] detail::bound_group<detail::group_post_mode, T> post(const group<T>& g) noexcept {
   return detail::bound_group<detail::group_post_mode, T>(detail::group_access::handle(g));
 }
 
-// --- making and ending groups --------------------------------------------------------------------------------------
+// --- making and ending groups --------------------------------------------------------------------
 
 namespace detail {
 
@@ -409,17 +424,20 @@ struct end_operation {
 
 }  // namespace detail
 
-/// Creates a group of n processes: constructs a T from the arguments for each rank at its place, all concurrently, and returns when that
-/// is done. The arguments travel once to each PE; each constructor has its own copy of what it takes by value. If constructors throw, the other members are
-/// destroyed and the exception of the lowest rank is thrown; not the process_gone of one that waited for another whose constructor threw.
-/// Parks. Throws also usage_error (no such place), node_lost, stopped.
+/// Creates a group of n processes: constructs a T from the arguments for each rank at its place,
+/// all concurrently, and returns when that is done. The arguments travel once to each PE; each
+/// constructor has its own copy of what it takes by value. If constructors throw, the other members
+/// are destroyed and the exception of the lowest rank is thrown; not the process_gone of one that
+/// waited for another whose constructor threw. Parks. Throws also usage_error (no such place),
+/// node_lost, stopped.
 ///
 ///     auto fft = orrery::spawn_group<FFT3>(orrery::in_blocks(), 16, sign, data);
 template <class T, class... A>
 group<T> spawn_group(const placements& where, std::size_t n, A&&... arguments);
 
-/// Ends all members: runs their destructors, each after the messages that were sent to it before, and returns when that is done. Members
-/// that are gone already do not matter. Parks. Throws process_gone if the group was destroyed before, node_lost, deadlock_error.
+/// Ends all members: runs their destructors, each after the messages that were sent to it before,
+/// and returns when that is done. Members that are gone already do not matter. Parks. Throws
+/// process_gone if the group was destroyed before, node_lost, deadlock_error.
 template <class T>
 void destroy(const group<T>& g) {
   const detail::group_data& d = detail::group_access::handle(g).data();

@@ -46,7 +46,7 @@ struct counted {
   }
 };
 
-// What has no default and cannot be assigned.
+// A type that has no default and cannot be assigned.
 class ticket {
  public:
   explicit ticket(std::size_t n) : number_(n) {}
@@ -121,7 +121,7 @@ std::vector<std::size_t> ranks(std::size_t n) {
   return v;
 }
 
-// --- spawn_group ---------------------------------------------------------------------------------------------------
+// --- spawn_group ---------------------------------------------------------------------------------
 
 TEST(group, members_know_their_rank_and_their_number) {
   in_world(2, [] {
@@ -298,7 +298,7 @@ TEST(group, a_process_that_was_spawned_alone_is_in_no_group) {
   });
 }
 
-// --- broadcast -----------------------------------------------------------------------------------------------------
+// --- broadcast -----------------------------------------------------------------------------------
 
 TEST(broadcast, calls_the_method_of_each_member_once) {
   in_world(2, [] {
@@ -398,7 +398,8 @@ TEST(broadcast, sends_one_message_to_each_pe) {
                     })[0]
         .sent;
   };
-  // Not for each of its 32 members there. The runtime's own records (probes, flow control) come and go with the timing.
+  // Not for each of its 32 members there. The runtime's own records (probes, flow control) come and
+  // go with the timing.
   EXPECT_NEAR(static_cast<double>(sent(2 * rounds)) - static_cast<double>(sent(rounds)), double{rounds}, 10);
 }
 
@@ -543,7 +544,7 @@ TEST(broadcast, senders_wait_for_members_that_are_behind) {
   });
 }
 
-// --- reduce --------------------------------------------------------------------------------------------------------
+// --- reduce --------------------------------------------------------------------------------------
 
 struct Terms : member<Terms> {
   std::string text() const { return std::to_string(rank()) + ","; }
@@ -590,7 +591,7 @@ TEST(reduce, throws_the_exception_of_the_lowest_rank) {
   });
 }
 
-// --- the group as a value ------------------------------------------------------------------------------------------
+// --- the group as a value ------------------------------------------------------------------------
 
 TEST(group, is_a_range_of_its_members) {
   static_assert(std::ranges::random_access_range<group<Worker>>);
@@ -663,7 +664,7 @@ TEST(group, whose_bytes_are_damaged_is_a_bad_message) {
   });
 }
 
-// --- destroy -------------------------------------------------------------------------------------------------------
+// --- destroy -------------------------------------------------------------------------------------
 
 TEST(group, destroy_runs_all_destructors_before_it_returns) {
   in_world(2, [] {

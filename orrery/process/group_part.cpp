@@ -14,7 +14,7 @@
 
 namespace orrery::detail {
 
-// --- the group -----------------------------------------------------------------------------------------------------
+// --- the group -----------------------------------------------------------------------------------
 
 group_data::group_data(std::vector<address> m, const std::vector<address>& p) : members(std::move(m)) {
   std::vector<std::pair<std::uint32_t, std::uint32_t>> index;  // PE -> part
@@ -53,7 +53,7 @@ group_part* find_part(pe& self, std::uint32_t index, std::uint32_t generation) n
   return s != nullptr ? object_in<group_part>(*s) : nullptr;
 }
 
-// --- the part ------------------------------------------------------------------------------------------------------
+// --- the part ------------------------------------------------------------------------------------
 
 group_part::group_part(pe& self, address at) : self_(self), at_(at) { self.layers().watchers().add(*this); }
 
@@ -103,7 +103,7 @@ std::size_t group_part::index_of(const slot& s) const noexcept {
   return i;
 }
 
-// --- collectives ---------------------------------------------------------------------------------------------------
+// --- collectives ---------------------------------------------------------------------------------
 
 void group_part::arrive(const collective& what, arrival& a) {
   self_.require_process();
@@ -165,9 +165,9 @@ void group_part::broken(std::uint64_t number, std::exception_ptr why) noexcept {
   if (completed_ >= number && arrived_ != 0) release(true);
 }
 
-// Barriers. In round k each part tells the one 2^k behind it, and hears from the one 2^k before: after log2 of their number all have
-// heard of all. A part that has heard all may enter the next barrier while others still wait in this one; its messages are then
-// one ahead in the counts.
+// Barriers. In round k each part tells the one 2^k behind it, and hears from the one 2^k before:
+// after log2 of their number all have heard of all. A part that has heard all may enter the next
+// barrier while others still wait in this one; its messages are then one ahead in the counts.
 
 namespace {
 
@@ -190,7 +190,8 @@ void part_broken(std::uint32_t index, std::uint32_t generation, std::uint64_t nu
                                                                      to_string(p->group().data().members[rank])))));
 }
 
-// Never parks. To a fresh slot rather than to the part, which may be gone: then nobody needs the message.
+// Never parks. To a fresh slot rather than to the part, which may be gone: then nobody needs the
+// message.
 template <auto F, class... A>
 void tell_part(pe& self, address part, const A&... args) noexcept {
   const scheduler::handler& h = function_handler<F>::instance;
@@ -307,7 +308,7 @@ std::string group_part::explain_waits() const {
   return text;
 }
 
-// --- broadcasts ----------------------------------------------------------------------------------------------------
+// --- broadcasts ----------------------------------------------------------------------------------
 
 broadcast_base::broadcast_base(group_part& p, const scheduler::handler& h, const scheduler::handler& member) noexcept
     : part(&p), method(&h), member_method(&member) {
@@ -461,7 +462,7 @@ bool wait_for_members(pe& self, address at) {
   slot* s = self.find(at.slot, at.generation);
   if (s == nullptr) return false;
   if (!self.flow().over_limit(*s)) return true;
-  // What a member that waits here was to empty would wait with it.
+  // Otherwise messages that a waiting member was to empty would wait with it.
   group_part* part = find_part(self, at.slot, at.generation);
   for (const scheduler::activation* a = self.active(); a != nullptr; a = a->below)
     if (part != nullptr && part->index_of(*a->process) != part->members().size()) {

@@ -14,16 +14,19 @@
 #include <utility>
 #include <vector>
 
-// What a group is made of.
-//   group_data    who its members are and where: constant, shared by all copies of a group inside a node
+// The parts of a group.
+//   group_data    who its members are and where: constant, shared by all copies of a group inside a
+//                 node
 //   group_handle  the small value that refers to it: all there is in a group<T>
-//   group_part    the process on each PE with members that broadcasts, reductions and barriers go through
+//   group_part    the process on each PE with members that broadcasts, reductions and barriers go
+//                 through
 namespace orrery::detail {
 
 /// The members of a group. Does not change; everything that needs it holds on to it.
 struct group_data {
   static constexpr std::uint32_t none = 0xffff'ffff;
-  /// Set in the rank of a member whose constructor failed because another one's had: the other one's exception is what spawn_group throws.
+  /// Set in the rank of a member whose constructor failed because another one's had: the other
+  /// one's exception is what spawn_group throws.
   static constexpr std::uint32_t after_another = 0x8000'0000;
   struct part {
     address at;
@@ -47,8 +50,8 @@ struct group_data {
 class group_handle;
 [[nodiscard]] group_handle renamed(const references& r, const group_handle& before);
 
-/// A value that refers to a group_data. Sending it to another node copies the data: afterwards each member is one message away (the
-/// paper's deep copy in SetProcessGroup).
+/// A value that refers to a group_data. Sending it to another node copies the data: afterwards each
+/// member is one message away (the paper's deep copy in SetProcessGroup).
 class group_handle {
  public:
   group_handle() noexcept = default;
@@ -108,7 +111,7 @@ struct arrival {
   bool failed = false;
 };
 
-/// What the parts have gathered of a reduction; at the first part.
+/// The values that the parts have gathered of a reduction; at the first part.
 struct reduction_base {
   const collective* what;
   explicit reduction_base(const collective& w) noexcept : what(&w) {}
@@ -117,18 +120,20 @@ struct reduction_base {
 
 /// The part of a group that lives on one PE.
 ///
-/// Problem: sixty-four members on two PEs that meet in a barrier, or hear a broadcast, should not cost sixty-four messages between the
-/// PEs. So each PE with members has one process of this class. Whatever concerns all members travels once to each part; the part
-/// hands it to its members inside its PE. For a barrier it counts their arrivals, exchanges one message with log2(PEs) others
+/// Problem: sixty-four members on two PEs that meet in a barrier, or hear a broadcast, should not
+/// cost sixty-four messages between the PEs. So each PE with members has one process of this class.
+/// A message to all members travels once to each part; the part hands it to its members inside its
+/// PE. For a barrier it counts their arrivals, exchanges one message with log2(PEs) others
 /// (dissemination: Hensgen, Finkel and Manber 1988), and lets them go on.
 ///
-/// Its handlers never park, so that it is idle whenever something arrives: what it hands on stays in order with the messages that
-/// the same sender sends to single members.
+/// Its handlers never park, so that it is idle whenever something arrives: what it hands on stays
+/// in order with the messages that the same sender sends to single members.
 ///
-/// Made by spawn_group, ends with destroy of the group (or the runtime). Used by the thread of its PE only.
-/// Invariants: (1) the arrivals are those of collective number completed_; (2) a message of another part that is ahead of this one by
-/// a barrier is counted, not lost: counts never go back; (3) once a member is gone nobody waits for it: collectives
-/// from number broken_from_ on fail.
+/// Made by spawn_group, ends with destroy of the group (or the runtime). Used by the thread of its
+/// PE only. Invariants: (1) the arrivals are those of collective number completed_; (2) a message
+/// of another part that is ahead of this one by a barrier is counted, not lost: counts never go
+/// back; (3) once a member is gone nobody waits for it: collectives from number broken_from_ on
+/// fail.
 class group_part final : public scheduler::wait_watcher {
  public:
   struct local {
@@ -142,7 +147,8 @@ class group_part final : public scheduler::wait_watcher {
   group_part& operator=(const group_part&) = delete;
   ~group_part();
 
-  /// Learns which group it is part of, before the members are constructed. Throws bad_message, std::bad_alloc.
+  /// Learns which group it is part of, before the members are constructed. Throws bad_message,
+  /// std::bad_alloc.
   void adopt(const group_handle& g);
 
   [[nodiscard]] address at() const noexcept { return at_; }
@@ -156,9 +162,9 @@ class group_part final : public scheduler::wait_watcher {
   /// The index among members() of a process of this PE; members().size() if it is none.
   [[nodiscard]] std::size_t index_of(const slot& s) const noexcept;
 
-  // --- members that wait for each other --------------------------------------------------------------------------
-  /// Waits until all members of the group have arrived. Throws process_gone or node_lost if one never will, stopped,
-  /// usage_error at all members if they do not call the same.
+  // --- members that wait for each other ----------------------------------------------------------
+  /// Waits until all members of the group have arrived. Throws process_gone or node_lost if one
+  /// never will, stopped, usage_error at all members if they do not call the same.
   void arrive(const collective& what, arrival& a);
   /// The members of this PE that have arrived, in any order.
   [[nodiscard]] arrival* arrivals() const noexcept { return first_; }
@@ -171,7 +177,8 @@ class group_part final : public scheduler::wait_watcher {
   std::unique_ptr<reduction_base> reduction;
 
   static const collective barrier;
-  /// What runs now comes after all who have arrived or were heard of in the present collective.
+  /// The running method comes after all members that have arrived, or were heard of, in the present
+  /// collective.
   void follow_all() { self_.take_order(order_of(completed_)); }
   /// The number of the collective that its members are in, or will call next.
   [[nodiscard]] std::uint64_t number() const noexcept { return completed_; }
@@ -187,12 +194,13 @@ class group_part final : public scheduler::wait_watcher {
   void cancel_waits(pe& self) noexcept override;
   [[nodiscard]] std::string explain_waits() const override;
 
-  // --- broadcasts ------------------------------------------------------------------------------------------------
+  // --- broadcasts --------------------------------------------------------------------------------
   broadcast_base* outstanding = nullptr;  ///< list of those that members have still to execute
   bool ending = false;  ///< the part ends when there are none any more
 
  private:
-  /// The key of run_state::give_order for a collective. Some may be one ahead, and others still leave the one before.
+  /// The key of run_state::give_order for a collective. Some may be one ahead, and others still
+  /// leave the one before.
   [[nodiscard]] const void* order_of(std::uint64_t number) const noexcept {
     return reinterpret_cast<const char*>(this) + number % 4;
   }
@@ -221,8 +229,8 @@ class group_part final : public scheduler::wait_watcher {
   std::uint64_t broken_from_ = 0;
 };
 
-/// What a part answers to a broadcast or reduction: the results of its members by rank (for a reduction: of runs of consecutive
-/// ranks), or the exception of the lowest rank.
+/// The answer of a part to a broadcast or reduction: the results of its members by rank (for a
+/// reduction: of runs of consecutive ranks), or the exception of the lowest rank.
 template <class R>
 struct part_result {
   using values_type = std::vector<std::conditional_t<std::is_void_v<R>, char, R>>;

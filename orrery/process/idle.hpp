@@ -20,20 +20,25 @@ struct typed_idle_task final : scheduler::idle_task {
 };
 }  // namespace detail
 
-/// Runs f() on this PE when it has nothing else to do: no message that waits or has come, no process that can go on. What waits for that
-/// runs in the order of the calls, one after the other, and whatever comes meanwhile goes first. On a PE that always has something to do it never runs.
+/// Runs f() on this PE when it has nothing else to do: no message that waits or has come, no
+/// process that can go on. Waiting work runs in the order of the calls, one after the other;
+/// messages that come meanwhile go first. On a PE that always has something to do it never runs.
 ///
-/// For work that can wait, and to decide what stays in the cache: where a PE has more than fits into it, who has gone some way can step back until
-/// the others have come as far, instead of being thrown out and fetched again in every step (`examples/arrays/jacobi`). The process that calls
-/// this, and `memory` (up to 64 KiB of it, which f will need), are fetched into the cache while others run. It is only asked
-/// for, so it may be freed or moved meanwhile.
+/// For work that can wait, and to decide what stays in the cache: where a PE has more than fits
+/// into it, who has gone some way can step back until the others have come as far, instead of being
+/// thrown out and fetched again in every step (`examples/arrays/jacobi`). The process that calls
+/// this, and `memory` (up to 64 KiB of it, which f will need), are fetched into the cache while
+/// others run. It is only asked for, so it may be freed or moved meanwhile.
 ///
-///     orrery::when_idle([me = this_array()[this_index()]] { post(me)->go_on(); }, std::as_bytes(std::span(cells_)));
+///     orrery::when_idle([me = this_array()[this_index()]] { post(me)->go_on(); },
+///                       std::as_bytes(std::span(cells_)));
 ///
-/// f runs as a process of its own, which may call others and wait. What it throws is reported and counted like that of a post. Whatever
-/// still waits counts as work: the world is not quiescent, and if an element of an array called this, neither is the array. When the program ends it runs as messages do that are waiting then, or is dropped.
-/// The destructor of f runs on this PE, outside of any process: it must not call or wait.
-/// An element that it is about may have moved meanwhile: messages find it. Parks only to throw stopped, when the program ends.
+/// f runs as a process of its own, which may call others and wait. An exception of `f` is reported
+/// and counted like that of a post. Waiting work counts as work: the world is not quiescent, and if
+/// an element of an array called this, neither is the array. When the program ends it runs as
+/// messages do that are waiting then, or is dropped. The destructor of f runs on this PE, outside
+/// of any process: it must not call or wait. An element that it is about may have moved meanwhile:
+/// messages find it. Parks only to throw stopped, when the program ends.
 template <std::invocable F>
 void when_idle(F f, std::span<const std::byte> memory = {}) {
   auto t = std::make_unique<detail::typed_idle_task<F>>(std::move(f));

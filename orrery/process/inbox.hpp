@@ -10,25 +10,29 @@
 
 namespace orrery {
 
-/// What has come for a process and waits until its method asks for it, by a number that says what it is for. A member of the object:
+/// Keeps the values that have come for a process until its method asks for them, by a number that
+/// says what they are for. A member of the object:
 ///
-///     void Block::border(int step, Border b) { borders_.put(step, std::move(b)); }   // may come a step too early
+///     // may come a step too early
+///     void Block::border(int step, Border b) { borders_.put(step, std::move(b)); }
 ///     void Block::iterate() {
 ///       for (int step = 0; step < 100; ++step) {
 ///         for (auto& n : neighbours_) post(n)->border(step, mine());
-///         for (Border& b : borders_.take(step, 4)) use(b);                        // parks until all four are there
+///         for (Border& b : borders_.take(step, 4)) use(b);  // parks until all four are there
 ///       }
 ///     }
 ///     inbox<int, Border> borders_;
 ///
-/// For few values at a time: each is looked for among all. Serializable if the values are, so that an element that migrates takes along what has come
-/// early (while a method of it waits it does not migrate).
+/// For few values at a time: each is looked for among all. Serializable if the values are, so that
+/// an element that migrates takes along what has come early (while a method of it waits it does not
+/// migrate).
 template <class Number, class Value>
 class inbox {
  public:
   /// In a method of the object, which others call or post.
   void put(Number n, Value v) { all_.push_back({std::move(n), std::move(v)}); }
-  /// The oldest value of that number; parks until there is one. As wait_until: throws process_gone, stopped, usage_error.
+  /// The oldest value of that number; parks until there is one. As wait_until: throws process_gone,
+  /// stopped, usage_error.
   [[nodiscard]] Value take(const Number& n) {
     wait_until([&] { return has(n); });
     const auto at = std::ranges::find(all_, n, &item::number);

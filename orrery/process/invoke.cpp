@@ -96,12 +96,14 @@ void drop_message(pe& self, scheduler::message* m) noexcept {
 }  // namespace
 
 void push_call(pe& self, slot& s, scheduler::message* m) {
-  if (s.dying) [[unlikely]] {  // it takes nothing more, and the caller may be what it still waits for
+  // it takes nothing more, and the caller may be what it still waits for
+  if (s.dying) [[unlikely]] {
     const auto& h = *reinterpret_cast<const scheduler::handler*>(m->head.handler);
     drop_message(self, m);
     throw_gone(h, self.address_of(s));
   }
-  // A process on the stack of this very fiber waits for what is called from it: it can never take this message.
+  // A process on the stack of this very fiber waits for what is called from it: it can never take
+  // this message.
   for (const scheduler::activation* a = self.active(); a != nullptr; a = a->below) {
     if (a->process != &s || (s.cls() != nullptr && s.cls()->reentrant)) continue;
     std::string cycle = call_name(*reinterpret_cast<const scheduler::handler*>(m->head.handler));

@@ -19,9 +19,10 @@
 #include <utility>
 #include <vector>
 
-// The typed side of messages: how the arguments of a method become a payload and how a handler makes them arguments again, in each of
-// the forms of an envelope. An `Operation` says what to run:
-//   using result = R; static auto run(pe&, slot&, object, arguments...); names; see method_operation.
+// The typed side of messages: how the arguments of a method become a payload and how a handler
+// makes them arguments again, in each of the forms of an envelope. An `Operation` says what to run:
+//   using result = R; static auto run(pe&, slot&, object, arguments...); names;
+//   see method_operation.
 namespace orrery::detail {
 
 using scheduler::pe;
@@ -141,15 +142,15 @@ void answer(pe& self, std::uint64_t reply, std::uint32_t source_pe, bool remote,
   }
 }
 
-// --- through the wire form ----------------------------------------------------------------------------------------
+// --- through the wire form -----------------------------------------------------------------------
 // For scheduler::send_through_wire: what messages of this node do then.
 
-/// Of the class of an argument that has no meaning in its wire form inside a node.
+/// For the class of an argument whose wire form has no meaning inside a node.
 template <class P>
 inline constexpr bool stays_as_it_is = requires { typename std::remove_cvref_t<P>::stays_as_it_is; };
 
-/// Ends the message of the delivery, which goes on with another one that has its arguments in their wire form. Throws std::bad_alloc; then nothing
-/// has changed.
+/// Ends the message of the delivery, which goes on with another one that has its arguments in their
+/// wire form. Throws std::bad_alloc; then nothing has changed.
 [[gnu::cold]] void go_on_with(pe& self, scheduler::delivery& d, std::span<const std::byte> arguments);
 
 template <class... V>
@@ -159,7 +160,8 @@ template <class... V>
   (orrery::write(w, values), ...);
   return b;
 }
-/// The value as another node would receive it. Throws usage_error, bad_message, what its serialize() throws.
+/// The value as another node would receive it. Throws usage_error, bad_message, what its
+/// serialize() throws.
 template <class V>
 [[nodiscard, gnu::cold]] V written_and_read(const V& value) {
   const std::vector<std::byte> b = written(value);
@@ -169,7 +171,8 @@ template <class V>
   return read;
 }
 
-/// Runs a message whose arguments are in their wire form, and lets its result take that form before it is given to the caller.
+/// Runs a message whose arguments are in their wire form, and lets its result take that form before
+/// it is given to the caller.
 template <class R>
 [[gnu::cold]] void run_and_write_result(pe& self, slot& s, scheduler::delivery& d,
                                         void (*run)(pe&, slot&, scheduler::delivery&)) {
@@ -196,7 +199,8 @@ template <class R>
   }
 }
 
-/// The class of an operation on a method that is not overloaded; empty: others may have other arguments.
+/// The class of an operation on a method that is not overloaded; empty: others may have other
+/// arguments.
 template <class Operation>
 [[nodiscard]] std::string_view object_of_exact() noexcept {
   if constexpr (requires { requires Operation::exact; }) {
@@ -332,7 +336,8 @@ struct typed_handler {
     }
   }
 
-  // The arguments of a message from this node as they would come from another one. Throws what prevents it; then nothing has changed.
+  // The arguments of a message from this node as they would come from another one. Throws what
+  // prevents it; then nothing has changed.
   [[gnu::cold]] static void to_wire(pe& self, scheduler::delivery& d) {
     if (d.form == wire::payload_form::refs) {
       void* refs[sizeof...(P) + 1];
@@ -453,12 +458,13 @@ struct method_operation {
   }
 };
 
-// What does not depend on types; in invoke.cpp.
+// The part that does not depend on types; in invoke.cpp.
 [[nodiscard]] bool on_this_node(pe& self, std::uint32_t target) noexcept;
 /// A slot for a message to the PE itself.
 [[nodiscard]] slot& fresh_slot(pe& self);
 void fail_gone(const scheduler::handler& h, address to, scheduler::sink* sink, pe& self);
-/// Appends a call to the mailbox of a process of this PE; throws deadlock_error instead if it could never be executed.
+/// Appends a call to the mailbox of a process of this PE; throws deadlock_error instead if it could
+/// never be executed.
 void push_call(pe& self, slot& s, scheduler::message* m);
 /// Room for a message to another node with a payload of `bytes`.
 [[nodiscard]] bool has_space(scheduler::channel& c, std::size_t bytes) noexcept;
@@ -468,8 +474,9 @@ inline void fill(wire::envelope& e, address to, const scheduler::handler& h, wir
   e.kind = wire::record_kind::message;
   e.form = form;
   e.padding = padding;
-  // Kept in a register: GCC 12 would store `to` on the stack in parts, and load two of them as one to store them here; a load that
-  // spans two stores waits until both have left the store buffer, 5 ns.
+  // Kept in a register: GCC 12 would store `to` on the stack in parts, and load two of them as one
+  // to store them here; a load that spans two stores waits until both have left the store buffer, 5
+  // ns.
   std::uint32_t slot_number = to.slot;
   asm("" : "+r"(slot_number));
   e.slot = slot_number;
@@ -484,7 +491,8 @@ inline void prepare(scheduler::sink& k, pe& self, address to, const scheduler::h
   k.caller = self.active() != nullptr ? self.active()->process : nullptr;
 }
 
-/// The pages that arguments hold in memory of their own, as their wire form says; 0 for what has none or is not known.
+/// The pages that arguments hold in memory of their own, as their wire form says; 0 for what has
+/// none or is not known.
 template <class P>
 [[nodiscard]] std::size_t bytes_beside(const P& argument) {
   if constexpr (std::is_trivially_copyable_v<P> || !orrery::serializable<P>) {
@@ -515,9 +523,10 @@ bool send_owned_away(pe& self, address to, const scheduler::handler& h, schedule
 void begin_call_with(pe& self, address to, scheduler::sink& k, const scheduler::handler& h, const void* const* refs,
                      std::size_t payload, const arguments_ref& arguments);
 
-/// Sends a one-way or asynchronous message whose payload owns its arguments. `sink` null: one way. May park while the destination is
-/// full; with `may_wait` false it returns false instead, having sent nothing. A one-way message to a lost node is reported, as are those whose
-/// process is gone; others throw node_lost. `h`: Handler::instance, or another one with the functions of Handler.
+/// Sends a one-way or asynchronous message whose payload owns its arguments. `sink` null: one way.
+/// May park while the destination is full; with `may_wait` false it returns false instead, having
+/// sent nothing. A one-way message to a lost node is reported, as are those whose process is gone;
+/// others throw node_lost. `h`: Handler::instance, or another one with the functions of Handler.
 template <class Handler, class... P>
 bool send_owned_as(const scheduler::handler& h, pe& self, address to, scheduler::sink* sink, bool may_wait,
                    P&&... arguments) {
@@ -529,7 +538,8 @@ bool send_owned_as(const scheduler::handler& h, pe& self, address to, scheduler:
     }
     if (self.flow().over_limit(*s)) [[unlikely]] {
       if (!may_wait) return false;
-      self.flow().wait_for_room(*s);  // before anything is sent: what it throws means that nothing was
+      // before anything is sent: what it throws means that nothing was
+      self.flow().wait_for_room(*s);
       s = self.find(to.slot, to.generation);
       if (s == nullptr) {
         fail_gone(h, to, sink, self);
@@ -562,7 +572,8 @@ bool send_owned(pe& self, address to, scheduler::sink* sink, bool may_wait, P&&.
   return send_owned_as<Handler>(Handler::instance, self, to, sink, may_wait, std::forward<P>(arguments)...);
 }
 
-/// Sends a call whose caller waits for it before the arguments end: inside the node only pointers to them travel.
+/// Sends a call whose caller waits for it before the arguments end: inside the node only pointers
+/// to them travel.
 template <class Handler, class... P>
 void begin_call(pe& self, address to, scheduler::sink& k, P&&... arguments) {
   const scheduler::handler& h = Handler::instance;

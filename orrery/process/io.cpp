@@ -25,7 +25,7 @@ using scheduler::io_request;
 
 constexpr std::uint64_t stream = io_request::stream;
 
-// What a request was about. Only made when it has failed, so it may take its time.
+// The subject of a request. Only made when it has failed, so it may take its time.
 std::string describe(const io_request& r) {
   std::string text(to_string(r.call));
   if (r.call == io_call::open) return fmt::format("open of {}", static_cast<const char*>(r.memory));
@@ -99,8 +99,8 @@ std::size_t transfer_all(io_request wanted) {
     r.length = wanted.length - done;
     if (wanted.offset != stream) r.offset = wanted.offset + done;
     const std::size_t n = complete(r);
-    if (n == 0 && r.call == io_call::write)
-      throw std::system_error(ENOSPC, std::system_category(), describe(r));  // some devices say it so
+    // some devices say it so
+    if (n == 0 && r.call == io_call::write) throw std::system_error(ENOSPC, std::system_category(), describe(r));
     if (n == 0) break;
     done += n;
   }

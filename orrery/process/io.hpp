@@ -27,7 +27,7 @@ namespace orrery::io {
 
 inline constexpr std::chrono::nanoseconds forever = std::chrono::nanoseconds::max();
 
-// --- files: at an offset ----------------------------------------------------------------------------------------
+// --- files: at an offset -------------------------------------------------------------------------
 
 /// Reads as pread(2) does: returns how many bytes it got, 0 at the end of the file.
 [[nodiscard]] std::size_t read(int fd, std::span<std::byte> into, std::uint64_t offset);
@@ -51,7 +51,7 @@ void fallocate(int fd, std::uint64_t offset, std::uint64_t length, int mode = 0)
 /// Closes; the descriptor is gone also when this throws.
 void close(int fd);
 
-// --- streams: pipes, sockets, terminals; a file's current position ----------------------------------------------
+// --- streams: pipes, sockets, terminals; a file's current position -------------------------------
 
 /// Waits until there is something to read and returns how many bytes it got; 0: the other side has
 /// closed.
@@ -73,7 +73,7 @@ void write_all(int fd, std::span<const std::byte> from);
 /// The same for a write.
 [[nodiscard]] bool wait_writable(int fd, time_limit timeout = forever);
 
-// --- several at once --------------------------------------------------------------------------------------------
+// --- several at once -----------------------------------------------------------------------------
 
 /// Starts a request and returns at once; what it throws is thrown by the future. A process may have
 /// any number of them on their way; while the PE has more than 1,024 on files, starting another one

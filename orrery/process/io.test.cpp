@@ -16,7 +16,7 @@ using namespace std::chrono_literals;
 class io_files : public io_test {};
 ORRERY_WITH_EACH_BACK_END(io_files);
 
-// --- files ------------------------------------------------------------------------------------------------------
+// --- files ---------------------------------------------------------------------------------------
 
 TEST_P(io_files, a_buffered_file_gives_back_what_was_written) {
   const scratch f;
@@ -130,7 +130,7 @@ TEST_P(io_files, open_creates_with_the_mode) {
   });
 }
 
-// --- errors -----------------------------------------------------------------------------------------------------
+// --- errors --------------------------------------------------------------------------------------
 
 TEST_P(io_files, a_file_that_is_not_there_is_named) {
   run_program([&] {
@@ -211,7 +211,7 @@ TEST_P(io_files, outside_of_a_process_it_is_an_error) {
   EXPECT_THROW((void)io::read(0, b, 0), usage_error);
 }
 
-// --- several at once --------------------------------------------------------------------------------------------
+// --- several at once -----------------------------------------------------------------------------
 
 TEST_P(io_files, a_process_has_many_requests_on_their_way) {
   constexpr std::size_t pages = 64;

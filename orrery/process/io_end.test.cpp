@@ -15,7 +15,7 @@ using namespace std::chrono_literals;
 class io_end : public io_test {};
 ORRERY_WITH_EACH_BACK_END(io_end);
 
-// --- the end ----------------------------------------------------------------------------------------------------
+// --- the end -------------------------------------------------------------------------------------
 
 TEST_P(io_end, what_waits_for_data_when_the_program_ends_is_unwound) {
   const pair p;
@@ -109,7 +109,7 @@ TEST_P(io_end, an_object_that_ends_with_the_program_can_still_write) {
   EXPECT_STREQ(b.data(), "written at the end");
 }
 
-// What was posted before the end is executed, and is not cut off while its file is slow.
+// A post before the end is executed, and is not cut off while its file is slow.
 struct writer {
   void write(std::string path) {
     const io::descriptor fd(path, O_WRONLY);
@@ -144,7 +144,7 @@ TEST_P(io_end, a_descriptor_is_closed_while_the_program_ends) {
   EXPECT_EQ(fcntl(fd, F_GETFD), -1);
 }
 
-// --- without io_uring -------------------------------------------------------------------------------------------
+// --- without io_uring ----------------------------------------------------------------------------
 
 // From here on this thread and those that it makes get EPERM from io_uring_setup, as in a
 // container.

@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-// What an argument is kept as while its message waits: views own what they look at.
+// The form in which an argument is kept while its message waits: views own what they look at.
 namespace orrery::detail {
 
 /// The elements of a span that is kept behind the arguments of its message, in the same memory.
@@ -21,8 +21,9 @@ struct behind_arguments {
   std::span<const E> elements;
 };
 
-/// A span, kept with its elements: in memory of its own, or behind the arguments of its message, which then must not end before it. When it is
-/// moved it takes them along into memory of its own: who does so leaves the message.
+/// A span, kept with its elements: in memory of its own, or behind the arguments of its message,
+/// which then must not end before it. When it is moved it takes them along into memory of its own:
+/// who does so leaves the message.
 template <class E>
 class kept_span {
  public:
@@ -68,7 +69,7 @@ struct kept<P> {
 template <class P>
 using kept_t = typename kept<P>::type;
 
-/// What is written for an argument that is kept.
+/// The written form of an argument that is kept.
 template <class K>
 [[nodiscard]] const K& wire_form(const K& k) noexcept {
   return k;
@@ -78,7 +79,7 @@ template <class E>
   return k;
 }
 
-// --- behind the arguments ----------------------------------------------------------------------------------------
+// --- behind the arguments ------------------------------------------------------------------------
 
 /// True if elements of such a parameter can lie behind the arguments of a message.
 template <class P>
@@ -102,7 +103,8 @@ template <class P, class A>
   }
 }
 
-/// Copies the elements of an argument for P to `room`, which moves on, and says what the argument is to be made of.
+/// Copies the elements of an argument for P to `room`, which moves on, and says what the argument
+/// is to be made of.
 template <class P, class A>
 [[nodiscard]] decltype(auto) put_behind([[maybe_unused]] std::byte*& room, A&& argument) noexcept {
   if constexpr (fits_behind<P>) {

@@ -46,7 +46,8 @@ ORRERY_PROCESS(Reader, take, fail, seen);
 
 ORRERY_AT_EACH_PLACE(kept);
 
-// From nothing to more than fits behind the arguments of a message, while what was sent from is overwritten.
+// From nothing to more than fits behind the arguments of a message, while what was sent from is
+// overwritten.
 TEST_P(kept, spans_of_any_size_are_read_as_they_were_sent) {
   in_world([] {
     const auto reader = spawn<Reader>(where());
@@ -78,7 +79,7 @@ TEST_P(kept, a_method_that_throws_has_read_its_span) {
   });
 }
 
-// What is still in a mailbox when its process ends is dropped once.
+// A message that is in a mailbox when its process ends is dropped once.
 TEST_P(kept, spans_end_with_a_process_that_did_not_read_them) {
   in_world([] {
     const auto reader = spawn<Reader>(where());

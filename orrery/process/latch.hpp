@@ -18,8 +18,9 @@ ORRERY_PROCESS(latch, count_down, wait, arrive_and_wait, is_open);
 ///     ... in each worker: all_ready->count_down();
 ///     all_ready->wait();
 ///
-/// Any number of callers wait, each of them with a stack, on the latch's PE if they are on another one. A worker that ends without counting down
-/// leaves it closed: who waits may do so with a time limit, by `start(l)->wait().wait_for(1s)`.
+/// Any number of callers wait, each of them with a stack, on the latch's PE if they are on another
+/// one. A worker that ends without counting down leaves it closed: who waits may do so with a time
+/// limit, by `start(l)->wait().wait_for(1s)`.
 class latch {
  public:
   explicit latch(std::size_t count) noexcept : left_(count) {}

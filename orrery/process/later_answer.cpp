@@ -15,7 +15,8 @@ std::string name_of(const scheduler::handler* h) {
 
 std::string describe_answer(const pe&, const local_wait& w) {
   const auto& a = static_cast<const later_answer&>(w);
-  if (a.of->target == a.process && a.of->method == a.method) return {};  // a promise of its own, which has a line
+  // a promise of its own, which has a line
+  if (a.of->target == a.process && a.of->method == a.method) return {};
   const std::string at = a.of->target ? fmt::format(" at {}", to_string(a.of->target)) : std::string{};
   return fmt::format("  the answer of {} at {} waits for {}{}\n", name_of(a.method), to_string(a.process),
                      a.of->method != nullptr ? name_of(a.of->method) : "what follows other calls", at);

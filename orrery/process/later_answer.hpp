@@ -7,7 +7,8 @@
 #include <memory>
 #include <utility>
 
-// A method that returns a future: its caller gets the value when it is there, and the method's process is free meanwhile.
+// A method that returns a future: its caller gets the value when it is there, and the method's
+// process is free meanwhile.
 namespace orrery::detail {
 
 /// The answer to a call whose method has given a future. Owned by that future.
@@ -20,8 +21,8 @@ struct later_answer : local_wait {
   later_answer(pe& self, const scheduler::sink& from);
 };
 
-/// Calls give(pe&, future_state<T>&) once the result is there: now, or later as a process of its own. `give` throws nothing. Throws usage_error if
-/// the future has no call.
+/// Calls give(pe&, future_state<T>&) once the result is there: now, or later as a process of its
+/// own. `give` throws nothing. Throws usage_error if the future has no call.
 template <class T, class Give>
 void give_later(pe& self, future<T> from, Give give) {
   future_access<T>::check(from);

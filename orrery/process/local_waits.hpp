@@ -9,12 +9,14 @@
 
 namespace orrery::detail {
 
-/// Something that somebody waits for and that no call stands for: a promise, an answer that comes later, a condition. In the list of its PE while
-/// it lives, or until it is over. What derives from it says how it ends with the runtime, and what a report calls it.
+/// Something that somebody waits for and that no call stands for: a promise, an answer that comes
+/// later, a condition. In the list of its PE while it lives, or until it is over. A derived class
+/// says how the wait ends with the runtime, and what a report calls it.
 struct local_wait {
   local_wait* next = this;
   local_wait* previous = this;
-  /// The runtime shuts down, and it was taken out of the list: who waits is to get `stopped`. Null: it ends by itself. Must not park.
+  /// The runtime shuts down, and it was taken out of the list: who waits is to get `stopped`. Null:
+  /// it ends by itself. Must not park.
   void (*cancel)(pe&, local_wait&) noexcept = nullptr;
   /// A line of the report of a dead world, which begins with two blanks; empty: nothing to say.
   std::string (*describe)(const pe&, const local_wait&) = nullptr;
@@ -33,11 +35,12 @@ struct local_wait {
 
 /// The local waits of a PE.
 ///
-/// Problem: the scheduler knows who waits for a call, and ends calls when the runtime does. It knows nothing of who is to keep a promise.
-/// So those that may wait for ever are in a list, which is told of the end, and speaks in the report of a dead world.
+/// Problem: the scheduler knows who waits for a call, and ends calls when the runtime does. It
+/// knows nothing of who is to keep a promise. So those that may wait for ever are in a list, which
+/// is told of the end, and speaks in the report of a dead world.
 ///
-/// Owned by its PE as the process layer's state, which also has those that are to be told of ends; used on the PE's thread. Invariant: each in the list is on
-/// this PE.
+/// Owned by its PE as the process layer's state, which also has those that are to be told of ends;
+/// used on the PE's thread. Invariant: each in the list is on this PE.
 class local_waits final : public scheduler::layer_state, scheduler::wait_watcher {
  public:
   explicit local_waits(pe& of);

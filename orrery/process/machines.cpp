@@ -85,7 +85,7 @@ std::vector<file_system> find_file_systems() {
   return all;
 }
 
-// What only a node of that machine can say.
+// The facts that only a node of that machine knows.
 machine_state describe_here() {
   machine_state s;
   utsname names{};

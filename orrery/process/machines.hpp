@@ -10,7 +10,8 @@
 #include <string_view>
 #include <vector>
 
-// What the machines of the world are. (Givelberg 2014, section 5: system functions that describe the state of the hardware.)
+// Descriptions of the machines of the world. (Givelberg 2014, section 5: system functions that
+// describe the state of the hardware.)
 namespace orrery {
 
 /// A file system of a machine, as the calling node of that machine sees it.
@@ -33,17 +34,20 @@ struct machine_state {
   double load = 0;  ///< threads that run or want to, over the last minute
   std::uint64_t memory = 0;  ///< bytes
   std::uint64_t free_memory = 0;  ///< bytes that programs can have without swapping
-  std::vector<std::uint32_t> nodes;  ///< of the world that are there and can be reached, in ascending order
+  /// The machines of the world that are there and can be reached, in ascending order.
+  std::vector<std::uint32_t> nodes;
   std::vector<std::uint32_t> pes;  ///< theirs
-  std::vector<file_system> file_systems;  ///< those with room for files, each once; no pseudo ones such as /proc
+  /// Those with room for files, each once; no pseudo ones such as /proc.
+  std::vector<file_system> file_systems;
 };
 
-/// The names of all machines, by number: those of their hosts. Where several machines have one name, as in simulations, those
-/// behind the first are called "name#2", "name#3" and so on. Does not park.
+/// The names of all machines, by number: those of their hosts. Where several machines have one
+/// name, as in simulations, those behind the first are called "name#2", "name#3" and so on. Does
+/// not park.
 [[nodiscard]] std::vector<std::string> machine_names();
 
-/// Asks a machine what it is. Parks until one of its PEs answers. Throws usage_error if there is no such machine, node_lost,
-/// stopped.
+/// Asks a machine what it is. Parks until one of its PEs answers. Throws usage_error if there is no
+/// such machine, node_lost, stopped.
 ///
 ///     for (std::uint32_t m = 0; m < orrery::world_machines(); ++m) {
 ///       const orrery::machine_state s = orrery::describe_machine(m);
@@ -51,19 +55,22 @@ struct machine_state {
 ///     }
 [[nodiscard]] machine_state describe_machine(std::uint32_t machine);
 
-/// Some PE of the machine with that name, or with that name up to its first dot; successive uses take its PEs in turn. Throws
-/// usage_error, which names the machines that there are. Does not park.
+/// Some PE of the machine with that name, or with that name up to its first dot; successive uses
+/// take its PEs in turn. Throws usage_error, which names the machines that there are. Does not
+/// park.
 ///
-///     auto device = orrery::spawn<PageDevice>(orrery::machine("node7"), "pagefile", 1024, 32 << 20);
+///     auto device = spawn<PageDevice>(machine("node7"), "pagefile", 1024, 32 << 20);
 [[nodiscard]] placement machine(std::string_view host);
 
 namespace detail {
-/// The number of the machine that is called so among these, by its whole name or up to the first dot.
+/// The number of the machine that is called so among these, by its whole name or up to the first
+/// dot.
 [[nodiscard]] std::optional<std::uint32_t> find_machine(std::span<const std::string> names, std::string_view host);
 }  // namespace detail
 
 namespace detail {
-/// Bytes that programs can have on this machine now without swapping, as far as their control group lets them. Reads files of the kernel.
+/// Bytes that programs can have on this machine now without swapping, as far as their control group
+/// lets them. Reads files of the kernel.
 [[nodiscard]] std::uint64_t free_memory_here();
 }  // namespace detail
 

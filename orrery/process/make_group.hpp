@@ -11,11 +11,12 @@
 #include <utility>
 #include <vector>
 
-// Groups of processes that are there already, and parts of groups. "An array of remote pointers defines a group" (Givelberg 2014, section 3.2).
+// Groups of processes that are there already, and parts of groups. "An array of remote pointers
+// defines a group" (Givelberg 2014, section 3.2).
 //
-//     auto pair = make_group({left, right});                                  // of what was spawned one by one
+//     auto pair = make_group({left, right});  // of what was spawned one by one
 //     auto odd = subgroup(workers, [](std::size_t rank) { return rank % 2 == 1; });
-//     scatter<&Worker::take>(workers, pages);                                 // workers[i]->take(pages[i]), all at once
+//     scatter<&Worker::take>(workers, pages);  // workers[i]->take(pages[i]), all at once
 namespace orrery {
 
 namespace detail {
@@ -58,9 +59,11 @@ ORRERY_SCATTERING(const noexcept);
 
 }  // namespace detail
 
-/// Makes a group of processes that live, ranked as they stand here. Calls to it cost one message for each PE, as those to any group. A process may be in several
-/// groups; what `member` says is of that in which it was spawned. The group costs a small process on each PE with members until it is dismissed; `destroy`
-/// ends its members, too. Parks. Throws usage_error for a null pointer, node_lost, stopped.
+/// Makes a group of processes that live, ranked as they stand here. Calls to it cost one message
+/// for each PE, as those to any group. A process may be in several groups; what `member` says is of
+/// that in which it was spawned. The group costs a small process on each PE with members until it
+/// is dismissed; `destroy` ends its members, too. Parks. Throws usage_error for a null pointer,
+/// node_lost, stopped.
 template <class T>
 [[nodiscard]] group<T> make_group(std::span<const remote<T>> members) {
   std::vector<address> all;
@@ -77,7 +80,8 @@ template <class T>
   return make_group(std::span<const remote<T>>(members.begin(), members.size()));
 }
 
-/// The members of a group for whose ranks `chosen(rank)` is true, as a group of their own, ranked in the same order. As make_group.
+/// The members of a group for whose ranks `chosen(rank)` is true, as a group of their own, ranked
+/// in the same order. As make_group.
 template <class T, std::predicate<std::size_t> F>
 [[nodiscard]] group<T> subgroup(const group<T>& g, F chosen) {
   std::vector<remote<T>> members;
@@ -86,15 +90,16 @@ template <class T, std::predicate<std::size_t> F>
   return make_group(members);
 }
 
-/// Ends a group that make_group or subgroup has made, not its members. What was called before goes on. Parks. Throws process_gone if it was dismissed before,
-/// node_lost, stopped.
+/// Ends a group that make_group or subgroup has made, not its members. Calls that were made before
+/// go on. Parks. Throws process_gone if it was dismissed before, node_lost, stopped.
 template <class T>
 void dismiss(const group<T>& g) {
   detail::dismiss_group(detail::group_access::handle(g).data());
 }
 
-/// Calls a method of all members, that of rank i with values[i], one message each; returns when all have finished: the results in the order of the ranks, or
-/// nothing. Parks. Throws usage_error unless there is one value for each member, and of what members throw that of the lowest rank.
+/// Calls a method of all members, that of rank i with values[i], one message each; returns when all
+/// have finished: the results in the order of the ranks, or nothing. Parks. Throws usage_error
+/// unless there is one value for each member, and of what members throw that of the lowest rank.
 template <auto Method, class T, class V>
 auto scatter(const group<T>& g, std::span<const V> values) {
   return detail::scattering<T, Method>::call(g, values);

@@ -44,13 +44,14 @@ class construction_scope {
   static constinit thread_local construction_scope* first_;
 };
 
-/// What the members of all groups have in common. Not copyable: a member has one rank.
+/// The common base of the members of all groups. Not copyable: a member has one rank.
 class member_base {
  public:
   member_base(const member_base&) = delete;
   member_base& operator=(const member_base&) = delete;
 
-  /// The place of this process in its group, from 0 on. Does not park. Throws usage_error if it is in none.
+  /// The place of this process in its group, from 0 on. Does not park. Throws usage_error if it is
+  /// in none.
   [[nodiscard]] std::size_t rank() const {
     check();
     return rank_;
@@ -60,9 +61,10 @@ class member_base {
     check();
     return handle_->size();
   }
-  /// Returns when all members have called it; until then the process is parked in its method, and its PE goes on. Throws process_gone
-  /// or node_lost when a member ends that the others wait for, stopped, and usage_error (at all members, if some call another collective
-  /// at the same point: it names both, and later collectives of the group fail too).
+  /// Returns when all members have called it; until then the process is parked in its method, and
+  /// its PE goes on. Throws process_gone or node_lost when a member ends that the others wait for,
+  /// stopped, and usage_error (at all members, if some call another collective at the same point:
+  /// it names both, and later collectives of the group fail too).
   void barrier() {
     arrival a;
     meet(group_part::barrier, a);
@@ -96,15 +98,17 @@ struct all_reducer;
 
 }  // namespace detail
 
-/// The base of a class whose processes know their group: the paper's ProcessGroupMember (Givelberg 2014, section 3.2).
+/// The base of a class whose processes know their group: the paper's ProcessGroupMember (Givelberg
+/// 2014, section 3.2).
 ///
 ///     struct FFT3 : orrery::member<FFT3> {
 ///       void transform();   // ... barrier(); this_group()[(rank() + 1) % size()]->take(page); ...
 ///     };
 ///
-/// Each member has the group itself at hand, so that talking to a peer costs one message. All this can be used in the methods and,
-/// as the places of all members are known before the first is constructed, in the constructors too: a call to a peer that is not yet
-/// constructed waits until it is. A process that spawn made alone is in no group: then all functions throw usage_error.
+/// Each member has the group itself at hand, so that talking to a peer costs one message. All this
+/// can be used in the methods and, as the places of all members are known before the first is
+/// constructed, in the constructors too: a call to a peer that is not yet constructed waits until
+/// it is. A process that spawn made alone is in no group: then all functions throw usage_error.
 template <class T>
 class member : public detail::member_base {
  public:
@@ -113,8 +117,9 @@ class member : public detail::member_base {
     check();
     return group_;
   }
-  /// Combines the values of all members in the order of the ranks and returns the result, the same to all; a barrier with a value.
-  /// `op` is associative; it need not be commutative. Throws as barrier, and what op throws.
+  /// Combines the values of all members in the order of the ranks and returns the result, the same
+  /// to all; a barrier with a value. `op` is associative; it need not be commutative. Throws as
+  /// barrier, and what op throws.
   template <class V, class Op = std::plus<>>
   [[nodiscard]] V all_reduce(V value, Op op = {}) {
     typename detail::all_reducer<V, Op>::entry mine{{}, std::move(value), &op, std::nullopt, nullptr};
@@ -133,8 +138,8 @@ class member : public detail::member_base {
 
 namespace detail {
 
-// A reduction among members. Each part combines the values of its members, the first part those of the parts, and sends the result to
-// all: two messages for each PE.
+// A reduction among members. Each part combines the values of its members, the first part those of
+// the parts, and sends the result to all: two messages for each PE.
 template <class V, class Op>
 struct all_reducer {
   struct entry : arrival {
@@ -191,7 +196,8 @@ struct all_reducer {
     const group_data& d = part.group().data();
     if (from >= d.parts.size()) return;
     if (part.reduction == nullptr) part.reduction = std::make_unique<gathered>(what, d.parts.size());
-    if (part.reduction->what != &what) return;  // the members do not call the same, and have heard so
+    // the members do not call the same, and have heard so
+    if (part.reduction->what != &what) return;
     auto& g = static_cast<gathered&>(*part.reduction);
     g.from[from] = std::move(r);
     if (++g.count < d.parts.size() || part.current() != &what) return;

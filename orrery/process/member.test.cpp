@@ -31,7 +31,7 @@ using testing::in_world;
 using testing::random_places;
 using testing::what_is_thrown;
 
-// --- peers ---------------------------------------------------------------------------------------------------------
+// --- peers ---------------------------------------------------------------------------------------
 
 struct Peer;
 ORRERY_PROCESS(Peer, hear, heard, sent_by_post, sent_by_call);
@@ -67,7 +67,7 @@ TEST(peer, is_reached_by_one_message) {
   });
 }
 
-// --- barrier -------------------------------------------------------------------------------------------------------
+// --- barrier -------------------------------------------------------------------------------------
 
 struct Stepper;
 ORRERY_PROCESS(Stepper, step, step_with_sleeps, barrier, meet_and_count, leave_before, reduce_instead, sums, texts,
@@ -252,7 +252,7 @@ TEST(barrier, members_that_wait_when_the_runtime_ends_do_not_keep_it) {
   });
 }
 
-// --- all_reduce ----------------------------------------------------------------------------------------------------
+// --- all_reduce ----------------------------------------------------------------------------------
 
 TEST(all_reduce, gives_the_same_result_to_all) {
   in_world(3, [] {

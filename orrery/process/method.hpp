@@ -11,8 +11,9 @@
 #include <type_traits>
 #include <utility>
 
-// How `p->m(arguments...)` becomes a call. A description's proxy is an aggregate of empty callables named like the methods. It has no state: a
-// pointer to it is the pointer to the address it stands for, and each callable is found at the same place. The mode says what calling means.
+// How `p->m(arguments...)` becomes a call. A description's proxy is an aggregate of empty callables
+// named like the methods. It has no state: a pointer to it is the pointer to the address it stands
+// for, and each callable is found at the same place. The mode says what calling means.
 namespace orrery::detail {
 
 struct call_mode;
@@ -35,7 +36,7 @@ template <class Target>
   return *static_cast<const Target*>(p);
 }
 
-// What an argument given to an overloaded method travels as.
+// The type as which an argument of an overloaded method travels.
 template <class A>
 struct travels_as {
   using type = std::decay_t<A>;

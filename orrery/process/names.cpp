@@ -22,7 +22,7 @@ using is = name_answer::is;
 
 constexpr std::size_t longest_name = 255;
 
-// What is wrong with a name, or nothing.
+// The fault of a name, or nothing.
 std::optional<std::string> flaw_of(std::string_view name) {
   using utf8 = boost::locale::utf::utf_traits<char>;
   if (name.empty()) return "it is empty";

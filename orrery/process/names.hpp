@@ -16,19 +16,20 @@
 // remote pointer to begin with; and no single PE should have to know them all.
 //
 // So a process can be published under names. The repository that maps names to processes is spread
-// over all PEs of the world by a hash of the name: to look one up costs one call, from anywhere, and
-// none if the name is kept on the caller's own PE. A name stays for as long as its process: it is
-// cleared when the process is destroyed, and when its node leaves or is lost. When nodes come or go
-// the PEs divide the names anew, from what the nodes know of their own processes; a lookup may then
-// take a moment longer, but it neither misses a name that is published nor finds a process of a node
-// that is known to be gone.
+// over all PEs of the world by a hash of the name: to look one up costs one call, from anywhere,
+// and none if the name is kept on the caller's own PE. A name stays for as long as its process: it
+// is cleared when the process is destroyed, and when its node leaves or is lost. When nodes come or
+// go the PEs divide the names anew, from what the nodes know of their own processes; a lookup may
+// then take a moment longer, but it neither misses a name that is published nor finds a process of
+// a node that is known to be gone.
 //
 // A name is 1 to 255 bytes of UTF-8 without control characters. By convention it looks like a path,
 // and `names` lists what begins with some text.
 //
 //     orrery::publish("/data/set/PageDevice/34", device);
 //     ...
-//     auto device = orrery::lookup<PageDevice>("/data/set/PageDevice/34");   // maybe in another program
+//     // maybe in another program
+//     auto device = orrery::lookup<PageDevice>("/data/set/PageDevice/34");
 //
 // All functions are called by a process. They may park it. They throw usage_error for a name that
 // cannot be one and outside of a process, and stopped when the runtime shuts down or this node has
@@ -51,8 +52,9 @@ void publish(std::string_view name, const address& process);
 }  // namespace detail
 
 /// Gives the process a name. When this returns, every lookup anywhere finds it. A process may have
-/// many names; to publish the same process under the same name again does nothing. Other programs of the world can call all methods that T's
-/// line lists, but of overloaded ones only what this program calls, too.
+/// many names; to publish the same process under the same name again does nothing. Other programs
+/// of the world can call all methods that T's line lists, but of overloaded ones only what this
+/// program calls, too.
 ///
 /// May park. Throws name_taken if another living process has the name, process_gone, node_lost,
 /// usage_error (also for a null pointer), stopped.
@@ -64,8 +66,8 @@ void publish(std::string_view name, const remote<T>& p) {
 
 /// The process that has the name, as a T: its class is T or derived from T.
 ///
-/// May park. Throws name_not_found, which names up to three published names that are nearly the same;
-/// bad_remote_cast, which names the class of the process; usage_error, stopped.
+/// May park. Throws name_not_found, which names up to three published names that are nearly the
+/// same; bad_remote_cast, which names the class of the process; usage_error, stopped.
 template <class T>
 [[nodiscard]] remote<T> lookup(std::string_view name) {
   return remote<T>(detail::lookup(name, detail::class_name_of<T>()));

@@ -56,7 +56,7 @@ struct engine {
 };
 ORRERY_PROCESS(engine, work, run_until);
 
-// --- what can be a name ---------------------------------------------------------------------------------
+// --- what can be a name --------------------------------------------------------------------------
 
 TEST(names, find_the_process_that_was_published) {
   in_world(2, [] {
@@ -121,7 +121,7 @@ TEST(names, are_only_for_processes_that_run) {
   });
 }
 
-// --- publish and unpublish -------------------------------------------------------------------------------
+// --- publish and unpublish -----------------------------------------------------------------------
 
 TEST(names, belong_to_one_process) {
   in_world(2, [] {
@@ -189,7 +189,7 @@ TEST(names, of_one_process_may_be_many) {
   });
 }
 
-// --- the end of a process --------------------------------------------------------------------------------
+// --- the end of a process ------------------------------------------------------------------------
 
 TEST(names, are_cleared_before_destroy_returns) {
   in_world(3, [] {
@@ -263,7 +263,7 @@ TEST(names, do_not_keep_a_world_from_ending) {
   });
 }
 
-// --- classes ---------------------------------------------------------------------------------------------
+// --- classes -------------------------------------------------------------------------------------
 
 TEST(names, are_found_as_the_class_of_the_process_or_a_base_of_it) {
   in_world(2, [] {
@@ -321,7 +321,7 @@ TEST(remote_cast, does_not_wait_for_a_process_that_is_busy) {
   });
 }
 
-// --- waiting ---------------------------------------------------------------------------------------------
+// --- waiting -------------------------------------------------------------------------------------
 
 TEST(await_name, returns_at_once_if_the_name_is_there) {
   in_world(2, [] {
@@ -365,7 +365,7 @@ TEST(await_name, gives_up_after_the_timeout) {
   });
 }
 
-// --- lists and suggestions -------------------------------------------------------------------------------
+// --- lists and suggestions -----------------------------------------------------------------------
 
 TEST(names, are_listed_by_prefix_in_order) {
   in_world(3, [] {
@@ -439,7 +439,7 @@ RC_GTEST_PROP(Suggestions, MeasureTheDistanceUpToALimit, ()) {
   RC_ASSERT(detail::edit_distance(a, b, limit) == std::min(plain_distance(a, b), limit + 1));
 }
 
-// --- who keeps a name ------------------------------------------------------------------------------------
+// --- who keeps a name ----------------------------------------------------------------------------
 
 std::uint64_t nth_hash(int i) { return detail::hash_of(fmt::format("/name/{}", i)); }
 
@@ -466,14 +466,14 @@ TEST(owners, change_only_for_names_of_who_comes_or_goes) {
   }
 }
 
-// --- against a model -------------------------------------------------------------------------------------
+// --- against a model -----------------------------------------------------------------------------
 
 enum class action : std::uint8_t { publish, unpublish, lookup, destroy, list };
 using step = std::tuple<action, int, int, std::uint32_t>;  // what, which name, which process, where
 
 std::string nth_name(int i) { return fmt::format("/n/{}", i); }
 
-// What the step says, on the PE where it is made.
+// The text of the step, on the PE where it is made.
 std::string make(action what, int name, remote<engine> process) {
   try {
     switch (what) {

@@ -12,7 +12,7 @@
 // For tools that look at a world from outside; see transport/shm/board.hpp.
 namespace orrery::detail {
 
-/// What a node shows of its names.
+/// The names that a node shows.
 struct name_on_board {
   std::string name;
   address process;
@@ -23,7 +23,7 @@ struct names_on_board {
   std::vector<std::string> classes;
   std::vector<name_on_board> names;
 };
-/// What the board of a node shows, checked. Throws bad_message.
+/// The content of a node's board, checked. Throws bad_message.
 [[nodiscard]] names_on_board decode_names(std::span<const std::byte> text);
 
 }  // namespace orrery::detail

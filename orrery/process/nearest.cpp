@@ -50,7 +50,8 @@ std::size_t edit_distance(std::string_view a, std::string_view b, std::size_t li
 void suggestions::consider(std::string_view name) {
   const std::size_t limit = best_.size() == most ? best_.back().distance : limit_;
   const std::size_t distance = edit_distance(wanted_, name, limit);
-  if (distance > limit || distance >= std::min(wanted_.size(), name.size())) return;  // or nothing of it would be left
+  // or nothing of it would be left
+  if (distance > limit || distance >= std::min(wanted_.size(), name.size())) return;
   suggestion s{distance, std::string(name)};
   best_.insert(std::ranges::upper_bound(best_, s), std::move(s));
   if (best_.size() > most) best_.pop_back();

@@ -8,8 +8,8 @@
 
 namespace orrery::detail {
 
-/// How many insertions, deletions, replacements of bytes and swaps of neighbours lead from one string to the other (optimal
-/// string alignment); limit + 1 if more than `limit`.
+/// How many insertions, deletions, replacements of bytes and swaps of neighbours lead from one
+/// string to the other (optimal string alignment); limit + 1 if more than `limit`.
 [[nodiscard]] std::size_t edit_distance(std::string_view a, std::string_view b, std::size_t limit);
 
 struct suggestion {
@@ -19,7 +19,8 @@ struct suggestion {
   friend auto operator<=>(const suggestion&, const suggestion&) = default;
 };
 
-// The names most like one that was not found, nearest first: at most three, and none that has little in common with it.
+// The names most like one that was not found, nearest first: at most three, and none that has
+// little in common with it.
 class suggestions {
  public:
   static constexpr std::size_t most = 3;

@@ -85,21 +85,25 @@ void await_arrival(const address& at);
 
 }  // namespace detail
 
-/// The end of a process, as a future: why it has ended. For whoever may wait, follow it (`then`), or take the first of several (`when_any`):
+/// The end of a process, as a future: why it has ended. For whoever may wait, follow it (`then`),
+/// or take the first of several (`when_any`):
 ///
 ///     auto end = end_of(server);
 ///     ...
 ///     if (end.get().failed()) ...
 ///
-/// A process that has ended already gives end_cause::gone, whatever it was; see watched_spawn. The loss of its node is an end, no exception. Parks the caller while the request is sent. Throws
-/// usage_error, stopped; the future gets `stopped` when the program ends. What a function throws is not reported where somebody watches it.
+/// A process that has ended already gives end_cause::gone, whatever it was; see watched_spawn. The
+/// loss of its node is an end, no exception. Parks the caller while the request is sent. Throws
+/// usage_error, stopped; the future gets `stopped` when the program ends. An exception of a watched
+/// function is not reported.
 template <class T>
 [[nodiscard]] future<ending> end_of(const remote<T>& p) {
   return detail::await_end(p.address());
 }
 
-/// Runs `f(args...)` as a process, as spawn does, and gives a future of its end, whose `process` it was: for who starts again what has failed. Nothing is
-/// missed, as it would be where the function ends before end_of has come to its PE. Parks while the request is sent. Throws as spawn.
+/// Runs `f(args...)` as a process, as spawn does, and gives a future of its end, whose `process` it
+/// was: for who starts again what has failed. Nothing is missed, as it would be where the function
+/// ends before end_of has come to its PE. Parks while the request is sent. Throws as spawn.
 template <class F, class... A>
   requires std::invocable<std::decay_t<F>, detail::travels_t<A>...>
 [[nodiscard]] future<ending> watched_spawn(placement where, F&& f, A&&... arguments) {
@@ -121,8 +125,10 @@ template <class F, class... A>
   }
 }
 
-/// `on_end<&Watcher::ended>(p, w)`: when p has ended, `w->ended(ending)` is posted, once; at once if p is gone; not if w is. Where p, w and the caller are on one PE, that
-/// costs 48 bytes until then; else as end_of. Nothing is posted when the program ends, or if the caller's node is lost before. Throws as end_of.
+/// `on_end<&Watcher::ended>(p, w)`: when p has ended, `w->ended(ending)` is posted, once; at once
+/// if p is gone; not if w is. Where p, w and the caller are on one PE, that costs 48 bytes until
+/// then; else as end_of. Nothing is posted when the program ends, or if the caller's node is lost
+/// before. Throws as end_of.
 template <auto M, class T, class W>
 void on_end(const remote<T>& p, const remote<W>& w) {
   using method = detail::end_method<M>;
@@ -144,8 +150,10 @@ void on_end(const remote<T>& p, const remote<W>& w) {
   });
 }
 
-/// When one of the two ends, the other one is destroyed; but not if it was a function that returned. One that is gone already has ended so. Holds from the
-/// return of this call on, also where either node is lost, whatever becomes of the caller. Parks. Throws usage_error, node_lost, stopped.
+/// When one of the two ends, the other one is destroyed; but not if it was a function that
+/// returned. One that is gone already has ended so. Holds from the return of this call on, also
+/// where either node is lost, whatever becomes of the caller. Parks. Throws usage_error, node_lost,
+/// stopped.
 template <class A, class B>
 void link(const remote<A>& a, const remote<B>& b) {
   call<&detail::end_with<A, B>>(pe(b.address().pe), a, b);

@@ -241,7 +241,7 @@ std::optional<bool> to_bool(std::string_view text) {
   return std::nullopt;
 }
 
-// What may be given, as a clause that follows "allowed is".
+// The allowed values, as a clause that follows "allowed is".
 std::string allowed(const option_info& info) {
   const std::string orauto = info.automatic.empty() ? "" : ", or auto";
   return std::visit(overloaded{

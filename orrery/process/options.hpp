@@ -16,8 +16,8 @@
 
 namespace orrery {
 
-/// What a PE with nothing to do does until a message comes: the strategies of the task and message
-/// framework (Gingras 2018, section 3.9), for a whole PE.
+/// The behaviour of a PE with nothing to do until a message comes: the strategies of the task and
+/// message framework (Gingras 2018, section 3.9), for a whole PE.
 enum class waiting : std::uint8_t {
   wait,       ///< spins: answers in 0.1 us and takes a core
   notify,     ///< spins for a while, then sleeps
@@ -30,9 +30,12 @@ struct options {
   std::uint32_t nodes = 1;
   std::string world;  ///< name; empty: none
   std::string sim;    ///< what to simulate; see parse_simulation; empty: nothing
-  std::string mpi = "auto";  ///< "auto": if a launcher of MPI has started the program; "off"; or the path of a library
-  std::uint32_t machine_ranks = 0;  ///< for tests: so many ranks are a machine; 0: those of one host
-  std::uint64_t piece = transport::cluster_map::usual_piece;  ///< for tests: parts of large arguments between machines
+  /// "auto": if a launcher of MPI has started the program; "off"; or the path of a library.
+  std::string mpi = "auto";
+  /// For tests: so many ranks are a machine; 0: those of one host.
+  std::uint32_t machine_ranks = 0;
+  /// For tests: parts of large arguments between machines.
+  std::uint64_t piece = transport::cluster_map::usual_piece;
   std::string role;  ///< that a node without a main runs; empty: none
   std::chrono::nanoseconds node_timeout =
       std::chrono::seconds(5);  ///< after which a silent node of another machine is lost
@@ -70,7 +73,8 @@ struct option_info {
   std::string_view name;  ///< --orrery-<name>; the environment variable has the same letters
   member value;
   std::string_view meaning;  ///< a clause without a full stop
-  std::string_view automatic = {};  ///< what a value of 0 or "" means; such a number is written `auto`
+  /// The meaning of a value of 0 or ""; such a number is written `auto`.
+  std::string_view automatic = {};
   std::uint64_t least = 0;  ///< allowed, for numbers: in bytes and nanoseconds
   std::uint64_t most = UINT64_MAX;
   bool command_line_only = false;
@@ -84,7 +88,7 @@ struct option_info {
 /// All options, in the order of --orrery-help. The only place where they are listed.
 [[nodiscard]] std::span<const option_info> option_table();
 
-/// What a program was started with, taken apart.
+/// The command line of a program, taken apart.
 struct started_with {
   options values;
   std::vector<std::string> rest;  ///< for the program; [0] is its name
@@ -102,12 +106,12 @@ using environment = std::function<std::optional<std::string>(std::string_view va
 [[nodiscard]] started_with parse_options(std::span<const std::string> arguments, const environment& environment,
                                          std::span<const std::string> variables);
 
-/// What --orrery-help prints.
+/// The text of --orrery-help.
 [[nodiscard]] std::string options_help(std::string_view program);
 /// The same as a table for the docs.
 [[nodiscard]] std::string options_markdown();
 
-/// What the scheduler needs of them.
+/// The settings that the scheduler needs.
 [[nodiscard]] scheduler::node_settings node_settings_of(const options& o);
 
 }  // namespace orrery

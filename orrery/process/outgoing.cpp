@@ -11,7 +11,8 @@ namespace orrery::detail {
 namespace {
 constexpr std::size_t largest_in_ring = 4096;
 constexpr std::uint32_t many_blocks = 4;
-constexpr std::int64_t patience_ns = 50'000'000;  // of who waits for memory, before it goes over the limit
+// of who waits for memory, before it goes over the limit
+constexpr std::int64_t patience_ns = 50'000'000;
 }  // namespace
 
 std::uint32_t outgoing::record_bytes(const scheduler::channel& c, std::size_t bytes) noexcept {
@@ -24,15 +25,17 @@ outgoing::outgoing(scheduler::pe& self, scheduler::channel& c, std::size_t bytes
   bytes_ = record_bytes(c, bytes);
   in_block_ = bytes > largest_in_ring;
   if (in_block_) {
-    // A sender that never has to wait would never hear which blocks are free again, and fill new ones that are not in the cache.
+    // A sender that never has to wait would never hear which blocks are free again, and fill new
+    // ones that are not in the cache.
     if (c.blocks_out >= many_blocks && self.active() != nullptr && !self.refusing()) {
       ++c.users;
       self.flow().listen();
       --c.users;
     }
     std::byte* data = self.owner().allocate_block(self.id(), c.pe, bytes, block_);
-    // All memory for messages is on its way; receivers give it back. Some do so only when they have sent something themselves:
-    // a process whose answer has to wait here keeps what its mailbox holds. So nobody waits for ever.
+    // All memory for messages is on its way; receivers give it back. Some do so only when they have
+    // sent something themselves: a process whose answer has to wait here keeps what its mailbox
+    // holds. So nobody waits for ever.
     for (std::int64_t began = transport::now_ns(); data == nullptr;) {
       self.require_process();
       const std::int64_t now = transport::now_ns();

@@ -8,11 +8,12 @@
 
 namespace orrery::detail {
 
-/// A serialized record on its way to another node: small ones are written straight into the ring, large ones into a payload
-/// block of this node's segment that the receiver reads in place. Made and sent without parking in between.
+/// A serialized record on its way to another node: small ones are written straight into the ring,
+/// large ones into a payload block of this node's segment that the receiver reads in place. Made
+/// and sent without parking in between.
 ///
-/// Whoever waits for an answer is registered last, when nothing can park or throw any more: a sink that is registered
-/// belongs to the table of pending calls, which completes it when the node is lost.
+/// A waiting caller is registered last, when nothing can park or throw any more: a sink that is
+/// registered belongs to the table of pending calls, which completes it when the node is lost.
 class outgoing {
  public:
   /// Space for `bytes` of payload. May park. Throws node_lost, std::bad_alloc.
@@ -22,13 +23,13 @@ class outgoing {
   /// Takes an unsent payload back.
   ~outgoing();
 
-  /// What a payload of `bytes` takes of the channel's ring.
+  /// The space that a payload of `bytes` takes in the channel's ring.
   [[nodiscard]] static std::uint32_t record_bytes(const scheduler::channel& c, std::size_t bytes) noexcept;
 
   /// Where the payload goes; aligned to 16 (ring) or 64 (block).
   [[nodiscard]] std::span<std::byte> payload() noexcept { return payload_; }
-  /// Sends a message, whose answer completes `sink` if that is not null. May park. Throws node_lost, stopped,
-  /// world_error; then nothing was sent, and `sink` is registered nowhere.
+  /// Sends a message, whose answer completes `sink` if that is not null. May park. Throws
+  /// node_lost, stopped, world_error; then nothing was sent, and `sink` is registered nowhere.
   void send_message(address to, const scheduler::handler& h, scheduler::sink* sink);
   /// Sends the answer to a call. May park. Throws node_lost, stopped.
   void send_reply(std::uint64_t reply);

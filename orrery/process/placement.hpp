@@ -16,11 +16,13 @@ struct placement {
   kind what = kind::here;
   std::uint32_t index = 0;
 
-  /// The PE meant, seen from the calling process. Throws usage_error if there is no such place, node_lost if it has gone.
+  /// The PE meant, seen from the calling process. Throws usage_error if there is no such place,
+  /// node_lost if it has gone.
   [[nodiscard]] std::uint32_t resolve() const;
 };
 
-/// The PE with this number: 0 to world_pes() - 1, or one of reachable_pes() in a named world whose programs come and go.
+/// The PE with this number: 0 to world_pes() - 1, or one of reachable_pes() in a named world whose
+/// programs come and go.
 [[nodiscard]] constexpr placement pe(std::uint32_t i) noexcept { return {placement::kind::pe, i}; }
 /// Some PE of the node with this number; successive uses take its PEs in turn.
 [[nodiscard]] constexpr placement node(std::uint32_t i) noexcept { return {placement::kind::node, i}; }

@@ -33,7 +33,8 @@ struct promise_state final : future_state<T>, open_promise {
   }
 };
 
-/// Throws usage_error unless the promise (null: it was moved from) can be kept here and now. False: the runtime shuts down, which who waits knows.
+/// Throws usage_error unless the promise (null: it was moved from) can be kept here and now. False:
+/// the runtime shuts down, which who waits knows.
 [[nodiscard]] bool may_keep(open_promise* p);
 /// Throws usage_error where the future was given away before, or the promise was moved from.
 void require_future(open_promise* p);
@@ -46,15 +47,19 @@ void abandon(open_promise& p) noexcept;
 
 }  // namespace detail
 
-/// The result of a call, to be given later: a method returns the future and its process is free; whoever has the promise keeps it.
+/// The result of a call, to be given later: a method returns the future and its process is free;
+/// whoever has the promise keeps it.
 ///
-///     future<int> next() { return waiting_.emplace_back().get_future(); }   // the caller waits, this process does not
+///     // the caller waits, this process does not
+///     future<int> next() { return waiting_.emplace_back().get_future(); }
 ///     void put(int x) { waiting_.front().set_value(x), waiting_.pop_front(); }
 ///     std::deque<promise<int>> waiting_;
 ///
-/// Belongs to the PE where it was made, and is kept there; movable, never sent (an element that migrates leaves it behind). If it ends before it is kept,
-/// as it does with the process whose member it is, the caller gets broken_promise; if its node is lost, node_lost. Nothing here parks.
-/// No probe looks for cycles through promises: a world that waits for one for ever ends as a dead one, whose report lists it.
+/// Belongs to the PE where it was made, and is kept there; movable, never sent (an element that
+/// migrates leaves it behind). If it ends before it is kept, as it does with the process whose
+/// member it is, the caller gets broken_promise; if its node is lost, node_lost. Nothing here
+/// parks. No probe looks for cycles through promises: a world that waits for one for ever ends as a
+/// dead one, whose report lists it.
 template <class T>
 class [[nodiscard]] promise {
  public:
@@ -77,8 +82,8 @@ class [[nodiscard]] promise {
     state_->hold();
     return detail::future_access<T>::wrap(typename detail::future_access<T>::owner(state_));
   }
-  /// The result, made from the arguments. Throws usage_error if it was kept before, or on another PE, and what T's constructor throws: then it is
-  /// still to be kept.
+  /// The result, made from the arguments. Throws usage_error if it was kept before, or on another
+  /// PE, and what T's constructor throws: then it is still to be kept.
   template <class... A>
   void set_value(A&&... arguments)
     requires(std::is_void_v<T> ? sizeof...(A) == 0 : std::is_constructible_v<T, A...>)

@@ -13,13 +13,14 @@
 // Receiving any of several types, in the order in which the messages have come:
 //
 //     receive(on<int>([&](int n) { sum += n; }),
-//             on<std::string>([](const std::string& s) { return s == "urgent"; }, [&](std::string s) { ... }),   // with a guard
+//             on<std::string>([](const std::string& s) { return s == "urgent"; },  // a guard
+//                             [&](std::string s) { ... }),
 //             after(1s, [&] { late = true; }));
 namespace orrery {
 
 namespace detail {
 
-/// What to do with a message of type T that the guard lets pass.
+/// The case of a message of type T that the guard lets pass.
 template <class T, class Guard, class F>
 struct message_case {
   using type = T;
@@ -30,7 +31,7 @@ struct message_case {
   result run() { return f(*std::move(taken)); }
 };
 
-/// What to do when nothing has come for so long.
+/// The case that nothing has come for so long.
 template <class F>
 struct time_case {
   using result = std::invoke_result_t<F&>;
@@ -130,9 +131,10 @@ template <std::invocable<> F>
   return detail::time_case<F>{d, std::move(f)};
 }
 
-/// Waits for the first message, in the order in which they came, that one of the cases is for, and calls that case: its result, converted to the type that
-/// all have in common. Other messages wait on. Of two cases for one message the first is called. Called in a process function only (usage_error else). Throws
-/// what the case throws; stopped as receive<T>.
+/// Waits for the first message, in the order in which they came, that one of the cases is for, and
+/// calls that case: its result, converted to the type that all have in common. Other messages wait
+/// on. If two cases fit one message, the first is called. Called in a process function only
+/// (usage_error else). Throws what the case throws; stopped as receive<T>.
 template <class First, class... More>
   requires requires { typename First::result; }
 auto receive(First first, More... more) {

@@ -9,13 +9,16 @@
 
 namespace orrery::detail {
 
-/// Who is who after a restart.
+/// The table from old to new names after a restart.
 ///
-/// Problem: the states in a checkpoint hold remote pointers, groups and arrays; they name processes of a world that is no more. So who
-/// reads a state gives its reader one of these (reader::set_references), and what is read there is replaced by what was made anew, or by
-/// null if that is not in the checkpoint. All other readers have none, which costs a look at a null pointer for each remote pointer.
+/// Problem: the states in a checkpoint hold remote pointers, groups and arrays; they name processes
+/// of a world that is no more. So who reads a state gives its reader one of these
+/// (reader::set_references), and what is read there is replaced by what was made anew, or by null
+/// if that is not in the checkpoint. All other readers have none, which costs a look at a null
+/// pointer for each remote pointer.
 ///
-/// Filled before the first state is read and constant from then on. Owned by who restores; one for each PE.
+/// Filled before the first state is read and constant from then on. Owned by who restores; one for
+/// each PE.
 class references {
  public:
   void add_process(const address& before, const address& now) { processes_.emplace(before, now); }
@@ -31,11 +34,12 @@ class references {
 
  private:
   std::unordered_map<address, address> processes_;
-  std::unordered_map<address, group_handle> groups_;  // by the first member: nobody is a member of two
+  // by the first member: nobody is a member of two
+  std::unordered_map<address, group_handle> groups_;
   std::unordered_map<std::uint32_t, std::uint32_t> arrays_;
 };
 
-/// Of the number of an array.
+/// The new number of an array.
 [[nodiscard]] std::uint32_t renamed(const references& r, std::uint32_t array) noexcept;
 
 }  // namespace orrery::detail

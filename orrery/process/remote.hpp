@@ -16,7 +16,7 @@
 namespace orrery {
 namespace detail {
 
-/// What an address in the state of an object is after a restart; see references.
+/// Renames an address in the state of an object after a restart; see references.
 [[nodiscard]] address renamed(const references& r, const address& before) noexcept;
 /// `a` has just read `x`.
 template <class A, class X>
@@ -28,15 +28,18 @@ void rename_after_restart(const A& a, X& x) {
 
 }  // namespace detail
 
-/// A process of class T (or derived from T) anywhere in the world: a small value to be copied, stored and sent. It owns
-/// nothing; what it names may be gone, and then calls through it throw process_gone.
+/// A process of class T (or derived from T) anywhere in the world: a small value to be copied,
+/// stored and sent. It owns nothing; what it names may be gone, and then calls through it throw
+/// process_gone.
 ///
-/// `p->m(args...)` is a sequential call: it returns when the method has finished there, with its result or its exception.
-/// `start(p)->m(args...)` returns a future at once, `post(p)->m(args...)` is one way, and `try_post` is a post that returns false
-/// where a post would have to wait. A result that the method returns by reference arrives as a value.
+/// `p->m(args...)` is a sequential call: it returns when the method has finished there, with its
+/// result or its exception. `start(p)->m(args...)` returns a future at once, `post(p)->m(args...)`
+/// is one way, and `try_post` is a post that returns false where a post would have to wait. A
+/// result that the method returns by reference arrives as a value.
 ///
-/// Calls are made inside processes and may park the caller. They throw what the method throws, process_gone, node_lost,
-/// deadlock_error, bad_message and stopped. (Givelberg 2014, sections 3.1 and 3.2.)
+/// Calls are made inside processes and may park the caller. They throw what the method throws,
+/// process_gone, node_lost, deadlock_error, bad_message and stopped. (Givelberg 2014, sections 3.1
+/// and 3.2.)
 template <class T>
 class remote {
  public:
@@ -84,7 +87,8 @@ std::basic_ostream<char, Traits>& operator<<(std::basic_ostream<char, Traits>& o
 
 namespace detail {
 
-/// What start(p), post(p) and try_post(p) return: the same methods, called in another mode. Used at once, in the same expression.
+/// The result of start(p), post(p) and try_post(p): the same methods, called in another mode. Used
+/// at once, in the same expression.
 template <class Mode, class T>
 class bound {
  public:
@@ -103,21 +107,23 @@ class bound {
 
 }  // namespace detail
 
-/// `start(p)->m(args...)`: begins the call and returns a future of its result. Parks only while the destination is full.
+/// `start(p)->m(args...)`: begins the call and returns a future of its result. Parks only while the
+/// destination is full.
 template <class T>
 [[nodiscard]] detail::bound<detail::start_mode, T> start(const remote<T>& p) noexcept {
   return detail::bound<detail::start_mode, T>(p.address());
 }
 
-/// `post(p)->m(args...)`: a one-way message. Parks while the destination is full, and for a moment after each ring full of messages to other
-/// PEs, to hear whether it is. What goes wrong there is reported on the PE where it happens, and counted; so is, here, that the process is on a
-/// lost node.
+/// `post(p)->m(args...)`: a one-way message. Parks while the destination is full, and for a moment
+/// after each ring full of messages to other PEs, to hear whether it is. A failure is reported and
+/// counted on the PE where it happens; the loss of the receiver's node is reported here.
 template <class T>
 [[nodiscard]] detail::bound<detail::post_mode, T> post(const remote<T>& p) noexcept {
   return detail::bound<detail::post_mode, T>(p.address());
 }
 
-/// `try_post(p)->m(args...)`: as post, but returns false, having sent nothing, where a post would have to wait.
+/// `try_post(p)->m(args...)`: as post, but returns false, having sent nothing, where a post would
+/// have to wait.
 template <class T>
 [[nodiscard]] detail::bound<detail::try_post_mode, T> try_post(const remote<T>& p) noexcept {
   return detail::bound<detail::try_post_mode, T>(p.address());

@@ -48,7 +48,8 @@ void require_class(const address& process, std::string_view class_name);
 }  // namespace detail
 
 /// The class of the object behind a remote pointer, as C++ writes it; "process function" for a
-/// function. Asks the PE where the process lives, not the process: a busy one need not finish first.
+/// function. Asks the PE where the process lives, not the process: a busy one need not finish
+/// first.
 ///
 /// May park. Throws usage_error (a null pointer, outside of the runtime), process_gone, node_lost,
 /// stopped.

@@ -97,7 +97,8 @@ void yield() {
 }
 
 namespace {
-// The PEs of a machine in turn; those of a lost node only if it has no others: what is sent there says what has become of it.
+// The PEs of a machine in turn; those of a lost node only if it has no others: what is sent there
+// says what has become of it.
 std::uint32_t pe_of_machine(scheduler::node& n, std::uint32_t machine) {
   const std::uint32_t machines = world_machines();
   if (machine >= machines)
@@ -110,7 +111,8 @@ std::uint32_t pe_of_machine(scheduler::node& n, std::uint32_t machine) {
     const std::uint32_t i = n.node_at(place);
     if (i == transport::no_node) continue;
     if (n.world() != nullptr && n.world()->machine_of(i) != machine) continue;
-    if (n.world() != nullptr && !n.world()->knows_node(i)) continue;  // whoever joins is not there yet
+    // whoever joins is not there yet
+    if (n.world() != nullptr && !n.world()->knows_node(i)) continue;
     const auto [first, count] = n.pes_of(i);
     if (count == 0) continue;
     lost = first;
@@ -140,7 +142,8 @@ std::uint32_t placement::resolve() const {
       throw usage_error(errc::null_pointer, "near(p)");
     case kind::node: {
       const auto [first, count] = n.pes_of(index);
-      if (count == 0) throw node_lost(fmt::format("node({})", index));  // its number was reserved, but it never came
+      // its number was reserved, but it never came
+      if (count == 0) throw node_lost(fmt::format("node({})", index));
       return first + n.turn() % count;
     }
     case kind::machine:
@@ -154,8 +157,8 @@ std::uint32_t placement::resolve() const {
 
 namespace {
 
-// Set in a node that another one started, when it has joined: if it started nodes of its own for what follows in main, and those did, too, it would
-// never end.
+// Set in a node that another one started, when it has joined: if it started nodes of its own for
+// what follows in main, and those did, too, it would never end.
 constinit bool has_served = false;
 
 using transport::node_launcher;
@@ -194,7 +197,8 @@ transport::world_config world_config_of(const options& o, const args& arguments,
   return config;
 }
 
-// What a launcher of MPI programs has started. Nothing if none has, or for one rank, which needs no MPI.
+// The ranks that a launcher of MPI programs has started. Nothing if none has, or for one rank,
+// which needs no MPI.
 std::optional<transport::mpi_launch> launch_of(const options& o) {
   if (o.mpi == "off") return std::nullopt;
   auto launch = transport::find_mpi_launch();
@@ -281,7 +285,8 @@ pe_counters count_of(const transport::world& world, std::uint32_t pe) {
   return scheduler::decode_counters(words, transport::now_ns());
 }
 
-// What the nodes that this one has started have counted. They have ended; their counters outlive them.
+// The counters of the nodes that this one has started. They have ended; their counters outlive
+// them.
 void count_failures_of_launched(session& s) {
   if (s.machines != nullptr && s.machines->is_first())
     for (std::uint32_t pe = s.machines->pe_count(); pe < s.machines->pe_limit(); ++pe)
@@ -306,7 +311,8 @@ int exit_code(int result, std::uint64_t failed_posts, const options& o) {
   return static_cast<int>(o.failed_exit);
 }
 
-// The main function as a process of the first PE. When it has ended, `leave` ends the world, and the node stops.
+// The main function as a process of the first PE. When it has ended, `leave` ends the world, and
+// the node stops.
 void start_main(scheduler::pe& first, const std::function<int()>& main, const std::function<void()>& leave,
                 int& result) {
   detail::start_function(first, [&first, &main, &leave, &result] {
@@ -321,13 +327,14 @@ void start_main(scheduler::pe& first, const std::function<int()>& main, const st
     } catch (...) {
       std::fputs("orrery: the main function ended with an exception that is not a std::exception\n", stderr);
     }
-    if (scheduler::is_forked_child) scheduler::end_forked_child();  // it must not leave in its parent's name
+    // it must not leave in its parent's name
+    if (scheduler::is_forked_child) scheduler::end_forked_child();
     leave();
     n.stop();
   });
 }
 
-// What a node without a main runs by itself. The end of the world ends it, too.
+// The role that a node without a main runs by itself. The end of the world ends it, too.
 void start_role(scheduler::pe& first, const std::function<void()>& role) {
   detail::start_function(first, [&first, &role] {
     try {
@@ -403,7 +410,8 @@ int run_checked(const args& all, const std::function<int(args)>& main, const rol
     scheduler::node n(settings, s.any());
     if (s.launcher) {
       if (auto up = s.launcher->wait_for_nodes(startup_limit(o)); !up) {
-        s.world->leave();  // those that are there are to end with it, not to tell of each other's end
+        // those that are there are to end with it, not to tell of each other's end
+        s.world->leave();
         fail(up.error());
       }
     }
@@ -426,10 +434,12 @@ int run_checked(const args& all, const std::function<int(args)>& main, const rol
         if (const std::uint32_t i = n.node_at(place); i != transport::no_node && n.has_announced(i))
           s.announced.push_back(i);
   }
-  // What nodes that this one has started have counted lies in the tables until it leaves, unless it ends the world.
+  // Counters of nodes that this one has started lie in the tables until this node leaves, unless it
+  // ends the world.
   const bool leaves_last = s.launcher && !s.world->is_first();
   if (s.any() != nullptr && !leaves_last) s.any()->leave();
-  if (dead && result == 0) result = 1;  // a main that takes no notice of it has not done what it was to do
+  // a main that takes no notice of it has not done what it was to do
+  if (dead && result == 0) result = 1;
   if (leaves_last) s.world->begin_leave();
   result = end_world(s, result);
   count_failures_of_launched(s);

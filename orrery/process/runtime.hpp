@@ -16,18 +16,21 @@ namespace orrery {
 /// The program's own arguments: those the runtime did not take; [0] is the program.
 using args = std::vector<std::string>;
 
-/// Runs the program: starts the PEs (and with --orrery-nodes=N the other nodes), runs `main` as a process on the first PE, and returns what
-/// it returned when everything has shut down. An exception that leaves main, and a world that cannot be started, is one line on stderr and exit
+/// Runs the program: starts the PEs (and with --orrery-nodes=N the other nodes), runs `main` as a
+/// process on the first PE, and returns what it returned when everything has shut down. An
+/// exception that leaves main, and a world that cannot be started, is one line on stderr and exit
 /// code 1 (--orrery-help lists the options and exits with 0).
 ///
-/// To be called from the main thread, once at a time: inside a process it throws usage_error (already_running). Nodes that others started run
-/// no main: there, run serves until the world ends and returns 0; so what stands before and after it runs once in each OS process. A program may
+/// To be called from the main thread, once at a time: inside a process it throws usage_error
+/// (already_running). Nodes that others started run no main: there, run serves until the world ends
+/// and returns 0; so what stands before and after it runs once in each OS process. A program may
 /// run again: such a node takes part in one world only, and there the next run returns 0 at once.
 int run(int argc, char** argv, const std::function<int(args)>& main);
 
-/// Number of this PE, node, machine; how many there are. The numbers are 0, 1, 2 and so on, and name one PE or node for ever. In a named world whose
-/// programs come and go, places of those that have left are used again, by PEs and nodes with other numbers, which may be large: there world_pes()
-/// and world_nodes() count the places, and reachable_pes() has the numbers.
+/// Number of this PE, node, machine; how many there are. The numbers are 0, 1, 2 and so on, and
+/// name one PE or node for ever. In a named world whose programs come and go, places of those that
+/// have left are used again, by PEs and nodes with other numbers, which may be large: there
+/// world_pes() and world_nodes() count the places, and reachable_pes() has the numbers.
 [[nodiscard]] std::uint32_t this_pe();
 [[nodiscard]] std::uint32_t this_node();
 [[nodiscard]] std::uint32_t this_machine();
@@ -35,26 +38,31 @@ int run(int argc, char** argv, const std::function<int(args)>& main);
 [[nodiscard]] std::uint32_t world_nodes();
 [[nodiscard]] std::uint32_t world_machines();
 
-/// The PEs that can be reached now, in ascending order: all of them, but for those of nodes that have left a named world or were lost.
+/// The PEs that can be reached now, in ascending order: all of them, but for those of nodes that
+/// have left a named world or were lost.
 [[nodiscard]] std::vector<std::uint32_t> reachable_pes();
-/// Those of them that run this program: its own nodes, without those of others which have joined the same named world.
+/// Those of them that run this program: its own nodes, without those of others which have joined
+/// the same named world.
 [[nodiscard]] std::vector<std::uint32_t> program_pes();
 
 /// Parks the calling process for that long; its PE goes on. Throws stopped.
 void sleep_for(time_limit d);
-/// Parks the calling process until no message is queued, executed or on its way anywhere in the world, and every other process is idle or parked for
-/// something that only a message can bring. Throws stopped.
+/// Parks the calling process until no message is queued, executed or on its way anywhere in the
+/// world, and every other process is idle or parked for something that only a message can bring.
+/// Throws stopped.
 void quiescence();
 /// Lets the other processes of this PE run first. Throws stopped.
 void yield();
 
-/// The time since some fixed moment: of the machine's steady clock, or of this PE in a simulation. Programs that measure themselves use it so
-/// that they can be simulated.
+/// The time since some fixed moment: of the machine's steady clock, or of this PE in a simulation.
+/// Programs that measure themselves use it so that they can be simulated.
 [[nodiscard]] std::chrono::nanoseconds now();
-/// In a simulation: what the running method does now takes that long. Elsewhere it takes as long as it takes, and this does nothing. Does not park.
+/// In a simulation: what the running method does now takes that long. Elsewhere it takes as long as
+/// it takes, and this does nothing. Does not park.
 void compute(time_limit d);
-/// In a simulation: the next message that the running method sends to another PE, or its answer, takes as long as if it had that many bytes more. So a program can be
-/// simulated whose data would fit nowhere: to be called right before that message. Elsewhere this does nothing. Does not park.
+/// In a simulation: the next message that the running method sends to another PE, or its answer,
+/// takes as long as if it had that many bytes more. So a program can be simulated whose data would
+/// fit nowhere: to be called right before that message. Elsewhere this does nothing. Does not park.
 void carry(std::uint64_t bytes);
 
 }  // namespace orrery

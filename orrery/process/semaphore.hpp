@@ -12,19 +12,22 @@ namespace orrery {
 class semaphore;
 ORRERY_PROCESS(semaphore, acquire, try_acquire, release, available);
 
-/// A process that lets so many at a time have something; the others wait, and get it in the order in which they came.
+/// A process that lets so many at a time have something; the others wait, and get it in the order
+/// in which they came.
 ///
 ///     auto licences = spawn<semaphore>(here(), 3);
 ///     licences->acquire();
 ///     ...
 ///     licences->release();
 ///
-/// Each that waits does so with a stack, on the semaphore's PE if it is on another one. What a process has acquired stays taken if that ends, or its node
-/// is lost, without releasing it.
+/// Each that waits does so with a stack, on the semaphore's PE if it is on another one. Units that
+/// a process has acquired stay taken if the process ends, or its node is lost, without releasing
+/// them.
 class semaphore {
  public:
   explicit semaphore(std::size_t available) noexcept : available_(available) {}
-  /// Takes one, waits for it if there is none. Throws process_gone if the semaphore is destroyed before, stopped.
+  /// Takes one, waits for it if there is none. Throws process_gone if the semaphore is destroyed
+  /// before, stopped.
   void acquire() {
     wait_until([this] { return available_ != 0; });
     --available_;

@@ -10,8 +10,9 @@
 
 // Which methods a program can be asked for by others.
 //
-// Problem: the handler of a method comes about where it is called. A program that has a process and never calls it would not understand who does.
-// So a program has the handlers of all methods of the classes that it publishes, and of those that such methods give and take remote pointers to.
+// Problem: the handler of a method comes about where it is called. A program that has a process and
+// never calls it would not understand who does. So a program has the handlers of all methods of the
+// classes that it publishes, and of those that such methods give and take remote pointers to.
 // Methods that are overloaded are not among them: nobody has said with which arguments.
 namespace orrery::detail {
 
@@ -27,7 +28,7 @@ void serve() {
     const proxy_of<description_of<T>, serve_mode> methods{};
 }
 
-// Of remote pointers in V: the classes.
+// For remote pointers in V: the classes.
 template <class V>
 struct pointed_by {
   static void serve_all() {}

@@ -12,7 +12,8 @@ namespace orrery {
 
 namespace detail {
 
-/// The result of a call that several wait for. Owned by the shared futures, and by the call that is on its way.
+/// The result of a call that several wait for. Owned by the shared futures, and by the call that is
+/// on its way.
 template <class T>
 struct shared_state {
   future<T> from;
@@ -25,13 +26,15 @@ struct shared_state {
 
 }  // namespace detail
 
-/// A future that can be copied: several methods, also at once, wait for one result, and each reads it in place.
+/// A future that can be copied: several methods, also at once, wait for one result, and each reads
+/// it in place.
 ///
 ///     shared_future<Table> table(start(server)->load());
 ///     const Table& t = table.get();      // in each method that needs it
 ///
-/// Made of a future, which is empty then. Belongs to the PE of that future, and its copies are used there only. An exception is thrown to each that
-/// asks. get, wait and wait_for may park the calling process, never its PE.
+/// Made of a future, which is empty then. Belongs to the PE of that future, and its copies are used
+/// there only. An exception is thrown to each that asks. get, wait and wait_for may park the
+/// calling process, never its PE.
 template <class T>
 class [[nodiscard]] shared_future {
  public:
@@ -67,7 +70,8 @@ class [[nodiscard]] shared_future {
   }
   /// As wait, but at most for `d`; false if there is still no result.
   [[nodiscard]] bool wait_for(time_limit d) const { return there() || told().wait_for(d); }
-  /// The result: parks until it is there, throws what the call ended with. Good as long as a copy of this future is.
+  /// The result: parks until it is there, throws what the call ended with. Good as long as a copy
+  /// of this future is.
   decltype(auto) get() const {
     const auto keep = state_;
     wait();
@@ -75,7 +79,8 @@ class [[nodiscard]] shared_future {
     if (s->scheduler::sink::state == scheduler::sink::status::error) std::rethrow_exception(s->error);
     if constexpr (!std::is_void_v<T>) return static_cast<const T&>(s->value);
   }
-  /// Runs f(result), or f() if that is void, when the result is there, as future::then does. For as many f as one likes.
+  /// Runs f(result), or f() if that is void, when the result is there, as future::then does. For as
+  /// many f as one likes.
   template <class F>
   auto then(F f) const {
     auto go = [keep = *this, f = std::move(f)]() mutable -> decltype(auto) {

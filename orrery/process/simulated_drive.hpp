@@ -8,11 +8,14 @@ namespace orrery {
 
 /// A drive of a simulated world, without data: how long transfers take on it.
 ///
-/// Problem: files are real in a simulation, so a program cannot be watched with drives that are not there.
-/// This is a drive's queue and nothing else. A transfer takes a seek and its bytes at the drive's rate (`drive=RATE:SEEK` of --orrery-sim), and
-/// begins when the one before has ended. Other processes of the PE go on meanwhile. In a world without such drives transfers take no time.
+/// Problem: files are real in a simulation, so a program cannot be watched with drives that are not
+/// there. This is a drive's queue and nothing else. A transfer takes a seek and its bytes at the
+/// drive's rate (`drive=RATE:SEEK` of --orrery-sim), and begins when the one before has ended.
+/// Other processes of the PE go on meanwhile. In a world without such drives transfers take no
+/// time.
 ///
-/// Owned by one process, which is the drive's server; used by its methods only, of which several may wait if the class is reentrant.
+/// Owned by one process, which is the drive's server; used by its methods only, of which several
+/// may wait if the class is reentrant.
 ///
 ///     simulated_drive drive;
 ///     drive.transfer(32 << 20);

@@ -72,9 +72,10 @@ void check_spawnable() {
 
 }  // namespace detail
 
-/// Creates a process: constructs a T from the arguments on the PE that the placement means, and returns a pointer to it when that is
-/// done. On the caller's own PE this is little more than `new T`. Parks the caller otherwise. Throws what the constructor throws, usage_error
-/// (no such place), node_lost, stopped.
+/// Creates a process: constructs a T from the arguments on the PE that the placement means, and
+/// returns a pointer to it when that is done. On the caller's own PE this is little more than
+/// `new T`. Parks the caller otherwise. Throws what the constructor throws, usage_error (no such
+/// place), node_lost, stopped.
 ///
 ///     auto device = orrery::spawn<PageDevice>(orrery::machine(1), "pagefile", 1024, 32 << 20);
 template <class T, class... A>
@@ -127,9 +128,11 @@ future<remote<T>> start_spawn(placement where, A&&... arguments) {
       detail::here_pe(), detail::pe_address(where.resolve()), detail::travels_t<A>(std::forward<A>(arguments))...);
 }
 
-/// Ends a process: runs the destructor where it lives, after the messages that were sent before; returns when that is done. Messages behind
-/// it fail with process_gone, and so do later calls. Throws process_gone if it was gone already, node_lost, deadlock_error (a process that destroys
-/// itself: use start_destroy). A reentrant process ends when its other methods have ended; destroy does not wait for that.
+/// Ends a process: runs the destructor where it lives, after the messages that were sent before;
+/// returns when that is done. Messages behind it fail with process_gone, and so do later calls.
+/// Throws process_gone if it was gone already, node_lost, deadlock_error (a process that destroys
+/// itself: use start_destroy). A reentrant process ends when its other methods have ended; destroy
+/// does not wait for that.
 template <class T>
 void destroy(const remote<T>& p) {
   using handler = detail::typed_handler<detail::destroy_operation<T>>;
@@ -145,7 +148,7 @@ future<void> start_destroy(const remote<T>& p) {
                                                                                           p.address());
 }
 
-// --- remote functions ----------------------------------------------------------------------------------------------
+// --- remote functions ----------------------------------------------------------------------------
 
 namespace detail {
 
@@ -222,8 +225,8 @@ using parameters = typename function_traits<F>::template with_parameters<paramet
 
 }  // namespace detail
 
-/// Runs a function on another PE and returns its result: `double e = call<&energy>(pe(2), box);`. Parks the caller. Throws what f throws,
-/// usage_error, node_lost, stopped.
+/// Runs a function on another PE and returns its result: `double e = call<&energy>(pe(2), box);`.
+/// Parks the caller. Throws what f throws, usage_error, node_lost, stopped.
 template <auto F, class... A>
 auto call(placement where, A&&... arguments) {
   detail::function_check<F>::require();

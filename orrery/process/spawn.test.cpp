@@ -185,7 +185,7 @@ TEST_P(spawning, fails_calls_to_a_process_whose_constructor_throws_on_the_spawne
   });
 }
 
-// --- destroy -----------------------------------------------------------------------------------------------------
+// --- destroy -------------------------------------------------------------------------------------
 
 ORRERY_AT_EACH_PLACE(destroying);
 
@@ -363,7 +363,7 @@ TEST_P(destroying, a_reentrant_process_waits_for_its_parked_methods_and_takes_no
   });
 }
 
-// --- remote functions ----------------------------------------------------------------------------------------------
+// --- remote functions ----------------------------------------------------------------------------
 
 int twice(int n) { return 2 * n; }
 std::string shout(std::string_view text, const std::string& end) { return std::string(text) + end; }

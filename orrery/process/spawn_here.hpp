@@ -21,17 +21,21 @@ struct applied_body final : function_body {
   void run() override { std::apply(f, std::move(arguments)); }
 };
 
-/// Starts the body on a PE of this node. Throws usage_error, std::bad_alloc; then the body is the caller's still.
+/// Starts the body on a PE of this node. Throws usage_error, std::bad_alloc; then the body is the
+/// caller's still.
 remote<function> begin_here(placement where, std::unique_ptr<function_body> body);
 
 }  // namespace detail
 
-/// Runs `f(args...)` as a process of its own on a PE of the caller's node and returns a pointer to it at once. f and the arguments stay in this
-/// OS process: f may be a lambda with captures, and nothing need be serializable. Objects that it refers to must outlive it, and be safe to use from
-/// another thread if the PE is another one. Parks the caller if the PE is another one. Throws usage_error if the place is on another node (in
-/// a simulated world each machine is one), std::bad_alloc, stopped.
+/// Runs `f(args...)` as a process of its own on a PE of the caller's node and returns a pointer to
+/// it at once. f and the arguments stay in this OS process: f may be a lambda with captures, and
+/// nothing need be serializable. Objects that it refers to must outlive it, and be safe to use from
+/// another thread if the PE is another one. Parks the caller if the PE is another one. Throws
+/// usage_error if the place is on another node (in a simulated world each machine is one),
+/// std::bad_alloc, stopped.
 ///
-///     orrery::spawn_here([&log, me = orrery::this_process<orrery::function>()] { log.flush(); send(me, true); });
+///     const auto me = orrery::this_process<orrery::function>();
+///     orrery::spawn_here([&log, me] { log.flush(); send(me, true); });
 template <class F, class... A>
   requires std::invocable<std::decay_t<F>&, std::decay_t<A>...>
 remote<function> spawn_here(placement where, F&& f, A&&... arguments) {

@@ -56,7 +56,7 @@ entrance& the_entrance() {
   return e;
 }
 
-// What a PE is given, between methods.
+// The errand that a PE is given, between methods.
 struct errand {
   std::shared_ptr<submission> what;
   node* to;

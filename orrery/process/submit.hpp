@@ -61,21 +61,25 @@ class open_entrance {
   explicit open_entrance(scheduler::node& to);
   open_entrance(const open_entrance&) = delete;
   open_entrance& operator=(const open_entrance&) = delete;
-  /// What has not been answered is answered with `stopped`.
+  /// Functions that have not been answered are answered with `stopped`.
   ~open_entrance();
 };
 
 }  // namespace detail
 
-/// Runs `f()` as a process on a PE of this node and returns at once; the future has what f returns or throws. For threads that are no PEs (those of
-/// a user interface, of another library): all else of Orrery is for processes, and throws usage_error elsewhere. A process uses spawn, as
-/// std::future::get would hold its whole PE. f and its result stay in this OS process, and need not be sent.
+/// Runs `f()` as a process on a PE of this node and returns at once; the future has what f returns
+/// or throws. For threads that are no PEs (those of a user interface, of another library): all else
+/// of Orrery is for processes, and throws usage_error elsewhere. A process uses spawn, as
+/// std::future::get would hold its whole PE. f and its result stay in this OS process, and need not
+/// be sent.
 ///
-/// The world ends when main returns, also while such threads live: from then on submit throws `stopped`, and so does the future of an f that has
-/// not ended. Where main only waits for such threads, see outside_work. Throws usage_error if no world runs in this OS process, or a
+/// The world ends when main returns, also while such threads live: from then on submit throws
+/// `stopped`, and so does the future of an f that has not ended. Where main only waits for such
+/// threads, see outside_work. Throws usage_error if no world runs in this OS process, or a
 /// simulated one.
 ///
-///     std::thread window([&] { std::cout << orrery::submit([=] { return counter->get(); }).get(); });
+///     std::thread window(
+///         [&] { std::cout << orrery::submit([=] { return counter->get(); }).get(); });
 template <class F>
 [[nodiscard]] std::future<std::invoke_result_t<std::decay_t<F>&>> submit(F&& f) {
   using R = std::invoke_result_t<std::decay_t<F>&>;
@@ -85,10 +89,12 @@ template <class F>
   return answer;
 }
 
-/// Says that threads which are no PEs have work for the world. While one lives, a world in which every process waits is not taken for dead.
-/// Made and ended by any thread of the node, within run. Throws usage_error if no world runs here.
+/// Says that threads which are no PEs have work for the world. While one lives, a world in which
+/// every process waits is not taken for dead. Made and ended by any thread of the node, within run.
+/// Throws usage_error if no world runs here.
 ///
-///     const orrery::outside_work reader;  // in main: the next message comes from a thread that submits
+///     // in main: the next message comes from a thread that submits
+///     const orrery::outside_work reader;
 ///     std::thread t(read_lines, orrery::this_process<orrery::function>());
 ///     while (orrery::receive<std::string>() != "end") {}
 class outside_work {

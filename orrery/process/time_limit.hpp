@@ -5,8 +5,9 @@
 
 namespace orrery {
 
-/// How long to wait: any duration of <chrono>, as functions that wait take it. What nanoseconds cannot hold (292 years and more, such as
-/// `std::chrono::hours::max()`) is as long as they can say; not a number is no time at all.
+/// How long to wait: any duration of <chrono>, as functions that wait take it. A time that
+/// nanoseconds cannot hold (292 years and more, such as `std::chrono::hours::max()`) is the longest
+/// that they can; not a number is no time at all.
 class time_limit {
  public:
   constexpr time_limit() noexcept = default;  ///< no time at all

@@ -18,14 +18,16 @@ namespace orrery {
 /// node has been made and before it runs; used by the main thread only.
 class tracing {
  public:
-  /// `machines`: the node's world, if there are several machines. Throws world_error if the file cannot be written.
+  /// `machines`: the node's world, if there are several machines. Throws world_error if the file
+  /// cannot be written.
   tracing(const options& o, scheduler::node& n, const std::string& program, transport::mpi_world* machines);
 
-  /// When the node has run: writes its trace. Says on stderr what became of it. On other machines than the first node's,
-  /// the world brings it there when this node leaves it.
+  /// When the node has run: writes its trace. Says on stderr what became of it. On other machines
+  /// than the first node's, the world brings it there when this node leaves it.
   void write();
 
-  /// On the first node of a world of that number, when the others have ended: makes one file of theirs.
+  /// On the first node of a world of that number, when the others have ended: makes one file of
+  /// theirs.
   static void merge(const options& o, std::uint64_t world, std::uint32_t nodes);
 
  private:

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a parked process finds when it goes on: its exceptions, its place in a cycle of calls, its stack.
+// What a parked process finds when it goes on: its exceptions, its place in a cycle of calls, its
+// stack.
 #include <exception>
 #include <memory>
 #include <stdexcept>
@@ -18,7 +19,7 @@ namespace {
 using testing::in_world;
 using testing::what_is_thrown;
 
-// --- exceptions ------------------------------------------------------------------------------------------------------
+// --- exceptions ----------------------------------------------------------------------------------
 
 class Catcher {
  public:
@@ -128,7 +129,7 @@ TEST_P(parked, in_a_call_that_throws_a_process_keeps_the_exception_that_it_handl
   });
 }
 
-// --- deadlocks -------------------------------------------------------------------------------------------------------
+// --- deadlocks -----------------------------------------------------------------------------------
 
 class Node {
  public:
@@ -216,7 +217,7 @@ TEST_P(deadlock, of_processes_that_call_each_other_at_once_is_an_error_for_one_o
   });
 }
 
-// What runs for a call of which only the PE is known.
+// The callee of a call of which only the PE is known.
 struct Asker;
 ORRERY_PROCESS(Asker, ask_by_function, ask_by_constructor, value);
 struct Asked {
@@ -263,7 +264,7 @@ TEST_P(deadlock, is_not_seen_where_a_busy_process_will_answer) {
   });
 }
 
-// --- stacks ----------------------------------------------------------------------------------------------------------
+// --- stacks --------------------------------------------------------------------------------------
 
 class Chain {
  public:

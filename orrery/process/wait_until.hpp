@@ -15,7 +15,7 @@ namespace detail {
 void wait_for_condition(bool (*holds)(void*), void* what, std::size_t bytes);
 [[nodiscard]] bool wait_for_condition(bool (*holds)(void*), void* what, std::size_t bytes, time_limit d);
 
-/// What tells two conditions of one kind apart, as far as bytes can.
+/// The bytes that tell two conditions of one kind apart.
 template <class F>
 inline constexpr std::size_t bytes_of_condition = std::is_trivially_copyable_v<F> ? sizeof(F) : 0;
 
@@ -26,20 +26,23 @@ bool condition_holds(void* f) {
 
 }  // namespace detail
 
-/// In a method of a process: parks it until `holds()`, a condition on the object. The process takes other messages meanwhile; after each of their methods
-/// the conditions of those that wait are looked at, and one that holds goes on at once: nothing comes between. Of methods that wait for the same (equal
-/// captures, such as [this]) the oldest goes on. A condition is looked at when another method ends, so it is short, calls nobody and does not park; what
-/// it throws, the method that waits throws.
+/// In a method of a process: parks it until `holds()`, a condition on the object. The process takes
+/// other messages meanwhile; after each of their methods the conditions of those that wait are
+/// looked at, and one that holds goes on at once: nothing comes between. If several methods wait
+/// for the same (equal captures, such as [this]), the oldest goes on. A condition is looked at when
+/// another method ends, so it is short, calls nobody and does not park; what it throws, the method
+/// that waits throws.
 ///
 ///     void Buffer::put(int x) {
 ///       wait_until([&] { return items_.size() < 10; });
 ///       items_.push_back(x);
 ///     }
 ///
-/// Changes that no method of the process makes are not seen. A method that waits costs its stack; one that returns the future of a promise does not. No
-/// probe looks for cycles through conditions: a world in which nobody makes one true ends as a dead one, whose report lists it. An element whose method
-/// waits stays on its PE.
-/// Throws process_gone if the process is destroyed meanwhile, usage_error outside of a method, stopped.
+/// Changes that no method of the process makes are not seen. A method that waits costs its stack;
+/// one that returns the future of a promise does not. No probe looks for cycles through conditions:
+/// a world in which nobody makes one true ends as a dead one, whose report lists it. An element
+/// whose method waits stays on its PE. Throws process_gone if the process is destroyed meanwhile,
+/// usage_error outside of a method, stopped.
 template <std::predicate F>
 void wait_until(F holds) {
   detail::wait_for_condition(&detail::condition_holds<F>, std::addressof(holds), detail::bytes_of_condition<F>);

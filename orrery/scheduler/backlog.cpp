@@ -116,14 +116,16 @@ void backlog::measure() {
 void backlog::check_node() {
   node& n = of_.owner();
   const std::uint64_t mine = bytes();
-  if (mine <= n.queue_limit() / n.pe_count()) return;  // then another PE has more, and ends the program
+  // then another PE has more, and ends the program
+  if (mine <= n.queue_limit() / n.pe_count()) return;
   std::uint64_t all = 0;
   for (std::uint32_t i = 0; i < n.pe_count(); ++i) all += n.local(n.first_pe() + i).flow().excess().bytes();
   if (all > n.queue_limit()) end_program(all);
 }
 
 std::string backlog::largest_flows() const {
-  std::map<std::tuple<std::uint32_t, std::uint32_t, const handler*>, flow> flows;  // by slot, PE of the sender, method
+  // by slot, PE of the sender, method
+  std::map<std::tuple<std::uint32_t, std::uint32_t, const handler*>, flow> flows;
   for (slot& s : of_.processes().all()) {
     if (s.state == process_state::free) continue;
     (void)s.search([&](const message*, const message* m) {

@@ -13,13 +13,16 @@ namespace orrery::scheduler {
 
 struct no_note {};
 
-/// The calls whose answer is to come from elsewhere, each by the number that its answer brings along.
+/// The calls whose answer is to come from elsewhere, each by the number that its answer brings
+/// along.
 ///
-/// Problem: another node must not be given the address of a sink: what it answers may be late, wrong, or said twice.
-/// So each call has a number: the place of its sink in a table and, above it, a generation that changes when the place is used again. An answer
-/// to a call that has ended finds nothing. A call may carry a note, by which those are found that something has made void.
+/// Problem: another node must not be given the address of a sink: what it answers may be late,
+/// wrong, or said twice. So each call has a number: the place of its sink in a table and, above it,
+/// a generation that changes when the place is used again. An answer to a call that has ended finds
+/// nothing. A call may carry a note, by which those are found that something has made void.
 ///
-/// Owned by a part of a PE, used on the PE's thread. Invariants: a number in use is not 0; a place is in use or in the free list.
+/// Owned by a part of a PE, used on the PE's thread. Invariants: a number in use is not 0; a place
+/// is in use or in the free list.
 ///
 ///     call_table<std::uint32_t, 22> calls;
 ///     auto number = calls.pend(sink);
@@ -67,7 +70,8 @@ class call_table {
     free_ = index;
     return s;
   }
-  /// Takes out all for which is_over(sink, note) is true, and calls end(sink, note) for each, which may register and take others.
+  /// Takes out all for which is_over(sink, note) is true, and calls end(sink, note) for each, which
+  /// may register and take others.
   template <class Predicate, class End>
   void take_if(Predicate is_over, End end) {
     for (std::uint32_t i = 1; i < entries_.size(); ++i) {

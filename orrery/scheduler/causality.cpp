@@ -17,7 +17,7 @@ constexpr std::size_t numbers_looked_at = 64;
 
 }  // namespace
 
-// --- what runs ---------------------------------------------------------------------------------------------------------
+// --- what runs -----------------------------------------------------------------------------------
 
 causality::strand* causality::running() {
   const activation* const a = of_.active();
@@ -50,7 +50,8 @@ void causality::tick() noexcept {
   if (strand* const s = running()) s->told = true;
 }
 
-// A number whose last strand comes before this one can be used again: so the clocks of a program that makes many short strands stay short.
+// A number whose last strand comes before this one can be used again: so the clocks of a program
+// that makes many short strands stay short.
 void causality::give_number(strand& s) {
   const std::size_t looked_at = std::min(free_numbers_.size(), numbers_looked_at);
   for (std::size_t i = 0; i < looked_at; ++i) {
@@ -105,7 +106,7 @@ void causality::end(const activation& a) {
   if (!s.clock.empty()) processes_[a.process] = {std::move(s.clock), a.process->generation};
 }
 
-// --- what goes from one to another -------------------------------------------------------------------------------------
+// --- what goes from one to another ---------------------------------------------------------------
 
 const vector_clock& causality::tell() {
   if (arriving_) return incoming_;

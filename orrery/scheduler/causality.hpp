@@ -17,15 +17,18 @@ struct message;
 struct slot;
 class pe;
 
-/// What happens before what, while a program is checked: vector clocks of all that runs on a PE.
+/// The order of events, while a program is checked: vector clocks of all that runs on a PE.
 ///
-/// Problem: whoever checks accesses to common data has to know which are ordered. Messages, calls, futures and collectives order them, and
-/// the layers above build on these. So each method run has a clock, and whatever goes from one to another carries it: a message in a mailbox and
-/// the sink of a call in a table beside them, a record to another PE in a record of its own before it (record_kind::annex). Nothing of this
-/// exists on a PE that is not checked, and nothing looks for it there but what looks for a trace, too.
+/// Problem: whoever checks accesses to common data has to know which are ordered. Messages, calls,
+/// futures and collectives order them, and the layers above build on these. So each method run has
+/// a clock, and whatever goes from one to another carries it: a message in a mailbox and the sink
+/// of a call in a table beside them, a record to another PE in a record of its own before it
+/// (record_kind::annex). Nothing of this exists on a PE that is not checked, and nothing looks for
+/// it there but what looks for a trace, too.
 ///
-/// A *strand* is the unit that is ordered in itself: a method run. Its number is taken when it is first stamped, and is used again for a
-/// later strand that is known to come after it. Its time goes on when it tells others of itself, if it was stamped since.
+/// A *strand* is the unit that is ordered in itself: a method run. Its number is taken when it is
+/// first stamped, and is used again for a later strand that is known to come after it. Its time
+/// goes on when it tells others of itself, if it was stamped since.
 ///
 /// Owned by the node's runtime, made before the PE runs; used on the PE's thread.
 class causality {
@@ -34,40 +37,41 @@ class causality {
   causality(const causality&) = delete;
   causality& operator=(const causality&) = delete;
 
-  /// What an access has to be remembered with.
+  /// The stamp with which an access is remembered.
   struct stamp {
     std::uint64_t strand;
     std::uint64_t time;
     std::uint64_t version;  ///< another one: the clock has changed since, too
   };
-  /// Of what runs now, which must be a method or function.
+  /// The stamp of the running method or function.
   [[nodiscard]] stamp now();
   /// All that comes before what runs now, with its own time.
   [[nodiscard]] const vector_clock& clock();
-  /// What runs now goes on to a new time: what it did so far is told apart from what follows.
+  /// The running method goes on to a new time: what it did so far is told apart from what follows.
   void tick() noexcept;
 
-  // --- told by the scheduler ---------------------------------------------------------------------------------------
+  // --- told by the scheduler ---------------------------------------------------------------------
   void begin(const activation& a);
   void end(const activation& a);
   /// A message was made, by what runs or by what arrives.
   void created(const message& m);
   /// Its memory is given back. If what runs now has read it, it comes after it.
   void gone(const message& m);
-  /// Who takes from `key` comes after what runs now.
+  /// A later take from `key` comes after what runs now.
   void give(const void* key);
   /// The same for what is kept there once only.
   void give_anew(const void* key);
   void take(const void* key);
   void forget(const void* key) noexcept { kept_.erase(key); }
 
-  /// What runs now is going to send a record: puts an annex before it. False if there is no room.
+  /// The running method is going to send a record: puts an annex before it. False if there is no
+  /// room.
   [[nodiscard]] bool precede(channel& c) noexcept;
   /// The same as whole records, for who must defer them.
   [[nodiscard]] std::vector<std::vector<std::byte>> annex_records(const channel& c);
   /// An annex has arrived.
   void receive_annex(const inbound& in, const std::byte* payload, std::size_t bytes, bool first);
-  /// What the annex was for arrives; until arrived() it is what runs.
+  /// The record of the annex arrives; until arrived() it is what runs.
   void arrives(const inbound& in);
   void arrived() noexcept { arriving_ = false; }
 

@@ -32,10 +32,12 @@ struct channel {
   std::uint64_t offset = 0;  ///< of the ring in this node's memory, if remote
   std::uint32_t users = 0;  ///< fibers that are parked in the middle of a send
   std::uint32_t stops_heard = 0;  ///< of those that the receiver has counted in the ring
-  std::uint32_t blocks_out = 0;  ///< payload blocks that the receiver has not given back, as far as is known
+  /// Payload blocks that the receiver has not given back, as far as is known.
+  std::uint32_t blocks_out = 0;
   fiber* waiters = nullptr;  ///< processes that wait for space, oldest first
   fiber* last_waiter = nullptr;
-  std::list<std::vector<std::byte>> deferred;  ///< records of the scheduler itself, which must not wait
+  /// Records of the scheduler itself, which must not wait.
+  std::list<std::vector<std::byte>> deferred;
 
   /// Space for a record, as pe::reserve gives it; null if there is none just now.
   [[nodiscard]] wire::envelope* try_reserve(std::uint32_t bytes) noexcept {
@@ -44,7 +46,7 @@ struct channel {
   /// Lost, or somebody waits for space: new records have to queue up.
   [[nodiscard]] bool slow() const noexcept { return (detour & is_slow) != 0; }
   void set_slow(bool yes) noexcept { detour = static_cast<std::uint8_t>(yes ? detour | is_slow : detour & ~is_slow); }
-  /// What is sent over it is followed.
+  /// Messages over it are followed.
   void follow(causality& c) noexcept {
     order = &c;
     detour |= is_followed;
@@ -63,14 +65,16 @@ struct inbound {
   bool remote = false;
   bool lost = false;
   bool refused = false;  ///< its node is treated as lost, and was told if it lives
-  std::uint32_t drains = 0;  ///< fibers in the middle of pe::drain, most of them parked in a method that ran from there
+  /// Fibers in the middle of pe::drain, most of them parked in a method that ran from there.
+  std::uint32_t drains = 0;
 };
 
 /// The channels of one PE, by the number of the other PE.
 ///
-/// For numbers below `dense_limit`, in worlds of no more PEs, that is an index. In larger ones, which are simulated, the
-/// tables of all PEs would fill the memory; and numbers of PEs in the place of others that have left are large. Those are
-/// looked up in a hash table with open addressing, of which one line is touched mostly.
+/// For numbers below `dense_limit`, in worlds of no more PEs, that is an index. In larger ones,
+/// which are simulated, the tables of all PEs would fill the memory; and numbers of PEs in the
+/// place of others that have left are large. Those are looked up in a hash table with open
+/// addressing, of which one line is touched mostly.
 class channel_table {
  public:
   static constexpr std::uint32_t dense_limit = 4096;
@@ -105,7 +109,7 @@ class channel_table {
   }
   [[nodiscard]] auto begin() const noexcept { return all_.begin(); }
   [[nodiscard]] auto end() const noexcept { return all_.end(); }
-  /// What find() looks at in large worlds, and how many bytes that is.
+  /// The memory that find() looks at in large worlds, and its size.
   [[nodiscard]] std::pair<const void*, std::size_t> table() const noexcept {
     return {sparse_.data(), sparse_.size() * sizeof(entry)};
   }
@@ -124,7 +128,7 @@ class channel_table {
       sparse_[place_of(pe)] = {pe, &to};
     }
   }
-  // Of the PE's entry, or the free one where it would be.
+  // The place of the PE's entry, or of the free one where it would be.
   [[nodiscard]] std::size_t place_of(std::uint32_t pe) const noexcept {
     const std::size_t mask = sparse_.size() - 1;
     std::size_t i = (pe * std::uint64_t{0x9e37'79b9'7f4a'7c15} >> 32) & mask;

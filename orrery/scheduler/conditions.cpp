@@ -13,8 +13,8 @@
 
 namespace orrery::scheduler {
 
-/// A method that waits until something holds of its object. Lies on its stack. Those that wait for the same stand behind the oldest of them, which alone
-/// is in the chain.
+/// A method that waits until something holds of its object. Lies on its stack. Those that wait for
+/// the same stand behind the oldest of them, which alone is in the chain.
 struct condition {
   enum class status : std::uint8_t { waiting, granted, stopped };
 
@@ -46,7 +46,8 @@ std::string name_of(const activation* a) {
   return a != nullptr && a->method != nullptr ? fmt::format("{}::{}", a->method->class_name, a->method->method) : "?";
 }
 
-/// Calls f(before, c) for each c of a chain, oldest first, until it returns true. f may take out c, if it returns true then.
+/// Calls f(before, c) for each c of a chain, oldest first, until it returns true. f may take out c,
+/// if it returns true then.
 template <class F>
 bool search(condition* youngest, F f) {
   condition* before = youngest;
@@ -103,7 +104,8 @@ void conditions::separate(condition& c) {
   if (found) link(c);
 }
 
-// Takes out the one behind `before` in its chain, and gives it its process. Who stands behind it takes its place, as the youngest.
+// Takes out the one behind `before` in its chain, and gives it its process. The next one takes its
+// place, as the youngest.
 void conditions::grant_behind(condition* before) noexcept {
   condition& c = *before->next;
   before->next = c.next;
@@ -191,7 +193,8 @@ bool conditions::wait(const predicate& p, std::int64_t deadline_ns) {
     } else if (of_.park_until(deadline_ns) && c.state == condition::status::waiting) {
       c.expired = true;
       separate(c);
-      if (s.state == process_state::idle && grant_first(s)) of_.park();  // if it was granted itself, until its turn
+      // if it was granted itself, until its turn
+      if (s.state == process_state::idle && grant_first(s)) of_.park();
     }
   }
   c.waiter->waits_in = before;

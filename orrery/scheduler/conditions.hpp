@@ -16,29 +16,35 @@ struct slot;
 struct predicate {
   bool (*holds)(void*);  ///< may throw
   void* what;
-  std::size_t bytes = 0;  ///< not 0: two with the same `holds` and equal bytes at `what` are the same condition
+  /// Not 0: two with the same `holds` and equal bytes at `what` are the same condition.
+  std::size_t bytes = 0;
 };
 
 /// The methods of a PE that wait until something holds of their objects.
 ///
-/// Problem: a method waits for what another method of its process will do. Parked as in a call it would keep that one from running.
-/// So its process is idle while the method waits, takes messages, and after each method (of a process that has one parked: depth is not 0) its
-/// conditions are looked at, each once, however many wait for it. If one holds, the oldest that waits for it is granted: the process is running again, on
-/// behalf of that method, so that nothing comes between. The others wait on, until that one ends or waits again; the condition that was granted is the last
-/// to be looked at then.
+/// Problem: a method waits for what another method of its process will do. Parked as in a call it
+/// would keep that one from running. So its process is idle while the method waits, takes messages,
+/// and after each method (of a process that has one parked: depth is not 0) its conditions are
+/// looked at, each once, however many wait for it. If one holds, the oldest that waits for it is
+/// granted: the process is running again, on behalf of that method, so that nothing comes between.
+/// The others wait on, until that one ends or waits again; the condition that was granted is the
+/// last to be looked at then.
 ///
-/// Part of its PE, used on its thread. Invariant: a process with a granted condition, whose method has not gone on yet, is `running`.
+/// Part of its PE, used on its thread. Invariant: a process with a granted condition, whose method
+/// has not gone on yet, is `running`.
 class conditions {
  public:
   explicit conditions(pe& of) noexcept : of_(of) {}
   conditions(const conditions&) = delete;
   conditions& operator=(const conditions&) = delete;
 
-  /// Parks the running method until p holds, or, if the deadline is not negative, until then: false if it does not hold then. Throws usage_error
-  /// outside of a method of an object, process_gone if that is destroyed meanwhile, stopped, what p throws.
+  /// Parks the running method until p holds, or, if the deadline is not negative, until then: false
+  /// if it does not hold then. Throws usage_error outside of a method of an object, process_gone if
+  /// that is destroyed meanwhile, stopped, what p throws.
   bool wait(const predicate& p, std::int64_t deadline_ns = -1);
-  /// A method of the process, which is `running`, has ended or waits, and another one is parked: if a condition can be granted, that is done, and
-  /// true is returned: the process is not to be settled.
+  /// A method of the process, which is `running`, has ended or waits, and another one is parked: if
+  /// a condition can be granted, that is done, and true is returned: the process is not to be
+  /// settled.
   bool grant(slot& s) noexcept { return count_ != 0 && grant_first(s); }
   /// The process is to end when its methods have: those that wait throw process_gone.
   void end(slot& s) noexcept;
@@ -57,7 +63,8 @@ class conditions {
 
   pe& of_;
   std::size_t count_ = 0;
-  // Chains of the conditions of some processes: circles, of which the youngest is known, whose next is the oldest. As many as a power of two.
+  // Chains of the conditions of some processes: circles, of which the youngest is known, whose next
+  // is the oldest. As many as a power of two.
   std::vector<condition*> by_slot_;
 };
 

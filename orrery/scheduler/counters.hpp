@@ -15,8 +15,8 @@ struct pe_counters;
 
 namespace orrery::scheduler {
 
-/// What a PE counts, for itself: plain words, written by its thread alone. What each means says
-/// counter_table(). Add a counter here and there.
+/// The counters of a PE, for itself: plain words, written by its thread alone. counter_table() says
+/// what each means. Add a counter here and there.
 struct counters {
   std::uint64_t executed = 0;
   std::uint64_t inline_calls = 0;
@@ -112,7 +112,8 @@ class counter_publisher {
   std::unique_ptr<std::atomic<std::uint64_t>[]> own_;
 };
 
-/// What the words of a PE mean at the time `now_ns`. For tools, which load them in rising order.
+/// The meaning of the words of a PE at the time `now_ns`. For tools, which load them in rising
+/// order.
 [[nodiscard]] pe_counters decode_counters(const std::array<std::uint64_t, published_words>& words,
                                           std::int64_t now_ns) noexcept;
 
@@ -129,7 +130,8 @@ struct pe_counters : scheduler::counters {
 
 /// The counters of any PE of the world: of the caller's own PE as they are, of others as they were
 /// about a millisecond ago or when it fell asleep, of PEs of nodes that are gone as they were last.
-/// Does not park. Throws usage_error if there is no such PE, or outside of the runtime; node_lost if another PE has its place.
+/// Does not park. Throws usage_error if there is no such PE, or outside of the runtime; node_lost
+/// if another PE has its place.
 ///
 ///     auto before = orrery::stats(3);
 ///     work();

@@ -1,29 +1,36 @@
 // SPDX-License-Identifier: Apache-2.0
 // Cycles of calls that wait for each other.
 //
-// Problem: A calls B, B calls C, C calls A; A runs one method at a time, so nobody will ever answer. To carry the chain of
-// callers with every call would cost every call.
-// So nothing is carried. When a call arrives at a process that is itself waiting for a call, the process becomes a suspect; when its PE has
-// nothing better to do, a probe follows the waits from there: to the process that the suspect's call went to, if that process waits too to the one it
-// waits for, and so on (edge chasing: Chandy, Misra and Haas 1983). If it comes back, one of the calls of the cycle that wait in mailboxes fails with
-// deadlock_error: that to the least process, whichever probe has come back.
+// Problem: A calls B, B calls C, C calls A; A runs one method at a time, so nobody will ever
+// answer. To carry the chain of callers with every call would cost every call. So nothing is
+// carried. When a call arrives at a process that is itself waiting for a call, the process becomes
+// a suspect; when its PE has nothing better to do, a probe follows the waits from there: to the
+// process that the suspect's call went to, if that process waits too to the one it waits for, and
+// so on (edge chasing: Chandy, Misra and Haas 1983). If it comes back, one of the calls of the
+// cycle that wait in mailboxes fails with deadlock_error: that to the least process, whichever
+// probe has come back.
 //
-// Why a probe that comes back proves a deadlock: a process that waits for a call stays so until that call is answered (waits with a
-// time limit are not followed). A probe travels behind the call that it follows, in the same channel; where it arrives, the call is either
-// answered (the probe ends), queued, or being executed. So when it has come back to a suspect that still waits for the same call, every edge it
-// went along still stands.
-// The way of a call to an element of an array is not known where it was made (call_route). A probe follows such a call by the element's name, also behind
-// it, as the layer above finds it; who waits stands in the call's payload (hidden_caller). Who waits for a call does not migrate, so neither
-// end of an edge moves.
-// Why every cycle is found: the last edge of a cycle comes about when a call reaches a process that waits (run_state::push makes it a suspect), or when a
-// process begins to wait for a call it had started before, or while calls are queued at it (pe::wait makes it a suspect).
+// Why a probe that comes back proves a deadlock: a process that waits for a call stays so until
+// that call is answered (waits with a time limit are not followed). A probe travels behind the call
+// that it follows, in the same channel; where it arrives, the call is either answered (the probe
+// ends), queued, or being executed. So when it has come back to a suspect that still waits for the
+// same call, every edge it went along still stands. The way of a call to an element of an array is
+// not known where it was made (call_route). A probe follows such a call by the element's name, also
+// behind it, as the layer above finds it; who waits stands in the call's payload (hidden_caller). A
+// process that waits for a call does not migrate, so neither end of an edge moves. Why every cycle
+// is found: the last edge of a cycle comes about when a call reaches a process that waits
+// (run_state::push makes it a suspect), or when a process begins to wait for a call it had started
+// before, or while calls are queued at it (pe::wait makes it a suspect).
 //
-// Of a remote function, or of a process that is constructed, the caller knows the PE only; there it is found among those that wait (nameless_waits_).
+// The caller of a remote function, or of a process that is constructed, knows the PE only; there it
+// is found among those that wait (nameless_waits_).
 //
-// A process that waits for room in a full mailbox waits for the process behind it just so, and makes a cycle with calls or with others of its kind
-// (flow_control::park_for_room makes it a suspect). Such an edge stands while the mailbox is full, if its process is on the same PE; else while the sign that
-// stopped the sender has not been taken back, which its number shows. A cycle with such an edge is no deadlock: the least of its full mailboxes takes
-// more than its limit (backlog::raise), whichever probe has come back.
+// A process that waits for room in a full mailbox waits for the process behind it just so, and
+// makes a cycle with calls or with others of its kind (flow_control::park_for_room makes it a
+// suspect). Such an edge stands while the mailbox is full, if its process is on the same PE; else
+// while the sign that stopped the sender has not been taken back, which its number shows. A cycle
+// with such an edge is no deadlock: the least of its full mailboxes takes more than its limit
+// (backlog::raise), whichever probe has come back.
 #include <orrery/scheduler/deadlock_detector.hpp>
 
 #include <orrery/scheduler/node.hpp>
@@ -41,7 +48,8 @@ namespace {
 constexpr std::uint32_t longest_path = 32;  // that is named in the error
 constexpr std::uint32_t no_method = 0xffff'ffff;
 
-// A call, as both ends know it: who waits, and the reply word in its envelope, or what is in its place in the payload.
+// A call, as both ends know it: who waits, and the reply word in its envelope, or what is in its
+// place in the payload.
 struct call_name {
   address target;
   std::uint32_t source_pe;
@@ -76,7 +84,8 @@ std::string method_name(std::uint32_t index) {
   return fmt::format("{}::{}", h->class_name, h->method);
 }
 
-// What the fiber waits for, as a number that is not used for another wait; 0: nothing that could be part of a cycle.
+// The wait of the fiber, as a number that is not used for another wait; 0: nothing that could be
+// part of a cycle.
 std::uint64_t wait_of(const fiber& f) {
   if (f.waiting_on != nullptr)
     return f.waiting_on->state == sink::status::waiting ? reinterpret_cast<std::uint64_t>(f.waiting_on) : 0;
@@ -91,9 +100,11 @@ struct deadlock_detector::probe {
   call_name follow;  // where to look next; for room in a mailbox: reply is 0
   std::uint32_t stop;  // then the number of the stop sign
   call_name victim;  // a call of the path that is queued; its target is null if there is none yet
-  address
-      full;  // the least process of the path in whose mailbox another one waits for room; its generation is 0 if there is none yet
-  std::uint32_t decided;  // 1: the cycle is closed, fail the victim; 2: raise the limit of the full mailbox
+  // the least process of the path in whose mailbox another one waits for room; its generation is 0
+  // if there is none yet
+  address full;
+  // 1: the cycle is closed, fail the victim; 2: raise the limit of the full mailbox
+  std::uint32_t decided;
   std::uint32_t steps;
   std::uint32_t unnamed;  // further steps
   std::uint32_t hops;
@@ -101,8 +112,9 @@ struct deadlock_detector::probe {
   address mark;  // where the probe was at hop 1, 2, 4, 8...
   step path[longest_path];
 
-  // A probe may get into a cycle that its origin is no part of, and must not go round there for ever: some day it meets its mark again (Brent).
-  // In a cycle that the origin is part of it meets nobody twice before it is back.
+  // A probe may get into a cycle that its origin is no part of, and must not go round there for
+  // ever: some day it meets its mark again (Brent). In a cycle that the origin is part of it meets
+  // nobody twice before it is back.
   bool goes_round() {
     if (hops != 0 && follow.target == mark) return true;
     if (hops++ == next_mark) {
@@ -175,8 +187,8 @@ void deadlock_detector::chase(probe& p, bool first) {
     slot* s = of_.find(p.follow.target.slot, p.follow.target.generation);
     if (s == nullptr || s->state != process_state::running || s->active == nullptr) return;
     if (!first && p.follow.reply == 0) {
-      if (!of_.flow().is_full(
-              *s)) {  // senders are usually let go on when half of the mailbox is empty, but here that may never be
+      // senders are usually let go on when half of the mailbox is empty, but here that may never be
+      if (!of_.flow().is_full(*s)) {
         of_.flow().let_senders_go(*s);
         return;
       }

@@ -49,7 +49,8 @@ void delivery::find_block() noexcept {
 }
 
 namespace {
-// Bytes of payload blocks beyond the limit that stay in their senders' memory, which is mostly as large as that of this node.
+// Bytes of payload blocks beyond the limit that stay in their senders' memory, which is mostly as
+// large as that of this node.
 std::uint64_t blocks_in_one_mailbox(const node& n) {
   transport::shm_world* const world = n.world() != nullptr ? n.world()->shared() : nullptr;
   return world != nullptr ? world->memory().stats().limit / 8 : std::numeric_limits<std::uint32_t>::max();
@@ -61,7 +62,8 @@ message* delivery::to_message(const wire::envelope& e, std::uint32_t bytes, cons
   std::uint32_t size = bytes;
   std::uint16_t padding = wire::envelope::read_once(e.padding);
   if (remote && form == wire::payload_form::wire) {
-    padding = static_cast<std::uint16_t>(bytes - wire::granule - payload_bytes);  // as it was checked
+    // as it was checked
+    padding = static_cast<std::uint16_t>(bytes - wire::granule - payload_bytes);
   } else if (form == wire::payload_form::block) {
     flow_control& flow = self->flow();
     if (into != nullptr && flow.over_limit(*into) && payload_bytes <= wire::largest_payload &&
@@ -96,7 +98,8 @@ message* delivery::to_message(const wire::envelope& e, std::uint32_t bytes, cons
   return m;
 }
 
-// A message to a mailbox that holds much. Its sender's memory for messages is limited, too, and what lies there would keep others from being sent.
+// A message to a mailbox that holds much. Its sender's memory for messages is limited, too, and
+// what lies there would keep others from being sent.
 message* delivery::copy_block(const wire::envelope& e) {
   const std::uint32_t size = wire::record_bytes(payload_bytes);
   message* m = self->allocate_message(size - wire::granule);

@@ -24,7 +24,8 @@ struct delivery {
   std::byte* payload = nullptr;
   std::size_t payload_bytes = 0;
   std::uint64_t reply = 0;
-  std::uint64_t block = 0;  ///< offset of the payload block in the sender's segment, for form::block
+  /// Offset of the payload block in the sender's segment, for form::block.
+  std::uint64_t block = 0;
   std::uint32_t source_pe = 0;
   wire::payload_form form = wire::payload_form::wire;
   bool remote = false;  ///< from another node
@@ -43,22 +44,26 @@ struct delivery {
     if (form == wire::payload_form::block) [[unlikely]]
       find_block();
   }
-  /// The payload is a reference to a block: it is the block from now on; null if that is not in its sender's memory.
+  /// The payload is a reference to a block: it is the block from now on; null if that is not in its
+  /// sender's memory.
   void find_block() noexcept;
 
   /// Gives the message's memory back. The payload must have been moved out.
   inline void release() noexcept;
   void release_other() noexcept;
-  /// Gives back the record in the ring, but keeps a payload that lies in a block. For who reads it in place and may park.
+  /// Gives back the record in the ring, but keeps a payload that lies in a block. For who reads it
+  /// in place and may park.
   void leave_ring() noexcept;
   /// Disposes of a message that cannot be executed: tells the caller, or the error handler.
   void fail(std::exception_ptr why) noexcept;
 
-  /// Moves a message that is being routed (handler::route) out of its ring, if it lies in one. It is the caller's then.
+  /// Moves a message that is being routed (handler::route) out of its ring, if it lies in one. It
+  /// is the caller's then.
   [[nodiscard]] message* detach(const wire::envelope& e, std::uint32_t bytes) {
     return heap != nullptr ? heap : to_message(e, bytes);
   }
-  /// A message that lies in a ring, for the mailbox of `into`. A payload in a block is copied where that mailbox holds much.
+  /// A message that lies in a ring, for the mailbox of `into`. A payload in a block is copied where
+  /// that mailbox holds much.
   [[nodiscard]] message* to_message(const wire::envelope& e, std::uint32_t bytes, const slot* into = nullptr);
 
  private:

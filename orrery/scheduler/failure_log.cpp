@@ -17,7 +17,7 @@ namespace {
 
 const char* plural(std::uint64_t count) noexcept { return count == 1 ? "" : "s"; }
 
-// What fails because others have come to their end before. The end itself is no failure.
+// Failures because others have come to their end before. The end itself is no failure.
 bool is_of_the_end(const std::exception_ptr& why) noexcept {
   if (why == nullptr) return true;
   try {
@@ -95,7 +95,7 @@ void failure_log::report_more_unsent() noexcept {
                                                         : std::string("another node has the place of its node")));
 }
 
-// What had been sent to a node that is lost, and was not known to be taken from its ring.
+// Messages to a lost node that were not known to be taken from its ring.
 void failure_log::note_lost(const channel& c) noexcept {
   if (is_quiet()) return;
   std::uint64_t lost = 0;

@@ -51,12 +51,14 @@ void run_entry(fiber* self) {
   std::terminate();  // entry must not return
 }
 
-// Leaves one stack for another: saves where `from` stands, goes on where `to` had stood (or begins it).
+// Leaves one stack for another: saves where `from` stands, goes on where `to` had stood (or begins
+// it).
 //
-// Boost.Context does the same by a call that is left with a jump. Each switch then shifts the processor's stack of return addresses by one, and every return
-// after it is predicted wrongly: a hop between two processes that receive cost 51 ns instead of 27. Inline, the returns of one fiber match the calls
-// of the other, as both stand at the same place in the same functions.
-// The floating-point environment is not switched: it belongs to the PE.
+// Boost.Context does the same by a call that is left with a jump. Each switch then shifts the
+// processor's stack of return addresses by one, and every return after it is predicted wrongly: a
+// hop between two processes that receive cost 51 ns instead of 27. Inline, the returns of one fiber
+// match the calls of the other, as both stand at the same place in the same functions. The
+// floating-point environment is not switched: it belongs to the PE.
 #if defined(__x86_64__)
 void* first_context(std::byte* stack_top) noexcept {
   auto* top = reinterpret_cast<void**>(reinterpret_cast<std::uintptr_t>(stack_top) & ~std::uintptr_t{15});
@@ -107,7 +109,7 @@ inline void switch_stack(fiber& from, fiber& to) noexcept {
 
 fiber* make_fiber(stack memory, void (*entry)(fiber&, void*), void* argument) noexcept {
 #ifdef ORRERY_ASAN
-  // Who ended on this stack before did not return: its frames are still poisoned.
+  // The function that ended on this stack before did not return: its frames are still poisoned.
   __asan_unpoison_memory_region(memory.bottom, static_cast<std::size_t>(memory.top - memory.bottom));
 #endif
   auto* f = new (memory.top - sizeof(fiber)) fiber{};

@@ -12,8 +12,9 @@ struct activation;
 struct room_wait;
 struct sink;
 
-/// What libstdc++ and libc++abi keep for each thread about exceptions that are being handled (Itanium C++
-/// ABI, 2.2.2). It belongs to the fiber: a process parked inside a `catch` block must find it again.
+/// The state of exceptions being handled that libstdc++ and libc++abi keep for each thread (Itanium
+/// C++ ABI, 2.2.2). It belongs to the fiber: a process parked inside a `catch` block must find it
+/// again.
 struct exception_globals {
   void* caught = nullptr;
   unsigned int uncaught = 0;
@@ -21,12 +22,13 @@ struct exception_globals {
 
 /// A stack with a computation on it. Fibers are switched only between others of the same PE.
 ///
-/// Owned by the PE whose pool the stack is from. The object itself lies at the top of its stack, so that a blocked
-/// process costs one page and nothing else.
+/// Owned by the PE whose pool the stack is from. The object itself lies at the top of its stack, so
+/// that a blocked process costs one page and nothing else.
 struct fiber {
   void* context = nullptr;  ///< where it stands while it does not run
   fiber* next = nullptr;         ///< in a free list or a list of waiters
-  fiber* to = nullptr;           ///< the fiber this one switched to last (where Boost.Context switches)
+  /// The fiber this one switched to last (where Boost.Context switches).
+  fiber* to = nullptr;
   activation* active = nullptr;  ///< the innermost activation, while it does not run
   sink* waiting_on = nullptr;    ///< the call whose result it waits for, without a time limit
   room_wait* room = nullptr;     ///< the room in a mailbox that it waits for
@@ -48,13 +50,15 @@ struct fiber {
 /// Puts a fiber at the top of `memory` that will run `entry(fiber, argument)`; entry never returns.
 fiber* make_fiber(stack memory, void (*entry)(fiber&, void*), void* argument) noexcept;
 
-/// Describes the stack that the calling thread runs on as a fiber, so that it can be switched away from.
+/// Describes the stack that the calling thread runs on as a fiber, so that it can be switched away
+/// from.
 void adopt_thread(fiber& root) noexcept;
 
 /// Frees what a sanitizer keeps for a fiber that has ended.
 void forget_fiber(fiber& f) noexcept;
 
-/// Runs `to` until something switches back to `from`, the fiber that runs now. Saves and restores the exception globals.
+/// Runs `to` until something switches back to `from`, the fiber that runs now. Saves and restores
+/// the exception globals.
 void switch_fiber(fiber& from, fiber& to) noexcept;
 
 /// As switch_fiber, for a fiber that has ended.

@@ -9,8 +9,9 @@
 
 namespace orrery::scheduler {
 
-/// The stacks of the PEs of one OS thread, and those of its loop fibers that have nothing to do: of one PE, or of all those of a
-/// simulation, where a loop fiber belongs to no PE but serves whichever is due.
+/// The stacks of the PEs of one OS thread, and those of its loop fibers that have nothing to do: of
+/// one PE, or of all those of a simulation, where a loop fiber belongs to no PE but serves
+/// whichever is due.
 struct fiber_pool {
   /// `loop(fiber, owner)` is what a loop fiber runs.
   fiber_pool(std::size_t method_stack, std::size_t function_stack, void (*loop_entry)(fiber&, void*), void* loop_owner)
@@ -29,7 +30,7 @@ struct fiber_pool {
     idle = &f;
     ++idle_count;
   }
-  /// What every fiber does first when it runs again: frees the stack of one that has ended.
+  /// The first step of every fiber when it runs again: frees the stack of one that has ended.
   void finish() {
     if (finished != nullptr) [[unlikely]]
       free_finished();

@@ -11,7 +11,7 @@ namespace orrery::scheduler {
 flow_control::flow_control(pe& of, const pe_settings& settings) noexcept
     : ring_bytes_(settings.ring_bytes), of_(of), mailbox_limit_(settings.mailbox_bytes / charge_unit), backlog_(of) {}
 
-// --- mailboxes of this PE ----------------------------------------------------------------------------------------
+// --- mailboxes of this PE ------------------------------------------------------------------------
 
 bool flow_control::runs_for(const slot& s) const noexcept {
   for (const activation* a = of_.active(); a != nullptr; a = a->below)
@@ -95,7 +95,7 @@ void flow_control::let_senders_go(slot& s) {
   x.stopped_pes.clear();
 }
 
-// --- mailboxes of other PEs --------------------------------------------------------------------------------------
+// --- mailboxes of other PEs ----------------------------------------------------------------------
 
 void flow_control::hold_back(slot& s, std::uint32_t source_pe) {
   if (!is_full(s)) {
@@ -130,7 +130,8 @@ void flow_control::listen() {
 bool flow_control::is_stopped(address to) const {
   if (!stopped_.empty() && stopped_.contains(to)) return true;
   if (unheard() <= ring_bytes_) return false;
-  if (to.slot == wire::no_slot) return true;  // on its way to somebody who is not known, and holds back others
+  // on its way to somebody who is not known, and holds back others
+  if (to.slot == wire::no_slot) return true;
   const channel* c = of_.links().find(to.pe);
   return c != nullptr && !c->lost && c->ring.stops() != c->stops_heard;
 }

@@ -15,7 +15,8 @@ constinit bool is_forked_child = false;
 namespace {
 // In the child, on its only thread, before fork() returns.
 void leave_parent() {
-  if (current_pe == nullptr) return;  // a child of another thread of the program may run a world of its own
+  // a child of another thread of the program may run a world of its own
+  if (current_pe == nullptr) return;
   is_forked_child = true;
   current_pe = nullptr;
 }

@@ -10,21 +10,23 @@ struct fiber;
 class pe;
 struct slot;
 
-/// The processes of a PE that are functions: each has a fiber of its own, which is the object in its slot.
-/// Owned by the PE, used on its thread.
+/// The processes of a PE that are functions: each has a fiber of its own, which is the object in
+/// its slot. Owned by the PE, used on its thread.
 class function_fibers {
  public:
   explicit function_fibers(pe& of) noexcept : of_(of) {}
   function_fibers(const function_fibers&) = delete;
   function_fibers& operator=(const function_fibers&) = delete;
 
-  /// A fiber that runs entry(argument) when its process is scheduled, on a stack of at least so many bytes. Throws std::bad_alloc.
+  /// A fiber that runs entry(argument) when its process is scheduled, on a stack of at least so
+  /// many bytes. Throws std::bad_alloc.
   [[nodiscard]] fiber* make(void (*entry)(fiber&, void*), void* argument, std::size_t stack_bytes);
-  /// What the entry calls first.
+  /// The first call of the entry.
   void begin();
   /// Ends the running function fiber and its process.
   [[noreturn]] void end(slot& s) noexcept;
-  /// Parks the running function process until a message arrives; `deadline_ns` -1: for ever. False on timeout. Throws stopped.
+  /// Parks the running function process until a message arrives; `deadline_ns` -1: for ever. False
+  /// on timeout. Throws stopped.
   bool await_message(slot& s, std::int64_t deadline_ns);
   /// Those that have not ended.
   [[nodiscard]] std::uint32_t count() const noexcept { return count_; }

@@ -58,7 +58,7 @@ TEST(handler_table, has_the_numbers_that_the_world_gives) {
   EXPECT_EQ(find_handler(first.index), &first);
 }
 
-// --- what an object is of -------------------------------------------------------------------------------------------
+// --- what an object is of ------------------------------------------------------------------------
 
 struct top {
   virtual ~top() = default;

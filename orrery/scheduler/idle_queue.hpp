@@ -24,20 +24,21 @@ struct idle_task {
   std::unique_ptr<idle_task> next;
   const slot* by = nullptr;  ///< the process that gave it to the PE
   std::span<const std::byte> memory;  ///< what it will need; perhaps freed meanwhile
-  layer_state* counted_by = nullptr;  ///< whose work it is, by the number that layer_state::begin_work gave
+  /// Whose work it is, by the number that layer_state::begin_work gave.
+  layer_state* counted_by = nullptr;
   std::uint64_t counted_as = 0;
 };
 
-/// The work that waits until its PE is idle, in the order in which it came. As everything else runs before it, it is known long before it runs, and
-/// what it needs is fetched into the cache a few lines at a time: the processor goes on with what it does meanwhile, which a fetch of all at once
-/// would stop, as so many lines can be on their way.
-/// Only of the PE's thread.
+/// The work that waits until its PE is idle, in the order in which it came. As everything else runs
+/// before it, it is known long before it runs, and what it needs is fetched into the cache a few
+/// lines at a time: the processor goes on with what it does meanwhile, which a fetch of all at once
+/// would stop, as so many lines can be on their way. Only of the PE's thread.
 class idle_queue {
  public:
   static constexpr std::size_t lines_at_once = 16;
   static constexpr std::size_t tasks_ahead = 2;  ///< that are fetched
-  static constexpr std::size_t most_bytes = std::size_t{64}
-                                            << 10;  ///< of a task: the cache is to keep what others need
+  /// Limit of a task's memory: the cache is to keep what others need.
+  static constexpr std::size_t most_bytes = std::size_t{64} << 10;
 
   idle_queue() = default;
   idle_queue(const idle_queue&) = delete;

@@ -36,7 +36,8 @@ TEST(idle_queue, a_new_one_is_empty) {
   EXPECT_FALSE(q.wants_memory());
 }
 
-// Fetching is a matter of speed only, but it follows the tasks with a pointer of its own. AddressSanitizer sees what that points to.
+// Fetching is a matter of speed only, but it follows the tasks with a pointer of its own.
+// AddressSanitizer sees what that points to.
 TEST(idle_queue, keeps_the_order_whatever_is_fetched_meanwhile) {
   const std::uint64_t seed = testing::test_seed();
   SCOPED_TRACE("ORRERY_TEST_SEED=" + std::to_string(seed));
@@ -71,7 +72,7 @@ TEST(idle_queue, keeps_the_order_whatever_is_fetched_meanwhile) {
   }
 }
 
-// Of what comes first, and not for ever.
+// Only of what comes first, and not for ever.
 TEST(idle_queue, fetches_the_first_ones_and_then_rests) {
   idle_queue q;
   const std::vector<std::byte> memory(10'000);

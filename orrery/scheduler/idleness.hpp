@@ -6,18 +6,22 @@
 
 namespace orrery::scheduler {
 
-/// What a PE says of itself when it goes to sleep; quiescence_detector.cpp adds them up. In memory that all nodes see.
+/// The state that a PE publishes when it goes to sleep; quiescence_detector.cpp adds them up. In
+/// memory that all nodes see.
 struct alignas(32) idleness {
   static constexpr std::uint64_t is_idle = 1;
   static constexpr std::uint64_t waits_for_quiescence = 2;  ///< a process of the PE
   static constexpr std::uint64_t holds_senders = 4;  ///< a mailbox of the PE makes senders wait
-  static constexpr std::uint64_t works_outside = 8;  ///< threads of the node that are no PEs have work for the world
+  /// Threads of the node that are no PEs have work for the world.
+  static constexpr std::uint64_t works_outside = 8;
   static constexpr unsigned gone_shift = 4;
 
   std::atomic<std::uint64_t> sent{0};  ///< bytes, in the rings to PEs that are not lost
   std::atomic<std::uint64_t> received{0};
-  std::atomic<std::uint64_t> idle{0};  ///< 0, or the flags and, above them, how many nodes the PE knows to be gone
-  std::atomic<std::uint64_t> dead{0};  ///< of the first PE: it has found that nothing will ever happen again
+  /// 0, or the flags and, above them, how many nodes the PE knows to be gone.
+  std::atomic<std::uint64_t> idle{0};
+  /// Set by the first PE when it has found that nothing will ever happen again.
+  std::atomic<std::uint64_t> dead{0};
 };
 
 /// The whole world when all its PEs are idle.

@@ -143,7 +143,8 @@ void io_engine::run_until(io_request& r, std::int64_t deadline_ns) {
   start(r);
   while (!r.done) {
     r.waiter = owner_.running();
-    if (r.cancelled || owner_.refusing()) {  // park_until would throw, and the kernel has the request
+    // park_until would throw, and the kernel has the request
+    if (r.cancelled || owner_.refusing()) {
       cancel(r);
       if (!r.done) owner_.park();
     } else if (owner_.park_until(deadline_ns) && !r.done) {
@@ -163,7 +164,8 @@ void io_engine::cancel_all() {
   for (io_request* r = all_; r != nullptr;) {
     io_request* next = r->next;
     r->cancelled = true;
-    submit_cancel(*r);  // also if that was done before: what was just changing hands may not have been found
+    // also if that was done before: what was just changing hands may not have been found
+    submit_cancel(*r);
     r = next;
   }
 }

@@ -21,15 +21,15 @@ enum class io_call : std::uint8_t { read, write, readv, writev, fsync, fdatasync
 /// One system call that the kernel (or a helper thread) makes for a process.
 ///
 /// It lies on the stack of the process that waits for it, or on the heap when it was started and
-/// something else goes on. Whoever made it keeps it, and the memory it names, until `done`: the
-/// kernel writes there. The PE owns nothing of it; between start and done it is linked into the
-/// engine's list, so it must not move.
+/// something else goes on. Its maker keeps it, and the memory it names, until `done`: the kernel
+/// writes there. The PE owns nothing of it; between start and done it is linked into the engine's
+/// list, so it must not move.
 struct io_request {
   /// The value of `offset` for pipes, sockets and terminals, which have none, and for a file's
   /// current position.
   static constexpr std::uint64_t stream = ~std::uint64_t{0};
 
-  // What is wanted; read by the engine only.
+  // The request; read by the engine only.
   io_call call = io_call::read;
   int fd = -1;
   std::uint32_t flags = 0;        ///< of open; events of poll; mode of fallocate
@@ -37,7 +37,7 @@ struct io_request {
   std::uint64_t length = 0;       ///< bytes; number of iovecs; mode of open
   std::uint64_t offset = stream;  ///< of read, write and their kin, and of fallocate
 
-  // What came of it; written on the PE's thread.
+  // The outcome; written on the PE's thread.
   std::int64_t result = 0;  ///< as the kernel's: 0 or more, or a negative errno
   bool done = false;
 
@@ -77,7 +77,7 @@ struct io_request {
 /// Invariants: (1) a request is in the list iff it was started and is not done; (2) outstanding()
 /// is the length of the list, and the PE polls the engine iff it is not 0.
 ///
-///     io_request r{.call = io_call::read, .fd = fd, .memory = buffer, .length = bytes, .offset = 0};
+///     io_request r{.call = io_call::read, .fd = fd, .memory = buffer, .length = bytes};
 ///     self.io().run(r);  // parks
 ///     if (r.result < 0) ...
 class io_engine {
@@ -109,7 +109,7 @@ class io_engine {
   /// Throws stopped.
   void wait_for_room();
   [[nodiscard]] std::uint32_t outstanding() const noexcept { return outstanding_; }
-  /// Of these, how many end by themselves.
+  /// The number of these that end by themselves.
   [[nodiscard]] std::uint32_t bounded() const noexcept { return bounded_; }
 
   // For pe::poll and pe::idle.

@@ -23,7 +23,7 @@
 namespace orrery::scheduler {
 namespace {
 
-// --- processes without the layer above --------------------------------------------------------------------------
+// --- processes without the layer above -----------------------------------------------------------
 
 const class_info function_class{"test", nullptr, {}, false};
 

@@ -21,8 +21,8 @@ class io_pool_engine;
 /// containers and seccomp filters often forbid it.
 ///
 /// A few threads (started as they are needed) take requests from one queue and block for their PE.
-/// What may wait for ever must not keep one of them: streams are tried without blocking, and one
-/// more thread polls those that were not ready, however many they are.
+/// A request that may wait for ever must not keep one of them: streams are tried without blocking,
+/// and one more thread polls those that were not ready, however many they are.
 ///
 /// Owned by the node, without threads until the first use, ends after all PEs have. Called from any
 /// thread. Invariants, under mutex_: (1) a request is in queue_ iff its stage is `queued`, in

@@ -18,9 +18,11 @@ namespace orrery::scheduler {
 namespace {
 
 constexpr unsigned sq_entries = 128;
-constexpr unsigned cq_entries = 2048;  // what is more lies in the kernel's memory until there is room
+// what is more lies in the kernel's memory until there is room
+constexpr unsigned cq_entries = 2048;
 constexpr unsigned batch = 32;         // requests that are collected at most
-constexpr std::uint64_t prompt_bytes = 32 << 10;  // from here on a transfer costs far more than its system call
+// from here on a transfer costs far more than its system call
+constexpr std::uint64_t prompt_bytes = 32 << 10;
 constexpr std::uint64_t largest_transfer = 0x7ffff000;  // as read(2)
 constexpr std::int64_t shortest_nap_ns = 64'000;
 constexpr std::int64_t longest_nap_ns = 4'000'000;
@@ -29,8 +31,8 @@ constexpr std::int64_t longest_nap_ns = 4'000'000;
 constexpr std::uint64_t futex_tag = 1;
 constexpr std::uint64_t ignored_tag = 2;
 
-// Of Linux 6.7; the headers may be older. See io_futex_prep in the kernel: fd takes the flags of
-// futex2, off the value, addr3 the mask.
+// The operation of Linux 6.7; the headers may be older. See io_futex_prep in the kernel: fd takes
+// the flags of futex2, off the value, addr3 the mask.
 constexpr std::uint8_t op_futex_wait = 51;
 constexpr std::uint32_t futex_size_u32 = 2;
 constexpr std::uint32_t futex_private = 128;
@@ -106,7 +108,7 @@ void io_ring_engine::block_sigpipe() noexcept {
   sigpipe_blocked_ = sigismember(&before, SIGPIPE) == 0;
 }
 
-// --- submission -------------------------------------------------------------------------------------------------
+// --- submission ----------------------------------------------------------------------------------
 
 void io_ring_engine::prepare(io_uring_sqe& sqe, io_request& r) noexcept {
   void* memory = const_cast<void*>(r.memory);
@@ -220,7 +222,7 @@ void io_ring_engine::submit_cancel(io_request& r) {
   }
   io_uring_sqe* sqe = take_sqe();
   if (sqe == nullptr) {
-    r.cancelled = false;  // not yet: no memory in the kernel. Whoever asked asks again
+    r.cancelled = false;  // not yet: no memory in the kernel. The caller asks again
     return;
   }
   io_uring_prep_cancel64(sqe, reinterpret_cast<std::uint64_t>(&r), 0);
@@ -228,7 +230,7 @@ void io_ring_engine::submit_cancel(io_request& r) {
   owner().poll_within(8);
 }
 
-// --- completion -------------------------------------------------------------------------------------------------
+// --- completion ----------------------------------------------------------------------------------
 
 bool io_ring_engine::reap() {
   bool any = false;
@@ -255,7 +257,7 @@ bool io_ring_engine::poll() {
   return ready() && reap();
 }
 
-// --- sleeping ---------------------------------------------------------------------------------------------------
+// --- sleeping ------------------------------------------------------------------------------------
 
 bool io_ring_engine::arm(std::uint32_t word) noexcept {
   io_uring_sqe* sqe = take_sqe();
@@ -281,8 +283,8 @@ bool io_ring_engine::arm(std::uint32_t word) noexcept {
 //     a wake after ends it;
 //   - if one is armed, it has been enqueued since an earlier sleep, and may have been woken since.
 //     If not, the elected sender's FUTEX_WAKE finds it. If so, its completion was not yet taken out
-//     of the ring (else armed_ were false), and waiting for one completion returns at once. What
-//     the word is now does not matter: comparing it only closes the gap between reading it and
+//     of the ring (else armed_ were false), and waiting for one completion returns at once. Its
+//     present value does not matter: comparing it only closes the gap between reading it and
 //     being enqueued.
 // Either way a completion is posted and the wait ends. A wake that comes late, when the PE is awake
 // already, costs one needless wait request later. The PE never sleeps on the plain futex while a

@@ -12,17 +12,22 @@ namespace orrery::scheduler {
 
 /// Fetches into the cache the processes that will run soon.
 ///
-/// Problem: when a PE's processes do not fit into its cache, each message to one of them waits for memory, and a chain of messages (a
-/// token, a wavefront, an iteration in which each step sends the next) waits for one line after the other: nobody knows whom the next
-/// process will send to before its line is there. But programs repeat themselves: who ran `distance` processes after a given one the last time
-/// will mostly do so again. So each process remembers that one, its *jump pointer*, and when it runs, that one's line is fetched: `distance`
-/// waits overlap. (Roth and Sohi, "Effective jump-pointer prefetching for linked data structures", 1999.) A wrong guess costs a line of the cache.
+/// Problem: when a PE's processes do not fit into its cache, each message to one of them waits for
+/// memory, and a chain of messages (a token, a wavefront, an iteration in which each step sends the
+/// next) waits for one line after the other: nobody knows whom the next process will send to before
+/// its line is there. But programs repeat themselves: who ran `distance` processes after a given
+/// one the last time will mostly do so again. So each process remembers that one, its *jump
+/// pointer*, and when it runs, that one's line is fetched: `distance` waits overlap. (Roth and
+/// Sohi, "Effective jump-pointer prefetching for linked data structures", 1999.) A wrong guess
+/// costs a line of the cache.
 ///
-/// Owned by a PE, used by its thread only. The pointers lie in a table of their own, whose lines are fetched with the processes'.
-/// Invariants: what is in the table or in `recent_` is an index below the number of slots ever used.
+/// Owned by a PE, used by its thread only. The pointers lie in a table of their own, whose lines
+/// are fetched with the processes'. Invariants: what is in the table or in `recent_` is an index
+/// below the number of slots ever used.
 class jump_prefetcher {
  public:
-  /// Below this many processes (1 MiB of slots) all stay in the cache by themselves, and nothing is remembered.
+  /// Below this many processes (1 MiB of slots) all stay in the cache by themselves, and nothing is
+  /// remembered.
   static constexpr std::uint32_t worthwhile = 1U << 14;
   static constexpr std::uint32_t distance = 16;
 
@@ -35,7 +40,8 @@ class jump_prefetcher {
 
   [[nodiscard]] bool active() const noexcept { return jump_ != nullptr; }
 
-  /// For at most that many slots. The table is only reserved; where that fails nothing is fetched, which is no error.
+  /// For at most that many slots. The table is only reserved; where that fails nothing is fetched,
+  /// which is no error.
   void activate(std::size_t slots) noexcept {
     if (active()) return;
     bytes_ = slots * sizeof(std::uint32_t);

@@ -17,7 +17,7 @@ namespace orrery::scheduler {
 links::links(pe& of, transport::doorbell& bell, std::uint32_t world_pes) noexcept
     : of_(of), bell_(bell), channels_(world_pes) {}
 
-// --- sending -----------------------------------------------------------------------------------------------------
+// --- sending -------------------------------------------------------------------------------------
 
 channel& links::open(std::uint32_t to) {
   if (channels_.find(to) != nullptr) throw_not_sent(to);
@@ -150,7 +150,7 @@ void links::cancel_waits() {
   for (const auto& c : channels_) wake_waiters(*c);
 }
 
-// --- receiving ---------------------------------------------------------------------------------------------------
+// --- receiving -----------------------------------------------------------------------------------
 
 void links::add_inbound(std::unique_ptr<inbound> in) {
   {
@@ -215,10 +215,11 @@ std::pair<std::uint64_t, std::uint64_t> links::traffic() const noexcept {
   return {sent, received};
 }
 
-// --- the end -----------------------------------------------------------------------------------------------------
+// --- the end -------------------------------------------------------------------------------------
 
 namespace {
-// What is in a record of this node that nobody will receive: an owned payload, or what a control message names.
+// Gives back what a record of this node holds that nobody will receive: an owned payload, or what a
+// control message names.
 void drop_payload(wire::envelope& e) noexcept {
   if (e.kind != wire::record_kind::message) return;
   const auto* const h = reinterpret_cast<const handler*>(e.handler);
@@ -244,8 +245,8 @@ void links::drop_leftovers() noexcept {
       for (auto& kept : c->deferred) drop_payload(*reinterpret_cast<wire::envelope*>(kept.data()));
 }
 
-// A ring can be opened as long as this OS process lives, and one that is open keeps its memory. So a node that leaves a
-// world which goes on waits until the receivers have opened theirs.
+// A ring can be opened as long as this OS process lives, and one that is open keeps its memory. So
+// a node that leaves a world which goes on waits until the receivers have opened theirs.
 void links::await_receivers() noexcept {
   for (const auto& in : inbound_)  // what was read here is not to be taken for lost by who sent it
     if (in->remote && !in->lost) (void)in->ring.release_space();

@@ -16,31 +16,36 @@ namespace orrery::scheduler {
 
 class pe;
 
-/// The rings between a PE and others: the channels that it sends over, and the inbound rings that it receives from.
+/// The rings between a PE and others: the channels that it sends over, and the inbound rings that
+/// it receives from.
 ///
-/// Problem: channels are made when something is first sent, by two threads; nodes come and go; a ring may be full just when something must be said,
-/// as an answer or a sign of flow control, and the scheduler cannot wait.
-/// So rings that others make are handed over with a lock and an announcement, and adopted between methods, as errands of other threads are.
-/// A process that finds a ring full parks in the channel's queue. A record of the scheduler itself (a *control record*) is deferred instead, and
-/// new records queue up behind it. A channel with waiters or deferred records is *busy*, and served at each poll.
+/// Problem: channels are made when something is first sent, by two threads; nodes come and go; a
+/// ring may be full just when something must be said, as an answer or a sign of flow control, and
+/// the scheduler cannot wait. So rings that others make are handed over with a lock and an
+/// announcement, and adopted between methods, as errands of other threads are. A process that finds
+/// a ring full parks in the channel's queue. A record of the scheduler itself (a *control record*)
+/// is deferred instead, and new records queue up behind it. A channel with waiters or deferred
+/// records is *busy*, and served at each poll.
 ///
-/// Owned by its PE, used on its thread, but for add_inbound and run_errand. Invariants: (1) a busy channel is slow(); (2) records of a channel
-/// leave in the order in which they were given to it.
+/// Owned by its PE, used on its thread, but for add_inbound and run_errand. Invariants: (1) a busy
+/// channel is slow(); (2) records of a channel leave in the order in which they were given to it.
 class links {
  public:
   links(pe& of, transport::doorbell& bell, std::uint32_t world_pes) noexcept;
   links(const links&) = delete;
   links& operator=(const links&) = delete;
 
-  // --- sending -----------------------------------------------------------------------------------------------------
+  // --- sending -----------------------------------------------------------------------------------
   /// Null if nothing was sent to that PE yet.
   [[nodiscard]] channel* find(std::uint32_t to) const noexcept { return channels_.find(to); }
   /// Makes a channel. Throws node_lost, also where there is one to a lost node; world_error.
   channel& open(std::uint32_t to);
-  /// pe::channel_to for what must be said, as replies and flow control: if the system has no memory for a ring, the two nodes treat
-  /// each other as lost, so that nobody waits for it. Throws node_lost.
+  /// pe::channel_to for what must be said, as replies and flow control: if the system has no memory
+  /// for a ring, the two nodes treat each other as lost, so that nobody waits for it. Throws
+  /// node_lost.
   [[nodiscard]] channel& control_channel_to(std::uint32_t to);
-  /// pe::reserve where the ring is full: parks until it has room. Throws node_lost, stopped, usage_error.
+  /// pe::reserve where the ring is full: parks until it has room. Throws node_lost, stopped,
+  /// usage_error.
   wire::envelope* await_space(channel& c, std::uint32_t bytes);
   /// Sends a record without a payload of user data, from anywhere, never parking.
   void send_control(channel& c, wire::record_kind kind, std::uint32_t slot, std::uint32_t generation,
@@ -55,11 +60,12 @@ class links {
   /// Wakes all who wait for space, as the runtime shuts down.
   void cancel_waits();
 
-  // --- receiving ---------------------------------------------------------------------------------------------------
+  // --- receiving ---------------------------------------------------------------------------------
   [[nodiscard]] std::vector<std::unique_ptr<inbound>>& all_inbound() noexcept { return inbound_; }
   /// Something was announced: rings, nodes, errands.
   [[nodiscard]] bool has_news() const noexcept { return bell_.announce.load(std::memory_order_relaxed) != announced_; }
-  /// Adopts what was announced: rings are received from, errands are done, what is for lost nodes ends.
+  /// Adopts what was announced: rings are received from, errands are done, what is for lost nodes
+  /// ends.
   void take_news();
   /// There is something to receive, or a full ring has room again.
   [[nodiscard]] bool anything_new() noexcept {
@@ -73,26 +79,29 @@ class links {
     for (const auto& in : inbound_)
       if (!in->lost && in->ring.has_unreleased()) release_space(*in);
   }
-  /// Receivers of full rings are to wake the PE, which is going to sleep, when there is room, or (false) need not any more.
+  /// Receivers of full rings are to wake the PE, which is going to sleep, when there is room, or
+  /// (false) need not any more.
   void ask_for_wakes(bool yes) noexcept;
   /// Called by any thread: a ring into this PE was made.
   void add_inbound(std::unique_ptr<inbound> in);
-  /// Called by any thread: the PE will call f(argument) between methods; f must not wait or throw. Throws std::bad_alloc.
+  /// Called by any thread: the PE will call f(argument) between methods; f must not wait or throw.
+  /// Throws std::bad_alloc.
   void run_errand(void (*f)(void*), void* argument);
 
-  // --- what is known of the world ----------------------------------------------------------------------------------
+  // --- what is known of the world ----------------------------------------------------------------
   /// Bytes that went through the rings to and from PEs that are not lost: sent, received.
   [[nodiscard]] std::pair<std::uint64_t, std::uint64_t> traffic() const noexcept;
   /// How many nodes this PE knows to have left or to be lost.
   [[nodiscard]] std::uint64_t known_losses() const noexcept { return gone_nodes_; }
   void know_losses(std::uint64_t gone) noexcept { gone_nodes_ = gone; }
-  /// What channel_table::table is about, for the simulator.
+  /// channel_table::table, for the simulator.
   [[nodiscard]] std::pair<const void*, std::size_t> table() const noexcept { return channels_.table(); }
 
-  // --- the end -----------------------------------------------------------------------------------------------------
+  // --- the end -----------------------------------------------------------------------------------
   /// Does errands that came too late, and ends what is left in rings. After the loop.
   void drop_leftovers() noexcept;
-  /// Waits, in a world that goes on, until the receivers have opened the rings: else what was sent last would be lost unseen.
+  /// Waits, in a world that goes on, until the receivers have opened the rings: else what was sent
+  /// last would be lost unseen.
   void await_receivers() noexcept;
 
  private:

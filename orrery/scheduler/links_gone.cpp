@@ -15,7 +15,8 @@ namespace orrery::scheduler {
 // Nothing can be sent there, and what was called there will not answer.
 void links::lose_gone() {
   of_.quiescence().tell_waits();  // before they end
-  gone_nodes_ = of_.owner().gone_nodes();  // before looking: those that go meanwhile are announced again
+  // before looking: those that go meanwhile are announced again
+  gone_nodes_ = of_.owner().gone_nodes();
   for (const auto& c : channels_)
     if (c->remote && c->ring.refused()) of_.owner().refused_by(c->pe);
   for (const auto& c : channels_) {
@@ -59,10 +60,11 @@ void links::lose_channel(channel& c) {
   wake_waiters(c);
 }
 
-// What was for PEs of nodes that have ended, so that it does not pile up where nodes come and go. A fiber that is parked
-// in the middle of a send or of a method keeps it until a later look.
+// Drops records for PEs of nodes that have ended, so that they do not pile up where nodes come and
+// go. A fiber that is parked in the middle of a send or of a method keeps it until a later look.
 void links::forget_ended() {
-  if (of_.simulated() != nullptr) return;  // nobody joins there, and the links of the simulator point to both ends
+  // nobody joins there, and the links of the simulator point to both ends
+  if (of_.simulated() != nullptr) return;
   const auto is_over = [&](const channel& c) {
     return c.returned && c.lost && c.users == 0 && c.waiters == nullptr && std::ranges::find(busy_, &c) == busy_.end();
   };
@@ -70,8 +72,8 @@ void links::forget_ended() {
   std::erase_if(inbound_, [&](const auto& in) { return in->lost && in->drains == 0 && of_.owner().has_ended(in->pe); });
 }
 
-// Tells a PE whose node is treated as lost, but lives: else its calls to this one would never end. If the ring is full, that
-// node has stopped reading, and other PEs tell it.
+// Tells a PE whose node is treated as lost, but lives: else its calls to this one would never end.
+// If the ring is full, that node has stopped reading, and other PEs tell it.
 void links::refuse_peer(std::uint32_t peer) noexcept {
   if (!of_.owner().is_refused(peer)) return;
   for (const auto& in : inbound_)

@@ -24,7 +24,7 @@ struct message {
   wire::envelope head;
 
   [[nodiscard]] std::byte* payload() noexcept { return head.payload(); }
-  /// What it counts against the mailbox's limit, in units of charge_unit bytes.
+  /// Its charge against the mailbox's limit, in units of charge_unit bytes.
   [[nodiscard]] std::uint32_t charge() const noexcept {
     const bool beside = head.form == wire::payload_form::owned || head.form == wire::payload_form::block;
     return charge_of(bytes, beside ? head.padding : 0);
@@ -38,8 +38,9 @@ static_assert(sizeof(message) == 48);
 /// Payloads in mailboxes and rings have this alignment; what needs more is boxed.
 inline constexpr std::size_t payload_alignment = 16;
 
-/// Memory of messages of one PE: size classes of 64 to 1,024 bytes, last in, first out; larger ones come from
-/// malloc. Used by the PE's thread only. What was once needed is kept until the PE ends: the mailboxes' limits bound it.
+/// Memory of messages of one PE: size classes of 64 to 1,024 bytes, last in, first out; larger ones
+/// come from malloc. Used by the PE's thread only. Memory that was once needed is kept until the PE
+/// ends: the mailboxes' limits bound it.
 class message_pool {
  public:
   message_pool() = default;
@@ -50,7 +51,8 @@ class message_pool {
   /// The largest payload for which there is a size class.
   static constexpr std::size_t largest = 1024 - sizeof(message);
 
-  /// A message with room for a payload of `bytes`; `next`, `source_pe` and `head` are the caller's to set.
+  /// A message with room for a payload of `bytes`; `next`, `source_pe` and `head` are the caller's
+  /// to set.
   [[nodiscard]] message* allocate(std::size_t payload) {
     const std::size_t total = payload + sizeof(message);
     const auto c = static_cast<unsigned>(std::bit_width((total - 1) >> 6));

@@ -72,7 +72,8 @@ class node::observer final : public transport::membership_observer {
   }
   void node_lost(std::uint32_t n, std::string_view how) noexcept override {
     if (n == 0) return;  // world_lost follows, and has the last word
-    if (n == node_.settings_.launcher) {  // nobody else would ever end this one, which the user does not know of
+    // nobody else would ever end this one, which the user does not know of
+    if (n == node_.settings_.launcher) {
       say(fmt::format("orrery: node {}, which started this one, {}: node {} ends too\n", n, how, node_.index()));
       _exit(1);
     }
@@ -81,7 +82,8 @@ class node::observer final : public transport::membership_observer {
     if (known && !node_.stopping_.load(std::memory_order_relaxed) && (node_.sim_ == nullptr || node_.index() == 0)) {
       if (node_.announced_ != nullptr)
         node_.announced_[n % node_.world_->node_capacity()].store(n + 1, std::memory_order_relaxed);
-      // Once for each program: who has started other nodes says it for them, and knows more of the end of its own ones.
+      // Once for each program: who has started other nodes says it for them, and knows more of the
+      // end of its own ones.
       if (node_.settings_.launcher == transport::no_node)
         say(fmt::format("orrery: node {} {}: calls to it fail with node_lost\n", n, how));
     }
@@ -89,7 +91,8 @@ class node::observer final : public transport::membership_observer {
   }
   void world_ending() noexcept override { node_.stop(); }
   void world_lost(std::string_view how) noexcept override {
-    // Nothing can be trusted to come to an end by itself: methods may compute for hours for a caller that is gone.
+    // Nothing can be trusted to come to an end by itself: methods may compute for hours for a
+    // caller that is gone.
     say(fmt::format("orrery: the first node of the world {}: node {} ends too\n", how, node_.index()));
     if (node_.sim_ == nullptr) _exit(1);
     node_.stop();
@@ -234,7 +237,8 @@ void node::begin() {
   if (settings_.layer != nullptr)
     for (auto& p : pes_) settings_.layer->prepare(*p);
   if (world_ == nullptr) return;
-  // A child of fork() that returns from its method would answer in the name of its parent: it has no such memory.
+  // A child of fork() that returns from its method would answer in the name of its parent: it has
+  // no such memory.
   if (transport::shm_world* shared = world_->shared(); shared != nullptr)
     if (const auto own = shared->map(shared->node())) (void)madvise(own->data(), own->size(), MADV_DONTFORK);
   observer_ = std::make_unique<observer>(*this);
@@ -258,7 +262,7 @@ void node::stop() noexcept {
   for (auto& p : pes_) p->stop();
 }
 
-// --- reports -----------------------------------------------------------------------------------------------------
+// --- reports -------------------------------------------------------------------------------------
 
 std::uint64_t node::failed_posts() const noexcept {
   std::uint64_t all = 0;

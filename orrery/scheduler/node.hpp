@@ -22,7 +22,7 @@ namespace orrery::scheduler {
 class io_pool;
 class simulator;
 
-/// What the layer above has to do with the PEs of a node. It outlives the node.
+/// The hooks of the layer above for the PEs of a node. It outlives the node.
 class process_layer {
  public:
   virtual ~process_layer() = default;
@@ -30,7 +30,8 @@ class process_layer {
   virtual void prepare(pe& at) = 0;
   /// Nodes may have come or gone. On the PE's thread, between methods: it does not park.
   virtual void membership_changed(pe& at) noexcept = 0;
-  /// A process that is `named` ends; its destructor comes next. Called in that process: it may park.
+  /// A process that is `named` ends; its destructor comes next. Called in that process: it may
+  /// park.
   virtual void before_end(pe& at, slot& s) noexcept = 0;
   /// The same for a process that was never complete; it is gone, and nothing may park.
   virtual void after_end(pe& at, address gone) noexcept = 0;
@@ -41,18 +42,20 @@ struct node_settings {
   process_layer* layer = nullptr;
   std::uint32_t pes = 0;  ///< 0: as many as there are cores
   pe_settings pe;
-  std::uint32_t launcher =
-      transport::no_node;  ///< the node that started this one, which leaves the world, or is lost, with it
+  /// The node that started this one, which leaves the world, or is lost, with it.
+  std::uint32_t launcher = transport::no_node;
   bool pin = true;  ///< bind each PE to a core, when there are enough for the whole world
-  std::uint64_t queue_bytes = 0;  ///< that its mailboxes may hold together; 0: a share of the machine's memory
+  /// The limit of all its mailboxes together; 0: a share of the machine's memory.
+  std::uint64_t queue_bytes = 0;
   std::int64_t stuck_ns = 0;  ///< after which a PE that waits inside a method is reported; 0: never
 };
 
 /// Cores that this OS process may use.
 [[nodiscard]] std::uint32_t available_cores() noexcept;
 
-/// One OS process of the world: its PEs and what they share. Made by the runtime, lives for one run. Without a world it is alone: PEs are
-/// threads and nothing is shared. The functions are called by the node's PEs, from any of their threads, unless said otherwise.
+/// One OS process of the world: its PEs and what they share. Made by the runtime, lives for one
+/// run. Without a world it is alone: PEs are threads and nothing is shared. The functions are
+/// called by the node's PEs, from any of their threads, unless said otherwise.
 class node {
  public:
   /// `world` may be null and outlives the node.
@@ -69,7 +72,8 @@ class node {
   [[nodiscard]] transport::world* world() const noexcept { return world_; }
   [[nodiscard]] process_layer* layer() const noexcept { return settings_.layer; }
 
-  // The world as this node sees it. Places of PEs and nodes given out so far: what is there may be gone.
+  // The world as this node sees it. Places of PEs and nodes given out so far: what is there may be
+  // gone.
   [[nodiscard]] std::uint32_t world_pes() const noexcept;
   [[nodiscard]] std::uint32_t world_nodes() const noexcept;
   /// The number of the last PE at a place below world_pes(), or node; 0xffffffff if there was none.
@@ -79,7 +83,7 @@ class node {
   [[nodiscard]] bool knows(std::uint32_t pe) const noexcept;
   /// PEs of a node: first and count. Throws usage_error if there is no such node.
   [[nodiscard]] std::pair<std::uint32_t, std::uint32_t> pes_of(std::uint32_t node) const;
-  /// What is sent to the PE is read there, also while its node is leaving.
+  /// Messages to the PE are read there, also while its node is leaving.
   [[nodiscard]] bool reachable(std::uint32_t pe) const noexcept;
   /// Its node was there and has ended: nothing that is sent to it or from it is on the way.
   [[nodiscard]] bool has_ended(std::uint32_t pe) const noexcept;
@@ -91,10 +95,12 @@ class node {
   /// A number that differs at each call: to take places in turn.
   [[nodiscard]] std::uint32_t turn() noexcept { return turn_.fetch_add(1, std::memory_order_relaxed); }
 
-  /// What precedes and follows the running of the PEs. For run() and the simulator, which runs them itself.
+  /// The steps before and after the running of the PEs. For run() and the simulator, which runs
+  /// them itself.
   void begin();
   void finish() noexcept;
-  /// Runs the PEs until stop(); the first one on the calling thread. `first` is called there before its loop begins.
+  /// Runs the PEs until stop(); the first one on the calling thread. `first` is called there before
+  /// its loop begins.
   void run(const std::function<void(pe&)>& first);
   /// Makes run() return, from any thread.
   void stop() noexcept;
@@ -107,7 +113,8 @@ class node {
   /// One-way messages of this node's PEs that have failed. After run().
   [[nodiscard]] std::uint64_t failed_posts() const noexcept;
 
-  /// Other threads of the node have work for the world: it is not dead if it only waits. Called by any thread.
+  /// Other threads of the node have work for the world: it is not dead if it only waits. Called by
+  /// any thread.
   void begin_outside() noexcept { outside_.fetch_add(1, std::memory_order_relaxed); }
   void end_outside() noexcept;
   [[nodiscard]] bool works_outside() const noexcept { return outside_.load(std::memory_order_relaxed) != 0; }
@@ -131,35 +138,40 @@ class node {
   std::unique_ptr<channel> connect(pe& from, std::uint32_t to);
   /// Adds the rings that PEs of other nodes have made into `to`.
   void adopt_remote(pe& to, std::vector<std::unique_ptr<inbound>>& rings);
-  /// Frees the ring of a lost channel of PE `from`, and the blocks that `from` had sent over it, once the receiver's
-  /// node has ended; before, nothing happens. On the thread of `from`, which therefore is not writing there.
+  /// Frees the ring of a lost channel of PE `from`, and the blocks that `from` had sent over it,
+  /// once the receiver's node has ended; before, nothing happens. On the thread of `from`, which
+  /// therefore is not writing there.
   void give_back(channel& c, std::uint32_t from) noexcept;
-  void let_go(
-      std::uint32_t source_pe) noexcept;  ///< an inbound ring or block of a PE of another node is not used any more
+  /// An inbound ring or block of a PE of another node is not used any more.
+  void let_go(std::uint32_t source_pe) noexcept;
   void wake(std::uint32_t pe) noexcept;
   void announce(pe& to) noexcept;  ///< there is news for it: rings, nodes, errands
   void announce_elsewhere(std::uint32_t pe) noexcept;  ///< the same to a PE of another node
   void peer_corrupt(std::uint32_t pe, const char* what) noexcept;
   /// The memory of the PE's node cannot be mapped, for the reason that is said.
   void peer_unreadable(std::uint32_t pe, const std::string& why) noexcept;
-  /// There is no memory for a ring to the PE, which waits for what would be said there, for the reason that is said.
+  /// There is no memory for a ring to the PE, which waits for what would be said there, for the
+  /// reason that is said.
   void peer_without_ring(std::uint32_t pe, const std::string& why) noexcept;
   /// The PE's node treats this one as lost.
   void refused_by(std::uint32_t pe) noexcept;
-  /// A channel over which a PE of a node that is not trusted can still be told so; null if there is nobody to tell.
+  /// A channel over which a PE of a node that is not trusted can still be told so; null if there is
+  /// nobody to tell.
   std::unique_ptr<channel> connect_to_refused(pe& from, std::uint32_t to);
   /// The PE's node lives, but is treated as lost.
   [[nodiscard]] bool is_refused(std::uint32_t pe) const noexcept;
 
   // Payload blocks.
-  /// Memory of PE `from` for a payload that PE `to` will read in place; `offset` names it. Null: none is free just now. Throws world_error if it never will.
+  /// Memory of PE `from` for a payload that PE `to` will read in place; `offset` names it. Null:
+  /// none is free just now. Throws world_error if it never will.
   std::byte* allocate_block(std::uint32_t from, std::uint32_t to, std::size_t bytes, std::uint64_t& offset,
                             bool beyond_limit = false);
   /// The PE has read the block, or will not get it.
   void block_released(std::uint32_t by_pe, std::uint64_t offset) noexcept;
   /// A block of another node, checked; null if it is not inside of that node's memory.
   [[nodiscard]] std::byte* block(std::uint32_t source_pe, const wire::block_ref& ref) noexcept;
-  void hold(std::uint32_t source_pe) noexcept;  ///< a block of that PE's node is in use here until let_go
+  /// A block of that PE's node is in use here until let_go.
+  void hold(std::uint32_t source_pe) noexcept;
 
   /// The threads that do I/O where io_uring is not to be had.
   [[nodiscard]] io_pool& io_helpers() noexcept { return *io_pool_; }
@@ -206,12 +218,16 @@ class node {
   };
   std::unordered_map<std::uint64_t, block_use> blocks_;  // by offset
   struct sender {
-    std::uint32_t node;  // as it was when the first of its rings was opened: others can write the table of PEs
+    // as it was when the first of its rings was opened: others can write the table of PEs
+    std::uint32_t node;
     std::uint32_t uses;
   };
-  std::unordered_map<std::uint32_t, sender> senders_;  // PEs of other nodes whose rings and blocks are in use here
-  std::unordered_map<std::uint32_t, std::uint32_t> segment_use_;  // node -> rings and blocks of it in use here
-  // By place: the last node there that sent nonsense, or whose loss was said on stderr; its number + 1.
+  // PEs of other nodes whose rings and blocks are in use here
+  std::unordered_map<std::uint32_t, sender> senders_;
+  // node -> rings and blocks of it in use here
+  std::unordered_map<std::uint32_t, std::uint32_t> segment_use_;
+  // By place: the last node there that sent nonsense, or whose loss was said on stderr; its number
+  // + 1.
   std::unique_ptr<std::atomic<std::uint32_t>[]> distrusted_;
   std::unique_ptr<std::atomic<std::uint32_t>[]> announced_;
 

@@ -105,7 +105,7 @@ void node::let_go(std::uint32_t source_pe) noexcept {
   }
 }
 
-// It has ended. What was let go of before is unmapped now, the rest with its last use.
+// It has ended. Memory that was let go of before is unmapped now, the rest with its last use.
 void node::forget_memory_of(std::uint32_t node) noexcept {
   const std::lock_guard lock(mutex_);
   if (!segment_use_.contains(node)) world_->unmap(node);

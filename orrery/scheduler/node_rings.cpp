@@ -28,7 +28,7 @@ void throw_transport(const transport::transport_error& e) {
   }
 }
 
-// --- rings -------------------------------------------------------------------------------------------------------
+// --- rings ---------------------------------------------------------------------------------------
 
 std::unique_ptr<channel> node::connect(pe& from, std::uint32_t to) {
   if (is_local(to) && sim_ == nullptr) return connect_local(from, to);
@@ -67,7 +67,8 @@ std::unique_ptr<channel> node::connect_remote(pe& from, std::uint32_t to) {
   const std::uint64_t wanted = settings_.pe.ring_bytes;
   const std::uint64_t capacity = is_far ? carrier->next_ring_bytes(wanted) : wanted;
   const std::uint64_t bytes = transport::ring_header::bytes_for(capacity);
-  // Payloads that have taken all memory do not keep answers, errors and flow control from having a ring.
+  // Payloads that have taken all memory do not keep answers, errors and flow control from having a
+  // ring.
   auto block = world_->allocate_beyond(bytes);
   if (!block) throw_transport(block.error());
   if (!block->zeroed) std::memset(block->data, 0, bytes);
@@ -104,14 +105,16 @@ void node::adopt_remote(pe& to, std::vector<std::unique_ptr<inbound>>& rings) {
     if (known || !reachable(from)) continue;
     if (auto in = open_ring(from, to.id(), *offset)) {
       rings.push_back(std::move(in));
-      // The sender, which may be about to end, hears so that its records are safe (links::await_receivers).
+      // The sender, which may be about to end, hears so that its records are safe
+      // (links::await_receivers).
       if (transport::shm_world* shared = world_->shared(); shared != nullptr) shared->withdraw_ring(to.id(), from);
     }
   }
 }
 
 namespace {
-// Nothing is read from it; but the PE learns whom it has to tell that its node is not trusted (links::lose_gone).
+// Nothing is read from it; but the PE learns whom it has to tell that its node is not trusted
+// (links::lose_gone).
 std::unique_ptr<inbound> refused_ring(std::uint32_t from) {
   auto in = std::make_unique<inbound>();
   in->pe = from;
@@ -162,10 +165,11 @@ void node::wake(std::uint32_t pe) noexcept {
   }
 }
 
-// --- payload blocks ----------------------------------------------------------------------------------------------
+// --- payload blocks ------------------------------------------------------------------------------
 
-// With no bytes: the block at `offset`, which lies in this node's segment and is no PE's yet, is for PE `to` from now on. So memory that was written
-// before its reader was known becomes a payload block without a copy.
+// With no bytes: the block at `offset`, which lies in this node's segment and is no PE's yet, is
+// for PE `to` from now on. So memory that was written before its reader was known becomes a payload
+// block without a copy.
 std::byte* node::allocate_block(std::uint32_t from, std::uint32_t to, std::size_t bytes, std::uint64_t& offset,
                                 bool beyond_limit) {
   if (bytes == 0) {

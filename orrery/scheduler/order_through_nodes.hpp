@@ -9,7 +9,7 @@
 
 namespace orrery::scheduler {
 
-// What ThreadSanitizer has to be told about messages between nodes.
+// Tells ThreadSanitizer about the order of messages between nodes.
 //
 // Problem: a PE writes memory and sends to another node; a process there sends to a second PE of
 // the first node, which reads that memory. The two messages order the accesses. ThreadSanitizer

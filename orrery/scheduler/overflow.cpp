@@ -56,7 +56,8 @@ void on_fault(int signal, siginfo_t* info, void* context) {
     previous.sa_handler(signal);
   } else {
     std::signal(signal, previous.sa_handler);
-    if (info->si_code <= 0) (void)raise(signal);  // somebody sent it: it would not come again by itself
+    // somebody sent it: it would not come again by itself
+    if (info->si_code <= 0) (void)raise(signal);
   }
   errno = saved;
 }

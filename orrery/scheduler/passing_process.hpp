@@ -5,7 +5,8 @@
 
 namespace orrery::scheduler {
 
-/// A process without an object that lives while this does: what the loop runs in it may park. `name` is what it is called in traces and reports.
+/// A process without an object that lives while this does: what the loop runs in it may park.
+/// `name` is what it is called in traces and reports.
 class passing_process {
  public:
   /// Throws std::bad_alloc.

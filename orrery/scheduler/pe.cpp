@@ -26,7 +26,8 @@ constexpr std::uint32_t spare_loops = 64;  // idle loop fibers that are kept
 
 // The address space is shared by all PEs of a simulation.
 std::uint32_t simulated_slots(std::uint32_t pes) noexcept {
-  constexpr std::size_t all = std::size_t{1} << 36;  // more, and each PE would have pages of the page table to itself
+  // more, and each PE would have pages of the page table to itself
+  constexpr std::size_t all = std::size_t{1} << 36;
   return static_cast<std::uint32_t>(
       std::min(std::size_t{process_table::most_slots}, std::bit_floor(all / std::max(pes, 1U))));
 }
@@ -53,14 +54,15 @@ pe::pe(node& owner, std::uint32_t id, transport::doorbell& bell, const pe_settin
     watch_ = &seen_by_;
     pool_.watch(*own_order_);
   }
-  // The library between machines runs on the stack of who drives it; on smaller ones its own thread has to.
+  // The library between machines runs on the stack of who drives it; on smaller ones its own thread
+  // has to.
   constexpr std::size_t least_stack = 128 << 10;
   if (owner.world() != nullptr && settings.method_stack >= least_stack) carrier_ = owner.world()->carrier();
 }
 
 pe::~pe() = default;
 
-// --- the loop ---------------------------------------------------------------------------------------------------
+// --- the loop ------------------------------------------------------------------------------------
 
 void pe::run() {
   const overflow_report report;
@@ -122,7 +124,7 @@ void pe::loop() {
 }
 
 namespace {
-// What a continuation is called in traces and reports; nobody sends it.
+// The name of a continuation in traces and reports; nobody sends it.
 const handler continuation{
     "future",
     "then",
@@ -218,7 +220,7 @@ void pe::execute(slot& s, delivery& d) {
   if (run_one(s, d)) settle(s);
 }
 
-// --- fibers ------------------------------------------------------------------------------------------------------
+// --- fibers --------------------------------------------------------------------------------------
 
 void pe::switch_to(fiber& to) {
   if (watch_ != nullptr && watch_->trace != nullptr) [[unlikely]]
@@ -350,7 +352,8 @@ void pe::wait_for(sink& s) {
 
 bool pe::wait_until(sink& s, std::int64_t deadline_ns) {
   while (s.state == sink::status::waiting) {
-    if (refusing_) shutdown_.refuse("a wait with a time limit");  // before there is a waiter, who will not be there
+    // before there is a waiter, who will not be there
+    if (refusing_) shutdown_.refuse("a wait with a time limit");
     s.waiter = current_;
     if (park_until(deadline_ns) && s.state == sink::status::waiting) {
       s.waiter = nullptr;

@@ -37,9 +37,11 @@
 
 // Glossary of this layer
 //   slot        a process as its PE keeps it            activation  a method that runs or is parked
-//   message     an envelope in a mailbox                delivery    a message on its way into a handler
+//   message     an envelope in a mailbox
+//   delivery    a message on its way into a handler
 //   sink        where the result of a call goes         channel     the way to another PE
-//   fiber       a stack; loop fibers run the scheduler between methods, function fibers belong to one process
+//   fiber       a stack; loop fibers run the scheduler between methods, function fibers belong to
+//               one process
 namespace orrery::transport {
 class carrier;
 }
@@ -56,14 +58,16 @@ extern constinit thread_local pe* current_pe;
 /// A processing element: one scheduler loop on one OS thread, and the processes that live there.
 ///
 /// Problem: millions of objects must look as if each had a thread, at the cost of a function call.
-/// So a method runs to completion on the loop's own fiber; only one that blocks is parked, fiber and all, and the loop
-/// goes on with another fiber. A fiber whose method ends becomes the loop again, so that parking and resuming cost one
-/// switch each.
+/// So a method runs to completion on the loop's own fiber; only one that blocks is parked, fiber
+/// and all, and the loop goes on with another fiber. A fiber whose method ends becomes the loop
+/// again, so that parking and resuming cost one switch each.
 ///
-/// The loop runs what is runnable, takes records out of rings, and sleeps when there is nothing to do. All else is done by its parts, each of which
-/// is one mechanism with a header of its own; docs/architecture.md has a table of them. What every message touches is in the base.
+/// The loop runs what is runnable, takes records out of rings, and sleeps when there is nothing to
+/// do. All else is done by its parts, each of which is one mechanism with a header of its own;
+/// docs/architecture.md has a table of them. The base has what every message touches.
 ///
-/// Owned by its node; used by its own thread only, except where said. Its invariants are those of run_state and of the parts.
+/// Owned by its node; used by its own thread only, except where said. Its invariants are those of
+/// run_state and of the parts.
 class pe : public run_state {
  public:
   pe(node& owner, std::uint32_t id, transport::doorbell& bell, const pe_settings& settings);
@@ -89,15 +93,15 @@ class pe : public run_state {
   }
   [[nodiscard]] const pe_settings& settings() const noexcept { return settings_; }
 
-  // --- messages ------------------------------------------------------------------------------------------------
+  // --- messages ----------------------------------------------------------------------------------
   /// The channel to a PE. Throws node_lost or world_error.
   [[nodiscard]] channel& channel_to(std::uint32_t to) {
     if (channel* c = links_.find(to); c != nullptr && !c->lost) [[likely]]
       return *c;
     return links_.open(to);
   }
-  /// Space for a record; parks while the ring is full. Throws node_lost. The caller fills everything but `size` and commits
-  /// without parking in between.
+  /// Space for a record; parks while the ring is full. Throws node_lost. The caller fills
+  /// everything but `size` and commits without parking in between.
   [[nodiscard]] wire::envelope* reserve(channel& c, std::uint32_t bytes) {
     if (c.detour == 0) [[likely]]
       if (wire::envelope* e = c.ring.reserve(bytes)) [[likely]]
@@ -114,27 +118,30 @@ class pe : public run_state {
     ++count_.sent;
     count_.sent_bytes += bytes;
   }
-  /// Parks while the process at a distant PE has told this PE to hold back. A method that sends and sends, while the receiver makes
-  /// room in the ring as fast, would never hear that: after each ring full of records it listens. True if others have run meanwhile.
+  /// Parks while the process at a distant PE has told this PE to hold back. A method that sends and
+  /// sends, while the receiver makes room in the ring as fast, would never hear that: after each
+  /// ring full of records it listens. True if others have run meanwhile.
   bool wait_while_stopped(address to) {
     if (flow_.nobody_stops(count_.sent_bytes)) [[likely]]
       return false;
     return flow_.wait_while_stopped(to);
   }
-  /// True where nothing should be sent to the process without waiting: its PE has told this one to hold back, or has told it so of some
-  /// process, and a ring full of records was sent without listening for which. `to.slot`: no_slot if it is not known which process it will be.
+  /// True where nothing should be sent to the process without waiting: its PE has told this one to
+  /// hold back, or has told it so of some process, and a ring full of records was sent without
+  /// listening for which. `to.slot`: no_slot if it is not known which process it will be.
   [[nodiscard]] bool is_stopped(address to) const {
     if (flow_.nobody_stops(count_.sent_bytes)) [[likely]]
       return false;
     return flow_.is_stopped(to);
   }
 
-  // --- waiting -------------------------------------------------------------------------------------------------
+  // --- waiting -----------------------------------------------------------------------------------
   /// Parks the running fiber until ready(). Something must be sure to call that.
   void park();
   /// Lets others run first.
   void yield();
-  /// Parks until the deadline (CLOCK_MONOTONIC, ns) or ready(); true if the deadline came first. Throws stopped.
+  /// Parks until the deadline (CLOCK_MONOTONIC, ns) or ready(); true if the deadline came first.
+  /// Throws stopped.
   bool park_until(std::int64_t deadline_ns);
   /// Waits until the sink is done.
   void wait(sink& s);
@@ -145,11 +152,11 @@ class pe : public run_state {
   }
   /// The same until a deadline; false if it came first.
   bool wait_until(sink& s, std::int64_t deadline_ns);
-  /// Runs the task, as a process of its own, when there is nothing else to run here; if what it throws is not caught, it is reported like that of a
-  /// post. Throws stopped.
+  /// Runs the task, as a process of its own, when there is nothing else to run here; if what it
+  /// throws is not caught, it is reported like that of a post. Throws stopped.
   void run_when_idle(std::unique_ptr<idle_task> t);
 
-  // --- parts ---------------------------------------------------------------------------------------------------
+  // --- parts -------------------------------------------------------------------------------------
   [[nodiscard]] scheduler::links& links() noexcept { return links_; }
   [[nodiscard]] flow_control& flow() noexcept { return flow_; }
   [[nodiscard]] scheduler::replies& replies() noexcept { return replies_; }
@@ -186,7 +193,8 @@ class pe : public run_state {
   void run_slot(slot& s);
   void run_sink(sink& s);
   void run_messages(slot& s);
-  /// Executes a message at a process that is idle (or a fresh slot); on return the process is settled.
+  /// Executes a message at a process that is idle (or a fresh slot); on return the process is
+  /// settled.
   void execute(slot& s, delivery& d);
   inline bool run_one(slot& s, delivery& d);
   void resume(fiber& f);
@@ -195,7 +203,7 @@ class pe : public run_state {
   bool fire_timers();
   void fire(timer& t);
   void fire_all_timers();
-  // What comes from other PEs; pe_receive.cpp.
+  // Records from other PEs; pe_receive.cpp.
   bool poll();
   bool drain(inbound& in);
   void drain_lost(inbound& in);
@@ -221,7 +229,7 @@ class pe : public run_state {
   void io_ends() noexcept { io_active_ = nullptr; }
   [[nodiscard]] bool waits_for_files() const noexcept;
 
-  // What messages touch after what lies in the base.
+  // Members that messages touch after those of the base.
   flow_control flow_;
   counter_publisher publisher_;
   layer_states layers_;

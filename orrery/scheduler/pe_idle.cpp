@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A PE that has nothing to run: the work that waited for that, then it spins, says that it rests, sleeps.
+// A PE that has nothing to run: the work that waited for that, then it spins, says that it rests,
+// sleeps.
 #include <orrery/scheduler/io.hpp>
 #include <orrery/scheduler/node.hpp>
 #include <orrery/scheduler/passing_process.hpp>
@@ -19,11 +20,12 @@ namespace orrery::scheduler {
 namespace {
 
 constexpr int yields_before_sleep = 20;      // when PEs share cores
-constexpr std::int64_t turn_ns = 200'000;    // a yield that took so long gave the core to somebody who computes
+// a yield that took so long gave the core to somebody who computes
+constexpr std::int64_t turn_ns = 200'000;
 constexpr std::int64_t rest_after_ns = 5'000;  // without anything to do a PE says so, and spins on
 constexpr std::int64_t shutdown_nap_ns = 500'000;  // other PEs come to their end without saying so
 
-// What work for an idle PE is called in traces and reports; nobody sends it.
+// The name of work for an idle PE in traces and reports; nobody sends it.
 const handler idle_work{
     "orrery",
     "when_idle",
@@ -66,7 +68,8 @@ bool pe::anything_inbound() noexcept {
   return stopping() && shutdown_.stage() == shutdown_stage::running;
 }
 
-// Says that there is nothing to do, if that is so for a while; or at once, if somebody here waits for quiescence: then true if he waits no more.
+// Says that there is nothing to do, if that is so for a while; or at once, if somebody here waits
+// for quiescence: then true if he waits no more.
 bool pe::at_rest(std::int64_t begin, std::int64_t now) {
   if (!quiescence_.someone_waits() && now < begin + rest_after_ns) return false;
   quiescence_.rest();
@@ -79,8 +82,9 @@ bool pe::at_rest(std::int64_t begin, std::int64_t now) {
 // True if something has come.
 bool pe::spin(std::int64_t begin, std::int64_t due, bool nothing_due) {
   if (settings_.yield) {
-    // Who yields again and again beside somebody who computes waits for a whole turn each time, and the kernel lets it run
-    // ever later. Who sleeps runs as soon as it is woken.
+    // A thread that yields again and again beside one that computes waits for a whole turn each
+    // time, and the kernel lets it run ever later. A thread that sleeps runs as soon as it is
+    // woken.
     std::int64_t before = begin;
     for (int i = 0; i < yields_before_sleep; ++i) {
       if (anything_inbound()) return true;
@@ -129,10 +133,11 @@ void pe::idle() {
   const std::int64_t begin = transport::now_ns();
   const std::uint64_t ticks = transport::ticks();
   links_.release_space();
-  // A wait whose limit is the end of time has a timer, as that ends it when the world ends. The PE is idle nevertheless.
+  // A wait whose limit is the end of time has a timer, as that ends it when the world ends. The PE
+  // is idle nevertheless.
   constexpr std::int64_t no_deadline = std::numeric_limits<std::int64_t>::max();
   std::int64_t due = timers_.empty() || timers_.begin()->first == no_deadline ? -1 : timers_.begin()->first;
-  // Who waits for space in a ring, or has a record in hand for it, is not idle.
+  // A PE that waits for space in a ring, or has a record in hand for it, is not idle.
   const bool nothing_due = due < 0 && io_active_ == nullptr && !links_.has_busy() && !stopping();
   if (stopping()) due = begin + shutdown_nap_ns;
   if (flow_.excess().may_hold()) [[unlikely]] {
@@ -143,9 +148,11 @@ void pe::idle() {
   const bool found = quiescence_.resting() || (nothing_due && at_rest(begin, begin)) ? anything_inbound()
                                                                                      : spin(begin, due, nothing_due);
   if (found && !quiescence_.resting()) {
-    // What has come to a PE that spins is dealt with at once: to ask for the time would cost a tenth of a round trip.
+    // A PE that spins deals with what has come at once: to ask for the time would cost a tenth of a
+    // round trip.
     const auto spun = static_cast<std::int64_t>(transport::ticks() - ticks);
-    if (spun > 0 && begin > clock_origin_.ns && ticks > clock_origin_.ticks) {  // cores may count from different points
+    // cores may count from different points
+    if (spun > 0 && begin > clock_origin_.ns && ticks > clock_origin_.ticks) {
       const double ns_per_tick =
           static_cast<double>(begin - clock_origin_.ns) / static_cast<double>(ticks - clock_origin_.ticks);
       count_.idle_ns += static_cast<std::uint64_t>(ns_per_tick * static_cast<double>(spun));

@@ -17,7 +17,8 @@
 namespace orrery::scheduler {
 namespace {
 
-constexpr std::int32_t ticks_per_poll = 64;  // entries of the run queue between two looks at the rings
+// entries of the run queue between two looks at the rings
+constexpr std::int32_t ticks_per_poll = 64;
 constexpr int records_per_drain = 64;        // of one ring, before the next one has its turn
 
 }  // namespace
@@ -75,9 +76,10 @@ bool pe::drain(inbound& in) {
   return n != 0;
 }
 
-// What it had published is good.
+// Records that it had published are good.
 void pe::drain_lost(inbound& in) {
-  queueing_ = true;  // a method that waits for what is lost here must not be run in the middle of it
+  // a method that waits for what is lost here must not be run in the middle of it
+  queueing_ = true;
   while (drain(in)) {
   }
   queueing_ = false;

@@ -11,7 +11,7 @@ namespace orrery::scheduler {
 
 struct fiber_pool;
 
-/// What the runtime was started with that PEs need; see the runtime's options.
+/// The settings of the runtime that PEs need; see the runtime's options.
 struct pe_settings {
   std::size_t method_stack = 256 << 10;
   std::size_t function_stack = 64 << 10;

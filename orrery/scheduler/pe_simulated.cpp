@@ -24,7 +24,8 @@ bool pe::poll_simulated() {
   return any || !runnable_.empty();
 }
 
-// Works until there is nothing to do or another PE is earlier. False: this fiber was laid aside, and who is running now is to be asked again.
+// Works until there is nothing to do or another PE is earlier. False: this fiber was laid aside,
+// and who is running now is to be asked again.
 bool pe::turn() {
   simulator& by = *sim_->by;
   for (;;) {

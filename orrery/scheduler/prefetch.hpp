@@ -11,8 +11,9 @@ namespace orrery::scheduler {
   // As a number: what is asked for need not be memory of one object, or be there at all.
   const auto at = reinterpret_cast<std::uintptr_t>(from);
   for (std::size_t i = 0; i < count; ++i) __builtin_prefetch(reinterpret_cast<const void*>(at + i * 64), 1);
-  asm volatile(
-      "");  // GCC takes a function that does nothing but ask for memory for one without effects, and drops its calls
+  // GCC takes a function that does nothing but ask for memory for one without effects, and drops
+  // its calls
+  asm volatile("");
 }
 
 }  // namespace orrery::scheduler

@@ -10,11 +10,13 @@ namespace orrery::scheduler {
 
 namespace {
 constexpr std::uint32_t fewest_slots = 1024;
-constexpr std::size_t in_huge_pages_bytes = std::size_t{8} << 20;  // of the table: all that most programs use
+// of the table: all that most programs use
+constexpr std::size_t in_huge_pages_bytes = std::size_t{8} << 20;
 }  // namespace
 
 process_table::process_table(std::uint32_t pe, std::uint32_t most, bool in_huge_pages) : pe_(pe) {
-  // Reserved, not backed: a slot never moves, so that a pointer to it stays good while its method is parked.
+  // Reserved, not backed: a slot never moves, so that a pointer to it stays good while its method
+  // is parked.
   for (std::size_t n = most; n >= fewest_slots; n /= 4) {
     void* p =
         mmap(nullptr, n * sizeof(slot), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -25,8 +27,9 @@ process_table::process_table(std::uint32_t pe, std::uint32_t most, bool in_huge_
   }
   if (slots_ == nullptr) throw std::bad_alloc{};
   const std::size_t bytes = capacity_ * sizeof(slot);
-  // The first slots, which are all that most programs have, share few entries of the TLB. More of that would make the first touch dear on virtual
-  // machines: huge pages are those that their host has taken back.
+  // The first slots, which are all that most programs have, share few entries of the TLB. More of
+  // that would make the first touch dear on virtual machines: huge pages are those that their host
+  // has taken back.
   if (in_huge_pages) {
     madvise(slots_, std::min(bytes, in_huge_pages_bytes), MADV_HUGEPAGE);
   } else {

@@ -12,11 +12,14 @@ namespace orrery::scheduler {
 
 /// The slots of a PE: where each of its processes is, and which are free.
 ///
-/// Problem: a pointer to a slot has to stay good while a method of it is parked, and the table may have to hold tens of millions.
-/// So the table's addresses are reserved when it is made, and memory comes with the first use of a slot: a slot never moves. The one that was freed
-/// last is used first, as it is in the cache. A slot keeps a generation, so that the address of a process that has ended finds nothing.
+/// Problem: a pointer to a slot has to stay good while a method of it is parked, and the table may
+/// have to hold tens of millions. So the table's addresses are reserved when it is made, and memory
+/// comes with the first use of a slot: a slot never moves. The one that was freed last is used
+/// first, as it is in the cache. A slot keeps a generation, so that the address of a process that
+/// has ended finds nothing.
 ///
-/// Owned by a PE, used by its thread only. Invariants: (1) a slot below the number ever used is in the free list, or was given out;
+/// Owned by a PE, used by its thread only. Invariants: (1) a slot below the number ever used is in
+/// the free list, or was given out;
 /// (2) the generation of a slot is never 0.
 ///
 ///     process_table table(pe, process_table::most_slots, true);
@@ -28,8 +31,8 @@ class process_table {
  public:
   static constexpr std::uint32_t most_slots = 1U << 26;
 
-  /// Room for `most` slots, or fewer if there are not as many addresses. Huge pages are quicker to look up, and cost 2 MiB at the first use.
-  /// Throws std::bad_alloc.
+  /// Room for `most` slots, or fewer if there are not as many addresses. Huge pages are quicker to
+  /// look up, and cost 2 MiB at the first use. Throws std::bad_alloc.
   process_table(std::uint32_t pe, std::uint32_t most, bool in_huge_pages);
   process_table(const process_table&) = delete;
   process_table& operator=(const process_table&) = delete;
@@ -56,7 +59,8 @@ class process_table {
   }
   /// One that was never used, in state `running`. Throws std::bad_alloc when the table is full.
   [[nodiscard]] slot& take_new();
-  /// Ends the process for who looks: its address finds nothing any more. The mailbox stays as it is, until give_back().
+  /// Ends the process for who looks: its address finds nothing any more. The mailbox stays as it
+  /// is, until give_back().
   void close(slot& s) noexcept;
   /// The slot may be taken again. It must be closed, and its mailbox empty.
   void give_back(slot& s) noexcept {

@@ -1,22 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
 // When nothing runs, nothing is queued and nothing is on its way in the whole world.
 //
-// Problem: each PE knows only itself; a message may be between two PEs that are both idle when one looks.
-// So each PE that has had nothing to do for a while, or goes to sleep, publishes how much it has sent to others and received from others, and that it is idle: nothing to run,
-// no timer, no I/O. Who wants to know adds them up. All idle and as much sent as received, twice in a row with the same sums, proves it: a record
-// on its way would be missing from one sum, and a PE that woke in between would have changed them (Mattern 1987, the four counters).
+// Problem: each PE knows only itself; a message may be between two PEs that are both idle when one
+// looks. So each PE that has had nothing to do for a while, or goes to sleep, publishes how much it
+// has sent to others and received from others, and that it is idle: nothing to run, no timer, no
+// I/O. The PE that asks adds them up. All idle and as much sent as received, twice in a row with
+// the same sums, proves it: a record on its way would be missing from one sum, and a PE that woke
+// in between would have changed them (Mattern 1987, the four counters).
 //
-// Nodes come and go. What was sent to one that is gone will never be received, so a PE that has learned of the loss counts the rings to and from that
-// node no more; and the sums are good only if all PEs know of the same losses. (Counted are the bytes that went through the rings, whose positions
-// both ends know anyway.) A node that has just joined is busy until its PEs say otherwise.
+// Nodes come and go. Messages to a node that is gone will never be received, so a PE that has
+// learned of the loss counts the rings to and from that node no more; and the sums are good only if
+// all PEs know of the same losses. (Counted are the bytes that went through the rings, whose
+// positions both ends know anyway.) A node that has just joined is busy until its PEs say
+// otherwise.
 //
-// PEs of other machines are seen by copies of what they publish (transport/carrier.hpp). A copy may be old; so a look asks for new copies, and the
-// next look waits until all have come.
+// PEs of other machines are seen by copies of what they publish (transport/carrier.hpp). A copy may
+// be old; so a look asks for new copies, and the next look waits until all have come.
 //
-// Senders that wait for room in mailboxes are let go on then (backlog::raise_all): each PE with such a mailbox asks, too.
+// Senders that wait for room in mailboxes are let go on then (backlog::raise_all): each PE with
+// such a mailbox asks, too.
 //
-// Two more ask. quiescence() waits for it. And the first PE asks while the main process has not ended: a world where nothing will ever happen again
-// is dead, and run ends with an error that says who waits for whom.
+// Two more ask. quiescence() waits for it. And the first PE asks while the main process has not
+// ended: a world where nothing will ever happen again is dead, and run ends with an error that says
+// who waits for whom.
 #include <orrery/scheduler/quiescence_detector.hpp>
 
 #include <orrery/scheduler/node.hpp>
@@ -53,7 +59,8 @@ void quiescence_detector::rest() noexcept {
 }
 
 void quiescence_detector::end_rest() noexcept {
-  // SYNC: release; what the PE does now others learn only from the records that it sends, and after this.
+  // SYNC: release; what the PE does now others learn only from the records that it sends, and after
+  // this.
   of_.owner().idleness_of(of_.id()).idle.store(0, std::memory_order_release);
   resting_ = false;
 }
@@ -67,9 +74,11 @@ std::optional<idle_world> node::world_if_idle() noexcept {
   for (std::uint32_t place = 0; place < n; ++place) {
     const std::uint32_t i = pe_at(place);
     if (!reachable(i)) continue;
-    if (!takes_work(i)) return std::nullopt;  // its node is leaving: what it still does, and has read, is not known
+    // its node is leaving: what it still does, and has read, is not known
+    if (!takes_work(i)) return std::nullopt;
     const idleness& one = idleness_of(i);
-    const std::uint64_t word = one.idle.load(std::memory_order_acquire);  // SYNC: with quiescence_detector::rest
+    // SYNC: with quiescence_detector::rest
+    const std::uint64_t word = one.idle.load(std::memory_order_acquire);
     if ((word & idleness::is_idle) == 0 || word >> idleness::gone_shift != w.gone) return std::nullopt;
     if ((word & idleness::waits_for_quiescence) != 0) w.someone_waits = true;
     if ((word & idleness::holds_senders) != 0) w.someone_holds = true;
@@ -92,7 +101,8 @@ void quiescence_detector::wait() {
 
 void quiescence_detector::let_go() { of_.ready_all(std::exchange(waiters_, nullptr)); }
 
-// Where copies stand for the counters of other machines, a look is at copies that were all made after the look before it.
+// Where copies stand for the counters of other machines, a look is at copies that were all made
+// after the look before it.
 std::optional<idle_world> quiescence_detector::look_twice() noexcept {
   node& here = of_.owner();
   transport::carrier* const carrier = here.world() != nullptr ? here.world()->carrier() : nullptr;

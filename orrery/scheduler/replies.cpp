@@ -17,7 +17,7 @@
 
 namespace orrery::scheduler {
 
-// --- answers that this PE gives ----------------------------------------------------------------------------------
+// --- answers that this PE gives ------------------------------------------------------------------
 
 void reply_in_place(pe& self, std::uint64_t reply, std::uint32_t source_pe) {
   auto* s = reinterpret_cast<sink*>(reply);
@@ -91,7 +91,8 @@ void reply_error(pe& self, std::uint64_t reply, std::uint32_t source_pe, bool re
     if (!c.lost) {  // a record that does not fit into the ring would never leave
       constexpr std::size_t rest = 1024;
       shorten(e.type, rest / 2);
-      if (e.state.size() > c.ring.max_record() / 2) e.state.clear();  // it arrives as a remote_error with the text
+      // it arrives as a remote_error with the text
+      if (e.state.size() > c.ring.max_record() / 2) e.state.clear();
       const std::size_t others = orrery::wire_size(e) - e.what.size() + rest;
       const std::size_t most = c.ring.max_record();
       shorten(e.what, most > others ? most - others : 0);
@@ -105,7 +106,7 @@ void reply_error(pe& self, std::uint64_t reply, std::uint32_t source_pe, bool re
   }
 }
 
-// --- answers that come to this PE --------------------------------------------------------------------------------
+// --- answers that come to this PE ----------------------------------------------------------------
 
 std::uint32_t replies::expect(sink& s) {
   if (of_.shutdown().stage() > shutdown_stage::finishing) [[unlikely]]
@@ -149,7 +150,7 @@ void replies::fail_unreachable() {
                  });
 }
 
-// What other nodes were asked: they end as well. Their arguments were sent as copies.
+// The calls to other nodes: they end as well. Their arguments were sent as copies.
 void replies::cancel() {
   calls_.take_if([](const sink&, no_note) { return true; },
                  [&](sink& s, no_note) { fail(s, of_.shutdown().refusal(s.method)); });

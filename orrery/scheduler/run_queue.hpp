@@ -11,19 +11,25 @@ struct slot;
 struct fiber;
 struct sink;
 
-/// What a PE is to run next: processes with messages, parked fibers whose wait is over, and results that somebody wants to hear of. Each is in it at
-/// most once, so that it is bounded by their number.
+/// The order in which a PE runs processes: processes with messages, parked fibers whose wait is
+/// over, and results that somebody wants to hear of. Each is in it at most once, so that it is
+/// bounded by their number.
 ///
-/// Problem: if everything waited its turn, a process with thousands of others before it would find in no cache any more its message, its object
-/// and what it has to do with its sender (Lawlor and Kale 2001 measure what that costs, in their appendix). So a process that gets a message from a
-/// method of its PE is `recent`: the newest of these runs first, while all that is warm. Messages from other PEs, fibers whose wait is over, and
-/// results, for which somebody waits elsewhere, are in a queue of their own in the order in which they came, and have every (waiting_every + 1)th
-/// turn. Of the other turns every (oldest_every + 1)th is the oldest recent one's, which the newer ones might hold up for ever.
-/// Invariant: a turn of the one kind or the other takes out what has waited longest. So who waits behind n others runs after n + 1 turns of
-/// those that wait, and who is recent with n older ones after (n + 1) (oldest_every + 1) turns of the recent ones, at the latest.
+/// Problem: if everything waited its turn, a process with thousands of others before it would find
+/// in no cache any more its message, its object and what it has to do with its sender (Lawlor and
+/// Kale 2001 measure what that costs, in their appendix). So a process that gets a message from a
+/// method of its PE is `recent`: the newest of these runs first, while all that is warm. Messages
+/// from other PEs, fibers whose wait is over, and results, for which somebody waits elsewhere, are
+/// in a queue of their own in the order in which they came, and have every (waiting_every + 1)th
+/// turn. Every (oldest_every + 1)th of the other turns is the oldest recent one's, which newer ones
+/// might hold up for ever. Invariant: a turn of the one kind or the other takes out what has waited
+/// longest. So who waits behind n others runs after n + 1 turns of those that wait, and who is
+/// recent with n older ones after (n + 1) (oldest_every + 1) turns of the recent ones, at the
+/// latest.
 class run_queue {
  public:
-  /// A slot, a fiber to resume (tagged in the lowest bit), or the sink of a call that has ended (tagged in the next).
+  /// A slot, a fiber to resume (tagged in the lowest bit), or the sink of a call that has ended
+  /// (tagged in the next).
   struct entry {
     std::uintptr_t bits;
     [[nodiscard]] bool is_slot() const noexcept { return (bits & 3) == 0; }
@@ -58,7 +64,7 @@ class run_queue {
     until_oldest_ = oldest_every;
     return recent_.pop_oldest();
   }
-  /// What pop() will return.
+  /// The next result of pop().
   [[nodiscard]] entry front() const noexcept {
     if (takes_waiting()) return waiting_[0];
     return recent_[until_oldest_ != 0 ? recent_.size() - 1 : 0];
@@ -75,7 +81,8 @@ class run_queue {
   }
   static entry of(slot& s) noexcept { return {reinterpret_cast<std::uintptr_t>(&s)}; }
 
-  // A circular array rather than a list through the slots: a push does not touch the line of the process that was pushed before.
+  // A circular array rather than a list through the slots: a push does not touch the line of the
+  // process that was pushed before.
   class entries {
    public:
     [[nodiscard]] bool empty() const noexcept { return head_ == tail_; }

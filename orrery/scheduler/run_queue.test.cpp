@@ -79,7 +79,8 @@ TEST(run_queue, who_gets_a_message_from_here_goes_first_the_newest_of_them_befor
   EXPECT_TRUE(q.empty());
 }
 
-// Two that give each other messages for ever hold nobody up: neither those that wait nor those that were recent before them.
+// Two that give each other messages for ever hold nobody up: neither those that wait nor those that
+// were recent before them.
 TEST(run_queue, nobody_waits_for_ever) {
   run_queue q;
   constexpr std::uintptr_t waiting = 20;

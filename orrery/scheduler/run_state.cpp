@@ -118,8 +118,10 @@ void run_state::end_object(slot& s) noexcept {
   s.cls()->destroy(object);
 }
 
-// Of many processes that are runnable the next ones are in no cache: since they were put into the queue all the others have run. So their lines are asked
-// for while others run, one step of what leads to what at a time: the slot, the object and the last message, the first message, the rest of both.
+// Where many processes are runnable, the next ones are in no cache: since they were put into the
+// queue all the others have run. So their lines are asked for while others run, one step of what
+// leads to what at a time: the slot, the object and the last message, the first message, the rest
+// of both.
 void run_state::fetch_ahead() const noexcept {
   const auto at = [&](std::size_t n) -> const slot* {
     const run_queue::entry e = runnable_.ahead(n);

@@ -20,21 +20,24 @@ namespace orrery::scheduler {
 class causality;
 class trace_buffer;
 
-/// Who is told what a PE does. Owned by the PE's node.
+/// The observer of a PE's work. Owned by the PE's node.
 struct pe_watch {
   trace_buffer* trace = nullptr;
   causality* order = nullptr;
 };
 
-/// What a PE touches for every message: its processes and their mailboxes, what runs, and what is to run next.
+/// The members that a PE touches for every message: its processes and their mailboxes, what runs,
+/// and what is to run next.
 ///
-/// Problem: a message within a PE costs 11 ns. Each more cache line that it touches, and each more pointer that it follows, can be measured.
-/// So all of that lies together at the beginning of the PE, in the order of its use; this class is the base of `pe`, and what it does is inline.
-/// What is rare is done by the parts of the PE.
+/// Problem: a message within a PE costs 11 ns. Each more cache line that it touches, and each more
+/// pointer that it follows, can be measured. So all of that lies together at the beginning of the
+/// PE, in the order of its use; this class is the base of `pe`, and what it does is inline. The
+/// parts of the PE do what is rare.
 ///
-/// Only a base of `pe`; used by the PE's thread. Invariants: (1) exactly one fiber of the PE runs; (2) a slot is in the run queue iff its state
-/// is `scheduled`; (3) an `idle` slot has an empty mailbox; (4) a slot with depth > 0 is `running`, unless its class is reentrant
-/// or its methods wait for conditions.
+/// Only a base of `pe`; used by the PE's thread. Invariants: (1) exactly one fiber of the PE runs;
+/// (2) a slot is in the run queue iff its state is `scheduled`; (3) an `idle` slot has an empty
+/// mailbox; (4) a slot with depth > 0 is `running`, unless its class is reentrant or its methods
+/// wait for conditions.
 class run_state {
  public:
   run_state(const run_state&) = delete;
@@ -42,17 +45,19 @@ class run_state {
 
   [[nodiscard]] std::uint32_t id() const noexcept { return processes_.pe(); }
   [[nodiscard]] counters& count() noexcept { return count_; }
-  /// True while nothing may be waited for any more, because the runtime shuts down: throw shutdown::refuse.
+  /// True while nothing may be waited for any more, because the runtime shuts down: throw
+  /// shutdown::refuse.
   [[nodiscard]] bool refusing() const noexcept { return refusing_; }
 
-  // --- processes -----------------------------------------------------------------------------------------------
+  // --- processes ---------------------------------------------------------------------------------
   [[nodiscard]] const process_table& processes() const noexcept { return processes_; }
   /// The process behind an address of this PE, or null if it is gone.
   [[nodiscard]] slot* find(std::uint32_t index, std::uint32_t generation) const noexcept {
     return processes_.find(index, generation);
   }
   [[nodiscard]] address address_of(const slot& s) const noexcept { return processes_.address_of(s); }
-  /// A fresh slot in state `running`, without an object. Throws std::bad_alloc when the table is full.
+  /// A fresh slot in state `running`, without an object. Throws std::bad_alloc when the table is
+  /// full.
   [[nodiscard]] slot& allocate_slot() {
     if (slot* s = processes_.take_free(); s != nullptr) [[likely]] {
       ++count_.processes;
@@ -61,14 +66,15 @@ class run_state {
     }
     return allocate_new_slot();
   }
-  /// Ends a process that has no active method: fails what waits in its mailbox, and gives the slot back. Does not touch the object.
+  /// Ends a process that has no active method: fails what waits in its mailbox, and gives the slot
+  /// back. Does not touch the object.
   void free_slot(slot& s) noexcept;
   /// Runs the destructor of a process that has no active method, and ends it.
   void destroy(slot& s);
   /// Runs the destructor, after the names of the process were cleared. May park.
   void end_object(slot& s) noexcept;
 
-  // --- mailboxes -----------------------------------------------------------------------------------------------
+  // --- mailboxes ---------------------------------------------------------------------------------
   [[nodiscard]] message* allocate_message(std::size_t payload) { return pool_.allocate(payload); }
   void release_message(message* m) noexcept { pool_.release(m); }
   /// Appends to the mailbox.
@@ -89,7 +95,7 @@ class run_state {
     }
   }
 
-  // --- what is next --------------------------------------------------------------------------------------------
+  // --- what is next ------------------------------------------------------------------------------
   /// After a method: what is next for the process.
   void settle(slot& s) {
     if (s.has_messages()) {
@@ -122,7 +128,7 @@ class run_state {
     if (ticks_ > entries) ticks_ = entries;
   }
 
-  // --- what runs -----------------------------------------------------------------------------------------------
+  // --- what runs ---------------------------------------------------------------------------------
   [[nodiscard]] fiber* running() const noexcept { return current_; }
   [[nodiscard]] activation* active() const noexcept { return active_; }
   [[nodiscard]] address self() const noexcept {
@@ -146,10 +152,10 @@ class run_state {
     active_ = a.below;
   }
 
-  // --- what happens before what ------------------------------------------------------------------------------------
+  // --- what happens before what ------------------------------------------------------------------
   /// Null: nobody wants to know; see causality.
   [[nodiscard]] causality* order() const noexcept { return watch_ != nullptr ? watch_->order : nullptr; }
-  /// Who takes from `key` later comes after what runs now; all who give there are taken together.
+  /// A later take from `key` comes after what runs now; all who give there are taken together.
   void give_order(const void* key) {
     if (watch_ != nullptr) [[unlikely]]
       give_order_watched(key);
@@ -158,7 +164,7 @@ class run_state {
     if (watch_ != nullptr) [[unlikely]]
       take_order_watched(key);
   }
-  /// What was given there is not needed any more.
+  /// The order that was given there is not needed any more.
   void forget_order(const void* key) noexcept {
     if (watch_ != nullptr) [[unlikely]]
       forget_order_watched(key);
@@ -170,7 +176,8 @@ class run_state {
   ~run_state() = default;
 
   static constexpr std::size_t fetched_ahead = 6;  // runnable processes
-  /// Asks for the lines of those that will run soon, while others run. There must be more than `fetched_ahead`.
+  /// Asks for the lines of those that will run soon, while others run. There must be more than
+  /// `fetched_ahead`.
   void fetch_ahead() const noexcept;
   [[gnu::cold]] void watch_begin(const activation& a) noexcept;
   [[gnu::cold]] void watch_end(const activation& a) noexcept;

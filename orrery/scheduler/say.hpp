@@ -6,7 +6,7 @@
 
 namespace orrery::scheduler {
 
-/// Writes a line, with its end, to stderr in one piece. What cannot be written is lost.
+/// Writes a line, with its end, to stderr in one piece. Text that cannot be written is lost.
 inline void say(const std::string& line) noexcept { std::fwrite(line.data(), 1, line.size(), stderr); }
 
 }  // namespace orrery::scheduler

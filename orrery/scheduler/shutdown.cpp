@@ -1,21 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 // How a PE comes to its end.
 //
-// Problem: when the main function has returned, methods are parked in the middle of calls, functions wait in receive, messages
-// lie in mailboxes and rings. All that owns things whose destructors have to run, and no stack may be unwound while another
-// PE still reads an argument that lies on it.
-// So the PEs of a node go through the same stages:
+// Problem: when the main function has returned, methods are parked in the middle of calls,
+// functions wait in receive, messages lie in mailboxes and rings. All that owns things whose
+// destructors have to run, and no stack may be unwound while another PE still reads an argument
+// that lies on it. So the PEs of a node go through the same stages:
 //   finishing   everything goes on as usual, until the PE has nothing to do or `grace` is over;
-//   cancelling  messages are not executed any more, they fail with `stopped`, and so does every wait but that for a call.
-//               A call ends as ever, now mostly with `stopped`: thus callees are unwound before their callers;
+//   cancelling  messages are not executed any more, they fail with `stopped`, and so does every
+//               wait but that for a call. A call ends as ever, now mostly with `stopped`: thus
+//               callees are unwound before their callers;
 //   quiet       nothing is parked here any more;
-//   destroying  (once every PE is quiet) the objects end, the latest first; their destructors may call others;
+//   destroying  (once every PE is quiet) the objects end, the latest first; their destructors may
+//               call others;
 //   ended       (the PE leaves its loop once every PE has got here).
-// What does not end by itself, because its calls wait for each other in a circle or because it catches `stopped` and goes
-// on, must not keep the program from ending: when every PE of the node has been in its loop without progress for `patience`,
-// it is abandoned with its stack, and one line on stderr says so.
-// I/O is never abandoned: the kernel would write into memory that is somebody else's by then. It is cancelled in
-// `cancelling`, or when a destructor makes no progress, and waited for without limit.
+// Methods that do not end by themselves must not keep the program from ending. Their calls wait for
+// each other in a circle, or they catch `stopped` and go on: when every PE of the node has been in
+// its loop without progress for `patience`, it is abandoned with its stack, and one line on stderr
+// says so. I/O is never abandoned: the kernel would write into memory that is somebody else's by
+// then. It is cancelled in `cancelling`, or when a destructor makes no progress, and waited for
+// without limit.
 #include <orrery/scheduler/shutdown.hpp>
 
 #include <orrery/scheduler/io.hpp>
@@ -46,7 +49,7 @@ void say_abandoned(std::uint32_t pe, std::uint32_t count, const char* what) noex
 }  // namespace
 
 void shutdown::refuse(const char* what) {
-  // Who catches it and tries again for ever must not hold the PE.
+  // A method that catches it and tries again for ever must not hold the PE.
   if (of_.active() != nullptr) {
     of_.ready(*of_.running());
     of_.park();
@@ -60,7 +63,8 @@ std::exception_ptr shutdown::ending(std::string_view about) const {
         errc::stopped, verbatim,
         fmt::format("{}{}the world ends, as all that it does is to wait (a deadlock); stderr says for what", about,
                     about.empty() ? "" : ": "));
-  // What this program's own end cuts short is explained by the sentence of `stopped`; whoever joined a world has no part in its end.
+  // The sentence of `stopped` explains what this program's own end cuts short; whoever joined a
+  // world has no part in its end.
   if (of_.owner().world() == nullptr || of_.owner().index() == 0 || of_.owner().world_runs())
     return make_error(errc::stopped, about);
   return make_error(
@@ -215,7 +219,7 @@ void shutdown::destroy_all() {
   if (stage_.load(std::memory_order_relaxed) == shutdown_stage::destroying) end_stages();
 }
 
-// What messages own.
+// Resources that messages own.
 void shutdown::drop_leftovers() noexcept {
   for (slot& s : of_.processes().all()) {
     for (message* m = s.take_all(); m != nullptr;) {

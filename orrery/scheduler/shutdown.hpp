@@ -17,12 +17,14 @@ enum class shutdown_stage : std::uint8_t { running, finishing, cancelling, quiet
 
 /// The way of a PE to its end.
 ///
-/// Problem: when the main function has returned, methods are parked in the middle of calls, functions wait in receive, messages lie in mailboxes and
-/// rings. All that owns things whose destructors have to run, and no stack may be unwound while another PE still reads an argument that lies on it.
-/// So the PEs of a node go through the same stages, none of them further than all others allow (shutdown.cpp).
+/// Problem: when the main function has returned, methods are parked in the middle of calls,
+/// functions wait in receive, messages lie in mailboxes and rings. All that owns things whose
+/// destructors have to run, and no stack may be unwound while another PE still reads an argument
+/// that lies on it. So the PEs of a node go through the same stages, none of them further than all
+/// others allow (shutdown.cpp).
 ///
-/// Owned by the PE. request(), requested() and, for PEs of the same node, the stage are for any thread; all else is for the PE's.
-/// Invariant: the stage only rises.
+/// Owned by the PE. request(), requested() and, for PEs of the same node, the stage are for any
+/// thread; all else is for the PE's. Invariant: the stage only rises.
 class shutdown {
  public:
   explicit shutdown(pe& of) noexcept : of_(of) {}
@@ -35,14 +37,16 @@ class shutdown {
 
   /// Lets others run, and throws stopped.
   [[noreturn]] void refuse(const char* what);
-  /// The `stopped` of who waits for `about` when the program, or the world that it has joined, comes to its end.
+  /// The `stopped` of who waits for `about` when the program, or the world that it has joined,
+  /// comes to its end.
   [[nodiscard]] std::exception_ptr ending(std::string_view about) const;
   /// The same for a message that is not executed any more.
   [[nodiscard]] std::exception_ptr refusal(const handler* method) const;
   /// Instead of executing what is in the mailbox: fails it.
   void refuse_mailbox(slot& s);
 
-  /// Called by the loop since request(). `busy`: there is something to run. True when the loop is to be left.
+  /// Called by the loop since request(). `busy`: there is something to run. True when the loop is
+  /// to be left.
   bool wind_down(bool busy);
   /// After the loop, on the thread's own stack.
   void finish() noexcept;
@@ -59,7 +63,8 @@ class shutdown {
   pe& of_;
   std::atomic<bool> requested_{false};
   std::atomic<shutdown_stage> stage_{shutdown_stage::running};
-  std::atomic<std::int64_t> stalled_{0};  // when the PE last looked and found no progress for long; 0: it makes some
+  // when the PE last looked and found no progress for long; 0: it makes some
+  std::atomic<std::int64_t> stalled_{0};
   std::int64_t deadline_ = 0;  // of the stage
   std::uint64_t measure_ = 0;  // of its progress
 };

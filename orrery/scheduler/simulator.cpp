@@ -47,7 +47,7 @@ simulator::simulator(const transport::sim_settings& settings, const pe_settings&
       states_(settings.all_pes()),
       lost_(settings.all_nodes(), 0) {
   for (simulated_pe& s : states_) s.clock = start_ns;
-  // What was sent before arrives before.
+  // Messages arrive in the order sent.
   universe_.on_end = [this] {
     const auto& u = universe_.settings();
     const double longest = std::max(u.net.latency, u.local.latency) + 1000;
@@ -115,7 +115,7 @@ sim_report simulator::report() const noexcept {
   return r;
 }
 
-// --- who is next -------------------------------------------------------------------------------------------------
+// --- who is next ---------------------------------------------------------------------------------
 
 void simulator::loop_entry(fiber&, void* self) {
   auto& s = *static_cast<simulator*>(self);
@@ -175,7 +175,8 @@ bool simulator::next() {
   }
 }
 
-// The next record of a PE that runs is to be received. False if it was read when its sender was lost.
+// The next record of a PE that runs is to be received. False if it was read when its sender was
+// lost.
 bool simulator::take_arrival(simulated_pe& s) {
   const auto [time, order, link] = s.arrivals.take();
   if (link->in->lost || link->in->ring.front() == nullptr) return false;
@@ -187,7 +188,8 @@ bool simulator::take_arrival(simulated_pe& s) {
   return true;
 }
 
-// A PE has nothing to do, or others may reach it: true if a record has arrived before they can, which it takes next.
+// A PE has nothing to do, or others may reach it: true if a record has arrived before they can,
+// which it takes next.
 bool simulator::stay(const pe& p) {
   simulated_pe& s = *p.sim_;
   for (;;) {
@@ -287,8 +289,8 @@ bool simulator::when_nothing_is_due() {
   return true;
 }
 
-// I/O is done by the kernel in its own time. While there is some, virtual time does not run ahead of the real one: returns when some of it is done, or
-// the next event is due in this sense, too.
+// I/O is done by the kernel in its own time. While there is some, virtual time does not run ahead
+// of the real one: returns when some of it is done, or the next event is due in this sense, too.
 void simulator::await_io() {
   while (!with_io_.empty()) {
     const std::int64_t real = io_since_ + (transport::real_now_ns() - io_since_real_);
@@ -337,7 +339,7 @@ void simulator::happen(const fault& f) {
                  fmt::format("was lost at {} ns of virtual time", f.at_ns - universe_.settings().detect_ns - start_ns));
 }
 
-// --- messages ----------------------------------------------------------------------------------------------------
+// --- messages ------------------------------------------------------------------------------------
 
 void* simulator::carve(std::size_t bytes) {
   bytes = (bytes + 63) / 64 * 64;
@@ -407,11 +409,12 @@ void simulator::sent(pe& from, channel& c, std::uint32_t bytes) {
   }
 }
 
-// After a record was taken out of a ring: its space is the sender's again. A ring that is empty begins anew, so that it
-// touches no more memory than it needs.
+// After a record was taken out of a ring: its space is the sender's again. A ring that is empty
+// begins anew, so that it touches no more memory than it needs.
 void simulator::read(simulated_link& l) noexcept {
   if (l.in->lost || l.out->lost) return;
-  // Not while somebody waits for room: that there is some he sees by a position that has moved (links::serve_busy).
+  // Not while somebody waits for room: that there is some he sees by a position that has moved
+  // (links::serve_busy).
   if (l.in->ring.read() == l.out->ring.written() && l.out->waiters == nullptr) {
     l.in->ring.restart();
     l.out->ring.restart();
@@ -421,7 +424,7 @@ void simulator::read(simulated_link& l) noexcept {
   if (l.out->waiters != nullptr || !l.out->deferred.empty()) wake(*pes_[l.from]);
 }
 
-// --- time --------------------------------------------------------------------------------------------------------
+// --- time ----------------------------------------------------------------------------------------
 
 void simulator::charge_real_time(pe& p) noexcept {
   if (!universe_.settings().measured) return;

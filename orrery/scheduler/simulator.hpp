@@ -24,10 +24,11 @@ struct simulated_link {
   inbound* in;
   std::uint32_t from;
   std::uint32_t to;
-  std::int64_t last_ns;  ///< when the latest record that was sent arrives: the next one comes no earlier
+  /// When the latest record that was sent arrives: the next one comes no earlier.
+  std::int64_t last_ns;
 };
 
-/// What the simulator knows of a PE.
+/// The simulator's state of a PE.
 struct alignas(64) simulated_pe {
   static constexpr std::int64_t never = std::numeric_limits<std::int64_t>::max();
 
@@ -43,13 +44,14 @@ struct alignas(64) simulated_pe {
   std::uint64_t carried = 0;  ///< bytes that its next message or reply has beside its own
   static constexpr std::uint8_t remembered = 4;
   std::uint8_t sends = 0;  ///< counts the changes of sent_to
-  simulated_link* sent_to[remembered] = {};  ///< the latest that the PE sent by: mostly it will send by these again
+  /// The latest that the PE sent by: mostly it will send by these again.
+  simulated_link* sent_to[remembered] = {};
   void sends_by(simulated_link& l) noexcept {
     if (sent_to[(sends + remembered - 1U) % remembered] != &l) sent_to[sends++ % remembered] = &l;
   }
 };
 
-/// What a simulation was.
+/// The summary of a simulation.
 struct sim_report {
   std::int64_t time_ns = 0;  ///< virtual
   std::uint64_t events = 0;
@@ -63,21 +65,27 @@ struct sim_report {
 
 /// Runs all PEs of a world on one OS thread, in virtual time.
 ///
-/// Problem: what depends on how messages of many PEs meet cannot be tested by letting them meet, and what a program does on a
-/// thousand machines cannot be seen on one. So here each PE has a clock of its own, a message arrives when the network model says
-/// so, and who is first by the clock works next. The PEs are those of any other world: the same rings, mailboxes and fibers. Only
-/// three things differ: a record is seen by its receiver when its time has come, a PE that has nothing to do gives the thread
-/// back instead of sleeping, and `now_ns()` is the clock of the PE that runs. With the same settings and seed, a program whose
-/// methods depend on nothing else does the same again, step by step.
+/// Problem: what depends on how messages of many PEs meet cannot be tested by letting them meet,
+/// and what a program does on a thousand machines cannot be seen on one. So here each PE has a
+/// clock of its own, a message arrives when the network model says so, and who is first by the
+/// clock works next. The PEs are those of any other world: the same rings, mailboxes and fibers.
+/// Only three things differ: a record is seen by its receiver when its time has come, a PE that has
+/// nothing to do gives the thread back instead of sleeping, and `now_ns()` is the clock of the PE
+/// that runs. With the same settings and seed, a program whose methods depend on nothing else does
+/// the same again, step by step.
 ///
-/// A PE works off what has come, one entry of its run queue after the other, and takes the records that arrive meanwhile, as long as nothing that others
-/// do can reach it: until the earliest event of another one and the shortest way of a message. So it is visited once for all that comes in such a
-/// time, while its memory is in the cache: a world of many PEs is in no cache. What a method costs is what the settings say and what it says itself (spend), or the time that it really takes.
+/// A PE works off what has come, one entry of its run queue after the other, and takes the records
+/// that arrive meanwhile, as long as nothing that others do can reach it: until the earliest event
+/// of another one and the shortest way of a message. So it is visited once for all that comes in
+/// such a time, while its memory is in the cache: a world of many PEs is in no cache. A method
+/// costs what the settings and the method itself say (spend), or the time that it really takes.
 ///
-/// Loop fibers belong to all PEs: one that was laid aside by one PE may go on with another. So whatever may lay the running fiber aside is the
-/// last that a PE does before it looks again who is running (turn() returns false).
+/// Loop fibers belong to all PEs: one that was laid aside by one PE may go on with another. So
+/// whatever may lay the running fiber aside is the last that a PE does before it looks again who is
+/// running (turn() returns false).
 ///
-/// Owned by run(); outlives the nodes. One OS thread, but for I/O, which happens outside of virtual time.
+/// Owned by run(); outlives the nodes. One OS thread, but for I/O, which happens outside of virtual
+/// time.
 class simulator {
  public:
   simulator(const transport::sim_settings& settings, const pe_settings& pes);
@@ -86,7 +94,7 @@ class simulator {
   ~simulator();
 
   [[nodiscard]] transport::sim_universe& universe() noexcept { return universe_; }
-  /// What nodes have to be made with.
+  /// The settings that nodes are made with.
   [[nodiscard]] pe_settings settings_of_pes() noexcept;
   /// The nodes in the order of their numbers, all of them before run().
   void add(node& n);
@@ -102,8 +110,9 @@ class simulator {
   /// The PE that runs computes for that long.
   void spend(pe& p, std::int64_t ns) noexcept;
   [[nodiscard]] pe& at(std::uint32_t pe) noexcept { return *pes_[pe]; }
-  /// Until then the running PE may work on: the next event of another one, or the next record on its way to it, and the shortest way of a
-  /// message. (The record may wait so long, as it waits for a PE that polls now and then.)
+  /// Until then the running PE may work on: the next event of another one, or the next record on
+  /// its way to it, and the shortest way of a message. (The record may wait so long, as it waits
+  /// for a PE that polls now and then.)
   [[nodiscard]] std::int64_t horizon(const simulated_pe& s) const noexcept {
     const std::int64_t next = queue_.empty() ? s.next_arrival() : std::min(queue_.next().time, s.next_arrival());
     return next == simulated_pe::never ? next : next + lookahead_;
@@ -164,7 +173,8 @@ class simulator {
   fiber* here_ = nullptr;  // the running fiber, while no PE runs
   simulated_link* arrived_ = nullptr;  // its record is to be received next
   simulated_link* received_ = nullptr;  // its record has been, though who received it may be parked
-  static constexpr std::int64_t start_ns = 3'600'000'000'000;  // a clock that shows 0 has never been set
+  // a clock that shows 0 has never been set
+  static constexpr std::int64_t start_ns = 3'600'000'000'000;
   std::int64_t now_ = start_ns;
   std::int64_t latest_ = start_ns;  // of what has happened: a PE may be ahead of now_
   std::uint32_t over_ = 0;  // PEs

@@ -11,17 +11,20 @@ namespace {
 constexpr std::size_t worthwhile = 128;  // PEs: fewer stay in the cache by themselves
 }
 
-// Calls f with the PE, what the simulator knows of it, and the event, for who is due after n others.
+// Calls f with the PE, what the simulator knows of it, and the event, for who is due after n
+// others.
 template <class F>
 void simulator::for_pe_ahead(std::size_t n, F f) const noexcept {
   if (const event* e = queue_.ahead(n); e != nullptr && (e->what & is_fault) == 0)
     f(pes_[e->what], states_[e->what], *e);
 }
 
-// Problem: in a large world a PE that is due has been in no cache since it ran last, and all that it touches, some fifty lines in as many pages, would be
-// waited for one after the other; that is most of the time of a simulation. But who will run next is known. So each of them comes through steps
-// while others run, in which only what earlier steps have asked for is read: what the simulator knows of it; the PE and the record that it will receive; what both
-// point to, and where the PE sent to when it ran last, as it will mostly send there again.
+// Problem: in a large world a PE that is due has been in no cache since it ran last, and all that
+// it touches, some fifty lines in as many pages, would be waited for one after the other; that is
+// most of the time of a simulation. But who will run next is known. So each of them comes through
+// steps while others run, in which only what earlier steps have asked for is read: what the
+// simulator knows of it; the PE and the record that it will receive; what both point to, and where
+// the PE sent to when it ran last, as it will mostly send there again.
 void simulator::fetch_next() const noexcept {
   if (pes_.size() < worthwhile) return;
   const auto for_each_sent_to = [](const simulated_pe& s, auto f) {

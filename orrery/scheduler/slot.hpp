@@ -14,7 +14,8 @@ namespace orrery::scheduler {
 struct activation;
 struct fiber;
 
-/// What a process is doing. The order matters: `idle` and `receiving` are the states in which a message makes it runnable.
+/// The state of a process. The order matters: `idle` and `receiving` are the states in which a
+/// message makes it runnable.
 enum class process_state : std::uint8_t {
   idle,  ///< an object with an empty mailbox
   receiving,  ///< a function that waits for a message
@@ -31,19 +32,22 @@ struct stop_sign {
 
 /// Rarely needed parts of a process; kept by its PE.
 struct slot_extra {
-  fiber* senders = nullptr;  ///< processes of this PE that wait for room in the mailbox, oldest first
+  /// Processes of this PE that wait for room in the mailbox, oldest first.
+  fiber* senders = nullptr;
   fiber* last_sender = nullptr;
   std::vector<stop_sign> stopped_pes;  ///< PEs that were told to hold back
   std::uint32_t limit = 0;  ///< the mailbox's, where it was raised, in units of charge_unit bytes
   std::uint32_t checked_above = 0;  ///< the charge at which the PE's backlog looks at it again
-  std::uint32_t held_charge = 0;  ///< when the backlog last looked; since then nothing was taken out if it is the same
+  /// When the backlog last looked; since then nothing was taken out if it is the same.
+  std::uint32_t held_charge = 0;
   bool listed = false;  ///< in the PE's backlog
   std::int64_t held_since_ns = 0;
   [[nodiscard]] bool holds_senders() const noexcept { return senders != nullptr || !stopped_pes.empty(); }
 };
 
-/// A process as its PE keeps it: one cache line, with its object in it if that is small. So a message to a process that is not in
-/// the cache waits for memory once, and a spawn allocates nothing. An idle process costs this, and its object if that is large.
+/// A process as its PE keeps it: one cache line, with its object in it if that is small. So a
+/// message to a process that is not in the cache waits for memory once, and a spawn allocates
+/// nothing. An idle process costs this, and its object if that is large.
 struct alignas(64) slot {
   static constexpr std::size_t small_object = 32;
 
@@ -64,8 +68,9 @@ struct alignas(64) slot {
   bool is_function : 1;  ///< a process function: the object is its fiber
   bool has_extra : 1;
   bool watched : 1;  ///< layers above are told when it has ended
-  std::uint16_t
-      depth;  ///< methods that are active; not a bit field, whose bytes would be stored apart and stall the next load
+  /// Methods that are active; not a bit field, whose bytes would be stored apart and stall the next
+  /// load.
+  std::uint16_t depth;
   alignas(small_object) std::byte room[small_object];  ///< the object, or where it lies
 
   [[nodiscard]] const class_info* cls() const noexcept { return class_table[class_number]; }
@@ -140,7 +145,8 @@ struct alignas(64) slot {
     last = nullptr;
     return first;
   }
-  /// Calls f(before, m) for the messages m from the oldest on until it returns true, which it must if it has taken out m.
+  /// Calls f(before, m) for the messages m from the oldest on until it returns true, which it must
+  /// if it has taken out m.
   template <class F>
   bool search(F&& f) {
     if (last == nullptr) return false;

@@ -21,9 +21,11 @@ constexpr std::size_t guard_bytes = 4 * page;
 // Idle stacks that keep their pages: so many of the usual size, fewer of larger ones.
 constexpr std::size_t hot_stacks = 256;
 constexpr std::size_t hot_bytes = hot_stacks * (64 << 10);
-constexpr std::size_t chunk_bytes = std::size_t{4} << 30;  // of address space, at most; one stack may be more
+// of address space, at most; one stack may be more
+constexpr std::size_t chunk_bytes = std::size_t{4} << 30;
 
-// What in_stack_guard may read inside a signal handler: a fixed table, entries written once and never moved.
+// The table that in_stack_guard may read inside a signal handler: a fixed table, entries written
+// once and never moved.
 struct guarded_range {
   std::atomic<std::uintptr_t> begin{0};  // 0: free
   std::atomic<std::uintptr_t> end{0};
@@ -71,7 +73,8 @@ stack_pool::stack_pool(std::size_t usable_bytes) noexcept
     : usable_((usable_bytes + page - 1) / page * page),
       stride_(usable_ + guard_bytes + page),
       hot_(std::clamp(hot_bytes / usable_, std::size_t{1}, hot_stacks)) {
-  if (stride_ / page % 2 == 0) stride_ += page;  // an odd number of pages: neighbours differ in their cache sets
+  // an odd number of pages: neighbours differ in their cache sets
+  if (stride_ / page % 2 == 0) stride_ += page;
 }
 
 stack_pool::~stack_pool() {
@@ -107,7 +110,8 @@ stack stack_pool::allocate() {
   std::byte* low = next_;
   next_ += stride_;
   install_guard(low);
-  // The colour: 0 to 1,984 bytes, so that what a blocked process touches still fits into the top page.
+  // The colour: 0 to 1,984 bytes, so that what a blocked process touches still fits into the top
+  // page.
   const std::size_t colour = (carved_++ % 32) * 64;
   return {low + guard_bytes, low + stride_ - colour};
 }

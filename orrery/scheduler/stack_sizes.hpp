@@ -11,10 +11,13 @@ namespace orrery::scheduler {
 
 /// The stacks of process functions of one PE, of several sizes.
 ///
-/// Problem: one function in a million needs more stack than the others, be it for a library that it calls, and its size for all of them would waste address
-/// space and cache. So nearly all stacks are of the usual size, from one pool; sizes that were asked for are rounded up to powers of two, and each has a pool.
+/// Problem: one function in a million needs more stack than the others, be it for a library that it
+/// calls, and its size for all of them would waste address space and cache. So nearly all stacks
+/// are of the usual size, from one pool; sizes that were asked for are rounded up to powers of two,
+/// and each has a pool.
 ///
-/// Owned by the PE's fiber_pool, used on its thread. Invariant: a stack goes back to the pool that it is from.
+/// Owned by the PE's fiber_pool, used on its thread. Invariant: a stack goes back to the pool that
+/// it is from.
 ///
 ///     stack s = stacks.allocate(1 << 20);
 ///     stacks.release(s);
@@ -25,7 +28,8 @@ class stack_sizes {
 
   explicit stack_sizes(std::size_t usual_bytes) noexcept : usual_(usual_bytes) {}
 
-  /// A stack with so many usable bytes, at most `most`, or of the usual size if that is more. Throws std::bad_alloc.
+  /// A stack with so many usable bytes, at most `most`, or of the usual size if that is more.
+  /// Throws std::bad_alloc.
   [[nodiscard]] stack allocate(std::size_t bytes) {
     if (bytes <= usual_.usable_bytes()) [[likely]]
       return usual_.allocate();

@@ -19,7 +19,8 @@ namespace orrery::scheduler {
 namespace {
 
 constexpr std::int64_t looks_per_limit = 4;
-constexpr std::int64_t idle_share = 1000;  // a thread that uses less than this part of the time only waits
+// a thread that uses less than this part of the time only waits
+constexpr std::int64_t idle_share = 1000;
 
 // The words of a PE as published (counters.cpp).
 constexpr std::size_t asleep_word = 0;

@@ -17,13 +17,16 @@ class pe;
 
 /// Finds PEs whose thread waits inside a method, and says so on stderr.
 ///
-/// Problem: a method that waits by means that the runtime does not know (a mutex that a parked method holds, a read of a pipe) keeps its whole
-/// PE from working. From outside that looks like a program that computes, or like nothing at all.
-/// So one thread for each node looks now and then when each PE has last published its counters, and how much processor time its thread has used. Where
-/// neither has changed for the limit, and the PE does not sleep, it reads which method runs. A method that computes stays unmentioned.
+/// Problem: a method that waits by means that the runtime does not know (a mutex that a parked
+/// method holds, a read of a pipe) keeps its whole PE from working. From outside that looks like a
+/// program that computes, or like nothing at all. So one thread for each node looks now and then
+/// when each PE has last published its counters, and how much processor time its thread has used.
+/// Where neither has changed for the limit, and the PE does not sleep, it reads which method runs.
+/// A method that computes stays unmentioned.
 ///
-/// Owned by node::run, and ends before the node's PEs. The PEs pay nothing: what is read of them, they write anyway. The words that a
-/// PE keeps for itself are copied by the kernel (process_vm_readv), as they may be gone when they are read.
+/// Owned by node::run, and ends before the node's PEs. The PEs pay nothing: what is read of them,
+/// they write anyway. The words that a PE keeps for itself are copied by the kernel
+/// (process_vm_readv), as they may be gone when they are read.
 class stuck_watch {
  public:
   /// `limit_ns` 0: watches nothing, and makes no thread.

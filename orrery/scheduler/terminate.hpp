@@ -5,10 +5,11 @@ namespace orrery::scheduler {
 
 /// Names the destructor or method in which std::terminate ends the program.
 ///
-/// Problem: an exception that leaves a destructor, or another function that is `noexcept`, ends the OS process at once, and
-/// the C++ library says at best which exception it was.
-/// So while one of these lives, std::terminate on the thread of a PE first prints one line: which destructor or method of
-/// which class on which PE, the exception, and that the node ends. Then the handler that was there before goes on.
+/// Problem: an exception that leaves a destructor, or another function that is `noexcept`, ends the
+/// OS process at once, and the C++ library says at best which exception it was. So while one of
+/// these lives, std::terminate on the thread of a PE first prints one line: which destructor or
+/// method of which class on which PE, the exception, and that the node ends. Then the handler that
+/// was there before goes on.
 ///
 /// One for each PE, on the PE's thread, as long as its loop runs. Not to be used elsewhere.
 class terminate_report {

@@ -28,10 +28,11 @@ struct trace_settings {
   std::uint64_t world = 0;                 ///< names this world only
   std::string host;                        ///< where the node is; empty: there is one machine only
   std::int64_t clock_offset = 0;           ///< nanoseconds, added to all times
-  bool is_carried = false;                 ///< the part goes into a file without a name, for take_part()
+  /// The part goes into a file without a name, for take_part().
+  bool is_carried = false;
 };
 
-/// What became of a trace.
+/// The outcome of a trace.
 struct trace_summary {
   std::string path;
   std::uint64_t events = 0;
@@ -42,7 +43,7 @@ struct trace_summary {
 /// One line for people.
 [[nodiscard]] std::string to_string(const trace_summary& s);
 
-/// What a PE records of the methods it runs.
+/// A PE's record of the methods it runs.
 ///
 /// Problem: a trace viewer shows what a thread does as a pile of slices, but methods of one PE that
 /// park and go on overlap in any order. So what is drawn on the PE's row is each *stretch* in which
@@ -116,8 +117,8 @@ class trace_buffer {
 ///
 /// The file is opened before anything runs, so that a path that cannot be written is an error then
 /// and not after hours. With several nodes each writes `<path>.<node>`; merge_traces makes one file
-/// of them when all have ended. On machines that do not share the file's folder the part is carried to where it does exist.
-/// Times are CLOCK_MONOTONIC, which all nodes of a machine share.
+/// of them when all have ended. On machines that do not share the file's folder the part is carried
+/// to where it does exist. Times are CLOCK_MONOTONIC, which all nodes of a machine share.
 ///
 /// Owned by the runtime; made before the node's PEs run and finished after they have ended, both by
 /// its main thread.

@@ -7,7 +7,7 @@ struct transport_error;
 
 namespace orrery::scheduler {
 
-/// What the transport reports, as the exception that a program sees: node_lost or world_error.
+/// A report of the transport, as the exception that a program sees: node_lost or world_error.
 [[noreturn]] void throw_transport(const transport::transport_error& e);
 
 }  // namespace orrery::scheduler

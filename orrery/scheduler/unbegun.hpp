@@ -9,13 +9,15 @@
 
 namespace orrery::scheduler {
 
-/// What a process function runs, before it has begun.
+/// The callee of a process function that has not begun.
 ///
-/// Problem: a stack costs its first page, and a fresh one a guard, some microseconds in all; a function that never blocks needs it for as long as it runs.
-/// So a function gets a stack when it begins, and it is mostly the warm one of the function that has ended before. Until then the object in its slot is an
-/// `unbegun`, marked in the lowest bit of its address.
+/// Problem: a stack costs its first page, and a fresh one a guard, some microseconds in all; a
+/// function that never blocks needs it for as long as it runs. So a function gets a stack when it
+/// begins, and it is mostly the warm one of the function that has ended before. Until then the
+/// object in its slot is an `unbegun`, marked in the lowest bit of its address.
 ///
-/// Owned by the slot; used on the PE's thread. Invariant: where an object is marked, its process has never run.
+/// Owned by the slot; used on the PE's thread. Invariant: where an object is marked, its process
+/// has never run.
 struct unbegun {
   void (*entry)(fiber&, void*);
   void* argument;

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Messages that the receiver's program has no handler for.
 //
-// Problem: programs that meet in a world each have handlers that the other has not. Who receives a message that it does not know cannot tell what
-// it is, nor who waits for its answer where that stands in the payload (hidden_caller).
-// So it sends the beginning of the message back. Who has sent it has the handler: it made the message, or its route has passed it on. It ends the
-// call with an error, or reports the post: where the author of the call looks.
+// Problem: programs that meet in a world each have handlers that the other has not. A node cannot
+// tell what a message is that it does not know, nor who waits for its answer where that stands in
+// the payload (hidden_caller). So it sends the beginning of the message back. The sender has the
+// handler: it made the message, or its route has passed it on. It ends the call with an error, or
+// reports the post: where the author of the call looks.
 #include <orrery/scheduler/unknown_handler.hpp>
 
 #include <orrery/scheduler/node.hpp>

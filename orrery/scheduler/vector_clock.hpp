@@ -8,8 +8,9 @@
 
 namespace orrery::scheduler {
 
-/// What is known of the progress of *strands*: for each the latest time up to which all that it did comes before. (A strand is one
-/// method run, or several that follow each other; see causality.) A value; only strands that were stamped have an entry.
+/// The known progress of *strands*: for each the latest time up to which all that it did comes
+/// before. (A strand is one method run, or several that follow each other; see causality.) A value;
+/// only strands that were stamped have an entry.
 class vector_clock {
  public:
   struct entry {

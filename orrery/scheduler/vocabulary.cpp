@@ -68,7 +68,8 @@ own_vocabulary::own_vocabulary() {
   const auto handlers = own_handlers();
   for (const handler* h : handlers) ++times[h->hash];
   std::unordered_map<std::uint64_t, std::uint32_t> turn;
-  std::unordered_map<std::string, std::uint32_t> types;  // by what they look like: names may be used twice
+  // by what they look like: names may be used twice
+  std::unordered_map<std::string, std::uint32_t> types;
   all_.id = handlers.size();
   for (const handler* h : handlers) {
     transport::vocabulary::word w;

@@ -13,10 +13,12 @@ namespace orrery::scheduler {
 
 /// The handlers of this program as a world's registry takes them, in the order of own_handlers().
 ///
-/// A handler that only one build of a program can mean has a key with the build in it: one with a lambda or a type without a name in it, which
-/// compilers number, and one of several with the same name (classes of one name in namespaces without a name).
+/// A handler that only one build of a program can mean has a key with the build in it: one with a
+/// lambda or a type without a name in it, which compilers number, and one of several with the same
+/// name (classes of one name in namespaces without a name).
 ///
-/// Made by who creates or joins a world, after freeze_handlers; takes some microseconds for each handler.
+/// Made by who creates or joins a world, after freeze_handlers; takes some microseconds for each
+/// handler.
 class own_vocabulary {
  public:
   own_vocabulary();

@@ -11,7 +11,8 @@ struct slot;
 /// A process as reports call it: its address, and the name that a layer above has for it.
 [[nodiscard]] std::string describe(pe& on, const slot& s);
 
-/// What waits on the PE, and for what: a line for each of the first processes, and what the wait watchers add. Empty: nothing waits.
+/// The waits on the PE, and what they wait for: a line for each of the first processes, and what
+/// the wait watchers add. Empty: nothing waits.
 [[nodiscard]] std::string describe_waits(pe& on);
 
 }  // namespace orrery::scheduler

@@ -9,15 +9,16 @@ namespace orrery::scheduler {
 
 class pe;
 
-/// Something of a PE in which processes wait for others, and that has to know when they will wait in vain. Registered with the PE, which it
-/// must not outlive. Called on the PE, between methods; must not park.
+/// Something of a PE in which processes wait for others, and that has to know when they will wait
+/// in vain. Registered with the PE, which it must not outlive. Called on the PE, between methods;
+/// must not park.
 class wait_watcher {
  public:
   /// Some PEs are not reachable any more.
   virtual void pes_lost(pe& self) noexcept = 0;
   /// The runtime shuts down: whoever waits is to be woken, and to throw stopped.
   virtual void cancel_waits(pe& self) noexcept = 0;
-  /// What those should know who read why a world is dead: lines that begin with two blanks.
+  /// The facts for a report of a dead world: lines that begin with two blanks.
   [[nodiscard]] virtual std::string explain_waits() const { return {}; }
 
  protected:
@@ -28,7 +29,8 @@ class wait_watcher {
   std::size_t place_ = 0;
 };
 
-/// The watchers of a PE; on its thread. To register one and to take it out again costs the same however many there are.
+/// The watchers of a PE; on its thread. To register one and to take it out again costs the same
+/// however many there are.
 class watcher_list {
  public:
   watcher_list() = default;

@@ -16,8 +16,9 @@ namespace orrery::service {
 ///
 /// Problem: each look-up waits for memory three times, and a batch has many.
 ///
-/// While the range executes a request, the leaf of one further on is fetched, the keys of one before that, and the value of
-/// one before that. So the waits of many requests overlap. Where leaves come or go meanwhile, it begins again.
+/// While the range executes a request, the leaf of one further on is fetched, the keys of one
+/// before that, and the value of one before that. So the waits of many requests overlap. Where
+/// leaves come or go meanwhile, it begins again.
 ///
 /// Lives on the stack of list_range::serve.
 template <class Key, class Value>

@@ -8,7 +8,7 @@
 
 namespace orrery::service {
 
-/// What the balancing of a service asks of a range.
+/// The questions of a service's balancing to a range.
 struct range_load {
   address at = {};
   address successor = {};  ///< null: there is none
@@ -21,7 +21,7 @@ struct range_load {
   std::uint32_t client_votes = 0;  ///< ... as sure as load_meter is; 0 if not
 };
 
-/// What a range gives away, or takes.
+/// The items that a range gives away, or takes.
 struct range_content {
   bytes keys;  ///< owned_keys
   address successor = {};
@@ -29,14 +29,17 @@ struct range_content {
   bytes items;
 };
 
-/// A range of a chain that covers all keys, as the ranges before it, and the balancing of the service, see it.
+/// A range of a chain that covers all keys, as the ranges before it, and the balancing of the
+/// service, see it.
 ///
-/// The intervals of ranges follow each other, and each range knows its successor. A range whose answer depends on what
-/// follows it calls its successor, and waits with its own keys at rest. So the whole answer is true at one moment.
+/// The intervals of ranges follow each other, and each range knows its successor. A range whose
+/// answer depends on what follows it calls its successor, and waits with its own keys at rest. So
+/// the whole answer is true at one moment.
 ///
-/// Only its predecessor lets a range go (give_up), or move (hand_over): it waits meanwhile, and knows its new successor
-/// at once. A range without keys waits for nobody, and may be given others (begin). So waits go forward only, and no circle comes
-/// about. The first range has no predecessor, and moves by itself.
+/// Only its predecessor lets a range go (give_up), or move (hand_over): it waits meanwhile, and
+/// knows its new successor at once. A range without keys waits for nobody, and may be given others
+/// (begin). So waits go forward only, and no circle comes about. The first range has no
+/// predecessor, and moves by itself.
 class chained_range : public range_process {
  public:
   /// The least item here or in the ranges that follow; no bytes if there is none.
@@ -51,7 +54,8 @@ class chained_range : public range_process {
 
   /// Gives half of its keys to another range, if it has more than `items`.
   virtual void split(std::uint32_t items) = 0;
-  /// Takes all keys of its successor, if that is `next`, and both have at most so many items. Whether it has.
+  /// Takes all keys of its successor, if that is `next`, and both have at most so many items.
+  /// Whether it has.
   virtual bool merge_next(const address& next, std::uint32_t items) = 0;
   /// Lets its successor, if that is `next`, move to another PE. Whether it has.
   virtual bool move_next(const address& next, std::uint32_t to_pe) = 0;
@@ -60,7 +64,8 @@ class chained_range : public range_process {
 
   /// A range without keys takes these.
   virtual void begin(const range_content& content, std::uint32_t limit) = 0;
-  /// Gives all to its predecessor, which owns keys of this version, if it has at most so many items; if not, the content has no keys.
+  /// Gives all to its predecessor, which owns keys of this version, if it has at most so many
+  /// items; if not, the content has no keys.
   virtual range_content give_up(const address& to, std::uint64_t version, std::uint64_t items) = 0;
   /// Moves to another PE; returns who has its keys now: itself if it could not.
   virtual address hand_over(std::uint32_t to_pe) = 0;

@@ -30,7 +30,8 @@ class event::end_with_program final : public scheduler::wait_watcher {
 };
 
 event::~event() {
-  if (waiting_ != nullptr) std::exchange(waiting_, nullptr)->drop();  // the wait ended with an exception
+  // the wait ended with an exception
+  if (waiting_ != nullptr) std::exchange(waiting_, nullptr)->drop();
 }
 
 void event::wait() {

@@ -14,7 +14,7 @@
 
 namespace orrery::service {
 
-/// What the handle of a service can do, whatever the service is: names, types, reports, the end.
+/// The functions that handles of all services have: names, types, reports, the end.
 ///
 /// A handle is a small value that is passed, stored and sent. Service derives from it, has a
 /// constructor from a `remote<service_root>` that this class may use, and says `kind` (a text) and
@@ -24,28 +24,31 @@ class handle {
  public:
   handle() noexcept = default;
 
-  /// The service that is published under the name. Parks. Throws name_not_found, bad_remote_cast, usage_error, stopped.
+  /// The service that is published under the name. Parks. Throws name_not_found, bad_remote_cast,
+  /// usage_error, stopped.
   [[nodiscard]] static Service lookup(std::string_view name) { return Service(orrery::lookup<service_root>(name)); }
   /// The same, but waits until it is published. Throws timeout_error, too.
   [[nodiscard]] static Service await_name(std::string_view name, time_limit timeout) {
     return Service(orrery::await_name<service_root>(name, timeout));
   }
-  /// Gives the service a name. Parks. Throws as orrery::publish, and usage_error if the handle names no service.
+  /// Gives the service a name. Parks. Throws as orrery::publish, and usage_error if the handle
+  /// names no service.
   void publish(std::string_view name) const {
     ask_root(root_, Service::kind, [&](const auto& root) { orrery::publish(name, root); });
   }
 
-  /// Whether the service was made as one of this kind with these types. Parks. Throws usage_error if the handle names no service,
-  /// process_gone if it has ended, node_lost, stopped.
+  /// Whether the service was made as one of this kind with these types. Parks. Throws usage_error
+  /// if the handle names no service, process_gone if it has ended, node_lost, stopped.
   [[nodiscard]] bool has_these_types() const {
     return ask([](const auto& root) { return root->is_of(Service::kind, Service::types()); });
   }
-  /// What the processes of the service have done. Not at one moment. Parks. Throws as has_these_types().
+  /// The work of the service's processes so far. Not at one moment. Parks. Throws as
+  /// has_these_types().
   [[nodiscard]] std::vector<range_report> statistics() const {
     return ask([](const auto& root) { return root->reports(); });
   }
-  /// Ends the service with all that it holds. Requests that are on their way fail with process_gone. Parks. Throws
-  /// as has_these_types().
+  /// Ends the service with all that it holds. Requests that are on their way fail with
+  /// process_gone. Parks. Throws as has_these_types().
   void end() {
     ask([](const auto& root) { root->end(); });
     destroy(root_);
@@ -61,8 +64,8 @@ class handle {
 
  protected:
   explicit handle(remote<service_root> root) noexcept : root_(root) {}
-  /// All processes of the service. Parks. Throws usage_error if it has another kind or other types, process_gone if it has ended,
-  /// node_lost, stopped.
+  /// All processes of the service. Parks. Throws usage_error if it has another kind or other types,
+  /// process_gone if it has ended, node_lost, stopped.
   [[nodiscard]] std::vector<directory_entry> open_directory() const {
     std::vector<directory_entry> all = open_service(root_, Service::kind, Service::types()).directory;
     if (all.empty()) throw ended_for_a_handle(Service::kind);
@@ -73,7 +76,8 @@ class handle {
   decltype(auto) ask(F f) const {
     return ask_root(root_, Service::kind, std::move(f));
   }
-  /// The number of items, as all processes say that are there. Not at one moment. Parks. Throws as has_these_types().
+  /// The number of items, as all processes say that are there. Not at one moment. Parks. Throws as
+  /// has_these_types().
   [[nodiscard]] std::uint64_t count_items() const {
     std::uint64_t n = 0;
     for (const range_report& r : statistics()) n += r.items;

@@ -19,14 +19,16 @@
 
 namespace orrery {
 
-/// The reply to a request of a session. `done`: found, inserted, erased, updated; of insert_or_update: inserted.
+/// The reply to a request of a session. `done`: found, inserted, erased, updated; of
+/// insert_or_update: inserted.
 template <class Value>
 struct map_reply : service_reply {
   std::optional<Value> value;  ///< of find
 };
 
-/// A client's way to use a hash map, as list_session is for ordered lists: `find(k)` parks until the reply is there, `start_find(k)` makes the
-/// request and returns its number, and receive() takes the replies to such requests.
+/// A client's way to use a hash map, as list_session is for ordered lists: `find(k)` parks until
+/// the reply is there, `start_find(k)` makes the request and returns its number, and receive()
+/// takes the replies to such requests.
 template <class Key, class Value>
 class map_session : public service::reply_session<map_reply<Value>> {
   using base = service::reply_session<map_reply<Value>>;
@@ -36,7 +38,8 @@ class map_session : public service::reply_session<map_reply<Value>> {
     if (o.order == consistency::total)
       throw usage_error(errc::bad_argument, "a hash map has no order of all requests: use `sequential`, or a list");
     const service::opening all = service::open_service(root, "hash map", service::shape_of<Key, Value>());
-    for (const service::directory_entry& e : all.directory) (void)this->add_route(e.owner);  // in their order
+    // in their order
+    for (const service::directory_entry& e : all.directory) (void)this->add_route(e.owner);
     parts_ = static_cast<route_number>(all.directory.size());
     if (parts_ == 0) throw process_gone("a hash map that has ended");
   }
@@ -97,11 +100,12 @@ class map_session : public service::reply_session<map_reply<Value>> {
   service::packer key_;
 };
 
-/// A hash map as a service: keys without an order, spread over parts, each of which a process owns. The second service:
-/// all but its parts and the face of its sessions is what ordered lists are made of.
+/// A hash map as a service: keys without an order, spread over parts, each of which a process owns.
+/// The second service: all but its parts and the face of its sessions is what ordered lists are
+/// made of.
 ///
-/// Keys are serializable, have a std::hash and `==`, and equal keys have equal bytes on the wire (so 0.0 and -0.0 are
-/// two keys). Lives until end(), or as long as its nodes.
+/// Keys are serializable, have a std::hash and `==`, and equal keys have equal bytes on the wire
+/// (so 0.0 and -0.0 are two keys). Lives until end(), or as long as its nodes.
 ///
 ///     auto map = orrery::hash_map<std::string, int>::make();
 ///     map.publish("/words");
@@ -115,7 +119,8 @@ class hash_map : public service::handle<hash_map<Key, Value>> {
 
   hash_map() noexcept = default;
 
-  /// Makes an empty map with so many parts on each PE. Parks. Throws usage_error, node_lost, stopped.
+  /// Makes an empty map with so many parts on each PE. Parks. Throws usage_error, node_lost,
+  /// stopped.
   [[nodiscard]] static hash_map make(std::vector<std::uint32_t> pes = {}, std::uint32_t parts = 4) {
     if (pes.empty()) pes = reachable_pes();
     if (parts == 0) throw usage_error(errc::bad_argument, "a hash map needs at least one part on each PE");

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Histories of clients, in simulated worlds of many schedules and on threads, against what the levels promise.
+// Histories of clients, in simulated worlds of many schedules and on threads, against what the
+// levels promise.
 #include <orrery/orrery.hpp>
 #include <orrery/process/internal/test_world.hpp>
 #include <orrery/scheduler/sanitizers.hpp>
@@ -48,7 +49,7 @@ struct client_plan {
   bool tunes = false;           // W and G change all the time
 };
 
-// What a snapshot sees, as an event; `from` is the number of requests before it.
+// The result of a snapshot, as an event; `from` is the number of requests before it.
 list_event take_snapshot(orrery::list_session<int, int>& s, const client_plan& p, std::uint64_t number) {
   list_event e;
   e.session = p.id;
@@ -123,8 +124,8 @@ int act(const client_plan& p) {
     if (random() % 8 == 0) {
       if (const auto r = s.receive()) take(*r);
     }
-    if (p.simulated && random() % 4 == 0)  // in virtual time: answers come while requests are gathered
-      orrery::sleep_for(std::chrono::microseconds(random() % 20));
+    // in virtual time: answers come while requests are gathered
+    if (p.simulated && random() % 4 == 0) orrery::sleep_for(std::chrono::microseconds(random() % 20));
     while (const auto r = s.try_receive()) take(*r);
   }
   std::uint64_t next = 0;
@@ -170,7 +171,8 @@ void explore(consistency level, std::uint32_t window, std::uint32_t schedules, s
   EXPECT_GT(most, 4U) << "no range was split";
 }
 
-// Few keys for many requests, so that each key has a history; many keys, so that ranges split all the time.
+// Few keys for many requests, so that each key has a history; many keys, so that ranges split all
+// the time.
 TEST(histories, of_unordered_sessions_are_linearizable_key_by_key) { explore(consistency::unordered, 16, 60, 60, 24); }
 TEST(histories, of_per_key_sessions_keep_the_order_of_each_key) { explore(consistency::per_key, 16, 120, 60, 24); }
 TEST(histories, of_large_windows_keep_the_order_of_each_key) { explore(consistency::per_key, 256, 60, 120, 48); }
@@ -200,7 +202,7 @@ TEST(histories, on_threads_keep_the_order_of_each_key) {
     orrery::testing::in_world(2, [&] { EXPECT_EQ(run_clients(consistency::per_key, 16, seed, 80, 40), ""); });
 }
 
-// --- the checker itself -------------------------------------------------------------------------------------------
+// --- the checker itself --------------------------------------------------------------------------
 
 list_event event(std::uint32_t session, std::uint64_t number, list_operation o, int key, std::uint64_t begun,
                  std::uint64_t ended, bool done, std::optional<int> found = {}) {
@@ -245,7 +247,8 @@ TEST(history_checker, tells_total_from_sequential) {
   EXPECT_EQ(orrery::testing::find_total_violation(h), "");
 }
 TEST(history_checker, tells_per_key_from_unordered) {
-  // One client inserts 5 and looks for it before the reply: the request for the same key has overtaken.
+  // One client inserts 5 and looks for it before the reply: the request for the same key has
+  // overtaken.
   const std::vector<list_event> h{event(0, 0, list_operation::insert, 5, 1, 3, true),
                                   event(0, 1, list_operation::find, 5, 2, 4, false)};
   EXPECT_EQ(find_violation(h, consistency::unordered), "");

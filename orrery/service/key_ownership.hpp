@@ -12,8 +12,8 @@
 
 namespace orrery::service {
 
-/// An interval of keys, and a process that owned it from a moment on. `version` tells such moments apart: whenever keys go from one
-/// process to another, theirs grows.
+/// An interval of keys, and a process that owned it from a moment on. `version` tells such moments
+/// apart: whenever keys go from one process to another, theirs grows.
 template <class Key>
 struct owned_keys {
   std::optional<Key> from = {};  ///< none: no bound
@@ -44,14 +44,17 @@ struct owned_keys {
 
 /// Which keys a range owns, and where those went that it owned once.
 ///
-/// Problem: sessions learn late that keys have another owner. A range that is asked for them must say where they are, also if
-/// it was split, joined with another one, moved, or has been made a range for other keys meanwhile.
+/// Problem: sessions learn late that keys have another owner. A range that is asked for them must
+/// say where they are, also if it was split, joined with another one, moved, or has been made a
+/// range for other keys meanwhile.
 ///
-/// Problem, too: a session has sent a request for a key that is not here. The key comes back, and its next request, which is on its way
-/// already, would overtake the first one. So the range takes requests for keys that have come back from those only that know it (*regained*).
+/// Problem, too: a session has sent a request for a key that is not here. The key comes back, and
+/// its next request, which is on its way already, would overtake the first one. So the range takes
+/// requests for keys that have come back from those only that know it (*regained*).
 ///
-/// It owns one interval or none. Of all keys that it gave away it knows to whom it gave them last. So a session that asks on follows the keys in
-/// the order of the moments at which they changed hands, and arrives.
+/// It owns one interval or none. It knows to whom it last gave each key that it gave away. So a
+/// session that asks on follows the keys in the order of the moments at which they changed hands,
+/// and arrives.
 ///
 /// Part of a range; used by this process only. Invariant: what was given away does not overlap.
 template <class Key>
@@ -63,7 +66,7 @@ class key_ownership {
   [[nodiscard]] bool is_active() const noexcept { return active_; }
   [[nodiscard]] bool is_first() const noexcept { return active_ && !own_.from; }
   [[nodiscard]] bool is_last() const noexcept { return active_ && !own_.to; }
-  /// What it owns, or owned last.
+  /// The interval that it owns, or owned last.
   [[nodiscard]] const keys& own() const noexcept { return own_; }
 
   void take(keys k) {

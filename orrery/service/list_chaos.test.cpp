@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Short histories of ordered lists in very many simulated schedules, while ranges split, join and move.
+// Short histories of ordered lists in very many simulated schedules, while ranges split, join and
+// move.
 #include <orrery/orrery.hpp>
 #include <orrery/process/internal/test_world.hpp>
 #include <orrery/process/remote_cast.hpp>
@@ -233,7 +234,7 @@ TEST(list_chaos, of_streams_of_sequential_sessions_keeps_the_order_of_all) {
   explore({consistency::sequential, 6, 12, 4}, 500);
 }
 
-// --- planted bugs: what is checked above finds them ---------------------------------------------------------------------
+// --- planted bugs: what is checked above finds them ----------------------------------------------
 
 // A value that now and then does not take what it is given.
 struct forgetful {
@@ -286,7 +287,8 @@ TEST(list_chaos, finds_an_update_that_is_lost) {
   EXPECT_NE(found.find("the reply is wrong"), std::string::npos) << found;
 }
 
-// Clients that read with a session that does not wait for the requests of the one that writes: x is inserted before y.
+// Clients that read with a session that does not wait for the requests of the one that writes: x is
+// inserted before y.
 int write_and_read(const list& l) {
   auto writes = l.open({.window = 8, .places = true});
   auto reads = l.open();

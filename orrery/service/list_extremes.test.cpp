@@ -69,7 +69,8 @@ TYPED_TEST(list_extremes, answer_beside_clients_that_never_fetch) {
   });
 }
 
-// With ORRERY_TEST_LIST_ITEMS=10000000 it is the size that lists must bear; see docs/services.md.
+// With ORRERY_TEST_LIST_ITEMS=10000000 it is the size that lists must bear; see
+// docs/reference/services.md.
 int many() {
   const char* const n = std::getenv("ORRERY_TEST_LIST_ITEMS");
   return n != nullptr ? std::atoi(n) : 30'000;

@@ -15,17 +15,19 @@ namespace orrery::service {
 
 /// The head of an ordered list: gives the requests of all sessions of the level `total` one order.
 ///
-/// Problem: ranges execute requests at the same time, so those of two clients have an order at each range, but not one order in all.
+/// Problem: ranges execute requests at the same time, so those of two clients have an order at each
+/// range, but not one order in all.
 ///
-/// All batches of such sessions come here. The head takes one at a time, numbers its requests (their *moments*), and
-/// sends them on to the ranges as a session of the level `per_key` does. It takes the next batch when all are
-/// answered. Requests for one key take effect in the order of their moments, as they do for a session. Requests for
-/// different keys do not see each other. What looks at many keys (size, first, last, after) is sent when all before it is
+/// All batches of such sessions come here. The head takes one at a time, numbers its requests
+/// (their *moments*), and sends them on to the ranges as a session of the level `per_key` does. It
+/// takes the next batch when all are answered. Requests for one key take effect in the order of
+/// their moments, as they do for a session. Requests for different keys do not see each other. A
+/// request that looks at many keys (size, first, last, after) is sent when all before it are
 /// answered, and nothing is sent before its own answer. So each reply is what it would be if all
 /// requests were executed one after the other in the order of their moments.
 ///
-/// Made by ordered_list::make; lives until the list ends. Sessions of other levels do not pass through it, so their
-/// requests have no place in that order.
+/// Made by ordered_list::make; lives until the list ends. Sessions of other levels do not pass
+/// through it, so their requests have no place in that order.
 template <class Key, class Value>
 class list_head final : public range_process, list_router<Key, Value> {
   using router = list_router<Key, Value>;
@@ -82,7 +84,7 @@ class list_head final : public range_process, list_router<Key, Value> {
     this->issued();
     return true;
   }
-  // What the range says where the interval begins.
+  // The answer of the range where the interval begins.
   template <class Ask>
   bytes ask(std::span<const std::byte> interval, Ask f) {
     bytes all;

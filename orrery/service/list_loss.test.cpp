@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ordered lists that lose a node while their ranges split, join and move, in simulated worlds of many schedules.
+// Ordered lists that lose a node while their ranges split, join and move, in simulated worlds of
+// many schedules.
 #include <orrery/orrery.hpp>
 #include <orrery/process/internal/test_world.hpp>
 #include <orrery/scheduler/sanitizers.hpp>
@@ -35,7 +36,8 @@ int move_ranges(const list& l) {
   return 0;
 }
 
-// Inserts and erases; says of each key what was acknowledged last, and of those whose last request failed nothing.
+// Inserts and erases; says of each key what was acknowledged last, and of those whose last request
+// failed nothing.
 std::map<int, std::optional<int>> use(const list& l, std::uint32_t seed) {
   std::map<int, std::optional<int>> known;
   std::mt19937 random(seed);

@@ -9,7 +9,7 @@
 #include <exception>
 #include <string>
 
-// What travels between the sessions of an ordered list and its ranges.
+// The messages between the sessions of an ordered list and its ranges.
 namespace orrery::service {
 
 enum class list_operation : std::uint8_t {
@@ -54,8 +54,8 @@ void unpack(unpacker& u, list_request<Key, Value>& r) {
   if (r.operation == list_operation::compare_and_update) r.expected = u.take<Value>();
 }
 
-/// What stands before the answer to each request. Behind all answers, if some say `moved`, stands how many intervals of keys have other
-/// owners, and these (owned_keys).
+/// The head of the answer to each request. Behind all answers, if some say `moved`, stands how many
+/// intervals of keys have other owners, and these (owned_keys).
 enum class list_answer : std::uint8_t {
   no,
   yes,

@@ -25,7 +25,7 @@
 
 namespace orrery::service {
 
-/// What a range begins with.
+/// The state in which a range begins.
 struct range_setup {
   remote<service_root> root;
   std::uint32_t limit = 0;  ///< with more items it splits
@@ -33,9 +33,10 @@ struct range_setup {
 
 /// A range of an ordered list; see range_process and chained_range.
 ///
-/// It handles a batch together: while it executes a request, the memory that the next ones will need is on its
-/// way (sorted_leaves). When it has too many items it gives the upper half to another range, where
-/// the root says. It remembers which keys it gave away to whom (key_ownership).
+/// It handles a batch together: while it executes a request, the memory that the next ones will
+/// need is on its way (sorted_leaves). When it has too many items it gives the upper half to
+/// another range, where the root says. It remembers which keys it gave away to whom
+/// (key_ownership).
 template <class Key, class Value>
 class list_range final : public range_items<Key, Value> {
   using base = range_items<Key, Value>;
@@ -91,7 +92,7 @@ class list_range final : public range_items<Key, Value> {
     return report_;
   }
 
-  // --- for the ranges before it, and the root ---------------------------------------------------------------------------
+  // --- for the ranges before it, and the root ----------------------------------------------------
 
   void split(std::uint32_t items) override {
     splitting_ = false;
@@ -236,7 +237,8 @@ class list_range final : public range_items<Key, Value> {
       tell_unless_lost([&] { self->split(items); });
     });
   }
-  /// Gives the keys from `from` on (none: all) to another range, on that PE if one is given. Null if there is none: nothing has changed then.
+  /// Gives the keys from `from` on (none: all) to another range, on that PE if one is given. Null
+  /// if there is none: nothing has changed then.
   remote<range_process> give_to_another(const remote<service_root>& root, const std::optional<Key>& from,
                                         std::optional<std::uint32_t> to_pe) {
     remote<range_process> fresh;
@@ -254,8 +256,9 @@ class list_range final : public range_items<Key, Value> {
       return {};
     } catch (const stopped&) {
       throw;
-    } catch (
-        ...) {  // the program's keys and values cannot travel: they stay, and the range waits until it is twice as large
+    // the program's keys and values cannot travel: they stay, and the range waits until it is twice
+    // as large
+    } catch (...) {
       setup_.limit = static_cast<std::uint32_t>(std::min<std::uint64_t>(2 * items_.size(), tuning::automatic));
       if (fresh) tell_unless_lost([&] { root->retire(fresh); });
       return {};
@@ -281,7 +284,8 @@ class list_range final : public range_items<Key, Value> {
     }
   }
 
-  /// Operations that may depend on the ranges that follow. False if a range before this one has to answer.
+  /// Operations that may depend on the ranges that follow. False if a range before this one has to
+  /// answer.
   bool look_further(request& r, packer& answer) {
     bytes item;
     switch (r.operation) {

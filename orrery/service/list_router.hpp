@@ -24,14 +24,16 @@ namespace orrery::service {
 
 /// Knows which range of an ordered list owns which keys.
 ///
-/// Problem: requests must go straight to the range of their key, while ranges split, join and move without telling anybody.
+/// Problem: requests must go straight to the range of their key, while ranges split, join and move
+/// without telling anybody.
 ///
-/// It begins with the directory of the root, and learns from answers that say `moved`: what is newer than what it knows. A request
-/// that was sent to the old range is repeated; session_core keeps the order meanwhile.
+/// It begins with the directory of the root, and learns from answers that say `moved`: what is
+/// newer than what it knows. A request that was sent to the old range is repeated; session_core
+/// keeps the order meanwhile.
 ///
-/// Base of list_session and list_head; used by one process only. Invariant: the keys from least_[i] to before least_[i + 1] go to the
-/// route at_[i], which owned all of them once, from the moment versions_[i] on. All keys are covered; the first interval has no least
-/// key.
+/// Base of list_session and list_head; used by one process only. Invariant: the keys from least_[i]
+/// to before least_[i + 1] go to the route at_[i], which owned all of them once, from the moment
+/// versions_[i] on. All keys are covered; the first interval has no least key.
 template <class Key, class Value>
 class list_router : protected session_core {
  protected:
@@ -85,8 +87,8 @@ class list_router : protected session_core {
     return o == list_operation::last ? last_route() : first_route();
   }
 
-  /// f(i, answer, unpacker of what follows it) for each request numbers[i] of a batch that was executed. Makes the others
-  /// again.
+  /// f(i, answer, unpacker of what follows it) for each request numbers[i] of a batch that was
+  /// executed. Makes the others again.
   template <class F>
   void each_answer(std::span<const number> numbers, std::span<const std::byte> answer, F f) {
     unpacker u(answer);
@@ -129,7 +131,8 @@ class list_router : protected session_core {
   void learn(unpacker& u) {
     for (auto n = u.take<std::uint32_t>(); n != 0; --n) learn(owned_keys<Key>::unpack(u));
   }
-  /// f(answer, unpacker of what follows it) for the answer that `ask(process)` gets from the range where the interval begins. Parks.
+  /// f(answer, unpacker of what follows it) for the answer that `ask(process)` gets from the range
+  /// where the interval begins. Parks.
   template <class Ask, class F>
   void ask_owner(const std::optional<Key>& from, Ask ask, F f) {
     for (;;) {
@@ -195,7 +198,8 @@ class list_router : protected session_core {
   }
 
   std::map<address, route_number> routes_;
-  std::vector<Key> least_;  // the directory: which keys belong to which route; the first has no least key
+  // the directory: which keys belong to which route; the first has no least key
+  std::vector<Key> least_;
   std::vector<route_number> at_;
   std::vector<std::uint64_t> versions_;  // see owned_keys
 };

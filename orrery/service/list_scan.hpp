@@ -17,9 +17,9 @@ namespace orrery {
 
 /// A walk over an interval of keys, in parts.
 ///
-/// next() gives the next part and asks for the one behind it, so one part at most is on its way: who does not
-/// take them holds nothing up. Each part is what one range had at one moment; an item that is there from the beginning to the
-/// end of the walk is in it once.
+/// next() gives the next part and asks for the one behind it, so one part at most is on its way:
+/// who does not take them holds nothing up. Each part is what one range had at one moment; an item
+/// that is there from the beginning to the end of the walk is in it once.
 ///
 /// Made by list_session::scan; its session outlives it, and may be used meanwhile.
 template <class Key, class Value>
@@ -79,17 +79,18 @@ class list_scan {
 
 /// A snapshot of an interval of keys, in parts: all items as they were when the stream was made.
 ///
-/// Problem: a snapshot of a large list is too large for a message, and for the memory of who reads it; and nobody can
-/// hold a list still while he reads.
+/// Problem: a snapshot of a large list is too large for a message, and for the memory of who reads
+/// it; and nobody can hold a list still while he reads.
 ///
-/// The ranges keep what they had at one moment (pinned_items) for the stream. next() gives the next part, and asks for the one
-/// behind it, so one part at most is on its way, and the reader sets the pace. Ranges go on with all requests
-/// meanwhile; the price is a copy of each leaf that is written to before the stream has passed it.
+/// The ranges keep what they had at one moment (pinned_items) for the stream. next() gives the next
+/// part, and asks for the one behind it, so one part at most is on its way, and the reader sets the
+/// pace. Ranges go on with all requests meanwhile; the price is a copy of each leaf that is written
+/// to before the stream has passed it.
 ///
 /// It knows at which place in the order of each range it was made (see session_options::places).
 ///
-/// Made by list_session::stream; it may outlive its session. What ranges keep is free when the stream has read it, ends, or is
-/// lost with its node.
+/// Made by list_session::stream; it may outlive its session. Ranges free what they keep when the
+/// stream has read it, ends, or is lost with its node.
 template <class Key, class Value>
 class list_stream {
  public:
@@ -107,8 +108,8 @@ class list_stream {
   }
 
   [[nodiscard]] const std::vector<pinned_range>& ranges() const noexcept { return ranges_; }
-  /// The next items; none at the end. Parks. Throws node_lost if a range is lost that has items of it, process_gone if the list
-  /// has ended, stopped.
+  /// The next items; none at the end. Parks. Throws node_lost if a range is lost that has items of
+  /// it, process_gone if the list has ended, stopped.
   [[nodiscard]] std::vector<item> next() {
     std::vector<item> items;
     while (items.empty() && asked_.valid()) {

@@ -39,8 +39,9 @@ class list_stream;
 ///     }
 ///     while (auto r = s.receive()) use(*r);
 ///
-/// Made by ordered_list::open; used by one process only, and ends before this one. Requests without a
-/// reply are executed nevertheless: the end of a session parks until they are answered. All functions throw usage_error and stopped; the parking forms also what the reply's error is.
+/// Made by ordered_list::open; used by one process only, and ends before this one. Requests without
+/// a reply are executed nevertheless: the end of a session parks until they are answered. All
+/// functions throw usage_error and stopped; the parking forms also what the reply's error is.
 template <class Key, class Value>
 class list_session : private service::list_router<Key, Value> {
   using base = service::list_router<Key, Value>;
@@ -51,7 +52,8 @@ class list_session : private service::list_router<Key, Value> {
 
   list_session(remote<service::service_root> root, const session_options& o)
       : base(service::open_service(root, "ordered list", service::shape_of<Key, Value>()), o) {}
-  /// Of a list with one process that takes all requests in their order, and sees to the level itself.
+  /// The session of a list with one process that takes all requests in their order, and sees to the
+  /// level itself.
   list_session(remote<service::range_process> all, session_options o) : base(all, for_one_process(o)) {}
 
   list_session(const list_session&) = delete;
@@ -66,7 +68,7 @@ class list_session : private service::list_router<Key, Value> {
   using base::set_window;
   using base::window;
 
-  // --- operations that return their result. They park; W - 1 others may be outstanding -----------------------
+  // --- operations that return their result. They park; W - 1 others may be outstanding -----------
 
   /// The value of the key, if it is there.
   [[nodiscard]] std::optional<Value> find(const Key& k) { return run(operation::find, &k).value; }
@@ -119,15 +121,15 @@ class list_session : private service::list_router<Key, Value> {
     return take_ready();
   }
 
-  // --- ranges ---------------------------------------------------------------------------------------------------------
+  // --- ranges ------------------------------------------------------------------------------------
 
-  /// The items with keys from `from` to before `to` (none: no bound), in parts of at most `part` items.
-  /// Each part is what was there at one moment. All requests that this session has made before are in
-  /// it. See list_scan. Parks.
+  /// The items with keys from `from` to before `to` (none: no bound), in parts of at most `part`
+  /// items. Each part is what was there at one moment. All requests that this session has made
+  /// before are in it. See list_scan. Parks.
   [[nodiscard]] list_scan<Key, Value> scan(std::optional<Key> from = {}, std::optional<Key> to = {},
                                            std::uint32_t part = 1024);
-  /// All items of the interval as they are at one moment. It stops the ranges that it passes until it has
-  /// passed the last one. Parks.
+  /// All items of the interval as they are at one moment. It stops the ranges that it passes until
+  /// it has passed the last one. Parks.
   [[nodiscard]] std::vector<item> snapshot(const std::optional<Key>& from = {}, const std::optional<Key>& to = {}) {
     this->settle();
     const service::bytes interval = service::key_interval<Key>{from, false, to}.packed();
@@ -142,7 +144,8 @@ class list_session : private service::list_router<Key, Value> {
         });
     return items;
   }
-  /// The same, in parts of at most `part` items: what is written while it is read is not in it. See list_stream. Parks.
+  /// The same, in parts of at most `part` items: what is written while it is read is not in it. See
+  /// list_stream. Parks.
   [[nodiscard]] list_stream<Key, Value> stream(const std::optional<Key>& from = {}, const std::optional<Key>& to = {},
                                                std::uint32_t part = 1024);
 
@@ -236,7 +239,7 @@ class list_session : private service::list_router<Key, Value> {
       replied(numbers[i]);
     });
   }
-  /// Of answer i of `count` that ended with `first`.
+  /// For answer i of `count` that ended with `first`.
   [[nodiscard]] virtual std::uint64_t version_of(const service::served_at& first, std::size_t, std::size_t,
                                                  std::span<const std::byte>) const {
     return first.version;

@@ -11,14 +11,15 @@
 
 namespace orrery::service {
 
-/// What a range has to do, for whom, and how long it takes.
+/// Measures the work of a range, for whom it is, and how long it takes.
 ///
-/// Problem: whether ranges are in the right places is seen from what they do; and who counts must cost next to nothing for each
-/// batch.
+/// Problem: whether ranges are in the right places is seen from what they do; and who counts must
+/// cost next to nothing for each batch.
 ///
-/// Requests are counted, the time of each eighth batch is measured. From which PE most batches come is found with one
-/// candidate: its batches count one vote for it, others two against it, so that it keeps votes only with more than
-/// two thirds of them. The root hears of each 4,096 requests, in one message at a time.
+/// Requests are counted, the time of each eighth batch is measured. From which PE most batches come
+/// is found with one candidate: its batches count one vote for it, others two against it, so that
+/// it keeps votes only with more than two thirds of them. The root hears of each 4,096 requests, in
+/// one message at a time.
 ///
 /// Part of a range; used by this process only.
 class load_meter {

@@ -31,15 +31,18 @@ namespace service {
 
 /// Which keys a list has lost with its nodes.
 ///
-/// Problem: ranges split, join and move; a list that has lost a node must say which keys were there, and no others.
+/// Problem: ranges split, join and move; a list that has lost a node must say which keys were
+/// there, and no others.
 ///
-/// The root is told of each change before the range that makes it does anything else. So its directory tells of each interval who owns
-/// it, or owned it when its node was lost. An owner that gave its keys to the range before it, which was lost before it could tell the
-/// root, has none: then they are lost with that one.
+/// The root is told of each change before the range that makes it does anything else. So its
+/// directory tells of each interval who owns it, or owned it when its node was lost. An owner that
+/// gave its keys to the range before it, which was lost before it could tell the root, has none:
+/// then they are lost with that one.
 template <class Key>
 class lost_keys {
  public:
-  /// `open` returns the directory of the list. Parks. Throws process_gone, stopped; node_lost if the root is lost.
+  /// `open` returns the directory of the list. Parks. Throws process_gone, stopped; node_lost if
+  /// the root is lost.
   template <class Open>
   [[nodiscard]] static std::vector<key_bounds<Key>> find(Open open) {
     for (std::vector<interval> before;; yield()) {

@@ -21,25 +21,29 @@ namespace orrery {
 template <class Key>
 struct list_options {
   std::vector<std::uint32_t> pes = {};  ///< where its ranges live; empty: all PEs that are there
-  std::uint32_t range_items = tuning::automatic;  ///< a range with more items gives half of them to another range
+  /// A range with more items gives half of them to another range.
+  std::uint32_t range_items = tuning::automatic;
   std::vector<Key> splits = {};  ///< keys at which ranges begin from the start
-  bool balancing = true;  ///< ranges are split, joined and moved by themselves, by what they have to do
+  /// Ranges are split, joined and moved by themselves, by what they have to do.
+  bool balancing = true;
 };
 
-/// An ordered map that is spread over the PEs of the world and used by any number of clients, of any
-/// program in the world: a service.
+/// An ordered map that is spread over the PEs of the world and used by any number of clients, of
+/// any program in the world: a service.
 ///
-/// Problem: a map that one process owns is no faster than this process, and one that all share needs
-/// locks and one address space.
+/// Problem: a map that one process owns is no faster than this process, and one that all share
+/// needs locks and one address space.
 ///
-/// The keys are divided into ranges, each of which is owned by a process. Clients open sessions, through which
-/// requests go in batches straight to the ranges. A range that grows beyond `range_items` splits; the new one is on
-/// the next PE of the list. Ranges that have much to do split and move, too, and small ones that have little become one (balance).
+/// The keys are divided into ranges, each of which is owned by a process. Clients open sessions,
+/// through which requests go in batches straight to the ranges. A range that grows beyond
+/// `range_items` splits; the new one is on the next PE of the list. Ranges that have much to do
+/// split and move, too, and small ones that have little become one (balance).
 ///
-/// The list lives until end(), or as long as its nodes. An `ordered_list` is a small value that names it,
-/// to be copied and sent like a remote pointer.
+/// The list lives until end(), or as long as its nodes. An `ordered_list` is a small value that
+/// names it, to be copied and sent like a remote pointer.
 ///
-/// Keys and values are serializable, have a default constructor, and can be copied; keys are ordered by `<`.
+/// Keys and values are serializable, have a default constructor, and can be copied; keys are
+/// ordered by `<`.
 ///
 ///     auto list = orrery::ordered_list<int, std::string>::make();
 ///     list.publish("/stars");
@@ -86,27 +90,32 @@ class ordered_list : public service::handle<ordered_list<Key, Value>> {
     list.root_->set_head(spawn<service::list_head<Key, Value>>(pe(options.pes.front()), list.root_, std::string(kind)));
     return list;
   }
-  /// Ranges with more items than this split from now on (`tuning::automatic`: the balancing finds it); those that have more split at once, while
-  /// requests go on. Parks. Throws usage_error if it is less than 2, process_gone, node_lost, stopped.
+  /// Ranges with more items than this split from now on (`tuning::automatic`: the balancing finds
+  /// it); those that have more split at once, while requests go on. Parks. Throws usage_error if it
+  /// is less than 2, process_gone, node_lost, stopped.
   void tune(std::uint32_t range_items) const {
     if (range_items < 2) throw usage_error(errc::bad_argument, "ordered_list::tune: a range must hold 2 items or more");
     this->ask([&](const auto& root) { root->tune(range_items); });
   }
-  /// Balances the ranges now, by what they have done since the last time: hot ones split, or move to where most of their clients are, or to a PE
-  /// with less to do; neighbours with few items and little to do become one. This happens by itself if list_options::balancing says so.
-  /// Requests go on meanwhile. Returns how many ranges were split, moved and joined. Parks. Throws process_gone, node_lost, stopped.
+  /// Balances the ranges now, by what they have done since the last time: hot ones split, or move
+  /// to where most of their clients are, or to a PE with less to do; neighbours with few items and
+  /// little to do become one. This happens by itself if list_options::balancing says so. Requests
+  /// go on meanwhile. Returns how many ranges were split, moved and joined. Parks. Throws
+  /// process_gone, node_lost, stopped.
   std::uint32_t balance() const {
     return this->ask([](const auto& root) { return root->balance(); });
   }
-  /// The number of items, without stopping any range: not at one moment. Lost ranges are not counted. Parks.
+  /// The number of items, without stopping any range: not at one moment. Lost ranges are not
+  /// counted. Parks.
   [[nodiscard]] std::uint64_t estimated_size() const { return this->count_items(); }
-  /// The keys whose ranges are lost with their nodes, as of the last split, join or move that was complete: requests for them fail with
-  /// node_lost, all others go on. In the order of keys. Parks. Throws process_gone, stopped; node_lost if the root of the list is lost.
+  /// The keys whose ranges are lost with their nodes, as of the last split, join or move that was
+  /// complete: requests for them fail with node_lost, all others go on. In the order of keys.
+  /// Parks. Throws process_gone, stopped; node_lost if the root of the list is lost.
   [[nodiscard]] std::vector<key_bounds<Key>> lost() const {
     return service::lost_keys<Key>::find([this] { return this->open_directory(); });
   }
-  /// A session for the calling process. Parks. Throws usage_error if the list has other types or the options make no sense,
-  /// process_gone if it has ended, node_lost, stopped.
+  /// A session for the calling process. Parks. Throws usage_error if the list has other types or
+  /// the options make no sense, process_gone if it has ended, node_lost, stopped.
   [[nodiscard]] list_session<Key, Value> open(const session_options& o = {}) const {
     return list_session<Key, Value>(root_, o);
   }

@@ -419,7 +419,7 @@ TEST(sessions, send_many_requests_in_one_message) {
   });
 }
 
-// Of a session that does not know yet that the range was split.
+// Requests of a session that does not know yet that the range was split.
 std::uint64_t repeated_by(consistency level) {
   std::uint64_t repeated = 0;
   in_world(2, [&] {

@@ -27,8 +27,8 @@ using bytes = std::vector<std::byte>;
 
 /// Bytes to which much is appended, little at a time.
 ///
-/// A vector of bytes calls a function for each insertion. A packer keeps room behind its bytes, and an
-/// insertion is a compare and a store. It keeps its memory when it is cleared.
+/// A vector of bytes calls a function for each insertion. A packer keeps room behind its bytes, and
+/// an insertion is a compare and a store. It keeps its memory when it is cleared.
 class packer {
  public:
   [[nodiscard]] std::size_t size() const noexcept { return used_; }
@@ -65,7 +65,8 @@ inline std::byte* extend(bytes& to, std::size_t n) {
   return to.data() + to.size() - n;
 }
 
-/// Appends the bytes of `x`. Throws usage_error, std::bad_alloc; then `to` may have grown. Does not park.
+/// Appends the bytes of `x`. Throws usage_error, std::bad_alloc; then `to` may have grown. Does not
+/// park.
 template <class To, class T>
 void pack(To& to, const T& x) {
   if constexpr (trivially_serializable<T>) {
@@ -127,7 +128,7 @@ class unpacker {
   const std::byte* end_;
 };
 
-/// What types look like on the wire, as text. Two programs can use one service only if their texts
+/// The shapes of types on the wire, as text. Two programs can use one service only if their texts
 /// are the same.
 template <class... T>
 [[nodiscard]] std::string shape_of() {

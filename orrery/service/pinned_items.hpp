@@ -11,8 +11,8 @@
 
 namespace orrery::service {
 
-/// Up to 64 items of a range, sorted. The map holds it, and so do snapshots that are pinned: who writes into one that others hold
-/// makes a copy of it first.
+/// Up to 64 items of a range, sorted. The map holds it, and so do snapshots that are pinned: who
+/// writes into one that others hold makes a copy of it first.
 template <class Key, class Value>
 struct sorted_leaf {
   static constexpr std::size_t room = std::clamp<std::size_t>(256 / sizeof(Key), 16, 64);
@@ -56,10 +56,11 @@ class leaf_ptr {
 
 /// Items of a range as they were at one moment, to be taken in parts.
 ///
-/// Problem: who reads a large interval at his own pace must not see what is written meanwhile, and writers must not wait for him.
+/// Problem: who reads a large interval at his own pace must not see what is written meanwhile, and
+/// writers must not wait for him.
 ///
-/// It holds the leaves. To make it costs a few instructions for each leaf; a writer copies a leaf when it writes into it for the first
-/// time afterwards. Leaves that were taken are let go.
+/// It holds the leaves. To make it costs a few instructions for each leaf; a writer copies a leaf
+/// when it writes into it for the first time afterwards. Leaves that were taken are let go.
 ///
 /// Made by sorted_leaves::pin; used by the same process only.
 template <class Key, class Value>

@@ -24,8 +24,8 @@ bool compare_and_update_at(sorted_leaves<Key, Value>& items, list_request<Key, V
   }
 }
 
-/// Executes a point operation on the items of the range that owns its key, and appends the answer. `r.leaf` and `r.hint` say where the key
-/// is. Throws std::bad_alloc.
+/// Executes a point operation on the items of the range that owns its key, and appends the answer.
+/// `r.leaf` and `r.hint` say where the key is. Throws std::bad_alloc.
 template <class Key, class Value>
 void execute_at(sorted_leaves<Key, Value>& items, list_request<Key, Value>& r, packer& answer) {
   const auto yes_if = [](bool b) { return b ? list_answer::yes : list_answer::no; };

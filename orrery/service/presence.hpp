@@ -13,11 +13,12 @@ namespace orrery::service {
 
 /// A process that is there as long as a session is.
 ///
-/// Problem: a service that keeps something for a client must learn that the client has ended, in whatever way: it
-/// returns, it throws, its node is killed.
+/// Problem: a service that keeps something for a client must learn that the client has ended, in
+/// whatever way: it returns, it throws, its node is killed.
 ///
-/// A session makes a presence on its own PE, and ends it in its destructor. The service calls hold(), which parks
-/// until leave(). So the call ends when the session ends, and with `node_lost` when its node is lost.
+/// A session makes a presence on its own PE, and ends it in its destructor. The service calls
+/// hold(), which parks until leave(). So the call ends when the session ends, and with `node_lost`
+/// when its node is lost.
 ///
 /// Owned by the session. It is reentrant, so many services can hold it.
 class presence {
@@ -34,7 +35,7 @@ class presence {
 };
 ORRERY_PROCESS(presence, hold, leave);
 
-/// What a session owns: makes the presence, and ends it.
+/// The resources of a session: makes the presence, and ends it.
 class own_presence {
  public:
   /// Throws std::bad_alloc.
@@ -48,8 +49,9 @@ class own_presence {
   remote<presence> there_;
 };
 
-/// Calls `lost(const node_lost&)` as a process of its own on this PE when the node of the presence is lost, and not if the presence ends
-/// otherwise. Of the errors of services that are lost or have ended it says nothing. Throws std::bad_alloc.
+/// Calls `lost(const node_lost&)` as a process of its own on this PE when the node of the presence
+/// is lost, and not if the presence ends otherwise. It says nothing of the errors of services that
+/// are lost or have ended. Throws std::bad_alloc.
 template <class F>
 void when_lost(remote<presence> of, F lost) {
   spawn_here([of, lost = std::move(lost)] {
@@ -65,8 +67,8 @@ void when_lost(remote<presence> of, F lost) {
   });
 }
 
-/// Calls `gone()` as a process of its own on this PE when the presence has ended. Of the errors of services that are lost or
-/// have ended it says nothing. Throws std::bad_alloc.
+/// Calls `gone()` as a process of its own on this PE when the presence has ended. It says nothing
+/// of the errors of services that are lost or have ended. Throws std::bad_alloc.
 template <class F>
 void when_gone(remote<presence> of, F gone) {
   spawn_here([of, gone = std::move(gone)] {

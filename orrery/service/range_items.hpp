@@ -19,10 +19,10 @@
 
 namespace orrery::service {
 
-/// What a range of an ordered list has, and how intervals of it are read.
+/// The items of a range of an ordered list, and how intervals of it are read.
 ///
-/// It has the items of its keys, knows its successor, and keeps for streams what they have not read yet: also when its
-/// keys have gone to another range.
+/// It has the items of its keys, knows its successor, and keeps for streams what they have not read
+/// yet: also when its keys have gone to another range.
 ///
 /// Base of list_range, which changes it.
 template <class Key, class Value>

@@ -93,7 +93,8 @@ TEST(services, say_that_they_have_ended) {
   });
 }
 
-// Whatever is asked of a service that has ended, or of a handle that names none, the error says which service, and that.
+// Any request to a service that has ended, or of a handle that names none, the error says which
+// service, and that.
 template <class Service>
 void expect_all_to_say(const Service& s, const std::string& part) {
   Service mine = s;

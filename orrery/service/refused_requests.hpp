@@ -17,8 +17,8 @@ namespace orrery::service {
 
 /// The requests of a batch that are not executed, and where they belong.
 ///
-/// They go back as they came. Behind all answers stands, once for each, which intervals they belong to and who got these. In a batch with the
-/// rule `until_refused` all that follow go back, too.
+/// They go back as they came. Behind all answers stands, once for each, which intervals they belong
+/// to and who got these. In a batch with the rule `until_refused` all that follow go back, too.
 ///
 /// Lives on the stack of list_range::serve.
 template <class Key>

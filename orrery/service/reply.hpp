@@ -6,7 +6,7 @@
 
 namespace orrery {
 
-/// What the replies to requests of all sessions have.
+/// The common part of the replies to requests of all sessions.
 struct service_reply {
   std::uint64_t request = 0;  ///< the number that the session gave it
   bool done = false;          ///< the reply of each service says what that means

@@ -14,15 +14,18 @@
 
 namespace orrery::service {
 
-/// A session whose replies are given out as they come, or in the order of the requests: what a session needs beside its requests and its routes.
+/// A session whose replies are given out as they come, or in the order of the requests: what a
+/// session needs beside its requests and its routes.
 ///
-/// A service derives its session from it, and gives route_of(), read(), and the functions that clients call: these pack a request
-/// with make(), and wait for its reply with run(). `Reply` has `request`, `error` and check().
+/// A service derives its session from it, and gives route_of(), read(), and the functions that
+/// clients call: these pack a request with make(), and wait for its reply with run(). `Reply` has
+/// `request`, `error` and check().
 ///
-/// The destructor of the derived class calls end(), so that requests whose replies nobody takes are executed.
+/// The destructor of the derived class calls end(), so that requests whose replies nobody takes are
+/// executed.
 ///
-/// Used by one process only. make() and run() throw usage_error, stopped, what the packing throws, and run() what the
-/// reply's error is.
+/// Used by one process only. make() and run() throw usage_error, stopped, what the packing throws,
+/// and run() what the reply's error is.
 template <class Reply>
 class reply_session : protected session_core {
  public:
@@ -36,7 +39,8 @@ class reply_session : protected session_core {
   using session_core::set_window;
   using session_core::window;
 
-  /// The next reply to a request of those that return a number. Parks until there is one; none if no request is left.
+  /// The next reply to a request of those that return a number. Parks until there is one; none if
+  /// no request is left.
   [[nodiscard]] std::optional<Reply> receive() {
     while (!ready() && await_answers()) {
     }
@@ -82,7 +86,8 @@ class reply_session : protected session_core {
       (void)await_answers();
     }
   }
-  /// Takes one answer out of those to a batch, also if this throws. The batch was executed on this PE.
+  /// Takes one answer out of those to a batch, also if this throws. The batch was executed on this
+  /// PE.
   virtual void read(unpacker& answers, Reply& to, std::uint32_t pe) = 0;
 
  private:

@@ -9,9 +9,11 @@
 
 namespace orrery::service {
 
-/// A process of a service that executes its requests one by one, and keeps its share whatever happens.
+/// A process of a service that executes its requests one by one, and keeps its share whatever
+/// happens.
 ///
-/// A service whose keys never change hands derives its processes from it, and gives execute() and describe().
+/// A service whose keys never change hands derives its processes from it, and gives execute() and
+/// describe().
 class request_process : public range_process {
  public:
   bytes serve(const batch_head& head, std::span<const std::byte> packed) final {

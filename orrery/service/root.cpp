@@ -66,8 +66,8 @@ future<bool> begin_order(const balance_order& o, const std::vector<range_load>& 
   return start(chained(chain[o.range - 1].at))->move_next(r.at, o.pe);
 }
 
-// For people: `types` is what a shape says. Its first layout, up to a line ";", has a line for each type; the layouts
-// after it are those of members.
+// For people: `types` is what a shape says. Its first layout, up to a line ";", has a line for each
+// type; the layouts after it are those of members.
 std::string readable(std::string_view types) {
   std::string all;
   while (!types.empty() && !types.starts_with(';')) {
@@ -220,7 +220,8 @@ std::uint32_t service_root::balance() {
 void service_root::end() {
   ended_ = true;
   if (head_) idle_.push_back(std::exchange(head_, {}));
-  while (!directory_.empty() || !idle_.empty()) {  // a range that is being split tells of another one
+  // a range that is being split tells of another one
+  while (!directory_.empty() || !idle_.empty()) {
     auto all = owners_of(std::exchange(directory_, {}));
     all.insert(all.end(), idle_.begin(), idle_.end());
     idle_.clear();

@@ -14,18 +14,20 @@
 
 namespace orrery::service {
 
-/// A range, and the least key that belonged to it. The first range of a service has none: all lesser
-/// keys belong to it.
+/// A range, and the least key that belonged to it. The first range of a service has none: all
+/// lesser keys belong to it.
 struct directory_entry {
   bytes least;
   remote<range_process> owner;
   std::uint64_t version = 0;  ///< see owned_keys
 };
 
-/// What who opens a service gets.
+/// The answer to a program that opens a service.
 struct opening {
-  std::vector<directory_entry> directory;  ///< in no order; each range owned the keys up to the next one's once
-  remote<range_process> head;  ///< that takes the requests of sessions whose level is `total`; null: there is none
+  /// In no order; each range owned the keys up to the next one's once.
+  std::vector<directory_entry> directory;
+  /// The process for the requests of sessions whose level is `total`; null: there is none.
+  remote<range_process> head;
 };
 
 /// Where the next range is to be.
@@ -36,14 +38,17 @@ struct range_place {
 
 /// The process that a service is known by.
 ///
-/// Problem: a client needs something to begin with, and a service a place that knows all its processes.
+/// Problem: a client needs something to begin with, and a service a place that knows all its
+/// processes.
 ///
 /// The root knows the kind of the service, the types of its keys and values, its ranges and the PEs
-/// that it is on. A client asks it once; later it learns from ranges what has changed. A range that changes hands
-/// of keys calls the root, for a place, and to tell it, before it does anything else: so the directory is never wrong, only old. Ranges
-/// that own no keys any more stay, as sessions may still ask them, and are used again.
+/// that it is on. A client asks it once; later it learns from ranges what has changed. A range that
+/// changes hands of keys calls the root, for a place, and to tell it, before it does anything else:
+/// so the directory is never wrong, only old. Ranges that own no keys any more stay, as sessions
+/// may still ask them, and are used again.
 ///
-/// The root is reentrant: it waits for ranges (their reports, their end, balance()) while they call it.
+/// The root is reentrant: it waits for ranges (their reports, their end, balance()) while they call
+/// it.
 ///
 /// Made by who makes the service; lives until end() and destroy, or until its node is lost: then
 /// ranges go on, but do not split any more, and no further client can open the service.
@@ -68,20 +73,24 @@ class service_root {
   /// The range before it has the keys of `old`, which is idle now.
   void retire(remote<range_process> old);
 
-  /// All ranges split when they have more than so many items, from now on; also those that are added later.
+  /// All ranges split when they have more than so many items, from now on; also those that are
+  /// added later.
   void tune(std::uint32_t items);
   void set_head(remote<range_process> head) { head_ = head; }
-  /// Ranges are balanced from now on whenever they have done enough; `items`: above which they split (`tuning::automatic`: see balance).
+  /// Ranges are balanced from now on whenever they have done enough; `items`: above which they
+  /// split (`tuning::automatic`: see balance).
   void set_balancing(bool on, std::uint32_t items);
   /// A range has done so many requests more.
   void note_work(std::uint64_t requests);
-  /// Splits, joins and moves ranges by what they have done since the last time (plan_balance). Returns how many orders were carried out.
-  /// Where the size of ranges is automatic, it becomes what makes 16 ranges for each PE, if it is not about that.
+  /// Splits, joins and moves ranges by what they have done since the last time (plan_balance).
+  /// Returns how many orders were carried out. Where the size of ranges is automatic, it becomes
+  /// what makes 16 ranges for each PE, if it is not about that.
   std::uint32_t balance();
 
   /// Destroys all ranges, and the head.
   void end();
-  /// What all ranges have done, in the order of open(). Not at one moment. Those that are lost are missing.
+  /// The work of all ranges, in the order of open(). Not at one moment. Those that are lost are
+  /// missing.
   std::vector<range_report> reports() const;
 
  private:
@@ -112,12 +121,12 @@ class service_root {
 ORRERY_PROCESS(service_root, open, is_of, place_on, next_place, add, replace, retire, tune, set_head, set_balancing,
                note_work, balance, end, reports);
 
-/// What who holds a handle gets when the service has ended, or the handle names none.
+/// The error for the holder of a handle when the service has ended, or the handle names none.
 [[nodiscard]] process_gone ended_for_a_handle(std::string_view kind);
 [[nodiscard]] usage_error names_no_service(std::string_view kind);
 
-/// f(root) for who holds a handle. Throws as f, and with a text that names the kind usage_error for a handle that names no service, and
-/// process_gone if the service has ended.
+/// f(root) for who holds a handle. Throws as f, and with a text that names the kind usage_error for
+/// a handle that names no service, and process_gone if the service has ended.
 template <class F>
 decltype(auto) ask_root(const remote<service_root>& root, std::string_view kind, F f) {
   if (!root) throw names_no_service(kind);
@@ -128,8 +137,8 @@ decltype(auto) ask_root(const remote<service_root>& root, std::string_view kind,
   }
 }
 
-/// service_root::open for who holds a handle. Parks. Throws usage_error, also for a handle that names no service, process_gone if the service
-/// has ended, node_lost, stopped.
+/// service_root::open for who holds a handle. Parks. Throws usage_error, also for a handle that
+/// names no service, process_gone if the service has ended, node_lost, stopped.
 [[nodiscard]] opening open_service(const remote<service_root>& root, const std::string& kind, const std::string& types);
 
 }  // namespace orrery::service

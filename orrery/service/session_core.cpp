@@ -68,7 +68,7 @@ void session_core::divide(route_number from, route_number to) {
     if (!waits.empty() && fresh.waits.empty()) blocked_.push_back(to);
     fresh.waits.insert(fresh.waits.end(), waits.begin(), waits.end());
   }
-  // What was not sent to the old route goes where it belongs now.
+  // Requests that were not sent to the old route go where they belong now.
   const lane unsent = std::exchange(routes_[from].out, {});
   unpacker u(unsent.requests.all());
   for (const number n : unsent.numbers) {

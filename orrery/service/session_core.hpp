@@ -17,13 +17,15 @@
 
 namespace orrery::service {
 
-/// The same options. Throws usage_error if `order` or `replies` is no level, or order, that there is.
+/// The same options. Throws usage_error if `order` or `replies` is no level, or order, that there
+/// is.
 [[nodiscard]] session_options checked(const session_options& o);
 
-/// What a session says when the service has ended.
+/// The text of a session when the service has ended.
 [[nodiscard]] process_gone ended_for_a_session();
 
-/// f(), in which a session calls a process of its service. That the process is gone means that the service has ended, and is said so.
+/// f(), in which a session calls a process of its service. That the process is gone means that the
+/// service has ended, and is said so.
 template <class F>
 decltype(auto) or_say_ended(F f) {
   try {
@@ -50,27 +52,29 @@ struct lane {
   }
 };
 
-/// What sessions have in common that does not depend on types.
+/// The common part of sessions that does not depend on types.
 ///
-/// Problem: a request alone costs a message there and one back, and a wait. Many at a time must neither
-/// exceed what the client allows nor overtake each other where an order is promised, also while
-/// ranges are split and requests reach a range that does not own their keys any more.
+/// Problem: a request alone costs a message there and one back, and a wait. Many at a time must
+/// neither exceed what the client allows nor overtake each other where an order is promised, also
+/// while ranges are split and requests reach a range that does not own their keys any more.
 ///
-/// A session has a window of outstanding requests. It gathers them by the ranges that they belong to
-/// (*routes*) and sends those of one route as one batch: when half of the window is gathered, when it is
-/// full, and before the client waits.
+/// A session has a window of outstanding requests. It gathers them by the ranges that they belong
+/// to (*routes*) and sends those of one route as one batch: when half of the window is gathered,
+/// when it is full, and before the client waits.
 ///
-/// `per_key`: batches to one range arrive, and are executed, in the order in which they were sent. When the
-/// session learns that keys have gone from one route to another, that one is *blocked*: it sends nothing until all batches
-/// that were sent to the old one before are answered. Requests that come back from there go to the new
-/// route, which sends what it has in the order of the requests. So requests for one key never overtake each other.
+/// `per_key`: batches to one range arrive, and are executed, in the order in which they were sent.
+/// When the session learns that keys have gone from one route to another, that one is *blocked*: it
+/// sends nothing until all batches that were sent to the old one before are answered. Requests that
+/// come back from there go to the new route, which sends what it has in the order of the requests.
+/// So requests for one key never overtake each other.
 ///
-/// Keys may also go away from a route and come back. Its process executes requests for them only if the session knows that (`known`),
-/// and when the session hears of it, it waits for the answers to what it has sent there before it sends more.
+/// Keys may also go away from a route and come back. Its process executes requests for them only if
+/// the session knows that (`known`), and when the session hears of it, it waits for the answers to
+/// what it has sent there before it sends more.
 ///
-/// `sequential`: only one batch is outstanding, of successive requests for one range, and the range executes
-/// none behind one that it refuses. So requests take effect in their order, and at different moments only
-/// if the earlier ones are answered.
+/// `sequential`: only one batch is outstanding, of successive requests for one range, and the range
+/// executes none behind one that it refuses. So requests take effect in their order, and at
+/// different moments only if the earlier ones are answered.
 ///
 /// Owned by the typed session of one client; used by this process only.
 class session_core {
@@ -84,8 +88,9 @@ class session_core {
   [[nodiscard]] std::uint32_t outstanding() const noexcept { return outstanding_; }
   /// Sends what is gathered. Parks only while a range is full.
   void flush();
-  /// So many requests may be outstanding from now on. With less than there are now, the next one parks until there is room. Throws
-  /// usage_error if it is 0. With `tuning::automatic` the session finds it (window_tuner). Parks only while a range is full.
+  /// So many requests may be outstanding from now on. With less than there are now, the next one
+  /// parks until there is room. Throws usage_error if it is 0. With `tuning::automatic` the session
+  /// finds it (window_tuner). Parks only while a range is full.
   void set_window(std::uint32_t requests);
   [[nodiscard]] std::uint32_t window() const noexcept { return options_.window; }
   /// Batches that were sent, and requests that came back because their keys had another owner.
@@ -118,8 +123,8 @@ class session_core {
       (void)await_answers();
     }
   }
-  /// A new request: the caller packs it into what begin() returns, and calls issued(), or, if it cannot, withdraw(). There
-  /// is room in the window.
+  /// A new request: the caller packs it into what begin() returns, and calls issued(), or, if it
+  /// cannot, withdraw(). There is room in the window.
   [[nodiscard]] packer& begin(route_number r, number n) {
     open_ = sequential() ? &pending_ : &lane_of(r);
     opened_at_ = open_->requests.size();
@@ -143,7 +148,8 @@ class session_core {
   /// A request that came back, in the order of the answers.
   void repeat(number n, std::span<const std::byte> request);
 
-  /// Sends what is gathered, and parks until some request is answered. False if none is outstanding.
+  /// Sends what is gathered, and parks until some request is answered. False if none is
+  /// outstanding.
   bool await_answers();
   /// For destructors: sends what is gathered, and parks until all is answered, or the world ends.
   void end() noexcept;

@@ -19,11 +19,12 @@ struct shortcut {
 
 /// The list processes of one PE, by their least keys (section 3.6 of the paper).
 ///
-/// Problem: requests that all begin at the head of a list crowd there, and walk past processes that could take them.
+/// Problem: requests that all begin at the head of a list crowd there, and walk past processes that
+/// could take them.
 ///
-/// Processes of the list note themselves here when they are in it, and strike themselves out when they are free. Gates and processes
-/// look up the last one that is not behind a key. Such a shortcut may be stale when a request arrives there; that process notices it
-/// (walk_node::enter).
+/// Processes of the list note themselves here when they are in it, and strike themselves out when
+/// they are free. Gates and processes look up the last one that is not behind a key. Such a
+/// shortcut may be stale when a request arrives there; that process notices it (walk_node::enter).
 ///
 /// Owned by the manager of the PE; used by what is on the same PE only.
 template <class Key>
@@ -35,8 +36,8 @@ class shortcut_table {
     if (enabled_) entries_.insert_or_assign(least, to);
   }
   void erase(const Key& least) { entries_.erase(least); }
-  /// The last one whose least key is not greater than k; `before`: less than k, as for the erasure of a least key, which is the
-  /// affair of the process before it.
+  /// The last one whose least key is not greater than k; `before`: less than k, as for the erasure
+  /// of a least key, which is the affair of the process before it.
   [[nodiscard]] std::optional<shortcut<Key>> find(const Key& k, bool before) const {
     const auto behind = before ? entries_.lower_bound(k) : entries_.upper_bound(k);
     if (behind == entries_.begin()) return {};

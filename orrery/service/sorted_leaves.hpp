@@ -41,24 +41,27 @@ template <class Key>
 
 /// An ordered map for the items of one range.
 ///
-/// Problem: a look-up alone waits for memory several times. A range has many requests at hand, and could
-/// let the waits overlap, if the map told where it will look.
+/// Problem: a look-up alone waits for memory several times. A range has many requests at hand, and
+/// could let the waits overlap, if the map told where it will look.
 ///
-/// The items lie in leaves, sorted. Arrays of their own have the least key and the size of each leaf and where it is, and stay
-/// in the cache. So a look-up has three steps (find_leaf, fetch_keys, fetch_value), and the caller lets others
-/// go on between them. A leaf holds 256 bytes of keys: an insertion moves little. Room for further items
-/// holds keys and values that mean nothing.
+/// The items lie in leaves, sorted. Arrays of their own have the least key and the size of each
+/// leaf and where it is, and stay in the cache. So a look-up has three steps (find_leaf,
+/// fetch_keys, fetch_value), and the caller lets others go on between them. A leaf holds 256 bytes
+/// of keys: an insertion moves little. Room for further items holds keys and values that mean
+/// nothing.
 ///
-/// Comparisons of keys, and copies and moves of both, may throw: the item that a call is about is there then, or not, and all others are.
+/// Comparisons of keys, and copies and moves of both, may throw: the item that a call is about is
+/// there then, or not, and all others are.
 ///
-/// Owned by its range; used by this process only. Invariants: leaf i has the keys from least_[i] (the first: all
-/// lesser ones, too) to least_[i + 1]; no leaf is empty but a single one.
+/// Owned by its range; used by this process only. Invariants: leaf i has the keys from least_[i]
+/// (the first: all lesser ones, too) to least_[i + 1]; no leaf is empty but a single one.
 template <class Key, class Value>
 class sorted_leaves {
  public:
   static constexpr std::size_t leaf_items = sorted_leaf<Key, Value>::room;
   static constexpr std::size_t no_hint = ~std::size_t{0};
-  static constexpr std::size_t not_found_yet = no_hint - 1;  ///< in place of a hint, for callers: find_leaf() threw
+  /// In place of a hint, for callers: find_leaf() threw.
+  static constexpr std::size_t not_found_yet = no_hint - 1;
   /// Where an item is, or would be.
   struct place {
     std::size_t leaf;
@@ -91,8 +94,8 @@ class sorted_leaves {
     return at;
   }
 
-  // In what follows `i` is find_leaf(key), and `hint` what fetch_value() returned. A hint may be out of date; if version() has
-  // changed, `i` must be asked again.
+  // In what follows `i` is find_leaf(key), and `hint` what fetch_value() returned. A hint may be
+  // out of date; if version() has changed, `i` must be asked again.
 
   /// Null if there is no such key.
   [[nodiscard]] const Value* find_in(std::size_t i, const Key& key, std::size_t hint = no_hint) const {
@@ -112,7 +115,8 @@ class sorted_leaves {
     std::size_t at = place_in(i, key, hint);
     if (at < sizes_[i] && !(key < leaves_[i]->keys[at])) return false;
     if (sizes_[i] == leaf_items) {
-      const bool at_end = i + 1 == leaves_.size() && at == leaf_items;  // ascending keys fill leaves
+      // ascending keys fill leaves
+      const bool at_end = i + 1 == leaves_.size() && at == leaf_items;
       divide(i, at_end ? leaf_items - 1 : leaf_items / 2);
       if (!(key < least_[i + 1])) ++i;
       at = count_less(leaves_[i]->keys.data(), sizes_[i], key);
@@ -153,7 +157,8 @@ class sorted_leaves {
     return true;
   }
 
-  /// The first item whose key is not less than `key` (`above`: greater than it); end() if there is none.
+  /// The first item whose key is not less than `key` (`above`: greater than it); end() if there is
+  /// none.
   [[nodiscard]] place lower_bound(const Key& key, bool above = false) const {
     const std::size_t i = find_leaf(key);
     const Key* const keys = leaves_[i]->keys.data();
@@ -191,7 +196,7 @@ class sorted_leaves {
       all.add(leaves_[i], i == from.leaf ? from.at : 0, sizes_[i]);
     return all;
   }
-  /// Of memory; not what keys and values hold elsewhere.
+  /// Memory of the leaves; not what keys and values hold elsewhere.
   [[nodiscard]] std::size_t bytes() const noexcept {
     constexpr std::size_t of_allocator = 16;
     return least_.capacity() * sizeof(Key) + leaves_.capacity() * sizeof(leaves_[0]) + sizes_.capacity() +
@@ -201,7 +206,8 @@ class sorted_leaves {
  private:
   using leaf = sorted_leaf<Key, Value>;
 
-  // Makes a leaf one that nobody else holds. Where moves may throw it is a copy, and without keep() the leaf is as it was.
+  // Makes a leaf one that nobody else holds. Where moves may throw it is a copy, and without keep()
+  // the leaf is as it was.
   class undo {
    public:
     static constexpr bool moves = std::is_nothrow_move_assignable_v<Key> && std::is_nothrow_move_assignable_v<Value>;

@@ -8,7 +8,8 @@
 
 namespace orrery {
 
-/// From where a walking list takes its free processes (the load balancing of section 3.3 of the paper).
+/// From where a walking list takes its free processes (the load balancing of section 3.3 of the
+/// paper).
 enum class spare_order : std::uint8_t {
   local_first,  ///< the PE of the process that needs one: requests seldom leave the PE
   ring,         ///< all PEs in turn: shortcuts of each PE lead to all parts of the list
@@ -18,13 +19,14 @@ enum class spare_order : std::uint8_t {
 
 namespace service {
 
-/// What a manager knows of a PE: of others, what they said last.
+/// A manager's knowledge of a PE: of others, what they said last.
 struct spare_place {
   std::uint64_t free = 0;
   std::uint64_t load = 0;  ///< requests that its list processes have had
 };
 
-/// Says which manager is asked first for a free process. One that has none passes the request on around the ring.
+/// Says which manager is asked first for a free process. One that has none passes the request on
+/// around the ring.
 ///
 /// Owned by a manager; used by its process only.
 class spare_strategy {

@@ -154,7 +154,8 @@ TEST(throwing_keys, requests_that_walk_fail_by_a_comparison) {
         EXPECT_TRUE(s.erase({4}));
       }
       {
-        auto s = l.open({.window = 8, .order = order});  // some of the others may fail with it, none is forgotten
+        // some of the others may fail with it, none is forgotten
+        auto s = l.open({.window = 8, .order = order});
         for (const int k : {20, 666, 21}) s.start_insert({k}, k);
         int failed = 0;
         while (const auto r = s.receive()) failed += r->error == nullptr ? 0 : 1;

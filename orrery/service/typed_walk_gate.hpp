@@ -21,10 +21,11 @@
 
 namespace orrery::service {
 
-/// The gate of a list with these types: sends requests off by the rule of its session's level, through the shortcuts of its PE.
+/// The gate of a list with these types: sends requests off by the rule of its session's level,
+/// through the shortcuts of its PE.
 ///
-/// A request whose shortcut was stale is repeated once, to the head and without shortcuts, as the paper has it: there it is
-/// always taken.
+/// A request whose shortcut was stale is repeated once, to the head and without shortcuts, as the
+/// paper has it: there it is always taken.
 template <class Key, class Value>
 class typed_walk_gate final : public walk_gate, walk_sender<Key> {
  public:
@@ -45,7 +46,8 @@ class typed_walk_gate final : public walk_gate, walk_sender<Key> {
     const bytes items = head_->collect(limit, interval, 0).items;
     const std::uint32_t n = count_items<Key, Value>(items);
     bytes answer;
-    pack(answer, n < limit ? list_answer::no : list_answer::yes);  // no: there is nothing behind these
+    // no: there is nothing behind these
+    pack(answer, n < limit ? list_answer::no : list_answer::yes);
     pack(answer, n);
     answer.insert(answer.end(), items.begin(), items.end());
     return answer;
@@ -101,7 +103,8 @@ class typed_walk_gate final : public walk_gate, walk_sender<Key> {
   void ended(std::uint64_t n) override {
     or_begin_again([&] { rule_->ended(n); });
   }
-  // A comparison of keys that throws leaves a rule that nobody knows the state of: all that is open fails.
+  // A comparison of keys that throws leaves a rule that nobody knows the state of: all that is open
+  // fails.
   template <class F>
   void or_begin_again(F f) {
     try {
@@ -109,7 +112,8 @@ class typed_walk_gate final : public walk_gate, walk_sender<Key> {
     } catch (const stopped&) {
       throw;
     } catch (...) {
-      old_rules_.push_back(std::exchange(rule_, make_walk_rule<Key>(order_, *this)));  // one that parks is used yet
+      // one that parks is used yet
+      old_rules_.push_back(std::exchange(rule_, make_walk_rule<Key>(order_, *this)));
       this->fail_open(std::current_exception());
     }
   }

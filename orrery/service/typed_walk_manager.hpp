@@ -29,7 +29,7 @@ class typed_walk_manager final : public walk_manager {
   remote<walk_gate> make_gate(remote<walk_process> head, consistency order) override {
     return spawn<typed_walk_gate<Key, Value>>(here(), head, address_of_site(), order);
   }
-  // What it names is on this PE, as are all that get it.
+  // The object that it names is on this PE, as are all that get it.
   std::uintptr_t address_of_site() noexcept { return reinterpret_cast<std::uintptr_t>(&site_); }
 
   walk_site<Key> site_;

@@ -10,19 +10,22 @@
 
 namespace orrery::service {
 
-/// Clients that wait in a process of a service for what it will have later: who has waited longest is served first.
+/// Clients that wait in a process of a service for what it will have later: who has waited longest
+/// is served first.
 ///
-/// Problem: a method that has no answer yet parks; meanwhile its client may give up, or die. What becomes free must not go to such a
-/// client.
+/// Problem: a method that has no answer yet parks; meanwhile its client may give up, or die. An
+/// item that becomes free must not go to such a client.
 ///
-/// A method waits in the line, on its own stack. Another method of the process serves the line, or sends a client away. So what is
-/// given is given at that moment, and nothing is on the way to somebody who has gone.
+/// A method waits in the line, on its own stack. Another method of the process serves the line, or
+/// sends a client away. So what is given is given at that moment, and nothing is on the way to
+/// somebody who has gone.
 ///
 /// Owned by a reentrant process; used by its methods only.
 template <class Found>
 class waiting_line {
  public:
-  /// Parks until serve() has found something, or cancel() was called: then it returns nothing. Throws deadlock_error, stopped.
+  /// Parks until serve() has found something, or cancel() was called: then it returns nothing.
+  /// Throws deadlock_error, stopped.
   Found wait(std::uint32_t client, std::uint32_t most) {
     struct in_line {
       std::deque<place*>& all;

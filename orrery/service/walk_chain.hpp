@@ -14,26 +14,30 @@
 
 namespace orrery::service {
 
-/// The place of a process in the chain of a walking list (Alam, Kamal and Wagner 2013, sections 3.1 to 3.4): its items, the link to its
-/// successor, and the steps by which processes come in and go.
+/// The place of a process in the chain of a walking list (Alam, Kamal and Wagner 2013, sections 3.1
+/// to 3.4): its items, the link to its successor, and the steps by which processes come in and go.
 ///
-/// A process knows the next one and its least key (min-key). Messages between two processes keep their order, so no request
-/// overtakes another on its way.
+/// A process knows the next one and its least key (min-key). Messages between two processes keep
+/// their order, so no request overtakes another on its way.
 ///
-/// *In* (figure 3b, precede()): the manager begins a free process with items and the link to the successor. Meanwhile
-/// the successor acknowledges all that was sent to it: so nothing that comes to it from the new process overtakes that. Then
-/// the new process joins the list, and answers the client.
+/// *In* (figure 3b, precede()): the manager begins a free process with items and the link to the
+/// successor. Meanwhile the successor acknowledges all that was sent to it: so nothing that comes
+/// to it from the new process overtakes that. Then the new process joins the list, and answers the
+/// client.
 ///
-/// *Out* (figure 3c, erase_least()): the predecessor calls, and waits. A process that has no item left makes its own successor acknowledge, hands
-/// the link back, and is free. It answers the client.
+/// *Out* (figure 3c, erase_least()): the predecessor calls, and waits. A process that has no item
+/// left makes its own successor acknowledge, hands the link back, and is free. It answers the
+/// client.
 ///
-/// *K*: after K requests were passed on, the next one is a synchronous send, which waits until the successor has taken it up. With K automatic
-/// a request that the successor's mailbox has no room for is one, too.
+/// *K*: after K requests were passed on, the next one is a synchronous send, which waits until the
+/// successor has taken it up. With K automatic a request that the successor's mailbox has no room
+/// for is one, too.
 ///
-/// Waits go forward only, and end at the last process: no circle comes about, also with K = 0. A process stands still while it waits.
+/// Waits go forward only, and end at the last process: no circle comes about, also with K = 0. A
+/// process stands still while it waits.
 ///
-/// Base of walk_node. Invariant: a process that has joined the list has items, and their least key is the min-key of its predecessor; the
-/// head has none.
+/// Base of walk_node. Invariant: a process that has joined the list has items, and their least key
+/// is the min-key of its predecessor; the head has none.
 template <class Key, class Value>
 class walk_chain : public walk_process {
  public:
@@ -168,7 +172,8 @@ class walk_chain : public walk_process {
     site_.sent_in_step(now() - begin);
   }
 
-  // Figure 3b: a free process begins between this one and its successor, which acknowledges meanwhile. False if there is none.
+  // Figure 3b: a free process begins between this one and its successor, which acknowledges
+  // meanwhile. False if there is none.
   bool precede(const walk_request& w, Key least, std::span<const std::byte> items) {
     walk_link behind;
     future<void> settled;

@@ -17,10 +17,12 @@ namespace orrery::service {
 
 /// Where a walking list answers the requests of one session.
 ///
-/// Problem: a session calls; a walking request is passed on from process to process, and the last one answers.
+/// Problem: a session calls; a walking request is passed on from process to process, and the last
+/// one answers.
 ///
-/// The gate takes a batch like a range, sends its requests off, and parks until all are answered. It is
-/// reentrant, so it takes answers and further batches meanwhile: no client can hold the list up.
+/// The gate takes a batch like a range, sends its requests off, and parks until all are answered.
+/// It is reentrant, so it takes answers and further batches meanwhile: no client can hold the list
+/// up.
 ///
 /// Made by the manager of a PE for a session; ends with the session, or with its node.
 class walk_gate : public range_process {
@@ -63,9 +65,9 @@ ORRERY_PROCESS(walk_gate, answer, stale, fail);
 
 /// The answer to one request, which took effect with this version: to its gate.
 void reply(const walk_request& w, std::uint64_t version, std::span<const std::byte> packed);
-/// That the list has no free process left.
+/// Replies that the list has no free process left.
 void reply_full(const walk_request& w);
-/// That the request has failed; it may have been executed.
+/// Replies that the request has failed; it may have been executed.
 void reply_failed(const walk_request& w, const std::exception_ptr& why);
 
 }  // namespace orrery::service

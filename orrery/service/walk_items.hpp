@@ -16,7 +16,8 @@ namespace orrery::service {
 
 /// The items of one process of a walking list, sorted.
 ///
-/// They are few, most often one: a single item lies here, several lie in a vector. Owned by a walk_node; used by its process only.
+/// They are few, most often one: a single item lies here, several lie in a vector. Owned by a
+/// walk_node; used by its process only.
 template <class Key, class Value>
 class walk_items {
  public:
@@ -95,7 +96,7 @@ class walk_items {
       }
     }
   }
-  /// What there is of an interval: [first, second).
+  /// The items of an interval: [first, second).
   [[nodiscard]] std::pair<std::size_t, std::size_t> part_of(const key_interval<Key>& keys) const {
     const std::size_t begin = keys.from ? place_of(*keys.from, keys.above) : 0;
     return {begin, keys.to ? std::max(begin, place_of(*keys.to)) : size()};
@@ -150,7 +151,7 @@ class walk_items {
     if (!last->empty()) set_one(std::move(last->front().first), std::move(last->front().second));
   }
 
-  // Of a single item. In this order there are holes only behind the last one.
+  // The value of a single item. In this order there are holes only behind the last one.
   Value value_{};
   std::unique_ptr<std::vector<item>> many_;  // null: none, or one
   Key key_{};

@@ -23,12 +23,13 @@ struct spare {
   spare_place place;
 };
 
-/// What the list processes of one PE have done.
+/// The work of the list processes of one PE.
 struct walk_report {
   std::uint64_t processes = 0;  ///< that may be in the list (P)
   std::uint64_t free = 0;
   std::uint64_t items = 0;
-  std::uint64_t requests = 0;  ///< that its processes have had, those included that they have passed on
+  /// Requests to its processes, those included that they have passed on.
+  std::uint64_t requests = 0;
   std::uint64_t jumps = 0;     ///< requests that they sent on through a shortcut
   std::uint64_t stale = 0;     ///< requests whose shortcut was stale
   std::uint64_t refused = 0;   ///< sends for which a mailbox had no room; counted with K automatic
@@ -39,23 +40,30 @@ struct walk_report {
   std::uint32_t pe = 0;
 };
 
-/// The free processes of one PE, and what its list processes share (sections 3.3 and 3.6 of the paper).
+/// The free processes of one PE, and what its list processes share (sections 3.3 and 3.6 of the
+/// paper).
 ///
-/// Problem: a list grows and shrinks all the time, and a process that is made for each item costs more than the item.
+/// Problem: a list grows and shrinks all the time, and a process that is made for each item costs
+/// more than the item.
 ///
-/// A manager has a pool of free processes. A process that needs one calls the manager of its own PE, with the items and the link that the
-/// free one is to have; so it goes on at once when the answer comes. The strategy says which manager is to give one; if that has
-/// none, the request goes around the ring of managers. If all are empty, the list is full. Managers are reentrant: two may ask each other.
+/// A manager has a pool of free processes. A process that needs one calls the manager of its own
+/// PE, with the items and the link that the free one is to have; so it goes on at once when the
+/// answer comes. The strategy says which manager is to give one; if that has none, the request goes
+/// around the ring of managers. If all are empty, the list is full. Managers are reentrant: two may
+/// ask each other.
 ///
-/// The number of processes may change while the list runs. Those that are too many stay, as requests may be on their way to them,
-/// but are not given out.
+/// The number of processes may change while the list runs. Those that are too many stay, as
+/// requests may be on their way to them, but are not given out.
 ///
-/// With G automatic the manager doubles it when only a quarter of its processes is free, an eighth, and so on.
+/// With G automatic the manager doubles it when only a quarter of its processes is free, an eighth,
+/// and so on.
 ///
-/// The chain does not survive the loss of a node. Each manager watches the next one of the ring, and tells all others when its node is
-/// lost. Then all requests fail with node_lost; nobody waits for an answer that cannot come.
+/// The chain does not survive the loss of a node. Each manager watches the next one of the ring,
+/// and tells all others when its node is lost. Then all requests fail with node_lost; nobody waits
+/// for an answer that cannot come.
 ///
-/// To the service_root of the list a manager is what a range is to other services. Made by walking_list::make; lives until the list ends.
+/// To the service_root of the list a manager is what a range is to other services. Made by
+/// walking_list::make; lives until the list ends.
 class walk_manager : public range_process {
  public:
   static constexpr bool orrery_reentrant = true;
@@ -64,7 +72,7 @@ class walk_manager : public range_process {
   void join(const std::vector<remote<walk_manager>>& all, std::uint32_t self, spare_order o);
   /// At most so many processes of this PE are in the list from now on; it makes what it has not.
   void set_processes(std::uint64_t count);
-  /// G and K from now on. What processes hold stays there.
+  /// G and K from now on. Items that processes hold stay there.
   void set_parameters(std::uint32_t granularity, std::uint32_t forwards);
   void set_head(remote<walk_process> head) { head_ = head; }
   /// A head for the list, which is on this PE and ends with this manager.
@@ -78,7 +86,8 @@ class walk_manager : public range_process {
   /// A process is free again.
   void put(remote<walk_process> p) { free_.push_back(p); }
 
-  /// A gate on this PE for a session. It ends when the session does. Throws node_lost if a part of the list is lost.
+  /// A gate on this PE for a session. It ends when the session does. Throws node_lost if a part of
+  /// the list is lost.
   remote<walk_gate> open(remote<presence> session, consistency order);
   void close(remote<walk_gate> gate);
 
@@ -88,7 +97,7 @@ class walk_manager : public range_process {
   /// Destroys all processes that it has made. No request may be outstanding.
   void end();
 
-  /// What is there as long as this manager is.
+  /// State that lives as long as this manager.
   [[nodiscard]] remote<presence> mark();
   /// The node of the next manager is lost.
   void next_lost(const std::string& why);

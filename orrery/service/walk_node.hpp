@@ -11,19 +11,23 @@
 
 namespace orrery::service {
 
-/// A process of a list whose requests walk (sections 3.1, 3.5 and 3.6 of the paper): what it does with requests.
+/// A process of a list whose requests walk (sections 3.1, 3.5 and 3.6 of the paper): what it does
+/// with requests.
 ///
-/// It has up to G items. Requests go forward only: what is not less than min-key is passed on. The head has no items.
+/// It has up to G items. Requests go forward only: what is not less than min-key is passed on. The
+/// head has no items.
 ///
-/// *Insertion*: a process that is full gives the upper half of its items to a free process, which comes in behind it. Behind the head the successor takes the
-/// item, if it has room.
+/// *Insertion*: a process that is full gives the upper half of its items to a free process, which
+/// comes in behind it. Behind the head the successor takes the item, if it has room.
 ///
 /// *Erasure* of min-key is for the process before the one that has it.
 ///
-/// *Shortcuts*: requests may enter the list here (enter()). They are taken if this process is in the list and they belong to it or what is
-/// behind it; otherwise the shortcut is stale. Where a request allows it, the process sends it on through a shortcut of its own PE.
+/// *Shortcuts*: requests may enter the list here (enter()). They are taken if this process is in
+/// the list and they belong to it or what is behind it; otherwise the shortcut is stale. Where a
+/// request allows it, the process sends it on through a shortcut of its own PE.
 ///
-/// Each request takes effect at one moment, in one process, while neighbours that it concerns stand still.
+/// Each request takes effect at one moment, in one process, while neighbours that it concerns stand
+/// still.
 template <class Key, class Value>
 class walk_node : public walk_chain<Key, Value> {
   using base = walk_chain<Key, Value>;
@@ -99,7 +103,8 @@ class walk_node : public walk_chain<Key, Value> {
     post(s->to)->enter(w, 1, packed);
     return true;
   }
-  // Where a process that this one must wait for is lost, or the program's keys and values throw, the request fails.
+  // Where a process that this one must wait for is lost, or the program's keys and values throw,
+  // the request fails.
   void pass_or_execute(const walk_request& w, std::span<const std::byte> packed) override {
     ++site_.requests;
     try {

@@ -11,7 +11,7 @@ namespace orrery::service {
 
 class walk_gate;
 
-/// What travels from process to process of a walking list, before the packed request.
+/// The head of a packed request that travels from process to process of a walking list.
 struct walk_request {
   remote<walk_gate> gate;    ///< where it is answered
   std::uint64_t number = 0;  ///< at the gate
@@ -19,7 +19,7 @@ struct walk_request {
   bool jumps = false;        ///< list processes may send it on through a shortcut
 };
 
-/// What a process of a walking list knows of the next one. Keys are packed.
+/// The knowledge of a process of a walking list of the next one. Keys are packed.
 struct walk_link {
   address next;               ///< null: there is none
   bytes least;                ///< its least key
@@ -29,7 +29,8 @@ struct walk_link {
 /// A part of a list, from one process on.
 struct walk_part {
   bytes items;
-  std::uint64_t version = 0;  ///< all requests that had taken effect in it have lesser ones, all others greater ones
+  /// All requests that had taken effect in it have lesser ones, all others greater ones.
+  std::uint64_t version = 0;
 };
 
 /// A process of a walking list, as the others see it; see walk_node.
@@ -46,30 +47,33 @@ class walk_process {
 
   /// A request that is for this process or one behind it.
   virtual void walk(const walk_request& r, std::span<const std::byte> request) = 0;
-  /// The same as a synchronous send: returns when this process has taken it up, before it is executed.
+  /// The same as a synchronous send: returns when this process has taken it up, before it is
+  /// executed.
   virtual void walk_in_step(const walk_request& r, std::span<const std::byte> request) = 0;
   /// Returns when all has been done that its predecessor sent before.
   virtual void acknowledge() = 0;
-  /// It is in the list now: nothing that was sent to its successor before can arrive there behind what this process sends. The client
-  /// of the insertion is told, if its item is here.
+  /// It is in the list now: nothing that was sent to its successor before can arrive there behind
+  /// what this process sends. The client of the insertion is told, if its item is here.
   virtual void join(const walk_request& insertion) = 0;
-  /// Its least item is erased, and the client told. It is free if none is left. Says whom its predecessor now precedes.
+  /// Its least item is erased, and the client told. It is free if none is left. Says whom its
+  /// predecessor now precedes.
   virtual walk_link erase_least(const walk_request& r) = 0;
-  /// Takes the item in front of its own, if it has room, or always. Returns the version of that, which is above `version`; 0 if
-  /// there was no room.
+  /// Takes the item in front of its own, if it has room, or always. Returns the version of that,
+  /// which is above `version`; 0 if there was no room.
   virtual std::uint64_t take_least(std::span<const std::byte> item, bool always, std::uint64_t version) = 0;
   /// Its first item, packed.
   virtual bytes first_item() = 0;
-  /// The number of items from here on. All processes up to the last one stand still until they are counted.
+  /// The number of items from here on. All processes up to the last one stand still until they are
+  /// counted.
   virtual std::uint64_t count() = 0;
-  /// At most `limit` items of an interval of keys from here on; these processes stand still until all are there. `version`: of the
-  /// process before.
+  /// At most `limit` items of an interval of keys from here on; these processes stand still until
+  /// all are there. `version`: of the process before.
   virtual walk_part collect(std::uint64_t limit, std::span<const std::byte> interval, std::uint64_t version) = 0;
 
   // --- from gates and other processes ---
 
-  /// Requests, `first` and those that follow it, through a shortcut or to the head. Their keys ascend, but at the head. Those for which
-  /// the shortcut is stale go back to the gate.
+  /// Requests, `first` and those that follow it, through a shortcut or to the head. Their keys
+  /// ascend, but at the head. Those for which the shortcut is stale go back to the gate.
   virtual void enter(const walk_request& first, std::uint32_t count, std::span<const std::byte> requests) = 0;
 
   // --- from its manager ---

@@ -13,7 +13,8 @@
 #include <utility>
 #include <vector>
 
-// In which order, and by which ways, a gate of a walking list sends requests off: the levels of consistency.
+// In which order, and by which ways, a gate of a walking list sends requests off: the levels of
+// consistency.
 namespace orrery::service {
 
 /// A request that the gate has not sent.
@@ -25,7 +26,7 @@ struct waiting_request {
   bytes packed;
 };
 
-/// What a rule does with requests.
+/// The treatment of requests by a rule.
 template <class Key>
 class walk_sender {
  public:
@@ -36,8 +37,8 @@ class walk_sender {
 
   /// To the head.
   virtual void send_to_head(std::span<const request> run) = 0;
-  /// Through the best shortcut whose least key is not greater than `bound` (none: any); without one to the head. The keys of the
-  /// run ascend. `jumps`: list processes may use shortcuts, too.
+  /// Through the best shortcut whose least key is not greater than `bound` (none: any); without one
+  /// to the head. The keys of the run ascend. `jumps`: list processes may use shortcuts, too.
   virtual void send(std::span<const request> run, const std::optional<Key>& bound, bool jumps) = 0;
   /// The least key of the shortcut that send() would use now; none: the head.
   [[nodiscard]] virtual std::optional<Key> way_of(std::span<const request> run,
@@ -49,7 +50,8 @@ class walk_sender {
 
 /// The rule of a level, for one session.
 ///
-/// Owned by a gate; used by its process only. Requests are added in the order in which the client has made them.
+/// Owned by a gate; used by its process only. Requests are added in the order in which the client
+/// has made them.
 template <class Key>
 class walk_rule {
  public:
@@ -86,8 +88,8 @@ class unordered_walk final : public walk_rule<Key> {
   }
 };
 
-/// `per_key`: the same, but a request waits until the one before it for the same key is answered. So it is overtaken by none, also
-/// where a shortcut is stale.
+/// `per_key`: the same, but a request waits until the one before it for the same key is answered.
+/// So it is overtaken by none, also where a shortcut is stale.
 template <class Key>
 class per_key_walk final : public walk_rule<Key> {
  public:
@@ -131,17 +133,20 @@ class per_key_walk final : public walk_rule<Key> {
   std::map<std::uint64_t, typename keys::iterator> flying_;
 };
 
-/// `sequential`: all requests take effect in the order in which they were made, for all clients to see.
+/// `sequential`: all requests take effect in the order in which they were made, for all clients to
+/// see.
 ///
-/// The requests are cut into runs of ascending keys. A run goes as one message through one shortcut that is not behind its first
-/// key, and the next run begins when all of it is answered.
+/// The requests are cut into runs of ascending keys. A run goes as one message through one shortcut
+/// that is not behind its first key, and the next run begins when all of it is answered.
 ///
-/// Why this is right: the requests of a run enter the list at one process, one after the other, and go forward on one way
-/// on which none overtakes another. A request has a key that is not less than that of the request before it, so it passes the process
-/// where that one takes effect, or takes effect there, later. So the moments at which the requests take effect are in their order within
-/// a run, and between runs because of the wait. Requests of all clients in the order of these moments are one order that
-/// explains all replies, and keeps the order of each client. If the shortcut is stale for a part of the run, that is its end, which
-/// goes as one message to the head, behind what was executed. Requests without a key look at more than one process; each is a run.
+/// Why this is right: the requests of a run enter the list at one process, one after the other, and
+/// go forward on one way on which none overtakes another. A request has a key that is not less than
+/// that of the request before it, so it passes the process where that one takes effect, or takes
+/// effect there, later. So the moments at which the requests take effect are in their order within
+/// a run, and between runs because of the wait. Requests of all clients in the order of these
+/// moments are one order that explains all replies, and keeps the order of each client. If the
+/// shortcut is stale for a part of the run, that is its end, which goes as one message to the head,
+/// behind what was executed. Requests without a key look at more than one process; each is a run.
 template <class Key>
 class sequential_walk final : public walk_rule<Key> {
  public:
@@ -174,8 +179,9 @@ class sequential_walk final : public walk_rule<Key> {
   std::size_t flying_ = 0;
 };
 
-/// `sequential_of_the_paper` (section 3.6): a request goes through no shortcut behind the earliest one that an outstanding request
-/// has used. That is not sequential between clients with windows of two or more: see walk_rules.test.cpp.
+/// `sequential_of_the_paper` (section 3.6): a request goes through no shortcut behind the earliest
+/// one that an outstanding request has used. This rule is not sequential between clients with
+/// windows of two or more: see walk_rules.test.cpp.
 template <class Key>
 class walk_of_the_paper final : public walk_rule<Key> {
  public:

@@ -16,7 +16,8 @@ using orrery::service::list_operation;
 using orrery::service::make_walk_rule;
 using orrery::service::waiting_request;
 
-/// Writes down what a rule sends: "2,3@4" are requests 2 and 3 by the shortcut with the least key 4, "@head" is without one, "~" allows jumps.
+/// Writes down what a rule sends: "2,3@4" are requests 2 and 3 by the shortcut with the least key
+/// 4, "@head" is without one, "~" allows jumps.
 struct written final : orrery::service::walk_sender<int> {
   std::vector<int> shortcuts;
   std::string all;

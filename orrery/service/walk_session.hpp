@@ -8,7 +8,7 @@
 namespace orrery {
 namespace service {
 
-/// What a session of a walking list owns: its gate ends when it does, in whatever way.
+/// The resources of a session of a walking list: its gate ends when it does, in whatever way.
 class own_gate {
  public:
   /// Parks.
@@ -21,10 +21,12 @@ class own_gate {
 
 }  // namespace service
 
-/// A session of a walking list: that of an ordered list. Its scans, snapshots and streams have all processes up to the end of the interval stand
-/// still while they are collected; a stream keeps a copy at the gate.
+/// A session of a walking list: that of an ordered list. Its scans, snapshots and streams have all
+/// processes up to the end of the interval stand still while they are collected; a stream keeps a
+/// copy at the gate.
 ///
-/// The gate at which its requests are answered is on the client's PE, if the list is there. Then it finds the shortcuts of that PE.
+/// The gate at which its requests are answered is on the client's PE, if the list is there. Then it
+/// finds the shortcuts of that PE.
 template <class Key, class Value>
 class walk_session : service::own_gate, public list_session<Key, Value> {
  public:

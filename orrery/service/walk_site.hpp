@@ -19,10 +19,11 @@ struct held_request {
   bytes packed;
 };
 
-/// What the list processes of one PE have in common that does not depend on types.
+/// The common state of the list processes of one PE that does not depend on types.
 ///
-/// Owned by the manager of the PE. Its list processes and gates are on the same PE, so it is plain memory, as the look-up table of
-/// the paper is (section 3.6); it costs a process one pointer. What few processes have at a time lies here, too.
+/// Owned by the manager of the PE. Its list processes and gates are on the same PE, so it is plain
+/// memory, as the look-up table of the paper is (section 3.6); it costs a process one pointer.
+/// State that few processes have at a time lies here, too.
 struct walk_settings {
   remote<walk_manager> manager;
   std::uint32_t granularity = 1;  ///< items of a process (G)
@@ -37,13 +38,14 @@ struct walk_settings {
   std::uint64_t stale = 0;  ///< that came through a shortcut that was stale
   std::uint64_t refused = 0;  ///< sends for which a mailbox had no room, with K automatic
   std::uint64_t moments = 0;  ///< requests that the head has had, if it is here
-  /// Of the last request that took effect in a process of this PE. A process that gives keys to another one says its version, and the other
-  /// one goes on above that: so requests for one key take effect in the order of their versions, wherever the key is (a clock of
+  /// The version of the last request that took effect in a process of this PE. A process that gives
+  /// keys to another one says its version, and the other one goes on above that: so requests for
+  /// one key take effect in the order of their versions, wherever the key is (a clock of
   /// Lamport's).
   std::uint64_t version = 0;
   std::map<const walk_process*, held_request> held;  ///< at most one of each process
 
-  /// What takes effect now has this version.
+  /// A request that takes effect now has this version.
   std::uint64_t next_version(std::uint64_t above = 0) noexcept {
     see_version(above);
     return ++version;
@@ -54,8 +56,9 @@ struct walk_settings {
     ++refused;
     forwards = forwards / 2 + 1;
   }
-  /// A synchronous send took so long. With K automatic: one that took little more than the quickest shows that the receiver
-  /// keeps up, and K grows by one; one that took eight times as long shows that it does not, and K is halved.
+  /// A synchronous send took so long. With K automatic: one that took little more than the quickest
+  /// shows that the receiver keeps up, and K grows by one; one that took eight times as long shows
+  /// that it does not, and K is halved.
   void sent_in_step(std::chrono::nanoseconds took) noexcept {
     if (!tunes_forwards) return;
     if (took < quickest) quickest = took;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Histories of walking lists in simulated worlds of many schedules, against what the levels promise. ORRERY_WALK_SCHEDULES=N tries N
-// times as many.
+// Histories of walking lists in simulated worlds of many schedules, against what the levels
+// promise. ORRERY_WALK_SCHEDULES=N tries N times as many.
 #include <orrery/orrery.hpp>
 #include <orrery/process/internal/test_world.hpp>
 #include <orrery/service/internal/test_placed_history.hpp>
@@ -76,7 +76,7 @@ std::uint64_t make_request(list::session& s, const list_event& e) {
   }
 }
 
-// What a stream sees, behind so many requests.
+// The result of a stream, behind so many requests.
 client_event take_snapshot(list::session& s, std::uint32_t session, std::uint32_t number) {
   client_event e;
   e.session = session;
@@ -91,7 +91,8 @@ client_event take_snapshot(list::session& s, std::uint32_t session, std::uint32_
   return e;
 }
 
-// Random requests, many outstanding; what came of them goes to `history`. W, K and G change all the time.
+// Random requests, many outstanding; what came of them goes to `history`. W, K and G change all the
+// time.
 int act(const client_plan& p) {
   std::mt19937 random(p.seed);
   auto s = p.of.open({.window = p.window, .order = p.level, .places = true});
@@ -130,7 +131,8 @@ int act(const client_plan& p) {
     if (random() % 8 == 0) {
       if (const auto r = s.receive()) take(*r);
     }
-    if (random() % 4 == 0 && p.sleeps) orrery::sleep_for(std::chrono::microseconds(random() % 20));  // in virtual time
+    // in virtual time
+    if (random() % 4 == 0 && p.sleeps) orrery::sleep_for(std::chrono::microseconds(random() % 20));
     while (const auto r = s.try_receive()) take(*r);
   }
   while (const auto r = s.receive()) take(*r);
@@ -146,8 +148,9 @@ struct seen {
   std::uint64_t stale = 0;
 };
 
-// Whether the level allows what happened, by the order in which the processes say that it happened. Short histories, and those of requests
-// that look at more than one key, are searched for any order, too.
+// Whether the level allows what happened, by the order in which the processes say that it happened.
+// Short histories, and those of requests that look at more than one key, are searched for any
+// order, too.
 std::string judge(consistency level, bool simple) {
   if (level == consistency::total) return orrery::testing::find_total_violation(history);
   if (level == consistency::sequential_of_the_paper) return find_violation(history, consistency::sequential);
@@ -252,7 +255,8 @@ TEST(walking_histories, on_threads_are_what_the_levels_promise) {
     });
 }
 
-// The rule of the paper lets two clients see their insertions in different orders. Some schedule shows it.
+// The rule of the paper lets two clients see their insertions in different orders. Some schedule
+// shows it.
 TEST(walking_histories, of_the_papers_sequential_sessions_are_not_sequential) {
   std::string wrong;
   std::uint32_t seed = 0;
@@ -261,7 +265,8 @@ TEST(walking_histories, of_the_papers_sequential_sessions_are_not_sequential) {
   EXPECT_NE(wrong, "");
 }
 
-/// A planted bug: a process answers whatever comes through a shortcut, also when it is free, or its keys are others.
+/// A planted bug: a process answers whatever comes through a shortcut, also when it is free, or its
+/// keys are others.
 struct node_that_answers_when_stale : node {
   using node::node;
   bool belongs(const request&) const override { return true; }
@@ -288,7 +293,8 @@ TEST(walking_histories, show_an_insertion_that_is_lost) {
   EXPECT_NE(wrong, "");
 }
 
-/// A planted bug: a process that has two items shows the greater one only; its client inserted the other one before.
+/// A planted bug: a process that has two items shows the greater one only; its client inserted the
+/// other one before.
 struct node_that_shows_half : node {
   using node::node;
   orrery::service::walk_part collect(std::uint64_t limit, std::span<const std::byte> interval,

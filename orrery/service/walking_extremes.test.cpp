@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Walking lists where everything is scarce, or large: clients that never fetch replies, full mailboxes, values of 1 MiB, erasures
-// under a range.
+// Walking lists where everything is scarce, or large: clients that never fetch replies, full
+// mailboxes, values of 1 MiB, erasures under a range.
 #include <orrery/orrery.hpp>
 #include <orrery/process/internal/test_world.hpp>
 #include <orrery/service/internal/test_extremes.hpp>
@@ -19,7 +19,8 @@ namespace {
 
 using orrery::consistency;
 using list = orrery::walking_list<int, int>;
-// With the slot of a process (64 bytes) and what the allocator adds, 192,000 processes of one item take less than 128 bytes each beside it.
+// With the slot of a process (64 bytes) and what the allocator adds, 192,000 processes of one item
+// take less than 128 bytes each beside it.
 static_assert(sizeof(orrery::service::walk_node<std::uint32_t, std::uint64_t>) <= 56);
 
 int find_all(const list& l) {
@@ -112,7 +113,8 @@ int erase_and_insert(const list& l) {
   return 0;
 }
 
-// A range that is read while its items come and go never has the later of two without the earlier one.
+// A range that is read while its items come and go never has the later of two without the earlier
+// one.
 TEST(walking_extremes, erase_under_ranges_that_are_read) {
   orrery::testing::in_simulation("machines=3,jitter=20us,seed=3", [] {
     auto l = list::make({.processes = 60, .granularity = 2, .spares = orrery::spare_order::ring});

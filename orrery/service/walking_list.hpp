@@ -20,27 +20,36 @@ namespace orrery {
 struct walking_options {
   std::vector<std::uint32_t> pes = {};  ///< where its processes live; empty: all PEs that are there
   std::uint32_t processes = 1000;  ///< list processes of each PE (P)
-  std::uint32_t granularity = 1;  ///< items of a process (G); `tuning::automatic`: it grows as processes are used up
-  std::uint32_t forwards =
-      64;  ///< requests that a process passes on between two synchronous sends (K), at most 65,535; or `tuning::automatic`
+  /// Items of a process (G); `tuning::automatic`: it grows as processes are used up.
+  std::uint32_t granularity = 1;
+  /// Requests that a process passes on between two synchronous sends (K), at most 65,535; or
+  /// `tuning::automatic`.
+  std::uint32_t forwards = 64;
   spare_order spares = spare_order::local_first;  ///< from where free processes are taken
-  bool shortcuts = true;  ///< without them all requests begin at the head, and a process needs less memory
-  std::chrono::nanoseconds search{};  ///< in simulated worlds: what it takes to look at one item of a process
+  /// Without them all requests begin at the head, and a process needs less memory.
+  bool shortcuts = true;
+  /// In simulated worlds: what it takes to look at one item of a process.
+  std::chrono::nanoseconds search{};
 };
 
-/// An ordered list of the kind that Alam, Kamal and Wagner describe: a chain of processes, along which requests walk to where their keys are.
-/// Clients use it through the sessions of ordered_list.
+/// An ordered list of the kind that Alam, Kamal and Wagner describe: a chain of processes, along
+/// which requests walk to where their keys are. Clients use it through the sessions of
+/// ordered_list.
 ///
-/// It is for the study of such lists: a request costs a message for each process that it passes. It can hold P x G items for each PE at
-/// most; a request that finds no free process fails with usage_error: the list is full. The loss of a node ends the list: all requests fail with
+/// It is for the study of such lists: a request costs a message for each process that it passes. It
+/// can hold P x G items for each PE at most; a request that finds no free process fails with
+/// usage_error: the list is full. The loss of a node ends the list: all requests fail with
 /// node_lost.
 ///
-/// The levels of consistency say which shortcuts are used. `total`: none, and the order is that of the arrival at the head.
-/// `sequential`: the session sends runs of ascending keys, one after the other, each through a shortcut of its PE. `sequential_of_the_paper`: each
-/// request through a shortcut that is not behind those of outstanding requests, which is less than sequential. `per_key` and
-/// `unordered`: each through the best shortcut; list processes use those of their PEs, too.
+/// The levels of consistency say which shortcuts are used. `total`: none, and the order is that of
+/// the arrival at the head. `sequential`: the session sends runs of ascending keys, one after the
+/// other, each through a shortcut of its PE. `sequential_of_the_paper`: each request through a
+/// shortcut that is not behind those of outstanding requests, which is less than sequential.
+/// `per_key` and `unordered`: each through the best shortcut; list processes use those of their
+/// PEs, too.
 ///
-/// A `walking_list` is a small value that names the list, and can be published, found and sent like an ordered_list.
+/// A `walking_list` is a small value that names the list, and can be published, found and sent like
+/// an ordered_list.
 ///
 ///     auto list = orrery::walking_list<int, int>::make({.processes = 100, .granularity = 8});
 ///     auto s = list.open({.window = 32});
@@ -54,7 +63,8 @@ class walking_list : public service::handle<walking_list<Key, Value>> {
 
   walking_list() noexcept = default;
 
-  /// Makes an empty list and its free processes, which are of the class Node. Parks. Throws usage_error, node_lost, stopped.
+  /// Makes an empty list and its free processes, which are of the class Node. Parks. Throws
+  /// usage_error, node_lost, stopped.
   template <class Node = service::walk_node<Key, Value>>
   [[nodiscard]] static walking_list make(walking_options options = {}) {
     if (options.pes.empty()) options.pes = reachable_pes();
@@ -77,13 +87,13 @@ class walking_list : public service::handle<walking_list<Key, Value>> {
     return list;
   }
 
-  /// A session for the calling process. Parks. Throws usage_error if the list has other types or the options make no sense, process_gone if
-  /// it has ended, node_lost, stopped.
+  /// A session for the calling process. Parks. Throws usage_error if the list has other types or
+  /// the options make no sense, process_gone if it has ended, node_lost, stopped.
   [[nodiscard]] session open(const session_options& o = {}) const { return session(manager_for(this_pe()), o); }
 
-  /// Fills an empty list with items whose keys ascend, without walking: evenly, in blocks on the PEs in their order, or (`in_turn`)
-  /// neighbours on PEs that follow each other. No request may be outstanding. Parks. Throws usage_error if the keys do not ascend, or there
-  /// is no room.
+  /// Fills an empty list with items whose keys ascend, without walking: evenly, in blocks on the
+  /// PEs in their order, or (`in_turn`) neighbours on PEs that follow each other. No request may be
+  /// outstanding. Parks. Throws usage_error if the keys do not ascend, or there is no room.
   void fill(std::span<const item> items, bool in_turn = false) const {
     for (std::size_t i = 1; i < items.size(); ++i)
       if (!(items[i - 1].first < items[i].first))
@@ -112,12 +122,14 @@ class walking_list : public service::handle<walking_list<Key, Value>> {
     all.front()->head()->begin(behind, std::span<const std::byte>());
   }
 
-  /// G and K from now on, or `tuning::automatic`; what processes hold stays there. Parks. Throws usage_error if G is 0.
+  /// G and K from now on, or `tuning::automatic`; what processes hold stays there. Parks. Throws
+  /// usage_error if G is 0.
   void tune(std::uint32_t granularity, std::uint32_t forwards) const {
     check_granularity(granularity);
     for (const auto& m : managers()) m->set_parameters(granularity, forwards);
   }
-  /// At most so many processes of each PE are in the list from now on (P). Those that are in it stay until they are empty. Parks.
+  /// At most so many processes of each PE are in the list from now on (P). Those that are in it
+  /// stay until they are empty. Parks.
   void set_processes(std::uint32_t of_each_pe) const {
     for (const auto& m : managers()) m->set_processes(of_each_pe);
   }
@@ -133,7 +145,7 @@ class walking_list : public service::handle<walking_list<Key, Value>> {
     for (const auto& m : managers()) n += m->describe().items;
     return n;
   }
-  /// What the processes of each PE have done, and what W, K, G and P are now. Not at one moment. Parks.
+  /// The work of the processes of each PE, and the present W, K, G and P. Not at one moment. Parks.
   [[nodiscard]] std::vector<service::walk_report> statistics() const {
     std::vector<service::walk_report> all;
     for (const auto& m : managers()) all.push_back(m->describe());

@@ -127,7 +127,8 @@ int act(const list& l, std::uint32_t id, std::uint32_t seed) {
     } else {
       s.start_erase(e.key);
     }
-    if (random() % 4 == 0) orrery::sleep_for(std::chrono::microseconds(random() % 20));  // in virtual time
+    // in virtual time
+    if (random() % 4 == 0) orrery::sleep_for(std::chrono::microseconds(random() % 20));
     while (const auto r = s.try_receive()) take(*r);
   }
   while (const auto r = s.receive()) take(*r);
@@ -153,11 +154,13 @@ TEST(walking_list, keeps_all_requests_in_the_order_of_their_arrival) {
   }
 }
 
-// With one client the order at the head is known: each reply is what a map says, however many requests walk at once.
+// With one client the order at the head is known: each reply is what a map says, however many
+// requests walk at once.
 TEST(walking_list, lets_no_request_overtake_another_while_the_chain_changes) {
   for (std::uint32_t seed = 1; seed <= 30; ++seed) {
     in_simulation(fmt::format("machines=3,net=100ns:10ns:0:1G,jitter=100us,seed={}", seed), [&] {
-      auto l = list::make({.processes = 4, .forwards = 1000});  // few: neighbours are on different PEs
+      // few: neighbours are on different PEs
+      auto l = list::make({.processes = 4, .forwards = 1000});
       std::map<int, int> m;
       std::vector<std::pair<bool, std::optional<int>>> expected;
       {
@@ -249,7 +252,8 @@ TEST(walking_list, fills_itself_and_gives_what_it_has_at_one_moment) {
   });
 }
 
-// How many processes of each of three PEs are in the list when a client on the first one has inserted 12 keys.
+// How many processes of each of three PEs are in the list when a client on the first one has
+// inserted 12 keys.
 std::vector<std::uint64_t> used_of_each(orrery::spare_order o) {
   std::vector<std::uint64_t> used;
   in_world(3, [&] {
@@ -257,7 +261,8 @@ std::vector<std::uint64_t> used_of_each(orrery::spare_order o) {
     {
       auto s = l.open();
       for (int k = 0; k < 12; ++k) EXPECT_TRUE(s.insert(k, k));
-      if (o == orrery::spare_order::by_load)  // the last process has nothing to do, those before it much
+      // the last process has nothing to do, those before it much
+      if (o == orrery::spare_order::by_load)
         for (int i = 0; i < 100; ++i) (void)s.find(11);
       for (int k = 12; k < 15 && o == orrery::spare_order::by_load; ++k) EXPECT_TRUE(s.insert(k, k));
     }

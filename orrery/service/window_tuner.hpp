@@ -8,13 +8,15 @@ namespace orrery::service {
 
 /// Finds the window of a session.
 ///
-/// Problem: with too few requests outstanding a session waits for messages, with too many its replies are late and its batches
-/// leave the cache. How many are right depends on the machine, the network, the service and what others do.
+/// Problem: with too few requests outstanding a session waits for messages, with too many its
+/// replies are late and its batches leave the cache. How many are right depends on the machine, the
+/// network, the service and what others do.
 ///
-/// The tuner goes by *epochs* of some windows of requests. Of each it has the rate, and the least time from a batch to its answer so far.
-/// It begins with what is on its way in twice that time at that rate, and doubles as long as the rate grows by a twentieth. Then it
-/// keeps the best window, and every now and then tries one of twice, or half, of it: twice, if that is faster; half, if that is
-/// not slower. Epochs in which the client never waited for room say nothing.
+/// The tuner goes by *epochs* of some windows of requests. It has the rate of each, and the least
+/// time from a batch to its answer so far. It begins with what is on its way in twice that time at
+/// that rate, and doubles as long as the rate grows by a twentieth. Then it keeps the best window,
+/// and every now and then tries one of twice, or half, of it: twice, if that is faster; half, if
+/// that is not slower. Epochs in which the client never waited for room say nothing.
 ///
 /// Owned by session_core; used by its process only.
 class window_tuner {

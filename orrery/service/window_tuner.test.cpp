@@ -12,7 +12,8 @@ namespace {
 using orrery::service::window_tuner;
 using time_type = window_tuner::time;
 
-// A service with a latency, and a rate that it cannot exceed: a client that is always limited by its window.
+// A service with a latency, and a rate that it cannot exceed: a client that is always limited by
+// its window.
 struct service_model {
   double latency_ns;
   double most;  // requests for each nanosecond

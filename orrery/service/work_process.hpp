@@ -13,7 +13,7 @@
 
 namespace orrery::service {
 
-/// What a work queue is asked in batches.
+/// The requests of batches to a work queue.
 struct work_request {
   enum class kind : std::uint8_t { put, done, give_back };
 
@@ -38,23 +38,26 @@ struct work_counts {
   std::uint64_t waiting = 0;     ///< for a worker
   std::uint64_t handed_out = 0;  ///< and not done
   std::uint64_t done = 0;        ///< since the beginning
-  std::uint64_t came_back = 0;   ///< how often an item came back, as its worker gave it back or ended
+  /// How often an item came back, as its worker gave it back or ended.
+  std::uint64_t came_back = 0;
 
   friend bool operator==(const work_counts&, const work_counts&) = default;
 };
 
 /// The process of a work queue.
 ///
-/// Problem: workers die with items in their hands. Each item must be done nevertheless, and no worker may wait for an item
-/// that nobody will give.
+/// Problem: workers die with items in their hands. Each item must be done nevertheless, and no
+/// worker may wait for an item that nobody will give.
 ///
-/// An item waits, or is in the hands of one worker. It leaves the queue when that worker says that it is done. The
-/// queue holds the presence of each worker; when that ends, what the worker had waits again, in its old place. An item knows
-/// how many times it was handed out. Who says `done` names itself and that time, and is heard only if it has the item: neither another
+/// An item waits, or is in the hands of one worker. It leaves the queue when that worker says that
+/// it is done. The queue holds the presence of each worker; when that ends, what the worker had
+/// waits again, in its old place. An item knows how many times it was handed out. A client that
+/// says `done` names itself and that time, and is heard only if it has the item: neither another
 /// session is, nor a worker that is taken for dead, and is not, which gets no item any more either.
 ///
-/// A worker that finds nothing parks here (the process is reentrant). What becomes free goes to the one that has
-/// waited longest at the same moment, so that no item is on the way to a worker that has died.
+/// A worker that finds nothing parks here (the process is reentrant). An item that becomes free
+/// goes at once to the worker that has waited longest, so that no item is on the way to a worker
+/// that has died.
 ///
 /// Made by work_queue::make; lives until work_queue::end. It knows no types: items are bytes here.
 class work_process final : public request_process {
@@ -63,8 +66,9 @@ class work_process final : public request_process {
 
   /// A worker begins; returns its number.
   std::uint32_t begin_worker(remote<presence> worker);
-  /// Up to `most` items for the worker. If there is none and `wait` is set, parks until there is one, the queue is drained,
-  /// or cancel(). Throws usage_error if the worker was taken for dead, stopped.
+  /// Up to `most` items for the worker. If there is none and `wait` is set, parks until there is
+  /// one, the queue is drained, or cancel(). Throws usage_error if the worker was taken for dead,
+  /// stopped.
   std::vector<handed_item> take(std::uint32_t worker, std::uint32_t most, bool wait);
   /// The worker's take() returns at once, with nothing if it has nothing.
   void cancel(std::uint32_t worker) { line_.cancel(worker); }
@@ -76,7 +80,8 @@ class work_process final : public request_process {
   void worker_gone(std::uint32_t worker);
 
  private:
-  using place = std::pair<std::int64_t, std::uint64_t>;  // priority, negative; id: the least is next
+  // priority, negative; id: the least is next
+  using place = std::pair<std::int64_t, std::uint64_t>;
   struct entry {
     std::int32_t priority = 0;
     std::uint32_t times = 0;  // handed out

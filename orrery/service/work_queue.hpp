@@ -26,17 +26,18 @@ struct work {
   Item item{};
 };
 
-/// The reply to a request of a work session. `done`: of put false if the queue is closed; of done and give_back false if the session does
-/// not have the item.
+/// The reply to a request of a work session. `done`: of put false if the queue is closed; of done
+/// and give_back false if the session does not have the item.
 struct work_reply : service_reply {
   std::uint64_t id = 0;  ///< of put
 };
 
 /// A process's way to put items into a work queue, and to take them out.
 ///
-/// What it takes is in its hands until it says `done` or gives it back. What it has in its hands when the session ends goes
-/// back: also when the process throws, and when its node is lost. `put(...)` and the like park until the reply is there;
-/// `start_put(...)` and the like make the request, and return its number; receive() takes the replies to those.
+/// An item that it takes is in its hands until it says `done` or gives it back. Items in its hands
+/// when the session ends go back: also when the process throws, and when its node is lost.
+/// `put(...)` and the like park until the reply is there; `start_put(...)` and the like make the
+/// request, and return its number; receive() takes the replies to those.
 ///
 ///     auto s = queue.open();
 ///     while (auto w = s.take()) {
@@ -44,8 +45,8 @@ struct work_reply : service_reply {
 ///       s.done(*w);
 ///     }
 ///
-/// Made by work_queue::open; used by one process only, and ends before this one; its end parks. All functions
-/// throw process_gone when the queue has ended, node_lost, usage_error, stopped.
+/// Made by work_queue::open; used by one process only, and ends before this one; its end parks. All
+/// functions throw process_gone when the queue has ended, node_lost, usage_error, stopped.
 template <class Item>
 class work_session : public service::reply_session<work_reply> {
   using base = service::reply_session<work_reply>;
@@ -58,14 +59,15 @@ class work_session : public service::reply_session<work_reply> {
   /// Parks until all requests are answered.
   ~work_session() override { this->end(); }
 
-  /// Puts an item in; returns its id, none if the queue is closed. Among items of one priority the oldest is next; the
-  /// greatest priority is first.
+  /// Puts an item in; returns its id, none if the queue is closed. Among items of one priority the
+  /// oldest is next; the greatest priority is first.
   std::optional<std::uint64_t> put(std::int32_t priority, const Item& item) {
     const work_reply r = run(start_put(priority, item));
     return r.done ? std::optional(r.id) : std::nullopt;
   }
-  /// The item is done, and leaves the queue. False, and nothing changes, if this session does not have it: it has said so before, the queue has
-  /// taken the item back meanwhile, or another session took it.
+  /// The item is done, and leaves the queue. False, and nothing changes, if this session does not
+  /// have it: it has said so before, the queue has taken the item back meanwhile, or another
+  /// session took it.
   bool done(const work<Item>& w) { return run(start_done(w)).done; }
   /// The item waits again, with another priority if one is given. False as of done().
   bool give_back(const work<Item>& w) { return give_back(w, w.priority); }
@@ -81,7 +83,8 @@ class work_session : public service::reply_session<work_reply> {
     return send({kind::give_back, number_, w.times, priority, w.id, {}});
   }
 
-  /// The next item. Parks until there is one; none if the queue is closed, and all its items are done.
+  /// The next item. Parks until there is one; none if the queue is closed, and all its items are
+  /// done.
   [[nodiscard]] std::optional<work<Item>> take() { return one(take_some(1)); }
   /// The next item, if there is one now.
   [[nodiscard]] std::optional<work<Item>> try_take() { return one(take(1, false)); }
@@ -94,7 +97,8 @@ class work_session : public service::reply_session<work_reply> {
       return taken.get();
     })));
   }
-  /// At most so many of the next items, and at least one; parks as take(). Workers that take many at a time wait less.
+  /// At most so many of the next items, and at least one; parks as take(). Workers that take many
+  /// at a time wait less.
   [[nodiscard]] std::vector<work<Item>> take_some(std::uint32_t most) { return take(most == 0 ? 1 : most, true); }
 
  private:
@@ -133,14 +137,17 @@ class work_session : public service::reply_session<work_reply> {
   std::uint32_t number_ = 0;  // of this worker
 };
 
-/// A queue of items with priorities, for any number of workers of any program of the world: a service.
+/// A queue of items with priorities, for any number of workers of any program of the world: a
+/// service.
 ///
-/// Each item that was put in is handed out until a worker says that it is done: *at least once*. A worker that ends with an item in
-/// its hands, by an exception, with its node or by kill -9, gives it back by that. So an item may be done twice; `work::times` says
-/// that an item was handed out before.
+/// Each item that was put in is handed out until a worker says that it is done: *at least once*. A
+/// worker that ends with an item in its hands, by an exception, with its node or by kill -9, gives
+/// it back by that. So an item may be done twice; `work::times` says that an item was handed out
+/// before.
 ///
-/// One process owns the queue, so priorities are exact: each worker gets the first item of all. If its node is lost, the queue is.
-/// Lives until end(), or as long as its node. A `work_queue` is a small value that names it.
+/// One process owns the queue, so priorities are exact: each worker gets the first item of all. If
+/// its node is lost, the queue is. Lives until end(), or as long as its node. A `work_queue` is a
+/// small value that names it.
 ///
 ///     auto jobs = orrery::work_queue<std::string>::make();
 ///     jobs.open().put(0, "sweep");
@@ -161,10 +168,11 @@ class work_queue : public service::handle<work_queue<Item>> {
     q.root_->add({}, all, 0);
     return q;
   }
-  /// A session for the calling process. Parks. Throws usage_error if the queue has other items, process_gone if it has
-  /// ended, node_lost, stopped.
+  /// A session for the calling process. Parks. Throws usage_error if the queue has other items,
+  /// process_gone if it has ended, node_lost, stopped.
   [[nodiscard]] session open(const session_options& o = {}) const { return session(process(), o); }
-  /// No further items are taken in; workers get none when all that are there are done. Parks. Throws as open().
+  /// No further items are taken in; workers get none when all that are there are done. Parks.
+  /// Throws as open().
   void close() const { process()->close(); }
   /// Parks. Throws as open().
   [[nodiscard]] service::work_counts counts() const { return process()->counts(); }

@@ -174,7 +174,7 @@ TEST(work_queue, ends_while_workers_wait) {
   });
 }
 
-// --- histories ----------------------------------------------------------------------------------------------------------
+// --- histories -----------------------------------------------------------------------------------
 
 enum class act : std::uint8_t { put, take, try_take, done, give_back, die };
 
@@ -203,7 +203,8 @@ struct contents {
   auto operator<=>(const contents&) const = default;
 };
 
-// What a work queue is: does the event to the contents; false if it would have had another reply.
+// The model of a work queue: does the event to the contents; false if it would have had another
+// reply.
 bool happen(const event& e, contents& c) {
   const bool known = e.ended != never;
   switch (e.what) {
@@ -240,7 +241,7 @@ bool happen(const event& e, contents& c) {
       return true;
   }
 }
-// Who dies has done before what was answered before.
+// A client that dies has done before what was answered before.
 bool before(const event& a, const event& b) {
   return a.worker == b.worker && b.what == act::die && a.what != act::die && a.ended != never;
 }
@@ -384,7 +385,8 @@ std::string run_workers(std::uint32_t seed, bool simulated, bool loses) {
   EXPECT_EQ(counts.waiting, 0U);
   EXPECT_EQ(counts.handed_out, 0U);
   q.end();
-  // Take the last one, which found nothing, and deaths that nobody could have died out of the history.
+  // Take the last one, which found nothing, and deaths that nobody could have died out of the
+  // history.
   std::erase_if(history, [](const event& e) {
     return (e.worker == 9 && e.what == act::take && e.ended == never) ||
            (e.what == act::die &&

@@ -71,7 +71,8 @@ bool exchange_word(std::byte* at, void* expected, const void* desired) noexcept 
   W d;
   std::memcpy(&e, expected, sizeof e);
   std::memcpy(&d, desired, sizeof d);
-  const bool done = std::atomic_ref<W>(*reinterpret_cast<W*>(at)).compare_exchange_strong(e, d);  // SYNC: see load_word
+  // SYNC: see load_word
+  const bool done = std::atomic_ref<W>(*reinterpret_cast<W*>(at)).compare_exchange_strong(e, d);
   std::memcpy(expected, &e, sizeof e);
   return done;
 }
@@ -148,7 +149,8 @@ T combine(element_change what, T before, T x) {
     case element_change::divide:
       if constexpr (std::is_integral_v<T>) {
         if (x == 0) throw std::domain_error("an integer of shared data was to be divided by 0; it is as it was");
-        if (x == static_cast<T>(-1)) return static_cast<T>(number{0} - a);  // the least number has no opposite
+        // the least number has no opposite
+        if (x == static_cast<T>(-1)) return static_cast<T>(number{0} - a);
       }
       return static_cast<T>(before / x);
     case element_change::least:
@@ -242,14 +244,15 @@ spot find(const shared_id& id, std::uint64_t row, std::uint64_t column, access_k
   return {o, p, base == nullptr ? nullptr : base + p.local * o.element_bytes()};
 }
 
-/// An access is complete: to be told of. What it has learnt of the order counts for it, too.
+/// An access is complete: to be told of. Its knowledge of the order counts for it, too.
 void note(const shared_id& id, std::uint64_t row, std::uint64_t column, access_kind k, std::source_location where) {
   note_access(find_object(id), row, column, k, where);
 }
 
-/// Who reads elements of it has to ask their owners: see memory_head::changed.
+/// A reader of its elements has to ask their owners: see memory_head::changed.
 bool asks_owners(const shared_object& o) {
-  // SYNC: acquire, with change_at_owner: after a read that has seen what was changed this sees the mark.
+  // SYNC: acquire, with change_at_owner: after a read that has seen what was changed this sees the
+  // mark.
   return o.watched && here_pe().order() != nullptr && o.memory->head().changed.load(std::memory_order_acquire) != 0;
 }
 /// A change is made by the owner, although the element is memory here.
@@ -259,8 +262,9 @@ void mark_changed(const shared_object& o) {
   if (here_pe().order() != nullptr) o.memory->head().changed.store(1);
 }
 
-/// The usual case, without a call: this PE used the object lately, all its elements are memory here in
-/// the order of their indices, and nobody wants to know who accesses it. Else `at` is null: look for it by find().
+/// The usual case, without a call: this PE used the object lately, all its elements are memory here
+/// in the order of their indices, and nobody wants to know who accesses it. Else `at` is null: look
+/// for it by find().
 struct quick_spot {
   const shared_object* o;  ///< null: not known here, or the index is outside
   std::byte* at;
@@ -284,7 +288,7 @@ std::byte* find_counted(const shared_object* o, std::uint64_t row, std::uint64_t
   return {o, o->whole + (row * o->columns + column) * o->bytes};
 }
 
-// --- at the owner ----------------------------------------------------------------------------------------------------
+// --- at the owner --------------------------------------------------------------------------------
 
 /// An element that another PE has named: checked, as it came in a message.
 std::byte* asked_for(const shared_object& o, std::uint32_t part, std::uint64_t local, std::size_t value_bytes) {

@@ -28,7 +28,7 @@ inline constexpr scalar scalar_of = [] {
   }
 }();
 
-/// What is done to an element at once, so that nobody comes in between.
+/// The changes of an element that are atomic.
 enum class element_change : std::uint8_t {
   add,
   subtract,

@@ -20,7 +20,7 @@ namespace orrery::detail {
 struct shared_object;
 struct counted_object;
 
-/// What the processes of one PE have done with the elements of one part of an object.
+/// The accesses of the processes of one PE to the elements of one part of an object.
 struct part_use {
   std::uint64_t reads = 0;
   std::uint64_t writes = 0;
@@ -28,7 +28,8 @@ struct part_use {
   std::uint64_t distinct_reads = 0;  ///< elements, of each phase
   std::uint64_t read_runs = 0;  ///< how often a read did not go to the element behind the last one
   std::uint64_t write_runs = 0;
-  std::uint64_t hull = 0;  ///< elements of the rows from the first to the last that the PE read of other PEs' parts
+  /// Elements of the rows from the first to the last that the PE read of other PEs' parts.
+  std::uint64_t hull = 0;
 
   [[nodiscard]] std::uint64_t all() const noexcept { return reads + writes + changes; }
   void add(const part_use& more) noexcept;
@@ -39,7 +40,8 @@ struct part_use {
   }
 };
 
-/// The same of all parts, in phases in which the same places in the source have accessed the object.
+/// The same of all parts, in phases in which the same places in the source have accessed the
+/// object.
 struct object_use {
   std::vector<std::string> places;  ///< "mm2.cpp:41:9"
   std::uint64_t phases = 0;
@@ -69,11 +71,12 @@ struct used_object {
 
 /// Counts the accesses by default of the processes of one PE, for --orrery-advise.
 ///
-/// Problem: a scope lasts from one barrier to the next, so what a behaviour would cost depends on what is accessed
-/// between two. So the collective functions of teams divide time into *phases*. Accesses are counted for each object,
-/// and added up over the phases in which the same places in the source accessed it. A stamp for each element says
-/// whether the phase has read it before; objects of more than `most_stamped` elements have none, and each read counts
-/// as one of another element.
+/// Problem: a scope lasts from one barrier to the next, so what a behaviour would cost depends on
+/// what is accessed between two. So the collective functions of teams divide time into *phases*.
+/// Accesses are counted for each object, and added up over the phases in which the same places in
+/// the source accessed it. A stamp for each element says whether the phase has read it before;
+/// objects of more than `most_stamped` elements have none, and each read counts as one of another
+/// element.
 ///
 /// Owned by the directory of its PE, if accesses are counted; used on its thread. It does not park.
 class access_census {
@@ -84,9 +87,10 @@ class access_census {
   ~access_census();
 
   void add(const shared_object& o, std::uint64_t row, std::uint64_t column, access_kind k, std::source_location where);
-  /// A member of a team has begun (collective 0), or has left its n-th collective function. `team` names the team.
+  /// A member of a team has begun (collective 0), or has left its n-th collective function. `team`
+  /// names the team.
   void enter_phase(std::uint64_t team, std::uint64_t collective);
-  /// What was counted so far. The phase ends.
+  /// The counts so far. The phase ends.
   [[nodiscard]] std::vector<used_object> take();
 
   static constexpr std::uint64_t most_stamped = 1 << 22;

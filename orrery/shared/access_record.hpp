@@ -63,8 +63,9 @@ class element_ranges {
   std::size_t tidy_at_ = 4096;
 };
 
-/// Accesses of one process to one object from one place in the source, with what the checker needs to know whether they are ordered
-/// with others: all that came before they began, and the strand and time with which they ended.
+/// Accesses of one process to one object from one place in the source, with what the checker needs
+/// to know whether they are ordered with others: all that came before they began, and the strand
+/// and time with which they ended.
 struct access_record {
   access_kind kind = access_kind::read;
   bool view = false;  ///< memory itself was shown: also its own process must not write it meanwhile

@@ -130,7 +130,8 @@ std::vector<sharing_advice> advise_sharing() {
       all.about = {o.label, o.how};
       for (object_use& u : o.uses) add_use(all.uses, p, std::move(u));
     }
-  std::multimap<double, sharing_advice, std::greater<>> by_gain;  // seconds; those that gain as much stay in order
+  // seconds; those that gain as much stay in order
+  std::multimap<double, sharing_advice, std::greater<>> by_gain;
   for (const auto& [id, o] : objects)
     for (const use_of_object& u : o.uses) {
       sharing_advice one = advise(o.about, u, *net);

@@ -8,16 +8,21 @@
 
 namespace orrery {
 
-/// What `--orrery-advise` says of an object at some places in the source, where it is accessed by default.
+/// The advice of `--orrery-advise` on an object at some places in the source, where it is accessed
+/// by default.
 struct sharing_advice {
   std::string object;  ///< "shared matrix made at mm2.cpp:12"
-  std::string places;  ///< that access it between two collective functions: "mm2.cpp:41, mm2.cpp:44"
-  std::string behaviour;  ///< to write there, as "read_cache(m)"; empty: default access is as fast as any
-  double seconds_by_default = 0;  ///< for messages, from the first to the last access, by the model of the network
+  /// The places that access it between two collective functions: "mm2.cpp:41, mm2.cpp:44".
+  std::string places;
+  /// To write there, as "read_cache(m)"; empty: default access is as fast as any.
+  std::string behaviour;
+  /// For messages, from the first to the last access, by the model of the network.
+  double seconds_by_default = 0;
   double seconds = 0;  ///< with the behaviour
   std::uint64_t local_reads = 0;  ///< of elements of the PE itself
   std::uint64_t remote_reads = 0;
-  std::uint64_t distinct_remote_reads = 0;  ///< of elements that were not read before between the same collectives
+  /// Reads of elements that were not read before between the same collectives.
+  std::uint64_t distinct_remote_reads = 0;
   std::uint64_t local_writes = 0;  ///< and changes
   std::uint64_t remote_writes = 0;
   std::uint64_t runs = 0;  ///< of reads or writes of elements that follow each other
@@ -25,8 +30,9 @@ struct sharing_advice {
   std::vector<std::pair<std::string, double>> considered;
 };
 
-/// The advice for what the program has done so far, the longest times first; none if it was not started with
-/// `--orrery-advise`. The places in one scope should get the behaviours together. Parks. Throws node_lost, stopped.
+/// The advice for what the program has done so far, the longest times first; none if it was not
+/// started with `--orrery-advise`. The places in one scope should get the behaviours together.
+/// Parks. Throws node_lost, stopped.
 [[nodiscard]] std::vector<sharing_advice> advise_sharing();
 
 /// One line for people.

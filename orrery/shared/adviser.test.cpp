@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The adviser (--orrery-advise): programs that access their data by default are run with all behaviours that fit, in
-// the simulator, and what is advised has to be nearly as fast as the best of them.
+// The adviser (--orrery-advise): programs that access their data by default are run with all
+// behaviours that fit, in the simulator, and what is advised has to be nearly as fast as the best
+// of them.
 #include <orrery/shared/adviser.hpp>
 
 #include <orrery/process/internal/test_world.hpp>
@@ -106,7 +107,7 @@ void write_as(how h, team_member& t, const O& o, F f) {
   f(plainly(o));
 }
 
-// --- programs: virtual nanoseconds ------------------------------------------------------------------------------------
+// --- programs: virtual nanoseconds ---------------------------------------------------------------
 
 void multiply(team_member& t, const matrix& a, const matrix& b, const matrix& c, const choices& h) {
   const std::uint64_t n = c.row_count();
@@ -330,8 +331,8 @@ std::int64_t psrs(const choices& h) {
   return time;
 }
 
-/// Branch and bound of a kind: the nodes of each member's pieces of work read the best value so far; the first of each piece has a better one, which
-/// it writes.
+/// Branch and bound of a kind: the nodes of each member's pieces of work read the best value so
+/// far; the first of each piece has a better one, which it writes.
 template <class Best>
 void search_pieces(team_member& t, Best& best) {
   for (auto piece = static_cast<long>(t.rank()); piece < 24; piece += static_cast<long>(t.size()))
@@ -359,7 +360,7 @@ std::int64_t branch_and_bound(const choices& h) {
   return time;
 }
 
-// --- what is advised --------------------------------------------------------------------------------------------------
+// --- what is advised -----------------------------------------------------------------------------
 
 using program = std::function<std::int64_t(const choices&)>;
 
@@ -369,7 +370,7 @@ std::int64_t time_of(std::string_view sim, const program& p, const choices& h) {
   return ns;
 }
 
-/// Of a run by default; by the order in which the objects were made.
+/// The advice on a run by default; by the order in which the objects were made.
 struct advised {
   std::size_t object;
   sharing_advice advice;
@@ -413,7 +414,8 @@ struct place_to_choose {
   std::vector<how> fit;
 };
 
-/// Tries all for each group of places that are in one scope (the others stay as they are advised), and compares.
+/// Tries all for each group of places that are in one scope (the others stay as they are advised),
+/// and compares.
 void expect_best_choice(std::string_view sim, const program& p, const std::vector<place_to_choose>& places,
                         const std::vector<std::vector<std::size_t>>& scopes) {
   choices chosen;

@@ -20,7 +20,8 @@ axis axis::dealt_out(std::uint64_t n, std::uint32_t parts, std::uint64_t block) 
   a.kind_ = kind::dealt;
   a.parts_ = parts;
   a.size_ = n;
-  a.block_ = std::max<std::uint64_t>(1, std::min(block, n));  // a round of runs is no larger than n times the parts
+  // a round of runs is no larger than n times the parts
+  a.block_ = std::max<std::uint64_t>(1, std::min(block, n));
   return a;
 }
 

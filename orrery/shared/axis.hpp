@@ -147,7 +147,7 @@ class axis {
   [[nodiscard]] std::uint64_t index(std::uint32_t part, std::uint64_t local) const noexcept;
   /// The indices with the numbers from `first` to `last` - 1 within the part.
   [[nodiscard]] axis_walk walk(std::uint32_t part, std::uint64_t first, std::uint64_t last) const noexcept;
-  /// Of indices that are dealt out: the length of their runs.
+  /// For indices that are dealt out: the length of their runs.
   [[nodiscard]] std::uint64_t block() const noexcept { return block_; }
   /// False if it came from a message and makes no sense.
   [[nodiscard]] bool valid() const noexcept;

@@ -55,7 +55,7 @@ void behaviour_costs::find_behaviours() {
   if (far_ == 0) return put(fmt::format("owner_computes({}{})", name, shared_by_members_ ? ", team" : ""), 0);
   const bool writes = sum_.writes != 0;
   if (sum_.changes == 0 && sum_.reads != 0 && !writes) {
-    // What needs less memory comes first where it takes as long.
+    // A behaviour that needs less memory comes first where it takes as long.
     const bool all_own = std::ranges::all_of(uses_, [&](const pe_use& u) { return u.own_part != o_.how.parts(); });
     if (is_matrix && all_own && o_.how.rows.contiguous() && halo_ != 0 && halo_ <= o_.how.rows.size() &&
         halo_ <= o_.how.columns.size())
@@ -115,7 +115,8 @@ void behaviour_costs::add_halo_of(const pe_use& u, transfer_model& model) const 
     auto count = static_cast<std::int64_t>(a.count(part));
     widen(first, count, halo_, beyond, a.size());
     std::vector<stretch> all = wrapped(first, count, static_cast<std::int64_t>(a.size()));
-    const auto whole = std::ranges::find(all, a.size(), &stretch::count);  // then the others are parts of it
+    // then the others are parts of it
+    const auto whole = std::ranges::find(all, a.size(), &stretch::count);
     if (whole != all.end()) all = {*whole};
     return all;
   };
@@ -151,7 +152,8 @@ double behaviour_costs::release() const {
   return model.time() * phases_;
 }
 
-// A change is a message to the owner, and one from it to each replica; it returns when these have answered.
+// A change is a message to the owner, and one from it to each replica; it returns when these have
+// answered.
 double behaviour_costs::read_mostly() const {
   const transfer_model one(net_);
   const double replicas = real(uses_.size());

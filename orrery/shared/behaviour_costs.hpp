@@ -14,20 +14,20 @@
 
 namespace orrery::detail {
 
-/// What the adviser has to know of an object.
+/// The facts of an object that the adviser needs.
 struct shared_description_for_advice {
   std::string label;
   layout how;
 };
 
-/// What all PEs have done with an object at some places in the source.
+/// The accesses of all PEs to an object at some places in the source.
 struct use_of_object {
   std::vector<std::string> places;
   std::map<std::uint32_t, std::vector<object_use>> by_pe;
 };
 
-/// What each behaviour would cost where an object is accessed by default: the messages that its scopes would send, in
-/// the model of the network. A behaviour that forbids what was done is none of them.
+/// The cost of each behaviour where an object is accessed by default: the messages that its scopes
+/// would send, in the model of the network. A behaviour that forbids what was done is none of them.
 ///
 /// A value that refers to what it was made with; used by one thread.
 class behaviour_costs {
@@ -40,7 +40,7 @@ class behaviour_costs {
   [[nodiscard]] const std::vector<std::pair<std::string, double>>& of_behaviours() const noexcept { return all_; }
 
  private:
-  /// Of one PE, all places together, for each phase.
+  /// The use by one PE, all places together, for each phase.
   struct pe_use {
     std::uint32_t pe;
     std::uint32_t own_part;

@@ -239,7 +239,7 @@ TEST(bulk_messages, what_a_started_scope_writes_travels_while_the_process_comput
   EXPECT_LE(time_until_seen(true), time_until_seen(false) - 20'000);
 }
 
-// --- teams ------------------------------------------------------------------------------------------------------------
+// --- teams ---------------------------------------------------------------------------------------
 
 std::vector<std::uint32_t> list_for(std::size_t from, std::size_t to) {
   return std::vector<std::uint32_t>((from * 3 + to) % 5, static_cast<std::uint32_t>(10 * from + to));

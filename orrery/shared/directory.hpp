@@ -35,13 +35,13 @@ class shared_directory final : public scheduler::layer_state, scheduler::wait_wa
  public:
   shared_directory();
   ~shared_directory() override;
-  /// What the keeper of a node has of an object.
+  /// The keeper's entry of an object.
   struct kept {
     shared_description about;
     std::shared_ptr<shared_memory> memory;
     std::vector<std::uint32_t> users;  ///< PEs of this node, but for the keeper itself
   };
-  /// What the maker of an object has.
+  /// The maker's entry of an object.
   struct made {
     shared_description about;
     std::unordered_map<std::uint32_t, memory_name> memories;  ///< of each domain
@@ -93,7 +93,7 @@ class shared_directory final : public scheduler::layer_state, scheduler::wait_wa
   std::unique_ptr<sharing_referee> referee;  ///< of the objects that this PE has made
 
  private:
-  // Who writes an element of a lost PE is to hear of it: accesses go by find() from now on.
+  // A writer of an element of a lost PE is to hear of the loss: accesses go by find() from now on.
   void pes_lost(scheduler::pe& self) noexcept override;
   void cancel_waits(scheduler::pe&) noexcept override {}
 

@@ -19,7 +19,7 @@ struct layout;
 ///     shared_vector<double> v(1000, distribution::cyclic());
 ///     shared_matrix<int> m(512, 512, distribution::tiles(2, 2).over({0, 1, 2, 3}));
 ///
-/// Of a matrix whole rows are dealt out, unless it says columns or tiles.
+/// Whole rows of a matrix are dealt out, unless it says columns or tiles.
 class distribution {
  public:
   /// One run for each PE, as equal as can be. The default.
@@ -45,9 +45,9 @@ class distribution {
     d.where_ = where;
     return d;
   }
-  /// Of a matrix: a block of columns for each PE.
+  /// For a matrix: a block of columns for each PE.
   [[nodiscard]] static distribution columns() { return distribution(kind::columns); }
-  /// Of a matrix: `down` x `across` tiles, one for each PE. Making something throws usage_error if
+  /// For a matrix: `down` x `across` tiles, one for each PE. Making something throws usage_error if
   /// there are not as many PEs.
   [[nodiscard]] static distribution tiles(std::uint32_t down, std::uint32_t across) {
     distribution d(kind::tiles);
@@ -62,7 +62,7 @@ class distribution {
     return d;
   }
 
-  /// What it means for this many rows and columns, seen from here. Throws usage_error.
+  /// The layout for this many rows and columns, seen from here. Throws usage_error.
   [[nodiscard]] detail::layout resolve(std::uint64_t rows, std::uint64_t columns, std::uint32_t element_bytes) const;
 
  private:

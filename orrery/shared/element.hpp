@@ -23,7 +23,7 @@ template <class T>
 concept held_by_owner =
     !std::is_trivially_copyable_v<T> && std::copyable<T> && std::default_initializable<T> && serializable<T>;
 
-/// What can be an element of shared data.
+/// The types that can be elements of shared data.
 template <class T>
 constexpr void require_shareable() {
   static_assert(!std::is_const_v<T> && !std::is_volatile_v<T> && !std::is_reference_v<T>,

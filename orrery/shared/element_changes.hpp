@@ -25,9 +25,9 @@ concept number = scalar_of<T> != scalar::none;
 template <class T>
 concept whole_number = number<T> && std::is_integral_v<T>;
 
-/// What changes an element where it lies, so that nobody comes in between: the same for each kind
-/// of handle. `Element` has get(), change_bytes(what, scalar, operand, old) and
-/// compare_exchange_bytes(expected, desired). All may park, and throw what those do.
+/// The atomic changes of an element where it lies: the same for each kind of handle. `Element` has
+/// get(), change_bytes(what, scalar, operand, old) and compare_exchange_bytes(expected, desired).
+/// All may park, and throw what those do.
 template <class Element, class T>
 class element_changes {
  public:

@@ -64,11 +64,12 @@ void generate_by_owners(const Shared& a, const std::source_location& where, cons
 
 }  // namespace detail
 
-/// Gives each element of a shared vector the value F(its index), and of a shared matrix F(row, column): each PE computes its own, in the order of the
-/// indices. F is a function of the program.
+/// Gives each element of a shared vector the value F(its index), and of a shared matrix F(row,
+/// column): each PE computes its own, in the order of the indices. F is a function of the program.
 ///
-/// Called by one process while nobody else uses the object. Parks, as F may. Throws what F throws (other elements may have got their values),
-/// usage_error (destroyed, somebody views it), node_lost, stopped.
+/// Called by one process while nobody else uses the object. Parks, as F may. Throws what F throws
+/// (other elements may have got their values), usage_error (destroyed, somebody views it),
+/// node_lost, stopped.
 template <auto F, detail::vector_or_matrix Shared>
 void generate(const Shared& a, const std::source_location& where = std::source_location::current()) {
   detail::generate_by_owners<F>(a, where);

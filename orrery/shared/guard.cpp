@@ -91,8 +91,8 @@ std::size_t list_part(memory_head& h, scope_guard::kind k, const scope_guard::re
     s.column = r.column;
     s.columns = r.columns;
     write_text(s.at, where);
-    // SYNC: seq_cst, with is_listed in the other kind of scope: one of two that open at once sees the
-    // other.
+    // SYNC: seq_cst, with is_listed in the other kind of scope: one of two that open at once sees
+    // the other.
     s.holder.store(self | flags_of(k));
     return i;
   }
@@ -109,7 +109,8 @@ const memory_head::part_scope* is_listed(const memory_head& h, scope_guard::kind
   return nullptr;
 }
 
-/// Counts one more scope of this node. The place of its count; memory_head::nodes: that of all nodes.
+/// Counts one more scope of this node. The place of its count; memory_head::nodes: that of all
+/// nodes.
 std::size_t count_one(memory_head& h, scope_guard::kind k) {
   const std::uint32_t self = this_node();
   // The own place comes first, then a free one, or that of a node that is lost.
@@ -121,8 +122,8 @@ std::size_t count_one(memory_head& h, scope_guard::kind k) {
         const bool free = before.holder() == 0 || (before.holder() != self && !is_there(before.holder()));
         if (own ? !mine : !free) break;
         const node_scopes after = (own ? before : node_scopes{self}).plus_one(k);
-        // SYNC: seq_cst, with the loads of is_open in the other kind of scope: one of two that open at
-        // once sees the other.
+        // SYNC: seq_cst, with the loads of is_open in the other kind of scope: one of two that open
+        // at once sees the other.
         if (h.scopes_of[i].compare_exchange_strong(before.word, after.word)) return i;
       }
     }
@@ -165,8 +166,8 @@ void scope_guard::begin(std::shared_ptr<const shared_object> o, kind k, const st
 void scope_guard::begin(std::shared_ptr<const shared_object> o, kind k, const std::source_location& where,
                         const rectangle& part) {
   kind_ = k;
-  if (o->memory == nullptr)
-    return;  // nothing of it lies here: who writes sends messages, which are checked where they arrive
+  // nothing of it lies here: who writes sends messages, which are checked where they arrive
+  if (o->memory == nullptr) return;
   memory_head& h = o->memory->head();
   const std::string here = line_of(where);
   const bool all = part.rows == o->rows && part.columns == o->columns;

@@ -42,7 +42,7 @@ class scope_guard {
   void begin(std::shared_ptr<const shared_object> o, kind k, const std::source_location& where, const rectangle& part);
   void end() noexcept;
 
-  // What a message writes, for a scope that is open elsewhere. These throw usage_error.
+  // The write of a message, for a scope that is open elsewhere. These throw usage_error.
   /// Nobody views any of it.
   static void require_no_view(const shared_object& o);
   /// Nobody views all of it. True if somebody views a part.
@@ -54,7 +54,8 @@ class scope_guard {
  private:
   std::shared_ptr<const shared_object> object_;
   kind kind_ = kind::view;
-  // Of the count among those of nodes; their number: the one of all; behind: in the list of parts.
+  // The place of the count among those of nodes; their number: the one of all; behind: in the list
+  // of parts.
   std::size_t place_ = 0;
 };
 

@@ -56,8 +56,8 @@ class halo_scope {
 }  // namespace detail
 
 /// A shared matrix in a scope of *halo cache*: `a[i, j]` for the caller's elements and those around
-/// them. Indices are signed, as they are below 0 and above the last one beyond periodic edges. Touching
-/// others is undefined; asserts see it.
+/// them. Indices are signed, as they are below 0 and above the last one beyond periodic edges.
+/// Touching others is undefined; asserts see it.
 template <class T>
 class halo_matrix : public detail::halo_scope {
  public:

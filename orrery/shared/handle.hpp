@@ -10,11 +10,11 @@
 #include <source_location>
 #include <span>
 
-// What handles of all element types have in common, out of line.
+// The common part of handles of all element types, out of line.
 namespace orrery::detail {
 
-/// The elements of a shared object that somebody means: all or a part. Those of a vector are rows of
-/// one column.
+/// The elements of a shared object that somebody means: all or a part. Those of a vector are rows
+/// of one column.
 struct rectangle {
   shared_id id;
   std::uint64_t row;
@@ -38,7 +38,7 @@ void read_shared(const shared_id& id, std::uint64_t row, std::uint64_t rows, std
 void write_shared(const shared_id& id, std::uint64_t row, std::uint64_t rows, std::uint64_t column,
                   std::uint64_t columns, const std::byte* from, std::uint64_t pitch, const std::source_location& where);
 
-/// What a PE owns of an object.
+/// The part of an object that a PE owns.
 struct own_elements {
   std::byte* first = nullptr;
   std::uint64_t rows = 0;

@@ -111,7 +111,7 @@ template <class T>
   return most;
 }
 
-// --- at the owner ----------------------------------------------------------------------------------------------------
+// --- at the owner --------------------------------------------------------------------------------
 
 template <class T>
 T read_held_here(shared_id id, std::uint32_t part, std::uint64_t local) {
@@ -190,7 +190,7 @@ void fill_held_here(shared_id id, const T& value) {
   std::ranges::fill(held_elements<T>(*hold_object(id)), value);
 }
 
-// --- anywhere --------------------------------------------------------------------------------------------------------
+// --- anywhere ------------------------------------------------------------------------------------
 
 template <class T>
 [[nodiscard]] T read_held(const shared_id& id, std::uint64_t row, std::uint64_t column, std::source_location where) {

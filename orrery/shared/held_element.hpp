@@ -47,7 +47,8 @@ class shared_element<T> {
     if (!done) expected = std::move(old);
     return done;
   }
-  /// Makes the element op(element, x), for any op, and returns that. The op may be called several times.
+  /// Makes the element op(element, x), for any op, and returns that. The op may be called several
+  /// times.
   template <class Op>
     requires std::equality_comparable<T>
   T accumulate(const T& x, Op op) const {
@@ -95,7 +96,8 @@ class shared_element<T> {
 
 namespace detail {
 
-/// A shared object with elements of a type: bytes of the type's size, or one for each element that is held. `value`: what all are; null: T{}.
+/// A shared object with elements of a type: bytes of the type's size, or one for each element that
+/// is held. `value`: what all are; null: T{}.
 template <class T>
 [[nodiscard]] shared_id make_shared_of(const char* what, std::uint64_t rows, std::uint64_t columns,
                                        const distribution& how, const T* value, const std::source_location& where) {

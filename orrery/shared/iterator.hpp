@@ -11,9 +11,11 @@
 
 namespace orrery {
 
-/// Goes through the elements of a shared vector by default access, in the order of their indices: `*i` is a shared_element, wherever it lies. A
-/// random access iterator for the algorithms of std::ranges. A value of the size of a handle, good until the vector is destroyed; dereferencing
-/// throws, and may park, as shared_element does. (For many elements a scope or copy is faster by far.)
+/// Goes through the elements of a shared vector by default access, in the order of their indices:
+/// `*i` is a shared_element, wherever it lies. A random access iterator for the algorithms of
+/// std::ranges. A value of the size of a handle, good until the vector is destroyed; dereferencing
+/// throws, and may park, as shared_element does. (For many elements a scope or copy is faster by
+/// far.)
 template <class T>
 class shared_iterator {
  public:

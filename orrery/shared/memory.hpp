@@ -23,7 +23,7 @@ struct memory_name {
   }
 };
 
-/// What stands before the elements in the memory of a shared object on a machine. Nodes may be
+/// The header before the elements in the memory of a shared object on a machine. Nodes may be
 /// killed at any instruction, so nothing here has to be consistent with anything else.
 struct memory_head {
   static constexpr std::size_t locks = 32;
@@ -34,14 +34,14 @@ struct memory_head {
   static constexpr std::size_t bytes = 1664;  ///< room for it; the elements begin behind
 
   std::atomic<std::uint32_t> lock[locks];  ///< the PE that holds it + 1
-  /// Scopes of one node that are open: its first PE + 1 in the lower half, then 16 bits of read views
-  /// and 16 of write scopes. 0: free. See guard.hpp.
+  /// Scopes of one node that are open: its first PE + 1 in the lower half, then 16 bits of read
+  /// views and 16 of write scopes. 0: free. See guard.hpp.
   std::atomic<std::uint64_t> scopes_of[nodes];
-  /// Of nodes that have found no entry.
+  /// Counts for nodes that have found no entry.
   std::atomic<std::uint32_t> views;
   std::atomic<std::uint32_t> writers;
-  /// Elements were changed by fetch_add and the like, in a program that is checked: who reads one is to
-  /// ask its owner, who knows what comes before.
+  /// Elements were changed by fetch_add and the like, in a program that is checked: who reads one
+  /// is to ask its owner, who knows what comes before.
   std::atomic<std::uint32_t> changed;
   /// Where the last of them was opened, for people: two that open at once may mix their texts.
   std::atomic<std::uint64_t> viewed_at[text_words];
@@ -68,7 +68,7 @@ class shared_memory {
   /// world_error.
   [[nodiscard]] static std::shared_ptr<shared_memory> make(std::uint64_t bytes, bool for_others,
                                                            std::string_view label);
-  /// That of another node of this machine. Throws node_lost if it is gone, world_error.
+  /// Opens the memory of another node of this machine. Throws node_lost if it is gone, world_error.
   [[nodiscard]] static std::shared_ptr<shared_memory> open(const memory_name& name, std::string_view label);
 
   virtual ~shared_memory() = default;

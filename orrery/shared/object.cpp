@@ -16,8 +16,8 @@ namespace orrery::detail {
 
 namespace {
 
-/// What a node needs to use an object: the description, and the memory of its domain, if some lies
-/// there.
+/// The facts that a node needs to use an object: the description, and the memory of its domain, if
+/// some lies there.
 struct admission {
   shared_description about;
   std::optional<memory_name> memory;
@@ -27,7 +27,7 @@ struct admission {
     a & about & memory;
   }
 };
-/// What a keeper gives to the PEs of its node: the mapping as a pointer, which they share.
+/// The answer of a keeper to the PEs of its node: the mapping as a pointer, which they share.
 struct introduction {
   shared_description about;
   std::uint64_t memory = 0;  ///< a std::shared_ptr on the heap, which the receiver takes over
@@ -48,7 +48,8 @@ bool is_on_node_of(std::uint32_t a, std::uint32_t b) {
   return n.node_of(a) == n.node_of(b);
 }
 
-/// The nodes of one machine are OS processes that can map each other's memory; simulated ones are not.
+/// The nodes of one machine are OS processes that can map each other's memory; simulated ones are
+/// not.
 bool maps_memory(transport::world* w) { return w != nullptr && (w->shared() != nullptr || w->carrier() != nullptr); }
 
 std::uint64_t round_up(std::uint64_t bytes) { return (bytes + 63) / 64 * 64; }
@@ -99,7 +100,7 @@ std::shared_ptr<const shared_object> view_of(const shared_description& about, st
   return o;
 }
 
-// --- what PEs say to each other --------------------------------------------------------------------------------------
+// --- what PEs say to each other ------------------------------------------------------------------
 
 std::uint64_t hand_over(const std::shared_ptr<shared_memory>& m) {
   if (m == nullptr) return 0;

@@ -20,15 +20,16 @@
 // each PE that uses an object has a `shared_object`: the layout, and where the elements on its
 // machine lie. Three PEs have a part in its life:
 //   the maker, which made it, knows all nodes that use it;
-//   the keeper of each node, its first PE, holds the node's mapping and knows the node's PEs that use it;
+//   the keeper of each node, its first PE, holds the node's mapping and knows the node's PEs that
+//   use it;
 //   the owner of a part answers for its elements to other machines.
-// Who meets an unknown id asks its keeper, and the keeper the maker.
+// A PE that meets an unknown id asks its keeper, and the keeper the maker.
 
 namespace orrery::detail {
 
 struct counted_object;
 
-/// What the maker tells of an object.
+/// The maker's description of an object.
 struct shared_description {
   shared_id id;
   std::string label;  ///< "shared vector made at mm2.cpp:12", for errors
@@ -42,10 +43,12 @@ struct shared_description {
 };
 
 /// An object as one PE uses it. Owned by the PE's directory and by the open scopes of its
-/// processes; used on that PE only. Nothing changes in it but `counts`, which is set once, and `whole`, which ends when an owner is lost.
+/// processes; used on that PE only. Nothing changes in it but `counts`, which is set once, and
+/// `whole`, which ends when an owner is lost.
 struct shared_object {
-  // What an access by default reads, in one cache line.
-  /// All elements in the order of their indices, if they are so here, nobody watches, and all owners are there.
+  // The members that an access by default reads, in one cache line.
+  /// All elements in the order of their indices, if they are so here, nobody watches, and all
+  /// owners are there.
   mutable std::byte* whole = nullptr;
   std::uint64_t rows = 0;
   std::uint64_t columns = 0;
@@ -56,7 +59,8 @@ struct shared_object {
   std::vector<std::byte*> base;  ///< of each part; null if it lies in another domain
   std::uint32_t own_part = 0;  ///< of this PE; parts() if it owns none
   bool watched = false;  ///< accesses to elements are checked or counted
-  mutable counted_object* counts = nullptr;  ///< accesses are only counted, there; of the PE's census
+  /// Accesses are only counted, there; of the PE's census.
+  mutable counted_object* counts = nullptr;
   std::byte* in_order = nullptr;  ///< `whole`, also if somebody watches
   mutable std::shared_ptr<void> held;  ///< elements that this PE holds as objects; see held.hpp
 

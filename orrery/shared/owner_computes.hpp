@@ -45,7 +45,8 @@ class owned_scope {
  protected:
   /// The number of a row among the PE's.
   [[nodiscard]] std::uint64_t row_number(std::uint64_t row) const noexcept {
-    const std::uint64_t n = row - first_row_;  // in all cases, so that a compiler can move it out of a loop
+    // in all cases, so that a compiler can move it out of a loop
+    const std::uint64_t n = row - first_row_;
     if (round_ == 0) [[likely]]
       return n;
     return n / round_ * block_ + n % block_;
@@ -108,7 +109,8 @@ class owned_vector : public detail::owned_base<T> {
   [[nodiscard]] std::span<T> span() const noexcept { return {reinterpret_cast<T*>(this->mine_), this->mine_rows_}; }
   [[nodiscard]] T* begin() const noexcept { return span().data(); }
   [[nodiscard]] T* end() const noexcept { return span().data() + this->mine_rows_; }
-  [[nodiscard]] std::uint64_t size() const noexcept { return this->all_rows_; }  ///< of the whole vector
+  /// The size of the whole vector.
+  [[nodiscard]] std::uint64_t size() const noexcept { return this->all_rows_; }
 };
 
 /// A shared matrix in a scope of owner-computes; else like owned_vector.
@@ -136,7 +138,8 @@ class owned_matrix : public detail::owned_base<T> {
   [[nodiscard]] std::span<T> span() const noexcept {
     return {reinterpret_cast<T*>(this->mine_), this->mine_rows_ * this->own_columns_};
   }
-  [[nodiscard]] std::uint64_t row_count() const noexcept { return this->all_rows_; }  ///< of the whole matrix
+  /// The shape of the whole matrix.
+  [[nodiscard]] std::uint64_t row_count() const noexcept { return this->all_rows_; }
   [[nodiscard]] std::uint64_t column_count() const noexcept { return this->all_columns_; }
 };
 

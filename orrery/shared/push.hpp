@@ -22,9 +22,10 @@ struct region_target {
   }
 };
 
-/// Begins to copy a region of one shared object to another one: each owner sends its own elements, all at once, so that
-/// they travel once. The futures end when the elements are where they belong. The objects have elements of one size,
-/// and the regions must not overlap. May park. Throws std::out_of_range, usage_error (destroyed), node_lost.
+/// Begins to copy a region of one shared object to another one: each owner sends its own elements,
+/// all at once, so that they travel once. The futures end when the elements are where they belong.
+/// The objects have elements of one size, and the regions must not overlap. May park. Throws
+/// std::out_of_range, usage_error (destroyed), node_lost.
 [[nodiscard]] std::vector<future<void>> push_region(const shared_id& from, const region& r, const region_target& to);
 
 }  // namespace orrery::detail

@@ -172,7 +172,8 @@ class cached_matrix : public detail::cache_base<T> {
   [[nodiscard]] std::span<const T> row(std::uint64_t i) const noexcept {
     return {data() + (i - this->row_) * this->pitch_, this->columns_};
   }
-  /// Elements from a row to the next in memory: column_count(), but of a view of a part of the columns.
+  /// Elements from a row to the next in memory: column_count(), but of a view of a part of the
+  /// columns.
   [[nodiscard]] std::uint64_t pitch() const noexcept { return this->pitch_; }
   /// All of it; undefined for a view whose rows do not follow each other, which asserts see.
   [[nodiscard]] std::span<const T> span() const noexcept {
@@ -202,7 +203,7 @@ namespace detail {
 template <class Handle>
 struct cache_behaviour : cache_request {
   using handle = Handle;
-  /// What a copy takes.
+  /// The memory of a copy.
   [[nodiscard]] std::uint64_t bytes() const noexcept {
     return rows * columns * sizeof(*std::declval<const Handle&>().data());
   }
@@ -210,9 +211,10 @@ struct cache_behaviour : cache_request {
 
 }  // namespace detail
 
-/// The behaviour *read cache*: a copy, made when the scope opens, of all or of a part. What others
-/// write meanwhile is not seen. `read_cache(v).bytes()` is the memory that it takes. Opening throws std::out_of_range
-/// (the part is not inside), std::bad_alloc (its what() says how much it needs), node_lost.
+/// The behaviour *read cache*: a copy, made when the scope opens, of all or of a part. Writes of
+/// others are not seen meanwhile. `read_cache(v).bytes()` is the memory that it takes. Opening
+/// throws std::out_of_range (the part is not inside), std::bad_alloc (its what() says how much it
+/// needs), node_lost.
 template <class T>
 [[nodiscard]] detail::cache_behaviour<cached_vector<T>> read_cache(
     const shared_vector<T>& v, const std::source_location& where = std::source_location::current()) {
@@ -234,9 +236,10 @@ template <class T>
   return {{p.whole().id(), p.first_row(), p.row_count(), p.first_column(), p.column_count(), false, where}};
 }
 
-/// A read cache that all members of a team open together: each sends what its PE owns to all others, and asks nobody.
-/// It is a barrier. Each element is as it was when its owner's members came; who writes elements of others needs a
-/// barrier before. Opening throws also usage_error (a PE owns elements and has no member), process_gone.
+/// A read cache that all members of a team open together: each sends what its PE owns to all
+/// others, and asks nobody. It is a barrier. Each element is as it was when its owner's members
+/// came; who writes elements of others needs a barrier before. Opening throws also usage_error (a
+/// PE owns elements and has no member), process_gone.
 template <class T>
 [[nodiscard]] detail::cache_behaviour<cached_vector<T>> read_cache(
     const shared_vector<T>& v, team_member& team, const std::source_location& where = std::source_location::current()) {
@@ -248,8 +251,8 @@ template <class T>
   return {{m.id(), 0, m.row_count(), 0, m.column_count(), false, where, &team}};
 }
 
-/// The behaviour *read view*, of all or of a part: no copy where the elements lie on this machine, in
-/// the order of their indices, or are owned by one PE of it; else a read cache. Nobody may write
+/// The behaviour *read view*, of all or of a part: no copy where the elements lie on this machine,
+/// in the order of their indices, or are owned by one PE of it; else a read cache. Nobody may write
 /// them meanwhile: a scope that may does not open while a view of the same elements is open, nor a
 /// view while such a scope is: usage_error names both places. (Access by default is not watched.)
 template <class T>

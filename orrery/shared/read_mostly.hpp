@@ -39,8 +39,8 @@ class read_mostly_scope {
   void ready();
   void close() noexcept;
 
-  // What elements are made of. All but read_bytes may park. They throw std::out_of_range,
-  // usage_error (destroyed), node_lost, stopped.
+  // The words of elements. All but read_bytes may park. They throw std::out_of_range, usage_error
+  // (destroyed), node_lost, stopped.
   void write_bytes(std::uint64_t i, const void* value) const;
   void change_bytes(std::uint64_t i, element_change what, scalar type, const void* operand, void* old) const;
   bool compare_exchange_bytes(std::uint64_t i, void* expected, const void* desired) const;
@@ -142,8 +142,8 @@ struct read_mostly_behaviour : read_mostly_request {
 
 /// The behaviour *read-mostly*, for data that many read and few change (Lu 2001, section 2). Where
 /// the elements lie on this machine they are read in place; elsewhere the PE has a replica of all,
-/// which its open scopes share. A write goes to the owner, which tells all replicas; it returns when
-/// they have the new value. All replicas see the writes to one element in the same order.
+/// which its open scopes share. A write goes to the owner, which tells all replicas; it returns
+/// when they have the new value. All replicas see the writes to one element in the same order.
 ///
 /// A PE takes updates in when it takes messages: a loop that waits for another value has to park.
 /// Writes outside of such scopes are not told to replicas; scopes that open later see them.

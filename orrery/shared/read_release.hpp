@@ -76,9 +76,9 @@ class update_scope : protected Cached {
 
 }  // namespace detail
 
-/// A shared vector, or a part of one, in a scope of *read cache and release* together: reads see the copy that was
-/// made when the scope opened, and one's own writes, which others see at the end of the scope at
-/// the latest.
+/// A shared vector, or a part of one, in a scope of *read cache and release* together: reads see
+/// the copy that was made when the scope opened, and one's own writes, which others see at the end
+/// of the scope at the latest.
 template <class T>
 class read_release_vector : public detail::update_scope<cached_vector<T>, release_vector<T>, T> {
  public:
@@ -121,8 +121,8 @@ template <class Handle, class Shared>
 
 }  // namespace detail
 
-/// The behaviour *read cache and release*, of all or of a part. Opening throws what those of the two
-/// throw.
+/// The behaviour *read cache and release*, of all or of a part. Opening throws what those of the
+/// two throw.
 template <class T>
 [[nodiscard]] detail::update_behaviour<read_release_vector<T>> read_release(
     const shared_vector<T>& v, const std::source_location& where = std::source_location::current()) {

@@ -74,10 +74,10 @@ Shared replace_by(const Shared& before, Shared after, const std::source_location
 
 }  // namespace detail
 
-/// Gives a vector another distribution, or other PEs: `v = redistribute(v, distribution::cyclic())`.
-/// Returns the vector of the same elements and destroys the one that was given, so that other
-/// handles of that one, and its open scopes, must not be used any more. If it throws, that one is as
-/// it was. While it runs both have memory.
+/// Gives a vector another distribution, or other PEs:
+/// `v = redistribute(v, distribution::cyclic())`. Returns the vector of the same elements and
+/// destroys the one that was given, so that other handles of that one, and its open scopes, must
+/// not be used any more. If it throws, that one is as it was. While it runs both have memory.
 ///
 /// Called by one process while nobody writes the vector. Parks. Throws as the constructor of
 /// shared_vector, and usage_error (destroyed).

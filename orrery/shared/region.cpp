@@ -17,7 +17,8 @@ namespace {
 
 using bytes = std::vector<std::byte>;
 
-constexpr std::uint64_t piece_bytes = 512 << 10;  // of a request, so that memory for messages stays bounded
+// of a request, so that memory for messages stays bounded
+constexpr std::uint64_t piece_bytes = 512 << 10;
 constexpr std::uint64_t fill_bytes = 16 << 10;  // of values that are written at once
 constexpr std::size_t window = 16;  // requests that one reader has on their way
 
@@ -90,7 +91,7 @@ std::byte* first_of(const shared_object& o, const part_region& w) {
   return o.base[w.part] + w.row * part_pitch(o, w.part) + w.column * o.element_bytes();
 }
 
-// --- at the owner ----------------------------------------------------------------------------------------------------
+// --- at the owner --------------------------------------------------------------------------------
 
 void check_request(const shared_object& o, const part_region& w) {
   const auto inside = [](std::uint64_t first, std::uint64_t n, std::uint64_t size) {

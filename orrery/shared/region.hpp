@@ -14,7 +14,7 @@
 
 namespace orrery::detail {
 
-/// A rectangle of a shared object. Of a vector: rows with one column.
+/// A rectangle of a shared object. For a vector: rows with one column.
 struct region {
   std::uint64_t row = 0;
   std::uint64_t rows = 0;
@@ -106,7 +106,8 @@ class region_writer {
   std::deque<future<void>> sent_;
 };
 
-/// Calls f(piece) for each part that the region meets; those of other domains cut into pieces of a size that may travel.
+/// Calls f(piece) for each part that the region meets; those of other domains cut into pieces of a
+/// size that may travel.
 void for_each_piece_of(const shared_object& o, const region& r, const std::function<void(const part_region&)>& f);
 /// Copies a piece, which lies row after row, to where it belongs in the memory of the region.
 void place_piece(const shared_object& o, const region& r, const part_region& what, const std::byte* elements,

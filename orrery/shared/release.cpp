@@ -127,7 +127,8 @@ void write_batch_here(shared_id id, const write_batch& b) {
 
 }  // namespace
 
-/// What was gathered and is on its way; and what has come of it, for who hears that a node was lost.
+/// Writes that were gathered and are on their way; and what has come of it, for who hears that a
+/// node was lost.
 struct release_scope::buffers {
   struct message {
     future<void> answer;
@@ -175,7 +176,7 @@ struct release_scope::buffers {
   void send_all() {
     for (auto& [part, w] : of) send(part, w);
   }
-  /// Whatever fails, the others get what is theirs.
+  /// If one fails, the others get their writes all the same.
   void finish() {
     send_all();
     while (!sent.empty()) take_oldest();
@@ -211,7 +212,8 @@ release_scope::release_scope(const release_request& r)
 release_scope::~release_scope() {
   if (buffers_ == nullptr) return;
   try {
-    close();  // an exception leaves the scope: what was written before is written, wherever the element lies
+    // an exception leaves the scope: what was written before is written, wherever the element lies
+    close();
   } catch (...) {
     report_unended_scope(std::current_exception());
   }
@@ -222,8 +224,8 @@ void release_scope::close() {
   const std::unique_ptr<buffers> last = std::move(buffers_);
   last->finish();
   watch_.end();
-  if (whole_ != nullptr &&
-      last->object->whole == nullptr)  // some was lost meanwhile, and nobody knows what was written of it
+  // some was lost meanwhile, and nobody knows what was written of it
+  if (whole_ != nullptr && last->object->whole == nullptr)
     require_owners(*last->object, row_, rows_, column_, columns_);
   std::atomic_thread_fence(std::memory_order_seq_cst);
   guard_.end();

@@ -65,7 +65,8 @@ inline void store_released(std::byte* at, const T& value) noexcept {
                                               std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>>>;
     word w;
     std::memcpy(&w, &value, sizeof w);
-    __atomic_store_n(reinterpret_cast<word*>(at), w, __ATOMIC_RELAXED);  // the end of the scope orders it
+    // the end of the scope orders it
+    __atomic_store_n(reinterpret_cast<word*>(at), w, __ATOMIC_RELAXED);
   } else {
     copy_in(at, &value, sizeof value);
   }
@@ -76,7 +77,7 @@ inline constexpr bool stored_whole =
 
 template <class T>
 using release_base = std::conditional_t<held_by_owner<T>, held_release<T>, release_scope>;
-/// What put() of that takes.
+/// The argument of its put().
 template <class T>
 auto put_argument(const T& value) noexcept {
   if constexpr (held_by_owner<T>) {
@@ -89,7 +90,7 @@ auto put_argument(const T& value) noexcept {
 template <class>
 inline constexpr bool never_read = false;
 
-/// What a release scope gives for an element: it can be assigned to.
+/// The reference to an element in a release scope: it can be assigned to.
 template <class Scope, class T>
 class write_reference {
  public:

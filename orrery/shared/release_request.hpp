@@ -11,8 +11,8 @@ namespace orrery {
 
 /// How a release scope gathers.
 struct release_options {
-  /// Bytes of writes to one owner, and their places, that are gathered before they are sent; at least one write is. All buffers of a scope together
-  /// have 4 MiB at most.
+  /// Bytes of writes to one owner, and their places, that are gathered before they are sent; at
+  /// least one write is. All buffers of a scope together have 4 MiB at most.
   std::size_t buffer_bytes = 32 << 10;
 };
 

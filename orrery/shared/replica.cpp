@@ -26,7 +26,7 @@ std::uint64_t piece_elements(const shared_object& o) {
   return std::max<std::uint64_t>(1, piece_bytes / o.element_bytes());
 }
 
-// --- at the owner ----------------------------------------------------------------------------------------------------
+// --- at the owner --------------------------------------------------------------------------------
 
 const shared_object& owned_here(const shared_id& id, std::uint32_t part) {
   const shared_object& o = find_object(id);
@@ -141,7 +141,7 @@ std::pair<bool, bytes> compare_exchange_at_owner(shared_id id, std::uint32_t par
 
 }  // namespace
 
-// --- at the reader ---------------------------------------------------------------------------------------------------
+// --- at the reader -------------------------------------------------------------------------------
 
 void replica::free_memory::operator()(std::byte* p) const noexcept { ::operator delete(p, cache_line); }
 
@@ -266,7 +266,7 @@ replica* replica_table::find(const shared_id& id, std::uint64_t number) const no
   return at != replicas_.end() && at->second->number() == number ? at->second.get() : nullptr;
 }
 
-// --- writers ---------------------------------------------------------------------------------------------------------
+// --- writers -------------------------------------------------------------------------------------
 
 namespace {
 

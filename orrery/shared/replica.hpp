@@ -42,9 +42,9 @@ struct replica_update {
 ///
 /// Invariants
 ///   R1  The owner numbers the updates of its part, and sends each to all who were readers then.
-///   R2  An element has the value of the latest update that has arrived, or a later one: messages may
-///       overtake each other, so an update is dropped if the copy of its element, or another update
-///       of it, is newer.
+///   R2  An element has the value of the latest update that has arrived, or a later one: messages
+///       may overtake each other, so an update is dropped if the copy of its element, or another
+///       update of it, is newer.
 class replica {
  public:
   replica(std::shared_ptr<const shared_object> o, std::uint64_t number);
@@ -88,7 +88,7 @@ class replica {
   std::deque<future_access<void>::owner> waiting_;
 };
 
-/// What a PE has of read-mostly scopes: the replicas that it reads, and the readers of what it owns.
+/// The read-mostly scopes of a PE: the replicas that it reads, and the readers of what it owns.
 /// Owned by the PE's directory; used on its thread.
 class replica_table {
  public:
@@ -97,7 +97,7 @@ class replica_table {
     std::uint64_t number;  ///< of the replica there
     friend bool operator==(const reader&, const reader&) = default;
   };
-  /// Of the part of an object that this PE owns.
+  /// The readers of the part of an object that this PE owns.
   struct audience {
     std::uint64_t turn = 0;
     std::vector<reader> readers;

@@ -17,7 +17,8 @@ namespace {
 
 using bytes = std::vector<std::byte>;
 
-constexpr std::uint64_t piece_bytes = 512 << 10;  // of a request, so that memory for messages stays bounded
+// of a request, so that memory for messages stays bounded
+constexpr std::uint64_t piece_bytes = 512 << 10;
 constexpr std::size_t window = 16;  // requests on their way
 
 /// Elements of one part that are asked for together.

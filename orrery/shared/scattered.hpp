@@ -15,10 +15,12 @@ namespace orrery::detail {
 
 struct shared_object;
 
-/// Elements of one part, by their numbers there, as steps: numbers that follow each other in equal distances.
+/// Elements of one part, by their numbers there, as steps: numbers that follow each other in equal
+/// distances.
 ///
-/// Problem: a list of the places of a million elements is as long as what lies there. But what a stride or a block
-/// meets in one part is one step, whatever the distribution; and a list without any order costs 12 bytes an element.
+/// Problem: a list of the places of a million elements is as long as what lies there. But what a
+/// stride or a block meets in one part is one step, whatever the distribution; and a list without
+/// any order costs 12 bytes an element.
 class part_places {
  public:
   void add(std::uint64_t local);
@@ -47,11 +49,11 @@ class part_places {
   std::uint64_t count_ = 0;
 };
 
-/// Reads elements of a vector from anywhere to local memory, all that one owner has by one request (of at most 512 KiB
-/// of elements). Memory of this machine is read at once, in begin().
+/// Reads elements of a vector from anywhere to local memory, all that one owner has by one request
+/// (of at most 512 KiB of elements). Memory of this machine is read at once, in begin().
 ///
-/// Owned by who wants them, used on one PE. The destination must outlive it; so must an index list until begin() has
-/// returned.
+/// Owned by who wants them, used on one PE. The destination must outlive it; so must an index list
+/// until begin() has returned.
 class gather_reader {
  public:
   gather_reader() = default;
@@ -73,8 +75,8 @@ class gather_reader {
   std::deque<request> asked_;
 };
 
-/// The same for writing. Where an index is there twice, either value may stay. When begin() has returned, the values
-/// may be overwritten; when finish() has, everybody sees them.
+/// The same for writing. Where an index is there twice, either value may stay. When begin() has
+/// returned, the values may be overwritten; when finish() has, everybody sees them.
 class scatter_writer {
  public:
   scatter_writer() = default;

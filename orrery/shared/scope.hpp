@@ -20,11 +20,15 @@
 //     { ORRERY_BEHAVIOUR(a, owner_computes); ... }
 //
 // A behaviour of one's own is a class B with a member type `handle`, and
-//     handle(const B&)   begins to open the scope: sends what has to be sent, and does not wait for it if it can;
+//     handle(const B&)   begins to open the scope: sends what has to be sent, and does not wait for
+//                        it if it can;
 //     ready()            waits until the scope is open;
-//     close()            ends it: returns when what was written can be seen by everybody; throws what went wrong;
-//     flush()            if there is one: sends what was written, and does not wait until it can be seen (start_with);
-//     ~handle()          ends it if close() was not called, as an exception has left the scope; throws nothing.
+//     close()            ends it: returns when what was written can be seen by everybody; throws
+//                        what went wrong;
+//     flush()            if there is one: sends what was written, and does not wait until it can be
+//                        seen (start_with);
+//     ~handle()          ends it if close() was not called, as an exception has left the scope;
+//                        throws nothing.
 // A handle is neither copied nor moved. `with` opens all its scopes before it waits for one.
 
 namespace orrery {
@@ -91,7 +95,8 @@ class block_scope : public H {
   block_scope(const block_scope&) = delete;
   block_scope& operator=(const block_scope&) = delete;
   ~block_scope() noexcept(false) {
-    if (std::uncaught_exceptions() == exceptions_) this->close();  // else the base does what can be done
+    // else the base does what can be done
+    if (std::uncaught_exceptions() == exceptions_) this->close();
   }
 
  private:

@@ -433,7 +433,7 @@ TEST_P(shared_data, a_distribution_that_does_not_fit_is_refused) {
   });
 }
 
-// --- teams -----------------------------------------------------------------------------------------------------------
+// --- teams ---------------------------------------------------------------------------------------
 
 std::string use_collectives(team_member& t) {
   const auto rank = t.rank();
@@ -583,7 +583,7 @@ TEST_P(shared_data, a_halo_cache_has_what_is_around_with_corners) {
   });
 }
 
-// --- losses ----------------------------------------------------------------------------------------------------------
+// --- losses --------------------------------------------------------------------------------------
 
 TEST(shared_data_loss, scopes_and_accesses_that_need_what_is_lost_say_so) {
   const testing::leaks_expected of_the_lost_node;

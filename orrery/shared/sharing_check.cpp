@@ -23,7 +23,8 @@ namespace orrery::detail {
 
 namespace {
 
-constexpr std::size_t most_open = 4096;  // records of a PE; then they are looked for no more, but begun anew
+// records of a PE; then they are looked for no more, but begun anew
+constexpr std::size_t most_open = 4096;
 
 scheduler::causality& order_of_this_pe() { return *here_pe().order(); }
 
@@ -88,7 +89,7 @@ std::string place_text(const std::source_location& where, const char* what) {
 
 bool checks_sharing() noexcept { return here_pe().order() != nullptr; }
 
-// --- the recorder ------------------------------------------------------------------------------------------------------
+// --- the recorder --------------------------------------------------------------------------------
 
 void sharing_recorder::add(const shared_object& o, std::uint64_t number, access_kind k,
                            const std::source_location& where) {
@@ -166,14 +167,14 @@ void sharing_recorder::deliver_all() {
   } while (!open_.empty());
 }
 
-// --- scopes ------------------------------------------------------------------------------------------------------------
+// --- scopes --------------------------------------------------------------------------------------
 
 struct watched_access::state {
   std::shared_ptr<const shared_object> object;
   access_record record;
   std::vector<access_record> earlier;
   std::uint64_t version = 0;  // of what is added now
-  // What is compared at the end.
+  // The sets that are compared at the end.
   std::source_location where;
   const char* what = "";
   const std::byte* elements = nullptr;

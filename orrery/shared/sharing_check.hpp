@@ -13,9 +13,9 @@
 
 namespace orrery {
 
-/// What `--orrery-check-sharing` has found so far, a line for each pair of places in the source that access the same elements without an
-/// order between them; none if the program was not started with it. Waits until all accesses so far are compared. Parks. Throws node_lost,
-/// stopped.
+/// The findings of `--orrery-check-sharing` so far, a line for each pair of places in the source
+/// that access the same elements without an order between them; none if the program was not started
+/// with it. Waits until all accesses so far are compared. Parks. Throws node_lost, stopped.
 [[nodiscard]] std::vector<std::string> sharing_mistakes();
 
 }  // namespace orrery
@@ -33,17 +33,19 @@ void note_element(const shared_object& o, std::uint64_t row, std::uint64_t colum
 /// The program was started with --orrery-check-sharing.
 [[nodiscard]] bool checks_sharing() noexcept;
 
-/// The accesses of the processes of one PE to shared data, until they are given to the referee of the object, the PE that made it.
+/// The accesses of the processes of one PE to shared data, until they are given to the referee of
+/// the object, the PE that made it.
 ///
-/// Problem: an access by default is an element, and there may be millions between two barriers. So accesses of one strand from one place
-/// are put together as ranges as long as nothing changes what came before them. They leave when the PE's loop has its next turn.
+/// Problem: an access by default is an element, and there may be millions between two barriers. So
+/// accesses of one strand from one place are put together as ranges as long as nothing changes what
+/// came before them. They leave when the PE's loop has its next turn.
 ///
 /// Owned by the directory of its PE, if the program is checked; used on its thread.
 class sharing_recorder {
  public:
   /// One element by default, now.
   void add(const shared_object& o, std::uint64_t number, access_kind k, const std::source_location& where);
-  /// What a scope or a copy has done.
+  /// Notes the accesses of a scope or a copy.
   void add(const shared_object& o, access_record r);
   /// Gives all to the referees, and waits for them. Parks.
   void deliver();
@@ -75,8 +77,8 @@ class sharing_recorder {
   std::uint32_t delivering_ = 0;
 };
 
-/// Accesses of a scope or a bulk transfer, from when it begins until it ends; held by the scope. Does nothing, and costs a null pointer, where the
-/// program is not checked.
+/// Accesses of a scope or a bulk transfer, from when it begins until it ends; held by the scope.
+/// Does nothing, and costs a null pointer, where the program is not checked.
 class watched_access {
  public:
   watched_access() noexcept;
@@ -91,11 +93,12 @@ class watched_access {
   void add(std::uint64_t row, std::uint64_t column, std::uint64_t columns);
   /// The same of many rows.
   void add_rows(const axis_walk& rows, std::uint64_t column, std::uint64_t columns);
-  /// What is added next comes after what came before now.
+  /// Accesses that are added next come after those before.
   void add_now(std::uint64_t row, std::uint64_t column);
   /// Memory itself is shown until it ends.
   void is_view();
-  /// Remembers what these elements are, which lie row after row; end() adds those that have changed as written. They must stay there.
+  /// Remembers what these elements are, which lie row after row; end() adds those that have changed
+  /// as written. They must stay there.
   void remember(const std::byte* elements, const axis_walk& rows, std::uint64_t column, std::uint64_t columns);
   /// It is over. Does not park.
   void end() noexcept;

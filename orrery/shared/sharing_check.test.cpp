@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The checker of accesses (--orrery-check-sharing) on threads and simulated machines; between OS processes: tests/shared.
+// The checker of accesses (--orrery-check-sharing) on threads and simulated machines; between OS
+// processes: tests/shared.
 #include <orrery/shared/sharing_check.hpp>
 
 #include <orrery/process/internal/test_world.hpp>

@@ -12,7 +12,7 @@
 
 namespace orrery::detail {
 
-/// What is to be told of an object in reports.
+/// The description of an object in reports.
 struct judged_object {
   shared_id id;
   std::string label;
@@ -27,8 +27,9 @@ struct judged_object {
 
 /// Compares the accesses to the objects that a PE has made, and says which are not ordered.
 ///
-/// Records come from all PEs, in any order. Each is compared with those that are remembered: the latest `remembered` of each object,
-/// and of that many objects. So memory is bounded, and a mistake is missed only if so many accesses come between the two.
+/// Records come from all PEs, in any order. Each is compared with those that are remembered: the
+/// latest `remembered` of each object, and of that many objects. So memory is bounded, and a
+/// mistake is missed only if so many accesses come between the two.
 ///
 /// Owned by the directory of its PE; used on its thread.
 class sharing_referee {

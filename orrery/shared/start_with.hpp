@@ -36,8 +36,8 @@ class [[nodiscard]] scope_end {
  public:
   using scopes = detail::opened_scopes<std::index_sequence_for<H...>, H...>;
   explicit scope_end(std::unique_ptr<scopes> s) noexcept : scopes_(std::move(s)) {}
-  /// Returns when everybody can see what was written. Parks. Throws what close() of the handles throws. A second call
-  /// does nothing.
+  /// Returns when everybody can see what was written. Parks. Throws what close() of the handles
+  /// throws. A second call does nothing.
   void wait() {
     if (const std::unique_ptr<scopes> s = std::move(scopes_))
       s->for_each([](auto& handle) { detail::close_after_sending(handle); });
@@ -63,9 +63,10 @@ auto start_run_with(X x, std::index_sequence<I...>) {
 
 }  // namespace detail
 
-/// As `with(behaviours..., f)`, but it returns before everybody can see what `f` has written. Local memory that was
-/// written from may be used again at once, as the scopes have their own copies; wait() of the result returns when the
-/// writes can be seen. In between the process does something else.
+/// As `with(behaviours..., f)`, but it returns before everybody can see what `f` has written. Local
+/// memory that was written from may be used again at once, as the scopes have their own copies;
+/// wait() of the result returns when the writes can be seen. In between the process does something
+/// else.
 ///
 ///     auto seen = start_with(release(c), [&](auto& c) { c[i] = x; });
 ///     work();

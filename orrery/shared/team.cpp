@@ -31,7 +31,8 @@ std::string text_of(const detail::team_call& c) {
   return text;
 }
 
-/// A text that came from another node, as one that is never freed: there are as many as programs have calls.
+/// A text that came from another node, as one that is never freed: there are as many as programs
+/// have calls.
 std::string_view kept(std::string text) {
   static std::mutex mutex;
   static auto& all = *new std::set<std::string>;
@@ -47,7 +48,8 @@ void append(bytes& into, const bytes& other, const void*) { into.insert(into.end
 
 }  // namespace
 
-// What members of teams give to collective functions, and what they combine it with: so errors call them.
+// The values of members in collective functions, and the operation that combines them: so errors
+// call them.
 struct team_value {
   bytes value;
   detail::team_call call;  // that the member is in
@@ -140,7 +142,8 @@ std::vector<bytes> team_member::exchange_bytes(std::vector<bytes> to_each, const
                                            std::move(to_each[to])));
   }
   for (auto& f : sent) f.get();
-  (void)reduce_bytes({}, &keep_given, nullptr, call);  // a barrier: all have been sent, and so have arrived
+  // a barrier: all have been sent, and so have arrived
+  (void)reduce_bytes({}, &keep_given, nullptr, call);
   std::vector<bytes> from_each(size());
   from_each[rank()] = std::move(to_each[rank()]);
   for (auto& [from, what] : detail::shared_directory::of_this_pe().gathers.given[mine])

@@ -24,11 +24,12 @@ class sub_team;
 
 namespace detail {
 
-/// What a member of a team runs, and what it is given: a function of the program, and the bytes of
-/// its arguments.
+/// The function of a member of a team, and its arguments: a function of the program, and the bytes
+/// of its arguments.
 using team_function = std::vector<std::byte> (*)(team_member& self, std::span<const std::byte> arguments);
 
-/// What a member calls, for errors: "all_reduce", "int", "std::plus<void>". The texts are never freed: a member makes none when it calls.
+/// The call of a member, for errors: "all_reduce", "int", "std::plus<void>". The texts are never
+/// freed: a member makes none when it calls.
 struct team_call {
   std::string_view name;
   std::string_view type = {};
@@ -59,8 +60,8 @@ template <class T>
 /// takes it by reference as its first parameter, if it wants it.
 ///
 /// The collective functions are called by all members, in the same order; they park. They throw
-/// process_gone when a member has ended by an exception, node_lost, stopped, and usage_error at all members if some call another one at
-/// the same point, or one for another type, operation or root.
+/// process_gone when a member has ended by an exception, node_lost, stopped, and usage_error at all
+/// members if some call another one at the same point, or one for another type, operation or root.
 class team_member : public member<team_member> {
  public:
   // rank() and size() are those of members of groups.
@@ -103,8 +104,9 @@ class team_member : public member<team_member> {
     for (std::size_t i = 1; i <= rank(); ++i) so_far = op(std::move(so_far), all[i]);
     return so_far;
   }
-  /// What each member has for each: to_each[r] is for rank r, and what comes back at [r] is what rank r had for this
-  /// member. T is whatever can be sent, as a vector of any length. Throws also usage_error (other than size() values).
+  /// The values of each member for each: to_each[r] is for rank r, and what comes back at [r] is
+  /// what rank r had for this member. T is whatever can be sent, as a vector of any length. Throws
+  /// also usage_error (other than size() values).
   template <class T>
   [[nodiscard]] std::vector<T> all_to_all(const std::vector<T>& to_each) {
     std::vector<std::vector<std::byte>> raw;
@@ -114,14 +116,15 @@ class team_member : public member<team_member> {
       from_each.push_back(detail::from_bytes<T>(b));
     return from_each;
   }
-  /// Divides the team: the members that give the same number become a team of their own. A collective
-  /// function; see sub_team.
+  /// Divides the team: the members that give the same number become a team of their own. A
+  /// collective function; see sub_team.
   [[nodiscard]] sub_team split(std::uint64_t number);
-  /// What of the elements of this PE is this member's, where several members are on one PE. For
+  /// This member's share of the elements of this PE, where several members are on one PE. For
   /// behaviours.
   [[nodiscard]] detail::team_share share() const;
 
-  /// For behaviours: where a member is, and a number that is the same for all members if all ask in the same order.
+  /// For behaviours: where a member is, and a number that is the same for all members if all ask in
+  /// the same order.
   [[nodiscard]] orrery::address address_of(std::size_t r) const { return this_group()[r].address(); }
   [[nodiscard]] std::uint64_t next_exchange() noexcept { return ++exchanges_; }
   /// For spmd.
@@ -180,7 +183,7 @@ class sub_team {
  public:
   sub_team(team members, std::size_t rank) : members_(std::move(members)), rank_(rank) {}
   [[nodiscard]] const team& members() const noexcept { return members_; }
-  /// Of the caller among those of its part, who keep their order.
+  /// The rank of the caller among those of its part, who keep their order.
   [[nodiscard]] std::size_t rank() const noexcept { return rank_; }
   [[nodiscard]] std::size_t size() const noexcept { return members_.size(); }
   /// It is the first: the one that is to call spmd.
@@ -241,7 +244,8 @@ std::vector<std::byte> run_as_member(team_member& self, std::span<const std::byt
 /// exception of the lowest rank that is not such a consequence is thrown. Parks. Throws also
 /// usage_error (no such place), node_lost, stopped.
 ///
-///     void multiply(team_member& team, shared_matrix<int> a, shared_matrix<int> b, shared_matrix<int> c);
+///     using matrix = shared_matrix<int>;
+///     void multiply(team_member& team, matrix a, matrix b, matrix c);
 ///     spmd<&multiply>(team(), a, b, c);
 template <auto F, class... A>
 auto spmd(const team& t, const A&... given) {

@@ -20,11 +20,13 @@ namespace orrery::detail {
 
 /// A copy of a region of a shared object for each member of a team, made by all at once.
 ///
-/// Problem: if each of n members asks all owners, n x n requests go before the elements do. But all members want the same. So each sends its
-/// share of the elements that its PE owns to all others, without being asked, and they answer nothing.
+/// Problem: if each of n members asks all owners, n x n requests go before the elements do. But all
+/// members want the same. So each sends its share of the elements that its PE owns to all others,
+/// without being asked, and they answer nothing.
 ///
-/// Owned by the scope of one member. All members of the team make one, in the same order. finish() returns when all have begun and all elements
-/// are there; it is a barrier, which is also how a member that ends too early is noticed.
+/// Owned by the scope of one member. All members of the team make one, in the same order. finish()
+/// returns when all have begun and all elements are there; it is a barrier, which is also how a
+/// member that ends too early is noticed.
 class team_gather {
  public:
   team_gather() = default;
@@ -32,7 +34,8 @@ class team_gather {
   team_gather& operator=(const team_gather&) = delete;
   ~team_gather();
 
-  /// `to` must stay until it ends. May park. Throws usage_error (a PE owns elements and has no member), node_lost.
+  /// `to` must stay until it ends. May park. Throws usage_error (a PE owns elements and has no
+  /// member), node_lost.
   void begin(team_member& member, std::shared_ptr<const shared_object> from, const region& r, std::byte* to,
              std::uint64_t pitch);
   /// Parks. Throws process_gone (a member has ended), node_lost, stopped.
@@ -51,7 +54,7 @@ class team_gather {
   std::vector<part_region> own_;
 };
 
-/// What has arrived on a PE of gathers of its members, by member and number; of its directory.
+/// Arrived values of gathers on a PE, by member and number; of its directory.
 struct gathered_pieces {
   struct arriving {
     const shared_object* from = nullptr;  ///< null: the member has not begun yet
@@ -63,7 +66,7 @@ struct gathered_pieces {
     std::vector<std::pair<part_region, std::vector<std::byte>>> early;
   };
   std::map<std::pair<address, std::uint64_t>, arriving> of;
-  /// Of all_to_all: by receiver and number, then by sender.
+  /// For all_to_all: by receiver and number, then by sender.
   std::map<std::pair<address, std::uint64_t>, std::map<std::uint32_t, std::vector<std::byte>>> given;
 };
 

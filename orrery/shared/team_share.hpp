@@ -6,8 +6,8 @@
 
 namespace orrery::detail {
 
-/// What of a PE's elements belongs to one member of a team: share number `index` of `count`, as so
-/// many members are on the PE.
+/// The share of a PE's elements that belongs to one member of a team: share number `index` of
+/// `count`, as so many members are on the PE.
 struct team_share {
   std::uint32_t index = 0;
   std::uint32_t count = 1;

@@ -11,7 +11,7 @@
 
 namespace orrery {
 
-/// What is under way. Its accesses last until it ends.
+/// The transfers under way. Its accesses last until it ends.
 struct transfer::work {
   work() = default;
   work(const work&) = delete;

@@ -15,22 +15,25 @@
 #include <type_traits>
 #include <vector>
 
-// Bulk transfer that goes on while the process does something else, that leaves out elements, or that goes by lists of
-// indices. The elements of each owner travel in a few large messages, whatever the distribution. All functions park.
-// They throw std::out_of_range (not inside), usage_error (other sizes, destroyed), node_lost, stopped.
+// Bulk transfer that goes on while the process does something else, that leaves out elements, or
+// that goes by lists of indices. The elements of each owner travel in a few large messages,
+// whatever the distribution. All functions park. They throw std::out_of_range (not inside),
+// usage_error (other sizes, destroyed), node_lost, stopped.
 
 namespace orrery {
 
-/// A copy that was started. wait() returns when it is complete: what was read is in local memory, what was written can
-/// be seen by everybody. Local memory that is written from may be used again as soon as the copy was started; memory
-/// that is read to belongs to the copy until wait() has returned. A copy that is dropped before is not complete.
+/// A copy that was started. wait() returns when it is complete: what was read is in local memory,
+/// what was written can be seen by everybody. Local memory that is written from may be used again
+/// as soon as the copy was started; memory that is read to belongs to the copy until wait() has
+/// returned. A copy that is dropped before is not complete.
 class [[nodiscard]] transfer {
  public:
   transfer() noexcept;
   transfer(transfer&&) noexcept;
   transfer& operator=(transfer&&) noexcept;
   ~transfer();
-  /// Parks. Throws node_lost, stopped, usage_error (destroyed meanwhile). A second call does nothing.
+  /// Parks. Throws node_lost, stopped, usage_error (destroyed meanwhile). A second call does
+  /// nothing.
   void wait();
 
   struct work;  // not for users
@@ -40,7 +43,8 @@ class [[nodiscard]] transfer {
   std::unique_ptr<work> work_;
 };
 
-/// Every step-th element of a shared vector: `count` of them, from `first` on. See shared_vector::every.
+/// Every step-th element of a shared vector: `count` of them, from `first` on. See
+/// shared_vector::every.
 template <class T>
 class vector_stride {
  public:
@@ -58,7 +62,8 @@ class vector_stride {
   std::uint64_t step_;
 };
 
-/// Elements first, first + step, first + 2 step...: `count` of them. Throws usage_error (a step of 0, or more than there are indices).
+/// Elements first, first + step, first + 2 step...: `count` of them. Throws usage_error (a step of
+/// 0, or more than there are indices).
 template <class T>
 [[nodiscard]] vector_stride<T> every(const shared_vector<T>& v, std::uint64_t step, std::uint64_t first,
                                      std::uint64_t count) {
@@ -100,7 +105,8 @@ inline void require_same_size(std::uint64_t from, std::uint64_t to) {
 
 }  // namespace detail
 
-/// As copy, but it returns before the copy is complete: a part of a vector or a rectangle of a matrix to local memory,
+/// As copy, but it returns before the copy is complete: a part of a vector or a rectangle of a
+/// matrix to local memory,
 template <detail::shared_part P>
 transfer start_copy(const P& from, std::span<detail::element_of<P>> to,
                     std::source_location where = std::source_location::current()) {
@@ -173,7 +179,8 @@ void copy(std::span<const std::type_identity_t<T>> from, const vector_stride<T>&
   start_copy(from, to, where).wait();
 }
 
-/// to[k] = from[indices[k]]: all that one owner has travels together. The list must stay until start_gather has returned.
+/// to[k] = from[indices[k]]: all that one owner has travels together. The list must stay until
+/// start_gather has returned.
 template <class T>
 transfer start_gather(const shared_vector<T>& from, std::span<const std::uint64_t> indices,
                       std::span<std::type_identity_t<T>> to,

@@ -8,11 +8,13 @@
 
 namespace orrery::detail {
 
-/// How long messages take that PEs send each other at once, each PE on a machine of its own, by LogGP.
+/// How long messages take that PEs send each other at once, each PE on a machine of its own, by
+/// LogGP.
 ///
-/// Problem: the adviser compares behaviours that the program has not run. Each is a pattern of requests and answers,
-/// whose time is that of a message there and back, and of what is busy for longest: the processor of a PE, or the
-/// network interface of a machine. The simulator, which is exact, would have to run the program again for each.
+/// Problem: the adviser compares behaviours that the program has not run. Each is a pattern of
+/// requests and answers, whose time is that of a message there and back, and of what is busy for
+/// longest: the processor of a PE, or the network interface of a machine. The simulator, which is
+/// exact, would have to run the program again for each.
 ///
 /// A value; used by one thread.
 class transfer_model {
@@ -26,7 +28,8 @@ class transfer_model {
   void exchange(std::uint32_t from, std::uint32_t to, double count, double bytes_there, double bytes_back);
   /// The same, where each request waits for the answer to the one before it.
   void exchange_in_turn(std::uint32_t from, std::uint32_t to, double count, double bytes_there, double bytes_back);
-  /// Nanoseconds until all answers are there, if all PEs begin at once; 0 if nobody has asked for anything.
+  /// Nanoseconds until all answers are there, if all PEs begin at once; 0 if nobody has asked for
+  /// anything.
   [[nodiscard]] double time() const noexcept;
 
  private:

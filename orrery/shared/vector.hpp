@@ -117,7 +117,7 @@ class vector_part {
   std::uint64_t count_;
 };
 
-/// Ends a shared vector everywhere. What open scopes use stays until they end. Parks. Throws
+/// Ends a shared vector everywhere. Memory that open scopes use stays until they end. Parks. Throws
 /// usage_error (null, destroyed before), node_lost.
 template <class T>
 void destroy(const shared_vector<T>& v, const std::source_location& where = std::source_location::current()) {

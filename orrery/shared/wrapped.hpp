@@ -6,7 +6,7 @@
 
 namespace orrery {
 
-/// What lies beyond the edges of a matrix, for a halo.
+/// The elements beyond the edges of a matrix, for a halo.
 enum class edges : std::uint8_t {
   open,  ///< nothing: the halo ends at the edge
   periodic,  ///< the opposite edge

@@ -21,7 +21,8 @@ std::ptrdiff_t offset_of(const index3& at, const index3& strides, std::size_t el
   return (at[0] * strides[0] + at[1] * strides[1] + at[2] * strides[2]) * static_cast<std::ptrdiff_t>(element_bytes);
 }
 
-// A box of elements in memory that is not a page's: where it is, and how to walk in it along the dimensions of the array.
+// A box of elements in memory that is not a page's: where it is, and how to walk in it along the
+// dimensions of the array.
 template <class Byte>
 struct box_view {
   Byte* data;
@@ -87,7 +88,8 @@ void array::read_bytes(const domain& d, transposition t, std::span<std::byte> in
   const std::size_t most = window();
   std::deque<arriving> under_way;
   const auto take = [&] {
-    // Drives do not answer in the order of the questions: whatever is there is copied while the others come.
+    // Drives do not answer in the order of the questions: whatever is there is copied while the
+    // others come.
     const auto there = std::ranges::find_if(under_way, [](const arriving& a) { return a.ready(); });
     if (there != under_way.end()) std::swap(*there, under_way.front());
     arriving a = std::move(under_way.front());
@@ -107,7 +109,8 @@ void array::read_bytes(const domain& d, transposition t, std::span<std::byte> in
     const domain elements = grid_.elements_of(place);
     const page_address at = map_->locate(place);
     arriving a{{}, {}, elements & d, elements.first};
-    // Inside a node a page costs nothing to move. To another node its bytes are copied: then only what is wanted.
+    // Inside a node a page costs nothing to move. To another node its bytes are copied: then only
+    // what is wanted.
     const auto& from = device(at);
     if (orrery::detail::on_this_node(orrery::detail::here_pe(), from.address().pe) ||
         2 * a.part.size() >= product(grid_.page_shape)) {

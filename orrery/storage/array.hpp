@@ -14,21 +14,26 @@
 
 namespace orrery::storage {
 
-/// A three-dimensional array that lies on devices and may be far larger than memory. (Givelberg 2014, section 4.1.)
+/// A three-dimensional array that lies on devices and may be far larger than memory. (Givelberg
+/// 2014, section 4.1.)
 ///
-/// Problem: a computation thinks in boxes of an array; drives work in pages, many at once, on several devices, and several clients want
-/// their boxes at the same time. The paper's Array is a process; everything would go through it.
-/// So an array here is a small value, as a remote pointer is: shape, page shape, type, page map and the remote pointers of its devices. It is copied
-/// and sent to any number of processes, and each reads and writes by itself: it starts the transfers of all pages of its box, a window of them at a time,
-/// and copies between pages and its own memory as they arrive, once, transposing in the same step. On one node that is the only copy between the
+/// Problem: a computation thinks in boxes of an array; drives work in pages, many at once, on
+/// several devices, and several clients want their boxes at the same time. The paper's Array is a
+/// process; everything would go through it. So an array here is a small value, as a remote pointer
+/// is: shape, page shape, type, page map and the remote pointers of its devices. It is copied and
+/// sent to any number of processes, and each reads and writes by itself: it starts the transfers of
+/// all pages of its box, a window of them at a time, and copies between pages and its own memory as
+/// they arrive, once, transposing in the same step. On one node that is the only copy between the
 /// drive and the caller's memory.
 ///
-/// It owns nothing: the devices live on when it is gone (a data_set owns them), and calls throw process_gone when they do not. Use an
-/// array, and copies of it, from any process at once. Two clients may write different elements of one page at the same time; who writes the
-/// same elements decides nothing but that each of them is one of the values written.
+/// It owns nothing: the devices live on when it is gone (a data_set owns them), and calls throw
+/// process_gone when they do not. Use an array, and copies of it, from any process at once. Two
+/// clients may write different elements of one page at the same time; who writes the same elements
+/// decides nothing but that each of them is one of the values written.
 ///
-/// All transfers may park. They throw std::invalid_argument (another type, a buffer of another size), std::out_of_range (a domain that is not inside of the
-/// array), and what the devices throw; a write is then done in part. A write has returned when the devices have the pages; call flush()
+/// All transfers may park. They throw std::invalid_argument (another type, a buffer of another
+/// size), std::out_of_range (a domain that is not inside of the array), and what the devices throw;
+/// a write is then done in part. A write has returned when the devices have the pages; call flush()
 /// to have them on the drives.
 ///
 ///     std::vector<std::complex<double>> line(n3);
@@ -37,7 +42,8 @@ class array {
  public:
   /// Empty: to be received or assigned into.
   array() = default;
-  /// Throws std::invalid_argument if the map is not made for the grid's pages or the number of devices.
+  /// Throws std::invalid_argument if the map is not made for the grid's pages or the number of
+  /// devices.
   array(const page_grid& grid, element_type type, any_page_map map, std::vector<remote<array_page_device>> devices);
 
   [[nodiscard]] const index3& shape() const noexcept { return grid_.array_shape; }
@@ -56,13 +62,15 @@ class array {
   /// All of it.
   [[nodiscard]] domain whole() const noexcept { return domain::of_shape(shape()); }
 
-  /// Fills `into`, of exactly d.size() elements, with the elements of the domain, the third dimension running fastest.
+  /// Fills `into`, of exactly d.size() elements, with the elements of the domain, the third
+  /// dimension running fastest.
   template <element T>
   void read(const domain& d, std::span<T> into) const {
     read_bytes(d, transposition::none, std::as_writable_bytes(into), element_type_of<T>);
   }
-  /// The same with dimensions 1 and 3 (2 and 3) in each other's place: element (i, j, k) of the domain is element (k, j, i) ((i, k, j)) of `into`, whose
-  /// shape is the domain's, transposed. For lines along another dimension than the third.
+  /// The same with dimensions 1 and 3 (2 and 3) in each other's place: element (i, j, k) of the
+  /// domain is element (k, j, i) ((i, k, j)) of `into`, whose shape is the domain's, transposed.
+  /// For lines along another dimension than the third.
   template <element T>
   void read_transpose13(const domain& d, std::span<T> into) const {
     read_bytes(d, transposition::t13, std::as_writable_bytes(into), element_type_of<T>);
@@ -91,20 +99,23 @@ class array {
   [[nodiscard]] array_page read_page(const domain& d, transposition t = transposition::none) const;
   void write_page(const domain& d, const array_page& p, transposition t = transposition::none) const;
 
-  /// Begins to read (write) one whole page of the grid, as it lies on disk: its elements of the page shape, edges that hang over included. On one
-  /// node nothing is copied: the page that arrives is what the drive has filled, and a page that is written goes to the drive as it is.
-  /// For computations that are laid out page by page. Throws std::out_of_range; all else is thrown by the future.
+  /// Begins to read (write) one whole page of the grid, as it lies on disk: its elements of the
+  /// page shape, edges that hang over included. On one node nothing is copied: the page that
+  /// arrives is what the drive has filled, and a page that is written goes to the drive as it is.
+  /// For computations that are laid out page by page. Throws std::out_of_range; all else is thrown
+  /// by the future.
   [[nodiscard]] future<page> start_read_whole(const index3& place) const;
   [[nodiscard]] future<void> start_write_whole(const page& p, const index3& place) const;
 
-  /// Tells the devices that the domain will be read soon; does not wait for the drives. Hints for which a device has no place in its
-  /// cache are dropped. (Section 4.3.)
+  /// Tells the devices that the domain will be read soon; does not wait for the drives. Hints for
+  /// which a device has no place in its cache are dropped. (Section 4.3.)
   void read_into_cache(const domain& d) const;
-  /// Returns when everything written so far is on the drives; throws errors of writes that nobody saw.
+  /// Returns when everything written so far is on the drives; throws errors of writes that nobody
+  /// saw.
   void flush() const;
 
-  /// At most so many bytes of pages are on their way between the devices and one read or write; 64 MiB at first, and never less than two
-  /// pages. A property of this copy of the array.
+  /// At most so many bytes of pages are on their way between the devices and one read or write; 64
+  /// MiB at first, and never less than two pages. A property of this copy of the array.
   void set_window(std::uint64_t bytes) noexcept { window_bytes_ = bytes; }
 
   template <class A>

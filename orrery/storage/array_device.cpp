@@ -16,8 +16,9 @@
 
 namespace orrery::storage {
 
-// Invariants: (1) a clean entry is in `clean`, a dirty one is not; (2) dirty = entries with `dirty`; (3) waiting = write-backs that were begun
-// and have not ended; (4) an entry with an error is dirty and has no write-back under way.
+// Invariants: (1) a clean entry is in `clean`, a dirty one is not; (2) dirty = entries with
+// `dirty`; (3) waiting = write-backs that were begun and have not ended; (4) an entry with an error
+// is dirty and has no write-back under way.
 struct array_device::cache {
   struct entry {
     page bytes;
@@ -81,7 +82,7 @@ array_device::~array_device() {
   }
 }
 
-// --- reading --------------------------------------------------------------------------------------------------------
+// --- reading -------------------------------------------------------------------------------------
 
 page array_device::fetch(std::uint64_t index) {
   if (const auto at = cache_->entries.find(index); at != cache_->entries.end()) {
@@ -103,7 +104,8 @@ void array_device::keep(const page& p, std::uint64_t index, bool used) {
 
 void array_device::read_into_cache(std::uint64_t index) {
   check(index);
-  const page_lock lock(*this, index, true);  // whoever reads the page meanwhile waits, and finds it in the cache
+  // whoever reads the page meanwhile waits, and finds it in the cache
+  const page_lock lock(*this, index, true);
   if (cache_->entries.contains(index)) return;
   if (!cache_->make_place()) {
     ++statistics_.prefetches_dropped;
@@ -129,7 +131,7 @@ void array_device::drop_cache() {
   }
 }
 
-// --- writing --------------------------------------------------------------------------------------------------------
+// --- writing -------------------------------------------------------------------------------------
 
 void array_device::throw_error_of_the_past() {
   cache& c = *cache_;
@@ -182,10 +184,12 @@ void array_device::store(const page& p, std::uint64_t index) {
 }
 
 void array_device::begin_write_back(std::uint64_t index) {
-  // Who finds a message on its way need not send another. Once that one has begun it holds the page's lock, and nobody comes here.
+  // If a message is on its way, no other need be sent. Once that one has begun it holds the page's
+  // lock, and nobody comes here.
   cache::entry& e = cache_->entries.at(index);
   if (e.asked) return;
-  // If the device is destroyed before it comes to that, its destructor writes the page. What goes wrong is kept with the page.
+  // If the device is destroyed before it comes to that, its destructor writes the page. An error is
+  // kept with the page.
   orrery::detail::future_access<void>::disregard(start(this_process<array_device>())->write_back(index));
   e.asked = true;
   ++cache_->waiting;
@@ -194,7 +198,8 @@ void array_device::begin_write_back(std::uint64_t index) {
 void array_device::write_back(std::uint64_t index) {
   cache& c = *cache_;
   {
-    const page_lock lock(*this, index, false);  // others may read the page, from the cache, but not write it
+    // others may read the page, from the cache, but not write it
+    const page_lock lock(*this, index, false);
     if (const auto at = c.entries.find(index); at != c.entries.end() && at->second.asked) {
       at->second.asked = false;
       const page p = at->second.bytes;

@@ -37,7 +37,7 @@ array_page numbered(const index3& s, int from) {
   return p;
 }
 
-// --- boxes and transposes -------------------------------------------------------------------------------------------
+// --- boxes and transposes ------------------------------------------------------------------------
 
 TEST(array_page_device, reads_and_writes_transposed) {
   const scratch folder;
@@ -99,7 +99,7 @@ TEST(array_page_device, takes_the_pages_of_an_existing_device) {
   });
 }
 
-// --- reading before it is asked -------------------------------------------------------------------------------------
+// --- reading before it is asked ------------------------------------------------------------------
 
 TEST(array_device, reads_a_page_of_its_cache_without_the_drive) {
   const scratch folder;
@@ -151,7 +151,7 @@ TEST(array_device, does_not_read_what_was_written_meanwhile_from_its_cache) {
   });
 }
 
-// --- writing after it has answered ----------------------------------------------------------------------------------
+// --- writing after it has answered ---------------------------------------------------------------
 
 TEST(array_device, answers_a_write_before_the_drive_has_the_page) {
   const scratch folder;
@@ -219,7 +219,8 @@ TEST(array_device, throws_the_error_of_a_write_behind_at_the_next_write) {
     device->fail_writes(1, EIO);
     device->write(page_of(page_bytes, 1), 0);
     (void)error_text(EIO, [&] { device->write(page_of(page_bytes, 2), 1); });
-    (void)error_text(EIO, [&] { device->write(page_of(page_bytes, 2), 1); });  // there is no room until a flush
+    // there is no room until a flush
+    (void)error_text(EIO, [&] { device->write(page_of(page_bytes, 2), 1); });
     device->flush();
     device->write(page_of(page_bytes, 2), 1);
     device->flush();

@@ -29,19 +29,23 @@ struct copy_plan {
   [[nodiscard]] domain unit_elements(std::int64_t n) const;
 };
 
-/// Converts elements to another type: single and double precision, real to complex. Returns how many finite numbers have become infinite. Throws std::invalid_argument for
-/// complex numbers that are to become real ones. Any thread.
+/// Converts elements to another type: single and double precision, real to complex. Returns how
+/// many finite numbers have become infinite. Throws std::invalid_argument for complex numbers that
+/// are to become real ones. Any thread.
 std::uint64_t convert_elements(std::span<const std::byte> from, element_type from_type, std::span<std::byte> to,
                                element_type to_type);
 
-/// A process that takes units of a copy, one after the other: reads the elements of one, converts them and writes them in pages of the output. copy_job makes several, so that
-/// reading and writing overlap.
+/// A process that takes units of a copy, one after the other: reads the elements of one, converts
+/// them and writes them in pages of the output. copy_job makes several, so that reading and writing
+/// overlap.
 class copier {
  public:
   copier(const copy_plan& plan, const remote<ledger>& units);
-  /// Returns when no unit is left: how many numbers have become infinite. Throws what the devices throw; the others then end, too.
+  /// Returns when no unit is left: how many numbers have become infinite. Throws what the devices
+  /// throw; the others then end, too.
   std::uint64_t copy(array from, array to);
-  /// The same of units that are read again and verified by their checksums: those that are wrong are copied once more. Throws EBADMSG if that does not help.
+  /// The same of units that are read again and verified by their checksums: those that are wrong
+  /// are copied once more. Throws EBADMSG if that does not help.
   std::uint64_t verify(array from, array to);
 
  private:

@@ -24,7 +24,8 @@ namespace fs = std::filesystem;
 using detail::throw_errno;
 
 constexpr std::uint64_t mib = 1 << 20;
-constexpr std::uint64_t node_bytes = 24 * mib;       // a program that does nothing, its libraries' tables included
+// a program that does nothing, its libraries' tables included
+constexpr std::uint64_t node_bytes = 24 * mib;
 constexpr std::uint64_t connected_bytes = 48 * mib;  // more, if it has to send pages to other nodes
 constexpr std::int64_t unit_bytes = 16 * mib;        // or one page of the output
 
@@ -32,8 +33,9 @@ std::int64_t bytes_of(const index3& shape, element_type type) {
   return product(shape) * static_cast<std::int64_t>(size_of(type));
 }
 
-// First as large as pages of the input, so that few of these are read for several units; then longer, along the last dimension first. It does not depend on
-// the memory: a copy goes on with more or less of it.
+// First as large as pages of the input, so that few of these are read for several units; then
+// longer, along the last dimension first. It does not depend on the memory: a copy goes on with
+// more or less of it.
 index3 unit_of(const page_grid& from, const page_grid& to, element_type type) {
   const std::int64_t page = bytes_of(to.page_shape, type);
   const index3 all = to.pages();

@@ -13,7 +13,7 @@
 
 namespace orrery::storage {
 
-/// What is to be copied, and what the copy is to be.
+/// The source of a copy, and the form of the result.
 struct copy_task {
   data_set_info input = {};
   std::string output = {};
@@ -21,14 +21,16 @@ struct copy_task {
   element_type type = element_type::complex128;
   std::vector<std::string> folders =
       {};  ///< one for each drive of the output; empty: its own. They may name their machines
-  std::string map = {};  ///< "circulant" or "blocked"; empty: the input's, circulant if that has a table
+  /// "circulant" or "blocked"; empty: the input's, circulant if that has a table.
+  std::string map = {};
   bool checksums = true;
   std::uint64_t memory = std::uint64_t{256} << 20;  ///< bytes, of all nodes together
   std::uint32_t machines = 1;  ///< of the world
 };
 
-/// Plans a copy for a world of that size. If it takes more memory than the task has, the answer is how much would do. Throws std::invalid_argument: complex numbers do not
-/// become real ones; no such map.
+/// Plans a copy for a world of that size. If it takes more memory than the task has, the answer is
+/// how much would do. Throws std::invalid_argument: complex numbers do not become real ones; no
+/// such map.
 [[nodiscard]] std::expected<copy_plan, std::uint64_t> plan_copy(const copy_task& task, std::uint32_t pes,
                                                                 std::uint32_t nodes);
 
@@ -41,22 +43,28 @@ struct copy_status {
 struct copy_outcome {
   bool resumed = false;
   std::int64_t units = 0;  ///< copied by this program
-  std::uint64_t overflows =
-      0;  ///< finite numbers that are too large for the copy's type, and are infinite there; of this program
+  /// Finite numbers that are too large for the copy's type, and are infinite there; of this
+  /// program.
+  std::uint64_t overflows = 0;
 };
 
-/// Copies a data set of any size into a new one with other pages, another page map, other drives or another element type. (Givelberg 2014, section 6: copy and
-/// reformat very large data objects.)
+/// Copies a data set of any size into a new one with other pages, another page map, other drives or
+/// another element type. (Givelberg 2014, section 6: copy and reformat very large data objects.)
 ///
-/// Problem: copying terabytes takes hours. Meanwhile programs are killed and drives fail; the array does not fit into memory; and a copy that differs is worse than none.
-/// So the copy is made in units of whole pages of the output, by as many processes as the memory allows. A ledger beside the output keeps what is done; the same
-/// job, begun anew, goes on from there. Each page of the input is verified when it is read, by its checksum; and when all is written each page of the output is read
-/// again and verified by its own, and copied once more if it is wrong. The copy says `finished` only after that.
+/// Problem: copying terabytes takes hours. Meanwhile programs are killed and drives fail; the array
+/// does not fit into memory; and a copy that differs is worse than none. So the copy is made in
+/// units of whole pages of the output, by as many processes as the memory allows. A ledger beside
+/// the output keeps what is done; the same job, begun anew, goes on from there. Each page of the
+/// input is verified when it is read, by its checksum; and when all is written each page of the
+/// output is read again and verified by its own, and copied once more if it is wrong. The copy says
+/// `finished` only after that.
 ///
-/// Used by one process, in this order: construct, `begin`, `run`. Throws as sweep_job does; EBADMSG names a damaged page of the input. What was done until then is kept in the
-/// folder OUTPUT.copy.
+/// Used by one process, in this order: construct, `begin`, `run`. Throws as sweep_job does; EBADMSG
+/// names a damaged page of the input. The work done until then is kept in the folder OUTPUT.copy.
 ///
-///     storage::copy_task task{.input = storage::data_set::read_info("/data/x"), .output = "/data/y", .page_shape = {32, 32, 512}};
+///     storage::copy_task task{.input = storage::data_set::read_info("/data/x"),
+///                             .output = "/data/y",
+///                             .page_shape = {32, 32, 512}};
 ///     task.type = task.input.type;
 ///     storage::copy_job job(task, storage::plan_copy(task, world_pes(), world_nodes()).value());
 ///     job.begin();

@@ -54,7 +54,8 @@ data_set_info info_for(const std::string& path, const data_set_description& d) {
   return info;
 }
 
-// Of each device. In a world of several machines, one on the machine of its file: those that are wished, else all, in turn.
+// The paths of each device. In a world of several machines, one on the machine of its file: those
+// that are wished, else all, in turn.
 std::vector<std::uint32_t> pes_for(const std::vector<std::uint32_t>& machines,
                                    const std::vector<std::uint32_t>& wished) {
   std::vector<std::uint32_t> all;
@@ -172,7 +173,8 @@ void data_set::make_devices(const data_set_options& options, open_mode mode,
   if (!sharing.empty()) make_devices_on_nodes(sharing, options, mode, machines);
 }
 
-// Such a node has devices of its own for the files of its machine. Those of other machines it shares with all.
+// Such a node has devices of its own for the files of its machine. Those of other machines it
+// shares with all.
 void data_set::make_devices_on_nodes(const std::vector<std::uint32_t>& sharing, const data_set_options& options,
                                      open_mode mode, const std::vector<std::uint32_t>& machines) {
   const open_mode as = mode == open_mode::read_only ? mode : open_mode::beside;

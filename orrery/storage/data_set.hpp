@@ -11,18 +11,19 @@
 
 namespace orrery::storage {
 
-/// What a data set is to be.
+/// The form of a new data set.
 struct data_set_description {
   index3 shape{};
   index3 page_shape{};
   element_type type = element_type::complex128;
-  /// One for each device, mostly each on another drive; empty: one device, in the data set's own folder. "node7:/disk1/x" is a folder on the machine with that
-  /// host name: the device's process lives there.
+  /// One for each device, mostly each on another drive; empty: one device, in the data set's own
+  /// folder. "node7:/disk1/x" is a folder on the machine with that host name: the device's process
+  /// lives there.
   std::vector<std::string> folders = {};
   any_page_map map = {};  ///< empty: circulant
   bool checksums = true;
-  /// What else there is to know of the array (voxel size, units, where it comes from): a JSON object, which is kept in the header as it is.
-  /// Empty: nothing.
+  /// Further facts of the array (voxel size, units, where it comes from): a JSON object, which is
+  /// kept in the header as it is. Empty: nothing.
   std::string attributes = {};
 };
 
@@ -33,15 +34,16 @@ struct data_set_options {
   transfer_mode transfers = transfer_mode::automatic;
   std::uint32_t depth = 8;
   cache_options cache = {};
-  /// Where the devices live, in turn; empty: all PEs of the world, from the data set's own on. In a world of several machines each device takes one of these that
-  /// is on the machine of its folder.
+  /// Where the devices live, in turn; empty: all PEs of the world, from the data set's own on. In a
+  /// world of several machines each device takes one of these that is on the machine of its folder.
   std::vector<std::uint32_t> pes = {};
-  /// Each node has devices of its own for the files of its machine: no page goes from node to node of a machine. What is written by one node and read by another is
-  /// ordered by the callers (device_options::alone), and there is no cache.
+  /// Each node has devices of its own for the files of its machine: no page goes from node to node
+  /// of a machine. The callers order writes of one node and reads of another
+  /// (device_options::alone), and there is no cache.
   bool on_each_node = false;
 };
 
-/// What the header of a data set says.
+/// The content of a data set's header.
 struct data_set_info {
   std::string path;
   index3 shape{};
@@ -53,12 +55,14 @@ struct data_set_info {
   bool checksums = false;
   bool finished = false;  ///< its last writer has called finish()
   std::string attributes = {};  ///< a JSON object; empty if there is none
-  std::uint64_t id =
-      0;  ///< is also in its files of checksums, which so are known to be its own; 0: made before there were ids
+  /// Is also in its files of checksums, which so are known to be its own; 0: made before there were
+  /// ids.
+  std::uint64_t id = 0;
   bool intact = true;  ///< false: the header was changed by somebody else
-  std::vector<std::string> hosts = {};  ///< of the devices' files; empty: the machine where the header is
+  /// Paths of the devices' files; empty: the machine where the header is.
+  std::vector<std::string> hosts = {};
 
-  /// Of each device, as data_set_description has it.
+  /// The folder of each device, as in data_set_description.
   [[nodiscard]] std::vector<std::string> folders() const;
 };
 
@@ -68,57 +72,68 @@ struct page_damage {
   std::string what;  ///< names file, place and cause
 };
 
-/// An array on disk: a folder with a header (`orrery.json`) and one device file, with its checksums, for each drive. As a process: it makes the
-/// devices, and owns them.
+/// An array on disk: a folder with a header (`orrery.json`) and one device file, with its
+/// checksums, for each drive. As a process: it makes the devices, and owns them.
 ///
-/// Problem: files outlive programs. What another program, later and elsewhere, finds must say what it is; what an
-/// interrupted program has left must not be taken for data; and several programs may want it at once.
-/// So the header is replaced as a whole (written beside, synced, renamed). It says `unfinished` from the moment when somebody may
-/// write until `finish()`, and an unfinished data set is opened read-only only by who asks for that. Each page has a checksum, see page_sums: what
-/// was being written when a program died is named when it is read. One program at a time can have it open for writing (the
-/// device files are locked), any number for reading.
+/// Problem: files outlive programs. Files that another program finds, later and elsewhere, must say
+/// what they are; what an interrupted program has left must not be taken for data; and several
+/// programs may want it at once. So the header is replaced as a whole (written beside, synced,
+/// renamed). It says `unfinished` from the moment when somebody may write until `finish()`, and an
+/// unfinished data set is opened read-only only by who asks for that. Each page has a checksum, see
+/// page_sums: what was being written when a program died is named when it is read. One program at a
+/// time can have it open for writing (the device files are locked), any number for reading.
 ///
-/// Made by spawn. Its methods may be called by any process; they may park. What is thrown is std::system_error or std::invalid_argument, whose texts
-/// name the file and say what to do. When it is destroyed its devices are: what is not flushed is written, but the data set stays
+/// Made by spawn. Its methods may be called by any process; they may park. Errors are
+/// std::system_error or std::invalid_argument, whose texts name the file and say what to do. When
+/// it is destroyed its devices are: what is not flushed is written, but the data set stays
 /// unfinished unless finish() was called.
 ///
-///     auto set = spawn<storage::data_set>(here(), "/data/x", storage::data_set_description{.shape = {512, 512, 512}, .page_shape = {64, 64, 64}});
+///     storage::data_set_description what{.shape = {512, 512, 512}, .page_shape = {64, 64, 64}};
+///     auto set = spawn<storage::data_set>(here(), "/data/x", what);
 ///     storage::array a = set->contents();       // a value, to be sent to whoever works on it
 ///     ...
 ///     set->finish();
-///     publish("/data/x", set);                   // lookup<storage::data_set>("/data/x")->contents()
+///     publish("/data/x", set);  // lookup<storage::data_set>("/data/x")->contents()
 class data_set {
  public:
-  /// Creates it, open for writing; `path` and the folders are made if they are not there (their parents are). Throws EEXIST if there is one
-  /// already, ENOSPC if there is no room for all pages, EHOSTDOWN if a folder is on a machine that is not in the world: nothing is left behind then.
+  /// Creates it, open for writing; `path` and the folders are made if they are not there (their
+  /// parents are). Throws EEXIST if there is one already, ENOSPC if there is no room for all pages,
+  /// EHOSTDOWN if a folder is on a machine that is not in the world: nothing is left behind then.
   data_set(std::string path, const data_set_description& description, const data_set_options& options = {});
-  /// Opens it. Throws ENOENT (no header, or a device file is missing), EINVAL (a header that makes no sense, a device file that was truncated), EBUSY (a
-  /// second writer), EBADMSG (unfinished, or a header that somebody has changed), EHOSTDOWN (a folder is on a machine that is not in the world).
+  /// Opens it. Throws ENOENT (no header, or a device file is missing), EINVAL (a header that makes
+  /// no sense, a device file that was truncated), EBUSY (a second writer), EBADMSG (unfinished, or
+  /// a header that somebody has changed), EHOSTDOWN (a folder is on a machine that is not in the
+  /// world).
   explicit data_set(std::string path, const data_set_options& options = {});
   data_set(const data_set&) = delete;
   data_set& operator=(const data_set&) = delete;
   ~data_set();
 
-  /// What the header at that path says, and whether it is intact. Opens nothing else.
+  /// The header at that path, and whether it is intact. Opens nothing else.
   [[nodiscard]] static data_set_info read_info(const std::string& path);
-  /// Removes the data set's files, the header last, so that what an interrupted removal leaves can be removed again; then its folders, if nothing else is
-  /// in them. Nothing is removed that it has not made, and no symbolic link is followed. Who has it open keeps what is open. Throws ENOENT (there is none), EBUSY
-  /// (somebody has it open for writing), EBADMSG (a header that somebody has changed), EPERM (a file that is not its own) and what unlink(2) gives.
+  /// Removes the data set's files, the header last, so that what an interrupted removal leaves can
+  /// be removed again; then its folders, if nothing else is in them. Nothing is removed that it has
+  /// not made, and no symbolic link is followed. Programs that have it open keep what is open.
+  /// Throws ENOENT (there is none), EBUSY (somebody has it open for writing), EBADMSG (a header
+  /// that somebody has changed), EPERM (a file that is not its own) and what unlink(2) gives.
   static void remove(const std::string& path);
 
   [[nodiscard]] data_set_info info() const { return info_; }
   /// The array. It can be used for as long as this process lives.
   [[nodiscard]] array contents() const { return array_; }
-  /// Everything that was written is on the drives when this returns. Throws errors of writes that nobody saw.
+  /// Everything that was written is on the drives when this returns. Throws errors of writes that
+  /// nobody saw.
   void flush();
-  /// As flush, and the header says that the data set is finished. Whoever goes on writing calls `reopen` first.
+  /// As flush, and the header says that the data set is finished. A writer that goes on calls
+  /// `reopen` first.
   void finish();
   /// Marks it unfinished again, before more is written.
   void reopen();
-  /// Reads every page and returns those that cannot be trusted, in the order of pages. (Of a data set without checksums: those
-  /// that cannot be read.)
+  /// Reads every page and returns those that cannot be trusted, in the order of pages. (Of a data
+  /// set without checksums: those that cannot be read.)
   [[nodiscard]] std::vector<page_damage> verify();
-  /// The same for a box of pages (places in the grid of pages): for who shows how far it is. Throws std::out_of_range.
+  /// The same for a box of pages (places in the grid of pages): for who shows how far it is. Throws
+  /// std::out_of_range.
   [[nodiscard]] std::vector<page_damage> verify_part(const domain& pages);
 
  private:
@@ -133,7 +148,8 @@ class data_set {
 
   data_set_info info_;
   any_page_map map_;
-  std::vector<remote<array_device>> devices_;  // one for each file; behind them those of other nodes
+  // one for each file; behind them those of other nodes
+  std::vector<remote<array_device>> devices_;
   array array_;
   bool writable_ = false;
 };

@@ -8,7 +8,8 @@
 
 namespace orrery::storage {
 
-/// Three numbers, one for each dimension: a shape, a place or strides. The last dimension is the one that is contiguous in memory.
+/// Three numbers, one for each dimension: a shape, a place or strides. The last dimension is the
+/// one that is contiguous in memory.
 using index3 = std::array<std::int64_t, 3>;
 
 /// The three dimensions in another order: a permutation for copies and domains.
@@ -25,8 +26,8 @@ enum class transposition : std::uint8_t {
 }
 [[nodiscard]] constexpr std::int64_t product(const index3& x) noexcept { return x[0] * x[1] * x[2]; }
 
-/// A box of places: all (i1, i2, i3) with first <= i < last in each dimension. (Givelberg 2014, section 4.1; the paper's
-/// bounds are inclusive, these are half open as everywhere in C++.)
+/// A box of places: all (i1, i2, i3) with first <= i < last in each dimension. (Givelberg 2014,
+/// section 4.1; the paper's bounds are inclusive, these are half open as everywhere in C++.)
 ///
 /// A value; travels as its bytes. Empty as soon as one of its sides is.
 struct domain {
@@ -86,16 +87,17 @@ struct domain {
 /// "[0, 128) x [0, 512) x [7, 8)"
 [[nodiscard]] std::string to_string(const domain& d);
 
-/// How an array of any shape is cut into pages of any shape: page (p1, p2, p3) covers the elements from p * page_shape on. Where the
-/// page shape does not divide the array's, pages at the upper edges hang over; on disk they are as large as all others.
+/// How an array of any shape is cut into pages of any shape: page (p1, p2, p3) covers the elements
+/// from p * page_shape on. Where the page shape does not divide the array's, pages at the upper
+/// edges hang over; on disk they are as large as all others.
 ///
 /// A value; travels as its bytes. Both shapes are positive (see `checked`).
 struct page_grid {
   index3 array_shape{};
   index3 page_shape{};
 
-  /// Throws std::invalid_argument, which names the shape, if a side is not positive or the array has more than 2^59 elements (so that
-  /// its bytes, and those of its pages, can be counted).
+  /// Throws std::invalid_argument, which names the shape, if a side is not positive or the array
+  /// has more than 2^59 elements (so that its bytes, and those of its pages, can be counted).
   [[nodiscard]] static page_grid checked(const index3& array_shape, const index3& page_shape);
 
   /// Pages in each dimension.
@@ -127,7 +129,8 @@ struct page_grid {
     for (auto& x : r.last) ++x;
     return r;
   }
-  /// The place of an index in the order in which pages are counted: the third dimension runs fastest.
+  /// The place of an index in the order in which pages are counted: the third dimension runs
+  /// fastest.
   [[nodiscard]] constexpr std::int64_t number_of(const index3& page) const noexcept {
     const index3 n = pages();
     return (page[0] * n[1] + page[1]) * n[2] + page[2];
@@ -147,7 +150,8 @@ constexpr void for_each_place(const domain& d, F&& f) {
       for (std::int64_t c = d.first[2]; c < d.last[2]; ++c) f(index3{a, b, c});
 }
 
-/// Calls f(domain) for boxes of that shape that together are `d`, cut at its upper edges; the third dimension fastest.
+/// Calls f(domain) for boxes of that shape that together are `d`, cut at its upper edges; the third
+/// dimension fastest.
 template <class F>
 constexpr void for_each_box(const domain& d, const index3& shape, F&& f) {
   const page_grid boxes{d.shape(), shape};

@@ -10,7 +10,8 @@
 
 namespace orrery::storage {
 
-/// What an array on disk consists of. Numbers are part of the wire format; the names are part of the file format.
+/// The types of elements of an array on disk. Numbers are part of the wire format; the names are
+/// part of the file format.
 enum class element_type : std::uint8_t { float32, float64, complex64, complex128 };
 
 /// Bytes of one element: 4, 8, 8, 16.

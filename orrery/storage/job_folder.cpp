@@ -65,7 +65,8 @@ job_folder::job_folder(std::string path, std::string target) : path_(std::move(p
 // False: it was taken from under our hands, by a program that has ended with its job.
 bool job_folder::take_lock() {
   using clock = std::chrono::steady_clock;
-  constexpr auto grace = std::chrono::seconds(1);  // of a program that seems to live: it may have been killed just now
+  // of a program that seems to live: it may have been killed just now
+  constexpr auto grace = std::chrono::seconds(1);
   std::error_code error;
   fs::create_directory(path_, error);
   if (error) throw_errno(error.value(), fmt::format("cannot make the folder {}, where progress is kept", path_));
@@ -117,7 +118,8 @@ void job_folder::join_nodes() {
   const std::string file = *this / nodes_file;
   nodes_ = internal::job_presence::share(file);
   std::vector<future<remote<internal::job_presence>>> started;
-  // Nodes of other machines have no files here; what they write there is locked by devices, which live there.
+  // Nodes of other machines have no files here; what they write there is locked by devices, which
+  // live there.
   for (const std::uint32_t n : internal::nodes_of_machine(this_machine()))
     if (n != this_node()) started.push_back(start_spawn<internal::job_presence>(node(n), file));
   for (auto& f : started) others_.push_back(f.get());
@@ -166,7 +168,8 @@ std::optional<std::string> job_folder::finished() const {
   const std::string file = *this / "finished";
   return fs::exists(file) ? std::optional(text_of(file)) : std::nullopt;
 }
-// Another program may have found the job done, and be about to say so. It removes the folder at its end.
+// Another program may have found the job done, and be about to say so. It removes the folder at its
+// end.
 void job_folder::remove(const std::string& path) {
   const int lock = ::open((path + "/" + lock_file).c_str(), O_RDWR | O_CLOEXEC);
   const io::descriptor held(lock);

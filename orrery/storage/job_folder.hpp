@@ -14,17 +14,22 @@ namespace internal {
 class job_presence;
 }
 
-/// Where a job that may be killed at any moment keeps what it needs to go on: its description, which parts are done, files that are in between.
+/// Where a job that may be killed at any moment keeps what it needs to go on: its description,
+/// which parts are done, files that are in between.
 ///
-/// Problem: the same command, started again, must know whether what it finds was left by itself; two of them at once would spoil each other's work; and a
-/// program can be killed between any two steps.
-/// So the folder is locked while a program works with it (the system gives the lock back when a program ends, however it does). Each node of the program shares in
-/// that: where one of them was killed, the next program waits until all have ended, and says so on stderr if that takes long. The folder says what the job is as soon as
-/// it has begun: that file gets its name when it is complete. When the work is done the folder says so (`finish`), until the program has nothing left to do:
-/// killed before, it is started again and finds that out, where it would otherwise do the work once more, on its own result if that took the place of
-/// the input. `remove` begins with the job's description: what is left without it means nothing to anybody.
+/// Problem: the same command, started again, must know whether what it finds was left by itself;
+/// two of them at once would spoil each other's work; and a program can be killed between any two
+/// steps. So the folder is locked while a program works with it (the system gives the lock back
+/// when a program ends, however it does). Each node of the program shares in that: where one of
+/// them was killed, the next program waits until all have ended, and says so on stderr if that
+/// takes long. The folder says what the job is as soon as it has begun: that file gets its name
+/// when it is complete. When the work is done the folder says so (`finish`), until the program has
+/// nothing left to do: killed before, it is started again and finds that out, where it would
+/// otherwise do the work once more, on its own result if that took the place of the input. `remove`
+/// begins with the job's description: what is left without it means nothing to anybody.
 ///
-/// Owned by one process of one program at a time. What is thrown is std::system_error, which names the folder, or as said.
+/// Owned by one process of one program at a time. Errors are std::system_error, which names the
+/// folder, or as said.
 ///
 ///     job_folder folder("/data/y.sort", "/data/y");
 ///     const bool resumed = folder.begun(description);
@@ -36,15 +41,17 @@ class job_presence;
 ///     job_folder::remove(folder.path());  // at the end of the program
 class job_folder {
  public:
-  /// Makes the folder or takes it over, and locks it for all nodes of this program. `target`: what is worked on, for texts. Parks while a program that was killed comes to
-  /// its end. Throws EBUSY (another program is at it, and lives), EACCES and others.
+  /// Makes the folder or takes it over, and locks it for all nodes of this program. `target`: what
+  /// is worked on, for texts. Parks while a program that was killed comes to its end. Throws EBUSY
+  /// (another program is at it, and lives), EACCES and others.
   job_folder(std::string path, std::string target);
   job_folder(const job_folder&) = delete;
   job_folder& operator=(const job_folder&) = delete;
   /// Removes the folder if the job has not begun.
   ~job_folder();
 
-  /// True if a program has begun this job, and the folder is still there. Throws std::invalid_argument if it was another one, unless that is finished.
+  /// True if a program has begun this job, and the folder is still there. Throws
+  /// std::invalid_argument if it was another one, unless that is finished.
   [[nodiscard]] bool begun(const std::string& description) const;
   /// From here on the job has begun.
   void begin(const std::string& description);
@@ -54,7 +61,8 @@ class job_folder {
   /// The work is done, `result` is to be kept with that; and what was kept, if it is done.
   void finish(const std::string& result);
   [[nodiscard]] std::optional<std::string> finished() const;
-  /// Removes a folder with all that is in it, the description of its job first. Nothing if it is not there, or if another program has taken it over.
+  /// Removes a folder with all that is in it, the description of its job first. Nothing if it is
+  /// not there, or if another program has taken it over.
   static void remove(const std::string& path);
 
   /// A file in it.

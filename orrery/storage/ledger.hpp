@@ -10,14 +10,17 @@
 
 namespace orrery::storage {
 
-/// Which units of a computation's sweeps are done: hands out the others to whoever asks, and keeps the account in a file.
+/// Which units of a computation's sweeps are done: hands out the others to whoever asks, and keeps
+/// the account in a file.
 ///
-/// Problem: processes that share the units of a sweep should neither be given them in advance (one is slower than the other) nor do one twice; and what a
-/// program that was killed has done should not be done again.
-/// So they ask, one unit at a time; and the file has one byte for each unit of each sweep. A unit is noted when all its pages are on their drives, so
-/// what is left by a killed program is known to the byte, and the next one goes on from there.
+/// Problem: processes that share the units of a sweep should neither be given them in advance (one
+/// is slower than the other) nor do one twice; and what a program that was killed has done should
+/// not be done again. So they ask, one unit at a time; and the file has one byte for each unit of
+/// each sweep. A unit is noted when all its pages are on their drives, so what is left by a killed
+/// program is known to the byte, and the next one goes on from there.
 ///
-/// A process, made by spawn; its methods may be called by any process. They do not park for long: a byte is written through the page cache.
+/// A process, made by spawn; its methods may be called by any process. They do not park for long: a
+/// byte is written through the page cache.
 ///
 ///     auto units = spawn<storage::ledger>(here(), "progress", std::vector<std::int64_t>{12, 40});
 ///     units->begin(0);
@@ -27,18 +30,20 @@ namespace orrery::storage {
 ///     }
 class ledger {
  public:
-  /// `units`: of each sweep. `file`: taken over if it is there; empty: nothing is kept. Throws std::system_error.
+  /// `units`: of each sweep. `file`: taken over if it is there; empty: nothing is kept. Throws
+  /// std::system_error.
   ledger(const std::string& file, const std::vector<std::int64_t>& units);
 
   /// From now on units of this sweep are given, those again that were given and not done.
   void begin(std::size_t sweep);
   /// A unit that nobody has yet; -1: there is none.
   [[nodiscard]] std::int64_t next();
-  /// Notes that a unit of the sweep is on its drives. Throws std::system_error, which names the file.
+  /// Notes that a unit of the sweep is on its drives. Throws std::system_error, which names the
+  /// file.
   void done(std::int64_t unit);
   /// Somebody has failed: until `begin` there are no more units.
   void stop() { next_ = done_.size(); }
-  /// Of all sweeps.
+  /// The units of all sweeps.
   [[nodiscard]] std::int64_t units_done() const { return count_; }
   [[nodiscard]] bool finished(std::size_t sweep) const;
 

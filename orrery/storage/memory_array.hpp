@@ -7,11 +7,13 @@
 
 namespace orrery::storage {
 
-/// A device whose pages are in memory, not in a file: for arrays that fit, used by the same code as those that do not.
+/// A device whose pages are in memory, not in a file: for arrays that fit, used by the same code as
+/// those that do not.
 ///
-/// Problem: a computation in several sweeps over an array that fits into memory should not hold it twice, once in devices and once in the units under way.
-/// So a page is *given away* when it is read: whoever reads it owns it, and writes it back. A page that is not there (never written, or read and not written
-/// back) reads as zeros.
+/// Problem: a computation in several sweeps over an array that fits into memory should not hold it
+/// twice, once in devices and once in the units under way. So a page is *given away* when it is
+/// read: whoever reads it owns it, and writes it back. A page that is not there (never written, or
+/// read and not written back) reads as zeros.
 class memory_device : public array_page_device {
  public:
   memory_device(std::uint64_t pages, const index3& shape, element_type type);
@@ -25,7 +27,7 @@ class memory_device : public array_page_device {
 };
 ORRERY_PROCESS(memory_device);
 
-/// An array in such devices, one on each PE of the world. Whoever made it destroys its devices.
+/// An array in such devices, one on each PE of the world. Its maker destroys its devices.
 [[nodiscard]] array make_memory_array(const page_grid& grid, element_type type);
 
 }  // namespace orrery::storage

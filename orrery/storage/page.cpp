@@ -42,7 +42,8 @@ void free_memory(std::byte* data, std::size_t capacity) noexcept {
   page_arena::serves(capacity) ? the_arena().give_back(data, capacity) : std::free(data);
 }
 
-// Memory of pages that were given up, the hottest last. It is part of the allocator, not of a world: pages outlive worlds.
+// Memory of pages that were given up, the hottest last. It is part of the allocator, not of a
+// world: pages outlive worlds.
 class pool {
  public:
   page_memory* take(std::size_t capacity) noexcept {
@@ -152,12 +153,14 @@ void hold_page(page_memory* m) noexcept {
   if (m != nullptr) m->holders.fetch_add(1, std::memory_order_relaxed);
 }
 void drop_page(page_memory* m) noexcept {
-  // SYNC: with is_shared and itself on other threads: who is the last to hold the bytes has seen all that was done to them.
+  // SYNC: with is_shared and itself on other threads: who is the last to hold the bytes has seen
+  // all that was done to them.
   if (m == nullptr || m->holders.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
   if (!the_pool().keep(m)) delete m;
 }
 bool is_shared(const page_memory* m) noexcept {
-  // SYNC: with drop_page: once the others are gone, they have ended reading what is now going to be changed.
+  // SYNC: with drop_page: once the others are gone, they have ended reading what is now going to be
+  // changed.
   return m != nullptr && m->holders.load(std::memory_order_acquire) != 1;
 }
 std::byte* data_of(page_memory* m) noexcept { return m != nullptr ? m->data : nullptr; }

@@ -13,7 +13,8 @@
 namespace orrery::storage {
 namespace {
 
-// Numbers at a time, by way of memory that stays in a processor's cache: so `to` may begin where `from` does.
+// Numbers at a time, by way of memory that stays in a processor's cache: so `to` may begin where
+// `from` does.
 constexpr std::size_t at_once = 1024;
 
 template <class Real>
@@ -113,7 +114,8 @@ void page_block::write(const array& to, std::size_t window) {
   while (!going.empty()) take();
 }
 
-// Few at a time: so that memory of a page that was written, or converted, is that of one that is read.
+// Few at a time: so that memory of a page that was written, or converted, is that of one that is
+// read.
 void page_block::write_and_read(const array& to, page_block& next, const array& from, std::size_t window) {
   constexpr std::size_t transfers = 16;  // keep a drive busy
   window = std::min(window, transfers);
@@ -151,7 +153,8 @@ void page_block::make_own() {
   for (page& p : pages_) (void)p.writable();
 }
 
-// f(page, place in it of the part's first element, place in the memory of it, shape of the part), places in elements.
+// f(page, place in it of the part's first element, place in the memory of it, shape of the part),
+// places in elements.
 template <class F>
 void page_block::each_part(const domain& box, const index3& strides, F&& f) const {
   const page_grid numbers{places_.shape(), {1, 1, 1}};

@@ -159,7 +159,8 @@ page page_device::fetch(std::uint64_t index) {
   return p;
 }
 
-// The sum is computed before the page has its turn, and after a read: the drive does not wait for it.
+// The sum is computed before the page has its turn, and after a read: the drive does not wait for
+// it.
 void page_device::store(const page& p, std::uint64_t index) {
   const std::uint64_t sum = state_->sums ? page_sums::sum_of(p.bytes(), index) : 0;
   const internal::gate::pass turn(state_->turns);
@@ -184,7 +185,8 @@ void page_device::store_with(const page& p, std::uint64_t index, std::uint64_t s
   ++statistics_.pages_written;
 }
 
-// Reads and verifies. Another program may be writing while this one reads: then the record has changed meanwhile, and both are read again.
+// Reads and verifies. Another program may be writing while this one reads: then the record has
+// changed meanwhile, and both are read again.
 void page_device::load(page& p, std::uint64_t index) {
   const std::size_t slot = state_->file.slot_bytes();
   const page_sums& sums = state_->sums;
@@ -204,7 +206,8 @@ void page_device::load(page& p, std::uint64_t index) {
       read_raw(p.writable_memory(slot), index);
     }
     ++statistics_.pages_read;
-    if (sums) yield();  // who has got the turn gives the drive its next page before this one's sum is computed
+    // who has got the turn gives the drive its next page before this one's sum is computed
+    if (sums) yield();
     if (!sums || page_sums::sum_of(p.bytes(), index) == expected.sum) return;
     if (state_->file.writable() || attempt == 4 || sums.get(index) == expected)
       throw_errno(EBADMSG,

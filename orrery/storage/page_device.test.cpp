@@ -32,7 +32,7 @@ void expect_in(const std::string& part, const std::string& text) {
   EXPECT_NE(text.find(part), std::string::npos) << "'" << part << "' is not in: " << text;
 }
 
-// --- with each way of transfer --------------------------------------------------------------------------------------
+// --- with each way of transfer -------------------------------------------------------------------
 
 class each_transfer : public ::testing::TestWithParam<std::tuple<transfer_mode, const char*, std::uint32_t>> {
  protected:
@@ -133,7 +133,7 @@ TEST(page_device, gives_a_caller_on_its_node_the_memory_that_the_drive_filled) {
   });
 }
 
-// --- what goes wrong ------------------------------------------------------------------------------------------------
+// --- what goes wrong -----------------------------------------------------------------------------
 
 TEST(page_device, refuses_an_index_or_a_page_that_is_not_its_own) {
   const scratch folder;
@@ -213,7 +213,7 @@ TEST(page_device, passes_on_what_the_drive_says) {
   });
 }
 
-// --- checksums ------------------------------------------------------------------------------------------------------
+// --- checksums -----------------------------------------------------------------------------------
 
 void flip_byte(const std::string& file, std::uint64_t offset) {
   std::fstream f(file, std::ios::in | std::ios::out | std::ios::binary);

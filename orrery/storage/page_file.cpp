@@ -105,7 +105,8 @@ std::string advice(int code, const std::string& path) {
   throw_errno(e.code().value(), what + advice(e.code().value(), path));
 }
 
-// Who opens a file `beside` has no lock of the first kind, but this, so that it is seen when the first one has gone and its world is not yet at its end.
+// A device that opens a file `beside` has no lock of the first kind, but this, so that it is seen
+// when the first one has gone and its world is not yet at its end.
 struct flock range(short type) {
   struct flock l{};
   l.l_type = type;
@@ -119,7 +120,8 @@ bool used_beside(int fd) {
 }
 void use_beside(int fd) {
   struct flock l = range(F_RDLCK);
-  (void)::fcntl(fd, F_OFD_SETLK, &l);  // where there is none, as on some network drives, nobody sees it
+  // where there is none, as on some network drives, nobody sees it
+  (void)::fcntl(fd, F_OFD_SETLK, &l);
 }
 
 }  // namespace
@@ -147,8 +149,10 @@ io::descriptor page_file::open_as(int flags, transfer_mode transfers) {
         return fd;
       } catch (const std::system_error& e) {
         if (e.code().value() != EINVAL || transfers == transfer_mode::direct) throw;
-        if ((flags & O_CREAT) == 0) (void)detail::open_regular(path_, flags, true);  // throws, if that was the reason
-        if ((flags & O_CREAT) != 0) (void)::unlink(path_.c_str());  // open(2) made it before it refused
+        // throws, if that was the reason
+        if ((flags & O_CREAT) == 0) (void)detail::open_regular(path_, flags, true);
+        // open(2) made it before it refused
+        if ((flags & O_CREAT) != 0) (void)::unlink(path_.c_str());
         say_buffered(path_);
       }
     }
@@ -172,15 +176,16 @@ void page_file::create(std::uint64_t bytes) {
   try {
     lock();
     if (bytes == 0) return;
-    // Asked first: a file system may fill itself up before it finds that there is not enough, and others write there too.
+    // Asked first: a file system may fill itself up before it finds that there is not enough, and
+    // others write there too.
     if (struct statvfs fs{}; ::fstatvfs(file_.get(), &fs) == 0 && fs.f_blocks != 0 && bytes / fs.f_frsize > fs.f_bavail)
       throw std::system_error(ENOSPC, std::generic_category());
     try {
       io::fallocate(file_.get(), 0, bytes);
     } catch (const std::system_error& e) {
       if (e.code().value() != EOPNOTSUPP) throw;
-      if (::ftruncate(file_.get(), static_cast<off_t>(bytes)) != 0)  // the file system cannot reserve room
-        throw_errno(errno, "truncate");
+      // the file system cannot reserve room
+      if (::ftruncate(file_.get(), static_cast<off_t>(bytes)) != 0) throw_errno(errno, "truncate");
     }
   } catch (const std::system_error& e) {
     (void)::unlink(path_.c_str());
@@ -201,8 +206,9 @@ void page_file::open_existing(std::uint64_t bytes) {
                     shown_, st.st_size, pages_, bytes, static_cast<std::uint64_t>(st.st_size) / slot_bytes_));
 }
 
-// The requests of a program that was killed hold the file, and with it its lock, until the kernel is done with them: some time after the
-// program's end. Its nodes on other machines see later that it was killed, and write until then.
+// The requests of a program that was killed hold the file, and with it its lock, until the kernel
+// is done with them: some time after the program's end. Its nodes on other machines see later that
+// it was killed, and write until then.
 void page_file::lock() {
   using namespace std::chrono_literals;
   const auto limit = internal::longest_after_kill();

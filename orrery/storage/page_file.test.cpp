@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files that other tests cannot have: devices of the system that have no O_DIRECT, are always full, or fail.
+// Files that other tests cannot have: devices of the system that have no O_DIRECT, are always full,
+// or fail.
 #include <orrery/storage/page_file.hpp>
 
 #include <orrery/storage/internal/test_support.hpp>
@@ -67,7 +68,8 @@ TEST(page_file, says_that_the_drive_has_failed) {
   program([] {
     const page_file f("/proc/self/mem", 0, 4096, open_mode::read_only, transfer_mode::automatic);
     page p(4096);
-    const std::string text = error_text(EIO, [&] { f.read(p.writable(), 0); });  // nothing is at address 0
+    // nothing is at address 0
+    const std::string text = error_text(EIO, [&] { f.read(p.writable(), 0); });
     EXPECT_NE(text.find("cannot read page 0 of /proc/self/mem (4 KiB at offset 0); the drive"), std::string::npos)
         << text;
   });

@@ -28,10 +28,11 @@ std::int64_t modulo(std::int64_t x, std::int64_t n) noexcept { return (x % n + n
 
 }  // namespace
 
-// --- circulant ------------------------------------------------------------------------------------------------------
+// --- circulant -----------------------------------------------------------------------------------
 //
-// A line (p1, p2, *) gives each device floor(P3 / n) pages, and one more, an *extra*, to the `rest` devices from p1 + p2 on. Device d gets an
-// extra of the line iff k - p2 mod n < rest, with k = d - p1: so the lines of a plane are counted from k, and the planes from d.
+// A line (p1, p2, *) gives each device floor(P3 / n) pages, and one more, an *extra*, to the `rest`
+// devices from p1 + p2 on. Device d gets an extra of the line iff k - p2 mod n < rest, with k = d -
+// p1: so the lines of a plane are counted from k, and the planes from d.
 
 circulant_map::circulant_map(const index3& pages, std::uint32_t devices) : page_map(pages), n_(devices) {
   check(pages, devices);
@@ -42,7 +43,8 @@ circulant_map::circulant_map(const index3& pages, std::uint32_t devices) : page_
         plane_sums_[static_cast<std::size_t>(k)] + extras_of_rows(k, pages_[1]);
 }
 
-// How many of the lines p2 = 0 ... rows - 1 give an extra to the device that is k behind the plane's first.
+// How many of the lines p2 = 0 ... rows - 1 give an extra to the device that is k behind the
+// plane's first.
 std::int64_t circulant_map::extras_of_rows(std::int64_t k, std::int64_t rows) const noexcept {
   const std::int64_t rounds = rows / n_;
   const std::int64_t more = rows % n_;
@@ -77,7 +79,7 @@ std::uint64_t circulant_map::pages_on(std::uint32_t device) const {
   return static_cast<std::uint64_t>(pages_[0] * pages_[1] * (pages_[2] / n_) + before_plane(device, pages_[0]));
 }
 
-// --- blocked --------------------------------------------------------------------------------------------------------
+// --- blocked -------------------------------------------------------------------------------------
 
 blocked_map::blocked_map(const index3& pages, std::uint32_t devices) : page_map(pages), devices_(devices) {
   check(pages, devices);
@@ -93,7 +95,7 @@ page_address blocked_map::locate(const index3& p) const {
 }
 std::uint64_t blocked_map::pages_on(std::uint32_t device) const { return each_ + (device < larger_ ? 1 : 0); }
 
-// --- table ----------------------------------------------------------------------------------------------------------
+// --- table ---------------------------------------------------------------------------------------
 
 table_map::table_map(const index3& pages, std::uint32_t devices, std::vector<page_address> table)
     : page_map(pages), table_(std::move(table)) {
@@ -132,11 +134,12 @@ std::vector<page_address> tabulate(const page_map& m) {
       throw std::invalid_argument(fmt::format("page ({}) is mapped to place {} of device {}, which has {} places",
                                               to_string(p), a.index, a.device, m.pages_on(a.device)));
   });
-  (void)table_map(m.pages(), m.devices(), table);  // looks for devices that are not there, and places given twice
+  // looks for devices that are not there, and places given twice
+  (void)table_map(m.pages(), m.devices(), table);
   return table;
 }
 
-// --- as values ------------------------------------------------------------------------------------------------------
+// --- as values -----------------------------------------------------------------------------------
 
 std::shared_ptr<const page_map> make_page_map(std::string_view kind, const index3& pages, std::uint32_t devices) {
   if (kind == "circulant") return std::make_shared<const circulant_map>(pages, devices);

@@ -13,7 +13,8 @@
 
 namespace orrery::storage {
 
-/// Where a page lies: on which device of an array, and at which place there. (Givelberg 2014, section 2.3.)
+/// Where a page lies: on which device of an array, and at which place there. (Givelberg 2014,
+/// section 2.3.)
 struct page_address {
   std::uint32_t device = 0;
   std::uint64_t index = 0;
@@ -26,11 +27,12 @@ struct page_address {
 
 /// How the pages of an array are spread over its devices. (Givelberg 2014, section 2.3.)
 ///
-/// Problem: which drives work at the same time depends on which pages a computation reads together, so the layout is the user's choice.
-/// So the map is an interface: derive from it, or use one of those below. A map is immutable and made for one grid of
-/// pages and one number of devices; it may be asked by any thread at once, and does not park.
-/// Invariants that every map keeps (tests hold each map to them; `tabulate` refuses one that does not): no two pages have the same
-/// address; every device is below devices(), every index below pages_on(device).
+/// Problem: which drives work at the same time depends on which pages a computation reads together,
+/// so the layout is the user's choice. So the map is an interface: derive from it, or use one of
+/// those below. A map is immutable and made for one grid of pages and one number of devices; it may
+/// be asked by any thread at once, and does not park. Invariants that every map keeps (tests hold
+/// each map to them; `tabulate` refuses one that does not): no two pages have the same address;
+/// every device is below devices(), every index below pages_on(device).
 class page_map {
  public:
   virtual ~page_map() = default;
@@ -53,9 +55,10 @@ class page_map {
   index3 pages_;
 };
 
-/// Page (p1, p2, p3) is on device (p1 + p2 + p3) mod devices, at the first place that is free there when the pages are dealt out in
-/// their order; so each line of pages, in any dimension, is spread over all devices, and no device has gaps.
-/// (Givelberg 2014, section 4.1.) An address is computed in constant time, from tables of as many numbers as there are devices.
+/// Page (p1, p2, p3) is on device (p1 + p2 + p3) mod devices, at the first place that is free there
+/// when the pages are dealt out in their order; so each line of pages, in any dimension, is spread
+/// over all devices, and no device has gaps. (Givelberg 2014, section 4.1.) An address is computed
+/// in constant time, from tables of as many numbers as there are devices.
 class circulant_map final : public page_map {
  public:
   /// Throws std::invalid_argument if there is no device or a side is not positive.
@@ -71,7 +74,8 @@ class circulant_map final : public page_map {
 
   std::int64_t n_;
   std::int64_t rest_;  // pages of a line beyond the last full round of all devices
-  std::vector<std::int64_t> plane_sums_;  // [k]: extras of the planes that begin 0, 1, ..., k - 1 devices away
+  // [k]: extras of the planes that begin 0, 1, ..., k - 1 devices away
+  std::vector<std::int64_t> plane_sums_;
 };
 
 /// Each device has one block of consecutive pages; the blocks' sizes differ by one at most.
@@ -93,8 +97,9 @@ class blocked_map final : public page_map {
 /// Any addresses, computed before and given as a table.
 class table_map final : public page_map {
  public:
-  /// `table[n]` is the address of page number n, the third dimension running fastest. Throws std::invalid_argument, which names the page,
-  /// if the table has another length than the grid, a device is not below `devices`, or two pages have one address.
+  /// `table[n]` is the address of page number n, the third dimension running fastest. Throws
+  /// std::invalid_argument, which names the page, if the table has another length than the grid, a
+  /// device is not below `devices`, or two pages have one address.
   table_map(const index3& pages, std::uint32_t devices, std::vector<page_address> table);
   [[nodiscard]] page_address locate(const index3& page) const override;
   [[nodiscard]] std::uint32_t devices() const override { return static_cast<std::uint32_t>(counts_.size()); }
@@ -107,15 +112,18 @@ class table_map final : public page_map {
   std::vector<std::uint64_t> counts_;
 };
 
-/// The table of a map, whatever its class. Throws std::invalid_argument, which names the pages, if it breaks the invariants.
+/// The table of a map, whatever its class. Throws std::invalid_argument, which names the pages, if
+/// it breaks the invariants.
 [[nodiscard]] std::vector<page_address> tabulate(const page_map& m);
 
-/// A map of that kind ("circulant", "blocked"). Throws std::invalid_argument, which names the kinds there are.
+/// A map of that kind ("circulant", "blocked"). Throws std::invalid_argument, which names the kinds
+/// there are.
 [[nodiscard]] std::shared_ptr<const page_map> make_page_map(std::string_view kind, const index3& pages,
                                                             std::uint32_t devices);
 
-/// A page map as a value that can be copied, kept and sent to another node: maps of the classes above travel as what they
-/// were made from, any other class as its table. Empty by default. Does not park.
+/// A page map as a value that can be copied, kept and sent to another node: maps of the classes
+/// above travel as what they were made from, any other class as its table. Empty by default. Does
+/// not park.
 class any_page_map {
  public:
   any_page_map() noexcept = default;

@@ -24,7 +24,7 @@ index3 any_pages() {
 }
 std::uint32_t any_devices() { return *rc::gen::inRange<std::uint32_t>(1, 14); }
 
-// What every map must keep: addresses are different, and inside of the devices.
+// The rules for every map: addresses are different, and inside of the devices.
 void holds_its_invariants(const page_map& m, bool dense) {
   std::set<std::pair<std::uint32_t, std::uint64_t>> seen;
   for_each_place(domain::of_shape(m.pages()), [&](const index3& p) {

@@ -11,7 +11,7 @@
 
 namespace orrery::storage {
 
-/// What is known of a page on disk.
+/// The known state of a page on disk.
 enum class page_state : std::uint32_t {
   never_written = 0,  ///< it is all zeros
   writing = 1,        ///< a write of it has begun; if nobody is writing, it was interrupted
@@ -20,17 +20,21 @@ enum class page_state : std::uint32_t {
 
 /// The checksums of a device's pages, kept in a file beside the device's.
 ///
-/// Problem: a program that is killed, or a machine that loses power, in the middle of a write leaves a page that is half old and half new;
-/// a drive or a cable may change bytes. Neither must be taken for data, and neither may be noticed only by the whole array's end.
-/// So each page has a record of 16 bytes: a checksum (XXH3 of the page and its index), the page's state, and a check of the record. A record says
-/// `writing` before the drive is given the page, and `written`, with the sum, after it has taken it; so whatever stops the program in between
-/// leaves a record that says so. Whoever reads compares.
+/// Problem: a program that is killed, or a machine that loses power, in the middle of a write
+/// leaves a page that is half old and half new; a drive or a cable may change bytes. Neither must
+/// be taken for data, and neither may be noticed only by the whole array's end. So each page has a
+/// record of 16 bytes: a checksum (XXH3 of the page and its index), the page's state, and a check
+/// of the record. A record says `writing` before the drive is given the page, and `written`, with
+/// the sum, after it has taken it; so whatever stops the program in between leaves a record that
+/// says so. A reader compares.
 ///
-/// What is in the file survives the death of the program at once, and that of the machine after sync(): until then a page may be
-/// newer than its record, which shows as a page whose sum is wrong, never as data.
+/// The content of the file survives the death of the program at once, and that of the machine after
+/// sync(): until then a page may be newer than its record, which shows as a page whose sum is
+/// wrong, never as data.
 ///
-/// Owned by one device process and used in its methods; may park. A writer that is `alone` keeps all records in memory (16 bytes for each page); others
-/// look into the file each time, since somebody else may be writing. Throws std::system_error.
+/// Owned by one device process and used in its methods; may park. A writer that is `alone` keeps
+/// all records in memory (16 bytes for each page); others look into the file each time, since
+/// somebody else may be writing. Throws std::system_error.
 class page_sums {
  public:
   struct record {
@@ -41,11 +45,13 @@ class page_sums {
   };
 
   page_sums() = default;
-  /// Creates the file (`create`), or opens one for writing or reading. `owner`: a number of whoever it belongs to, kept in it; 0: nobody's. Throws EINVAL if it is no such
-  /// file, of another number of pages or another owner.
+  /// Creates the file (`create`), or opens one for writing or reading. `owner`: a number of whoever
+  /// it belongs to, kept in it; 0: nobody's. Throws EINVAL if it is no such file, of another number
+  /// of pages or another owner.
   page_sums(std::string path, std::uint64_t pages, bool create, bool writable, bool alone = true,
             std::uint64_t owner = 0);
-  /// The owner that a file of checksums names, 0 if it names none; nothing if it is no such file. May park.
+  /// The owner that a file of checksums names, 0 if it names none; nothing if it is no such file.
+  /// May park.
   [[nodiscard]] static std::optional<std::uint64_t> owner_of(const std::string& path);
 
   [[nodiscard]] explicit operator bool() const noexcept { return static_cast<bool>(file_); }
@@ -58,7 +64,8 @@ class page_sums {
   void sync();
   void close();
 
-  /// The checksum of a page at its place: equal pages at different places have different sums, so that misplaced ones are found.
+  /// The checksum of a page at its place: equal pages at different places have different sums, so
+  /// that misplaced ones are found.
   [[nodiscard]] static std::uint64_t sum_of(std::span<const std::byte> bytes, std::uint64_t index) noexcept;
 
  private:

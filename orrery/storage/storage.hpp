@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// The storage layer: arrays far larger than memory, on drives that are processes. (Givelberg 2014, sections 2 to 4.)
+/// The storage layer: arrays far larger than memory, on drives that are processes. (Givelberg 2014,
+/// sections 2 to 4.)
 #include <orrery/storage/array.hpp>
 #include <orrery/storage/array_device.hpp>
 #include <orrery/storage/array_page_device.hpp>

@@ -27,8 +27,10 @@ void copy_rows(std::byte* to, const std::byte* from, side a, side b, std::size_t
       std::memcpy(to + (i * a.to + j * b.to) * bytes, from + (i * a.from + j * b.from) * bytes, row_bytes);
 }
 
-// From so many bytes on the target is written past the caches: it would not stay there until somebody reads it, and a line that is written whole need
-// not be read from memory first. (Transposing 4 MiB pages: 3.1 GB/s through the caches, 10.9 so and with the next tile fetched ahead.)
+// From so many bytes on the target is written past the caches: it would not stay there until
+// somebody reads it, and a line that is written whole need not be read from memory first.
+// (Transposing 4 MiB pages: 3.1 GB/s through the caches, 10.9 so and with the next tile fetched
+// ahead.)
 constexpr std::int64_t streamed_from = 256 << 10;
 
 #if defined(__x86_64__)
@@ -55,8 +57,9 @@ void stream(std::byte* to, const std::byte* from) noexcept {
 void end_of_stream() noexcept {}
 #endif
 
-// w: contiguous where it is written; r: where it is read. Each tile goes through a buffer, so that memory sees only whole runs on both
-// sides: strides of arrays are mostly powers of two, and then the lines of a tile would all want the same few places of the cache.
+// w: contiguous where it is written; r: where it is read. Each tile goes through a buffer, so that
+// memory sees only whole runs on both sides: strides of arrays are mostly powers of two, and then
+// the lines of a tile would all want the same few places of the cache.
 template <std::size_t Bytes>
 class tiles {
  public:
@@ -76,7 +79,8 @@ class tiles {
  private:
   static constexpr std::int64_t tile = Bytes == 4 ? 64 : 32;
   static constexpr auto bytes = static_cast<std::int64_t>(Bytes);
-  static constexpr std::int64_t row = (tile + 1) * bytes;  // of the buffer: one element more, for the same reason
+  // of the buffer: one element more, for the same reason
+  static constexpr std::int64_t row = (tile + 1) * bytes;
 
   [[nodiscard]] const std::byte* source(std::int64_t o, std::int64_t r0, std::int64_t w0) const noexcept {
     return from_ + (o * outer_.from + r0 * r_.from + w0 * w_.from) * bytes;
@@ -84,7 +88,8 @@ class tiles {
   [[nodiscard]] std::byte* target(std::int64_t o, std::int64_t r0, std::int64_t w0) const noexcept {
     return to_ + (o * outer_.to + r0 * r_.to + w0 * w_.to) * bytes;
   }
-  // Where the next tile begins; null behind the last. Its runs are too short for the processor to see them coming.
+  // Where the next tile begins; null behind the last. Its runs are too short for the processor to
+  // see them coming.
   [[nodiscard]] const std::byte* behind(std::int64_t o, std::int64_t r0, std::int64_t w0) const noexcept {
     if (w0 + tile < w_.n) return source(o, r0, w0 + tile);
     if (r0 + tile < r_.n) return source(o, r0 + tile, 0);

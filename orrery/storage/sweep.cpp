@@ -8,7 +8,8 @@ namespace orrery::storage {
 namespace {
 
 constexpr std::uint64_t mib = 1 << 20;
-constexpr std::uint64_t node_bytes = 24 * mib;       // a program that does nothing, its libraries' tables included
+// a program that does nothing, its libraries' tables included
+constexpr std::uint64_t node_bytes = 24 * mib;
 constexpr std::uint64_t connected_bytes = 48 * mib;  // more, if it has to send pages to other nodes
 constexpr std::uint32_t transfers = 16;              // pages: keep a drive busy
 
@@ -91,7 +92,8 @@ std::expected<sweep_plan, std::uint64_t> plan_sweeps(const sweep_task& task, con
   for (const std::vector<int>& dimensions : order) p.sweeps.push_back({.dimensions = dimensions});
   choose_places(p, task.output.empty(), in_memory);
   p.pool_bytes = 4 * page_bytes(p);
-  // Each node reads and writes the drives of its machine by itself; what is in memory, or on another machine, goes from one to the other.
+  // Each node reads and writes the drives of its machine by itself; what is in memory, or on
+  // another machine, goes from one to the other.
   const bool travels = task.machines > 1 || (nodes > 1 && in_memory);
   p.window = travels ? 4 : static_cast<std::size_t>(p.grid.page_count());
   const needs n = memory_of(p, extra, pes, nodes, travels);
@@ -111,7 +113,8 @@ std::expected<sweep_plan, std::uint64_t> plan_sweeps(const sweep_task& task, con
     p.peak_bytes = std::max(p.peak_bytes, n.fixed + p.at_once[i] * process);
   }
   p.processes = std::ranges::max(p.at_once);
-  // Memory is best used again and again. All pages are of one size, mostly; where they travel the rest of the budget is shared out.
+  // Memory is best used again and again. All pages are of one size, mostly; where they travel the
+  // rest of the budget is shared out.
   if (!travels) p.pool_bytes = p.peak_bytes;
   if (travels) {
     const std::uint64_t rest = std::min((task.memory - p.peak_bytes) / nodes, p.processes * largest);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sweeps over arrays on drives: plans, units in memory, the account of what is done, jobs that stop and go on.
+// Sweeps over arrays on drives: plans, units in memory, the account of what is done, jobs that stop
+// and go on.
 #include <orrery/storage/internal/test_support.hpp>
 #include <orrery/storage/memory_array.hpp>
 #include <orrery/storage/strided_copy.hpp>
@@ -36,7 +37,8 @@ namespace fs = std::filesystem;
 const index3 shape{10, 9, 7};
 const index3 pages{4, 3, 5};
 
-// Each element becomes the sum of those up to it, along the dimensions of each sweep; throws at a unit, if told so.
+// Each element becomes the sum of those up to it, along the dimensions of each sweep; throws at a
+// unit, if told so.
 class summer : public sweeper {
  public:
   summer(const sweep_plan& p, std::int64_t fails_at, const remote<ledger>& units)
@@ -347,7 +349,7 @@ TEST(job_folder, knows_that_its_job_is_finished) {
   });
 }
 
-// What is written to stderr while this lives is in a file.
+// Output to stderr while this lives is in a file.
 class said {
  public:
   explicit said(std::string file) : file_(std::move(file)), before_(::dup(2)) {
@@ -377,7 +379,8 @@ bool take_folder(const std::string& path) {
   const job_folder f(path, "it");
   return true;
 }
-// A folder as a program leaves it, one of whose two nodes was killed. `locked` is what the other one still has.
+// A folder as a program leaves it, one of whose two nodes was killed. `locked` is what the other
+// one still has.
 struct left_folder : scratch {
   std::string job = *this / "job";
   int held = -1;
@@ -464,11 +467,13 @@ class box_halver : public sweeper {
   using sweeper::sweeper;
 
  protected:
-  index3 box_shape(std::size_t) const override { return {pages[0], pages[1] - 1, shape[2]}; }  // two in each unit
+  // two in each unit
+  index3 box_shape(std::size_t) const override { return {pages[0], pages[1] - 1, shape[2]}; }
   void compute_box(std::size_t, page_block& unit, const domain& box) override {
     static std::atomic<int> met{0};
     const int before = met.fetch_add(1);
-    while (met.load() / 2 == before / 2) sleep_for(std::chrono::milliseconds(1));  // the other is on another PE
+    // the other is on another PE
+    while (met.load() / 2 == before / 2) sleep_for(std::chrono::milliseconds(1));
     std::vector<double> x(static_cast<std::size_t>(box.size()));
     unit.copy_out(box, reinterpret_cast<std::byte*>(x.data()), strides_of(box.shape()));
     for (double& v : x) v /= 2;
@@ -515,7 +520,8 @@ TEST(sweep_job, that_is_done_is_not_done_again_while_its_folder_is_there) {
         if (run < 2) {
           EXPECT_EQ(job.leave_folder(), target + ".job");
         }
-        fs::create_directory(fs::path(target + ".job") / "x-scratch");  // it was killed even before that was removed
+        // it was killed even before that was removed
+        fs::create_directory(fs::path(target + ".job") / "x-scratch");
       }
       EXPECT_FALSE(fs::exists(target + ".job"));
       EXPECT_EQ(std::distance(fs::directory_iterator(f.path), fs::directory_iterator()), y.empty() ? 1 : 2);

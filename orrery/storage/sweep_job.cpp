@@ -114,7 +114,8 @@ void sweep_job::open(sweep_place p, bool made) {
   const bool create = std::ranges::count(plan_.created, p) != 0;
   const bool writes = create || (p == sweep_place::input && task_.output.empty());
   data_set_options o{.mode = writes ? open_mode::read_write : open_mode::read_only, .cache = {0, 0}};
-  o.on_each_node = true;  // a page belongs to one unit, so that in each sweep one process reads or writes it
+  // a page belongs to one unit, so that in each sweep one process reads or writes it
+  o.on_each_node = true;
   // Drives that work in the same sweep are served by different PEs.
   for (std::uint32_t i = 0; i < world_pes(); ++i) o.pes.push_back((i + (p == sweep_place::scratch)) % world_pes());
   if (create && !made)
@@ -135,7 +136,8 @@ std::string sweep_job::path_of(sweep_place p) const {
   // Device files elsewhere have names by this one: other jobs may have theirs in the same folder.
   return folder_ / (fs::path(target_).filename().string() + (p == sweep_place::scratch ? "-scratch" : "-second"));
 }
-// In place, and where the input's folders say their machines, what is made lies where the input does.
+// In place, and where the input's folders say their machines, what is made lies where the input
+// does.
 std::vector<std::string> sweep_job::folders() const {
   const bool named = std::ranges::any_of(task_.input.hosts, [](const std::string& h) { return !h.empty(); });
   if (!task_.folders.empty() || !(task_.output.empty() || named)) return task_.folders;
@@ -238,7 +240,8 @@ sweep_outcome sweep_job::run_all(const std::function<void(const sweep_status&)>&
   return result;
 }
 
-// What is left to do when all is computed, by this program or by one that was killed: what is between goes.
+// The rest of the work when all is computed, by this program or by one that was killed: what is
+// between goes.
 sweep_outcome sweep_job::end() {
   for (const sweep_place p : plan_.created)
     if (p != sweep_place::output) internal::remove_remains(path_of(p));

@@ -32,13 +32,14 @@ struct sweep_status {
   std::uint64_t bytes_moved = 0;  ///< read and written so far, by this program
 };
 
-/// What was done, and when.
+/// The work that was done, and when.
 struct sweep_record {
   double begin = 0;
   double end = 0;
   std::int64_t units = 0;  ///< done now: the others were found done
   std::vector<work_log> logs = {};
-  double read_busy = 0;   ///< share of the time in which a drive that is read from had something to do; mean of all
+  /// Share of the time in which a drive that is read from had something to do; mean of all.
+  double read_busy = 0;
   double write_busy = 0;  ///< the same of those that are written to
 };
 struct sweep_outcome {
@@ -50,25 +51,34 @@ struct sweep_outcome {
   drive_rates rates = {};
 };
 
-/// A computation over an array on drives in several sweeps, from its beginning to its end, or from where a killed program has stopped.
+/// A computation over an array on drives in several sweeps, from its beginning to its end, or from
+/// where a killed program has stopped.
 ///
-/// Problem: an array that is far larger than memory is read, changed and written in units, for minutes or hours. Meanwhile drives get full or fail, programs
-/// are killed, somebody starts the same thing twice. What is on the drives must at any moment be what one can go on from.
-/// So no sweep writes where it reads; what is between two of them, and the account of what is done, is kept in a folder OUTPUT.name beside the output, which is
-/// removed at the end; and the same job, begun anew, goes on with the first unit that is not on its drives. Nobody else computes with an input that is replaced.
+/// Problem: an array that is far larger than memory is read, changed and written in units, for
+/// minutes or hours. Meanwhile drives get full or fail, programs are killed, somebody starts the
+/// same thing twice. The state of the drives must at any moment be one from which a job can go on.
+/// So no sweep writes where it reads; what is between two of them, and the account of what is done,
+/// is kept in a folder OUTPUT.name beside the output, which is removed at the end; and the same
+/// job, begun anew, goes on with the first unit that is not on its drives. Nobody else computes
+/// with an input that is replaced.
 ///
-/// Used by one process, in this order: construct, `begin`, `run`. What is thrown is std::system_error, whose text says what, where and what to do: EBUSY
-/// (somebody else is at it), ENOSPC (before it starts, or while it runs), EEXIST (the output), EBADMSG (a damaged or unfinished input), what drives say; and
-/// std::invalid_argument: an interrupted job to this output was another one. What was done until then is kept.
+/// Used by one process, in this order: construct, `begin`, `run`. Errors are std::system_error,
+/// whose text says what, where and what to do: EBUSY (somebody else is at it), ENOSPC (before it
+/// starts, or while it runs), EEXIST (the output), EBADMSG (a damaged or unfinished input), what
+/// drives say; and std::invalid_argument: an interrupted job to this output was another one. The
+/// work done until then is kept.
 ///
-///     class doubler : public storage::sweeper { ... void compute(std::size_t, storage::page_block& unit) override; };
+///     class doubler : public storage::sweeper {
+///       void compute(std::size_t, storage::page_block& unit) override; ...
+///     };
 ///     ORRERY_PROCESS(doubler);
 ///     storage::sweep_job job(task, plan, "double", "times two");
 ///     job.begin();
 ///     job.run<doubler>([](const storage::sweep_status&) {}, plan);
 class sweep_job {
  public:
-  /// Takes the folder. `description`: what else must be the same for another program to go on with this.
+  /// Takes the folder. `description`: what else must be the same for another program to go on with
+  /// this.
   sweep_job(sweep_task task, sweep_plan plan, const std::string& name, const std::string& description);
   sweep_job(const sweep_job&) = delete;
   sweep_job& operator=(const sweep_job&) = delete;
@@ -76,12 +86,15 @@ class sweep_job {
   ~sweep_job();
 
   [[nodiscard]] bool resumed() const noexcept { return resumed_; }
-  /// After `run`: leaves the folder, which says that the job is done, and returns its path. Who has more to do with the result before anybody should take it for
-  /// complete calls job_folder::remove then; killed before that, the same job finds out that it is done, and `run` does nothing.
+  /// After `run`: leaves the folder, which says that the job is done, and returns its path. A
+  /// program that has more to do with the result, before anybody should take it for complete, calls
+  /// job_folder::remove then; killed before that, the same job finds out that it is done, and `run`
+  /// does nothing.
   [[nodiscard]] std::string leave_folder() { return std::exchange(done_, {}); }
   /// Makes or opens the data sets.
   void begin();
-  /// Makes the processes, each from the arguments and the ledger, and runs all sweeps. `progress` is called every now and then.
+  /// Makes the processes, each from the arguments and the ledger, and runs all sweeps. `progress`
+  /// is called every now and then.
   template <std::derived_from<sweeper> Worker, class... A>
   sweep_outcome run(const std::function<void(const sweep_status&)>& progress, const A&... arguments) {
     if (folder_.finished()) return end();
@@ -92,7 +105,7 @@ class sweep_job {
   }
 
  private:
-  // What drives have done.
+  // The work of drives.
   struct drive_use {
     double read_bytes = 0;
     double read_seconds = 0;

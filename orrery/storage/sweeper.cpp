@@ -14,7 +14,8 @@
 namespace orrery::storage {
 namespace {
 
-// Of this OS process, in bytes: resident at most so far; what it shares with other nodes now, and at no time else, counts for each of them in part.
+// The memory of this OS process, in bytes: resident at most so far; what it shares with other nodes
+// now, and at no time else, counts for each of them in part.
 std::uint64_t peak_memory() {
   const bool alone = world_nodes() == 1;
   std::ifstream status(alone ? "/proc/self/status" : "/proc/self/smaps_rollup");
@@ -92,9 +93,10 @@ void sweeper::do_units(std::size_t sweep, const array& from, const array& to) {
   }
 }
 
-// --- helpers ------------------------------------------------------------------------------------------------------
+// --- helpers -------------------------------------------------------------------------------------
 
-// A unit with which several processes of a node compute. Who comes late finds no box any more.
+// A unit with which several processes of a node compute. A helper that comes late finds no box any
+// more.
 struct sweeper::shared_unit {
   page_block block;
   std::vector<domain> boxes;
@@ -117,7 +119,8 @@ void sweeper::compute_shared(std::size_t sweep, page_block& unit) {
   for_each_box(unit.elements(), box_shape(sweep), [&](const domain& box) { shared->boxes.push_back(box); });
   shared->block = std::move(unit);
   shared->block.make_own();
-  // Each message has a share of its own: the unit lives until the last helper has left it, whatever becomes of this process.
+  // Each message has a share of its own: the unit lives until the last helper has left it, whatever
+  // becomes of this process.
   std::vector<future<helped>> working;
   for (const remote<sweeper>& h : helpers_)
     working.push_back(start(h)->help(sweep, reinterpret_cast<std::uint64_t>(new std::shared_ptr<shared_unit>(shared))));
@@ -136,7 +139,8 @@ helped sweeper::help(std::size_t sweep, std::uint64_t unit) {
   busy_ = 0;
   log_.counted = 0;
   since_ = seconds_now();
-  // SYNC: the order of the boxes' bytes is that of the messages: `help` is called after they were read, and answers after they were changed.
+  // SYNC: the order of the boxes' bytes is that of the messages: `help` is called after they were
+  // read, and answers after they were changed.
   for (std::size_t i = 0; (i = u.next.fetch_add(1, std::memory_order_relaxed)) < u.boxes.size();) {
     compute_box(sweep, u.block, u.boxes[i]);
     give_way();

@@ -11,7 +11,8 @@
 
 namespace orrery::storage {
 
-/// What a process did, and when; seconds of the clock that all processes of a machine share.
+/// The work of a process, and when it was done; seconds of the clock that all processes of a
+/// machine share.
 struct work_span {
   enum class kind : std::uint8_t { read, compute, write };
   kind what = kind::read;
@@ -28,7 +29,7 @@ struct work_log {
   std::uint64_t node_peak = 0;  ///< resident memory of the node, in bytes, at most so far
 };
 
-/// What a helper has done with a unit.
+/// The work of a helper with a unit.
 struct helped {
   double busy = 0;
   std::uint64_t counted = 0;
@@ -37,31 +38,38 @@ struct helped {
 /// The clock of work spans.
 [[nodiscard]] double seconds_now();
 
-/// A process that takes units of a sweep, one after the other: reads one, computes, writes it. (Givelberg 2014, section 4.2.)
+/// A process that takes units of a sweep, one after the other: reads one, computes, writes it.
+/// (Givelberg 2014, section 4.2.)
 ///
-/// Problem: drives and processors should be busy at the same time. The paper overlaps them by hints to the drives for the next unit.
-/// Here there are more of these processes than PEs, as many as units fit in memory: while some wait for their drives others compute, and each is plain
-/// sequential code that owns its memory, so that a page which the drive has filled is worked on where it is, and given back.
+/// Problem: drives and processors should be busy at the same time. The paper overlaps them by hints
+/// to the drives for the next unit. Here there are more of these processes than PEs, as many as
+/// units fit in memory: while some wait for their drives others compute, and each is plain
+/// sequential code that owns its memory, so that a page which the drive has filled is worked on
+/// where it is, and given back.
 ///
-/// While one unit is written the next is read into the memory that its pages leave. Where memory is short there are fewer units than would keep all PEs busy: a class
-/// whose computation falls into boxes (`box_shape`, `compute_box`) has *helpers*, one on each PE, and all those of a node compute with the unit that came first.
+/// While one unit is written the next is read into the memory that its pages leave. Where memory is
+/// short there are fewer units than would keep all PEs busy: a class whose computation falls into
+/// boxes (`box_shape`, `compute_box`) has *helpers*, one on each PE, and all those of a node
+/// compute with the unit that came first.
 ///
-/// A class derived from it says what is computed (`compute`, or `box_shape` and `compute_box`), and has an ORRERY_PROCESS line of its own; sweep_job makes the processes and
-/// runs them.
+/// A class derived from it says what is computed (`compute`, or `box_shape` and `compute_box`), and
+/// has an ORRERY_PROCESS line of its own; sweep_job makes the processes and runs them.
 class sweeper {
  public:
   sweeper(const sweep_plan& plan, const remote<ledger>& units);
   sweeper(const sweeper&) = delete;
   sweeper& operator=(const sweeper&) = delete;
   virtual ~sweeper() = default;
-  /// Returns when no unit of the sweep is left. Throws what the devices throw; the others then end, too.
+  /// Returns when no unit of the sweep is left. Throws what the devices throw; the others then end,
+  /// too.
   work_log run(std::size_t sweep, const array& from, const array& to);
 
   /// Its number among the processes of the plan: it has no unit in a sweep that fewer share.
   void be_number(std::uint32_t number) { number_ = number; }
   /// From now on `run` leaves the computing to those of its node. `helpers`: of each node.
   void be_helped(const std::vector<std::vector<remote<sweeper>>>& helpers);
-  /// For helpers: gets ready for a sweep; computes boxes of a unit until none is left. `unit` is an address in this node.
+  /// For helpers: gets ready for a sweep; computes boxes of a unit until none is left. `unit` is an
+  /// address in this node.
   void prepare(std::size_t sweep);
   helped help(std::size_t sweep, std::uint64_t unit);
   [[nodiscard]] std::uint32_t node_of() const;
@@ -71,13 +79,14 @@ class sweeper {
   virtual void begin(std::size_t sweep);
   /// Changes the elements of a unit. As it stands, box by box.
   virtual void compute(std::size_t sweep, page_block& unit);
-  /// The shape of the boxes into which the elements of a unit fall. Several processes, on several threads, compute with one unit at the same time.
+  /// The shape of the boxes into which the elements of a unit fall. Several processes, on several
+  /// threads, compute with one unit at the same time.
   [[nodiscard]] virtual index3 box_shape(std::size_t sweep) const;
   /// Changes the elements of a box of a unit.
   virtual void compute_box(std::size_t sweep, page_block& unit, const domain& box);
 
-  /// A PE serves drives and other processes only when a process lets it: to be called every now and then while computing. Parks, at most five thousand times
-  /// a second.
+  /// A PE serves drives and other processes only when a process lets it: to be called every now and
+  /// then while computing. Parks, at most five thousand times a second.
   void give_way();
   void count(std::uint64_t n) { log_.counted += n; }
 

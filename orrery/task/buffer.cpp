@@ -29,7 +29,8 @@ constexpr std::size_t most_retired = 1000;
 
 std::size_t whole_pages(std::size_t size) noexcept { return (size / page + 1) * page; }
 
-// The block that PE `source` has sent to PE `reader` is not in use any more; only the reader can say so.
+// The block that PE `source` has sent to PE `reader` is not in use any more; only the reader can
+// say so.
 void give_back(std::uint32_t reader, std::uint32_t source, std::uint64_t block) noexcept {
   pe* const self = scheduler::current_pe;
   if (self == nullptr) return;  // the PE has ended, and told all
@@ -92,7 +93,8 @@ buffer_memory buffer_memory::make(pe& self, std::size_t size) {
   if (size > PTRDIFF_MAX - 2 * headroom) throw std::bad_alloc();
   transport::world* const world = self.owner().world();
   if (world != nullptr && size >= smallest_block && !is_checked()) {
-    // Beyond the limit of what is on its way: else buffers that tasks keep would leave no memory for messages, which then wait for ever.
+    // Beyond the limit of what is on its way: else buffers that tasks keep would leave no memory
+    // for messages, which then wait for ever.
     if (const auto memory = world->allocate_beyond(headroom + size)) {
       buffer_memory b;
       b.kind_ = kind::block;
@@ -168,7 +170,8 @@ orrery_buffer buffer_table::add(pe& self, buffer_memory memory, bool in_message)
   if (task_frame* const frame = task_frame::of(self); frame != nullptr) {
     frame->has_buffers = true;
   } else if (const scheduler::activation* const of = self.active(); of != nullptr) {
-    of->process->watched = true;  // a process of C++: what it leaves is given back when it has ended
+    // a process of C++: what it leaves is given back when it has ended
+    of->process->watched = true;
   }
   return b;
 }

@@ -11,7 +11,8 @@
 #include <orrery/process/internal/test_world.hpp>
 #include <orrery/task/internal/test_parcels.hpp>
 
-// Buffers in one OS process: on one PE, on two, and on simulated machines, whose nodes have memory of their own. tests/task has those of several.
+// Buffers in one OS process: on one PE, on two, and on simulated machines, whose nodes have memory
+// of their own. tests/task has those of several.
 namespace {
 
 using orrery::testing::filled;

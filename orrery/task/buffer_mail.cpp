@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Messages that pass on buffers.
 //
-// Inside a node they travel in the owned form, whose buffers are pointers. To another node they are bytes:
+// Inside a node they travel in the owned form, whose buffers are pointers. To another node they are
+// bytes:
 //
-//     mail_head | bytes of the structure | {position, bytes} of each buffer | the structure ... | the buffers ...
+//     mail_head | bytes of the structure | {position, bytes} of each buffer | the structure ...
+//     | the buffers ...
 //
-// A single buffer that lies in this node's segment has that in its headroom, so that the block is the message, and nothing is copied.
+// A single buffer that lies in this node's segment has that in its headroom, so that the block is
+// the message, and nothing is copied.
 #include <orrery/process/function.hpp>
 #include <orrery/scheduler/node.hpp>
 #include <orrery/task/internal/mail.hpp>
@@ -72,7 +75,8 @@ std::uint16_t pages_of(std::size_t bytes, std::span<const orrery_buffer> buffers
   return wire::pages_beside(bytes);
 }
 
-// The message in the owned form, when nothing can park or throw any more: from then on the buffers are no longer the sender's.
+// The message in the owned form, when nothing can park or throw any more: from then on the buffers
+// are no longer the sender's.
 class owned_form {
  public:
   owned_form(buffer_table& table, const mail_head& head, std::size_t bytes, const mail_writer& writer,

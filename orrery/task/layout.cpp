@@ -51,7 +51,8 @@ std::optional<std::uint64_t> count_of(const orrery_field& f, const std::byte* st
   return static_cast<std::uint64_t>(n);
 }
 
-// The bytes that a pointer of a structure in memory points to. It is not null. Nothing: they cannot be counted.
+// The bytes that a pointer of a structure in memory points to. It is not null. Nothing: they cannot
+// be counted.
 std::optional<std::size_t> bytes_at(const orrery_field& f, const std::byte* structure, const std::byte* pointer) {
   if (f.kind == ORRERY_STRING) return std::strlen(reinterpret_cast<const char*>(pointer)) + 1;
   if (f.kind == ORRERY_ONE) return f.element;
@@ -102,7 +103,8 @@ std::size_t size_of_parts(const orrery_message_type& type, const std::byte* stru
   return all;
 }
 
-// `structure` is the original, `copy` the one in the linear form, whose pointers become sizes; so many `buffers` were met before. Returns the end of what was written.
+// `structure` is the original, `copy` the one in the linear form, whose pointers become sizes; so
+// many `buffers` were met before. Returns the end of what was written.
 std::byte* write_parts(const orrery_message_type& type, const std::byte* structure, std::byte* copy, std::byte* to,
                        std::uintptr_t& buffers) {
   for (const orrery_field& f : fields_of(type)) {
@@ -163,7 +165,8 @@ std::byte* open_parts(const orrery_message_type& type, std::byte* structure, std
         if (f.of != nullptr)
           for (std::size_t i = 0; i < bytes; i += f.element)
             at = open_parts(*f.of, part + i, at, end, buffers, depth + 1);
-        if (bytes == 0) part = nullptr;  // an array without elements, whatever its sender had for it
+        // an array without elements, whatever its sender had for it
+        if (bytes == 0) part = nullptr;
       }
     } else if (f.kind == ORRERY_ARRAY && count_of(f, structure) != 0) {
       throw_bad(type, fmt::format("the array '{}' is not there", f.name));

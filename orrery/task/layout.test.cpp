@@ -212,7 +212,7 @@ TEST_P(message_types, that_are_damaged_are_refused) {
     for (std::size_t i = 0; i < size; ++i)
       for (const unsigned change : {1U, 2U, 128U, 255U}) {
         receive_one()[i] ^= static_cast<unsigned char>(change);
-        // Whatever comes of it lies in the message.
+        // The result lies in the message.
         if (const auto* s = static_cast<shape*>(orrery_open(&m, &shape_type)); s != nullptr) {
           std::size_t all = s->name != nullptr ? std::strlen(s->name) : 0;
           for (int c = 0; c < s->count; ++c)

@@ -122,7 +122,8 @@ mail_view view_of(message& m) noexcept {
 
 namespace {
 
-// A message whose bytes lie in a block of its sender's node, which is given back: its receiver may change what it gets, and keep it.
+// A message whose bytes lie in a block of its sender's node, which is given back: its receiver may
+// change what it gets, and keep it.
 message* copy_of_block(pe& self, message& m) {
   scheduler::delivery d;
   d.load(self, m);

@@ -21,7 +21,8 @@ using detail::here_pe;
 using scheduler::pe;
 
 constexpr std::uint32_t empty_looks = 16;  // a task that polls lets others run after so many
-constexpr std::int64_t look_ns = 100;  // in a simulation, where a task that polls would stop the time
+// in a simulation, where a task that polls would stop the time
+constexpr std::int64_t look_ns = 100;
 
 // The other tasks of the PE run, and what has come from other PEs is taken in.
 void let_others_run(pe& self) {

@@ -6,11 +6,13 @@
 
 namespace orrery::tasks {
 
-/// What receives messages of tasks in C++.
+/// A process of C++ that receives messages of tasks.
 ///
-/// Problem: tasks of C ask for their messages, objects are called. So a class that derives from this one is given each message that is sent to its process by a
-/// method, on_message, between its other methods and one at a time; a C task sends to it as to a task, and finds it by its name. A function process can have such
-/// an object, too, and let it serve(). Of a task that a header of orrery-cc describes, `T::receiver` calls a method for each tag.
+/// Problem: tasks of C ask for their messages, objects are called. So a class that derives from
+/// this one is given each message that is sent to its process by a method, on_message, between its
+/// other methods and one at a time; a C task sends to it as to a task, and finds it by its name. A
+/// function process can have such an object, too, and let it serve(). If a header of orrery-cc
+/// describes the task, `T::receiver` calls a method for each tag.
 ///
 ///     struct Board : weather::Board::receiver {
 ///       void handle_READING(weather::Reading message) override { ... }
@@ -18,7 +20,7 @@ namespace orrery::tasks {
 ///     };
 ///     ORRERY_PROCESS(Board, total);
 ///
-/// What on_message throws is reported, as that of any one-way message.
+/// An exception of on_message is reported, as that of any one-way message.
 class receiver {
  public:
   receiver() = default;
@@ -29,7 +31,8 @@ class receiver {
 };
 ORRERY_PROCESS(receiver);
 
-/// Gives each message that comes to the calling function process to `r`, until the process is to end. Parks. Throws stopped then, and what on_message throws.
+/// Gives each message that comes to the calling function process to `r`, until the process is to
+/// end. Parks. Throws stopped then, and what on_message throws.
 [[noreturn]] void serve(receiver& r);
 
 /// For generated code: a message with a tag that the task does not have. Throws usage_error.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tasks that end with a signal. A signal's action belongs to the whole OS process, and its handler may do next to nothing: it writes the signal's number into
-// a pipe, which a thread reads that asks the tasks to end.
+// Tasks that end with a signal. A signal's action belongs to the whole OS process, and its handler
+// may do next to nothing: it writes the signal's number into a pipe, which a thread reads that asks
+// the tasks to end.
 #include <orrery/process/function.hpp>
 #include <orrery/process/submit.hpp>
 #include <orrery/scheduler/node.hpp>
@@ -38,7 +39,7 @@ void on_signal(int number) {
   errno = was;
 }
 
-// Who ends with which signal.
+// The tasks that end with each signal.
 class signal_desk {
  public:
   void add(int number, const address& task) {
@@ -68,8 +69,9 @@ class signal_desk {
   }
   void serve(int from) noexcept {
     sigset_t all;
+    // the program's signals are for the program's threads
     ::sigfillset(&all);
-    ::pthread_sigmask(SIG_BLOCK, &all, nullptr);  // the program's signals are for the program's threads
+    ::pthread_sigmask(SIG_BLOCK, &all, nullptr);
     for (unsigned char number = 0;;) {
       const auto n = ::read(from, &number, 1);
       if (n == 0 || (n < 0 && errno != EINTR)) return;

@@ -28,7 +28,8 @@ namespace {
 using detail::here_pe;
 using scheduler::pe;
 
-// In a named world `anywhere` is the program's own PEs: others do not have its functions, and are not to suffer from its end.
+// In a named world `anywhere` is the program's own PEs: others do not have its functions, and are
+// not to suffer from its end.
 placement placement_of(const orrery_place& p) {
   const placement place{static_cast<placement::kind>(p.kind), p.number};
   if (place.what != placement::kind::anywhere) return place;
@@ -39,7 +40,7 @@ placement placement_of(const orrery_place& p) {
 }
 orrery_place place_of(const placement& p) noexcept { return {static_cast<std::uint32_t>(p.what), p.index}; }
 
-// What a task of C runs, in a form that can travel.
+// The function of a task of C, in a form that can travel.
 struct c_task {
   detail::callable<orrery_task_function> run;
   std::vector<std::byte> argument;

@@ -2,8 +2,9 @@
 /*
  * Tasks and messages for C: the runtime.
  *
- * A task is a C function that runs as a process of its own, with a stack of its own, on some PE of the world. Tasks share nothing; they send each
- * other messages, which have a tag. What orrery-cc generates calls nothing but this header, and it can be used by hand:
+ * A task is a C function that runs as a process of its own, with a stack of its own, on some PE
+ * of the world. Tasks share nothing; they send each other messages, which have a tag. Code that
+ * orrery-cc generates calls nothing but this header, and it can be used by hand:
  *
  *     static void echo(void *argument, size_t size) {
  *       orrery_message m;
@@ -19,9 +20,11 @@
  *     }
  *     int main(int argc, char **argv) { return orrery_run(argc, argv, main_task); }
  *
- * Calls return a status; orrery_error() has the whole text. All but those marked "anywhere" are for tasks, and return ORRERY_USAGE elsewhere. Those
- * marked "may park" let other tasks of the PE run; they leave errno as it was. A task that was told ORRERY_STOPPED is to return. If it asks to wait
- * again instead, that call does not return: the task ends there, as with orrery_exit.
+ * Calls return a status; orrery_error() has the whole text. All but those marked "anywhere" are
+ * for tasks, and return ORRERY_USAGE elsewhere. Those marked "may park" let other tasks of the
+ * PE run; they leave errno as it was. A task that was told ORRERY_STOPPED is to return. If it
+ * asks to wait again instead, that call does not return: the task ends there, as with
+ * orrery_exit.
  */
 #pragma once
 
@@ -33,7 +36,7 @@
 extern "C" {
 #endif
 
-/* --- errors ------------------------------------------------------------------------------------------------------- */
+/* --- errors ----------------------------------------------------------------------------------- */
 
 typedef enum orrery_status {
   ORRERY_OK = 0,
@@ -56,19 +59,23 @@ typedef enum orrery_status {
 
 /* One sentence for a status. Anywhere. The text lives for ever. */
 const char* orrery_status_text(orrery_status status);
-/* What the last call of this task that failed said: what happened, where, what to do. The text is good until the next such call. ORRERY_EMPTY, and
- * ORRERY_TIMEOUT of messages, are no failures, and leave it as it was. */
+/* The text of the last call of this task that failed: what happened, where, what to do. The text
+ * is good until the next such call. ORRERY_EMPTY, and ORRERY_TIMEOUT of messages, are no
+ * failures, and leave it as it was. */
 const char* orrery_error(void);
 
-/* --- the program -------------------------------------------------------------------------------------------------- */
+/* --- the program ------------------------------------------------------------------------------ */
 
-/* Runs the program: starts the PEs (and with --orrery-nodes=N the other nodes), runs `main` as the first task with the arguments that the runtime
- * did not take, and returns what it returned when everything has shut down. 1 after a line on stderr if that cannot be. Once at a time, from the main thread. */
+/* Runs the program: starts the PEs (and with --orrery-nodes=N the other nodes), runs `main` as
+ * the first task with the arguments that the runtime did not take, and returns what it returned
+ * when everything has shut down. 1 after a line on stderr if that cannot be. Once at a time,
+ * from the main thread. */
 int orrery_run(int argc, char** argv, int (*main)(int argc, char** argv));
 
-/* --- tasks -------------------------------------------------------------------------------------------------------- */
+/* --- tasks ------------------------------------------------------------------------------------ */
 
-/* Names a task anywhere in the world. A value: copy it, keep it, send it in messages. All zero: no task. */
+/* Names a task anywhere in the world. A value: copy it, keep it, send it in messages. All zero:
+ * no task. */
 typedef struct orrery_task {
   uint32_t pe;
   uint32_t slot;
@@ -93,39 +100,50 @@ orrery_place orrery_node(uint32_t number); /* some PE of that OS process */
 orrery_place orrery_machine(uint32_t number); /* some PE of that machine */
 orrery_place orrery_near(orrery_task other); /* the PE on which that task lives */
 
-/* What a task runs. It is given a copy of the argument, which is its own until it ends, and ends when it returns. */
+/* The function of a task. It is given a copy of the argument, which is its own until it ends,
+ * and ends when it returns. */
 typedef void (*orrery_task_function)(void* argument, size_t size);
 
-/* Creates a task and returns at once, before the function has begun. `run` is a function of the program itself, not of a shared library, so that it
- * can be found in the other nodes. May park if the place is on another PE. ORRERY_NO_PLACE, ORRERY_NODE_LOST, ORRERY_NO_MEMORY, ORRERY_USAGE. */
+/* Creates a task and returns at once, before the function has begun. `run` is a function of the
+ * program itself, not of a shared library, so that it can be found in the other nodes. May park
+ * if the place is on another PE. ORRERY_NO_PLACE, ORRERY_NODE_LOST, ORRERY_NO_MEMORY,
+ * ORRERY_USAGE. */
 orrery_status orrery_create(orrery_task_function run, const void* argument, size_t size, orrery_place where,
                             orrery_task* task);
-/* The same with a stack of at least so many bytes (0: as orrery_create; at most 1 GiB, ORRERY_USAGE), for a task that calls what needs more than the 64 KiB of
- * --orrery-function-stack, as many libraries do. Only pages that are touched cost memory. In a program for orrery-cc `stack = 256 << 10;` in the task's definition
- * does it. The first task, which runs main, has the usual stack. */
+/* The same with a stack of at least so many bytes (0: as orrery_create; at most 1 GiB,
+ * ORRERY_USAGE), for a task that calls what needs more than the 64 KiB of
+ * --orrery-function-stack, as many libraries do. Only pages that are touched cost memory. In a
+ * program for orrery-cc `stack = 256 << 10;` in the task's definition does it. The first task,
+ * which runs main, has the usual stack. */
 orrery_status orrery_create_with_stack(orrery_task_function run, const void* argument, size_t size, size_t stack_bytes,
                                        orrery_place where, orrery_task* task);
 /* The task that calls; null outside of tasks. Anywhere. */
 orrery_task orrery_self(void);
-/* Waits until the task has ended: ORRERY_OK then, also if it had ended before. May park, with ORRERY_NOW for as long as its PE takes to answer. ORRERY_TIMEOUT, ORRERY_NODE_LOST, ORRERY_STOPPED, and ORRERY_USAGE
- * for itself. */
+/* Waits until the task has ended: ORRERY_OK then, also if it had ended before. May park, with
+ * ORRERY_NOW for as long as its PE takes to answer. ORRERY_TIMEOUT, ORRERY_NODE_LOST,
+ * ORRERY_STOPPED, and ORRERY_USAGE for itself. */
 orrery_status orrery_join(orrery_task task, int64_t timeout_ns);
-/* What a watcher is sent. */
+/* The message to a watcher. */
 typedef struct orrery_ended {
   orrery_task task;
   orrery_status status; /* ORRERY_OK: it has ended; ORRERY_NODE_LOST: with its OS process */
 } orrery_ended;
-/* The calling task is sent a message with that tag when the task has ended or its node was lost; at once if it had ended before. The message is an orrery_ended, as
- * bytes. Returns at once. ORRERY_USAGE, ORRERY_NO_MEMORY. */
+/* The calling task is sent a message with that tag when the task has ended or its node was lost;
+ * at once if it had ended before. The message is an orrery_ended, as bytes. Returns at once.
+ * ORRERY_USAGE, ORRERY_NO_MEMORY. */
 orrery_status orrery_watch(orrery_task task, uint64_t tag);
-/* Asks the task to end: after the messages that were sent before, its receive returns ORRERY_STOPPED. Returns at once. */
+/* Asks the task to end: after the messages that were sent before, its receive returns
+ * ORRERY_STOPPED. Returns at once. */
 orrery_status orrery_stop(orrery_task task);
-/* The task is asked to end, as by orrery_stop, when this OS process gets the signal (SIGINT for Ctrl-C, SIGTERM) for the first time; the second time it does what it
- * did before, mostly end the OS process at once. So a program leaves its world cleanly: its main task joins that task, and returns. A world that waits for the
- * signal only is not taken for dead. In a simulation signals are left alone. ORRERY_USAGE for a signal that cannot be caught, ORRERY_FAILED. */
+/* The task is asked to end, as by orrery_stop, when this OS process gets the signal (SIGINT for
+ * Ctrl-C, SIGTERM) for the first time; the second time it does what it did before, mostly end
+ * the OS process at once. So a program leaves its world cleanly: its main task joins that task,
+ * and returns. A world that waits for the signal only is not taken for dead. In a simulation
+ * signals are left alone. ORRERY_USAGE for a signal that cannot be caught, ORRERY_FAILED. */
 orrery_status orrery_stop_on_signal(int signal, orrery_task task);
-/* Ends the calling task, whose cleanups (attributes, destructors of C++) run. `exit` instead ends the whole OS process, as in every program: what
- * atexit has registered runs, and other nodes see that this one was lost. */
+/* Ends the calling task, whose cleanups (attributes, destructors of C++) run. `exit` instead
+ * ends the whole OS process, as in every program: what atexit has registered runs, and other
+ * nodes see that this one was lost. */
 #ifdef __cplusplus
 [[noreturn]]
 #else
@@ -133,7 +151,8 @@ _Noreturn
 #endif
 void orrery_exit(void);
 
-/* Times are in nanoseconds. No limit; no time at all, which a negative time is, too, such as what is left of one that has passed: */
+/* Times are in nanoseconds. No limit; no time at all, which a negative time is, too, such as
+ * what is left of one that has passed: */
 #define ORRERY_FOREVER INT64_MAX
 #define ORRERY_NOW ((int64_t)0)
 
@@ -158,9 +177,10 @@ void orrery_log(const char* format, ...)
 #endif
     ;
 
-/* --- message types ------------------------------------------------------------------------------------------------ */
+/* --- message types ---------------------------------------------------------------------------- */
 
-/* A type of messages is a C structure and what its pointers point to. orrery-cc makes these tables. */
+/* A type of messages is a C structure and what its pointers point to. orrery-cc makes these
+ * tables. */
 struct orrery_message_type;
 
 typedef enum orrery_field_kind {
@@ -170,7 +190,8 @@ typedef enum orrery_field_kind {
   ORRERY_BUFFER = 4 /* orrery_buffer: passed on, not copied */
 } orrery_field_kind;
 
-/* A member that is a pointer to what belongs to the message, or a buffer, of which `offset` alone counts. */
+/* A member that is a pointer to what belongs to the message, or a buffer, of which `offset`
+ * alone counts. */
 typedef struct orrery_field {
   const char* name;
   uint32_t kind; /* an orrery_field_kind */
@@ -195,32 +216,39 @@ extern const orrery_message_type orrery_string_type;
 /* Elements that are buffers. */
 extern const orrery_message_type orrery_buffer_type;
 
-/* A deep copy in one piece of memory, which free() ends. NULL: no memory, or the structure makes no sense (orrery_error). Anywhere. */
+/* A deep copy in one piece of memory, which free() ends. NULL: no memory, or the structure makes
+ * no sense (orrery_error). Anywhere. */
 void* orrery_clone(const orrery_message_type* type, const void* value);
 
-/* --- buffers ------------------------------------------------------------------------------------------------------ */
+/* --- buffers ---------------------------------------------------------------------------------- */
 
-/* Memory that messages pass on without a copy: inside a node as a pointer; to another OS process of the machine as it lies in shared memory, if the message
- * has one buffer, of at least 2 KiB, that the sender has made or got inside its node, and 3 KiB beside it; else, and to other machines, by one copy.
- *
- * A buffer has one owner: the task that made or took it. It is the receiver's when a message with it was sent. The structure may be copied; whichever copy is
- * used, the calls below and orrery_send refuse a buffer that its task does not have any more (ORRERY_USAGE). The bytes themselves are then not to be
- * touched: in a build with asserts, or with --orrery-serialize, that is a fault at the line that does it. All zero: no buffer. */
+/* Memory that messages pass on without a copy: inside a node as a pointer; to another OS process
+ * of the machine as it lies in shared memory, if the message has one buffer, of at least 2 KiB,
+ * that the sender has made or got inside its node, and 3 KiB beside it; else, and to other
+ * machines, by one copy.
+ * 
+ * A buffer has one owner: the task that made or took it. It is the receiver's when a message
+ * with it was sent. The structure may be copied; whichever copy is used, the calls below and
+ * orrery_send refuse a buffer that its task does not have any more (ORRERY_USAGE). The bytes
+ * themselves are then not to be touched: in a build with asserts, or with --orrery-serialize,
+ * that is a fault at the line that does it. All zero: no buffer. */
 typedef struct orrery_buffer {
   void* data; /* at a multiple of 64 */
   size_t size; /* in bytes */
   uint64_t id_; /* the runtime's own */
 } orrery_buffer;
 
-/* Makes a buffer of the calling task, whose bytes are not set. It lives until it is sent, given back, or its task ends. Does not park.
- * ORRERY_NO_MEMORY, ORRERY_USAGE. */
+/* Makes a buffer of the calling task, whose bytes are not set. It lives until it is sent, given
+ * back, or its task ends. Does not park. ORRERY_NO_MEMORY, ORRERY_USAGE. */
 orrery_status orrery_buffer_make(size_t size, orrery_buffer* buffer);
-/* Makes a buffer that came in a message the calling task's own: it outlives the message, which has none then. No buffer gives no buffer. ORRERY_USAGE. */
+/* Makes a buffer that came in a message the calling task's own: it outlives the message, which
+ * has none then. No buffer gives no buffer. ORRERY_USAGE. */
 orrery_status orrery_buffer_take(orrery_buffer* received, orrery_buffer* mine);
-/* Gives the memory back, and sets the structure to no buffer. Buffers that came in a message and were not taken go with orrery_release. ORRERY_USAGE. */
+/* Gives the memory back, and sets the structure to no buffer. Buffers that came in a message and
+ * were not taken go with orrery_release. ORRERY_USAGE. */
 orrery_status orrery_buffer_free(orrery_buffer* buffer);
 
-/* --- messages ----------------------------------------------------------------------------------------------------- */
+/* --- messages --------------------------------------------------------------------------------- */
 
 /* A message that was received. */
 typedef struct orrery_message {
@@ -232,33 +260,38 @@ typedef struct orrery_message {
   void* handle_; /* the runtime's own */
 } orrery_message;
 
-/* What a sender does when the receiver has no room. */
+/* The behaviour of a sender when the receiver has no room. */
 typedef enum orrery_sending { ORRERY_TRY, ORRERY_WAIT } orrery_sending;
 
-/* Sends a copy of the structure and of all that belongs to it; buffers are passed on, unless it fails. Messages of one sender arrive in the order sent. With ORRERY_TRY it never parks for
- * room and may return ORRERY_FULL; with ORRERY_WAIT it parks until there is room. ORRERY_GONE if the task is known to have ended; a message to a task that
- * ends while it is on its way is reported on stderr and counted. ORRERY_NODE_LOST, ORRERY_USAGE, ORRERY_NO_MEMORY. */
+/* Sends a copy of the structure and of all that belongs to it; buffers are passed on, unless it
+ * fails. Messages of one sender arrive in the order sent. With ORRERY_TRY it never parks for
+ * room and may return ORRERY_FULL; with ORRERY_WAIT it parks until there is room. ORRERY_GONE if
+ * the task is known to have ended; a message to a task that ends while it is on its way is
+ * reported on stderr and counted. ORRERY_NODE_LOST, ORRERY_USAGE, ORRERY_NO_MEMORY. */
 orrery_status orrery_send(orrery_task to, uint64_t tag, const orrery_message_type* type, const void* value,
                           orrery_sending how);
 /* The same for plain bytes, whose type is 0. */
 orrery_status orrery_send_bytes(orrery_task to, uint64_t tag, const void* data, size_t size, orrery_sending how);
 
-/* Takes the oldest message, or the oldest with that tag, out of the mailbox; waits for it at most so long (ORRERY_FOREVER, ORRERY_NOW). Every message that was
- * received is to be given to orrery_release once. May park; with ORRERY_NOW only to let others run, when it has found nothing several times. ORRERY_TIMEOUT
- * (ORRERY_EMPTY for ORRERY_NOW), ORRERY_STOPPED. */
+/* Takes the oldest message, or the oldest with that tag, out of the mailbox; waits for it at
+ * most so long (ORRERY_FOREVER, ORRERY_NOW). Every message that was received is to be given to
+ * orrery_release once. May park; with ORRERY_NOW only to let others run, when it has found
+ * nothing several times. ORRERY_TIMEOUT (ORRERY_EMPTY for ORRERY_NOW), ORRERY_STOPPED. */
 orrery_status orrery_receive(orrery_message* message, int64_t timeout_ns);
 orrery_status orrery_receive_tag(uint64_t tag, orrery_message* message, int64_t timeout_ns);
-/* Waits until there is a message and describes the oldest, which stays in the mailbox: data is NULL, and there is nothing to release. May park. */
+/* Waits until there is a message and describes the oldest, which stays in the mailbox: data is
+ * NULL, and there is nothing to release. May park. */
 orrery_status orrery_peek(orrery_message* message, int64_t timeout_ns);
 /* Drops the oldest message. ORRERY_EMPTY. */
 orrery_status orrery_drop(void);
-/* The structure of a received message of that type, with its strings and arrays, all of which live in the message; NULL if it is of another type or makes no
- * sense (orrery_error). Once for each message. */
+/* The structure of a received message of that type, with its strings and arrays, all of which
+ * live in the message; NULL if it is of another type or makes no sense (orrery_error). Once for
+ * each message. */
 void* orrery_open(orrery_message* message, const orrery_message_type* type);
 /* Gives back the memory of a message. Does nothing to one that was given back, or is all zero. */
 void orrery_release(orrery_message* message);
 
-/* --- strategies --------------------------------------------------------------------------------------------------- */
+/* --- strategies ------------------------------------------------------------------------------- */
 
 /* How a task waits for messages. */
 typedef enum orrery_strategy {
@@ -267,24 +300,28 @@ typedef enum orrery_strategy {
   ORRERY_IMMEDIATE /* the same, but it keeps the core, which must be its own */
 } orrery_strategy;
 
-/* How the calling task waits in orrery_receive, orrery_receive_tag and orrery_peek from now on; at first with ORRERY_NOTIFY. In a program for orrery-cc
- * `strategy message_wait;` in the task's definition does it. A task that looks again and again never keeps its PE from the others. ORRERY_USAGE. */
+/* How the calling task waits in orrery_receive, orrery_receive_tag and orrery_peek from now on;
+ * at first with ORRERY_NOTIFY. In a program for orrery-cc `strategy message_wait;` in the task's
+ * definition does it. A task that looks again and again never keeps its PE from the others.
+ * ORRERY_USAGE. */
 orrery_status orrery_set_strategy(orrery_strategy strategy);
 /* Sleeps until there is a message; it stays in the mailbox. ORRERY_STOPPED. */
 orrery_status orrery_message_notify(void);
 /* Yields once, so that others can send. ORRERY_STOPPED. */
 orrery_status orrery_message_wait(void);
-/* True if there is no message. The other tasks of the PE have had their turn then, so that a task may ask in a loop. */
+/* True if there is no message. The other tasks of the PE have had their turn then, so that a
+ * task may ask in a loop. */
 bool orrery_message_immediate(void);
 
-/* --- names -------------------------------------------------------------------------------------------------------- */
+/* --- names ------------------------------------------------------------------------------------ */
 
-/* Gives the task a name of 1 to 255 bytes of UTF-8, under which it is found from all nodes until it ends. May park. ORRERY_NAME_TAKEN, ORRERY_GONE, ORRERY_NODE_LOST,
- * ORRERY_USAGE. */
+/* Gives the task a name of 1 to 255 bytes of UTF-8, under which it is found from all nodes until
+ * it ends. May park. ORRERY_NAME_TAKEN, ORRERY_GONE, ORRERY_NODE_LOST, ORRERY_USAGE. */
 orrery_status orrery_set_name(orrery_task task, const char* name);
 /* Takes a name back. ORRERY_NAME_NOT_FOUND. */
 orrery_status orrery_remove_name(const char* name);
-/* The task with that name; waits until there is one, at most so long. May park. ORRERY_NAME_NOT_FOUND (for ORRERY_NOW), ORRERY_TIMEOUT, ORRERY_USAGE if it is no task. */
+/* The task with that name; waits until there is one, at most so long. May park.
+ * ORRERY_NAME_NOT_FOUND (for ORRERY_NOW), ORRERY_TIMEOUT, ORRERY_USAGE if it is no task. */
 orrery_status orrery_find(const char* name, orrery_task* task, int64_t timeout_ns);
 
 #ifdef __cplusplus

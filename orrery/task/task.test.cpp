@@ -11,8 +11,8 @@
 
 #include <orrery/process/internal/test_world.hpp>
 
-// Tests of the C interface, as a C program uses it, but for the captures of the bodies. Each runs on one PE, on two, and on two simulated machines
-// whose messages take random times.
+// Tests of the C interface, as a C program uses it, but for the captures of the bodies. Each runs
+// on one PE, on two, and on two simulated machines whose messages take random times.
 namespace {
 
 using namespace std::string_literals;
@@ -231,7 +231,8 @@ TEST_P(task, has_as_large_a_stack_as_it_asks_for) {
     for (int i = 0; i < 3; ++i) {
       orrery_task large{};
       ASSERT_EQ(orrery_create_with_stack(deep, nullptr, 0, much + (64 << 10), there(), &large), ORRERY_OK);
-      EXPECT_EQ(orrery_join(create(echo), ORRERY_NOW), ORRERY_TIMEOUT);  // one with the usual stack beside it
+      // one with the usual stack beside it
+      EXPECT_EQ(orrery_join(create(echo), ORRERY_NOW), ORRERY_TIMEOUT);
       EXPECT_EQ(orrery_join(large, ORRERY_FOREVER), ORRERY_OK);
     }
     orrery_task none{};

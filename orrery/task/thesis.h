@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The names of the thesis (Gingras 2018, tables 3.1 to 3.3) for tasks and messages: System_create, Comm->receive, send, message_notify, repository_set_name.
+ * The names of the thesis (Gingras 2018, tables 3.1 to 3.3) for tasks and messages:
+ * System_create, Comm->receive, send, message_notify, repository_set_name.
  *
- * They are thin: each calls task.h. A message with functions in it has a head (tag, tid, msg_size), is made by X_create(tag), and is written and copied by functions
- * of its file (`writeAt`, `clone`, `destroy`), or by generated ones. What differs from the thesis: a task's identifier is an orrery_task, not an unsigned int;
- * `send` of POSIX is not to be had beside this header, whose `send` is another function; a task that waits when the world ends is ended.
+ * They are thin: each calls task.h. A message with functions in it has a head (tag, tid,
+ * msg_size), is made by X_create(tag), and is written and copied by functions of its file
+ * (`writeAt`, `clone`, `destroy`), or by generated ones. Differences from the thesis: a task's
+ * identifier is an orrery_task, not an unsigned int; `send` of POSIX is not to be had beside
+ * this header, whose `send` is another function; a task that waits when the world ends is ended.
  */
 #pragma once
 
@@ -16,7 +19,7 @@
 
 #define send orrery_thesis_send /* not that of POSIX */
 
-/* What orrery-cc makes for each message with functions. */
+/* The function that orrery-cc makes for each message with functions. */
 typedef struct orrery_message_class {
   const char* name;
   uint64_t id;
@@ -38,22 +41,27 @@ struct Message {
 typedef struct System* System;
 struct System {
   void* data;
-  /* The tag of the oldest message; -1, after the other tasks of the PE had their turn, if there is none. */
+  /* The tag of the oldest message; -1, after the other tasks of the PE had their turn, if there
+   * is none. */
   int (*getMsgTag)(System system, orrery_task self);
-  /* Takes the oldest message, waits for it if there is none. It is good until the task receives the next; NULL: it is no message with functions. */
+  /* Takes the oldest message, waits for it if there is none. It is good until the task receives
+   * the next; NULL: it is no message with functions. */
   Message (*receive)(System system, orrery_task self);
   int (*dropMsg)(System system, orrery_task self);
   void (*destroy)(System system);
 };
 
-/* The system of this program. It is there before main; System_create and System_acquire return it. */
+/* The system of this program. It is there before main; System_create and System_acquire return
+ * it. */
 extern System Comm;
 System System_create(void);
 System System_acquire(void);
 
-/* Sends a copy. 0, or an orrery_status: ORRERY_FULL if the receiver has no room now. `self` is the sending task, which is known anyway. */
+/* Sends a copy. 0, or an orrery_status: ORRERY_FULL if the receiver has no room now. `self` is
+ * the sending task, which is known anyway. */
 int send(const void* self, Message message, orrery_task to);
-/* The strategies and the repository; `self` is the task that calls. repository_get_id returns the null task if nobody has the name. */
+/* The strategies and the repository; `self` is the task that calls. repository_get_id returns
+ * the null task if nobody has the name. */
 void message_notify(const void* self);
 void message_wait(const void* self);
 bool message_immediate(const void* self);

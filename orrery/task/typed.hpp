@@ -20,9 +20,11 @@
 
 // Messages of tasks as values of C++.
 //
-// Problem: a message of C is a structure with pointers, which C++ would have to fill, to free and to trust. So orrery-cc makes a class of C++ for each message,
-// with strings and vectors that own what they have, and functions that convert it; a tag knows the class that it carries. What is sent does not compile
-// unless it is what the tag carries. A value travels in the same form as a structure of C, so that either side can be in either language.
+// Problem: a message of C is a structure with pointers, which C++ would have to fill, to free and
+// to trust. So orrery-cc makes a class of C++ for each message, with strings and vectors that own
+// what they have, and functions that convert it; a tag knows the class that it carries. A message
+// of another type than the tag carries does not compile. A value travels in the same form as a
+// structure of C, so that either side can be in either language.
 //
 //     orrery_task station = task_of(orrery::lookup<orrery::function>("Oslo"));
 //     send(station, weather::Station::SUBSCRIBE, {.client = orrery_self()});
@@ -55,7 +57,8 @@ template <class T>
   return {static_cast<std::uint32_t>(p.what), p.index};
 }
 
-/// A message that was received. It owns the message's memory, and lives in the process that has received it. Moved, not copied.
+/// A message that was received. It owns the message's memory, and lives in the process that has
+/// received it. Moved, not copied.
 class mail {
  public:
   /// Takes over a message that orrery_receive has got.
@@ -71,7 +74,7 @@ class mail {
 
   [[nodiscard]] std::uint64_t tag() const noexcept { return m_.tag; }
   [[nodiscard]] orrery_task sender() const noexcept { return m_.sender; }
-  /// What a message without a type carries (orrery_send_bytes).
+  /// The content of a message without a type (orrery_send_bytes).
   [[nodiscard]] std::span<const std::byte> bytes() const noexcept {
     return {static_cast<const std::byte*>(m_.data), m_.size};
   }
@@ -79,7 +82,8 @@ class mail {
   [[nodiscard]] bool has(tasks::tag<M> t) const noexcept {
     return m_.tag == t.number;
   }
-  /// The message, whose buffers are the caller's then. Throws bad_message if it is of another type or makes no sense, usage_error if it was opened before.
+  /// The message, whose buffers are the caller's then. Throws bad_message if it is of another type
+  /// or makes no sense, usage_error if it was opened before.
   template <message M>
   [[nodiscard]] M open() {
     M value;
@@ -119,14 +123,17 @@ bool pass_on(const orrery_task& to, std::uint64_t tag, M& value, bool may_wait) 
 
 }  // namespace detail
 
-/// Sends a copy to a task of C, a function or a receiver of C++. Messages of one sender arrive in the order sent. Parks while the receiver has no room.
-/// Throws process_gone if it is known to have ended, node_lost, usage_error (a null task; arrays of different lengths with one count), std::bad_alloc, stopped.
+/// Sends a copy to a task of C, a function or a receiver of C++. Messages of one sender arrive in
+/// the order sent. Parks while the receiver has no room. Throws process_gone if it is known to have
+/// ended, node_lost, usage_error (a null task; arrays of different lengths with one count),
+/// std::bad_alloc, stopped.
 template <message M>
   requires(!detail::has_buffers<M>)
 void send(const orrery_task& to, tag<M> t, const std::type_identity_t<M>& value) {
   (void)detail::send_value(to, t.number, value, true);
 }
-/// The same for a message with buffers, which are passed on: the value has none afterwards. If it throws they stay the caller's.
+/// The same for a message with buffers, which are passed on: the value has none afterwards. If it
+/// throws they stay the caller's.
 template <message M>
   requires detail::has_buffers<M>
 void send(const orrery_task& to, tag<M> t, std::type_identity_t<M>&& value) {
@@ -149,8 +156,9 @@ template <message M>
   return detail::send(to, t.number, nullptr, nullptr, false);
 }
 
-/// Waits for the oldest message of a task in the mailbox of the calling function process. Messages of C++ (orrery::send) wait on. Throws stopped when the process is
-/// to end: let it pass, so that the stack unwinds; usage_error in a method.
+/// Waits for the oldest message of a task in the mailbox of the calling function process. Messages
+/// of C++ (orrery::send) wait on. Throws stopped when the process is to end: let it pass, so that
+/// the stack unwinds; usage_error in a method.
 [[nodiscard]] mail receive();
 /// As receive, but nothing after `d`.
 [[nodiscard]] std::optional<mail> receive_for(time_limit d);
@@ -162,7 +170,8 @@ template <message M>
 }
 inline void receive(tag<void> t) { (void)receive_tag(t.number); }
 
-/// For generated code: the length of an array as the member that counts it has it. Throws usage_error if that is too small, or others have another length.
+/// For generated code: the length of an array as the member that counts it has it. Throws
+/// usage_error if that is too small, or others have another length.
 template <class Count>
 void set_count(Count& count, std::size_t length, bool first, std::string_view array);
 [[noreturn]] void wrong_count(std::size_t length, std::uint64_t other, std::string_view array);

@@ -49,7 +49,8 @@ constexpr std::string_view calls_below[] = {
 
 constexpr std::string_view class_of_tasks = " of class process function";
 
-// What the error is about, with the name of the call before it: `publish "x"` is `orrery_set_name "x"`.
+// The subject of the error, with the name of the call before it: `publish "x"` is
+// `orrery_set_name "x"`.
 std::string with_call(std::string_view about, std::string_view call) {
   if (about.starts_with("orrery_")) return std::string(about);
   for (const std::string_view below : calls_below) {

@@ -7,9 +7,10 @@ namespace orrery::transport {
 
 /// Moves records between the PEs of this node and those of other machines.
 ///
-/// Problem: rings lie in memory that sender and receiver share, and two machines share none.
-/// So the carrier of a node copies what its PEs write into their rings to other machines, and brings what comes from there
-/// into rings that its PEs read. It also keeps copies of the counters of PEs of other machines.
+/// Problem: rings lie in memory that sender and receiver share, and two machines share none. So the
+/// carrier of a node copies what its PEs write into their rings to other machines, and brings what
+/// comes from there into rings that its PEs read. It also keeps copies of the counters of PEs of
+/// other machines.
 ///
 /// Owned by the world. All calls may come from any thread of the node; none parks.
 class carrier {
@@ -21,11 +22,12 @@ class carrier {
   /// Does what can be done now, unless another thread is at it. True if something came or went.
   virtual bool drive() noexcept = 0;
 
-  /// Capacity for the next ring of a PE of this node to another machine: `wanted`, a power of two, or less.
+  /// Capacity for the next ring of a PE of this node to another machine: `wanted`, a power of two,
+  /// or less.
   [[nodiscard]] virtual std::uint64_t next_ring_bytes(std::uint64_t wanted) noexcept = 0;
 
-  /// Asks all other machines for the counters of their PEs. When counters_round() has reached the number that this
-  /// returns, every copy was read there after this call.
+  /// Asks all other machines for the counters of their PEs. When counters_round() has reached the
+  /// number that this returns, every copy was read there after this call.
   virtual std::uint64_t ask_for_counters() noexcept = 0;
   /// The last round of questions that was answered by all nodes which are there.
   [[nodiscard]] virtual std::uint64_t counters_round() const noexcept = 0;

@@ -8,8 +8,8 @@
 
 namespace orrery::transport {
 
-/// Why the transport could not do what was asked. What a caller can act upon; the sentence for
-/// people is in `transport_error::message`.
+/// Why the transport could not do what was asked. Codes that a caller can act upon; the sentence
+/// for people is in `transport_error::message`.
 enum class transport_errc : std::uint8_t {
   bad_argument,  ///< asked for something that cannot be, or a setting cannot be read
   no_space,  ///< memory, a limit of the shell or the file system has no room
@@ -28,7 +28,7 @@ enum class transport_errc : std::uint8_t {
 /// One sentence for each code.
 [[nodiscard]] std::string_view describe(transport_errc code) noexcept;
 
-/// What happened, where, and what to do about it.
+/// A sentence: what happened, where, and what to do about it.
 struct transport_error {
   transport_errc code = transport_errc::system;
   int os_error = 0;  ///< errno where a system call was the reason, else 0

@@ -9,15 +9,17 @@
 
 namespace orrery::transport {
 
-/// The part of a ring that both sides see; `capacity` bytes of records follow it. It lies in the heap
-/// (PEs of one node) or in the producer's segment (PEs of two nodes).
+/// The part of a ring that both sides see; `capacity` bytes of records follow it. It lies in the
+/// heap (PEs of one node) or in the producer's segment (PEs of two nodes).
 struct ring_header {
   static constexpr std::uint64_t magic_value = 0x4f52'5245'5259'5247;  // "ORRERYRG"
 
   alignas(64) std::atomic<std::uint64_t> head;       ///< released by the consumer up to here
   std::atomic<std::uint32_t> producer_waits;         ///< 1: wake the producer's PE when head moves
-  std::atomic<std::uint32_t> stops;  ///< how often the consumer has told the producer's PE to hold back
-  std::atomic<std::uint32_t> refused;  ///< not 0: the consumer's node treats the producer's as lost, and reads no more
+  /// How often the consumer has told the producer's PE to hold back.
+  std::atomic<std::uint32_t> stops;
+  /// Not 0: the consumer's node treats the producer's as lost, and reads no more.
+  std::atomic<std::uint32_t> refused;
   alignas(64) std::uint64_t magic;
   std::uint64_t capacity;
   std::uint32_t producer_pe;
@@ -43,22 +45,23 @@ inline ring_header* make_ring(void* memory, std::uint64_t capacity, std::uint32_
 
 // A single-producer, single-consumer ring of records of varying size.
 //
-// Problem: one cache line has to travel for a small message, not three (tail, flag, record).
-// So a record publishes itself: its `size` word is the flag. The consumer polls the word where the next
+// Problem: one cache line has to travel for a small message, not three (tail, flag, record). So a
+// record publishes itself: its `size` word is the flag. The consumer polls the word where the next
 // record will begin.
 //
 // Invariants
-//   I1  The `size` word at `tail` is 0 whenever the consumer can look at it: the producer clears the word
-//       behind a record *before* it publishes the record, and the ring begins zeroed.
-//   I2  head <= tail <= head + capacity - granule: one granule stays free for the cleared word of I1.
+//   I1  The `size` word at `tail` is 0 whenever the consumer can look at it: the producer clears
+//       the word behind a record *before* it publishes the record, and the ring begins zeroed.
+//   I2  head <= tail <= head + capacity - granule: one granule stays free for the cleared word of
+//       I1.
 //   I3  A record never wraps; a `skip` record fills the end of the ring.
-//   I4  Only the producer writes records, only the consumer writes `head`. A producer that dies in the
-//       middle of a record has not published it: the consumer sees an empty ring.
+//   I4  Only the producer writes records, only the consumer writes `head`. A producer that dies in
+//       the middle of a record has not published it: the consumer sees an empty ring.
 //   I5  Positions only grow; an index is position & (capacity - 1).
 //
-// Memory orders: size.store(release) by the producer pairs with size.load(acquire) by the consumer and
-// hands over the record. head.store(release) by the consumer pairs with head.load(acquire) by the producer
-// and hands back the space.
+// Memory orders: size.store(release) by the producer pairs with size.load(acquire) by the consumer
+// and hands over the record. head.store(release) by the consumer pairs with head.load(acquire) by
+// the producer and hands back the space.
 
 /// The sending side. Owned by one PE; not thread-safe; `header` outlives it.
 class ring_producer {
@@ -70,8 +73,9 @@ class ring_producer {
   /// The largest record that is sure to fit into an empty ring.
   [[nodiscard]] std::uint32_t max_record() const noexcept { return static_cast<std::uint32_t>(capacity_ / 4); }
 
-  /// Space for a record of `bytes` (a multiple of granule, at most max_record()), or null if the ring is
-  /// full. Fill it, then commit(bytes). What was reserved and not committed is simply reserved again.
+  /// Space for a record of `bytes` (a multiple of granule, at most max_record()), or null if the
+  /// ring is full. Fill it, then commit(bytes). Space that was reserved and not committed is simply
+  /// reserved again.
   [[nodiscard]] wire::envelope* reserve(std::uint32_t bytes) noexcept {
     const std::uint64_t to_end = capacity_ - (tail_ & mask_);
     const std::uint64_t need = bytes + (to_end < bytes ? to_end : 0) + wire::granule;
@@ -90,13 +94,15 @@ class ring_producer {
   /// Makes the record that was reserved visible to the consumer.
   void commit(std::uint32_t bytes) noexcept { publish(bytes); }
 
-  /// Bytes that were ever published here, fillers included; what the consumer has when it has read() all.
+  /// Bytes that were ever published here, fillers included; what the consumer has when it has
+  /// read() all.
   [[nodiscard]] std::uint64_t written() const noexcept { return tail_; }
 
   /// True if a consumer has released a position that was never written: it is broken or hostile.
   [[nodiscard]] bool corrupt() const noexcept { return corrupt_; }
 
-  /// How often the consumer has asked to hold back, whether or not the records that say for what have been received.
+  /// How often the consumer has asked to hold back, whether or not the records that say for what
+  /// have been received.
   [[nodiscard]] std::uint32_t stops() const noexcept {
     return header_ != nullptr ? header_->stops.load(std::memory_order_relaxed)
                               : 0;  // a hint: nothing is read because of it
@@ -118,9 +124,10 @@ class ring_producer {
     return head_ == tail_;
   }
 
-  /// f(record, bytes) for each record that the consumer, which is gone, has not given back: it may have read the oldest of them, up to a
-  /// quarter of the ring. Believes no position or size that the consumer could have written; `bytes` is the size as it was checked, and
-  /// all else in the record is f's to check.
+  /// f(record, bytes) for each record that the consumer, which is gone, has not given back: it may
+  /// have read the oldest of them, up to a quarter of the ring. Believes no position or size that
+  /// the consumer could have written; `bytes` is the size as it was checked, and all else in the
+  /// record is f's to check.
   template <class F>
   void for_each_left(F&& f) const {
     if (header_ == nullptr) return;
@@ -140,7 +147,8 @@ class ring_producer {
   [[nodiscard]] wire::envelope* latest(std::uint32_t bytes) const noexcept { return at(tail_ - bytes); }
   /// Where the next one will be, to be fetched.
   [[nodiscard]] const void* position() const noexcept { return data_ + (tail_ & mask_); }
-  /// Both sides begin at the start of the ring again. For rings with both ends on one thread, when all has been read.
+  /// Both sides begin at the start of the ring again. For rings with both ends on one thread, when
+  /// all has been read.
   void restart() noexcept {
     tail_ = head_ = 0;
     header_->head.store(0, std::memory_order_relaxed);
@@ -180,8 +188,8 @@ class ring_producer {
   bool corrupt_ = false;
 };
 
-/// The receiving side. Owned by one PE; not thread-safe. It believes nothing that it reads from the ring
-/// but checks it: the producer may be another OS process.
+/// The receiving side. Owned by one PE; not thread-safe. It believes nothing that it reads from the
+/// ring but checks it: the producer may be another OS process.
 class ring_consumer {
  public:
   ring_consumer() = default;
@@ -220,8 +228,8 @@ class ring_consumer {
   /// Where the next record is or will be, to be fetched.
   [[nodiscard]] const void* position() const noexcept { return data_ + (head_ & mask_); }
 
-  /// Gives up the record that front() returned. True if space was handed back to the producer and the
-  /// producer had asked to be woken.
+  /// Gives up the record that front() returned. True if space was handed back to the producer and
+  /// the producer had asked to be woken.
   bool pop() noexcept {
     head_ += size_;
     if (head_ - released_ >= capacity_ / 4) [[unlikely]]
@@ -229,13 +237,15 @@ class ring_consumer {
     return false;
   }
 
-  /// Hands all space that was read back to the producer; to be called when the ring was found empty.
+  /// Hands all space that was read back to the producer; to be called when the ring was found
+  /// empty.
   bool release_space() noexcept;
   /// See ring_producer::stops. The consumer alone writes it.
   void count_stop() noexcept {
     header_->stops.store(header_->stops.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   }
-  /// Tells the producer's PE that its node is treated as lost. That takes no room anywhere, so that it can always be said.
+  /// Tells the producer's PE that its node is treated as lost. This takes no room anywhere, so that
+  /// it can always be said.
   void refuse() noexcept {
     if (header_ != nullptr) header_->refused.store(1, std::memory_order_relaxed);
   }

@@ -135,7 +135,7 @@ TEST(ring, a_consumer_that_takes_nothing_more_says_so_without_room) {
   EXPECT_TRUE(r.producer.refused());
 }
 
-// What a producer finds in its ring when the consumer is gone.
+// The state of a producer's ring when the consumer is gone.
 std::vector<std::uint64_t> left_in(const whole_ring& r) {
   std::vector<std::uint64_t> numbers;
   r.producer.for_each_left([&](const envelope& e, std::uint32_t) { numbers.push_back(e.handler); });
@@ -202,8 +202,9 @@ RC_GTEST_PROP(ring, a_producer_that_dies_in_the_middle_of_a_record_leaves_only_w
   RC_ASSERT(!r.consumer.corrupt());
 }
 
-// Sizes and turns as they come, in rings of all sizes: the same records arrive in the same order, none goes over the end of the
-// ring or into another that was not yet read, and reserve fails only when the ring is really full.
+// Sizes and turns as they come, in rings of all sizes: the same records arrive in the same order,
+// none goes over the end of the ring or into another that was not yet read, and reserve fails only
+// when the ring is really full.
 RC_GTEST_PROP(ring, any_sequence_of_sizes_arrives_equal_and_in_order,
               (std::uint8_t log, std::vector<std::uint32_t> turns)) {
   whole_ring r(std::uint64_t{128} << log % 8);
@@ -328,7 +329,7 @@ TEST(ring, a_producer_is_to_be_woken_only_if_it_waits_and_space_was_released) {
   }
 }
 
-// --- the other side is broken or hostile ---------------------------------------------------------------------------
+// --- the other side is broken or hostile ---------------------------------------------------------
 
 /// The ring with its consumer after `before` bytes of records.
 void advance(whole_ring& r, std::uint32_t before) {
@@ -356,7 +357,8 @@ RC_GTEST_PROP(damaged_ring, a_length_that_cannot_be_is_refused, (std::uint32_t s
   }
 }
 
-// A filler leads to the front of the ring, and there is none there: else damaged ones could lead round and round for ever.
+// A filler leads to the front of the ring, and there is none there: else damaged ones could lead
+// round and round for ever.
 RC_GTEST_PROP(damaged_ring, a_filler_that_does_not_fill_the_end_is_refused,
               (std::uint8_t length, std::uint8_t before)) {
   whole_ring r(1024);
@@ -409,7 +411,8 @@ TEST(damaged_ring, a_capacity_that_changes_after_it_was_checked_changes_nothing)
   EXPECT_TRUE(r.consumer.corrupt());
 }
 
-// A head that was never reached would make the producer overwrite what is unread, or its space grow without end.
+// A head that was never reached would make the producer overwrite what is unread, or its space grow
+// without end.
 RC_GTEST_PROP(damaged_ring, a_head_that_cannot_be_is_not_believed, (std::uint64_t head)) {
   whole_ring r(256);
   advance(r, 512);
@@ -430,9 +433,10 @@ RC_GTEST_PROP(damaged_ring, a_head_that_cannot_be_is_not_believed, (std::uint64_
   }
 }
 
-// --- two threads ---------------------------------------------------------------------------------------------------
+// --- two threads ---------------------------------------------------------------------------------
 
-/// Sends records of random sizes through the ring from one thread to another, with pauses at random.
+/// Sends records of random sizes through the ring from one thread to another, with pauses at
+/// random.
 void pump(std::uint64_t capacity, std::uint64_t seed, std::uint64_t count) {
   whole_ring r(capacity);
   std::jthread producer([&, p = r.producer]() mutable {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Going to sleep and being woken. Tests of lost wake-ups set no time limit: one that is lost is a hang, which the watchdog ends.
+// Going to sleep and being woken. Tests of lost wake-ups set no time limit: one that is lost is a
+// hang, which the watchdog ends.
 #include <orrery/transport/internal/test_seed.hpp>
 #include <orrery/transport/ring.hpp>
 #include <orrery/transport/wait.hpp>
@@ -23,7 +24,7 @@ namespace {
 
 using testing::test_seed;
 
-/// What a PE does that finds nothing to do.
+/// A PE that finds nothing to do.
 template <class F>
 void sleep_unless(doorbell& bell, bool shared, F something_to_do) {
   const std::uint32_t word = bell.futex.load(std::memory_order_relaxed);
@@ -39,7 +40,7 @@ void dawdle(std::minstd_rand& random) {
   for (auto n = random() % 8 == 0 ? random() % 2000 : random() % 20; n > 0; --n) cpu_relax();
 }
 
-// --- the futex -----------------------------------------------------------------------------------------------------
+// --- the futex -----------------------------------------------------------------------------------
 
 TEST(futex, a_wait_for_another_value_returns_at_once) {
   std::atomic<std::uint32_t> word{1};
@@ -65,7 +66,7 @@ TEST(futex, the_clock_does_not_go_backwards) {
   }
 }
 
-// --- the doorbell --------------------------------------------------------------------------------------------------
+// --- the doorbell --------------------------------------------------------------------------------
 
 TEST(doorbell_of_a_pe, that_is_awake_is_not_rung) {
   doorbell bell;
@@ -102,7 +103,7 @@ TEST(doorbell_of_a_pe, is_rung_by_one_of_many_who_come_at_once) {
   }
 }
 
-// --- no lost wake-up -----------------------------------------------------------------------------------------------
+// --- no lost wake-up -----------------------------------------------------------------------------
 
 struct manner {
   bool asymmetric;
@@ -188,7 +189,8 @@ TEST_P(wake_up, is_not_lost_among_many_who_call_one) {
   }
 }
 
-/// A stream through a small ring: the consumer sleeps while it is empty, the producer while it is full.
+/// A stream through a small ring: the consumer sleeps while it is empty, the producer while it is
+/// full.
 struct stream {
   doorbell bells[2];
   static constexpr std::uint64_t capacity = 256;

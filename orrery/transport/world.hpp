@@ -29,7 +29,7 @@ enum class world_state : std::uint32_t {
   lost = 3,    ///< the first node ended without that
 };
 
-/// What is known of a node. Only these changes happen: empty -> reserved -> joining -> alive ->
+/// The known state of a node. Only these changes happen: empty -> reserved -> joining -> alive ->
 /// leaving -> left, and from any but empty and left to dead.
 enum class node_state : std::uint32_t {
   empty = 0,  ///< the number has not been given out
@@ -43,15 +43,16 @@ enum class node_state : std::uint32_t {
 [[nodiscard]] std::string_view to_string(node_state state) noexcept;
 [[nodiscard]] std::string_view to_string(world_state state) noexcept;
 
-/// Told of nodes that come and go, between methods or on a thread of the transport's own: be short, post
-/// the news to a PE. Of each node each thing is told at most once, and nothing of this node itself.
+/// Told of nodes that come and go, between methods or on a thread of the transport's own: be short,
+/// post the news to a PE. Each thing is told at most once of each node, and nothing of this node
+/// itself.
 class membership_observer {
  public:
   virtual ~membership_observer() = default;
   virtual void node_joined(std::uint32_t node) noexcept = 0;
   /// The node takes no new work from now on. Not told of a node that left between two looks.
   virtual void node_leaving(std::uint32_t /*node*/) noexcept {}
-  /// Of a node that came and went between two looks node_joined is not told before.
+  /// If a node came and went between two looks, node_joined is not told before.
   virtual void node_left(std::uint32_t node) noexcept = 0;
   /// As node_left, but it ended without leaving. `how` is a clause for people: "was killed by
   /// signal 9 (Killed)".
@@ -71,18 +72,19 @@ class membership_watch {
 /// The name of this host.
 [[nodiscard]] std::string own_host();
 
-/// A world of several nodes, as one of them sees it: who is there, how to wake them, and memory for what is
-/// sent to them. There is one for each way in which nodes can share a world: nodes of one machine
-/// (`shm_world`), and simulated ones (`sim_world`).
+/// A world of several nodes, as one of them sees it: who is there, how to wake them, and memory for
+/// what is sent to them. There is one for each way in which nodes can share a world: nodes of one
+/// machine (`shm_world`), and simulated ones (`sim_world`).
 ///
-/// Owned by who opened it; outlives the node. All calls may come from any PE of the node, except that
-/// unmap(node) needs that nobody uses that node's memory.
+/// Owned by who opened it; outlives the node. All calls may come from any PE of the node, except
+/// that unmap(node) needs that nobody uses that node's memory.
 ///
-/// Invariant of memory that another node may read (rings to it, payload blocks for it): its owner uses it again only
-/// when the reader has said so, or reads no more, which is the state `left` or `dead`. A node that is `leaving` still
-/// reads; so does one that is only not trusted. A node becomes `left` when its last PE has ended, and `dead` when its
-/// OS process has; so no message is ever run by a node that it was not sent to, and what such a node had not read is
-/// known exactly. `has_ended` is that test.
+/// Invariant of memory that another node may read (rings to it, payload blocks for it): its owner
+/// uses it again only when the reader has said so, or reads no more, which is the state `left` or
+/// `dead`. A node that is `leaving` still reads; so does one that is only not trusted. A node
+/// becomes `left` when its last PE has ended, and `dead` when its OS process has; so no message is
+/// ever run by a node that it was not sent to, and what such a node had not read is known exactly.
+/// `has_ended` is that test.
 class world {
  public:
   /// Memory of this node for a ring or a payload, that the receiver reads where it lies.
@@ -103,10 +105,12 @@ class world {
   /// The node that made the world; its end is the end of the world.
   [[nodiscard]] bool is_first() const noexcept { return node_ == 0; }
 
-  // Everybody. A number names one node or PE for ever. Loops over all go over places, which are used again: numbers of
-  // nodes and PEs that have ended may lie at none.
-  [[nodiscard]] virtual std::uint32_t node_limit() const noexcept = 0;  ///< places of nodes given out so far
-  [[nodiscard]] virtual std::uint32_t pe_limit() const noexcept = 0;  ///< places of PEs given out so far
+  // Everybody. A number names one node or PE for ever. Loops over all go over places, which are
+  // used again: numbers of nodes and PEs that have ended may lie at none.
+  /// Places of nodes given out so far.
+  [[nodiscard]] virtual std::uint32_t node_limit() const noexcept = 0;
+  /// Places of PEs given out so far.
+  [[nodiscard]] virtual std::uint32_t pe_limit() const noexcept = 0;
   /// The number of the last node at a place below node_limit(); no_node if there was none.
   [[nodiscard]] virtual std::uint32_t node_at(std::uint32_t place) const noexcept { return place; }
   /// The same of PEs.
@@ -116,7 +120,8 @@ class world {
   [[nodiscard]] virtual bool knows_pe(std::uint32_t pe) const noexcept { return pe < pe_limit(); }
   /// The PE's place was given to another one: it has ended.
   [[nodiscard]] virtual bool is_past_pe(std::uint32_t /*pe*/) const noexcept { return false; }
-  [[nodiscard]] virtual std::uint32_t node_capacity() const noexcept = 0;  ///< places of nodes that there can ever be
+  /// Places of nodes that there can ever be.
+  [[nodiscard]] virtual std::uint32_t node_capacity() const noexcept = 0;
   [[nodiscard]] virtual node_state state(std::uint32_t node) const noexcept = 0;
   [[nodiscard]] bool alive(std::uint32_t node) const noexcept { return state(node) == node_state::alive; }
   /// It reads and answers what is sent to it.
@@ -129,20 +134,22 @@ class world {
     const node_state s = state(node);
     return s == node_state::left || s == node_state::dead;
   }
-  /// First and count of the PEs of a node that is known; none if its place was given to another one.
+  /// First and count of the PEs of a node that is known; none if its place was given to another
+  /// one.
   [[nodiscard]] virtual std::pair<std::uint32_t, std::uint32_t> pes_of(std::uint32_t node) const = 0;
   /// no_node if the PE's number has not been given out, or its place was given to another one.
   [[nodiscard]] virtual std::uint32_t pe_node(std::uint32_t pe) const noexcept = 0;
   /// Nodes that were there and have left or are dead. Never falls.
   [[nodiscard]] virtual std::uint64_t gone_nodes() const noexcept = 0;
-  /// The node that started the program which this one belongs to: the same for all nodes of one launch. no_node if the
-  /// node's place was given to another one.
+  /// The node that started the program which this one belongs to: the same for all nodes of one
+  /// launch. no_node if the node's place was given to another one.
   [[nodiscard]] virtual std::uint32_t launch_of(std::uint32_t /*node*/) const noexcept { return 0; }
-  /// A PE of this node has let go of all that the nodes had that were counted by `gone`: their rings, and what it would
-  /// have published for them. When all PEs have, the places of those nodes are free for others.
+  /// A PE of this node has let go of all that the nodes had that were counted by `gone`: their
+  /// rings, and what it would have published for them. When all PEs have, the places of those nodes
+  /// are free for others.
   virtual void acknowledge(std::uint32_t /*pe*/, std::uint64_t /*gone*/) noexcept {}
-  /// A short number of a PE of this node, below 262,144 unless the PE's own is larger and of the first to have its place.
-  /// Such a number is used again when 258,000 others were taken.
+  /// A short number of a PE of this node, below 262,144 unless the PE's own is larger and of the
+  /// first to have its place. Such a number is used again when 258,000 others were taken.
   [[nodiscard]] virtual std::uint32_t take_alias(std::uint32_t pe) noexcept { return pe; }
   /// The PE that took it last; no_pe if nobody has.
   [[nodiscard]] virtual std::uint32_t pe_of_alias(std::uint32_t alias) const noexcept { return alias; }
@@ -166,7 +173,8 @@ class world {
   [[nodiscard]] virtual result<memory_block> allocate_beyond(std::uint64_t bytes) { return allocate(bytes); }
   /// Nothing happens if no block begins there: offsets may come from other nodes.
   virtual void release(std::uint64_t offset) noexcept = 0;
-  /// A range of what a node sends from, checked; fails with `gone` if the node had ended before this one saw it.
+  /// A range of what a node sends from, checked; fails with `gone` if the node had ended before
+  /// this one saw it.
   [[nodiscard]] virtual result<std::span<std::byte>> map(std::uint32_t node, std::uint64_t offset,
                                                          std::uint64_t bytes) = 0;
   /// Lets go of the memory of a node that is gone.
@@ -174,25 +182,31 @@ class world {
 
   // PEs. `pe` is known. A bell may be that of a later PE at the same place, which it wakes in vain.
   [[nodiscard]] virtual doorbell& bell(std::uint32_t pe) noexcept = 0;
-  /// Written by the PE only, read by others. What they count is the scheduler's business.
+  /// Written by the PE only, read by others. Their meaning is the scheduler's business.
   [[nodiscard]] virtual std::span<std::atomic<std::uint64_t>, counters_per_pe> counters(
       std::uint32_t pe) const noexcept = 0;
-  /// Tells PE `to` that a ring from PE `from` (of this node) lies at `offset` of this node's memory, and wakes it.
+  /// Tells PE `to` that a ring from PE `from` (of this node) lies at `offset` of this node's
+  /// memory, and wakes it.
   virtual void publish_ring(std::uint32_t to, std::uint32_t from, std::uint64_t offset) noexcept = 0;
-  /// Where the ring lies in the memory of the node of `from`; nothing if there is none. Check it with map().
+  /// Where the ring lies in the memory of the node of `from`; nothing if there is none. Check it
+  /// with map().
   [[nodiscard]] virtual std::optional<std::uint64_t> ring_offset(std::uint32_t to,
                                                                  std::uint32_t from) const noexcept = 0;
 
-  /// This node takes no new work; its PEs go on until they have wound down. On the first node: the end of the world.
+  /// This node takes no new work; its PEs go on until they have wound down. On the first node: the
+  /// end of the world.
   virtual void begin_leave() noexcept = 0;
-  /// This node's PEs have ended: it neither reads nor writes memory of others any more. Includes begin_leave().
+  /// This node's PEs have ended: it neither reads nor writes memory of others any more. Includes
+  /// begin_leave().
   virtual void leave() noexcept = 0;
 
-  /// Nodes and PEs that share the cores and the memory of this machine with this node, which is one of them.
+  /// Nodes and PEs that share the cores and the memory of this machine with this node, which is one
+  /// of them.
   [[nodiscard]] virtual std::pair<std::uint32_t, std::uint32_t> crowd() const noexcept {
     return {node_limit(), pe_limit()};
   }
-  /// Takes what PEs send to other machines, and brings what comes from there; null in a world of one machine.
+  /// Takes what PEs send to other machines, and brings what comes from there; null in a world of
+  /// one machine.
   [[nodiscard]] virtual transport::carrier* carrier() noexcept { return nullptr; }
   /// This world, if its nodes are OS processes of one machine; else null.
   [[nodiscard]] virtual shm_world* shared() noexcept { return nullptr; }

@@ -42,7 +42,7 @@ class references;  // of the process layer; only passed on here
 
 namespace wire {
 
-/// What lengths from here on are written with 8 bytes more.
+/// Lengths from here on are written with 8 bytes more.
 inline constexpr std::uint32_t long_length = 0xffffffff;
 
 /// Bytes to add to `position` to make it a multiple of `alignment`, a power of two.
@@ -286,7 +286,8 @@ class reader {
       wire::fail_depth(true);
   }
   void leave() noexcept { --depth_; }
-  /// Of the state of an object that a restart makes anew: what the remote pointers in it name now. Else null.
+  /// The new names of the remote pointers in the state of an object that a restart makes anew. Else
+  /// null.
   [[nodiscard]] const detail::references* references() const noexcept { return references_; }
   void set_references(const detail::references* r) noexcept { references_ = r; }
   /// Throws bad_message (message_corrupt), whose text says what was expected here instead.

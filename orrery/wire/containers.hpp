@@ -179,7 +179,8 @@ struct codec<kind::set> {
       x.emplace_hint(x.end(), std::move(k));
     }
     r.leave();
-    if (x.size() != n && r.references() == nullptr) [[unlikely]]  // those that are null now are equal
+    // those that are null now are equal
+    if (x.size() != n && r.references() == nullptr) [[unlikely]]
       r.fail("a set without equal elements");
   }
 };

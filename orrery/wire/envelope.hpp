@@ -7,7 +7,7 @@
 
 namespace orrery::wire {
 
-/// What an envelope asks of the PE that receives it.
+/// The request of an envelope to the PE that receives it.
 enum class record_kind : std::uint8_t {
   skip = 0,     ///< nothing: fills the end of a ring that a record did not fit into
   message = 1,  ///< run a handler at a process (or, with `no_slot`, at the PE itself)
@@ -17,11 +17,14 @@ enum class record_kind : std::uint8_t {
   go = 5,       ///< flow control: the process has room again
   release = 6,  ///< a payload block was read and is its owner's again
   probe = 7,    ///< deadlock detection: follow the chain of waits
-  refusal = 8,  ///< this node cannot read what yours sends, or it was nonsense, and treats it as lost
+  /// This node cannot read what yours sends, or it was nonsense, and treats it as lost.
+  refusal = 8,
   unknown = 10,  ///< back to its sender: a message that the receiver's program has no handler for
-  annex =
-      11,  ///< belongs to the next record: what the sender knows of others' progress, where that is followed; see causality
-  small_reply = 9,  ///< a result of at most small_result bytes, in the envelope itself; inside a node only
+  /// Belongs to the next record: what the sender knows of others' progress, where that is followed;
+  /// see causality.
+  annex = 11,
+  /// A result of at most small_result bytes, in the envelope itself; inside a node only.
+  small_reply = 9,
 };
 
 /// How the payload behind an envelope is laid out.
@@ -35,26 +38,30 @@ enum class payload_form : std::uint8_t {
 /// Marks an envelope for the PE itself: a spawn or a remote function.
 inline constexpr std::uint32_t no_slot = 0xffff'ffff;
 
-/// A result of at most this many bytes fits into an envelope, in place of the words that name a target.
+/// A result of at most this many bytes fits into an envelope, in place of the words that name a
+/// target.
 inline constexpr std::size_t small_result = 16;
 
 /// All records of a ring are multiples of this many bytes.
 inline constexpr std::uint32_t granule = 32;
 
-/// What precedes every message, in a ring and in a mailbox. Only `size` is read before the record is
-/// known to be complete. Inside a node `handler` and `reply` are pointers; between nodes `handler` is
-/// an index of the handler table and `reply` names an entry of the caller's table of pending calls.
+/// The head of every message, in a ring and in a mailbox. Only `size` is read before the record is
+/// known to be complete. Inside a node `handler` and `reply` are pointers; between nodes `handler`
+/// is an index of the handler table and `reply` names an entry of the caller's table of pending
+/// calls.
 struct envelope {
   std::atomic<std::uint32_t> size;  ///< of the whole record; 0: not published yet
   record_kind kind;
   payload_form form;
-  std::uint16_t padding;  ///< bytes at the end of the record that are not payload; or see `pages_beside`
+  /// Bytes at the end of the record that are not payload; or see `pages_beside`.
+  std::uint16_t padding;
   std::uint32_t slot;  ///< of the target
   std::uint32_t generation;  ///< of the target
   std::uint64_t handler;
   std::uint64_t reply;  ///< 0: nobody waits for a result
 
-  /// A field of an envelope that another OS process may write at any time: read once, then checked, then used.
+  /// A field of an envelope that another OS process may write at any time: read once, then checked,
+  /// then used.
   template <class T>
   [[nodiscard]] static T read_once(const T& field) noexcept {
     return *static_cast<const volatile T*>(&field);
@@ -76,14 +83,16 @@ struct block_ref {
   std::uint64_t bytes;
 };
 
-/// What an owned payload, or one in a block, holds beside its record is counted in these units, so that queues are bounded in what
-/// they really hold. The number is in `padding`; such a payload has a size that its receiver knows.
+/// The unit that counts what an owned payload, or one in a block, holds beside its record, so that
+/// queues are bounded in what they really hold. The number is in `padding`; such a payload has a
+/// size that its receiver knows.
 inline constexpr std::size_t page_bytes = 4096;
 [[nodiscard]] constexpr std::uint16_t pages_beside(std::size_t bytes) noexcept {
   return static_cast<std::uint16_t>(bytes / page_bytes < 0xffff ? bytes / page_bytes : 0xffff);
 }
-/// It takes that much more of a ring than it needs: 1/64, at most an eighth of the ring. So a ring of 128 KiB holds no more than
-/// 8 MiB of such payloads, or 8 of them: what bounds memory, and leaves them in the cache between writer and reader.
+/// It takes that much more of a ring than it needs: 1/64, at most an eighth of the ring. So a ring
+/// of 128 KiB holds no more than 8 MiB of such payloads, or 8 of them: what bounds memory, and
+/// leaves them in the cache between writer and reader.
 [[nodiscard]] constexpr std::uint32_t ring_surcharge(std::uint16_t pages, std::uint64_t capacity) noexcept {
   const std::uint64_t share = page_bytes / 64 * pages;
   return static_cast<std::uint32_t>(share < capacity / 8 ? share : capacity / 8);

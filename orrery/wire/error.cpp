@@ -126,7 +126,8 @@ entry entry_of(errc code) noexcept {
 
 std::string compose(errc code, std::string_view about) {
   if (about.empty()) return std::string(sentence(code));
-  if (code == errc::bad_argument) return std::string(about);  // who refuses it has said what is wrong with it
+  // who refuses it has said what is wrong with it
+  if (code == errc::bad_argument) return std::string(about);
   return fmt::format("{}: {}", about, sentence(code));
 }
 

@@ -10,11 +10,12 @@
 
 namespace orrery {
 
-/// What went wrong, as a number that travels between nodes. Each code belongs to one exception
+/// The kind of an error, as a number that travels between nodes. Each code belongs to one exception
 /// class (named in the group's heading) and has one sentence, see `sentence(errc)`. Numbers are
 /// part of the wire format: add at the end of a group, never renumber.
 enum class errc : std::uint16_t {
-  // process_gone, node_lost, deadlock_error, remote_error, stopped, timeout_error, mailbox_full, broken_promise
+  // process_gone, node_lost, deadlock_error, remote_error, stopped, timeout_error, mailbox_full,
+  // broken_promise
   process_gone = 1,
   node_lost = 2,
   deadlock = 3,
@@ -77,8 +78,8 @@ inline constexpr verbatim_t verbatim{};
 /// catch it to handle all failures of the runtime at once.
 class error : public std::runtime_error {
  public:
-  /// what() will be "<about>: <sentence(code)>", or the sentence alone when `about` is empty. For bad_argument, whose sentence says
-  /// little, `about` alone: it says what is wrong and what to do.
+  /// what() will be "<about>: <sentence(code)>", or the sentence alone when `about` is empty. For
+  /// bad_argument, whose sentence says little, `about` alone: it says what is wrong and what to do.
   explicit error(errc code, std::string_view about = {});
   error(errc code, verbatim_t, const std::string& what) : std::runtime_error(what), code_(code) {}
   error(const error&) noexcept = default;
@@ -133,7 +134,8 @@ class mailbox_full final : public error {
   mailbox_full(verbatim_t v, const std::string& what) : error(errc::mailbox_full, v, what) {}
 };
 
-/// A promise ended, mostly with the process that had it, and nobody had kept it. Thrown by calls and future::get().
+/// A promise ended, mostly with the process that had it, and nobody had kept it. Thrown by calls
+/// and future::get().
 class broken_promise final : public error {
  public:
   explicit broken_promise(std::string_view about = {}) : error(errc::broken_promise, about) {}

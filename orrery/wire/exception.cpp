@@ -133,7 +133,7 @@ form form_of(const std::system_error& e) {
   return form::unknown;
 }
 
-// What e was thrown because of, as std::throw_with_nested keeps it: text after text.
+// The causes of e, as std::throw_with_nested keeps them: text after text.
 std::string text_with_causes(const std::exception& e, int limit = 8) {
   std::string text = e.what();
   const auto* nested = dynamic_cast<const std::nested_exception*>(&e);
@@ -194,7 +194,8 @@ wire_exception encode(const std::exception_ptr& thrown) {
   return result;
 }
 
-// More would not fit into a record between nodes; inside a node the same holds, so that no program depends on it.
+// More would not fit into a record between nodes; inside a node the same holds, so that no program
+// depends on it.
 constexpr std::size_t longest_exception_text = std::size_t{24} << 10;
 
 bool arrives_whole(const std::exception& e) noexcept { return std::strlen(e.what()) <= longest_exception_text; }
@@ -203,7 +204,8 @@ bool arrives_whole(const std::exception& e) noexcept { return std::strlen(e.what
 void shorten(std::string& text) {
   if (text.size() <= longest_exception_text) return;
   std::size_t most = longest_exception_text - std::string_view("... (18446744073709551615 more bytes)").size();
-  while (most > 0 && (static_cast<unsigned char>(text[most]) & 0xc0) == 0x80) --most;  // UTF-8: whole characters
+  // UTF-8: whole characters
+  while (most > 0 && (static_cast<unsigned char>(text[most]) & 0xc0) == 0x80) --most;
   const std::size_t cut = text.size() - most;
   text.resize(most);
   text += fmt::format("... ({} more bytes)", cut);
@@ -251,7 +253,8 @@ std::exception_ptr decode_exception(const wire_exception& w, const where& at) {
           if (auto e = known->load(w)) return e;
         } catch (const std::bad_alloc&) {
           throw;
-        } catch (const std::exception&) {  // its state cannot be read: what is known of it is better than nothing
+        } catch (const std::exception&) {
+          // its state cannot be read: what is known of it is better than nothing
         }
       }
       break;
@@ -291,7 +294,7 @@ bool keeps_class(const std::exception_ptr& thrown) noexcept {
   }
 }
 
-// --- classes of the program ----------------------------------------------------------------------------------------
+// --- classes of the program ----------------------------------------------------------------------
 
 namespace detail {
 namespace {

@@ -34,18 +34,21 @@ struct wire_exception {
 ///   std::system_error of the generic, system and iostream categories, as which also
 ///   ios_base::failure and filesystem_error arrive.
 /// - Orrery's own exceptions come back as the same class, code and what().
-/// - Classes of the program that have a line ORRERY_EXCEPTION (exception_class.hpp) come back as themselves.
+/// - Classes of the program that have a line ORRERY_EXCEPTION (exception_class.hpp) come back as
+///   themselves.
 /// - Anything else, including classes derived from those, becomes a remote_error that names the
 ///   type and `at`, the method that threw.
 ///
 /// Throws std::bad_alloc only. The form may be forged or damaged. Does not park.
 [[nodiscard]] std::exception_ptr decode_exception(const wire_exception& form, const where& at);
 
-/// What the caller of a method gets for what it threw, inside a node: the same as from another node, so that a program does not
-/// depend on where its processes are. Shares nothing with `thrown`: the two may be used by different threads. Does not throw or park.
+/// The exception for the caller of a method that threw, inside a node: the same as from another
+/// node, so that a program does not depend on where its processes are. Shares nothing with
+/// `thrown`: the two may be used by different threads. Does not throw or park.
 [[nodiscard]] std::exception_ptr as_received(const std::exception_ptr& thrown, const where& at) noexcept;
 
-/// True if a caller gets this exception in the class in which it was thrown. Does not throw or park.
+/// True if a caller gets this exception in the class in which it was thrown. Does not throw or
+/// park.
 [[nodiscard]] bool keeps_class(const std::exception_ptr& thrown) noexcept;
 
 }  // namespace orrery

@@ -147,7 +147,7 @@ TEST(exception, orrerys_own_errors_come_back_with_class_code_and_text) {
   }
 }
 
-// What is received where a remote_error is expected.
+// The exception that arrives where a remote_error is expected.
 remote_error received_error(const std::exception_ptr& p) {
   try {
     std::rethrow_exception(p);

@@ -13,7 +13,8 @@
 
 namespace orrery::detail {
 
-/// How exceptions of one class of the program travel. One static object for each ORRERY_EXCEPTION, made before main; never changed.
+/// How exceptions of one class of the program travel. One static object for each ORRERY_EXCEPTION,
+/// made before main; never changed.
 class exception_class {
  public:
   using save_function = void (*)(const std::exception&, wire_exception&);
@@ -62,7 +63,8 @@ struct exception_form {
   static std::exception_ptr load(const wire_exception& form) {
     if constexpr (has_state<E>) {
       const auto* data = reinterpret_cast<const std::byte*>(form.state.data());
-      const std::vector<std::byte> state(data, data + form.state.size());  // aligned, as what it holds needs
+      // aligned, as what it holds needs
+      const std::vector<std::byte> state(data, data + form.state.size());
       orrery::reader r(state);
       return std::make_exception_ptr(orrery::read<E>(r));
     } else {
@@ -73,9 +75,10 @@ struct exception_form {
 
 }  // namespace orrery::detail
 
-/// Lets exceptions of a class of the program arrive at callers as what they are; without it they arrive as remote_error. Stands beside the
-/// class, in its namespace. The class derives from std::exception and either has a constructor that takes the text of what(), or a default constructor
-/// and `template <class A> void serialize(A& a)` for what it keeps.
+/// Lets exceptions of a class of the program arrive at callers as what they are; without it they
+/// arrive as remote_error. Stands beside the class, in its namespace. The class derives from
+/// std::exception and either has a constructor that takes the text of what(), or a default
+/// constructor and `template <class A> void serialize(A& a)` for what it keeps.
 ///
 ///     struct disk_error : std::runtime_error { using std::runtime_error::runtime_error; };
 ///     ORRERY_EXCEPTION(disk_error)

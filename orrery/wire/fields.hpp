@@ -13,7 +13,7 @@
 // concept has to say no. Here a field is counted by the braces it takes: T{{}, {}} is valid for two
 // fields of whatever kind and size, and nothing in their classes is instantiated.
 //
-// What it cannot see, and no library can: bit-fields and anonymous unions do not bind to names, so
+// Neither it nor any library can see all: bit-fields and anonymous unions do not bind to names, so
 // a class with one stops the compiler in this file; such a class needs its own serialize().
 
 namespace orrery::wire {
@@ -51,7 +51,7 @@ struct type_list {};
   ORRERY_EIGHT_TIMES(M, 6) ORRERY_EIGHT_TIMES(M, 7)
 // clang-format on
 
-/// What is done with an aggregate of N fields: `fits` tells whether T takes N pairs of braces (and
+/// The operations on an aggregate of N fields: `fits` tells whether T takes N pairs of braces (and
 /// one more initializer `Extra`), `visit` calls f with every field of x.
 template <std::size_t N>
 struct arity {

@@ -18,9 +18,9 @@
 #include <orrery/wire/archive.hpp>
 #include <orrery/wire/fields.hpp>
 
-// What kind of thing a type is to the wire. Standard types that everybody pays for anyway are known
-// by name; all others, from this library or another, by what they can do, so that <map>, <chrono>
-// or <filesystem> are compiled only by those who use them.
+// The kinds of types on the wire. Standard types that everybody pays for anyway are known by name;
+// all others, from this library or another, by what they can do, so that <map>, <chrono> or
+// <filesystem> are compiled only by those who use them.
 
 namespace orrery {
 
@@ -33,7 +33,7 @@ template <class T>
 inline constexpr bool send_as_bytes = false;
 
 /// Whether a received T points into the message: true for std::span<const T>, std::string_view, and
-/// classes that say `static constexpr bool is_view = true`. Whoever reads one keeps the buffer
+/// classes that say `static constexpr bool is_view = true`. The reader of one keeps the buffer
 /// alive for as long as the value. Views can be arguments, and members of classes that are views;
 /// anything else that holds one is not serializable.
 template <class T>

@@ -119,7 +119,7 @@ consteval problem find_pointer_problem() {
     return problem::none;
 }
 
-// What is wrong with T itself, whatever its parts are.
+// The fault of T itself, whatever its parts are.
 template <class T>
 consteval problem find_own_problem() {
   constexpr kind k = kind_of<T>;

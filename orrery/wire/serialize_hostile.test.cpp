@@ -34,7 +34,8 @@ thread_local std::size_t allocated = 0;
 
 }  // namespace
 
-// The thread sanitizer of Clang brings its own and lets nobody replace it; there, nothing is counted.
+// The thread sanitizer of Clang brings its own and lets nobody replace it; there, nothing is
+// counted.
 #if defined(__has_feature)
 #if __has_feature(thread_sanitizer)
 #define ORRERY_TEST_CANNOT_COUNT 1

@@ -11,7 +11,8 @@ bool is_part_of_name(char c) noexcept { return std::isalnum(static_cast<unsigned
 
 }  // namespace
 
-// "... {&any_object<range>.value.low}]" or "... {(& any_object<range>.object_of_type<range>::value.range::low)}]".
+// "... {&any_object<range>.value.low}]" or "... {(&
+// any_object<range>.object_of_type<range>::value.range::low)}]".
 void shape::field(std::string_view compiler_text) {
   std::size_t end = compiler_text.size();
   const auto skip = [&] {

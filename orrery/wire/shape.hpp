@@ -37,24 +37,29 @@ constexpr const char* text_with_field_name() noexcept {
   return __PRETTY_FUNCTION__;
 }
 
-/// What types look like on the wire, as text.
+/// The look of types on the wire, as text.
 ///
-/// Problem: values travel as they lie in memory, without tags or names, so two builds of a program of which one has swapped or added fields
-/// would read each other's messages as nonsense that looks like sense. The names of handlers do not show it.
+/// Problem: values travel as they lie in memory, without tags or names, so two builds of a program
+/// of which one has swapped or added fields would read each other's messages as nonsense that looks
+/// like sense. The names of handlers do not show it.
 ///
-/// So each handler describes the types of its arguments and of its result, and programs that meet in a world compare the texts
-/// (transport/shm/registry.hpp): names and sizes of types, an aggregate's fields with their names in their order, the elements of
-/// containers, what enums are made of, and what the serialize() of a class names. (To swap two fields of one type is as bad as any other
-/// swap, and only their names tell.) Types are named by their keys, so that the text does not depend on the compiler.
+/// So each handler describes the types of its arguments and of its result, and programs that meet
+/// in a world compare the texts (transport/shm/registry.hpp): names and sizes of types, an
+/// aggregate's fields with their names in their order, the elements of containers, what enums are
+/// made of, and what the serialize() of a class names. (To swap two fields of one type is as bad as
+/// any other swap, and only their names tell.) Types are named by their keys, so that the text does
+/// not depend on the compiler.
 ///
-/// For a serialize() this is the fourth archive: a `sizer` that looks at types, not at values. It is shown an object made by the
-/// default constructor, as a receiver makes one, so what depends on the value is not seen; neither are the names of enumerators.
+/// For a serialize() this is the fourth archive: a `sizer` that looks at types, not at values. It
+/// is shown an object made by the default constructor, as a receiver makes one, so what depends on
+/// the value is not seen; neither are the names of enumerators.
 ///
 /// Made by who creates or joins a world, before anything is sent. Not thread-safe.
 class shape : public sizer {
  public:
-  /// What one type looks like: its size and its parts, each ended by '\n', as the name of a field (or nothing), '=' and the key of its type. The first
-  /// layout of a shape has no type: its parts are what was described.
+  /// The look of one type: its size and its parts, each ended by '\n', as the name of a field (or
+  /// nothing), '=' and the key of its type. The first layout of a shape has no type: its parts are
+  /// what was described.
   struct layout {
     std::string_view type;  ///< its key
     std::string text;
@@ -78,8 +83,9 @@ class shape : public sizer {
     return *this;
   }
 
-  /// Appends what a T looks like: of void, numbers, what cannot be sent, and classes of this library that say `static constexpr bool known_shape
-  /// = true` the name alone. Each type is described once.
+  /// Appends what a T looks like: of void, numbers, what cannot be sent, and classes of this
+  /// library that say `static constexpr bool known_shape = true` the name alone. Each type is
+  /// described once.
   template <class T>
   [[gnu::cold]] void describe() {
     if constexpr (std::is_void_v<T> || std::is_arithmetic_v<T> || requires { requires T::known_shape; }) {
@@ -134,12 +140,13 @@ class shape : public sizer {
       } else {
         serialize(*this, *value);
       }
-    } catch (...) {  // a value without a meaning, which cannot be sent; what it has named until then counts
+    } catch (...) {
+      // a value without a meaning, which cannot be sent; what it has named until then counts
       layouts_[open_.back()].text += '!';
     }
   }
-  // By value only, as an argument of a template: a constant that kept the addresses would name what is never defined to the linker,
-  // where nothing is optimized.
+  // By value only, as an argument of a template: a constant that kept the addresses would name what
+  // is never defined to the linker, where nothing is optimized.
   template <class T, std::size_t I>
   static consteval auto address_of_field() {
     return visit_fields(any_object<T>.value, [](auto&... f) {

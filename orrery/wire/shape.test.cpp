@@ -24,7 +24,7 @@ std::string looks() {
   s.describe<T>();
   return s.text();
 }
-// What a T looks like, but for the name of its namespace: as two builds would see one class.
+// The look of a T, but for the name of its namespace: as two builds would see one class.
 template <class T>
 std::string looks_but_for(std::string_view space) {
   std::string text = looks<T>();

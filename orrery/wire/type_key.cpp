@@ -60,7 +60,8 @@ bool is_type_key(std::string_view text) noexcept { return text.starts_with("N6or
 
 std::string stable_key(std::string_view key) {
   std::string text(key);
-  replace_all(text, "12_GLOBAL__N_1L", "12_GLOBAL__N_1");  // GCC marks what is static in a namespace without a name
+  // GCC marks what is static in a namespace without a name
+  replace_all(text, "12_GLOBAL__N_1L", "12_GLOBAL__N_1");
   replace_all(text, "LDn0E", "LDnE");                      // nullptr as an argument of a template
   return text;
 }

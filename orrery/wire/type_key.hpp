@@ -10,8 +10,9 @@ namespace orrery::wire {
 template <class>
 struct keyed_type {};
 
-/// A name for T that GCC and Clang spell in the same way: the mangled one of the Itanium ABI. What programs compare is made of these, after
-/// stable_key(). A T that is not complete, a reference and a function have one too. Costs no more than a load.
+/// A name for T that GCC and Clang spell in the same way: the mangled one of the Itanium ABI.
+/// Programs compare what is made of these, after stable_key(). A T that is not complete, a
+/// reference and a function have one too. Costs no more than a load.
 template <class T>
 [[nodiscard]] std::string_view type_key() noexcept {
   return typeid(keyed_type<T>).name();
@@ -23,17 +24,20 @@ template <class T>
 /// The key without what compilers still write differently.
 [[nodiscard]] std::string stable_key(std::string_view key);
 
-/// Whether the key has a part that means something in one build of one program only: a lambda, or a type without a name. Compilers number these.
+/// Whether the key has a part that means something in one build of one program only: a lambda, or a
+/// type without a name. Compilers number these.
 [[nodiscard]] bool is_local_key(std::string_view key);
 
-/// The type that the key is of, for people: as Clang writes it, without allocators and other default arguments of the standard library.
+/// The type that the key is of, for people: as Clang writes it, without allocators and other
+/// default arguments of the standard library.
 [[nodiscard]] std::string readable_key(std::string_view key);
 
-/// The same as one text for each type, made at the first call. Texts that travel or are compared use this one: that of `__PRETTY_FUNCTION__` depends
-/// on the compiler.
+/// The same as one text for each type, made at the first call. Texts that travel or are compared
+/// use this one: that of `__PRETTY_FUNCTION__` depends on the compiler.
 template <class T>
 [[nodiscard]] std::string_view canonical_name() {
-  static const std::string& name = *new std::string(readable_key(type_key<T>()));  // outlives what is static
+  // outlives what is static
+  static const std::string& name = *new std::string(readable_key(type_key<T>()));
   return name;
 }
 

@@ -25,7 +25,8 @@ namespace {
 
 using orrery::storage::detail::bytes_text;
 
-// Of a job that is done. It goes with the last act of the program: killed before, the same command finds out that it is done.
+// The folder of a job that is done. The folder goes with the last act of the program: killed
+// before, the same command finds out that it is done.
 std::string folder_of_job;
 
 struct settings {
@@ -67,7 +68,8 @@ std::string text_of(const plan& p) {
          fmt::format("  together {} read, {} written", bytes_text(p.work.bytes_read), bytes_text(p.work.bytes_written));
 }
 
-// The job measures its drives by what it does: nothing else is read or written, and it begins at once.
+// The job measures its drives by what it does: nothing else is read or written, and it begins at
+// once.
 bool rates_are_known(const sweep_status& now) {
   constexpr std::uint64_t enough = std::uint64_t{128} << 20;
   return now.bytes_moved >= enough && now.rates.read > 0 && now.rates.write > 0;

@@ -154,7 +154,7 @@ sums merged(const std::vector<sums>& parts) {
   return all;
 }
 
-// Of zeros only zeros are right.
+// Only zeros are right for zeros.
 double relative(double difference, double to) { return difference == 0 ? 0 : difference / to; }
 
 double filter_at(const transfer_function& f, const index3& k, const index3& shape) {

@@ -24,11 +24,14 @@ struct not_verifiable : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// Compares the output of a request with its input, both as they are on their drives: the sums of squares (Parseval), some thousands of coefficients at random
-/// places by direct summation, and the input with what comes back from the output by the opposite transform (which needs as much room as the output,
-/// and as much time; not for filters, which do not come back). Errors are relative to the root mean square, for differences to the largest element.
+/// Compares the output of a request with its input, both as they are on their drives: the sums of
+/// squares (Parseval), some thousands of coefficients at random places by direct summation, and the
+/// input with what comes back from the output by the opposite transform (which needs as much room
+/// as the output, and as much time; not for filters, which do not come back). Errors are relative
+/// to the root mean square, for differences to the largest element.
 ///
-/// To be called in a process. Throws not_verifiable, what reading throws, and what `perform` throws.
+/// To be called in a process. Throws not_verifiable, what reading throws, and what `perform`
+/// throws.
 [[nodiscard]] std::vector<finding> verify(const request& r, unsigned seed);
 
 }  // namespace fft3d

@@ -7,8 +7,9 @@
 #include <cstdint>
 #include <utility>
 
-// Triangles, and whether two of them have a point in common. Coordinates are whole numbers below 2^20, so that everything is exact in 64 bits: a
-// difference has 20 bits and a sign, a determinant of three of them is below 6 x 2^60. So touching counts, and there are no tolerances to choose.
+// Triangles, and whether two of them have a point in common. Coordinates are whole numbers below
+// 2^20, so that everything is exact in 64 bits: a difference has 20 bits and a sign, a determinant
+// of three of them is below 6 x 2^60. So touching counts, and there are no tolerances to choose.
 
 namespace collision {
 
@@ -95,7 +96,8 @@ struct projection {
 /// An edge pq and a triangle, whose plane has p and q on these sides, not both in it.
 [[nodiscard]] inline bool pierces(const point& p, const point& q, int p_side, int q_side, const triangle& t) noexcept {
   if (p_side * q_side > 0) return false;
-  const int a = side_of(p, q, t[0], t[1]);  // on which side of the triangle's edges the line pq passes
+  // on which side of the triangle's edges the line pq passes
+  const int a = side_of(p, q, t[0], t[1]);
   const int b = side_of(p, q, t[1], t[2]);
   const int c = side_of(p, q, t[2], t[0]);
   return (a >= 0 && b >= 0 && c >= 0) || (a <= 0 && b <= 0 && c <= 0);
@@ -122,8 +124,9 @@ struct projection {
          detail::projection{0, 2}.turn(t[0], t[1], t[2]) != 0;
 }
 
-/// Whether two triangles have a point in common. If they are in different planes, an edge of one then goes through the other: what they share is a
-/// segment, and each of its ends is on an edge of one of them.
+/// Whether two triangles have a point in common. If they are in different planes, an edge of one
+/// then goes through the other: what they share is a segment, and each of its ends is on an edge of
+/// one of them.
 [[nodiscard]] inline bool meet(const triangle& s, const triangle& t) noexcept {
   const auto s_sides = detail::sides_of(t, s);
   const auto apart = [](const std::array<int, 3>& a) { return a[0] * a[1] > 0 && a[0] * a[2] > 0; };

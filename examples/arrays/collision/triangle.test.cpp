@@ -15,8 +15,9 @@ axis cross(const axis& a, const axis& b) {
 }
 std::int64_t dot(const axis& a, const point& b) { return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]; }
 
-// Another way, which shares no line with the one that is tested: two triangles are apart exactly if their shadows on one of these axes are apart (the
-// separating axis theorem): both normals, the products of edges, and for those in one plane the normals of edges in it.
+// Another way, which shares no line with the one that is tested: two triangles are apart exactly if
+// their shadows on one of these axes are apart (the separating axis theorem): both normals, the
+// products of edges, and for those in one plane the normals of edges in it.
 bool separated_on(const axis& a, const triangle& s, const triangle& t) {
   const auto [s_low, s_high] = std::minmax({dot(a, s[0]), dot(a, s[1]), dot(a, s[2])});
   const auto [t_low, t_high] = std::minmax({dot(a, t[0]), dot(a, t[1]), dot(a, t[2])});

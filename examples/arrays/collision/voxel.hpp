@@ -15,8 +15,8 @@
 #include <utility>
 #include <vector>
 
-// Collisions of moving triangles with two arrays: swarms move the triangles, and voxels of space, which come into being when the first triangle enters
-// them, look for those that meet.
+// Collisions of moving triangles with two arrays: swarms move the triangles, and voxels of space,
+// which come into being when the first triangle enters them, look for those that meet.
 
 namespace collision {
 
@@ -36,7 +36,8 @@ struct moving_triangle {
   point velocity;
 };
 
-/// Triangle number `id`, in one of some clouds that fly about: a pure function, so that any PE can make it.
+/// Triangle number `id`, in one of some clouds that fly about: a pure function, so that any PE can
+/// make it.
 inline moving_triangle make_triangle(std::uint32_t id, const settings& s) {
   std::minstd_rand cloud(1000 + id % s.clouds);
   std::minstd_rand own(id * 2654435761U + 1);
@@ -75,10 +76,11 @@ struct visitor {
   std::uint32_t id = 0;
   triangle shape{};
 };
-/// What all voxels have found.
+/// The findings of all voxels.
 struct findings {
   std::uint64_t pairs = 0;
-  std::uint64_t visits = 0;  ///< of triangles in voxels: one that lies in several counts several times
+  /// Triangles in voxels: one that lies in several counts several times.
+  std::uint64_t visits = 0;
   std::uint64_t voxels = 0;
   findings& operator+=(const findings& o) {
     pairs += o.pairs;
@@ -138,8 +140,9 @@ struct Voxel : orrery::element<Voxel, orrery::index<3>> {
   }
 
  private:
-  // Two triangles may lie together in several voxels. They count in the one with the lowest corner of what their boxes have in common, which is in both
-  // boxes, and in one voxel only: so nobody has to be asked.
+  // Two triangles may lie together in several voxels. They count in the one with the lowest corner
+  // of what their boxes have in common, which is in both boxes, and in one voxel only: so nobody
+  // has to be asked.
   [[nodiscard]] bool is_ours(const box& a, const box& b) const {
     for (std::size_t d = 0; d < 3; ++d)
       if (std::max(a.low[d], b.low[d]) >> bits_ != this_index()[d]) return false;
@@ -181,7 +184,8 @@ struct Swarm : orrery::element<Swarm> {
     for (std::uint32_t id = first_; id < last; ++id) triangles_.push_back(make_triangle(id, s));
   }
 
-  /// Moves them, and tells the voxels that they touch: each one message, for all of this swarm's triangles that it has.
+  /// Moves them, and tells the voxels that they touch: each one message, for all of this swarm's
+  /// triangles that it has.
   void advance() {
     std::map<orrery::index<3>, std::vector<visitor>> who;
     for (std::size_t i = 0; i < triangles_.size(); ++i) {

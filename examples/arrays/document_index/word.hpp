@@ -13,19 +13,20 @@
 #include <string_view>
 #include <vector>
 
-// An index of words as an array: each word is an element, addressed by the word itself, that keeps the list of its places. Nobody creates it: the
-// first message does.
+// An index of words as an array: each word is an element, addressed by the word itself, that keeps
+// the list of its places. Nobody creates it: the first message does.
 
 namespace document_index {
 
-/// What is known of many words together.
+/// The totals of many words.
 struct totals {
   std::uint64_t words = 0;
   std::uint64_t postings = 0;
   std::uint64_t longest = 0;  ///< list
   std::string longest_word;
   friend bool operator==(const totals&, const totals&) = default;
-  /// Of two words with equally long lists the first in the alphabet counts, so that the order of a reduction does not matter.
+  /// If two words have equally long lists, the first in the alphabet counts, so that the order of a
+  /// reduction does not matter.
   totals& operator+=(const totals& o) {
     words += o.words;
     postings += o.postings;
@@ -41,7 +42,8 @@ struct Word;
 ORRERY_PROCESS(Word, add, sort, count, lines, lines_among, begins, begins_among, report, wander, where);
 
 struct Word : orrery::element<Word, std::string> {
-  /// The first places of a word create it. A query for a word that is nowhere fails at once with process_gone.
+  /// The first places of a word create it. A query for a word that is nowhere fails at once with
+  /// process_gone.
   static constexpr orrery::early when_early(std::string_view method) {
     return method == "add" ? orrery::early::create_at_home : orrery::early::refuse;
   }
@@ -106,7 +108,8 @@ inline void read_share(word_index index, std::string path, std::uint32_t part, s
   const auto lines = lines_of(path);
   const std::size_t first = lines.size() * part / parts;
   const std::size_t last = lines.size() * (part + 1) / parts;
-  // Frequent words are in nearly every line: one message for some lines together instead of one for each.
+  // Frequent words are in nearly every line: one message for some lines together instead of one for
+  // each.
   constexpr std::size_t batch = 100;
   for (std::size_t begin = first; begin < last; begin += batch) {
     word_map found;
@@ -116,8 +119,8 @@ inline void read_share(word_index index, std::string path, std::uint32_t part, s
   }
 }
 
-/// Lines with all the words, or with them one after the other as a phrase. The candidates travel from word to word, from the rarest on: so long
-/// lists stay where they are.
+/// Lines with all the words, or with them one after the other as a phrase. The candidates travel
+/// from word to word, from the rarest on: so long lists stay where they are.
 inline std::vector<std::uint32_t> find(word_index index, const std::vector<std::string>& words, bool phrase) try {
   std::vector<orrery::future<std::size_t>> counting;
   for (const auto& w : words) counting.push_back(start(index[w])->count());

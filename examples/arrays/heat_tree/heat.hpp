@@ -7,8 +7,8 @@
 #include <numbers>
 #include <vector>
 
-// Heat that flows in an insulated square plate of side 1, over which a small flame goes round: the physics, and a solution on a uniform fine grid
-// to compare with.
+// Heat that flows in an insulated square plate of side 1, over which a small flame goes round: the
+// physics, and a solution on a uniform fine grid to compare with.
 
 namespace heat_tree {
 
@@ -20,7 +20,8 @@ struct settings {
   std::uint32_t steps = 4000;
   double refine_above = 0.1;  ///< difference of temperature within a leaf; the highest is about 1
   double coarsen_below = 0.04;
-  std::uint32_t hop_every = 0;  ///< a leaf goes to a PE chosen at random in one of so many steps; 0: never
+  /// A leaf goes to a PE chosen at random in one of so many steps; 0: never.
+  std::uint32_t hop_every = 0;
 
   [[nodiscard]] double width(std::uint32_t level) const noexcept {
     return 1.0 / (static_cast<double>(cells) * static_cast<double>(1U << level));
@@ -29,7 +30,7 @@ struct settings {
   [[nodiscard]] double time_step() const noexcept { return 0.2 * width(finest) * width(finest); }
 };
 
-/// What the flame adds per unit of time. It goes once round in a run.
+/// The heat that the flame adds per unit of time. The flame goes once round in a run.
 inline double flame(const settings& s, double x, double y, std::uint32_t step) noexcept {
   constexpr double size = 0.03;
   const double angle = 2 * std::numbers::pi * step / s.steps;

@@ -15,18 +15,22 @@
 #include <utility>
 #include <vector>
 
-// The plate as a quadtree whose nodes are the elements of an array, addressed by their way from the root. Leaves hold cells x cells temperatures; one
-// that has neighbours of other sizes differs from them by one level at most. The tree changes while the program runs, in four rounds, each
-// of which ends when all is quiet (quiescence):
+// The plate as a quadtree whose nodes are the elements of an array, addressed by their way from the
+// root. Leaves hold cells x cells temperatures; one that has neighbours of other sizes differs from
+// them by one level at most. The tree changes while the program runs, in four rounds, each of which
+// ends when all is quiet (quiescence):
 //
-//   decide  leaves with large differences want to be refined, and make their coarser neighbours want it too, which may go on far
-//   vote    leaves without, whose neighbours will not be finer, tell their parents that they can do without
+//   decide  leaves with large differences want to be refined, and make their coarser neighbours
+//           want it too, which may go on far
+//   vote    leaves without, whose neighbours will not be finer, tell their parents that they can do
+//           without
 //   settle  parents with four votes tell their children, and those their neighbours
-//   adapt   leaves split into four new elements, or give what they have to their parent, which ends them
+//   adapt   leaves split into four new elements, or give what they have to their parent, which ends
+//           them
 
 namespace heat_tree {
 
-/// What is summed up over all leaves.
+/// The sums over all leaves.
 struct totals {
   double heat = 0;
   double added = 0;  ///< by the flame, since the last report
@@ -49,7 +53,8 @@ struct leaf_state {
   std::vector<double> cells;
 };
 
-using levels = std::array<std::array<std::int32_t, 2>, 4>;  // of the neighbours at each half of each side
+// of the neighbours at each half of each side
+using levels = std::array<std::array<std::int32_t, 2>, 4>;
 inline constexpr std::int32_t wall = -1;
 inline constexpr std::uint32_t both = 2;  // halves
 
@@ -84,7 +89,8 @@ struct Node : orrery::element<Node, orrery::bit_path> {
     send_borders();
     proceed();
   }
-  /// A neighbour's cells along this node's side, or half of it. It can be one step ahead, never two: see the Jacobi example.
+  /// A neighbour's cells along this node's side, or half of it. It can be one step ahead, never
+  /// two: see the Jacobi example.
   void recv_border(std::uint32_t step, side from, std::uint32_t half, std::span<const double> border) {
     std::vector<double>& all = borders_[step % 2][number(from)];
     const bool finer = around_[number(from)][0] > level();
@@ -101,7 +107,7 @@ struct Node : orrery::element<Node, orrery::bit_path> {
     const bool refine = at_.level < set_.coarsest || (at_.level < set_.finest && range() > set_.refine_above);
     if (refine) wish(level() + 1);
   }
-  /// What level a neighbour will have.
+  /// The level that a neighbour will have.
   void hear(side from, std::uint32_t half, std::int32_t its) {
     auto& [first, second] = next_[number(from)];
     if (half != 1) first = its;
@@ -131,7 +137,7 @@ struct Node : orrery::element<Node, orrery::bit_path> {
       around_ = next_;
     }
   }
-  /// What a child leaves to its parent.
+  /// The legacy of a child to its parent.
   void take(const place& child, std::span<const double> quarter, const levels& around, std::uint32_t step) {
     const std::uint32_t half = set_.cells / 2;
     cells_.resize(std::size_t{set_.cells} * set_.cells);
@@ -176,7 +182,8 @@ struct Node : orrery::element<Node, orrery::bit_path> {
     return most - least;
   }
 
-  // Calls f(neighbour, its side, which half of that, the first and the number of this node's cells that it touches).
+  // Calls f(neighbour, its side, which half of that, the first and the number of this node's cells
+  // that it touches).
   template <class F>
   void for_each_neighbour(F f) {
     for (const side s : sides) {
@@ -234,9 +241,10 @@ struct Node : orrery::element<Node, orrery::bit_path> {
                orrery::sum, done_);
   }
 
-  // What flows between two cells is the same for both, whatever their sizes, so that no heat is lost: the difference, times the length of their common
-  // edge, by the distance of their middles. In units of the edge of this node's cells that is 1 between equal ones, and 2/3 between one and one of
-  // half its size.
+  // The flow between two cells is the same for both, whatever their sizes, so that no heat is lost:
+  // the difference, times the length of their common edge, by the distance of their middles. In
+  // units of the edge of this node's cells that is 1 between equal ones, and 2/3 between one and
+  // one of half its size.
   void compute() {
     const std::uint32_t n = set_.cells;
     std::vector<double> flow(cells_.size());
@@ -278,7 +286,8 @@ struct Node : orrery::element<Node, orrery::bit_path> {
   // Each cell becomes four, which follow its slope and have its temperature as their mean.
   [[nodiscard]] std::vector<double> quarter(std::uint32_t right, std::uint32_t below) {
     const std::uint32_t n = set_.cells;
-    const auto slope = [](double before, double here, double after) {  // the smaller one: no new extremes
+    // the smaller one: no new extremes
+    const auto slope = [](double before, double here, double after) {
       const double a = here - before;
       const double b = after - here;
       return a * b <= 0 ? 0 : std::abs(a) < std::abs(b) ? a : b;

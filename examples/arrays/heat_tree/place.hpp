@@ -8,7 +8,8 @@
 #include <cstddef>
 #include <cstdint>
 
-// Squares of a quadtree: as coordinates, to find neighbours, and as the way from the root, two bits for each level, which is their index.
+// Squares of a quadtree: as coordinates, to find neighbours, and as the way from the root, two bits
+// for each level, which is their index.
 
 namespace heat_tree {
 
@@ -35,11 +36,11 @@ struct place {
     return p;
   }
   [[nodiscard]] place parent() const noexcept { return {level - 1, x / 2, y / 2}; }
-  /// Of its four quarters the one with these lowest bits.
+  /// The one of its four quarters with these lowest bits.
   [[nodiscard]] place child(std::uint32_t right, std::uint32_t below) const noexcept {
     return {level + 1, 2 * x + right, 2 * y + below};
   }
-  /// Of the two quarters along a side the first (from north or west) or the second.
+  /// The first (from north or west) or the second of the two quarters along a side.
   [[nodiscard]] place child_at(side s, std::uint32_t half) const noexcept {
     if (is_upright(s)) return child(s == side::east ? 1 : 0, half);
     return child(half, s == side::south ? 1 : 0);

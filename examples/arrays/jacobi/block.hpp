@@ -15,8 +15,9 @@
 #include <span>
 #include <vector>
 
-// Jacobi relaxation of a square as an array of square blocks, many for each PE (Lawlor and Kale 2001, appendix). No block waits for a barrier: each
-// goes on as soon as its neighbours' borders are there, so that a PE works on some blocks while messages for others are on their way.
+// Jacobi relaxation of a square as an array of square blocks, many for each PE (Lawlor and Kale
+// 2001, appendix). No block waits for a barrier: each goes on as soon as its neighbours' borders
+// are there, so that a PE works on some blocks while messages for others are on their way.
 
 namespace jacobi {
 
@@ -26,9 +27,11 @@ enum class side : std::uint8_t { up, down, left, right };  // of the receiver
 struct settings {
   std::int32_t blocks = 4;  ///< in each direction
   std::int32_t cells = 64;  ///< of a block, in each direction
-  std::uint32_t hop_every = 0;  ///< a block goes to a PE chosen at random in one of so many steps; 0: never
+  /// A block goes to a PE chosen at random in one of so many steps; 0: never.
+  std::uint32_t hop_every = 0;
   std::uint32_t seed = 1;
-  std::uint32_t steps_at_once = 12;  ///< after so many a block lets the others of its PE come as far; 0: it never does
+  /// After so many a block lets the others of its PE come as far; 0: it never does.
+  std::uint32_t steps_at_once = 12;
   std::uint32_t cell_ps = 1000;  ///< picoseconds that a cell takes in a simulated world
 };
 
@@ -62,8 +65,9 @@ struct Block : orrery::element<Block, orrery::index<2>> {
     proceed();
   }
 
-  /// The neighbour's cells after `step` steps. A neighbour can be one step ahead, never two, as it needs this block's border in between: so two
-  /// sets of borders are enough, in whatever order messages come.
+  /// The neighbour's cells after `step` steps. A neighbour can be one step ahead, never two, as it
+  /// needs this block's border in between: so two sets of borders are enough, in whatever order
+  /// messages come.
   void recv_border(std::uint32_t step, side from, std::span<const double> border) {
     std::memcpy(this->border(step, from).data(), border.data(), border.size_bytes());
     ++arrived_[step % 2];
@@ -89,8 +93,9 @@ struct Block : orrery::element<Block, orrery::index<2>> {
     return std::span(memory_).subspan((step % 2 * 4 + static_cast<std::size_t>(s)) * n_, n_);
   }
   [[nodiscard]] std::span<const double> cells() const { return std::span(memory_).subspan(8 * n_); }
-  // The first and the last column, until they are sent. A post may park, and other blocks of the PE are at work meanwhile: whoever has them keeps them.
-  // Mostly they are the same, which stay in the cache.
+  // The first and the last column, until they are sent. A post may park, and other blocks of the PE
+  // are at work meanwhile: whoever has them keeps them. Mostly they are the same, which stay in the
+  // cache.
   class columns {
    public:
     explicit columns(std::size_t n) {
@@ -143,8 +148,9 @@ struct Block : orrery::element<Block, orrery::index<2>> {
     }
   }
 
-  // Where the blocks of a PE do not fit into its cache, one that goes on and on is thrown out by the next ones before its neighbours have used it. So
-  // all go some steps each while they are there, a few rows of blocks at a time, and who is next is fetched meanwhile (time skewing).
+  // Where the blocks of a PE do not fit into its cache, one that goes on and on is thrown out by
+  // the next ones before its neighbours have used it. So all go some steps each while they are
+  // there, a few rows of blocks at a time, and who is next is fetched meanwhile (time skewing).
   void step_back() {
     orrery::when_idle([me = this_array()[this_index()]] { post(me)->go_on(); }, std::as_bytes(std::span(memory_)));
   }
@@ -175,7 +181,7 @@ struct Block : orrery::element<Block, orrery::index<2>> {
     random_ = static_cast<std::uint32_t>(random());
   }
 
-  // What each border needs comes first, to be in one place.
+  // The members that each border needs come first, to be in one place.
   std::uint32_t step_ = 0;
   std::uint32_t until_ = 0;
   std::uint32_t turn_ = 0;  ///< at which step it steps back
@@ -198,7 +204,8 @@ inline grid make_grid(const settings& s, const places& home) {
   const orrery::index<2> all{s.blocks, s.blocks};
   return orrery::create_array<Block>(orrery::range<orrery::index<2>>{all}, {.name = "jacobi", .home = home}, {}, s);
 }
-/// The same with a box of blocks on each PE: of little surface, and with short rows, so that the few that are in work together are in the cache.
+/// The same with a box of blocks on each PE: of little surface, and with short rows, so that the
+/// few that are in work together are in the cache.
 inline grid make_grid(const settings& s) { return make_grid(s, places::boxes({s.blocks, s.blocks})); }
 
 }  // namespace jacobi

@@ -7,12 +7,13 @@
 #include <utility>
 #include <vector>
 
-// The numerical part, which knows nothing of blocks or PEs. Both the array and the plain loop that it is compared with use it, so that their
-// results are the same to the last bit.
+// The numerical part, which knows nothing of blocks or PEs. Both the array and the plain loop that
+// it is compared with use it, so that their results are the same to the last bit.
 
 namespace jacobi {
 
-/// Relaxes one row of n cells: each becomes the mean of its four neighbours. `left` and `right` stand beside the row.
+/// Relaxes one row of n cells: each becomes the mean of its four neighbours. `left` and `right`
+/// stand beside the row.
 inline void relax_row(const double* __restrict up, const double* __restrict row, const double* __restrict down,
                       double left, double right, double* __restrict out, std::size_t n) noexcept {
   if (n == 1) {
@@ -34,7 +35,8 @@ struct tile {
   const double* down;
   const double* left;  ///< the column on the left, a cell for each row
   const double* right;
-  double* first = nullptr;  ///< if not null, room for the first and the last column as they are afterwards
+  /// If not null, room for the first and the last column as they are afterwards.
+  double* first = nullptr;
   double* last = nullptr;
 };
 
@@ -45,8 +47,9 @@ struct numbers {
   using in_memory [[gnu::vector_size(W * sizeof(double)), gnu::aligned(alignof(double)), gnu::may_alias]] = double;
 };
 
-/// Relaxes N columns of a tile, from column x, where they are. The rows above, at hand and below are in registers as they were before, so that
-/// each cell is read once and written once. `left` are the cells on the left as they were; those of the last column go to `old`.
+/// Relaxes N columns of a tile, from column x, where they are. The rows above, at hand and below
+/// are in registers as they were before, so that each cell is read once and written once. `left`
+/// are the cells on the left as they were; those of the last column go to `old`.
 template <std::size_t N, std::size_t W>
 [[gnu::always_inline]] inline void relax_columns(const tile& b, std::size_t x, const double* left, double* old,
                                                  double* change) noexcept {
@@ -105,8 +108,8 @@ template <std::size_t N, std::size_t W>
     for (std::size_t i = 0; i < W; ++i) *change = std::max(*change, most[i]);
 }
 
-/// Relaxes a tile with registers of W numbers, in columns as wide as 24 registers hold. `old` is memory for two columns. Inlined, so that each
-/// processor has its own code.
+/// Relaxes a tile with registers of W numbers, in columns as wide as 24 registers hold. `old` is
+/// memory for two columns. Inlined, so that each processor has its own code.
 template <std::size_t W>
 [[gnu::always_inline]] inline void relax_with(const tile& b, double* old, double* change) noexcept {
   const double* left = b.left;
@@ -138,7 +141,8 @@ template <std::size_t W>
 }
 #endif
 
-/// Relaxes a tile where it is: half the memory to go through than with a second grid. Stores the largest change of a cell, if that is wanted.
+/// Relaxes a tile where it is: half the memory to go through than with a second grid. Stores the
+/// largest change of a cell, if that is wanted.
 inline void relax_in_place(const tile& b, double* change = nullptr) {
   static thread_local std::vector<double> scratch;
   scratch.resize(2 * b.rows);

@@ -26,7 +26,8 @@ std::vector<kind> kinds() {
   return all;
 }
 
-// Every width of columns and every rest, rows fewer than are asked for ahead and more: the same bits as a loop over rows with a second grid.
+// Every width of columns and every rest, rows fewer than are asked for ahead and more: the same
+// bits as a loop over rows with a second grid.
 TEST(jacobi_kernel, is_the_plain_loop_to_the_last_bit) {
   std::mt19937_64 random(1);
   std::uniform_real_distribution<double> number(-1, 1);

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// The temperature of a square plate with one hot edge, by Jacobi relaxation (Lawlor and Kale 2001, appendix).
+// The temperature of a square plate with one hot edge, by Jacobi relaxation (Lawlor and Kale 2001,
+// appendix).
 // run: ./jacobi --blocks 6 --cells 20 --steps 200 --check
 // run: ./jacobi --blocks 6 --cells 20 --steps 200 --check --check-every 50 --steps-at-once 7
-// run: ./jacobi --blocks 7 --cells 9 --steps 200 --check --hop-every 3 --steps-at-once 1 --orrery-pes=4
-// run: ./jacobi --blocks 7 --cells 9 --steps 200 --check --hop-every 3 --orrery-nodes=2 --orrery-pes=2
-// run: ./jacobi --blocks 4 --cells 64 --steps 100 --check --hop-every 7 --orrery-nodes=2 --orrery-pes=1
-// run: ./jacobi --blocks 4 --cells 16 --steps 96 --check --hop-every 2 --steps-at-once 3 --orrery-nodes=4 --picture jacobi_test.png
+// run: ./jacobi --blocks 7 --cells 9 --steps 200 --check --hop-every 3 --steps-at-once 1
+// --orrery-pes=4 run: ./jacobi --blocks 7 --cells 9 --steps 200 --check --hop-every 3
+// --orrery-nodes=2 --orrery-pes=2 run: ./jacobi --blocks 4 --cells 64 --steps 100 --check
+// --hop-every 7 --orrery-nodes=2 --orrery-pes=1 run: ./jacobi --blocks 4 --cells 16 --steps 96
+// --check --hop-every 2 --steps-at-once 3 --orrery-nodes=4 --picture jacobi_test.png
 #include "../picture.hpp"
 #include "block.hpp"
 
@@ -68,7 +70,8 @@ int relax(const options& o) {
   const auto begin = std::chrono::steady_clock::now();
   std::uint32_t done = 0;
   double change = 0;
-  while (done < o.steps) {  // a reduction every so many steps, as in the paper: in between nobody waits for all
+  // a reduction every so many steps, as in the paper: in between nobody waits for all
+  while (done < o.steps) {
     const std::uint32_t now = std::min(o.check_every, o.steps - done);
     auto [target, error] = orrery::expect_result<double>();
     post(grid)->iterate(now, target);
@@ -109,7 +112,8 @@ int main(int argc, char** argv) {
     app.add_flag("--check", o.check, "compares the result with a plain loop, bit for bit");
     app.add_option("--picture", o.picture, "a PNG: temperature, and the blocks' PEs");
     try {
-      app.parse(std::vector<std::string>(words.rbegin(), words.rend() - 1));  // CLI11 takes them from the end
+      // CLI11 takes them from the end
+      app.parse(std::vector<std::string>(words.rbegin(), words.rend() - 1));
     } catch (const CLI::ParseError& e) {
       return app.exit(e);
     }

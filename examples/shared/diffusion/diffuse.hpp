@@ -10,8 +10,8 @@ inline double next_value(double here, double above, double below, double left, d
   return here + 0.2 * (above + below + left + right - 4 * here);
 }
 
-/// One member of a team: `steps` times, next <- now by a five-point stencil on a torus, and the two change places.
-/// A cell takes `cell_ns` of virtual time in a simulated world.
+/// One member of a team: `steps` times, next <- now by a five-point stencil on a torus, and the two
+/// change places. A cell takes `cell_ns` of virtual time in a simulated world.
 void diffuse(orrery::team_member& team, orrery::shared_matrix<double> now, orrery::shared_matrix<double> next,
              int steps, double cell_ns);
 /// The same without scopes: the adviser (--orrery-advise) says what to put around the loop.

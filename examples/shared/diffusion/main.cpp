@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Heat that spreads over a torus: a five-point stencil on shared matrices with halo caches (Lu 2001, section 3.2).
+// Heat that spreads over a torus: a five-point stencil on shared matrices with halo caches (Lu
+// 2001, section 3.2).
 // run: ./diffusion --size 30 --steps 20 --check --orrery-pes=2
 // run: ./diffusion --size 31 --steps 20 --check --tiles --orrery-nodes=2 --orrery-pes=2
 // run: ./diffusion --size 24 --steps 10 --check --tiles --orrery-sim=machines=6,net=10g,jitter=3us
-// run: ./diffusion --size 25 --steps 10 --check --members 7 --orrery-sim=machines=3,jitter=3us,seed=5
-// run: ./diffusion --size 12 --steps 3 --check --plain --orrery-sim=machines=4,net=10g --orrery-advise
+// run: ./diffusion --size 25 --steps 10 --check --members 7
+// --orrery-sim=machines=3,jitter=3us,seed=5 run: ./diffusion --size 12 --steps 3 --check --plain
+// --orrery-sim=machines=4,net=10g --orrery-advise
 // run: ./diffusion --size 12 --steps 3 --check --plain --orrery-pes=2 --orrery-advise
-// run: ./diffusion --size 20 --steps 6 --check --tiles --orrery-sim=machines=4,jitter=3us --orrery-check-sharing
+// run: ./diffusion --size 20 --steps 6 --check --tiles --orrery-sim=machines=4,jitter=3us
+// --orrery-check-sharing
 #include "diffuse.hpp"
 
 #include <algorithm>
@@ -116,7 +119,8 @@ int main(int argc, char** argv) {
     app.add_flag("--plain", o.plain, "without scopes: each access by default");
     app.add_flag("--check", o.check, "compare with one loop, bit for bit");
     try {
-      app.parse(std::vector<std::string>(words.rbegin(), words.rend() - 1));  // CLI11 takes them from the end
+      // CLI11 takes them from the end
+      app.parse(std::vector<std::string>(words.rbegin(), words.rend() - 1));
     } catch (const CLI::ParseError& e) {
       return app.exit(e);
     }

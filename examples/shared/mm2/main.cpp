@@ -89,7 +89,8 @@ int main(int argc, char** argv) {
     app.add_option("--step-ns", o.work.step_ns, "in simulations: time of a multiplication and addition");
     app.add_flag("--check", o.check, "compare with a sequential product");
     try {
-      app.parse(std::vector<std::string>(words.rbegin(), words.rend() - 1));  // CLI11 takes them from the end
+      // CLI11 takes them from the end
+      app.parse(std::vector<std::string>(words.rbegin(), words.rend() - 1));
     } catch (const CLI::ParseError& e) {
       return app.exit(e);
     }

@@ -10,7 +10,8 @@ namespace mm2 {
 
 /// Which loop multiplies.
 enum class loop : int {
-  paper,     ///< a dot product for each element (Lu 2001, figure 2): the inner loop goes down a column
+  /// A dot product for each element (Lu 2001, figure 2): the inner loop goes down a column.
+  paper,
   by_rows,   ///< the same sums, but the inner loop goes along a row
 };
 

@@ -27,7 +27,7 @@ void take_time(costs c, std::size_t keys, std::size_t runs) {
   orrery::compute(std::chrono::nanoseconds(std::llround(c.compare_ns * comparisons)));
 }
 
-/// What the members share beside the keys.
+/// The data that the members share beside the keys.
 template <class Key>
 struct workspace {
   shared_matrix<Key> samples;  ///< those of each member in a row
@@ -122,7 +122,8 @@ void merge_runs(std::vector<Key>& keys, std::vector<std::uint64_t> ends) {
   }
 }
 
-/// Phases 3 and 4: gathers partition number `rank` of all members, merges, and writes it where it belongs.
+/// Phases 3 and 4: gathers partition number `rank` of all members, merges, and writes it where it
+/// belongs.
 template <class Key>
 void gather_and_merge(team_member& t, const shared_vector<Key>& keys, const workspace<Key>& w, costs c) {
   std::vector<Key> merged;

@@ -16,14 +16,14 @@ struct record {
   friend bool operator<(const record& a, const record& b) { return a.key < b.key; }
 };
 
-/// What a comparison takes in a simulated world: a sort of n keys is n log2 n of them.
+/// The time of a comparison in a simulated world: a sort of n keys is n log2 n of them.
 struct costs {
   double compare_ns = 0;
 };
 
 /// Sorts a shared vector by regular sampling (Shi and Schaeffer 1992; Lu 2001, section 3.4), in the
-/// four phases of the paper; it stays distributed as it was. Each PE of the team must own at most one
-/// run of elements (block, bounds). Parks. Throws as spmd.
+/// four phases of the paper; it stays distributed as it was. Each PE of the team must own at most
+/// one run of elements (block, bounds). Parks. Throws as spmd.
 template <class Key>
 void sort(const orrery::team& team, const orrery::shared_vector<Key>& keys, costs c = {});
 

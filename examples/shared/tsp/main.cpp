@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The shortest tour through cities, by branch and bound: the length of the best tour is a read-mostly scalar.
+// The shortest tour through cities, by branch and bound: the length of the best tour is a
+// read-mostly scalar.
 // run: ./tsp --cities 8 --instances 5 --check --orrery-pes=2
 // run: ./tsp --cities 13 --check --orrery-nodes=2 --orrery-pes=1
 // run: ./tsp --cities 11 --depth 3 --node-ns 40 --check --orrery-sim=machines=12,net=10g
 // run: ./tsp --cities 12 --instances 2 --check --orrery-sim=machines=6,net=10g,jitter=3us
-// run: ./tsp --cities 9 --instances 8 --seed 40 --check --members 7 --orrery-sim=machines=3,jitter=30us,seed=5
+// run: ./tsp --cities 9 --instances 8 --seed 40 --check --members 7
+// --orrery-sim=machines=3,jitter=30us,seed=5
 // run: ./tsp --cities 8 --check --orrery-sim=machines=4,jitter=3us --orrery-check-sharing
 #include "team_search.hpp"
 
@@ -82,7 +84,8 @@ int main(int argc, char** argv) {
     app.add_option("--node-ns", o.search.node_ns, "in simulations: time of a node of the search");
     app.add_flag("--check", o.check, "prove that the tour is the shortest");
     try {
-      app.parse(std::vector<std::string>(words.rbegin(), words.rend() - 1));  // CLI11 takes them from the end
+      // CLI11 takes them from the end
+      app.parse(std::vector<std::string>(words.rbegin(), words.rend() - 1));
     } catch (const CLI::ParseError& e) {
       return app.exit(e);
     }

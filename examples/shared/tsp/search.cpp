@@ -90,7 +90,8 @@ int shortest_by_sets(const instance& i) {
   const int others = i.n - 1;  // city 0 is where a tour begins
   const std::size_t sets = std::size_t{1} << others;
   constexpr int far = std::numeric_limits<int>::max() / 2;
-  std::vector<int> shortest(sets * static_cast<std::size_t>(others), far);  // through a set to one of its cities
+  // through a set to one of its cities
+  std::vector<int> shortest(sets * static_cast<std::size_t>(others), far);
   const auto at = [&](std::size_t set, int last) -> int& {
     return shortest[set * static_cast<std::size_t>(others) + static_cast<std::size_t>(last)];
   };

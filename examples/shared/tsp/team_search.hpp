@@ -12,7 +12,7 @@
 
 namespace tsp {
 
-/// What one member has found: its last tour that was shorter than all others were then.
+/// The findings of one member: its last tour that was shorter than all others were then.
 struct outcome {
   std::vector<int> tour;
   int length = std::numeric_limits<int>::max();
@@ -25,8 +25,8 @@ struct search {
   double node_ns = 0;  ///< virtual time of a node, in simulations
 };
 
-/// One member of a team: takes the beginnings of tours, such as 0-a-b, one after the other. `best` is the length of the
-/// best tour of all, `next` the number of the next beginning.
+/// One member of a team: takes the beginnings of tours, such as 0-a-b, one after the other. `best`
+/// is the length of the best tour of all, `next` the number of the next beginning.
 outcome search_as_member(orrery::shared_vector<int> distances, search s, orrery::shared<int> best,
                          orrery::shared<int> next);
 

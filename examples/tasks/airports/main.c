@@ -1,15 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// A weather service (Gingras 2018, section 4.6) with observations of real airports: the hours of a week of January 2013 in New York City, in january.csv.
+// A weather service (Gingras 2018, section 4.6) with observations of real airports: the hours of a
+// week of January 2013 in New York City, in january.csv.
 //
-//   ./airports                                            three stations and a view in one program
-//   ./airports --orrery-world=ny station JFK              a station in a program of its own; the next line a view in the terminal
-//   ./airports --orrery-world=ny view EWR JFK LGA         that shows when a station crashes, and when it is back
+//   ./airports                                       three stations and a view in one program
+//   ./airports --orrery-world=ny station JFK         a station in a program of its own
+//   ./airports --orrery-world=ny view EWR JFK LGA    a view in the terminal, which shows when a
+//                                                    station crashes, and when it is back
 //
 // run: ./airports --orrery-pes=1 | tail -1 | grep "LGA has ended\|EWR has ended\|JFK has ended\|January"
 // run: ./airports --orrery-pes=2 | grep -c degrees | grep -x 72
 // run: ./airports --orrery-nodes=3 --orrery-pes=1 | grep -c degrees | grep -x 72
 // run: ./airports --orrery-sim=machines=3,jitter=20us --orrery-quiet | grep -c degrees | grep -x 72
-// run: LC_ALL=C.UTF-8 TERM=xterm script -qec "./airports --orrery-pes=2" /dev/null < /dev/null > airports.screen; LC_ALL=C grep -q "[^[:print:][:cntrl:]]" airports.screen; grep -q "has ended" airports.screen; grep -q "Ctrl-C ends" airports.screen
+// run: LC_ALL=C.UTF-8 TERM=xterm script -qec "./airports --orrery-pes=2" /dev/null < /dev/null >
+// airports.screen; LC_ALL=C grep -q "[^[:print:][:cntrl:]]" airports.screen; grep -q "has ended"
+// airports.screen; grep -q "Ctrl-C ends" airports.screen
 // run: w=airports-$$; exec 3< <(./airports --orrery-world=$w view -n 1000000 JFK LGA); read -u 3; ./airports --orrery-world=$w station JFK & ./airports --orrery-world=$w station LGA & grep -m1 JFK.*degrees <&3; kill -9 %1; grep -m1 "JFK has crashed" <&3; ./airports --orrery-world=$w station JFK & grep -m1 "JFK is here" <&3; grep -m1 LGA.*degrees <&3; exec 3<&-; kill -9 %2 %3 || true; wait || true
 #include "airports.h"
 

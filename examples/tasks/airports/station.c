@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A station: it reads its airport's lines, and publishes one after the other to all who have subscribed.
+// A station: it reads its airport's lines, and publishes one after the other to all who have
+// subscribed.
 #include "airports.h"
 
 #include <stdio.h>
@@ -17,7 +18,8 @@ static void Station_handle_SUBSCRIBE(Station this, Viewer message) {
   if (this->count < 64) this->viewers[this->count++] = message->view;
 }
 
-// station,day,hour,temperature,wind_direction,wind_speed,pressure: false for a line of another station, or without a temperature.
+// station,day,hour,temperature,wind_direction,wind_speed,pressure: false for a line of another
+// station, or without a temperature.
 static bool parse(char* line, const char* station, struct Observation* o) {
   char* field[7] = {0};
   for (int i = 0; i < 7; i++) field[i] = strsep(&line, ",\n");
@@ -49,7 +51,8 @@ static void Station_start(Station this) {
     return;
   }
   if (orrery_set_name(this->taskID, this->name) != ORRERY_OK) orrery_log("%s", orrery_error());
-  while (this->hours > 0 && this->count == 0) Station_receive(this);  // whoever counts is to see the first one
+  // whoever counts is to see the first one
+  while (this->hours > 0 && this->count == 0) Station_receive(this);
   char line[256];
   struct Observation o = {.station = this->name};
   for (int published = 0; this->hours == 0 || published < this->hours;) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A view: it finds its stations by their names, shows what they publish, and notices when one has ended or crashed, and when it is back.
+// A view: it finds its stations by their names, shows what they publish, and notices when one has
+// ended or crashed, and when it is back.
 #include "airports.h"
 #include "screen.h"
 
@@ -18,7 +19,8 @@ static void say(int i, const char* state) {
   if (!in_terminal) printf("%s %s\n", airports[i].name, state != NULL ? state : "is here");
 }
 
-// The runtime's own message about who is watched, an orrery_ended as bytes: View_start takes it before a handler would.
+// The runtime's own message about who is watched, an orrery_ended as bytes: View_start takes it
+// before a handler would.
 static void ended(const orrery_message* m) {
   orrery_ended end;
   memcpy(&end, m->data, sizeof end);

@@ -31,7 +31,7 @@ static void Client_handle_ENDED(Client this) { this->lost = true; }
 
 static int64_t key_of(Client this, int k) { return (int64_t)this->options.number << 32 | k; }
 
-// What a client of that number has left there.
+// Learns what a client of that number has left there.
 static void learn(Client this, Answer message) {
   struct model* m = this->model;
   int k = this->options.keys;
@@ -82,7 +82,8 @@ static void expect_range(Client this, const struct Request* r, int k, struct exp
   }
 }
 
-// A client with a pace waits for the time of its next request. The latency counts from then, also if it is late.
+// A client with a pace waits for the time of its next request. The latency counts from then, also
+// if it is late.
 static int64_t next_due(Client this, int64_t begin) {
   return this->options.pace == 0 ? 0 : begin + (int64_t)this->model->sent * this->options.pace;
 }

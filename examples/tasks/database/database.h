@@ -83,5 +83,5 @@ task Client {
   bool lost = false;
 };
 
-// What main receives.
+// The messages that main receives.
 enum { SERVER_REPORT, CLIENT_REPORT };

@@ -6,7 +6,8 @@
 
 enum { MOST = 32, FEWEST = MOST / 2 };  // keys of a node; the root may have fewer
 
-// An inner node has one child more than keys; child i has the keys from keys[i - 1] on, below keys[i].
+// An inner node has one child more than keys; child i has the keys from keys[i - 1] on, below
+// keys[i].
 typedef struct node {
   bool is_leaf;
   int count;  // of keys
@@ -102,7 +103,7 @@ int index_range(const struct index* index, int64_t first, int64_t last, int limi
   return count;
 }
 
-// --- insertion ------------------------------------------------------------------------------------------------------
+// --- insertion -----------------------------------------------------------------------------------
 
 static void open_gap(int64_t* keys, int at, int count) {
   memmove(keys + at + 1, keys + at, sizeof *keys * (size_t)(count - at));
@@ -171,7 +172,7 @@ bool index_insert(struct index* index, int64_t key, const value* v) {
   return true;
 }
 
-// --- deletion -------------------------------------------------------------------------------------------------------
+// --- deletion ------------------------------------------------------------------------------------
 
 static void move_from_left(node* n, int at) {
   node *left = n->has.child[at - 1], *right = n->has.child[at];
@@ -263,7 +264,7 @@ bool index_delete(struct index* index, int64_t key) {
   return true;
 }
 
-// --- the check ------------------------------------------------------------------------------------------------------
+// --- the check -----------------------------------------------------------------------------------
 
 struct walk {
   long size;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// An ordered index: 64-bit keys with short texts, in a B+ tree. Plain C and C++, so that the database's peers in bench/ do the same work.
+// An ordered index: 64-bit keys with short texts, in a B+ tree. Plain C and C++, so that the
+// database's peers in bench/ do the same work.
 #pragma once
 
 #include <stdbool.h>
@@ -26,5 +27,6 @@ bool index_update(struct index* index, int64_t key, const value* v);
 bool index_delete(struct index* index, int64_t key);
 // At most `limit` keys from `first` to `last`, in order, with their values. Returns how many.
 int index_range(const struct index* index, int64_t first, int64_t last, int limit, int64_t* keys, value* values);
-// Walks everything: the order of the keys, the number of them in each node, the depth, the list of leaves.
+// Walks everything: the order of the keys, the number of them in each node, the depth, the list of
+// leaves.
 bool index_is_sound(const struct index* index);

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// A database (Gingras 2018, section 4.5): a server task with an ordered index, and clients in the same and in other OS processes that check each answer.
+// A database (Gingras 2018, section 4.5): a server task with an ordered index, and clients in the
+// same and in other OS processes that check each answer.
 //
-//   ./database [-c CLIENTS] [-n REQUESTS] [-w WINDOW] [-k KEYS] [-p NS] [-s notify|wait|immediate] [-l LOG] [-b BATCH]
-//   ./database --orrery-world=NAME serve [-l LOG] ...    the server in a program of its own, until Ctrl-C,
-//   ./database --orrery-world=NAME client [-f NUMBER]    and clients in others; the first has that number
-//   ./database recover -l LOG                            says what the log makes of an index
+//   ./database [-c CLIENTS] [-n REQUESTS] [-w WINDOW] [-k KEYS] [-p NS]
+//              [-s notify|wait|immediate] [-l LOG] [-b BATCH]
+//   ./database --orrery-world=NAME serve [-l LOG] ...  the server in a program of its own
+//   ./database --orrery-world=NAME client [-f NUMBER]  clients; the first has that number
+//   ./database recover -l LOG                          says what the log makes of an index
 //
-// -n: of each client; -w: that it has at a time without an answer; -b: changes that go to the disk together; -g: only the figures; -v: says when it has begun.
+// -n: of each client; -w: that it has at a time without an answer; -b: changes that go to the disk
+// together; -g: only the figures; -v: says when it has begun.
 //
 // run: ./database -c 3 -n 3000 --orrery-pes=2
 // run: ./database -c 7 -n 500 -s wait --orrery-nodes=4 --orrery-pes=1
@@ -14,9 +17,13 @@
 // run: ./database -c 2 -n 500 -p 20000 -w 4 --orrery-pes=2
 // run: ./database -c 5 -n 400 -w 8 --orrery-sim=machines=3,jitter=20us --orrery-quiet
 // run: l=/tmp/database-log-$$; ./database -c 4 -n 500 -l $l -b 16 --orrery-pes=2; ./database recover -l $l > $l.1; printf torn >> $l; ./database recover -l $l | grep 'dropped: 4 bytes'; ./database recover -l $l | diff - $l.1; ./database -c 2 -n 100 -l $l --orrery-pes=2; rm $l $l.1
-// run: w=database-$$; exec 3< <(./database --orrery-world=$w serve); read -u 3; ./database --orrery-world=$w client -c 2 -n 500 & ./database --orrery-world=$w client -f 10 -n 500; wait $!; ./database --orrery-world=$w stop; grep 'server: 150' <&3
+// run: w=database-$$; exec 3< <(./database --orrery-world=$w serve); read -u 3; ./database
+// --orrery-world=$w client -c 2 -n 500 & ./database --orrery-world=$w client -f 10 -n 500; wait $!;
+// ./database --orrery-world=$w stop; grep 'server: 150' <&3
 // run: w=database-$$; l=/tmp/$w; serve="./database --orrery-world=$w serve -l $l"; exec 3< <(exec $serve); s=$!; read -u 3; ./database --orrery-world=$w client -n 200; exec 4< <(./database --orrery-world=$w client -f 5 -n 1000000000 -v 2>&1 || true); read -u 4; kill -9 $s; cat <&4; exec 3< <($serve); read -u 3; ./database --orrery-world=$w client -n 200; ./database --orrery-world=$w client -f 5 -n 200; ./database --orrery-world=$w stop; rm $l
-// run: w=database-$$; exec 3< <(exec ./database --orrery-world=$w serve -l /tmp/$w); s=$!; read -u 3; ./database --orrery-world=$w client -n 300; kill -TERM $s; grep 'server: 301' <&3; ./database recover -l /tmp/$w; rm /tmp/$w
+// run: w=database-$$; exec 3< <(exec ./database --orrery-world=$w serve -l /tmp/$w); s=$!; read -u
+// 3; ./database --orrery-world=$w client -n 300; kill -TERM $s; grep 'server: 301' <&3; ./database
+// recover -l /tmp/$w; rm /tmp/$w
 #include "database.h"
 
 #include <getopt.h>
@@ -77,7 +84,7 @@ static int failed(const char* what) {
   return EXIT_FAILURE;
 }
 
-// --- the server ------------------------------------------------------------------------------------------------------
+// --- the server ----------------------------------------------------------------------------------
 
 static bool start_server(const struct options* o, orrery_task* server) {
   return Server_create_at(orrery_here(), server) == ORRERY_OK &&
@@ -117,7 +124,7 @@ static int recover(const struct options* o) {
   return report_of_server(o);
 }
 
-// --- clients ---------------------------------------------------------------------------------------------------------
+// --- clients -------------------------------------------------------------------------------------
 
 static void say_figures(const struct options* o, long requests, double seconds, const long* counts) {
   const double rate = (double)requests / seconds / 1e3;

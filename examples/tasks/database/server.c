@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The server: one task with the index. It does one request at a time, so that each takes effect at one moment.
+// The server: one task with the index. It does one request at a time, so that each takes effect at
+// one moment.
 #include "database.h"
 
 #include <errno.h>
@@ -81,7 +82,7 @@ static void Server_handle_REQUEST(Server this, Request message) {
   this->report.requests++;
   if (this->log != NULL && changes && a.done)
     log_add(this->log, (enum operation)message->operation, message->key, &message->text);
-  // What was not written yet is not shown either.
+  // An answer is not shown before its change is written.
   if (this->log == NULL || (this->waits == 0 && !(changes && a.done))) {
     answer(message->client, &a);
     return;

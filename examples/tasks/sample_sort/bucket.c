@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A bucket: it takes samples of its part of the array, gets splitters, gives each number to the bucket that it belongs to, and sorts what it has got.
+// A bucket: it takes samples of its part of the array, gets splitters, gives each number to the
+// bucket that it belongs to, and sorts what it has got.
 #include "sample_sort.h"
 
 #include <stdlib.h>

@@ -43,7 +43,8 @@ void fill_parts(const int* numbers, long count, const int* splitters, int bucket
   for (long i = 0; i < count; i++) *parts[bucket_of(numbers[i], splitters, buckets - 1)]++ = numbers[i];
 }
 
-// By 11 bits at a time, the lowest first; the sign is turned, so that negative numbers come before the others.
+// By 11 bits at a time, the lowest first; the sign is turned, so that negative numbers come before
+// the others.
 static bool radix_sort(int* numbers, long count) {
   enum { BITS = 11, DIGITS = 1 << BITS };
   const unsigned sign = 1U << 31;
@@ -58,7 +59,8 @@ static bool radix_sort(int* numbers, long count) {
     unsigned* const swapped = from;
     from = to, to = swapped;
   }
-  memcpy(numbers, from, sizeof *from * (size_t)count);  // after three steps they are in the other memory
+  // after three steps they are in the other memory
+  memcpy(numbers, from, sizeof *from * (size_t)count);
   free(from);
   return true;
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The steps of a sample sort, which know nothing of tasks: bench/task has them on plain threads, too.
+// The steps of a sample sort, which know nothing of tasks: bench/task has them on plain threads,
+// too.
 #pragma once
 
 #include <stdbool.h>
@@ -16,5 +17,6 @@ void count_parts(const int* numbers, long count, const int* splitters, int bucke
 // Writes each number to the part of its bucket, whose pointer is moved on.
 void fill_parts(const int* numbers, long count, const int* splitters, int buckets, int** parts);
 void sort_numbers(int* numbers, long count, enum sorting how);
-// True if the numbers are in order and not below *last, which becomes the greatest; they are counted and added up.
+// True if the numbers are in order and not below *last, which becomes the greatest; they are
+// counted and added up.
 bool check_order(const int* numbers, long count, int* last, long* all, long long* sum);

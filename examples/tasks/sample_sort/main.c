@@ -1,17 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sample sort (Gingras 2018, section 4.4): a bucket task on each PE. The array and the sorted buckets are passed as references, which are good inside a
-// node, the parts that buckets send each other as buffers.
+// Sample sort (Gingras 2018, section 4.4): a bucket task on each PE. The array and the sorted
+// buckets are passed as references, which are good inside a node, the parts that buckets send each
+// other as buffers.
 //
 //   ./sample_sort [-s quick|radix] [-f FILE] [-o FILE] [-g] [-q] [N] [buckets]
 //
-// Sorts N random numbers, or those of a file (32 bits each, as the machine has them), checks the result, writes it to a file, and prints the phases of
-// tables 4.2 and B.1 to B.5. -g: as figures for a program. -q: sorts them with one qsort instead, the thesis' reference.
+// Sorts N random numbers, or those of a file (32 bits each, as the machine has them), checks the
+// result, writes it to a file, and prints the phases of tables 4.2 and B.1 to B.5. -g: as figures
+// for a program. -q: sorts them with one qsort instead, the thesis' reference.
 //
 // run: ./sample_sort 200000 --orrery-pes=2
 // run: ./sample_sort 50000 7 --orrery-pes=2 -s radix
 // run: ./sample_sort 3 4 --orrery-pes=1
 // run: ./sample_sort 50000 --orrery-sim=pes=4,jitter=3us --orrery-quiet
-// run: head -c 400000 /dev/urandom > sort.in; for s in quick radix; do ./sample_sort -s $s -f sort.in -o sort.out 0 3 --orrery-pes=2; cmp <(od -An -v -td4 -w4 sort.in | sort -n) <(od -An -v -td4 -w4 sort.out); done
+// run: head -c 400000 /dev/urandom > sort.in; for s in quick radix; do ./sample_sort -s $s -f
+// sort.in -o sort.out 0 3 --orrery-pes=2; cmp <(od -An -v -td4 -w4 sort.in | sort -n) <(od -An -v
+// -td4 -w4 sort.out); done
 #include "sample_sort.h"
 
 #include <limits.h>

@@ -51,5 +51,5 @@ task Bucket {
   struct phases phases;
 };
 
-// What the sorter receives.
+// The messages that the sorter receives.
 enum { SAMPLE, SORTED };

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Listing 3.6. Corrected: its last line is cut off in the print. writeAt, destroy and the other functions are not in the thesis.
+// Listing 3.6. Corrected: its last line is cut off in the print. writeAt, destroy and the other
+// functions are not in the thesis.
 #include "IntArrayMsg.h"
 
 #include <stdlib.h>

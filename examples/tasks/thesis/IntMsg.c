@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Listing A.3. Corrected: IntMessage is IntMsg; clone returned an undefined BarMsg; create binds all functions.
+// Listing A.3. Corrected: IntMessage is IntMsg; clone returned an undefined BarMsg; create binds
+// all functions.
 #include "IntMsg.h"
 
 #include <stdlib.h>

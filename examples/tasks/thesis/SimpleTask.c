@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Listing A.2. Corrected: it looks for the other task until that is there, as both begin at the same time; the tags are in the task; it tells its name and sends
-// TaskA's second message, as TaskA waits for two; receive is not static before its definition.
+// Listing A.2. Corrected: it looks for the other task until that is there, as both begin at the
+// same time; the tags are in the task; it tells its name and sends TaskA's second message, as TaskA
+// waits for two; receive is not static before its definition.
 #include "SimpleTask.h"
 #include "TaskA.h"
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Listings 3.1 and 3.2. The thesis leaves out what the functions do; here it is the task that SimpleTask looks for.
+// Listings 3.1 and 3.2. The thesis leaves out what the functions do; here it is the task that
+// SimpleTask looks for.
 #include "TaskA.h"
 
 #include <stdio.h>

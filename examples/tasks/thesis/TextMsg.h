@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Listings 3.3 and 3.4 use it; the thesis has no definition of it. The text lies in the message, so that it needs no writeAt.
+// Listings 3.3 and 3.4 use it; the thesis has no definition of it. The text lies in the message, so
+// that it needs no writeAt.
 #pragma once
 #include <orrery/thesis.h>
 

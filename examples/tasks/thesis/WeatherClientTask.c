@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Listing 3.3. Corrected: it has a case for the readings too. The rest of the client is not in the thesis.
+// Listing 3.3. Corrected: it has a case for the readings too. The rest of the client is not in the
+// thesis.
 #include "WeatherClientTask.h"
 #include "IntMsg.h"
 

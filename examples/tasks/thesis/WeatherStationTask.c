@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Listings 3.4 and 4.1. Corrected: taskID is an orrery_task; the loop yields, and so do others run; receive is generated. How a client subscribes is not in the
-// thesis: it sends the name under which it is found.
+// Listings 3.4 and 4.1. Corrected: taskID is an orrery_task; the loop yields, and so do others run;
+// receive is generated. How a client subscribes is not in the thesis: it sends the name under which
+// it is found.
 #include "WeatherStationTask.h"
 #include "IntArrayMsg.h"
 #include "WeatherClientTask.h"

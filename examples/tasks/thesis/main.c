@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The listings of the thesis (Gingras 2018), corrected: each file says what. Listing A.1 is main. Corrected: it waits for its task, as the system ends with
-// main; it creates the tasks of the other listings, too.
+// The listings of the thesis (Gingras 2018), corrected: each file says what. Listing A.1 is main.
+// Corrected: it waits for its task, as the system ends with main; it creates the tasks of the other
+// listings, too.
 //
 // run: ./thesis --orrery-pes=2
 // run: ./thesis --orrery-nodes=3 --orrery-pes=1

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// C and C++ in one program: stations are tasks of C, which send their readings to an object of C++ and pass pictures on to a function of C++.
+// C and C++ in one program: stations are tasks of C, which send their readings to an object of C++
+// and pass pictures on to a function of C++.
 //
 // run: ./weather_board --orrery-pes=1
 // run: ./weather_board --orrery-pes=2
@@ -17,7 +18,8 @@
 
 namespace {
 
-// An object: it is given what is sent to it by a method for each tag, and has methods that C++ calls.
+// An object: it is given what is sent to it by a method for each tag, and has methods that C++
+// calls.
 class Board : public weather::Board::receiver {
  public:
   void handle_READING(weather::Reading message) override {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What stations (in C), a board and a viewer (in C++) send each other. main.cpp includes what `orrery-cc --emit-cpp-header weather.h` makes of this.
+// What stations (in C), a board and a viewer (in C++) send each other. main.cpp includes what
+// `orrery-cc --emit-cpp-header weather.h` makes of this.
 #pragma once
 
 #include <orrery/task/task.h>

@@ -15,11 +15,12 @@ namespace orrery::hdf5 {
 
 /// A dataset in a file that is there, read by boxes.
 ///
-/// Owned by one process. Blocks its PE while the library works; see library.hpp on threads. Throws std::invalid_argument, whose texts name the file
-/// and the dataset and say what to do.
+/// Owned by one process. Blocks its PE while the library works; see library.hpp on threads. Throws
+/// std::invalid_argument, whose texts name the file and the dataset and say what to do.
 class dataset_reader {
  public:
-  /// `name`: empty if it is the only one in the file. `option`: how a user says which one. `cache_bytes`: for chunks that are compressed.
+  /// `name`: empty if it is the only one in the file. `option`: how a user says which one.
+  /// `cache_bytes`: for chunks that are compressed.
   dataset_reader(const std::string& path, const std::string& name, const std::string& option, std::size_t cache_bytes);
 
   /// "/x in a.h5"
@@ -42,8 +43,9 @@ class dataset_reader {
   std::vector<hsize_t> chunk_;
 };
 
-/// A dataset that is being written. A file of its own gets its name when it is complete. To one that is there the dataset is added, and is unlinked
-/// again if finish() is not reached. Nothing is overwritten. As dataset_reader, else.
+/// A dataset that is being written. A file of its own gets its name when it is complete. To one
+/// that is there the dataset is added, and is unlinked again if finish() is not reached. Nothing is
+/// overwritten. As dataset_reader, else.
 class dataset_writer {
  public:
   dataset_writer(const std::string& path, const std::string& name, const std::vector<hsize_t>& sides,

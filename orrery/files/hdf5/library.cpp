@@ -128,7 +128,8 @@ std::optional<number> number_of(hid_t t) {
   }
   const auto first = static_cast<char>(names[0].empty() ? 0 : names[0][0] | 0x20);
   const auto second = static_cast<char>(names[1].empty() ? 0 : names[1][0] | 0x20);
-  if (largest > 8 || first != 'r' || second != 'i') return std::nullopt;  // r and i, re and im, real and imag
+  // r and i, re and im, real and imag
+  if (largest > 8 || first != 'r' || second != 'i') return std::nullopt;
   return number{'c', 2 * largest, names[0], names[1]};
 }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What is needed of the HDF5 library, with errors as exceptions. It is not made for threads: who has several lets one at
-// a time call what is declared here.
+// The functions of the HDF5 library that are needed, with errors as exceptions. It is not made for
+// threads: who has several lets one at a time call what is declared here.
 
 #include <cstddef>
 #include <optional>
@@ -16,12 +16,13 @@
 
 namespace orrery::hdf5 {
 
-/// What the library says of its innermost error: "truncated file: eof = 96, ...".
+/// The library's text of its innermost error: "truncated file: eof = 96, ...".
 [[nodiscard]] std::string reason();
 /// The library prints nothing from now on: what is wrong is thrown.
 void quiet();
 
-/// An id that the library has returned. Throws std::invalid_argument if it is an error: `what`, and the reason.
+/// An id that the library has returned. Throws std::invalid_argument if it is an error: `what`, and
+/// the reason.
 template <class Id>
 Id checked(Id id, const std::string& what) {
   if (id < 0) throw std::invalid_argument(fmt::format("{}: {}", what, reason()));
@@ -56,8 +57,8 @@ class handle {
 
 /// The names of all datasets in a file, in their order.
 [[nodiscard]] std::vector<std::string> datasets_of(hid_t file);
-/// Throws std::invalid_argument, which says what datasets there are, and which is most like the one that was wanted. `option`: how a
-/// user says which one, "--dataset".
+/// Throws std::invalid_argument, which says what datasets there are, and which is most like the one
+/// that was wanted. `option`: how a user says which one, "--dataset".
 [[noreturn]] void no_such_dataset(const std::string& path, const std::string& wanted, std::vector<std::string> all,
                                   const std::string& option);
 [[nodiscard]] std::string absolute(const std::string& name);
@@ -72,13 +73,14 @@ struct number {
 };
 /// "int32", "complex128".
 [[nodiscard]] std::string name_of(const number& n);
-/// What a dataset's elements are; nothing if they are no numbers.
+/// The type of a dataset's elements; nothing if they are no numbers.
 [[nodiscard]] std::optional<number> number_of(hid_t t);
 /// Such a number in memory, of at most 8 bytes, or 16 if it is complex.
 [[nodiscard]] handle memory_type(const number& n);
 /// "strings", for errors.
 [[nodiscard]] std::string name_of_class(H5T_class_t c);
-/// A dataset's filters must be there: what a plug-in has compressed only that can read. Throws std::invalid_argument.
+/// A dataset's filters must be there: what a plug-in has compressed only that can read. Throws
+/// std::invalid_argument.
 void require_filters(hid_t properties, const std::string& what);
 
 }  // namespace orrery::hdf5

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// For the tests of I/O only: programs, descriptors of all kinds, and the suite that runs with each back end.
+// For the tests of I/O only: programs, descriptors of all kinds, and the suite that runs with each
+// back end.
 
 #include <orrery/process/call.hpp>
 #include <orrery/process/describe.hpp>

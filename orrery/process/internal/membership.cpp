@@ -29,8 +29,8 @@ seen state_of(const transport::world& world, std::uint32_t node) noexcept {
   }
 }
 
-// Of the last node at a place: its number and what is seen of it. A place that nobody had yet is as one whose first node is
-// not alive yet. So none of these comes back when a place is used again.
+// For the last node at a place: its number and what is seen of it. A place that nobody had yet is
+// as one whose first node is not alive yet. So none of these comes back when a place is used again.
 std::uint64_t seen_at(const transport::world& world, std::uint32_t place) noexcept {
   const std::uint32_t n = world.node_at(place);
   if (n == transport::no_node) return 0;
@@ -66,7 +66,8 @@ membership_ptr read_membership(const scheduler::node& self, membership_ptr befor
   const std::uint32_t epoch = world->epoch();
   if (before != nullptr && is_same(*world, *before)) {
     if (before->epoch == epoch) return before;
-    auto m = std::make_shared<world_membership>(*before);  // a change that was seen before it was counted
+    // a change that was seen before it was counted
+    auto m = std::make_shared<world_membership>(*before);
     m->epoch = epoch;
     return m;
   }

@@ -27,10 +27,10 @@ struct member {
 ///
 /// Problem: nodes learn of changes at different times, and have to know whether they mean the same
 /// world when they talk about who is responsible for what. The epoch of the world cannot say it: it
-/// follows the change.
-/// So a membership has an `id`, a hash of what was seen of the last node at each place (its number,
-/// and whether it is not yet alive, alive, or gone). A node goes through these once and its number is
-/// never used again; therefore what one node sees never comes back, and equal ids mean an equal view.
+/// follows the change. So a membership has an `id`, a hash of what was seen of the last node at
+/// each place (its number, and whether it is not yet alive, alive, or gone). A node goes through
+/// these once and its number is never used again; therefore what one node sees never comes back,
+/// and equal ids mean an equal view.
 struct world_membership {
   std::uint64_t id = 0;
   std::uint32_t epoch = 0;             ///< of the world, read before the states
@@ -43,7 +43,8 @@ struct world_membership {
 };
 using membership_ptr = std::shared_ptr<const world_membership>;
 
-/// What nodes that see the same share: those of a simulation, whose epoch says when there is something new.
+/// The view that nodes share which see the same: those of a simulation, whose epoch says when there
+/// is something new.
 struct membership_cache {
   membership_ptr last;
 };
@@ -53,7 +54,7 @@ struct membership_cache {
 /// False if the world has changed since, as far as its epoch tells. One load.
 [[nodiscard]] bool seems_current(const scheduler::node& self, const world_membership& m) noexcept;
 
-/// What a name is hashed with.
+/// The hash of a name.
 [[nodiscard]] std::uint64_t hash_of(std::string_view name) noexcept;
 struct name_hash {
   using is_transparent = void;
@@ -61,9 +62,9 @@ struct name_hash {
 };
 
 /// The PE that a hash belongs to: each PE draws a number from the hash and its own number, and the
-/// highest wins (rendezvous hashing: Thaler and Ravishankar 1998). So each has an equal share, and a
-/// PE that comes or goes moves only what it has. Costs a few nanoseconds for each PE. no_pe if there
-/// are none.
+/// highest wins (rendezvous hashing: Thaler and Ravishankar 1998). So each has an equal share, and
+/// a PE that comes or goes moves only what it has. Costs a few nanoseconds for each PE. no_pe if
+/// there are none.
 [[nodiscard]] std::uint32_t owner_of(std::uint64_t hash, std::span<const member> members) noexcept;
 
 }  // namespace orrery::detail

@@ -49,7 +49,8 @@ void name_board::changed() noexcept {
   }
   try {
     start();
-  } catch (const std::exception&) {  // no memory or no thread: the program goes on, and tools see no names
+  } catch (const std::exception&) {
+    // no memory or no thread: the program goes on, and tools see no names
     failed_ = true;
   }
 }
@@ -64,7 +65,8 @@ void name_board::start() {
   sigset_t all;
   sigset_t before;
   sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);  // the program's signals are for the program's threads
+  // the program's signals are for the program's threads
+  pthread_sigmask(SIG_SETMASK, &all, &before);
   try {
     thread_ = std::thread([this] { run(); });
   } catch (const std::system_error& e) {

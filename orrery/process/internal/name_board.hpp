@@ -21,17 +21,18 @@ namespace orrery::detail {
 
 // Keeps the names of a node where `orrery ls` finds them.
 //
-// Problem: names are known inside of the OS processes only, and whoever publishes many of them should not pay for a tool that may
-// never look.
+// Problem: names are known inside of the OS processes only, and whoever publishes many of them
+// should not pay for a tool that may never look.
 //
-// So a thread of its own writes all names onto a board after the first of them has changed, at most every few milliseconds and
-// for at most a twentieth of the time. Neither thread nor board is made before the first name, and none in a world without a name,
-// which no tool finds.
+// So a thread of its own writes all names onto a board after the first of them has changed, at most
+// every few milliseconds and for at most a twentieth of the time. Neither thread nor board is made
+// before the first name, and none in a world without a name, which no tool finds.
 //
 // Owned by the records. Thread-safe.
 class name_board {
  public:
-  /// `list` gives the names, as many as fit into that many bytes; it is called by another thread. `world` may be null.
+  /// `list` gives the names, as many as fit into that many bytes; it is called by another thread.
+  /// `world` may be null.
   name_board(transport::shm_world* world, std::function<names_on_board(std::size_t room)> list);
   name_board(const name_board&) = delete;
   ~name_board();

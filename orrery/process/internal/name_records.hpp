@@ -16,7 +16,7 @@
 #include <unordered_map>
 #include <vector>
 
-// What shards and nodes say to each other when names move.
+// The messages of shards and nodes when names move.
 namespace orrery::detail {
 
 /// Large answers are given in slices of the space of hashes.
@@ -63,11 +63,12 @@ struct pulled {
 
 // The names of the processes of one node: the record that counts.
 //
-// Problem: a shard that is lost takes its names with it, though the processes that they name live on.
-// So the node where the process lives keeps them too, and answers new shards from here.
+// Problem: a shard that is lost takes its names with it, though the processes that they name live
+// on. So the node where the process lives keeps them too, and answers new shards from here.
 //
 // A record is pending from claim() until confirm(): the shard may have it or not. Pending names are
-// given to new shards as well, so that a name that a shard has accepted is never unknown to the next one.
+// given to new shards as well, so that a name that a shard has accepted is never unknown to the
+// next one.
 //
 // Owned by the repository of the node. Thread-safe.
 // Invariants: (1) a name that was confirmed and not dropped is known to the shard that owns it in

@@ -11,7 +11,7 @@
 
 namespace orrery::detail {
 
-// --- asking shards -----------------------------------------------------------------------------------
+// --- asking shards -------------------------------------------------------------------------------
 
 membership_ptr shard_calls::members() {
   membership_ptr now = shard_here(self_).members(sure_);
@@ -29,7 +29,7 @@ void shard_calls::pause() {
   pause_ns_ = std::min(2 * pause_ns_, longest_ns);
 }
 
-// --- where the process lives -------------------------------------------------------------------------
+// --- where the process lives ---------------------------------------------------------------------
 
 namespace {
 
@@ -43,7 +43,8 @@ void erase_everywhere(pe& self, name_records& records, std::string_view name, ad
     const std::uint64_t in = shards.at(name, [&](auto shard, const world_membership& now) {
       return shard->erase(name, process, now.id) ? std::optional(now.id) : std::nullopt;
     });
-    // A shard that has taken the name over meanwhile had it from the record, before that was dropped.
+    // A shard that has taken the name over meanwhile had it from the record, before that was
+    // dropped.
     if (records.is_current(in)) return;
   }
 }
@@ -104,7 +105,7 @@ bool unpublish_here(std::string_view name, address process) {
   return had;
 }
 
-// --- the node's PEs ----------------------------------------------------------------------------------
+// --- the node's PEs ------------------------------------------------------------------------------
 
 void name_repository::prepare(pe& at) {
   if (records_ == nullptr) records_ = std::make_unique<name_records>(at.owner(), cache_);

@@ -48,8 +48,8 @@ class shard_calls {
   std::int64_t pause_ns_ = 10'000;
 };
 
-// The names of one node, and what its PEs have to do with them: makes the shards, publishes where the
-// process lives, and clears the names of a process that ends.
+// The names of one node, and what its PEs have to do with them: makes the shards, publishes where
+// the process lives, and clears the names of a process that ends.
 //
 // Owned by run(); outlives the node's PEs.
 class name_repository final : public scheduler::process_layer {

@@ -148,7 +148,8 @@ void name_shard::tell_subscribers(std::string_view name) {
 
 // --- a new membership ---
 
-// Makes the shard complete for the membership. False if it has changed meanwhile: the request comes again.
+// Makes the shard complete for the membership. False if it has changed meanwhile: the request comes
+// again.
 bool name_shard::complete(membership_ptr now) {
   pull request;
   request.membership = now->id;
@@ -179,7 +180,8 @@ bool name_shard::complete(membership_ptr now) {
     try {
       if (!take_over(*now, n, request, std::move(answers[n]))) return false;
     } catch (const node_lost&) {
-      // A node that only this one does not trust any more stays a member: its names are unknown here.
+      // A node that only this one does not trust any more stays a member: its names are unknown
+      // here.
       if (members(true)->id != now->id) return false;
       forget(*now, n);
     }
@@ -211,7 +213,8 @@ bool name_shard::take_over(const world_membership& now, std::size_t node, pull r
   return true;
 }
 
-// Drops what is not this shard's any more, or names a process that is gone. Returns what is left of each member.
+// Drops what is not this shard's any more, or names a process that is gone. Returns what is left of
+// each member.
 std::vector<digest> name_shard::keep_own(const world_membership& now) {
   std::vector<digest> kept(now.members.size());
   for (auto it = entries_.begin(); it != entries_.end();) {

@@ -18,7 +18,7 @@ namespace orrery::detail {
 
 class name_repository;
 
-/// What a shard says of a name.
+/// The entry of a name in a shard.
 struct name_answer {
   enum class is : std::uint8_t {
     retry,        ///< the shard sees another membership than the one that asks
@@ -51,17 +51,17 @@ struct nearest_names {
 // The names that one PE keeps for the world; a system process of each PE.
 //
 // Problem: a shard must answer from memory, and yet never say "there is no such name" while nodes
-// come and go, nor name a process of a node that is gone.
-// So each request says which membership it was sent in. A shard answers only when it sees the same
-// one, and has made itself complete for it: at the first request after a change it drops what is not
-// its own any more and what named processes of nodes that are gone, and asks every node for the
-// names of its processes that have become its own. A world that does not use names pays nothing.
+// come and go, nor name a process of a node that is gone. So each request says which membership it
+// was sent in. A shard answers only when it sees the same one, and has made itself complete for it:
+// at the first request after a change it drops what is not its own any more and what named
+// processes of nodes that are gone, and asks every node for the names of its processes that have
+// become its own. A world that does not use names pays nothing.
 //
 // While it asks it is parked and requests wait in its mailbox; those it asks answer between two
 // methods of their PE, so that there is no cycle of waits.
 //
-// Used by its own PE only. Invariants: (1) in the membership `complete_`, it has every confirmed name
-// that it owns; (2) all entries are owned by it among `base_`.
+// Used by its own PE only. Invariants: (1) in the membership `complete_`, it has every confirmed
+// name that it owns; (2) all entries are owned by it among `base_`.
 class name_shard {
  public:
   static constexpr system_slot place = system_slot::names;
@@ -71,12 +71,13 @@ class name_shard {
   // --- requests of other processes; `in` is the membership they were sent in ---
   /// Who has the name, if it is a `cls` or derived from it.
   [[nodiscard]] name_answer find(std::string_view name, std::string_view cls, std::uint64_t in);
-  /// The same; if the name is missing, waiter `ticket` of PE `from` is told when it comes, unless the
-  /// membership changes before.
+  /// The same; if the name is missing, waiter `ticket` of PE `from` is told when it comes, unless
+  /// the membership changes before.
   [[nodiscard]] name_answer subscribe(std::string_view name, std::string_view cls, std::uint64_t in, std::uint32_t from,
                                       std::uint64_t ticket);
   void unsubscribe(std::string_view name, std::uint32_t from, std::uint64_t ticket);
-  /// Gives the name to the process unless another one has it: `here` or `other_class`, and who has it.
+  /// Gives the name to the process unless another one has it: `here` or `other_class`, and who has
+  /// it.
   [[nodiscard]] name_answer put(std::string_view name, address process, const class_chain& classes, std::uint64_t in);
   /// Takes the name from the process if it has it. False: retry.
   [[nodiscard]] bool erase(std::string_view name, address process, std::uint64_t in);
@@ -140,8 +141,8 @@ class name_shard {
 };
 ORRERY_PROCESS(name_shard, find, subscribe, unsubscribe, put, erase, list, nearest);
 
-/// The shard of the calling PE. Throws stopped when that has come to its end, usage_error outside of
-/// the runtime.
+/// The shard of the calling PE. Throws stopped when that has come to its end, usage_error outside
+/// of the runtime.
 [[nodiscard]] name_shard& shard_here(pe& self);
 
 }  // namespace orrery::detail

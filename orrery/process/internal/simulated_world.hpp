@@ -14,7 +14,7 @@ namespace orrery::detail {
 /// Owned by who runs it, once.
 class simulated_world {
  public:
-  /// What does not concern simulations is taken from `settings`.
+  /// Settings that do not concern simulations are taken from `settings`.
   simulated_world(const transport::sim_settings& what, const scheduler::node_settings& settings);
   ~simulated_world();
 

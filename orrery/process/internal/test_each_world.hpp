@@ -8,8 +8,8 @@
 
 namespace orrery::testing {
 
-/// Tests that run twice: on so many threads, and on simulated machines, where nothing is
-/// shared but by messages. The parameter says which; INSTANTIATE_ON_THREADS_AND_MACHINES names both.
+/// Tests that run twice: on so many threads, and on simulated machines, where nothing is shared but
+/// by messages. The parameter says which; INSTANTIATE_ON_THREADS_AND_MACHINES names both.
 template <int Pes>
 class on_threads_and_machines : public ::testing::TestWithParam<bool> {
  protected:

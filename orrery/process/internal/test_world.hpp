@@ -28,7 +28,8 @@ namespace orrery::testing {
 
 using scheduler::slowed_down;
 
-/// A node that is lost runs no destructors, like one that is killed: what it owned stays until the program ends.
+/// A node that is lost runs no destructors, like one that is killed: what it owned stays until the
+/// program ends.
 struct leaks_expected {
 #ifdef ORRERY_ASAN
   __lsan::ScopedDisabler until_the_end_of_the_test;
@@ -38,7 +39,7 @@ struct leaks_expected {
   ~leaks_expected() {}
 };
 
-/// What happened on the PEs of a world that has ended.
+/// The events on the PEs of a world that has ended.
 using statistics = std::vector<scheduler::counters>;
 
 /// A reference to what a test runs. The functions below take it instead of a type of their own for
@@ -64,13 +65,15 @@ statistics in_simulation(const transport::sim_settings& sim, const scheduler::no
                          scheduler::sim_report* report = nullptr);
 statistics in_simulation(std::string_view sim, test_body body, scheduler::sim_report* report = nullptr);
 
-/// Runs `body` as the main process of a world on the threads of this OS process and returns when the world has ended. An
-/// exception that leaves the body is a failure of the test.
+/// Runs `body` as the main process of a world on the threads of this OS process and returns when
+/// the world has ended. An exception that leaves the body is a failure of the test.
 ///
-/// With ORRERY_TEST_SIM=LIST in the environment the world is a simulated one instead, as --orrery-sim=LIST says, with as many PEs: on one machine, or, if
-/// it says `machines`, each on its own. Not for tests that wait for real time or for other threads: those would never end.
+/// With ORRERY_TEST_SIM=LIST in the environment the world is a simulated one instead, as
+/// --orrery-sim=LIST says, with as many PEs: on one machine, or, if it says `machines`, each on its
+/// own. Not for tests that wait for real time or for other threads: those would never end.
 ///
-/// With ORRERY_TEST_SERIALIZE in the environment messages inside a node are written and read, as with --orrery-serialize.
+/// With ORRERY_TEST_SERIALIZE in the environment messages inside a node are written and read, as
+/// with --orrery-serialize.
 statistics in_world(scheduler::node_settings settings, test_body body);
 /// The same on this many PEs, with the default settings.
 statistics in_world(std::uint32_t pes, test_body body);
@@ -89,7 +92,8 @@ inline std::string place_name(const ::testing::TestParamInfo<std::uint32_t>& inf
   using suite = ::orrery::testing::at_each_place; \
   INSTANTIATE_TEST_SUITE_P(at, suite, ::testing::Values(0U, 1U), ::orrery::testing::place_name)
 
-/// The exception that f throws, as a string "type: what" of the classes that tests ask for; "" if it throws none.
+/// The exception that f throws, as a string "type: what" of the classes that tests ask for; "" if
+/// it throws none.
 template <class Error, class F>
 [[nodiscard]] std::string what_is_thrown(F&& f) {
   try {

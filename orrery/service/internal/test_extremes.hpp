@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// For tests only: what lists of all kinds must bear, in worlds of all kinds. Each function says what is wrong; empty: nothing.
+// For tests only: what lists of all kinds must bear, in worlds of all kinds. Each function says
+// what is wrong; empty: nothing.
 
 #include <orrery/process/call.hpp>
 #include <orrery/process/function.hpp>
@@ -35,7 +36,8 @@ void make_list(walking_list<Key, Value>& l) {
 enum class key_order : std::uint8_t { ascending, descending, zipf, uniform };
 constexpr key_order key_orders[] = {key_order::ascending, key_order::descending, key_order::zipf, key_order::uniform};
 
-/// n numbers of 0 ... n - 1. Of zipf number i comes with a frequency of 1 / (i + 1); neighbours in frequency are not neighbours in value.
+/// n numbers of 0 ... n - 1. With zipf, number i comes with a frequency of 1 / (i + 1); neighbours
+/// in frequency are not neighbours in value.
 inline std::vector<int> keys_in(key_order o, int n) {
   std::vector<int> all;
   std::vector<double> weights;
@@ -232,7 +234,8 @@ int never_fetch(const List& l, consistency order, std::uint32_t window) {
   for (int i = 0; i < 600; ++i) start_one_of_many(s, i);
   return 0;
 }
-/// Clients of all levels that never fetch a reply, with windows at their extremes; others are answered.
+/// Clients of all levels that never fetch a reply, with windows at their extremes; others are
+/// answered.
 template <class List>
 std::string serve_beside_clients_that_never_fetch() {
   List l;

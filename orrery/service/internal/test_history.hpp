@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// For tests only: what clients of an ordered list of numbers did, and whether a level of consistency allows it.
+// For tests only: what clients of an ordered list of numbers did, and whether a level of
+// consistency allows it.
 
 #include <orrery/service/list_messages.hpp>
 #include <orrery/service/options.hpp>
@@ -32,7 +33,8 @@ struct list_event {
   bool snapshot = false;     ///< instead of the operation: of all items
   std::map<int, int> seen = {};  ///< by a snapshot
   std::uint64_t version = 0;     ///< see session_options::places
-  /// Of a snapshot: what it saw of these keys comes behind the first `executed` requests of who owned them since `version`.
+  /// For a snapshot: what it saw of these keys comes behind the first `executed` requests of who
+  /// owned them since `version`.
   struct part {
     std::optional<int> from;
     std::optional<int> to;
@@ -46,15 +48,17 @@ struct list_event {
 [[nodiscard]] bool happens(const list_event& e, std::map<int, int>& all);
 [[nodiscard]] std::string text_of(const list_event& e);
 
-/// Whether there is an order of the events that explains all replies: each event lies between its beginning and
-/// its end, and those of one session are in the order that the level promises. Empty if there is one; else the
-/// events that have none.
+/// Whether there is an order of the events that explains all replies: each event lies between its
+/// beginning and its end, and those of one session are in the order that the level promises. Empty
+/// if there is one; else the events that have none.
 ///
-/// Keys are independent of each other in the levels `unordered` and `per_key`, which are checked key by key;
-/// `sequential`, and what has a snapshot in it, is checked as a whole. At most 64 events are checked together; throws std::length_error.
+/// Keys are independent of each other in the levels `unordered` and `per_key`, which are checked
+/// key by key; `sequential`, and what has a snapshot in it, is checked as a whole. At most 64
+/// events are checked together; throws std::length_error.
 [[nodiscard]] std::string find_violation(const std::vector<list_event>& history, consistency level);
 
-/// The same for `total`, where replies say the order: it is replayed, so histories may have any length. Empty, or what is wrong first.
+/// The same for `total`, where replies say the order: it is replayed, so histories may have any
+/// length. Empty, or what is wrong first.
 [[nodiscard]] std::string find_total_violation(std::vector<list_event> history);
 
 }  // namespace orrery::testing

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// For tests only: whether a history has an order that explains its replies (Wing and Gong 1993, with Lowe's memory of what was
-// tried).
+// For tests only: whether a history has an order that explains its replies (Wing and Gong 1993,
+// with Lowe's memory of what was tried).
 
 #include <cstddef>
 #include <cstdint>
@@ -17,11 +17,12 @@ namespace orrery::testing {
 /// The end of an event that may never have happened, as nobody has heard of its end.
 inline constexpr std::uint64_t never = std::numeric_limits<std::uint64_t>::max();
 
-/// Tries all orders of the events in which each lies between its `begun` and its `ended`, and `before(a, b)` puts a before b. A set of
-/// events that have happened and the state that they led to are looked at once.
+/// Tries all orders of the events in which each lies between its `begun` and its `ended`, and
+/// `before(a, b)` puts a before b. A set of events that have happened and the state that they led
+/// to are looked at once.
 ///
-/// `happen(event, state)` changes the state, and says whether the event would have had this reply. Events that ended `never` may be
-/// left out. At most 64 events; throws std::length_error.
+/// `happen(event, state)` changes the state, and says whether the event would have had this reply.
+/// Events that ended `never` may be left out. At most 64 events; throws std::length_error.
 template <class Event, class State, class Before, class Happen>
 class linearization {
  public:
@@ -42,7 +43,7 @@ class linearization {
     if ((needed_ & ~happened) == 0) return true;
     if (!seen_.emplace(happened, now).second) return false;
     for (std::size_t i = 0; i < events_.size(); ++i) {
-      // What may be left out holds nothing up.
+      // A request that may be left out holds nothing up.
       if ((happened & bit(i)) != 0 || (before_[i] & needed_ & ~happened) != 0) continue;
       State next = now;
       if (happen_(events_[i], next) && go_on(happened | bit(i), next)) return true;

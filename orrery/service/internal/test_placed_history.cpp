@@ -16,7 +16,8 @@ namespace {
 class order_graph {
  public:
   order_graph(const std::vector<list_event>& events) : events_(events), behind_(3 * events.size()) {
-    std::vector<std::pair<std::uint64_t, std::size_t>> times;  // and the number of the end: even ones are beginnings
+    // and the number of the end: even ones are beginnings
+    std::vector<std::pair<std::uint64_t, std::size_t>> times;
     for (std::size_t i = 0; i < events.size(); ++i) {
       times.emplace_back(events[i].begun, 2 * i);
       times.emplace_back(events[i].ended, 2 * i + 1);

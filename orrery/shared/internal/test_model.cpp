@@ -77,7 +77,7 @@ distribution random_distribution(random& r, std::uint64_t n, bool matrix) {
   }
 }
 
-/// Who writes what in a round: known to all, as they draw the same numbers.
+/// The writers of a round, and what they write: known to all, as they draw the same numbers.
 struct plan {
   std::vector<std::size_t> writer;  // of each element; the number of members: nobody
   std::vector<std::uint64_t> value;
@@ -95,7 +95,7 @@ struct plan {
   }
 };
 
-/// What the two shapes have in common: elements by a flat index.
+/// The common part of the two shapes: elements by a flat index.
 template <class Shape>
 class player {
  public:

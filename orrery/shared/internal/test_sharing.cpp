@@ -32,7 +32,7 @@ long read_cached(longs v) {
 void write_default(longs v, std::uint64_t i) { v[i] = 3; }
 long read_default(longs v, std::uint64_t i) { return v[i]; }
 
-// --- mistakes ----------------------------------------------------------------------------------------------------------
+// --- mistakes ------------------------------------------------------------------------------------
 
 void two_writers(team_member&, longs v) { write_released(v, 1); }
 
@@ -157,7 +157,7 @@ void lock_of_one(team_member& t, longs v) {
 class inspector {
  public:
   explicit inspector(std::vector<std::string>& wrong) : wrong_(wrong), known_(sharing_mistakes().size()) {}
-  /// What has come since the last call has to be one or more lines with both texts.
+  /// The output since the last call has to be one or more lines with both texts.
   void expect(const char* program, std::string_view one, std::string_view other) {
     const std::vector<std::string> all = sharing_mistakes();
     if (all.size() == known_) wrong_.push_back(fmt::format("{}: not found", program));
@@ -181,7 +181,7 @@ void run_on_vector(const team& t, const std::vector<std::uint32_t>& owners = {0,
   destroy(v);
 }
 
-// --- no mistakes -------------------------------------------------------------------------------------------------------
+// --- no mistakes ---------------------------------------------------------------------------------
 
 void take_turns(team_member& t, longs v) {
   for (std::uint64_t turn = 0; turn < 3 * t.size(); ++turn) {

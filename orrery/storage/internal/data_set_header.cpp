@@ -29,7 +29,8 @@ using detail::throw_errno;
 using json = nlohmann::json;
 
 constexpr int version = 1;
-constexpr int version_with_hosts = 2;  // programs that know only the first would look for all files on one machine
+// programs that know only the first would look for all files on one machine
+constexpr int version_with_hosts = 2;
 constexpr std::string_view format_name = "orrery data set";
 constexpr std::size_t largest_header = std::size_t{1} << 30;
 constexpr const char* byte_order = std::endian::native == std::endian::little ? "little" : "big";
@@ -41,7 +42,7 @@ json attributes_of(const data_set_info& info) {
   return a;
 }
 
-// Of all but itself.
+// The checksum of all but itself.
 std::string checksum_of(json j) {
   j.erase("checksum");
   const std::string text = j.dump();

@@ -7,29 +7,35 @@
 
 // The header of a data set: a small JSON file.
 //
-//   {"format": "orrery data set", "version": 1, "shape": [512, 512, 512], "page_shape": [64, 64, 64], "type": "complex128",
-//    "byte_order": "little", "state": "finished", "checksums": "xxh3" or "none", "map": {"kind": "circulant"},
+//   {"format": "orrery data set", "version": 1,
+//    "shape": [512, 512, 512], "page_shape": [64, 64, 64], "type": "complex128",
+//    "byte_order": "little", "state": "finished",
+//    "checksums": "xxh3" or "none", "map": {"kind": "circulant"},
 //    "devices": [{"file": "device-0.pages", "pages": 512}, ...]}
 //
 // "attributes": {...} is there if the data set was given any.
 //
-// A map of another kind than circulant and blocked has "table": [[device, place], ...], one for each page in their order. Names of files are
-// relative to the data set's folder, or absolute for other drives. The checksums are beside the device's file, with .sums at its name's end.
+// A map of another kind than circulant and blocked has "table": [[device, place], ...], one for
+// each page in their order. Names of files are relative to the data set's folder, or absolute for
+// other drives. The checksums are beside the device's file, with .sums at its name's end.
 //
 // A device whose folder is on a machine that is named has "host": "node7"; then "version" is 2.
 //
-// "id": "<16 hexadecimal digits>" is also in the files of checksums. "checksum": "<16 hexadecimal digits>" is the XXH3 of all else, as JSON without blanks
-// and with keys in their order. Headers that were written before there were such have neither.
+// "id": "<16 hexadecimal digits>" is also in the files of checksums. "checksum": "<16 hexadecimal
+// digits>" is the XXH3 of all else, as JSON without blanks and with keys in their order. Headers
+// that were written before there were such have neither.
 namespace orrery::storage::internal {
 
 /// "<folder>/orrery.json"
 [[nodiscard]] std::string header_path(const std::string& folder);
-/// Reads and checks it; data_set_info::intact says whether its checksum is right. `map` may be null. May park. Throws std::system_error (ENOENT, EINVAL, ...).
+/// Reads and checks it; data_set_info::intact says whether its checksum is right. `map` may be
+/// null. May park. Throws std::system_error (ENOENT, EINVAL, ...).
 [[nodiscard]] data_set_info read_header(const std::string& folder, any_page_map* map);
 /// A number that no other data set has. Any thread.
 [[nodiscard]] std::uint64_t new_id();
-/// Replaces it: when this returns the new one is on the drive, and whatever happens meanwhile there is the old or the new one. `fresh`: there
-/// must be none yet; throws EEXIST, also to all but one of several programs that do this at once.
+/// Replaces it: when this returns the new one is on the drive, and whatever happens meanwhile there
+/// is the old or the new one. `fresh`: there must be none yet; throws EEXIST, also to all but one
+/// of several programs that do this at once.
 void write_header(const data_set_info& info, const any_page_map& map, bool fresh = false);
 
 }  // namespace orrery::storage::internal

@@ -22,7 +22,8 @@ using detail::throw_errno;
 
 file_agent::~file_agent() {
   std::error_code ignored;
-  for (; !made_.empty(); made_.pop_back()) fs::remove(made_.back(), ignored);  // a folder only if it is empty
+  // a folder only if it is empty
+  for (; !made_.empty(); made_.pop_back()) fs::remove(made_.back(), ignored);
 }
 
 void file_agent::make_folders(const std::vector<std::string>& folders) {
@@ -61,7 +62,8 @@ void file_agent::require_removable(const data_set_info& info, const std::vector<
   for (const std::string& file : files) require_no_link(fs::path(file).parent_path().string());
   for (const std::string& file : files) {
     if (!fs::is_regular_file(fs::symlink_status(file))) continue;  // an interrupted removal
-    const page_file lock(file, 0, 1, open_mode::read_write, transfer_mode::buffered);  // throws while somebody writes
+    // throws while somebody writes
+    const page_file lock(file, 0, 1, open_mode::read_write, transfer_mode::buffered);
   }
 }
 
@@ -73,7 +75,8 @@ void file_agent::remove_files(const std::vector<std::string>& files) const {
 }
 
 void file_agent::remove_folders(const std::vector<std::string>& folders) const {
-  for (const std::string& folder : folders) (void)::rmdir(folder.c_str());  // refused where something else is in it
+  // refused where something else is in it
+  for (const std::string& folder : folders) (void)::rmdir(folder.c_str());
 }
 
 std::optional<std::uint64_t> file_agent::free_bytes(const std::string& folder) const {

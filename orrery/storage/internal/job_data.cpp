@@ -50,7 +50,8 @@ void remove_remains(const std::string& path) {
   fs::remove_all(path);
 }
 
-// Others may read the input while a job does, unless it is replaced: who had begun to would get some of each.
+// Others may read the input while a job does, unless it is replaced: who had begun to would get
+// some of each.
 io::descriptor held_input(const std::string& path, bool replaced) {
   io::descriptor input(path, O_RDONLY | O_DIRECTORY);
   if (lock_soon(input.get(), replaced ? LOCK_EX : LOCK_SH)) return input;

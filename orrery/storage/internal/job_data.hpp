@@ -7,15 +7,17 @@
 #include <string>
 #include <vector>
 
-// What jobs that may be killed at any moment do with the data sets they read and make.
+// How jobs that may be killed at any moment treat the data sets they read and make.
 namespace orrery::storage::internal {
 
-/// Removes a data set with all its files, and what a program that was killed while it made one has left. Throws EBUSY: somebody writes it.
+/// Removes a data set with all its files, and what a program that was killed while it made one has
+/// left. Throws EBUSY: somebody writes it.
 void remove_remains(const std::string& path);
-/// Keeps others from replacing a data set that is read, or, if it will be `replaced`, from reading it, while the descriptor is open. Parks for up to half a second. Throws
-/// EBUSY.
+/// Keeps others from replacing a data set that is read, or, if it will be `replaced`, from reading
+/// it, while the descriptor is open. Parks for up to half a second. Throws EBUSY.
 [[nodiscard]] io::descriptor held_input(const std::string& path, bool replaced);
-/// Throws ENOSPC if so many bytes, spread over the folders, which may name their machines, have no room; EHOSTDOWN. Parks.
+/// Throws ENOSPC if so many bytes, spread over the folders, which may name their machines, have no
+/// room; EHOSTDOWN. Parks.
 void require_room(const std::string& target, const std::vector<std::string>& folders, std::uint64_t bytes);
 
 }  // namespace orrery::storage::internal

@@ -23,7 +23,8 @@ struct seen {
   bool ending = true;
 };
 
-// An OS process that is being ended is there for as long as its memory takes to go, and a parent may not have waited for it yet.
+// An OS process that is being ended is there for as long as its memory takes to go, and a parent
+// may not have waited for it yet.
 seen look_at(pid_t pid) {
   constexpr std::uint64_t exiting = 4;  // the kernel's PF_EXITING
   std::ifstream file(fmt::format("/proc/{}/stat", pid));
@@ -46,7 +47,8 @@ seen look_at(pid_t pid) {
 
 io::descriptor job_presence::share(const std::string& file) {
   io::descriptor f(file, O_RDWR | O_APPEND | O_CREAT);
-  if (::flock(f.get(), LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK)  // where there are no locks nobody sees it
+  // where there are no locks nobody sees it
+  if (::flock(f.get(), LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK)
     detail::throw_errno(EBUSY, fmt::format("another program has taken {}", file));
   const pid_t pid = ::getpid();
   // One write: lines of several nodes stay apart.

@@ -11,12 +11,15 @@ namespace orrery::storage::internal {
 
 /// Says that a node of a program may still write what belongs to a job.
 ///
-/// Problem: the system gives the lock of the first node back when that node is killed. Its other nodes live on for some moments, and write. Where another node is
-/// killed, the first one still has the lock while its program comes to its end.
-/// So each node shares the lock of a file in the job's folder, and adds a line with its number and its start to it. The next program waits until nobody shares that
-/// lock any more, and knows from the lines whether a program that has the folder is about to end.
+/// Problem: the system gives the lock of the first node back when that node is killed. Its other
+/// nodes live on for some moments, and write. Where another node is killed, the first one still has
+/// the lock while its program comes to its end. So each node shares the lock of a file in the job's
+/// folder, and adds a line with its number and its start to it. The next program waits until nobody
+/// shares that lock any more, and knows from the lines whether a program that has the folder is
+/// about to end.
 ///
-/// Made by job_folder, one on each node but its own, which has the first line. The lock ends with the object or with its node.
+/// Made by job_folder, one on each node but its own, which has the first line. The lock ends with
+/// the object or with its node.
 class job_presence {
  public:
   /// May park. Throws std::system_error.
@@ -32,7 +35,7 @@ class job_presence {
 };
 ORRERY_PROCESS(job_presence);
 
-/// What the lines of such a file say.
+/// The content of the lines of such a file.
 struct job_nodes {
   bool complete = false;  ///< each node of the program has its line
   bool ending = false;  ///< one of them has ended, or is ending

@@ -49,7 +49,8 @@ void require_regular(const std::string& file) {
 void require_own(const data_set_info& info, const std::string& file, const std::string& sums) {
   if (fs::path(file).parent_path() == fs::path(info.path)) return;
   std::error_code unknown;
-  if (!is_there(file) && (!is_there(sums) || fs::file_size(sums, unknown) == 0)) return;  // killed when it was made
+  // killed when it was made
+  if (!is_there(file) && (!is_there(sums) || fs::file_size(sums, unknown) == 0)) return;
   if (!info.checksums ? info.id == 0 : page_sums::owner_of(sums) != info.id)
     throw_errno(EPERM, fmt::format("{} is not a file of the data set {}, or its checksums {} are gone: remove it by "
                                    "hand if it is to go",

@@ -14,11 +14,14 @@ inline constexpr std::size_t huge_page = 2 << 20;
 
 /// Memory for pages, cut from blocks of huge pages.
 ///
-/// Problem: a page of 1 MiB in memory of its own lies in 256 pages of the system. Each of them is a fault when it is touched for the first time, and one more entry
-/// in the processor's table of addresses, which holds some thousands.
-/// So pieces of one size are cut, one behind the other, from blocks that the system is asked to make of huge pages. A piece that is given back while others of its
-/// block are in use gives its memory back to the system, and its place to the next piece; the last one of a block ends the block. A piece as large as a huge page
-/// has a block of its own, which goes with it: the C library's allocator might keep what is given back, or take twice the room to align it.
+/// Problem: a page of 1 MiB in memory of its own lies in 256 pages of the system. Each of them is a
+/// fault when it is touched for the first time, and one more entry in the processor's table of
+/// addresses, which holds some thousands. So pieces of one size are cut, one behind the other, from
+/// blocks that the system is asked to make of huge pages. A piece that is given back while others
+/// of its block are in use gives its memory back to the system, and its place to the next piece;
+/// the last one of a block ends the block. A piece as large as a huge page has a block of its own,
+/// which goes with it: the C library's allocator might keep what is given back, or take twice the
+/// room to align it.
 ///
 /// Part of the allocator of pages; any thread. Sizes are multiples of page_alignment.
 class page_arena {

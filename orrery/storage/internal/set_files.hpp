@@ -12,10 +12,12 @@
 
 namespace orrery::storage::internal {
 
-/// The files and folders of a data set on all its machines, for as long as it is made, opened or removed.
+/// The files and folders of a data set on all its machines, for as long as it is made, opened or
+/// removed.
 ///
-/// Owned by one process; where no folder names a host, any thread may have one. Methods may park; they throw what file_agent says, and the constructor EHOSTDOWN
-/// if a folder's machine is not in the world.
+/// Owned by one process; where no folder names a host, any thread may have one. Methods may park;
+/// they throw what file_agent says, and the constructor EHOSTDOWN if a folder's machine is not in
+/// the world.
 class set_files {
  public:
   explicit set_files(const data_set_info& info);
@@ -34,7 +36,7 @@ class set_files {
   void require_removable();
   void remove_files();
   void remove_folders();
-  /// Of each file.
+  /// The id of each file.
   [[nodiscard]] const std::vector<std::uint32_t>& machines() const noexcept { return machines_; }
 
  private:

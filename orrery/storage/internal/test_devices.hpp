@@ -14,7 +14,7 @@
 
 namespace orrery::storage::testing {
 
-/// What a test device was asked to do, as its drive saw it.
+/// The requests to a test device, as its drive saw them.
 struct drive_log {
   std::uint64_t reads = 0;
   std::uint64_t writes = 0;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// For the tests of this layer only: folders that vanish, programs around the body of a test, and data to recognize.
+// For the tests of this layer only: folders that vanish, programs around the body of a test, and
+// data to recognize.
 
 #include <orrery/process/runtime.hpp>
 #include <orrery/storage/page.hpp>

@@ -7,7 +7,8 @@
 #include <deque>
 #include <unordered_map>
 
-// Waiting of the methods of one reentrant process for each other. All of it is used on the PE of that process only.
+// Waiting of the methods of one reentrant process for each other. All of it is used on the PE of
+// that process only.
 namespace orrery::storage::internal {
 
 /// Methods that wait for their turn, oldest first.
@@ -65,8 +66,9 @@ class gate {
   wait_queue queue_;
 };
 
-/// For each page, any number of readers or one writer, in the order in which they came; so what a client started first is done
-/// first, though the methods of the device overlap. An entry is there only while a page is in use.
+/// For each page, any number of readers or one writer, in the order in which they came; so what a
+/// client started first is done first, though the methods of the device overlap. An entry is there
+/// only while a page is in use.
 class page_locks {
  public:
   class hold {

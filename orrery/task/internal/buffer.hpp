@@ -19,12 +19,15 @@ namespace orrery::task_detail {
 
 /// The memory of a buffer, which messages pass on without a copy.
 ///
-/// Problem: inside a node a pointer is enough; for another OS process the bytes must lie in shared memory before anybody knows who will read them.
-/// So a buffer is a block of this node's segment, with room in front of its bytes for the message that will carry it: the two travel as one payload
-/// block, and rings, mailboxes, machines and losses treat it as any other. A buffer that came from another node is a *guest*: the block there is in
-/// use until the guest ends. Where there is no segment, or it is full, the memory is the heap's, and is copied when it leaves the node.
+/// Problem: inside a node a pointer is enough; for another OS process the bytes must lie in shared
+/// memory before anybody knows who will read them. So a buffer is a block of this node's segment,
+/// with room in front of its bytes for the message that will carry it: the two travel as one
+/// payload block, and rings, mailboxes, machines and losses treat it as any other. A buffer that
+/// came from another node is a *guest*: the block there is in use until the guest ends. Where there
+/// is no segment, or it is full, the memory is the heap's, and is copied when it leaves the node.
 ///
-/// Owned by a message or by a buffer_table; moved, not copied. Made, moved between and ended on the threads of PEs of one node.
+/// Owned by a message or by a buffer_table; moved, not copied. Made, moved between and ended on the
+/// threads of PEs of one node.
 class buffer_memory {
  public:
   /// Room before the bytes of a block.
@@ -46,9 +49,11 @@ class buffer_memory {
   /// Bytes in a block that PE `source` has sent to PE `self`, which gives it back.
   [[nodiscard]] static buffer_memory guest(scheduler::pe& self, std::uint32_t source, std::uint64_t block,
                                            std::byte* data, std::size_t size) noexcept;
-  /// A copy in pages of its own, and the old memory made inaccessible: what uses a buffer that was sent is caught there. Throws std::bad_alloc.
+  /// A copy in pages of its own, and the old memory made inaccessible: what uses a buffer that was
+  /// sent is caught there. Throws std::bad_alloc.
   [[nodiscard]] buffer_memory in_other_pages() const;
-  /// True where use after sending is caught: builds with asserts, and worlds with --orrery-serialize.
+  /// True where use after sending is caught: builds with asserts, and worlds with
+  /// --orrery-serialize.
   [[nodiscard]] static bool is_checked() noexcept;
 
   [[nodiscard]] std::byte* data() const noexcept { return data_; }
@@ -56,9 +61,11 @@ class buffer_memory {
   /// It lies in this node's segment, behind its headroom.
   [[nodiscard]] bool is_block() const noexcept { return kind_ == kind::block; }
   [[nodiscard]] std::byte* block() const noexcept { return data_ - headroom; }
-  /// The block belongs to PE `to` of another node from now on, which gives it back. Returns its offset in the segment.
+  /// The block belongs to PE `to` of another node from now on, which gives it back. Returns its
+  /// offset in the segment.
   std::uint64_t lend(scheduler::pe& self, std::uint32_t to);
-  /// Its pages lose their memory, and become inaccessible; nothing if they are not its own. The range is the caller's, to unmap.
+  /// Its pages lose their memory, and become inaccessible; nothing if they are not its own. The
+  /// range is the caller's, to unmap.
   std::pair<void*, std::size_t> retire() noexcept;
 
  private:
@@ -75,10 +82,13 @@ class buffer_memory {
 
 /// The buffers that tasks of one PE have.
 ///
-/// Problem: C copies the structure that names a buffer as it likes, so that each copy would be good for ever. So the structure has a number, which is
-/// never used again; a buffer that was sent, given back or released with its message is not in this table any more, and all its copies are stale.
+/// Problem: C copies the structure that names a buffer as it likes, so that each copy would be good
+/// for ever. So the structure has a number, which is never used again; a buffer that was sent,
+/// given back or released with its message is not in this table any more, and all its copies are
+/// stale.
 ///
-/// Part of the PE's task_state; used on its thread. Invariant: each entry's owner is alive and on this PE.
+/// Part of the PE's task_state; used on its thread. Invariant: each entry's owner is alive and on
+/// this PE.
 class buffer_table {
  public:
   struct entry {
@@ -106,7 +116,8 @@ class buffer_table {
  private:
   std::unordered_map<std::uint64_t, entry> entries_;
   std::uint64_t last_ = 0;
-  std::deque<std::pair<void*, std::size_t>> retired_;  // ranges without memory, so that nothing new lies there soon
+  // ranges without memory, so that nothing new lies there soon
+  std::deque<std::pair<void*, std::size_t>> retired_;
 };
 
 }  // namespace orrery::task_detail

@@ -21,10 +21,11 @@ struct freed {
   void operator()(void* memory) const noexcept { std::free(memory); }
 };
 
-/// What the runtime keeps for a task while its C function runs.
+/// The runtime's state of a task while its C function runs.
 ///
-/// Problem: calls of task.h have no argument that says which task calls, and a table of tasks would cost each blocked one memory, and each call a
-/// look-up. So the frame lies on the task's stack and is its innermost activation, which the PE knows anyway. Used by its task only.
+/// Problem: calls of task.h have no argument that says which task calls, and a table of tasks would
+/// cost each blocked one memory, and each call a look-up. So the frame lies on the task's stack and
+/// is its innermost activation, which the PE knows anyway. Used by its task only.
 ///
 ///     task_frame frame(self);
 ///     run(argument, size);          // in there: task_frame::of(self) == &frame
@@ -50,7 +51,8 @@ class task_frame : public scheduler::activation {
   scheduler::pe& self_;
 };
 
-/// In a handler: the status for the exception that `call` has met; its text is kept for orrery_error. Throws on what must end the task.
+/// In a handler: the status for the exception that `call` has met; its text is kept for
+/// orrery_error. Throws on what must end the task.
 orrery_status status_of_exception(const char* call);
 /// Keeps a text for orrery_error and returns the status.
 orrery_status fail(orrery_status status, std::string_view text) noexcept;
@@ -69,7 +71,8 @@ inline void require(const orrery_task& task, const char* call) {
 /// Thrown through C frames by orrery_exit.
 struct task_exit {};
 
-/// Runs a call of task.h, of which errors have that name: no exception but those that end the task leaves it, and errno stays as it is.
+/// Runs a call of task.h, of which errors have that name: no exception but those that end the task
+/// leaves it, and errno stays as it is.
 template <class F>
 orrery_status guarded(const char* call, F f) {
   struct keep_errno {

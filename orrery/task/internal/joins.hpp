@@ -15,12 +15,13 @@ struct slot;
 
 namespace orrery::task_detail {
 
-/// Who waits for the end of tasks of one PE.
+/// The waits for the ends of tasks of one PE.
 ///
-/// Problem: a task that ends has to tell those who wait, and most tasks are waited for by nobody. So the PE has a table of the slots that somebody
-/// waits for, and their slots are `watched`: the scheduler tells of their ends, be they tasks of C or processes of C++. Each joiner waits on this PE: a
-/// remote function that `orrery_join` calls.
-/// Part of the PE's task_state; used on its thread. Invariant: each joiner in the table is parked in `wait`.
+/// Problem: a task that ends has to tell those who wait, and most tasks are waited for by nobody.
+/// So the PE has a table of the slots that somebody waits for, and their slots are `watched`: the
+/// scheduler tells of their ends, be they tasks of C or processes of C++. Each joiner waits on this
+/// PE: a remote function that `orrery_join` calls. Part of the PE's task_state; used on its thread.
+/// Invariant: each joiner in the table is parked in `wait`.
 class task_joins final : scheduler::wait_watcher {
  public:
   explicit task_joins(scheduler::pe& of);

@@ -7,7 +7,8 @@
 
 namespace orrery::task_detail {
 
-/// What the layer `task` keeps on a PE: a part for each mechanism. Made by the first call that needs one; used on the PE's thread.
+/// The state of the layer `task` on a PE: a part for each mechanism. Made by the first call that
+/// needs one; used on the PE's thread.
 class task_state final : public scheduler::layer_state {
  public:
   explicit task_state(scheduler::pe& of) : joins(of) {}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The part of the carrier that sends, and that keeps time. What comes is in carrier_receive.cpp, blocks in carrier_blocks.cpp,
-// who is there in carrier_members.cpp.
+// The part of the carrier that sends, and that keeps time. carrier_receive.cpp has what comes,
+// carrier_blocks.cpp blocks, carrier_members.cpp membership.
 #include <orrery/transport/mpi/carrier.hpp>
 
 #include <orrery/transport/shm/world.hpp>
@@ -16,7 +16,8 @@ namespace orrery::transport {
 namespace {
 
 constexpr std::size_t receives = 16;
-constexpr std::size_t frames_on_their_way = 4;  // to one node; what comes meanwhile shares the next one
+// to one node; what comes meanwhile shares the next one
+constexpr std::size_t frames_on_their_way = 4;
 constexpr std::size_t spare_frames = 16;
 constexpr std::int64_t life_signs = 5;  // in the time after which a node is lost
 
@@ -79,7 +80,7 @@ bool mpi_carrier::tick() noexcept {
   const std::scoped_lock lock{mutex_};
   const std::int64_t now = time_();
   for (peer& p : peers_) {
-    // Who has left waits for this node.
+    // A node that has left waits for this node.
     if (p.closed || (p.left && has_left_) || !p.watched) continue;
     if (now - p.said_ns >= patience_ns_ / life_signs) queue_news(p, node_news::here, map_.own());
   }
@@ -102,7 +103,7 @@ void mpi_carrier::end() noexcept {
   for (posted_receive& r : pool_) engine_.cancel(r.request);
 }
 
-// --- rings ---------------------------------------------------------------------------------------------------------
+// --- rings ---------------------------------------------------------------------------------------
 
 void mpi_carrier::add_ring(std::uint32_t from, std::uint32_t to, std::uint64_t offset, ring_header& header) {
   const std::scoped_lock lock{mutex_};
@@ -141,7 +142,7 @@ void mpi_carrier::release_memory_of(std::uint32_t node) noexcept {
   });
 }
 
-// --- sending -------------------------------------------------------------------------------------------------------
+// --- sending -------------------------------------------------------------------------------------
 
 bool mpi_carrier::send(peer& to, bool everything) {
   bool any = false;
@@ -210,7 +211,7 @@ bool mpi_carrier::finish_sends(peer& to) {
     if (o == engine::outcome::failed && !to.closed) suspect(to.node, engine_.error());
     return o != engine::outcome::pending;
   };
-  // What is on its way to a node that is lost is never looked at again: some libraries do not return.
+  // Messages on their way to a lost node are never looked at again: some libraries do not return.
   while (!to.frames.empty() && members_.state(to.node) != node_state::dead && is_over(to.frames.front().request)) {
     if (spare_.size() < spare_frames) spare_.push_back(std::move(to.frames.front().memory));
     to.frames.pop_front();
@@ -231,7 +232,7 @@ void mpi_carrier::queue(peer& to, section head, std::span<const std::byte> paylo
   to.controls.push_back({head, {payload.begin(), payload.end()}});
 }
 
-// --- counters ------------------------------------------------------------------------------------------------------
+// --- counters ------------------------------------------------------------------------------------
 
 std::uint64_t mpi_carrier::ask_for_counters() noexcept {
   // SYNC: acquire, with ask_if_wanted: a round that has begun may have been answered in part.
@@ -250,7 +251,8 @@ void mpi_carrier::ask_if_wanted() {
     asked_.insert(p.node);
     queue(p, {section_kind::ask, 0, 0, 0, 0, round_});
   }
-  if (asked_.empty()) answered_.store(round_, std::memory_order_release);  // SYNC: with counters_round
+  // SYNC: with counters_round
+  if (asked_.empty()) answered_.store(round_, std::memory_order_release);
 }
 
 void mpi_carrier::forget_question(std::uint32_t node) {
@@ -281,7 +283,8 @@ void mpi_carrier::queue_counters(peer& to, std::uint64_t round) {
     std::vector<std::uint64_t> words(std::size_t{n} * counters_per_pe);
     for (std::uint32_t j = 0; j < n; ++j) {
       const auto from = local_.counters(map_.local_pe(own.first_pe + i + j, map_.own()));
-      // That a PE is idle is read before what it has sent: node::world_if_idle reads in this order.
+      // The word `idle` of a PE is read before what it has sent: node::world_if_idle reads in this
+      // order.
       constexpr std::size_t idle = counters_per_pe - 2;
       words[j * counters_per_pe + idle] =
           from[idle].load(std::memory_order_acquire);  // SYNC: quiescence_detector::rest

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Frames as another machine may send them: whatever is in them, a carrier takes what they say into its node's memory, or
-// treats their sender as lost. It never ends its own node, and its memory stays in order. An input is frames of node 1, each
-// behind its size in 16 bits; their heads are made good, so that what is behind them counts.
+// Frames as another machine may send them: whatever is in them, a carrier takes what they say into
+// its node's memory, or treats their sender as lost. It never ends its own node, and its memory
+// stays in order. An input is frames of node 1, each behind its size in 16 bits; their heads are
+// made good, so that what is behind them counts.
 //
 //     fuzz_carrier --seeds=DIRECTORY      writes what a carrier sends, and ends
 #include <orrery/transport/mpi/carrier.hpp>
@@ -97,7 +98,7 @@ struct receiver {
     (void)carrier->drive();
     (void)carrier->drive();
   }
-  // What a PE does with the records of the ring from PE 1.
+  // The work of a PE with the records of the ring from PE 1.
   void read() {
     const auto at = carrier->mirror_offset(2, 1);
     if (!at) return;
@@ -126,7 +127,7 @@ struct receiver {
   std::optional<ring_consumer> reader;
 };
 
-// --- seeds ---------------------------------------------------------------------------------------------------------
+// --- seeds ---------------------------------------------------------------------------------------
 
 std::span<std::byte> put(frame& f, const section& s) { return {f.add(s), s.bytes}; }
 

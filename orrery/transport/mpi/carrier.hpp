@@ -31,7 +31,7 @@ namespace orrery::transport {
 
 class shm_world;
 
-/// What a node says of a node.
+/// The news of one node about another.
 enum class node_news : std::uint64_t {
   here = 1,     ///< nothing but that the sender runs
   leaving = 2,  ///< it takes no new work
@@ -41,35 +41,40 @@ enum class node_news : std::uint64_t {
 
 /// The carrier over a message library.
 ///
-/// Problem: PEs of two machines talk to each other through rings, and no memory is shared. Thousands of small records are
-/// to share the cost of a message, nobody may have to wait for who does not read, and order, capacity and counts of rings
-/// must hold from end to end.
+/// Problem: PEs of two machines talk to each other through rings, and no memory is shared.
+/// Thousands of small records are to share the cost of a message, nobody may have to wait for who
+/// does not read, and order, capacity and counts of rings must hold from end to end.
 ///
-/// So between two such PEs lie two rings of one size: the sender's (outgoing_ring), and the receiver's (mirror_ring), which
-/// has the same bytes at the same positions. What lies between the two is in frames on their way. The receiver's position
-/// comes back as credit, so what a frame brings always has room. Payloads in blocks follow their records as messages of
-/// their own, straight from the sender's memory into the receiver's.
+/// So between two such PEs lie two rings of one size: the sender's (outgoing_ring), and the
+/// receiver's (mirror_ring), which has the same bytes at the same positions. Bytes between the two
+/// are in frames on their way. The receiver's position comes back as credit, so what a frame brings
+/// always has room. Payloads in blocks follow their records as messages of their own, straight from
+/// the sender's memory into the receiver's.
 ///
-/// Threads: any PE drives, and the world's helper while they sleep; one at a time, under the lock, as the library wants it.
+/// Threads: any PE drives, and the world's helper while they sleep; one at a time, under the lock,
+/// as the library wants it.
 ///
-/// Who is lost is decided by the first node alone: an *eviction*. It hears of all suspicions, and of each node that is
-/// silent. Evictions are numbered. A node that has heard of one tells each other node of it before anything else.
+/// The first node alone decides which nodes are lost: an *eviction*. It hears of all suspicions,
+/// and of each node that is silent. Evictions are numbered. A node that has heard of one tells each
+/// other node of it before anything else.
 ///
 /// Invariants
-///   I1  For each ring: written by the PE >= taken into frames >= filled here >= shown >= released by the reader >= credit
-///       at the sender.
+///   I1  For each ring: written by the PE >= taken into frames >= filled here >= shown >= released
+///       by the reader >= credit at the sender.
 ///   I2  A frame of a node that has left or was evicted is not looked at.
-///   I3  The evictions that a node knows are the first ones of those that the first node has decided.
-///   I4  Who looks at a frame knows all evictions that its sender knew: nobody acts on what followed from an eviction, and
-///       then on what the evicted node says. Each frame says how many those are; one that says less than an earlier frame of
-///       its sender, or more than the sender has told, is refused.
+///   I3  The evictions that a node knows are the first ones of those that the first node has
+///       decided.
+///   I4  A node that looks at a frame knows all evictions that its sender knew: nobody acts on what
+///       followed from an eviction, and then on what the evicted node says. Each frame says how
+///       many those are; one that says less than an earlier frame of its sender, or more than the
+///       sender has told, is refused.
 class mpi_carrier final : public carrier, private outgoing_ring::user {
  public:
   using clock = std::function<std::int64_t()>;
   using memory_source = std::function<result<world::memory_block>(std::uint64_t bytes)>;
-  /// `fatal` is called, under the lock, with a line for people when this node must end; it does not return but in tests.
-  /// `patience_ns`: a node that is silent for so long is lost. `time`: nanoseconds that only grow.
-  /// `memory`: where blocks of other machines go; by default `local`.
+  /// `fatal` is called, under the lock, with a line for people when this node must end; it does not
+  /// return but in tests. `patience_ns`: a node that is silent for so long is lost. `time`:
+  /// nanoseconds that only grow. `memory`: where blocks of other machines go; by default `local`.
   mpi_carrier(engine& by, shm_world& local, const cluster_map& map, cluster_members& members, std::int64_t patience_ns,
               std::function<void(const std::string&)> fatal, clock time = real_now_ns, memory_source memory = {});
   ~mpi_carrier() override;
@@ -86,8 +91,8 @@ class mpi_carrier final : public carrier, private outgoing_ring::user {
     return answered_.load(std::memory_order_acquire);  // SYNC: with receive_counters
   }
 
-  /// The same as drive(), and what is due now and then: signs of life, credit that nobody waits for, looks at who is silent.
-  /// True if something came or went.
+  /// The same as drive(), and what is due now and then: signs of life, credit that nobody waits
+  /// for, looks at who is silent. True if something came or went.
   bool tick() noexcept;
   /// All that was to be sent has been taken by the library.
   [[nodiscard]] bool is_flushed() noexcept;
@@ -113,8 +118,8 @@ class mpi_carrier final : public carrier, private outgoing_ring::user {
   /// At most `largest_part` bytes of this node's part of a file, for the first node.
   void send_part(std::span<const std::byte> bytes) noexcept;
   static constexpr std::size_t largest_part = 48 << 10;
-  /// On the first node: called, under the lock, with what other nodes send by send_part, in its order. Without it that is
-  /// refused.
+  /// On the first node: called, under the lock, with what other nodes send by send_part, in its
+  /// order. Without it that is refused.
   using part_sink = std::function<void(std::uint32_t node, std::span<const std::byte> bytes)>;
   void take_parts(part_sink sink) noexcept;
   /// The OS process of a node of this machine has ended.
@@ -153,7 +158,8 @@ class mpi_carrier final : public carrier, private outgoing_ring::user {
     bool left = false;  // it sends nothing more, and hears only when this node leaves, too
     bool watched = false;  // it and this node send each other signs of life
     bool suspected = false;  // the first node was told
-    bool damaged = false;  // it has sent what cannot be, and is not listened to until the first node has decided
+    // it has sent what cannot be, and is not listened to until the first node has decided
+    bool damaged = false;
     std::vector<std::unique_ptr<outgoing_ring>> rings;
     std::vector<std::unique_ptr<mirror_ring>> mirrors;
     std::deque<control> controls;
@@ -185,7 +191,7 @@ class mpi_carrier final : public carrier, private outgoing_ring::user {
     std::uint32_t node;
     std::string how;
   };
-  /// What is wrong with something that came, as a clause that follows "it has sent"; empty: nothing.
+  /// The fault of something that came, as a clause that follows "it has sent"; empty: nothing.
   using fault = std::string;
   /// A block of another node in this node's memory.
   struct guest_block {

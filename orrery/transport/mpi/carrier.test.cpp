@@ -206,7 +206,7 @@ void add_block(frame& f, std::uint64_t position, std::uint64_t bytes, std::uint6
   std::memcpy(at + sizeof e, &ref, sizeof ref);
 }
 
-/// What is wrong with such frames after the ring was opened, as the loss of their sender says it.
+/// The fault of such frames after the ring was opened, as the loss of their sender says it.
 template <class Add>
 std::string fault_of(Add&& add) {
   const auto memory = own_memory();
@@ -303,7 +303,8 @@ TEST(a_carrier, refuses_frames_of_epochs_that_its_sender_cannot_be_in) {
   EXPECT_EQ(n.members.state(1), node_state::dead) << "a frame of an earlier epoch was taken";
 }
 
-// Blocks of two nodes: what is given back to one does not give back what lies at the same place for the other.
+// Blocks of two nodes: what is given back to one does not give back what lies at the same place for
+// the other.
 TEST(a_carrier, gives_blocks_back_to_the_node_that_has_sent_them_alone) {
   const auto memory = own_memory();
   first_node n(*memory, 3);
@@ -382,7 +383,7 @@ TEST(a_carrier, ends_its_node_with_a_sentence_if_no_memory_comes) {
       << n.ends[0];
 }
 
-// What follows a block in the library's queues, as signs of life, waits for two pieces at most.
+// Messages behind a block in the library's queues, as signs of life, wait for two pieces at most.
 TEST(a_carrier, has_two_pieces_of_blocks_on_their_way_at_most) {
   const auto memory = own_memory();
   first_node n(*memory, 2, 4096);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Blocks: large payloads, which travel beside the frames as messages of their own, from memory to memory.
+// Blocks: large payloads, which travel beside the frames as messages of their own, from memory to
+// memory.
 #include <orrery/transport/mpi/carrier.hpp>
 
 #include <orrery/transport/shm/world.hpp>
@@ -15,11 +16,13 @@ namespace {
 constexpr std::uint64_t block_tags = 16'000;  // every MPI has that many
 constexpr std::uint64_t first_block_tag = 1;
 constexpr std::uint64_t pieces_on_their_way = 2;
-constexpr std::int64_t memory_patience = 12;  // so many times that for a node: then there will be none
+// so many times that for a node: then there will be none
+constexpr std::int64_t memory_patience = 12;
 
 }  // namespace
 
-// Libraries send a piece as a whole, and what follows waits for it: signs of life, too. So few bytes are on their way at a time.
+// Libraries send a piece as a whole, and what follows waits for it: signs of life, too. So few
+// bytes are on their way at a time.
 bool mpi_carrier::send_pieces(peer& to) {
   const std::uint64_t limit = pieces_on_their_way * map_.piece();
   bool any = false;
@@ -52,7 +55,8 @@ std::uint64_t mpi_carrier::send_block(std::uint64_t offset, std::uint64_t bytes)
 
 std::uint64_t mpi_carrier::release_block(std::uint64_t offset) {
   const auto it = guests_.find(offset);
-  // Not of the node that is told: its block was given back with the node, and the place is another one's now.
+  // Not of the node that is told: its block was given back with the node, and the place is another
+  // one's now.
   if (it == guests_.end() || it->second.node != sending_to_->node) return ~std::uint64_t{0};
   const std::uint64_t there = it->second.offset;
   guests_.erase(it);
@@ -75,7 +79,8 @@ mpi_carrier::fault mpi_carrier::receive_block(peer& from, const frame_reader::it
     return fmt::format("a block from PE {} to PE {} that has no place there at {}", s.from_pe, s.to_pe, s.position);
   arrivals_.push_back(
       {arrivals_so_far_++, from.node, m, s.position, ref, static_cast<int>(s.word), time_(), std::nullopt, {}, {}});
-  // Messages of one tag are matched in the order of the receives: nobody overtakes a block that waits for memory.
+  // Messages of one tag are matched in the order of the receives: nobody overtakes a block that
+  // waits for memory.
   const bool is_first = std::ranges::none_of(
       arrivals_, [&](const arrival& a) { return a.node == from.node && !a.offset && &a != &arrivals_.back(); });
   if (is_first && !begin_arrival(arrivals_.back())) {
@@ -89,8 +94,8 @@ mpi_carrier::fault mpi_carrier::receive_block(peer& from, const frame_reader::it
              : fault{};
 }
 
-// False if the library refuses it. Without memory the block stays where it is, in its sender's memory, and so does what
-// follows it in its ring.
+// False if the library refuses it. Without memory the block stays where it is, in its sender's
+// memory, and so does what follows it in its ring.
 bool mpi_carrier::begin_arrival(arrival& a) {
   const auto given = memory_for(a);
   if (!given) return true;
@@ -168,8 +173,8 @@ bool mpi_carrier::finish_arrivals() {
   return any;
 }
 
-// Pieces end in their order, as far as it matters here. One that is shorter than it was said to be is a failure. Others have
-// their turn after some pieces, also if more are there.
+// Pieces end in their order, as far as it matters here. One that is shorter than it was said to be
+// is a failure. Others have their turn after some pieces, also if more are there.
 engine::outcome mpi_carrier::look_at(arrival& a) {
   std::uint32_t node = 0;
   std::uint64_t bytes = 0;

@@ -21,16 +21,18 @@ std::string text_of(std::span<const std::byte> payload) {
 
 }  // namespace
 
-// --- signs of life -------------------------------------------------------------------------------------------------
+// --- signs of life -------------------------------------------------------------------------------
 
-// A network may be cut between two nodes that both reach the first one: those that talk to each other watch each other.
+// A network may be cut between two nodes that both reach the first one: those that talk to each
+// other watch each other.
 void mpi_carrier::watch(peer& p) {
   if (p.watched) return;
   p.watched = true;
   p.heard_ns = time_();
 }
 
-// Who was stopped itself cannot tell who was silent. The first node is to find by itself who is silent for all.
+// A node that was stopped itself cannot tell which ones were silent. The first node is to find by
+// itself who is silent for all.
 void mpi_carrier::look_for_silent(std::int64_t now) {
   if (now - last_tick_ns_ > patience_ns_ / 2)
     for (peer& p : peers_) p.heard_ns = now;
@@ -76,7 +78,7 @@ mpi_carrier::fault mpi_carrier::receive_state(peer& from, const frame_reader::it
   return fmt::format("news {} of node {}, which cannot be", item.head.word, about);
 }
 
-// --- evictions -----------------------------------------------------------------------------------------------------
+// --- evictions -----------------------------------------------------------------------------------
 
 void mpi_carrier::report_lost(std::uint32_t node, std::string_view how) noexcept {
   const std::scoped_lock lock{mutex_};
@@ -124,7 +126,8 @@ void mpi_carrier::evict(std::uint32_t node, std::string_view how) {
     for (peer& other : peers_) tell_evictions(other);
 }
 
-// The first node tells all others at once; these tell each other when they have something else to say.
+// The first node tells all others at once; these tell each other when they have something else to
+// say.
 void mpi_carrier::tell_evictions(peer& to) {
   while (!to.closed && to.told < evictions_.size()) {
     frame f = new_frame();

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The part of the carrier that receives. Nothing that came from another node is believed before it was checked.
+// The part of the carrier that receives. Nothing that came from another node is believed before it
+// was checked.
 #include <orrery/transport/mpi/carrier.hpp>
 
 #include <orrery/transport/shm/world.hpp>
@@ -18,7 +19,8 @@ constexpr int receives_in_a_row = 8;
 
 }  // namespace
 
-// Frames are looked at in the order in which their receives were posted, so those of one node are in order.
+// Frames are looked at in the order in which their receives were posted, so those of one node are
+// in order.
 bool mpi_carrier::receive() {
   bool any = false;
   for (int i = 0; i < receives_in_a_row; ++i) {
@@ -146,7 +148,8 @@ mpi_carrier::fault mpi_carrier::receive_credit(peer& from, const section& s) {
   if (!ring.give_back(s.position, s.word))
     return fmt::format("credit for a ring from PE {} to PE {} up to {}, which was not sent", s.from_pe, s.to_pe,
                        s.position);
-  if (s.word >> 32 != 0) bell_of(s.from_pe).announce.fetch_add(1, std::memory_order_release);  // SYNC: take_news
+  // SYNC: take_news
+  if (s.word >> 32 != 0) bell_of(s.from_pe).announce.fetch_add(1, std::memory_order_release);
   // SYNC: Dekker with the PE, which sets producer_waits, fences, and looks at the head once more.
   fence_light();
   if (s.word >> 32 != 0 || ring.is_waited_for()) ring_doorbell(bell_of(s.from_pe), true);

@@ -13,8 +13,8 @@
 
 namespace orrery::transport {
 
-/// Where the nodes and PEs of a world of several machines are. Nodes are numbered as ranks are, PEs in the order of their
-/// nodes. Made at the start, never changed.
+/// Where the nodes and PEs of a world of several machines are. Nodes are numbered as ranks are, PEs
+/// in the order of their nodes. Made at the start, never changed.
 class cluster_map {
  public:
   struct place {
@@ -23,7 +23,8 @@ class cluster_map {
     std::uint32_t pe_count = 0;
     std::uint32_t local_node = 0;  ///< its number in the shared memory of its machine
     std::uint32_t local_first_pe = 0;  ///< of its PEs there
-    std::uint64_t memory = std::uint64_t{1} << 40;  ///< bytes of its segment: no block of it is larger
+    /// Bytes of its segment: no block of it is larger.
+    std::uint64_t memory = std::uint64_t{1} << 40;
     std::uint64_t ring = std::uint64_t{1} << 30;  ///< bytes: none of its rings is larger
   };
 
@@ -61,9 +62,11 @@ class cluster_map {
 /// Machines by name: hosts that come again, as in tests, are `host#2`, `host#3` and so on.
 [[nodiscard]] std::vector<std::string> distinct_names(std::vector<std::string> hosts);
 
-/// What is known of the nodes of a world of several machines: who is there, who has left, who is lost.
+/// The known state of the nodes of a world of several machines: who is there, who has left, who is
+/// lost.
 ///
-/// All nodes are there from the start. What changes is seen at once, and told to an observer later, by one thread.
+/// All nodes are there from the start. Changes are seen at once, and told to an observer later, by
+/// one thread.
 ///
 /// Owned by the world. Thread-safe.
 class cluster_members {
@@ -81,8 +84,10 @@ class cluster_members {
   [[nodiscard]] world_state world() const noexcept {
     return static_cast<world_state>(world_.load(std::memory_order_acquire));  // SYNC: with change
   }
-  [[nodiscard]] std::uint32_t epoch() const noexcept { return epoch_.load(std::memory_order_acquire); }  // SYNC: change
-  [[nodiscard]] std::uint64_t gone() const noexcept { return gone_.load(std::memory_order_acquire); }  // SYNC: change
+  // SYNC: change
+  [[nodiscard]] std::uint32_t epoch() const noexcept { return epoch_.load(std::memory_order_acquire); }
+  // SYNC: change
+  [[nodiscard]] std::uint64_t gone() const noexcept { return gone_.load(std::memory_order_acquire); }
   [[nodiscard]] bool has_lost_some() const noexcept { return lost_.load(std::memory_order_relaxed); }
 
   /// False if the node was that already, or more. `how` is a clause, for `dead`.

@@ -26,15 +26,16 @@ struct cluster_status {
   };
   std::vector<std::string> hosts;  ///< of the machines, by number
   std::vector<node> nodes;  ///< by number
-  bool is_fresh = false;  ///< all nodes that are there have told their counters; else some are older
+  /// All nodes that are there have told their counters; else some are older.
+  bool is_fresh = false;
 
   [[nodiscard]] std::vector<std::byte> encode() const;
   /// Fails with `damaged` if the bytes are not what encode() has made, or what they say cannot be.
   [[nodiscard]] static result<cluster_status> decode(std::span<const std::byte> bytes);
 };
 
-/// Asks the world whose memory on this machine has that nonce. Blocks for as long as `patience`. Fails with `gone` if
-/// nobody answers in its name, with `timed_out`, and as decode.
+/// Asks the world whose memory on this machine has that nonce. Blocks for as long as `patience`.
+/// Fails with `gone` if nobody answers in its name, with `timed_out`, and as decode.
 [[nodiscard]] result<cluster_status> ask_for_status(std::uint64_t nonce, std::chrono::milliseconds patience);
 
 }  // namespace orrery::transport

@@ -8,10 +8,11 @@
 
 namespace orrery::transport {
 
-/// What the carrier needs of a message library: sends and receives that are begun, and looked at later.
+/// The functions of a message library that the carrier needs: sends and receives that are begun,
+/// and looked at later.
 ///
-/// Messages from one node to another with one tag arrive in the order in which they were sent. One thread at a time may
-/// call. Memory of a request is in use until the request has ended.
+/// Messages from one node to another with one tag arrive in the order in which they were sent. One
+/// thread at a time may call. Memory of a request is in use until the request has ended.
 class engine {
  public:
   using request = std::uint64_t;
@@ -29,8 +30,8 @@ class engine {
   [[nodiscard]] virtual outcome test(request& begun, std::uint32_t& from, std::uint64_t& bytes) = 0;
   /// A receive that nobody looks at any more. Its memory is free then.
   virtual void cancel(request& begun) = 0;
-  /// All failed nodes, if the library has reported one since the last call; else nothing, for a look at a flag. Until it is
-  /// called, receives from any node may not get what other nodes send.
+  /// All failed nodes, if the library has reported one since the last call; else nothing, for a
+  /// look at a flag. Until it is called, receives from any node may not get what other nodes send.
   [[nodiscard]] virtual std::span<const std::uint32_t> failures() { return {}; }
   [[nodiscard]] virtual std::string error() const = 0;
 

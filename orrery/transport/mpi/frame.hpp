@@ -12,22 +12,30 @@
 
 namespace orrery::transport {
 
-/// What a part of a frame is about. `from_pe` and `to_pe` are those of the ring.
+/// The subject of a part of a frame. `from_pe` and `to_pe` are those of the ring.
 enum class section_kind : std::uint32_t {
   open = 1,      ///< a ring of `word` bytes begins
   records = 2,   ///< bytes of a ring from `position` on, which moves on by `word` bytes
-  block = 3,     ///< a record at `position` whose payload of so many bytes comes as messages with tag `word`
-  credit = 4,  ///< the receiver has released the ring up to `position`; `word` is its stops, and `refused` above them
-  state = 5,  ///< what becomes of node `from_pe`: `word` is a node_news, the payload a clause that says how
+  /// A record at `position` whose payload of so many bytes comes as messages with tag `word`.
+  block = 3,
+  /// The receiver has released the ring up to `position`; `word` is its stops, and `refused` above
+  /// them.
+  credit = 4,
+  /// The state of node `from_pe`: `word` is a node_news, the payload a clause that says how.
+  state = 5,
   ask = 6,  ///< the counters of the PEs are asked for, in round `word`
-  counters = 7,  ///< the answer: `counters_per_pe` words of each PE, in the order of their numbers, from `from_pe` on
-  eviction =
-      8,  ///< node `from_pe` is lost; `position` counts evictions from 1 on, the payload is a clause that says how
-  part = 9,  ///< to the first node: what follows of the sender's part of a file that the first node makes
+  /// The answer: `counters_per_pe` words of each PE, in the order of their numbers, from `from_pe`
+  /// on.
+  counters = 7,
+  /// Node `from_pe` is lost; `position` counts evictions from 1 on, the payload is a clause that
+  /// says how.
+  eviction = 8,
+  /// To the first node: what follows of the sender's part of a file that the first node makes.
+  part = 9,
 };
 
-/// Calls `each(at, bytes)` for the parts of `piece` bytes in which a block travels, in their order, as long as it returns
-/// true. Sender and receiver cut alike. False if it was stopped.
+/// Calls `each(at, bytes)` for the parts of `piece` bytes in which a block travels, in their order,
+/// as long as it returns true. Sender and receiver cut alike. False if it was stopped.
 template <class Each>
 bool for_each_piece(std::uint64_t block_bytes, std::uint64_t piece, Each&& each) {
   for (std::uint64_t at = 0; at < block_bytes; at += piece)
@@ -35,7 +43,8 @@ bool for_each_piece(std::uint64_t block_bytes, std::uint64_t piece, Each&& each)
   return true;
 }
 
-/// The record's payload is a `block_ref`: such a record travels in a `block` section, and its block beside it.
+/// The record's payload is a `block_ref`: such a record travels in a `block` section, and its block
+/// beside it.
 [[nodiscard]] inline bool has_block(const wire::envelope& e) noexcept {
   return e.form == wire::payload_form::block &&
          (e.kind == wire::record_kind::message || e.kind == wire::record_kind::reply);
@@ -56,11 +65,12 @@ struct frame_head {
   std::uint64_t magic;
   std::uint32_t node;  ///< that has sent it
   std::uint32_t bytes;  ///< of the frame
-  std::uint64_t epoch;  ///< so many evictions its sender has told the receiver, those in the frame included
+  /// So many evictions its sender has told the receiver, those in the frame included.
+  std::uint64_t epoch;
 };
 
-/// What travels from one node to another in one message: sections of all its rings, so that small records share the cost of
-/// a message. A frame has 64 KiB at most.
+/// A message from one node to another: sections of all its rings, so that small records share the
+/// cost of a message. A frame has 64 KiB at most.
 class frame {
  public:
   static constexpr std::size_t capacity = 64 << 10;
@@ -103,7 +113,8 @@ class frame {
   std::size_t used_ = sizeof(frame_head);
 };
 
-/// Takes a frame apart that came from another node. It believes nothing: what does not fit ends it, and damaged() says so.
+/// Takes a frame apart that came from another node. It believes nothing: what does not fit ends it,
+/// and damaged() says so.
 class frame_reader {
  public:
   struct item {

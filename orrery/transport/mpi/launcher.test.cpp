@@ -53,7 +53,8 @@ TEST(a_launcher, of_slurm_without_pmi_is_told_by_the_first_of_several_ranks) {
   EXPECT_NE(told->find("srun has started 4 ranks without PMI"), std::string::npos) << *told;
   EXPECT_FALSE(missed_launch(in({{"SLURM_PROCID", "1"}, {"SLURM_STEP_NUM_TASKS", "4"}})));
   EXPECT_FALSE(missed_launch(in({{"SLURM_PROCID", "0"}, {"SLURM_STEP_NUM_TASKS", "1"}})));
-  EXPECT_FALSE(missed_launch(in({{"SLURM_PROCID", "0"}, {"SLURM_NTASKS", "4"}})));  // the script itself
+  // the script itself
+  EXPECT_FALSE(missed_launch(in({{"SLURM_PROCID", "0"}, {"SLURM_NTASKS", "4"}})));
   EXPECT_FALSE(
       missed_launch(in({{"SLURM_PROCID", "0"}, {"SLURM_STEP_NUM_TASKS", "4"}, {"PMI_RANK", "0"}, {"PMI_FD", "6"}})));
 }

@@ -20,17 +20,19 @@ namespace orrery::transport {
 
 /// An MPI library that was loaded at run time.
 ///
-/// Problem: one program is to run on threads, where no MPI is installed, and under each MPI; and each MPI has its own binary
-/// interface.
-/// So the runtime is not linked with MPI. It loads the library of the launcher that has started it, and then the plug-in
-/// that was compiled for the interface of that library (mpi/plugin/plugin.cpp).
+/// Problem: one program is to run on threads, where no MPI is installed, and under each MPI; and
+/// each MPI has its own binary interface. So the runtime is not linked with MPI. It loads the
+/// library of the launcher that has started it, and then the plug-in that was compiled for the
+/// interface of that library (mpi/plugin/plugin.cpp).
 ///
-/// One for each OS process, owned by the world; the library itself stays loaded. One thread at a time may call.
+/// One for each OS process, owned by the world; the library itself stays loaded. One thread at a
+/// time may call.
 class mpi_library final : public engine {
  public:
-  /// `path`: of a library; empty: the one of the launcher. Starts MPI, which blocks until all ranks have come. Fails with a
-  /// sentence if there is no such library or no plug-in for it, or if the program has started MPI for one thread only.
-  /// `patience`, `startup`: a call that does not return for so long ends this OS process with a line; see library_watch.
+  /// `path`: of a library; empty: the one of the launcher. Starts MPI, which blocks until all ranks
+  /// have come. Fails with a sentence if there is no such library or no plug-in for it, or if the
+  /// program has started MPI for one thread only. `patience`, `startup`: a call that does not
+  /// return for so long ends this OS process with a line; see library_watch.
   [[nodiscard]] static result<std::unique_ptr<mpi_library>> start(const mpi_launch& launch, const std::string& path,
                                                                   std::chrono::nanoseconds patience,
                                                                   std::chrono::nanoseconds startup);
@@ -43,7 +45,8 @@ class mpi_library final : public engine {
   [[nodiscard]] result<std::vector<std::byte>> gather(std::span<const std::byte> own);
   /// Blocks until all ranks have called it: what `root` gives.
   [[nodiscard]] result<std::vector<std::byte>> broadcast(std::vector<std::byte> own, std::uint32_t root);
-  /// MPI_Finalize, if start() has started MPI. Blocks until all ranks have called it. No request is open any more.
+  /// MPI_Finalize, if start() has started MPI. Blocks until all ranks have called it. No request is
+  /// open any more.
   void finish() noexcept;
 
   [[nodiscard]] bool send(std::uint32_t to, int tag, std::span<const std::byte> data, request& begun) override;

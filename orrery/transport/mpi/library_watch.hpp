@@ -14,11 +14,12 @@ namespace orrery::transport {
 
 /// Notices a call of an MPI library that does not return.
 ///
-/// Problem: a library waits for launchers and other ranks in calls that need not wait, as MPICH does in MPI_Test when the
-/// launcher tells it of a lost rank, and the launcher does not answer any more. The thread that is in the library then
-/// holds up all others of its node, also those that would notice that the node is cut off.
-/// So each call is a `visit`, and a thread of its own looks at whether there are always new ones. It counts its own looks, so
-/// that a node that was stopped is not taken for one that waits.
+/// Problem: a library waits for launchers and other ranks in calls that need not wait, as MPICH
+/// does in MPI_Test when the launcher tells it of a lost rank, and the launcher does not answer any
+/// more. The thread that is in the library then holds up all others of its node, also those that
+/// would notice that the node is cut off. So each call is a `visit`, and a thread of its own looks
+/// at whether there are always new ones. It counts its own looks, so that a node that was stopped
+/// is not taken for one that waits.
 ///
 /// Owned by mpi_library. One thread at a time makes visits; that costs two stores for each.
 ///
@@ -26,11 +27,14 @@ namespace orrery::transport {
 class library_watch {
  public:
   enum class kind : std::uint8_t {
-    starting,  ///< waits for other ranks, and may: after `start` that is said, and after ten times that this one ends
+    /// Waits for other ranks, and may: after `start` that is said, and after ten times that this
+    /// one ends.
+    starting,
     working,  ///< does not wait: after twice the patience for a node this one ends
     ending,  ///< waits for other ranks, which are ending, too: after a longer time this one ends
   };
-  /// What to do with a line for people; the first of them returns, the second does not but in tests.
+  /// Functions that write a line for people; the first of them returns, the second does not but in
+  /// tests.
   using teller = std::function<void(const std::string&)>;
 
   /// Starts the thread. `patience`: for a node; `start`: for the start of the world.

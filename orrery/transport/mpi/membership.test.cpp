@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Carriers of several machines over a simulated network with a simulated clock: whatever is late, cut or stopped, one world is left.
+// Carriers of several machines over a simulated network with a simulated clock: whatever is late,
+// cut or stopped, one world is left.
 #include <orrery/transport/internal/test_seed.hpp>
 #include <orrery/transport/mpi/carrier.hpp>
 #include <orrery/transport/shm/world.hpp>
@@ -25,7 +26,8 @@ constexpr std::uint64_t ring_bytes = 4096;
 
 class simulated_machine;
 
-/// What is on its way between machines. Each pair of them has a line that keeps the order; a line may be cut.
+/// The messages on their way between machines. Each pair of them has a line that keeps the order; a
+/// line may be cut.
 struct simulated_network {
   struct message {
     std::int64_t due;
@@ -93,7 +95,7 @@ class simulated_machine final : public engine {
   void cancel(request&) override {}
   [[nodiscard]] std::string error() const override { return "no error"; }
 
-  /// What its helper thread does.
+  /// The work of its helper thread.
   void tick() {
     if (ended || stopped) return;
     (void)carrier_->tick();
@@ -264,7 +266,8 @@ TEST(machines_in_a_world, keep_one_that_was_stopped_for_less) {
   EXPECT_TRUE(c.at(0).lost().empty());
 }
 
-// Random cuts of single directions, stops, suspicions and damaged frames; then quiet. The first node is never stopped.
+// Random cuts of single directions, stops, suspicions and damaged frames; then quiet. The first
+// node is never stopped.
 TEST(machines_in_a_world, are_one_world_after_any_cuts_stops_and_suspicions) {
   const std::uint64_t seed = testing::test_seed();
   for (std::uint64_t round = 0; round < 60; ++round) {

@@ -19,7 +19,8 @@ std::span<const std::byte> whole_of(std::span<const std::byte> record, std::span
 }  // namespace
 
 bool mirror_ring::accepts(std::uint64_t position, std::uint64_t bytes, std::uint64_t advance) const noexcept {
-  // SYNC: acquire, with ring_consumer::release_space: the reader is through with what is overwritten.
+  // SYNC: acquire, with ring_consumer::release_space: the reader is through with what is
+  // overwritten.
   const std::uint64_t released = header_->head.load(std::memory_order_acquire);
   return position == filled_ && bytes != 0 && bytes <= advance && advance <= capacity_ - (filled_ & (capacity_ - 1)) &&
          bytes % wire::granule == 0 && advance % wire::granule == 0 &&
@@ -81,7 +82,7 @@ bool mirror_ring::show() noexcept {
   return true;
 }
 
-// What fills the end of the ring leads to its begin.
+// A record that fills the end of the ring leads to its begin.
 bool mirror_ring::is_in_place(std::uint64_t position, std::uint32_t size) const noexcept {
   const std::uint64_t in_ring = position & (capacity_ - 1);
   return record_at(position).kind != wire::record_kind::skip || (in_ring != 0 && size == capacity_ - in_ring);

@@ -10,32 +10,39 @@
 
 namespace orrery::transport {
 
-/// The receiver's end of a ring from a PE of another machine: a ring of this node that a PE reads as any other.
+/// The receiver's end of a ring from a PE of another machine: a ring of this node that a PE reads
+/// as any other.
 ///
-/// The carrier copies bytes of the sender's ring to the same positions. A record may come in pieces, and the payload of a
-/// block after its record. So the mirror shows its reader whole records only, up to the first block that is not there.
+/// The carrier copies bytes of the sender's ring to the same positions. A record may come in
+/// pieces, and the payload of a block after its record. So the mirror shows its reader whole
+/// records only, up to the first block that is not there.
 ///
 /// Owned by the carrier, used under its lock; the reader has the ring itself. Invariants:
-///   I1  released <= shown <= filled <= released + capacity - granule, as at the sender, which has less credit than that.
+///   I1  released <= shown <= filled <= released + capacity - granule, as at the sender, which has
+///       less credit than that.
 ///   I2  The size word at `shown` is 0 in the ring; `size_` holds the one that is to come there.
-///   I3  `blocks_` holds the records with blocks that are not shown, in the order of their positions.
+///   I3  `blocks_` holds the records with blocks that are not shown, in the order of their
+///       positions.
 class mirror_ring {
  public:
   mirror_ring(ring_header& header, std::uint64_t offset, std::uint32_t from, std::uint32_t to) noexcept
       : header_(&header), offset_(offset), capacity_(header.capacity), from_(from), to_(to) {}
 
-  /// Bytes from the sender's ring, which moves on by `advance`; what is missing of that nobody reads. False if that cannot be.
+  /// Bytes from the sender's ring, which moves on by `advance`; what is missing of that nobody
+  /// reads. False if that cannot be.
   [[nodiscard]] bool fill(std::uint64_t position, std::span<const std::byte> bytes, std::uint64_t advance) noexcept;
   /// The same for a record whose block is on its way. It is shown after complete_block(position).
   [[nodiscard]] bool fill_block(std::uint64_t position, std::span<const std::byte> record);
-  /// The block of the record at `position` is there, at `offset` of this node's memory, which the record is to say.
+  /// The block of the record at `position` is there, at `offset` of this node's memory, which the
+  /// record is to say.
   void complete_block(std::uint64_t position, std::uint64_t offset) noexcept;
-  /// Shows what is complete. True if there is something new; then the reader is to be woken. False is also what is damaged:
-  /// sizes and fillers that cannot be, and records that name a block which did not come as one.
+  /// Shows what is complete. True if there is something new; then the reader is to be woken. False
+  /// is also what is damaged: sizes and fillers that cannot be, and records that name a block which
+  /// did not come as one.
   [[nodiscard]] bool show() noexcept;
   [[nodiscard]] bool damaged() const noexcept { return damaged_; }
 
-  /// What the sender is to hear: the position, and stops | refused << 32.
+  /// The credit for the sender: the position, and stops | refused << 32.
   struct credit {
     std::uint64_t position = 0;
     std::uint64_t word = 0;

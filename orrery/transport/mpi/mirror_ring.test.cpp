@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A ring, frames, its mirror and credit, as a carrier uses them, on one thread: what is read is what was written.
+// A ring, frames, its mirror and credit, as a carrier uses them, on one thread: what is read is
+// what was written.
 #include <orrery/transport/internal/test_seed.hpp>
 #include <orrery/transport/mpi/mirror_ring.hpp>
 #include <orrery/transport/mpi/outgoing_ring.hpp>
@@ -207,7 +208,7 @@ TEST(a_mirror, refuses_bytes_at_other_positions_and_more_than_it_has_room_for) {
   EXPECT_TRUE(t.mirror.damaged());
 }
 
-// Whatever a frame holds, it is taken or refused, and what is read from the mirror stays inside of it.
+// Any frame is taken or refused, and what is read from the mirror stays inside of it.
 TEST(a_mirror, survives_frames_with_random_bytes) {
   std::mt19937_64 random(testing::test_seed());
   for (int round = 0; round < 2'000; ++round) {

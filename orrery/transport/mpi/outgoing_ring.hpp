@@ -10,10 +10,12 @@ namespace orrery::transport {
 
 /// The sender's end of a ring to a PE of another machine, as its carrier sees it.
 ///
-/// A PE writes into such a ring as into any other. The carrier reads what was published behind what it has taken already,
-/// and puts it into frames; the PE gets the space back when the receiver's credit comes.
+/// A PE writes into such a ring as into any other. The carrier reads what was published behind what
+/// it has taken already, and puts it into frames; the PE gets the space back when the receiver's
+/// credit comes.
 ///
-/// Owned by the carrier, used under its lock. Invariant: released <= taken <= what the PE has published.
+/// Owned by the carrier, used under its lock. Invariant: released <= taken <= what the PE has
+/// published.
 class outgoing_ring {
  public:
   outgoing_ring(ring_header& header, std::uint64_t offset, std::uint32_t from, std::uint32_t to) noexcept
@@ -25,7 +27,7 @@ class outgoing_ring {
     std::uint64_t bytes = 0;
     std::uint64_t tag = 0;  ///< under which the receiver will look for it
   };
-  /// What the carrier has to do while records are taken.
+  /// The work of the carrier while records are taken.
   class user {
    public:
     virtual ~user() = default;
@@ -39,7 +41,8 @@ class outgoing_ring {
   [[nodiscard]] bool has_more() const noexcept;
   /// Puts as much as fits into the frame.
   void take(frame& into, user& by);
-  /// The receiver has released its ring up to there. False if that cannot be. True: the PE may wait for it.
+  /// The receiver has released its ring up to there. False if that cannot be. True: the PE may wait
+  /// for it.
   [[nodiscard]] bool give_back(std::uint64_t position, std::uint64_t word) noexcept;
   /// The PE has asked to be woken when there is room.
   [[nodiscard]] bool is_waited_for() const noexcept {

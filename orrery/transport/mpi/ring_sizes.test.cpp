@@ -43,8 +43,8 @@ TEST(rings_to_other_machines, stay_within_the_budget_until_they_are_as_small_as_
   }
 }
 
-// Rings and mirrors of all nodes of a world of 1,024 machines, whose PEs talk to random others, counted as the arena counts
-// them: in whole pages.
+// Rings and mirrors of all nodes of a world of 1,024 machines, whose PEs talk to random others,
+// counted as the arena counts them: in whole pages.
 TEST(rings_to_other_machines, of_64_pes_that_talk_to_64_others_each_fit_into_a_gibibyte) {
   constexpr std::uint32_t machines = 1024;
   constexpr std::uint32_t pes = 64;

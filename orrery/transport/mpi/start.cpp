@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a world of several machines starts: who is where, the memory of each machine, and then the carrier. Ranks tell each
-// other by all-gathers, so that all go on, or all fail.
+// How a world of several machines starts: who is where, the memory of each machine, and then the
+// carrier. Ranks tell each other by all-gathers, so that all go on, or all fail.
 #include <orrery/transport/mpi/clock_comparison.hpp>
 #include <orrery/transport/mpi/world.hpp>
 
@@ -27,7 +27,7 @@ namespace {
 
 constexpr std::uint64_t protocol = 7;
 
-/// What a rank says of itself first.
+/// The introduction of a rank.
 struct introduction {
   std::uint64_t version = protocol;
   std::uint64_t host = 0;  // the same for ranks that can share memory

@@ -9,7 +9,8 @@ namespace orrery::transport {
 
 namespace {
 
-constexpr std::int64_t answer_patience_ns = 1'000'000'000;  // of nodes that do not answer; what they said last is told
+// of nodes that do not answer; what they said last is told
+constexpr std::int64_t answer_patience_ns = 1'000'000'000;
 
 }  // namespace
 
@@ -21,7 +22,8 @@ result<void> mpi_world::tell_tools() {
   return {};
 }
 
-// Called by the server's thread, which drives the carrier meanwhile: PEs may be in long methods, and the helper may nap.
+// Called by the server's thread, which drives the carrier meanwhile: PEs may be in long methods,
+// and the helper may nap.
 cluster_status mpi_world::find_status() {
   cluster_status s;
   s.hosts = distinct_names(hosts_);

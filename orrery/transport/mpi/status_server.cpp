@@ -42,7 +42,8 @@ status_server::status_server(unique_fd socket, std::function<cluster_status()> a
   sigset_t all;
   sigset_t before;
   sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);  // the program's signals are for the program's threads
+  // the program's signals are for the program's threads
+  pthread_sigmask(SIG_SETMASK, &all, &before);
   try {
     thread_ = std::thread([this] { serve(); });
   } catch (...) {

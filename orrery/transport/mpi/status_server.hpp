@@ -13,14 +13,15 @@ namespace orrery::transport {
 
 /// Tells tools on this machine of all machines of the world.
 ///
-/// Problem: `orrery top` sees the shared memory of its own machine only, and is no member of the world, so that it can ask
-/// nobody. What PEs of other machines count must come here, but a world at which nobody looks must not pay for it.
+/// Problem: `orrery top` sees the shared memory of its own machine only, and is no member of the
+/// world, so that it can ask nobody. Counters of PEs of other machines must come here, but a world
+/// at which nobody looks must not pay for it.
 ///
-/// So a thread waits for tools at a socket. Each that comes makes it ask for a status, once, and gets that; it asks again
-/// for the next. Nothing travels before somebody asks.
+/// So a thread waits for tools at a socket. Each that comes makes it ask for a status, once, and
+/// gets that; it asks again for the next. Nothing travels before somebody asks.
 ///
-/// Owned by the world, in the first node of each machine. A tool that does not read is given up after a second; others wait
-/// meanwhile.
+/// Owned by the world, in the first node of each machine. A tool that does not read is given up
+/// after a second; others wait meanwhile.
 class status_server {
  public:
   /// `ask` is called by the server's thread. Fails if the system gives no socket.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Several programs in one launch: the numbers of their words. Each rank enters the vocabularies of all programs, in the order
-// of their first ranks, into a registry of its own; so all have the same numbers, and refuse the same contradictions.
+// Several programs in one launch: the numbers of their words. Each rank enters the vocabularies of
+// all programs, in the order of their first ranks, into a registry of its own; so all have the same
+// numbers, and refuse the same contradictions.
 #include <orrery/transport/mpi/world.hpp>
 #include <orrery/transport/shm/internal/fail.hpp>
 #include <orrery/transport/shm/registry.hpp>

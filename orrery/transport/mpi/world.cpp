@@ -107,7 +107,7 @@ void mpi_world::stop_helping() noexcept {
   if (helper_.joinable()) helper_.join();
 }
 
-// --- memory --------------------------------------------------------------------------------------------------------
+// --- memory --------------------------------------------------------------------------------------
 
 void mpi_world::release(std::uint64_t offset) noexcept {
   bool was_ring = false;
@@ -134,7 +134,7 @@ void mpi_world::unmap(std::uint32_t node) {
   }
 }
 
-// --- PEs -----------------------------------------------------------------------------------------------------------
+// --- PEs -----------------------------------------------------------------------------------------
 
 doorbell& mpi_world::bell(std::uint32_t pe) noexcept {
   const std::uint32_t node = map_->node_of(pe);
@@ -169,7 +169,7 @@ std::optional<std::uint64_t> mpi_world::ring_offset(std::uint32_t to, std::uint3
   return local_->ring_offset(map_->local_pe(to, reader), map_->local_pe(from, node));
 }
 
-// --- the end -------------------------------------------------------------------------------------------------------
+// --- the end -------------------------------------------------------------------------------------
 
 void mpi_world::begin_leave() noexcept {
   if (left_.load(std::memory_order_relaxed) || leaving_.exchange(true, std::memory_order_acq_rel)) return;

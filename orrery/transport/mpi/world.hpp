@@ -31,24 +31,30 @@ struct mpi_config {
   std::uint64_t piece = cluster_map::usual_piece;  ///< for tests: the parts in which blocks travel
   std::string name;  ///< by which tools find the world, on each machine; empty: none
   bool traced = false;  ///< nodes will bring their parts of a trace to the first one
-  std::uint32_t machine_ranks = 0;  ///< so many ranks are taken for one machine; 0: those of one host
+  /// So many ranks are taken for one machine; 0: those of one host.
+  std::uint32_t machine_ranks = 0;
   std::chrono::nanoseconds startup =
       std::chrono::seconds(30);  ///< a start that takes longer is said; ten times that ends
-  std::chrono::nanoseconds patience = std::chrono::seconds(5);  ///< a node that is silent for so long is lost
+  /// A node that is silent for so long is lost.
+  std::chrono::nanoseconds patience = std::chrono::seconds(5);
 };
 
 /// A world of several machines. Each rank of an MPI program is a node.
 ///
-/// Problem: nodes of one machine share memory, and nodes of two do not; above this layer nobody is to see the difference.
-/// So the nodes of each machine share a `shm_world` of their own, in which they have other numbers, and a carrier moves
-/// between machines what would lie in shared memory: rings, blocks, counters, news of who is there.
+/// Problem: nodes of one machine share memory, and nodes of two do not; above this layer nobody is
+/// to see the difference. So the nodes of each machine share a `shm_world` of their own, in which
+/// they have other numbers, and a carrier moves between machines what would lie in shared memory:
+/// rings, blocks, counters, news of who is there.
 ///
-/// Owned by the runtime; one for each OS process, as MPI starts once. A helper thread drives the carrier while all PEs sleep
-/// or compute, and tells the observer who has come to an end. Thread-safe as `world` says.
+/// Owned by the runtime; one for each OS process, as MPI starts once. A helper thread drives the
+/// carrier while all PEs sleep or compute, and tells the observer who has come to an end.
+/// Thread-safe as `world` says.
 ///
-/// Where the world has a name, the first node of each machine tells tools of all machines (status_server).
+/// Where the world has a name, the first node of each machine tells tools of all machines
+/// (status_server).
 ///
-/// Not to be had across machines yet: places that are given out again, and nodes that join by the world's name.
+/// Not to be had across machines yet: places that are given out again, and nodes that join by the
+/// world's name.
 class mpi_world final : public transport::world {
  public:
   /// Blocks until all ranks have come. Fails on all of them if it fails on one.
@@ -93,23 +99,25 @@ class mpi_world final : public transport::world {
   [[nodiscard]] std::optional<std::uint64_t> ring_offset(std::uint32_t to, std::uint32_t from) const noexcept override;
 
   void begin_leave() noexcept override;
-  /// Waits for the other nodes, as MPI ends for all at once. If one was lost, this OS process will end without the
-  /// library's clean-up, which would wait for it.
+  /// Waits for the other nodes, as MPI ends for all at once. If one was lost, this OS process will
+  /// end without the library's clean-up, which would wait for it.
   void leave() noexcept override;
 
   // A file of which each node makes a part: the trace of the world. `traced` was set.
   /// Names this world only.
   [[nodiscard]] std::uint64_t number() const noexcept { return number_; }
-  /// Nanoseconds to be added to the clock of this machine (CLOCK_MONOTONIC) for that of the first node's.
+  /// Nanoseconds to be added to the clock of this machine (CLOCK_MONOTONIC) for that of the first
+  /// node's.
   [[nodiscard]] std::int64_t clock_offset() const noexcept {
     return clock_offsets_.empty() ? 0 : clock_offsets_[node_];
   }
   /// Its machine is not the first node's: files that it writes are elsewhere.
   [[nodiscard]] bool is_far_from_first() const noexcept { return map_->is_far(0); }
-  /// On the first node, until it is called again without a function: what other nodes bring, in order for each node. Called by
-  /// any thread, one at a time.
+  /// On the first node, until it is called again without a function: what other nodes bring, in
+  /// order for each node. Called by any thread, one at a time.
   void take_parts(mpi_carrier::part_sink sink) noexcept { carrier_->take_parts(std::move(sink)); }
-  /// On another node: leave() brings what `part` writes into the memory that it is given, until that is nothing.
+  /// On another node: leave() brings what `part` writes into the memory that it is given, until
+  /// that is nothing.
   using part_source = std::function<std::size_t(std::span<std::byte>)>;
   void bring_part(part_source part) noexcept { part_ = std::move(part); }
 

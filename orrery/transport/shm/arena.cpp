@@ -83,7 +83,8 @@ std::uint64_t arena::segment_bytes(std::uint64_t limit) noexcept {
   constexpr unsigned usual = 30;
   const auto wanted = static_cast<unsigned>(std::bit_width(std::max<std::uint64_t>(limit, 1) - 1));
   const std::uint64_t largest = size_of(std::clamp(wanted, usual, max_order));
-  return (2 * limit + largest - 1) / largest * largest + largest;  // no such place lies at its beginning
+  // no such place lies at its beginning
+  return (2 * limit + largest - 1) / largest * largest + largest;
 }
 
 std::uint64_t arena::machine_memory() {
@@ -272,7 +273,7 @@ bool arena::make_room(std::uint64_t bytes) {
   return true;
 }
 
-// Of the largest order that has any: few system calls give much.
+// Takes from the largest order that has any: few system calls give much.
 bool arena::discard_coldest() {
   for (unsigned order = max_order; order >= min_order; --order) {
     auto& places = idle_[order];

@@ -31,7 +31,8 @@ namespace orrery::transport {
 //
 // Invariants
 //   I1  A block is aligned to its place's size; no two places overlap.
-//   I2  The memory of all places, in use or idle, is never more than limit() and what allocate_beyond has given.
+//   I2  The memory of all places, in use or idle, is never more than limit() and what
+//       allocate_beyond has given.
 //   I3  A place is in use, idle (has memory, waits to be used again) or vacant (has none).
 //   I4  What lies in the reserved range is never handed out.
 //
@@ -60,16 +61,17 @@ class arena {
   /// How large the segment of an arena of `limit` bytes is best: sparse, with room against
   /// fragmentation, and for one block of all these bytes.
   [[nodiscard]] static std::uint64_t segment_bytes(std::uint64_t limit) noexcept;
-  /// Bytes that programs on this machine may have in all: those of the machine, or the limit of the control group.
+  /// Bytes that programs on this machine may have in all: those of the machine, or the limit of the
+  /// control group.
   [[nodiscard]] static std::uint64_t machine_memory();
   /// A quarter of the memory that this OS process may use (of the machine or of its control group).
   [[nodiscard]] static std::uint64_t default_limit();
 
-  /// Fails with `no_space` if that much is not free or the system has none, `bad_argument` above the
-  /// limit, where waiting for others to be released would not help.
+  /// Fails with `no_space` if that much is not free or the system has none, `bad_argument` above
+  /// the limit, where waiting for others to be released would not help.
   [[nodiscard]] result<block> allocate(std::uint64_t bytes);
-  /// The same, but not within the limit, which stays what it was for all else: until it is released, such a block is no part
-  /// of what the limit bounds.
+  /// The same, but not within the limit, which stays what it was for all else: until it is
+  /// released, such a block is no part of what the limit bounds.
   [[nodiscard]] result<block> allocate_beyond(std::uint64_t bytes);
   /// False, and nothing happens, if no block begins at `offset`: offsets may come from other nodes.
   [[nodiscard]] bool release(std::uint64_t offset);

@@ -18,9 +18,9 @@ using internal::fail;
 
 namespace {
 
-// All that others see while it changes is words. Each is stored with release and loaded with acquire: a reader that has met a word
-// of a newer text also sees that another one is shown since. (On x86 that costs nothing; fences would, and hide it from
-// ThreadSanitizer.)
+// All that others see while it changes is words. Each is stored with release and loaded with
+// acquire: a reader that has met a word of a newer text also sees that another one is shown since.
+// (On x86 that costs nothing; fences would, and hide it from ThreadSanitizer.)
 using word = std::atomic<std::uint64_t>;
 static_assert(word::is_always_lock_free && sizeof(word) == sizeof(std::uint64_t));
 
@@ -57,7 +57,8 @@ std::pair<std::uint64_t, std::uint64_t> copy(const segment& memory, std::uint64_
   text.resize(bytes);
   const word* const from = words_at(memory, place);
   for (std::uint64_t at = 0; at < bytes; at += sizeof(word)) {
-    const std::uint64_t w = from[at / sizeof(word)].load(std::memory_order_acquire);  // SYNC: with show
+    // SYNC: with show
+    const std::uint64_t w = from[at / sizeof(word)].load(std::memory_order_acquire);
     std::memcpy(text.data() + at, &w, std::min<std::uint64_t>(sizeof w, bytes - at));
   }
   return {bytes, checksum};
@@ -85,7 +86,8 @@ result<void> board::show(std::span<const std::byte> text) {
     return backed;
   text_header& h = text_at(memory_, place);
   h.bytes.store(text.size(), std::memory_order_release);  // SYNC: with copy
-  h.checksum.store(XXH3_64bits(text.data(), text.size()), std::memory_order_release);  // SYNC: with copy
+  // SYNC: with copy
+  h.checksum.store(XXH3_64bits(text.data(), text.size()), std::memory_order_release);
   word* const to = words_at(memory_, place);
   for (std::uint64_t at = 0; at < text.size(); at += sizeof(word)) {
     std::uint64_t w = 0;
@@ -108,7 +110,8 @@ result<std::vector<std::byte>> board::read(const segment& memory, std::string_vi
     const std::uint64_t shown = h.shown.load(std::memory_order_acquire);  // SYNC: with show
     if (shown == 0) return text;
     const auto [bytes, checksum] = copy(memory, place_of(shown), text);
-    if (h.shown.load(std::memory_order_relaxed) != shown) continue;  // ordered behind the words' acquire
+    // ordered behind the words' acquire
+    if (h.shown.load(std::memory_order_relaxed) != shown) continue;
     if (bytes > capacity || XXH3_64bits(text.data(), text.size()) != checksum) {
       return fail(transport_errc::damaged, 0, "{} does not match its checksum", what);
     }

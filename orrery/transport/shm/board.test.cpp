@@ -84,7 +84,8 @@ TEST_F(board_test, what_is_damaged_is_an_error) {
   for (std::size_t at = first; at < first + 3; ++at) {
     for (const std::uint64_t flip : {~std::uint64_t{0}, std::uint64_t{1}, std::uint64_t{1} << 63}) {
       words[at].fetch_xor(flip);
-      if (at < first + 2 || flip != std::uint64_t{1} << 63)  // behind the end of "text" anything may be
+      // behind the end of "text" anything may be
+      if (at < first + 2 || flip != std::uint64_t{1} << 63)
         expect_error(board::read(memory, "b"), transport_errc::damaged, {"checksum"});
       words[at].fetch_xor(flip);
     }

@@ -23,12 +23,13 @@ struct node_exit {
   pid_t pid = 0;
   bool killed = false;  ///< by a signal
   int value = 0;        ///< the exit status, or the signal; -1: not known
-  std::string how;  ///< a clause for people: "exited with status 1", "was killed by signal 9 (Killed)"
+  /// A clause for people: "exited with status 1", "was killed by signal 9 (Killed)".
+  std::string how;
 
   [[nodiscard]] bool ok() const noexcept { return !killed && value == 0; }
 };
 
-/// What a launched node finds in its environment.
+/// The environment of a launched node.
 struct inherited_world {
   int fd = -1;
   std::uint32_t node = 0;
@@ -62,8 +63,9 @@ class node_launcher {
   node_launcher& operator=(const node_launcher&) = delete;
   ~node_launcher();
 
-  /// Until all are alive. Fails with `gone` when one has ended before, with `timed_out` when `limit` has passed since
-  /// start() was called: it takes long itself where there are very many. The message names a node.
+  /// Until all are alive. Fails with `gone` when one has ended before, with `timed_out` when
+  /// `limit` has passed since start() was called: it takes long itself where there are very many.
+  /// The message names a node.
   [[nodiscard]] result<void> wait_for_nodes(std::chrono::milliseconds limit);
   /// Until all have ended, or for `limit`. Returns those that have ended since the last call.
   [[nodiscard]] std::vector<node_exit> wait_for_exit(std::chrono::milliseconds limit);

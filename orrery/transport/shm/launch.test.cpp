@@ -43,7 +43,7 @@ struct leaver final : membership_observer {
   void world_lost(std::string_view) noexcept override { ::_exit(9); }
 };
 
-/// What this program does when it was launched as a node by one of the tests below.
+/// The work of this program when one of the tests below launched it as a node.
 int run_as_node(const std::string& role) {
   ::alarm(100);
   ::prctl(PR_SET_PDEATHSIG, role == "survive" ? 0 : SIGKILL);

@@ -109,14 +109,16 @@ void membership_monitor::impl::run() {
 void membership_monitor::impl::look_at_table() {
   unwatched_ = false;
   std::uint64_t gone = 0;
-  do {  // until none goes meanwhile: nobody kicks this thread for a node that it has itself found dead
+  // until none goes meanwhile: nobody kicks this thread for a node that it has itself found dead
+  do {
     gone = world_.gone_nodes();
     const std::uint32_t limit = world_.node_limit();
     if (told_.size() < limit) told_.resize(limit);
     for (std::uint32_t place = 0; place < limit && !over_; ++place) {
       const std::uint32_t n = world_.node_at(place);
       if (n == no_node || n == world_.node()) continue;
-      if (told_[place].node != n) told_[place] = {n, told::nothing};  // the one before was told of as gone: see noticed
+      // the one before was told of as gone: see noticed
+      if (told_[place].node != n) told_[place] = {n, told::nothing};
       if (told_[place].what != told::gone) look_at(n);
     }
   } while (!over_ && world_.gone_nodes() != gone);

@@ -7,10 +7,11 @@ namespace orrery::transport {
 
 // Numbers of nodes and PEs in a world whose nodes share memory.
 //
-// A number names one node, or one PE, for ever. It is a *place*, where the shared tables have what belongs to it, and an
-// *epoch*, which tells those apart that had the place one after the other. So programs can join for as long as the world
-// lasts: places are used again, numbers are not. Whatever names a node or a PE holds the number; whatever looks into a
-// table goes by the place, and makes sure that the place is still that number's.
+// A number names one node, or one PE, for ever. It is a *place*, where the shared tables have what
+// belongs to it, and an *epoch*, which tells those apart that had the place one after the other. So
+// programs can join for as long as the world lasts: places are used again, numbers are not. A name
+// of a node or a PE holds the number; a look into a table goes by the place, and makes sure that
+// the place is still that number's.
 
 /// Places of nodes in one world, and places of PEs.
 inline constexpr std::uint32_t max_places = 4096;

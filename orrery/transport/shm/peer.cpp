@@ -103,8 +103,8 @@ result<peer> peer::open(peer_id id) {
   if (id.pid <= 0) return gone();
   unique_fd fd{static_cast<int>(::syscall(SYS_pidfd_open, id.pid, 0))};
   if (!fd && errno == ESRCH) return gone();
-  // Looked at after the pidfd was opened: if the start time is the right one, so is the pidfd. That
-  // a main thread has ended ('Z') means nothing while others run; the pidfd knows.
+  // Looked at after the pidfd was opened: if the start time is the right one, so is the pidfd. A
+  // main thread that has ended ('Z') means nothing while others run; the pidfd knows.
   stat_line line;
   const seen there = read_stat(id.pid, line);
   if (there == seen::unknown) return fail_os(errno, "/proc/{}/stat cannot be read", id.pid);

@@ -22,7 +22,8 @@ struct peer_id {
   friend bool operator==(const peer_id&, const peer_id&) = default;
 };
 
-/// Of an OS process that runs; nothing if there is none with that pid (a zombie runs no more).
+/// The id of an OS process that runs; nothing if there is none with that pid (a zombie runs no
+/// more).
 [[nodiscard]] std::optional<peer_id> find_peer(pid_t pid);
 [[nodiscard]] result<peer_id> this_peer();
 

@@ -239,7 +239,8 @@ result<world_registry::entry> world_registry::enter(const vocabulary& own, const
     return fail(transport_errc::full, 0, "its programs have had {} different methods and messages; start a new world",
                 max_words);
   }
-  h.words.store(next, std::memory_order_relaxed);  // before they are used: who is killed here wastes them
+  // before they are used: who is killed here wastes them
+  h.words.store(next, std::memory_order_relaxed);
   if (result.place == none) result.place = empty != none ? empty : unused;
   if (result.place == none) {
     return fail(transport_errc::full, 0, "{} different programs are in it; end one, or start a new world",

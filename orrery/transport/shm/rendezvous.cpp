@@ -154,7 +154,8 @@ result<std::unique_ptr<rendezvous>> rendezvous::enter(std::string_view name, std
                   "end it",
                   path, patience.count());
     }
-    // It was removed between open and lock: whoever did it has ended that world. Patience begins anew.
+    // It was removed between open and lock: whoever did it has ended that world. Patience begins
+    // anew.
   }
 }
 
@@ -260,10 +261,12 @@ bool rendezvous::held_by_others() const noexcept {
   return range.l_type != F_UNLCK;
 }
 
-// Not a blocking flock() with an alarm: signals are the program's. It is held for less than a millisecond at a time.
+// Not a blocking flock() with an alarm: signals are the program's. It is held for less than a
+// millisecond at a time.
 bool rendezvous::lock(std::chrono::milliseconds patience) noexcept {
   if (locked_) return true;
-  // Tries are counted too: when the whole machine stood still, the time that has passed says nothing of the holder.
+  // Tries are counted too: when the whole machine stood still, the time that has passed says
+  // nothing of the holder.
   constexpr int enough_tries = 100;
   const auto deadline = clock::now() + patience;
   long pause_us = 100;

@@ -14,7 +14,7 @@
 
 namespace orrery::transport {
 
-/// What a rendezvous file says: whom to ask for the world.
+/// The content of a rendezvous file: whom to ask for the world.
 struct world_address {
   peer_id creator;
   int fd = -1;  ///< of the world segment, in the creator
@@ -32,8 +32,8 @@ struct world_address {
 // So everything is done under flock() of the file, which the kernel drops when its holder dies, and
 // when the lock is held the path is compared with the file: whoever locked a file that was removed
 // meanwhile starts over. A file belongs to one world: a stale one is removed, not written again.
-// What it says matters no longer than the creator lives. Files of other users, links, and files
-// that others may read or write are refused.
+// Its content matters no longer than the creator lives. Files of other users, links, and files that
+// others may read or write are refused.
 //
 // A second lock, shared and held for as long as a member lives (`hold`), tells the living from the
 // dead where pids mean nothing: in other PID namespaces, and when the creator's descriptor is not
@@ -42,7 +42,8 @@ struct world_address {
 // Ownership: RAII; the destructor unlocks. Not thread-safe. `enter` and `lock` block the thread.
 class rendezvous {
  public:
-  /// Opens and locks; makes the file if there is none. Waits at most `patience` for one that holds it.
+  /// Opens and locks; makes the file if there is none. Waits at most `patience` for one that holds
+  /// it.
   [[nodiscard]] static result<std::unique_ptr<rendezvous>> enter(std::string_view name, std::string_view directory,
                                                                  std::chrono::milliseconds patience);
   /// The same for tools: read-only, not locked; `not_found` if there is none.
@@ -56,7 +57,7 @@ class rendezvous {
   rendezvous& operator=(const rendezvous&) = delete;
   ~rendezvous();
 
-  /// What the file says; nothing if it is empty: just made, or left by one who died at once.
+  /// The content of the file; nothing if it is empty: just made, or left by one who died at once.
   [[nodiscard]] result<std::optional<world_address>> read() const;
   [[nodiscard]] result<void> write(const world_address& address);
   /// Removes the file; only while locked. False, with errno, if it cannot: ENOENT if the path names
@@ -68,8 +69,8 @@ class rendezvous {
   /// True if another object, in any OS process, holds.
   [[nodiscard]] bool held_by_others() const noexcept;
 
-  /// False, with errno, if the system refuses; with EWOULDBLOCK if another holds it for longer than `patience`, or if
-  /// the path names another file by now.
+  /// False, with errno, if the system refuses; with EWOULDBLOCK if another holds it for longer than
+  /// `patience`, or if the path names another file by now.
   [[nodiscard]] bool lock(std::chrono::milliseconds patience) noexcept;
   void unlock() noexcept;
   [[nodiscard]] const std::string& path() const noexcept { return path_; }
@@ -87,7 +88,7 @@ class rendezvous {
 [[nodiscard]] result<void> check_world_name(std::string_view name);
 /// `configured` if it is not empty, else $ORRERY_SHM_DIR, else /dev/shm.
 [[nodiscard]] std::string rendezvous_directory(std::string_view configured);
-/// What the names of this user's files begin with.
+/// The begin of the names of this user's files.
 [[nodiscard]] std::string rendezvous_prefix();
 
 }  // namespace orrery::transport

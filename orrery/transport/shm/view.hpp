@@ -45,9 +45,10 @@ class world_view {
   [[nodiscard]] std::uint32_t node_at(std::uint32_t place) const noexcept;
   [[nodiscard]] node_info info(std::uint32_t node) const;
   [[nodiscard]] std::uint32_t pe_node(std::uint32_t pe) const noexcept;
-  /// What the board of a node shows; empty if it has none or is not there (any more). Fails as board::read.
+  /// The content of a node's board; empty if it has none or is not there (any more). Fails as
+  /// board::read.
   [[nodiscard]] result<std::vector<std::byte>> read_board(std::uint32_t node) const;
-  /// Of the last PE at the place of `pe`; `index` is below counters_per_pe.
+  /// For the last PE at the place of `pe`; `index` is below counters_per_pe.
   [[nodiscard]] bool sleeping(std::uint32_t pe) const noexcept;
   [[nodiscard]] std::uint64_t counter(std::uint32_t pe, std::uint32_t index) const noexcept;
 
@@ -72,7 +73,8 @@ struct world_info {
   std::string problem;
   peer_id creator;
   std::string program;
-  bool is_part = false;  ///< of a world of several machines: the nodes and PEs are those of this one
+  /// For a world of several machines: the nodes and PEs are those of this one.
+  bool is_part = false;
   std::uint32_t nodes = 0;  ///< alive
   std::uint32_t pes = 0;  ///< of nodes that are alive
 };

@@ -54,7 +54,8 @@ result<void> check(const world_config& config) {
 
 }  // namespace
 
-// Making and joining. Memory of nodes: world_memory.cpp; who is in it, and what is told of that: world_members.cpp.
+// Making and joining. Memory of nodes: world_memory.cpp; who is in it, and what is told of that:
+// world_members.cpp.
 
 result<std::unique_ptr<shm_world>> shm_world::create(const world_config& config) {
   std::unique_ptr<shm_world> world{new shm_world};
@@ -243,7 +244,7 @@ std::optional<std::string> shm_world::program_with(std::uint32_t vocabulary_plac
     const node_info there = info(n);
     const bool is_there = there.state == node_state::reserved || there.state == node_state::joining ||
                           there.state == node_state::alive || there.state == node_state::leaving;
-    // Who was killed just now need not have been missed yet.
+    // A node that was killed just now need not have been missed yet.
     if (is_there && (there.state == node_state::reserved || peer::open(there.id))) return there.program;
   }
   return std::nullopt;
@@ -288,7 +289,7 @@ result<void> shm_world::enter(std::uint32_t node, const world_config& config) {
   node_ = node;
   first_pe_ = mine.first_pe;
   pe_count_ = mine.pe_count;
-  // Whatever has ended before it touches nothing of.
+  // It touches nothing of what has ended before.
   const std::uint64_t gone = gone_nodes();
   acknowledge_node(gone);
   for (std::uint32_t i = 0; i < pe_count_; ++i) acknowledge(first_pe_ + i, gone);
@@ -324,7 +325,8 @@ result<void> shm_world::make_own_memory(std::uint32_t node, const world_config& 
   e.kick_inode.store(pipe.st_ino, std::memory_order_relaxed);
   e.segment_fd.store(own_.fd(), std::memory_order_relaxed);
   e.segment_bytes.store(bytes, std::memory_order_relaxed);
-  e.lives.store(e.lives.load(std::memory_order_relaxed) | 1, std::memory_order_release);  // SYNC: with gone_nodes
+  // SYNC: with gone_nodes
+  e.lives.store(e.lives.load(std::memory_order_relaxed) | 1, std::memory_order_release);
   // SYNC: release, with kick
   e.kick_fd.store(ends[0] + 1, std::memory_order_release);
   return {};

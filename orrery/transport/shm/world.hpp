@@ -44,8 +44,10 @@ struct node_info {
 struct world_config {
   std::uint32_t pe_count = 1;      ///< PEs of each node
   std::uint32_t nodes = 1;  ///< this one and those that it will launch: numbers are reserved
-  std::uint64_t build_id = 0;  ///< of a program that shows no vocabulary; must be the same in all nodes
-  /// What the program can say; null: its numbers are those of all nodes. Used while the world is made or joined.
+  /// For a program that shows no vocabulary; must be the same in all nodes.
+  std::uint64_t build_id = 0;
+  /// The vocabulary of the program; null: its numbers are those of all nodes. Used while the world
+  /// is made or joined.
   const vocabulary* words = nullptr;
   std::string program;  ///< for people; cut at 31 bytes
   std::uint64_t memory_limit = 0;  ///< bytes that may be in flight; 0: arena::default_limit()
@@ -53,7 +55,8 @@ struct world_config {
   /// The world's name is for tools alone: it must be free, and nobody joins the world by it.
   bool closed = false;
   std::string rendezvous_dir;  ///< empty: $ORRERY_SHM_DIR, else /dev/shm
-  /// How long create_or_join waits for others that hold the door, or have not noticed that a place is free.
+  /// How long create_or_join waits for others that hold the door, or have not noticed that a place
+  /// is free.
   std::chrono::milliseconds patience{10'000};
 };
 
@@ -111,7 +114,8 @@ class shm_world final : public world {
   [[nodiscard]] std::uint32_t reserved_nodes() const noexcept { return reserved_nodes_; }
   [[nodiscard]] const std::string& name() const noexcept { return name_; }  ///< empty: none
   [[nodiscard]] std::uint64_t nonce() const noexcept { return nonce_; }  ///< names this world only
-  /// The numbers that the words of the program's vocabulary have in this world; empty: it has shown none.
+  /// The numbers that the words of the program's vocabulary have in this world; empty: it has shown
+  /// none.
   [[nodiscard]] const std::vector<std::uint32_t>& word_numbers() const noexcept { return word_numbers_; }
 
   // Everybody.
@@ -135,7 +139,8 @@ class shm_world final : public world {
   [[nodiscard]] std::uint32_t machines() const noexcept override { return 1; }
   [[nodiscard]] std::uint32_t machine_of(std::uint32_t) const noexcept override { return 0; }
   [[nodiscard]] world_state state() const noexcept override;
-  [[nodiscard]] std::uint32_t epoch() const noexcept override {  // one load of a line that is rarely written
+  // one load of a line that is rarely written
+  [[nodiscard]] std::uint32_t epoch() const noexcept override {
     return epoch_->load(std::memory_order_acquire);              // SYNC: with bump_epoch
   }
   [[nodiscard]] bool is_open() const noexcept override { return !name_.empty(); }
@@ -146,7 +151,7 @@ class shm_world final : public world {
   bool wait_epoch(std::uint32_t seen, std::int64_t deadline_ns) const noexcept;
 
   // Memory.
-  /// What this node sends lies here.
+  /// The arena of what this node sends.
   [[nodiscard]] arena& memory() noexcept { return *arena_; }
   [[nodiscard]] result<memory_block> allocate(std::uint64_t bytes) override;
   [[nodiscard]] result<memory_block> allocate_beyond(std::uint64_t bytes) override;
@@ -158,7 +163,7 @@ class shm_world final : public world {
   [[nodiscard]] result<std::span<std::byte>> map(std::uint32_t node, std::uint64_t offset,
                                                  std::uint64_t bytes) override;
   /// Lets go of the memory of a node that is gone, which returns it to the system when all have.
-  /// What map() gave is undefined afterwards.
+  /// The result of map() is undefined afterwards.
   void unmap(std::uint32_t node) override;
 
   // PEs. `pe` is below pe_limit().
@@ -189,8 +194,8 @@ class shm_world final : public world {
   // For monitor and launcher.
   /// The number was used to start an OS process. False if it was not reserved.
   bool mark_started(std::uint32_t node, peer_id id) noexcept;
-  /// True if this call changed it, false if it had left or was dead already. What it was to launch
-  /// is dead too.
+  /// True if this call changed it, false if it had left or was dead already. Nodes that it was to
+  /// launch are dead, too.
   bool mark_dead(std::uint32_t node) noexcept;
   /// The first node is dead: removes the rendezvous file if it is this world's.
   void mark_lost() noexcept;
@@ -248,13 +253,15 @@ class shm_world final : public world {
 
   std::mutex door_mutex_;
   std::mutex map_mutex_;
-  /// Of the first node at a place whose memory is mapped; those of others at that place are in `more_mappings_`.
+  /// The first node at a place whose memory is mapped; those of others at that place are in
+  /// `more_mappings_`.
   struct mapping_slot {
     std::atomic<std::uint32_t> node{no_node};
     std::atomic<const mapping*> memory{nullptr};
   };
   std::unique_ptr<mapping_slot[]> mappings_;  // max_nodes of them
-  std::unordered_map<std::uint32_t, std::unique_ptr<const mapping>> more_mappings_;  // by node; under map_mutex_
+  // by node; under map_mutex_
+  std::unordered_map<std::uint32_t, std::unique_ptr<const mapping>> more_mappings_;
 };
 
 }  // namespace orrery::transport

@@ -268,7 +268,7 @@ TEST_F(world_test, gathers_twenty_that_race_for_its_name) {
 }
 
 TEST_F(world_test, survives_many_that_come_go_and_are_killed) {
-  // Whoever gets in must find a whole world; whoever is killed must keep nobody out.
+  // A node that gets in must find a whole world; one that is killed must keep nobody out.
   std::vector<other> nodes;
   for (unsigned i = 0; i < 6; ++i) {
     nodes.emplace_back([&, i](link& l) {
@@ -421,7 +421,8 @@ TEST_F(world_test, wakes_a_sleeping_pe_when_a_ring_is_published) {
   EXPECT_EQ(child.hear(), "4096");
 }
 
-// What it may read is used again only when it has ended: it goes through all of this in this order, whatever else happens.
+// Memory that it may read is used again only when it has ended: it goes through all of this in this
+// order, whatever else happens.
 TEST_F(world_test, a_node_that_is_leaving_answers_and_has_not_ended) {
   auto first = take(come());
   auto second = take(come());
@@ -618,7 +619,8 @@ TEST_F(world_test, believes_no_number_of_tables_that_hold_noise) {
 }
 
 TEST_F(world_test, fails_cleanly_whatever_system_call_fails) {
-  // UBSan opens a pipe where it meets an object of a class for the first time. It meets them here, where pipes can be had.
+  // UBSan opens a pipe where it meets an object of a class for the first time. It meets them here,
+  // where pipes can be had.
   EXPECT_TRUE(come());
   struct fault {
     const char* name;

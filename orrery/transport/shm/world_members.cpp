@@ -61,7 +61,8 @@ std::uint32_t shm_world::take_alias(std::uint32_t pe) noexcept {
   const std::uint64_t turn = table_->head().aliases.fetch_add(1, std::memory_order_relaxed);
   const std::uint32_t alias = max_pes + static_cast<std::uint32_t>(turn % (layout::aliases - max_pes));
   const std::uint64_t at = layout::aliases_at + sizeof(std::uint32_t) * alias;
-  (void)world_.back(at / layout::page * layout::page, layout::page);  // else the store below gets it, if there is any
+  // else the store below gets it, if there is any
+  (void)world_.back(at / layout::page * layout::page, layout::page);
   // SYNC: release, with pe_of_alias
   table_->alias(alias).store(pe, std::memory_order_release);
   return alias;

@@ -27,7 +27,7 @@ shm_world::~shm_world() {
 result<std::span<std::byte>> shm_world::map(std::uint32_t node) {
   if (node == node_) return own_.bytes();
   const mapping_slot& slot = mappings_[place_of(node)];
-  // SYNC: acquire, with map_peer. Who uses that node's memory keeps it where it is.
+  // SYNC: acquire, with map_peer. A user of that node's memory keeps it where it is.
   if (slot.node.load(std::memory_order_acquire) == node && node != no_node)
     return slot.memory.load(std::memory_order_relaxed)->memory.bytes();
   auto mapped = map_peer(node);

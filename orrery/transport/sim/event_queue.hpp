@@ -8,7 +8,7 @@
 
 namespace orrery::transport {
 
-/// Something with a time. What has the same time goes by its `order`.
+/// Something with a time. Events of the same time go by their `order`.
 template <class What>
 struct timed {
   std::int64_t time;
@@ -21,7 +21,8 @@ struct timed {
 
 /// Things with a time, the earliest first.
 ///
-/// A heap of four children: half as deep as one of two, and the children of an entry lie on two or three cache lines.
+/// A heap of four children: half as deep as one of two, and the children of an entry lie on two or
+/// three cache lines.
 template <class What>
 class time_heap {
  public:
@@ -46,7 +47,8 @@ class time_heap {
     heap_.pop_back();
     const std::size_t n = heap_.size();
     for (std::size_t i = 0; n != 0;) {
-      // One of the children of these children will be looked at next: all are asked for, as large heaps are in no near cache.
+      // One of the children of these children will be looked at next: all are asked for, as large
+      // heaps are in no near cache.
       for (std::size_t line = 0; line < 16 * sizeof(timed<What>) && 16 * i + 5 < n; line += 64)
         __builtin_prefetch(reinterpret_cast<const std::byte*>(heap_.data() + 16 * i + 5) + line);
       std::size_t least = 4 * i + 1;
@@ -74,7 +76,8 @@ class time_heap {
 
 /// The same, which also shows the first `shown_ahead` of them in their order.
 ///
-/// Invariants: first_ is sorted; nothing in rest_ is earlier than what is in first_; rest_ is empty unless first_ is full.
+/// Invariants: first_ is sorted; nothing in rest_ is earlier than what is in first_; rest_ is empty
+/// unless first_ is full.
 template <class What>
 class time_queue {
  public:
@@ -113,7 +116,8 @@ class time_queue {
   time_heap<What> rest_;
 };
 
-/// In which order things happen that are due at the same time: as they were added, or, if so asked, at random, as follows from the seed.
+/// In which order things happen that are due at the same time: as they were added, or, if so asked,
+/// at random, as follows from the seed.
 class event_order {
  public:
   event_order(bool shuffle, std::uint64_t seed) : random_(seed), shuffle_(shuffle) {}
@@ -124,7 +128,8 @@ class event_order {
   }
 
  private:
-  static constexpr std::uint64_t mask = 0xffff;  // so that no two orders are the same but by a rare chance
+  // so that no two orders are the same but by a rare chance
+  static constexpr std::uint64_t mask = 0xffff;
   std::mt19937_64 random_;
   std::uint64_t count_ = 0;
   bool shuffle_;

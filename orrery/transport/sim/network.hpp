@@ -10,8 +10,8 @@
 
 namespace orrery::transport {
 
-/// When simulated messages arrive: LogGP between machines and inside of them, with one network interface for each
-/// machine, and random delays that follow from the seed.
+/// When simulated messages arrive: LogGP between machines and inside of them, with one network
+/// interface for each machine, and random delays that follow from the seed.
 class network {
  public:
   explicit network(const sim_settings& settings)
@@ -39,8 +39,9 @@ class network {
   }
 
  private:
-  // What a machine sends goes out one after the other. PEs of a machine may hand over a little out of order, as each works ahead until others can
-  // reach it: who comes late waits as long as who came last, not until that one's time.
+  // Messages of a machine go out one after the other. PEs of a machine may hand over a little out
+  // of order, as each works ahead until others can reach it: who comes late waits as long as who
+  // came last, not until that one's time.
   struct interface {
     std::int64_t since = 0;
     double backlog = 0;  // ns that it was busy for at that time

@@ -6,7 +6,8 @@
 
 namespace orrery::transport {
 
-/// What a message costs, in nanoseconds: the parameters of LogGP (Alexandrov, Ionescu, Schauser, Scheiman 1995).
+/// The cost of a message, in nanoseconds: the parameters of LogGP (Alexandrov, Ionescu, Schauser,
+/// Scheiman 1995).
 struct link_cost {
   double latency = 0;   ///< L: from the sender's network interface to the receiver's
   double overhead = 0;  ///< o: of the processor, to send and once more to receive
@@ -17,11 +18,13 @@ struct link_cost {
 };
 
 namespace links {
-/// Rings in shared memory between the PEs of one machine: a cache line travels in 60 ns, a core copies 15 GB/s.
+/// Rings in shared memory between the PEs of one machine: a cache line travels in 60 ns, a core
+/// copies 15 GB/s.
 inline constexpr link_cost shared_memory{60, 10, 10, 1.0 / 15};
 /// 10 Gb/s Ethernet with a kernel's TCP/IP in between.
 inline constexpr link_cost ethernet_10g{15'000, 2'000, 1'000, 0.8};
-/// A 200 Gb/s network of a cluster (InfiniBand HDR, Slingshot): 25 GB/s, a microsecond from end to end.
+/// A 200 Gb/s network of a cluster (InfiniBand HDR, Slingshot): 25 GB/s, a microsecond from end to
+/// end.
 inline constexpr link_cost network_200g{900, 150, 10, 0.04};
 }  // namespace links
 
@@ -43,12 +46,14 @@ struct sim_settings {
   std::uint32_t pes = 1;    ///< of each node
   link_cost local = links::shared_memory;  ///< between the PEs of one machine
   link_cost net = links::network_200g;     ///< between machines
-  std::int64_t message_ns = 20;  ///< of the processor, for each message executed and each wait that ends
-  std::int64_t jitter_ns =
-      0;  ///< each message takes longer by a random time up to that, and what is due at once is done in random order
+  /// Time of the processor for each message executed and each wait that ends.
+  std::int64_t message_ns = 20;
+  /// Each message takes longer by a random time up to that, and what is due at once is done in
+  /// random order.
+  std::int64_t jitter_ns = 0;
   std::uint64_t seed = 1;
-  bool measured =
-      false;  ///< methods take the time that they take here; else only what the program says (orrery::compute)
+  /// Methods take the time that they take here; else only what the program says (orrery::compute).
+  bool measured = false;
   double drive_byte = 0;  ///< ns for each byte that a drive reads or writes; 0: drives take no time
   std::int64_t drive_seek_ns = 0;  ///< more, for each transfer
   std::int64_t detect_ns = 100'000;  ///< until others learn that a node is lost

@@ -12,7 +12,8 @@
 
 namespace orrery::transport {
 
-/// What all nodes of a simulated world share: there is one OS thread, so it is plain memory.
+/// The common state of all nodes of a simulated world: there is one OS thread, so it is plain
+/// memory.
 ///
 /// Owned by who simulates; outlives the nodes' worlds.
 class sim_universe {
@@ -43,8 +44,8 @@ class sim_universe {
   std::unique_ptr<std::atomic<std::uint64_t>[]> counters_;
 };
 
-/// One simulated node's view of its world. Rings are not published here: the simulator connects PEs itself, as it has to know
-/// every message (`scheduler/simulator.hpp`). An offset is an address.
+/// One simulated node's view of its world. Rings are not published here: the simulator connects PEs
+/// itself, as it has to know every message (`scheduler/simulator.hpp`). An offset is an address.
 class sim_world final : public world {
  public:
   sim_world(sim_universe& universe, std::uint32_t node);
@@ -83,7 +84,8 @@ class sim_world final : public world {
     void operator()(std::byte* p) const noexcept;
   };
   sim_universe& universe_;
-  std::unordered_map<std::uint64_t, std::unique_ptr<std::byte, aligned_delete>> blocks_;  // by offset
+  // by offset
+  std::unordered_map<std::uint64_t, std::unique_ptr<std::byte, aligned_delete>> blocks_;
 };
 
 }  // namespace orrery::transport

@@ -55,7 +55,7 @@ T decode(const message& m) {
   return x;
 }
 
-/// What arrives when x is sent.
+/// The value that arrives when x is sent.
 template <class T>
 T round_trip(const T& x) {
   return decode<T>(encode(x));

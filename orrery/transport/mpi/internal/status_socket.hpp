@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What status_server and its client share: a socket whose name is the nonce of the world's memory on this machine. Only
-// who can read that memory knows it, and nothing is left of it when the node has ended.
+// The common part of status_server and its client: a socket whose name is the nonce of the world's
+// memory on this machine. Only who can read that memory knows it, and nothing is left of it when
+// the node has ended.
 
 #include <chrono>
 #include <cstddef>

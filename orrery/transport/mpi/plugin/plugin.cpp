@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The only source that sees mpi.h. It is compiled once for each kind of MPI library, and is no part of the runtime's library.
+// The only source that sees mpi.h. It is compiled once for each kind of MPI library, and is no part
+// of the runtime's library.
 #include <orrery/transport/mpi/plugin/interface.hpp>
 
 #include <cstring>
@@ -29,8 +30,9 @@ MPI_Request request_of(std::uint64_t n) {
   return r;
 }
 
-// User-level failure mitigation of Open MPI 5, whose headers of version 4 do not name it. Such a library says of a receive from
-// any rank that it may wait for a failed one; the receive stays, and goes on once the failure is acknowledged.
+// User-level failure mitigation of Open MPI 5, whose headers of version 4 do not name it. Such a
+// library says of a receive from any rank that it may wait for a failed one; the receive stays, and
+// goes on once the failure is acknowledged.
 namespace ulfm {
 
 constexpr int proc_failed = 75;
@@ -168,7 +170,7 @@ int test(std::uint64_t* request, int* done, std::uint32_t* from, std::uint64_t* 
   return e;
 }
 
-// What was acknowledged stays so.
+// Acknowledged failures stay so.
 std::uint32_t failures(std::uint32_t* ranks, std::uint32_t room) {
   if (!failure_reported) return 0;
   failure_reported = false;

@@ -63,7 +63,8 @@ std::vector<place_giver::place> place_giver::look_at_nodes() {
   std::vector<place> places(used);
   std::vector<std::uint32_t> ended;
   for (std::uint32_t i = 0; i < used; ++i) {
-    const std::uint32_t word = table_.entry(i).state.load(std::memory_order_acquire);  // SYNC: with change_state
+    // SYNC: with change_state
+    const std::uint32_t word = table_.entry(i).state.load(std::memory_order_acquire);
     const std::uint32_t state = word & state_mask;
     const std::uint32_t epoch = word >> layout::state_bits;
     if (epoch >= max_epoch) continue;  // used up
@@ -113,7 +114,8 @@ std::vector<place_giver::place> place_giver::look_at_pes(const std::vector<place
   return places;
 }
 
-// Of the rows that are long enough, the one that was used least; at the ends of longer ones, so that they stay long.
+// The least used of the rows that are long enough; at the ends of longer ones, so that they stay
+// long.
 std::optional<place_giver::run> place_giver::find_run(const std::vector<place>& places, std::uint64_t count) const {
   std::optional<run> best;
   const auto used = static_cast<std::uint32_t>(places.size());
@@ -171,11 +173,13 @@ void place_giver::claim(std::uint32_t node) const noexcept {
   auto& e = table_.entry(node);
   const std::uint32_t word = e.state.load(std::memory_order_acquire);
   const std::uint32_t lives = e.lives.load(std::memory_order_relaxed);
-  // SYNC: release, with gone_nodes: who sees `claimed` sees that who was there is counted as one of those before.
+  // SYNC: release, with gone_nodes: who sees `claimed` sees that who was there is counted as one of
+  // those before.
   if (word != 0 && (word & state_mask) != layout::claimed && (lives & 1) != 0)
     e.lives.store(lives + 1, std::memory_order_release);
   e.state.store(layout::state_word(node, layout::claimed), std::memory_order_release);
-  // SYNC: release fence, with info: who reads any of what follows sees that the place is not the old node's.
+  // SYNC: release fence, with info: who reads any of what follows sees that the place is not the
+  // old node's.
   std::atomic_thread_fence(std::memory_order_release);
   e.pid.store(0, std::memory_order_relaxed);
   e.start_time.store(0, std::memory_order_relaxed);

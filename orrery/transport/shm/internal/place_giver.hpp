@@ -11,21 +11,24 @@ namespace orrery::transport {
 
 // Gives out places in the tables of a world, to nodes and to their PEs.
 //
-// Problem: programs join a world and leave it for as long as it lasts, and its tables are of fixed size. A place of a node
-// that has ended can be given to another one only when nobody touches what lies there in the name of the old one: a PE
-// may be just about to publish a ring to a PE whose node ends, or to take one from there.
+// Problem: programs join a world and leave it for as long as it lasts, and its tables are of fixed
+// size. A place of a node that has ended can be given to another one only when nobody touches what
+// lies there in the name of the old one: a PE may be just about to publish a ring to a PE whose
+// node ends, or to take one from there.
 //
-// So each PE of a node that is there, and each node's monitor, says how many nodes it knows to be gone (`noticed`); it
-// says so when it has let go of what was theirs. What has ended is free when all have noticed that. A node takes places in
-// a row, those that were used least; tables grow only when no row is free. Numbers of a new node are of an epoch that none
-// of its places had before.
+// So each PE of a node that is there, and each node's monitor, says how many nodes it knows to be
+// gone (`noticed`); it says so when it has let go of what was theirs. A place that has ended is
+// free when all have noticed that. A node takes places in a row, those that were used least; tables
+// grow only when no row is free. Numbers of a new node are of an epoch that none of its places had
+// before.
 //
-// A value on the stack of who joins. One node of the world at a time gives out places: who holds the door of a named
-// world, or who makes the world.
+// A value on the stack of who joins. One node of the world at a time gives out places: who holds
+// the door of a named world, or who makes the world.
 //
 // Invariants
 //   I1  Whoever is killed in the middle leaves places that are `claimed`, which the next one takes.
-//   I2  An entry is written before its state says so, and a place is free of what was there before it has a new number.
+//   I2  An entry is written before its state says so, and a place is free of what was there before
+//       it has a new number.
 class place_giver {
  public:
   struct given {
@@ -35,10 +38,11 @@ class place_giver {
 
   place_giver(const world_table& table, const segment& memory) noexcept : table_(table), memory_(memory) {}
 
-  /// For `config.nodes` nodes with `config.pe_count` PEs each; the first is for `self`, whose entry becomes `joining`, the
-  /// others are `reserved` for it. Fails with `full` if there are no places.
+  /// For `config.nodes` nodes with `config.pe_count` PEs each; the first is for `self`, whose entry
+  /// becomes `joining`, the others are `reserved` for it. Fails with `full` if there are no places.
   [[nodiscard]] result<given> give(const world_config& config, std::uint32_t vocabulary_place, peer_id self);
-  /// After give() has failed: there would have been places, but for PEs that have not noticed yet who is gone.
+  /// After give() has failed: there would have been places, but for PEs that have not noticed yet
+  /// who is gone.
   [[nodiscard]] bool may_succeed_later() const noexcept { return !holding_.empty(); }
 
  private:

@@ -98,7 +98,8 @@ std::uint32_t world_table::places() const noexcept {
 }
 
 namespace {
-// What the word says of the node. What cannot be is a node that cannot be trusted, hence dead.
+// The state of the node in the word. An impossible state is that of a node that cannot be trusted,
+// hence dead.
 node_state decode_state(std::uint32_t word, std::uint32_t node) noexcept {
   constexpr std::uint32_t mask = (1U << layout::state_bits) - 1;
   const std::uint32_t epoch = word >> layout::state_bits;
@@ -145,7 +146,8 @@ node_info world_table::info(std::uint32_t n) const {
   i.launcher = launcher_of(n);
   i.segment_bytes = e.segment_bytes.load(std::memory_order_relaxed);
   i.program = text_of(e.program);
-  // SYNC: acquire fence, with the release fence of place_giver: what was read is of this node if the place still is.
+  // SYNC: acquire fence, with the release fence of place_giver: what was read is of this node if
+  // the place still is.
   std::atomic_thread_fence(std::memory_order_acquire);
   if (is_another(e.state.load(std::memory_order_relaxed))) {
     i = {};
@@ -199,14 +201,16 @@ std::uint64_t world_table::gone_nodes() const noexcept {
   const std::uint32_t limit = numbers().nodes;
   for (std::uint32_t place = 0; place < limit; ++place) {
     const auto& e = entry(place);
-    // The two words are of one node if the state is the same before and after. It changes a few times in a node's life.
+    // The two words are of one node if the state is the same before and after. It changes a few
+    // times in a node's life.
     std::uint32_t before = 0;
     std::uint32_t state = e.state.load(std::memory_order_acquire);  // SYNC: with place_giver
     std::uint32_t lives = 0;
     int tries = 64;
     do {
       before = state;
-      lives = e.lives.load(std::memory_order_acquire);  // SYNC: with place_giver and shm_world::make_own_memory
+      // SYNC: with place_giver and shm_world::make_own_memory
+      lives = e.lives.load(std::memory_order_acquire);
       state = e.state.load(std::memory_order_acquire);
     } while (state != before && --tries != 0);
     const node_state s = decode_state(state, number_of(place, std::min(state >> layout::state_bits, max_epoch)));
@@ -229,7 +233,8 @@ bool world_table::mark_dead(std::uint32_t n) const noexcept {
        now != node_state::empty && now != node_state::left && now != node_state::dead && !changed; now = state_of(n)) {
     changed = change_state(n, now, node_state::dead);
   }
-  // What a dead launcher has started looks after itself (its node ends it); what it was yet to start will never come.
+  // Nodes that a dead launcher has started look after themselves; those that it was yet to start
+  // will never come.
   for (std::uint32_t place = 0; place < numbers().nodes; ++place) {
     const std::uint32_t other = node_at(place);
     if (state_of(other) == node_state::reserved && entry(place).launcher.load(std::memory_order_relaxed) == n)

@@ -59,12 +59,14 @@ struct alignas(128) node_entry {
   std::atomic<std::int32_t> board_fd;  ///< + 1; 0: none
   std::atomic<std::uint32_t> vocabulary;  ///< + 1; 0: none. Written before the state is `reserved`
   char program[32];                   ///< written before the state is `reserved`, then constant
-  /// Nodes that were there at this place and have ended, before this one, << 1 | this one was there. One word, so that
-  /// their sum never falls.
+  /// Nodes that were there at this place and have ended, before this one, << 1 | this one was
+  /// there. One word, so that their sum never falls.
   std::atomic<std::uint32_t> lives;
-  /// Once the node has ended: the least count of nodes gone that includes it, + 1. Written by who gives out places.
+  /// Once the node has ended: the least count of nodes gone that includes it, + 1. Written by who
+  /// gives out places.
   std::atomic<std::uint64_t> gone_at;
-  std::atomic<std::uint64_t> noticed;  ///< nodes gone, as far as the node's monitor has told of them
+  /// Nodes gone, as far as the node's monitor has told of them.
+  std::atomic<std::uint64_t> noticed;
 };
 static_assert(sizeof(node_entry) == 128);
 
@@ -77,8 +79,10 @@ inline constexpr std::uint32_t claimed = 7;
 
 /// The PE that has a place.
 struct pe_entry {
-  std::atomic<std::uint64_t> holder;  ///< its number << 32 | number of its node + 1; 0: nobody had the place yet
-  std::atomic<std::uint64_t> noticed;  ///< nodes gone, as far as the PE will not touch what was theirs
+  /// Its number << 32 | number of its node + 1; 0: nobody had the place yet.
+  std::atomic<std::uint64_t> holder;
+  /// Nodes gone, as far as the PE will not touch what was theirs.
+  std::atomic<std::uint64_t> noticed;
 };
 
 /// The first page of a node segment.
@@ -124,7 +128,7 @@ class world_table {
   explicit world_table(std::byte* base) noexcept : base_(base) {}
 
   [[nodiscard]] layout::world_header& head() const noexcept { return *reinterpret_cast<layout::world_header*>(base_); }
-  /// Of the place of that node.
+  /// The entry of the place of that node.
   [[nodiscard]] layout::node_entry& entry(std::uint32_t n) const noexcept {
     return reinterpret_cast<layout::node_entry*>(base_ + layout::nodes_at)[place_of(n)];
   }
@@ -136,7 +140,7 @@ class world_table {
     return reinterpret_cast<layout::ring_entry*>(base_ + layout::rings_at +
                                                  layout::row_bytes * place_of(to))[place_of(from)];
   }
-  /// Of the place of that PE.
+  /// The entry of the place of that PE.
   [[nodiscard]] layout::pe_entry& pe(std::uint32_t pe) const noexcept {
     return reinterpret_cast<layout::pe_entry*>(base_ + layout::pe_nodes_at)[place_of(pe)];
   }
@@ -166,18 +170,21 @@ class world_table {
   [[nodiscard]] node_info info(std::uint32_t n) const;
   /// no_node if the PE's place is not, or no more, that PE's.
   [[nodiscard]] std::uint32_t pe_node(std::uint32_t pe) const noexcept;
-  /// Nodes that were there and have ended. Never falls, and is never the same again after one has ended.
+  /// Nodes that were there and have ended. Never falls, and is never the same again after one has
+  /// ended.
   [[nodiscard]] std::uint64_t gone_nodes() const noexcept;
-  /// The node that started it; itself if nobody did; no_node if it never was there, or another one has its place.
+  /// The node that started it; itself if nobody did; no_node if it never was there, or another one
+  /// has its place.
   [[nodiscard]] std::uint32_t launcher_of(std::uint32_t n) const noexcept;
   /// The PE with that short number; 0xffffffff if there is none.
   [[nodiscard]] std::uint32_t pe_of_alias(std::uint32_t alias) const noexcept;
-  /// The place of the node's vocabulary in the registry, unchecked; no_vocabulary if it has shown none.
+  /// The place of the node's vocabulary in the registry, unchecked; no_vocabulary if it has shown
+  /// none.
   [[nodiscard]] std::uint32_t vocabulary_of(std::uint32_t n) const noexcept;
 
   /// False if the node was not in that state.
   bool change_state(std::uint32_t n, node_state from, node_state to) const noexcept;
-  /// False if it had ended already. What it was to launch is dead too.
+  /// False if it had ended already. Nodes that it was to launch are dead, too.
   bool mark_dead(std::uint32_t n) const noexcept;
 
  private:
