@@ -8,6 +8,7 @@
 #include <orrery/process/inbox.hpp>
 #include <orrery/process/latch.hpp>
 #include <orrery/process/on_end.hpp>
+#include <orrery/process/receive_any.hpp>
 
 #include <algorithm>
 #include <memory>
@@ -57,32 +58,38 @@ double promise_reply(effort e) {
 
 // --- conditions --------------------------------------------------------------------------------------------------------------
 
-double latch_wait(effort e) {
-  const int waiters = 1000;
-  const int rounds = std::max(1, e.times(1'000'000) / waiters);
+// A thousand processes, each of which waits for a latch of its own and opens that of the next one.
+double latch_ring(effort e) {
+  const std::size_t size = 1000;
+  const int rounds = std::max(1, e.times(1'000'000) / static_cast<int>(size));
   const auto me = this_process<function>();
   double all = 0;
   for (int r = 0; r < rounds; ++r) {
-    const auto l = spawn<latch>(here(), 1);
-    const auto done = spawn<latch>(here(), waiters);
-    for (int i = 0; i < waiters; ++i)
+    std::vector<remote<latch>> latches;
+    for (std::size_t i = 0; i <= size; ++i) latches.push_back(spawn<latch>(here(), 1));
+    for (std::size_t i = 0; i < size; ++i)
       spawn(
           here(),
-          [](remote<function> main, remote<latch> open, remote<latch> last) {
-            open->wait();
-            last->count_down();
-            if (last->is_open()) send(main, 0);
+          [](remote<latch> own, remote<latch> next) {
+            own->wait();
+            next->count_down();
           },
-          me, l, done);
+          latches[i], latches[i + 1]);
+    spawn(
+        here(),
+        [](remote<latch> last, remote<function> main) {
+          last->wait();
+          send(main, 0);
+        },
+        latches[size], me);
     yield();
     const auto begin = clock::now();
-    l->count_down();
+    latches[0]->count_down();
     (void)receive<int>();
     all += ns_since(begin);
-    destroy(l);
-    destroy(done);
+    for (const auto& l : latches) destroy(l);
   }
-  return all / rounds / waiters;
+  return all / rounds / static_cast<double>(size);
 }
 
 double channel_ring(effort e) {
@@ -112,6 +119,46 @@ double channel_ring(effort e) {
   for (const auto& c : ring) c->send(-1);
   yield();
   for (const auto& c : ring) destroy(c);
+  return t / hops;
+}
+
+// A token of five types in turn goes round functions that receive any of them.
+template <int N>
+struct token {
+  int left;
+};
+struct ends {};
+
+void pass_on(remote<function> to, remote<function> done) {
+  const auto next = [&]<int N>(token<N> t) {
+    if (t.left == 0) {
+      send(done, 0);
+    } else {
+      send(to, token<(N + 1) % 5>{t.left - 1});
+    }
+    return true;
+  };
+  while (receive(on<token<0>>(next), on<token<1>>(next), on<token<2>>(next), on<token<3>>(next), on<token<4>>(next),
+                 on<ends>([](ends) { return false; }))) {
+  }
+}
+
+double receive_any_ring(effort e) {
+  const int size = 1000;
+  const int hops = e.times(2'000'000);
+  const auto me = this_process<function>();
+  std::vector<remote<function>> ring;
+  ring.push_back(spawn(here(), [](remote<function> done) { pass_on(receive<remote<function>>(), done); }, me));
+  for (int i = 1; i < size; ++i) ring.push_back(spawn(here(), &pass_on, ring.back(), me));
+  send(ring[0], ring.back());
+  send(ring.back(), token<0>{size});
+  (void)receive<int>();
+  const auto begin = clock::now();
+  send(ring.back(), token<0>{hops});
+  (void)receive<int>();
+  const double t = ns_since(begin);
+  for (const auto& f : ring) send(f, ends{});
+  yield();
   return t / hops;
 }
 
@@ -204,8 +251,9 @@ std::vector<metric> bench::waits() {
   const std::vector<std::string> world{"--orrery-pes=1"};
   return {
       {"promise_reply_ns", world, promise_reply},
-      {"latch_wait_ns", world, latch_wait},
+      {"latch_wait_ns", world, latch_ring},
       {"channel_hop_ns", world, channel_ring},
+      {"receive_any_hop_ns", world, receive_any_ring},
       {"when_border_ns", world, when_border},
       {"monitor_bytes", world,
        [value = -1.0](effort e) mutable { return value < 0 ? value = monitor_bytes(e) : value; }},

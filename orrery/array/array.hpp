@@ -54,6 +54,17 @@ struct array_options {
 };
 
 namespace detail {
+/// An array of Derived is one of Base, too.
+template <class Derived, class Base, class Index>
+consteval void require_base() {
+  static_assert(
+      cell<Derived, Index>::offset() == cell<Base, Index>::offset(),
+      "orrery: an array of a class is used as one of its base class: both must have the same alignment, or none above "
+      "that of a pointer");
+}
+template <class Derived, class Base>
+concept derives_from = !std::same_as<Derived, Base> && std::convertible_to<Derived*, Base*>;
+
 template <class T>
 struct index_type_of {
   using type = std::int32_t;
@@ -80,6 +91,12 @@ class element_ptr {
 
   element_ptr() = default;
   explicit element_ptr(detail::element_name<T, Index> n) : name_(std::move(n)) {}
+  /// A derived class is as good as its base.
+  template <detail::derives_from<T> U>
+  element_ptr(const element_ptr<U, Index>& e)  // NOLINT(google-explicit-constructor)
+      : name_{e.name().array, e.index()} {
+    detail::require_base<U, T, Index>();
+  }
   [[nodiscard]] const Index& index() const noexcept { return name_.index; }
   [[nodiscard]] const detail::element_name<T, Index>& name() const noexcept { return name_; }
   [[nodiscard]] const auto* operator->() const noexcept { return detail::view_target<typename modes::call, T>(name_); }
@@ -181,6 +198,11 @@ class array {
 
   array() = default;
   explicit array(std::uint32_t id) noexcept : id_(id) {}
+  /// A derived class is as good as its base: its methods are called, of one element or of all. Elements are inserted as what they are (usage_error).
+  template <detail::derives_from<T> U>
+  array(const array<U, Index>& a) noexcept : id_(a.id()) {  // NOLINT(google-explicit-constructor)
+    detail::require_base<U, T, Index>();
+  }
   [[nodiscard]] std::uint32_t id() const noexcept { return id_; }
   [[nodiscard]] explicit operator bool() const noexcept { return id_ != 0; }
 
@@ -283,7 +305,7 @@ class array {
   template <class F>
   void for_each_local(F f) const {
     for (detail::cell_base* c : detail::part_of<T, Index>(detail::here_pe(), id_).cells())
-      if (c->process->has_object) f(*static_cast<T*>(c->process->where_apart()));
+      if (c->process->has_object) f(detail::element_in<T, Index>(*c->process));
   }
 
  private:

@@ -27,10 +27,18 @@ consteval void require_migratable() {
   if constexpr (std::is_default_constructible_v<T>) require_serializable<T>();
 }
 
+[[noreturn]] void throw_not_packed(const std::string& element, std::string_view type);
+[[noreturn]] void throw_other_class(const std::string& element, std::string_view type);
+
 template <class T, class Index>
 struct packed_message;
 template <class T, class Index>
 struct whole_message;
+template <class T, class Index>
+struct migrated_message;
+/// Elements of the class are told that they have migrated.
+template <class T>
+inline constexpr bool wants_migrated = requires(T& t) { t.migrated(); };
 
 template <class T, class Index>
 class array_part final : public index_part<Index> {
@@ -59,6 +67,8 @@ class array_part final : public index_part<Index> {
     construct(c, std::forward<A>(args)...);
   }
   [[nodiscard]] future<void> start_end(const Index& i) override;
+  /// Of the processes of its elements.
+  [[nodiscard]] static std::uint32_t class_number() noexcept { return process_class.number; }
 
  private:
   [[nodiscard]] index_cell<Index>* make_cell(const Index& i) override { return cell_type::make(i); }
@@ -66,7 +76,9 @@ class array_part final : public index_part<Index> {
   void end_object(index_cell<Index>& c) override { static_cast<cell_type&>(c).object()->~T(); }
   void pack_object(index_cell<Index>& c, bytes& to) override {
     if constexpr (can_be_packed<T>)
-      pack_after(to, *static_cast<cell_type&>(c).object());  // else leave_operation has said it
+      pack_after(to, *static_cast<cell_type&>(c).object());
+    else  // leave_operation has said it, unless it is moved as an element of a base class
+      throw_not_packed(this->text_of(c.index), type_name<T>());
   }
   // The elements as processes: their objects end with their cells.
   static void destroy_object(void* object) {
@@ -91,9 +103,28 @@ class array_part final : public index_part<Index> {
   inline static const scheduler::class_info process_class{wire::canonical_name<T>(), &destroy_object, process_bases,
                                                           reentrant<T>::value};
   static cell_base& cell_of(void* object) { return cell_type::of(object); }
-  inline static const element_class_facts facts{process_class, &cell_of, cell_type::offset(),
-                                                packed_message<T, Index>::instance, whole_message<T, Index>::instance};
+  static const scheduler::handler* migrated_handler() noexcept {
+    if constexpr (wants_migrated<T>) {
+      return &migrated_message<T, Index>::instance;
+    } else {
+      return nullptr;
+    }
+  }
+  inline static const element_class_facts facts{process_class,
+                                                &cell_of,
+                                                cell_type::offset(),
+                                                packed_message<T, Index>::instance,
+                                                whole_message<T, Index>::instance,
+                                                migrated_handler()};
 };
+
+/// The T of an element, whose class may be derived from T.
+template <class T, class Index>
+[[nodiscard]] T& element_in(slot& s) noexcept {
+  if (s.class_number == array_part<T, Index>::class_number()) [[likely]]
+    return *static_cast<T*>(s.where_apart());
+  return *static_cast<T*>(scheduler::cast_object(*s.cls(), s.where_apart(), class_of<T>::info()));
+}
 
 /// The part of an array on this PE. Throws process_gone if the array was destroyed.
 template <class T, class Index>
@@ -114,6 +145,8 @@ template <class... A>
 void array_part<T, Index>::construct(cell_type& c, A&&... args) {
   slot& s = *c.process;
   try {
+    if (&this->class_of_elements() != &process_class) [[unlikely]]
+      throw_other_class(this->text_of(c.index), type_name<T>());
     s.set_place(c.storage());
     constructing_cell = &c;
     if constexpr (constructible_from_kept<T, A...>) {  // else the caller has said so
@@ -200,6 +233,25 @@ struct create_message {
   inline static const creation_handler instance;
 };
 
+// Tells an element that it has migrated, before anything else comes to it.
+template <class T, class Index>
+struct migrated_message {
+  static void call(pe& self, T& object) {
+    try {
+      object.migrated();
+    } catch (...) {
+      self.failures().report_post(&instance, std::current_exception());
+    }
+  }
+  static void run(pe& self, slot& s, scheduler::delivery& d) {
+    const activity_end end(cell<T, Index>::of(s.where_apart()).part);
+    d.release();
+    call(self, *static_cast<T*>(s.where_apart()));
+  }
+  inline static const birth_handler instance{type_name<T>(), "migrated",    wire::type_key<migrated_message>(),
+                                             &run,           &refuse_route, nullptr};
+};
+
 // To another node: its state. Then the first message of its new process is to unpack it.
 template <class T, class Index>
 struct packed_message {
@@ -224,6 +276,7 @@ struct packed_message {
         part.construct(*c);
         orrery::read_into(state, *c->object());
         d.release();
+        if constexpr (wants_migrated<T>) migrated_message<T, Index>::call(self, *c->object());
       } catch (...) {
         d.release();
         report_no_arrival(self, element, std::current_exception());

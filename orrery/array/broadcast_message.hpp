@@ -53,9 +53,8 @@ struct broadcast_message {
     try {
       if (s.has_object)
         [&]<std::size_t... I>(std::index_sequence<I...>) {
-          auto& whole = *static_cast<T*>(s.where_apart());
-          auto& object = static_cast<typename M::object&>(whole);
-          const load_scope measured(cell<T, Index>::of(&whole));
+          auto& object = static_cast<typename M::object&>(element_in<T, Index>(s));
+          const load_scope measured(cell<T, Index>::of(s.where_apart()));
           if constexpr (requires { M::call(object, view<P>(std::get<I>(std::as_const(r->args)))...); }) {
             M::call(object, view<P>(std::get<I>(std::as_const(r->args)))...);
           } else {

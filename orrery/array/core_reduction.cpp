@@ -363,6 +363,30 @@ void deliver_reduction(pe& self, const accumulator* value, const reduction_targe
   }
 }
 
+void deliver_value(pe& self, const reduction_target& t, std::uint32_t mark, std::string_view type,
+                   std::span<const std::byte> value) {
+  if (t.what == reduction_target::kind::none) throw_no_target("target");
+  if (t.type != 0 && t.type != mark)
+    throw usage_error(errc::bad_argument,
+                      fmt::format("deliver: the target takes another type than {}; convert the value, or make the "
+                                  "target for {}",
+                                  type, type));
+  const bool of_array = t.what == reduction_target::kind::element || t.what == reduction_target::kind::all;
+  if (of_array && array_directory::of(self).find(t.array) == nullptr) {
+    if (!is_guest_of(self, t.array)) throw_no_array(t.array);
+    const scheduler::handler* const h = scheduler::find_handler(t.handler);
+    if (h == nullptr) throw bad_message(errc::unknown_handler, "the target of a value");
+    bytes b = t.head;
+    b.insert(b.end(), value.begin(), value.end());
+    (void)may_send_as_guest(self, t.array, true);
+    send_as_guest(self, t.array,
+                  t.what == reduction_target::kind::all ? guest_request::broadcast : guest_request::message,
+                  static_cast<const array_handler&>(*h), b);
+    return;
+  }
+  deliver_result(self, t, value);
+}
+
 namespace {
 
 void deliver_result(pe& self, const reduction_target& t, std::span<const std::byte> value) {
@@ -389,6 +413,12 @@ void deliver_result(pe& self, const reduction_target& t, std::span<const std::by
       b.insert(b.end(), value.begin(), value.end());
       if (array_core* part = array_directory::of(self).find(t.array)) part->begins();
       tell(self, self.id(), h, t.array, self.id(), b);
+      break;
+    }
+    case reduction_target::kind::forward: {
+      bytes b = t.head;
+      b.insert(b.end(), value.begin(), value.end());
+      tell(self, self.id(), h, 0, 0, b);
       break;
     }
     default:

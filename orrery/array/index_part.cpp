@@ -62,6 +62,18 @@ void throw_parked(const std::string& element) {
   throw usage_error(errc::bad_argument,
                     fmt::format("{} cannot move: another method of it is parked, with its stack on this PE", element));
 }
+void throw_not_packed(const std::string& element, std::string_view type) {
+  throw usage_error(errc::bad_argument,
+                    fmt::format("{} cannot move to another node: its class, {}, needs a public default constructor and "
+                                "`template <class A> void serialize(A& a)`",
+                                element, type));
+}
+void throw_other_class(const std::string& element, std::string_view type) {
+  throw usage_error(errc::bad_argument,
+                    fmt::format("{} cannot be made as a {}: the elements of this array are of a class derived from it; "
+                                "insert it through a pointer to the array of that class",
+                                element, type));
+}
 void throw_no_pe(const std::string& element, std::uint32_t to, std::uint32_t pes) {
   throw usage_error(errc::no_such_place,
                     fmt::format("{} cannot be on PE {}: the array is on the {} PEs that were there when it was made",

@@ -111,6 +111,7 @@ struct element_class_facts {
   std::size_t offset = 0;  ///< of an object behind the beginning of its cell
   const scheduler::handler& packed;  ///< brings an element from another node
   const scheduler::handler& whole;  ///< and from another PE of the node
+  const scheduler::handler* migrated;  ///< then it is told by this message; null: its class does not want to know
 };
 
 /// Answers for messages behind a route that are lost with a node (handler::lost): the origin of a
@@ -147,6 +148,9 @@ class index_part : public array_core {
 
   index_part(pe& self, shape s, settings o, const element_class_facts& elements);
   ~index_part() override;
+
+  /// Of the processes of its elements.
+  [[nodiscard]] const scheduler::class_info& class_of_elements() const noexcept { return elements_.process_class; }
 
   /// The element, if it is on this PE.
   [[nodiscard]] cell_type* find_local(const Index& i) const noexcept {

@@ -26,8 +26,8 @@ struct element_operation {
   static constexpr bool ordered = keeps_order<T>(M::name);
   template <class... A>
   static decltype(auto) run(pe&, slot& s, void*, A&&... args) {
-    auto& object = *static_cast<T*>(s.where_apart());
-    const load_scope measured(cell<T, Index>::of(&object));
+    auto& object = element_in<T, Index>(s);
+    const load_scope measured(cell<T, Index>::of(s.where_apart()));
     return M::call(static_cast<typename M::object&>(object), std::forward<A>(args)...);
   }
 };

@@ -187,6 +187,10 @@ void index_part<Index>::arrive_whole(cell_type* c, const std::vector<baggage>& b
   s.set_object(reinterpret_cast<std::byte*>(c) + elements_.offset);
   c->process = &s;
   place(c->index, *c);
+  if (elements_.migrated != nullptr) {
+    begins();
+    self_.push(s, wire_message(self_, *elements_.migrated, id(), 0, {}));
+  }
   unpack_broadcasts(*c, broadcasts);
   arrived(*c);
   flush_early();

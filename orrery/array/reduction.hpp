@@ -96,13 +96,13 @@ namespace detail {
 
 /// Where the result of a reduction goes: as a serialized value.
 struct reduction_target {
-  enum class kind : std::uint8_t { none, call, process, element, all };
+  enum class kind : std::uint8_t { none, call, process, element, all, forward };
   kind what = kind::none;
   caller call;  // kind::call
   address process;  // kind::process
   std::uint32_t handler = 0;  // the method's, in the table of handlers
   std::uint32_t array = 0;  // kind::element, kind::all
-  bytes head;  // kind::element: the first section of its message
+  bytes head;  // kind::element, kind::forward: the first section of the message
   std::uint32_t type = 0;  // type_mark() of what it takes; 0: anything that is written like it
   template <class A>
   void serialize(A& a) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <orrery/array/section_agent.hpp>
+#include <orrery/process/spawn_here.hpp>
 
 #include <algorithm>
 #include <compare>
@@ -124,14 +125,44 @@ section<T, Index> create_section(const array<T, Index>& a, const std::vector<Ind
   return section<T, Index>(id, a.id(), agents.front());
 }
 
+namespace detail {
+template <class Index>
+[[nodiscard]] std::vector<Index> indices_of(const range<Index>& r) {
+  std::vector<Index> all;
+  for (std::uint64_t i = 0; i < r.size(); ++i) all.push_back(r.at(i));
+  return all;
+}
+}  // namespace detail
+
 /// A section of the elements of a range.
 template <class T, class Index>
   requires detail::has_range<Index>
 section<T, Index> create_section(const array<T, Index>& a, const std::type_identity_t<range<Index>>& members,
                                  std::uint32_t branching = 4) {
-  std::vector<Index> all;
-  for (std::uint64_t i = 0; i < members.size(); ++i) all.push_back(members.at(i));
-  return create_section(a, all, branching);
+  return create_section(a, detail::indices_of(members), branching);
+}
+
+/// As create_section, but returns at once: so a future member can make its own section, from its constructor on, and use it in a later method.
+///
+///     start_create_section(this_array(), row).then([me](section<Pixel, index<2>> s) { post(me)->begin(s); });
+template <class T, class Index>
+[[nodiscard]] future<section<T, Index>> start_create_section(const array<T, Index>& a, std::vector<Index> members,
+                                                             std::uint32_t branching = 4) {
+  using made = section<T, Index>;
+  auto state = detail::future_access<made>::make_local(detail::here_pe());
+  auto for_maker = detail::future_access<made>::make_hold(state);
+  spawn_here([s = state.get(), a, members = std::move(members), branching] {
+    detail::resolve<made>(detail::here_pe(), s, [&] { return create_section(a, members, branching); });
+  });
+  for_maker.release();
+  return detail::future_access<made>::wrap(std::move(state));
+}
+template <class T, class Index>
+  requires detail::has_range<Index>
+[[nodiscard]] future<section<T, Index>> start_create_section(const array<T, Index>& a,
+                                                             const std::type_identity_t<range<Index>>& members,
+                                                             std::uint32_t branching = 4) {
+  return start_create_section(a, detail::indices_of(members), branching);
 }
 
 /// Ends a section: its members and the array stay; that may have ended before. To be called when

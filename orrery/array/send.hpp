@@ -4,6 +4,7 @@
 #include <orrery/array/broadcast_message.hpp>
 #include <orrery/array/index_sender.hpp>
 #include <orrery/array/message.hpp>
+#include <orrery/process/bound_target.hpp>
 #include <orrery/scheduler/node.hpp>
 
 // Sending to one element.
@@ -143,8 +144,7 @@ struct element_modes {
             const inline_frame frame(self, s, m::here);
             part.begins();
             const activity_end end(&part);
-            return M::call(static_cast<typename M::object&>(*static_cast<T*>(s.where_apart())),
-                           std::forward<P>(args)...);
+            return M::call(static_cast<typename M::object&>(element_in<T, Index>(s)), std::forward<P>(args)...);
           };
           try {
             if constexpr (comes_later<R>::value) {
@@ -191,27 +191,6 @@ struct element_modes {
       broadcast_to(here_pe(), array, broadcast_message<T, Index, M, R, P...>::cast, b);
     }
   };
-};
-
-/// The proxy of a class, for an object of another kind than an address.
-template <class Mode, class T>
-[[nodiscard]] const auto* view_target(const typename Mode::target& at) noexcept {
-  static_assert(
-      is_described<T>,
-      "orrery: this class has no ORRERY_PROCESS(Class, methods...) line before this use; if its own methods use it, put the line "
-      "before the class, behind a forward declaration");
-  using proxy = proxy_of<description_of<T>, Mode>;
-  static_assert(std::is_empty_v<proxy>);
-  return std::launder(reinterpret_cast<const proxy*>(&at));
-}
-template <class Mode, class T>
-class bound_target {
- public:
-  explicit bound_target(typename Mode::target t) : target_(std::move(t)) {}
-  [[nodiscard]] const auto* operator->() const noexcept { return view_target<Mode, T>(target_); }
-
- private:
-  typename Mode::target target_;
 };
 
 }  // namespace orrery::detail

@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <deque>
 #include <limits>
+#include <memory>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -42,45 +43,57 @@ class channel {
   /// Puts a value in; waits while it is full. Throws channel_closed, process_gone if it is
   /// destroyed before, stopped.
   void send(T value) {
-    wait_until([this] { return items_.size() < capacity_ || closed_; });
+    wait_until([this] { return size() < capacity_ || closed_; });
     put(std::move(value));
   }
   /// As send, but false where it would wait.
   [[nodiscard]] bool try_send(T value) {
-    if (items_.size() >= capacity_) return false;
+    if (size() >= capacity_) return false;
     put(std::move(value));
     return true;
   }
   /// The oldest value; waits while there is none. Throws channel_closed when there will be none,
   /// process_gone, stopped.
   T receive() {
-    wait_until([this] { return !items_.empty() || closed_; });
+    wait_until([this] { return oldest_ || closed_; });
     return take();
   }
   /// As receive, but empty where it would wait.
   [[nodiscard]] std::optional<T> try_receive() {
-    if (items_.empty()) return std::nullopt;
+    if (!oldest_) return std::nullopt;
     return take();
   }
   /// Nothing more is sent. Messages that are there are still received.
   void close() noexcept { closed_ = true; }
-  [[nodiscard]] std::size_t size() const noexcept { return items_.size(); }
+  [[nodiscard]] std::size_t size() const noexcept {
+    return (oldest_ ? 1 : 0) + (others_ != nullptr ? others_->size() : 0);
+  }
 
  private:
   void put(T&& value) {
     if (closed_) throw channel_closed();
-    items_.push_back(std::move(value));
+    if (!oldest_) {
+      oldest_.emplace(std::move(value));
+      return;
+    }
+    if (others_ == nullptr) others_ = std::make_unique<std::deque<T>>();
+    others_->push_back(std::move(value));
   }
   T take() {
-    if (items_.empty()) throw channel_closed();
-    T value = std::move(items_.front());
-    items_.pop_front();
+    if (!oldest_) throw channel_closed();
+    T value = *std::move(oldest_);
+    oldest_.reset();
+    if (others_ != nullptr && !others_->empty()) {
+      oldest_.emplace(std::move(others_->front()));
+      others_->pop_front();
+    }
     return value;
   }
 
   std::size_t capacity_;
   bool closed_ = false;
-  std::deque<T> items_;
+  std::optional<T> oldest_;  // here, so that a value that passes touches no other memory
+  std::unique_ptr<std::deque<T>> others_;  // made when there is a second one
   ORRERY_PROCESS_MEMBERS(channel, send, try_send, receive, try_receive, close, size)
 };
 

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <orrery/process/timed_post.hpp>
+
+#include <orrery/process/future.hpp>
+
+namespace orrery {
+
+void timed_post::cancel() const {
+  if (!sender_) throw usage_error(errc::null_pointer, verbatim, "timed_post: it was default-constructed");
+  detail::future_access<void>::disregard(start_destroy(sender_));  // it may have ended
+}
+
+namespace detail {
+
+void await_turn(std::int64_t deadline_ns) {
+  pe& self = here_pe();
+  slot& s = receiving_slot(self);
+  const auto look_for_end = [&] {
+    s.search([&](scheduler::message* before, scheduler::message* m) {
+      check_destroyed(self, s, before, m);
+      return false;
+    });
+  };
+  do look_for_end();
+  while (self.functions().await_message(s, deadline_ns));
+  look_for_end();
+}
+
+void check_period(time_limit d) {
+  if (d.time().count() <= 0)
+    throw usage_error(errc::bad_argument, verbatim, "post_every: the time between two posts must be positive");
+}
+
+}  // namespace detail
+}  // namespace orrery

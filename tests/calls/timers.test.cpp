@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0
+// Posts that come later, and coroutines that wait for calls, in each kind of world.
+#include "../support/four_ways.hpp"
+
+#include <orrery/array/array.hpp>
+#include <orrery/process/task.hpp>
+#include <orrery/process/timed_post.hpp>
+
+#include <stdexcept>
+
+namespace orrery {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::check;
+using testing::thrown;
+
+struct Bell {
+  void ring(int n, std::string text) {
+    rung += n;
+    last = std::move(text);
+  }
+  void view(std::string_view text) { last = text; }
+  int count() const { return rung; }
+  std::string text() const { return last; }
+  int rung = 0;
+  std::string last;
+};
+ORRERY_PROCESS(Bell, ring, view, count, text);
+
+struct Clock;
+ORRERY_PROCESS(Clock, tick, ticks);
+struct Clock : element<Clock, int> {
+  void tick(int n) { seen += n; }
+  int ticks() const { return seen; }
+  int seen = 0;
+};
+
+void later() {
+  for (std::uint32_t p = 0; p < world_pes(); ++p) {
+    const auto b = spawn<Bell>(pe(p));
+    const auto begin = now();
+    post_after(2ms, b)->ring(1, "late");
+    while (b->count() == 0) sleep_for(100us);
+    check(now() - begin >= 2ms && b->text() == "late", "not before its time");
+    {
+      std::string ends_soon = "a view";
+      post_after(1ms, b)->view(ends_soon);
+      ends_soon = "changed";
+    }
+    quiescence();
+    check(b->text() == "a view", "the arguments are kept; the world waits for it");
+    const auto never = post_after(1h, b)->ring(1000, "");
+    never.cancel();
+    never.cancel();
+    quiescence();
+    check(b->count() == 1, "it was cancelled");
+  }
+}
+
+void again() {
+  for (std::uint32_t p = 0; p < world_pes(); ++p) {
+    const auto b = spawn<Bell>(pe(p));
+    const auto beat = post_every(200us, b)->ring(1, "beat");
+    while (b->count() < 3) sleep_for(100us);
+    beat.cancel();
+    const int seen = b->count();
+    quiescence();
+    check(seen >= 3 && b->count() - seen <= 1, "at most one was on its way");
+  }
+  thrown<usage_error>("no time between", [] { (void)post_every(0ms, spawn<Bell>(here())); });
+  thrown<usage_error>("no post", [] { timed_post().cancel(); });
+}
+
+void of_others(timed_post t) { t.cancel(); }
+
+void elsewhere() {
+  for (std::uint32_t p = 0; p < world_pes(); ++p) {
+    const auto b = spawn<Bell>(here());
+    const auto t = post_after(1h, b)->ring(1, "");
+    call<&of_others>(pe(p), t);
+    quiescence();
+    check(b->count() == 0, "another PE has cancelled it");
+  }
+}
+
+void elements() {
+  const auto a = create_array<Clock>(range<int>{6});
+  const auto one = post_every(200us, a[3])->tick(1);
+  while (a[3]->ticks() < 2) sleep_for(100us);
+  one.cancel();
+  post_after(1ms, a)->tick(100);
+  quiescence();
+  check(a[3]->ticks() >= 102 && a[5]->ticks() == 100, "elements and arrays, too");
+  const auto bells = spawn_group<Bell>(everywhere(), world_pes());
+  post_after(1ms, bells)->ring(5, "all");
+  quiescence();
+  check(bells->count() == std::vector<int>(world_pes(), 5), "and groups");
+}
+
+void ends() {  // with the program
+  const auto b = spawn<Bell>(pe(world_pes() - 1));
+  post_after(1h, b)->ring(1, "");
+  post_every(100us, b)->ring(1, "");
+}
+
+// --- coroutines ------------------------------------------------------------------------------------------------------------
+
+struct Source {
+  explicit Source(int n) : left(n) {}
+  int next() {
+    yield();
+    if (left == 0) throw std::out_of_range("empty");
+    return left--;
+  }
+  int left;
+};
+ORRERY_PROCESS(Source, next);
+
+task<int> next_of(remote<Source> s) { co_return co_await start(s)->next(); }
+task<long> add_up(remote<Source> a, remote<Source> b, int times) {
+  long sum = 0;
+  for (int i = 0; i < times; ++i) sum += co_await start(a)->next() + co_await next_of(b);
+  co_return sum;
+}
+task<> drain(remote<Source> s, int* seen) {
+  for (;;) {
+    co_await start(s)->next();
+    ++*seen;
+  }
+}
+
+struct Sums;
+ORRERY_PROCESS(Sums, sum);
+struct Sums {
+  future<long> sum(remote<Source> a, remote<Source> b, int times) { return start(add_up(a, b, times)); }
+};
+
+void tasks() {
+  for (std::uint32_t p = 0; p < world_pes(); ++p) {
+    const auto a = spawn<Source>(pe(p), 10);
+    const auto b = spawn<Source>(pe(world_pes() - 1 - p), 10);
+    check(start(add_up(a, b, 3)).get() == 2 * (10 + 9 + 8), "a task that awaits futures and tasks");
+    check(spawn<Sums>(pe(p))->sum(a, b, 4) == 2 * (7 + 6 + 5 + 4), "a method that answers when its task ends");
+    check(thrown<std::out_of_range>("a task", [&] { start(add_up(a, b, 100)).get(); }) == "empty", "what it throws");
+    int seen = 0;
+    const auto c = spawn<Source>(pe(p), 5);
+    auto d = start(drain(c, &seen));
+    thrown<std::out_of_range>("a task without a result", [&] { d.get(); });
+    check(seen == 5, "it has come to the end");
+    {
+      auto never = add_up(a, b, 1);
+    }
+    auto once = add_up(a, b, 0);
+    check(start(std::move(once)).get() == 0, "no steps");
+    thrown<usage_error>("twice", [&] { start(std::move(once)).get(); });
+    std::vector<future<long>> many;
+    const auto many_a = spawn<Source>(pe(p), 1000);
+    const auto many_b = spawn<Source>(here(), 1000);
+    for (int i = 0; i < 100; ++i) many.push_back(start(add_up(many_a, many_b, 10)));
+    long sum = 0;
+    for (const long s : when_all(std::move(many)).get()) sum += s;
+    check(sum == 1000L * 1001, "many at a time");
+  }
+}
+
+using timers = testing::in_each_way;
+INSTANTIATE_IN_FOUR_WAYS(timers);
+TEST_P(timers, post_later_unless_they_are_cancelled) { EXPECT_EQ(wrong_in("later"), ""); }
+TEST_P(timers, post_again_and_again_until_they_are_cancelled) { EXPECT_EQ(wrong_in("again"), ""); }
+TEST_P(timers, are_cancelled_from_other_pes) { EXPECT_EQ(wrong_in("elsewhere"), ""); }
+TEST_P(timers, post_to_elements_arrays_and_groups) { EXPECT_EQ(wrong_in("elements"), ""); }
+TEST_P(timers, end_with_the_program) { EXPECT_EQ(wrong_in("ends"), ""); }
+TEST_P(timers, are_not_needed_by_coroutines_that_wait_for_calls) { EXPECT_EQ(wrong_in("tasks"), ""); }
+
+}  // namespace
+}  // namespace orrery
+
+int main(int argc, char** argv) {
+  using namespace orrery;
+  return orrery::testing::run_tests_or_scenario(argc, argv,
+                                                {{"later", later},
+                                                 {"again", again},
+                                                 {"elsewhere", elsewhere},
+                                                 {"elements", elements},
+                                                 {"ends", ends},
+                                                 {"tasks", tasks}});
+}
