@@ -118,6 +118,18 @@ void looked_at_while_nodes_compute() {
   check(is_good, "orrery top: " + text);
 }
 
+// The last node is stopped meanwhile, and then goes on.
+void looked_at_while_one_is_stopped() {
+  const auto last = orrery::node(world_nodes() - 1);
+  const int pid = call<&own_pid>(last);
+  ::kill(pid, SIGSTOP);
+  const std::string text = output_of(fmt::format("{} top {} --once --interval 0.05", tool(), world_name));
+  ::kill(pid, SIGCONT);
+  check_contains(text, "some nodes do not answer: their figures are older");
+  check_text(text);
+  check(call<&own_pid>(last) == pid, "a node that was stopped does not answer");
+}
+
 std::string value_of(int argc, char** argv, std::string_view option) {
   for (int i = 1; i < argc; ++i)
     if (std::string_view(argv[i]).starts_with(option)) return argv[i] + option.size();
@@ -141,6 +153,10 @@ TEST_P(top_of_machines, shows_all_of_them_from_each) {
 TEST_P(top_of_machines, shows_nodes_that_compute) {
   EXPECT_EQ(wrong_in(outcome("looked at while nodes compute", {3, 1, 1}, {option()})), "");
 }
+TEST_P(top_of_machines, says_that_a_node_does_not_answer) {
+  EXPECT_EQ(wrong_in(outcome("looked at while one is stopped", {3, 1, 1}, {option(), "--orrery-node-timeout=5min"})),
+            "");
+}
 TEST_P(top_of_machines, shows_hosts_with_networks_and_memory_of_their_own) {
   const on_hosts run({GetParam(), "4"}, "looked at", {option()});
   if (run.missing) GTEST_SKIP() << *run.missing;
@@ -155,6 +171,8 @@ int main(int argc, char** argv) {
   orrery::testing::prepare_for_launchers();
   const std::string name = value_of(argc, argv, "--orrery-world=");
   if (!name.empty()) world_name = name;
-  return orrery::testing::run_tests_or_scenario(
-      argc, argv, {{"looked at", looked_at}, {"looked at while nodes compute", looked_at_while_nodes_compute}});
+  return orrery::testing::run_tests_or_scenario(argc, argv,
+                                                {{"looked at", looked_at},
+                                                 {"looked at while nodes compute", looked_at_while_nodes_compute},
+                                                 {"looked at while one is stopped", looked_at_while_one_is_stopped}});
 }
