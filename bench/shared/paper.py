@@ -8,10 +8,6 @@ plots, to docs/pictures/shared_*.svg.
 import argparse
 import json
 import re
-import shutil
-import subprocess
-import tempfile
-import pathlib
 
 import core
 import plots
@@ -116,14 +112,10 @@ def figures(smoke):
     }
 
 
-def picture(folder, smoke):
-    """Heat after some steps, as docs/pictures/shared_diffusion.png."""
-    with tempfile.TemporaryDirectory() as scratch:
-        file = pathlib.Path(scratch) / "heat.pgm"
-        core.output_of([PROGRAMS / "diffusion", "--size", 32 if smoke else 256, "--steps", 200,
-                        "--picture", file, "--orrery-pes=2"])
-        if not smoke and shutil.which("convert"):
-            subprocess.run(["convert", file, "-colors", "64", folder / "shared_diffusion.png"], check=True, timeout=60)
+def heat(file, smoke):
+    """The state of the diffusion after some steps, for a picture."""
+    core.output_of([PROGRAMS / "diffusion", "--size", 32 if smoke else 256, "--steps", 200, "--picture", file,
+                    "--orrery-pes=2"])
 
 
 def main(words):
@@ -139,7 +131,7 @@ def main(words):
         found[name] = made[name]()
         if not options.smoke:
             file.write_text(json.dumps(found, indent=1) + "\n")
-    picture(core.ROOT / "docs/pictures", options.smoke)
+    heat(file.with_name("shared_heat.pgm"), options.smoke)
     if not options.smoke:
         plots.draw("bench/shared/plot.py", file)
     return 0

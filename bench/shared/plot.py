@@ -59,6 +59,8 @@ def draw(file, folder):
         for axes, name in zip(all_axes.flat, names):
             (overhead if name == "figure6" else speedup)(axes, name, figures[name])
         plots.save(figure, folder, f"shared_{picture}")
+    if (heat := file.with_name("shared_heat.pgm")).exists():
+        pyplot.imsave(folder / "shared_diffusion.png", pyplot.imread(heat), cmap="inferno")
 
 
 if __name__ == "__main__":

@@ -386,7 +386,7 @@ void simulator::sent(pe& from, channel& c, std::uint32_t bytes) {
   s.sends_by(l);
   std::uint64_t payload = bytes;
   wire::envelope& e = *c.ring.latest(bytes);
-  if (e.form == wire::payload_form::block && e.kind == wire::record_kind::message) {
+  if (e.form == wire::payload_form::block && carries(e.kind)) {
     wire::block_ref ref{};
     std::memcpy(&ref, e.payload(), sizeof ref);
     payload += ref.bytes;

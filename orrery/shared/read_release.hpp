@@ -10,6 +10,7 @@
 #include <cassert>
 #include <cstdint>
 #include <source_location>
+#include <type_traits>
 
 namespace orrery {
 
@@ -23,7 +24,9 @@ class update_reference {
       : scope_(s), row_(row), column_(column) {}
   update_reference(const update_reference&) = delete;
 
-  operator T() const noexcept { return scope_.read(row_, column_); }  // NOLINT(google-explicit-constructor)
+  operator T() const noexcept(std::is_nothrow_copy_constructible_v<T>) {
+    return scope_.read(row_, column_);
+  }  // NOLINT(google-explicit-constructor)
   void operator=(const T& value) const { scope_.write(row_, column_, value); }  // NOLINT: nothing to go on with
   void operator=(const update_reference& other) const { *this = static_cast<T>(other); }  // NOLINT
   void operator+=(const T& x) const { *this = static_cast<T>(static_cast<T>(*this) + x); }

@@ -57,13 +57,16 @@ struct workspace {
 /// Phase 1: sorts what is the member's own, and gives regular samples of it to the master.
 template <class Key>
 void sort_own(team_member& t, const shared_vector<Key>& keys, const workspace<Key>& w, costs c) {
-  with(owner_computes(keys, t), release(w.samples), release(w.taken), [&](auto& own, auto& samples, auto& taken) {
+  with(owner_computes(keys, t), [&](auto& own) {
     std::span<Key> mine = own.span();
     std::sort(mine.begin(), mine.end());
     take_time(c, mine.size(), mine.size());
     const std::uint64_t n = std::min<std::uint64_t>(t.size(), mine.size());
-    for (std::uint64_t i = 0; i < n; ++i) samples[t.rank(), i] = mine[i * mine.size() / n];
-    taken[t.rank()] = n;
+    // Not before the keys are sorted: the first use of an object asks its maker, who would be sorting.
+    with(release(w.samples), release(w.taken), [&](auto& samples, auto& taken) {
+      for (std::uint64_t i = 0; i < n; ++i) samples[t.rank(), i] = mine[i * mine.size() / n];
+      taken[t.rank()] = n;
+    });
   });
 }
 
