@@ -4,11 +4,13 @@
 #include <orrery/scheduler/simulator.hpp>
 #include <orrery/scheduler/transport_failure.hpp>
 #include <orrery/transport/carrier.hpp>
+#include <orrery/transport/ring_memory.hpp>
 #include <orrery/transport/shm/world.hpp>
 #include <orrery/transport/world.hpp>
 
 #include <bit>
 #include <cstring>
+#include <span>
 
 #include <fmt/format.h>
 
@@ -71,7 +73,11 @@ std::unique_ptr<channel> node::connect_remote(pe& from, std::uint32_t to) {
   // ring.
   auto block = world_->allocate_beyond(bytes);
   if (!block) throw_transport(block.error());
-  if (!block->zeroed) std::memset(block->data, 0, bytes);
+  if (is_far) {
+    transport::prepare_ring_memory(std::span(block->data, bytes), block->zeroed);
+  } else if (!block->zeroed) {
+    std::memset(block->data, 0, bytes);
+  }
   transport::ring_header* header = transport::make_ring(block->data, capacity, from.id(), to);
   auto c = std::make_unique<channel>();
   c->ring = transport::ring_producer(*header);

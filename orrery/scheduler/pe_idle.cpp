@@ -126,6 +126,8 @@ void pe::sleep(std::int64_t begin, std::int64_t due) {
       watch_->trace->slept(asleep, transport::now_ns());
   }
   bell_.sleeping.store(0, std::memory_order_relaxed);
+  if (carrier_ != nullptr) [[unlikely]]
+    carrier_->pe_woke();
   links_.ask_for_wakes(false);
 }
 
@@ -133,6 +135,8 @@ void pe::idle() {
   const std::int64_t begin = transport::now_ns();
   const std::uint64_t ticks = transport::ticks();
   links_.release_space();
+  if (carrier_ != nullptr) [[unlikely]]
+    carrier_->reclaim_rings(id());
   // A wait whose limit is the end of time has a timer, as that ends it when the world ends. The PE
   // is idle nevertheless.
   constexpr std::int64_t no_deadline = std::numeric_limits<std::int64_t>::max();

@@ -22,6 +22,14 @@ class carrier {
   /// Does what can be done now, unless another thread is at it. True if something came or went.
   virtual bool drive() noexcept = 0;
 
+  /// A PE of this node has slept and goes on: who drives the carrier while all sleep has to look
+  /// after it again.
+  virtual void pe_woke() noexcept = 0;
+
+  /// Called by a PE that has nothing to do: gives back memory of its rings to other machines that
+  /// have been idle.
+  virtual void reclaim_rings(std::uint32_t pe) noexcept = 0;
+
   /// Capacity for the next ring of a PE of this node to another machine: `wanted`, a power of two,
   /// or less.
   [[nodiscard]] virtual std::uint64_t next_ring_bytes(std::uint64_t wanted) noexcept = 0;

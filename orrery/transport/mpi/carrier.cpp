@@ -19,6 +19,7 @@ constexpr std::size_t receives = 16;
 // to one node; what comes meanwhile shares the next one
 constexpr std::size_t frames_on_their_way = 4;
 constexpr std::size_t spare_frames = 16;
+constexpr std::int64_t idle_ring_ns = 1'000'000'000;  // between two looks at rings
 constexpr std::int64_t life_signs = 5;  // in the time after which a node is lost
 
 }  // namespace
@@ -34,6 +35,7 @@ mpi_carrier::mpi_carrier(engine& by, shm_world& local, const cluster_map& map, c
       fatal_(std::move(fatal)),
       time_(std::move(time)),
       memory_(memory ? std::move(memory) : [&local](std::uint64_t bytes) { return local.allocate_beyond(bytes); }),
+      idle_rings_(std::make_unique<std::atomic<bool>[]>(map.at(map.own()).pe_count)),
       copies_(std::make_unique<counter_copy[]>(map.pes())),
       peers_(map.nodes()),
       slow_memory_(memory_, [&local](std::uint64_t offset) { local.release(offset); }) {
@@ -45,7 +47,7 @@ mpi_carrier::mpi_carrier(engine& by, shm_world& local, const cluster_map& map, c
     peers_[n].watched = n == 0 || map.own() == 0;
     peers_[n].heard_ns = peers_[n].said_ns = now;
   }
-  last_tick_ns_ = now;
+  last_tick_ns_ = rings_looked_at_ns_ = now;
 }
 
 mpi_carrier::~mpi_carrier() = default;
@@ -63,12 +65,20 @@ bool mpi_carrier::drive() noexcept {
   return lock.owns_lock() && work(false);
 }
 
+// Records that PEs have written go first: to look whether something has come takes longer.
 bool mpi_carrier::work(bool everything) {
-  bool any = receive();
+  ask_if_wanted();
+  bool any = send_to_all(everything);
+  const bool came = receive();
   for (const std::uint32_t n : engine_.failures())
     if (n < peers_.size()) suspect(n, "was reported as failed by the MPI library");
   any |= finish_arrivals();
-  ask_if_wanted();
+  if (came) any |= send_to_all(everything);
+  return any || came;
+}
+
+bool mpi_carrier::send_to_all(bool everything) {
+  bool any = false;
   for (peer& p : peers_) {
     any |= finish_sends(p);
     if (!p.closed) any |= send(p, everything);
@@ -86,12 +96,30 @@ bool mpi_carrier::tick() noexcept {
   }
   const bool any = work(true);
   look_for_silent(now);
+  if (now - rings_looked_at_ns_ >= idle_ring_ns) look_for_idle_rings(now);
   last_tick_ns_ = now;
   return any;
 }
 
 bool mpi_carrier::is_flushed() noexcept {
   const std::scoped_lock lock{mutex_};
+  return has_sent_all();
+}
+
+bool mpi_carrier::is_calm() noexcept {
+  const std::scoped_lock lock{mutex_};
+  return arrivals_.empty() && wanted_.load(std::memory_order_relaxed) <= round_ && has_sent_all();
+}
+
+void mpi_carrier::pe_woke() noexcept {
+  // SYNC: Dekker with mpi_world::rest, which says that it sleeps, fences, and looks at the PEs once
+  // more
+  fence_light();
+  if (helper_.load(std::memory_order_relaxed) == nullptr) return;
+  if (socket_watch* const at = helper_.exchange(nullptr, std::memory_order_relaxed); at != nullptr) at->wake();
+}
+
+bool mpi_carrier::has_sent_all() const {
   return std::ranges::all_of(peers_, [](const peer& p) {
     return p.closed || (p.controls.empty() && p.frames.empty() && p.blocks.empty() && p.pieces.empty() &&
                         std::ranges::none_of(p.rings, [](const auto& r) { return r->has_more(); }));
@@ -115,6 +143,31 @@ void mpi_carrier::add_ring(std::uint32_t from, std::uint32_t to, std::uint64_t o
 void mpi_carrier::forget_ring(std::uint64_t offset) noexcept {
   const std::scoped_lock lock{mutex_};
   for (peer& p : peers_) std::erase_if(p.rings, [&](const auto& r) { return r->offset() == offset; });
+}
+
+// Into mirrors the carrier writes; outgoing rings are their PEs', which do it when they are awake
+// and have nothing to do.
+void mpi_carrier::look_for_idle_rings(std::int64_t now) {
+  rings_looked_at_ns_ = now;
+  for (peer& p : peers_) {
+    for (const auto& m : p.mirrors) m->reclaim();
+    for (const auto& r : p.rings) {
+      if (!r->is_idle()) continue;
+      idle_rings_[r->from() - map_.at(map_.own()).first_pe].store(true, std::memory_order_relaxed);
+      ring_doorbell(bell_of(r->from()), true);
+    }
+  }
+}
+
+void mpi_carrier::reclaim_rings(std::uint32_t pe) noexcept {
+  std::atomic<bool>& has_some = idle_rings_[pe - map_.at(map_.own()).first_pe];
+  if (!has_some.load(std::memory_order_relaxed)) return;
+  const std::unique_lock lock{mutex_, std::try_to_lock};
+  if (!lock.owns_lock()) return;  // when it has nothing to do again
+  has_some.store(false, std::memory_order_relaxed);
+  for (peer& p : peers_)
+    for (const auto& r : p.rings)
+      if (r->from() == pe) r->reclaim();
 }
 
 std::optional<std::uint64_t> mpi_carrier::mirror_offset(std::uint32_t to, std::uint32_t from) const noexcept {

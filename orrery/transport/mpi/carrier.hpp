@@ -9,6 +9,7 @@
 #include <orrery/transport/mpi/outgoing_ring.hpp>
 #include <orrery/transport/mpi/ring_sizes.hpp>
 #include <orrery/transport/mpi/slow_memory.hpp>
+#include <orrery/transport/mpi/socket_watch.hpp>
 #include <orrery/transport/wait.hpp>
 
 #include <algorithm>
@@ -96,6 +97,15 @@ class mpi_carrier final : public carrier, private outgoing_ring::user {
   bool tick() noexcept;
   /// All that was to be sent has been taken by the library.
   [[nodiscard]] bool is_flushed() noexcept;
+  /// The same, and nothing that has begun to come is missing: only what others begin can make work
+  /// here.
+  [[nodiscard]] bool is_calm() noexcept;
+  /// Frames that have come from other machines.
+  [[nodiscard]] std::uint64_t frames_from_far() const noexcept { return far_frames_.load(std::memory_order_relaxed); }
+  /// The helper is about to sleep there until the next PE wakes; null: it is awake.
+  void let_helper_sleep(socket_watch* at) noexcept { helper_.store(at, std::memory_order_relaxed); }
+  void pe_woke() noexcept override;
+  void reclaim_rings(std::uint32_t pe) noexcept override;
   /// Receives nothing more. The last call.
   void end() noexcept;
 
@@ -201,6 +211,7 @@ class mpi_carrier final : public carrier, private outgoing_ring::user {
 
   // Under the lock, all of them.
   bool work(bool everything);
+  bool send_to_all(bool everything);
   bool receive();
   void receive_frame(std::uint32_t node, std::span<const std::byte> bytes);
   [[nodiscard]] fault check_epoch(const peer& from, std::uint64_t epoch, bool tells) const;
@@ -239,6 +250,8 @@ class mpi_carrier final : public carrier, private outgoing_ring::user {
   void watch(peer& p);
   void look_for_silent(std::int64_t now);
   [[nodiscard]] mirror_ring* find_mirror(peer& from, std::uint32_t from_pe, std::uint32_t to_pe) noexcept;
+  [[nodiscard]] bool has_sent_all() const;
+  void look_for_idle_rings(std::int64_t now);
   [[nodiscard]] doorbell& bell_of(std::uint32_t pe) noexcept;
   std::uint64_t send_block(std::uint64_t offset, std::uint64_t bytes) override;
   std::uint64_t release_block(std::uint64_t offset) override;
@@ -252,6 +265,8 @@ class mpi_carrier final : public carrier, private outgoing_ring::user {
   clock time_;
   memory_source memory_;
   ring_sizes ring_sizes_;
+  // by PE of this node: it has some that it may reclaim
+  std::unique_ptr<std::atomic<bool>[]> idle_rings_;
   std::unique_ptr<counter_copy[]> copies_;  // by PE; those of this machine are not used
 
   std::mutex mutex_;  // of what follows
@@ -274,11 +289,14 @@ class mpi_carrier final : public carrier, private outgoing_ring::user {
   part_sink parts_;
   bool has_left_ = false;  // it has said so
   std::int64_t last_tick_ns_ = 0;
+  std::int64_t rings_looked_at_ns_ = 0;
 
   std::atomic<std::uint64_t> begun_{0};  // the round that is asked for
   std::atomic<std::uint64_t> wanted_{0};
   std::atomic<std::uint64_t> answered_{0};
   std::atomic<std::uint64_t> evictions_known_{0};
+  std::atomic<std::uint64_t> far_frames_{0};
+  std::atomic<socket_watch*> helper_{nullptr};  // that sleeps
   mutable std::mutex table_mutex_;
   std::unordered_map<std::uint64_t, std::uint64_t> mirror_table_;  // to << 32 | from -> offset
 };

@@ -2,15 +2,13 @@
 // A carrier by itself: what a test gives it is what came from another node.
 #include <orrery/transport/internal/test_seed.hpp>
 #include <orrery/transport/mpi/carrier.hpp>
+#include <orrery/transport/mpi/internal/test_engine.hpp>
 #include <orrery/transport/shm/world.hpp>
 
-#include <deque>
 #include <functional>
 #include <future>
-#include <map>
 #include <memory>
 #include <random>
-#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -20,64 +18,7 @@
 namespace orrery::transport {
 namespace {
 
-/// Sends into nothing, and receives what the test says.
-class scripted_engine final : public engine {
- public:
-  bool send(std::uint32_t, int tag, std::span<const std::byte> data, request& begun) override {
-    ++sent;
-    begun = 0;
-    if (tag == 0) {
-      last_sent.assign(data.begin(), data.end());
-    } else {
-      begun = ++requests_;
-      going.push_back(data.size());
-      going_requests.insert(begun);
-    }
-    return true;
-  }
-  bool receive(std::uint32_t, int tag, std::span<std::byte> into, request& begun) override {
-    begun = ++requests_;
-    if (tag == 0) {
-      posted_.emplace_back(begun, into);
-    } else {
-      pieces[begun] = into.size();
-    }
-    return true;
-  }
-  outcome test(request& begun, std::uint32_t& from, std::uint64_t& bytes) override {
-    if (begun == 0) return outcome::done;
-    if (going_requests.contains(begun)) return holds_pieces ? outcome::pending : outcome::done;
-    if (const auto piece = pieces.find(begun); piece != pieces.end()) {
-      bytes = piece->second;
-      return blocks_are_there ? outcome::done : outcome::pending;
-    }
-    if (posted_.empty() || posted_.front().first != begun || incoming.empty()) return outcome::pending;
-    const auto& frame = incoming.front();
-    std::memcpy(posted_.front().second.data(), frame.data(), frame.size());
-    from = 1;
-    bytes = frame.size();
-    incoming.pop_front();
-    posted_.pop_front();
-    return outcome::done;
-  }
-  void cancel(request&) override {}
-  std::span<const std::uint32_t> failures() override { return failed; }
-  [[nodiscard]] std::string error() const override { return "no error"; }
-
-  std::deque<std::vector<std::byte>> incoming;  // from node 1
-  int sent = 0;
-  std::vector<std::byte> last_sent;  // a frame
-  std::map<request, std::uint64_t> pieces;  // of blocks: what is received
-  bool blocks_are_there = false;
-  bool holds_pieces = false;  // what is sent of blocks does not arrive
-  std::vector<std::uint64_t> going;  // their bytes
-  std::set<request> going_requests;
-  std::vector<std::uint32_t> failed;  // nodes, as the library reports them
-
- private:
-  std::deque<std::pair<request, std::span<std::byte>>> posted_;
-  request requests_ = 0;
-};
+using testing::scripted_engine;
 
 result<world::memory_block> no_room() {
   return std::unexpected(transport_error{transport_errc::no_space, 0, "the test takes it all"});

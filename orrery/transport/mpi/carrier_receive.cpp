@@ -3,6 +3,7 @@
 // was checked.
 #include <orrery/transport/mpi/carrier.hpp>
 
+#include <orrery/transport/ring_memory.hpp>
 #include <orrery/transport/shm/world.hpp>
 #include <orrery/transport/wait.hpp>
 
@@ -45,6 +46,7 @@ void mpi_carrier::receive_frame(std::uint32_t node, std::span<const std::byte> b
   peer& from = peers_[node];
   if (from.closed || from.left || from.damaged) return;  // I2
   from.heard_ns = time_();
+  if (from.far) far_frames_.fetch_add(1, std::memory_order_relaxed);
   frame_reader reader(bytes, node);
   while (!from.closed && !from.left) {
     const auto item = reader.next();
@@ -113,7 +115,7 @@ mpi_carrier::fault mpi_carrier::receive_open(peer& from, const section& s) {
                        memory.error().message));
     return {};
   }
-  if (!memory->zeroed) std::memset(memory->data, 0, bytes);
+  prepare_ring_memory(std::span(memory->data, bytes), memory->zeroed);
   ring_header* const header = make_ring(memory->data, s.word, s.from_pe, s.to_pe);
   from.mirrors.push_back(std::make_unique<mirror_ring>(*header, memory->offset, s.from_pe, s.to_pe));
   {

@@ -88,6 +88,15 @@ bool mirror_ring::is_in_place(std::uint64_t position, std::uint32_t size) const 
   return record_at(position).kind != wire::record_kind::skip || (in_ring != 0 && size == capacity_ - in_ring);
 }
 
+void mirror_ring::reclaim() noexcept {
+  // SYNC: acquire, with ring_consumer::release_space: the reader looks at nothing but the next
+  // record's size.
+  const bool is_empty = shown_ == filled_ && header_->head.load(std::memory_order_acquire) == filled_;
+  if (damaged_ || !idleness_.look(filled_, capacity_, is_empty)) return;
+  reclaim_ring_memory(*header_, capacity_, filled_);
+  idleness_.reclaimed_at(filled_);
+}
+
 mirror_ring::credit mirror_ring::owed() const noexcept {
   const std::uint64_t refused = header_->refused.load(std::memory_order_relaxed);
   // SYNC: acquire, with ring_consumer::release_space

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <orrery/transport/ring.hpp>
+#include <orrery/transport/ring_memory.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -56,6 +57,9 @@ class mirror_ring {
   [[nodiscard]] bool is_news(const credit& c) const noexcept { return c != said_; }
   void has_said(const credit& c) noexcept { said_ = c; }
 
+  /// At a look now and then: gives memory back if the ring is empty and idle.
+  void reclaim() noexcept;
+
   [[nodiscard]] std::uint32_t from() const noexcept { return from_; }
   [[nodiscard]] std::uint32_t to() const noexcept { return to_; }
   [[nodiscard]] std::uint64_t offset() const noexcept { return offset_; }
@@ -87,6 +91,7 @@ class mirror_ring {
   };
   std::deque<pending> blocks_;  // I3
   credit said_;
+  ring_idleness idleness_;
   bool damaged_ = false;
 };
 

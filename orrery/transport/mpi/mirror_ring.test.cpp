@@ -7,39 +7,45 @@
 
 #include <algorithm>
 #include <deque>
-#include <memory>
-#include <new>
 #include <random>
+#include <span>
 #include <vector>
 
 #include <gtest/gtest.h>
+#include <sys/mman.h>
 
 namespace orrery::transport {
 namespace {
 
 constexpr std::uint64_t capacity = 8192;
 
+/// Shared, as that of nodes.
 struct memory_of_ring {
-  struct aligned_delete {
-    void operator()(std::byte* p) const noexcept { ::operator delete[](p, std::align_val_t{64}); }
-  };
-  std::unique_ptr<std::byte, aligned_delete> bytes{
-      static_cast<std::byte*>(::operator new[](ring_header::bytes_for(capacity), std::align_val_t{64}))};
-  ring_header* header = nullptr;
-  memory_of_ring() {
-    std::memset(bytes.get(), 0, ring_header::bytes_for(capacity));
-    header = make_ring(bytes.get(), capacity, 1, 2);
+  explicit memory_of_ring(std::uint64_t ring_bytes)
+      : bytes(static_cast<std::byte*>(::mmap(nullptr, ring_header::bytes_for(ring_bytes), PROT_READ | PROT_WRITE,
+                                             MAP_SHARED | MAP_ANONYMOUS, -1, 0)),
+              ring_header::bytes_for(ring_bytes)) {
+    prepare_ring_memory(bytes, false);
+    header = make_ring(bytes.data(), ring_bytes, 1, 2);
   }
+  memory_of_ring(const memory_of_ring&) = delete;
+  memory_of_ring& operator=(const memory_of_ring&) = delete;
+  ~memory_of_ring() { ::munmap(bytes.data(), bytes.size()); }
+  [[nodiscard]] std::uint64_t resident() const { return resident_bytes(bytes); }
+
+  std::span<std::byte> bytes;
+  ring_header* header = nullptr;
 };
 
 /// Both ends of a ring between machines. Frames are lists here, so that they may be late.
 struct two_ends final : outgoing_ring::user {
+  explicit two_ends(std::uint64_t ring_bytes = capacity) : there(ring_bytes), here(ring_bytes) {}
   memory_of_ring there;
   memory_of_ring here;
   ring_producer producer{*there.header};
   outgoing_ring outgoing{*there.header, 0, 1, 2};
   mirror_ring mirror{*here.header, 0, 1, 2};
-  ring_consumer consumer{*here.header, capacity};
+  ring_consumer consumer{*here.header, here.header->capacity};
   std::uint64_t blocks_sent = 0;
   std::vector<std::uint64_t> late_blocks;  // positions of records whose blocks are on their way
 
@@ -102,6 +108,55 @@ struct two_ends final : outgoing_ring::user {
   }
 };
 
+TEST(a_ring_between_machines, grows_under_load_and_gives_its_memory_back_when_it_is_idle) {
+  constexpr std::uint64_t large = 128 << 10;
+  constexpr std::uint64_t small = 2 * ring_page;
+  two_ends t(large);
+  std::uint64_t written = 0;
+  std::uint64_t read = 0;
+  for (int round = 0; round < 5; ++round) {
+    EXPECT_LE(t.there.resident(), small);
+    EXPECT_LE(t.here.resident(), small);
+    while (t.write(1024, written + 1)) ++written;
+    while (t.outgoing.has_more()) {
+      frame f = t.take();
+      ASSERT_TRUE(t.bring(f));
+    }
+    EXPECT_GE(t.there.resident(), large * 3 / 4);
+    EXPECT_GE(t.here.resident(), large * 3 / 4);
+    t.mirror.reclaim();
+    EXPECT_FALSE(t.outgoing.is_idle()) << "what is in it nobody has read";
+    while (t.read() == read + 1) ++read;
+    EXPECT_EQ(read, written) << "round " << round;
+    (void)t.consumer.release_space();
+    t.say_credit();
+    t.mirror.reclaim();  // idle since the last look
+    ASSERT_TRUE(t.outgoing.is_idle());
+    t.outgoing.reclaim();
+    EXPECT_TRUE(t.producer.drained());
+  }
+}
+
+TEST(a_ring_between_machines, keeps_its_memory_while_it_is_in_use) {
+  constexpr std::uint64_t large = 128 << 10;
+  two_ends t(large);
+  std::uint64_t written = 0;
+  for (int round = 0; round < 4; ++round) {
+    while (t.write(1024, written + 1)) ++written;
+    while (t.outgoing.has_more()) {
+      frame f = t.take();
+      ASSERT_TRUE(t.bring(f));
+    }
+    while (t.read() != 0) {
+    }
+    (void)t.consumer.release_space();
+    t.say_credit();
+    t.mirror.reclaim();
+    EXPECT_FALSE(t.outgoing.is_idle()) << "much went through it since the last look";
+    EXPECT_GE(t.here.resident(), large * 3 / 4);
+  }
+}
+
 TEST(a_ring_between_machines, gives_all_records_once_and_in_order_whatever_is_late) {
   std::mt19937_64 random(testing::test_seed());
   two_ends t;
@@ -141,6 +196,8 @@ TEST(a_ring_between_machines, gives_all_records_once_and_in_order_whatever_is_la
       default:
         (void)t.consumer.release_space();
         t.say_credit();
+        t.mirror.reclaim();
+        if (t.outgoing.is_idle()) t.outgoing.reclaim();
         break;
     }
     ASSERT_FALSE(t.consumer.corrupt());

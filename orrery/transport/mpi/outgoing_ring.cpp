@@ -77,6 +77,13 @@ bool outgoing_ring::take_records(frame& into, user& by) {
   return true;
 }
 
+void outgoing_ring::reclaim() noexcept {
+  if (!is_reclaimable_ || !is_empty()) return;
+  is_reclaimable_ = false;
+  reclaim_ring_memory(*header_, capacity_, taken_);
+  idleness_.reclaimed_at(taken_);
+}
+
 bool outgoing_ring::give_back(std::uint64_t position, std::uint64_t word) noexcept {
   if (position > taken_ || position < header_->head.load(std::memory_order_relaxed) || position % wire::granule != 0)
     return false;

@@ -3,6 +3,7 @@
 
 #include <orrery/transport/mpi/frame.hpp>
 #include <orrery/transport/ring.hpp>
+#include <orrery/transport/ring_memory.hpp>
 
 #include <cstdint>
 
@@ -49,6 +50,12 @@ class outgoing_ring {
     return header_->producer_waits.load(std::memory_order_relaxed) != 0;
   }
 
+  /// At a look now and then: the ring is empty and idle, so that its PE may reclaim() it.
+  [[nodiscard]] bool is_idle() noexcept { return is_reclaimable_ = idleness_.look(taken_, capacity_, is_empty()); }
+  /// Gives its memory back if the last look said so. On the thread of its PE, which writes nothing
+  /// meanwhile.
+  void reclaim() noexcept;
+
   [[nodiscard]] std::uint32_t from() const noexcept { return from_; }
   [[nodiscard]] std::uint32_t to() const noexcept { return to_; }
   [[nodiscard]] std::uint64_t offset() const noexcept { return offset_; }
@@ -56,6 +63,11 @@ class outgoing_ring {
  private:
   [[nodiscard]] wire::envelope& at(std::uint64_t position) const noexcept {
     return *reinterpret_cast<wire::envelope*>(header_->data() + (position & (capacity_ - 1)));
+  }
+  [[nodiscard]] bool is_empty() const noexcept {
+    return !has_more() &&
+           // give_back() writes it, under the lock
+           header_->head.load(std::memory_order_relaxed) == taken_;
   }
   [[nodiscard]] std::uint32_t published_at(std::uint64_t position) const noexcept;
   [[nodiscard]] bool take_block(frame& into, user& by);
@@ -69,6 +81,8 @@ class outgoing_ring {
   std::uint32_t from_;
   std::uint32_t to_;
   bool opened_ = false;
+  bool is_reclaimable_ = false;
+  ring_idleness idleness_;
 };
 
 }  // namespace orrery::transport

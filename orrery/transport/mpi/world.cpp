@@ -15,7 +15,6 @@ namespace orrery::transport {
 namespace {
 
 constexpr std::int64_t shortest_nap_ns = 50'000;
-constexpr std::int64_t longest_nap_ns = 400'000;
 constexpr std::int64_t ending_patience_ns = 10'000'000'000;
 constexpr std::int64_t tracing_patience_ns = 3'600'000'000'000;  // who is silent meanwhile is lost
 
@@ -34,6 +33,7 @@ class mpi_world::local_observer final : public membership_observer {
   void node_left(std::uint32_t) noexcept override {}  // it has said so itself
   void node_lost(std::uint32_t node, std::string_view how) noexcept override {
     of_.carrier_->report_lost(of_.map_->node_at_local(node), how);
+    of_.sockets_.wake();
   }
   void world_ending() noexcept override {}
   void world_lost(std::string_view) noexcept override {}  // its first node was said to be lost
@@ -90,20 +90,49 @@ result<void> mpi_world::watch_machine() {
 
 // As long as PEs poll, they drive the carrier themselves, and there is little left to do here.
 void mpi_world::help() {
-  std::int64_t pause = shortest_nap_ns;
+  constexpr std::int64_t parts = 20;  // of the patience: signs of life are sent in time
+  helper_pace pace(patience_.count() / parts);
+  helper_pace::look look;
   while (helps_.load(std::memory_order_acquire)) {  // SYNC: with stop_helping
-    const bool any = carrier_->tick();
+    const std::uint64_t far = carrier_->frames_from_far();
+    const std::uint32_t epoch = members_->epoch();
+    look.any = carrier_->tick();
     {
       const std::scoped_lock lock{observer_mutex_};
       if (observer_ != nullptr) members_->tell(*observer_);
     }
-    pause = any ? shortest_nap_ns : std::min(2 * pause, longest_nap_ns);
-    nap(pause);
+    look.from_far = carrier_->frames_from_far() != far;
+    look.calm = all_pes_sleep() && carrier_->is_calm();
+    const helper_pace::pause p = pace.next(look);
+    if (p.wakes) sockets_.look_for_sockets();
+    look.after = rest(p, epoch);
   }
+}
+
+bool mpi_world::all_pes_sleep() noexcept {
+  for (std::uint32_t i = 0; i < pe_count_; ++i)
+    if (bell(first_pe_ + i).sleeping.load(std::memory_order_relaxed) == 0) return false;
+  return true;
+}
+
+socket_watch::cause mpi_world::rest(const helper_pace::pause& p, std::uint32_t told) noexcept {
+  if (!p.wakes) {
+    nap(p.ns);
+    return socket_watch::cause::time;
+  }
+  if (!p.is_deep) return sockets_.sleep(p.ns);
+  carrier_->let_helper_sleep(&sockets_);
+  fence_heavy();  // SYNC: Dekker with mpi_carrier::pe_woke
+  // The observer is to hear what a PE has heard since then.
+  const bool still = all_pes_sleep() && members_->epoch() == told;
+  const auto why = still ? sockets_.sleep(p.ns) : socket_watch::cause::call;
+  carrier_->let_helper_sleep(nullptr);
+  return why;
 }
 
 void mpi_world::stop_helping() noexcept {
   helps_.store(false, std::memory_order_release);  // SYNC: with help
+  sockets_.wake();
   if (helper_.joinable()) helper_.join();
 }
 

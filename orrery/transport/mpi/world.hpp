@@ -4,8 +4,10 @@
 #include <orrery/transport/error.hpp>
 #include <orrery/transport/mpi/carrier.hpp>
 #include <orrery/transport/mpi/cluster.hpp>
+#include <orrery/transport/mpi/helper_pace.hpp>
 #include <orrery/transport/mpi/launcher.hpp>
 #include <orrery/transport/mpi/library.hpp>
+#include <orrery/transport/mpi/socket_watch.hpp>
 #include <orrery/transport/mpi/status_server.hpp>
 #include <orrery/transport/shm/world.hpp>
 
@@ -145,6 +147,8 @@ class mpi_world final : public transport::world {
   [[nodiscard]] result<void> tell_tools();
   [[nodiscard]] cluster_status find_status();
   void help();
+  [[nodiscard]] bool all_pes_sleep() noexcept;
+  [[nodiscard]] socket_watch::cause rest(const helper_pace::pause& p, std::uint32_t told) noexcept;
   void stop_helping() noexcept;
 
   std::unique_ptr<mpi_library> library_;
@@ -176,6 +180,7 @@ class mpi_world final : public transport::world {
   std::unique_ptr<local_observer> local_observer_;
   std::unique_ptr<membership_watch> local_watch_;
   std::unique_ptr<status_server> status_server_;
+  socket_watch sockets_;
   std::thread helper_;
   std::atomic<bool> helps_{false};
   std::atomic<bool> leaving_{false};
