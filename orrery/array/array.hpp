@@ -198,7 +198,8 @@ class array {
 
   array() = default;
   explicit array(std::uint32_t id) noexcept : id_(id) {}
-  /// A derived class is as good as its base: its methods are called, of one element or of all. Elements are inserted as what they are (usage_error).
+  /// A derived class is as good as its base: its methods are called, of one element or of all.
+  /// Elements are inserted as what they are (usage_error).
   template <detail::derives_from<T> U>
   array(const array<U, Index>& a) noexcept : id_(a.id()) {  // NOLINT(google-explicit-constructor)
     detail::require_base<U, T, Index>();

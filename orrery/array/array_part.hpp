@@ -67,7 +67,7 @@ class array_part final : public index_part<Index> {
     construct(c, std::forward<A>(args)...);
   }
   [[nodiscard]] future<void> start_end(const Index& i) override;
-  /// Of the processes of its elements.
+  /// The class of its elements' processes.
   [[nodiscard]] static std::uint32_t class_number() noexcept { return process_class.number; }
 
  private:

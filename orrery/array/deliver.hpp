@@ -14,10 +14,14 @@
 //
 //     void Search::find(Key k, const result_target& found) { ...; deliver(found, place); }
 //
-//     post(search)->find(k, result_to<&Main::found>(main));             // a process; result_to of target.hpp
-//     post(search)->find(k, result_to<&Block::found>(grid[3, 4]));      // an element, an array, a section, a group
-//     post(search)->find(k, result_to<int>(me));                        // a function, which receives it
-//     post(search)->find(k, result_to<&report>(pe(0)));                 // a function that is run there
+//     post(search)->find(k, result_to<&Main::found>(main));             // a process; result_to of
+// target.hpp
+//     post(search)->find(k, result_to<&Block::found>(grid[3, 4]));      // an element, an array, a
+// section, a group
+//     post(search)->find(k, result_to<int>(me));                        // a function, which
+// receives it
+//     post(search)->find(k, result_to<&report>(pe(0)));                 // a function that is run
+// there
 //     auto [target, place] = expect_result<int>();                      // a future
 namespace orrery {
 
@@ -26,7 +30,8 @@ namespace detail {
 void deliver_value(pe& self, const reduction_target& t, std::uint32_t mark, std::string_view type,
                    std::span<const std::byte> value);
 
-/// Hands a value on to what the first section of the message names, on the PE where it is delivered: Send::to(target, value).
+/// Hands a value on to what the first section of the message names, on the PE where it is
+/// delivered: Send::to(target, value).
 template <class To, class P, class Send>
 struct forward_message {
   static slot* route(pe& self, scheduler::delivery& d, const wire::envelope& e, std::uint32_t size) {
@@ -136,9 +141,10 @@ template <auto F>
   return detail::forward_message<std::uint32_t, typename parts::parameter, parts>::target(where.resolve());
 }
 
-/// Sends a value to where a target says: anybody may, also more than once, as a message. The future of expect_result takes the first one. Parks only on the way to an array
-/// of another program. Throws usage_error (a target without a destination, or of another type), process_gone (the array was destroyed); what else goes
-/// wrong there is reported as of a post.
+/// Sends a value to where a target says: anybody may, also more than once, as a message. The future
+/// of expect_result takes the first one. Parks only on the way to an array of another program.
+/// Throws usage_error (a target without a destination, or of another type), process_gone (the array
+/// was destroyed); what else goes wrong there is reported as of a post.
 template <class V>
 void deliver(const result_target& target, const V& value) {
   using sent = detail::travels_t<V>;

@@ -111,7 +111,7 @@ struct element_class_facts {
   std::size_t offset = 0;  ///< of an object behind the beginning of its cell
   const scheduler::handler& packed;  ///< brings an element from another node
   const scheduler::handler& whole;  ///< and from another PE of the node
-  const scheduler::handler* migrated;  ///< then it is told by this message; null: its class does not want to know
+  const scheduler::handler* migrated;  ///< tells an element of its move; null: nobody asks
 };
 
 /// Answers for messages behind a route that are lost with a node (handler::lost): the origin of a
@@ -149,7 +149,7 @@ class index_part : public array_core {
   index_part(pe& self, shape s, settings o, const element_class_facts& elements);
   ~index_part() override;
 
-  /// Of the processes of its elements.
+  /// The class of its elements' processes.
   [[nodiscard]] const scheduler::class_info& class_of_elements() const noexcept { return elements_.process_class; }
 
   /// The element, if it is on this PE.

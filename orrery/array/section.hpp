@@ -142,9 +142,11 @@ section<T, Index> create_section(const array<T, Index>& a, const std::type_ident
   return create_section(a, detail::indices_of(members), branching);
 }
 
-/// As create_section, but returns at once: so a future member can make its own section, from its constructor on, and use it in a later method.
+/// As create_section, but returns at once: so a future member can make its own section, from its
+/// constructor on, and use it in a later method.
 ///
-///     start_create_section(this_array(), row).then([me](section<Pixel, index<2>> s) { post(me)->begin(s); });
+///     start_create_section(this_array(), row).then([me](section<Pixel, index<2>> s) {
+/// post(me)->begin(s); });
 template <class T, class Index>
 [[nodiscard]] future<section<T, Index>> start_create_section(const array<T, Index>& a, std::vector<Index> members,
                                                              std::uint32_t branching = 4) {

@@ -8,7 +8,7 @@
 #include <type_traits>
 #include <utility>
 
-// What post(x), start(x) and others return where x is more than an address.
+// The results of post(x), start(x) and others where x is more than an address.
 namespace orrery::detail {
 
 /// The proxy of a class, for an object of another kind than an address.
@@ -32,7 +32,7 @@ class bound_target {
   typename Mode::target target_;
 };
 
-/// What post(p) returns, whatever p is: how it posts, and to which class.
+/// The parts of what post(p) returns, whatever p is: how it posts, and to which class.
 template <class Bound>
 struct bound_parts;
 template <template <class, class> class Bound, class Mode, class T>

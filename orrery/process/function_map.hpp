@@ -12,16 +12,19 @@
 #include <utility>
 #include <vector>
 
-// Programs that are functions, chosen by rank (FG-MPI's mapping functions): each node runs so many of them as processes.
+// Programs that are functions, chosen by rank (FG-MPI's mapping functions): each node runs so many
+// of them as processes.
 //
 //     void source(const ranked& me, const args&) { send(me[1], 0); }
-//     void relay(const ranked& me, const args&) { send(me[(me.rank + 1) % me.size()], receive<int>() + 1); }
+//     void relay(const ranked& me, const args&) { send(me[(me.rank + 1) % me.size()],
+// receive<int>() + 1); }
 //     ranked_function* ring(std::size_t rank, std::size_t) { return rank == 0 ? &source : &relay; }
 //
-//     int main(int argc, char** argv) { return run(argc, argv, maps<&ring, &star>); }   // ./program --map=ring --per-node=1000
+//     int main(int argc, char** argv) { return run(argc, argv, maps<&ring, &star>); }   //
+// ./program --map=ring --per-node=1000
 namespace orrery {
 
-/// What a function of a map knows: its rank, and all functions by their ranks.
+/// A function of a map knows this: its rank, and all functions by their ranks.
 struct ranked {
   std::size_t rank = 0;
   std::vector<remote<function>> all;
@@ -70,15 +73,18 @@ int run_map(std::span<const named_map> all, args arguments);
 
 }  // namespace detail
 
-/// Maps by the names of their functions, for run(). A map is a function `ranked_function* map(std::size_t rank, std::size_t size)`; it is called on the node
-/// of the rank, and gives the function that this rank runs, or null.
+/// Maps by the names of their functions, for run(). A map is a function `ranked_function*
+/// map(std::size_t rank, std::size_t size)`; it is called on the node of the rank, and gives the
+/// function that this rank runs, or null.
 template <auto... Map>
   requires(sizeof...(Map) > 0 && (detail::is_rank_map<Map> && ...))
 inline constexpr detail::map_list<Map...> maps{};
 
-/// Runs the program as functions: each node starts as many as `--per-node=P` says (default: one for each of its PEs), ranks 0 to P - 1 on the first node and
-/// so on. `--map=NAME` chooses the map; default: the first. Returns 0 when all have returned. What one of them throws is a line on stderr with its rank, and 1 is
-/// returned once the others have ended. (Kamal and Wagner, FG-MPI.)
+/// Runs the program as functions: each node starts as many as `--per-node=P` says (default: one for
+/// each of its PEs), ranks 0 to P - 1 on the first node and so on. `--map=NAME` chooses the map;
+/// default: the first. Returns 0 when all have returned. An exception that leaves one of them is a
+/// line on stderr with its rank, and 1 is returned once the others have ended. (Kamal and Wagner,
+/// FG-MPI.)
 template <auto... Map>
 int run(int argc, char** argv, detail::map_list<Map...>) {
   return run(argc, argv, [](args arguments) {

@@ -15,7 +15,8 @@
 //       const int first = co_await start(a)->get();
 //       co_return first + co_await start(b)->get();
 //     }
-//     future<int> Sums::sum() { return start(add_up(left, right)); }      // this process is free meanwhile
+//     future<int> Sums::sum() { return start(add_up(left, right)); }      // this process is free
+// meanwhile
 namespace orrery {
 
 template <class T>
@@ -76,11 +77,13 @@ struct detached {
 
 }  // namespace detail
 
-/// A coroutine that gives a T (or nothing). It begins when it is awaited by another coroutine (`co_await add_up(a, b)`), or started (`start(add_up(a, b))`: a
-/// future of its result). It may co_await futures and tasks. It runs on one PE, the first steps in who starts it, each further one when what it awaits is
-/// there, as a process of its own: an object that it refers to may be in the middle of a method then, or gone. So let it take what it needs as parameters,
-/// by value; what a lambda has captured ends with the lambda.
-/// A task that ends before it was begun does nothing. What it throws, who awaits it gets.
+/// A coroutine that gives a T (or nothing). It begins when it is awaited by another coroutine
+/// (`co_await add_up(a, b)`), or started (`start(add_up(a, b))`: a future of its result). It may
+/// co_await futures and tasks. It runs on one PE, the first steps in who starts it, each further
+/// one when what it awaits is there, as a process of its own: an object that it refers to may be in
+/// the middle of a method then, or gone. So let it take what it needs as parameters, by value; what
+/// a lambda has captured ends with the lambda. A task that ends before it was begun does nothing.
+/// Its exception goes to the coroutine that awaits it.
 template <class T = void>
 class [[nodiscard]] task {
  public:
@@ -136,8 +139,9 @@ detached keep_with_task(promise<T> p, task<T> t) {
 
 }  // namespace detail
 
-/// Begins a task, in the caller until it waits for the first time, and gives a future of its result. So a method that returns it answers when the task ends.
-/// Throws usage_error outside of the runtime, std::bad_alloc.
+/// Begins a task, in the caller until it waits for the first time, and gives a future of its
+/// result. So a method that returns it answers when the task ends. Throws usage_error outside of
+/// the runtime, std::bad_alloc.
 template <class T>
 [[nodiscard]] future<T> start(task<T> t) {
   promise<T> p;

@@ -24,14 +24,16 @@ namespace orrery {
 
 /// A post that is to come: a small value to be copied, stored and sent.
 ///
-/// Behind it is a function process on the PE that made it, which sleeps meanwhile; so the world is not quiescent until it was sent the last time, or
-/// cancelled, and nothing is sent any more when the program ends.
+/// Behind it is a function process on the PE that made it, which sleeps meanwhile; so the world is
+/// not quiescent until it was sent the last time, or cancelled, and nothing is sent any more when
+/// the program ends.
 class timed_post {
  public:
   timed_post() = default;
   explicit timed_post(remote<function> f) noexcept : sender_(f) {}
-  /// Nothing is sent any more. Exact on the PE that made it; from elsewhere one may be sent meanwhile. One that was sent the last time, or cancelled, stays
-  /// so. Parks only while the way there is full. Throws usage_error for one that was default-constructed, node_lost.
+  /// Nothing is sent any more. Exact on the PE that made it; from elsewhere one may be sent
+  /// meanwhile. One that was sent the last time, or cancelled, stays so. Parks only while the way
+  /// there is full. Throws usage_error for one that was default-constructed, node_lost.
   void cancel() const;
   [[nodiscard]] explicit operator bool() const noexcept { return static_cast<bool>(sender_); }
   friend bool operator==(const timed_post&, const timed_post&) noexcept = default;
@@ -97,13 +99,15 @@ void check_period(time_limit d);
 
 }  // namespace detail
 
-/// `post_after(1s, p)->m(args...)`: as `post(p)->m(args...)`, when that time has passed. p: whatever has a post, a process, element, array, section or group.
-/// The arguments are kept until then. Costs a stack meanwhile. Throws stopped, std::bad_alloc.
+/// `post_after(1s, p)->m(args...)`: as `post(p)->m(args...)`, when that time has passed. p:
+/// whatever has a post, a process, element, array, section or group. The arguments are kept until
+/// then. Costs a stack meanwhile. Throws stopped, std::bad_alloc.
 template <class P>
 [[nodiscard]] auto post_after(time_limit delay, const P& p) {
   return detail::timed(p, delay, false);
 }
-/// The same again and again, each time so much later than the last time was to be. The arguments can be copied. Throws usage_error if the time is not positive.
+/// The same again and again, each time so much later than the last time was to be. The arguments
+/// can be copied. Throws usage_error if the time is not positive.
 template <class P>
 [[nodiscard]] auto post_every(time_limit period, const P& p) {
   detail::check_period(period);

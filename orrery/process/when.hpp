@@ -30,7 +30,7 @@ ORRERY_AWAITED_METHOD()
 ORRERY_AWAITED_METHOD(noexcept)
 #undef ORRERY_AWAITED_METHOD
 
-/// What has arrived by one method.
+/// The messages that have arrived by one method.
 struct arrived_by_method {
   virtual ~arrived_by_method() = default;
   [[nodiscard]] virtual std::vector<std::byte> written() const = 0;
@@ -59,17 +59,20 @@ struct typed_arrivals final : arrived_by_method {
 /// The messages that methods of an object wait for, by a reference number. A base of its class:
 ///
 ///     struct Block : element<Block>, arrivals {
-///       void recv_border(int step, int side, Row r) { arrived<&Block::recv_border>(step, side, std::move(r)); }
+///       void recv_border(int step, int side, Row r) { arrived<&Block::recv_border>(step, side,
+/// std::move(r)); }
 ///       void iterate() {
 ///         for (int step = 0; step < 100; ++step) {
 ///           send_borders(step);
-///           for (auto& [side, row] : when<&Block::recv_border>(step, 4)) use(side, row);   // the four of this step
+///           for (auto& [side, row] : when<&Block::recv_border>(step, 4)) use(side, row);   // the
+/// four of this step
 ///         }
 ///       }
 ///     };
 ///
-/// What comes early waits in an inbox of its method, in the order in which it came. An element that migrates takes it along if its serialize() says
-/// `arrivals::serialize(a)`; while a method of it waits it does not migrate.
+/// What comes early waits in an inbox of its method, in the order in which it came. An element that
+/// migrates takes it along if its serialize() says `arrivals::serialize(a)`; while a method of it
+/// waits it does not migrate.
 class arrivals {
  public:
   template <class A>
@@ -89,8 +92,9 @@ class arrivals {
   void arrived(typename detail::typed_arrivals<Method>::number n, P&&... rest) {
     by<Method>().put(std::move(n), typename detail::typed_arrivals<Method>::values(std::forward<P>(rest)...));
   }
-  /// The arguments behind the number of the oldest message of this method with this number: one as it is, several as a tuple. Parks until it has come.
-  /// Throws as wait_until: process_gone, usage_error outside of a method, stopped.
+  /// The arguments behind the number of the oldest message of this method with this number: one as
+  /// it is, several as a tuple. Parks until it has come. Throws as wait_until: process_gone,
+  /// usage_error outside of a method, stopped.
   template <auto Method>
   auto when(const typename detail::typed_arrivals<Method>::number& n) {
     return plain(by<Method>().take(n));
