@@ -10,6 +10,10 @@ target_link_libraries(orrery PUBLIC Boost::headers Boost::context Threads::Threa
                       PRIVATE fmt::fmt PkgConfig::orrery_system metis
                       $<BUILD_INTERFACE:CLI11::CLI11> $<BUILD_INTERFACE:nlohmann_json::nlohmann_json>)
 set_target_properties(orrery PROPERTIES POSITION_INDEPENDENT_CODE ON)
+# Nobody replaces functions of the library, also where it is a part of a shared one: so they can be inlined into each other.
+if(CMAKE_CXX_COMPILER_ID STREQUAL GNU)
+  target_compile_options(orrery PRIVATE -fno-semantic-interposition)
+endif()
 add_library(orrery::orrery ALIAS orrery)
 
 include(cmake/mpi_plugins.cmake)

@@ -38,44 +38,45 @@ template <class Message, class T, class Index, class... A>
 template <class Message, class T, class Index, class... A>
 bool send_element(pe& self, const element_name<T, Index>& to, scheduler::sink* sink, patience p, A&&... args) {
   for (bool noted = false;;) {
+    bool again = false;
     array_core* const core = array_directory::of(self).find(to.array);
-    slot* found = nullptr;
-    if (core != nullptr) [[likely]] {
-      auto& part = static_cast<index_part<Index>&>(*core);
-      if (part.measures() && !noted) [[unlikely]] {
-        noted = true;
-        part.note_sent(to.index, wire::record_bytes(sizeof(typename Message::payload)) +
-                                     std::uint64_t{pages_beside(args...)} * wire::page_bytes);
-      }
-      found = part.find_process(to.index);
+    if (core == nullptr) [[unlikely]]
+      return send_away<Message>(self, to, sink, p, again, std::forward<A>(args)...);  // which finds the same
+    auto& part = static_cast<index_part<Index>&>(*core);
+    if (part.measures() && !noted) [[unlikely]] {
+      noted = true;
+      part.note_sent(to.index, wire::record_bytes(sizeof(typename Message::payload)) +
+                                   std::uint64_t{pages_beside(args...)} * wire::page_bytes);
     }
-    if (found != nullptr) [[likely]] {
+    if (slot* const found = part.find_process(to.index)) [[likely]] {
       slot& s = *found;
       if (self.flow().over_limit(s)) [[unlikely]] {
         if (p == patience::must_not) return false;
         if (self.flow().wait_for_room(s)) continue;  // it may be elsewhere now
       }
-      if constexpr (!Message::ordered) {
-        const std::uint16_t pages = pages_beside(args...);
-        scheduler::message* m = Message::base::make_message(self, std::forward<A>(args)...);
-        core->begins();
-        m->source_pe = self.id();
-        fill(m->head, {self.id(), 0, 0}, Message::here, wire::payload_form::owned, sink, pages);
-        if (sink == nullptr) {
-          self.push(s, m);
-        } else {
-          sink->target = self.address_of(s);
-          try {
-            push_call(self, s, m);
-          } catch (...) {  // it could never be executed
-            core->over();
-            throw;
-          }
-        }
-        return true;
+      if constexpr (Message::ordered) {
+        if (!send_away<Message>(self, to, sink, p, again, std::forward<A>(args)...)) return false;
+        if (!again) return true;
+        continue;
       }
+      const std::uint16_t pages = pages_beside(args...);
+      scheduler::message* m = Message::base::make_message(self, std::forward<A>(args)...);
+      part.begins();
+      m->source_pe = self.id();
+      fill(m->head, {self.id(), 0, 0}, Message::here, wire::payload_form::owned, sink, pages);
+      if (sink == nullptr) {
+        self.push(s, m);
+      } else {
+        sink->target = self.address_of(s);
+        try {
+          push_call(self, s, m);
+        } catch (...) {  // it could never be executed
+          part.over();
+          throw;
+        }
+      }
+      return true;
     }
-    bool again = false;
     if (!send_away<Message>(self, to, sink, p, again, std::forward<A>(args)...)) return false;
     if (!again) return true;
   }

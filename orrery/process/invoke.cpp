@@ -128,33 +128,6 @@ void send_wire(pe& self, scheduler::channel& c, address to, const scheduler::han
   out.send_message(to, h, sink);
 }
 
-bool send_owned_away(pe& self, address to, const scheduler::handler& h, scheduler::sink* sink, bool may_wait,
-                     const arguments_ref& arguments) try {
-  if (may_wait) {
-    self.wait_while_stopped(to);
-  } else if (self.is_stopped(to)) {
-    return false;
-  }
-  scheduler::channel& c = self.channel_to(to.pe);
-  if (c.remote) {
-    if (!may_wait && !has_space(c, arguments.wire_size())) return false;
-    send_wire(self, c, to, h, sink, arguments);
-    return true;
-  }
-  const std::uint32_t bytes =
-      wire::record_bytes(arguments.owned_bytes()) + wire::ring_surcharge(arguments.pages(), c.ring.capacity());
-  wire::envelope* e = may_wait ? self.reserve(c, bytes) : c.try_reserve(bytes);
-  if (e == nullptr) return false;
-  arguments.move(e->payload());
-  fill(*e, to, h, wire::payload_form::owned, sink, arguments.pages());
-  self.commit(c, bytes);
-  return true;
-} catch (const node_lost&) {
-  if (sink != nullptr) throw;
-  self.failures().report_unsent(h, to.pe, std::current_exception());
-  return true;
-}
-
 void begin_call_with(pe& self, address to, scheduler::sink& k, const scheduler::handler& h, const void* const* refs,
                      std::size_t payload, const arguments_ref& arguments) {
   prepare(k, self, to, h);

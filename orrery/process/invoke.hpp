@@ -513,12 +513,47 @@ consteval void require_sendable() {
                 "orrery: an argument of this call cannot be sent to another node: give its class "
                 "`template <class A> void serialize(A& a)`");
 }
-/// Sends a message to another node. May park. Throws node_lost, what a serialize() throws.
+/// Sends a message to another node, for code that does not know the arguments' types. May park. Throws node_lost, what a
+/// serialize() throws.
 void send_wire(pe& self, scheduler::channel& c, address to, const scheduler::handler& h, scheduler::sink* sink,
                const arguments_ref& arguments);
-/// The part of send_owned for other PEs. Throws node_lost if somebody waits for an answer.
-bool send_owned_away(pe& self, address to, const scheduler::handler& h, scheduler::sink* sink, bool may_wait,
-                     const arguments_ref& arguments);
+/// The same where a post must be fast.
+template <class... P>
+void send_wire(pe& self, scheduler::channel& c, address to, const scheduler::handler& h, scheduler::sink* sink,
+               const P&... arguments) {
+  require_sendable<P...>();
+  outgoing out(self, c, orrery::wire_size(arguments...));
+  orrery::writer w(out.payload());
+  (orrery::write(w, arguments), ...);
+  out.send_message(to, h, sink);
+}
+
+/// The part of send_owned for other PEs. Throws node_lost.
+template <class Handler, class... P>
+bool send_owned_away(const scheduler::handler& h, pe& self, address to, scheduler::sink* sink, bool may_wait,
+                     P&&... arguments) {
+  if (may_wait) {
+    self.wait_while_stopped(to);
+  } else if (self.is_stopped(to)) {
+    return false;
+  }
+  scheduler::channel& c = self.channel_to(to.pe);
+  if (c.remote) {
+    if (!may_wait && !has_space(c, orrery::wire_size(arguments...))) return false;
+    send_wire(self, c, to, h, sink, std::as_const(arguments)...);
+    return true;
+  }
+  const std::uint16_t pages = pages_beside(arguments...);
+  const std::uint32_t bytes =
+      wire::record_bytes(sizeof(typename Handler::owned)) + wire::ring_surcharge(pages, c.ring.capacity());
+  wire::envelope* e = may_wait ? self.reserve(c, bytes) : c.try_reserve(bytes);
+  if (e == nullptr) return false;
+  Handler::make_owned(e->payload(), std::forward<P>(arguments)...);
+  fill(*e, to, h, wire::payload_form::owned, sink, pages);
+  self.commit(c, bytes);
+  return true;
+}
+
 /// begin_call when all is known: `refs` point to the arguments.
 void begin_call_with(pe& self, address to, scheduler::sink& k, const scheduler::handler& h, const void* const* refs,
                      std::size_t payload, const arguments_ref& arguments);
@@ -559,12 +594,13 @@ bool send_owned_as(const scheduler::handler& h, pe& self, address to, scheduler:
     self.push(*s, m, scheduler::message::charge_of(m->bytes, pages));
     return true;
   }
-  require_sendable<std::remove_cvref_t<P>...>();
-  const auto size = [&] { return orrery::wire_size(std::as_const(arguments)...); };
-  const auto write = [&](orrery::writer& w) { (orrery::write(w, std::as_const(arguments)), ...); };
-  const auto move = [&](void* at) { Handler::make_owned(at, std::forward<P>(arguments)...); };
-  return send_owned_away(self, to, h, sink, may_wait,
-                         arguments_ref(size, write, move, sizeof(typename Handler::owned), pages_beside(arguments...)));
+  try {
+    return send_owned_away<Handler>(h, self, to, sink, may_wait, std::forward<P>(arguments)...);
+  } catch (const node_lost&) {
+    if (sink != nullptr) throw;
+    self.failures().report_unsent(h, to.pe, std::current_exception());
+    return true;
+  }
 }
 
 template <class Handler, class... P>
