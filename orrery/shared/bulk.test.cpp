@@ -375,6 +375,15 @@ std::uint64_t messages_with(bool together) {
   return sent;
 }
 
+TEST(bulk_messages, what_fills_a_cache_takes_its_time_on_a_simulated_network) {
+  testing::in_simulation("machines=2,net=10g", [] {
+    const shared_vector<long> v(1'000'000, distribution::on(pe(1)));
+    const auto begin = now();
+    with(read_cache(v), [](auto&) {});
+    EXPECT_GE(now() - begin, std::chrono::microseconds(6400));  // 8 MB at 10 Gb/s
+  });
+}
+
 TEST(bulk_messages, a_cache_of_a_team_asks_nobody) {
   const std::uint64_t asked = messages_with(false);
   const std::uint64_t pushed = messages_with(true);
