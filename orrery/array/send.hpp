@@ -7,6 +7,8 @@
 #include <orrery/process/bound_target.hpp>
 #include <orrery/scheduler/node.hpp>
 
+#include <type_traits>
+
 // Sending to one element.
 namespace orrery::detail {
 
@@ -17,16 +19,22 @@ struct element_name {
   Index index{};
 };
 
-/// Sends a message to an element by the rarer ways; `form`: what it is. `patience`: it may park
-/// while a way is full, or false is returned instead. True in `again` when it has waited:
-/// everything may be different.
+/// How an argument comes to send_away: small ones as values. What send_away gives others the address of
+/// would else be in memory wherever it comes from, also on the usual way.
+template <class A>
+using passed_t =
+    std::conditional_t<std::is_trivially_copyable_v<std::remove_cvref_t<A>> && sizeof(std::remove_cvref_t<A>) <= 16,
+                       std::remove_cvref_t<A>, A&&>;
+
+/// Sends a message to an element by the rarer ways; `form`: what it is. `patience`: it may park while a way is
+/// full, or false is returned instead. True in `again` when it has waited: everything may be different.
 template <class Message, class T, class Index, class... A>
 [[gnu::noinline]] bool send_away(pe& self, const element_name<T, Index>& to, scheduler::sink* sink, patience p,
-                                 bool& again, A&&... args) {
+                                 bool& again, passed_t<A>... args) {
   const auto size = [&] { return orrery::wire_size(std::as_const(args)...); };
   const auto write = [&](orrery::writer& w) { orrery::write(w, std::as_const(args)...); };
   const auto move = [&](void* payload) {
-    Message::base::make_owned(&static_cast<typename Message::payload*>(payload)->args, std::forward<A>(args)...);
+    Message::base::make_owned(&static_cast<typename Message::payload*>(payload)->args, static_cast<A&&>(args)...);
   };
   return index_sender<Index>::send_away(
       self, to.array, to.index, Message::form, sink, p, again,
@@ -41,7 +49,7 @@ bool send_element(pe& self, const element_name<T, Index>& to, scheduler::sink* s
     bool again = false;
     array_core* const core = array_directory::of(self).find(to.array);
     if (core == nullptr) [[unlikely]]
-      return send_away<Message>(self, to, sink, p, again, std::forward<A>(args)...);  // which finds the same
+      return send_away<Message, T, Index, A...>(self, to, sink, p, again, std::forward<A>(args)...);
     auto& part = static_cast<index_part<Index>&>(*core);
     if (part.measures() && !noted) [[unlikely]] {
       noted = true;
@@ -55,7 +63,7 @@ bool send_element(pe& self, const element_name<T, Index>& to, scheduler::sink* s
         if (self.flow().wait_for_room(s)) continue;  // it may be elsewhere now
       }
       if constexpr (Message::ordered) {
-        if (!send_away<Message>(self, to, sink, p, again, std::forward<A>(args)...)) return false;
+        if (!send_away<Message, T, Index, A...>(self, to, sink, p, again, std::forward<A>(args)...)) return false;
         if (!again) return true;
         continue;
       }
@@ -77,7 +85,7 @@ bool send_element(pe& self, const element_name<T, Index>& to, scheduler::sink* s
       }
       return true;
     }
-    if (!send_away<Message>(self, to, sink, p, again, std::forward<A>(args)...)) return false;
+    if (!send_away<Message, T, Index, A...>(self, to, sink, p, again, std::forward<A>(args)...)) return false;
     if (!again) return true;
   }
 }

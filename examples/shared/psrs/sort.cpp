@@ -62,7 +62,8 @@ void sort_own(team_member& t, const shared_vector<Key>& keys, const workspace<Ke
     std::sort(mine.begin(), mine.end());
     take_time(c, mine.size(), mine.size());
     const std::uint64_t n = std::min<std::uint64_t>(t.size(), mine.size());
-    // Not before the keys are sorted: the first use of an object asks its maker, who would be sorting.
+    // Not before the keys are sorted: the first use of an object asks its maker, which would be
+    // sorting.
     with(release(w.samples), release(w.taken), [&](auto& samples, auto& taken) {
       for (std::uint64_t i = 0; i < n; ++i) samples[t.rank(), i] = mine[i * mine.size() / n];
       taken[t.rank()] = n;
