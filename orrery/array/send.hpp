@@ -26,8 +26,8 @@ using passed_t =
     std::conditional_t<std::is_trivially_copyable_v<std::remove_cvref_t<A>> && sizeof(std::remove_cvref_t<A>) <= 16,
                        std::remove_cvref_t<A>, A&&>;
 
-/// Sends a message to an element by the rarer ways; `form`: what it is. `patience`: it may park while a way is
-/// full, or false is returned instead. True in `again` when it has waited: everything may be different.
+/// Sends a message to an element by the rarer ways; false: it would have to wait, and `patience` is
+/// must_not. True in `again` when it has waited: everything may be different.
 template <class Message, class T, class Index, class... A>
 [[gnu::noinline]] bool send_away(pe& self, const element_name<T, Index>& to, scheduler::sink* sink, patience p,
                                  bool& again, passed_t<A>... args) {

@@ -513,8 +513,8 @@ consteval void require_sendable() {
                 "orrery: an argument of this call cannot be sent to another node: give its class "
                 "`template <class A> void serialize(A& a)`");
 }
-/// Sends a message to another node, for code that does not know the arguments' types. May park. Throws
-/// node_lost, what a serialize() throws.
+/// Sends a message to another node, for code that does not know the arguments' types. May park.
+/// Throws node_lost, what a serialize() throws.
 void send_wire(pe& self, scheduler::channel& c, address to, const scheduler::handler& h, scheduler::sink* sink,
                const arguments_ref& arguments);
 /// The same where a post must be fast.
