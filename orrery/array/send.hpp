@@ -19,8 +19,8 @@ struct element_name {
   Index index{};
 };
 
-/// How an argument comes to send_away: small ones as values. What send_away gives others the address of
-/// would else be in memory wherever it comes from, also on the usual way.
+/// How an argument comes to send_away: small ones as values. Their addresses go further from there,
+/// so that they would be in memory on the usual way, too.
 template <class A>
 using passed_t =
     std::conditional_t<std::is_trivially_copyable_v<std::remove_cvref_t<A>> && sizeof(std::remove_cvref_t<A>) <= 16,
