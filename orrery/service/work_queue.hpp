@@ -108,9 +108,9 @@ class work_session : public service::reply_session<work_reply> {
   std::uint64_t send(const request& r) {
     return make(0, [&](service::packer& to) { service::pack(to, r); });
   }
-  std::vector<work<Item>> take(std::uint32_t most, bool wait) {
+  std::vector<work<Item>> take(std::uint32_t most, bool waits) {
     flush();
-    return typed(service::or_say_ended([&] { return queue_->take(number_, most, wait); }));
+    return typed(service::or_say_ended([&] { return queue_->take(number_, most, waits); }));
   }
   static std::vector<work<Item>> typed(const std::vector<service::handed_item>& taken) {
     std::vector<work<Item>> all;

@@ -101,12 +101,12 @@ constexpr std::size_t held_bytes = 256 << 10;  ///< of a message, unless one ele
 /// How many of the elements fit into a message; at least one.
 template <class T>
 [[nodiscard]] std::size_t fitting(std::size_t most, const auto& element) {
-  std::size_t bytes = 0;
+  std::size_t total = 0;
   for (std::size_t n = 0; n < most; ++n) {
     sizer s;
     s& static_cast<const T&>(element(n));
-    bytes += s.size();
-    if (n != 0 && bytes > held_bytes) return n;
+    total += s.size();
+    if (n != 0 && total > held_bytes) return n;
   }
   return most;
 }

@@ -107,9 +107,9 @@ template <class T>
     if (value != nullptr) fill_held(id, *value, where);
     return id;
   } else {
-    std::span<const std::byte> bytes;
-    if (value != nullptr) bytes = std::as_bytes(std::span(value, 1));
-    return make_shared(what, rows, columns, sizeof(T), how, bytes, where);
+    std::span<const std::byte> first;
+    if (value != nullptr) first = std::as_bytes(std::span(value, 1));
+    return make_shared(what, rows, columns, sizeof(T), how, first, where);
   }
 }
 
