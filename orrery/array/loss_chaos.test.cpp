@@ -134,6 +134,16 @@ void random_calls(std::uint64_t seed) {
 
 TEST(array_loss, of_a_node_leaves_nobody_without_an_answer) { while_a_node_is_lost(random_calls); }
 
+// An element that is created on demand waits until a question has followed what went before it, to
+// a PE where the array has ended meanwhile.
+TEST(array_loss, of_a_node_before_an_array_ends_leaves_no_question_without_an_answer) {
+  const testing::leaks_expected of_the_lost_node;
+  ::testing::internal::CaptureStderr();
+  testing::in_simulation("machines=4,jitter=3us,lose=3@536us,detect=0us,seed=175258348",
+                         [] { random_calls(175258348); });
+  (void)::testing::internal::GetCapturedStderr();
+}
+
 struct Voter;
 ORRERY_PROCESS(Voter, hop, vote, vote_in, hear, heard);
 struct Voter : element<Voter, std::uint32_t> {

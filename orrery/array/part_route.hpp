@@ -297,8 +297,11 @@ struct probe_message {
       auto h = orrery::read<route_head>(r);
       const auto i = orrery::read<Index>(r);
       array_core* core = array_directory::of(self).find(e.slot);
-      if (core == nullptr) {
+      if (core == nullptr) {  // the array has ended here, and not yet where this came from
         d.release();
+        if (h.origin != self.id())
+          tell(self, h.origin, location_message<Index>::instance, static_cast<std::uint32_t>(h.call), 0,
+               pack(0, typename index_part<Index>::location{h.number, index_part<Index>::found::not_at_all}, i));
         return nullptr;
       }
       auto* part = static_cast<index_part<Index>*>(core);
