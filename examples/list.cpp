@@ -3,8 +3,7 @@
 // finds it by its name, and uses it, many requests at a time.
 // run: ./list
 // run: ./list --orrery-nodes=2
-// run: ./list serve --orrery-world=list-$$ & server=$!; ./list use --orrery-world=list-$$ && wait
-// $server
+// run: ./list serve --orrery-world=list-$$ & server=$!; ./list use --orrery-world=list-$$ && wait $server
 #include <orrery/orrery.hpp>
 #include <orrery/service/ordered_list.hpp>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A second program joins a running world, looks a process up by its name, and calls it. The first
-// waits for the second. run: ./name_lookup serve --orrery-world=example-$$ & server=$!;
-// ./name_lookup ask --orrery-world=example-$$ && wait $server
+// waits for the second.
+// run: ./name_lookup serve --orrery-world=example-$$ & server=$!; ./name_lookup ask --orrery-world=example-$$ && wait $server
 #include <orrery/orrery.hpp>
 
 #include <cstdio>

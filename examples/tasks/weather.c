@@ -10,9 +10,7 @@
 // run: ./weather --orrery-nodes=3 --orrery-pes=1
 // run: ./weather --orrery-sim=machines=3,jitter=20us --orrery-quiet
 // run: w=weather-$$; ./weather --orrery-world=$w station Oslo & ./weather --orrery-world=$w client Oslo 3; kill $! || true; wait || true
-// run: w=weather-$$; exec 3< <(./weather --orrery-world=$w client Oslo 1000000000); read -u 3;
-// ./weather --orrery-world=$w station Oslo & read -u 3; kill -9 $!; tail -1 <&3 | grep 'station has
-// ended'
+// run: w=weather-$$; exec 3< <(./weather --orrery-world=$w client Oslo 1000000000); read -u 3; ./weather --orrery-world=$w station Oslo & read -u 3; kill -9 $!; tail -1 <&3 | grep 'station has ended'
 #include <orrery/task.h>
 #include <stdio.h>
 #include <stdlib.h>

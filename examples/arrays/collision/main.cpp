@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Moving triangles in voxels that come into being when they are entered: which triangles meet? run:
-// ./collision --triangles 3000 --size 65536 --voxel-bits 16 --swarms 7 --steps 4 --check
-// --orrery-pes=3 run: ./collision --triangles 3000 --size 65536 --voxel-bits 15 --swarms 7 --steps
-// 4 --check --wander --orrery-nodes=2 run: ./collision --triangles 3000 --size 65536 --voxel-bits
-// 18 --swarms 7 --steps 3 --check --wander --balance --orrery-nodes=3 run: ./collision --triangles
-// 30000 --size 16384 --steps 2 --picture collision_test.png --orrery-pes=2
+// Moving triangles in voxels that come into being when they are entered: which triangles meet?
+// run: ./collision --triangles 3000 --size 65536 --voxel-bits 16 --swarms 7 --steps 4 --check --orrery-pes=3
+// run: ./collision --triangles 3000 --size 65536 --voxel-bits 15 --swarms 7 --steps 4 --check --wander --orrery-nodes=2
+// run: ./collision --triangles 3000 --size 65536 --voxel-bits 18 --swarms 7 --steps 3 --check --wander --balance --orrery-nodes=3
+// run: ./collision --triangles 30000 --size 16384 --steps 2 --picture collision_test.png --orrery-pes=2
 #include "../picture.hpp"
 #include "voxel.hpp"
 

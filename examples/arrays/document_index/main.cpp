@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// An index of the words of a text, each word an element of an array. With the Debian package
-// bible-kjv: bible -f Gen1:1-Rev22:21 > kjv.txt run: cat /usr/share/common-licenses/GPL-*
-// >index_a.txt; ./document_index index_a.txt --check --orrery-pes=3 run: cat
-// /usr/share/common-licenses/GPL-* >index_b.txt; ./document_index index_b.txt --check --wander 20
-// --orrery-nodes=2
+// An index of the words of a text, each word an element of an array. With the Debian package bible-
+// kjv: bible -f Gen1:1-Rev22:21 > kjv.txt
+// run: cat /usr/share/common-licenses/GPL-* >index_a.txt; ./document_index index_a.txt --check --orrery-pes=3
+// run: cat /usr/share/common-licenses/GPL-* >index_b.txt; ./document_index index_b.txt --check --wander 20 --orrery-nodes=2
 // run: { bible -f Gen1:1-Rev22:21 </dev/null || cat /usr/share/common-licenses/*; } >index_c.txt; ./document_index index_c.txt --check --wander 5 --orrery-nodes=2 --picture index_test.png
 #include "../picture.hpp"
 #include "word.hpp"

@@ -3,8 +3,7 @@
 // while the program runs.
 // run: ./heat_tree --cells 4 --finest 5 --steps 1000 --check --orrery-pes=3
 // run: ./heat_tree --cells 4 --finest 5 --steps 1000 --check --balance graph --orrery-nodes=2
-// run: ./heat_tree --cells 4 --finest 5 --steps 1000 --check --hop-every 5 --orrery-pes=4 --picture
-// heat_tree_test.png
+// run: ./heat_tree --cells 4 --finest 5 --steps 1000 --check --hop-every 5 --orrery-pes=4 --picture heat_tree_test.png
 // run: ./heat_tree --cells 4 --finest 5 --steps 1000 --check --hop-every 20 --orrery-nodes=3
 #include "../picture.hpp"
 #include "node.hpp"

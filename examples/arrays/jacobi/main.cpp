@@ -3,11 +3,10 @@
 // appendix).
 // run: ./jacobi --blocks 6 --cells 20 --steps 200 --check
 // run: ./jacobi --blocks 6 --cells 20 --steps 200 --check --check-every 50 --steps-at-once 7
-// run: ./jacobi --blocks 7 --cells 9 --steps 200 --check --hop-every 3 --steps-at-once 1
-// --orrery-pes=4 run: ./jacobi --blocks 7 --cells 9 --steps 200 --check --hop-every 3
-// --orrery-nodes=2 --orrery-pes=2 run: ./jacobi --blocks 4 --cells 64 --steps 100 --check
-// --hop-every 7 --orrery-nodes=2 --orrery-pes=1 run: ./jacobi --blocks 4 --cells 16 --steps 96
-// --check --hop-every 2 --steps-at-once 3 --orrery-nodes=4 --picture jacobi_test.png
+// run: ./jacobi --blocks 7 --cells 9 --steps 200 --check --hop-every 3 --steps-at-once 1 --orrery-pes=4
+// run: ./jacobi --blocks 7 --cells 9 --steps 200 --check --hop-every 3 --orrery-nodes=2 --orrery-pes=2
+// run: ./jacobi --blocks 4 --cells 64 --steps 100 --check --hop-every 7 --orrery-nodes=2 --orrery-pes=1
+// run: ./jacobi --blocks 4 --cells 16 --steps 96 --check --hop-every 2 --steps-at-once 3 --orrery-nodes=4 --picture jacobi_test.png
 #include "../picture.hpp"
 #include "block.hpp"
 

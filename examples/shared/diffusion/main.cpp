@@ -4,12 +4,10 @@
 // run: ./diffusion --size 30 --steps 20 --check --orrery-pes=2
 // run: ./diffusion --size 31 --steps 20 --check --tiles --orrery-nodes=2 --orrery-pes=2
 // run: ./diffusion --size 24 --steps 10 --check --tiles --orrery-sim=machines=6,net=10g,jitter=3us
-// run: ./diffusion --size 25 --steps 10 --check --members 7
-// --orrery-sim=machines=3,jitter=3us,seed=5 run: ./diffusion --size 12 --steps 3 --check --plain
-// --orrery-sim=machines=4,net=10g --orrery-advise
+// run: ./diffusion --size 25 --steps 10 --check --members 7 --orrery-sim=machines=3,jitter=3us,seed=5
+// run: ./diffusion --size 12 --steps 3 --check --plain --orrery-sim=machines=4,net=10g --orrery-advise
 // run: ./diffusion --size 12 --steps 3 --check --plain --orrery-pes=2 --orrery-advise
-// run: ./diffusion --size 20 --steps 6 --check --tiles --orrery-sim=machines=4,jitter=3us
-// --orrery-check-sharing
+// run: ./diffusion --size 20 --steps 6 --check --tiles --orrery-sim=machines=4,jitter=3us --orrery-check-sharing
 #include "diffuse.hpp"
 
 #include <algorithm>

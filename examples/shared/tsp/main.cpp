@@ -5,8 +5,7 @@
 // run: ./tsp --cities 13 --check --orrery-nodes=2 --orrery-pes=1
 // run: ./tsp --cities 11 --depth 3 --node-ns 40 --check --orrery-sim=machines=12,net=10g
 // run: ./tsp --cities 12 --instances 2 --check --orrery-sim=machines=6,net=10g,jitter=3us
-// run: ./tsp --cities 9 --instances 8 --seed 40 --check --members 7
-// --orrery-sim=machines=3,jitter=30us,seed=5
+// run: ./tsp --cities 9 --instances 8 --seed 40 --check --members 7 --orrery-sim=machines=3,jitter=30us,seed=5
 // run: ./tsp --cities 8 --check --orrery-sim=machines=4,jitter=3us --orrery-check-sharing
 #include "team_search.hpp"
 

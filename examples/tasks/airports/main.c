@@ -11,9 +11,7 @@
 // run: ./airports --orrery-pes=2 | grep -c degrees | grep -x 72
 // run: ./airports --orrery-nodes=3 --orrery-pes=1 | grep -c degrees | grep -x 72
 // run: ./airports --orrery-sim=machines=3,jitter=20us --orrery-quiet | grep -c degrees | grep -x 72
-// run: LC_ALL=C.UTF-8 TERM=xterm script -qec "./airports --orrery-pes=2" /dev/null < /dev/null >
-// airports.screen; LC_ALL=C grep -q "[^[:print:][:cntrl:]]" airports.screen; grep -q "has ended"
-// airports.screen; grep -q "Ctrl-C ends" airports.screen
+// run: LC_ALL=C.UTF-8 TERM=xterm script -qec "./airports --orrery-pes=2" /dev/null < /dev/null > airports.screen; LC_ALL=C grep -q "[^[:print:][:cntrl:]]" airports.screen; grep -q "has ended" airports.screen; grep -q "Ctrl-C ends" airports.screen
 // run: w=airports-$$; exec 3< <(./airports --orrery-world=$w view -n 1000000 JFK LGA); read -u 3; ./airports --orrery-world=$w station JFK & ./airports --orrery-world=$w station LGA & grep -m1 JFK.*degrees <&3; kill -9 %1; grep -m1 "JFK has crashed" <&3; ./airports --orrery-world=$w station JFK & grep -m1 "JFK is here" <&3; grep -m1 LGA.*degrees <&3; exec 3<&-; kill -9 %2 %3 || true; wait || true
 #include "airports.h"
 

@@ -17,13 +17,9 @@
 // run: ./database -c 2 -n 500 -p 20000 -w 4 --orrery-pes=2
 // run: ./database -c 5 -n 400 -w 8 --orrery-sim=machines=3,jitter=20us --orrery-quiet
 // run: l=/tmp/database-log-$$; ./database -c 4 -n 500 -l $l -b 16 --orrery-pes=2; ./database recover -l $l > $l.1; printf torn >> $l; ./database recover -l $l | grep 'dropped: 4 bytes'; ./database recover -l $l | diff - $l.1; ./database -c 2 -n 100 -l $l --orrery-pes=2; rm $l $l.1
-// run: w=database-$$; exec 3< <(./database --orrery-world=$w serve); read -u 3; ./database
-// --orrery-world=$w client -c 2 -n 500 & ./database --orrery-world=$w client -f 10 -n 500; wait $!;
-// ./database --orrery-world=$w stop; grep 'server: 150' <&3
+// run: w=database-$$; exec 3< <(./database --orrery-world=$w serve); read -u 3; ./database --orrery-world=$w client -c 2 -n 500 & ./database --orrery-world=$w client -f 10 -n 500; wait $!; ./database --orrery-world=$w stop; grep 'server: 150' <&3
 // run: w=database-$$; l=/tmp/$w; serve="./database --orrery-world=$w serve -l $l"; exec 3< <(exec $serve); s=$!; read -u 3; ./database --orrery-world=$w client -n 200; exec 4< <(./database --orrery-world=$w client -f 5 -n 1000000000 -v 2>&1 || true); read -u 4; kill -9 $s; cat <&4; exec 3< <($serve); read -u 3; ./database --orrery-world=$w client -n 200; ./database --orrery-world=$w client -f 5 -n 200; ./database --orrery-world=$w stop; rm $l
-// run: w=database-$$; exec 3< <(exec ./database --orrery-world=$w serve -l /tmp/$w); s=$!; read -u
-// 3; ./database --orrery-world=$w client -n 300; kill -TERM $s; grep 'server: 301' <&3; ./database
-// recover -l /tmp/$w; rm /tmp/$w
+// run: w=database-$$; exec 3< <(exec ./database --orrery-world=$w serve -l /tmp/$w); s=$!; read -u 3; ./database --orrery-world=$w client -n 300; kill -TERM $s; grep 'server: 301' <&3; ./database recover -l /tmp/$w; rm /tmp/$w
 #include "database.h"
 
 #include <getopt.h>

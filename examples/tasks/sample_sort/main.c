@@ -13,9 +13,7 @@
 // run: ./sample_sort 50000 7 --orrery-pes=2 -s radix
 // run: ./sample_sort 3 4 --orrery-pes=1
 // run: ./sample_sort 50000 --orrery-sim=pes=4,jitter=3us --orrery-quiet
-// run: head -c 400000 /dev/urandom > sort.in; for s in quick radix; do ./sample_sort -s $s -f
-// sort.in -o sort.out 0 3 --orrery-pes=2; cmp <(od -An -v -td4 -w4 sort.in | sort -n) <(od -An -v
-// -td4 -w4 sort.out); done
+// run: head -c 400000 /dev/urandom > sort.in; for s in quick radix; do ./sample_sort -s $s -f sort.in -o sort.out 0 3 --orrery-pes=2; cmp <(od -An -v -td4 -w4 sort.in | sort -n) <(od -An -v -td4 -w4 sort.out); done
 #include "sample_sort.h"
 
 #include <limits.h>
