@@ -25,18 +25,10 @@
 namespace orrery {
 namespace {
 
+using testing::attempt;
 using testing::in_simulation;
 using testing::in_world;
 using testing::what_is_thrown;
-
-// The exception does not matter, as long as it ends.
-template <class F>
-void attempt(F f) {
-  try {
-    f();
-  } catch (const std::exception&) {
-  }
-}
 
 // Elements live on PE 0, their homes are on PE 2, which is lost.
 struct Left;

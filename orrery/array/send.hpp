@@ -7,8 +7,6 @@
 #include <orrery/process/bound_target.hpp>
 #include <orrery/scheduler/node.hpp>
 
-#include <type_traits>
-
 // Sending to one element.
 namespace orrery::detail {
 
@@ -19,22 +17,15 @@ struct element_name {
   Index index{};
 };
 
-/// How an argument comes to send_away: small ones as values. Their addresses go further from there,
-/// so that they would be in memory on the usual way, too.
-template <class A>
-using passed_t =
-    std::conditional_t<std::is_trivially_copyable_v<std::remove_cvref_t<A>> && sizeof(std::remove_cvref_t<A>) <= 16,
-                       std::remove_cvref_t<A>, A&&>;
-
 /// Sends a message to an element by the rarer ways; false: it would have to wait, and `patience` is
 /// must_not. True in `again` when it has waited: everything may be different.
 template <class Message, class T, class Index, class... A>
 [[gnu::noinline]] bool send_away(pe& self, const element_name<T, Index>& to, scheduler::sink* sink, patience p,
-                                 bool& again, passed_t<A>... args) {
+                                 bool& again, A&&... args) {
   const auto size = [&] { return orrery::wire_size(std::as_const(args)...); };
   const auto write = [&](orrery::writer& w) { orrery::write(w, std::as_const(args)...); };
   const auto move = [&](void* payload) {
-    Message::base::make_owned(&static_cast<typename Message::payload*>(payload)->args, static_cast<A&&>(args)...);
+    Message::base::make_owned(&static_cast<typename Message::payload*>(payload)->args, std::forward<A>(args)...);
   };
   return index_sender<Index>::send_away(
       self, to.array, to.index, Message::form, sink, p, again,
@@ -49,7 +40,7 @@ bool send_element(pe& self, const element_name<T, Index>& to, scheduler::sink* s
     bool again = false;
     array_core* const core = array_directory::of(self).find(to.array);
     if (core == nullptr) [[unlikely]]
-      return send_away<Message, T, Index, A...>(self, to, sink, p, again, std::forward<A>(args)...);
+      return send_away<Message>(self, to, sink, p, again, std::forward<A>(args)...);
     auto& part = static_cast<index_part<Index>&>(*core);
     if (part.measures() && !noted) [[unlikely]] {
       noted = true;
@@ -63,7 +54,7 @@ bool send_element(pe& self, const element_name<T, Index>& to, scheduler::sink* s
         if (self.flow().wait_for_room(s)) continue;  // it may be elsewhere now
       }
       if constexpr (Message::ordered) {
-        if (!send_away<Message, T, Index, A...>(self, to, sink, p, again, std::forward<A>(args)...)) return false;
+        if (!send_away<Message>(self, to, sink, p, again, std::forward<A>(args)...)) return false;
         if (!again) return true;
         continue;
       }
@@ -85,7 +76,7 @@ bool send_element(pe& self, const element_name<T, Index>& to, scheduler::sink* s
       }
       return true;
     }
-    if (!send_away<Message, T, Index, A...>(self, to, sink, p, again, std::forward<A>(args)...)) return false;
+    if (!send_away<Message>(self, to, sink, p, again, std::forward<A>(args)...)) return false;
     if (!again) return true;
   }
 }

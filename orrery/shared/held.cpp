@@ -20,14 +20,7 @@ std::vector<held_run> held_runs(const shared_object& o, const region& r) {
   const layout& l = o.how();
   std::vector<held_run> all;
   for (std::uint32_t p = 0; p < l.parts(); ++p) {
-    const std::uint32_t rp = l.row_part(p);
-    const std::uint32_t cp = l.column_part(p);
-    held_run run;
-    run.part = p;
-    run.row = l.rows.below(rp, r.row);
-    run.rows = l.rows.below(rp, r.row + r.rows) - run.row;
-    run.column = l.columns.below(cp, r.column);
-    run.columns = l.columns.below(cp, r.column + r.columns) - run.column;
+    const held_run run{part_of_region(l, p, r)};
     if (run.count() != 0) all.push_back(run);
   }
   return all;

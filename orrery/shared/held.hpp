@@ -58,12 +58,7 @@ struct held_place {
                                    std::source_location where);
 
 /// Rows of a part that travel, and how many of their elements have done so, row after row.
-struct held_run {
-  std::uint32_t part = 0;
-  std::uint64_t row = 0;
-  std::uint64_t rows = 0;
-  std::uint64_t column = 0;
-  std::uint64_t columns = 0;
+struct held_run : part_region {
   std::uint64_t done = 0;
 
   [[nodiscard]] std::uint64_t count() const noexcept { return rows * columns; }

@@ -27,14 +27,7 @@ template <class F>
 void for_each_piece(const shared_object& o, const region& r, F f) {
   const layout& l = o.how();
   for (std::uint32_t p = 0; p < l.parts(); ++p) {
-    const std::uint32_t rp = l.row_part(p);
-    const std::uint32_t cp = l.column_part(p);
-    part_region w;
-    w.part = p;
-    w.row = l.rows.below(rp, r.row);
-    w.rows = l.rows.below(rp, r.row + r.rows) - w.row;
-    w.column = l.columns.below(cp, r.column);
-    w.columns = l.columns.below(cp, r.column + r.columns) - w.column;
+    part_region w = part_of_region(l, p, r);
     if (w.rows == 0 || w.columns == 0) continue;
     if (o.base[p] != nullptr) {
       f(w);
@@ -149,6 +142,15 @@ void fill_at_owner(shared_id id, std::uint32_t part, std::span<const std::byte> 
 }
 
 }  // namespace
+
+part_region part_of_region(const layout& l, std::uint32_t part, const region& r) {
+  const std::uint32_t rp = l.row_part(part);
+  const std::uint32_t cp = l.column_part(part);
+  const std::uint64_t row = l.rows.below(rp, r.row);
+  const std::uint64_t column = l.columns.below(cp, r.column);
+  return {part, row, l.rows.below(rp, r.row + r.rows) - row, column,
+          l.columns.below(cp, r.column + r.columns) - column};
+}
 
 void require_inside(const shared_object& o, const region& r) {
   const layout& l = o.how();

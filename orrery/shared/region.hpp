@@ -36,6 +36,8 @@ struct part_region {
   std::uint64_t column = 0;
   std::uint64_t columns = 0;
 };
+/// That of one part; without rows or columns if nothing of it lies in the region.
+[[nodiscard]] part_region part_of_region(const layout& l, std::uint32_t part, const region& r);
 
 /// Throws std::out_of_range if the region is not inside.
 void require_inside(const shared_object& o, const region& r);

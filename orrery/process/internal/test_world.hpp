@@ -92,6 +92,15 @@ inline std::string place_name(const ::testing::TestParamInfo<std::uint32_t>& inf
   using suite = ::orrery::testing::at_each_place; \
   INSTANTIATE_TEST_SUITE_P(at, suite, ::testing::Values(0U, 1U), ::orrery::testing::place_name)
 
+/// Runs f; an exception does not matter, as long as it ends.
+template <class F>
+void attempt(F f) {
+  try {
+    f();
+  } catch (const std::exception&) {
+  }
+}
+
 /// The exception that f throws, as a string "type: what" of the classes that tests ask for; "" if
 /// it throws none.
 template <class Error, class F>
