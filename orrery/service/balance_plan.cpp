@@ -13,6 +13,7 @@ namespace {
 constexpr std::uint64_t least_to_split = 64;  // items
 constexpr std::uint32_t sure_votes = load_meter::sure * 3 / 4;
 constexpr int moves_at_once = 4;
+constexpr double uneven = 1.2;  // times its share: less is noise
 constexpr double ns_of_request = 50;  // beside what was measured: its message
 
 class planner {
@@ -68,7 +69,7 @@ class planner {
   void split_hot() {
     for (std::size_t i = 0; i < ranges_.size(); ++i) {
       const bool at_its_client = ranges_[i].client_votes >= sure_votes && ranges_[i].client_pe == ranges_[i].at.pe;
-      if (!taken_[i] && !at_its_client && loads_[i] > share_ && ranges_[i].items >= least_to_split)
+      if (!taken_[i] && !at_its_client && loads_[i] > uneven * share_ && ranges_[i].items >= least_to_split)
         order(balance_order::kind::split, i);
     }
   }
@@ -76,7 +77,7 @@ class planner {
     for (int n = 0; n < moves_at_once; ++n) {
       const auto by_load = [](const auto& a, const auto& b) { return a.second < b.second; };
       const auto [least, most] = std::ranges::minmax_element(of_pe_, by_load);
-      if (most->second < 1.2 * share_) return;
+      if (most->second < uneven * share_) return;
       const double room = (most->second - least->second) / 2;
       std::size_t best = ranges_.size();
       for (std::size_t i = 0; i < ranges_.size(); ++i)
@@ -89,9 +90,9 @@ class planner {
     }
   }
   void merge_small() {
-    const double little = share_ / 8;
+    const double little = share_ / 4;
     for (std::size_t i = 0; i + 1 < ranges_.size(); ++i) {
-      if (taken_[i] || taken_[i + 1] || ranges_[i].items + ranges_[i + 1].items > limit_ / 4) continue;
+      if (taken_[i] || taken_[i + 1] || ranges_[i].items + ranges_[i + 1].items > limit_ / 2) continue;
       if (loads_[i] + loads_[i + 1] > little) continue;
       order(balance_order::kind::merge, i);
       taken_[++i] = true;

@@ -33,7 +33,7 @@ struct balance_order {
 /// The load of a range is its time, and a little for each request. A range with more than its PE's
 /// share is split. One most of whose clients are on another PE goes there, if that PE has room.
 /// Then ranges go from the PE with the most load to that with the least, where this helps. Two
-/// neighbours that have few items (a quarter of the limit together) and little load become one.
+/// neighbours that have few items (half of the limit together) and little load become one.
 /// Each range is in one order at most.
 [[nodiscard]] std::vector<balance_order> plan_balance(std::span<const range_load> ranges,
                                                       std::span<const std::uint32_t> pes, std::uint64_t limit);

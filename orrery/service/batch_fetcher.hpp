@@ -17,8 +17,8 @@ namespace orrery::service {
 /// Problem: each look-up waits for memory three times, and a batch has many.
 ///
 /// While the range executes a request, the leaf of one further on is fetched, the keys of one
-/// before that, and the value of one before that. So the waits of many requests overlap. Where
-/// leaves come or go meanwhile, it begins again.
+/// before that, and the value of one before that. So the waits of many requests overlap, those of
+/// the last ones and of small batches too. Where leaves come or go meanwhile, it begins again.
 ///
 /// Lives on the stack of list_range::serve.
 template <class Key, class Value>
@@ -38,12 +38,14 @@ class batch_fetcher {
         return;
       }
       version_ = items_.version();
-      for (std::uint32_t i = now; i < done_; ++i) look_up(requests_[i]);
+      for (std::uint32_t i = now; i < std::min(done_, count_); ++i) look_up(requests_[i]);
     }
-    for (; done_ < std::min(count_, now + 3 * step); ++done_) {
-      look_up(requests_[done_]);
-      items_.fetch_leaf(requests_[done_].leaf);
-      if (done_ >= step) items_.fetch_keys(requests_[done_ - step].leaf);
+    for (const std::uint32_t until = std::min(count_ + 2 * step, now + 3 * step); done_ < until; ++done_) {
+      if (done_ < count_) {
+        look_up(requests_[done_]);
+        items_.fetch_leaf(requests_[done_].leaf);
+      }
+      if (done_ >= step && done_ - step < count_) items_.fetch_keys(requests_[done_ - step].leaf);
       if constexpr (std::is_arithmetic_v<Key>) {
         if (done_ >= 2 * step) {
           request& soon = requests_[done_ - 2 * step];
@@ -69,7 +71,7 @@ class batch_fetcher {
   std::vector<request>& requests_;
   std::uint32_t count_;
   std::uint32_t version_;
-  std::uint32_t done_ = 0;
+  std::uint32_t done_ = 0;  // steps: request i is looked up in step i, its value fetched 2 * step later
 };
 
 }  // namespace orrery::service

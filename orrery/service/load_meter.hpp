@@ -16,7 +16,10 @@ namespace orrery::service {
 /// Problem: whether ranges are in the right places is seen from what they do; and who counts must
 /// cost next to nothing for each batch.
 ///
-/// Requests are counted, the time of each eighth batch is measured. From which PE most batches come
+/// Requests are counted, the time of each eighth batch is measured. One that took far longer for
+/// each request than those before it was perhaps interrupted by the system, and counts as four
+/// times as long: so a range that has really become slow is known after some batches, and no other
+/// looks hot. From which PE most batches come
 /// is found with one candidate: its batches count one vote for it, others two against it, so that
 /// it keeps votes only with more than two thirds of them. The root hears of each 4,096 requests, in
 /// one message at a time.
@@ -42,17 +45,23 @@ class load_meter {
       client_ = from_pe;
       votes_ = 1;
     }
-    sampled_ = (batches_++ & 7U) == 0;
-    if (sampled_) begun_ = now();
+    sampled_ = (batches_++ & 7U) == 0 ? requests : 0;
+    if (sampled_ != 0) begun_ = now();
   }
   /// Never parks for long: no message is sent while the last one is on its way.
   void end(const remote<service_root>& root) {
-    if (sampled_) busy_ns_ += 8 * static_cast<std::uint64_t>((now() - begun_).count());
+    if (sampled_ != 0) sample(static_cast<double>((now() - begun_).count()) / sampled_);
     if (unsaid_ >= 4096) [[unlikely]]
       tell(root);
   }
 
  private:
+  void sample(double ns_of_request) {
+    if (ns_of_request_ == 0) ns_of_request_ = ns_of_request;
+    ns_of_request_ += (std::min(ns_of_request, 4 * ns_of_request_) - ns_of_request_) / 8;
+    busy_ns_ += static_cast<std::uint64_t>(ns_of_request_ * static_cast<double>(requests_ - counted_));
+    counted_ = requests_;
+  }
   void tell(const remote<service_root>& root) {
     if (lost_ || (said_.valid() && !said_.ready())) return;
     try {
@@ -74,7 +83,9 @@ class load_meter {
   future<void> said_;
   std::uint32_t client_ = 0;
   std::uint32_t votes_ = 0;
-  bool sampled_ = false;
+  std::uint64_t counted_ = 0;  // requests whose time is in busy_ns_
+  double ns_of_request_ = 0;  // smoothed
+  std::uint32_t sampled_ = 0;  // requests of the batch whose time is measured
   bool lost_ = false;
 };
 

@@ -152,7 +152,7 @@ void service_root::tune(std::uint32_t items) {
 void service_root::tune_limit(std::uint64_t items) {
   if (!tunes_limit_) return;
   const std::uint64_t wanted =
-      std::clamp<std::uint64_t>(std::bit_ceil(items / (16 * pes_.size()) + 1), 1U << 12U, 1U << 20U);
+      std::clamp<std::uint64_t>(std::bit_ceil(items / (8 * pes_.size()) + 1), 1U << 12U, 1U << 20U);
   if (wanted >= 2 * limit_ || 2 * wanted <= limit_) set_limit(static_cast<std::uint32_t>(wanted));
 }
 

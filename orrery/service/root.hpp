@@ -84,7 +84,7 @@ class service_root {
   void note_work(std::uint64_t requests);
   /// Splits, joins and moves ranges by what they have done since the last time (plan_balance).
   /// Returns how many orders were carried out. Where the size of ranges is automatic, it becomes
-  /// what makes 16 ranges for each PE, if it is not about that.
+  /// what makes 8 ranges for each PE, if it is not about that.
   std::uint32_t balance();
 
   /// Destroys all ranges, and the head.

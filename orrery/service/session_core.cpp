@@ -131,7 +131,7 @@ void session_core::put_in_order(lane& l) {
 }
 
 void session_core::send(route_number r, lane& l, batch_rule rule) {
-  flight f{r, {}, {}, tunes_ ? now() : std::chrono::nanoseconds{}};
+  flight f{r, {}, {}};
   if (!spare_.empty()) {
     f.numbers = std::move(spare_.back());
     spare_.pop_back();
@@ -263,7 +263,7 @@ void session_core::land(flight& f) {
   } else {
     answered(from, f.numbers, answer);
     ++routes_[from].answered;  // not before: what comes back goes ahead of what was never sent
-    if (tunes_ && tuner_.answered(static_cast<std::uint32_t>(f.numbers.size()), f.sent, now())) tuned_ = true;
+    if (tunes_ && tuner_.answered(static_cast<std::uint32_t>(f.numbers.size()), now())) tuned_ = true;
   }
   if (!again_.empty()) {
     again_.append(pending_);

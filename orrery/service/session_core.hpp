@@ -116,12 +116,13 @@ class session_core {
   /// The process of the route owns some keys since this version.
   void know(route_number r, std::uint64_t version);
 
-  /// Parks until there is room in the window.
+  /// Parks, if the window is full, until half of it is free: one request for each answer would be a
+  /// batch of its own.
   void wait_for_room() {
-    while (outstanding_ >= options_.window) {
-      if (tunes_) tuner_.limited();
-      (void)await_answers();
-    }
+    if (outstanding_ < options_.window) [[likely]]
+      return;
+    if (tunes_) tuner_.limited();
+    while (outstanding_ > options_.window - burst_) (void)await_answers();
   }
   /// A new request: the caller packs it into what begin() returns, and calls issued(), or, if it
   /// cannot, withdraw(). There is room in the window.
@@ -133,7 +134,10 @@ class session_core {
   }
   void issued() {
     ++outstanding_;
-    if (++gathered_ >= burst_ || open_->requests.size() >= large_batch) flush();
+    if (++gathered_ < burst_ && open_->requests.size() < large_batch) [[likely]]
+      return;
+    if (tunes_ && gathered_ >= burst_) tuner_.divided(dirty_.size());
+    flush();
   }
   void withdraw() noexcept {
     open_->requests.shrink(opened_at_);
@@ -180,7 +184,6 @@ class session_core {
     route_number to;
     std::vector<number> numbers;
     future<bytes> answer;
-    std::chrono::nanoseconds sent{};
   };
 
   [[nodiscard]] bool in_order_of_keys() const noexcept { return options_.order == consistency::per_key; }

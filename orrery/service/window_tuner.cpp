@@ -5,15 +5,20 @@
 
 namespace orrery::service {
 namespace {
-constexpr std::uint32_t windows_of_epoch = 8;
+constexpr std::uint32_t windows_of_epoch = 4;
 constexpr std::chrono::microseconds shortest_epoch{200};  // less is noise
-constexpr std::uint32_t epochs_of_rest = 32;
+constexpr std::uint32_t least_rest = 32;  // epochs
+constexpr std::uint32_t greatest_rest = 512;
+constexpr std::uint32_t pairs = 8;  // of epochs that are compared
 constexpr double faster = 1.05;
-constexpr double as_fast = 0.98;
+constexpr double requests_of_batch = 64;
 }  // namespace
 
-bool window_tuner::answered(std::uint32_t requests, time sent, time now) {
-  least_latency_ = std::min(least_latency_, now - sent);
+std::uint32_t window_tuner::floor() const noexcept {
+  return static_cast<std::uint32_t>(std::clamp<double>(2 * requests_of_batch * ranges_, least, greatest));
+}
+
+bool window_tuner::answered(std::uint32_t requests, time now) {
   if (begun_.count() < 0) {
     begun_ = now;
     return false;
@@ -31,36 +36,24 @@ bool window_tuner::answered(std::uint32_t requests, time sent, time now) {
 
 void window_tuner::end_epoch(double rate) {
   switch (phase_) {
-    case phase::begins: {
+    case phase::begins:
       best_rate_ = rate;
-      const double on_its_way = 2 * rate * static_cast<double>(least_latency_.count());
       best_window_ = window_;
-      window_ = static_cast<std::uint32_t>(std::clamp<double>(on_its_way, 2.0 * window_, greatest));
+      window_ = std::clamp(2 * window_, floor(), greatest);
       phase_ = phase::climbs;
       return;
-    }
     case phase::climbs:
-    case phase::tries_more:
       if (rate > faster * best_rate_) {
         climb(rate);
       } else {
-        rest(best_window_);
-      }
-      return;
-    case phase::tries_less:
-      if (rate >= as_fast * best_rate_) {
-        best_rate_ = rate;
-        rest(window_);
-      } else {
-        rest(best_window_);
+        rest();
       }
       return;
     case phase::rests:
-      best_rate_ += (rate - best_rate_) / 8;  // the world changes
-      if (++rested_ < epochs_of_rest) return;
-      phase_ = next_is_more_ ? phase::tries_more : phase::tries_less;
-      window_ = std::clamp(next_is_more_ ? 2 * best_window_ : best_window_ / 2, least, greatest);
-      next_is_more_ = !next_is_more_;
+      if (++rested_ >= rest_) begin_comparison();
+      return;
+    case phase::compares:
+      compare(rate);
   }
 }
 
@@ -68,18 +61,46 @@ void window_tuner::climb(double rate) noexcept {
   best_rate_ = rate;
   best_window_ = window_;
   if (window_ == greatest) {
-    rest(window_);
+    rest();
     return;
   }
   window_ = std::min(2 * window_, greatest);
-  phase_ = phase::climbs;
 }
 
-void window_tuner::rest(std::uint32_t window) noexcept {
-  window_ = window;
-  best_window_ = window;
+void window_tuner::rest() noexcept {
+  window_ = best_window_;
   rested_ = 0;
   phase_ = phase::rests;
+}
+
+void window_tuner::begin_comparison() noexcept {
+  best_window_ = std::max(best_window_, floor());
+  if (next_is_more_ ? best_window_ == greatest : best_window_ == floor()) next_is_more_ = !next_is_more_;
+  other_window_ = std::clamp(next_is_more_ ? 2 * best_window_ : best_window_ / 2, floor(), greatest);
+  window_ = other_window_;
+  compared_ = 0;
+  rate_of_best_ = 0;
+  rate_of_other_ = 0;
+  phase_ = phase::compares;
+}
+
+void window_tuner::compare(double rate) noexcept {
+  if (window_ == other_window_) {
+    rate_of_other_ += rate;
+    window_ = best_window_;
+    return;
+  }
+  rate_of_best_ += rate;
+  window_ = other_window_;
+  if (++compared_ < pairs) return;
+  if (rate_of_other_ >= (next_is_more_ ? faster : 1.0) * rate_of_best_) {
+    best_window_ = other_window_;
+    rest_ = least_rest;
+  } else {
+    next_is_more_ = !next_is_more_;
+    rest_ = std::min(2 * rest_, greatest_rest);
+  }
+  rest();
 }
 
 }  // namespace orrery::service

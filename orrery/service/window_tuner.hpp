@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 
 namespace orrery::service {
@@ -12,11 +13,14 @@ namespace orrery::service {
 /// replies are late and its batches leave the cache. How many are right depends on the machine, the
 /// network, the service and what others do.
 ///
-/// The tuner goes by *epochs* of some windows of requests. It has the rate of each, and the least
-/// time from a batch to its answer so far. It begins with what is on its way in twice that time at
-/// that rate, and doubles as long as the rate grows by a twentieth. Then it keeps the best window,
-/// and every now and then tries one of twice, or half, of it: twice, if that is faster; half, if
-/// that is not slower. Epochs in which the client never waited for room say nothing.
+/// Half of a window should give each range that it goes to a batch worth its message (64 requests):
+/// less is never tried.
+///
+/// The tuner goes by *epochs* of some windows of requests, and has the rate of each. It doubles the
+/// window as long as the rate grows by a twentieth. Then it keeps the best one, and every now and
+/// then compares it with one of twice, or half, of it, in turn for some epochs, as single ones
+/// differ by more than windows do: it takes twice, if that is faster by a twentieth; half, if that
+/// is not slower. Epochs in which the client never waited for room say nothing.
 ///
 /// Owned by session_core; used by its process only.
 class window_tuner {
@@ -29,23 +33,33 @@ class window_tuner {
   [[nodiscard]] std::uint32_t window() const noexcept { return window_; }
   /// The client waits for room in the window.
   void limited() noexcept { limited_ = true; }
-  /// A batch of so many requests, sent then, was answered now. Whether window() has changed.
-  bool answered(std::uint32_t requests, time sent, time now);
+  /// Half of a window goes to so many ranges.
+  void divided(std::size_t ranges) noexcept { ranges_ += (static_cast<double>(ranges) - ranges_) / 4; }
+  /// A batch of so many requests was answered now. Whether window() has changed.
+  bool answered(std::uint32_t requests, time now);
 
  private:
-  enum class phase : std::uint8_t { begins, climbs, rests, tries_more, tries_less };
+  enum class phase : std::uint8_t { begins, climbs, rests, compares };
 
+  [[nodiscard]] std::uint32_t floor() const noexcept;
   void end_epoch(double rate);
-  void rest(std::uint32_t window) noexcept;
   void climb(double rate) noexcept;
+  void rest() noexcept;
+  void begin_comparison() noexcept;
+  void compare(double rate) noexcept;
 
   std::uint32_t window_ = first;
   std::uint32_t best_window_ = first;
-  double best_rate_ = 0;  // with that window, requests for each nanosecond
-  time least_latency_ = time::max();
+  std::uint32_t other_window_ = first;  // it is compared with
+  double best_rate_ = 0;  // while it climbs: with that window, requests for each nanosecond
   time begun_{-1};  // of the epoch
   std::uint64_t requests_ = 0;
-  std::uint32_t rested_ = 0;  // epochs
+  double ranges_ = 1;  // smoothed
+  std::uint32_t rest_ = 32;  // epochs until the next comparison: longer after one in vain
+  std::uint32_t rested_ = 0;
+  std::uint32_t compared_ = 0;  // pairs of epochs
+  double rate_of_best_ = 0;  // sums of the epochs that are compared
+  double rate_of_other_ = 0;
   phase phase_ = phase::begins;
   bool limited_ = false;
   bool next_is_more_ = true;
