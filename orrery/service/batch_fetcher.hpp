@@ -71,7 +71,8 @@ class batch_fetcher {
   std::vector<request>& requests_;
   std::uint32_t count_;
   std::uint32_t version_;
-  std::uint32_t done_ = 0;  // steps: request i is looked up in step i, its value fetched 2 * step later
+  // Turns: request i is looked up in turn i, and its value fetched 2 * step turns later.
+  std::uint32_t done_ = 0;
 };
 
 }  // namespace orrery::service
