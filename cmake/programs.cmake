@@ -178,6 +178,9 @@ if(ORRERY_BENCH)  # bench/core/*.cpp is bench_core; the peers build themselves
       target_link_libraries(bench_fft PRIVATE fft3d fftw3_threads)
     endif()
   endforeach()
+  if(TARGET bench_task AND TARGET orrery_cc)  # its driver translates the examples
+    add_dependencies(bench_task orrery_cc)
+  endif()
   if(TARGET bench_service)  # its peers; those that are not there are absent
     find_package(absl QUIET)
     find_package(TBB QUIET)
