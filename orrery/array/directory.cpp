@@ -30,7 +30,9 @@ struct piece_head {
   std::uint32_t handler = 0;
   std::uint32_t slot = 0;
   std::uint32_t generation = 0;
-  std::uint32_t to_process = 0;  ///< 1: it has no route, and is for the process in `slot`
+  std::uint16_t to_process = 0;  ///< 1: it has no route, and is for the process in `slot`
+  wire::record_kind level = wire::record_kind::message;
+  std::uint8_t unused = 0;
 };
 
 slot* route_piece(pe& self, scheduler::delivery& d, const wire::envelope& e, std::uint32_t size);
@@ -78,6 +80,7 @@ slot* route_piece(pe& self, scheduler::delivery& d, const wire::envelope& e, std
     }
     scheduler::message* m = wire_message(self, *h, whole.slot, whole.generation, payload_of_all);
     m->source_pe = from;
+    m->head.kind = wire::level_of(whole.level);
     if (whole.to_process == 0) {
       dispatch(self, m);
     } else if (scheduler::slot* s = self.find(whole.slot, whole.generation)) {
@@ -183,7 +186,13 @@ scheduler::message* wire_message(pe& self, const scheduler::handler& h, std::uin
 void dispatch(pe& self, scheduler::message* m) {
   scheduler::delivery d;
   d.load(self, *m);
-  if (slot* s = d.method->route(self, d, m->head, m->head.size.load(std::memory_order_relaxed))) self.push(*s, m);
+  if (slot* s = d.method->route(self, d, m->head, m->head.size.load(std::memory_order_relaxed))) {
+    if (m->head.kind == wire::record_kind::message) [[likely]] {
+      self.push(*s, m);
+    } else {
+      self.push_at(m->head.kind, *s, m);
+    }
+  }
 }
 
 void discard(pe& self, scheduler::message* m) noexcept {
@@ -210,8 +219,7 @@ void send_in_pieces(pe& self, scheduler::channel& c, const scheduler::handler& h
   constexpr std::size_t beside = wire::record_bytes(section_end(wire_size<piece_head>()));
   const std::size_t most = std::min<std::size_t>(piece_bytes, c.ring.max_record() - beside);
   if (payload.size() <= most) {
-    self.links().send_control(c, wire::record_kind::message, head.slot, head.generation, 0, payload.data(),
-                              payload.size(), name(h));
+    self.links().send_control(c, head.level, head.slot, head.generation, 0, payload.data(), payload.size(), name(h));
     return;
   }
   for (std::size_t at = 0; at < payload.size(); at += most) {
@@ -230,12 +238,15 @@ void tell_process(pe& self, address to, const scheduler::handler& h, std::span<c
 }
 
 void tell(pe& self, std::uint32_t to, const scheduler::handler& h, std::uint32_t slot, std::uint32_t generation,
-          std::span<const std::byte> payload) noexcept try {
+          std::span<const std::byte> payload, wire::record_kind level) noexcept try {
   if (to == self.id()) {
-    dispatch(self, wire_message(self, h, slot, generation, payload));
+    scheduler::message* m = wire_message(self, h, slot, generation, payload);
+    m->head.kind = level;
+    dispatch(self, m);
     return;
   }
-  send_in_pieces(self, self.links().control_channel_to(to), h, {payload.size(), h.index, slot, generation, 0}, payload);
+  send_in_pieces(self, self.links().control_channel_to(to), h, {payload.size(), h.index, slot, generation, 0, level},
+                 payload);
 } catch (const node_lost&) {
   if (h.lost == nullptr || !h.lost(self, h, payload, to, nullptr))
     self.failures().report_unsent(h, to, std::current_exception());

@@ -2,6 +2,7 @@
 #include <orrery/array/array.hpp>
 #include <orrery/array/directory.hpp>
 #include <orrery/array/index_part.hpp>
+#include <orrery/process/promise.hpp>
 
 #include <cstring>
 
@@ -73,6 +74,13 @@ void throw_other_class(const std::string& element, std::string_view type) {
                     fmt::format("{} cannot be made as a {}: the elements of this array are of a class derived from it; "
                                 "insert it through a pointer to the array of that class",
                                 element, type));
+}
+std::string promise_of(pe& self, const slot& element) { return open_promise_of(self, self.address_of(element)); }
+void throw_promised(const std::string& element, const std::string& promise) {
+  throw usage_error(errc::bad_argument,
+                    fmt::format("{} cannot move: {} is not kept yet, and belongs to this PE; keep it before, or let a "
+                                "process that stays hold it",
+                                element, promise));
 }
 void throw_no_pe(const std::string& element, std::uint32_t to, std::uint32_t pes) {
   throw usage_error(errc::no_such_place,

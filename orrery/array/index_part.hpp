@@ -127,6 +127,9 @@ template <class Index>
 [[nodiscard]] index_part<Index>& index_part_of(pe& self, std::uint32_t id);
 [[noreturn]] void throw_no_array(std::uint32_t id);
 [[noreturn]] void throw_own_array(const std::string& name);
+/// A promise that the element has made and not kept; empty: there is none.
+[[nodiscard]] std::string promise_of(pe& self, const slot& element);
+[[noreturn]] void throw_promised(const std::string& element, const std::string& promise);
 [[noreturn]] void throw_no_pe(const std::string& element, std::uint32_t to, std::uint32_t pes);
 
 template <class Index>

@@ -33,6 +33,8 @@ struct index_sender {
   /// may be different.
   static bool send_away(pe& self, std::uint32_t array, const Index& to, const message_form& form, scheduler::sink* sink,
                         patience p, bool& again, const arguments_ref& arguments);
+  /// Waits while the mailbox of an element of this PE is full; false: it must not wait.
+  static bool has_room(pe& self, std::uint32_t array, const Index& to, patience p);
 
  private:
   // To an element of an array of another program: by way of the PE that made it.
@@ -65,7 +67,8 @@ bool index_sender<Index>::send_away(pe& self, std::uint32_t array, const Index& 
   const auto sent = [&] {
     if (answer) answer->sent();
   };
-  away* way = form.ordered && part.find_local(to) != nullptr ? nullptr : part.way_to(to);
+  const bool by_route = form.ordered || arguments.level() != wire::record_kind::message;
+  away* way = by_route && part.find_local(to) != nullptr ? nullptr : part.way_to(to);
   if (way == nullptr) {
     if (part.waiting_at(to) > most_waiting && self.active() != nullptr) {
       if (p == patience::must_not) return false;
@@ -92,6 +95,7 @@ bool index_sender<Index>::send_away(pe& self, std::uint32_t array, const Index& 
     }
     sent();
     part.begins();
+    m->head.kind = arguments.level();
     dispatch(self, m);
     return true;
   }
@@ -148,7 +152,7 @@ bool index_sender<Index>::send_away(pe& self, std::uint32_t array, const Index& 
     bytes b = messages::head_to_wire(form.ordered, h, to, tag);
     pack_arguments(b, arguments);
     numbered();
-    tell(self, way->pe, form.routed, part.id(), 0, b);
+    tell(self, way->pe, form.routed, part.id(), 0, b, arguments.level());
     return true;
   }
   messages::begin_prefix(e->payload(), form.ordered, h, to, tag);
@@ -159,9 +163,21 @@ bool index_sender<Index>::send_away(pe& self, std::uint32_t array, const Index& 
     throw;
   }
   numbered();
-  fill(*e, {way->pe, part.id(), 0}, form.routed, wire::payload_form::owned, nullptr, arguments.pages());
+  fill(*e, {way->pe, part.id(), 0}, form.routed, wire::payload_form::owned, nullptr, arguments.pages(),
+       arguments.level());
   self.commit(c, bytes_needed);
   return true;
+}
+
+template <class Index>
+bool index_sender<Index>::has_room(pe& self, std::uint32_t array, const Index& to, patience p) {
+  for (;;) {
+    array_core* const core = array_directory::of(self).find(array);
+    slot* const s = core != nullptr ? static_cast<index_part<Index>*>(core)->find_process(to) : nullptr;
+    if (s == nullptr || !self.flow().over_limit(*s)) return true;
+    if (p == patience::must_not) return false;
+    self.flow().wait_for_room(*s);
+  }
 }
 
 template <class Index>

@@ -70,6 +70,7 @@ void index_part<Index>::depart(cell_type& c, std::uint32_t to) {
   if (to == self_.id()) return;
   require_on(c.index, to);
   if (s.depth > 1) throw_parked(text_of(c.index));
+  if (const std::string promise = promise_of(self_, s); !promise.empty()) throw_promised(text_of(c.index), promise);
   const bool whole = self_.owner().is_local(to) && !settings_.always_serialize;
   bytes state;
   if (!whole) pack_object(c, state);

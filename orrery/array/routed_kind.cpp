@@ -33,7 +33,7 @@ bool move_on(array_core& part, scheduler::delivery& d, const wire::envelope& e, 
   wire::envelope* out = c.try_reserve(record);
   if (out == nullptr) return false;
   h.relocate(out->payload(), d.payload);
-  fill(*out, {to, part.id(), 0}, h, wire::payload_form::owned, nullptr, e.padding);
+  fill(*out, {to, part.id(), 0}, h, wire::payload_form::owned, nullptr, e.padding, wire::level_of(e.kind));
   d.form = wire::payload_form::refs;  // nothing is left there to drop
   d.release();
   self.commit(c, record);
@@ -46,6 +46,7 @@ void send_on(array_core& part, const routed_kind& kind, scheduler::delivery& d, 
              std::uint32_t size, std::uint32_t to) {
   pe& self = part.self();
   const scheduler::handler& method = *d.method;
+  const wire::record_kind level = wire::level_of(wire::envelope::read_once(e.kind));
   route_head h;
   if (d.form != wire::payload_form::owned) {
     const auto from = wire_payload(d, e, size);
@@ -54,7 +55,7 @@ void send_on(array_core& part, const routed_kind& kind, scheduler::delivery& d, 
     count_hop(part, kind, h, d.source_pe);
     std::memcpy(b.data(), &h, sizeof h);
     d.release();
-    tell(self, to, method, part.id(), 0, b);
+    tell(self, to, method, part.id(), 0, b, level);
     return;
   }
   std::memcpy(&h, d.payload, sizeof h);
@@ -71,7 +72,7 @@ void send_on(array_core& part, const routed_kind& kind, scheduler::delivery& d, 
   method.drop(d.payload);
   d.form = wire::payload_form::refs;
   d.release();
-  tell(self, to, method, part.id(), 0, b);
+  tell(self, to, method, part.id(), 0, b, level);
 }
 
 void fail_routed(array_core& part, const routed_kind& kind, scheduler::delivery& d, const route_head& h,

@@ -21,7 +21,7 @@ struct element_name {
 /// must_not. True in `again` when it has waited: everything may be different.
 template <class Message, class T, class Index, class... A>
 [[gnu::noinline]] bool send_away(pe& self, const element_name<T, Index>& to, scheduler::sink* sink, patience p,
-                                 bool& again, A&&... args) {
+                                 bool& again, wire::record_kind level, A&&... args) {
   const auto size = [&] { return orrery::wire_size(std::as_const(args)...); };
   const auto write = [&](orrery::writer& w) { orrery::write(w, std::as_const(args)...); };
   const auto move = [&](void* payload) {
@@ -29,18 +29,19 @@ template <class Message, class T, class Index, class... A>
   };
   return index_sender<Index>::send_away(
       self, to.array, to.index, Message::form, sink, p, again,
-      arguments_ref(size, write, move, sizeof(typename Message::owned), pages_beside(args...)));
+      arguments_ref(size, write, move, sizeof(typename Message::owned), pages_beside(args...), level));
 }
 
 /// Sends a message to an element; `sink` null: one way. Parks while the way or the element's
 /// mailbox is full, or returns false instead.
 template <class Message, class T, class Index, class... A>
 bool send_element(pe& self, const element_name<T, Index>& to, scheduler::sink* sink, patience p, A&&... args) {
+  constexpr wire::record_kind normal = wire::record_kind::message;
   for (bool noted = false;;) {
     bool again = false;
     array_core* const core = array_directory::of(self).find(to.array);
     if (core == nullptr) [[unlikely]]
-      return send_away<Message>(self, to, sink, p, again, std::forward<A>(args)...);
+      return send_away<Message>(self, to, sink, p, again, normal, std::forward<A>(args)...);
     auto& part = static_cast<index_part<Index>&>(*core);
     if (part.measures() && !noted) [[unlikely]] {
       noted = true;
@@ -54,7 +55,7 @@ bool send_element(pe& self, const element_name<T, Index>& to, scheduler::sink* s
         if (self.flow().wait_for_room(s)) continue;  // it may be elsewhere now
       }
       if constexpr (Message::ordered) {
-        if (!send_away<Message>(self, to, sink, p, again, std::forward<A>(args)...)) return false;
+        if (!send_away<Message>(self, to, sink, p, again, normal, std::forward<A>(args)...)) return false;
         if (!again) return true;
         continue;
       }
@@ -76,7 +77,7 @@ bool send_element(pe& self, const element_name<T, Index>& to, scheduler::sink* s
       }
       return true;
     }
-    if (!send_away<Message>(self, to, sink, p, again, std::forward<A>(args)...)) return false;
+    if (!send_away<Message>(self, to, sink, p, again, normal, std::forward<A>(args)...)) return false;
     if (!again) return true;
   }
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <orrery/wire/codec.hpp>
+#include <orrery/wire/envelope.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -17,10 +18,11 @@ class arguments_ref {
   /// arguments into a new payload of the owned form at `at`. `owned_bytes`: its size; `pages`: what
   /// they hold in memory of their own.
   template <class Size, class Write, class Move>
-  arguments_ref(const Size& size, const Write& write, const Move& move, std::size_t owned_bytes,
-                std::uint16_t pages) noexcept
+  arguments_ref(const Size& size, const Write& write, const Move& move, std::size_t owned_bytes, std::uint16_t pages,
+                wire::record_kind level = wire::record_kind::message) noexcept
       : owned_bytes_(static_cast<std::uint32_t>(owned_bytes)),
         pages_(pages),
+        level_(level),
         size_at_(&size),
         write_at_(&write),
         move_at_(&move),
@@ -30,6 +32,8 @@ class arguments_ref {
 
   [[nodiscard]] std::uint32_t owned_bytes() const noexcept { return owned_bytes_; }
   [[nodiscard]] std::uint16_t pages() const noexcept { return pages_; }
+  /// Of the message: message, urgent or background.
+  [[nodiscard]] wire::record_kind level() const noexcept { return level_; }
   [[nodiscard]] std::size_t wire_size() const { return size_(size_at_); }
   void write(std::span<std::byte> to) const {
     orrery::writer w(to);
@@ -41,6 +45,7 @@ class arguments_ref {
  private:
   std::uint32_t owned_bytes_;
   std::uint16_t pages_;
+  wire::record_kind level_;
   const void* size_at_;
   const void* write_at_;
   const void* move_at_;

@@ -4,15 +4,17 @@
 #include <orrery/process/member.hpp>
 
 #include <cstddef>
+#include <exception>
 #include <functional>
 #include <iterator>
+#include <memory>
 #include <optional>
 #include <utility>
 #include <vector>
 
-// Exchanges between the members of a group, made of all_reduce. Called in their methods by all
-// members, each with itself as `m`; each is a barrier, and throws as that does. The values go to
-// all PEs of the group.
+// Exchanges between the members of a group. Called in their methods by all members, each with itself
+// as `m`; each is a barrier, and throws as that does. But for all_to_all they are made of
+// all_reduce, and their values go to all PEs of the group.
 namespace orrery {
 
 namespace detail {
@@ -24,6 +26,106 @@ struct append {
     return a;
   }
 };
+/// An exchange among members. Each part sends one message to each other part, with the values that
+/// its members have for the members there. The collective is over where all messages have come.
+template <class V>
+struct all_to_all_exchange {
+  using result = std::vector<V>;
+  struct entry : arrival {
+    std::vector<V> in;
+    std::vector<V> out;
+    std::exception_ptr error;
+  };
+  /// For the members of one part, by rank there and then by rank here.
+  struct shipment {
+    std::vector<V> values;
+    bool bad = false;  // a member has not given one value for each
+    template <class A>
+    void serialize(A& a) {
+      a & values & bad;
+    }
+  };
+  struct gathered : reduction_base {
+    std::vector<std::optional<shipment>> from;  // by part
+    std::size_t count = 0;
+    gathered(const collective& w, std::size_t parts) : reduction_base(w), from(parts) {}
+  };
+
+  static void all_here(pe& self, group_part& part) {
+    const group_handle group = part.group();  // the part may end while we wait for space
+    const group_data& d = group.data();
+    std::vector<entry*> mine(part.members().size());
+    bool bad = false;
+    for (arrival* a = part.arrivals(); a != nullptr; a = a->next) {
+      mine[a->index] = static_cast<entry*>(a);
+      bad = bad || mine[a->index]->in.size() != d.members.size();
+    }
+    std::vector<shipment> out(d.parts.size());
+    for (auto& s : out) s.bad = bad;
+    if (!bad)
+      for (std::size_t rank = 0; rank < d.members.size(); ++rank)
+        for (entry* e : mine) out[d.part_of[rank]].values.push_back(std::move(e->in[rank]));
+    const std::uint32_t from = part.index();
+    const std::uint64_t number = part.number();
+    const address own = part.at();
+    for (std::size_t i = 0; i < d.parts.size(); ++i) {
+      const address to = d.parts[i].at;
+      if (i == from) continue;
+      try {
+        post_call<&arrive>(orrery::pe(to.pe), to.slot, to.generation, from, number, std::move(out[i]));
+      } catch (const node_lost&) {  // members are told of that as of each loss
+      }
+    }
+    if (group_part* p = find_part(self, own.slot, own.generation)) take(*p, from, number, std::move(out[from]));
+  }
+
+  static void arrive(std::uint32_t index, std::uint32_t generation, std::uint32_t from, std::uint64_t number,
+                     shipment s) {
+    group_part* part = find_part(here_pe(), index, generation);
+    if (part == nullptr) return;
+    part->hear(number, what);
+    take(*part, from, number, std::move(s));
+  }
+
+ private:
+  static void take(group_part& part, std::uint32_t from, std::uint64_t number, shipment s) {
+    const group_data& d = part.group().data();
+    auto& at = part.exchanges[number % 2];
+    if (from >= d.parts.size() || number < part.number() || number > part.number() + 1) return;
+    if (at == nullptr) at = std::make_unique<gathered>(what, d.parts.size());
+    if (at->what != &what) return;  // the members do not call the same, and have heard so
+    auto& g = static_cast<gathered&>(*at);
+    if (!g.from[from]) ++g.count;
+    g.from[from].emplace(std::move(s));
+    if (g.count < d.parts.size() || number != part.number() || part.current() != &what) return;
+    part.follow_all();
+    const std::unique_ptr<reduction_base> all = std::move(at);
+    finish(part, d, g);
+  }
+  static void finish(group_part& part, const group_data& d, gathered& g) {
+    bool bad = false;
+    for (const auto& s : g.from) bad = bad || s->bad;
+    std::vector<std::size_t> members(d.parts.size());  // of each part
+    for (const std::uint32_t p : d.part_of) ++members[p];
+    for (arrival* a = part.arrivals(); a != nullptr; a = a->next) {
+      auto* e = static_cast<entry*>(a);
+      try {
+        if (bad) throw usage_error(errc::bad_argument, "all_to_all: a member has not given one value for each");
+        std::vector<std::size_t> next(d.parts.size());
+        for (std::size_t p = 0; p < next.size(); ++p) next[p] = a->index * members[p];
+        e->out.reserve(d.members.size());
+        for (const std::uint32_t p : d.part_of) e->out.push_back(std::move(g.from[p]->values.at(next[p]++)));
+      } catch (...) {
+        e->error = std::current_exception();
+      }
+    }
+    part.complete();
+  }
+
+ public:
+  static constexpr collective what{"all_to_all", &all_here, type_name<V>(), "exchange"};
+};
+
 struct first_given {
   template <class V>
   std::optional<V> operator()(std::optional<V> a, std::optional<V> b) const {
@@ -63,20 +165,12 @@ template <class T, class V, class Op = std::plus<>>
   return total;
 }
 
-/// Each member gives one value for each member, and gets those that are for it, by rank. All values
-/// go to all PEs: for large ones send messages to the peers. Throws usage_error, at all members, if
-/// one gives another number of values.
+/// Each member gives one value for each member, and gets those that are for it, by rank. A value
+/// travels once, to the PE of the member that it is for: each PE sends one message to each other.
+/// Throws usage_error, at all members, if one gives another number of values; else as barrier.
 template <class T, class V>
 [[nodiscard]] std::vector<V> all_to_all(member<T>& m, std::vector<V> values) {
-  std::vector<std::vector<V>> all = all_gather(m, std::move(values));
-  std::vector<V> mine;
-  mine.reserve(all.size());
-  for (auto& from : all) {
-    if (from.size() != all.size())
-      throw usage_error(errc::bad_argument, "all_to_all: a member has not given one value for each");
-    mine.push_back(std::move(from[m.rank()]));
-  }
-  return mine;
+  return m.template meet_with<detail::all_to_all_exchange<V>>(std::move(values));
 }
 
 }  // namespace orrery

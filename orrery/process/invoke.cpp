@@ -95,7 +95,7 @@ void drop_message(pe& self, scheduler::message* m) noexcept {
 }
 }  // namespace
 
-void push_call(pe& self, slot& s, scheduler::message* m) {
+void push_call(pe& self, slot& s, scheduler::message* m, wire::record_kind level) {
   // it takes nothing more, and the caller may be what it still waits for
   if (s.dying) [[unlikely]] {
     const auto& h = *reinterpret_cast<const scheduler::handler*>(m->head.handler);
@@ -114,7 +114,11 @@ void push_call(pe& self, slot& s, scheduler::message* m) {
     drop_message(self, m);
     throw deadlock_error(cycle);
   }
-  self.push(s, m);
+  if (level != wire::record_kind::message) {
+    self.push_at(level, s, m);
+  } else {
+    self.push(s, m);
+  }
 }
 
 bool has_space(scheduler::channel& c, std::size_t bytes) noexcept {
@@ -125,7 +129,7 @@ void send_wire(pe& self, scheduler::channel& c, address to, const scheduler::han
                const arguments_ref& arguments) {
   outgoing out(self, c, arguments.wire_size());
   arguments.write(out.payload());
-  out.send_message(to, h, sink);
+  out.send_message(to, h, sink, arguments.level());
 }
 
 void begin_call_with(pe& self, address to, scheduler::sink& k, const scheduler::handler& h, const void* const* refs,
@@ -138,8 +142,8 @@ void begin_call_with(pe& self, address to, scheduler::sink& k, const scheduler::
     scheduler::message* m = self.allocate_message(payload);
     std::memcpy(m->payload(), refs, payload);
     m->source_pe = to.pe;
-    fill(m->head, to, h, wire::payload_form::refs, &k, 0);
-    push_call(self, *s, m);
+    fill(m->head, to, h, wire::payload_form::refs, &k, 0, arguments.level());
+    push_call(self, *s, m, arguments.level());
     return;
   }
   self.wait_while_stopped(to);
@@ -151,7 +155,8 @@ void begin_call_with(pe& self, address to, scheduler::sink& k, const scheduler::
   const std::uint32_t bytes = wire::record_bytes(payload);
   wire::envelope* e = self.reserve(c, bytes);
   std::memcpy(e->payload(), refs, payload);
-  fill(*e, to, h, wire::payload_form::refs, &k, static_cast<std::uint16_t>(bytes - wire::granule - payload));
+  fill(*e, to, h, wire::payload_form::refs, &k, static_cast<std::uint16_t>(bytes - wire::granule - payload),
+       arguments.level());
   self.commit(c, bytes);
 }
 

@@ -465,13 +465,14 @@ struct method_operation {
 void fail_gone(const scheduler::handler& h, address to, scheduler::sink* sink, pe& self);
 /// Appends a call to the mailbox of a process of this PE; throws deadlock_error instead if it could
 /// never be executed.
-void push_call(pe& self, slot& s, scheduler::message* m);
+void push_call(pe& self, slot& s, scheduler::message* m, wire::record_kind level = wire::record_kind::message);
 /// Room for a message to another node with a payload of `bytes`.
 [[nodiscard]] bool has_space(scheduler::channel& c, std::size_t bytes) noexcept;
 
 inline void fill(wire::envelope& e, address to, const scheduler::handler& h, wire::payload_form form,
-                 scheduler::sink* sink, std::uint16_t padding) noexcept {
-  e.kind = wire::record_kind::message;
+                 scheduler::sink* sink, std::uint16_t padding,
+                 wire::record_kind level = wire::record_kind::message) noexcept {
+  e.kind = level;
   e.form = form;
   e.padding = padding;
   // Kept in a register: GCC 12 would store `to` on the stack in parts, and load two of them as one
@@ -610,15 +611,19 @@ bool send_owned(pe& self, address to, scheduler::sink* sink, bool may_wait, P&&.
 
 /// Sends a call whose caller waits for it before the arguments end: inside the node only pointers
 /// to them travel.
-template <class Handler, class... P>
-void begin_call(pe& self, address to, scheduler::sink& k, P&&... arguments) {
-  const scheduler::handler& h = Handler::instance;
+template <class... P>
+void begin_call_at(wire::record_kind level, const scheduler::handler& h, pe& self, address to, scheduler::sink& k,
+                   P&&... arguments) {
   const void* const refs[sizeof...(P) + 1] = {static_cast<const void*>(std::addressof(arguments))...};
   require_sendable<std::remove_cvref_t<P>...>();
   const auto size = [&] { return orrery::wire_size(std::as_const(arguments)...); };
   const auto write = [&](orrery::writer& w) { (orrery::write(w, std::as_const(arguments)), ...); };
   const auto stays = [](void*) {};
-  begin_call_with(self, to, k, h, refs, sizeof...(P) * sizeof(void*), arguments_ref(size, write, stays, 0, 0));
+  begin_call_with(self, to, k, h, refs, sizeof...(P) * sizeof(void*), arguments_ref(size, write, stays, 0, 0, level));
+}
+template <class Handler, class... P>
+void begin_call(pe& self, address to, scheduler::sink& k, P&&... arguments) {
+  begin_call_at(wire::record_kind::message, Handler::instance, self, to, k, std::forward<P>(arguments)...);
 }
 
 /// Sends a call and returns when the result has arrived in `k`.

@@ -5,7 +5,11 @@
 #include <orrery/scheduler/layer_state.hpp>
 #include <orrery/scheduler/wait_watcher.hpp>
 
+#include <cstdint>
+#include <map>
+#include <memory>
 #include <string>
+#include <utility>
 
 namespace orrery::detail {
 
@@ -39,8 +43,8 @@ struct local_wait {
 /// knows nothing of who is to keep a promise. So those that may wait for ever are in a list, which
 /// is told of the end, and speaks in the report of a dead world.
 ///
-/// Owned by its PE as the process layer's state, which also has those that are to be told of ends;
-/// used on the PE's thread. Invariant: each in the list is on this PE.
+/// Owned by its PE as the process layer's state, which also has those that are to be told of ends,
+/// and the values of spread(); used on the PE's thread. Invariant: each in the list is on this PE.
 class local_waits final : public scheduler::layer_state, scheduler::wait_watcher {
  public:
   explicit local_waits(pe& of);
@@ -54,7 +58,17 @@ class local_waits final : public scheduler::layer_state, scheduler::wait_watcher
     w.previous->next = &w;
     list_.previous = &w;
   }
+  /// The first in the list for which f is true; null: there is none.
+  template <class F>
+  [[nodiscard]] const local_wait* find(F f) const {
+    for (const local_wait* w = list_.next; w != &list_; w = w->next)
+      if (f(*w)) return w;
+    return nullptr;
+  }
   [[nodiscard]] end_watches& ends() noexcept { return ends_; }
+  /// The values of spread() that this PE knows, by the PE that made them and its number for them.
+  [[nodiscard]] auto& spread_values() noexcept { return spread_values_; }
+  [[nodiscard]] std::uint64_t next_spread() noexcept { return ++spreads_; }
   void process_ended(const address& gone) noexcept override { ends_.ended(gone); }
 
  private:
@@ -65,6 +79,8 @@ class local_waits final : public scheduler::layer_state, scheduler::wait_watcher
   pe& self_;
   local_wait list_;  // a circle
   end_watches ends_{self_};
+  std::map<std::pair<std::uint32_t, std::uint64_t>, std::shared_ptr<const void>> spread_values_;
+  std::uint64_t spreads_ = 0;  // that were made here
 };
 
 }  // namespace orrery::detail

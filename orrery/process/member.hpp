@@ -128,6 +128,16 @@ class member : public detail::member_base {
     return *std::move(mine.out);
   }
 
+  /// For functions that members call together: each gives a value, and gets the result that the
+  /// exchange makes of the values of all.
+  template <class Exchange, class V>
+  [[nodiscard]] typename Exchange::result meet_with(V value) {
+    typename Exchange::entry mine{{}, std::move(value), {}, nullptr};
+    meet(Exchange::what, mine);
+    if (mine.error != nullptr) std::rethrow_exception(mine.error);
+    return std::move(mine.out);
+  }
+
  protected:
   member() noexcept { join(group_.handle_); }
   ~member() = default;

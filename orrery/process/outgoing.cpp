@@ -55,10 +55,10 @@ outgoing::~outgoing() {
   if (in_block_) self_.owner().block_released(channel_.pe, block_);
 }
 
-void outgoing::send_message(address to, const scheduler::handler& h, scheduler::sink* sink) {
+void outgoing::send_message(address to, const scheduler::handler& h, scheduler::sink* sink, wire::record_kind level) {
   reserve_record();
   const std::uint64_t reply = sink != nullptr ? self_.replies().expect(*sink) : 0;
-  commit(wire::record_kind::message, to.slot, to.generation, h.index, reply);
+  commit(level, to.slot, to.generation, h.index, reply);
 }
 
 void outgoing::send_reply(std::uint64_t reply) {

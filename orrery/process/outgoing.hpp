@@ -30,7 +30,8 @@ class outgoing {
   [[nodiscard]] std::span<std::byte> payload() noexcept { return payload_; }
   /// Sends a message, whose answer completes `sink` if that is not null. May park. Throws
   /// node_lost, stopped, world_error; then nothing was sent, and `sink` is registered nowhere.
-  void send_message(address to, const scheduler::handler& h, scheduler::sink* sink);
+  void send_message(address to, const scheduler::handler& h, scheduler::sink* sink,
+                    wire::record_kind level = wire::record_kind::message);
   /// Sends the answer to a call. May park. Throws node_lost, stopped.
   void send_reply(std::uint64_t reply);
 

@@ -89,6 +89,14 @@ void keep(open_promise& p) { complete(here_pe(), p); }
 
 void keep_with(open_promise& p, std::exception_ptr why) noexcept { fail(here_pe(), p, std::move(why)); }
 
+std::string open_promise_of(pe& self, const address& process) {
+  const local_wait* const w = local_waits::of(self).find([&](const local_wait& x) {
+    return x.describe == &describe_promise && static_cast<const open_promise&>(x).asked &&
+           static_cast<const open_promise&>(x).state->k->target == process;
+  });
+  return w != nullptr ? maker_of(*static_cast<const open_promise*>(w)->state->k) : std::string{};
+}
+
 void abandon(open_promise& p) noexcept {
   pe* const here = scheduler::current_pe;
   if (here == nullptr) {  // the world has ended

@@ -6,6 +6,7 @@
 #include <orrery/process/local_waits.hpp>
 
 #include <exception>
+#include <string>
 #include <type_traits>
 #include <utility>
 
@@ -42,6 +43,9 @@ void require_future(open_promise* p);
 void keep(open_promise& p);
 /// The same with an exception.
 void keep_with(open_promise& p, std::exception_ptr why) noexcept;
+/// The name, as in reports, of a promise that a method of the process has made, whose future was
+/// given away, and which is not kept yet; empty: there is none. Looks at all promises of this PE.
+[[nodiscard]] std::string open_promise_of(pe& self, const address& process);
 /// Nobody will keep it any more. Also on other PEs, and after the world has ended.
 void abandon(open_promise& p) noexcept;
 

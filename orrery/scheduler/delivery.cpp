@@ -79,7 +79,7 @@ message* delivery::to_message(const wire::envelope& e, std::uint32_t bytes, cons
   message* m = self->allocate_message(room);
   m->source_pe = source_pe;
   m->head.size.store(size, std::memory_order_relaxed);
-  m->head.kind = wire::record_kind::message;
+  m->head.kind = wire::level_of(wire::envelope::read_once(e.kind));
   m->head.form = form;
   m->head.padding = padding;
   m->head.slot = e.slot;
@@ -105,7 +105,7 @@ message* delivery::copy_block(const wire::envelope& e) {
   message* m = self->allocate_message(size - wire::granule);
   m->source_pe = source_pe;
   m->head.size.store(size, std::memory_order_relaxed);
-  m->head.kind = wire::record_kind::message;
+  m->head.kind = wire::level_of(wire::envelope::read_once(e.kind));
   m->head.form = wire::payload_form::wire;
   m->head.padding = static_cast<std::uint16_t>(size - wire::granule - payload_bytes);
   m->head.slot = e.slot;

@@ -101,7 +101,7 @@ void failure_log::note_lost(const channel& c) noexcept {
   std::uint64_t lost = 0;
   // The lost node could write to the ring, too.
   const auto look_at = [&](const wire::envelope& e, std::uint32_t bytes) {
-    if (e.kind != wire::record_kind::message || e.reply != 0) return;
+    if (!wire::is_message(e.kind) || e.reply != 0) return;
     const std::uint64_t index = wire::envelope::read_once(e.handler);
     const std::uint32_t padding = wire::envelope::read_once(e.padding);
     const bool sound =

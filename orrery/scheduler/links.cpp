@@ -221,7 +221,7 @@ namespace {
 // Gives back what a record of this node holds that nobody will receive: an owned payload, or what a
 // control message names.
 void drop_payload(wire::envelope& e) noexcept {
-  if (e.kind != wire::record_kind::message) return;
+  if (!wire::is_message(e.kind)) return;
   const auto* const h = reinterpret_cast<const handler*>(e.handler);
   if (e.form == wire::payload_form::owned || (h->route != nullptr && h->payload_bytes == 0)) h->drop(e.payload());
 }
@@ -264,7 +264,7 @@ void links::await_receivers() noexcept {
     if (!is_unopened()) continue;
     std::uint64_t posts = 0;
     c->ring.for_each_left([&](const wire::envelope& e, std::uint32_t) {
-      if (e.kind == wire::record_kind::message && e.reply == 0) ++posts;
+      if (wire::is_message(e.kind) && e.reply == 0) ++posts;
     });
     if (posts != 0) of_.failures().say_lost(c->pe, posts);
   }

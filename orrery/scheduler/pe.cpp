@@ -137,6 +137,10 @@ const handler continuation{
 }  // namespace
 
 void pe::run_sink(sink& s) {
+  if (urgent_ != nullptr && urgent_->owns(s)) [[unlikely]] {
+    if (urgent_->is_next(s)) run_urgent();
+    return;
+  }
   const passing_process process(*this, continuation);
   take_result_order(s);
   s.on_done(*this, s);  // s may end here
@@ -158,7 +162,7 @@ void pe::run_slot(slot& s) {
     shutdown_.refuse_mailbox(s);
     return;
   }
-  run_messages(s);
+  run_messages<false>(s);
 }
 
 // Runs one message. True if the process is alive, not active any more and not yet settled.
@@ -195,6 +199,17 @@ void pe::run_slot(slot& s) {
   return s.state == process_state::running;
 }
 
+// The first process in the urgent queue runs its urgent messages; others have their turn later.
+void pe::run_urgent() {
+  slot& s = urgent_->pop(runnable_);
+  if (refusing_ || s.is_function) {
+    run_slot(s);
+  } else {
+    run_messages<true>(s);
+  }
+}
+
+template <bool Urgent>
 void pe::run_messages(slot& s) {
   s.state = process_state::running;
   for (int n = 1;; ++n) {
@@ -203,7 +218,7 @@ void pe::run_messages(slot& s) {
     if (s.has_extra) [[unlikely]]
       flow_.made_room_if_low(s);
     if (!run_one(s, d)) return;
-    if (!s.has_messages() || n == messages_per_turn) {
+    if (!s.has_messages() || n == messages_per_turn || (Urgent && !urgent_queue::begins(s))) {
       settle(s);
       return;
     }

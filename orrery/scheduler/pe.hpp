@@ -192,7 +192,9 @@ class pe : public run_state {
   [[noreturn]] void leave_loop() noexcept;
   void run_slot(slot& s);
   void run_sink(sink& s);
+  template <bool Urgent>
   void run_messages(slot& s);
+  [[gnu::cold]] void run_urgent();
   /// Executes a message at a process that is idle (or a fresh slot); on return the process is
   /// settled.
   void execute(slot& s, delivery& d);

@@ -98,7 +98,7 @@ void pe::receive_record(inbound& in, wire::envelope& e, std::uint32_t bytes) {
 void pe::receive_followed(inbound& in, wire::envelope& e, std::uint32_t bytes) {
   causality& order = *watch_->order;
   const wire::record_kind kind = e.kind;
-  if (kind == wire::record_kind::message || kind == wire::record_kind::reply || kind == wire::record_kind::failure ||
+  if (wire::is_message(kind) || kind == wire::record_kind::reply || kind == wire::record_kind::failure ||
       kind == wire::record_kind::small_reply)
     order.arrives(in);
   deal_with_record(in, e, bytes);
@@ -108,6 +108,8 @@ void pe::receive_followed(inbound& in, wire::envelope& e, std::uint32_t bytes) {
 void pe::deal_with_record(inbound& in, wire::envelope& e, std::uint32_t bytes) {
   switch (e.kind) {
     case wire::record_kind::message:
+    case wire::record_kind::urgent:
+    case wire::record_kind::background:
       receive_message(in, e, bytes);
       return;
     case wire::record_kind::annex:
@@ -164,6 +166,7 @@ void pe::receive_annex(inbound& in, wire::envelope& e, std::uint32_t bytes) {
 
 void pe::receive_message(inbound& in, wire::envelope& e, std::uint32_t bytes) {
   delivery d;
+  const wire::record_kind kind = wire::envelope::read_once(e.kind);
   d.self = this;
   d.from = &in;
   d.source_pe = in.pe;
@@ -228,7 +231,7 @@ void pe::receive_message(inbound& in, wire::envelope& e, std::uint32_t bytes) {
       return;
     }
   }
-  if (s->state == process_state::idle && !queueing_) [[likely]] {
+  if (s->state == process_state::idle && !queueing_ && kind != wire::record_kind::background) [[likely]] {
     if (d.form == wire::payload_form::wire && d.method->views) {
       d.heap = d.to_message(e, bytes);
       d.payload = d.heap->payload();
@@ -237,7 +240,11 @@ void pe::receive_message(inbound& in, wire::envelope& e, std::uint32_t bytes) {
     return;
   }
   message* m = d.to_message(e, bytes, s);
-  push(*s, m);
+  if (kind == wire::record_kind::message) [[likely]] {
+    push(*s, m);
+  } else {
+    push_at(kind, *s, m);
+  }
   const std::uint64_t high = std::uint64_t{s->charge} * charge_unit;
   if (high > count_.mailbox_high) count_.mailbox_high = high;
   if (flow_.over_limit(*s)) [[unlikely]]

@@ -50,6 +50,17 @@ class run_queue {
   void push(sink& s) { waiting_.push({reinterpret_cast<std::uintptr_t>(&s) | 2}); }
   /// Before most others: to be called when it was given a message by what the PE runs.
   void push_recent(slot& s) { recent_.push(of(s)); }
+  /// Before all others: the next pop() returns it.
+  void push_next(sink& s) {
+    waiting_.push_first({reinterpret_cast<std::uintptr_t>(&s) | 2});
+    until_waiting_ = 0;
+  }
+  /// A process is to have another place: the sink stands in the old one. False if the process is
+  /// not here. Looks through all entries.
+  bool replace(const slot& s, sink& by) noexcept {
+    const entry there{reinterpret_cast<std::uintptr_t>(&by) | 2};
+    return recent_.replace(of(s), there) || waiting_.replace(of(s), there);
+  }
   /// The next; the queue must not be empty.
   entry pop() noexcept {
     if (takes_waiting()) {
@@ -79,7 +90,7 @@ class run_queue {
   [[nodiscard]] bool takes_waiting() const noexcept {
     return recent_.empty() || (until_waiting_ == 0 && !waiting_.empty());
   }
-  static entry of(slot& s) noexcept { return {reinterpret_cast<std::uintptr_t>(&s)}; }
+  static entry of(const slot& s) noexcept { return {reinterpret_cast<std::uintptr_t>(&s)}; }
 
   // A circular array rather than a list through the slots: a push does not touch the line of the
   // process that was pushed before.
@@ -93,6 +104,18 @@ class run_queue {
       if (tail_ - head_ > mask_) [[unlikely]]
         grow();
       items_[tail_++ & mask_] = e;
+    }
+    void push_first(entry e) {
+      if (tail_ - head_ > mask_) grow();
+      items_[--head_ & mask_] = e;
+    }
+    bool replace(entry before, entry e) noexcept {
+      for (std::size_t i = tail_; i != head_;)
+        if (entry& at = items_[--i & mask_]; at.bits == before.bits) {
+          at = e;
+          return true;
+        }
+      return false;
     }
     entry pop_oldest() noexcept { return items_[head_++ & mask_]; }
     entry pop_newest() noexcept { return items_[--tail_ & mask_]; }

@@ -14,11 +14,13 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 
 namespace orrery::scheduler {
 
 class causality;
 class trace_buffer;
+class urgent_queue;
 
 /// The observer of a PE's work. Owned by the PE's node.
 struct pe_watch {
@@ -95,12 +97,20 @@ class run_state {
     }
   }
 
+  /// Appends a message of another level than the normal one, as urgent_queue and
+  /// background_message say.
+  [[gnu::cold]] void push_at(wire::record_kind level, slot& s, message* m);
+
   // --- what is next ------------------------------------------------------------------------------
   /// After a method: what is next for the process.
   void settle(slot& s) {
     if (s.has_messages()) {
       s.state = process_state::scheduled;
-      runnable_.push(s);
+      if (urgent_ != nullptr) [[unlikely]] {
+        schedule_by_level(s);
+      } else {
+        runnable_.push(s);
+      }
     } else {
       s.state = process_state::idle;
     }
@@ -195,8 +205,15 @@ class run_state {
   message_pool pool_;
   counters count_;
   pe_watch* watch_ = nullptr;  // null: nobody is told of what it does
+  struct end_urgent {
+    void operator()(urgent_queue* q) const noexcept;
+  };
+  std::unique_ptr<urgent_queue, end_urgent> urgent_;  // made with the first urgent message
 
  private:
+  void push_urgent(slot& s, message* m);
+  void push_background(slot& s, message* m);
+  [[gnu::cold]] void schedule_by_level(slot& s);
   [[gnu::cold]] void suspect(slot& s);
   [[gnu::cold]] void give_order_watched(const void* key);
   [[gnu::cold]] void take_order_watched(const void* key);

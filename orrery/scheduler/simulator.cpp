@@ -25,7 +25,7 @@ constexpr std::size_t mapping_bytes = std::size_t{1} << 30;
 
 bool carries(wire::record_kind kind) noexcept {
   using enum wire::record_kind;
-  return kind == message || kind == reply || kind == small_reply;
+  return wire::is_message(kind) || kind == reply || kind == small_reply;
 }
 
 std::int64_t shortest_way(const transport::sim_settings& s) noexcept {

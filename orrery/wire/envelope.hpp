@@ -25,7 +25,19 @@ enum class record_kind : std::uint8_t {
   annex = 11,
   /// A result of at most small_result bytes, in the envelope itself; inside a node only.
   small_reply = 9,
+  urgent = 12,      ///< a message that goes before others, at its PE and in its mailbox
+  background = 13,  ///< a message for when its PE has nothing else to do
 };
+
+/// A message of whatever level.
+[[nodiscard]] constexpr bool is_message(record_kind k) noexcept {
+  return k == record_kind::message || k == record_kind::urgent || k == record_kind::background;
+}
+
+/// The level of a message as another OS process has written it: one of the three.
+[[nodiscard]] constexpr record_kind level_of(record_kind k) noexcept {
+  return is_message(k) ? k : record_kind::message;
+}
 
 /// How the payload behind an envelope is laid out.
 enum class payload_form : std::uint8_t {

@@ -137,12 +137,48 @@ void own_sections() {
       thrown<usage_error>("no such member", [&] { (void)start_create_section(image, std::vector{100}).get(); }), "100");
 }
 
+/// Answers later, and would move meanwhile.
+struct Teller;
+ORRERY_PROCESS(Teller, ask, answer, go, where);
+struct Teller : element<Teller, int> {
+  future<int> ask() {
+    auto f = waiting.emplace_back().get_future();
+    return f;
+  }
+  void answer(int n) {
+    for (auto& p : waiting) p.set_value(n);
+    waiting.clear();
+  }
+  void go(std::uint32_t pe) { migrate_to(pe); }
+  std::uint32_t where() const { return this_pe(); }
+  template <class A>
+  void serialize(A&) {}
+  std::vector<promise<int>> waiting;
+};
+
+void promises() {
+  const auto a = create_array<Teller>();
+  a.insert_at(pe(0), 3);
+  const std::uint32_t last = world_pes() - 1;
+  auto answer = start(a[3])->ask();
+  const std::string why = thrown<usage_error>("it holds a promise", [&] { start_migrate(a[3], last).get(); });
+  check_contains(why, "array[3] cannot move: a promise that");
+  check_contains(why, "ask");
+  check(a[3]->where() == 0, "it stays");
+  a[3]->answer(5);
+  check(answer.get() == 5, "who waits gets the answer");
+  start_migrate(a[3], last).get();
+  quiescence(a);
+  check(a[3]->where() == last, "then it moves");
+}
+
 using bases_of_arrays = testing::in_each_way;
 INSTANTIATE_IN_FOUR_WAYS(bases_of_arrays);
 TEST_P(bases_of_arrays, have_their_methods_called) { EXPECT_EQ(wrong_in("bases"), ""); }
 using migrated = testing::in_each_way;
 INSTANTIATE_IN_FOUR_WAYS(migrated);
 TEST_P(migrated, tells_an_element_where_it_is) { EXPECT_EQ(wrong_in("hook"), ""); }
+TEST_P(migrated, is_not_called_while_a_promise_is_held) { EXPECT_EQ(wrong_in("promises"), ""); }
 TEST_P(migrated, may_throw_and_is_reported) {
   const std::string said = wrong_in("hook_throws");
   EXPECT_NE(said.find("migrated"), std::string::npos) << said;
@@ -156,6 +192,10 @@ TEST_P(sections, are_made_by_their_members) { EXPECT_EQ(wrong_in("own_sections")
 
 int main(int argc, char** argv) {
   using namespace orrery;
-  return orrery::testing::run_tests_or_scenario(
-      argc, argv, {{"bases", bases}, {"hook", hook}, {"hook_throws", hook_throws}, {"own_sections", own_sections}});
+  return orrery::testing::run_tests_or_scenario(argc, argv,
+                                                {{"bases", bases},
+                                                 {"hook", hook},
+                                                 {"hook_throws", hook_throws},
+                                                 {"own_sections", own_sections},
+                                                 {"promises", promises}});
 }

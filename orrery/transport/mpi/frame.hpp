@@ -46,8 +46,7 @@ bool for_each_piece(std::uint64_t block_bytes, std::uint64_t piece, Each&& each)
 /// The record's payload is a `block_ref`: such a record travels in a `block` section, and its block
 /// beside it.
 [[nodiscard]] inline bool has_block(const wire::envelope& e) noexcept {
-  return e.form == wire::payload_form::block &&
-         (e.kind == wire::record_kind::message || e.kind == wire::record_kind::reply);
+  return e.form == wire::payload_form::block && (wire::is_message(e.kind) || e.kind == wire::record_kind::reply);
 }
 
 struct section {

@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+// Messages of three levels, in each kind of world.
+#include "../support/four_ways.hpp"
+
+#include <orrery/process/priority.hpp>
+
+#include <algorithm>
+#include <stdexcept>
+
+namespace orrery {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::check;
+using testing::check_contains;
+using testing::thrown;
+
+struct Log {
+  void add(const std::string& s) { text += s; }
+  std::string read() const { return text; }
+  int slow(int yields) {
+    for (int i = 0; i < yields; ++i) yield();
+    return yields;
+  }
+  void fail() { throw std::out_of_range("urgently"); }
+  std::string text;
+};
+ORRERY_PROCESS(Log, add, read, slow, fail);
+
+/// Posts while the process is in a method, so that all of them wait in its mailbox.
+void send_all(remote<Log> to) {
+  for (int i = 0; i < 3; ++i) {
+    post(to, background)->add(fmt::format("b{}", i));
+    post(to)->add(fmt::format("n{}", i));
+    post(to, urgent)->add(fmt::format("u{}", i));
+    post(to, priority::normal)->add(fmt::format("m{}", i));
+  }
+}
+
+void mailboxes() {
+  for (std::uint32_t p = 0; p < world_pes(); ++p) {
+    const auto log = spawn<Log>(pe(p));
+    auto busy = start(log)->slow(50);
+    call<&send_all>(pe(p), log);
+    busy.get();
+    quiescence();
+    check(log->read() == "u0u1u2n0m0n1m1n2m2b0b1b2", "in a mailbox: " + log->read());
+    // From elsewhere some may come when the process is idle: each level keeps its order.
+    for (std::uint32_t from = 0; from < world_pes(); ++from) {
+      const auto other = spawn<Log>(pe(p));
+      call<&send_all>(pe(from), other);
+      quiescence();
+      const std::string all = other->read();
+      for (const char* level : {"u", "n", "m", "b"}) {
+        const auto at = [&](int i) { return all.find(fmt::format("{}{}", level, i)); };
+        check(all.size() == 24 && at(0) < at(1) && at(1) < at(2), "the order of a level: " + all);
+      }
+    }
+  }
+}
+
+/// Its PE has other processes that are to run.
+struct Runner {
+  void run(remote<Log> log, const std::string& s) { log->add(s); }
+};
+ORRERY_PROCESS(Runner, run);
+
+std::string within_a_pe() {
+  const auto log = spawn<Log>(here());
+  std::vector<remote<Runner>> all;
+  for (int i = 0; i < 6; ++i) all.push_back(spawn<Runner>(here()));
+  post(all[0], background)->run(log, "b");
+  for (int i = 1; i < 6; ++i) post(all[i])->run(log, "n");
+  post(all[3], urgent)->run(log, "x");  // waits already
+  post(all[0], urgent)->run(log, "y");
+  post(all[5], urgent)->run(log, "z");
+  while (log->read().size() < 9) sleep_for(50us);  // the PE has to be idle
+  return log->read();
+}
+
+void pes() {
+  for (std::uint32_t p = 0; p < world_pes(); ++p)
+    for (int i = 0; i < 3; ++i) {
+      const std::string all = call<&within_a_pe>(pe(p));
+      check(all == "xyznnnnnb", "within a PE: " + all);
+    }
+}
+
+void calls() {
+  for (std::uint32_t p = 0; p < world_pes(); ++p) {
+    const auto log = spawn<Log>(pe(p));
+    check(call(log, urgent)->slow(2) == 2 && call(log, background)->slow(3) == 3 &&
+              call(log, priority::normal)->slow(1) == 1,
+          "calls");
+    auto slow = start(log)->slow(20);
+    auto last = start(log, background)->read();
+    auto then = start(log)->add("then");
+    auto first = start(log, urgent)->read();
+    const std::string before = first.get();
+    const std::string after = last.get();
+    check((before.empty() && after == "then") || p != this_pe(), "futures: " + before + ", " + after);
+    then.get();
+    slow.get();
+    thrown<std::out_of_range>("an urgent call", [&] { call(log, urgent)->fail(); });
+    thrown<std::out_of_range>("one in the background", [&] { call(log, background)->fail(); });
+    check(try_post(log, urgent)->add("") && try_post(log, background)->add(""), "there is room");
+    quiescence();
+    auto gone_last = start(log, background)->slow(1);
+    auto gone = start(log)->slow(10);
+    destroy(log);
+    gone.get();
+    try {
+      check(gone_last.get() == 1, "it came before");
+    } catch (const process_gone&) {
+    }
+    thrown<process_gone>("destroyed", [&] { call(log, urgent)->add(""); });
+    thrown<process_gone>("destroyed", [&] { call(log, background)->add(""); });
+  }
+}
+
+struct Ping;
+ORRERY_PROCESS(Ping, back, around);
+struct Ping {
+  int back() { return 1; }
+  int around(remote<Ping> other, remote<Ping> self, priority p) {
+    return other ? call(other, p)->around({}, self, p) : call(self, p)->back();
+  }
+};
+
+void circles() {
+  for (const priority p : {urgent, background}) {
+    const auto a = spawn<Ping>(here());
+    const auto b = spawn<Ping>(pe(world_pes() - 1));
+    check_contains(thrown<deadlock_error>("a circle", [&] { (void)a->around(b, a, p); }), "Ping::around");
+  }
+}
+
+void many() {
+  const auto log = spawn<Log>(pe(world_pes() - 1));
+  auto slow = start(log)->slow(100);
+  for (int i = 0; i < 1000; ++i) {
+    post(log, i % 2 == 0 ? urgent : background)->add("x");
+    post(log)->add("y");
+  }
+  slow.get();
+  quiescence();
+  check(log->read().size() == 2000, "all have come");
+}
+
+void ends() {
+  for (std::uint32_t p = 0; p < world_pes(); ++p) {
+    const auto log = spawn<Log>(pe(p));
+    post(log)->slow(1000);
+    for (const priority level : {urgent, background}) post(log, level)->add("at the end");
+  }
+}
+
+using priorities = testing::in_each_way;
+INSTANTIATE_IN_FOUR_WAYS(priorities);
+TEST_P(priorities, hold_in_mailboxes) { EXPECT_EQ(wrong_in("mailboxes"), ""); }
+TEST_P(priorities, hold_among_the_processes_of_a_pe) { EXPECT_EQ(wrong_in("pes"), ""); }
+TEST_P(priorities, hold_for_calls_and_futures) { EXPECT_EQ(wrong_in("calls"), ""); }
+TEST_P(priorities, let_circles_be_found) { EXPECT_EQ(wrong_in("circles"), ""); }
+TEST_P(priorities, lose_no_message) { EXPECT_EQ(wrong_in("many"), ""); }
+TEST_P(priorities, end_with_the_program) { EXPECT_EQ(wrong_in("ends"), ""); }
+
+}  // namespace
+}  // namespace orrery
+
+int main(int argc, char** argv) {
+  using namespace orrery;
+  return orrery::testing::run_tests_or_scenario(
+      argc, argv,
+      {{"mailboxes", mailboxes}, {"pes", pes}, {"calls", calls}, {"circles", circles}, {"many", many}, {"ends", ends}});
+}
