@@ -32,7 +32,7 @@ class arguments_ref {
 
   [[nodiscard]] std::uint32_t owned_bytes() const noexcept { return owned_bytes_; }
   [[nodiscard]] std::uint16_t pages() const noexcept { return pages_; }
-  /// Of the message: message, urgent or background.
+  /// The kind of the message: message, urgent or background.
   [[nodiscard]] wire::record_kind level() const noexcept { return level_; }
   [[nodiscard]] std::size_t wire_size() const { return size_(size_at_); }
   void write(std::span<std::byte> to) const {

@@ -12,8 +12,8 @@
 #include <utility>
 #include <vector>
 
-// Exchanges between the members of a group. Called in their methods by all members, each with itself
-// as `m`; each is a barrier, and throws as that does. But for all_to_all they are made of
+// Exchanges between the members of a group. Called in their methods by all members, each with
+// itself as `m`; each is a barrier, and throws as that does. But for all_to_all they are made of
 // all_reduce, and their values go to all PEs of the group.
 namespace orrery {
 

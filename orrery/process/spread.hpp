@@ -26,7 +26,7 @@ struct spread_name {
 };
 
 using spread_value = std::shared_ptr<const void>;
-/// What this PE has of it; null: nothing yet.
+/// The value as this PE has it; null: not yet.
 [[nodiscard]] spread_value find_spread(pe& self, const spread_name& name);
 /// From now on this PE has it. Throws std::bad_alloc.
 void keep_spread(pe& self, const spread_name& name, spread_value value);
@@ -68,8 +68,8 @@ in_this_node share_spread(in_this_node, std::uint32_t made_by, std::uint64_t num
   (void)fetch_spread<T>({made_by, number});
   return {find_spread(here_pe(), {made_by, number})};
 }
-/// The value as this PE has it, or gets it now: from the PE that has made it, in another node by way
-/// of the first PE there. Parks.
+/// The value as this PE has it, or gets it now: from the PE that has made it, in another node by
+/// way of the first PE there. Parks.
 template <class T>
 const T* fetch_spread(const spread_name& name) {
   pe& self = here_pe();
@@ -96,8 +96,8 @@ const T* fetch_spread(const spread_name& name) {
 /// copied, stored and sent.
 ///
 /// Made by spread(), on all nodes of the program; a node that joins later gets the value when it is
-/// read there first. All PEs of a node read one object, which stays until the program ends. A handle
-/// remembers where the object is, so that reading costs one load.
+/// read there first. All PEs of a node read one object, which stays until the program ends. A
+/// handle remembers where the object is, so that reading costs one load.
 template <class T>
 class spread_handle {
  public:
@@ -113,8 +113,8 @@ class spread_handle {
   ~spread_handle() = default;
 
   /// The value. Parks when it is read on a PE for the first time. Throws usage_error (a handle
-  /// without a value, or one of an earlier run), node_lost if the node that made it is lost and this
-  /// one has not got it yet, stopped.
+  /// without a value, or one of an earlier run), node_lost if the node that made it is lost and
+  /// this one has not got it yet, stopped.
   [[nodiscard]] const T& operator*() const {
     const T* v = known();
     if (v == nullptr) [[unlikely]] {

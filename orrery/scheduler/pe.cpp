@@ -9,6 +9,7 @@
 #include <orrery/scheduler/terminate.hpp>
 #include <orrery/scheduler/trace.hpp>
 #include <orrery/scheduler/unbegun.hpp>
+#include <orrery/scheduler/urgent_queue.hpp>
 #include <orrery/transport/world.hpp>
 
 #include <algorithm>

@@ -59,6 +59,34 @@ void mailboxes() {
   }
 }
 
+/// Reads its messages when all of them are there.
+void reader(remote<function> asker) {
+  (void)receive<bool>();
+  auto all = receive<std::string>(7);
+  for (int i = 0; i < 12; ++i) all += receive<std::string>();
+  send(asker, all);
+}
+void send_all_to_function(remote<function> to) {
+  for (int i = 0; i < 3; ++i) {
+    send(to, fmt::format("b{}", i), background);
+    send(to, fmt::format("n{}", i));
+    send(to, fmt::format("u{}", i), urgent);
+    check(try_send(to, fmt::format("m{}", i), priority::normal), "there is room");
+  }
+  send(to, std::string("t"), 7, urgent);
+  check(try_send(to, true, background), "there is room");
+}
+
+void functions() {
+  for (std::uint32_t p = 0; p < world_pes(); ++p)
+    for (std::uint32_t from = 0; from < world_pes(); ++from) {
+      const auto f = spawn(pe(p), &reader, this_process<function>());
+      call<&send_all_to_function>(pe(from), f);
+      const auto all = receive<std::string>();
+      check(all == "tu0u1u2n0m0n1m1n2m2b0b1b2", "to a function: " + all);
+    }
+}
+
 /// Its PE has other processes that are to run.
 struct Runner {
   void run(remote<Log> log, const std::string& s) { log->add(s); }
@@ -158,6 +186,7 @@ void ends() {
 using priorities = testing::in_each_way;
 INSTANTIATE_IN_FOUR_WAYS(priorities);
 TEST_P(priorities, hold_in_mailboxes) { EXPECT_EQ(wrong_in("mailboxes"), ""); }
+TEST_P(priorities, hold_for_values_sent_to_functions) { EXPECT_EQ(wrong_in("functions"), ""); }
 TEST_P(priorities, hold_among_the_processes_of_a_pe) { EXPECT_EQ(wrong_in("pes"), ""); }
 TEST_P(priorities, hold_for_calls_and_futures) { EXPECT_EQ(wrong_in("calls"), ""); }
 TEST_P(priorities, let_circles_be_found) { EXPECT_EQ(wrong_in("circles"), ""); }
@@ -169,7 +198,12 @@ TEST_P(priorities, end_with_the_program) { EXPECT_EQ(wrong_in("ends"), ""); }
 
 int main(int argc, char** argv) {
   using namespace orrery;
-  return orrery::testing::run_tests_or_scenario(
-      argc, argv,
-      {{"mailboxes", mailboxes}, {"pes", pes}, {"calls", calls}, {"circles", circles}, {"many", many}, {"ends", ends}});
+  return orrery::testing::run_tests_or_scenario(argc, argv,
+                                                {{"mailboxes", mailboxes},
+                                                 {"functions", functions},
+                                                 {"pes", pes},
+                                                 {"calls", calls},
+                                                 {"circles", circles},
+                                                 {"many", many},
+                                                 {"ends", ends}});
 }

@@ -46,6 +46,31 @@ void sharing() {  // one object for each node
   check(places.size() == world_nodes(), "each node has one object");
 }
 
+/// For a program that joins the world later.
+struct Desk {
+  explicit Desk(spread_handle<Table> t) : table(std::move(t)) {}
+  spread_handle<Table> lend() const { return table; }
+  void came() { ++guests; }
+  int count() const { return guests; }
+  spread_handle<Table> table;
+  int guests = 0;
+};
+ORRERY_PROCESS(Desk, lend, came, count);
+
+void lender() {
+  const auto desk = spawn<Desk>(here(), spread(Table{{4, 5, 6}, "lent"}));
+  publish("/desk", desk);
+  fmt::print(stderr, "up\n");
+  while (desk->count() == 0) yield();
+}
+void borrower() {
+  const auto desk = lookup<Desk>("/desk");
+  const auto table = desk->lend();
+  check(table->name == "lent", "a node that joins later gets the value");
+  for (const std::uint32_t p : program_pes()) check(call<&look>(pe(p), table, 1) == 5, "all of its PEs do");
+  desk->came();
+}
+
 // --- all to all ----------------------------------------------------------------------------------
 
 struct Worker : member<Worker> {
@@ -97,11 +122,22 @@ TEST(spreading_on_nodes, has_one_object_on_each) {
   EXPECT_EQ(testing::outcome_of({"--scenario=sharing", "--orrery-pes=3"}), "good");
 }
 
+TEST(spreading_on_nodes, gives_the_value_to_nodes_that_join_later) {
+  for (const char* nodes : {"--orrery-nodes=1", "--orrery-nodes=3"})
+    for (const char* pes : {"--orrery-pes=1", "--orrery-pes=2"}) {
+      testing::program first({"--scenario=lender", testing::own_world(), nodes, pes});
+      first.hear("up");
+      EXPECT_EQ(testing::outcome_of({"--scenario=borrower", testing::own_world(), nodes, pes}), "good");
+      EXPECT_EQ(first.end(), "good");
+    }
+}
+
 }  // namespace
 }  // namespace orrery
 
 int main(int argc, char** argv) {
   using namespace orrery;
-  return orrery::testing::run_tests_or_scenario(argc, argv,
-                                                {{"values", values}, {"sharing", sharing}, {"exchanges", exchanges}});
+  return orrery::testing::run_tests_or_scenario(
+      argc, argv,
+      {{"values", values}, {"sharing", sharing}, {"exchanges", exchanges}, {"lender", lender}, {"borrower", borrower}});
 }
