@@ -190,7 +190,9 @@ void index_part<Index>::arrive_whole(cell_type* c, const std::vector<baggage>& b
   place(c->index, *c);
   if (elements_.migrated != nullptr) {
     begins();
-    self_.push(s, wire_message(self_, *elements_.migrated, id(), 0, {}));
+    scheduler::message* m = wire_message(self_, *elements_.migrated, id(), 0, {});
+    m->head.kind = wire::record_kind::urgent;  // so that nothing goes before it
+    self_.push(s, m);
   }
   unpack_broadcasts(*c, broadcasts);
   arrived(*c);

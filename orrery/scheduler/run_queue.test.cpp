@@ -42,6 +42,43 @@ TEST(run_queue, knows_what_each_entry_is) {
   EXPECT_TRUE(q.empty());
 }
 
+RC_GTEST_PROP(run_queue, gives_what_is_next_before_all_others, (std::uint8_t waiting, std::uint8_t recent)) {
+  run_queue q;
+  std::vector<slot> slots(std::size_t{waiting} + recent);
+  for (std::size_t i = 0; i < slots.size(); ++i) {
+    if (i < waiting) {
+      q.push(slots[i]);
+    } else {
+      q.push_recent(slots[i]);
+    }
+  }
+  for (std::size_t left = slots.size();; --left) {
+    sink next;
+    q.push_next(next);
+    RC_ASSERT(q.size() == left + 1);
+    RC_ASSERT(q.pop().as_sink() == &next);
+    if (left == 0) break;
+    RC_ASSERT(q.pop().is_slot());
+  }
+}
+
+TEST(run_queue, lets_a_sink_stand_in_the_place_of_a_process) {
+  run_queue q;
+  slot a{};
+  slot b{};
+  slot c{};
+  sink place;
+  q.push(a);
+  q.push(b);
+  q.push_recent(c);
+  EXPECT_TRUE(q.replace(b, place));
+  EXPECT_FALSE(q.replace(b, place));
+  EXPECT_EQ(q.pop().as_slot(), &c);
+  EXPECT_EQ(q.pop().as_slot(), &a);
+  EXPECT_EQ(q.pop().as_sink(), &place);
+  EXPECT_TRUE(q.empty());
+}
+
 RC_GTEST_PROP(run_queue, gives_what_came_first_whatever_its_size, (std::vector<std::int16_t> turns)) {
   run_queue q;
   std::deque<std::uintptr_t> model;

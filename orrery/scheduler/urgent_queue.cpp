@@ -6,7 +6,9 @@
 namespace orrery::scheduler {
 
 bool urgent_queue::insert(slot& s, message* m) noexcept {
-  if (!s.has_messages() || !begins(s)) {
+  // The first message of a process that has no object yet constructs it.
+  const bool constructs = s.state == process_state::scheduled && !s.has_object && !s.is_function;
+  if (!s.has_messages() || (!constructs && !begins(s))) {
     s.push_front(m);
     return true;
   }
@@ -36,6 +38,14 @@ slot& urgent_queue::pop(run_queue& others) {
 
 namespace {
 
+const handler* method_of(const message& m) noexcept { return reinterpret_cast<const handler*>(m.head.handler); }
+
+bool is_awaited(const message& m) noexcept {
+  if (m.head.reply != 0) return true;
+  const hidden_caller* const c = method_of(m)->caller;
+  return c != nullptr && c->of != nullptr && c->of(m).call != 0;
+}
+
 /// A message that waits until its PE has nothing else to do; then it comes into the mailbox of its
 /// process.
 class background_message final : public idle_task {
@@ -64,12 +74,10 @@ class background_message final : public idle_task {
       return;
     }
     self_.push(*s, m);
+    if (is_awaited(*m)) self_.deadlocks().suspect_if_waiting(*s);
   }
 
  private:
-  static const handler* method_of(const message& m) noexcept {
-    return reinterpret_cast<const handler*>(m.head.handler);
-  }
   void fail(message& m, std::exception_ptr why) {
     delivery d;
     d.load(self_, m);
@@ -94,8 +102,8 @@ void run_state::push_urgent(slot& s, message* m) {
     urgent_->push(s, runnable_);
   } else if (s.state == process_state::scheduled) {
     if (is_first) urgent_->take_over(s, runnable_);
-  } else if (m->head.reply != 0 && !s.suspected) {
-    suspect(s);
+  } else if (is_awaited(*m)) {
+    whole().deadlocks().suspect_if_waiting(s);
   }
 }
 

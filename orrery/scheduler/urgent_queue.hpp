@@ -31,8 +31,8 @@ class urgent_queue {
   [[nodiscard]] static bool begins(const slot& s) noexcept {
     return s.last->next->head.kind == wire::record_kind::urgent;
   }
-  /// Puts an urgent message into a mailbox, behind those that are urgent too; charges nothing. True
-  /// if it is the first of them.
+  /// Puts an urgent message into a mailbox, behind those that are urgent too and behind one that
+  /// constructs the object; charges nothing. True if it is what the process will run next.
   static bool insert(slot& s, message* m) noexcept;
 
   [[nodiscard]] bool owns(const sink& s) const noexcept { return &s == &next_ || &s == &passed_over_; }

@@ -111,7 +111,7 @@ void moving() {
   }
 }
 
-void early() {
+void come_early() {
   const auto a = create_array<Log>();
   for (int i = 0; i < 6; ++i) {
     send_all(a[i]);
@@ -183,7 +183,7 @@ int main(int argc, char** argv) {
                                                  {"waiting", waiting},
                                                  {"afar", afar},
                                                  {"moving", moving},
-                                                 {"early", early},
+                                                 {"early", come_early},
                                                  {"calls", calls},
                                                  {"many", many},
                                                  {"ends", ends}});
