@@ -3,6 +3,7 @@
 
 #include <orrery/process/promise.hpp>
 
+#include <concepts>
 #include <coroutine>
 #include <exception>
 #include <optional>
@@ -41,23 +42,109 @@ struct task_result<void> {
   void take() noexcept {}
 };
 
+class task_turns;
+
+/// The part of a promise that does not depend on the type of the result.
+struct task_frame {
+  std::coroutine_handle<> then;      // null: nobody waits
+  task_frame* then_frame = nullptr;  // if that is a task
+  task_turns* by = nullptr;          // resumed it; null: a future, or a coroutine that is no task
+  bool beginning = false;            // who awaits it has begun it, and has not suspended yet
+  bool ended = false;
+
+  /// The coroutine that waits is to go on.
+  inline void pass_on() noexcept;
+};
+
+/// Resumes coroutines one after the other.
+///
+/// Problem: a task begins in who awaits it, and who awaited it goes on when it ends. If each
+/// resumed the next, a loop of tasks that end at once would fill the stack; that a coroutine may
+/// name the next one helps only where the compiler makes a jump of it, and GCC does not without
+/// -O2. So tasks tell who resumed them what is next, and return to there.
+///
+/// On the stack of who resumes. Invariant: a task's `by` is null or lives, while the task runs.
+class task_turns {
+ public:
+  void run(std::coroutine_handle<> h, task_frame* f) {
+    follow(h, f);
+    while (next_) {
+      if (frame_ != nullptr) frame_->by = this;
+      std::exchange(next_, nullptr).resume();
+    }
+  }
+  void follow(std::coroutine_handle<> h, task_frame* f) noexcept {
+    next_ = h;
+    frame_ = f;
+  }
+
+ private:
+  std::coroutine_handle<> next_;
+  task_frame* frame_ = nullptr;  // of next_, if it is a task
+};
+
+inline void task_frame::pass_on() noexcept {
+  ended = true;
+  if (beginning || !then) return;  // who has begun it sees that it has ended
+  if (by != nullptr) {
+    by->follow(then, then_frame);
+  } else {
+    task_turns turns;
+    turns.run(then, then_frame);  // the frame may end in there
+  }
+}
+
+/// The wait of a task for something that is no task: somebody else will resume it.
+template <class A>
+struct task_wait {
+  A on;
+  task_frame& of;
+
+  decltype(auto) await_ready() { return on.await_ready(); }
+  template <class P>
+  auto await_suspend(std::coroutine_handle<P> h) {
+    task_turns* const by = std::exchange(of.by, nullptr);
+    if constexpr (std::is_same_v<decltype(on.await_suspend(h)), bool>) {
+      const bool suspends = on.await_suspend(h);
+      if (!suspends) of.by = by;
+      return suspends;
+    } else {
+      return on.await_suspend(h);
+    }
+  }
+  decltype(auto) await_resume() { return on.await_resume(); }
+};
+
+template <class A>
+inline constexpr bool is_task = false;
 template <class T>
-struct task_promise : task_result<T> {
+inline constexpr bool is_task<task<T>> = true;
+
+template <class T>
+struct task_promise : task_result<T>, task_frame {
   std::exception_ptr error;
-  std::coroutine_handle<> then;  // null: nobody waits
 
   struct at_end {
     [[nodiscard]] bool await_ready() const noexcept { return false; }
-    [[nodiscard]] std::coroutine_handle<> await_suspend(std::coroutine_handle<task_promise> h) const noexcept {
-      const std::coroutine_handle<> next = h.promise().then;
-      return next ? next : std::noop_coroutine();
-    }
+    void await_suspend(std::coroutine_handle<task_promise> h) const noexcept { h.promise().pass_on(); }
     void await_resume() const noexcept {}
   };
   task<T> get_return_object() noexcept;
   [[nodiscard]] std::suspend_always initial_suspend() const noexcept { return {}; }
   [[nodiscard]] at_end final_suspend() const noexcept { return {}; }
   void unhandled_exception() noexcept { error = std::current_exception(); }
+  template <class A>
+  decltype(auto) await_transform(A&& a) {
+    if constexpr (is_task<std::remove_cvref_t<A>>) {
+      return std::forward<A>(a);
+    } else if constexpr (requires { std::forward<A>(a).operator co_await(); }) {
+      return task_wait<decltype(std::forward<A>(a).operator co_await())>{std::forward<A>(a).operator co_await(), *this};
+    } else if constexpr (requires { operator co_await(std::forward<A>(a)); }) {
+      return task_wait<decltype(operator co_await(std::forward<A>(a)))>{operator co_await(std::forward<A>(a)), *this};
+    } else {
+      return task_wait<A&&>{std::forward<A>(a), *this};
+    }
+  }
   T result() {
     if (error != nullptr) std::rethrow_exception(error);
     return this->take();
@@ -106,9 +193,22 @@ class [[nodiscard]] task {
       throw usage_error(errc::bad_argument, "task: it was moved from, started, or is awaited already");
     return false;
   }
-  [[nodiscard]] std::coroutine_handle<> await_suspend(std::coroutine_handle<> caller) const noexcept {
-    coroutine_.promise().then = caller;
-    return coroutine_;
+  template <class P>
+  [[nodiscard]] bool await_suspend(std::coroutine_handle<P> caller) const {
+    detail::task_frame& own = coroutine_.promise();
+    own.then = caller;
+    if constexpr (std::derived_from<P, detail::task_frame>) {
+      own.then_frame = &caller.promise();
+      if (detail::task_turns* const by = own.then_frame->by; by != nullptr) {
+        by->follow(coroutine_, &own);
+        return true;
+      }
+    }
+    own.beginning = true;
+    detail::task_turns turns;
+    turns.run(coroutine_, &own);
+    own.beginning = false;
+    return !own.ended;
   }
   T await_resume() const { return coroutine_.promise().result(); }
 

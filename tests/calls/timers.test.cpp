@@ -130,6 +130,26 @@ task<> drain(remote<Source> s, int* seen) {
   }
 }
 
+task<long> one() { co_return 1; }
+task<long> count_to(int n) {
+  long sum = 0;
+  for (int i = 0; i < n; ++i) sum += co_await one();
+  co_return sum;
+}
+task<long> count_down(int n) { co_return n == 0 ? 0 : 1 + co_await count_down(n - 1); }
+// As count_to, after it was resumed by a call.
+task<long> count_after(remote<Source> s, int n) {
+  co_await start(s)->next();
+  const long sum = co_await count_to(n) + co_await count_down(n);
+  co_await start(s)->next();
+  co_return sum + co_await count_to(n);
+}
+task<long> count_in_turns(remote<Source> s, int n) {
+  long sum = 0;
+  for (int i = 0; i < n; ++i) sum += co_await one() + (i % 100 == 0 ? co_await next_of(s) : 0);
+  co_return sum;
+}
+
 struct Sums;
 ORRERY_PROCESS(Sums, sum);
 struct Sums {
@@ -164,6 +184,20 @@ void tasks() {
   }
 }
 
+// Each of these would need more stack than there is if a task resumed the one that awaits it.
+void long_tasks() {
+  constexpr int n = 100'000;
+  for (std::uint32_t p = 0; p < world_pes(); p += world_pes() - 1) {
+    check(start(count_to(n)).get() == n, "tasks that end at once, one after the other");
+    check(start(count_down(n)).get() == n, "tasks in tasks");
+    const auto s = spawn<Source>(pe(p), 1'000'000);
+    check(start(count_after(s, n)).get() == 3L * n, "the same after a call");
+    const auto t = spawn<Source>(pe(p), 1000);
+    check(start(count_in_turns(t, n)).get() == n + 1000L * 1001 / 2, "tasks that wait now and then");
+    if (world_pes() == 1) break;
+  }
+}
+
 using timers = testing::in_each_way;
 INSTANTIATE_IN_FOUR_WAYS(timers);
 TEST_P(timers, post_later_unless_they_are_cancelled) { EXPECT_EQ(wrong_in("later"), ""); }
@@ -172,6 +206,7 @@ TEST_P(timers, are_cancelled_from_other_pes) { EXPECT_EQ(wrong_in("elsewhere"), 
 TEST_P(timers, post_to_elements_arrays_and_groups) { EXPECT_EQ(wrong_in("elements"), ""); }
 TEST_P(timers, end_with_the_program) { EXPECT_EQ(wrong_in("ends"), ""); }
 TEST_P(timers, are_not_needed_by_coroutines_that_wait_for_calls) { EXPECT_EQ(wrong_in("tasks"), ""); }
+TEST_P(timers, and_coroutines_that_await_many_others_need_no_more_stack) { EXPECT_EQ(wrong_in("long_tasks"), ""); }
 
 }  // namespace
 }  // namespace orrery
@@ -184,5 +219,6 @@ int main(int argc, char** argv) {
                                                  {"elsewhere", elsewhere},
                                                  {"elements", elements},
                                                  {"ends", ends},
-                                                 {"tasks", tasks}});
+                                                 {"tasks", tasks},
+                                                 {"long_tasks", long_tasks}});
 }
