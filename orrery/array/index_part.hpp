@@ -270,6 +270,8 @@ class index_part : public array_core {
                      std::uint32_t size, route_head h, const Index& i, order_tag tag);
   slot* end_pursuit(cell_type& c, scheduler::delivery& d, const wire::envelope& e, std::uint32_t size, route_head h,
                     const Index& i, order_tag tag);
+  bool yield_turn(const routed_kind& kind, const away& a, scheduler::delivery& d, const wire::envelope& e,
+                  std::uint32_t size, route_head h, const Index& i);
   void keep_at_home(scheduler::delivery& d, const wire::envelope& e, std::uint32_t size, route_head h, const Index& i,
                     order_tag tag);
   /// At the home: others wait, or are under way from here.

@@ -86,6 +86,25 @@ slot* index_part<Index>::end_pursuit(cell_type& c, scheduler::delivery& d, const
   return nullptr;
 }
 
+// A message from the home has come where others wait for the answer to a probe. That may be waiting
+// at the home until this message has had its turn: so it does not wait with them, but goes back.
+// True if it has gone. The home hears where the element is whatever waits there.
+template <class Index>
+bool index_part<Index>::yield_turn(const routed_kind& kind, const away& a, scheduler::delivery& d,
+                                   const wire::envelope& e, std::uint32_t size, route_head h, const Index& i) {
+  const std::uint32_t home = home_of(i);
+  if (a.held == nullptr && home != self_.id() && self_.owner().reachable(home)) {
+    h.flags |= route_head::to_home;
+    std::memcpy(d.payload, &h, sizeof h);
+    send_on(*this, kind, d, e, size, home);
+    return true;
+  }
+  h.flags &= static_cast<std::uint16_t>(~(route_head::to_home | route_head::from_home));
+  std::memcpy(d.payload, &h, sizeof h);
+  tell_turn_over(i);
+  return false;
+}
+
 template <class Index>
 void index_part<Index>::keep_at_home(scheduler::delivery& d, const wire::envelope& e, std::uint32_t size, route_head h,
                                      const Index& i, order_tag tag) {

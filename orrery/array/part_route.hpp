@@ -133,6 +133,7 @@ slot* index_part<Index>::route(const routed_kind& kind, scheduler::delivery& d, 
     return nullptr;
   }
   if (a != nullptr && !a->is_home && a->state == away::what::waiting) {
+    if ((h.flags & route_head::from_home) != 0 && yield_turn(kind, *a, d, e, size, h, i)) return nullptr;
     scheduler::message* m = d.detach(e, size);
     if (a->held != nullptr && h.number != 0) {
       a->held->come.push_back({h.origin, h.number, m});

@@ -116,6 +116,34 @@ void chase(work w, bool packed = false) {
   destroy(a);
 }
 
+// Elements that move in each broadcast, and send each other messages before.
+struct Pilgrim;
+ORRERY_PROCESS(Pilgrim, send, hear, heard);
+struct Pilgrim : element<Pilgrim> {
+  static constexpr int all = 6;
+  static constexpr int rounds = 30;
+  void send() {
+    for (int k = 0; k < 2; ++k)
+      for (int d = 1; d <= 2; ++d) post(this_array()[(this_index() + d) % all])->hear();
+    migrate_to((this_pe() + 1 + static_cast<std::uint32_t>(this_index())) % world_pes());
+  }
+  void hear() { ++count; }
+  int heard() const { return count; }
+  template <class A>
+  void serialize(A& a) {
+    a & count;
+  }
+  int count = 0;
+};
+
+void wander() {
+  const auto a = create_array<Pilgrim>(range<int>{Pilgrim::all});
+  for (int k = 0; k < Pilgrim::rounds; ++k) post(a)->send();
+  quiescence(a);
+  for (int i = 0; i < Pilgrim::all; ++i) EXPECT_EQ(a[i]->heard(), 4 * Pilgrim::rounds) << i;
+  destroy(a);
+}
+
 std::uint64_t hops_of(const testing::statistics& all) {
   return std::accumulate(all.begin(), all.end(), std::uint64_t{0}, [](auto n, const auto& c) { return n + c.hops; });
 }
@@ -137,6 +165,14 @@ TEST(pursuit, is_bounded_where_elements_move_in_each_method) {
 TEST(pursuit, ends_on_threads_and_packed) {
   for (const std::uint32_t pes : {1U, 2U, 3U})
     for (const bool in_order : {false, true}) in_world(pes, [&] { chase({20, 30, in_order}, pes == 3); });
+}
+// A message whose turn it was waited for a probe that waited at the home for its own turn.
+TEST(pursuit, ends_where_senders_move_too) {
+  in_world(13, [] { wander(); });
+  for (const std::uint32_t machines : {7U, 13U, 17U})
+    for (int seed = 1; seed <= 5; ++seed)
+      testing::in_simulation("machines=" + std::to_string(machines) + ",pes=1,jitter=9us,seed=" + std::to_string(seed),
+                             [] { wander(); });
 }
 TEST(pursuit, of_elements_that_end_is_answered) {
   in_world(2, [] {});
