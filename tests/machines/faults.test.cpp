@@ -81,6 +81,8 @@ TEST_P(faults, of_a_rank_that_ends_before_mpi_starts_end_the_others) {
       end_of({"-n", "1", self(), "--scenario=answers", "--orrery-startup-timeout=300ms", ":", "-n", "1", "/bin/true"});
   EXPECT_FALSE(said.ends_with("good")) << said;
   EXPECT_GE(count_of(said, "it waits for other ranks"), 1) << said;
+  // Open MPI's launcher may see the end of the other rank before, and end the job.
+  if (count_of(said, "exiting improperly") != 0) return;
   EXPECT_EQ(count_of(said, "as if a rank were not started, or had ended: this one ends"), 1) << said;
   EXPECT_TRUE(said.ends_with("exit status 1")) << said;
 }
