@@ -122,9 +122,13 @@ bool index_sender<Index>::send_away(pe& self, std::uint32_t array, const Index& 
       if (way == nullptr || way->pe != to_pe) return again = true;
     }
   } catch (const node_lost&) {
-    if (sink != nullptr) throw;
-    // like a post to any process
-    self.failures().report_unsent(form.routed, to_pe, std::current_exception());
+    // like a call, or a post, to any process
+    if (sink != nullptr) {
+      scheduler::reply_error(self, reinterpret_cast<std::uint64_t>(sink), self.id(), false, &form.routed,
+                             std::current_exception());
+    } else {
+      self.failures().report_unsent(form.routed, to_pe, std::current_exception());
+    }
     return true;
   }
   scheduler::channel& c = *out_to;

@@ -57,6 +57,9 @@ TEST(lost_homes, elements_can_be_destroyed_when_their_home_is_lost) {
     EXPECT_NO_THROW(post_migrate(a[102], 1));
     EXPECT_NO_THROW(a.post_insert(103));
     EXPECT_THROW((void)a[100]->get(), node_lost);
+    future<int> asked;
+    EXPECT_NO_THROW(asked = start(a[100])->get()) << "the future has what the call would have thrown";
+    EXPECT_THROW((void)asked.get(), node_lost);
   });
 }
 // Elements come to a PE whose own have ended, while it waits for other PEs: the array must not go
