@@ -68,13 +68,13 @@ void window_tuner::climb(double rate) noexcept {
 }
 
 void window_tuner::rest() noexcept {
+  best_window_ = std::max(best_window_, floor());
   window_ = best_window_;
   rested_ = 0;
   phase_ = phase::rests;
 }
 
 void window_tuner::begin_comparison() noexcept {
-  best_window_ = std::max(best_window_, floor());
   if (next_is_more_ ? best_window_ == greatest : best_window_ == floor()) next_is_more_ = !next_is_more_;
   other_window_ = std::clamp(next_is_more_ ? 2 * best_window_ : best_window_ / 2, floor(), greatest);
   window_ = other_window_;
