@@ -74,6 +74,14 @@ template <class T>
 struct index_type_of<T> {
   using type = typename T::index_type;
 };
+/// A class with an index_type of its own has no other one.
+template <class T, class Index>
+consteval void require_index_of() {
+  static_assert(
+      std::same_as<Index, typename index_type_of<T>::type> || !requires { typename T::index_type; },
+      "orrery: this class is an element with an index of another type: give the array, and its range, the "
+      "index_type of the class");
+}
 }  // namespace detail
 
 /// One element, by its index: a value that can be stored and sent. It stays good wherever the
@@ -207,12 +215,16 @@ class array {
   [[nodiscard]] std::uint32_t id() const noexcept { return id_; }
   [[nodiscard]] explicit operator bool() const noexcept { return id_ != 0; }
 
-  [[nodiscard]] element_ptr<T, Index> operator[](const Index& i) const { return element_ptr<T, Index>({id_, i}); }
+  [[nodiscard]] element_ptr<T, Index> operator[](const Index& i) const {
+    detail::require_index_of<T, Index>();
+    return element_ptr<T, Index>({id_, i});
+  }
   /// `grid[x, y]`
   template <class... C>
     requires(detail::is_coordinates<Index> && sizeof...(C) > 1)
   [[nodiscard]] element_ptr<T, Index> operator[](C... coordinates) const {
     static_assert(sizeof...(C) == std::tuple_size_v<Index>, "orrery: this array has another number of dimensions");
+    detail::require_index_of<T, Index>();
     return element_ptr<T, Index>({id_, Index{static_cast<typename Index::value_type>(coordinates)...}});
   }
   /// `grid->m(args...)`: calls the method of every element, one way. See post(grid).
@@ -442,6 +454,7 @@ typename index_part<Index>::settings settings_of(const array_options<Index>& o) 
 /// returns when they know it. Parks. Throws world_error, node_lost, stopped.
 template <class T, array_index Index = typename detail::index_type_of<T>::type>
 array<T, Index> create_array(const array_options<Index>& o = {}) {
+  detail::require_index_of<T, Index>();
   return array<T, Index>(detail::index_maker<Index>::make_array(detail::array_maker<T, Index>::instance,
                                                                 detail::settings_of(o), o.branching, o.name, false));
 }
@@ -464,6 +477,7 @@ template <class T, array_index Index = typename detail::index_type_of<T>::type, 
   requires detail::has_range<Index>
 array<T, Index> create_array(const range<Index>& all, const std::type_identity_t<array_options<Index>>& o = {},
                              std::type_identity_t<std::optional<placement_map<Index>>> where = {}, A&&... arguments) {
+  detail::require_index_of<T, Index>();
   detail::check_spawnable<T, A...>();
   return array<T, Index>(detail::index_maker<Index>::make_array_of(
       detail::array_maker<T, Index, detail::travels_t<A>...>::instance, detail::settings_of(o), o.branching, o.name,

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <cstring>
+#include <mutex>
+#include <unordered_map>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -38,6 +40,16 @@ const control_handler start_handler{"reduction begins", &route_start};
 const control_handler hungry_handler{"no elements", &route_hungry};
 
 void deliver_result(pe& self, const reduction_target& t, std::span<const std::byte> value);
+
+// The names of types by their marks: written while static objects are made, read for errors.
+struct named_marks {
+  std::mutex mutex;
+  std::unordered_map<std::uint32_t, std::string_view> names;
+};
+named_marks& all_named_marks() {
+  static named_marks& all = *new named_marks;  // static objects of other files come first
+  return all;
+}
 
 }  // namespace
 
@@ -343,6 +355,19 @@ void array_core::finish(open_reduction& r) noexcept {
   deliver_reduction(self_, value.get(), target.get(), error);
 }
 
+std::uint32_t name_mark(std::uint32_t mark, std::string_view name) {
+  named_marks& all = all_named_marks();
+  const std::lock_guard lock(all.mutex);
+  all.names.emplace(mark, name);
+  return mark;
+}
+std::string_view name_of_mark(std::uint32_t mark) noexcept {
+  named_marks& all = all_named_marks();
+  const std::lock_guard lock(all.mutex);
+  const auto found = all.names.find(mark);
+  return found != all.names.end() ? found->second : "another type";
+}
+
 void deliver_reduction(pe& self, const accumulator* value, const reduction_target* target,
                        std::exception_ptr error) noexcept {
   try {
@@ -351,9 +376,9 @@ void deliver_reduction(pe& self, const accumulator* value, const reduction_targe
     if (target->type != 0 && target->type != value->mark())
       throw usage_error(
           errc::bad_argument,
-          fmt::format("a reduction: its elements contributed {}, and its target takes another type; contribute "
-                      "what it takes, or make it for {}",
-                      value->type(), value->type()));
+          fmt::format("a reduction: its elements contributed {}, and its target takes {}; contribute what it takes, or "
+                      "make it for {}",
+                      value->type(), name_of_mark(target->type), value->type()));
     bytes b;
     value->append_to(b);
     deliver_result(self, *target, b);
@@ -367,10 +392,11 @@ void deliver_value(pe& self, const reduction_target& t, std::uint32_t mark, std:
                    std::span<const std::byte> value) {
   if (t.what == reduction_target::kind::none) throw_no_target("target");
   if (t.type != 0 && t.type != mark)
-    throw usage_error(errc::bad_argument,
-                      fmt::format("deliver: the target takes another type than {}; convert the value, or make the "
-                                  "target for {}",
-                                  type, type));
+    throw usage_error(
+        errc::bad_argument,
+        fmt::format("deliver: the value is of type {}, and the target takes {}; convert the value, or make "
+                    "the target for {}",
+                    type, name_of_mark(t.type), type));
   const bool of_array = t.what == reduction_target::kind::element || t.what == reduction_target::kind::all;
   if (of_array && array_directory::of(self).find(t.array) == nullptr) {
     if (!is_guest_of(self, t.array)) throw_no_array(t.array);

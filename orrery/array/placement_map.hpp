@@ -179,6 +179,11 @@ class placement_map {
   }
   /// The user's function; of what it returns the remainder by the number of PEs counts.
   placement_map(function f) : what_(kind::user) { f_.f = f; }  // NOLINT(google-explicit-constructor)
+  /// A lambda without captures, say. It converts to the function above, but not on its way to
+  /// options.
+  template <class F>
+    requires(std::convertible_to<F, function> && !std::same_as<F, function> && !std::same_as<F, placement_map>)
+  placement_map(F f) : placement_map(static_cast<function>(f)) {}  // NOLINT(google-explicit-constructor)
   /// The same with state, a table say: a serializable, default-constructible class with
   /// `std::uint32_t operator()(const Index&, std::uint32_t pes) const`. It travels to each node
   /// once, and the node's PEs call it at the same time.

@@ -10,6 +10,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string_view>
 #include <utility>
 
 // How values of many elements become one (paper, "Reductions").
@@ -112,11 +113,25 @@ struct reduction_target {
   }
 };
 
+/// Remembers the name of a type by its mark, for errors.
+std::uint32_t name_mark(std::uint32_t mark, std::string_view name);
+/// "int" or, where this program never names the type, "another type".
+[[nodiscard]] std::string_view name_of_mark(std::uint32_t mark) noexcept;
+
+/// The mark of a type whose name is known from the start of the program, on all nodes.
+template <class V>
+struct marked_type {
+  static std::uint32_t mark() noexcept {
+    static const auto m = static_cast<std::uint32_t>(hash_of_text(wire::stable_key(wire::type_key<V>()))) | 1U;
+    return m;
+  }
+  inline static const std::uint32_t named = name_mark(mark(), type_name<V>());
+};
 /// Tells types apart, in all nodes in the same way; never 0.
 template <class V>
 [[nodiscard]] std::uint32_t type_mark() noexcept {
-  static const auto mark = static_cast<std::uint32_t>(hash_of_text(wire::stable_key(wire::type_key<V>()))) | 1U;
-  return mark;
+  (void)&marked_type<V>::named;
+  return marked_type<V>::mark();
 }
 
 /// The name in reports of calls for the result of a reduction; nobody sends it.

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <orrery/process/function.hpp>
+#include <orrery/process/group_part.hpp>
 #include <orrery/process/runtime.hpp>
 #include <orrery/process/spawn.hpp>
 
@@ -30,8 +31,12 @@ struct ranked {
   std::vector<remote<function>> all;
 
   [[nodiscard]] std::size_t size() const noexcept { return all.size(); }
-  /// The function of that rank, which must be below size().
-  [[nodiscard]] remote<function> operator[](std::size_t r) const noexcept { return all[r]; }
+  /// The function of that rank. Throws usage_error unless it is below size().
+  [[nodiscard]] remote<function> operator[](std::size_t r) const {
+    if (r >= all.size()) [[unlikely]]
+      detail::throw_no_member("functions of a map", r, all.size());
+    return all[r];
+  }
 };
 
 /// A function that a map starts. The arguments are the program's own, without those of the map.

@@ -242,9 +242,9 @@ class group {
 
   [[nodiscard]] std::size_t size() const noexcept { return handle_.size(); }
   [[nodiscard]] bool empty() const noexcept { return size() == 0; }
-  /// The member of that rank, which must be below size(). Throws usage_error for a group that was
-  /// default-constructed.
-  [[nodiscard]] remote<T> operator[](std::size_t rank) const { return remote<T>(handle_.data().members[rank]); }
+  /// The member of that rank. Throws usage_error unless it is below size(), and for a group that
+  /// was default-constructed.
+  [[nodiscard]] remote<T> operator[](std::size_t rank) const { return remote<T>(handle_.member(rank)); }
   /// The same; throws std::out_of_range.
   [[nodiscard]] remote<T> at(std::size_t rank) const { return remote<T>(handle_.data().members.at(rank)); }
   [[nodiscard]] iterator begin() const noexcept { return iterator(data(), 0); }

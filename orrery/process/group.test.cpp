@@ -605,6 +605,7 @@ TEST(group, is_a_range_of_its_members) {
     EXPECT_EQ(g.begin()[2], g[2]);
     EXPECT_EQ(g.at(4), g[4]);
     EXPECT_THROW((void)g.at(5), std::out_of_range);
+    EXPECT_NE(what_is_thrown<usage_error>([&] { (void)g[5]; }).find("no rank 5: it has 5 members"), std::string::npos);
   });
 }
 

@@ -48,6 +48,11 @@ void group_handle::throw_null() {
                     "group: it has no members: it was default-constructed; assign one that spawn_group gave");
 }
 
+void throw_no_member(const char* what, std::size_t rank, std::size_t size) {
+  throw usage_error(errc::bad_argument, fmt::format("{}: there is no rank {}: it has {} member{}, of ranks from 0 on",
+                                                    what, rank, size, size == 1 ? "" : "s"));
+}
+
 group_part* find_part(pe& self, std::uint32_t index, std::uint32_t generation) noexcept {
   slot* s = self.find(index, generation);
   return s != nullptr ? object_in<group_part>(*s) : nullptr;

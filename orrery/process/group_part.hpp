@@ -47,6 +47,9 @@ struct group_data {
   }
 };
 
+/// usage_error: a rank that is not below the number of members.
+[[noreturn]] void throw_no_member(const char* what, std::size_t rank, std::size_t size);
+
 class group_handle;
 [[nodiscard]] group_handle renamed(const references& r, const group_handle& before);
 
@@ -64,6 +67,13 @@ class group_handle {
     if (data_ == nullptr) [[unlikely]]
       throw_null();
     return *data_;
+  }
+  /// Throws also usage_error if there is no such rank.
+  [[nodiscard]] const address& member(std::size_t rank) const {
+    const group_data& d = data();
+    if (rank >= d.members.size()) [[unlikely]]
+      throw_no_member("group", rank, d.members.size());
+    return d.members[rank];
   }
   friend bool operator==(const group_handle& a, const group_handle& b) noexcept {
     return a.data_ == b.data_ || (a.data_ != nullptr && b.data_ != nullptr && a.data_->members == b.data_->members);

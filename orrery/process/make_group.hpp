@@ -38,6 +38,9 @@ struct scatter_calls {
   static auto call(const group<T>& g, std::span<const V> values) {
     require_parameter<P>();
     require_result<R>();
+    static_assert(std::is_constructible_v<std::remove_cvref_t<P>, const V&>,
+                  "orrery: scatter<&T::m>(group, values): the parameter of the method cannot be made of one of these "
+                  "values: give a vector of what it takes");
     require_one_for_each(g.size(), values.size());
     pe& self = here_pe();
     std::vector<future<value_t<R>>> all;

@@ -502,7 +502,8 @@ scheduler::node_settings node_settings_of(const options& o) {
   s.queue_bytes = o.queue_memory;
   s.stuck_ns = o.stuck.count();
   s.pe.follow_order = o.check_sharing;
-  if (o.advise) s.pe.advise_for = parse_network(o.advise_net, "--orrery-advise-net");
+  const auto network = parse_network(o.advise_net, "--orrery-advise-net");
+  if (o.advise) s.pe.advise_for = network;
   switch (o.waiting) {
     case waiting::wait:  // no time is for ever: what is added to it must not overflow
       s.pe.spin_ns = std::chrono::nanoseconds(std::chrono::years(1)).count();

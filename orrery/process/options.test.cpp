@@ -219,5 +219,9 @@ TEST(options, the_scheduler_gets_them) {
   EXPECT_EQ(s.pe.function_stack, 32U << 10);
 }
 
+TEST(options, a_network_that_there_is_not_is_an_error_also_without_advice) {
+  EXPECT_THROW((void)node_settings_of(parse({"--orrery-advise-net=foo"}).values), world_error);
+}
+
 }  // namespace
 }  // namespace orrery

@@ -89,8 +89,8 @@ void entrance::submit(std::shared_ptr<submission> s) {
   if (node_ == nullptr)
     throw usage_error(
         errc::not_running, verbatim,
-        "not_running: submit: no world runs in this OS process, or a simulated one, which other threads cannot "
-        "enter; call submit between the beginning and the end of run()");
+        "submit: no world runs in this OS process, or a simulated one, which other threads cannot enter; call submit "
+        "between the beginning and the end of run()");
   node& n = *node_;
   // The first PE of several runs main, which may wait for this very thread.
   const std::uint32_t others = n.pe_count() - 1;

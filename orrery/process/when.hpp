@@ -30,6 +30,16 @@ ORRERY_AWAITED_METHOD()
 ORRERY_AWAITED_METHOD(noexcept)
 #undef ORRERY_AWAITED_METHOD
 
+// Objects may convert; numbers that may change are a mistake: nobody else says what they were.
+template <class V, class P>
+inline constexpr bool kept_unchanged =
+    std::is_convertible_v<P, V> && (!std::is_arithmetic_v<V> || requires(P&& p) { V{std::forward<P>(p)}; });
+template <class Values, class Given>
+inline constexpr bool kept_as = true;  // of another number: that is said already
+template <class... V, class... P>
+  requires(sizeof...(V) == sizeof...(P))
+inline constexpr bool kept_as<std::tuple<V...>, std::tuple<P...>> = (kept_unchanged<V, P> && ...);
+
 /// The messages that have arrived by one method.
 struct arrived_by_method {
   virtual ~arrived_by_method() = default;
@@ -90,7 +100,13 @@ class arrivals {
   /// In the method itself: keeps its other arguments until they are asked for by the number.
   template <auto Method, class... P>
   void arrived(typename detail::typed_arrivals<Method>::number n, P&&... rest) {
-    by<Method>().put(std::move(n), typename detail::typed_arrivals<Method>::values(std::forward<P>(rest)...));
+    using values = typename detail::typed_arrivals<Method>::values;
+    static_assert(sizeof...(P) == std::tuple_size_v<values>,
+                  "orrery: arrived<&T::m>(number, rest...): give all arguments of the method");
+    static_assert(detail::kept_as<values, std::tuple<P...>>,
+                  "orrery: arrived<&T::m>(number, rest...): give the arguments of the method as they are; one of these "
+                  "is of another type than its parameter");
+    by<Method>().put(std::move(n), values(std::forward<P>(rest)...));
   }
   /// The arguments behind the number of the oldest message of this method with this number: one as
   /// it is, several as a tuple. Parks until it has come. Throws as wait_until: process_gone,

@@ -25,10 +25,13 @@
 #include <orrery/scheduler/node.hpp>
 #include <orrery/scheduler/pe.hpp>
 #include <orrery/scheduler/unbegun.hpp>
+#include <orrery/scheduler/wait_report.hpp>
 #include <orrery/transport/world.hpp>
 
 #include <cstdio>
 #include <limits>
+#include <string>
+#include <string_view>
 
 #include <fmt/format.h>
 
@@ -40,9 +43,12 @@ constexpr std::int64_t grace_ns = 200'000'000;
 constexpr std::int64_t patience_ns = 1'000'000'000;
 constexpr std::int64_t fresh_ns = 100'000'000;  // a PE that looked longer ago is inside a method
 
-void say_abandoned(std::uint32_t pe, std::uint32_t count, const char* what) noexcept {
-  const std::string line =
-      fmt::format("orrery: PE {}: {} {} did not end when the program did; they were abandoned\n", pe, count, what);
+// `waits`: lines that say who waits for what, if that is known.
+void say_abandoned(std::uint32_t pe, std::uint32_t count, std::string_view one, std::string_view many,
+                   std::string_view waits) noexcept {
+  const std::string line = fmt::format("orrery: PE {}: {} {} did not end when the program did; {} abandoned{}\n{}", pe,
+                                       count, count == 1 ? one : many, count == 1 ? "it was" : "they were",
+                                       waits.empty() ? "" : ", while waiting so:", waits);
   std::fwrite(line.data(), 1, line.size(), stderr);
 }
 
@@ -128,7 +134,7 @@ bool shutdown::wind_down(bool busy) {
         if (const std::uint32_t left = of_.parked_methods_ + of_.functions().count(); busy || left != 0) {
           watch_progress(left, now);
           if (!everyone(shutdown_stage::quiet, now)) return false;
-          say_abandoned(of_.id(), left, "parked processes");
+          say_abandoned(of_.id(), left, "parked process", "parked processes", describe_waits(of_));
         }
         set_stage(shutdown_stage::quiet);
         break;
@@ -145,7 +151,7 @@ bool shutdown::wind_down(bool busy) {
           of_.io_active_->cancel_all();
           return false;
         }
-        say_abandoned(of_.id(), 1, "destructors");
+        say_abandoned(of_.id(), 1, "destructor", "destructors", describe_waits(of_));
         end_stages();
         break;
       case shutdown_stage::ended:

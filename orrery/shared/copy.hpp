@@ -23,6 +23,7 @@ namespace orrery {
 
 namespace detail {
 [[noreturn]] void throw_other_size(std::uint64_t from, std::uint64_t to);
+[[noreturn]] void throw_other_size(const rectangle& part, std::uint64_t elements);
 
 template <class T>
 void read_elements(const rectangle& r, T* to, const std::source_location& where) {
@@ -91,13 +92,13 @@ void copy(const vector_part<T>& from, const vector_part<T>& to,
 template <class T>
 void copy(const matrix_part<T>& from, std::span<T> to,
           const std::source_location& where = std::source_location::current()) {
-  if (from.size() != to.size()) detail::throw_other_size(from.size(), to.size());
+  if (from.size() != to.size()) detail::throw_other_size(detail::rectangle_of(from), to.size());
   detail::read_elements(detail::rectangle_of(from), to.data(), where);
 }
 template <class T>
 void copy(std::span<const T> from, const matrix_part<T>& to,
           const std::source_location& where = std::source_location::current()) {
-  if (from.size() != to.size()) detail::throw_other_size(from.size(), to.size());
+  if (from.size() != to.size()) detail::throw_other_size(detail::rectangle_of(to), from.size());
   detail::write_elements(from.data(), detail::rectangle_of(to), where);
 }
 

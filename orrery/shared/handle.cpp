@@ -67,5 +67,12 @@ void throw_other_size(std::uint64_t from, std::uint64_t to) {
   throw usage_error(errc::bad_argument,
                     fmt::format("copy: {} elements to a place for {}; give both the same size", from, to));
 }
+void throw_other_size(const rectangle& part, std::uint64_t elements) {
+  throw usage_error(
+      errc::bad_argument,
+      fmt::format("copy: a part of {} x {} elements from [{}, {}] on, and {} elements; a part is given as (first row, "
+                  "rows, first column, columns); give both the same size",
+                  part.rows, part.columns, part.row, part.column, elements));
+}
 
 }  // namespace orrery::detail

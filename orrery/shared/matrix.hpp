@@ -57,7 +57,8 @@ class shared_matrix {
   /// The rows and the columns of these.
   [[nodiscard]] detail::axis_walk local_rows() const { return detail::elements_of_this_pe(id_).row_walk; }
   [[nodiscard]] detail::axis_walk local_columns() const { return detail::elements_of_this_pe(id_).column_walk; }
-  /// A rectangle, for copy and for behaviours of a part. Whether it is inside is checked then.
+  /// A rectangle, for copy and for behaviours of a part: so many rows from `row` on, of so many
+  /// columns from `column` on. Whether it is inside is checked then.
   [[nodiscard]] matrix_part<T> part(std::uint64_t row, std::uint64_t rows, std::uint64_t column,
                                     std::uint64_t columns) const noexcept {
     return {*this, row, rows, column, columns};

@@ -4,6 +4,7 @@
 #include <orrery/scheduler/node.hpp>
 #include <orrery/shared/directory.hpp>
 #include <orrery/shared/object.hpp>
+#include <orrery/shared/region.hpp>
 
 #include <algorithm>
 #include <optional>
@@ -343,6 +344,12 @@ void throw_outside(const shared_object& o, std::uint64_t row, std::uint64_t colu
         fmt::format("{}: index {} is outside of its {} elements", o.about.label, row, l.rows.size()));
   throw std::out_of_range(fmt::format("{}: index [{}, {}] is outside of its {} x {} elements", o.about.label, row,
                                       column, l.rows.size(), l.columns.size()));
+}
+void throw_outside_matrix(const shared_object& o, const region& r) {
+  throw std::out_of_range(fmt::format(
+      "{}: a rectangle of {} x {} elements from [{}, {}] on lies outside of its {} x {} elements; a part is "
+      "given as (first row, rows, first column, columns)",
+      o.about.label, r.rows, r.columns, r.row, r.column, o.how().rows.size(), o.how().columns.size()));
 }
 void throw_outside_rows(const shared_object& o, std::uint64_t first, std::uint64_t count) {
   const bool vector = o.how().columns.size() == 1;

@@ -154,9 +154,11 @@ part_region part_of_region(const layout& l, std::uint32_t part, const region& r)
 
 void require_inside(const shared_object& o, const region& r) {
   const layout& l = o.how();
-  if (r.row > l.rows.size() || r.rows > l.rows.size() - r.row) throw_outside_rows(o, r.row, r.rows);
-  if (r.column > l.columns.size() || r.columns > l.columns.size() - r.column)
-    throw_outside(o, r.row, r.column + r.columns - 1);
+  const bool rows = r.row <= l.rows.size() && r.rows <= l.rows.size() - r.row;
+  const bool columns = r.column <= l.columns.size() && r.columns <= l.columns.size() - r.column;
+  if (rows && columns) return;
+  if (l.columns.size() == 1 && columns) throw_outside_rows(o, r.row, r.rows);
+  throw_outside_matrix(o, r);
 }
 
 void require_in_scope(const shared_object& o, const region& r, std::uint64_t row, std::uint64_t column) {

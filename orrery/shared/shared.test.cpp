@@ -76,6 +76,13 @@ TEST_P(shared_data, an_index_that_is_outside_is_named_with_the_vector) {
     holds(what_is_thrown<std::out_of_range>([&] { v[10] = 1; }), "index 10 is outside of its 10 elements");
     holds(what_is_thrown<std::out_of_range>([&] { v[10] = 1; }), "shared vector made at shared.test.cpp:");
     holds(what_is_thrown<std::out_of_range>([&] { (void)m[1, 3].get(); }), "index [1, 3] is outside of its 2 x 3");
+    std::vector<int> some(6);
+    holds(what_is_thrown<std::out_of_range>([&] { copy(m.part(0, 2, 2, 3), std::span(some)); }),
+          "a rectangle of 2 x 3 elements from [0, 2] on lies outside of its 2 x 3 elements");
+    holds(what_is_thrown<usage_error>([&] { copy(m.part(0, 0, 2, 3), std::span(some)); }),
+          "a part of 0 x 3 elements from [0, 2] on, and 6 elements");
+    holds(what_is_thrown<std::out_of_range>([&] { copy(std::span<const int>(some), m.part(1, 2, 0, 3)); }),
+          "2 x 3 elements from [1, 0] on lies outside");
     holds(what_is_thrown<std::out_of_range>([&] { with(read_cache(v.part(8, 3)), [](auto&) {}); }),
           "3 elements from 8 on reach outside of its 10 elements");
     holds(what_is_thrown<std::out_of_range>([&] { with(release(v), [](auto& w) { w[11] = 1; }); }), "index 11");
