@@ -79,6 +79,15 @@ struct routed_future_state final : future_state<T> {
   }
 };
 
+/// The calls behind a future of several results, for probes that follow waits.
+struct gathered_parts : scheduler::call_route {
+  address follow(pe&, std::span<const std::byte>) const override { return {}; }
+  [[nodiscard]] std::string text() const override { return {}; }
+
+ protected:
+  ~gathered_parts() = default;
+};
+
 template <class T>
 struct future_access;
 
@@ -247,7 +256,7 @@ struct future_access {
     return owner(s.get());
   }
   static future<T> wrap(owner s) noexcept { return future<T>(s.release()); }
-  static state* get(future<T>& f) noexcept { return f.state_; }
+  static state* get(const future<T>& f) noexcept { return f.state_; }
   static void check(const future<T>& f) { f.check(); }
   /// Gives up the result, and the exception if it is one: nobody has to be told.
   static void disregard(future<T> f) noexcept { f.state_->taken = true; }
@@ -371,16 +380,26 @@ auto when_all(std::vector<future<T>> futures) {
   for (const auto& f : futures) detail::future_access<T>::check(f);
   detail::pe& self = detail::here_pe();
   auto all = detail::future_access<R>::make_local(self);
-  struct gathering {
+  struct gathering final : detail::gathered_parts {
     std::size_t left;
     std::vector<future<T>> ended;
     detail::future_state<R>* target;
+    gathering(std::size_t n, std::vector<future<T>> all_of, detail::future_state<R>* to)
+        : left(n), ended(std::move(all_of)), target(to) {
+      to->route = this;
+    }
+    [[nodiscard]] const scheduler::sink* part(std::size_t i) const noexcept override {
+      for (const auto& f : ended)
+        if (!f.ready() && i-- == 0) return detail::future_access<T>::get(f);
+      return nullptr;
+    }
     void one(detail::pe& at) {
       at.give_order(this);  // what follows comes after all of them
       if (--left != 0) return;
       at.take_order(this);
       at.forget_order(this);
       const std::unique_ptr<gathering> self(this);
+      target->route = nullptr;
       // the first exception stands for all
       for (auto& f : ended) detail::future_access<T>::get(f)->taken = true;
       detail::resolve<R>(at, target, [&]() -> R {
@@ -396,7 +415,8 @@ auto when_all(std::vector<future<T>> futures) {
     }
   };
   all->hold();
-  auto* g = new gathering{futures.size() + 1, std::move(futures), all.get()};
+  const std::size_t count = futures.size();
+  auto* g = new gathering(count + 1, std::move(futures), all.get());
   for (auto& f : g->ended) {
     auto* s = detail::future_access<T>::get(f);
     if (f.ready()) {
@@ -420,23 +440,36 @@ future<std::tuple<T...>> when_all(future<T>... futures) {
   (detail::future_access<T>::check(futures), ...);
   detail::pe& self = detail::here_pe();
   auto all = detail::future_access<R>::make_local(self);
-  struct gathering {
+  struct gathering final : detail::gathered_parts {
     std::size_t left;
     std::tuple<future<T>...> ended;
     detail::future_state<R>* target;
+    gathering(std::size_t n, std::tuple<future<T>...> all_of, detail::future_state<R>* to)
+        : left(n), ended(std::move(all_of)), target(to) {
+      to->route = this;
+    }
+    [[nodiscard]] const scheduler::sink* part(std::size_t i) const noexcept override {
+      const scheduler::sink* found = nullptr;
+      const auto look = [&]<class U>(const future<U>& f) {
+        if (found == nullptr && !f.ready() && i-- == 0) found = detail::future_access<U>::get(f);
+      };
+      std::apply([&](const auto&... f) { (look(f), ...); }, ended);
+      return found;
+    }
     void one(detail::pe& at) {
       at.give_order(this);  // what follows comes after all of them
       if (--left != 0) return;
       at.take_order(this);
       at.forget_order(this);
       const std::unique_ptr<gathering> self(this);
+      target->route = nullptr;
       std::apply([](auto&... f) { ((detail::future_access<T>::get(f)->taken = true), ...); }, ended);
       detail::resolve<R>(at, target,
                          [&]() -> R { return std::apply([](auto&... f) { return R{f.get()...}; }, ended); });
     }
   };
   all->hold();
-  auto* g = new gathering{sizeof...(T) + 1, {std::move(futures)...}, all.get()};
+  auto* g = new gathering(sizeof...(T) + 1, std::tuple<future<T>...>(std::move(futures)...), all.get());
   std::apply(
       [&](auto&... f) {
         auto attach = [&]<class U>(future<U>& one) {

@@ -311,6 +311,18 @@ int exit_code(int result, std::uint64_t failed_posts, const options& o) {
   return static_cast<int>(o.failed_exit);
 }
 
+// The world ends when it has executed what was sent, and has heard of failures; that of another
+// program goes on by itself.
+void settle(scheduler::pe& first) noexcept {
+  constexpr std::int64_t limit_ns = 200'000'000;
+  const scheduler::node& n = first.owner();
+  if (n.is_dead() || (n.world() != nullptr && n.index() != 0)) return;
+  try {
+    first.quiescence().settle(limit_ns);
+  } catch (const std::exception&) {  // no memory: then it ends at once
+  }
+}
+
 // The main function as a process of the first PE. When it has ended, `leave` ends the world, and
 // the node stops.
 void start_main(scheduler::pe& first, const std::function<int()>& main, const std::function<void()>& leave,
@@ -329,6 +341,7 @@ void start_main(scheduler::pe& first, const std::function<int()>& main, const st
     }
     // it must not leave in its parent's name
     if (scheduler::is_forked_child) scheduler::end_forked_child();
+    settle(first);
     leave();
     n.stop();
   });

@@ -31,6 +31,10 @@
 // while the sign that stopped the sender has not been taken back, which its number shows. A cycle
 // with such an edge is no deadlock: the least of its full mailboxes takes more than its limit
 // (backlog::raise), whichever probe has come back.
+//
+// A wait for several results (when_all) stands until all of them are there, so each call behind it
+// is an edge, and a probe for each goes on. So that they do not multiply for ever, a suspect sends
+// 64 at most; a cycle through another call is found when the world is dead.
 #include <orrery/scheduler/deadlock_detector.hpp>
 
 #include <orrery/scheduler/node.hpp>
@@ -45,6 +49,7 @@ namespace orrery::scheduler {
 
 namespace {
 
+constexpr std::uint32_t most_shares = 64;    // probes that leave a suspect
 constexpr std::uint32_t longest_path = 32;  // that is named in the error
 constexpr std::uint32_t no_method = 0xffff'ffff;
 
@@ -92,6 +97,19 @@ std::uint64_t wait_of(const fiber& f) {
   return f.room != nullptr && !f.room->over ? f.room->number << 1 | 1 : 0;
 }
 
+// The calls that a wait for several results is for; not more than `most`.
+void add_parts(const sink& w, std::size_t most, std::vector<const sink*>& to) {
+  for (std::size_t i = 0; to.size() < most; ++i) {
+    const sink* const part = w.route->part(i);
+    if (part == nullptr) return;
+    if (part->route != nullptr && part->route->part(0) != nullptr) {
+      add_parts(*part, most, to);
+    } else if (part->method != nullptr) {
+      to.push_back(part);
+    }
+  }
+}
+
 }  // namespace
 
 struct deadlock_detector::probe {
@@ -108,6 +126,8 @@ struct deadlock_detector::probe {
   std::uint32_t steps;
   std::uint32_t unnamed;  // further steps
   std::uint32_t hops;
+  // how many probes this one may become, where a wait is for several results
+  std::uint32_t shares;
   std::uint32_t next_mark;
   address mark;  // where the probe was at hop 1, 2, 4, 8...
   step path[longest_path];
@@ -165,6 +185,7 @@ bool deadlock_detector::chase_suspects() {
     p.origin = a;
     p.wait = wait;
     p.follow.target = a;
+    p.shares = most_shares;
     chase(p, true);
   }
   return of_.has_runnable();
@@ -247,15 +268,31 @@ void deadlock_detector::chase(probe& p, bool first) {
       p.stop = f->room->stop;
       continue;
     }
-    if (w->route != nullptr && w->route->call != 0) {
-      p.follow = {{}, of_.id(), 1, w->route->call};
-      p.follow.target = w->route->follow(of_, p.bytes());
-      if (p.follow.target.generation == 0) return;
-      continue;
+    if (w->route != nullptr && w->route->part(0) != nullptr) {
+      std::vector<const sink*> calls;
+      add_parts(*w, std::max(p.shares, 1U), calls);
+      if (calls.empty()) return;
+      p.shares = std::max(p.shares, 1U) / static_cast<std::uint32_t>(calls.size());
+      for (std::size_t i = 1; i < calls.size(); ++i) {
+        probe other = p;
+        if (follow_call(other, *calls[i])) chase(other, false);
+      }
+      w = calls.front();
     }
-    p.follow = {w->target, of_.id(), 0, w->entry != 0 ? w->entry : reinterpret_cast<std::uint64_t>(w)};
+    if (!follow_call(p, *w)) return;
   }
   fail_victim(p);  // the cycle is closed and its victim is here
+}
+
+// The call is what the probe follows next. False if something else goes on with it.
+bool deadlock_detector::follow_call(probe& p, const sink& w) {
+  if (w.route != nullptr && w.route->call != 0) {
+    p.follow = {{}, of_.id(), 1, w.route->call};
+    p.follow.target = w.route->follow(of_, p.bytes());
+    return p.follow.target.generation != 0;
+  }
+  p.follow = {w.target, of_.id(), 0, w.entry != 0 ? w.entry : reinterpret_cast<std::uint64_t>(&w)};
+  return true;
 }
 
 // Takes the call out of the mailbox and answers it with deadlock_error.

@@ -14,6 +14,7 @@ namespace orrery::scheduler {
 
 struct inbound;
 class pe;
+struct sink;
 
 /// The part of a PE that finds cycles of processes that wait for each other, in calls and for room
 /// in full mailboxes.
@@ -57,6 +58,7 @@ class deadlock_detector {
  private:
   struct probe;
   void chase(probe& p, bool first);
+  bool follow_call(probe& p, const sink& w);
   void send(std::uint32_t to, const probe& p);
   void fail_victim(const probe& p);
   void raise(const address& full);

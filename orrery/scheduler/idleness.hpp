@@ -14,7 +14,9 @@ struct alignas(32) idleness {
   static constexpr std::uint64_t holds_senders = 4;  ///< a mailbox of the PE makes senders wait
   /// Threads of the node that are no PEs have work for the world.
   static constexpr std::uint64_t works_outside = 8;
-  static constexpr unsigned gone_shift = 4;
+  /// Instead of is_idle: there is nothing to do before a timer fires.
+  static constexpr std::uint64_t waits_for_time = 16;
+  static constexpr unsigned gone_shift = 5;
 
   std::atomic<std::uint64_t> sent{0};  ///< bytes, in the rings to PEs that are not lost
   std::atomic<std::uint64_t> received{0};
@@ -31,6 +33,7 @@ struct idle_world {
   bool someone_waits;
   bool someone_holds;  ///< senders back, which a raised limit will let go on
   bool works_outside;
+  bool waits_for_time;  ///< some PE: it is not quiet for ever
   bool operator==(const idle_world&) const = default;
 };
 

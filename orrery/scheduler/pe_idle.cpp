@@ -71,9 +71,10 @@ bool pe::anything_inbound() noexcept {
 // Says that there is nothing to do, if that is so for a while; or at once, if somebody here waits
 // for quiescence: then true if he waits no more.
 bool pe::at_rest(std::int64_t begin, std::int64_t now) {
-  if (!quiescence_.someone_waits() && now < begin + rest_after_ns) return false;
+  const bool hurries = quiescence_.someone_waits() || quiescence_.settles();
+  if (!hurries && now < begin + rest_after_ns) return false;
   quiescence_.rest();
-  if (!quiescence_.someone_waits()) return false;
+  if (!hurries) return false;
   (void)quiescence_.look(now);
   if (runnable_.empty()) quiescence_.end_rest();
   return !runnable_.empty();
@@ -142,7 +143,13 @@ void pe::idle() {
   constexpr std::int64_t no_deadline = std::numeric_limits<std::int64_t>::max();
   std::int64_t due = timers_.empty() || timers_.begin()->first == no_deadline ? -1 : timers_.begin()->first;
   // A PE that waits for space in a ring, or has a record in hand for it, is not idle.
-  const bool nothing_due = due < 0 && io_active_ == nullptr && !links_.has_busy() && !stopping();
+  const bool nothing_to_do = io_active_ == nullptr && !links_.has_busy() && !stopping();
+  // the limit of the main process, which settles, is not counted
+  auto next_timer = timers_.begin();
+  if (quiescence_.settles() && next_timer != timers_.end() && next_timer->first == quiescence_.settle_deadline())
+    ++next_timer;
+  const bool waits_for_time = next_timer != timers_.end() && next_timer->first != no_deadline;
+  const bool nothing_due = nothing_to_do && !waits_for_time;
   if (stopping()) due = begin + shutdown_nap_ns;
   if (flow_.excess().may_hold()) [[unlikely]] {
     flow_.excess().relieve(begin);
@@ -169,7 +176,13 @@ void pe::idle() {
       quiescence_.rest();
       if (const std::int64_t look = quiescence_.look(transport::now_ns()); look >= 0) due = look;
     }
-    if (due < 0 || transport::now_ns() < due) sleep(begin, due);
+    const bool rests_for_time = nothing_to_do && waits_for_time;
+    if (rests_for_time) {
+      quiescence_.rest(true);
+      if (quiescence_.settles()) due = std::min(due, quiescence_.look(transport::now_ns()));
+    }
+    if (runnable_.empty() && (due < 0 || transport::now_ns() < due)) sleep(begin, due);
+    if (rests_for_time) quiescence_.end_rest();
   }
   if (quiescence_.resting() && (!runnable_.empty() || stopping())) quiescence_.end_rest();
   const std::int64_t end = transport::now_ns();

@@ -44,13 +44,14 @@ constexpr std::int64_t ask_again_for_room_ns = 500'000;
 constexpr std::int64_t look_for_death_ns = 250'000'000;
 }  // namespace
 
-void quiescence_detector::rest() noexcept {
+void quiescence_detector::rest(bool for_time) noexcept {
   if (resting_) return;
   const auto [sent, received] = of_.links().traffic();
   idleness& mine = of_.owner().idleness_of(of_.id());
   mine.sent.store(sent, std::memory_order_relaxed);
   mine.received.store(received, std::memory_order_relaxed);
-  std::uint64_t word = idleness::is_idle | of_.links().known_losses() << idleness::gone_shift;
+  std::uint64_t word = (for_time ? idleness::waits_for_time : idleness::is_idle) | of_.links().known_losses()
+                                                                                       << idleness::gone_shift;
   if (someone_waits()) word |= idleness::waits_for_quiescence;
   if (of_.flow().excess().holds_senders()) word |= idleness::holds_senders;
   if (of_.owner().works_outside()) word |= idleness::works_outside;
@@ -68,7 +69,7 @@ void quiescence_detector::end_rest() noexcept {
 std::uint64_t node::gone_nodes() const noexcept { return world_ != nullptr ? world_->gone_nodes() : 0; }
 
 std::optional<idle_world> node::world_if_idle() noexcept {
-  idle_world w{0, gone_nodes(), false, false, false};
+  idle_world w{0, gone_nodes(), false, false, false, false};
   std::uint64_t received = 0;
   const std::uint32_t n = world_pes();
   for (std::uint32_t place = 0; place < n; ++place) {
@@ -79,7 +80,9 @@ std::optional<idle_world> node::world_if_idle() noexcept {
     const idleness& one = idleness_of(i);
     // SYNC: with quiescence_detector::rest
     const std::uint64_t word = one.idle.load(std::memory_order_acquire);
-    if ((word & idleness::is_idle) == 0 || word >> idleness::gone_shift != w.gone) return std::nullopt;
+    if ((word & (idleness::is_idle | idleness::waits_for_time)) == 0 || word >> idleness::gone_shift != w.gone)
+      return std::nullopt;
+    if ((word & idleness::waits_for_time) != 0) w.waits_for_time = true;
     if ((word & idleness::waits_for_quiescence) != 0) w.someone_waits = true;
     if ((word & idleness::holds_senders) != 0) w.someone_holds = true;
     if ((word & idleness::works_outside) != 0) w.works_outside = true;
@@ -97,6 +100,20 @@ void quiescence_detector::wait() {
   waiters_ = of_.running();
   of_.park();
   if (of_.refusing()) of_.shutdown().refuse("quiescence");
+}
+
+// The timer is needed as the PE may be busy all the time, and does not look then.
+void quiescence_detector::settle(std::int64_t limit_ns) {
+  of_.require_process();
+  if (of_.stopping()) return;
+  settle_deadline_ = transport::now_ns() + limit_ns;
+  settler_ = of_.running();
+  (void)of_.park_until(settle_deadline_);
+  settler_ = nullptr;
+}
+
+void quiescence_detector::end_settling() noexcept {
+  if (fiber* const f = std::exchange(settler_, nullptr)) of_.ready(*f);
 }
 
 void quiescence_detector::let_go() { of_.ready_all(std::exchange(waiters_, nullptr)); }
@@ -121,13 +138,18 @@ std::optional<idle_world> quiescence_detector::look_twice() noexcept {
 
 std::int64_t quiescence_detector::look(std::int64_t now) {
   node& here = of_.owner();
-  const bool watches = of_.id() == 0 && here.ends_when_dead() && !of_.stopping();
+  const bool watches = of_.id() == 0 && here.ends_when_dead() && !of_.stopping() && !settles();
   const bool holds = of_.flow().excess().holds_senders();
-  if (!someone_waits() && !watches && !holds) return -1;
-  if (!someone_waits() && !holds && now < next_look_) return next_look_;
+  const bool hurries = someone_waits() || settles();
+  if (!hurries && !watches && !holds) return -1;
+  if (!hurries && !holds && now < next_look_) return next_look_;
   const auto world = look_twice();
-  next_look_ = now + (someone_waits() ? ask_again_ns : holds ? ask_again_for_room_ns : look_for_death_ns);
-  if (!world) return next_look_;
+  next_look_ = now + (hurries ? ask_again_ns : holds ? ask_again_for_room_ns : look_for_death_ns);
+  if (settles() && now >= settle_deadline_) end_settling();
+  // Those who wait for quiescence go on first.
+  if (settles() && world && !world->someone_holds && (!world->someone_waits || world->waits_for_time)) end_settling();
+  if (of_.has_runnable()) return now;
+  if (!world || world->waits_for_time) return next_look_;
   if (holds) of_.flow().excess().raise_all();
   if (world->someone_holds) return holds ? now : next_look_;
   if (someone_waits()) {

@@ -35,9 +35,17 @@ class quiescence_detector {
   /// Ends all wait()s.
   void let_go();
 
+  /// Parks the main process until nothing is queued, running or on its way anywhere in the world,
+  /// timers aside; at most for `limit_ns`. Before the world ends. Throws std::bad_alloc.
+  void settle(std::int64_t limit_ns);
+  [[nodiscard]] bool settles() const noexcept { return settler_ != nullptr; }
+  [[nodiscard]] std::int64_t settle_deadline() const noexcept { return settle_deadline_; }
+  /// Ends settle().
+  void end_settling() noexcept;
+
   /// From here until end_rest() the PE does nothing but look whether something has come, and others
-  /// see that.
-  void rest() noexcept;
+  /// see that. `for_time`: or until a timer fires.
+  void rest(bool for_time = false) noexcept;
   void end_rest() noexcept;
   [[nodiscard]] bool resting() const noexcept { return resting_; }
   /// Called by a PE that rests. When it should look again; -1: no need. Lets those go on who need
@@ -51,6 +59,8 @@ class quiescence_detector {
  private:
   pe& of_;
   fiber* waiters_ = nullptr;
+  fiber* settler_ = nullptr;
+  std::int64_t settle_deadline_ = 0;
   bool resting_ = false;
   /// The whole world, if it is idle and was the same at two looks, the second of which began after
   /// the first.

@@ -132,6 +132,7 @@ bool shutdown::wind_down(bool busy) {
           return false;
         }
         if (const std::uint32_t left = of_.parked_methods_ + of_.functions().count(); busy || left != 0) {
+          if (!busy && now >= deadline_ && refuse_where_parked()) return false;
           watch_progress(left, now);
           if (!everyone(shutdown_stage::quiet, now)) return false;
           say_abandoned(of_.id(), left, "parked process", "parked processes", describe_waits(of_));
@@ -183,20 +184,49 @@ void shutdown::cancel_waits() {
   of_.conditions().cancel();
   of_.layers().watchers().for_each([&](wait_watcher& w) { w.cancel_waits(of_); });
   of_.replies().cancel();
+  (void)refuse_where_parked();
 }
 
 std::exception_ptr shutdown::refusal(const handler* method) const {
   return ending(method == nullptr ? std::string{} : fmt::format("{}::{}", method->class_name, method->method));
 }
 
-// Instead of executing what is in the mailbox.
-void shutdown::refuse_mailbox(slot& s) {
-  s.state = process_state::running;
+void shutdown::refuse_all(slot& s) {
   while (s.has_messages()) {
     delivery d;
     d.load(of_, *s.pop());
+    if (d.reply == 0 && d.method != nullptr && unexecuted_++ == 0) first_unexecuted_ = d.method;
     d.fail(refusal(d.method));
   }
+}
+
+// A method may wait for a call to its own process, and for others that are as unable to be
+// executed, in ways that no probe follows (then). None of them will be executed any more. True if
+// there were any.
+bool shutdown::refuse_where_parked() {
+  bool any = false;
+  for (std::size_t i = 0; i < of_.processes().used(); ++i) {
+    slot& s = of_.processes().all()[i];
+    if (s.state != process_state::running || s.is_function || !s.has_messages()) continue;
+    refuse_all(s);
+    any = true;
+  }
+  return any;
+}
+
+void shutdown::say_unexecuted() const noexcept {
+  if (unexecuted_ == 0 || of_.owner().idleness_of(0).dead.load(std::memory_order_relaxed) != 0) return;
+  const std::string line =
+      fmt::format("orrery: PE {}: {} one-way message{} not executed when the program ended: {}::{}{}\n", of_.id(),
+                  unexecuted_, unexecuted_ == 1 ? " was" : "s were", first_unexecuted_->class_name,
+                  first_unexecuted_->method, unexecuted_ == 1 ? "" : " the first of them");
+  std::fwrite(line.data(), 1, line.size(), stderr);
+}
+
+// Instead of executing what is in the mailbox.
+void shutdown::refuse_mailbox(slot& s) {
+  s.state = process_state::running;
+  refuse_all(s);
   if (!s.has_object) {
     of_.free_slot(s);
   } else {
@@ -242,6 +272,7 @@ void shutdown::drop_leftovers() noexcept {
 
 void shutdown::finish() noexcept {
   drop_leftovers();
+  say_unexecuted();
   of_.failures().report_more_unsent();
   of_.links().await_receivers();
   of_.when_idle_.clear();  // layers count what waits there

@@ -44,6 +44,8 @@ class shutdown {
   [[nodiscard]] std::exception_ptr refusal(const handler* method) const;
   /// Instead of executing what is in the mailbox: fails it.
   void refuse_mailbox(slot& s);
+  /// Says on stderr how many one-way messages were refused, if any were.
+  void say_unexecuted() const noexcept;
 
   /// Called by the loop since request(). `busy`: there is something to run. True when the loop is
   /// to be left.
@@ -57,6 +59,8 @@ class shutdown {
   [[nodiscard]] bool everyone(shutdown_stage s, std::int64_t now) const noexcept;
   void watch_progress(std::uint64_t measure, std::int64_t now) noexcept;
   void cancel_waits();
+  void refuse_all(slot& s);
+  bool refuse_where_parked();
   void destroy_all();
   void drop_leftovers() noexcept;
 
@@ -67,6 +71,8 @@ class shutdown {
   std::atomic<std::int64_t> stalled_{0};
   std::int64_t deadline_ = 0;  // of the stage
   std::uint64_t measure_ = 0;  // of its progress
+  std::uint64_t unexecuted_ = 0;  // one-way messages
+  const handler* first_unexecuted_ = nullptr;
 };
 
 }  // namespace orrery::scheduler

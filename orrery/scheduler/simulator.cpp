@@ -152,6 +152,7 @@ bool simulator::next() {
       if (!when_nothing_is_due()) return false;
       continue;
     }
+    if (pes_.front()->quiescence().settles() && end_settling()) continue;
     const auto [time, order, e] = queue_.take();
     fetch_next();
     now_ = std::max(now_, time);
@@ -262,8 +263,8 @@ void simulator::wake(pe& p) {
   schedule(due, {nullptr, p.id()});
 }
 
-// Nothing is under way: true if something will happen nevertheless.
-bool simulator::when_nothing_is_due() {
+// Nothing is under way: true if somebody has waited for that.
+bool simulator::let_waiters_go() {
   bool waited = false;
   for (pe* p : pes_) {
     if (p->stopping() || lost_[p->sim_->node] != 0 || !p->flow().excess().holds_senders()) continue;
@@ -277,7 +278,12 @@ bool simulator::when_nothing_is_due() {
       wake(*p);
       waited = true;
     }
-  if (waited) return true;
+  return waited;
+}
+
+// True if something will happen nevertheless.
+bool simulator::when_nothing_is_due() {
+  if (let_waiters_go()) return true;
   pe& main = *pes_.front();
   if (said_dead_ || lost_[0] != 0 || main.stopping()) {
     for (pe* p : pes_)
@@ -286,6 +292,23 @@ bool simulator::when_nothing_is_due() {
   }
   said_dead_ = true;
   main.owner().end_dead(describe_waits(main));
+  return true;
+}
+
+// The main process waits until there is nothing to do before a timer fires. To look at all PEs
+// takes long, so this is done only where all that is due is later than what is on its way can be.
+bool simulator::end_settling() {
+  if (queue_.next().time <= now_ + lookahead_) return false;
+  for (const pe* p : pes_) {
+    if (lost_[p->sim_->node] != 0 || p->sim_->over) continue;
+    if (!p->runnable_.empty() || !p->when_idle_.empty() || p->io_active_ != nullptr || p->links_.has_busy() ||
+        p->sim_->next_arrival() != simulated_pe::never)
+      return false;
+  }
+  pe& main = *pes_.front();
+  if (!std::exchange(let_go_at_end_, true) && let_waiters_go()) return true;
+  main.quiescence().end_settling();
+  wake(main);
   return true;
 }
 

@@ -148,6 +148,8 @@ class simulator {
   void read(simulated_link& l) noexcept;
   void happen(const fault& f);
   bool when_nothing_is_due();
+  bool end_settling();
+  bool let_waiters_go();
   void await_io();
   bool look_at_io();
   [[nodiscard]] void* carve(std::size_t bytes);
@@ -179,6 +181,7 @@ class simulator {
   std::int64_t latest_ = start_ns;  // of what has happened: a PE may be ahead of now_
   std::uint32_t over_ = 0;  // PEs
   bool said_dead_ = false;
+  bool let_go_at_end_ = false;
   sim_report report_;
   fiber root_;
 

@@ -25,6 +25,9 @@ struct call_route {
   /// is to go on with pe::follow at the process.
   virtual address follow(pe&, std::span<const std::byte> probe) const = 0;
   [[nodiscard]] virtual std::string text() const = 0;
+  /// Where the sink stands for several results that are all needed: the i-th that is not there yet;
+  /// null: there are no more.
+  [[nodiscard]] virtual const struct sink* part(std::size_t) const noexcept { return nullptr; }
 
  protected:
   ~call_route() = default;

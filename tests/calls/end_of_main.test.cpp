@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+// What was sent before main has returned, in each kind of world: it is executed, or it is said that
+// it was not; failures are heard of in the same way everywhere. And a process that waits for itself
+// by when_all.
+#include "../support/four_ways.hpp"
+
+#include <stdexcept>
+
+namespace orrery {
+namespace {
+
+using testing::check;
+using testing::outcome_of;
+using testing::thrown;
+using namespace std::chrono_literals;
+
+struct Last;
+ORRERY_PROCESS(Last, boom, ping, count, pass_on, sleep, tell, play, alone, alone_in_a_tuple, among_others, call);
+struct Last {
+  void boom() { throw std::runtime_error("boom"); }
+  int ping(int x) { return x; }
+  void count() { ++n; }
+  void pass_on(std::vector<remote<Last>> way) {
+    if (way.empty()) throw std::runtime_error("at the end of the way");
+    const auto next = way.back();
+    way.pop_back();
+    post(next)->pass_on(way);
+  }
+  void sleep(remote<function> main) {
+    send(main, 1);
+    sleep_for(1h);
+  }
+  // Fails if not all that was posted came.
+  void tell(int expected) {
+    if (n != expected) throw std::runtime_error("it has not come");
+    throw std::runtime_error("all has come");
+  }
+  void play(remote<Last> other) { post(other)->play(this_process<Last>()); }
+  int call(remote<Last> other) { return other->ping(1); }
+  int alone() {
+    std::vector<future<int>> f;
+    f.push_back(start(this_process<Last>())->ping(1));
+    return when_all(std::move(f)).get()[0];
+  }
+  int alone_in_a_tuple() { return std::get<0>(when_all(start(this_process<Last>())->ping(1)).get()); }
+  int among_others(std::vector<remote<Last>> others) {
+    std::vector<future<int>> f;
+    for (const auto& o : others) f.push_back(start(o)->ping(1));
+    for (const auto& o : others) f.push_back(start(o)->call(this_process<Last>()));
+    int sum = 0;
+    for (const int x : when_all(std::move(f)).get()) sum += x;
+    return sum;
+  }
+  int n = 0;
+};
+
+remote<Last> last() { return spawn<Last>(pe(world_pes() - 1)); }
+
+void dropped() { (void)start(last())->boom(); }
+void posted() { post(last())->boom(); }
+void followed() {
+  (void)start(last())->ping(1).then([](int) { throw std::runtime_error("boom"); });
+}
+void many() {
+  const auto p = last();
+  for (int i = 0; i < 1000; ++i) post(p)->count();
+  post(p)->tell(1000);
+}
+void passed_on() {
+  std::vector<remote<Last>> all;
+  for (std::uint32_t i = 0; i < 20; ++i) all.push_back(spawn<Last>(pe(i % world_pes())));
+  post(last())->pass_on(all);
+}
+void too_late() {
+  const auto p = last();
+  post(p)->sleep(this_process<function>());
+  (void)receive<int>();
+  for (int i = 0; i < 3; ++i) post(p)->count();
+}
+void for_ever() { post(last())->play(spawn<Last>(here())); }
+void circles() {
+  thrown<deadlock_error>("alone", [] { (void)last()->alone(); });
+  thrown<deadlock_error>("alone, in a tuple", [] { (void)last()->alone_in_a_tuple(); });
+  std::vector<remote<Last>> all;
+  for (std::uint32_t i = 0; i < 2 * world_pes(); ++i) all.push_back(spawn<Last>(pe(i % world_pes())));
+  thrown<deadlock_error>("among others", [&] { (void)last()->among_others(all); });
+}
+
+class end_of_main : public testing::in_each_way {
+ protected:
+  static void expect_said(std::string_view scenario, std::string_view text) {
+    for (std::vector<std::string> options : GetParam()->worlds) {
+      options.push_back(fmt::format("--scenario={}", scenario));
+      options.emplace_back("--orrery-failed-exit=1");
+      const std::string said = outcome_of(options);
+      EXPECT_NE(said.find(text), std::string::npos) << options[0] << ": " << said;
+    }
+  }
+};
+INSTANTIATE_IN_FOUR_WAYS(end_of_main);
+
+TEST_P(end_of_main, does_not_hide_failures_of_calls_whose_future_was_dropped) {
+  expect_said("dropped", "::boom failed, and nobody waits for its result: ");
+  expect_said("dropped", "1 one-way message failed, so the exit code is 1");
+}
+TEST_P(end_of_main, does_not_hide_failures_of_posts) {
+  expect_said("posted", "::boom failed, and nobody waits for its result: ");
+  expect_said("posted", "1 one-way message failed, so the exit code is 1");
+}
+TEST_P(end_of_main, does_not_hide_failures_of_what_follows_a_call) {
+  expect_said("followed", "what follows a call (then, when_all, when_any) failed");
+  expect_said("followed", "1 one-way message failed, so the exit code is 1");
+}
+TEST_P(end_of_main, lets_what_was_sent_be_executed) { expect_said("many", "all has come"); }
+TEST_P(end_of_main, lets_what_that_sends_be_executed) { expect_said("passed_on", "at the end of the way"); }
+TEST_P(end_of_main, says_what_was_not_executed) {
+  expect_said("too_late", "3 one-way messages were not executed when the program ended: ");
+}
+TEST_P(end_of_main, ends_those_who_go_on_for_ever) { expect_said("for_ever", "good"); }
+TEST_P(end_of_main, is_reached_by_an_error_of_who_waits_for_itself_by_when_all) { EXPECT_EQ(wrong_in("circles"), ""); }
+
+}  // namespace
+}  // namespace orrery
+
+int main(int argc, char** argv) {
+  using namespace orrery;
+  return orrery::testing::run_tests_or_scenario(argc, argv,
+                                                {{"dropped", dropped},
+                                                 {"posted", posted},
+                                                 {"followed", followed},
+                                                 {"many", many},
+                                                 {"passed_on", passed_on},
+                                                 {"too_late", too_late},
+                                                 {"for_ever", for_ever},
+                                                 {"circles", circles}});
+}
