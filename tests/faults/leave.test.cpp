@@ -52,6 +52,7 @@ void host_of_two() {
   const auto first = await_name<worker>("/first", patience);
   check(first->count() == 0, "the first program has run something");
   publish("/seen", spawn<worker>(here()));
+  raise_flag("published");
   await_departures();
   fmt::print(stderr, "left\n");
   const auto second = await_name<worker>("/second", patience);
@@ -70,6 +71,8 @@ void first_leaver() {
   const auto w = spawn<worker>(pe(this_pe() + 1));
   publish("/first", w);
   (void)await_name<worker>("/seen", patience);
+  // The PE that will be busy may keep the name, and must have answered who publishes it.
+  while (!std::filesystem::exists(flag_file("published"))) yield();
   post(w)->keep_busy("sent");
   while (!is_busy) yield();
 }
