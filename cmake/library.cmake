@@ -29,10 +29,12 @@ if(orrery_hdf5_FOUND)
 endif()
 
 # The sanitizers' builds (Clang) read what most sources include once; GCC, which reads each source alone, finds what a
-# source forgets to include.
+# source forgets to include. They also compile several sources as one, which takes less than half of the time; not so
+# where programs are linked that shall contain only what they use.
 if(CMAKE_CXX_COMPILER_ID MATCHES Clang AND NOT ORRERY_SANITIZE STREQUAL off)
   target_precompile_headers(orrery PRIVATE $<$<COMPILE_LANGUAGE:CXX>:${PROJECT_SOURCE_DIR}/cmake/common.hpp>)
   target_compile_options(orrery PRIVATE "$<$<COMPILE_LANGUAGE:CXX>:SHELL:-Xclang -fno-pch-timestamp>")
+  set_target_properties(orrery PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 8)
 endif()
 
 if(NOT ORRERY_SANITIZE STREQUAL off)

@@ -305,7 +305,7 @@ bytes read_at_owner(shared_id id, std::uint32_t part, std::uint64_t local) {
   order_change(at, false);
   return value;
 }
-void write_at_owner(shared_id id, std::uint32_t part, std::uint64_t local, std::span<const std::byte> value) {
+void write_element_at_owner(shared_id id, std::uint32_t part, std::uint64_t local, std::span<const std::byte> value) {
   const shared_object& o = find_object(id);
   store(o, asked_for(o, part, local, value.size()), value.data());
 }
@@ -362,7 +362,7 @@ namespace {
   const spot s = find(id, row, column, access_kind::write);
   note_access(s.o, row, column, access_kind::write, where);
   if (s.at != nullptr) return store(s.o, s.at, value);
-  call<&write_at_owner>(s.owner(), id, s.place.part, s.place.local, as_bytes(value, s));
+  call<&write_element_at_owner>(s.owner(), id, s.place.part, s.place.local, as_bytes(value, s));
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <orrery/shared/behaviour_costs.hpp>
+#include <orrery/shared/transfer_limits.hpp>
 #include <orrery/shared/wrapped.hpp>
 
 #include <algorithm>
@@ -13,7 +14,6 @@ namespace orrery::detail {
 namespace {
 
 // As the scopes send them; see region.cpp and release.cpp.
-constexpr double piece_bytes = 512 << 10;
 constexpr double buffer_bytes = 32 << 10;
 constexpr double run_bytes = 8;  // what a run of writes has beside its values
 constexpr double most_mostly_bytes = 64 << 10;  // of an object that is suggested for read_mostly
@@ -89,7 +89,7 @@ double behaviour_costs::cache() const {
     for (std::uint32_t p = 0; p < o_.how.parts(); ++p) {
       const double bytes = elements_of(p) * o_.how.element_bytes;
       if (p == u.own_part || bytes == 0) continue;
-      model.exchange(u.pe, o_.how.pes[p], u.members * std::ceil(bytes / piece_bytes), 0, u.members * bytes);
+      model.exchange(u.pe, o_.how.pes[p], u.members * std::ceil(bytes / transfer_piece_bytes), 0, u.members * bytes);
     }
   return model.time() * phases_;
 }
@@ -99,7 +99,7 @@ double behaviour_costs::cache_of_rows() const {
   for (const pe_use& u : uses_)
     for (const auto& [part, n] : u.parts) {
       const double bytes = real(n.hull) * o_.how.element_bytes / phases_;
-      if (bytes != 0) model.exchange(u.pe, o_.how.pes[part], std::ceil(bytes / piece_bytes), 0, bytes);
+      if (bytes != 0) model.exchange(u.pe, o_.how.pes[part], std::ceil(bytes / transfer_piece_bytes), 0, bytes);
     }
   return model.time() * phases_;
 }

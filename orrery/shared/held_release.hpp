@@ -6,6 +6,7 @@
 #include <orrery/shared/release_request.hpp>
 #include <orrery/shared/scope.hpp>
 #include <orrery/shared/sharing_check.hpp>
+#include <orrery/shared/transfer_limits.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -78,7 +79,6 @@ class held_release {
     std::vector<T> values;
     std::size_t bytes = 0;
   };
-  static constexpr std::size_t window = 16;  // messages of a scope that are on their way
 
   void take_oldest() const {
     future<void> oldest = std::move(sent_.front());
@@ -91,7 +91,7 @@ class held_release {
   }
   void send(std::uint32_t part, batch& b) const {
     if (b.places.empty()) return;
-    if (sent_.size() >= window) take_oldest();
+    if (sent_.size() >= transfer_window) take_oldest();
     const batch now = std::exchange(b, {});
     try {
       sent_.push_back(start_call<&write_list_here<T>>(orrery::pe(object_->how().pes[part]), object_->about.id, part,

@@ -2,6 +2,7 @@
 #include <orrery/process/spawn.hpp>
 #include <orrery/shared/directory.hpp>
 #include <orrery/shared/region.hpp>
+#include <orrery/shared/transfer_limits.hpp>
 #include <orrery/shared/word_copy.hpp>
 
 #include <algorithm>
@@ -17,10 +18,7 @@ namespace {
 
 using bytes = std::vector<std::byte>;
 
-// of a request, so that memory for messages stays bounded
-constexpr std::uint64_t piece_bytes = 512 << 10;
 constexpr std::uint64_t fill_bytes = 16 << 10;  // of values that are written at once
-constexpr std::size_t window = 16;  // requests that one reader has on their way
 
 /// Calls f(part_region) for each part that the region meets, cut into pieces.
 template <class F>
@@ -34,7 +32,7 @@ void for_each_piece(const shared_object& o, const region& r, F f) {
       continue;
     }
     const std::uint64_t row_bytes = w.columns * o.element_bytes();
-    const std::uint64_t rows = std::max<std::uint64_t>(1, piece_bytes / row_bytes);
+    const std::uint64_t rows = std::max<std::uint64_t>(1, transfer_piece_bytes / row_bytes);
     for (std::uint64_t done = 0; done < w.rows; done += rows)
       f({p, w.row + done, std::min(rows, w.rows - done), w.column, w.columns});
   }
@@ -110,7 +108,7 @@ bytes read_at_owner(shared_id id, part_region w) {
   return out;
 }
 
-void write_at_owner(shared_id id, part_region w, std::span<const std::byte> values) {
+void write_region_at_owner(shared_id id, part_region w, std::span<const std::byte> values) {
   const shared_object& o = find_object(id);
   check_request(o, w);
   const std::uint64_t row_bytes = w.columns * o.element_bytes();
@@ -204,7 +202,7 @@ void region_reader::begin(std::shared_ptr<const shared_object> from, const regio
 }
 
 void region_reader::ask() {
-  while (!waiting_.empty() && asked_.size() < window) {
+  while (!waiting_.empty() && asked_.size() < transfer_window) {
     const part_region w = waiting_.front();
     waiting_.pop_front();
     asked_.push_back({w, start_call<&read_at_owner>(orrery::pe(from_->how().pes[w.part]), from_->about.id, w)});
@@ -255,9 +253,9 @@ void region_writer::begin(const shared_object& o, const region& r, const std::by
     rows.for_each_run(rows.row_bytes(), pitch, [&](std::uint64_t in_block, std::uint64_t in_memory, std::uint64_t n) {
       std::memcpy(values.data() + in_block, from + in_memory, n);
     });
-    sent_.push_back(start_call<&write_at_owner>(orrery::pe(o.how().pes[w.part]), o.about.id, w,
-                                                std::span<const std::byte>(values)));
-    if (sent_.size() > window) {
+    sent_.push_back(start_call<&write_region_at_owner>(orrery::pe(o.how().pes[w.part]), o.about.id, w,
+                                                       std::span<const std::byte>(values)));
+    if (sent_.size() > transfer_window) {
       future<void> oldest = std::move(sent_.front());
       sent_.pop_front();
       oldest.get();

@@ -8,6 +8,7 @@
 #include <orrery/shared/region.hpp>
 #include <orrery/shared/release.hpp>
 #include <orrery/shared/scope.hpp>
+#include <orrery/shared/transfer_limits.hpp>
 
 #include <cstring>
 #include <deque>
@@ -25,7 +26,6 @@ namespace orrery::detail {
 namespace {
 
 constexpr std::size_t all_buffers_bytes = 4 << 20;  // of a scope; then all are sent
-constexpr std::size_t window = 16;  // messages of a scope that are on their way
 
 /// Writes to the elements of one part. The words of `places` are 4 bytes where the part's numbers
 /// fit into 31 bits, else 8. A word is the number of an element, or, with its highest bit set, the
@@ -164,7 +164,7 @@ struct release_scope::buffers {
   void send(std::uint32_t part, batch_writer& w) {
     if (w.empty()) return;
     bytes -= w.size();
-    if (sent.size() >= window) take_oldest();
+    if (sent.size() >= transfer_window) take_oldest();
     write_batch b = w.take();
     const std::uint64_t n = b.values.size() / object->element_bytes();
     try {

@@ -18,12 +18,12 @@ namespace {
 
 using bytes = std::vector<std::byte>;
 
-constexpr std::uint64_t piece_bytes = 256 << 10;
-constexpr std::size_t window = 8;  // pieces that are on their way to one replica
+constexpr std::uint64_t replica_piece_bytes = 256 << 10;
+constexpr std::size_t replica_window = 8;  // pieces that are on their way to one replica
 constexpr std::align_val_t cache_line{64};
 
 std::uint64_t piece_elements(const shared_object& o) {
-  return std::max<std::uint64_t>(1, piece_bytes / o.element_bytes());
+  return std::max<std::uint64_t>(1, replica_piece_bytes / o.element_bytes());
 }
 
 // --- at the owner --------------------------------------------------------------------------------
@@ -106,15 +106,15 @@ void spread(const shared_object& o, std::uint64_t local) {
   }
 }
 
-void write_at_owner(shared_id id, std::uint32_t part, std::uint64_t local, std::span<const std::byte> value) {
+void write_to_replicas(shared_id id, std::uint32_t part, std::uint64_t local, std::span<const std::byte> value) {
   const shared_object& o = owned_here(id, part);
   std::byte* const at = element_here(o, local, value.size());
   scope_guard::require_no_view(o);
   store_here(o, at, value.data());
   spread(o, local);
 }
-bytes change_at_owner(shared_id id, std::uint32_t part, std::uint64_t local, element_change what, scalar type,
-                      std::span<const std::byte> operand) {
+bytes change_with_replicas(shared_id id, std::uint32_t part, std::uint64_t local, element_change what, scalar type,
+                           std::span<const std::byte> operand) {
   const shared_object& o = owned_here(id, part);
   std::byte* const at = element_here(o, local, operand.size());
   scope_guard::require_no_view(o);
@@ -126,9 +126,9 @@ bytes change_at_owner(shared_id id, std::uint32_t part, std::uint64_t local, ele
   if (now != old) spread(o, local);
   return old;
 }
-std::pair<bool, bytes> compare_exchange_at_owner(shared_id id, std::uint32_t part, std::uint64_t local,
-                                                 std::span<const std::byte> expected,
-                                                 std::span<const std::byte> desired) {
+std::pair<bool, bytes> compare_exchange_with_replicas(shared_id id, std::uint32_t part, std::uint64_t local,
+                                                      std::span<const std::byte> expected,
+                                                      std::span<const std::byte> desired) {
   const shared_object& o = owned_here(id, part);
   std::byte* const at = element_here(o, local, expected.size());
   scope_guard::require_no_view(o);
@@ -186,7 +186,7 @@ void replica::fetch() {
     parts_[p].fetched.resize((size + step - 1) / step);
     parts_[p].through = call<&add_reader>(owner, object_->about.id, p, here_pe().id(), number_);
     for (std::uint64_t first = 0; first < size; first += step) {
-      if (on_its_way.size() == window) take();
+      if (on_its_way.size() == replica_window) take();
       on_its_way.push_back(
           {p, first, start_call<&read_piece>(owner, object_->about.id, p, first, std::min(step, size - first))});
     }
@@ -284,21 +284,21 @@ placement owner_of(const shared_object& o, const layout::place& p) { return orre
 
 void write_replicated(const shared_object& o, std::uint64_t row, const void* value) {
   const layout::place p = place_of(o, row);
-  call<&write_at_owner>(owner_of(o, p), o.about.id, p.part, p.local, as_bytes(value, o));
+  call<&write_to_replicas>(owner_of(o, p), o.about.id, p.part, p.local, as_bytes(value, o));
 }
 
 void change_replicated(const shared_object& o, std::uint64_t row, element_change what, scalar type, const void* operand,
                        void* old) {
   const layout::place p = place_of(o, row);
   const bytes before =
-      call<&change_at_owner>(owner_of(o, p), o.about.id, p.part, p.local, what, type, as_bytes(operand, o));
+      call<&change_with_replicas>(owner_of(o, p), o.about.id, p.part, p.local, what, type, as_bytes(operand, o));
   std::memcpy(old, before.data(), o.element_bytes());
 }
 
 bool compare_exchange_replicated(const shared_object& o, std::uint64_t row, void* expected, const void* desired) {
   const layout::place p = place_of(o, row);
-  const auto [done, old] = call<&compare_exchange_at_owner>(owner_of(o, p), o.about.id, p.part, p.local,
-                                                            as_bytes(expected, o), as_bytes(desired, o));
+  const auto [done, old] = call<&compare_exchange_with_replicas>(owner_of(o, p), o.about.id, p.part, p.local,
+                                                                 as_bytes(expected, o), as_bytes(desired, o));
   if (!done) std::memcpy(expected, old.data(), o.element_bytes());
   return done;
 }

@@ -5,6 +5,7 @@
 #include <orrery/shared/guard.hpp>
 #include <orrery/shared/object.hpp>
 #include <orrery/shared/scattered.hpp>
+#include <orrery/shared/transfer_limits.hpp>
 
 #include <algorithm>
 #include <cstring>
@@ -17,21 +18,17 @@ namespace {
 
 using bytes = std::vector<std::byte>;
 
-// of a request, so that memory for messages stays bounded
-constexpr std::uint64_t piece_bytes = 512 << 10;
-constexpr std::size_t window = 16;  // requests on their way
-
 /// Elements of one part that are asked for together.
-struct piece {
+struct scattered_piece {
   part_places places;
   std::vector<std::uint64_t> numbers;
 };
 
-/// Calls here(number, memory) for what lies in this domain, and away(part, piece) for the rest.
+/// Calls here(number, memory) for what lies in this domain, and away(part, scattered_piece) for the rest.
 template <class Here, class Away>
 void sort_by_owner(const shared_object& o, const index_source& indices, Here here, Away away) {
-  const std::uint64_t most = std::max<std::uint64_t>(1, piece_bytes / o.element_bytes());
-  std::unordered_map<std::uint32_t, piece> open;
+  const std::uint64_t most = std::max<std::uint64_t>(1, transfer_piece_bytes / o.element_bytes());
+  std::unordered_map<std::uint32_t, scattered_piece> open;
   for (std::uint64_t i = 0; i < indices.count; ++i)
     if (indices[i] >= o.rows) throw_outside(o, indices[i], 0);
   for (std::uint64_t i = 0; i < indices.count; ++i) {
@@ -40,7 +37,7 @@ void sort_by_owner(const shared_object& o, const index_source& indices, Here her
       here(i, o.base[p.part] + p.local * o.element_bytes());
       continue;
     }
-    piece& w = open[p.part];
+    scattered_piece& w = open[p.part];
     w.places.add(p.local);
     w.numbers.push_back(i);
     if (w.numbers.size() == most) away(p.part, std::exchange(w, {}));
@@ -113,8 +110,8 @@ void gather_reader::begin(std::shared_ptr<const shared_object> from, const index
   const std::uint64_t size = from_->element_bytes();
   sort_by_owner(
       *from_, indices, [&](std::uint64_t i, const std::byte* at) { load_here(*from_, at, to_ + i * size); },
-      [&](std::uint32_t part, piece w) {
-        if (asked_.size() >= window) take_oldest();
+      [&](std::uint32_t part, scattered_piece w) {
+        if (asked_.size() >= transfer_window) take_oldest();
         auto answer = start_call<&gather_at_owner>(orrery::pe(from_->how().pes[part]), from_->about.id, part, w.places);
         asked_.push_back({std::move(w.numbers), std::move(answer)});
       });
@@ -141,11 +138,11 @@ void scatter_writer::begin(std::shared_ptr<const shared_object> to, const index_
   const std::uint64_t size = to_->element_bytes();
   sort_by_owner(
       *to_, indices, [&](std::uint64_t i, std::byte* at) { store_here(*to_, at, values + i * size); },
-      [&](std::uint32_t part, const piece& w) {
+      [&](std::uint32_t part, const scattered_piece& w) {
         bytes block(w.numbers.size() * size);
         for (std::size_t i = 0; i < w.numbers.size(); ++i)
           std::memcpy(block.data() + i * size, values + w.numbers[i] * size, size);
-        if (sent_.size() >= window) {
+        if (sent_.size() >= transfer_window) {
           sent_.front().get();
           sent_.pop_front();
         }

@@ -5,6 +5,7 @@
 #include <orrery/shared/owner_computes.hpp>
 #include <orrery/shared/team.hpp>
 #include <orrery/shared/team_gather.hpp>
+#include <orrery/shared/transfer_limits.hpp>
 
 #include <algorithm>
 #include <chrono>
@@ -15,7 +16,6 @@ namespace orrery::detail {
 
 namespace {
 
-constexpr std::uint64_t piece_bytes = 512 << 10;
 constexpr std::chrono::milliseconds look_for_losses{200};  // while elements are missing
 
 void place(gathered_pieces::arriving& a, const part_region& w, std::span<const std::byte> elements) {
@@ -74,7 +74,7 @@ void team_gather::begin(team_member& member, std::shared_ptr<const shared_object
   if (mine.row >= end || mine.columns == 0) return take_early(a);
   a.missing -= (end - mine.row) * mine.columns;
   take_early(a);
-  const std::uint64_t step = std::max<std::uint64_t>(1, piece_bytes / (mine.columns * from_->element_bytes()));
+  const std::uint64_t step = std::max<std::uint64_t>(1, transfer_piece_bytes / (mine.columns * from_->element_bytes()));
   for (; mine.row < end; mine.row += mine.rows) {
     mine.rows = std::min(step, end - mine.row);
     own_.push_back(mine);
