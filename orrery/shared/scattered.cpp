@@ -24,7 +24,8 @@ struct scattered_piece {
   std::vector<std::uint64_t> numbers;
 };
 
-/// Calls here(number, memory) for what lies in this domain, and away(part, scattered_piece) for the rest.
+/// Calls here(number, memory) for what lies in this domain, and away(part, scattered_piece) for the
+/// rest.
 template <class Here, class Away>
 void sort_by_owner(const shared_object& o, const index_source& indices, Here here, Away away) {
   const std::uint64_t most = std::max<std::uint64_t>(1, transfer_piece_bytes / o.element_bytes());
