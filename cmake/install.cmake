@@ -6,6 +6,7 @@ set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/orrery)
 configure_package_config_file(cmake/orreryConfig.cmake.in orreryConfig.cmake INSTALL_DESTINATION ${package_dir})
 write_basic_package_version_file(orreryConfigVersion.cmake COMPATIBILITY SameMinorVersion)
 file(RELATIVE_PATH pc_to_prefix /prefix/${CMAKE_INSTALL_LIBDIR}/pkgconfig /prefix)
+pkg_get_variable(hwloc_libdir hwloc libdir)
 configure_file(cmake/orrery.pc.in orrery.pc @ONLY)
 
 install(TARGETS orrery EXPORT orrery)

@@ -369,6 +369,34 @@ TEST(data_set, follows_no_symbolic_link_when_it_is_removed) {
     EXPECT_TRUE(std::filesystem::exists(folder / "sums"));
   });
 }
+TEST(data_set, removes_nothing_if_one_of_its_files_cannot_be_removed) {
+  const scratch folder;
+  data_set_description d = small();
+  d.folders = {folder / "x", folder / "other"};
+  program([&] {
+    make_finished(folder / "x", d);
+    const std::vector<std::string> files{folder / "x/device-0.pages", folder / "x/device-0.sums",
+                                         folder / "other/x-1.pages"};
+    const auto expect_refused = [&](const std::string& why) {
+      expect_in(why, error_text(EPERM, [&] { data_set::remove(folder / "x"); }));
+      expect_in("nothing was removed", error_text(EPERM, [&] { data_set::remove(folder / "x"); }));
+      for (const std::string& f : files) EXPECT_TRUE(std::filesystem::exists(f)) << f;
+    };
+    for (const std::string& file : files) {
+      std::filesystem::rename(file, folder / "kept");
+      std::filesystem::create_directory(file);
+      expect_refused(file + " is a folder");
+      std::filesystem::remove(file);
+      ASSERT_EQ(::mkfifo(file.c_str(), 0600), 0);
+      expect_refused(file + " is a FIFO");
+      std::filesystem::remove(file);
+      std::filesystem::rename(folder / "kept", file);
+    }
+    data_set::remove(folder / "x");
+    EXPECT_FALSE(std::filesystem::exists(folder / "x"));
+    EXPECT_FALSE(std::filesystem::exists(folder / "other"));
+  });
+}
 TEST(data_set, refuses_fifos_and_devices_as_files_without_waiting) {
   const scratch folder;
   program([&] {
@@ -378,8 +406,12 @@ TEST(data_set, refuses_fifos_and_devices_as_files_without_waiting) {
       const std::string file = path + "/" + name;
       std::filesystem::remove(file);
       ASSERT_EQ(::mkfifo(file.c_str(), 0600), 0);
-      (void)error_text(EINVAL, [&] { (void)open(path); });
-      (void)error_text(EINVAL, [&] { (void)open(path, writing); });
+      expect_in(file + " is a FIFO", error_text(EINVAL, [&] { (void)open(path); }));
+      expect_in(file + " is a FIFO", error_text(EINVAL, [&] { (void)open(path, writing); }));
+      std::filesystem::remove(file);
+      std::filesystem::create_directory(file);
+      expect_in(file + " is a folder", error_text(EINVAL, [&] { (void)open(path); }));
+      expect_in(file + " is a folder", error_text(EINVAL, [&] { (void)open(path, writing); }));
       std::filesystem::remove(file);
       std::filesystem::create_symlink("/dev/zero", file);
       (void)error_text(EINVAL, [&] { (void)open(path); });
@@ -409,6 +441,7 @@ TEST(data_set, says_what_is_wrong_with_its_header) {
       const std::string text = error_text(EINVAL, [&] { (void)open(path); });
       expect_in(header, text);
       expect_in(c[2], text);
+      expect_in(c[1] == "\"version\": 3" ? "use the version of Orrery that made it" : "restore orrery.json", text);
     }
   });
 }

@@ -2,6 +2,7 @@
 #include <orrery/storage/page_sums.hpp>
 
 #include <orrery/storage/internal/hosts.hpp>
+#include <orrery/storage/internal/own_files.hpp>
 #include <orrery/storage/page_file.hpp>
 
 #include <array>
@@ -88,6 +89,7 @@ page_sums::page_sums(std::string path, std::uint64_t pages, bool create, bool wr
     if (kept_) records_.resize(pages);
     return;
   }
+  internal::require_regular(path_);
   told_about(fmt::format("cannot open the file of checksums {}", shown_),
              [&] { file_ = detail::open_regular(path_, writable ? O_RDWR : O_RDONLY); });
   file_head head;

@@ -25,6 +25,9 @@ set(ENV{PKG_CONFIG_PATH} ${pc})
 set(warnings "-Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor -Wold-style-cast -Werror")
 run(sh -c "${CXX} -std=c++23 ${warnings} ${here}/main.cpp -o ${work}/consumer $(pkg-config --cflags --libs orrery)")
 run(${work}/consumer)
+# What --static adds is there, too.
+run(sh -c "${CXX} -std=c++23 ${here}/main.cpp -o ${work}/consumer_static $(pkg-config --static --cflags --libs orrery)")
+run(${work}/consumer_static)
 
 # Plain C links the same library; orrery-cc finds it beside itself.
 run(sh -c "${CC} -std=c11 -Wall -Wextra -Wpedantic -Werror ${here}/main.c -o ${work}/consumer_c $(pkg-config --cflags --libs orrery)")

@@ -503,7 +503,7 @@ class documentation : public orrery_tool, public ::testing::WithParamInterface<c
 
 TEST_P(documentation, has_the_tables_as_they_are) {
   const std::string topic = GetParam();
-  const fs::path page = fs::path(__FILE__).parent_path().parent_path().parent_path() / "docs" / (topic + ".md");
+  const fs::path page = fs::path(TEST_DOCS) / (topic + ".md");
   std::stringstream text;
   text << std::ifstream(page).rdbuf();
   const std::string table = run({"help", topic, "--markdown"}).text;

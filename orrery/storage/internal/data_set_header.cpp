@@ -33,6 +33,7 @@ constexpr int version = 1;
 constexpr int version_with_hosts = 2;
 constexpr std::string_view format_name = "orrery data set";
 constexpr std::size_t largest_header = std::size_t{1} << 30;
+constexpr std::string_view advice = "restore orrery.json from a copy, or remove the folder and its files by hand";
 constexpr const char* byte_order = std::endian::native == std::endian::little ? "little" : "big";
 
 json attributes_of(const data_set_info& info) {
@@ -82,16 +83,24 @@ json to_json(const data_set_info& info, const any_page_map& map) {
   return j;
 }
 
+// The header is in order, but for other programs or machines.
+struct made_elsewhere : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
 void require(bool good, const std::string& why) {
   if (!good) throw std::invalid_argument(why);
 }
 
 data_set_info from_json(const json& j, const std::string& folder, any_page_map& map) {
   require(j.at("format") == format_name, "its \"format\" is another one");
-  require(j.at("version") == version || j.at("version") == version_with_hosts,
-          fmt::format("its version is {}, and this program reads version {} and {}", j.at("version").dump(), version,
-                      version_with_hosts));
-  require(j.at("byte_order") == byte_order, "it was written by a machine with another byte order");
+  if (j.at("version") != version && j.at("version") != version_with_hosts)
+    throw made_elsewhere(
+        fmt::format("its version is {}, and this program reads version {} and {}: use the version of "
+                    "Orrery that made it",
+                    j.at("version").dump(), version, version_with_hosts));
+  if (j.at("byte_order") != byte_order)
+    throw made_elsewhere("it was written by a machine with another byte order: read it on such a machine");
   data_set_info info;
   info.path = folder;
   info.shape = j.at("shape").get<index3>();
@@ -185,6 +194,7 @@ std::string header_path(const std::string& folder) { return folder + "/orrery.js
 data_set_info read_header(const std::string& folder, any_page_map* map) {
   const std::string path = header_path(folder);
   std::string text;
+  require_regular(path);
   try {
     text = read_text(path);
   } catch (const std::system_error& e) {
@@ -198,9 +208,13 @@ data_set_info read_header(const std::string& folder, any_page_map* map) {
     if (map != nullptr) *map = std::move(found);
     return info;
   } catch (const json::exception& e) {
-    throw_errno(EINVAL, fmt::format("{} is not the header of a data set: {}", path, e.what()));
+    throw_errno(EINVAL,
+                fmt::format("{} is not the header of a data set, or is damaged ({}): {}", path, e.what(), advice));
+  } catch (const made_elsewhere& e) {
+    throw_errno(EINVAL, fmt::format("{} is the header of a data set that cannot be opened here: {}", path, e.what()));
   } catch (const std::invalid_argument& e) {
-    throw_errno(EINVAL, fmt::format("{} is not the header of a data set that can be opened: {}", path, e.what()));
+    throw_errno(EINVAL,
+                fmt::format("{} is not the header of a data set that can be opened: {}; {}", path, e.what(), advice));
   }
 }
 

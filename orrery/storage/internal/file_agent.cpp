@@ -61,6 +61,10 @@ void file_agent::require_removable(const data_set_info& info, const std::vector<
   for (const std::string& file : files) require_own(info, file, sums_of(file));
   for (const std::string& file : files) require_no_link(fs::path(file).parent_path().string());
   for (const std::string& file : files) {
+    require_unlinkable(file);
+    require_unlinkable(sums_of(file));
+  }
+  for (const std::string& file : files) {
     if (!fs::is_regular_file(fs::symlink_status(file))) continue;  // an interrupted removal
     // throws while somebody writes
     const page_file lock(file, 0, 1, open_mode::read_write, transfer_mode::buffered);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <orrery/storage/internal/own_files.hpp>
 
+#include <orrery/storage/internal/hosts.hpp>
 #include <orrery/storage/page_file.hpp>
 #include <orrery/storage/page_sums.hpp>
 
@@ -16,6 +17,19 @@ namespace {
 
 namespace fs = std::filesystem;
 using detail::throw_errno;
+
+const char* kind_of(fs::file_type type) {
+  switch (type) {
+    case fs::file_type::directory:
+      return "a folder";
+    case fs::file_type::fifo:
+      return "a FIFO";
+    case fs::file_type::socket:
+      return "a socket";
+    default:
+      return "a device";
+  }
+}
 
 bool is_there(const std::string& file) { return fs::symlink_status(file).type() != fs::file_type::not_found; }
 
@@ -41,9 +55,23 @@ void require_intact(const data_set_info& info) {
 void require_regular(const std::string& file) {
   std::error_code missing;
   const fs::file_type type = fs::status(file, missing).type();
-  if (!missing && type != fs::file_type::regular)
-    throw_errno(EINVAL,
-                fmt::format("{} is no regular file, as a data set makes: put the file that was there back", file));
+  if (!missing && type != fs::file_type::not_found && type != fs::file_type::regular)
+    throw_errno(EINVAL, fmt::format("{} is {}, no regular file as a data set makes: put the file that was there back",
+                                    file_text(file), kind_of(type)));
+}
+
+void require_unlinkable(const std::string& file) {
+  // unlink(2) takes the link, whatever it leads to.
+  const fs::file_type type = fs::symlink_status(file).type();
+  if (type != fs::file_type::not_found && type != fs::file_type::regular && type != fs::file_type::symlink)
+    throw_errno(EPERM, fmt::format("{} is {}, which the data set has not made; nothing was removed: move it away, and "
+                                   "remove the data set again",
+                                   file_text(file), kind_of(type)));
+  const std::string folder = fs::path(file).parent_path().string();
+  if (type != fs::file_type::not_found && ::access(folder.c_str(), W_OK | X_OK) != 0)
+    throw_errno(errno, fmt::format("{} cannot be removed, since its folder may only be read; nothing was removed: "
+                                   "change the folder's permissions first",
+                                   file_text(file)));
 }
 
 void require_own(const data_set_info& info, const std::string& file, const std::string& sums) {

@@ -18,11 +18,14 @@ namespace orrery::storage::internal {
 [[nodiscard]] std::string sums_of(const std::string& file);
 /// Throws EBADMSG if the header's checksum is not that of its contents.
 void require_intact(const data_set_info& info);
-/// Throws EINVAL if a device file is there, and is no regular file.
+/// Throws EINVAL if a file of a data set is there, and is no regular file.
 void require_regular(const std::string& file);
 /// Throws EPERM if a device file in another folder is not shown to be this data set's by its file
 /// of checksums. (Without checksums the intact header has to do.) May park.
 void require_own(const data_set_info& info, const std::string& file, const std::string& sums);
+/// Throws EPERM if a file that is to be removed is a folder, a FIFO or the like, and EACCES or
+/// EROFS if its folder may only be read. A file that is not there is no error.
+void require_unlinkable(const std::string& file);
 /// Throws ELOOP if a folder is a symbolic link.
 void require_no_link(const std::string& folder);
 /// Removes a file; of a symbolic link, the link. Nothing if it is not there. Throws what unlink(2)

@@ -79,6 +79,7 @@ void set_files::require_regular() {
 }
 void set_files::require_removable() {
   require_no_link(info_.path);
+  require_unlinkable(header_path(info_.path));
   each([this](auto& agent, const place& p) { agent->require_removable(info_, p.files); });
 }
 void set_files::remove_files() {
