@@ -181,6 +181,13 @@ if(ORRERY_BENCH)  # bench/core/*.cpp is bench_core; the peers build themselves
   if(TARGET bench_task AND TARGET orrery_cc)  # its driver translates the examples
     add_dependencies(bench_task orrery_cc)
   endif()
+  if(TARGET bench_machines)  # its driver transforms an array
+    foreach(used bench_fft fft3d_app orrery_tool)
+      if(TARGET ${used})
+        add_dependencies(bench_machines ${used})
+      endif()
+    endforeach()
+  endif()
   if(TARGET bench_service)  # its peers; those that are not there are absent
     find_package(absl QUIET)
     find_package(TBB QUIET)

@@ -8,7 +8,7 @@ import shutil
 from launchers import ENVIRONMENT, HOST_NAMES, HOSTS, ROOT, Absent, run
 
 
-def output_of(command, timeout=170):
+def output_of(command, timeout=600):
     code, said, errors = run(command, ENVIRONMENT, timeout)
     if code == 77:
         raise Absent("this system lets nobody make network namespaces here")

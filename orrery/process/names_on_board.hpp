@@ -25,5 +25,6 @@ struct names_on_board {
 };
 /// The content of a node's board, checked. Throws bad_message.
 [[nodiscard]] names_on_board decode_names(std::span<const std::byte> text);
+[[nodiscard]] std::vector<std::byte> encode_names(const names_on_board& names);
 
 }  // namespace orrery::detail

@@ -34,6 +34,8 @@ struct options {
   std::string mpi = "auto";
   /// For tests: so many ranks are a machine; 0: those of one host.
   std::uint32_t machine_ranks = 0;
+  /// For tests: what comes from other machines is late by up to that.
+  std::chrono::nanoseconds machine_jitter{};
   /// For tests: parts of large arguments between machines.
   std::uint64_t piece = transport::cluster_map::usual_piece;
   std::string role;  ///< that a node without a main runs; empty: none

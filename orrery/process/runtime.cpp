@@ -220,6 +220,7 @@ session open_machines(const transport::mpi_launch& launch, const options& o, con
   config.ring_bytes = o.ring;
   config.library = o.mpi == "auto" ? std::string{} : o.mpi;
   config.machine_ranks = o.machine_ranks;
+  config.jitter = o.machine_jitter;
   config.piece = o.piece;
   config.traced = !o.trace.empty();
   config.patience = o.node_timeout;

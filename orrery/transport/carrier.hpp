@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <vector>
 
 namespace orrery::transport {
 
@@ -39,6 +42,12 @@ class carrier {
   virtual std::uint64_t ask_for_counters() noexcept = 0;
   /// The last round of questions that was answered by all nodes which are there.
   [[nodiscard]] virtual std::uint64_t counters_round() const noexcept = 0;
+
+  /// The names that processes of this node have published, for tools; at most `room` bytes.
+  using names_source = std::function<std::vector<std::byte>(std::size_t room)>;
+  /// From now on tools are told these; null: none. `source` is called by any thread, and uses no
+  /// carrier. When this returns, the one before is not called any more.
+  virtual void show_names(names_source source) noexcept = 0;
 
  protected:
   carrier() = default;

@@ -81,20 +81,6 @@ void held_file() {
 
 // --- the tests -----------------------------------------------------------------------------------------------------
 
-struct scratch_folder {
-  std::string path = "/var/tmp/orrery-machines-XXXXXX";
-  scratch_folder() {
-    if (::mkdtemp(path.data()) == nullptr) std::abort();
-  }
-  scratch_folder(const scratch_folder&) = delete;
-  scratch_folder& operator=(const scratch_folder&) = delete;
-  ~scratch_folder() {
-    std::error_code ignored;
-    fs::remove_all(path, ignored);
-  }
-  [[nodiscard]] std::string operator/(const std::string& name) const { return path + "/" + name; }
-};
-
 std::string bytes_of(const std::string& file) {
   std::ostringstream text;
   text << std::ifstream(file, std::ios::binary).rdbuf();

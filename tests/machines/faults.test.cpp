@@ -4,6 +4,10 @@
 
 #include <array>
 #include <csignal>
+#include <filesystem>
+#include <thread>
+
+#include <sys/ptrace.h>
 
 namespace orrery {
 namespace {
@@ -56,6 +60,28 @@ void stopped_rank() {
   ::kill(pid, SIGSTOP);
   await_loss_of(last_node());
   ::kill(pid, SIGCONT);
+}
+
+// As a debugger does, which lets it run for a while before a breakpoint stops it for long.
+void debugged_rank() {
+  constexpr std::chrono::milliseconds node_timeout{500};  // as the command line says
+  const int pid = call<&own_pid>(node(last_node()));
+  // Threads are held one by one; to stop one of them with a signal of its process stops all.
+  std::vector<pid_t> held;
+  for (const auto& t : std::filesystem::directory_iterator(fmt::format("/proc/{}/task", pid))) {
+    const pid_t thread = std::stoi(t.path().filename());
+    if (::ptrace(PTRACE_SEIZE, thread, nullptr, nullptr) != 0) {
+      fmt::print(stderr, "nobody may be debugged here\n");
+      return;
+    }
+    held.push_back(thread);
+  }
+  sleep_for(4 * node_timeout);
+  for (const pid_t t : held) ::ptrace(PTRACE_INTERRUPT, t, nullptr, nullptr);
+  for (const pid_t t : held) ::waitpid(t, nullptr, __WALL);
+  sleep_for(6 * node_timeout);
+  for (const pid_t t : held) ::ptrace(PTRACE_DETACH, t, nullptr, nullptr);
+  answers();
 }
 
 // Signs of life would be missed much later.
@@ -113,6 +139,18 @@ TEST_P(faults, end_ranks_that_are_taken_for_lost_with_1_and_the_others_as_main_d
   EXPECT_EQ(count_of(said, "ended with 1"), 1) << said;
   EXPECT_EQ(count_of(said, "ended with 0"), 2) << said;
 }
+TEST_P(faults, are_none_if_a_debugger_stops_a_rank_for_long) {
+  const std::string said = outcome("debugged", {3, 1, 1}, {"--orrery-node-timeout=500ms"});
+  if (count_of(said, "nobody may be debugged here") != 0) GTEST_SKIP() << said;
+  EXPECT_TRUE(said.ends_with("good")) << said;
+}
+TEST_P(faults, of_a_rank_that_never_starts_mpi_end_the_others_which_say_what_they_wait_for) {
+  const std::string said = end_of({"-n", "1", self(), "--scenario=answers", "--orrery-startup-timeout=200ms", ":", "-n",
+                                   "1", "/bin/sh", "-c", "exec sleep 100"});
+  EXPECT_GE(count_of(said, "it waits for other ranks; look whether all hosts have started theirs"), 1) << said;
+  EXPECT_EQ(count_of(said, "as if a rank were not started, or had ended: this one ends"), 1) << said;
+  EXPECT_TRUE(said.ends_with("exit status 1")) << said;
+}
 // Open MPI 5 where ./run bench machines has installed it, or as ORRERY_OPENMPI5 names its folder.
 TEST(faults_under_ulfm, of_a_killed_rank_are_reported_by_the_library) {
   const char* const named = std::getenv("ORRERY_OPENMPI5");
@@ -163,6 +201,7 @@ int main(int argc, char** argv) {
                                                  {"overflows", overflows},
                                                  {"own handlers", own_handlers},
                                                  {"stopped", stopped_rank},
+                                                 {"debugged", debugged_rank},
                                                  {"killed", killed},
                                                  {"reported loss", reported_loss}});
 }

@@ -55,6 +55,18 @@ class own_mpi {
     if (is_over != 0) fmt::print(stderr, "MPI was ended, which the program had started\n");
     return is_over != 0 || get<int()>("MPI_Finalize")() != 0 ? 1 : code;
   }
+  /// An error of MPI_COMM_WORLD still ends the program, as it did before Orrery has started.
+  [[nodiscard]] bool errors_are_fatal() const {
+    if (is_open_mpi()) {
+      void* handler = nullptr;
+      return get<int(void*, void**)>("MPI_Comm_get_errhandler")(::dlsym(library_, "ompi_mpi_comm_world"), &handler) ==
+                 0 &&
+             handler == ::dlsym(library_, "ompi_mpi_errors_are_fatal");
+    }
+    int handler = 0;
+    return get<int(int, int*)>("MPI_Comm_get_errhandler")(mpich_world, &handler) == 0 &&
+           handler == mpich_errors_are_fatal;
+  }
   /// Blocks the thread until all ranks are here.
   void meet() const {
     const int error = is_open_mpi() ? get<int(void*)>("MPI_Barrier")(::dlsym(library_, "ompi_mpi_comm_world"))
@@ -66,6 +78,7 @@ class own_mpi {
   static constexpr int serialized = 2;
   static constexpr int mpich_world = 0x4400'0000;
   static constexpr int mpich_byte = 0x4c00'010d;
+  static constexpr int mpich_errors_are_fatal = 0x5400'0000;
 
   template <class F>
   [[nodiscard]] F* get(const char* name) const {
@@ -94,8 +107,12 @@ own_mpi* the_mpi = nullptr;
 int one_more(int n) { return n + 1; }
 std::size_t letters(const std::string& text) { return text.size(); }
 
+bool errors_are_fatal() { return the_mpi->errors_are_fatal(); }
+
 // Between all PEs, small and large.
 void talk() {
+  for (std::uint32_t n = 0; n < world_nodes(); ++n)
+    check(call<&errors_are_fatal>(node(n)), "errors of the program's own communicator are handled otherwise");
   for (std::uint32_t p = 0; p < world_pes(); ++p) {
     for (int i = 0; i < 20; ++i) check(call<&one_more>(pe(p), i) == i + 1, "a call comes back with another result");
     check(call<&letters>(pe(p), std::string(1'000'000, 'x')) == 1'000'000, "a large argument came otherwise");

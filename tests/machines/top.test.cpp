@@ -115,6 +115,46 @@ void looked_at() {
   }
 }
 
+// A world without a name: tools call it by the first node of their machine, and list what is published on all machines.
+void listed() {
+  std::vector<remote<counted>> all;
+  for (std::uint32_t pe = 0; pe < world_pes(); ++pe) {
+    all.push_back(spawn<counted>(orrery::pe(pe)));
+    publish(fmt::format("/listed/{}", pe), all.back());
+  }
+  for (std::uint32_t m = 0; m < world_machines(); ++m) {
+    const auto there = orrery::machine(m);
+    const std::string name = fmt::format("mpi-{}", call<&own_pid>(orrery::node(describe_machine(m).nodes.front())));
+    const auto run = [&](const std::string& words) {
+      return call<&output_of>(there, fmt::format("{} {}", tool(), words));
+    };
+    const json worlds = json::parse(run("ls --json"), nullptr, false).at("worlds");
+    const auto own = std::ranges::find(worlds, name, [](const json& w) { return w.at("name").get<std::string>(); });
+    check(own != worlds.end(), "orrery ls does not list this world: " + worlds.dump());
+    if (own == worlds.end()) continue;
+    check(own->at("nodes") == world_nodes() && own->at("pes") == world_pes() && own->at("state") == "running" &&
+              own->at("program") == "test_machines_top",
+          "orrery ls lists another world: " + own->dump());
+    const json shown = json::parse(run(fmt::format("ls {} --json", name)), nullptr, false);
+    check(!shown.is_discarded() && !shown.contains("problems") && shown.at("nodes").size() == world_nodes(),
+          "orrery ls of this world: " + shown.dump());
+    const json& names = shown.at("names");
+    check(names.size() == world_pes() && shown.at("name_count") == world_pes(), "names are missing: " + names.dump());
+    for (const json& n : names) {
+      const std::uint32_t pe = n.at("pe");
+      check(n.at("name") == fmt::format("/listed/{}", pe) && n.at("class").get<std::string>().ends_with("counted") &&
+                n.at("node") == pe * world_nodes() / world_pes(),
+            "a name is shown otherwise: " + n.dump());
+    }
+    check_contains(run(fmt::format("ls {} --names /listed/0", name)), "/listed/0");
+    check_text(run(fmt::format("top {} --once --interval 0.05", name)));
+  }
+  check(unpublish("/listed/0"), "a name cannot be taken back");
+  const std::string left = output_of(fmt::format("{} ls mpi-{} --json", tool(), own_pid()));
+  check(json::parse(left, nullptr, false).at("names").size() == world_pes() - 1,
+        "a name is shown that is gone: " + left);
+}
+
 // Each node but the first is in a method that does not end before the file is there.
 void compute_until(const std::string& file) {
   while (!std::filesystem::exists(file)) {
@@ -167,6 +207,9 @@ INSTANTIATE_TEST_SUITE_P(of, top_of_machines, ::testing::Values("openmpi", "mpic
 TEST_P(top_of_machines, shows_all_of_them_from_each) {
   EXPECT_EQ(wrong_in(outcome("looked at", {4, 2, 2}, {option()})), "");
 }
+TEST_P(top_of_machines, and_ls_show_worlds_without_a_name_and_what_is_published_on_all_machines) {
+  EXPECT_EQ(wrong_in(outcome("listed", {4, 2, 2})), "");
+}
 TEST_P(top_of_machines, shows_nodes_that_compute) {
   EXPECT_EQ(wrong_in(outcome("looked at while nodes compute", {3, 1, 1}, {option()})), "");
 }
@@ -190,6 +233,7 @@ int main(int argc, char** argv) {
   if (!name.empty()) world_name = name;
   return orrery::testing::run_tests_or_scenario(argc, argv,
                                                 {{"looked at", looked_at},
+                                                 {"listed", listed},
                                                  {"looked at while nodes compute", looked_at_while_nodes_compute},
                                                  {"looked at while one is stopped", looked_at_while_one_is_stopped}});
 }

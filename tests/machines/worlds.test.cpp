@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What works between nodes of one machine works between machines. Each rank, or each two, of an mpirun on this machine are taken
-// for a machine of their own. The scenarios of the tests of nodes run here, too: arrays, groups, names, services.
+// for a machine of their own. suites.test.cpp runs the scenarios of other tests so.
 #include "launch.hpp"
 
 #include <orrery/array/array.hpp>
@@ -455,41 +455,6 @@ TEST_P(over_mpi, ranks_that_run_no_main_may_run_a_role) {
 TEST_P(over_mpi, everybody_may_flood_one_process) {
   EXPECT_EQ(wrong_in(outcome("flooded", {4, 1, 1}, {"--orrery-mailbox=8K"})), "");
 }
-
-// The scenarios of other tests, whose programs lie beside this one.
-struct conformance {
-  const char* program;
-  const char* scenario;
-};
-class suites_of_nodes : public ::testing::TestWithParam<conformance> {};
-TEST_P(suites_of_nodes, pass_between_machines) {
-  const mpi_launcher& l = launcher_named("openmpi");
-  if (const auto why = missing(l)) GTEST_SKIP() << *why;
-  const std::string file = folder_of_program() + '/' + GetParam().program;
-  if (!std::filesystem::exists(file)) GTEST_SKIP() << file << " was not built";
-  for (const ranks r : {ranks{3, 1, 1}, ranks{4, 1, 2}}) {
-    std::vector<std::string> options =
-        command(l, r, GetParam().scenario, {"--seed=7", "--folder=none", "--orrery-node-timeout=1s"}, true);
-    std::ranges::replace(options, std::filesystem::read_symlink("/proc/self/exe").string(), file);
-    EXPECT_EQ(wrong_in(program(options, l.file).end()), "");
-  }
-}
-INSTANTIATE_TEST_SUITE_P(
-    of, suites_of_nodes,
-    ::testing::Values(conformance{"test_arrays_nodes", "messages"}, conformance{"test_arrays_nodes", "state"},
-                      conformance{"test_arrays_nodes", "collectives"}, conformance{"test_arrays_nodes", "errors"},
-                      conformance{"test_arrays_nodes", "order"}, conformance{"test_arrays_nodes", "balancing"},
-                      conformance{"test_arrays_nodes", "loss"}, conformance{"test_arrays_nodes", "loss of homes"},
-                      conformance{"test_groups_nodes", "calls"}, conformance{"test_groups_nodes", "views"},
-                      conformance{"test_groups_nodes", "exceptions"}, conformance{"test_groups_nodes", "barriers"},
-                      conformance{"test_groups_nodes", "order"}, conformance{"test_groups_nodes", "data"},
-                      conformance{"test_groups_nodes", "loss"}, conformance{"test_names_nodes", "all"},
-                      conformance{"test_names_nodes", "classes"}),
-    [](const auto& i) {
-      std::string name = fmt::format("{}_{}", i.param.program, i.param.scenario).substr(5);
-      std::ranges::replace(name, ' ', '_');
-      return name;
-    });
 
 }  // namespace
 }  // namespace orrery

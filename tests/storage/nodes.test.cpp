@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Arrays on disk in worlds of several nodes, and in programs that are killed. Each test starts this program again (--scenario NAME
-// FOLDER and the runtime's options); it exits with 0 if all is well.
+// Arrays on disk in worlds of several nodes, and in programs that are killed. Each test starts this program again (--scenario=NAME
+// --folder=FOLDER and the options of the runtime); it exits with 0 if all is well.
 #include <orrery/orrery.hpp>
 #include <orrery/storage/internal/test_support.hpp>
 #include <orrery/storage/storage.hpp>
@@ -72,7 +72,7 @@ int work_from_all_nodes(const std::string& folder) {
   const storage::array a = set->contents();
   std::set<std::uint32_t> at;
   for (const auto& d : a.devices()) at.insert(d.address().pe);
-  REQUIRE(at.size() == std::min<std::size_t>(3, world_pes()));
+  REQUIRE(at.size() == std::min<std::size_t>(3, describe_machine(this_machine()).pes.size()));
   a.write(a.whole(), std::span<const T>(elements<T>(a.whole().size())));
   for (int round = 0; round < 3; ++round) {
     std::vector<future<bool>> answers;
@@ -225,7 +225,7 @@ struct child {
   int out = -1;
 };
 child begin(const std::string& name, const std::string& folder, std::vector<std::string> options) {
-  options.insert(options.begin(), {"nodes.test", "--scenario", name, folder});
+  options.insert(options.begin(), {"nodes.test", "--scenario=" + name, "--folder=" + folder});
   std::vector<char*> argv;
   for (std::string& o : options) argv.push_back(o.data());
   argv.push_back(nullptr);
@@ -323,12 +323,14 @@ TEST(storage_killed, leaves_pages_that_are_whole_or_named) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  for (int i = 1; i + 2 < argc; ++i)
-    if (std::string_view(argv[i]) == "--scenario") {
-      const std::string name = argv[i + 1];
-      const std::string folder = argv[i + 2];
-      return run(argc, argv, [&](const args&) { return scenario(name, folder); });
-    }
+  std::string name;
+  std::string folder;
+  for (int i = 1; i < argc; ++i) {
+    const std::string_view option = argv[i];
+    if (option.starts_with("--scenario=")) name = option.substr(11);
+    if (option.starts_with("--folder=")) folder = option.substr(9);
+  }
+  if (!name.empty()) return run(argc, argv, [&](const args&) { return scenario(name, folder); });
   if (std::getenv("ORRERY_INTERNAL_JOIN") != nullptr) return run(argc, argv, [](const args&) { return 0; });
   ::testing::InitGoogleTest(&argc, argv);
   return RUN_ALL_TESTS();

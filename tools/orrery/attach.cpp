@@ -10,15 +10,19 @@
 
 namespace orrery::tool {
 
-std::expected<transport::world_view, std::string> attach(const std::string& name, const std::string& directory) {
+std::expected<watched_world, std::string> attach(const std::string& name, const std::string& directory) {
   auto view = transport::world_view::attach(name, directory);
-  if (view) return std::move(*view);
+  if (view) return watched_world{std::move(*view), 0, {}};
   std::string why = view.error().message;
   if (view.error().code == transport::transport_errc::not_found) {
     std::vector<std::string> running;
     if (const auto worlds = transport::list_worlds(directory))
       for (const auto& w : *worlds)
         if (w.state == transport::world_info::condition::running) running.push_back(w.name);
+    for (unnamed_world& w : unnamed_worlds(directory)) {
+      running.push_back(name_of(w.world.creator));
+      if (running.back() == name) return std::move(w.world);
+    }
     if (!running.empty()) why += fmt::format("; running are: {}", fmt::join(running, ", "));
   }
   return std::unexpected(std::move(why));
@@ -40,7 +44,7 @@ std::string headline(const world_sample& w) {
                                  counted(nodes, "node", "nodes"));
   if (!w.machines.empty()) text += " on " + counted(w.machines.size(), "machine", "machines");
   text += fmt::format(", {}, {} processes", counted(pes, "PE", "PEs"), processes);
-  if (w.machines.empty()) text += ", " + counted(w.name_count, "name", "names");
+  if (w.machines.empty() || w.name_count != 0) text += ", " + counted(w.name_count, "name", "names");
   return text;
 }
 

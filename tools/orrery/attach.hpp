@@ -10,8 +10,7 @@
 namespace orrery::tool {
 
 /// A world by its name, or why not: with the names of those that run.
-[[nodiscard]] std::expected<transport::world_view, std::string> attach(const std::string& name,
-                                                                       const std::string& directory);
+[[nodiscard]] std::expected<watched_world, std::string> attach(const std::string& name, const std::string& directory);
 
 /// The line above a table.
 [[nodiscard]] std::string headline(const world_sample& w);

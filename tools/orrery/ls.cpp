@@ -4,9 +4,11 @@
 #include "sample.hpp"
 #include "text.hpp"
 
+#include <algorithm>
 #include <cstdio>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 namespace orrery::tool {
 
@@ -28,6 +30,26 @@ std::string_view to_string(world_info::condition c) {
   return "?";
 }
 
+// All nodes are counted, and the programs of all are named.
+world_info info_of(const unnamed_world& w) {
+  world_info info;
+  info.name = name_of(w.world.creator);
+  info.creator = w.world.creator;
+  std::vector<std::string> programs;
+  for (const transport::cluster_status::node& n : w.status.nodes) {
+    const auto state = static_cast<transport::node_state>(n.state);
+    if (std::ranges::find(programs, n.program) == programs.end()) programs.push_back(n.program);
+    if (state != transport::node_state::alive && state != transport::node_state::leaving) continue;
+    ++info.nodes;
+    info.pes += static_cast<std::uint32_t>(n.counters.size() / transport::counters_per_pe);
+  }
+  info.program = fmt::format("{}", fmt::join(programs, ", "));
+  const auto first = static_cast<transport::node_state>(w.status.nodes[0].state);
+  info.state = transport::state_of_world(first) == transport::world_state::running ? world_info::condition::running
+                                                                                   : world_info::condition::ending;
+  return info;
+}
+
 void print_names(const std::vector<name_sample>& names) {
   if (names.empty()) return;
   constexpr std::size_t longest_name = 255;
@@ -43,8 +65,9 @@ void print_names(const std::vector<name_sample>& names) {
 }  // namespace
 
 int list_all(const common& c) {
-  const auto worlds = transport::list_worlds(c.directory);
+  auto worlds = transport::list_worlds(c.directory);
   if (!worlds) return fail(worlds.error().message);
+  for (const unnamed_world& w : unnamed_worlds(c.directory)) worlds->push_back(info_of(w));
   if (c.json) {
     auto list = nlohmann::ordered_json::array();
     for (const world_info& w : *worlds) {
@@ -62,8 +85,8 @@ int list_all(const common& c) {
   }
   if (worlds->empty()) {
     fmt::print(
-        "No named world of this user is running; a program that is started with "
-        "--orrery-world=NAME makes one.\n");
+        "No named world of this user is running, and none that an MPI launcher has started; a program that is "
+        "started with --orrery-world=NAME makes one.\n");
     return 0;
   }
   text_table table({"NAME", "PROGRAM", ">NODES", ">PES", ">AGE", ">PID", "STATE"});
@@ -84,16 +107,16 @@ int list_all(const common& c) {
     if (w.state == world_info::condition::unreadable) fmt::print(stderr, "{}: {}\n", w.name, w.problem);
   if (is_part)
     fmt::print(stderr,
-               "Of a world that an MPI launcher has started this machine's nodes are counted here; 'orrery ls NAME' "
-               "shows all.\n");
+               "Of a named world that an MPI launcher has started this machine's nodes are counted here; 'orrery ls "
+               "NAME' shows all.\n");
   if (stale) fmt::print(stderr, "The first node of a stale world has crashed; 'orrery clean' removes what it left.\n");
   return 0;
 }
 
 int list_one(const common& c, const std::string& name, const std::string& prefix) {
-  const auto view = attach(name, c.directory);
-  if (!view) return fail(view.error());
-  world_sample w = take_sample(*view);
+  const auto world = attach(name, c.directory);
+  if (!world) return fail(world.error());
+  world_sample w = take_sample(*world, true);
   const std::uint64_t hidden = w.name_count - w.names.size();
   std::erase_if(w.names, [&](const name_sample& n) { return !n.name.starts_with(prefix); });
   for (const std::string& problem : w.problems) fmt::print(stderr, "orrery: {}\n", problem);

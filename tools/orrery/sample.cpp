@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdlib>
 #include <ctime>
 
 #include <fmt/format.h>
@@ -32,10 +33,9 @@ const pe_counters* find(const world_sample& w, std::uint32_t pe) {
   return nullptr;
 }
 
-// A world's names are as good as its nodes: a damaged board is told, and costs no more than its names.
-void add_names(world_sample& w, const transport::world_view& view, std::uint32_t node) {
+// A world's names are as good as its nodes: damaged ones are told, and cost no more than these names.
+void add_names(world_sample& w, const transport::result<std::vector<std::byte>>& text, std::uint32_t node) {
   try {
-    const auto text = view.read_board(node);
     if (!text) {
       w.problems.push_back(text.error().message);
       return;
@@ -50,9 +50,9 @@ void add_names(world_sample& w, const transport::world_view& view, std::uint32_t
 }
 
 // The nodes of all machines, as the first node of this one tells.
-void add_machines(world_sample& w, const transport::world_view& view) {
+void add_machines(world_sample& w, std::uint64_t nonce, bool names) {
   constexpr std::chrono::milliseconds patience{3000};
-  auto status = transport::ask_for_status(view.nonce(), patience);
+  auto status = transport::ask_for_status(nonce, patience, names);
   if (!status) {
     w.problems.push_back(std::move(status.error().message));
     return;
@@ -60,7 +60,7 @@ void add_machines(world_sample& w, const transport::world_view& view) {
   if (!status->is_fresh) w.problems.emplace_back("some nodes do not answer: their figures are older");
   w.machines = std::move(status->hosts);
   std::uint32_t number = 0;
-  for (const transport::cluster_status::node& n : status->nodes) {
+  for (transport::cluster_status::node& n : status->nodes) {
     node_sample& node = w.nodes.emplace_back();
     node.machine = n.machine;
     node.info.node = number++;
@@ -74,21 +74,52 @@ void add_machines(world_sample& w, const transport::world_view& view) {
       std::copy_n(n.counters.begin() + std::ptrdiff_t{i} * transport::counters_per_pe, words.size(), words.begin());
       node.pes.push_back({n.first_pe + i, scheduler::decode_counters(words, n.now_ns)});
     }
+    if (names) add_names(w, std::move(n.names), node.info.node);
+  }
+  if (w.program.empty() && !w.nodes.empty()) {
+    w.program = w.nodes[0].info.program;
+    w.state = transport::to_string(transport::state_of_world(w.nodes[0].info.state));
   }
   std::ranges::sort(w.nodes, {}, [](const node_sample& n) { return std::pair(n.machine, n.info.node); });
+  std::ranges::sort(w.names, {}, &name_sample::name);
 }
 
 }  // namespace
 
-world_sample take_sample(const transport::world_view& view) {
+std::string name_of(const transport::peer_id& teller) { return fmt::format("mpi-{}", teller.pid); }
+
+std::vector<unnamed_world> unnamed_worlds(const std::string& directory) {
+  constexpr std::chrono::milliseconds patience{1000};
+  std::vector<unnamed_world> all;
+  if (!directory.empty() || std::getenv("ORRERY_SHM_DIR") != nullptr) return all;
+  for (const std::uint64_t nonce : transport::told_worlds()) {
+    auto status = transport::ask_for_status(nonce, patience);
+    if (!status || !status->name.empty()) continue;
+    const transport::peer_id teller =
+        transport::find_peer(status->nodes[status->teller].pid).value_or(transport::peer_id{});
+    all.push_back({{std::nullopt, nonce, teller}, std::move(*status)});
+  }
+  std::ranges::sort(all, {}, [](const unnamed_world& w) { return w.world.creator.pid; });
+  return all;
+}
+
+world_sample take_sample(const watched_world& world, bool names) {
   world_sample w;
+  if (!world.view) {
+    w.name = name_of(world.creator);
+    w.pid = world.creator.pid;
+    w.age_s = age_of(world.creator);
+    add_machines(w, world.nonce, names);
+    return w;
+  }
+  const transport::world_view& view = *world.view;
   w.name = view.name();
   w.program = view.program();
   w.state = to_string(view.state());
   w.pid = view.creator().pid;
   w.age_s = age_of(view.creator());
   if (view.is_part()) {
-    add_machines(w, view);
+    add_machines(w, view.nonce(), names);
     return w;
   }
   for (std::uint32_t place = 0; place < view.node_limit(); ++place) {
@@ -98,15 +129,17 @@ world_sample take_sample(const transport::world_view& view) {
     const std::uint32_t end = node.info.first_pe + node.info.pe_count;
     for (std::uint32_t pe = node.info.first_pe; node.here() && pe != end; ++pe)
       node.pes.push_back({pe, read_counters(view, pe)});
-    if (node.here()) add_names(w, view, n);
+    if (node.here()) add_names(w, view.read_board(n), n);
     w.nodes.push_back(std::move(node));
   }
   std::ranges::sort(w.names, {}, &name_sample::name);
   return w;
 }
 
-bool is_over(const transport::world_view& view) {
-  return !view.creator_running() || view.state() != transport::world_state::running;
+bool is_over(const watched_world& world) {
+  if (world.view) return !world.view->creator_running() || world.view->state() != transport::world_state::running;
+  const auto told = transport::told_worlds();
+  return std::ranges::find(told, world.nonce) == told.end();
 }
 
 pe_rates rates_between(const pe_counters& before, const pe_counters& after) noexcept {

@@ -2,11 +2,13 @@
 #pragma once
 
 #include <orrery/scheduler/counters.hpp>
+#include <orrery/transport/mpi/cluster_status.hpp>
 #include <orrery/transport/shm/view.hpp>
 #include <orrery/wire/address.hpp>
 
 #include <chrono>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -50,9 +52,27 @@ struct world_sample {
   std::vector<std::string> problems;  ///< what could not be read, and why
 };
 
-[[nodiscard]] world_sample take_sample(const transport::world_view& view);
-/// True as long as it makes sense to look again.
-[[nodiscard]] bool is_over(const transport::world_view& view);
+/// A world at which a tool looks: by its shared memory, or, where an MPI launcher has started it and
+/// it has no name, by what its first node on this machine tells.
+struct watched_world {
+  std::optional<transport::world_view> view;
+  std::uint64_t nonce = 0;  ///< without a view
+  transport::peer_id creator{};  ///< without a view: the node that tells
+};
+/// A world without a name that an MPI launcher has started, as its first node on this machine tells.
+struct unnamed_world {
+  watched_world world;
+  transport::cluster_status status;
+};
+/// Those of this user. None where worlds are looked for in another folder than the usual one.
+[[nodiscard]] std::vector<unnamed_world> unnamed_worlds(const std::string& directory);
+/// Tools call such a world by the OS process of its first node on this machine: "mpi-PID".
+[[nodiscard]] std::string name_of(const transport::peer_id& teller);
+
+/// `names`: those of other machines are asked for, too.
+[[nodiscard]] world_sample take_sample(const watched_world& world, bool names = false);
+/// True if it makes no sense to look again.
+[[nodiscard]] bool is_over(const watched_world& world);
 
 /// What a PE did between two samples, per second.
 struct pe_rates {

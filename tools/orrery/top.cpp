@@ -141,12 +141,12 @@ std::vector<std::string> head_lines(const world_sample& now) {
   return lines;
 }
 
-int print_rates(const transport::world_view& view, const common& c, const top_settings& s) {
-  world_sample before = take_sample(view);
+int print_rates(const watched_world& world, const common& c, const top_settings& s) {
+  world_sample before = take_sample(world);
   do {
     std::this_thread::sleep_for(s.interval);
-    const world_sample now = take_sample(view);
-    if (!now.problems.empty() && is_over(view)) break;
+    const world_sample now = take_sample(world);
+    if (!now.problems.empty() && is_over(world)) break;
     if (c.json) {
       print_json(to_json(now, &before));
     } else {
@@ -155,7 +155,7 @@ int print_rates(const transport::world_view& view, const common& c, const top_se
       if (!s.once) print_lines({""});
     }
     before = now;
-  } while (!s.once && !is_over(view) && std::ferror(stdout) == 0);
+  } while (!s.once && !is_over(world) && std::ferror(stdout) == 0);
   return 0;
 }
 
@@ -171,8 +171,8 @@ std::vector<std::string> scrolled(const std::vector<std::string>& table, std::si
   return lines;
 }
 
-int show_rates(const transport::world_view& view, screen& terminal, milliseconds interval) {
-  world_sample before = take_sample(view);
+int show_rates(const watched_world& world, screen& terminal, milliseconds interval) {
+  world_sample before = take_sample(world);
   world_sample now = before;
   std::size_t first = 0;
   key pressed = key::none;
@@ -206,8 +206,8 @@ int show_rates(const transport::world_view& view, screen& terminal, milliseconds
         break;
     }
     if (clock::now() < due) continue;
-    if (is_over(view)) return 0;
-    before = std::exchange(now, take_sample(view));
+    if (is_over(world)) return 0;
+    before = std::exchange(now, take_sample(world));
     due += interval;
   }
 }
@@ -215,16 +215,16 @@ int show_rates(const transport::world_view& view, screen& terminal, milliseconds
 }  // namespace
 
 int top(const common& c, const std::string& name, const top_settings& s) {
-  const auto view = attach(name, c.directory);
-  if (!view) return fail(view.error());
+  const auto world = attach(name, c.directory);
+  if (!world) return fail(world.error());
   const bool terminal = !c.json && !s.once && ::isatty(STDIN_FILENO) != 0 && ::isatty(STDOUT_FILENO) != 0;
   int result = 0;
   if (const auto drawn = terminal ? screen::open() : nullptr) {
-    result = show_rates(*view, *drawn, s.interval);
+    result = show_rates(*world, *drawn, s.interval);
   } else {
-    result = print_rates(*view, c, s);
+    result = print_rates(*world, c, s);
   }
-  if (!s.once && !c.json && is_over(*view)) fmt::print(stderr, "World {} has ended.\n", name);
+  if (!s.once && !c.json && is_over(*world)) fmt::print(stderr, "World {} has ended.\n", name);
   return result;
 }
 

@@ -24,6 +24,13 @@ names_on_board decode_names(std::span<const std::byte> text) {
   return all;
 }
 
+std::vector<std::byte> encode_names(const names_on_board& names) {
+  std::vector<std::byte> text(orrery::wire_size(names));
+  orrery::writer w(text);
+  orrery::write(w, names);
+  return text;
+}
+
 name_board::name_board(transport::shm_world* world, std::function<names_on_board(std::size_t)> list)
     : world_(world != nullptr && !world->name().empty() ? world : nullptr), list_(std::move(list)) {
   if (sched_getaffinity(0, sizeof cores_, &cores_) != 0) CPU_ZERO(&cores_);
@@ -106,17 +113,9 @@ void name_board::run() {
 void name_board::show() {
   constexpr std::size_t lengths = 64;  // of the lists themselves
   names_on_board names = list_(transport::board::capacity - lengths);
-  std::vector<std::byte> text;
-  const auto encode = [&] {
-    text.resize(orrery::wire_size(names));
-    orrery::writer w(text);
-    orrery::write(w, names);
-  };
-  encode();
-  if (board_->show(text)) return;
+  if (board_->show(encode_names(names))) return;
   names = {names.total, {}, {}};  // no space: what was shown before is not true any more
-  encode();
-  (void)board_->show(text);
+  (void)board_->show(encode_names(names));
 }
 
 }  // namespace orrery::detail

@@ -2,6 +2,7 @@
 #include <orrery/process/internal/name_records.hpp>
 
 #include <orrery/scheduler/node.hpp>
+#include <orrery/transport/carrier.hpp>
 #include <orrery/wire/error.hpp>
 #include <orrery/wire/serialize.hpp>
 
@@ -17,6 +18,26 @@ void digest::add(std::uint64_t name, const address& process) noexcept {
   const std::uint64_t words[3] = {name, process.pe, std::uint64_t{process.slot} << 32 | process.generation};
   ++count;
   sum += XXH3_64bits(words, sizeof words);
+}
+
+namespace {
+
+transport::carrier* carrier_of(const scheduler::node& n) {
+  return n.world() != nullptr ? n.world()->carrier() : nullptr;
+}
+
+}  // namespace
+
+name_records::name_records(const scheduler::node& owner, membership_cache* cache)
+    : node_(owner),
+      cache_(cache),
+      board_(owner.world() != nullptr ? owner.world()->shared() : nullptr,
+             [this](std::size_t room) { return list(room); }) {
+  // A world of several machines has no boards: it asks when a tool does. The records outlive it.
+  if (transport::carrier* const c = carrier_of(owner)) {
+    constexpr std::size_t lengths = 64;  // of the lists themselves
+    c->show_names([this](std::size_t room) { return encode_names(list(room - lengths)); });
+  }
 }
 
 void name_records::look(bool sure) {

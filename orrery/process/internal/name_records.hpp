@@ -70,7 +70,8 @@ struct pulled {
 // given to new shards as well, so that a name that a shard has accepted is never unknown to the
 // next one.
 //
-// Owned by the repository of the node. Thread-safe.
+// Owned by the repository of the node; outlives the node and its world, whose threads may ask for
+// the list. Thread-safe.
 // Invariants: (1) a name that was confirmed and not dropped is known to the shard that owns it in
 // this node's membership, or will be, from here, before that shard answers anything in that
 // membership; (2) `membership` is the newest that was used in any answer.
@@ -85,11 +86,7 @@ class name_records {
   };
 
   /// `cache` is null but in a simulation, and outlives the records.
-  explicit name_records(const scheduler::node& owner, membership_cache* cache = nullptr)
-      : node_(owner),
-        cache_(cache),
-        board_(owner.world() != nullptr ? owner.world()->shared() : nullptr,
-               [this](std::size_t room) { return list(room); }) {}
+  explicit name_records(const scheduler::node& owner, membership_cache* cache = nullptr);
   name_records(const name_records&) = delete;
   name_records& operator=(const name_records&) = delete;
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The part of the carrier that sends, and that keeps time. carrier_receive.cpp has what comes,
-// carrier_blocks.cpp blocks, carrier_members.cpp membership.
+// carrier_blocks.cpp blocks, carrier_members.cpp membership, carrier_answers.cpp counters, names.
 #include <orrery/transport/mpi/carrier.hpp>
 
 #include <orrery/transport/shm/world.hpp>
@@ -20,7 +20,6 @@ constexpr std::size_t receives = 16;
 constexpr std::size_t frames_on_their_way = 4;
 constexpr std::size_t spare_frames = 16;
 constexpr std::int64_t idle_ring_ns = 1'000'000'000;  // between two looks at rings
-constexpr std::int64_t life_signs = 5;  // in the time after which a node is lost
 
 }  // namespace
 
@@ -48,6 +47,7 @@ mpi_carrier::mpi_carrier(engine& by, shm_world& local, const cluster_map& map, c
     peers_[n].heard_ns = peers_[n].said_ns = now;
   }
   last_tick_ns_ = rings_looked_at_ns_ = now;
+  debugger_looked_for_ns_ = now - patience_ns_;
 }
 
 mpi_carrier::~mpi_carrier() = default;
@@ -77,23 +77,45 @@ bool mpi_carrier::work(bool everything) {
   return any || came;
 }
 
+// Only active nodes: a node of a large world talks to few others, and this is done at each poll.
 bool mpi_carrier::send_to_all(bool everything) {
   bool any = false;
-  for (peer& p : peers_) {
+  for (std::size_t i = 0; i < active_.size();) {  // an eviction makes others active meanwhile
+    peer& p = peers_[active_[i]];
     any |= finish_sends(p);
     if (!p.closed) any |= send(p, everything);
+    if (is_at_rest(p)) {
+      p.active = false;
+      active_[i] = active_.back();
+      active_.pop_back();
+    } else {
+      ++i;
+    }
   }
   return any;
+}
+
+void mpi_carrier::activate(peer& p) {
+  if (p.active || p.closed) return;
+  p.active = true;
+  active_.push_back(p.node);
+}
+
+// PEs write into rings, and release what is in mirrors, without a word to the carrier.
+bool mpi_carrier::is_at_rest(const peer& p) noexcept {
+  return p.closed || (p.rings.empty() && p.mirrors.empty() && p.controls.empty() && p.frames.empty() &&
+                      p.pieces.empty() && p.blocks.empty());
+}
+
+std::size_t mpi_carrier::active_nodes() noexcept {
+  const std::scoped_lock lock{mutex_};
+  return active_.size();
 }
 
 bool mpi_carrier::tick() noexcept {
   const std::scoped_lock lock{mutex_};
   const std::int64_t now = time_();
-  for (peer& p : peers_) {
-    // A node that has left waits for this node.
-    if (p.closed || (p.left && has_left_) || !p.watched) continue;
-    if (now - p.said_ns >= patience_ns_ / life_signs) queue_news(p, node_news::here, map_.own());
-  }
+  give_signs(now);
   const bool any = work(true);
   look_for_silent(now);
   if (now - rings_looked_at_ns_ >= idle_ring_ns) look_for_idle_rings(now);
@@ -120,7 +142,8 @@ void mpi_carrier::pe_woke() noexcept {
 }
 
 bool mpi_carrier::has_sent_all() const {
-  return std::ranges::all_of(peers_, [](const peer& p) {
+  return std::ranges::all_of(active_, [&](std::uint32_t node) {
+    const peer& p = peers_[node];
     return p.closed || (p.controls.empty() && p.frames.empty() && p.blocks.empty() && p.pieces.empty() &&
                         std::ranges::none_of(p.rings, [](const auto& r) { return r->has_more(); }));
   });
@@ -137,6 +160,7 @@ void mpi_carrier::add_ring(std::uint32_t from, std::uint32_t to, std::uint64_t o
   const std::scoped_lock lock{mutex_};
   peer& p = peers_[map_.node_of(to)];
   p.rings.push_back(std::make_unique<outgoing_ring>(header, offset, from, to));
+  activate(p);
   watch(p);
 }
 
@@ -224,6 +248,7 @@ frame mpi_carrier::new_frame() {
 bool mpi_carrier::transmit(peer& to, frame f) {
   if (to.closed) return false;
   to.said_ns = time_();
+  activate(to);
   sent_frame& s = to.frames.emplace_back(engine::request{}, std::move(f));
   if (engine_.send(to.node, 0, s.memory.finish(to.told), s.request)) return true;
   to.frames.pop_back();
@@ -283,40 +308,10 @@ void mpi_carrier::queue(peer& to, section head, std::span<const std::byte> paylo
   if (to.closed) return;
   head.bytes = static_cast<std::uint32_t>(payload.size());
   to.controls.push_back({head, {payload.begin(), payload.end()}});
+  activate(to);
 }
 
-// --- counters ------------------------------------------------------------------------------------
-
-std::uint64_t mpi_carrier::ask_for_counters() noexcept {
-  // SYNC: acquire, with ask_if_wanted: a round that has begun may have been answered in part.
-  const std::uint64_t round = begun_.load(std::memory_order_acquire) + 1;
-  std::uint64_t wanted = wanted_.load(std::memory_order_relaxed);
-  while (wanted < round && !wanted_.compare_exchange_weak(wanted, round, std::memory_order_relaxed)) {
-  }
-  return round;
-}
-
-void mpi_carrier::ask_if_wanted() {
-  if (!asked_.empty() || wanted_.load(std::memory_order_relaxed) <= round_) return;
-  begun_.store(++round_, std::memory_order_release);  // SYNC: with ask_for_counters
-  for (peer& p : peers_) {
-    if (p.closed || p.left || !p.far) continue;
-    asked_.insert(p.node);
-    queue(p, {section_kind::ask, 0, 0, 0, 0, round_});
-  }
-  // SYNC: with counters_round
-  if (asked_.empty()) answered_.store(round_, std::memory_order_release);
-}
-
-void mpi_carrier::forget_question(std::uint32_t node) {
-  if (asked_.erase(node) != 0 && asked_.empty())
-    answered_.store(round_, std::memory_order_release);  // SYNC: with counters_round
-}
-
-void mpi_carrier::say_counters() noexcept {
-  const std::scoped_lock lock{mutex_};
-  queue_counters(peers_[0], 0);
-}
+// --- parts of files -----------------------------------------------------------------------------
 
 void mpi_carrier::send_part(std::span<const std::byte> bytes) noexcept {
   const std::scoped_lock lock{mutex_};
@@ -326,28 +321,6 @@ void mpi_carrier::send_part(std::span<const std::byte> bytes) noexcept {
 void mpi_carrier::take_parts(part_sink sink) noexcept {
   const std::scoped_lock lock{mutex_};
   parts_ = std::move(sink);
-}
-
-void mpi_carrier::queue_counters(peer& to, std::uint64_t round) {
-  constexpr std::uint32_t pes_in_section = 128;
-  const cluster_map::place& own = map_.at(map_.own());
-  for (std::uint32_t i = 0; i < own.pe_count; i += pes_in_section) {
-    const std::uint32_t n = std::min(pes_in_section, own.pe_count - i);
-    std::vector<std::uint64_t> words(std::size_t{n} * counters_per_pe);
-    for (std::uint32_t j = 0; j < n; ++j) {
-      const auto from = local_.counters(map_.local_pe(own.first_pe + i + j, map_.own()));
-      // The word `idle` of a PE is read before what it has sent: node::world_if_idle reads in this
-      // order.
-      constexpr std::size_t idle = counters_per_pe - 2;
-      words[j * counters_per_pe + idle] =
-          from[idle].load(std::memory_order_acquire);  // SYNC: quiescence_detector::rest
-      for (std::size_t w = 0; w < counters_per_pe; ++w)
-        if (w != idle) words[j * counters_per_pe + w] = from[w].load(std::memory_order_relaxed);
-    }
-    const bool is_last = i + n == own.pe_count;
-    queue(to, {section_kind::counters, 0, own.first_pe + i, n, is_last ? 1U : 0U, round},
-          std::as_bytes(std::span(words)));
-  }
 }
 
 doorbell& mpi_carrier::bell_of(std::uint32_t pe) noexcept { return local_.bell(map_.local_pe(pe, map_.own())); }

@@ -177,8 +177,9 @@ void write_seeds(const std::string& folder) {
   std::vector<frame> others;
   frame& o = begin_frame(others);
   (void)put(o, {section_kind::credit, 0, 2, 1, 0, 0});
-  (void)put(o, {section_kind::ask, 0, 0, 0, 0, 3});
+  (void)put(o, {section_kind::ask, 0, 0, 0, 1, 3});
   std::ranges::fill(put(o, {section_kind::counters, counters_per_pe * 8, 1, 1, 1, 0}), std::byte{1});
+  std::ranges::fill(put(o, {section_kind::names, 5, 1, 0, 0, 5}), std::byte{'x'});
   std::ranges::fill(put(o, {section_kind::part, 5, 1, 0, 0, 0}), std::byte{'x'});
   std::ranges::fill(put(o, {section_kind::eviction, 9, 0, 0, 1, 0}), std::byte{'x'});
   write(folder + "/others", std::move(others));

@@ -34,10 +34,10 @@ class shm_world;
 
 /// The news of one node about another.
 enum class node_news : std::uint64_t {
-  here = 1,     ///< nothing but that the sender runs
+  here = 1,     ///< nothing but that the sender runs; with the flag: a debugger holds it
   leaving = 2,  ///< it takes no new work
   left = 3,     ///< it reads and sends nothing more
-  suspect = 4,  ///< to the first node: it seems to be lost
+  suspect = 4,  ///< to the first node: it seems to be lost; with the flag: it is silent
 };
 
 /// The carrier over a message library.
@@ -69,6 +69,7 @@ enum class node_news : std::uint64_t {
 ///       followed from an eviction, and then on what the evicted node says. Each frame says how
 ///       many those are; one that says less than an earlier frame of its sender, or more than the
 ///       sender has told, is refused.
+///   I5  To a node that is not active nothing is to be sent, and nothing is on its way.
 class mpi_carrier final : public carrier, private outgoing_ring::user {
  public:
   using clock = std::function<std::int64_t()>;
@@ -95,6 +96,11 @@ class mpi_carrier final : public carrier, private outgoing_ring::user {
   /// The same as drive(), and what is due now and then: signs of life, credit that nobody waits
   /// for, looks at who is silent. True if something came or went.
   bool tick() noexcept;
+  /// How this node finds out whether a debugger holds it; it asks twice between two signs of life.
+  /// It says so to those that watch it: they do not miss it, however long it is silent.
+  void look_for_debugger(std::function<bool()> is_debugged) noexcept;
+  /// How many other nodes drive() looks at: those to which something may have to be sent.
+  [[nodiscard]] std::size_t active_nodes() noexcept;
   /// All that was to be sent has been taken by the library.
   [[nodiscard]] bool is_flushed() noexcept;
   /// The same, and nothing that has begun to come is missing: only what others begin can make work
@@ -120,6 +126,13 @@ class mpi_carrier final : public carrier, private outgoing_ring::user {
   [[nodiscard]] std::span<std::atomic<std::uint64_t>, counters_per_pe> copy_of_counters(std::uint32_t pe) noexcept {
     return std::span<std::atomic<std::uint64_t>, counters_per_pe>{copies_[pe].words, counters_per_pe};
   }
+
+  void show_names(names_source source) noexcept override;
+  /// Asks all other nodes for names and counters. When counters_round() has reached the number that
+  /// this returns, names_of() has what they have said.
+  std::uint64_t ask_for_names() noexcept;
+  [[nodiscard]] std::vector<std::byte> names_of(std::uint32_t node);
+  static constexpr std::size_t largest_names = 1 << 20;
 
   /// Tells all nodes what becomes of this one.
   void say(node_news news) noexcept;
@@ -167,6 +180,8 @@ class mpi_carrier final : public carrier, private outgoing_ring::user {
     bool closed = false;  // it is lost: nothing is sent to it, nothing of it is looked at
     bool left = false;  // it sends nothing more, and hears only when this node leaves, too
     bool watched = false;  // it and this node send each other signs of life
+    bool active = false;
+    bool debugged = false;  // it has said so: it may be silent
     bool suspected = false;  // the first node was told
     // it has sent what cannot be, and is not listened to until the first node has decided
     bool damaged = false;
@@ -183,6 +198,8 @@ class mpi_carrier final : public carrier, private outgoing_ring::user {
     std::int64_t said_ns = 0;
     std::int64_t heard_ns = 0;
     std::size_t turn = 0;  // of its rings
+    std::vector<std::byte> names;  // that it has told
+    std::vector<std::byte> coming_names;  // that it is telling
   };
   /// A block that comes.
   struct arrival {
@@ -224,6 +241,8 @@ class mpi_carrier final : public carrier, private outgoing_ring::user {
   [[nodiscard]] fault receive_counters(peer& from, const frame_reader::item& item);
   [[nodiscard]] fault receive_eviction(peer& from, const frame_reader::item& item);
   [[nodiscard]] fault receive_part(peer& from, const frame_reader::item& item);
+  [[nodiscard]] fault receive_ask(peer& from, const section& s);
+  [[nodiscard]] fault receive_names(peer& from, const frame_reader::item& item);
   bool finish_arrivals();
   [[nodiscard]] bool begin_arrival(arrival& a);
   [[nodiscard]] bool ask_for_pieces(arrival& a);
@@ -239,13 +258,18 @@ class mpi_carrier final : public carrier, private outgoing_ring::user {
   void fill(peer& to, frame& f, bool everything);
   bool finish_sends(peer& to);
   void queue(peer& to, section head, std::span<const std::byte> payload = {});
-  void queue_news(peer& to, node_news news, std::uint32_t about, std::string_view how = {});
+  void queue_news(peer& to, node_news news, std::uint32_t about, std::string_view how = {}, bool flag = false);
   void queue_counters(peer& to, std::uint64_t round);
+  void queue_names(peer& to);
+  void activate(peer& p);
+  [[nodiscard]] static bool is_at_rest(const peer& p) noexcept;
+  void give_signs(std::int64_t now);
+  void give_sign(peer& to);
   void ask_if_wanted();
   void forget_question(std::uint32_t node);
   void evict(std::uint32_t node, std::string_view how);
   void tell_evictions(peer& to);
-  void suspect(std::uint32_t node, std::string_view how);
+  void suspect(std::uint32_t node, std::string_view how, bool silent = false);
   void refuse(peer& from, const fault& why);
   void watch(peer& p);
   void look_for_silent(std::int64_t now);
@@ -271,6 +295,7 @@ class mpi_carrier final : public carrier, private outgoing_ring::user {
 
   std::mutex mutex_;  // of what follows
   std::vector<peer> peers_;  // by node
+  std::vector<std::uint32_t> active_;  // nodes, in no order (I5)
   peer* sending_to_ = nullptr;
   struct posted_receive {
     engine::request request;
@@ -287,12 +312,17 @@ class mpi_carrier final : public carrier, private outgoing_ring::user {
   std::set<std::uint32_t> asked_;  // nodes that have not answered in this round
   std::uint64_t round_ = 0;
   part_sink parts_;
+  names_source names_;
+  std::function<bool()> is_debugged_;
+  bool debugged_ = false;  // as it has said
+  std::int64_t debugger_looked_for_ns_;
   bool has_left_ = false;  // it has said so
   std::int64_t last_tick_ns_ = 0;
   std::int64_t rings_looked_at_ns_ = 0;
 
   std::atomic<std::uint64_t> begun_{0};  // the round that is asked for
   std::atomic<std::uint64_t> wanted_{0};
+  std::atomic<bool> wants_names_{false};
   std::atomic<std::uint64_t> answered_{0};
   std::atomic<std::uint64_t> evictions_known_{0};
   std::atomic<std::uint64_t> far_frames_{0};

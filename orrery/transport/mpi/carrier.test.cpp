@@ -442,6 +442,76 @@ TEST(a_carrier, does_not_wait_for_counters_of_a_node_that_is_lost) {
   EXPECT_EQ(n.members.gone(), 1);
 }
 
+std::vector<std::byte> bytes_of(std::string_view text) {
+  const auto bytes = std::as_bytes(std::span(text));
+  return {bytes.begin(), bytes.end()};
+}
+void add_names(frame& f, std::string_view text, std::uint64_t position, std::uint64_t all) {
+  const auto n = static_cast<std::uint32_t>(text.size());
+  std::memcpy(f.add({section_kind::names, n, 1, 0, position, all}), text.data(), n);
+}
+
+TEST(a_carrier, tells_its_names_only_to_who_asks_for_them) {
+  const auto memory = own_memory();
+  first_node n(*memory);
+  n.carrier.show_names([](std::size_t) { return bytes_of("names"); });
+  for (const bool names : {false, true}) {
+    frame f;
+    f.begin(1);
+    f.add({section_kind::ask, 0, 0, 0, names ? 1U : 0U, 7});
+    n.bring(f.finish());
+    frame_reader sent(n.engine.last_sent, 0);
+    std::string told;
+    bool counters = false;
+    while (const auto item = sent.next()) {
+      if (item->head.kind == section_kind::names) {
+        EXPECT_FALSE(counters) << "names come before counters, which end the answer";
+        told.assign(reinterpret_cast<const char*>(item->payload.data()), item->payload.size());
+      }
+      counters |= item->head.kind == section_kind::counters;
+    }
+    EXPECT_TRUE(counters);
+    EXPECT_EQ(told, names ? "names" : "");
+  }
+}
+
+TEST(a_carrier, hears_names_in_parts_and_forgets_those_that_are_not_told_again) {
+  const auto memory = own_memory();
+  first_node n(*memory);
+  (void)n.carrier.ask_for_names();
+  (void)n.carrier.drive();
+  frame_reader asked(n.engine.last_sent, 0);
+  const auto question = asked.next();
+  ASSERT_TRUE(question);
+  EXPECT_EQ(question->head.kind, section_kind::ask);
+  EXPECT_EQ(question->head.position, 1);
+  frame first;
+  first.begin(1);
+  add_names(first, "one ", 0, 7);
+  n.bring(first.finish());
+  EXPECT_TRUE(n.carrier.names_of(1).empty());
+  frame second;
+  second.begin(1);
+  add_names(second, "two", 4, 7);
+  n.bring(second.finish());
+  EXPECT_EQ(n.carrier.names_of(1), bytes_of("one two"));
+  frame third;
+  third.begin(1);
+  add_names(third, "", 0, 0);
+  n.bring(third.finish());
+  EXPECT_TRUE(n.carrier.names_of(1).empty());
+  EXPECT_EQ(n.loss(), "");
+}
+
+TEST(a_carrier, refuses_names_that_have_no_place) {
+  EXPECT_EQ(fault_of([](frame& f) { add_names(f, "two", 4, 7); }),
+            "has sent node 0 3 bytes of names at 4 of 7, which have no place there");
+  EXPECT_EQ(fault_of([](frame& f) { add_names(f, "long", 0, 3); }),
+            "has sent node 0 4 bytes of names at 0 of 3, which have no place there");
+  EXPECT_EQ(fault_of([](frame& f) { add_names(f, "x", 0, std::uint64_t{1} << 40); }),
+            "has sent node 0 1 bytes of names at 0 of 1099511627776, which have no place there");
+}
+
 TEST(a_carrier, survives_frames_with_random_bytes) {
   const auto memory = own_memory();
   ASSERT_NE(memory, nullptr);
@@ -451,8 +521,9 @@ TEST(a_carrier, survives_frames_with_random_bytes) {
     frame f = opening();
     for (std::uint64_t p = 0; p < 4; ++p) add_record(f, p * 2 * wire::granule);
     f.add({section_kind::credit, 0, 0, 1, 0, 0});
-    f.add({section_kind::ask, 0, 0, 0, 0, 1});
+    f.add({section_kind::ask, 0, 0, 0, random() % 2, 1});
     f.add({section_kind::state, 0, 1, 0, 0, 1 + random() % 6});
+    add_names(f, "names", 0, 10);
     add_block(f, 256, 5000);
     const auto good = f.finish();
     std::vector<std::byte> changed(good.begin(), good.end());

@@ -11,6 +11,7 @@ namespace orrery::transport {
 namespace {
 
 constexpr std::size_t longest_clause = 512;
+constexpr std::int64_t life_signs = 5;  // in the time after which a node is lost
 
 // A clause of another node, for people.
 std::string text_of(std::span<const std::byte> payload) {
@@ -29,7 +30,31 @@ void mpi_carrier::watch(peer& p) {
   if (p.watched) return;
   p.watched = true;
   p.heard_ns = time_();
+  if (debugged_) give_sign(p);
 }
+
+void mpi_carrier::look_for_debugger(std::function<bool()> is_debugged) noexcept {
+  const std::scoped_lock lock{mutex_};
+  is_debugged_ = std::move(is_debugged);
+}
+
+// Nodes that watch this one hear at once that a debugger holds it: it may be stopped soon. Signs
+// say again whether one does, as others begin to watch it later.
+void mpi_carrier::give_signs(std::int64_t now) {
+  bool changed = false;
+  if (is_debugged_ && now - debugger_looked_for_ns_ >= patience_ns_ / (2 * life_signs)) {
+    debugger_looked_for_ns_ = now;
+    changed = is_debugged_() != debugged_;
+    debugged_ = debugged_ != changed;
+  }
+  for (peer& p : peers_) {
+    // A node that has left waits for this node.
+    if (p.closed || (p.left && has_left_) || !p.watched) continue;
+    if (changed || now - p.said_ns >= patience_ns_ / life_signs) give_sign(p);
+  }
+}
+
+void mpi_carrier::give_sign(peer& to) { queue_news(to, node_news::here, map_.own(), {}, debugged_); }
 
 // A node that was stopped itself cannot tell which ones were silent. The first node is to find by
 // itself who is silent for all.
@@ -38,13 +63,13 @@ void mpi_carrier::look_for_silent(std::int64_t now) {
     for (peer& p : peers_) p.heard_ns = now;
   for (peer& p : peers_) {
     const std::int64_t limit = map_.own() == 0 || p.node == 0 ? patience_ns_ : patience_ns_ + patience_ns_ / 2;
-    if (!p.watched || p.closed || p.left || p.suspected || now - p.heard_ns < limit) continue;
-    suspect(p.node, fmt::format("was silent for {} ms", limit / 1'000'000));
+    if (!p.watched || p.closed || p.left || p.suspected || p.debugged || now - p.heard_ns < limit) continue;
+    suspect(p.node, fmt::format("was silent for {} ms", limit / 1'000'000), true);
   }
 }
 
-void mpi_carrier::queue_news(peer& to, node_news news, std::uint32_t about, std::string_view how) {
-  queue(to, {section_kind::state, 0, about, 0, 0, static_cast<std::uint64_t>(news)},
+void mpi_carrier::queue_news(peer& to, node_news news, std::uint32_t about, std::string_view how, bool flag) {
+  queue(to, {section_kind::state, 0, about, 0, flag ? 1U : 0U, static_cast<std::uint64_t>(news)},
         std::as_bytes(std::span(how.substr(0, longest_clause))));
 }
 
@@ -60,6 +85,7 @@ mpi_carrier::fault mpi_carrier::receive_state(peer& from, const frame_reader::it
   switch (static_cast<node_news>(item.head.word)) {
     case node_news::here:
       watch(from);  // who gives signs of life waits for some
+      from.debugged = item.head.position != 0;
       return {};
     case node_news::leaving:
       members_.change(from.node, node_state::leaving);
@@ -72,7 +98,9 @@ mpi_carrier::fault mpi_carrier::receive_state(peer& from, const frame_reader::it
       return {};
     case node_news::suspect:
       if (map_.own() != 0 || about == 0 || about >= peers_.size() || about == from.node) break;
-      suspect(about, fmt::format("{} (seen by node {})", text_of(item.payload), from.node));
+      // The other node may not have heard yet that a debugger holds this one.
+      if (item.head.position == 0 || !peers_[about].debugged)
+        suspect(about, fmt::format("{} (seen by node {})", text_of(item.payload), from.node));
       return {};
   }
   return fmt::format("news {} of node {}, which cannot be", item.head.word, about);
@@ -86,7 +114,7 @@ void mpi_carrier::report_lost(std::uint32_t node, std::string_view how) noexcept
 }
 
 // The first node decides who is lost. Others tell it what they have seen.
-void mpi_carrier::suspect(std::uint32_t node, std::string_view how) {
+void mpi_carrier::suspect(std::uint32_t node, std::string_view how, bool silent) {
   peer& p = peers_[node];
   if (p.closed || p.left || p.suspected) return;
   if (map_.own() == 0) {
@@ -98,7 +126,7 @@ void mpi_carrier::suspect(std::uint32_t node, std::string_view how) {
     fatal_(fmt::format("the first node of the world {}: node {} ends too", how, map_.own()));
     return;
   }
-  queue_news(peers_[0], node_news::suspect, node, how);
+  queue_news(peers_[0], node_news::suspect, node, how, silent);
 }
 
 void mpi_carrier::refuse(peer& from, const fault& why) {

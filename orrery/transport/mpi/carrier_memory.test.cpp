@@ -124,6 +124,43 @@ TEST(a_node_of_1024_machines, of_64_pes_with_64_partners_each_takes_less_than_a_
   RecordProperty("mib_full", static_cast<int>((full + heap + frames + scheduler) / mib));
 }
 
+// Each poll of a PE costs a look at each of them.
+TEST(a_node_of_1024_machines, looks_only_at_those_to_which_something_may_have_to_be_sent) {
+  world_config config;
+  config.program = "test";
+  config.pe_count = pes;
+  auto made = shm_world::create(config);
+  ASSERT_TRUE(made);
+  node_of_large_world n(**made);
+  const auto nodes_after = [&](auto&& act) {
+    act();
+    while (n.carrier.drive()) {
+    }
+    return n.carrier.active_nodes();
+  };
+  EXPECT_EQ(nodes_after([] {}), 0);
+  EXPECT_EQ(nodes_after([&] {
+              for (std::uint32_t i = 0; i < partners; ++i) n.add_ring(3, (7 + i) * pes + i);
+            }),
+            partners);
+  // Signs of life go to all, and when they are gone, so are those to which nothing else does.
+  EXPECT_EQ(nodes_after([&] {
+              n.now += 1000 * second;
+              (void)n.carrier.tick();
+            }),
+            partners);
+  EXPECT_GE(n.engine.sent, static_cast<int>(machines) - 1);
+  EXPECT_EQ(nodes_after([&] {
+              frame f;
+              f.begin(900);
+              f.add({section_kind::open, 0, 900 * pes, 5, 0, wanted});
+              const auto bytes = f.finish();
+              n.engine.incoming.emplace_back(bytes.begin(), bytes.end());
+            }),
+            partners + 1);
+  EXPECT_EQ(nodes_after([&] { n.carrier.report_lost(900, "was killed"); }), partners);
+}
+
 // Records of a PE are gone from its rings when the receiver's credit has come, and a second passes.
 TEST(a_node_of_1024_machines, has_small_rings_again_when_it_was_busy) {
   world_config config;

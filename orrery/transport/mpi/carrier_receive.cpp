@@ -83,14 +83,15 @@ mpi_carrier::fault mpi_carrier::receive_section(peer& from, const frame_reader::
     case section_kind::state:
       return receive_state(from, item);
     case section_kind::ask:
-      if (from.far) queue_counters(from, item.head.word);
-      return {};
+      return receive_ask(from, item.head);
     case section_kind::counters:
       return receive_counters(from, item);
     case section_kind::eviction:
       return receive_eviction(from, item);
     case section_kind::part:
       return receive_part(from, item);
+    case section_kind::names:
+      return receive_names(from, item);
   }
   return fmt::format("a part of unknown kind {}", static_cast<std::uint32_t>(item.head.kind));
 }
@@ -118,6 +119,7 @@ mpi_carrier::fault mpi_carrier::receive_open(peer& from, const section& s) {
   prepare_ring_memory(std::span(memory->data, bytes), memory->zeroed);
   ring_header* const header = make_ring(memory->data, s.word, s.from_pe, s.to_pe);
   from.mirrors.push_back(std::make_unique<mirror_ring>(*header, memory->offset, s.from_pe, s.to_pe));
+  activate(from);
   {
     const std::scoped_lock lock{table_mutex_};
     mirror_table_[std::uint64_t{s.to_pe} << 32 | s.from_pe] = memory->offset;
@@ -155,6 +157,25 @@ mpi_carrier::fault mpi_carrier::receive_credit(peer& from, const section& s) {
   // SYNC: Dekker with the PE, which sets producer_waits, fences, and looks at the head once more.
   fence_light();
   if (s.word >> 32 != 0 || ring.is_waited_for()) ring_doorbell(bell_of(s.from_pe), true);
+  return {};
+}
+
+mpi_carrier::fault mpi_carrier::receive_ask(peer& from, const section& s) {
+  const bool names = s.position != 0;
+  if (names) queue_names(from);
+  if (from.far || names) queue_counters(from, s.word);
+  return {};
+}
+
+mpi_carrier::fault mpi_carrier::receive_names(peer& from, const frame_reader::item& item) {
+  const section& s = item.head;
+  std::vector<std::byte>& coming = from.coming_names;
+  if (s.position == 0) coming.clear();
+  if (s.from_pe != from.node || s.word > largest_names || s.position != coming.size() ||
+      item.payload.size() > s.word - s.position)
+    return fmt::format("{} bytes of names at {} of {}, which have no place there", s.bytes, s.position, s.word);
+  coming.insert(coming.end(), item.payload.begin(), item.payload.end());
+  if (coming.size() == s.word) from.names = std::move(coming);
   return {};
 }
 

@@ -2,6 +2,7 @@
 #include <orrery/transport/mpi/cluster_status.hpp>
 #include <orrery/transport/mpi/status_server.hpp>
 
+#include <algorithm>
 #include <atomic>
 
 #include <gtest/gtest.h>
@@ -30,6 +31,8 @@ cluster_status some_status() {
   return s;
 }
 
+cluster_status some_status_for(bool /*names*/) { return some_status(); }
+
 std::uint64_t some_nonce() { return static_cast<std::uint64_t>(::getpid()) << 32 | 0x57a7; }
 
 TEST(cluster_status, is_what_was_encoded) {
@@ -40,6 +43,11 @@ TEST(cluster_status, is_what_was_encoded) {
 TEST(cluster_status, a_node_of_no_machine_is_refused) {
   cluster_status s = some_status();
   s.nodes[1].machine = 2;
+  EXPECT_EQ(cluster_status::decode(s.encode()).error().code, transport_errc::damaged);
+}
+TEST(cluster_status, of_a_node_that_is_not_there_is_refused) {
+  cluster_status s = some_status();
+  s.teller = 3;
   EXPECT_EQ(cluster_status::decode(s.encode()).error().code, transport_errc::damaged);
 }
 RC_GTEST_PROP(cluster_status, what_is_cut_or_changed_is_read_or_refused, ()) {
@@ -56,8 +64,9 @@ RC_GTEST_PROP(cluster_status, what_is_cut_or_changed_is_read_or_refused, ()) {
 
 TEST(status_server, tells_each_tool_what_is_true_then) {
   std::atomic<std::int32_t> asked{0};
-  auto server = status_server::start(some_nonce(), [&] {
+  auto server = status_server::start(some_nonce(), [&](bool names) {
     cluster_status s = some_status();
+    if (names) s.nodes[1].names.assign(10, std::byte{7});
     s.nodes[0].pid = ++asked;
     return s;
   });
@@ -67,20 +76,36 @@ TEST(status_server, tells_each_tool_what_is_true_then) {
     const auto s = ask_for_status(some_nonce(), milliseconds(60'000));
     ASSERT_TRUE(s) << s.error().message;
     EXPECT_EQ(s->nodes[0].pid, i);
+    EXPECT_TRUE(s->nodes[1].names.empty());
   }
+  const auto s = ask_for_status(some_nonce(), milliseconds(60'000), true);
+  ASSERT_TRUE(s) << s.error().message;
+  EXPECT_EQ(s->nodes[1].names.size(), 10);
+}
+TEST(status_server, is_found_while_it_is_there) {
+  const auto is_told = [] {
+    const auto all = told_worlds();
+    return std::ranges::find(all, some_nonce()) != all.end();
+  };
+  {
+    const auto server = status_server::start(some_nonce(), some_status_for);
+    ASSERT_TRUE(server);
+    EXPECT_TRUE(is_told());
+  }
+  EXPECT_FALSE(is_told());
 }
 TEST(status_server, that_has_ended_is_gone) {
-  ASSERT_TRUE(status_server::start(some_nonce(), some_status));
+  ASSERT_TRUE(status_server::start(some_nonce(), some_status_for));
   EXPECT_EQ(ask_for_status(some_nonce(), milliseconds(60'000)).error().code, transport_errc::gone);
 }
 TEST(status_server, there_is_one_for_a_world) {
-  const auto first = status_server::start(some_nonce(), some_status);
+  const auto first = status_server::start(some_nonce(), some_status_for);
   ASSERT_TRUE(first);
-  EXPECT_FALSE(status_server::start(some_nonce(), some_status));
+  EXPECT_FALSE(status_server::start(some_nonce(), some_status_for));
 }
 TEST(status_server, that_does_not_answer_is_waited_for_as_long_as_the_tool_likes) {
   std::atomic<bool> may_end{false};
-  const auto server = status_server::start(some_nonce(), [&] {
+  const auto server = status_server::start(some_nonce(), [&](bool) {
     while (!may_end) ::usleep(1000);
     return some_status();
   });

@@ -21,9 +21,11 @@ enum class section_kind : std::uint32_t {
   /// The receiver has released the ring up to `position`; `word` is its stops, and `refused` above
   /// them.
   credit = 4,
-  /// The state of node `from_pe`: `word` is a node_news, the payload a clause that says how.
+  /// The state of node `from_pe`: `word` is a node_news, `position` 1 its flag, the payload a
+  /// clause that says how.
   state = 5,
-  ask = 6,  ///< the counters of the PEs are asked for, in round `word`
+  /// The counters of the PEs are asked for, in round `word`; if `position` is 1, names before them.
+  ask = 6,
   /// The answer: `counters_per_pe` words of each PE, in the order of their numbers, from `from_pe`
   /// on.
   counters = 7,
@@ -32,6 +34,8 @@ enum class section_kind : std::uint32_t {
   eviction = 8,
   /// To the first node: what follows of the sender's part of a file that the first node makes.
   part = 9,
+  /// Some of the names that node `from_pe` has published, from byte `position` of `word` on.
+  names = 10,
 };
 
 /// Calls `each(at, bytes)` for the parts of `piece` bytes in which a block travels, in their order,
@@ -60,7 +64,7 @@ struct section {
 static_assert(sizeof(section) == 32);
 
 struct frame_head {
-  static constexpr std::uint64_t magic_value = 0x4d41'5246'5252'4f02;  // version 2, "ORRFRAM"
+  static constexpr std::uint64_t magic_value = 0x4d41'5246'5252'4f03;  // version 3, "ORRFRAM"
   std::uint64_t magic;
   std::uint32_t node;  ///< that has sent it
   std::uint32_t bytes;  ///< of the frame

@@ -22,7 +22,7 @@ constexpr std::chrono::milliseconds patience_with_tools{1000};
 
 }  // namespace
 
-result<std::unique_ptr<status_server>> status_server::start(std::uint64_t nonce, std::function<cluster_status()> ask) {
+result<std::unique_ptr<status_server>> status_server::start(std::uint64_t nonce, source ask) {
   unique_fd socket{::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0)};
   const auto [address, length] = internal::status_address(nonce);
   constexpr int waiting_tools = 16;
@@ -37,8 +37,7 @@ result<std::unique_ptr<status_server>> status_server::start(std::uint64_t nonce,
   }
 }
 
-status_server::status_server(unique_fd socket, std::function<cluster_status()> ask)
-    : socket_(std::move(socket)), ask_(std::move(ask)) {
+status_server::status_server(unique_fd socket, source ask) : socket_(std::move(socket)), ask_(std::move(ask)) {
   sigset_t all;
   sigset_t before;
   sigfillset(&all);
@@ -68,7 +67,9 @@ void status_server::serve() {
       continue;
     }
     if (!internal::is_of_this_user(tool.get()) || !internal::set_patience(tool.get(), patience_with_tools)) continue;
-    const auto text = ask_().encode();
+    std::byte wish{};
+    if (!internal::receive_all(tool.get(), std::span(&wish, 1))) continue;
+    const auto text = ask_(wish != std::byte{0}).encode();
     const std::uint64_t bytes = text.size();
     if (internal::send_all(tool.get(), std::as_bytes(std::span(&bytes, 1)))) (void)internal::send_all(tool.get(), text);
   }

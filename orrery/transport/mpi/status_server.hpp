@@ -24,19 +24,20 @@ namespace orrery::transport {
 /// after a second; others wait meanwhile.
 class status_server {
  public:
+  /// Told whether the tool wants names.
+  using source = std::function<cluster_status(bool names)>;
   /// `ask` is called by the server's thread. Fails if the system gives no socket.
-  [[nodiscard]] static result<std::unique_ptr<status_server>> start(std::uint64_t nonce,
-                                                                    std::function<cluster_status()> ask);
+  [[nodiscard]] static result<std::unique_ptr<status_server>> start(std::uint64_t nonce, source ask);
   status_server(const status_server&) = delete;
   /// Waits for the answer that is being made.
   ~status_server();
 
  private:
-  status_server(unique_fd socket, std::function<cluster_status()> ask);
+  status_server(unique_fd socket, source ask);
   void serve();
 
   unique_fd socket_;
-  std::function<cluster_status()> ask_;
+  source ask_;
   std::thread thread_;
 };
 

@@ -2,6 +2,7 @@
 // A world of several machines, once it runs. How it starts is in start.cpp.
 #include <orrery/transport/mpi/world.hpp>
 
+#include <orrery/transport/mpi/debugger.hpp>
 #include <orrery/transport/mpi/exit.hpp>
 
 #include <algorithm>
@@ -70,7 +71,13 @@ result<std::unique_ptr<membership_watch>> mpi_world::watch(membership_observer& 
 
 result<void> mpi_world::begin(const mpi_config& config) {
   patience_ = config.patience;
-  carrier_ = std::make_unique<mpi_carrier>(*library_, *local_, *map_, *members_, config.patience.count(), end_at_once);
+  engine* by = library_.get();
+  if (config.jitter.count() > 0) {
+    late_ = std::make_unique<late_engine>(*library_, config.jitter.count(), number_ + node_, real_now_ns);
+    by = late_.get();
+  }
+  carrier_ = std::make_unique<mpi_carrier>(*by, *local_, *map_, *members_, config.patience.count(), end_at_once);
+  carrier_->look_for_debugger(is_debugged);
   if (!carrier_->begin()) return std::unexpected(transport_error{transport_errc::system, 0, library_->error()});
   // A child of fork() must not answer in the name of its parent.
   if (const auto own = local_->map(local_->node())) (void)madvise(own->data(), own->size(), MADV_DONTFORK);

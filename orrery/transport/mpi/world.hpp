@@ -5,6 +5,7 @@
 #include <orrery/transport/mpi/carrier.hpp>
 #include <orrery/transport/mpi/cluster.hpp>
 #include <orrery/transport/mpi/helper_pace.hpp>
+#include <orrery/transport/mpi/late_engine.hpp>
 #include <orrery/transport/mpi/launcher.hpp>
 #include <orrery/transport/mpi/library.hpp>
 #include <orrery/transport/mpi/socket_watch.hpp>
@@ -35,6 +36,7 @@ struct mpi_config {
   bool traced = false;  ///< nodes will bring their parts of a trace to the first one
   /// So many ranks are taken for one machine; 0: those of one host.
   std::uint32_t machine_ranks = 0;
+  std::chrono::nanoseconds jitter{};  ///< for tests: what comes from others is late by up to that
   std::chrono::nanoseconds startup =
       std::chrono::seconds(30);  ///< a start that takes longer is said; ten times that ends
   /// A node that is silent for so long is lost.
@@ -52,8 +54,7 @@ struct mpi_config {
 /// carrier while all PEs sleep or compute, and tells the observer who has come to an end.
 /// Thread-safe as `world` says.
 ///
-/// Where the world has a name, the first node of each machine tells tools of all machines
-/// (status_server).
+/// The first node of each machine tells tools of all machines (status_server).
 ///
 /// Not to be had across machines yet: places that are given out again, and nodes that join by the
 /// world's name.
@@ -110,9 +111,7 @@ class mpi_world final : public transport::world {
   [[nodiscard]] std::uint64_t number() const noexcept { return number_; }
   /// Nanoseconds to be added to the clock of this machine (CLOCK_MONOTONIC) for that of the first
   /// node's.
-  [[nodiscard]] std::int64_t clock_offset() const noexcept {
-    return clock_offsets_.empty() ? 0 : clock_offsets_[node_];
-  }
+  [[nodiscard]] std::int64_t clock_offset() const noexcept { return clock_offset_of(node_); }
   /// Its machine is not the first node's: files that it writes are elsewhere.
   [[nodiscard]] bool is_far_from_first() const noexcept { return map_->is_far(0); }
   /// On the first node, until it is called again without a function: what other nodes bring, in
@@ -145,13 +144,18 @@ class mpi_world final : public transport::world {
   [[nodiscard]] result<void> compare_clocks(std::span<const std::uint64_t> hosts);
   [[nodiscard]] result<void> watch_machine();
   [[nodiscard]] result<void> tell_tools();
-  [[nodiscard]] cluster_status find_status();
+  [[nodiscard]] cluster_status find_status(bool names);
+  /// 0 if clocks were not compared.
+  [[nodiscard]] std::int64_t clock_offset_of(std::uint32_t node) const noexcept {
+    return clock_offsets_.empty() ? 0 : clock_offsets_[node];
+  }
   void help();
   [[nodiscard]] bool all_pes_sleep() noexcept;
   [[nodiscard]] socket_watch::cause rest(const helper_pace::pause& p, std::uint32_t told) noexcept;
   void stop_helping() noexcept;
 
   std::unique_ptr<mpi_library> library_;
+  std::unique_ptr<late_engine> late_;  // for tests: before the library
   std::unique_ptr<shm_world> local_;
   std::vector<std::uint32_t> word_numbers_;  // if there are several programs
   std::unique_ptr<cluster_map> map_;

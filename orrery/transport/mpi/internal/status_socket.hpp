@@ -2,14 +2,16 @@
 #pragma once
 
 // The common part of status_server and its client: a socket whose name is the nonce of the world's
-// memory on this machine. Only who can read that memory knows it, and nothing is left of it when
-// the node has ended.
+// memory on this machine. Tools find it among the sockets of the system, and nothing is left of it
+// when the node has ended. Each end looks whether the other one is of the same user. A tool says
+// with one byte whether it wants names, too, and is told.
 
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <span>
+#include <string_view>
 #include <utility>
 
 #include <fmt/format.h>
@@ -21,11 +23,14 @@ namespace orrery::transport::internal {
 
 inline constexpr std::uint64_t largest_status = std::uint64_t{1} << 32;
 
+/// The begin of the name.
+inline constexpr std::string_view status_name = "orrery-machines-";
+
 /// An abstract name: it begins with a zero, and lies in no folder.
 inline std::pair<sockaddr_un, socklen_t> status_address(std::uint64_t nonce) {
   sockaddr_un a{};
   a.sun_family = AF_UNIX;
-  const auto end = fmt::format_to_n(a.sun_path + 1, sizeof a.sun_path - 1, "orrery-machines-{:016x}", nonce).out;
+  const auto end = fmt::format_to_n(a.sun_path + 1, sizeof a.sun_path - 1, "{}{:016x}", status_name, nonce).out;
   return {a, static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + static_cast<std::size_t>(end - a.sun_path))};
 }
 

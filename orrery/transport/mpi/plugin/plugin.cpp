@@ -89,10 +89,11 @@ int begin(int* started, int* level) {
       is_there != 0 ? MPI_Query_thread(&given) : MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &given);
   if (e != MPI_SUCCESS) return e;
   *level = given >= MPI_THREAD_SERIALIZED ? 1 : 0;
+  // MPI_COMM_WORLD is the program's where the program has started MPI: its errors stay as they are.
+  if (is_there == 0) MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
   if (const int dup = MPI_Comm_dup(MPI_COMM_WORLD, &own_comm); dup != MPI_SUCCESS) return dup;
   ulfm::find();
   tests_in_a_look = find_tests_in_a_look();
-  MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
   return MPI_Comm_set_errhandler(own_comm, MPI_ERRORS_RETURN);
 }
 
