@@ -58,7 +58,8 @@ struct latencies {
   double p99 = 0;
 };
 
-// Finds at a given rate (a second): microseconds from the moment at which each was due to its reply.
+// Finds at a given rate (a second): microseconds from the moment at which each was due to its reply. What is due is
+// flushed at once; requests for a range that has not answered share the next message to it.
 latencies paced(const fast_list& l, const client_plan& p, double rate) {
   const std::vector<operation> all = plan(p.s, p.id, false);
   auto session = l.open({.window = 1U << 16U});

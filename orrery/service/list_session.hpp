@@ -65,6 +65,7 @@ class list_session : private service::list_router<Key, Value> {
   using base::flush;
   using base::outstanding;
   using base::repeated;
+  using base::send_all;
   using base::set_window;
   using base::window;
 
@@ -115,7 +116,7 @@ class list_session : private service::list_router<Key, Value> {
     }
     return take_ready();
   }
-  /// The same, but does not park; none if no reply has come.
+  /// The same, but does not wait; none if no reply has come. Parks only while a range is full.
   [[nodiscard]] std::optional<reply> try_receive() {
     if (!ready()) this->take_answers();
     return take_ready();

@@ -419,6 +419,83 @@ TEST(sessions, send_many_requests_in_one_message) {
   });
 }
 
+TEST(sessions, send_a_single_request_to_an_idle_range_at_once) {
+  in_world(1, [] {
+    auto l = ordered_list<int, int>::make({.splits = {50}});
+    auto s = l.open({.window = 256});
+    s.start_insert(1, 1);
+    s.flush();
+    EXPECT_EQ(s.batches(), 1U);
+    s.start_insert(51, 1);
+    s.flush();
+    EXPECT_EQ(s.batches(), 2U) << "that the other range has not answered does not matter";
+    EXPECT_EQ(s.find(1), 1);
+    l.end();
+  });
+}
+TEST(sessions, gather_what_is_flushed_while_its_range_has_not_answered) {
+  for (const consistency level : {consistency::unordered, consistency::per_key, consistency::sequential}) {
+    in_world(1, [&] {  // the range answers when its client parks
+      auto l = ordered_list<int, int>::make();
+      auto s = l.open({.window = 256, .order = level});
+      for (int k = 0; k < 100; ++k) {
+        s.start_insert(k, k);
+        s.flush();
+      }
+      EXPECT_EQ(s.batches(), 1U);
+      for (int replies = 0; replies < 100; orrery::yield()) {
+        while (const auto r = s.try_receive()) replies += r->done ? 1 : 0;
+      }
+      EXPECT_EQ(s.batches(), 2U) << "the second one went when the first one was answered";
+      l.end();
+    });
+  }
+}
+TEST(sessions, send_half_of_a_window_also_to_a_range_that_has_not_answered) {
+  in_world(1, [] {
+    auto l = ordered_list<int, int>::make();
+    auto s = l.open({.window = 16});
+    s.start_insert(0, 0);
+    s.flush();
+    for (int k = 1; k < 8; ++k) s.start_insert(k, k);
+    s.flush();
+    EXPECT_EQ(s.batches(), 1U);
+    s.start_insert(8, 8);
+    EXPECT_EQ(s.batches(), 2U);
+    while (s.receive()) {
+    }
+    EXPECT_EQ(s.size(), 9U);
+    l.end();
+  });
+}
+TEST(sessions, send_all_to_ranges_that_have_not_answered_where_they_are_told_to) {
+  in_world(1, [] {
+    auto l = ordered_list<int, int>::make();
+    auto s = l.open({.window = 256});
+    for (int k = 0; k < 10; ++k) {
+      s.start_insert(k, k);
+      s.send_all();
+    }
+    EXPECT_EQ(s.batches(), 10U);
+    EXPECT_EQ(l.open().size(), 10U) << "nobody has taken replies";
+    l.end();
+  });
+}
+TEST(sessions, send_what_is_flushed_when_they_end) {
+  in_world(1, [] {
+    auto l = ordered_list<int, int>::make();
+    {
+      auto s = l.open({.window = 256});
+      for (int k = 0; k < 10; ++k) {
+        s.start_insert(k, k);
+        s.flush();
+      }
+    }
+    EXPECT_EQ(l.open().size(), 10U);
+    l.end();
+  });
+}
+
 // Requests of a session that does not know yet that the range was split.
 std::uint64_t repeated_by(consistency level) {
   std::uint64_t repeated = 0;

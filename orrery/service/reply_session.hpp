@@ -36,6 +36,7 @@ class reply_session : protected session_core {
 
   using session_core::flush;
   using session_core::outstanding;
+  using session_core::send_all;
   using session_core::set_window;
   using session_core::window;
 
@@ -46,7 +47,8 @@ class reply_session : protected session_core {
     }
     return take_ready();
   }
-  /// The same, but does not park; none if no reply has come.
+  /// The same, but does not wait; none if no reply has come. Parks only while a process of the
+  /// service is full.
   [[nodiscard]] std::optional<Reply> try_receive() {
     if (!ready()) take_answers();
     return take_ready();

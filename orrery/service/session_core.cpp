@@ -52,7 +52,7 @@ void session_core::set_window(std::uint32_t requests) {
 void session_core::take_window(std::uint32_t requests) {
   options_.window = requests;
   burst_ = (requests - 1) / 2 + 1;
-  if (gathered_ >= burst_) flush();
+  if (gathered_ >= burst_) send_all();
 }
 
 session_core::route_number session_core::add_route(remote<range_process> owner) {
@@ -70,6 +70,7 @@ void session_core::divide(route_number from, route_number to) {
   }
   // Requests that were not sent to the old route go where they belong now.
   const lane unsent = std::exchange(routes_[from].out, {});
+  const bool hurried = std::exchange(routes_[from].hurried, false);
   unpacker u(unsent.requests.all());
   for (const number n : unsent.numbers) {
     const std::byte* const begin = u.position();
@@ -77,6 +78,7 @@ void session_core::divide(route_number from, route_number to) {
       const route_number r = route_of(u);
       lane_of(r).add(n, {begin, u.position()});
       routes_[r].mixed = true;
+      routes_[r].hurried = routes_[r].hurried || hurried;
     } catch (...) {  // the key cannot be compared
       give_up(n, std::current_exception());
     }
@@ -94,6 +96,7 @@ void session_core::know(route_number r, std::uint64_t version) {
 
 void session_core::repeat(number n, std::span<const std::byte> request) {
   ++repeated_;
+  hurried_ = true;
   if (sequential()) {
     again_.add(n, request);
     return;
@@ -103,6 +106,7 @@ void session_core::repeat(number n, std::span<const std::byte> request) {
     const route_number r = route_of(u);
     lane_of(r).add(n, request);
     routes_[r].mixed = true;
+    routes_[r].hurried = true;
     ++gathered_;
   } catch (...) {  // the key cannot be compared
     give_up(n, std::current_exception());
@@ -137,6 +141,7 @@ void session_core::send(route_number r, lane& l, batch_rule rule) {
     spare_.pop_back();
   }
   f.numbers.swap(l.numbers);
+  gathered_ -= std::min(gathered_, static_cast<std::uint32_t>(f.numbers.size()));
   ++batches_;
   ++routes_[r].sent;
   try {
@@ -168,24 +173,39 @@ void session_core::fail(flight& f, std::exception_ptr why) {
 }
 
 void session_core::flush() {
-  gathered_ = 0;
+  land_all();
+  send_gathered(ranges::idle);
+}
+
+void session_core::make_room() {
+  if (tunes_) tuner_.limited();
+  send_all();
+  while (outstanding_ > options_.window - burst_) (void)await_answers();
+}
+
+void session_core::send_gathered(ranges which) {
   if (!blocked_.empty()) open_routes();
+  hurried_ = false;
   if (sequential()) {
     send_next_in_sequence();
-    return;
+    hurried_ = !pending_.empty();
   }
   std::size_t kept = 0;
   for (std::size_t i = 0; i < dirty_.size(); ++i) {
     const route_number r = dirty_[i];
-    if (!routes_[r].waits.empty()) {
+    if (!goes(routes_[r], which)) {
+      if (which != ranges::hurried) routes_[r].hurried = true;
+      hurried_ = hurried_ || routes_[r].hurried;
       dirty_[kept++] = r;
       continue;
     }
     routes_[r].listed = false;
+    routes_[r].hurried = false;
     if (std::exchange(routes_[r].mixed, false)) put_in_order(routes_[r].out);
     if (!routes_[r].out.empty()) send(r, routes_[r].out, batch_rule::each);
   }
   dirty_.resize(kept);
+  if (which == ranges::all) gathered_ = 0;
 }
 
 void session_core::send_next_in_sequence() {
@@ -224,7 +244,7 @@ void session_core::send_next_in_sequence() {
 
 bool session_core::await_answers() {
   if (std::exchange(tuned_, false) && tunes_) take_window(tuner_.window());
-  flush();
+  send_gathered(ranges::idle);
   if (flights_.empty()) return false;
   flights_.front().answer.wait();
   take_answers();
@@ -246,7 +266,9 @@ void session_core::land_all() {
     land(flights_[i]);
     ++ended;
   }
-  if (ended != 0) std::erase_if(flights_, [](const flight& f) { return !f.answer.valid(); });
+  if (ended == 0) return;
+  std::erase_if(flights_, [](const flight& f) { return !f.answer.valid(); });
+  if (hurried_) send_gathered(ranges::hurried);
 }
 
 void session_core::land(flight& f) {

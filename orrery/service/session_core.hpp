@@ -59,8 +59,10 @@ struct lane {
 /// while ranges are split and requests reach a range that does not own their keys any more.
 ///
 /// A session has a window of outstanding requests. It gathers them by the ranges that they belong
-/// to (*routes*) and sends those of one route as one batch: when half of the window is gathered,
-/// when it is full, and before the client waits.
+/// to (*routes*) and sends those of one route as one batch. When half of the window is gathered, or
+/// it is full, all of them are sent. A client that waits, or calls flush(), has them sent to the
+/// ranges that have answered all batches before (Nagle's algorithm). Each other one gets them when
+/// it has: so a request for an idle range goes at once, and those for a busy one share a message.
 ///
 /// `per_key`: batches to one range arrive, and are executed, in the order in which they were sent.
 /// When the session learns that keys have gone from one route to another, that one is *blocked*: it
@@ -86,8 +88,14 @@ class session_core {
 
   /// Requests without an answer.
   [[nodiscard]] std::uint32_t outstanding() const noexcept { return outstanding_; }
-  /// Sends what is gathered. Parks only while a range is full.
+  /// Sends what is gathered for ranges that have nothing of this session on their way. Requests
+  /// for the others are *hurried*: they are sent when the last batch there is answered, by the next
+  /// call of the session that sees it. That is flush(), one that takes replies, or the end of the
+  /// session. Parks only while a range is full.
   void flush();
+  /// Sends what is gathered also to ranges that have not answered: for a client that waits for
+  /// something else than replies afterwards. Parks only while a range is full.
+  void send_all() { send_gathered(ranges::all); }
   /// So many requests may be outstanding from now on. With less than there are now, the next one
   /// parks until there is room. Throws usage_error if it is 0. With `tuning::automatic` the session
   /// finds it (window_tuner). Parks only while a range is full.
@@ -121,8 +129,7 @@ class session_core {
   void wait_for_room() {
     if (outstanding_ < options_.window) [[likely]]
       return;
-    if (tunes_) tuner_.limited();
-    while (outstanding_ > options_.window - burst_) (void)await_answers();
+    make_room();
   }
   /// A new request: the caller packs it into what begin() returns, and calls issued(), or, if it
   /// cannot, withdraw(). There is room in the window.
@@ -137,7 +144,7 @@ class session_core {
     if (++gathered_ < burst_ && open_->requests.size() < large_batch) [[likely]]
       return;
     if (tunes_ && gathered_ >= burst_) tuner_.divided(dirty_.size());
-    flush();
+    send_all();
   }
   void withdraw() noexcept {
     open_->requests.shrink(opened_at_);
@@ -152,12 +159,12 @@ class session_core {
   /// A request that came back, in the order of the answers.
   void repeat(number n, std::span<const std::byte> request);
 
-  /// Sends what is gathered, and parks until some request is answered. False if none is
-  /// outstanding.
+  /// As flush(), and parks until some request is answered. False if none is outstanding.
   bool await_answers();
   /// For destructors: sends what is gathered, and parks until all is answered, or the world ends.
   void end() noexcept;
-  /// Takes the answers that have come, if the oldest batch is answered. Does not park.
+  /// Takes the answers that have come, if the oldest batch is answered, and sends what is hurried.
+  /// Parks only while a range is full.
   void take_answers() {
     if (!flights_.empty() && flights_.front().answer.ready()) land_all();
   }
@@ -177,8 +184,15 @@ class session_core {
     std::uint64_t answered = 0;
     std::uint64_t known = 0;  // see batch_head
     bool listed = false;  // in dirty_
+    bool hurried = false;  // `out` is sent when all batches are answered
     bool mixed = false;  // `out` is not in the order of the requests
     std::vector<wait> waits;  // not empty: it is blocked
+  };
+  // Which of them are sent what is gathered, if they are not blocked.
+  enum class ranges : std::uint8_t {
+    all,
+    idle,  // that have answered all batches; the others are hurried
+    hurried,  // those of the idle ones
   };
   struct flight {
     route_number to;
@@ -197,6 +211,12 @@ class session_core {
     }
     return to.out;
   }
+  [[nodiscard]] bool goes(const route& to, ranges which) const noexcept {
+    if (!to.waits.empty()) return false;
+    return which == ranges::all || (to.sent == to.answered && (which == ranges::idle || to.hurried));
+  }
+  void make_room();
+  void send_gathered(ranges which);
   void put_in_order(lane& l);
   void send(route_number r, lane& l, batch_rule rule);
   void take_window(std::uint32_t requests);
@@ -212,7 +232,8 @@ class session_core {
   window_tuner tuner_;
   std::uint32_t burst_ = 1;
   std::uint32_t outstanding_ = 0;
-  std::uint32_t gathered_ = 0;  // since the last flush
+  std::uint32_t gathered_ = 0;  // and not sent, since all was
+  bool hurried_ = false;  // some route is; sequential: what is pending is
   std::vector<route> routes_;
   lane* open_ = nullptr;  // of the request that is being packed
   std::size_t opened_at_ = 0;
