@@ -7,15 +7,21 @@ namespace orrery::service {
 namespace {
 constexpr std::uint32_t windows_of_epoch = 4;
 constexpr std::chrono::microseconds shortest_epoch{200};  // less is noise
-constexpr std::uint32_t least_rest = 32;  // epochs
+constexpr std::uint32_t least_rest = 8;  // epochs
 constexpr std::uint32_t greatest_rest = 512;
-constexpr std::uint32_t pairs = 8;  // of epochs that are compared
-constexpr double faster = 1.05;
+constexpr std::uint32_t pairs = 8;  // of epochs that measure
 constexpr double requests_of_batch = 64;
+constexpr double more_batches = 2;  // than before: the costs are measured at once
+// The cost of batches over that of requests: the window is doubled above the one, and halved below
+// the other one. Half of a window makes twice the share.
+constexpr double great_share = 0.05;
+constexpr double small_share = 0.015;
+
+std::uint32_t part_of(std::uint32_t window) noexcept { return std::max(window / 4, window_tuner::least); }
 }  // namespace
 
 std::uint32_t window_tuner::floor() const noexcept {
-  return static_cast<std::uint32_t>(std::clamp<double>(2 * requests_of_batch * ranges_, least, greatest));
+  return static_cast<std::uint32_t>(std::min<double>(2 * requests_of_batch * std::max(ranges_, 1.0), greatest));
 }
 
 bool window_tuner::answered(std::uint32_t requests, time now) {
@@ -24,83 +30,77 @@ bool window_tuner::answered(std::uint32_t requests, time now) {
     return false;
   }
   requests_ += requests;
+  ++batches_;
   const time took = now - begun_;
   if (requests_ < std::uint64_t{windows_of_epoch} * window_ || took < shortest_epoch) return false;
   const std::uint32_t before = window_;
-  if (limited_) end_epoch(static_cast<double>(requests_) / static_cast<double>(took.count()));
+  const auto count = static_cast<double>(requests_);
+  if (limited_) end_epoch(static_cast<double>(batches_) / count, static_cast<double>(took.count()) / count);
   limited_ = false;
   requests_ = 0;
+  batches_ = 0;
   begun_ = now;
   return window_ != before;
 }
 
-void window_tuner::end_epoch(double rate) {
+void window_tuner::end_epoch(double batches_of_request, double time_of_request) noexcept {
+  if (phase_ == phase::climbs || phase_ == phase::measures) cost_.add(batches_of_request, time_of_request);
   switch (phase_) {
-    case phase::begins:
-      best_rate_ = rate;
-      best_window_ = window_;
-      window_ = std::clamp(2 * window_, floor(), greatest);
+    case phase::begins:  // the service has filled its caches
       phase_ = phase::climbs;
       return;
     case phase::climbs:
-      if (rate > faster * best_rate_) {
-        climb(rate);
-      } else {
-        rest();
-      }
+      climb(batches_of_request);
       return;
     case phase::rests:
-      if (++rested_ >= rest_) begin_comparison();
+      if (++rested_ >= rest_ || batches_of_request > more_batches * usual_) begin_measuring();
       return;
-    case phase::compares:
-      compare(rate);
+    case phase::measures:
+      measure(batches_of_request);
   }
 }
 
-void window_tuner::climb(double rate) noexcept {
-  best_rate_ = rate;
-  best_window_ = window_;
-  if (window_ == greatest) {
-    rest();
+void window_tuner::climb(double batches_of_request) noexcept {
+  const bool enough = window_ >= 4 * first && cost_.share(batches_of_request) < great_share;
+  if (enough || window_ == greatest) {
+    begin_measuring();
     return;
   }
-  window_ = std::min(2 * window_, greatest);
+  window_ = std::clamp(2 * window_, floor(), greatest);
+  kept_window_ = window_;
 }
 
-void window_tuner::rest() noexcept {
-  best_window_ = std::max(best_window_, floor());
-  window_ = best_window_;
+void window_tuner::begin_measuring() noexcept {
+  kept_window_ = std::max(kept_window_, floor());
+  window_ = part_of(kept_window_);
+  measured_ = 0;
+  sum_ = 0;
+  phase_ = phase::measures;
+}
+
+void window_tuner::measure(double batches_of_request) noexcept {
+  if (window_ != kept_window_) {
+    window_ = kept_window_;
+    return;
+  }
+  sum_ += batches_of_request;
+  if (++measured_ < pairs) {
+    window_ = part_of(kept_window_);
+    return;
+  }
+  usual_ = sum_ / pairs;
+  const double share = cost_.share(usual_);
+  const std::uint32_t before = kept_window_;
+  if (share > great_share) kept_window_ = std::min(2 * kept_window_, greatest);
+  if (share < small_share) kept_window_ = std::max(kept_window_ / 2, floor());
+  const step s = kept_window_ > before ? step::more : kept_window_ < before ? step::less : step::none;
+  const bool goes_on = s != step::none && s == last_step_;
+  // A rest is longer each time, unless the window goes on to grow or to shrink.
+  rest_ = goes_on ? least_rest : std::clamp(2 * rest_, least_rest, greatest_rest);
+  last_step_ = s;
   rested_ = 0;
+  window_ = kept_window_;
   phase_ = phase::rests;
-}
-
-void window_tuner::begin_comparison() noexcept {
-  if (next_is_more_ ? best_window_ == greatest : best_window_ == floor()) next_is_more_ = !next_is_more_;
-  other_window_ = std::clamp(next_is_more_ ? 2 * best_window_ : best_window_ / 2, floor(), greatest);
-  window_ = other_window_;
-  compared_ = 0;
-  rate_of_best_ = 0;
-  rate_of_other_ = 0;
-  phase_ = phase::compares;
-}
-
-void window_tuner::compare(double rate) noexcept {
-  if (window_ == other_window_) {
-    rate_of_other_ += rate;
-    window_ = best_window_;
-    return;
-  }
-  rate_of_best_ += rate;
-  window_ = other_window_;
-  if (++compared_ < pairs) return;
-  if (rate_of_other_ >= (next_is_more_ ? faster : 1.0) * rate_of_best_) {
-    best_window_ = other_window_;
-    rest_ = least_rest;
-  } else {
-    next_is_more_ = !next_is_more_;
-    rest_ = std::min(2 * rest_, greatest_rest);
-  }
-  rest();
 }
 
 }  // namespace orrery::service

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <orrery/service/batch_cost.hpp>
+
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -14,20 +16,21 @@ namespace orrery::service {
 /// network, the service and what others do.
 ///
 /// Half of a window should give each range that it goes to a batch worth its message (64 requests):
-/// less is never tried.
+/// less is never kept.
 ///
-/// The tuner goes by *epochs* of some windows of requests, and has the rate of each. It doubles the
-/// window as long as the rate grows by a twentieth. Then it keeps the best one, and every now and
-/// then compares it with one of twice, or half, of it, in turn for some epochs, as single ones
-/// differ by more than windows do: it takes twice, if that is faster by a twentieth; half, if that
-/// is not slower. Epochs in which the client never waited for room say nothing.
+/// The tuner goes by *epochs* of some windows of requests, each of which tells what batches cost
+/// (batch_cost). It doubles the window until batches cost only a small part of what requests do.
+/// Every now and then it measures the costs again by epochs with a quarter of the window and with
+/// all of it, in turn. It takes twice the window if batches cost too much, and half of it if they
+/// would still cost little. It measures at once when requests go to many more ranges than before.
+/// Epochs in which the client never waited for room say nothing.
 ///
 /// Owned by session_core; used by its process only.
 class window_tuner {
  public:
   using time = std::chrono::nanoseconds;
   static constexpr std::uint32_t first = 256;
-  static constexpr std::uint32_t least = 32;
+  static constexpr std::uint32_t least = 32;  ///< also while it measures
   static constexpr std::uint32_t greatest = 1U << 14U;
 
   [[nodiscard]] std::uint32_t window() const noexcept { return window_; }
@@ -39,30 +42,30 @@ class window_tuner {
   bool answered(std::uint32_t requests, time now);
 
  private:
-  enum class phase : std::uint8_t { begins, climbs, rests, compares };
+  enum class phase : std::uint8_t { begins, climbs, rests, measures };
+  enum class step : std::uint8_t { none, more, less };
 
   [[nodiscard]] std::uint32_t floor() const noexcept;
-  void end_epoch(double rate);
-  void climb(double rate) noexcept;
-  void rest() noexcept;
-  void begin_comparison() noexcept;
-  void compare(double rate) noexcept;
+  void end_epoch(double batches_of_request, double time_of_request) noexcept;
+  void climb(double batches_of_request) noexcept;
+  void begin_measuring() noexcept;
+  void measure(double batches_of_request) noexcept;
 
   std::uint32_t window_ = first;
-  std::uint32_t best_window_ = first;
-  std::uint32_t other_window_ = first;  // it is compared with
-  double best_rate_ = 0;  // while it climbs: with that window, requests for each nanosecond
+  std::uint32_t kept_window_ = first;  // also while a part of it is measured
+  batch_cost cost_;
   time begun_{-1};  // of the epoch
   std::uint64_t requests_ = 0;
+  std::uint64_t batches_ = 0;
   double ranges_ = 1;  // smoothed
-  std::uint32_t rest_ = 32;  // epochs until the next comparison: longer after one in vain
+  std::uint32_t rest_ = 0;  // epochs until costs are measured again; see measure()
   std::uint32_t rested_ = 0;
-  std::uint32_t compared_ = 0;  // pairs of epochs
-  double rate_of_best_ = 0;  // sums of the epochs that are compared
-  double rate_of_other_ = 0;
+  std::uint32_t measured_ = 0;  // pairs of epochs
+  double sum_ = 0;  // of the batches for each request in the epochs with kept_window_ in these
+  double usual_ = 0;  // their mean
+  step last_step_ = step::none;
   phase phase_ = phase::begins;
   bool limited_ = false;
-  bool next_is_more_ = true;
 };
 
 }  // namespace orrery::service
