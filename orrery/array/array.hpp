@@ -219,11 +219,20 @@ class array {
     detail::require_index_of<T, Index>();
     return element_ptr<T, Index>({id_, i});
   }
+  /// A fraction would be cut off: it does not compile.
+  template <std::floating_point F>
+    requires std::is_integral_v<Index>
+  [[nodiscard]] element_ptr<T, Index> operator[](F) const {
+    static_assert(detail::never<F>, "orrery: the index of this array is an integer: round the number first");
+    return {};
+  }
   /// `grid[x, y]`
   template <class... C>
     requires(detail::is_coordinates<Index> && sizeof...(C) > 1)
   [[nodiscard]] element_ptr<T, Index> operator[](C... coordinates) const {
     static_assert(sizeof...(C) == std::tuple_size_v<Index>, "orrery: this array has another number of dimensions");
+    static_assert((!std::is_floating_point_v<C> && ...),
+                  "orrery: the coordinates of this array are integers: round the numbers first");
     detail::require_index_of<T, Index>();
     return element_ptr<T, Index>({id_, Index{static_cast<typename Index::value_type>(coordinates)...}});
   }

@@ -176,19 +176,21 @@ struct element_message : element_messages<T, Index> {
   template <class T2>
   static void answer_from_afar(pe& self, const route_head& h, future<T2> f) {
     if (h.call == 0) return;
-    give_later(self, std::move(f), [to = caller{h.origin, h.call}](pe& at, future_state<T2>& s) noexcept {
-      try {
-        bytes b;
-        if constexpr (std::is_void_v<T2>) {
-          s.take();
-        } else {
-          pack_after(b, s.take());
-        }
-        answer_value(at, to, b);
-      } catch (...) {
-        answer_error(at, to, &routed, std::current_exception());
-      }
-    });
+    give_later(self, std::move(f),
+               [to = caller{h.origin, h.call}](pe& at, future_state<T2>& s) noexcept {
+                 try {
+                   bytes b;
+                   if constexpr (std::is_void_v<T2>) {
+                     s.take();
+                   } else {
+                     pack_after(b, s.take());
+                   }
+                   answer_value(at, to, b);
+                 } catch (...) {
+                   answer_error(at, to, &routed, std::current_exception());
+                 }
+               },
+               {h.origin, h.call, true});
   }
   template <std::size_t... I>
   static void invoke(pe& self, slot& s, const route_head& h, typename base::tuple& args, std::index_sequence<I...>) {

@@ -82,13 +82,39 @@ template <class T>
 concept described = !std::is_same_v<description_of<T>, detail::no_description>;
 
 namespace detail {
+/// For the beginning of a line of a class, which the number tells from others: T, or if it has had
+/// one, something that has none.
+template <class T, int>
+struct described_again {};
+// Neither a constraint nor description_of<T>, whose answer would stay as it is the first time.
+template <class T, int, class = void>
+struct first_line : std::true_type {};
+template <class T, int Line>
+struct first_line<T, Line,
+                  std::enable_if_t<std::is_same_v<
+                      typename decltype(orrery_describe(static_cast<T*>(nullptr), adl_tag{}))::orrery_object, T>>>
+    : std::false_type {};
+template <class T, int Line>
+inline constexpr bool is_first_line = first_line<T, Line>::value;
+template <class T, int Line>
+using at_first_line = std::conditional_t<is_first_line<T, Line>, T, described_again<T, Line>>;
+/// `Where` tells places of one class from each other: it may be complete later.
+template <class T, class... Where>
+inline constexpr bool is_complete = requires { sizeof(T); };
+
 template <class T>
 inline constexpr bool is_described = described<T>;  // compilers explain a concept at length
 
 template <class... Base>
 using join_descriptions = joined_description<description_of<Base>...>;
 template <class Class, class... Base>
-inline constexpr bool is_base_of_all = (std::is_base_of_v<Base, Class> && ...);
+inline constexpr bool is_base_of_all = [] {
+  if constexpr (requires { sizeof(Class); }) {
+    return (std::is_base_of_v<Base, Class> && ...);
+  } else {
+    return false;
+  }
+}();
 
 /// For the end of a class's own line: whether lookup by argument finds it, as it does beside the
 /// class only.
@@ -173,11 +199,13 @@ inline constexpr bool has_method = find_method<Method>();
 ///
 ///     struct Camera : Device, Sensor { ... };
 ///     ORRERY_PROCESS_DERIVED(Camera, (Device, Sensor), shoot)
-#define ORRERY_PROCESS_DERIVED(Class, Bases, ...)                                             \
-  ORRERY_DESCRIBE(Class, (::orrery::detail::join_descriptions<ORRERY_UNPARENTHESIZED Bases>), \
-                  (::orrery::detail::is_base_of_all<Class, ORRERY_UNPARENTHESIZED Bases>),    \
-                  "orrery: ORRERY_PROCESS_DERIVED(" #Class                                    \
-                  ", (A, B), methods...): the class must derive from all of them" __VA_OPT__(, ) __VA_ARGS__)
+#define ORRERY_PROCESS_DERIVED(Class, Bases, ...)                                                                     \
+  ORRERY_DESCRIBE(                                                                                                    \
+      Class, (::orrery::detail::join_descriptions<ORRERY_UNPARENTHESIZED Bases>),                                     \
+      (::orrery::detail::is_base_of_all<Class, ORRERY_UNPARENTHESIZED Bases>),                                        \
+      "orrery: ORRERY_PROCESS_DERIVED(" #Class                                                                        \
+      ", (A, B), methods...): the class must derive from all of them, and its definition stand before" __VA_OPT__(, ) \
+          __VA_ARGS__)
 
 #define ORRERY_UNPARENTHESIZED(...) __VA_ARGS__
 #define ORRERY_CHECK_METHOD(m)                                   \
@@ -186,20 +214,26 @@ inline constexpr bool has_method = find_method<Method>();
 // The description is a specialization, so that any way to write the class will do. In an inline
 // namespace what is found first is its own template, whatever a `using namespace` shows beside it;
 // and lookup by argument finds what it declares.
-#define ORRERY_DESCRIBE(Class, its_base, good_base, bad_base, ...)                                                   \
-  inline namespace orrery_processes {                                                                                \
-  template <class>                                                                                                   \
-  struct orrery_process_of;                                                                                          \
-  template <>                                                                                                        \
-  struct orrery_process_of<Class> {                                                                                  \
-    using orrery_base = ORRERY_UNPARENTHESIZED its_base;                                                             \
-    ORRERY_DESCRIPTION_BODY(Class, orrery_base __VA_OPT__(, ) __VA_ARGS__)                                           \
-    static_assert(ORRERY_UNPARENTHESIZED good_base, bad_base);                                                       \
-    ORRERY_FOR_EACH(ORRERY_CHECK_METHOD __VA_OPT__(, ) __VA_ARGS__)                                                  \
-  };                                                                                                                 \
-  [[maybe_unused]] inline orrery_process_of<Class> orrery_describe(Class*, ::orrery::detail::adl_tag) { return {}; } \
-  }                                                                                                                  \
-  static_assert(::orrery::detail::finds_own_line<Class>,                                                             \
+#define ORRERY_DESCRIBE(Class, its_base, good_base, bad_base, ...)                                              \
+  inline namespace orrery_processes {                                                                           \
+  template <class>                                                                                              \
+  struct orrery_process_of;                                                                                     \
+  template <>                                                                                                   \
+  struct orrery_process_of<::orrery::detail::at_first_line<Class, __LINE__>> {                                  \
+    static_assert(::orrery::detail::is_first_line<Class, __LINE__>,                                             \
+                  "orrery: " #Class                                                                             \
+                  " has a second ORRERY_PROCESS line: name all methods in the first, and leave the other out"); \
+    using orrery_base = ORRERY_UNPARENTHESIZED its_base;                                                        \
+    ORRERY_DESCRIPTION_BODY(Class, orrery_base __VA_OPT__(, ) __VA_ARGS__)                                      \
+    static_assert(ORRERY_UNPARENTHESIZED good_base, bad_base);                                                  \
+    ORRERY_FOR_EACH(ORRERY_CHECK_METHOD __VA_OPT__(, ) __VA_ARGS__)                                             \
+  };                                                                                                            \
+  [[maybe_unused]] inline orrery_process_of<::orrery::detail::at_first_line<Class, __LINE__>> orrery_describe(  \
+      ::orrery::detail::at_first_line<Class, __LINE__>*, ::orrery::detail::adl_tag) {                           \
+    return {};                                                                                                  \
+  }                                                                                                             \
+  }                                                                                                             \
+  static_assert(::orrery::detail::finds_own_line<Class>,                                                        \
                 "orrery: ORRERY_PROCESS(" #Class ", ...) stands beside the class, in its namespace")
 
 /// The same inside a class, for class templates:

@@ -88,6 +88,36 @@ struct gathered_parts : scheduler::call_route {
   ~gathered_parts() = default;
 };
 
+/// The wait behind a future that a continuation completes: first for the future that it follows,
+/// then for what the continuation waits for in its turn. Each is needed for the result.
+struct followed_wait final : gathered_parts {
+  const scheduler::sink* on = nullptr;      ///< a future; null: `in`, or nothing that is known
+  const scheduler::fiber* in = nullptr;  ///< where the continuation runs, and may wait
+  [[nodiscard]] const scheduler::sink* part(std::size_t i) const noexcept override;
+};
+
+/// The continuation has run.
+struct ends_run {
+  followed_wait& wait;
+  explicit ends_run(followed_wait& of) noexcept : wait(of) {}
+  ends_run(const ends_run&) = delete;
+  ends_run& operator=(const ends_run&) = delete;
+  ~ends_run() { wait.in = nullptr; }
+};
+
+/// The state of what then() gives.
+template <class T>
+struct following_state final : future_state<T> {
+  followed_wait wait;
+  explicit following_state(const scheduler::sink& from) : future_state<T>(stays_here{}) {
+    wait.on = &from;
+    this->route = &wait;
+    this->destroy = [](future_state_base* s) noexcept {
+      delete static_cast<following_state*>(static_cast<future_state<T>*>(s));
+    };
+  }
+};
+
 template <class T>
 struct future_access;
 
@@ -107,6 +137,10 @@ void require_same_pe(const scheduler::sink& k);
 /// Throws usage_error if a method, or (`continued`) a coroutine, waits for the result already: it
 /// would never be woken.
 void require_nobody_waits(const scheduler::sink& k, bool continued);
+/// The fiber that the caller runs on.
+[[nodiscard]] const scheduler::fiber* running_fiber(const pe& self) noexcept;
+/// The wait behind `s` is for something else now: a probe is to follow it from its waiter.
+void suspect_waiter(pe& self, const scheduler::sink& s);
 /// The continuation of a future that a coroutine waits for.
 void resume_coroutine(pe& self, future_state_base& s);
 /// A future ends without its result. While an exception unwinds the stack, that one is what is told
@@ -251,6 +285,12 @@ struct future_access {
     s->home = self.id();
     return s;
   }
+  /// The same, for the result of what follows a future.
+  static following_state<T>* make_following(pe& self, const scheduler::sink& from) {
+    auto* const s = new following_state<T>(from);
+    s->home = self.id();
+    return s;
+  }
   static owner make_hold(const owner& s) noexcept {
     s->hold();
     return owner(s.get());
@@ -314,20 +354,33 @@ void when_done(pe& self, future<T> from, F f) {
   };
 }
 
-/// Completes a state made by make_local with what f returns or throws, or with what the future ends
-/// with that f returns. Takes over one hold.
+/// Completes a state made by make_following with what f returns or throws, or with what the future
+/// ends with that f returns. Takes over one hold.
 template <class R, class F>
-void resolve_with(pe& self, future_state<typename unwrapped<R>::type>* s, F&& f) {
+void resolve_with(pe& self, following_state<typename unwrapped<R>::type>* s, F&& f) {
   using T = typename unwrapped<R>::type;
+  s->wait.on = nullptr;
+  s->wait.in = running_fiber(self);
   if constexpr (std::is_same_v<R, T>) {
-    resolve<T>(self, s, std::forward<F>(f));
+    resolve<T>(self, s, [&]() -> T {
+      const ends_run run(s->wait);
+      return f();
+    });
   } else {
     try {
-      R later = f();
+      R later = [&] {
+        const ends_run run(s->wait);
+        return f();
+      }();
       future_access<T>::check(later);
-      when_done(self, std::move(later),
-                [s](pe& at, auto& from) { resolve<T>(at, s, [&]() -> T { return from.take(); }); });
+      s->wait.on = future_access<T>::get(later);
+      if (!later.ready()) suspect_waiter(self, *s);
+      when_done(self, std::move(later), [s](pe& at, auto& from) {
+        s->wait.on = nullptr;
+        resolve<T>(at, s, [&]() -> T { return from.take(); });
+      });
     } catch (...) {
+      s->wait.on = nullptr;
       resolve<T>(self, s, [&]() -> T { throw; });
     }
   }
@@ -344,9 +397,10 @@ auto future<T>::then(F f) -> future<detail::then_t<F, T>>
   using V = detail::then_t<F, T>;
   check();
   detail::pe& self = detail::here_pe();
-  auto next = detail::future_access<V>::make_local(self);
+  auto* const n = detail::future_access<V>::make_following(self, *state_);
+  typename detail::future_access<V>::owner next(n);
   next->hold();
-  detail::when_done(self, std::move(*this), [f = std::move(f), n = next.get()](detail::pe& at, auto& s) mutable {
+  detail::when_done(self, std::move(*this), [f = std::move(f), n](detail::pe& at, auto& s) mutable {
     detail::resolve_with<R>(at, n, [&]() -> R { return f(s.take()); });
   });
   return detail::future_access<V>::wrap(std::move(next));
@@ -361,9 +415,10 @@ auto future<T>::then(F f) -> future<detail::then_t<F>>
   using V = detail::then_t<F>;
   check();
   detail::pe& self = detail::here_pe();
-  auto next = detail::future_access<V>::make_local(self);
+  auto* const n = detail::future_access<V>::make_following(self, *state_);
+  typename detail::future_access<V>::owner next(n);
   next->hold();
-  detail::when_done(self, std::move(*this), [f = std::move(f), n = next.get()](detail::pe& at, auto& s) mutable {
+  detail::when_done(self, std::move(*this), [f = std::move(f), n](detail::pe& at, auto& s) mutable {
     detail::resolve_with<R>(at, n, [&]() -> R {
       s.take();
       return f();

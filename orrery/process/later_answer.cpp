@@ -13,7 +13,9 @@ std::string name_of(const scheduler::handler* h) {
   return h != nullptr ? fmt::format("{}::{}", h->class_name, h->method) : "a process function";
 }
 
-std::string describe_answer(const pe&, const local_wait& w) {
+}  // namespace
+
+std::string later_answer::describe_answer(const pe&, const local_wait& w) {
   const auto& a = static_cast<const later_answer&>(w);
   // a promise of its own, which has a line
   if (a.of->target == a.process && a.of->method == a.method) return {};
@@ -22,14 +24,12 @@ std::string describe_answer(const pe&, const local_wait& w) {
                      a.of->method != nullptr ? name_of(a.of->method) : "what follows other calls", at);
 }
 
-}  // namespace
-
 const scheduler::handler* running_method(const pe& self) noexcept {
   return self.active() != nullptr ? self.active()->method : nullptr;
 }
 
-later_answer::later_answer(pe& self, const scheduler::sink& from)
-    : method(running_method(self)), process(self.self()), of(&from) {
+later_answer::later_answer(pe& self, const scheduler::sink& from, call_to_answer call)
+    : method(running_method(self)), process(self.self()), of(&from), to(call) {
   describe = &describe_answer;
   local_waits::of(self).add(*this);
 }

@@ -4,30 +4,44 @@
 #include <orrery/process/future.hpp>
 #include <orrery/process/local_waits.hpp>
 
+#include <cstdint>
 #include <memory>
+#include <string>
 #include <utility>
 
 // A method that returns a future: its caller gets the value when it is there, and the method's
 // process is free meanwhile.
 namespace orrery::detail {
 
+/// A call as both ends know it: the word in its envelope, or if `hidden`, in its payload. 0: it is
+/// not known.
+struct call_to_answer {
+  std::uint32_t pe = 0;
+  std::uint64_t call = 0;
+  bool hidden = false;
+};
+
 /// The answer to a call whose method has given a future. Owned by that future.
 struct later_answer : local_wait {
   const scheduler::handler* method;
   address process;
   const scheduler::sink* of;
+  call_to_answer to;
 
   /// In the method. Throws std::bad_alloc.
-  later_answer(pe& self, const scheduler::sink& from);
+  later_answer(pe& self, const scheduler::sink& from, call_to_answer call);
+  [[nodiscard]] static std::string describe_answer(const pe&, const local_wait& w);
 };
 
 /// Calls give(pe&, future_state<T>&) once the result is there: now, or later as a process of its
-/// own. `give` throws nothing. Throws usage_error if the future has no call.
+/// own. `to`: the call that it answers, for probes. `give` throws nothing. Throws usage_error if
+/// the future has no call.
 template <class T, class Give>
-void give_later(pe& self, future<T> from, Give give) {
+void give_later(pe& self, future<T> from, Give give, call_to_answer to = {}) {
   future_access<T>::check(from);
   struct hook final : later_answer {
-    hook(pe& at, const scheduler::sink& s, Give g) : later_answer(at, s), give(std::move(g)) {}
+    hook(pe& at, const scheduler::sink& s, call_to_answer call, Give g)
+        : later_answer(at, s, call), give(std::move(g)) {}
     future<T> from;
     Give give;
   };
@@ -36,7 +50,7 @@ void give_later(pe& self, future<T> from, Give give) {
     give(self, *s);
     return;
   }
-  auto h = std::make_unique<hook>(self, *s, std::move(give));
+  auto h = std::make_unique<hook>(self, *s, to, std::move(give));
   h->from = std::move(from);
   s->continuation_data = h.release();
   s->continuation = [](pe& at, future_state_base& base) {
@@ -62,7 +76,8 @@ void answer_later(pe& self, std::uint64_t reply, std::uint32_t source_pe, bool r
                } catch (...) {
                  scheduler::reply_error(at, reply, source_pe, remote, method, std::current_exception());
                }
-             });
+             },
+             {source_pe, reply});
 }
 
 }  // namespace orrery::detail

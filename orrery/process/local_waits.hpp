@@ -70,17 +70,27 @@ class local_waits final : public scheduler::layer_state, scheduler::wait_watcher
   [[nodiscard]] auto& spread_values() noexcept { return spread_values_; }
   [[nodiscard]] std::uint64_t next_spread() noexcept { return ++spreads_; }
   void process_ended(const address& gone) noexcept override { ends_.ended(gone); }
+  /// The program has ended before a call that was made here, and nobody waited for its result. How
+  /// many there were is said on stderr at the end.
+  void count_dropped_call(const scheduler::handler& method) noexcept {
+    if (dropped_calls_++ == 0) first_dropped_ = &method;
+  }
 
  private:
   void pes_lost(pe&) noexcept override {}
   void cancel_waits(pe& self) noexcept override;
   [[nodiscard]] std::string explain_waits() const override;
+  void say_dropped() const noexcept;
+  [[nodiscard]] scheduler::awaited_answer find_answer(std::uint32_t caller_pe, std::uint64_t call,
+                                                      bool hidden) const noexcept override;
 
   pe& self_;
   local_wait list_;  // a circle
   end_watches ends_{self_};
   std::map<std::pair<std::uint32_t, std::uint64_t>, std::shared_ptr<const void>> spread_values_;
   std::uint64_t spreads_ = 0;  // that were made here
+  std::uint64_t dropped_calls_ = 0;
+  const scheduler::handler* first_dropped_ = nullptr;
 };
 
 }  // namespace orrery::detail

@@ -92,8 +92,10 @@ struct forwarding_proxy {
   }
   template <class... A>
   auto operator()(A&&...) const {
+    static_assert(is_complete<typename M::object, A...>,
+                  "orrery: this class is only declared where its method is called: include its definition before");
     static_assert(
-        never<A...>,
+        never<A...> || !is_complete<typename M::object, A...>,
         "orrery: the class has no public method of this name that takes these arguments, or several take them equally well: look at the spelling in "
         "ORRERY_PROCESS, at `public`, and at the arguments, which travel as values (so that a non-const reference or a "
         "pointer cannot take them)");

@@ -191,7 +191,8 @@ transport::world_config world_config_of(const options& o, const args& arguments,
   transport::world_config config;
   config.words = &words.all();
   config.build_id = words.all().id;
-  config.program = arguments.empty() ? "?" : std::filesystem::path(arguments[0]).filename().string();
+  config.program =
+      arguments.empty() ? program_invocation_short_name : std::filesystem::path(arguments[0]).filename().string();
   config.memory_limit = o.memory;
   config.rendezvous_dir = o.shm_dir;
   return config;

@@ -63,8 +63,12 @@ inline address pe_address(std::uint32_t pe) noexcept { return {pe, wire::no_slot
 
 template <class T, class... A>
 void check_spawnable() {
-  static_assert(std::is_class_v<T> && !std::is_abstract_v<T>,
-                "orrery: spawn<T>: T must be a class that can be constructed");
+  if constexpr (is_complete<T, spawn_operation<T>>) {
+    static_assert(std::is_class_v<T> && !std::is_abstract_v<T>,
+                  "orrery: spawn<T>: T must be a class that can be constructed");
+  } else {
+    static_assert(never<T>, "orrery: spawn<T>: T is only declared here: include its definition before");
+  }
   static_assert(constructible_from_kept<T, A...>,
                 "orrery: spawn<T>(placement, args...): T has no constructor that takes these arguments");
   (require_parameter<travels_t<A>>(), ...);

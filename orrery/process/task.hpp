@@ -43,17 +43,53 @@ struct task_result<void> {
 };
 
 class task_turns;
+struct task_access;
 
 /// The part of a promise that does not depend on the type of the result.
 struct task_frame {
   std::coroutine_handle<> then;      // null: nobody waits
   task_frame* then_frame = nullptr;  // if that is a task
+  task_frame* awaits = nullptr;      // the task that it waits for
+  const scheduler::sink* waits_for = nullptr;  // the future that it waits for
   task_turns* by = nullptr;          // resumed it; null: a future, or a coroutine that is no task
   bool beginning = false;            // who awaits it has begun it, and has not suspended yet
   bool ended = false;
 
+  task_frame() = default;
+  task_frame(const task_frame&) = delete;
+  task_frame& operator=(const task_frame&) = delete;
+  ~task_frame() {
+    if (awaits != nullptr) awaits->then_frame = nullptr;
+    leave_waiter();
+  }
+  /// No task waits for it any more.
+  void leave_waiter() noexcept {
+    if (then_frame != nullptr) then_frame->awaits = nullptr;
+  }
   /// The coroutine that waits is to go on.
   inline void pass_on() noexcept;
+};
+
+/// The wait behind the future of a task that was started: for what the task waits for, or the task
+/// that it waits for, and so on.
+class task_wait_route final : public gathered_parts {
+ public:
+  task_wait_route(scheduler::sink& result, const task_frame& of) noexcept : result_(result), of_(of) {
+    result.route = this;
+  }
+  task_wait_route(const task_wait_route&) = delete;
+  task_wait_route& operator=(const task_wait_route&) = delete;
+  ~task_wait_route() { result_.route = nullptr; }
+  [[nodiscard]] const scheduler::sink* part(std::size_t i) const noexcept override {
+    if (i != 0) return nullptr;
+    const task_frame* f = &of_;
+    while (f->awaits != nullptr) f = f->awaits;
+    return f->waits_for != nullptr && f->waits_for->state == scheduler::sink::status::waiting ? f->waits_for : nullptr;
+  }
+
+ private:
+  scheduler::sink& result_;
+  const task_frame& of_;
 };
 
 /// Resumes coroutines one after the other.
@@ -85,6 +121,7 @@ class task_turns {
 
 inline void task_frame::pass_on() noexcept {
   ended = true;
+  leave_waiter();
   if (beginning || !then) return;  // who has begun it sees that it has ended
   if (by != nullptr) {
     by->follow(then, then_frame);
@@ -92,6 +129,15 @@ inline void task_frame::pass_on() noexcept {
     task_turns turns;
     turns.run(then, then_frame);  // the frame may end in there
   }
+}
+
+template <class A>
+inline constexpr bool is_future = false;
+template <class T>
+inline constexpr bool is_future<future<T>> = true;
+template <class T>
+const scheduler::sink* future_state_of(const future<T>& f) noexcept {
+  return future_access<T>::get(f);
 }
 
 /// The wait of a task for something that is no task: somebody else will resume it.
@@ -104,6 +150,7 @@ struct task_wait {
   template <class P>
   auto await_suspend(std::coroutine_handle<P> h) {
     task_turns* const by = std::exchange(of.by, nullptr);
+    if constexpr (is_future<std::remove_cvref_t<A>>) of.waits_for = future_state_of(on);
     if constexpr (std::is_same_v<decltype(on.await_suspend(h)), bool>) {
       const bool suspends = on.await_suspend(h);
       if (!suspends) of.by = by;
@@ -112,7 +159,10 @@ struct task_wait {
       return on.await_suspend(h);
     }
   }
-  decltype(auto) await_resume() { return on.await_resume(); }
+  decltype(auto) await_resume() {
+    of.waits_for = nullptr;
+    return on.await_resume();
+  }
 };
 
 template <class A>
@@ -199,6 +249,7 @@ class [[nodiscard]] task {
     own.then = caller;
     if constexpr (std::derived_from<P, detail::task_frame>) {
       own.then_frame = &caller.promise();
+      own.then_frame->awaits = &own;
       if (detail::task_turns* const by = own.then_frame->by; by != nullptr) {
         by->follow(coroutine_, &own);
         return true;
@@ -213,6 +264,7 @@ class [[nodiscard]] task {
   T await_resume() const { return coroutine_.promise().result(); }
 
  private:
+  friend struct detail::task_access;
   std::coroutine_handle<promise_type> coroutine_;
 };
 
@@ -223,9 +275,19 @@ task<T> task_promise<T>::get_return_object() noexcept {
   return task<T>(std::coroutine_handle<task_promise>::from_promise(*this));
 }
 
+struct task_access {
+  template <class T>
+  static const task_frame& frame(const task<T>& t) {
+    (void)t.await_ready();  // throws if it cannot be awaited
+    return t.coroutine_.promise();
+  }
+};
+
+// `result`: the state of the promise's future.
 template <class T>
-detached keep_with_task(promise<T> p, task<T> t) {
+detached keep_with_task(promise<T> p, scheduler::sink& result, task<T> t) {
   try {
+    const task_wait_route route(result, task_access::frame(t));
     if constexpr (std::is_void_v<T>) {
       co_await t;
       p.set_value();
@@ -246,7 +308,7 @@ template <class T>
 [[nodiscard]] future<T> start(task<T> t) {
   promise<T> p;
   future<T> f = p.get_future();
-  detail::keep_with_task(std::move(p), std::move(t));
+  detail::keep_with_task(std::move(p), *detail::future_access<T>::get(f), std::move(t));
   return f;
 }
 

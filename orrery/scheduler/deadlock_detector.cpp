@@ -35,6 +35,14 @@
 // A wait for several results (when_all) stands until all of them are there, so each call behind it
 // is an edge, and a probe for each goes on. So that they do not multiply for ever, a suspect sends
 // 64 at most; a cycle through another call is found when the world is dead.
+//
+// The same holds for a future that others complete. That of `then` stands until the future that it
+// follows is there, and then until the fiber of its function has what that one waits for. The
+// future of a task stands until the task has what it awaits (call_route::part says which sink that
+// is now). A call whose method has given a future, and has ended, stands until that future is there
+// (wait_watcher::find_answer); its process is free, so that no cycle is closed at it. Such an
+// edge may come about last, when the function of `then` has given a further future. No call arrives
+// at a process then, so the waiter of the first future becomes a suspect (suspect_waiter).
 #include <orrery/scheduler/deadlock_detector.hpp>
 
 #include <orrery/scheduler/node.hpp>
@@ -97,6 +105,15 @@ std::uint64_t wait_of(const fiber& f) {
   return f.room != nullptr && !f.room->over ? f.room->number << 1 | 1 : 0;
 }
 
+// The answer that a method of this PE has promised to the caller, and not given yet.
+awaited_answer answer_to(pe& self, const call_name& call) {
+  awaited_answer found;
+  self.layers().watchers().for_each([&](const wait_watcher& w) {
+    if (found.on == nullptr) found = w.find_answer(call.source_pe, call.reply, call.hidden != 0);
+  });
+  return found;
+}
+
 // The calls that a wait for several results is for; not more than `most`.
 void add_parts(const sink& w, std::size_t most, std::vector<const sink*>& to) {
   for (std::size_t i = 0; to.size() < most; ++i) {
@@ -142,6 +159,13 @@ struct deadlock_detector::probe {
       next_mark = 2 * next_mark + 1;
     }
     return false;
+  }
+  void add_step(const step& s) noexcept {
+    if (steps < longest_path) {
+      path[steps++] = s;
+    } else {
+      ++unnamed;
+    }
   }
   [[nodiscard]] std::span<const std::byte> bytes() const noexcept {
     return {reinterpret_cast<const std::byte*>(this), offsetof(probe, path) + steps * sizeof(step)};
@@ -197,16 +221,34 @@ void deadlock_detector::chase(probe& p, bool first) {
       send(p.follow.target.pe, p);
       return;
     }
+    const bool is_call = !first && p.follow.reply != 0;
+    slot* s = nullptr;
     if (p.follow.target.slot == wire::no_slot) {  // a remote function, or a constructor
       const auto serves = [&](const slot* f) {
         return f->active != nullptr && f->active->serving != nullptr && p.follow.is(*f->active->serving);
       };
       const auto at = std::ranges::find_if(nameless_waits_, serves);
-      if (at == nameless_waits_.end()) return;
-      p.follow.target = of_.address_of(**at);
+      if (at != nameless_waits_.end()) {
+        s = *at;
+        p.follow.target = of_.address_of(*s);
+      }
+    } else {
+      s = of_.find(p.follow.target.slot, p.follow.target.generation);
     }
-    slot* s = of_.find(p.follow.target.slot, p.follow.target.generation);
-    if (s == nullptr || s->state != process_state::running || s->active == nullptr) return;
+    const bool runs = s != nullptr && s->state == process_state::running && s->active != nullptr;
+    // Is the call we follow still to be answered here?
+    const bool queued = is_call && runs && s->search([&](message*, const message* m) { return p.follow.is(*m); });
+    const bool executing = is_call && runs && s->active->serving != nullptr && p.follow.is(*s->active->serving);
+    if (is_call && !queued && !executing) {
+      // Its method may have given a future, and have ended. The process is free then, so that no
+      // cycle is closed at it.
+      const awaited_answer answer = answer_to(of_, p.follow);
+      if (answer.on == nullptr || answer.on->state != sink::status::waiting || p.goes_round()) return;
+      p.add_step({p.follow.target, index_of(answer.method)});
+      if (!follow_wait(p, *answer.on)) return;
+      continue;
+    }
+    if (!runs) return;
     if (!first && p.follow.reply == 0) {
       // senders are usually let go on when half of the mailbox is empty, but here that may never be
       if (!of_.flow().is_full(*s)) {
@@ -218,14 +260,9 @@ void deadlock_detector::chase(probe& p, bool first) {
       if (p.follow.source_pe != of_.id() &&
           (!s->has_extra || std::ranges::none_of(of_.flow().extra_of(*s)->stopped_pes, stops)))
         return;
-    } else if (!first) {
-      // Is the call we follow still to be answered here?
-      const bool queued = s->search([&](message*, const message* m) { return p.follow.is(*m); });
-      const bool executing = s->active->serving != nullptr && p.follow.is(*s->active->serving);
-      if (!queued && !executing) return;
-      // All probes that go round a cycle choose the same.
-      if (queued && (p.victim.target.generation == 0 || p.follow.target < p.victim.target)) p.victim = p.follow;
     }
+    // All probes that go round a cycle choose the same.
+    if (queued && (p.victim.target.generation == 0 || p.follow.target < p.victim.target)) p.victim = p.follow;
     const fiber* f = s->active->on;
     const std::uint64_t wait = f != nullptr ? wait_of(*f) : 0;
     if (wait == 0) return;
@@ -254,11 +291,7 @@ void deadlock_detector::chase(probe& p, bool first) {
     // The process's own method, and those it has called inline since.
     std::uint32_t begin = p.steps;
     for (const activation* a = f->active; a != nullptr; a = a->below) {
-      if (p.steps < longest_path) {
-        p.path[p.steps++] = {of_.address_of(*a->process), index_of(a->method)};
-      } else {
-        ++p.unnamed;
-      }
+      p.add_step({of_.address_of(*a->process), index_of(a->method)});
       if (a == s->active) break;
     }
     for (std::uint32_t end = p.steps; begin + 1 < end; ++begin, --end) std::swap(p.path[begin], p.path[end - 1]);
@@ -268,20 +301,24 @@ void deadlock_detector::chase(probe& p, bool first) {
       p.stop = f->room->stop;
       continue;
     }
-    if (w->route != nullptr && w->route->part(0) != nullptr) {
-      std::vector<const sink*> calls;
-      add_parts(*w, std::max(p.shares, 1U), calls);
-      if (calls.empty()) return;
-      p.shares = std::max(p.shares, 1U) / static_cast<std::uint32_t>(calls.size());
-      for (std::size_t i = 1; i < calls.size(); ++i) {
-        probe other = p;
-        if (follow_call(other, *calls[i])) chase(other, false);
-      }
-      w = calls.front();
-    }
-    if (!follow_call(p, *w)) return;
+    if (!follow_wait(p, *w)) return;
   }
   fail_victim(p);  // the cycle is closed and its victim is here
+}
+
+// The probe goes on with what a wait is for: a call, or several results, or a future that others
+// complete. False if nothing more is to be done with this probe.
+bool deadlock_detector::follow_wait(probe& p, const sink& w) {
+  if (w.route == nullptr || w.route->part(0) == nullptr) return follow_call(p, w);
+  std::vector<const sink*> calls;
+  add_parts(w, std::max(p.shares, 1U), calls);
+  if (calls.empty()) return false;
+  p.shares = std::max(p.shares, 1U) / static_cast<std::uint32_t>(calls.size());
+  for (std::size_t i = 1; i < calls.size(); ++i) {
+    probe other = p;
+    if (follow_call(other, *calls[i])) chase(other, false);
+  }
+  return follow_call(p, *calls.front());
 }
 
 // The call is what the probe follows next. False if something else goes on with it.

@@ -58,6 +58,7 @@ class deadlock_detector {
  private:
   struct probe;
   void chase(probe& p, bool first);
+  bool follow_wait(probe& p, const sink& w);
   bool follow_call(probe& p, const sink& w);
   void send(std::uint32_t to, const probe& p);
   void fail_victim(const probe& p);

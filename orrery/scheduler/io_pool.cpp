@@ -3,6 +3,7 @@
 
 #include <orrery/scheduler/node.hpp>
 #include <orrery/scheduler/pe.hpp>
+#include <orrery/transport/thread_limits.hpp>
 
 #include <algorithm>
 #include <cerrno>
@@ -136,8 +137,7 @@ void io_pool::begin_thread() noexcept {
 
 namespace {
 std::system_error no_thread(const std::system_error& why) {
-  return {why.code(),
-          "no thread for I/O can be started; raise the limit of threads (ulimit -u, or that of the container)"};
+  return {why.code(), "no thread for I/O can be started; " + transport::more_threads_advice()};
 }
 }  // namespace
 

@@ -11,12 +11,14 @@
 #include <orrery/transport/carrier.hpp>
 #include <orrery/transport/shm/arena.hpp>
 #include <orrery/transport/shm/world.hpp>
+#include <orrery/transport/thread_limits.hpp>
 #include <orrery/transport/world.hpp>
 
 #include <algorithm>
 #include <bit>
 #include <cstdio>
 #include <cstring>
+#include <new>
 #include <system_error>
 #include <thread>
 
@@ -46,6 +48,49 @@ void pin_to(int cpu) noexcept {
   CPU_SET(cpu, &set);
   pthread_setaffinity_np(pthread_self(), sizeof set, &set);
 }
+
+}  // namespace
+
+namespace {
+
+// Most of more than that have little to do, and to touch their huge pages would take seconds.
+constexpr std::uint32_t pes_of_a_core = 16;
+
+[[noreturn]] void throw_no_room(std::uint32_t node, std::size_t made, std::size_t pes) {
+  constexpr std::uint64_t table_mib = (std::uint64_t{process_table::most_slots} * sizeof(slot)) >> 20;
+  const auto limit = transport::address_space_limit();
+  throw world_error(
+      errc::world_no_space, verbatim,
+      fmt::format(
+          "there is memory for {} of the {} PEs of node {}; each takes up to {} MiB of address space, as far as "
+          "there is that much{}: ask for fewer PEs (--orrery-pes) or less memory of nodes (--orrery-memory)",
+          made, pes, node, table_mib,
+          limit ? fmt::format(", and its limit (ulimit -v) is {} KiB, to be raised", *limit / 1024) : ""));
+}
+
+// Says once that a start takes long, and how far it is.
+class start_notice {
+ public:
+  start_notice(std::uint32_t node, std::uint32_t pes) noexcept : node_(node), pes_(pes) {}
+  /// For the rest of a start that has begun before, with a notice of its own.
+  start_notice(std::uint32_t node, std::uint32_t pes, std::int64_t begun) noexcept
+      : node_(node), pes_(pes), begun_(begun), said_(transport::real_now_ns() - begun >= patience_ns) {}
+  void have_started(std::size_t count) {
+    if (said_ || transport::real_now_ns() - begun_ < patience_ns) return;
+    said_ = true;
+    say(
+        fmt::format("orrery: node {}: {} of its {} PEs have started after {} s, and the program waits for the others; "
+                    "fewer start sooner (--orrery-pes)\n",
+                    node_, count, pes_, patience_ns / 1'000'000'000));
+  }
+
+ private:
+  static constexpr std::int64_t patience_ns = 2'000'000'000;
+  std::uint32_t node_;
+  std::uint32_t pes_;
+  std::int64_t begun_ = transport::real_now_ns();
+  bool said_ = false;
+};
 
 }  // namespace
 
@@ -120,10 +165,15 @@ node::node(const node_settings& settings, transport::world* world)
   }
   const auto [nodes_here, pes_here] = world_ != nullptr ? world_->crowd() : std::pair{1U, n};
   if (n > cores || pes_here > cores) settings_.pe.yield = true;
+  settings_.pe.small_pages = pes_here / pes_of_a_core > cores;
   if (settings_.queue_bytes == 0) settings_.queue_bytes = 2 * transport::arena::default_limit() / nodes_here;
   for (std::uint32_t i = 0; i < n; ++i) {
     transport::doorbell& bell = world_ != nullptr ? world_->bell(first_pe_ + i) : own_bells_[i];
-    pes_.push_back(std::make_unique<pe>(*this, first_pe_ + i, bell, settings_.pe));
+    try {
+      pes_.push_back(std::make_unique<pe>(*this, first_pe_ + i, bell, settings_.pe));
+    } catch (const std::bad_alloc&) {
+      throw_no_room(index(), i, n);
+    }
   }
 }
 
@@ -183,7 +233,9 @@ bool node::world_runs() const noexcept {
 
 void node::run(const std::function<void(pe&)>& first) {
   watch_for_fork();
+  const std::int64_t begun = transport::real_now_ns();
   begin();
+  start_notice notice(index(), pe_count(), begun);
   const auto cpus = allowed_cpus();
   const bool pin = settings_.pin && world_pes() <= cpus.size();
   const std::uint32_t first_place = transport::place_of(first_pe_);
@@ -200,7 +252,8 @@ void node::run(const std::function<void(pe&)>& first) {
     start.notify_all();
   };
   try {
-    for (std::uint32_t i = 1; i < pe_count(); ++i)
+    for (std::uint32_t i = 1; i < pe_count(); ++i) {
+      notice.have_started(i);
       threads.emplace_back([this, i, pin, first_place, &cpus, &start, &watch] {
         start.wait(waiting, std::memory_order_acquire);  // SYNC: with `let`
         if (start.load(std::memory_order_relaxed) == given_up) return;
@@ -209,6 +262,7 @@ void node::run(const std::function<void(pe&)>& first) {
         watch.begin(i);
         pes_[i]->run();
       });
+    }
   } catch (const std::system_error& e) {
     let(given_up);
     for (auto& t : threads) t.join();
@@ -217,8 +271,8 @@ void node::run(const std::function<void(pe&)>& first) {
         errc::world_no_space, verbatim,
         fmt::format(
             "threads for {} of the {} PEs of node {} can be started, and then no more are to be had ({}): ask for "
-            "fewer PEs (--orrery-pes), or raise the limit of threads (ulimit -u, or that of the container)",
-            threads.size() + 1, pe_count(), index(), e.code().message()));
+            "fewer PEs (--orrery-pes), or {}",
+            threads.size() + 1, pe_count(), index(), e.code().message(), transport::more_threads_advice()));
   }
   let(running);
   if (pin) pin_to(cpus[first_place]);
@@ -234,8 +288,15 @@ void node::run(const std::function<void(pe&)>& first) {
 }
 
 void node::begin() {
-  if (settings_.layer != nullptr)
-    for (auto& p : pes_) settings_.layer->prepare(*p);
+  start_notice notice(index(), pe_count());
+  for (std::size_t i = 0; settings_.layer != nullptr && i < pes_.size(); ++i) {
+    try {
+      settings_.layer->prepare(*pes_[i]);
+    } catch (const std::bad_alloc&) {
+      throw_no_room(index(), i, pe_count());
+    }
+    notice.have_started(i + 1);
+  }
   if (world_ == nullptr) return;
   // A child of fork() that returns from its method would answer in the name of its parent: it has
   // no such memory.

@@ -37,7 +37,7 @@ std::uint32_t simulated_slots(std::uint32_t pes) noexcept {
 
 pe::pe(node& owner, std::uint32_t id, transport::doorbell& bell, const pe_settings& settings)
     : run_state(id, settings.fibers != nullptr ? simulated_slots(owner.world_pes()) : process_table::most_slots,
-                settings.fibers == nullptr),  // in a simulation each PE would have 2 MiB
+                settings.fibers == nullptr && !settings.small_pages),  // else each PE has 2 MiB
       flow_(*this, settings),
       publisher_(owner.world() != nullptr ? owner.world()->counters(id).data() : nullptr),
       links_(*this, bell, owner.world_pes()),

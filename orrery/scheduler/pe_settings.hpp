@@ -22,6 +22,7 @@ struct pe_settings {
   /// Count accesses to shared data, for advice about this network.
   std::optional<transport::link_cost> advise_for = {};
   bool yield = false;  ///< more PEs than cores: give the core away instead of spinning
+  bool small_pages = false;  ///< so many PEs that each is to touch as little memory as it can
   fiber_pool* fibers = nullptr;  ///< shared by all PEs of a simulation; null: the PE has its own
 };
 

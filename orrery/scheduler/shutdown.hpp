@@ -44,7 +44,8 @@ class shutdown {
   [[nodiscard]] std::exception_ptr refusal(const handler* method) const;
   /// Instead of executing what is in the mailbox: fails it.
   void refuse_mailbox(slot& s);
-  /// Says on stderr how many one-way messages were refused, if any were.
+  /// Says on stderr how many one-way messages were refused, if any were. (local_waits does so of
+  /// calls whose future was dropped.)
   void say_unexecuted() const noexcept;
 
   /// Called by the loop since request(). `busy`: there is something to run. True when the loop is

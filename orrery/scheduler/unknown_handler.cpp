@@ -10,7 +10,7 @@
 
 #include <orrery/scheduler/node.hpp>
 #include <orrery/scheduler/pe.hpp>
-#include <orrery/transport/shm/world.hpp>
+#include <orrery/transport/world.hpp>
 
 #include <algorithm>
 
@@ -23,8 +23,10 @@ namespace {
 constexpr std::size_t most_returned = 4096;  // what handlers look at comes first
 
 std::string program_on(node& n, std::uint32_t pe) {
-  transport::shm_world* const world = n.world() != nullptr ? n.world()->shared() : nullptr;
-  return world != nullptr ? world->info(n.node_of(pe)).program : std::string("?");
+  const std::uint32_t at = n.node_of(pe);
+  const std::string name = n.world() != nullptr && at != transport::no_node ? n.world()->program_of(at) : std::string{};
+  return name.empty() ? fmt::format("the program that PE {} runs", pe)
+                      : fmt::format("program '{}', which PE {} runs,", name, pe);
 }
 
 }  // namespace
@@ -48,10 +50,10 @@ void receive_unknown(pe& self, inbound& in, const wire::envelope& e, std::uint32
   }
   const unknown_message unknown{
       make_error(errc::unknown_handler, verbatim,
-                 fmt::format("{}: program '{}', which PE {} runs, has no such method, or it has other arguments "
-                             "there; use there what both programs have",
+                 fmt::format("{}: {} has no such method, or it has other arguments there; use there what both "
+                             "programs have",
                              h != nullptr ? fmt::format("{}::{}", h->class_name, h->method) : "a message",
-                             program_on(self.owner(), in.pe), in.pe)),
+                             program_on(self.owner(), in.pe))),
       e.slot};
   if (e.reply != 0) {
     (void)self.replies().end(static_cast<std::uint32_t>(e.reply), in, unknown.why);

@@ -2,12 +2,21 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <vector>
 
 namespace orrery::scheduler {
 
+struct handler;
 class pe;
+struct sink;
+
+/// The answer to a call whose method has ended, which is given when something else is there.
+struct awaited_answer {
+  const sink* on = nullptr;  ///< what it waits for; null: there is no such call
+  const handler* method = nullptr;
+};
 
 /// Something of a PE in which processes wait for others, and that has to know when they will wait
 /// in vain. Registered with the PE, which it must not outlive. Called on the PE, between methods;
@@ -20,6 +29,13 @@ class wait_watcher {
   virtual void cancel_waits(pe& self) noexcept = 0;
   /// The facts for a report of a dead world: lines that begin with two blanks.
   [[nodiscard]] virtual std::string explain_waits() const { return {}; }
+  /// The answer that is still to be given to a call, by what names the call at its caller (the word
+  /// in its envelope, or if `hidden`, in its payload).
+  [[nodiscard]] virtual awaited_answer find_answer([[maybe_unused]] std::uint32_t caller_pe,
+                                                   [[maybe_unused]] std::uint64_t call,
+                                                   [[maybe_unused]] bool hidden) const noexcept {
+    return {};
+  }
 
  protected:
   virtual ~wait_watcher() = default;

@@ -87,6 +87,37 @@ TEST_P(bulk, lists_that_cannot_be_are_errors_and_change_nothing) {
   });
 }
 
+TEST_P(bulk, copies_from_and_to_local_memory_of_any_kind) {
+  in_each([] {
+    shared_vector<int> v(6);
+    shared_matrix<int> m(2, 3);
+    std::vector<int> list{1, 2, 3, 4, 5, 6};
+    std::array<int, 6> back{};
+    const auto expect_there = [&](const auto& part) {
+      back = {};
+      copy(part, std::span(back));
+      EXPECT_TRUE(std::ranges::equal(back, list));
+      std::vector<int> again(6);
+      copy(part, again);
+      EXPECT_EQ(again, list);
+      for (int& x : list) ++x;
+    };
+    const auto part = m.part(0, 2, 0, 3);
+    copy(std::span(list), part);
+    expect_there(part);
+    copy(std::span<const int>(list), part);
+    expect_there(part);
+    copy(list, part);
+    expect_there(part);
+    copy(std::span(list), v);
+    expect_there(v);
+    copy(list, v.part(0, 6));
+    expect_there(v.part(0, 6));
+    destroy(v);
+    destroy(m);
+  });
+}
+
 TEST_P(bulk, copies_every_nth_element_there_and_back) {
   in_each([] {
     for (const distribution& d : all_distributions())

@@ -47,30 +47,25 @@ void write_elements(const T* from, const rectangle& r, const std::source_locatio
 
 /// To local memory, in the order of the indices. Both have the same size.
 template <class T>
-void copy(const vector_part<T>& from, std::span<T> to,
+void copy(const vector_part<T>& from, std::span<std::type_identity_t<T>> to,
           const std::source_location& where = std::source_location::current()) {
   if (from.size() != to.size()) detail::throw_other_size(from.size(), to.size());
   detail::read_elements(detail::rectangle_of(from), to.data(), where);
 }
 template <class T>
-void copy(const shared_vector<T>& from, std::span<T> to,
+void copy(const shared_vector<T>& from, std::span<std::type_identity_t<T>> to,
           const std::source_location& where = std::source_location::current()) {
   copy(from.part(0, from.size()), to, where);
 }
 /// From local memory.
 template <class T>
-void copy(std::span<const T> from, const vector_part<T>& to,
+void copy(std::span<const std::type_identity_t<T>> from, const vector_part<T>& to,
           const std::source_location& where = std::source_location::current()) {
   if (from.size() != to.size()) detail::throw_other_size(from.size(), to.size());
   detail::write_elements(from.data(), detail::rectangle_of(to), where);
 }
 template <class T>
-void copy(std::span<T> from, const vector_part<std::type_identity_t<T>>& to,
-          const std::source_location& where = std::source_location::current()) {
-  copy(std::span<const T>(from), to, where);
-}
-template <class T>
-void copy(std::span<const T> from, const shared_vector<T>& to,
+void copy(std::span<const std::type_identity_t<T>> from, const shared_vector<T>& to,
           const std::source_location& where = std::source_location::current()) {
   copy(from, to.part(0, to.size()), where);
 }
@@ -90,13 +85,13 @@ void copy(const vector_part<T>& from, const vector_part<T>& to,
 }
 /// A rectangle to local memory, row after row; and back.
 template <class T>
-void copy(const matrix_part<T>& from, std::span<T> to,
+void copy(const matrix_part<T>& from, std::span<std::type_identity_t<T>> to,
           const std::source_location& where = std::source_location::current()) {
   if (from.size() != to.size()) detail::throw_other_size(detail::rectangle_of(from), to.size());
   detail::read_elements(detail::rectangle_of(from), to.data(), where);
 }
 template <class T>
-void copy(std::span<const T> from, const matrix_part<T>& to,
+void copy(std::span<const std::type_identity_t<T>> from, const matrix_part<T>& to,
           const std::source_location& where = std::source_location::current()) {
   if (from.size() != to.size()) detail::throw_other_size(detail::rectangle_of(to), from.size());
   detail::write_elements(from.data(), detail::rectangle_of(to), where);

@@ -11,6 +11,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 #include <utility>
 
@@ -210,6 +211,8 @@ class world {
   [[nodiscard]] virtual transport::carrier* carrier() noexcept { return nullptr; }
   /// This world, if its nodes are OS processes of one machine; else null.
   [[nodiscard]] virtual shm_world* shared() noexcept { return nullptr; }
+  /// The name of the program that a node runs, for people; empty: it is not known.
+  [[nodiscard]] virtual std::string program_of([[maybe_unused]] std::uint32_t node) const { return {}; }
 
  protected:
   world() = default;

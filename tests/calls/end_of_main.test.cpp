@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // What was sent before main has returned, in each kind of world: it is executed, or it is said that
-// it was not; failures are heard of in the same way everywhere. And a process that waits for itself
-// by when_all.
+// it was not; failures are heard of in the same way everywhere. And processes that wait for
+// themselves by when_all, then, co_await, or by a method that returns a future.
 #include "../support/four_ways.hpp"
+
+#include <orrery/process/task.hpp>
 
 #include <stdexcept>
 
@@ -15,7 +17,8 @@ using testing::thrown;
 using namespace std::chrono_literals;
 
 struct Last;
-ORRERY_PROCESS(Last, boom, ping, count, pass_on, sleep, tell, play, alone, alone_in_a_tuple, among_others, call);
+ORRERY_PROCESS(Last, boom, ping, count, pass_on, sleep, tell, play, alone, alone_in_a_tuple, among_others, call,
+               by_then, by_what_follows, by_a_later_future, by_task, by_task_of_task, by_answer, later);
 struct Last {
   void boom() { throw std::runtime_error("boom"); }
   int ping(int x) { return x; }
@@ -51,6 +54,28 @@ struct Last {
     for (const int x : when_all(std::move(f)).get()) sum += x;
     return sum;
   }
+  int by_then(remote<Last> other) {
+    return start(other)->call(this_process<Last>()).then([](int x) { return x; }).then([](int x) { return x; }).get();
+  }
+  // Not yet when it begins to wait.
+  int by_what_follows(remote<Last> other) {
+    const auto self = this_process<Last>();
+    return start(other)->ping(1).then([self, other](int) { return other->call(self); }).get();
+  }
+  int by_a_later_future(remote<Last> other) {
+    const auto self = this_process<Last>();
+    return start(other)->ping(1).then([self, other](int) { return start(other)->call(self); }).get();
+  }
+  static task<int> ask(remote<Last> whom, remote<Last> about) {
+    co_await start(whom)->ping(1);
+    co_return co_await start(whom)->call(about);
+  }
+  static task<int> ask_by_another(remote<Last> whom, remote<Last> about) { co_return co_await ask(whom, about); }
+  int by_task(remote<Last> other) { return start(ask(other, this_process<Last>())).get(); }
+  int by_task_of_task(remote<Last> other) { return start(ask_by_another(other, this_process<Last>())).get(); }
+  // This process is free while the answer is still to come.
+  future<int> later(remote<Last> whom) { return start(whom)->ping(1); }
+  int by_answer(remote<Last> other) { return other->later(this_process<Last>()); }
   int n = 0;
 };
 
@@ -78,6 +103,49 @@ void too_late() {
   for (int i = 0; i < 3; ++i) post(p)->count();
 }
 void for_ever() { post(last())->play(spawn<Last>(here())); }
+void dropped_too_late() {
+  const auto p = last();
+  post(p)->sleep(this_process<function>());
+  (void)receive<int>();
+  for (int i = 0; i < 3; ++i) (void)start(p)->ping(1);
+}
+void circles_through_futures() {
+  const auto a = last();
+  const auto b = spawn<Last>(here());
+  const std::pair<const char*, int (*)(remote<Last>, remote<Last>)> all[] = {
+      {"then", [](remote<Last> x, remote<Last> y) { return x->by_then(y); }},
+      {"what follows", [](remote<Last> x, remote<Last> y) { return x->by_what_follows(y); }},
+      {"a later future", [](remote<Last> x, remote<Last> y) { return x->by_a_later_future(y); }},
+      {"a task", [](remote<Last> x, remote<Last> y) { return x->by_task(y); }},
+      {"a task of a task", [](remote<Last> x, remote<Last> y) { return x->by_task_of_task(y); }},
+      {"an answer", [](remote<Last> x, remote<Last> y) { return x->by_answer(y); }},
+  };
+  for (const auto& [name, wait] : all) {
+    thrown<deadlock_error>(name, [&] { (void)wait(a, b); });
+    thrown<deadlock_error>(name, [&] { (void)wait(b, a); });
+  }
+  check(a->ping(7) == 7 && b->ping(7) == 7, "a call afterwards");
+}
+// Waits that look like circles and end.
+void no_circles() {
+  const auto a = last();
+  const auto b = spawn<Last>(here());
+  const auto c = last();
+  for (int i = 0; i < 50; ++i) {
+    auto first = start(a)->by_then(b);
+    check(b->later(c) == 1, "an answer that comes later");
+    thrown<deadlock_error>("then", [&] { (void)first.get(); });
+    std::vector<future<int>> all;
+    for (int k = 0; k < 4; ++k) {
+      all.push_back(start(b)->later(c));
+      all.push_back(start(Last::ask_by_another(a, c)));
+      all.push_back(start(a)->later(b).then([c](int x) { return start(c)->ping(x); }));
+    }
+    int sum = 0;
+    for (const int x : when_all(std::move(all)).get()) sum += x;
+    check(sum == 12, "all answers");
+  }
+}
 void circles() {
   thrown<deadlock_error>("alone", [] { (void)last()->alone(); });
   thrown<deadlock_error>("alone, in a tuple", [] { (void)last()->alone_in_a_tuple(); });
@@ -116,8 +184,15 @@ TEST_P(end_of_main, lets_what_that_sends_be_executed) { expect_said("passed_on",
 TEST_P(end_of_main, says_what_was_not_executed) {
   expect_said("too_late", "3 one-way messages were not executed when the program ended: ");
 }
+TEST_P(end_of_main, says_which_calls_without_a_future_had_no_answer) {
+  expect_said("dropped_too_late", "3 calls whose futures were dropped had no answer when the program ended: ");
+}
 TEST_P(end_of_main, ends_those_who_go_on_for_ever) { expect_said("for_ever", "good"); }
 TEST_P(end_of_main, is_reached_by_an_error_of_who_waits_for_itself_by_when_all) { EXPECT_EQ(wrong_in("circles"), ""); }
+TEST_P(end_of_main, is_reached_by_an_error_of_who_waits_for_itself_through_futures) {
+  EXPECT_EQ(wrong_in("circles_through_futures"), "");
+}
+TEST_P(end_of_main, is_reached_without_an_error_where_waits_are_no_circle) { EXPECT_EQ(wrong_in("no_circles"), ""); }
 
 }  // namespace
 }  // namespace orrery
@@ -132,5 +207,8 @@ int main(int argc, char** argv) {
                                                  {"passed_on", passed_on},
                                                  {"too_late", too_late},
                                                  {"for_ever", for_ever},
+                                                 {"dropped_too_late", dropped_too_late},
+                                                 {"circles_through_futures", circles_through_futures},
+                                                 {"no_circles", no_circles},
                                                  {"circles", circles}});
 }

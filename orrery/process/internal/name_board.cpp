@@ -2,6 +2,7 @@
 #include <orrery/process/internal/name_board.hpp>
 
 #include <orrery/transport/shm/world.hpp>
+#include <orrery/transport/thread_limits.hpp>
 #include <orrery/wire/error.hpp>
 #include <orrery/wire/serialize.hpp>
 
@@ -79,7 +80,7 @@ void name_board::start() {
   } catch (const std::system_error& e) {
     pthread_sigmask(SIG_SETMASK, &before, nullptr);
     throw std::system_error(
-        e.code(), "no thread that shows names to `orrery ls` can be started; raise the limit of threads (ulimit -u)");
+        e.code(), "no thread that shows names to `orrery ls` can be started; " + transport::more_threads_advice());
   } catch (...) {
     pthread_sigmask(SIG_SETMASK, &before, nullptr);
     throw;

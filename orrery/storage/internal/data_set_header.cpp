@@ -33,7 +33,8 @@ constexpr int version = 1;
 constexpr int version_with_hosts = 2;
 constexpr std::string_view format_name = "orrery data set";
 constexpr std::size_t largest_header = std::size_t{1} << 30;
-constexpr std::string_view advice = "restore orrery.json from a copy, or remove the folder and its files by hand";
+constexpr std::string_view header_advice =
+    "restore orrery.json from a copy, or remove the folder and its files by hand";
 constexpr const char* byte_order = std::endian::native == std::endian::little ? "little" : "big";
 
 json attributes_of(const data_set_info& info) {
@@ -208,13 +209,13 @@ data_set_info read_header(const std::string& folder, any_page_map* map) {
     if (map != nullptr) *map = std::move(found);
     return info;
   } catch (const json::exception& e) {
-    throw_errno(EINVAL,
-                fmt::format("{} is not the header of a data set, or is damaged ({}): {}", path, e.what(), advice));
+    throw_errno(EINVAL, fmt::format("{} is not the header of a data set, or is damaged ({}): {}", path, e.what(),
+                                    header_advice));
   } catch (const made_elsewhere& e) {
     throw_errno(EINVAL, fmt::format("{} is the header of a data set that cannot be opened here: {}", path, e.what()));
   } catch (const std::invalid_argument& e) {
-    throw_errno(EINVAL,
-                fmt::format("{} is not the header of a data set that can be opened: {}; {}", path, e.what(), advice));
+    throw_errno(EINVAL, fmt::format("{} is not the header of a data set that can be opened: {}; {}", path, e.what(),
+                                    header_advice));
   }
 }
 

@@ -78,6 +78,9 @@ class mpi_world final : public transport::world {
   [[nodiscard]] std::uint32_t machines() const noexcept override { return machines_; }
   [[nodiscard]] std::uint32_t machine_of(std::uint32_t node) const noexcept override { return map_->at(node).machine; }
   [[nodiscard]] std::string host_of(std::uint32_t machine) const override { return hosts_[machine]; }
+  [[nodiscard]] std::string program_of(std::uint32_t node) const override {
+    return node < programs_.size() ? programs_[node].name : std::string{};
+  }
   [[nodiscard]] std::chrono::nanoseconds patience() const noexcept override { return patience_; }
   [[nodiscard]] world_state state() const noexcept override { return members_->world(); }
   [[nodiscard]] std::uint32_t epoch() const noexcept override { return members_->epoch(); }

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <charconv>
 #include <csignal>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <string_view>
@@ -233,6 +234,8 @@ void node_launcher::wait_some(milliseconds limit) {
 }
 
 result<void> node_launcher::wait_for_nodes(milliseconds limit) {
+  constexpr std::chrono::seconds notice{2};
+  bool said = false;
   const auto deadline = after(limit, begun_);
   for (;;) {
     const std::uint32_t seen = world_.epoch();
@@ -255,6 +258,14 @@ result<void> node_launcher::wait_for_nodes(milliseconds limit) {
     }
     if (late == nullptr) return {};
     const milliseconds left = until(deadline);
+    if (!said && clock::now() - begun_ >= notice) {
+      said = true;
+      std::fputs(fmt::format("orrery: {} of {} nodes have joined the world after {} s, and the program waits for the "
+                             "others, at most {} s (--orrery-startup-timeout)\n",
+                             joined, children_.size() + 1, notice.count(), limit.count() / 1000)
+                     .c_str(),
+                 stderr);
+    }
     if (left.count() == 0) {
       return fail(transport_errc::timed_out, 0,
                   "{} of {} nodes have joined the world after {} ms, but not node {} (pid {}); the program must start "

@@ -3,6 +3,7 @@
 #include <orrery/transport/shm/internal/fail.hpp>
 #include <orrery/transport/shm/monitor.hpp>
 #include <orrery/transport/shm/world.hpp>
+#include <orrery/transport/thread_limits.hpp>
 
 #include <atomic>
 #include <csignal>
@@ -226,9 +227,7 @@ result<std::unique_ptr<membership_monitor>> membership_monitor::start(shm_world&
     state->start();
   } catch (const std::system_error& e) {
     return fail(transport_errc::no_space, e.code().value(),
-                "the thread that watches the other nodes cannot be started ({}); raise the limit "
-                "of threads (ulimit -u)",
-                e.what());
+                "the thread that watches the other nodes cannot be started ({}); {}", e.what(), more_threads_advice());
   }
   return std::unique_ptr<membership_monitor>{new membership_monitor{std::move(state)}};
 }

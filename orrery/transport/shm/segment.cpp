@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <orrery/transport/shm/internal/fail.hpp>
 #include <orrery/transport/shm/segment.hpp>
+#include <orrery/transport/thread_limits.hpp>
 
 #include <cassert>
 #include <string>
@@ -129,10 +130,13 @@ result<segment> segment::map(unique_fd fd, std::uint64_t bytes, access mode, std
   const int protection = mode == access::read ? PROT_READ : PROT_READ | PROT_WRITE;
   void* at = ::mmap(nullptr, bytes, protection, MAP_SHARED | MAP_NORESERVE, fd.get(), 0);
   if (at == MAP_FAILED) {
-    return fail(internal::code_of(errno), errno,
-                "{} bytes of address space for {} are not to be had ({}); a limit on it (ulimit "
-                "-v) may be too low",
-                bytes, what, internal::os_text(errno));
+    const int why = errno;
+    const auto limit = address_space_limit();
+    return fail(internal::code_of(why), why,
+                "{} bytes of address space for {} are not to be had ({}); {}ask for less memory of nodes "
+                "(--orrery-memory)",
+                bytes, what, internal::os_text(why),
+                limit ? fmt::format("the limit of it (ulimit -v) is {} KiB: raise it, or ", *limit / 1024) : "");
   }
   // A core dump would walk all of every sparse segment, for minutes, while others wait to be told.
   (void)::madvise(at, bytes, MADV_DONTDUMP);

@@ -173,7 +173,9 @@ TEST_F(segment_test, over_the_address_space_limit_is_an_error) {
     l.say(!r && r.error().code == transport_errc::no_space ? r.error().message : "wrong");
     return 0;
   }};
-  EXPECT_NE(child.hear().find("ulimit -v"), std::string::npos);
+  const std::string said = child.hear();
+  EXPECT_NE(said.find("ulimit -v) is 1048576 KiB"), std::string::npos) << said;
+  EXPECT_NE(said.find("--orrery-memory"), std::string::npos) << said;
 }
 
 TEST_F(segment_test, says_so_when_the_system_has_no_memory) {

@@ -206,6 +206,7 @@ class shm_world final : public world {
   void kick_self() noexcept;
   void clear_kicks() noexcept;
   [[nodiscard]] int world_fd() const noexcept { return world_.fd(); }
+  [[nodiscard]] std::string program_of(std::uint32_t node) const override { return info(node).program; }
   [[nodiscard]] shm_world* shared() noexcept override { return this; }
 
  private:
