@@ -22,6 +22,7 @@ namespace {
 constexpr int yields_before_sleep = 20;      // when PEs share cores
 // a yield that took so long gave the core to somebody who computes
 constexpr std::int64_t turn_ns = 200'000;
+constexpr std::int64_t spins_between_machines = 4;
 constexpr std::int64_t rest_after_ns = 5'000;  // without anything to do a PE says so, and spins on
 constexpr std::int64_t shutdown_nap_ns = 500'000;  // other PEs come to their end without saying so
 
@@ -96,7 +97,9 @@ bool pe::spin(std::int64_t begin, std::int64_t due, bool nothing_due) {
     }
     return false;
   }
-  const std::int64_t until = due >= 0 ? std::min(due, begin + settings_.spin_ns) : begin + settings_.spin_ns;
+  // To wake takes longer where another thread looks for what comes from other machines.
+  const std::int64_t spin_ns = carrier_ != nullptr ? spins_between_machines * settings_.spin_ns : settings_.spin_ns;
+  const std::int64_t until = due >= 0 ? std::min(due, begin + spin_ns) : begin + spin_ns;
   for (;;) {
     for (int i = 0; i < 128; ++i) {
       if (anything_inbound()) return true;
@@ -113,8 +116,10 @@ void pe::sleep(std::int64_t begin, std::int64_t due) {
   const std::uint32_t word = bell_.futex.load(std::memory_order_relaxed);
   bell_.sleeping.store(1, std::memory_order_relaxed);
   links_.ask_for_wakes(true);
-  transport::fence_heavy();  // SYNC: Dekker with notify and release_space
+  transport::fence_heavy();  // SYNC: Dekker with notify and release_space, and with mpi_world::rest
   if (!anything_inbound()) {
+    if (carrier_ != nullptr) [[unlikely]]
+      carrier_->pe_sleeps();
     ++count_.sleeps;
     const bool traced = watch_ != nullptr && watch_->trace != nullptr;
     const std::int64_t asleep = traced ? transport::now_ns() : 0;

@@ -25,6 +25,10 @@ class carrier {
   /// Does what can be done now, unless another thread is at it. True if something came or went.
   virtual bool drive() noexcept = 0;
 
+  /// A PE of this node is about to sleep, and has said so: if all do, who drives the carrier then
+  /// begins to.
+  virtual void pe_sleeps() noexcept = 0;
+
   /// A PE of this node has slept and goes on: who drives the carrier while all sleep has to look
   /// after it again.
   virtual void pe_woke() noexcept = 0;

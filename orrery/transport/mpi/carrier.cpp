@@ -62,14 +62,19 @@ bool mpi_carrier::begin() {
 
 bool mpi_carrier::drive() noexcept {
   const std::unique_lock lock{mutex_, std::try_to_lock};
-  return lock.owns_lock() && work(false);
+  if (!lock.owns_lock()) return false;
+  drives_.store(drives_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  return work(false);
 }
 
 // Records that PEs have written go first: to look whether something has come takes longer.
 bool mpi_carrier::work(bool everything) {
   ask_if_wanted();
   bool any = send_to_all(everything);
-  const bool came = receive();
+  // The next call follows at once, before the PE has looked at what has come.
+  const bool looks = everything || !just_came_;
+  const bool came = looks && receive(everything);
+  just_came_ = came;
   for (const std::uint32_t n : engine_.failures())
     if (n < peers_.size()) suspect(n, "was reported as failed by the MPI library");
   any |= finish_arrivals();
@@ -131,6 +136,20 @@ bool mpi_carrier::is_flushed() noexcept {
 bool mpi_carrier::is_calm() noexcept {
   const std::scoped_lock lock{mutex_};
   return arrivals_.empty() && wanted_.load(std::memory_order_relaxed) <= round_ && has_sent_all();
+}
+
+bool mpi_carrier::all_pes_sleep() noexcept {
+  const cluster_map::place& own = map_.at(map_.own());
+  for (std::uint32_t i = 0; i < own.pe_count; ++i)
+    if (bell_of(own.first_pe + i).sleeping.load(std::memory_order_relaxed) == 0) return false;
+  return true;
+}
+
+void mpi_carrier::pe_sleeps() noexcept {
+  // SYNC: Dekker with mpi_world::rest, which says that it naps, fences, and looks at the PEs once
+  // more; the PE has said that it sleeps, and fenced
+  if (napping_.load(std::memory_order_relaxed) == nullptr || !all_pes_sleep()) return;
+  if (socket_watch* const at = napping_.exchange(nullptr, std::memory_order_relaxed); at != nullptr) at->wake();
 }
 
 void mpi_carrier::pe_woke() noexcept {

@@ -108,8 +108,15 @@ class mpi_carrier final : public carrier, private outgoing_ring::user {
   [[nodiscard]] bool is_calm() noexcept;
   /// Frames that have come from other machines.
   [[nodiscard]] std::uint64_t frames_from_far() const noexcept { return far_frames_.load(std::memory_order_relaxed); }
+  /// How often PEs have driven the carrier.
+  [[nodiscard]] std::uint64_t drives() const noexcept { return drives_.load(std::memory_order_relaxed); }
   /// The helper is about to sleep there until the next PE wakes; null: it is awake.
   void let_helper_sleep(socket_watch* at) noexcept { helper_.store(at, std::memory_order_relaxed); }
+  /// The helper is about to nap there, until all PEs sleep; null: it is awake.
+  void let_helper_nap(socket_watch* at) noexcept { napping_.store(at, std::memory_order_relaxed); }
+  /// All PEs of this node have said that they sleep.
+  [[nodiscard]] bool all_pes_sleep() noexcept;
+  void pe_sleeps() noexcept override;
   void pe_woke() noexcept override;
   void reclaim_rings(std::uint32_t pe) noexcept override;
   /// Receives nothing more. The last call.
@@ -229,7 +236,7 @@ class mpi_carrier final : public carrier, private outgoing_ring::user {
   // Under the lock, all of them.
   bool work(bool everything);
   bool send_to_all(bool everything);
-  bool receive();
+  bool receive(bool everything);
   void receive_frame(std::uint32_t node, std::span<const std::byte> bytes);
   [[nodiscard]] fault check_epoch(const peer& from, std::uint64_t epoch, bool tells) const;
   [[nodiscard]] fault receive_section(peer& from, const frame_reader::item& item);
@@ -303,6 +310,7 @@ class mpi_carrier final : public carrier, private outgoing_ring::user {
   };
   std::vector<posted_receive> pool_;
   std::size_t oldest_ = 0;  // of the pool
+  bool just_came_ = false;  // a frame, when the carrier was driven last
   std::list<arrival> arrivals_;
   std::uint64_t arrivals_so_far_ = 0;
   slow_memory slow_memory_;
@@ -326,7 +334,9 @@ class mpi_carrier final : public carrier, private outgoing_ring::user {
   std::atomic<std::uint64_t> answered_{0};
   std::atomic<std::uint64_t> evictions_known_{0};
   std::atomic<std::uint64_t> far_frames_{0};
+  std::atomic<std::uint64_t> drives_{0};  // written under the lock
   std::atomic<socket_watch*> helper_{nullptr};  // that sleeps
+  std::atomic<socket_watch*> napping_{nullptr};
   mutable std::mutex table_mutex_;
   std::unordered_map<std::uint64_t, std::uint64_t> mirror_table_;  // to << 32 | from -> offset
 };

@@ -22,9 +22,11 @@ constexpr int receives_in_a_row = 8;
 
 // Frames are looked at in the order in which their receives were posted, so those of one node are
 // in order.
-bool mpi_carrier::receive() {
+bool mpi_carrier::receive(bool everything) {
   bool any = false;
-  for (int i = 0; i < receives_in_a_row; ++i) {
+  // A PE deals with one frame before it looks for the next: a look that finds nothing costs a
+  // system call or more, and what has come would wait for it.
+  for (int i = 0; i < (everything ? receives_in_a_row : 1); ++i) {
     posted_receive& r = pool_[oldest_];
     std::uint32_t node = 0;
     std::uint64_t bytes = 0;

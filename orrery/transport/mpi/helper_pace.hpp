@@ -13,7 +13,8 @@ namespace orrery::transport {
 /// Problem: while PEs sleep or compute, nobody else looks whether something has come. To look often
 /// costs processor time in each idle rank; to look seldom makes messages wait. Sockets wake at
 /// once, but a library may use none.
-/// So the helper sleeps long only where sockets have announced what came before, and where all PEs
+/// While PEs drive the carrier themselves, it would only be in their way.
+/// So it leaves them alone then, but for a look now and then whether they still do. It sleeps long only where sockets have announced what came before, and where all PEs
 /// sleep and nothing is on its way. Frames that come unannounced after a long sleep, twice, take
 /// that trust away. Without it pauses grow to `nap`, and after a second without anything to
 /// `long_nap`.
@@ -23,6 +24,7 @@ class helper_pace {
  public:
   static constexpr std::int64_t shortest = 50'000;
   static constexpr std::int64_t nap = 400'000;
+  static constexpr std::int64_t driven_nap = 1'000'000;
   static constexpr std::int64_t long_nap = 2'000'000;
   static constexpr std::int64_t first_deep = 10'000'000;
   static constexpr std::int64_t deepest = 80'000'000;  ///< a look costs some 20 us
@@ -32,6 +34,7 @@ class helper_pace {
     bool any = false;  ///< something came or went
     bool from_far = false;  ///< another machine's frame came
     bool calm = false;  ///< all PEs sleep, and nothing is on its way
+    bool driven = false;  ///< PEs have driven the carrier, and do not all sleep
   };
   struct pause {
     std::int64_t ns = shortest;
@@ -43,6 +46,12 @@ class helper_pace {
   explicit helper_pace(std::int64_t limit) noexcept : limit_(std::max(limit, shortest)) {}
 
   [[nodiscard]] pause next(const look& l) noexcept {
+    if (l.driven) {
+      empty_ = 0;
+      idle_ns_ = 0;
+      last_ = {};
+      return {std::min(driven_nap, limit_), false, false};
+    }
     if (l.from_far && l.after == socket_watch::cause::socket) doubts_ = 0;
     if (l.from_far && l.after == socket_watch::cause::time && last_.is_deep) ++doubts_;
     empty_ = l.any ? 0 : empty_ + 1;

@@ -64,6 +64,15 @@ TEST(a_helper, is_awake_while_a_pe_is_or_something_is_on_its_way) {
   EXPECT_EQ(p.ns, helper_pace::nap);
 }
 
+TEST(a_helper, leaves_pes_that_drive_the_carrier_alone_and_looks_soon_when_they_do_no_more) {
+  helper_pace pace(no_limit);
+  (void)after_many(pace, {});
+  const auto p = pace.next({.driven = true});
+  EXPECT_EQ(p.ns, helper_pace::driven_nap);
+  EXPECT_FALSE(p.wakes);
+  EXPECT_LE(pace.next({}).ns, 2 * helper_pace::shortest);
+}
+
 TEST(a_helper, never_sleeps_longer_than_signs_of_life_allow) {
   helper_pace pace(5'000'000);
   (void)pace.next(announced);

@@ -53,6 +53,19 @@ void socket_watch::wake() noexcept {
   (void)!::write(call_.get(), &one, sizeof one);
 }
 
+void socket_watch::take_call() noexcept {
+  std::uint64_t ignored = 0;
+  (void)!::read(call_.get(), &ignored, sizeof ignored);
+}
+
+socket_watch::cause socket_watch::nap(std::int64_t ns) noexcept {
+  pollfd call{.fd = call_.get(), .events = POLLIN, .revents = 0};
+  const timespec limit{.tv_sec = ns / 1'000'000'000, .tv_nsec = ns % 1'000'000'000};
+  if (::ppoll(&call, 1, &limit, nullptr) <= 0) return cause::time;
+  take_call();
+  return cause::call;
+}
+
 socket_watch::cause socket_watch::sleep(std::int64_t ns) noexcept {
   // without a descriptor the time alone ends it
   pollfd any{.fd = events_.get(), .events = POLLIN, .revents = 0};
@@ -67,8 +80,7 @@ socket_watch::cause socket_watch::sleep(std::int64_t ns) noexcept {
   for (int i = 0; i < n; ++i) {
     const int fd = found[static_cast<std::size_t>(i)].data.fd;
     if (fd == call_.get()) {
-      std::uint64_t ignored = 0;
-      (void)!::read(fd, &ignored, sizeof ignored);
+      take_call();
       if (why == cause::time) why = cause::call;
     } else {
       note(fd);

@@ -26,7 +26,9 @@ class socket_watch {
 
   /// Sleeps until a socket has something, wake() was called, or the time is over.
   cause sleep(std::int64_t ns) noexcept;
-  /// Ends the sleep, or the next one.
+  /// Sleeps until wake() was called, or the time is over.
+  cause nap(std::int64_t ns) noexcept;
+  /// Ends the sleep or nap, or the next one.
   void wake() noexcept;
   /// Finds the sockets that there are now. Costs a microsecond for each file descriptor; it does
   /// nothing where that would be more than a thousandth of the time.
@@ -36,6 +38,7 @@ class socket_watch {
   [[nodiscard]] std::size_t found() const noexcept { return returns_.size(); }
 
  private:
+  void take_call() noexcept;
   void watch(int fd) noexcept;
   void note(int fd) noexcept;
 

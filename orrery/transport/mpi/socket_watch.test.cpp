@@ -93,5 +93,19 @@ TEST(a_watch_of_sockets, is_woken_by_any_thread_also_before_it_sleeps) {
   EXPECT_EQ(w.sleep(moment), cause::time);
 }
 
+TEST(a_watch_of_sockets, naps_until_it_is_woken_and_not_for_what_comes) {
+  connection c;
+  ASSERT_TRUE(c.good);
+  socket_watch w;
+  w.look_for_sockets();
+  c.write();
+  EXPECT_EQ(w.nap(moment), cause::time);
+  std::thread other([&] { w.wake(); });
+  EXPECT_EQ(w.nap(for_ever), cause::call);
+  other.join();
+  EXPECT_EQ(w.nap(moment), cause::time);
+  EXPECT_EQ(w.sleep(for_ever), cause::socket);
+}
+
 }  // namespace
 }  // namespace orrery::transport

@@ -98,40 +98,46 @@ result<void> mpi_world::watch_machine() {
 // As long as PEs poll, they drive the carrier themselves, and there is little left to do here.
 void mpi_world::help() {
   constexpr std::int64_t parts = 20;  // of the patience: signs of life are sent in time
+  constexpr int most_skipped = 8;
   helper_pace pace(patience_.count() / parts);
   helper_pace::look look;
+  std::uint64_t drives = 0;
+  int skipped = 0;
   while (helps_.load(std::memory_order_acquire)) {  // SYNC: with stop_helping
     const std::uint64_t far = carrier_->frames_from_far();
     const std::uint32_t epoch = members_->epoch();
-    look.any = carrier_->tick();
+    // It would only take the core and the library from the PEs that are at it.
+    look.driven = drives != carrier_->drives() && !carrier_->all_pes_sleep();
+    drives = carrier_->drives();
+    skipped = look.driven && skipped < most_skipped ? skipped + 1 : 0;
+    look.any = skipped == 0 && carrier_->tick();
     {
       const std::scoped_lock lock{observer_mutex_};
       if (observer_ != nullptr) members_->tell(*observer_);
     }
     look.from_far = carrier_->frames_from_far() != far;
-    look.calm = all_pes_sleep() && carrier_->is_calm();
+    const bool asleep = carrier_->all_pes_sleep();
+    look.calm = asleep && carrier_->is_calm();
     const helper_pace::pause p = pace.next(look);
     if (p.wakes) sockets_.look_for_sockets();
-    look.after = rest(p, epoch);
+    look.after = rest(p, asleep, epoch);
   }
 }
 
-bool mpi_world::all_pes_sleep() noexcept {
-  for (std::uint32_t i = 0; i < pe_count_; ++i)
-    if (bell(first_pe_ + i).sleeping.load(std::memory_order_relaxed) == 0) return false;
-  return true;
-}
-
-socket_watch::cause mpi_world::rest(const helper_pace::pause& p, std::uint32_t told) noexcept {
+socket_watch::cause mpi_world::rest(const helper_pace::pause& p, bool asleep, std::uint32_t told) noexcept {
   if (!p.wakes) {
-    nap(p.ns);
-    return socket_watch::cause::time;
+    if (!asleep) carrier_->let_helper_nap(&sockets_);
+    fence_light();  // SYNC: Dekker with mpi_carrier::pe_sleeps
+    const bool sleep_now = !asleep && carrier_->all_pes_sleep();
+    const auto why = sleep_now ? socket_watch::cause::call : sockets_.nap(p.ns);
+    carrier_->let_helper_nap(nullptr);
+    return why;
   }
   if (!p.is_deep) return sockets_.sleep(p.ns);
   carrier_->let_helper_sleep(&sockets_);
   fence_heavy();  // SYNC: Dekker with mpi_carrier::pe_woke
   // The observer is to hear what a PE has heard since then.
-  const bool still = all_pes_sleep() && members_->epoch() == told;
+  const bool still = carrier_->all_pes_sleep() && members_->epoch() == told;
   const auto why = still ? sockets_.sleep(p.ns) : socket_watch::cause::call;
   carrier_->let_helper_sleep(nullptr);
   return why;

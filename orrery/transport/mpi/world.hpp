@@ -153,8 +153,7 @@ class mpi_world final : public transport::world {
     return clock_offsets_.empty() ? 0 : clock_offsets_[node];
   }
   void help();
-  [[nodiscard]] bool all_pes_sleep() noexcept;
-  [[nodiscard]] socket_watch::cause rest(const helper_pace::pause& p, std::uint32_t told) noexcept;
+  [[nodiscard]] socket_watch::cause rest(const helper_pace::pause& p, bool asleep, std::uint32_t told) noexcept;
   void stop_helping() noexcept;
 
   std::unique_ptr<mpi_library> library_;
