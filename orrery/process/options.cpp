@@ -92,7 +92,7 @@ constexpr option_info table[] = {
                 "immediate sleeps at once"},
     {.name = "spin",
      .value = &options::spin,
-     .meaning = "how long a PE spins before it sleeps, with --orrery-waiting=notify; four times as long "
+     .meaning = "how long a PE spins before it sleeps, with --orrery-waiting=notify; eight times as long "
                 "where there are other machines; more PEs than cores never spin",
      .most = 3600 * second},
     {.name = "pin", .value = &options::pin, .meaning = "bind each PE to a core if there are enough cores"},

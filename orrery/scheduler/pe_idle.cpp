@@ -22,7 +22,7 @@ namespace {
 constexpr int yields_before_sleep = 20;      // when PEs share cores
 // a yield that took so long gave the core to somebody who computes
 constexpr std::int64_t turn_ns = 200'000;
-constexpr std::int64_t spins_between_machines = 4;
+constexpr std::int64_t spins_between_machines = 8;
 constexpr std::int64_t rest_after_ns = 5'000;  // without anything to do a PE says so, and spins on
 constexpr std::int64_t shutdown_nap_ns = 500'000;  // other PEs come to their end without saying so
 

@@ -61,10 +61,12 @@ bool mpi_carrier::begin() {
 }
 
 bool mpi_carrier::drive() noexcept {
-  const std::unique_lock lock{mutex_, std::try_to_lock};
+  std::unique_lock lock{mutex_, std::try_to_lock};
   if (!lock.owns_lock()) return false;
   drives_.store(drives_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
-  return work(false);
+  const bool any = work(false);
+  unlock(lock);
+  return any;
 }
 
 // Records that PEs have written go first: to look whether something has come takes longer.
@@ -118,13 +120,14 @@ std::size_t mpi_carrier::active_nodes() noexcept {
 }
 
 bool mpi_carrier::tick() noexcept {
-  const std::scoped_lock lock{mutex_};
+  std::unique_lock lock{mutex_};
   const std::int64_t now = time_();
   give_signs(now);
   const bool any = work(true);
   look_for_silent(now);
   if (now - rings_looked_at_ns_ >= idle_ring_ns) look_for_idle_rings(now);
   last_tick_ns_ = now;
+  unlock(lock);
   return any;
 }
 
@@ -197,7 +200,7 @@ void mpi_carrier::look_for_idle_rings(std::int64_t now) {
     for (const auto& r : p.rings) {
       if (!r->is_idle()) continue;
       idle_rings_[r->from() - map_.at(map_.own()).first_pe].store(true, std::memory_order_relaxed);
-      ring_doorbell(bell_of(r->from()), true);
+      wake_later(r->from(), true);
     }
   }
 }

@@ -13,6 +13,7 @@
 #include <orrery/transport/wait.hpp>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <deque>
@@ -233,6 +234,16 @@ class mpi_carrier final : public carrier, private outgoing_ring::user {
     std::uint64_t offset;  // at its sender
   };
 
+  /// A PE that is woken if it sleeps, or always: then it looks at its rings to others, too.
+  struct to_wake {
+    std::uint32_t pe = 0;
+    bool always = false;
+    bool operator==(const to_wake&) const = default;
+  };
+  void wake(to_wake w);
+  /// And wakes whom wake_later has named.
+  void unlock(std::unique_lock<std::mutex>& lock);
+
   // Under the lock, all of them.
   bool work(bool everything);
   bool send_to_all(bool everything);
@@ -258,6 +269,7 @@ class mpi_carrier final : public carrier, private outgoing_ring::user {
   [[nodiscard]] engine::outcome look_at(arrival& a);
   void wait_for_memory(const arrival& a, std::string_view why);
   void show(mirror_ring& m);
+  void wake_later(std::uint32_t pe, bool always);
   bool send(peer& to, bool everything);
   bool send_pieces(peer& to);
   [[nodiscard]] frame new_frame();
@@ -310,6 +322,8 @@ class mpi_carrier final : public carrier, private outgoing_ring::user {
   };
   std::vector<posted_receive> pool_;
   std::size_t oldest_ = 0;  // of the pool
+  std::array<to_wake, 8> to_wake_;
+  std::size_t to_wake_count_ = 0;
   bool just_came_ = false;  // a frame, when the carrier was driven last
   std::list<arrival> arrivals_;
   std::uint64_t arrivals_so_far_ = 0;

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -132,7 +133,32 @@ mpi_carrier::fault mpi_carrier::receive_open(peer& from, const section& s) {
 }
 
 void mpi_carrier::show(mirror_ring& m) {
-  if (m.show()) notify(bell_of(m.to()), true);
+  if (m.show()) wake_later(m.to(), false);
+}
+
+// A PE that runs at once, on the core of the thread that has woken it, could do nothing with the
+// carrier as long as that one has the lock.
+void mpi_carrier::wake_later(std::uint32_t pe, bool always) {
+  const to_wake w{pe, always};
+  if (to_wake_count_ != 0 && to_wake_[to_wake_count_ - 1] == w) return;
+  if (to_wake_count_ == to_wake_.size())
+    wake(w);
+  else
+    to_wake_[to_wake_count_++] = w;
+}
+
+void mpi_carrier::wake(to_wake w) {
+  if (w.always)
+    ring_doorbell(bell_of(w.pe), true);
+  else
+    notify(bell_of(w.pe), true);
+}
+
+void mpi_carrier::unlock(std::unique_lock<std::mutex>& lock) {
+  const auto all = to_wake_;
+  const std::size_t n = std::exchange(to_wake_count_, 0);
+  lock.unlock();
+  for (std::size_t i = 0; i < n; ++i) wake(all[i]);
 }
 
 mpi_carrier::fault mpi_carrier::receive_records(peer& from, const frame_reader::item& item) {
@@ -158,7 +184,7 @@ mpi_carrier::fault mpi_carrier::receive_credit(peer& from, const section& s) {
   if (s.word >> 32 != 0) bell_of(s.from_pe).announce.fetch_add(1, std::memory_order_release);
   // SYNC: Dekker with the PE, which sets producer_waits, fences, and looks at the head once more.
   fence_light();
-  if (s.word >> 32 != 0 || ring.is_waited_for()) ring_doorbell(bell_of(s.from_pe), true);
+  if (s.word >> 32 != 0 || ring.is_waited_for()) wake_later(s.from_pe, true);
   return {};
 }
 
