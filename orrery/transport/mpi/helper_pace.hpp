@@ -14,10 +14,11 @@ namespace orrery::transport {
 /// costs processor time in each idle rank; to look seldom makes messages wait. Sockets wake at
 /// once, but a library may use none.
 /// While PEs drive the carrier themselves, it would only be in their way.
-/// So it leaves them alone then, but for a look now and then whether they still do. It sleeps long only where sockets have announced what came before, and where all PEs
-/// sleep and nothing is on its way. Frames that come unannounced after a long sleep, twice, take
-/// that trust away. Without it pauses grow to `nap`, and after a second without anything to
-/// `long_nap`.
+/// So it leaves them alone then, but for a look now and then whether they still do. It sleeps long
+/// only where sockets have announced what came before, and where all PEs sleep and nothing is on
+/// its way. Frames that come unannounced after a long sleep, twice, take that trust away. Without it
+/// pauses grow to `nap`, and after a second without anything to `long_nap`. A node that has never
+/// heard of another machine sleeps for `first_deep`: the first frame may wait so long, once.
 ///
 /// Owned by the helper thread.
 class helper_pace {
@@ -52,14 +53,15 @@ class helper_pace {
       last_ = {};
       return {std::min(driven_nap, limit_), false, false};
     }
+    heard_ = heard_ || l.from_far;
     if (l.from_far && l.after == socket_watch::cause::socket) doubts_ = 0;
     if (l.from_far && l.after == socket_watch::cause::time && last_.is_deep) ++doubts_;
     empty_ = l.any ? 0 : empty_ + 1;
     idle_ns_ = l.any || !l.calm ? 0 : idle_ns_ + last_.ns;
-    const bool deep = doubts_ < most_doubts && l.calm && empty_ >= 2;
+    const bool deep = (doubts_ < most_doubts || !heard_) && l.calm && empty_ >= 2;
     std::int64_t ns = shortest;
     if (deep) {
-      ns = last_.is_deep ? std::min(4 * last_.ns, deepest) : first_deep;
+      ns = last_.is_deep && heard_ ? std::min(4 * last_.ns, deepest) : first_deep;
     } else if (!l.any) {
       ns = std::min(2 * std::min(last_.ns, long_nap), idle_ns_ > 1'000'000'000 ? long_nap : nap);
     }
@@ -72,6 +74,7 @@ class helper_pace {
   std::int64_t limit_;
   pause last_;
   std::int64_t idle_ns_ = 0;
+  bool heard_ = false;  // of another machine
   int empty_ = 0;  // looks in a row
   int doubts_ = most_doubts;
 };

@@ -27,8 +27,18 @@ TEST(a_helper, sleeps_long_where_sockets_have_announced_what_came) {
   EXPECT_EQ(p.ns, helper_pace::deepest);
 }
 
+TEST(a_helper, that_has_never_heard_of_another_machine_looks_seldom) {
+  helper_pace pace(no_limit);
+  const auto p = after_many(pace, nothing);
+  EXPECT_TRUE(p.is_deep);
+  EXPECT_EQ(p.ns, helper_pace::first_deep);
+  (void)pace.next(unannounced);
+  EXPECT_EQ(after_many(pace, nothing).ns, helper_pace::nap);
+}
+
 TEST(a_helper, looks_often_where_they_have_not) {
   helper_pace pace(no_limit);
+  (void)pace.next(unannounced);
   EXPECT_EQ(after_many(pace, nothing).ns, helper_pace::nap);
   EXPECT_FALSE(after_many(pace, nothing).is_deep);
   EXPECT_EQ(pace.next(unannounced).ns, helper_pace::shortest);
@@ -36,6 +46,7 @@ TEST(a_helper, looks_often_where_they_have_not) {
 
 TEST(a_helper, looks_less_often_after_a_second_without_anything) {
   helper_pace pace(no_limit);
+  (void)pace.next(unannounced);
   helper_pace::pause p;
   for (std::int64_t slept = 0; slept < 1'100'000'000; slept += p.ns) p = pace.next(nothing);
   EXPECT_EQ(after_many(pace, nothing).ns, helper_pace::long_nap);
