@@ -21,6 +21,7 @@
 #include <orrery/transport/mpi/world.hpp>
 #include <orrery/transport/shm/launch.hpp>
 #include <orrery/transport/shm/world.hpp>
+#include <orrery/transport/wait.hpp>
 
 #include <algorithm>
 #include <array>
@@ -238,6 +239,7 @@ session open_machines(const transport::mpi_launch& launch, const options& o, con
 
 session open_world(scheduler::node_settings& settings, const options& o, const args& arguments) {
   session s;
+  transport::enable_asymmetric_fences();  // once there are more threads the kernel takes 13 ms for it
   auto inherited = transport::take_inherited_world();
   if (!inherited) fail(inherited.error());
   s.launched = has_served = inherited->has_value();
