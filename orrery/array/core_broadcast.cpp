@@ -2,6 +2,7 @@
 #include <orrery/array/core.hpp>
 
 #include <orrery/scheduler/node.hpp>
+#include <orrery/transport/carrier.hpp>
 
 #include <algorithm>
 #include <cassert>
@@ -100,6 +101,9 @@ void array_core::receive_broadcast(const array_handler& cast, std::span<const st
   }
   begins(children_.size());
   for (const child& c : children_) tell(self_, c.pe, cast, id(), 0, payload);
+  // Other machines are to begin before the elements here take the PE.
+  if (transport::world* const w = self_.owner().world(); w != nullptr && !children_.empty())
+    if (transport::carrier* const carrier = w->carrier(); carrier != nullptr) carrier->poll(true);
   auto record = cast.decode(arguments);
   record->number = head.number;
   record->part = this;

@@ -39,7 +39,7 @@ bool pe::poll() {
   }
   bool any = false;
   if (carrier_ != nullptr) [[unlikely]]
-    (void)carrier_->drive();
+    carrier_->poll(!runnable_.empty());
   if (links_.has_news()) [[unlikely]]
     links_.take_news();
   // By index: a handler may park here, and others poll meanwhile.

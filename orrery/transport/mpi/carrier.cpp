@@ -19,6 +19,7 @@ constexpr std::size_t receives = 16;
 // to one node; what comes meanwhile shares the next one
 constexpr std::size_t frames_on_their_way = 4;
 constexpr std::size_t spare_frames = 16;
+constexpr std::int64_t busy_look_ns = 10'000;  // between two looks of busy PEs
 constexpr std::int64_t idle_ring_ns = 1'000'000'000;  // between two looks at rings
 
 }  // namespace
@@ -69,13 +70,28 @@ bool mpi_carrier::drive() noexcept {
   return any;
 }
 
+void mpi_carrier::poll(bool busy) noexcept {
+  std::unique_lock lock{mutex_, std::try_to_lock};
+  if (!lock.owns_lock()) return;
+  drives_.store(drives_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  bool looks = !std::exchange(just_came_, false);
+  if (looks && busy) {
+    const std::int64_t now = time_();
+    looks = now - looked_ns_ >= busy_look_ns;
+    if (looks) looked_ns_ = now;
+  }
+  if (looks)
+    (void)work(false);
+  else
+    (void)send_to_all(false);
+  unlock(lock);
+}
+
 // Records that PEs have written go first: to look whether something has come takes longer.
 bool mpi_carrier::work(bool everything) {
   ask_if_wanted();
   bool any = send_to_all(everything);
-  // The next call follows at once, before the PE has looked at what has come.
-  const bool looks = everything || !just_came_;
-  const bool came = looks && receive(everything);
+  const bool came = receive(everything);
   just_came_ = came;
   for (const std::uint32_t n : engine_.failures())
     if (n < peers_.size()) suspect(n, "was reported as failed by the MPI library");

@@ -86,6 +86,7 @@ class mpi_carrier final : public carrier, private outgoing_ring::user {
   [[nodiscard]] bool begin();
 
   bool drive() noexcept override;
+  void poll(bool busy) noexcept override;
   [[nodiscard]] std::uint64_t next_ring_bytes(std::uint64_t wanted) noexcept override {
     return ring_sizes_.next(std::min(wanted, map_.at(map_.own()).ring));
   }
@@ -325,6 +326,7 @@ class mpi_carrier final : public carrier, private outgoing_ring::user {
   std::array<to_wake, 8> to_wake_;
   std::size_t to_wake_count_ = 0;
   bool just_came_ = false;  // a frame, when the carrier was driven last
+  std::int64_t looked_ns_ = 0;  // by a busy PE
   std::list<arrival> arrivals_;
   std::uint64_t arrivals_so_far_ = 0;
   slow_memory slow_memory_;
