@@ -239,7 +239,7 @@ session open_machines(const transport::mpi_launch& launch, const options& o, con
 
 session open_world(scheduler::node_settings& settings, const options& o, const args& arguments) {
   session s;
-  transport::enable_asymmetric_fences();  // once there are more threads the kernel takes 13 ms for it
+  transport::enable_asymmetric_fences();  // with more threads the kernel takes 13 ms for it
   auto inherited = transport::take_inherited_world();
   if (!inherited) fail(inherited.error());
   s.launched = has_served = inherited->has_value();

@@ -26,8 +26,8 @@ class carrier {
   virtual bool drive() noexcept = 0;
 
   /// The same between two looks at rings, by a PE that is busy or has just been told by drive()
-  /// that something came: what PEs have written is sent, but whether something has come is looked at
-  /// only now and then, since that takes a system call.
+  /// that something came: what PEs have written is sent, but whether something has come is looked
+  /// at only now and then, since that takes a system call.
   virtual void poll(bool busy) noexcept = 0;
 
   /// A PE of this node is about to sleep, and has said so: if all do, who drives the carrier then

@@ -16,9 +16,9 @@ namespace orrery::transport {
 /// While PEs drive the carrier themselves, it would only be in their way.
 /// So it leaves them alone then, but for a look now and then whether they still do. It sleeps long
 /// only where sockets have announced what came before, and where all PEs sleep and nothing is on
-/// its way. Frames that come unannounced after a long sleep, twice, take that trust away. Without it
-/// pauses grow to `nap`, and after a second without anything to `long_nap`. A node that has never
-/// heard of another machine sleeps for `first_deep`: the first frame may wait so long, once.
+/// its way. Frames that come unannounced after a long sleep, twice, take that trust away. Without
+/// it pauses grow to `nap`, and after a second without anything to `long_nap`. A node that has
+/// never heard of another machine sleeps for `unheard`: the first frame may wait so long, once.
 ///
 /// Owned by the helper thread.
 class helper_pace {
@@ -28,6 +28,7 @@ class helper_pace {
   static constexpr std::int64_t driven_nap = 1'000'000;
   static constexpr std::int64_t long_nap = 2'000'000;
   static constexpr std::int64_t first_deep = 10'000'000;
+  static constexpr std::int64_t unheard = 20'000'000;
   static constexpr std::int64_t deepest = 80'000'000;  ///< a look costs some 20 us
 
   struct look {
@@ -61,7 +62,7 @@ class helper_pace {
     const bool deep = (doubts_ < most_doubts || !heard_) && l.calm && empty_ >= 2;
     std::int64_t ns = shortest;
     if (deep) {
-      ns = last_.is_deep && heard_ ? std::min(4 * last_.ns, deepest) : first_deep;
+      ns = !last_.is_deep ? first_deep : std::min(4 * last_.ns, heard_ ? deepest : unheard);
     } else if (!l.any) {
       ns = std::min(2 * std::min(last_.ns, long_nap), idle_ns_ > 1'000'000'000 ? long_nap : nap);
     }

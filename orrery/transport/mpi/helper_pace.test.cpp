@@ -31,7 +31,7 @@ TEST(a_helper, that_has_never_heard_of_another_machine_looks_seldom) {
   helper_pace pace(no_limit);
   const auto p = after_many(pace, nothing);
   EXPECT_TRUE(p.is_deep);
-  EXPECT_EQ(p.ns, helper_pace::first_deep);
+  EXPECT_EQ(p.ns, helper_pace::unheard);
   (void)pace.next(unannounced);
   EXPECT_EQ(after_many(pace, nothing).ns, helper_pace::nap);
 }

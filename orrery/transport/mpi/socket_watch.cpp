@@ -106,7 +106,7 @@ void socket_watch::watch(int fd) noexcept {
 }
 
 void socket_watch::look_for_sockets() noexcept {
-  constexpr std::int64_t share = 1000;
+  constexpr std::int64_t share = 5000;
   const std::int64_t begin = real_now_ns();
   if (begin < next_look_ns_) return;
   const std::unique_ptr<DIR, int (*)(DIR*)> all{::opendir("/proc/self/fd"), &::closedir};

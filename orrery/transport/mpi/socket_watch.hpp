@@ -31,7 +31,7 @@ class socket_watch {
   /// Ends the sleep or nap, or the next one.
   void wake() noexcept;
   /// Finds the sockets that there are now. Costs a microsecond for each file descriptor; it does
-  /// nothing where that would be more than a thousandth of the time.
+  /// nothing where that would be more than a five-thousandth of the time.
   void look_for_sockets() noexcept;
 
   /// How many sockets were found. For tests.
