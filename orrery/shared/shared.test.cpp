@@ -365,6 +365,47 @@ TEST_P(shared_data, what_was_written_before_an_exception_is_written) {
   });
 }
 
+class scope_holder {
+ public:
+  void view(shared_vector<int> v) {
+    with(read_view(v), [](auto&) { sleep_for(std::chrono::hours(1)); });
+  }
+  void write(shared_vector<int> v) {
+    with(release(v.part(4, 1)), [](auto& w) {
+      w[4] = 7;
+      sleep_for(std::chrono::hours(1));
+    });
+  }
+};
+ORRERY_PROCESS(scope_holder, view, write);
+bool is_refused(const auto& behaviour) {
+  try {
+    with(behaviour, [](auto&) {});
+  } catch (const usage_error&) {
+    return true;
+  }
+  return false;
+}
+TEST_P(shared_data, a_process_that_is_destroyed_in_a_scope_leaves_nothing_behind) {
+  in_each([] {
+    const shared_vector<int> v(9, distribution::on(here()));
+    const auto viewer = spawn<scope_holder>(here());
+    auto viewed = start(viewer)->view(v);
+    while (!is_refused(release(v))) yield();
+    destroy(viewer);
+    EXPECT_THROW(viewed.get(), process_gone);
+    EXPECT_FALSE(is_refused(release(v)));
+    const auto writer = spawn<scope_holder>(here());
+    auto written = start(writer)->write(v);
+    while (!is_refused(read_view(v))) yield();
+    EXPECT_FALSE(is_refused(read_view(v.part(0, 4))));
+    destroy(writer);
+    EXPECT_THROW(written.get(), process_gone);
+    EXPECT_FALSE(is_refused(read_view(v)));
+    EXPECT_EQ(v[4], 7);
+  });
+}
+
 TEST_P(shared_data, a_cache_says_how_much_memory_it_needs) {
   in_each([] {
     const shared_matrix<double> m(30, 20);
