@@ -17,7 +17,7 @@ NAMES = {"atm": "ATM 155 Mb/s, machines of the paper", "10g": "10 GbE, machines 
 TITLES = {"figure4": "Figure 4: two products, 512 x 512", "figure5": "Figure 5: two products, 704 x 704",
           "figure7": "Figure 7: 6 million keys", "figure8": "Figure 8: 8 million keys",
           "diffusion": "Diffusion, 2048 x 2048", "tsp": "Travelling salesman, 16 cities",
-          "mm2_many": "Two products, 1024 x 1024", "psrs_many": "8 million keys",
+          "mm2_many": "Two products, 512 x 512", "psrs_many": "8 million keys",
           "diffusion_many": "Diffusion, 2048 x 2048", "tsp_many": "Travelling salesman, 16 cities"}
 
 
