@@ -30,6 +30,13 @@ causality::strand* causality::running() {
 }
 
 causality::stamp causality::now() {
+  if (of_.active() != latest_ || latest_strand_->number == 0 || latest_strand_->told) [[unlikely]]
+    renew_stamp();
+  const strand& s = *latest_strand_;
+  return {s.number, s.time, s.version};
+}
+
+void causality::renew_stamp() {
   strand& s = *running();
   if (s.number == 0) {
     give_number(s);
@@ -38,7 +45,6 @@ causality::stamp causality::now() {
     s.version = ++last_version_;
   }
   s.told = false;
-  return {s.number, s.time, s.version};
 }
 
 const vector_clock& causality::clock() {
@@ -84,7 +90,7 @@ void causality::begin(const activation& a) {
     }
   } else if (a.below != nullptr) {
     strand& caller = strands_[a.below];
-    caller.told = true;
+    caller.tell();
     s.clock = caller.clock;
   } else if (const auto made = kept_.find(a.process); made != kept_.end()) {  // a process function
     s.clock = std::move(made->second);
@@ -112,7 +118,7 @@ const vector_clock& causality::tell() {
   if (arriving_) return incoming_;
   strand* const s = running();
   if (s == nullptr) return nothing_;
-  s->told = true;
+  s->tell();
   return s->clock;
 }
 

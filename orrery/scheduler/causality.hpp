@@ -45,6 +45,10 @@ class causality {
   };
   /// The stamp of the running method or function.
   [[nodiscard]] stamp now();
+  /// While it lives, what the running method sends tells nobody of it, although it carries the
+  /// clock: for a request whose receiver does nothing that is ordered but answer. So looks that
+  /// find nothing new leave the method's time as it was, and can be told as one.
+  class request_only;
   /// All that comes before what runs now, with its own time.
   [[nodiscard]] const vector_clock& clock();
   /// The running method goes on to a new time: what it did so far is told apart from what follows.
@@ -82,6 +86,8 @@ class causality {
     std::uint64_t time = 0;  // its own in the clock
     std::uint64_t version = 0;
     bool told = false;  // others know its time: what it does next has a later one
+    bool quiet = false;  // see request_only
+    void tell() noexcept { told |= !quiet; }
   };
   struct ended {
     std::uint64_t number;
@@ -92,6 +98,7 @@ class causality {
     std::uint32_t generation = 0;
   };
   [[nodiscard]] strand* running();
+  void renew_stamp();
   [[nodiscard]] const vector_clock& tell();
   void give_number(strand& s);
   void join(strand& s, const vector_clock& c);
@@ -110,6 +117,22 @@ class causality {
   std::uint64_t last_number_ = 0;
   std::uint64_t last_version_ = 0;
   const vector_clock nothing_;
+};
+
+class causality::request_only {
+ public:
+  /// `of`: null where the program is not checked.
+  explicit request_only(causality* of) noexcept : strand_(of != nullptr ? of->running() : nullptr) {
+    if (strand_ != nullptr) strand_->quiet = true;
+  }
+  request_only(const request_only&) = delete;
+  request_only& operator=(const request_only&) = delete;
+  ~request_only() {
+    if (strand_ != nullptr) strand_->quiet = false;
+  }
+
+ private:
+  strand* strand_;
 };
 
 }  // namespace orrery::scheduler

@@ -255,6 +255,12 @@ bool asks_owners(const shared_object& o) {
   // mark.
   return o.watched && here_pe().order() != nullptr && o.memory->head().changed.load(std::memory_order_acquire) != 0;
 }
+/// Calls the owner for an access from which nobody learns what this process did before.
+template <auto F, class... A>
+auto ask_owner(placement owner, const A&... arguments) {
+  const scheduler::causality::request_only quiet(here_pe().order());
+  return call<F>(owner, arguments...);
+}
 /// A change is made by the owner, although the element is memory here.
 bool asks_owner_to_change(const shared_object& o) { return o.watched && here_pe().order() != nullptr; }
 /// At the owner, before a change.
@@ -269,12 +275,9 @@ struct quick_spot {
   const shared_object* o;  ///< null: not known here, or the index is outside
   std::byte* at;
 };
-/// The next one: the access is counted, and no more. Null: look for it by find().
-std::byte* find_counted(const shared_object* o, std::uint64_t row, std::uint64_t column, access_kind k,
-                        std::source_location where) {
-  if (o == nullptr || o->counts == nullptr || o->in_order == nullptr) return nullptr;
-  count_access(*o->counts, *o, row, column, k, where);
-  return o->in_order + (row * o->columns + column) * o->bytes;
+/// The next one: the element is memory here in the same way, and the access is counted or checked.
+std::byte* watched_at(const shared_object& o, std::uint64_t row, std::uint64_t column) {
+  return o.in_order + (row * o.columns + column) * o.bytes;
 }
 [[gnu::always_inline]] inline quick_spot find_quickly(const shared_id& id, std::uint64_t row, std::uint64_t column) {
   const shared_directory* const d = shared_directory::of_this_pe_if_any();
@@ -342,9 +345,7 @@ void take(const bytes& from, void* to) { std::memcpy(to, from.data(), from.size(
 namespace {
 
 [[gnu::noinline]] void read_anywhere(const shared_id& id, std::uint64_t row, std::uint64_t column, void* out,
-                                     std::source_location where, const shared_object* known) {
-  if (const std::byte* at = find_counted(known, row, column, access_kind::element_read, where))
-    return load(*known, at, out);
+                                     std::source_location where) {
   const spot s = find(id, row, column, access_kind::element_read);
   if (s.at != nullptr) {
     load(s.o, s.at, out);
@@ -352,17 +353,41 @@ namespace {
     if (!asks_owners(s.o)) return watch(s.o, row, column, access_kind::element_read, where);
   }
   const layout::place p = s.o.how().find(row, column);
-  take(call<&read_at_owner>(orrery::pe(s.o.how().pes[p.part]), id, p.part, p.local), out);
+  take(ask_owner<&read_at_owner>(orrery::pe(s.o.how().pes[p.part]), id, p.part, p.local), out);
   note(id, row, column, access_kind::element_read, where);
 }
 
 [[gnu::noinline]] void write_anywhere(const shared_id& id, std::uint64_t row, std::uint64_t column, const void* value,
-                                      std::source_location where, const shared_object* known) {
-  if (std::byte* at = find_counted(known, row, column, access_kind::write, where)) return store(*known, at, value);
+                                      std::source_location where) {
   const spot s = find(id, row, column, access_kind::write);
   note_access(s.o, row, column, access_kind::write, where);
   if (s.at != nullptr) return store(s.o, s.at, value);
-  call<&write_element_at_owner>(s.owner(), id, s.place.part, s.place.local, as_bytes(value, s));
+  ask_owner<&write_element_at_owner>(s.owner(), id, s.place.part, s.place.local, as_bytes(value, s));
+}
+
+[[gnu::noinline]] void read_checked(const shared_id& id, std::uint64_t row, std::uint64_t column, void* out,
+                                    std::source_location where, const shared_object& o) {
+  if (asks_owners(o)) return read_anywhere(id, row, column, out, where);
+  load(o, watched_at(o, row, column), out);
+  note_element(o, row, column, access_kind::element_read, where);
+}
+
+[[gnu::noinline]] void write_checked(const shared_object& o, std::uint64_t row, std::uint64_t column, const void* value,
+                                     std::source_location where) {
+  note_element(o, row, column, access_kind::write, where);
+  store(o, watched_at(o, row, column), value);
+}
+
+[[gnu::noinline]] void read_counted(const shared_object& o, std::uint64_t row, std::uint64_t column, void* out,
+                                    std::source_location where) {
+  count_read(*o.counts, o, row, column, where);
+  load(o, watched_at(o, row, column), out);
+}
+
+[[gnu::noinline]] void write_counted(const shared_object& o, std::uint64_t row, std::uint64_t column, const void* value,
+                                     std::source_location where) {
+  count_write(*o.counts, o, row, column, where);
+  store(o, watched_at(o, row, column), value);
 }
 
 }  // namespace
@@ -371,7 +396,9 @@ void read_element(const shared_id& id, std::uint64_t row, std::uint64_t column, 
   const quick_spot s = find_quickly(id, row, column);
   if (s.at != nullptr) [[likely]]
     return load(*s.o, s.at, out);
-  read_anywhere(id, row, column, out, where, s.o);
+  if (s.o != nullptr && s.o->counts != nullptr) return read_counted(*s.o, row, column, out, where);
+  if (s.o != nullptr && s.o->only_checked) return read_checked(id, row, column, out, where, *s.o);
+  read_anywhere(id, row, column, out, where);
 }
 
 void write_element(const shared_id& id, std::uint64_t row, std::uint64_t column, const void* value,
@@ -379,7 +406,9 @@ void write_element(const shared_id& id, std::uint64_t row, std::uint64_t column,
   const quick_spot s = find_quickly(id, row, column);
   if (s.at != nullptr) [[likely]]
     return store(*s.o, s.at, value);
-  write_anywhere(id, row, column, value, where, s.o);
+  if (s.o != nullptr && s.o->counts != nullptr) return write_counted(*s.o, row, column, value, where);
+  if (s.o != nullptr && s.o->only_checked) return write_checked(*s.o, row, column, value, where);
+  write_anywhere(id, row, column, value, where);
 }
 
 void change_element(const shared_id& id, std::uint64_t row, std::uint64_t column, element_change what, scalar type,
@@ -401,9 +430,10 @@ bool compare_exchange_element(const shared_id& id, std::uint64_t row, std::uint6
     note_access(s.o, row, column, access_kind::update, where);
     return done;
   }
-  const auto [done, old] = call<&compare_exchange_at_owner>(s.owner(), id, s.place.part, s.place.local,
-                                                            as_bytes(expected, s), as_bytes(desired, s));
+  const auto [done, old] = ask_owner<&compare_exchange_at_owner>(s.owner(), id, s.place.part, s.place.local,
+                                                                 as_bytes(expected, s), as_bytes(desired, s));
   if (!done) take(old, expected);
+  if (scheduler::causality* const order = here_pe().order(); done && order != nullptr) order->tick();
   note(id, row, column, access_kind::update, where);
   return done;
 }

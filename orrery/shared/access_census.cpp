@@ -54,8 +54,8 @@ struct counted_object {
   std::vector<std::uint32_t> read_in;  // by element: the phase
   own_range rows;
   own_range columns;
-  bool own_is_rectangle = false;
-  std::vector<bool> far;  // by part: it belongs to another PE
+  std::uint64_t own_rows = 0;  // of what this PE owns, if that is one rectangle
+  std::vector<std::uint8_t> far;  // by part: it belongs to another PE
 
   const std::uint32_t* now = nullptr;  // the number of the phase that it is
   const std::vector<std::uint32_t>* members_in = nullptr;  // by phase
@@ -65,6 +65,9 @@ struct counted_object {
   std::array<std::uintptr_t, 64> seen_lately{};  // places
   std::vector<place> places;
   std::vector<part_use> parts;
+  std::uint32_t own_part = 0;
+  part_use* own_use = nullptr;
+  std::uint32_t* stamps = nullptr;  // read_in, if it has elements
   std::vector<std::uint32_t> touched;
   std::uint64_t next_read = UINT64_MAX;
   std::uint64_t next_write = UINT64_MAX;
@@ -81,6 +84,29 @@ struct counted_object {
     lately = key;
     const place p{where.file_name(), where.line(), where.column()};
     if (std::ranges::find(places, p) == places.end()) places.push_back(p);
+  }
+  [[nodiscard]] bool owns(std::uint64_t row, std::uint64_t column) const noexcept {
+    return row - rows.first < own_rows && column - columns.first < columns.count;
+  }
+  /// An element of this PE's rectangle, from a place that this phase has seen lately.
+  [[nodiscard]] bool knows(std::uint64_t row, std::uint64_t column, const std::source_location& where) const noexcept {
+    const auto key = std::bit_cast<std::uintptr_t>(where);
+    return phase == *now && seen_lately[key / 8 % seen_lately.size()] == key && owns(row, column);
+  }
+  void follow_read(part_use& u, std::uint64_t number) {
+    ++u.reads;
+    u.read_runs += number != next_read ? 1 : 0;
+    next_read = number + 1;
+    if (stamps == nullptr) [[unlikely]] {
+      ++u.distinct_reads;
+      return;
+    }
+    u.distinct_reads += stamps[number] != phase ? 1 : 0;
+    stamps[number] = phase;
+  }
+  void follow_write(part_use& u, std::uint64_t number) {
+    u.write_runs += number != next_write ? 1 : 0;
+    next_write = number + 1;
   }
   void end_phase();
   void read_far(std::uint64_t row, std::uint64_t column) {
@@ -122,58 +148,99 @@ counted_object& access_census::find(const shared_object& o) {
       const std::uint32_t cp = l.column_part(o.own_part);
       c.rows = {l.rows.index(rp, 0), l.rows.count(rp), l.rows.size()};
       c.columns = {l.columns.index(cp, 0), l.columns.count(cp), l.columns.size()};
-      c.own_is_rectangle = l.rows.contiguous() && l.columns.contiguous();
+      if (l.rows.contiguous() && l.columns.contiguous()) c.own_rows = c.rows.count;
     }
-    for (std::uint32_t p = 0; p < l.parts(); ++p) c.far.push_back(p != o.own_part);
+    for (std::uint32_t p = 0; p < l.parts(); ++p) c.far.push_back(p != o.own_part ? 1 : 0);
     c.parts.resize(l.parts());
+    c.own_part = o.own_part;
+    if (c.own_rows != 0) c.own_use = &c.parts[o.own_part];
     c.now = &phase_;
     c.members_in = &members_;
     if (o.rows * o.columns <= most_stamped) c.read_in.resize(o.rows * o.columns);
+    if (!c.read_in.empty()) c.stamps = c.read_in.data();
   }
   return *entry;
 }
 
-void access_census::add(const shared_object& o, std::uint64_t row, std::uint64_t column, access_kind k,
-                        std::source_location where) {
-  counted_object& c = find(o);
-  if (here_pe().order() == nullptr) o.counts = &c;  // else the checker wants to know, too
-  count_access(c, o, row, column, k, where);
-}
+namespace {
 
-void count_access(counted_object& c, const shared_object& o, std::uint64_t row, std::uint64_t column, access_kind k,
-                  std::source_location where) {
+/// Where the access is counted; begins a phase if it is the first one of it.
+struct counted_part {
+  part_use& use;
+  bool far;
+};
+[[gnu::always_inline]] inline counted_part find_part(counted_object& c, const shared_object& o, std::uint64_t row,
+                                                     std::uint64_t column, const std::source_location& where) {
   if (c.phase != *c.now) [[unlikely]] {
     c.end_phase();
     c.phase = *c.now;
   }
   c.see(where);
-  const bool own =
-      c.own_is_rectangle && row - c.rows.first < c.rows.count && column - c.columns.first < c.columns.count;
-  const std::uint32_t part = own ? o.own_part : o.how().find(row, column).part;
-  part_use& u = c.parts[part];
-  const std::uint64_t number = row * o.columns + column;
-  if (k == access_kind::read || k == access_kind::element_read) {
-    if (u.reads++ == 0 && u.writes == 0 && u.changes == 0) [[unlikely]]
-      c.touched.push_back(part);
-    u.read_runs += number != c.next_read ? 1 : 0;
-    c.next_read = number + 1;
-    if (c.read_in.empty()) {
-      ++u.distinct_reads;
-    } else if (c.read_in[number] != c.phase) {
-      c.read_in[number] = c.phase;
-      ++u.distinct_reads;
-    }
-    if (!own && c.far[part]) c.read_far(row, column);
-    return;
-  }
-  if (u.all() == 0) [[unlikely]]
-    c.touched.push_back(part);
-  ++(k == access_kind::update ? u.changes : u.writes);
-  u.write_runs += number != c.next_write ? 1 : 0;
-  c.next_write = number + 1;
+  if (c.owns(row, column)) return {*c.own_use, false};
+  const std::uint32_t part = o.how().find(row, column).part;
+  part_use& use = c.parts[part];
+  if (use.all() == 0) c.touched.push_back(part);
+  return {use, c.far[part] != 0};
+}
+
+}  // namespace
+
+namespace {
+
+[[gnu::noinline]] void count_read_anywhere(counted_object& c, const shared_object& o, std::uint64_t row,
+                                           std::uint64_t column, std::source_location where) {
+  const counted_part part = find_part(c, o, row, column, where);
+  c.follow_read(part.use, row * o.columns + column);
+  if (part.far) c.read_far(row, column);
+}
+[[gnu::noinline]] void count_write_anywhere(counted_object& c, const shared_object& o, std::uint64_t row,
+                                            std::uint64_t column, std::source_location where) {
+  part_use& u = find_part(c, o, row, column, where).use;
+  ++u.writes;
+  c.follow_write(u, row * o.columns + column);
+}
+
+}  // namespace
+
+// The usual case without a call, so that these need no stack.
+void count_read(counted_object& c, const shared_object& o, std::uint64_t row, std::uint64_t column,
+                std::source_location where) {
+  if (!c.knows(row, column, where)) [[unlikely]]
+    return count_read_anywhere(c, o, row, column, where);
+  c.follow_read(*c.own_use, row * o.columns + column);
+}
+
+void count_write(counted_object& c, const shared_object& o, std::uint64_t row, std::uint64_t column,
+                 std::source_location where) {
+  if (!c.knows(row, column, where)) [[unlikely]]
+    return count_write_anywhere(c, o, row, column, where);
+  ++c.own_use->writes;
+  c.follow_write(*c.own_use, row * o.columns + column);
+}
+
+namespace {
+
+void count_change(counted_object& c, const shared_object& o, std::uint64_t row, std::uint64_t column,
+                  std::source_location where) {
+  part_use& u = find_part(c, o, row, column, where).use;
+  ++u.changes;
+  c.follow_write(u, row * o.columns + column);
+}
+
+}  // namespace
+
+void access_census::add(const shared_object& o, std::uint64_t row, std::uint64_t column, access_kind k,
+                        std::source_location where) {
+  counted_object& c = find(o);
+  // else the checker wants to know, too, or the element is not to be found so easily
+  if (here_pe().order() == nullptr && o.in_order != nullptr) o.counts = &c;
+  if (k == access_kind::write) return count_write(c, o, row, column, where);
+  if (k == access_kind::update) return count_change(c, o, row, column, where);
+  count_read(c, o, row, column, where);
 }
 
 void counted_object::end_phase() {
+  if (own_use != nullptr && own_use->all() != 0) touched.push_back(own_part);
   if (touched.empty()) return;
   std::vector<std::string> names;
   for (const place& p : places) {

@@ -106,9 +106,11 @@ class access_census {
   std::vector<std::uint32_t> members_{1, 1};  // by phase: of the team on the PE
 };
 
-/// The same as access_census::add of an object that has counts already.
-void count_access(counted_object& c, const shared_object& o, std::uint64_t row, std::uint64_t column, access_kind k,
-                  std::source_location where);
+/// The same as access_census::add, of an object that has counts already.
+void count_read(counted_object& c, const shared_object& o, std::uint64_t row, std::uint64_t column,
+                std::source_location where);
+void count_write(counted_object& c, const shared_object& o, std::uint64_t row, std::uint64_t column,
+                 std::source_location where);
 
 /// The program counts its accesses: it was started with --orrery-advise.
 [[nodiscard]] bool counts_accesses() noexcept;

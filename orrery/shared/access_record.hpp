@@ -5,6 +5,7 @@
 #include <orrery/shared/shared_id.hpp>
 #include <orrery/wire/containers.hpp>
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -50,6 +51,14 @@ class element_ranges {
   void tidy();
   [[nodiscard]] bool empty() const noexcept { return all_.empty(); }
   [[nodiscard]] std::size_t count() const noexcept { return all_.size(); }
+  [[nodiscard]] bool has(std::uint64_t number) const noexcept {
+    return std::ranges::any_of(all_, [&](const range& r) { return r.first <= number && number < r.last; });
+  }
+  /// It has this element, and no other one.
+  [[nodiscard]] bool is_only(std::uint64_t number) const noexcept {
+    return all_.size() == 1 && all_[0].first == number && all_[0].last == number + 1;
+  }
+  void add(const element_ranges& more) { all_.insert(all_.end(), more.all_.begin(), more.all_.end()); }
   /// The first that both have elements of.
   [[nodiscard]] std::optional<range> first_common(const element_ranges& other) const noexcept;
 

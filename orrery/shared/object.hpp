@@ -59,7 +59,8 @@ struct shared_object {
   std::vector<std::byte*> base;  ///< of each part; null if it lies in another domain
   std::uint32_t own_part = 0;  ///< of this PE; parts() if it owns none
   bool watched = false;  ///< accesses to elements are checked or counted
-  /// Accesses are only counted, there; of the PE's census.
+  bool only_checked = false;  ///< not counted, and `in_order` is there
+  /// Accesses are only counted, and `in_order` is there; of the PE's census.
   mutable counted_object* counts = nullptr;
   std::byte* in_order = nullptr;  ///< `whole`, also if somebody watches
   mutable std::shared_ptr<void> held;  ///< elements that this PE holds as objects; see held.hpp

@@ -11,6 +11,7 @@
 #include <orrery/shared/sharing_referee.hpp>
 
 #include <algorithm>
+#include <bit>
 #include <cstdio>
 #include <cstring>
 #include <exception>
@@ -58,7 +59,7 @@ void judge_here(const judged_object& o, std::vector<access_record> records) {
   referee->judge(o, std::move(records));
 }
 
-void deliver_here() { recorder_of_this_pe().deliver(); }
+void deliver_in_turn_here() { recorder_of_this_pe().deliver_in_turn(); }
 void deliver_all_here() { recorder_of_this_pe().deliver_all(); }
 /// A program with mistakes has not done what it was to do, whatever it says.
 int tell_mistakes(int result) {
@@ -93,32 +94,47 @@ bool checks_sharing() noexcept { return here_pe().order() != nullptr; }
 
 void sharing_recorder::add(const shared_object& o, std::uint64_t number, access_kind k,
                            const std::source_location& where) {
+  static_assert(sizeof where == sizeof(std::uintptr_t), "a place is one pointer, which tells places apart");
   const auto stamp = order_of_this_pe().now();
-  const key of{o.about.id, stamp.version, where.file_name(), where.line(), k};
-  const std::uint32_t hash =
-      where.line() * 0x9E3779B1U + o.about.id.number * 0x85EBCA6BU + static_cast<std::uint32_t>(k) * 0xC2B2AE35U;
+  const place of{o.about.id, std::bit_cast<std::uintptr_t>(where), k};
+  const std::uint64_t hash = ((of.where >> 3) + of.id.number + static_cast<std::uint64_t>(k)) * 0x9E3779B97F4A7C15U;
+  recent_accesses* alike = nullptr;
   for (std::uint32_t i = 0; i < looked_at; ++i) {
-    const std::uint32_t seen = recent_[((hash >> 16) + i) % places];
-    if (seen == 0 || !(open_[seen - 1].of == of)) continue;
-    open_[seen - 1].record.elements.add(number, number + 1);
-    return;
+    recent_accesses& r = recent_[((hash >> 32) + i) % places];
+    if (!(r.of == of)) continue;
+    if (r.version == stamp.version) {
+      if (r.open != 0) return open_[r.open - 1].record.elements.add(number, number + 1);
+      return r.told.has(number) ? void() : begin(r, o, number, where);
+    }
+    if (r.version != 0 && r.strand == stamp.strand) alike = &r;
   }
-  std::uint32_t& recent = recent_[((hash >> 16) + next_looked_at_++ % looked_at) % places];
-  access_record r = begin_record(k, where,
-                                 k == access_kind::write    ? "element"
-                                 : k == access_kind::update ? "change"
-                                                            : "element");
+  recent_accesses& r = alike != nullptr ? *alike : recent_[((hash >> 32) + next_looked_at_++ % looked_at) % places];
+  const bool was_open = alike != nullptr && r.open != 0 && open_[r.open - 1].record.elements.is_only(number);
+  r.version = stamp.version;
+  r.of = of;
   r.strand = stamp.strand;
-  r.time = stamp.time;
-  r.elements.add(number, number + 1);
-  open_.push_back({of, std::move(r), judged(o)});
-  recent = static_cast<std::uint32_t>(open_.size());
+  r.told = {};
+  r.alike = was_open ? r.alike + 1 : 1;
+  if (r.alike <= most_alike) return begin(r, o, number, where);
+  access_record& last = open_[r.open - 1].record;
+  last.before = order_of_this_pe().clock();
+  last.time = stamp.time;
+}
+
+void sharing_recorder::begin(recent_accesses& r, const shared_object& o, std::uint64_t number,
+                             const std::source_location& where) {
+  const access_kind k = r.of.kind;
+  access_record record = begin_record(k, where, k == access_kind::update ? "change" : "element");
+  end_record(record);
+  record.elements.add(number, number + 1);
+  open_.push_back({std::move(record), judged(o)});
+  r.open = static_cast<std::uint32_t>(open_.size());
   deliver_later();
 }
 
 void sharing_recorder::add(const shared_object& o, access_record r) {
   if (r.elements.empty()) return;
-  open_.push_back({{}, std::move(r), judged(o)});
+  open_.push_back({std::move(r), judged(o)});
   deliver_later();
 }
 
@@ -126,22 +142,26 @@ void sharing_recorder::deliver_later() {
   if (scheduled_ && open_.size() % most_open != 0) return;
   scheduled_ = true;
   try {
-    post_call<&deliver_here>(here());
+    post_call<&deliver_in_turn_here>(here());
   } catch (const error&) {  // the runtime ends: nobody will read what is found
   }
 }
 
 void sharing_recorder::deliver() {
-  scheduled_ = false;
   std::vector<open_record> all = std::exchange(open_, {});
-  std::ranges::fill(recent_, 0);
+  for (open_record& r : all) r.record.elements.tidy();
+  for (recent_accesses& r : recent_) {
+    if (r.open == 0) continue;
+    const element_ranges& now = all[std::exchange(r.open, 0) - 1].record.elements;
+    if (r.told.count() + now.count() > most_told) r.told = {};
+    if (now.count() <= most_told) r.told.add(now);
+  }
   struct batch {
     judged_object of;
     std::vector<access_record> records;
   };
   std::map<shared_id, batch> batches;
   for (open_record& r : all) {
-    r.record.elements.tidy();
     batch& b = batches[r.about.id];
     b.of = std::move(r.about);
     b.records.push_back(std::move(r.record));
@@ -158,6 +178,17 @@ void sharing_recorder::deliver() {
     } catch (const node_lost&) {  // the objects of that node are gone, too
     }
   }
+}
+
+void sharing_recorder::deliver_in_turn() {
+  try {
+    deliver();
+  } catch (...) {
+    scheduled_ = false;
+    throw;
+  }
+  scheduled_ = false;
+  if (!open_.empty()) deliver_later();
 }
 
 void sharing_recorder::deliver_all() {

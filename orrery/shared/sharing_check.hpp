@@ -36,9 +36,13 @@ void note_element(const shared_object& o, std::uint64_t row, std::uint64_t colum
 /// The accesses of the processes of one PE to shared data, until they are given to the referee of
 /// the object, the PE that made it.
 ///
-/// Problem: an access by default is an element, and there may be millions between two barriers. So
-/// accesses of one strand from one place are put together as ranges as long as nothing changes what
-/// came before them. They leave when the PE's loop has its next turn.
+/// Problem: an access by default is an element, and there may be millions between two barriers;
+/// and a process that waits for a value looks at its element again and again. So accesses of one
+/// strand from one place are put together as ranges as long as nothing changes what came before
+/// them, and a referee is not told again what it has been told. Accesses leave when the PE's loop
+/// has its next turn, or when those before them have come to the referee: a PE tells one batch at a
+/// time. A process that tries to take a lock again and again makes accesses to one element that
+/// differ only in what came before them: a batch has the first ones and the last.
 ///
 /// Owned by the directory of its PE, if the program is checked; used on its thread.
 class sharing_recorder {
@@ -49,30 +53,42 @@ class sharing_recorder {
   void add(const shared_object& o, access_record r);
   /// Gives all to the referees, and waits for them. Parks.
   void deliver();
+  /// The same, and then what has come meanwhile, later.
+  void deliver_in_turn();
   /// The same, and waits for what others deliver.
   void deliver_all();
 
+  static constexpr std::uint32_t most_alike = 4;  ///< in a batch, that differ as said above
+
  private:
-  struct key {
+  struct place {
     shared_id id;
-    std::uint64_t version;
-    const char* file;
-    std::uint32_t line;
-    access_kind kind;
-    friend bool operator==(const key&, const key&) noexcept = default;
+    std::uintptr_t where = 0;
+    access_kind kind{};
+    friend bool operator==(const place&, const place&) noexcept = default;
   };
   struct open_record {
-    key of;
     access_record record;
     judged_object about;
   };
+  /// Accesses from one place with one version of the order.
+  struct recent_accesses {
+    std::uint64_t version = 0;  // 0: none
+    place of;
+    std::uint32_t open = 0;  // index into open_ + 1; 0: they have been told
+    std::uint32_t alike = 1;
+    std::uint64_t strand = 0;
+    element_ranges told;
+  };
+  void begin(recent_accesses& r, const shared_object& o, std::uint64_t number, const std::source_location& where);
   void deliver_later();
 
   std::vector<open_record> open_;
   static constexpr std::size_t places = 64;
   static constexpr std::uint32_t looked_at = 4;  // that one may be in
+  static constexpr std::size_t most_told = 16;  // ranges
   std::uint32_t next_looked_at_ = 0;  // to be given to a new one
-  std::uint32_t recent_[places] = {};  // index into open_ + 1
+  recent_accesses recent_[places];
   bool scheduled_ = false;
   std::uint32_t delivering_ = 0;
 };

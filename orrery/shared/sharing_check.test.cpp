@@ -55,6 +55,28 @@ TEST_P(simulated_sharing_check, ordered_accesses_raise_no_alarm_on_machines) {
   in_machines([] { expect_none(false_alarms()); });
 }
 
+void look(shared_vector<long> v, int times) {
+  for (int i = 0; i < times; ++i) (void)v[0].get();
+}
+void take(shared_vector<long> v, int times) {
+  for (int i = 0; i < times; ++i) (void)v[0].exchange(1);
+}
+/// Another PE accesses an element of a third one, or of its own: the counts of the one that judges.
+template <auto F>
+scheduler::counters counts_of_judge(int times, std::uint32_t owner) {
+  return in_simulation(parse_simulation("machines=3,net=10g"), checked(), [&] {
+    const shared_vector<long> v(1, distribution::on(pe(owner)));
+    call<F>(pe(1), v, times);
+    expect_none(sharing_mistakes());
+  })[0];
+}
+TEST(sharing_check, looks_that_find_nothing_new_are_told_of_once) {
+  EXPECT_LE(counts_of_judge<&look>(2000, 2).received, counts_of_judge<&look>(20, 2).received + 2);
+}
+TEST(sharing_check, a_batch_has_few_of_many_changes_that_are_alike) {
+  EXPECT_LE(counts_of_judge<&take>(2000, 1).received_bytes, counts_of_judge<&take>(20, 1).received_bytes + 2000);
+}
+
 TEST(sharing_check, nothing_is_recorded_where_it_was_not_asked_for) {
   in_world(2, [] {
     const shared_vector<long> v(2);

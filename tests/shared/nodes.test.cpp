@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shared data in worlds of several OS processes, which map one memory; see support/scenario.hpp.
+// Shared data in worlds of several OS processes: nodes, which map one memory, and ranks of an mpirun, each or each two
+// of which are taken for a machine of their own; see support/scenario.hpp.
 #include <orrery/files/shared_data_set.hpp>
 #include <orrery/orrery.hpp>
 #include <orrery/shared/internal/test_model.hpp>
@@ -8,7 +9,7 @@
 #include <orrery/storage/internal/test_support.hpp>
 #include <orrery/storage/storage.hpp>
 
-#include "../support/scenario.hpp"
+#include "../machines/launch.hpp"
 
 namespace {
 
@@ -17,10 +18,14 @@ using orrery::testing::check;
 using orrery::testing::check_contains;
 using orrery::testing::thrown;
 
-void model() {
-  for (std::uint64_t seed = 0; seed < 12; ++seed)
+void model_to(std::uint64_t seeds) {
+  for (std::uint64_t seed = 0; seed < seeds; ++seed)
     for (const std::string& wrong : orrery::testing::compare_with_model(seed)) check(false, wrong);
 }
+
+void model() { model_to(12); }
+/// Each access by default is a message there and back, through an MPI library that looks for it now and then.
+void short_model() { model_to(3); }
 
 std::uintptr_t where_it_lies(shared_vector<long> v) {
   v.local()[0] = 5 + this_pe();
@@ -242,11 +247,48 @@ TEST_P(shared_across_nodes, ordered_accesses_raise_no_alarm) {
   EXPECT_EQ(wrong_in("ordered", {"--orrery-check-sharing"}), "");
 }
 
+// --- over machines -------------------------------------------------------------------------------
+
+using orrery::testing::ranks;
+
+// The main part of the same, where elements of others are messages. One library sees all of it, the other a part.
+class shared_across_machines : public orrery::testing::under_mpi {
+ protected:
+  static std::string wrong_among(ranks r, std::string_view scenario, std::vector<std::string> options = {}) {
+    return orrery::testing::wrong_in(outcome(scenario, r, std::move(options)));
+  }
+};
+INSTANTIATE_TEST_SUITE_P(of, shared_across_machines, ::testing::Values("openmpi", "mpich"),
+                         [](const auto& i) { return i.param; });
+class shared_across_open_mpi : public shared_across_machines {};
+INSTANTIATE_TEST_SUITE_P(of, shared_across_open_mpi, ::testing::Values("openmpi"),
+                         [](const auto& i) { return i.param; });
+
+TEST_P(shared_across_machines, members_read_and_write_as_a_plain_vector) {
+  EXPECT_EQ(wrong_among({3, 1, 1}, "short model"), "");
+}
+TEST_P(shared_across_machines, members_transfer_in_bulk) { EXPECT_EQ(wrong_among({3, 1, 1}, "bulk"), ""); }
+TEST_P(shared_across_open_mpi, machines_of_two_nodes_share_memory_inside) {
+  EXPECT_EQ(wrong_among({4, 1, 2}, "short model"), "");
+}
+TEST_P(shared_across_open_mpi, matrices_go_to_files_and_back) { EXPECT_EQ(wrong_among({2, 1, 1}, "files"), ""); }
+TEST_P(shared_across_open_mpi, mistakes_of_sharing_are_found_and_no_others) {
+  const std::string said = outcome("planted", {2, 1, 1}, {"--orrery-check-sharing"});
+  EXPECT_NE(said.find("all mistakes were found"), std::string::npos) << said;
+  EXPECT_EQ(wrong_among({2, 1, 1}, "ordered", {"--orrery-check-sharing"}), "");
+}
+TEST_P(shared_across_open_mpi, a_cache_of_a_team_ends_with_a_lost_machine) {
+  const auto options = orrery::testing::command(launcher(), {3, 1, 1}, "bulk_loss", {"--orrery-node-timeout=1s"}, true);
+  EXPECT_EQ(orrery::testing::wrong_in(orrery::testing::program(options, launcher().file).end()), "");
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
+  orrery::testing::prepare_for_launchers();
   return orrery::testing::run_tests_or_scenario(argc, argv,
                                                 {{"model", model},
+                                                 {"short model", short_model},
                                                  {"memory", memory},
                                                  {"scalars", scalars},
                                                  {"loss", loss},

@@ -137,9 +137,15 @@ class player {
     for (std::size_t i = 0; i < model_.size(); ++i)
       if (p.writer[i] == team_.rank()) mine.push_back(i);
     std::shuffle(mine.begin(), mine.end(), own_);
-    switch (below(own_, 5)) {
+    switch (below(own_, 7)) {
       case 0:
         for (const std::size_t i : mine) shape_.at(i) = value_of<T>(p.value[i]);
+        break;
+      case 4:
+        shape_.write_scattered(mine, p.value);
+        break;
+      case 5:
+        shape_.write_meanwhile(mine, p.value);
         break;
       case 1:
         shape_.write_released(mine, p.value, {.buffer_bytes = std::size_t{1} << below(own_, 16)});
@@ -174,24 +180,32 @@ class player {
   void compare(int round) {
     std::uint64_t mistakes = 0;
     const char* how = "";
-    switch (below(own_, 4)) {
-      case 0:
-        how = "element by element";
-        for (std::size_t i = 0; i < model_.size(); ++i) mistakes += shape_.at(i).get() == model_[i] ? 0 : 1;
-        break;
-      case 1:
-        how = "through a read cache";
-        mistakes = shape_.differences_cached(model_, own_);
-        break;
-      case 2:
-        how = "through a read view";
-        mistakes = shape_.differences_viewed(model_, own_);
-        break;
-      default:
-        how = "in a copy";
-        mistakes = shape_.differences_copied(model_, own_);
-        break;
-    }
+    if (below(common_, 5) == 0) {
+      how = "through a cache of the team";
+      mistakes = shape_.differences_together(team_, model_);
+    } else
+      switch (below(own_, 5)) {
+        case 0:
+          how = "element by element";
+          for (std::size_t i = 0; i < model_.size(); ++i) mistakes += shape_.at(i).get() == model_[i] ? 0 : 1;
+          break;
+        case 1:
+          how = "through a read cache";
+          mistakes = shape_.differences_cached(model_, own_);
+          break;
+        case 2:
+          how = "through a read view";
+          mistakes = shape_.differences_viewed(model_, own_);
+          break;
+        case 3:
+          how = "where they were gathered";
+          mistakes = shape_.differences_gathered(model_, own_);
+          break;
+        default:
+          how = "in a copy";
+          mistakes = shape_.differences_copied(model_, own_);
+          break;
+      }
     if (mistakes != 0) complain(round, fmt::format("{} of {} elements are wrong {}", mistakes, model_.size(), how));
   }
   void complain(int round, const std::string& what) {
@@ -250,7 +264,44 @@ struct vector_shape {
       write_updated(mine, value, complain);
     }
   }
+  void write_scattered(const std::vector<std::size_t>& mine, const std::vector<std::uint64_t>& value) const {
+    if constexpr (std::is_trivially_copyable_v<E>) {
+      std::vector<E> values;
+      for (const std::size_t i : mine) values.push_back(value_of<E>(value[i]));
+      scatter(std::span<const E>(values), v, std::vector<std::uint64_t>(mine.begin(), mine.end()));
+    } else {
+      write_released(mine, value, {});
+    }
+  }
+  void write_meanwhile(const std::vector<std::size_t>& mine, const std::vector<std::uint64_t>& value) const {
+    auto seen = start_with(release(v), [&](auto& w) {
+      for (const std::size_t i : mine) w[i] = value_of<E>(value[i]);
+    });
+    yield();
+    seen.wait();
+  }
   void copy_in(std::size_t i, const E& x) const { copy(std::span<const E>(&x, 1), v.part(i, 1)); }
+  std::uint64_t differences_together(team_member& t, const std::vector<E>& model) const {
+    if constexpr (std::is_trivially_copyable_v<E>) {
+      return with(read_cache(v, t),
+                  [&](auto& c) { return std::ranges::equal(c, model) ? std::uint64_t{0} : model.size(); });
+    } else {
+      return with(read_cache(v),
+                  [&](auto& c) { return std::ranges::equal(c, model) ? std::uint64_t{0} : model.size(); });
+    }
+  }
+  std::uint64_t differences_gathered(const std::vector<E>& model, random& r) const {
+    if constexpr (std::is_trivially_copyable_v<E>) {
+      std::vector<std::uint64_t> indices(model.empty() ? 0 : below(r, 2 * model.size()));
+      for (std::uint64_t& i : indices) i = below(r, model.size());
+      const std::vector<E> there = gather(v, indices);
+      std::uint64_t wrong = 0;
+      for (std::size_t i = 0; i < indices.size(); ++i) wrong += there[i] == model[indices[i]] ? 0 : 1;
+      return wrong;
+    } else {
+      return differences_copied(model, r);
+    }
+  }
   std::uint64_t differences_cached(const std::vector<E>& model, random& r) const {
     const std::uint64_t first = below(r, size() + 1);
     const std::uint64_t n = below(r, size() - first + 1);
@@ -311,6 +362,23 @@ struct matrix_shape {
   template <class F>
   void write_mostly_read(const std::vector<std::size_t>& mine, const std::vector<std::uint64_t>& value, F) const {
     write_released(mine, value, {});  // there is no such behaviour of matrices
+  }
+  void write_scattered(const std::vector<std::size_t>& mine, const std::vector<std::uint64_t>& value) const {
+    write_released(mine, value, {});  // there is no such transfer of matrices
+  }
+  void write_meanwhile(const std::vector<std::size_t>& mine, const std::vector<std::uint64_t>& value) const {
+    auto seen = start_with(release(m), [&](auto& w) {
+      for (const std::size_t i : mine) w[i / m.column_count(), i % m.column_count()] = value_of<long>(value[i]);
+    });
+    yield();
+    seen.wait();
+  }
+  std::uint64_t differences_together(team_member& t, const std::vector<long>& model) const {
+    return with(read_cache(m, t),
+                [&](auto& c) { return std::ranges::equal(c.span(), model) ? std::uint64_t{0} : model.size(); });
+  }
+  std::uint64_t differences_gathered(const std::vector<long>& model, random& r) const {
+    return differences_copied(model, r);
   }
   void copy_in(std::size_t i, long x) const {
     copy(std::span<const long>(&x, 1), m.part(i / m.column_count(), 1, i % m.column_count(), 1));

@@ -10,7 +10,6 @@
 #include <orrery/shared/shared.hpp>
 
 #include <array>
-#include <chrono>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -155,6 +154,17 @@ void lock_of_one(team_member& t, longs v) {
   }
 }
 
+/// A mark that is only read and written orders nothing, however long one waits for it.
+void mark_without_change(team_member& t, longs v) {
+  if (t.rank() == 0) {
+    v[1] = 1;
+    v[0] = 1;
+  } else {
+    while (v[0].get() == 0) yield();
+    (void)read_default(v, 1);
+  }
+}
+
 class inspector {
  public:
   explicit inspector(std::vector<std::string>& wrong) : wrong_(wrong), known_(sharing_mistakes().size()) {}
@@ -222,11 +232,9 @@ void count_together(team_member& t, longs v) {
   (void)read_cached(v);
 }
 
-/// Each look is an access that PE 0 judges: looks without a pause would keep it from all else.
-void take_a_break() { sleep_for(std::chrono::microseconds(200)); }
 /// Locks, counters and marks that are changed as a whole order what is done around them.
 void take_the_lock(longs v, std::uint64_t lock) {
-  for (long expected = 0; !v[lock].compare_exchange(expected, 1); expected = 0) take_a_break();
+  for (long expected = 0; !v[lock].compare_exchange(expected, 1); expected = 0) yield();
 }
 void atomics_order(team_member& t, longs v, shared<long> arrived, shared<long> mark) {
   for (int i = 0; i < 3; ++i) {
@@ -239,13 +247,13 @@ void atomics_order(team_member& t, longs v, shared<long> arrived, shared<long> m
     v[2] = 9;
     mark += 1;
   } else {
-    while (mark.get() == 0) take_a_break();  // reads what was changed: it comes after the change
+    while (mark.get() == 0) yield();  // reads what was changed: it comes after the change
     (void)read_default(v, 2);
   }
   v[3 + t.rank() % 2].fetch_add(1);
   ++arrived;
   if (t.rank() == 1) {
-    while (arrived.fetch_add(0) != static_cast<long>(t.size())) take_a_break();
+    while (arrived.fetch_add(0) != static_cast<long>(t.size())) yield();
     (void)read_cached(v);
     v[0] = 0;
   }
@@ -344,6 +352,8 @@ std::vector<std::string> planted_mistakes_missed() {
   found.expect("one way and read", "element 0 written", "(read_cache)");
   run_on_vector<&lock_of_one>(two);
   found.expect("lock of one", "element 0 written", "(element)");
+  run_on_vector<&mark_without_change>(two);
+  found.expect("mark without change", "written", "(element)");
   const reals a(4, 4, distribution::block().over({0, 1}), 1.0);
   const reals b(4, 4, distribution::block().over({0, 1}), 1.0);
   spmd<&diffusion_without_barrier>(two, a, b);
