@@ -58,6 +58,7 @@ namespace orrery::scheduler {
 namespace {
 
 constexpr std::uint32_t most_shares = 64;    // probes that leave a suspect
+constexpr int most_links = 10'000;           // of a chain of futures
 constexpr std::uint32_t longest_path = 32;  // that is named in the error
 constexpr std::uint32_t no_method = 0xffff'ffff;
 
@@ -114,15 +115,21 @@ awaited_answer answer_to(pe& self, const call_name& call) {
   return found;
 }
 
-// The calls that a wait for several results is for; not more than `most`.
+// The calls that a wait is for, if it is for several results or for a future that others complete;
+// not more than `most`. Chains of futures may be of any length.
 void add_parts(const sink& w, std::size_t most, std::vector<const sink*>& to) {
-  for (std::size_t i = 0; to.size() < most; ++i) {
-    const sink* const part = w.route->part(i);
-    if (part == nullptr) return;
-    if (part->route != nullptr && part->route->part(0) != nullptr) {
-      add_parts(*part, most, to);
-    } else if (part->method != nullptr) {
-      to.push_back(part);
+  std::vector<const sink*> open{&w};
+  for (int looks = 0; !open.empty() && looks < most_links; ++looks) {
+    const sink* const at = open.back();
+    open.pop_back();
+    for (std::size_t i = 0; to.size() + open.size() < most; ++i) {
+      const sink* const part = at->route->part(i);
+      if (part == nullptr) break;
+      if (part->route != nullptr && part->route->part(0) != nullptr) {
+        open.push_back(part);
+      } else if (part->method != nullptr) {
+        to.push_back(part);
+      }
     }
   }
 }
