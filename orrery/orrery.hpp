@@ -24,5 +24,6 @@
 #include <orrery/process/spawn_here.hpp>
 #include <orrery/process/submit.hpp>
 #include <orrery/process/wait_until.hpp>
+#include <orrery/process/when_all.hpp>
 #include <orrery/scheduler/counters.hpp>
 #include <orrery/wire/exception_class.hpp>

@@ -237,7 +237,9 @@ class array {
     return element_ptr<T, Index>({id_, Index{static_cast<typename Index::value_type>(coordinates)...}});
   }
   /// `grid->m(args...)`: calls the method of every element, one way. See post(grid).
-  [[nodiscard]] const auto* operator->() const noexcept { return detail::view_target<typename modes::cast, T>(id_); }
+  [[nodiscard]] const auto* operator->() const noexcept {
+    return detail::view_target<typename modes::broadcast, T>(id_);
+  }
   friend bool operator==(const array&, const array&) = default;
   friend auto operator<=>(const array&, const array&) = default;
   template <class A>
@@ -332,7 +334,7 @@ class array {
 
  private:
   static detail::cell<T, Index>& conceive_here(detail::array_part<T, Index>& part, const Index& i) {
-    auto& c = part.conceive(i, part.admit(i));
+    auto& c = part.create_entry(i, part.admit(i));
     part.flush_early();
     return c;
   }
@@ -449,7 +451,7 @@ class array {
 /// one order. Parks, except in an element of such an array, while many of this PE are under way.
 template <class T, class Index>
 [[nodiscard]] auto post(const array<T, Index>& a) {
-  return detail::bound_target<typename detail::element_modes<T, Index>::cast, T>(a.id());
+  return detail::bound_target<typename detail::element_modes<T, Index>::broadcast, T>(a.id());
 }
 
 namespace detail {

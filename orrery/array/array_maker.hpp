@@ -18,14 +18,15 @@ struct array_maker {
   using part_type = array_part<T, Index>;
   using maker = element_maker<Index>;
 
-  static std::unique_ptr<index_part<Index>> make_part(pe& self, array_core::shape s, typename part_type::settings o) {
+  static std::unique_ptr<index_part<Index>> make_part(pe& self, array_core::description s,
+                                                      typename part_type::settings o) {
     return std::make_unique<part_type>(self, std::move(s), std::move(o));
   }
   static typename maker::make_element with(const bytes& arguments) {
     orrery::reader r(arguments);
     return [all = std::tuple<A...>{orrery::read<A>(r)...}](index_part<Index>& p, const Index& i) {
       auto& part = static_cast<part_type&>(p);
-      std::apply([&](const A&... each) { part.construct_inline(part.conceive(i, 0), each...); }, all);
+      std::apply([&](const A&... each) { part.construct_inline(part.create_entry(i, 0), each...); }, all);
     };
   }
   static void describe(wire::shape& types) {

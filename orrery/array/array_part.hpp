@@ -46,18 +46,18 @@ class array_part final : public index_part<Index> {
   using base = index_part<Index>;
   using cell_type = cell<T, Index>;
   using typename base::settings;
-  using shape = array_core::shape;
+  using description = array_core::description;
 
-  array_part(pe& self, shape s, settings o) : base(self, std::move(s), std::move(o), facts) {}
+  array_part(pe& self, description s, settings o) : base(self, std::move(s), std::move(o), facts) {}
 
   /// The same as in the base, as the cell that it is.
   [[nodiscard]] cell_type* find_local(const Index& i) const noexcept {
     return static_cast<cell_type*>(base::find_local(i));
   }
-  [[nodiscard]] cell_type& conceive(const Index& i, std::uint32_t birth) {
-    return static_cast<cell_type&>(base::conceive(i, birth));
+  [[nodiscard]] cell_type& create_entry(const Index& i, std::uint32_t birth) {
+    return static_cast<cell_type&>(base::create_entry(i, birth));
   }
-  /// Runs the constructor in the element's process. Undoes conceive if it throws.
+  /// Runs the constructor in the element's process. Undoes create_entry if it throws.
   template <class... A>
   void construct(cell_type& c, A&&... args);
   /// The same on the caller's stack.

@@ -28,13 +28,13 @@ struct broadcast_message {
     orrery::reader r(from);
     auto b = std::make_unique<record>(tuple{routed::template read_kept<P>(r)...});
     b->member = &member;
-    b->cast = &broadcast_message::cast;
+    b->method = &instance;
     return b;
   }
   static slot* route(pe& self, scheduler::delivery& d, const wire::envelope& e, std::uint32_t size) {
     try {
       if (array_core* part = array_directory::of(self).find(e.slot))
-        part->receive_broadcast(cast, wire_payload(d, e, size));
+        part->receive_broadcast(instance, wire_payload(d, e, size));
       d.release();
     } catch (...) {
       d.fail(std::current_exception());
@@ -86,8 +86,8 @@ struct broadcast_message {
     r->part->executed(r);
   }
 
-  struct cast_handler : array_handler {
-    cast_handler() noexcept
+  struct tree_handler : array_handler {
+    tree_handler() noexcept
         : array_handler(type_name<T>(), M::name, wire::type_key<broadcast_message>(), &control_handler::never_run,
                         &control_handler::never_relocate, &control_handler::never_drop, 0, false,
                         &broadcast_message::route, nullptr, &routed::describe) {
@@ -103,7 +103,7 @@ struct broadcast_message {
       is_member = true;
     }
   };
-  inline static const cast_handler cast;
+  inline static const tree_handler instance;
   inline static const member_handler member;
 };
 

@@ -93,7 +93,7 @@ struct saved<array<T, Index>> {
   static std::uint32_t pe_of(const item& a, const Index& i) { return part_of<T, Index>(here_pe(), a.id()).home_of(i); }
   static void adopt(const item& a, const Index& i, reader& state) {
     auto& part = part_of<T, Index>(here_pe(), a.id());
-    auto& c = part.conceive(i, part.admit(i));
+    auto& c = part.create_entry(i, part.admit(i));
     part.construct_inline(c);
     read_into(state, *c.object());
   }

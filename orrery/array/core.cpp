@@ -66,24 +66,24 @@ const control_handler end_of_elements{"destructors of elements",
 
 }  // namespace
 
-array_core::array_core(pe& self, shape s) : self_(self), shape_(std::move(s)) {
-  if (!shape_.pes.contains(shape_.root) || !shape_.pes.contains(self.id()))
-    throw bad_message(errc::message_corrupt, "the shape of an array");
-  if (self.id() != shape_.root) parent_ = shape_.parent_of(self.id());
-  for (const std::uint32_t c : shape_.children_of(self.id())) children_.push_back({c});
+array_core::array_core(pe& self, description s) : self_(self), about_(std::move(s)) {
+  if (!about_.pes.contains(about_.root) || !about_.pes.contains(self.id()))
+    throw bad_message(errc::message_corrupt, "the description of an array");
+  if (self.id() != about_.root) parent_ = about_.parent_of(self.id());
+  for (const std::uint32_t c : about_.children_of(self.id())) children_.push_back({c});
 }
 
 // In the tree the root is the first, and the others follow by rank.
-std::uint64_t array_core::shape::place_of(std::uint32_t pe) const noexcept {
+std::uint64_t array_core::description::place_of(std::uint32_t pe) const noexcept {
   return (std::uint64_t{pes.rank_of(pe)} + pes.count() - pes.rank_of(root)) % pes.count();
 }
-std::uint32_t array_core::shape::at_place(std::uint64_t place) const noexcept {
+std::uint32_t array_core::description::at_place(std::uint64_t place) const noexcept {
   return pes.at(static_cast<std::uint32_t>((place + pes.rank_of(root)) % pes.count()));
 }
-std::uint32_t array_core::shape::parent_of(std::uint32_t pe) const noexcept {
+std::uint32_t array_core::description::parent_of(std::uint32_t pe) const noexcept {
   return at_place((place_of(pe) - 1) / std::max(1U, branching));
 }
-std::vector<std::uint32_t> array_core::shape::children_of(std::uint32_t pe) const {
+std::vector<std::uint32_t> array_core::description::children_of(std::uint32_t pe) const {
   std::vector<std::uint32_t> all;
   const std::uint64_t k = std::max(1U, branching);
   const std::uint64_t first = k * place_of(pe) + 1;
@@ -93,8 +93,8 @@ std::vector<std::uint32_t> array_core::shape::children_of(std::uint32_t pe) cons
 
 bool array_core::find_losses() noexcept {
   const std::size_t before = lost_.size();
-  for (std::uint32_t r = 0; r < shape_.pes.count(); ++r) {
-    const std::uint32_t pe = shape_.pes.at(r);
+  for (std::uint32_t r = 0; r < about_.pes.count(); ++r) {
+    const std::uint32_t pe = about_.pes.at(r);
     if (!self_.owner().reachable(pe) && std::ranges::find(lost_, pe) == lost_.end()) lost_.push_back(pe);
   }
   return lost_.size() != before;
@@ -102,7 +102,7 @@ bool array_core::find_losses() noexcept {
 
 void array_core::require_whole(const char* what) const {
   if (!lost_.empty()) [[unlikely]]
-    throw node_lost(fmt::format("{} of {}, of which a part was on PE {}", what, shape_.name, lost_.front()));
+    throw node_lost(fmt::format("{} of {}, of which a part was on PE {}", what, about_.name, lost_.front()));
 }
 
 array_core::~array_core() {
@@ -174,8 +174,8 @@ void array_core::catch_up(cell_base& c) {
   }
 }
 
-std::vector<baggage> array_core::pack_broadcasts(scheduler::message*& mailbox) {
-  std::vector<baggage> all;
+std::vector<pending_broadcast> array_core::pack_broadcasts(scheduler::message*& mailbox) {
+  std::vector<pending_broadcast> all;
   for (scheduler::message** at = &mailbox; *at != nullptr;) {
     scheduler::message* m = *at;
     const auto* h = reinterpret_cast<const scheduler::handler*>(m->head.handler);
@@ -187,7 +187,7 @@ std::vector<baggage> array_core::pack_broadcasts(scheduler::message*& mailbox) {
     broadcast_record* r = nullptr;
     std::memcpy(&r, m->payload(), sizeof r);
     self_.release_message(m);
-    baggage b{r->cast->index, {}};
+    pending_broadcast b{r->method->index, {}};
     r->append_arguments(b.arguments);
     all.push_back(std::move(b));
     executed(r);
@@ -195,9 +195,9 @@ std::vector<baggage> array_core::pack_broadcasts(scheduler::message*& mailbox) {
   return all;
 }
 
-void array_core::unpack_broadcasts(cell_base& c, const std::vector<baggage>& all) {
-  for (const baggage& b : all) {
-    const scheduler::handler* const h = scheduler::find_handler(b.cast);
+void array_core::unpack_broadcasts(cell_base& c, const std::vector<pending_broadcast>& all) {
+  for (const pending_broadcast& b : all) {
+    const scheduler::handler* const h = scheduler::find_handler(b.method);
     if (h == nullptr || h->route == nullptr || static_cast<const array_handler*>(h)->decode == nullptr)
       throw bad_message(errc::unknown_handler, "a broadcast that came with an element");
     auto r = static_cast<const array_handler*>(h)->decode(b.arguments);
@@ -220,11 +220,12 @@ void array_core::died(cell_base& c) {
   --births_;
   leave_reductions(c);
   if (c.reductions > done_) {
-    const auto it = std::ranges::find(ghosts_, c.reductions, &std::pair<std::uint32_t, std::uint32_t>::first);
-    if (it != ghosts_.end()) {
+    const auto it =
+        std::ranges::find(departed_contributions_, c.reductions, &std::pair<std::uint32_t, std::uint32_t>::first);
+    if (it != departed_contributions_.end()) {
       ++it->second;
     } else {
-      ghosts_.emplace_back(c.reductions, 1);
+      departed_contributions_.emplace_back(c.reductions, 1);
     }
   }
   // what follows may go on with the next ones, where it does not count any more

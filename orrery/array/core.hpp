@@ -29,20 +29,20 @@ struct membership {
   std::uint64_t section = 0;
   std::uint32_t home = 0;  ///< PE where the element's contributions are counted
   std::uint32_t contributed = 0;  ///< reductions of the section so far
-  std::uint32_t casts = 0;  ///< broadcasts of the section that it has executed
+  std::uint32_t broadcasts = 0;  ///< broadcasts of the section that it has executed
   /// A broadcast that has come before one that was sent before it, by another way. Each counts as
   /// begun.
-  struct early_cast {
+  struct early_broadcast {
     std::uint32_t number = 0;
     std::uint32_t handler = 0;
     bytes message;  ///< on the wire; empty: it failed, and only counts
   };
-  std::vector<early_cast> early;
+  std::vector<early_broadcast> early;
 
   /// True if it is the turn of that broadcast, which counts as executed then.
   bool take_turn(std::uint32_t number, bool whatever_is_missing) noexcept {
-    if (number != casts + 1 && !whatever_is_missing) return false;
-    casts = std::max(casts, number);
+    if (number != broadcasts + 1 && !whatever_is_missing) return false;
+    broadcasts = std::max(broadcasts, number);
     return true;
   }
 };
@@ -76,14 +76,14 @@ struct broadcast_record {
   bool ours = false;  ///< begun on this PE
   array_core* part = nullptr;
   const array_handler* member = nullptr;  ///< of the messages to elements
-  const array_handler* cast = nullptr;  ///< of the broadcast
+  const array_handler* method = nullptr;  ///< of the broadcast
   virtual ~broadcast_record() = default;
   virtual void append_arguments(bytes& b) const = 0;
 };
 
 /// A broadcast that an element has got but not executed, on its way with the element.
-struct baggage {
-  std::uint32_t cast = 0;  ///< in the table of handlers
+struct pending_broadcast {
+  std::uint32_t method = 0;  ///< in the table of handlers
   bytes arguments;
 };
 
@@ -119,10 +119,10 @@ void mixed(open_reduction& r);
 /// go to the parent. An element that arrives at a PE which is through already sends its
 /// contribution to the root. There the reduction is over when all parts are in and contributions
 /// equal births. An element destroyed after its contribution counts as alive in that reduction
-/// (`ghosts_`); one destroyed after its PE is through, but before its contribution, is taken back
-/// at the root. A PE without elements is told that a reduction has begun, if its parent knows that
-/// such a PE is below (`hungry`). One that has elements hears of it from them: by a contribution,
-/// or by the arrival of one that has contributed elsewhere.
+/// (`departed_contributions_`); one destroyed after its PE is through, but before its contribution,
+/// is taken back at the root. A PE without elements is told that a reduction has begun, if its
+/// parent knows that such a PE is below (`has_empty_pes`). One that has elements hears of it from
+/// them: by a contribution, or by the arrival of one that has contributed elsewhere.
 ///
 /// Invariants: (1) past_ holds the broadcasts from low_ + 1 to received_; (2) open_ is sorted by
 /// number, and local completion is in that order;
@@ -130,7 +130,7 @@ void mixed(open_reduction& r);
 ///     not open and not over has none.
 class array_core {
  public:
-  struct shape {
+  struct description {
     std::uint32_t id = 0;
     std::uint32_t root = 0;
     array_pes pes;
@@ -149,16 +149,16 @@ class array_core {
     [[nodiscard]] std::uint32_t at_place(std::uint64_t place) const noexcept;
   };
 
-  array_core(pe& self, shape s);
+  array_core(pe& self, description s);
   array_core(const array_core&) = delete;
   array_core& operator=(const array_core&) = delete;
   virtual ~array_core();
 
   [[nodiscard]] pe& self() const noexcept { return self_; }
-  [[nodiscard]] const shape& about() const noexcept { return shape_; }
-  [[nodiscard]] std::uint32_t id() const noexcept { return shape_.id; }
+  [[nodiscard]] const description& about() const noexcept { return about_; }
+  [[nodiscard]] std::uint32_t id() const noexcept { return about_.id; }
   /// The rank of this PE among those of the array.
-  [[nodiscard]] std::uint32_t rank() const noexcept { return shape_.pes.rank_of(self_.id()); }
+  [[nodiscard]] std::uint32_t rank() const noexcept { return about_.pes.rank_of(self_.id()); }
   [[nodiscard]] const std::vector<cell_base*>& cells() const noexcept { return cells_; }
   /// The number of the last message of this PE to an element elsewhere.
   [[nodiscard]] virtual std::uint64_t last_number() const noexcept = 0;
@@ -176,9 +176,9 @@ class array_core {
   void arrived(cell_base& c);
   /// Broadcasts that are taken out of a mailbox, to go with their element; so that it executes all
   /// in order.
-  [[nodiscard]] std::vector<baggage> pack_broadcasts(scheduler::message*& mailbox);
+  [[nodiscard]] std::vector<pending_broadcast> pack_broadcasts(scheduler::message*& mailbox);
   /// Before arrived.
-  void unpack_broadcasts(cell_base& c, const std::vector<baggage>& all);
+  void unpack_broadcasts(cell_base& c, const std::vector<pending_broadcast>& all);
   /// It goes to another PE.
   void departed(cell_base& c, std::uint32_t to);
   /// The world ends, and it with it.
@@ -187,14 +187,14 @@ class array_core {
   void died(cell_base& c);
 
   // --- broadcasts --------------------------------------------------------------------------------
-  /// Sends a broadcast: `cast` is its handler, `arguments` its second section. May park while this
-  /// PE has many under way, if the caller is not an element of the array. Throws stopped, node_lost
-  /// (a part of the array is gone).
-  void broadcast(const array_handler& cast, std::span<const std::byte> arguments);
+  /// Sends a broadcast: `method` is its handler, `arguments` its second section. May park while
+  /// this PE has many under way, if the caller is not an element of the array. Throws stopped,
+  /// node_lost (a part of the array is gone).
+  void broadcast(const array_handler& method, std::span<const std::byte> arguments);
   /// The same without waiting.
-  void broadcast_now(const array_handler& cast, std::span<const std::byte> arguments);
+  void broadcast_now(const array_handler& method, std::span<const std::byte> arguments);
   /// A broadcast arrives.
-  void receive_broadcast(const array_handler& cast, std::span<const std::byte> payload);
+  void receive_broadcast(const array_handler& method, std::span<const std::byte> payload);
   void release(broadcast_record* r) noexcept;  ///< gives up one hold
   void executed(broadcast_record* r) noexcept;  ///< one message of it is out of its mailbox
   void acknowledge(std::uint32_t number, std::uint32_t child);  ///< a child has it
@@ -236,7 +236,7 @@ class array_core {
     if (++r.have == cells_.size()) complete_here();
   }
   /// The contribution of a child, or of a late element.
-  struct partial {
+  struct partial_result {
     static constexpr std::uint32_t no_child = ~0U;
     std::uint64_t section = 0;  ///< 0: of the whole array
     std::uint32_t number = 0;
@@ -244,18 +244,18 @@ class array_core {
     std::uint64_t contributions = 0;
     std::int64_t births = 0;
     bool late = false;
-    bool hungry = false;
+    bool has_empty_pes = false;
     bool has_target = false;
     bool failed = false;  ///< an exception comes instead of a value
     template <class A>
     void serialize(A& a) {
-      a & section & number & child & contributions & births & late & hungry & has_target & failed;
+      a & section & number & child & contributions & births & late & has_empty_pes & has_target & failed;
     }
   };
-  void receive_partial(const partial& p, std::unique_ptr<accumulator> value, std::unique_ptr<reduction_target> target,
-                       std::exception_ptr error);
+  void receive_partial(const partial_result& p, std::unique_ptr<accumulator> value,
+                       std::unique_ptr<reduction_target> target, std::exception_ptr error);
   void receive_start(std::uint32_t number);
-  void receive_hungry(std::uint32_t child);
+  void receive_empty_pes(std::uint32_t child);
   [[nodiscard]] std::size_t open_reductions() const noexcept { return open_.size(); }
   /// The array is being destroyed, or not any more as that has failed: meanwhile no reduction ends,
   /// as not all that has to would be in it, and no section is told who has ended.
@@ -308,7 +308,7 @@ class array_core {
   void release_early(membership& m);
   /// Notes that the broadcast failed before the member could execute it: later ones do not wait for
   /// it.
-  void skip_cast(membership& m, std::uint32_t number);
+  void skip_broadcast(membership& m, std::uint32_t number);
   /// They will not be executed.
   void drop_early(const membership& m) noexcept {
     for (std::size_t i = 0; i < m.early.size(); ++i) over();
@@ -384,7 +384,7 @@ class array_core {
   struct child {
     std::uint32_t pe;
     std::uint32_t done = 0;  // its last reduction
-    bool hungry = true;  // below it are PEs without elements, as far as is known
+    bool has_empty_pes = true;  // below it are PEs without elements, as far as is known
   };
 
   void deliver(broadcast_record& r);
@@ -410,10 +410,10 @@ class array_core {
   void finish(open_reduction& r) noexcept;
   void send_late(std::uint32_t number, std::uint64_t contributions, std::int64_t births, std::unique_ptr<accumulator> a,
                  const reduction_target* target);
-  [[nodiscard]] bool is_hungry() const noexcept;
-  void tell_hungry();
+  [[nodiscard]] bool has_empty_pes() const noexcept;
+  void tell_of_empty_pes();
 
-  shape shape_;
+  description about_;
   std::uint32_t parent_ = 0;
   std::vector<child> children_;
   std::vector<cell_base*> cells_;
@@ -431,7 +431,7 @@ class array_core {
   std::uint32_t passed_ = 0;  // that were sent to the parent
   std::int64_t births_ = 0;
   // last reduction of destroyed elements, how many
-  std::vector<std::pair<std::uint32_t, std::uint32_t>> ghosts_;
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> departed_contributions_;
   std::deque<open_reduction> open_;
   std::unordered_map<std::uint64_t, section_core*> sections_;  // whose agent is here
   std::uint32_t sections_made_ = 0;
@@ -444,7 +444,7 @@ class array_core {
     bytes index;
   };
   std::vector<late_leave> late_leaves_;  // members that have ended with the array
-  bool told_hungry_ = true;
+  bool told_of_empty_pes_ = true;
   bool measures_ = false;
   std::vector<std::uint32_t> lost_;  // PEs of the array that are gone
   bool lossy_ = false;
@@ -456,7 +456,7 @@ class array_core {
 void add_up(open_reduction& r, std::unique_ptr<accumulator> value, std::exception_ptr error);
 /// Sends a part of a reduction of an array to its part on another PE: a value, or the exception
 /// that it ended with here.
-void send_partial(pe& self, std::uint32_t to, std::uint32_t array, array_core::partial p, const accumulator* a,
+void send_partial(pe& self, std::uint32_t to, std::uint32_t array, array_core::partial_result p, const accumulator* a,
                   const reduction_target* target, std::exception_ptr error = {});
 /// Answers a call that has no result from another PE, after what was sent there before; `error`:
 /// with that, of this method.

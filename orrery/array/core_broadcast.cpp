@@ -64,7 +64,7 @@ bool array_core::may_wait_for_broadcasts() const noexcept {
   return self_.active() != nullptr;
 }
 
-void array_core::broadcast(const array_handler& cast, std::span<const std::byte> arguments) {
+void array_core::broadcast(const array_handler& method, std::span<const std::byte> arguments) {
   const std::uint32_t array = id();
   require_whole("a broadcast");
   while (own_ >= own_broadcasts && may_wait_for_broadcasts()) {
@@ -73,25 +73,25 @@ void array_core::broadcast(const array_handler& cast, std::span<const std::byte>
     // the array was destroyed meanwhile
     if (array_directory::of(self_).find(array) != this) return;
   }
-  broadcast_now(cast, arguments);
+  broadcast_now(method, arguments);
 }
 
-void array_core::broadcast_now(const array_handler& cast, std::span<const std::byte> arguments) {
+void array_core::broadcast_now(const array_handler& method, std::span<const std::byte> arguments) {
   bytes b = pack(arguments.size(), cast_head{0, 0, self_.id()});
   if (!arguments.empty()) std::memcpy(b.data() + b.size() - arguments.size(), arguments.data(), arguments.size());
   ++own_;
   begins();
-  tell(self_, shape_.root, cast, id(), 0, b);
+  tell(self_, about_.root, method, id(), 0, b);
 }
 
-void array_core::receive_broadcast(const array_handler& cast, std::span<const std::byte> payload) {
+void array_core::receive_broadcast(const array_handler& method, std::span<const std::byte> payload) {
   const activity_end arrived(this);
   orrery::reader r(payload);
   auto head = orrery::read<cast_head>(r);
   const auto arguments = after_section(payload, r);
   bytes numbered;
   if (head.number == 0) {
-    if (self_.id() != shape_.root) throw bad_message(errc::message_corrupt, "a broadcast without a number");
+    if (self_.id() != about_.root) throw bad_message(errc::message_corrupt, "a broadcast without a number");
     head.number = ++numbered_;
     head.low = low_;
     numbered = pack(arguments.size(), head);
@@ -100,11 +100,11 @@ void array_core::receive_broadcast(const array_handler& cast, std::span<const st
     payload = numbered;
   }
   begins(children_.size());
-  for (const child& c : children_) tell(self_, c.pe, cast, id(), 0, payload);
+  for (const child& c : children_) tell(self_, c.pe, method, id(), 0, payload);
   // Other machines are to begin before the elements here take the PE.
   if (transport::world* const w = self_.owner().world(); w != nullptr && !children_.empty())
     if (transport::carrier* const carrier = w->carrier(); carrier != nullptr) carrier->poll(true);
-  auto record = cast.decode(arguments);
+  auto record = method.decode(arguments);
   record->number = head.number;
   record->part = this;
   record->ours = head.from == self_.id();
@@ -132,7 +132,7 @@ void array_core::post_to(cell_base& c, broadcast_record& r) {
   broadcast_record* p = &r;
   std::memcpy(m->payload(), &p, sizeof p);
   m->source_pe = self_.id();
-  fill(m->head, self_.address_of(*c.process), *r.member, wire::payload_form::owned, nullptr, 0);
+  write_envelope(m->head, self_.address_of(*c.process), *r.member, wire::payload_form::owned, nullptr, 0);
   ++r.holders;
   ++r.left;
   begins();
@@ -187,7 +187,7 @@ void array_core::pass_acks() {
   while (shares_ == 0 && !acks_.empty() && acks_.front().left == 0) {
     const std::uint32_t done = acks_.front().number;
     acks_.pop_front();
-    if (self_.id() == shape_.root) {
+    if (self_.id() == about_.root) {
       forget_past(done);
     } else {
       tell(self_, parent_, ack_handler, id(), done, {});

@@ -26,18 +26,18 @@ slot* route_start(pe& self, scheduler::delivery& d, const wire::envelope& e, std
   if (part != nullptr) part->receive_start(number);
   return nullptr;
 }
-slot* route_hungry(pe& self, scheduler::delivery& d, const wire::envelope& e, std::uint32_t) noexcept {
+slot* route_empty_pes(pe& self, scheduler::delivery& d, const wire::envelope& e, std::uint32_t) noexcept {
   array_core* part = array_directory::of(self).find(e.slot);
   const std::uint32_t from = d.source_pe;
   const activity_end arrived(part);
   d.release();
-  if (part != nullptr) part->receive_hungry(from);
+  if (part != nullptr) part->receive_empty_pes(from);
   return nullptr;
 }
 
 const control_handler empty_partial_handler{"partial result", &route_empty_partial};
 const control_handler start_handler{"reduction begins", &route_start};
-const control_handler hungry_handler{"no elements", &route_hungry};
+const control_handler empty_pes_handler{"no elements", &route_empty_pes};
 
 void deliver_result(pe& self, const reduction_target& t, std::span<const std::byte> value);
 
@@ -62,7 +62,7 @@ slot* route_partial(pe& self, scheduler::delivery& d, const wire::envelope& e, s
     const activity_end arrived(part);
     auto payload = wire_payload(d, e, size);
     orrery::reader r(payload);
-    const auto p = orrery::read<array_core::partial>(r);
+    const auto p = orrery::read<array_core::partial_result>(r);
     std::unique_ptr<reduction_target> target;
     if (p.has_target) target = std::make_unique<reduction_target>(orrery::read<reduction_target>(r));
     std::unique_ptr<accumulator> value;
@@ -109,7 +109,7 @@ open_reduction& array_core::open(std::uint32_t number) {
   for (const child& c : children_) {
     if (c.done >= number) continue;
     ++r.children_left;
-    if (c.hungry) start_at(c, number);
+    if (c.has_empty_pes) start_at(c, number);
   }
   return r;
 }
@@ -123,7 +123,7 @@ void array_core::leave_reductions(const cell_base& c) {
   take_out(c);
   for (open_reduction& r : open_)
     if (!r.here_done && r.number <= c.reductions) --r.have;
-  if (cells_.empty()) tell_hungry();
+  if (cells_.empty()) tell_of_empty_pes();
 }
 
 void array_core::complete_here() {
@@ -139,10 +139,10 @@ void array_core::complete_here() {
     r.here_done = true;
     any = true;
     r.births += births_;
-    for (const auto& [last, count] : ghosts_)
+    for (const auto& [last, count] : departed_contributions_)
       if (last >= r.number) r.births += count;
     done_ = r.number;
-    std::erase_if(ghosts_, [&](const auto& g) { return g.first <= done_; });
+    std::erase_if(departed_contributions_, [&](const auto& g) { return g.first <= done_; });
   }
   if (any) pass_on();
 }
@@ -155,20 +155,21 @@ void array_core::pass_on() {
     const auto at = std::ranges::find(open_, passed_ + 1, &open_reduction::number);
     if (at == open_.end() || !at->here_done || at->children_left != 0) break;
     passed_ = at->number;
-    if (self_.id() == shape_.root) {
+    if (self_.id() == about_.root) {
       at->tree_done = true;
       finish(*at);
       continue;
     }
-    told_hungry_ = is_hungry();
-    const partial p{
-        0, at->number, self_.id(), at->contributions, at->births, false, told_hungry_, at->target != nullptr, false};
+    told_of_empty_pes_ = has_empty_pes();
+    const partial_result p{0,          at->number, self_.id(),         at->contributions,
+                           at->births, false,      told_of_empty_pes_, at->target != nullptr,
+                           false};
     send_partial(self_, parent_, id(), p, at->value.get(), at->target.get(), at->error);
     open_.erase(at);
   }
 }
 
-void send_partial(pe& self, std::uint32_t to, std::uint32_t array, array_core::partial p, const accumulator* a,
+void send_partial(pe& self, std::uint32_t to, std::uint32_t array, array_core::partial_result p, const accumulator* a,
                   const reduction_target* target, std::exception_ptr error) {
   const auto head = [&] { return target != nullptr ? pack(0, p, *target) : pack(0, p); };
   bytes b;
@@ -190,11 +191,11 @@ void send_partial(pe& self, std::uint32_t to, std::uint32_t array, array_core::p
 
 void array_core::send_late(std::uint32_t number, std::uint64_t contributions, std::int64_t births,
                            std::unique_ptr<accumulator> a, const reduction_target* target) {
-  const partial p{0, number, self_.id(), contributions, births, true, false, target != nullptr, false};
-  send_partial(self_, shape_.root, id(), p, a.get(), target);
+  const partial_result p{0, number, self_.id(), contributions, births, true, false, target != nullptr, false};
+  send_partial(self_, about_.root, id(), p, a.get(), target);
 }
 
-void array_core::receive_partial(const partial& p, std::unique_ptr<accumulator> value,
+void array_core::receive_partial(const partial_result& p, std::unique_ptr<accumulator> value,
                                  std::unique_ptr<reduction_target> target, std::exception_ptr error) {
   open_reduction& r = open(p.number);
   r.contributions += p.contributions;
@@ -209,7 +210,7 @@ void array_core::receive_partial(const partial& p, std::unique_ptr<accumulator> 
   for (child& c : children_) {
     if (c.pe != p.child) continue;
     c.done = p.number;
-    c.hungry = p.hungry;
+    c.has_empty_pes = p.has_empty_pes;
   }
   --r.children_left;
   complete_here();
@@ -222,23 +223,25 @@ void array_core::receive_start(std::uint32_t number) {
   complete_here();
 }
 
-bool array_core::is_hungry() const noexcept { return cells_.empty() || std::ranges::any_of(children_, &child::hungry); }
-
-void array_core::tell_hungry() {
-  if (told_hungry_ || self_.id() == shape_.root) return;
-  told_hungry_ = true;
-  begins();
-  tell(self_, parent_, hungry_handler, id(), 0, {});
+bool array_core::has_empty_pes() const noexcept {
+  return cells_.empty() || std::ranges::any_of(children_, &child::has_empty_pes);
 }
 
-void array_core::receive_hungry(std::uint32_t pe) {
+void array_core::tell_of_empty_pes() {
+  if (told_of_empty_pes_ || self_.id() == about_.root) return;
+  told_of_empty_pes_ = true;
+  begins();
+  tell(self_, parent_, empty_pes_handler, id(), 0, {});
+}
+
+void array_core::receive_empty_pes(std::uint32_t pe) {
   for (child& c : children_) {
     if (c.pe != pe) continue;
-    c.hungry = true;
+    c.has_empty_pes = true;
     for (const open_reduction& r : open_)
       if (r.number > c.done) start_at(c, r.number);
   }
-  tell_hungry();
+  tell_of_empty_pes();
 }
 
 void mixed(open_reduction& r) {
@@ -282,13 +285,13 @@ std::string array_core::explain_waits() const {
     std::vector<std::string> missing;
     for (const cell_base* c : cells_)
       if (c->reductions < r.number && missing.size() <= most) missing.push_back(text_of(*c));
-    text += fmt::format("  reduction {} of {}: {} of {} elements here have contributed", r.number, shape_.name, r.have,
+    text += fmt::format("  reduction {} of {}: {} of {} elements here have contributed", r.number, about_.name, r.have,
                         cells_.size());
     if (missing.size() > most) missing.back() = "more";
     if (!missing.empty()) text += fmt::format(", but not {}", fmt::join(missing, ", "));
     text += '\n';
   }
-  for (const auto& [id, s] : sections_) text += s->explain_waits(shape_.name);
+  for (const auto& [id, s] : sections_) text += s->explain_waits(about_.name);
   for (const auto& [element, messages] : early_waits(most))
     text += fmt::format("  {} message{} for {}, which was not created yet\n", messages,
                         messages == 1 ? " waits" : "s wait", element);
@@ -308,8 +311,8 @@ void array_core::give_up_end() {
 }
 
 void array_core::fail_reductions() noexcept {
-  for (const open_reduction& r : std::exchange(open_, {})) fail_unfinished(self_, shape_.name, r.target.get());
-  for (const auto& [id, s] : sections_) s->fail_reductions(shape_.name);
+  for (const open_reduction& r : std::exchange(open_, {})) fail_unfinished(self_, about_.name, r.target.get());
+  for (const auto& [id, s] : sections_) s->fail_reductions(about_.name);
 }
 
 void fail_unfinished(pe& self, const std::string& what, const reduction_target* target) noexcept {
@@ -329,14 +332,14 @@ void array_core::fail_lost_reductions() noexcept {
   for (const open_reduction& r : std::exchange(open_, {}))
     if (r.target != nullptr && r.target->what == reduction_target::kind::call)
       answer_error(self_, r.target->call, &reduction_result,
-                   make_error(errc::node_lost, fmt::format("a reduction of {}: elements were lost", shape_.name)));
+                   make_error(errc::node_lost, fmt::format("a reduction of {}: elements were lost", about_.name)));
 }
 
 void array_core::pes_lost() noexcept {
   lossy_ = true;
   for (const open_reduction& r : open_)
     if (r.contributions != 0)
-      self_.failures().report(fmt::format("reduction {} of {}", r.number, shape_.name),
+      self_.failures().report(fmt::format("reduction {} of {}", r.number, about_.name),
                               make_error(errc::node_lost, "some elements were lost before they contributed"));
   fail_lost_reductions();
   const std::vector<cell_base*> here = cells_;

@@ -55,7 +55,7 @@ slot* route_piece(pe& self, scheduler::delivery& d, const wire::envelope& e, std
     const auto payload = wire_payload(d, e, size);
     orrery::reader r(payload);
     const auto head = orrery::read<piece_head>(r);
-    auto& p = array_directory::of(self).partial_from(from);
+    auto& p = array_directory::of(self).incomplete_from(from);
     if (head.total != 0) {
       const scheduler::handler* const h = scheduler::find_handler(head.handler);
       if ((h != nullptr && h->route == nullptr && head.to_process == 0) || !p.data.empty())
@@ -489,7 +489,7 @@ void array_directory::pes_lost(pe&) noexcept {
   // there may be many thousand PEs
   if (self_.owner().gone_nodes() == 0 && self_.simulated() != nullptr) return;
   fail_guests();
-  std::erase_if(partials_, [&](const auto& p) { return !self_.owner().reachable(p.first); });
+  std::erase_if(incomplete_, [&](const auto& p) { return !self_.owner().reachable(p.first); });
   std::vector<array_core*> hit;
   for (const auto& [id, part] : parts_)
     if (part->find_losses()) hit.push_back(part.get());

@@ -2,7 +2,8 @@
 #pragma once
 
 #include <orrery/process/future.hpp>
-#include <orrery/process/invoke.hpp>
+#include <orrery/process/result_sink.hpp>
+#include <orrery/process/send.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -238,18 +239,18 @@ class array_directory final : public scheduler::layer_state, public scheduler::w
   void pes_lost(pe& self) noexcept override;
   void cancel_waits(pe& self) noexcept override;
   void fetch(int step) const noexcept override;
-  /// Work of an element counts for its array until it is done (quiescence.hpp).
+  /// Work of an element counts for its array until it is done (quiescence.cpp).
   std::uint64_t begin_work(const slot& by) noexcept override;
   void end_work(std::uint64_t number) noexcept override;
   [[nodiscard]] std::string name_of(const slot& s) const override;
   [[nodiscard]] std::string explain_waits() const override;
 
   /// A message from another PE that arrives in pieces.
-  struct partial {
+  struct incomplete_message {
     bytes data;
     std::size_t total = 0;
   };
-  [[nodiscard]] partial& partial_from(std::uint32_t pe) { return partials_[pe]; }
+  [[nodiscard]] incomplete_message& incomplete_from(std::uint32_t pe) { return incomplete_[pe]; }
 
  private:
   static constexpr std::size_t cache_size = 16;
@@ -283,7 +284,7 @@ class array_directory final : public scheduler::layer_state, public scheduler::w
       free_ids_;
   std::uint32_t added_ = 0;
   scheduler::call_table<std::uint64_t, 32, asked> calls_;
-  std::unordered_map<std::uint32_t, partial> partials_;
+  std::unordered_map<std::uint32_t, incomplete_message> incomplete_;
   std::vector<find_cell> element_classes_;  // by class number
   std::vector<std::pair<std::uint32_t, std::string>> gone_;  // the latest that were destroyed
   std::unique_ptr<outbox> own_streams_;  // of processes that are no elements

@@ -12,7 +12,7 @@ void post_leave(pe& self, slot& s, const scheduler::handler& h, std::uint32_t to
   scheduler::message* m = self.allocate_message(sizeof(std::tuple<std::uint32_t>));
   new (m->payload()) std::tuple<std::uint32_t>(to);
   m->source_pe = self.id();
-  fill(m->head, self.address_of(s), h, wire::payload_form::owned, nullptr, 0);
+  write_envelope(m->head, self.address_of(s), h, wire::payload_form::owned, nullptr, 0);
   scheduler::message* earlier = nullptr;  // where the same method has sent it before
   s.search([&](const scheduler::message*, scheduler::message* x) {
     if (x->head.handler != m->head.handler) return true;

@@ -131,13 +131,13 @@ void send_as_guest(pe& self, std::uint32_t array, guest_request what, const arra
   self.failures().report_post(&h, std::current_exception());
 }
 
-void broadcast_to(pe& self, std::uint32_t array, const array_handler& cast, std::span<const std::byte> arguments) {
+void broadcast_to(pe& self, std::uint32_t array, const array_handler& method, std::span<const std::byte> arguments) {
   if (array_core* part = array_directory::of(self).find(array)) {
-    part->broadcast(cast, arguments);
+    part->broadcast(method, arguments);
     return;
   }
   (void)may_send_as_guest(self, array, true);
-  send_as_guest(self, array, guest_request::broadcast, cast, arguments);
+  send_as_guest(self, array, guest_request::broadcast, method, arguments);
 }
 
 std::uint32_t lost_nodes_of(pe& self, std::uint32_t array) {

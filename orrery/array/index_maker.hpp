@@ -21,7 +21,8 @@ namespace orrery::detail {
 /// messages by which an array is made on other PEs, too, which index_maker sends and executes.
 template <class Index>
 struct element_maker : scheduler::handler {
-  using new_part = std::unique_ptr<index_part<Index>> (*)(pe&, array_core::shape, typename index_part<Index>::settings);
+  using new_part = std::unique_ptr<index_part<Index>> (*)(pe&, array_core::description,
+                                                          typename index_part<Index>::settings);
   /// Creates an element here.
   using make_element = std::function<void(index_part<Index>&, const Index&)>;
   using read_arguments = make_element (*)(const bytes& arguments);

@@ -62,7 +62,7 @@ struct index_messages {
     scheduler::message* m = self.allocate_message(form.payload_bytes);
     m->source_pe = self.id();
     m->head.size.store(wire::record_bytes(form.payload_bytes), std::memory_order_relaxed);
-    fill(m->head, {self.id(), array, 0}, form.routed, wire::payload_form::owned, nullptr, pages);
+    write_envelope(m->head, {self.id(), array, 0}, form.routed, wire::payload_form::owned, nullptr, pages);
     begin_prefix(m->payload(), form.ordered, h, i, {});
     return m;
   }

@@ -58,7 +58,7 @@ struct held_creation {
 };
 
 /// The table's entry for an element that does not live here.
-struct away {
+struct remote_location {
   enum class what : std::uint8_t {
     at,  ///< it was last seen at `pe`
     /// Messages wait: at the home until it is created, elsewhere until it is sure which way they
@@ -149,7 +149,7 @@ class index_part : public array_core {
     }
   };
 
-  index_part(pe& self, shape s, settings o, const element_class_facts& elements);
+  index_part(pe& self, description s, settings o, const element_class_facts& elements);
   ~index_part() override;
 
   /// The class of its elements' processes.
@@ -158,7 +158,7 @@ class index_part : public array_core {
   /// The element, if it is on this PE.
   [[nodiscard]] cell_type* find_local(const Index& i) const noexcept {
     const auto it = table_.find(i);
-    return it == table_.end() || it->second.is_away() ? nullptr : it->second.here();
+    return it == table_.end() || it->second.is_remote() ? nullptr : it->second.here();
   }
   /// Its process: what a message to it needs, without a look at the element itself, which may be in
   /// no cache.
@@ -182,14 +182,14 @@ class index_part : public array_core {
   /// At the home of the index: the other PE where its last element has ended, or is ending; none if
   /// that is not known.
   [[nodiscard]] std::optional<std::uint32_t> place_of_end(const Index& i) const noexcept {
-    const away* a = find_away(i);
-    if (a == nullptr || a->state != away::what::deleted || a->pe == self_.id()) return {};
+    const remote_location* a = find_location(i);
+    if (a == nullptr || a->state != remote_location::what::deleted || a->pe == self_.id()) return {};
     return a->pe;
   }
   /// At the home of the index: there is an element, here or elsewhere.
   [[nodiscard]] bool has_element(const Index& i) const noexcept {
     const auto it = table_.find(i);
-    return it != table_.end() && (!it->second.is_away() || it->second.there()->state == away::what::at);
+    return it != table_.end() && (!it->second.is_remote() || it->second.there()->state == remote_location::what::at);
   }
   [[nodiscard]] std::uint32_t home_of(const Index& i) const { return about().pes.at(rank_of_home(i)); }
   /// Throws usage_error if the array is not on that PE.
@@ -219,10 +219,10 @@ class index_part : public array_core {
   }
   /// A cell and a slot for a new element on this PE; its constructor is still to run. The index
   /// must not be in use here.
-  cell_type& conceive(const Index& i, std::uint32_t birth);
+  cell_type& create_entry(const Index& i, std::uint32_t birth);
   /// Sends on what had waited for the element that was placed last.
   void flush_early() { dispatch_all(std::exchange(early_, nullptr)); }
-  /// Undoes conceive, where a constructor has thrown. The cell is gone then.
+  /// Undoes create_entry, where a constructor has thrown. The cell is gone then.
   void undo_conceive(cell_type& c);
   /// A message that asks for a new element; `instance`: its handler.
   static slot* route_creation(pe& self, scheduler::delivery& d, const wire::envelope& e, std::uint32_t size,
@@ -243,7 +243,7 @@ class index_part : public array_core {
   void know_bulk(const std::vector<Index>& all, std::uint32_t pe);
   /// The element ends: it is found no more. Its object is still there. Returns the messages that it
   /// has not executed.
-  [[nodiscard]] scheduler::message* bury(cell_type& c);
+  [[nodiscard]] scheduler::message* unregister(cell_type& c);
   void forget_buried(const Index& i, std::uint32_t birth, const inbox::counts& streams);
   /// Sends on what was in the mailbox of an element that is here no more.
   void send_after(cell_base& c, scheduler::message* mailbox);
@@ -266,11 +266,11 @@ class index_part : public array_core {
 
   // --- messages whose element keeps moving; part_pursuit.hpp -------------------------------------
   static constexpr unsigned most_follows = 4;
-  bool leave_pursuit(const routed_kind& kind, const away* a, scheduler::delivery& d, const wire::envelope& e,
+  bool leave_pursuit(const routed_kind& kind, const remote_location* a, scheduler::delivery& d, const wire::envelope& e,
                      std::uint32_t size, route_head h, const Index& i, order_tag tag);
   slot* end_pursuit(cell_type& c, scheduler::delivery& d, const wire::envelope& e, std::uint32_t size, route_head h,
                     const Index& i, order_tag tag);
-  bool yield_turn(const routed_kind& kind, const away& a, scheduler::delivery& d, const wire::envelope& e,
+  bool yield_turn(const routed_kind& kind, const remote_location& a, scheduler::delivery& d, const wire::envelope& e,
                   std::uint32_t size, route_head h, const Index& i);
   void keep_at_home(scheduler::delivery& d, const wire::envelope& e, std::uint32_t size, route_head h, const Index& i,
                     order_tag tag);
@@ -296,7 +296,7 @@ class index_part : public array_core {
   slot* arrive_packed(scheduler::delivery& d, const wire::envelope& e, std::uint32_t size);
   /// Reads the first message of an element from another node: its cell, and its state as bytes.
   [[nodiscard]] std::pair<cell_type*, std::span<const std::byte>> unpack_arrival(const scheduler::delivery& d);
-  void arrive_whole(cell_type* c, const std::vector<baggage>& broadcasts);
+  void arrive_whole(cell_type* c, const std::vector<pending_broadcast>& broadcasts);
   /// A message that brings a cell of this node. `end_alone` ends the element if its array is gone.
   static slot* route_whole(pe& self, scheduler::delivery& d, const wire::envelope& e, std::uint32_t size,
                            void (*end_alone)(std::uint32_t array, cell_type*));
@@ -304,13 +304,13 @@ class index_part : public array_core {
   // --- delivery; part_route.hpp ------------------------------------------------------------------
   /// Where a message to an element that is not here has to go: null if it has to be dispatched on
   /// this PE.
-  [[nodiscard]] away* way_to(const Index& i);
+  [[nodiscard]] remote_location* way_to(const Index& i);
   /// The element was last seen from here on a PE that is lost: the home is to be asked, as it may
   /// have left it.
   void forget_lost_place(const Index& i);
   /// Messages that wait on this PE until it is sure which way they have to go.
   [[nodiscard]] std::uint32_t waiting_at(const Index& i) const noexcept {
-    const away* a = find_away(i);
+    const remote_location* a = find_location(i);
     return a != nullptr && !a->is_home ? a->queued : 0;
   }
   [[nodiscard]] std::uint64_t next_number() noexcept { return ++numbers_; }
@@ -353,7 +353,7 @@ class index_part : public array_core {
   [[nodiscard]] bool creation_waits(const Index& i) const;
   void hold_creation(const Index& i, scheduler::message* m);
   [[nodiscard]] bool is_held(const Index& i) const noexcept;
-  void create_held(const Index& i, away& a);
+  void create_held(const Index& i, remote_location& a);
   /// A probe has come where a creation is held: if it is that one's, what was sent before is here,
   /// and the element is created. Else false.
   bool way_is_clear(const Index& i, const route_head& h);
@@ -364,10 +364,12 @@ class index_part : public array_core {
    public:
     entry() = default;
     explicit entry(cell_type* c) noexcept : bits_(reinterpret_cast<std::uintptr_t>(c)) {}
-    explicit entry(away* a) noexcept : bits_(reinterpret_cast<std::uintptr_t>(a) | 1) {}
-    [[nodiscard]] bool is_away() const noexcept { return (bits_ & 1) != 0; }
+    explicit entry(remote_location* a) noexcept : bits_(reinterpret_cast<std::uintptr_t>(a) | 1) {}
+    [[nodiscard]] bool is_remote() const noexcept { return (bits_ & 1) != 0; }
     [[nodiscard]] cell_type* here() const noexcept { return reinterpret_cast<cell_type*>(bits_); }
-    [[nodiscard]] away* there() const noexcept { return reinterpret_cast<away*>(bits_ & ~std::uintptr_t{1}); }
+    [[nodiscard]] remote_location* there() const noexcept {
+      return reinterpret_cast<remote_location*>(bits_ & ~std::uintptr_t{1});
+    }
 
    private:
     std::uintptr_t bits_ = 1;
@@ -379,35 +381,35 @@ class index_part : public array_core {
     const auto it = home_queues_.find(i);
     return it != home_queues_.end() ? it->second.get() : nullptr;
   }
-  void drop_away(away* a) noexcept;
-  [[nodiscard]] away* find_away(const Index& i) const noexcept {
+  void drop_location(remote_location* a) noexcept;
+  [[nodiscard]] remote_location* find_location(const Index& i) const noexcept {
     const auto it = table_.find(i);
-    return it != table_.end() && it->second.is_away() ? it->second.there() : nullptr;
+    return it != table_.end() && it->second.is_remote() ? it->second.there() : nullptr;
   }
-  away& make_away(const Index& i, std::uint32_t pe, bool is_home);
+  remote_location& make_location(const Index& i, std::uint32_t pe, bool is_home);
   /// Removes what is known of elsewhere; gives back the messages that wait.
   [[nodiscard]] scheduler::message* erase_away(const Index& i);
   // --- order; part_order.hpp
   slot* pass_element(cell_type& c, scheduler::delivery& d, const wire::envelope& e, std::uint32_t size, const Index& i,
                      order_tag tag);
-  slot* pass_home(const routed_kind& kind, away* a, scheduler::delivery& d, const wire::envelope& e, std::uint32_t size,
-                  const route_head& h, const Index& i, order_tag tag);
-  bool create_for(const routed_kind& kind, away* a, const route_head& h, const Index& i);
+  slot* pass_home(const routed_kind& kind, remote_location* a, scheduler::delivery& d, const wire::envelope& e,
+                  std::uint32_t size, const route_head& h, const Index& i, order_tag tag);
+  bool create_for(const routed_kind& kind, remote_location* a, const route_head& h, const Index& i);
   [[nodiscard]] inbox* streams_of(const Index& i) const noexcept;
   void release_next(const Index& i, std::uint64_t stream);
   void end_stream(const Index& i, std::uint64_t stream);
   void send_streams(const Index& i, std::uint32_t pe, std::unique_ptr<inbox> in);
-  [[nodiscard]] inbox& inbox_of(away& a) {
+  [[nodiscard]] inbox& inbox_of(remote_location& a) {
     if (a.in == nullptr) a.in = std::make_unique<inbox>();
     return *a.in;
   }
   void dispatch_all(scheduler::message* m) {
     while (m != nullptr) dispatch(self_, std::exchange(m, m->next));
   }
-  void send_probe(const Index& i, away& a);
-  bool probe_first_home(const Index& i, away& a);
-  bool keep_early(const routed_kind& kind, away& a, scheduler::delivery& d, const wire::envelope& e, std::uint32_t size,
-                  const route_head& h, const Index& i);
+  void send_route_probe(const Index& i, remote_location& a);
+  bool probe_first_home(const Index& i, remote_location& a);
+  bool keep_early(const routed_kind& kind, remote_location& a, scheduler::delivery& d, const wire::envelope& e,
+                  std::uint32_t size, const route_head& h, const Index& i);
   /// An element has been created, or was to be, and the PE is lost: not again and again.
   [[nodiscard]] static route_head once_tried(route_head h) noexcept {
     h.flags |= route_head::tried;

@@ -68,7 +68,7 @@ bool index_sender<Index>::send_away(pe& self, std::uint32_t array, const Index& 
     if (answer) answer->sent();
   };
   const bool by_route = form.ordered || arguments.level() != wire::record_kind::message;
-  away* way = by_route && part.find_local(to) != nullptr ? nullptr : part.way_to(to);
+  remote_location* way = by_route && part.find_local(to) != nullptr ? nullptr : part.way_to(to);
   if (way == nullptr) {
     if (part.waiting_at(to) > most_waiting && self.active() != nullptr) {
       if (p == patience::must_not) return false;
@@ -149,7 +149,7 @@ bool index_sender<Index>::send_away(pe& self, std::uint32_t array, const Index& 
     note_hop(self, true);
     way->last = h.number;
     way->used = true;
-    if (way->asks) way->state = away::what::waiting;
+    if (way->asks) way->state = remote_location::what::waiting;
     sent();
   };
   if (c.remote) {
@@ -167,8 +167,8 @@ bool index_sender<Index>::send_away(pe& self, std::uint32_t array, const Index& 
     throw;
   }
   numbered();
-  fill(*e, {way->pe, part.id(), 0}, form.routed, wire::payload_form::owned, nullptr, arguments.pages(),
-       arguments.level());
+  write_envelope(*e, {way->pe, part.id(), 0}, form.routed, wire::payload_form::owned, nullptr, arguments.pages(),
+                 arguments.level());
   self.commit(c, bytes_needed);
   return true;
 }

@@ -12,7 +12,7 @@
 // A method of an element as a message, in its four forms:
 //   here     in the mailbox of an element of this PE: the arguments, as for any process
 //   routed   on its way, behind its route: what the element is found by
-//   cast     a broadcast on its way
+//   instance a broadcast on its way
 //   member   a broadcast in a mailbox
 namespace orrery::detail {
 

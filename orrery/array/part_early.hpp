@@ -14,8 +14,8 @@ namespace orrery::detail {
 // At the home of an index where nothing was created yet. Nobody can be told to hold back messages
 // for a process that there is not, so those that are too many fail: false.
 template <class Index>
-bool index_part<Index>::keep_early(const routed_kind& kind, away& a, scheduler::delivery& d, const wire::envelope& e,
-                                   std::uint32_t size, const route_head& h, const Index& i) {
+bool index_part<Index>::keep_early(const routed_kind& kind, remote_location& a, scheduler::delivery& d,
+                                   const wire::envelope& e, std::uint32_t size, const route_head& h, const Index& i) {
   const bool beside = d.form == wire::payload_form::owned;
   const std::uint64_t needed = size + (beside ? std::uint64_t{e.padding} * wire::page_bytes : 0);
   if (early_bytes_ + needed > settings_.early_bytes) {
@@ -31,7 +31,7 @@ bool index_part<Index>::keep_early(const routed_kind& kind, away& a, scheduler::
 
 // Follows the class's policy for messages to an index without an element: true if one is made.
 template <class Index>
-bool index_part<Index>::create_for(const routed_kind& kind, away* a, const route_head& h, const Index& i) {
+bool index_part<Index>::create_for(const routed_kind& kind, remote_location* a, const route_head& h, const Index& i) {
   if (kind.creation == nullptr) return false;
   if (a != nullptr && !a->is_home) return false;
   if ((h.flags & route_head::tried) != 0 || ends()) return false;
@@ -45,7 +45,7 @@ template <class Index>
 void index_part<Index>::fail_early() {
   std::vector<Index> waiting;
   for (const auto& [i, e] : table_)
-    if (e.is_away() && e.there()->is_home && e.there()->state == away::what::waiting) waiting.push_back(i);
+    if (e.is_remote() && e.there()->is_home && e.there()->state == remote_location::what::waiting) waiting.push_back(i);
   for (const Index& i : waiting) dispatch_all(erase_away(i));
 }
 
@@ -58,8 +58,8 @@ scheduler::message* index_part<Index>::take_waiting() noexcept {
   };
   all = take_kept(all);
   for (auto& [i, e] : table_) {
-    if (!e.is_away()) continue;
-    away& a = *e.there();
+    if (!e.is_remote()) continue;
+    remote_location& a = *e.there();
     if (a.in != nullptr) all = a.in->take_held(all);
     for (scheduler::message* m = a.take_all(); m != nullptr;) add(std::exchange(m, m->next));
     if (const auto held = std::move(a.held); held != nullptr) {
@@ -75,34 +75,34 @@ scheduler::message* index_part<Index>::take_waiting() noexcept {
 // everything that comes later to this PE: the probe comes here last.
 template <class Index>
 bool index_part<Index>::creation_waits(const Index& i) const {
-  const away* a = find_away(i);
+  const remote_location* a = find_location(i);
   return a != nullptr && !a->is_home && a->unsettled() && self_.owner().reachable(a->pe);
 }
 template <class Index>
 void index_part<Index>::hold_creation(const Index& i, scheduler::message* m) {
-  away& a = *find_away(i);
+  remote_location& a = *find_location(i);
   a.held = std::make_unique<held_creation>(m);
   // then its message serves as a probe
-  const bool asking = a.asks && a.state == away::what::waiting;
-  a.state = away::what::waiting;
-  if (!asking && !probe_first_home(i, a)) send_probe(i, a);
+  const bool asking = a.asks && a.state == remote_location::what::waiting;
+  a.state = remote_location::what::waiting;
+  if (!asking && !probe_first_home(i, a)) send_route_probe(i, a);
 }
 template <class Index>
 bool index_part<Index>::is_held(const Index& i) const noexcept {
-  const away* a = find_away(i);
+  const remote_location* a = find_location(i);
   return a != nullptr && a->held != nullptr;
 }
 template <class Index>
 bool index_part<Index>::way_is_clear(const Index& i, const route_head& h) {
-  away& a = *find_away(i);
+  remote_location& a = *find_location(i);
   if (h.origin != self_.id() || h.number != a.last) return false;
   create_held(i, a);
   return true;
 }
 template <class Index>
-void index_part<Index>::create_held(const Index& i, away& a) {
+void index_part<Index>::create_held(const Index& i, remote_location& a) {
   if (probe_first_home(i, a)) return;
-  a.state = away::what::at;
+  a.state = remote_location::what::at;
   a.confirmed = a.last;
   const auto held = std::move(a.held);
   std::ranges::sort(held->come, {}, [](const auto& m) { return std::pair(m.origin, m.number); });

@@ -38,7 +38,7 @@ void index_maker<Index>::unmake(std::uint32_t id) {
   auto& part = *find();
   part.begin_end();
   part.fail_early();
-  const array_core::shape s = part.about();
+  const array_core::description s = part.about();
   std::exception_ptr failed;
   scheduler::message* waiting = nullptr;
   std::vector<std::pair<std::uint32_t, future<void>>> below;

@@ -19,7 +19,7 @@ void report_no_creation(pe& self, const std::string& element, const std::excepti
 template <class Index>
 std::uint32_t index_part<Index>::admit(const Index& i) {
   const auto it = table_.find(i);
-  if (it != table_.end() && (!it->second.is_away() || it->second.there()->state == away::what::at))
+  if (it != table_.end() && (!it->second.is_remote() || it->second.there()->state == remote_location::what::at))
     throw_taken(text_of(i));
   if (++births_given_ == 0) births_given_ = 1;
   return births_given_;
@@ -35,7 +35,7 @@ void index_part<Index>::place(const Index& i, cell_type& c) {
 }
 
 template <class Index>
-index_cell<Index>& index_part<Index>::conceive(const Index& i, std::uint32_t birth) {
+index_cell<Index>& index_part<Index>::create_entry(const Index& i, std::uint32_t birth) {
   cell_type* c = make_cell(i);
   slot* s = nullptr;
   try {
@@ -57,7 +57,7 @@ index_cell<Index>& index_part<Index>::conceive(const Index& i, std::uint32_t bir
 template <class Index>
 void index_part<Index>::undo_conceive(cell_type& c) {
   c.process->apart = false;
-  scheduler::message* mailbox = bury(c);
+  scheduler::message* mailbox = unregister(c);
   resends_failed_ = true;
   send_after(c, mailbox);
   resends_failed_ = false;
@@ -68,7 +68,7 @@ void index_part<Index>::undo_conceive(cell_type& c) {
 template <class Index>
 void index_part<Index>::settle_at(const Index& i, std::uint32_t birth, std::uint32_t pe) {
   scheduler::message* waiting = erase_away(i);
-  away& a = make_away(i, pe, true);
+  remote_location& a = make_location(i, pe, true);
   a.birth = birth;
   if (auto in = std::exchange(taken_, nullptr)) send_streams(i, pe, std::move(in));
   dispatch_all(waiting);
@@ -141,7 +141,7 @@ slot* index_part<Index>::route_creation(pe& self, scheduler::delivery& d, const 
       part.hold_creation(i, d.detach(e, size));
       return nullptr;
     }
-    auto& made = part.conceive(i, c.birth);
+    auto& made = part.create_entry(i, c.birth);
     made.process->state = scheduler::process_state::idle;
     self.push(*made.process, d.detach(e, size));
     part.flush_early();
@@ -160,8 +160,8 @@ template <class Index>
 void index_part<Index>::mark_deleted(const Index& i, std::uint32_t birth, const inbox::counts& streams,
                                      std::uint32_t where) {
   tell_homes(i, nowhere);
-  away& a = make_away(i, where, true);
-  a.state = away::what::deleted;
+  remote_location& a = make_location(i, where, true);
+  a.state = remote_location::what::deleted;
   a.birth = birth;
   (void)merge_streams(i, streams);
   deleted_.emplace_back(i, birth);
@@ -170,8 +170,8 @@ void index_part<Index>::mark_deleted(const Index& i, std::uint32_t birth, const 
     const auto [old, number] = std::move(deleted_.front());
     deleted_.pop_front();
     // else end_stream forgets it
-    if (const away* o = find_away(old);
-        o != nullptr && o->state == away::what::deleted && o->birth == number && (o->in == nullptr || o->in->empty()))
+    if (const remote_location* o = find_location(old); o != nullptr && o->state == remote_location::what::deleted &&
+                                                       o->birth == number && (o->in == nullptr || o->in->empty()))
       dispatch_all(erase_away(old));
   }
 }
@@ -197,7 +197,7 @@ struct buried_message {
 };
 
 template <class Index>
-scheduler::message* index_part<Index>::bury(cell_type& c) {
+scheduler::message* index_part<Index>::unregister(cell_type& c) {
   c.ended = true;
   scheduler::message* mailbox = take_mailbox(c);
   const inbox::counts streams = c.order != nullptr ? c.order->in.all() : inbox::counts{};
@@ -217,7 +217,7 @@ scheduler::message* index_part<Index>::bury(cell_type& c) {
       if (!ends()) {
         leave_section(*this, m.home, m, index);
       } else {  // it would seem as if those that have not ended yet were all that had to contribute
-        leave_if_it_stays({m.section, m.home, m.contributed, m.casts, {}}, index);
+        leave_if_it_stays({m.section, m.home, m.contributed, m.broadcasts, {}}, index);
       }
     }
   }
@@ -227,8 +227,8 @@ scheduler::message* index_part<Index>::bury(cell_type& c) {
 
 template <class Index>
 void index_part<Index>::forget_buried(const Index& i, std::uint32_t birth, const inbox::counts& streams) {
-  const away* a = find_away(i);
-  if (a == nullptr || a->birth != birth || a->state != away::what::at) return;
+  const remote_location* a = find_location(i);
+  if (a == nullptr || a->birth != birth || a->state != remote_location::what::at) return;
   const std::uint32_t where = a->pe;
   scheduler::message* waiting = erase_away(i);
   mark_deleted(i, birth, streams, where);

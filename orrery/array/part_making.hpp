@@ -57,7 +57,8 @@ template <class Index>
 std::uint32_t index_maker<Index>::make_array(const maker& m, const settings& o, std::uint32_t branching,
                                              const std::string& name, bool shares) {
   pe& self = here_pe();
-  const array_core::shape s{array_directory::of(self).new_id(), self.id(), array_pes(program_pes()), branching, name};
+  const array_core::description s{array_directory::of(self).new_id(), self.id(), array_pes(program_pes()), branching,
+                                  name};
   try {
     make(m, pack(0, s, o, shares));
   } catch (...) {
@@ -109,7 +110,7 @@ template <class Index>
 void index_maker<Index>::make(const maker& m, const bytes& how) {
   pe& self = here_pe();
   orrery::reader r(how);
-  const auto s = orrery::read<array_core::shape>(r);
+  const auto s = orrery::read<array_core::description>(r);
   auto o = orrery::read<settings>(r);
   const bool shares = orrery::read<bool>(r);
   auto made = m.part(self, s, std::move(o));
@@ -200,7 +201,7 @@ template <class Index>
 void index_maker<Index>::end_shares(std::uint32_t id) {
   pe& self = here_pe();
   auto& part = index_part_of<Index>(self, id);
-  const array_core::shape s = part.about();
+  const array_core::description s = part.about();
   part.end_share();
   std::vector<future<void>> below;
   finish(below, [&] {

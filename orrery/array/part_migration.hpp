@@ -10,16 +10,16 @@
 // How elements move.
 namespace orrery::detail {
 
-// The luggage of an element to another node, beside its state.
+// The migration_record of an element to another node, beside its state.
 template <class Index>
-struct luggage {
+struct migration_record {
   Index index{};
   std::uint32_t broadcasts = 0;
   std::uint32_t reductions = 0;
   std::uint32_t birth = 0;
   std::uint32_t moves = 0;
   std::uint64_t load_ns = 0;
-  std::vector<baggage> waiting;
+  std::vector<pending_broadcast> waiting;
   std::vector<membership> sections;
   order_luggage order;
   typename index_cell<Index>::traffic_list sent;
@@ -31,7 +31,7 @@ template <class Index>
 void index_part<Index>::end_element(pe& self, slot& s, cell_type& c) {
   auto* part = static_cast<index_part<Index>*>(c.part);
   const array_core::ending still(*part);  // it stays till then, also if the array is destroyed
-  scheduler::message* mailbox = part->bury(c);
+  scheduler::message* mailbox = part->unregister(c);
   part->send_after(c, mailbox);
   part->note_ending(c.index, s);
   self.end_object(s);  // may park; what is sent meanwhile does not find it any more
@@ -77,13 +77,13 @@ void index_part<Index>::depart(cell_type& c, std::uint32_t to) {
   (void)self_.channel_to(to);  // throws node_lost, while it can stay
   ++c.moves;
   take_out(c);
-  away& a = make_away(c.index, to, is_home(c.index));
+  remote_location& a = make_location(c.index, to, is_home(c.index));
   a.birth = c.birth;
   a.moves = c.moves;
   departed(c, to);
   s.has_object = s.apart = false;
   scheduler::message* mailbox = take_mailbox(c);
-  const std::vector<baggage> broadcasts = pack_broadcasts(mailbox);
+  const std::vector<pending_broadcast> broadcasts = pack_broadcasts(mailbox);
   c.process = nullptr;
   if (whole) {
     cell_type* p = &c;
@@ -98,7 +98,7 @@ void index_part<Index>::depart(cell_type& c, std::uint32_t to) {
     tell(self_, to, elements_.whole, id(), 0, b);
     send_after(stay, mailbox);
   } else {
-    luggage<Index> l{c.index, c.broadcasts, c.reductions, c.birth, c.moves, c.load_ns, broadcasts, {}, {}, {}};
+    migration_record<Index> l{c.index, c.broadcasts, c.reductions, c.birth, c.moves, c.load_ns, broadcasts, {}, {}, {}};
     if (c.sections != nullptr) l.sections = *c.sections;
     if (c.order != nullptr) l.order = {std::move(c.order->out), c.order->in.all()};
     if (c.sent != nullptr) l.sent.assign(c.sent->begin(), c.sent->end());
@@ -117,7 +117,7 @@ void index_part<Index>::depart(cell_type& c, std::uint32_t to) {
 template <class Index>
 slot* index_part<Index>::arrive_packed(scheduler::delivery& d, const wire::envelope& e, std::uint32_t size) {
   orrery::reader r(wire_payload(d, e, size));
-  auto l = orrery::read<luggage<Index>>(r);
+  auto l = orrery::read<migration_record<Index>>(r);
   if (find_local(l.index) != nullptr) throw bad_message(errc::message_corrupt, text_of(l.index) + " arrives twice");
   cell_type* c = make_cell(l.index);
   c->broadcasts = l.broadcasts;
@@ -150,7 +150,7 @@ std::pair<index_cell<Index>*, std::span<const std::byte>> index_part<Index>::unp
     const scheduler::delivery& d) {
   const std::span<const std::byte> all{d.payload, d.payload_bytes};
   orrery::reader r(all);
-  cell_type* const c = find_local(orrery::read<luggage<Index>>(r).index);
+  cell_type* const c = find_local(orrery::read<migration_record<Index>>(r).index);
   return {c, after_section(all, r)};
 }
 
@@ -160,10 +160,10 @@ slot* index_part<Index>::route_whole(pe& self, scheduler::delivery& d, const wir
   if (d.remote) return refuse_route(self, d, e, size);
   cell_type* c = nullptr;
   std::memcpy(&c, d.payload, sizeof c);
-  std::vector<baggage> broadcasts;
+  std::vector<pending_broadcast> broadcasts;
   if (const auto all = wire_payload(d, e, size); all.size() > section_size) {
     orrery::reader r(all.subspan(section_size));
-    broadcasts = orrery::read<std::vector<baggage>>(r);
+    broadcasts = orrery::read<std::vector<pending_broadcast>>(r);
   }
   const std::uint32_t array = e.slot;
   array_core* part = array_directory::of(self).find(array);
@@ -181,7 +181,7 @@ slot* index_part<Index>::route_whole(pe& self, scheduler::delivery& d, const wir
 }
 
 template <class Index>
-void index_part<Index>::arrive_whole(cell_type* c, const std::vector<baggage>& broadcasts) {
+void index_part<Index>::arrive_whole(cell_type* c, const std::vector<pending_broadcast>& broadcasts) {
   slot& s = self_.allocate_slot();
   s.state = scheduler::process_state::idle;
   s.class_number = elements_.process_class.number;
@@ -216,8 +216,8 @@ void index_part<Index>::report_arrival(const cell_type& c) {
 // A migration is over when the home has heard of it. News of earlier ones may come later.
 template <class Index>
 void index_part<Index>::registered(const Index& i, const location& l, std::uint32_t pe) {
-  away* a = find_away(i);
-  if (a == nullptr || a->state != away::what::at || a->birth != l.birth || l.moves < a->moves) return;
+  remote_location* a = find_location(i);
+  if (a == nullptr || a->state != remote_location::what::at || a->birth != l.birth || l.moves < a->moves) return;
   if (a->pe != pe || a->slot != l.slot || a->generation != l.generation) tell_homes(i, pe);
   a->pe = pe;
   a->slot = l.slot;

@@ -25,12 +25,13 @@ slot* index_part<Index>::pass_element(cell_type& c, scheduler::delivery& d, cons
 
 // At the home of an index without an element.
 template <class Index>
-slot* index_part<Index>::pass_home(const routed_kind& kind, away* a, scheduler::delivery& d, const wire::envelope& e,
-                                   std::uint32_t size, const route_head& h, const Index& i, order_tag tag) {
+slot* index_part<Index>::pass_home(const routed_kind& kind, remote_location* a, scheduler::delivery& d,
+                                   const wire::envelope& e, std::uint32_t size, const route_head& h, const Index& i,
+                                   order_tag tag) {
   const Index at = i;
   if (a == nullptr) {
-    a = &make_away(at, self_.id(), true);
-    a->state = away::what::waiting;
+    a = &make_location(at, self_.id(), true);
+    a->state = remote_location::what::waiting;
   }
   if ((h.flags & route_head::asks) != 0) tell_location(h, at, nullptr);
   inbox& in = inbox_of(*a);
@@ -40,7 +41,7 @@ slot* index_part<Index>::pass_home(const routed_kind& kind, away* a, scheduler::
   }
   if (create_for(kind, a, h, at)) return route(kind, d, e, size, once_tried(h), at, tag);
   in.passed(tag);
-  if (a->state == away::what::waiting && !ends() && (kind.policy != early::refuse || a->queued != 0)) {
+  if (a->state == remote_location::what::waiting && !ends() && (kind.policy != early::refuse || a->queued != 0)) {
     if (!keep_early(kind, *a, d, e, size, h, at)) in.failed(tag);
   } else {
     if (h.number != 0) tell_location(h, at, nullptr);
@@ -58,7 +59,7 @@ template <class Index>
 inbox* index_part<Index>::streams_of(const Index& i) const noexcept {
   const auto it = table_.find(i);
   if (it == table_.end()) return nullptr;
-  if (it->second.is_away()) return it->second.there()->in.get();
+  if (it->second.is_remote()) return it->second.there()->in.get();
   return it->second.here()->order != nullptr ? &it->second.here()->order->in : nullptr;
 }
 
@@ -84,11 +85,11 @@ void index_part<Index>::release_next(const Index& i, std::uint64_t stream) {
 // At the home of an index without an element, of which nothing may have to be known any more.
 template <class Index>
 void index_part<Index>::end_stream(const Index& i, std::uint64_t stream) {
-  away* a = find_away(i);
+  remote_location* a = find_location(i);
   a->in->end(stream);
   if (!a->in->empty()) return;
   a->in.reset();
-  if (a->state == away::what::deleted) {
+  if (a->state == remote_location::what::deleted) {
     deleted_.emplace_back(i, a->birth);
   } else if (a->queued == 0) {
     (void)erase_away(i);
@@ -100,11 +101,11 @@ bool index_part<Index>::merge_streams(const Index& i, const inbox::counts& strea
   const auto it = table_.find(i);
   if (it == table_.end()) return false;
   inbox* in = nullptr;
-  if (!it->second.is_away()) {
+  if (!it->second.is_remote()) {
     if (!streams.empty()) in = &it->second.here()->order_of().in;
   } else {
-    away* a = it->second.there();
-    if (!a->is_home || a->state == away::what::at) return false;
+    remote_location* a = it->second.there();
+    if (!a->is_home || a->state == remote_location::what::at) return false;
     if (!streams.empty()) in = &inbox_of(*a);
   }
   if (in == nullptr) return true;

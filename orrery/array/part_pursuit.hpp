@@ -41,12 +41,12 @@ struct turn_message {
 
 // A message that is not at its element. True if it goes to the home, or waits there now.
 template <class Index>
-bool index_part<Index>::leave_pursuit(const routed_kind& kind, const away* a, scheduler::delivery& d,
+bool index_part<Index>::leave_pursuit(const routed_kind& kind, const remote_location* a, scheduler::delivery& d,
                                       const wire::envelope& e, std::uint32_t size, route_head h, const Index& i,
                                       order_tag tag) {
   if ((h.flags & route_head::to_home) == 0 && h.follows() < most_follows) [[likely]]
     return false;
-  if (!kind.waits_at_home || a == nullptr || a->state != away::what::at || lossy()) return false;
+  if (!kind.waits_at_home || a == nullptr || a->state != remote_location::what::at || lossy()) return false;
   const std::uint32_t home = home_of(i);
   if (home == self_.id()) {
     keep_at_home(d, e, size, h, i, tag);
@@ -90,7 +90,7 @@ slot* index_part<Index>::end_pursuit(cell_type& c, scheduler::delivery& d, const
 // at the home until this message has had its turn: so it does not wait with them, but goes back.
 // True if it has gone. The home hears where the element is whatever waits there.
 template <class Index>
-bool index_part<Index>::yield_turn(const routed_kind& kind, const away& a, scheduler::delivery& d,
+bool index_part<Index>::yield_turn(const routed_kind& kind, const remote_location& a, scheduler::delivery& d,
                                    const wire::envelope& e, std::uint32_t size, route_head h, const Index& i) {
   const std::uint32_t home = home_of(i);
   if (a.held == nullptr && home != self_.id() && self_.owner().reachable(home)) {

@@ -15,9 +15,9 @@
 namespace orrery::detail {
 
 template <class Index>
-away& index_part<Index>::make_away(const Index& i, std::uint32_t pe, bool is_home) {
+remote_location& index_part<Index>::make_location(const Index& i, std::uint32_t pe, bool is_home) {
   if (!is_home && ++cached_ > sweep_at_) sweep();
-  auto* a = new away;
+  auto* a = new remote_location;
   a->pe = pe;
   a->is_home = is_home;
   table_.insert_or_assign(i, entry(a));
@@ -28,8 +28,8 @@ template <class Index>
 scheduler::message* index_part<Index>::erase_away(const Index& i) {
   taken_.reset();
   const auto it = table_.find(i);
-  if (it == table_.end() || !it->second.is_away()) return nullptr;
-  away* a = it->second.there();
+  if (it == table_.end() || !it->second.is_remote()) return nullptr;
+  remote_location* a = it->second.there();
   if (a->is_home) begins(a->queued);  // early messages, which were at rest
   if (!a->is_home) --cached_;
   scheduler::message* waiting = a->take_all();
@@ -46,24 +46,24 @@ scheduler::message* index_part<Index>::erase_away(const Index& i) {
 
 template <class Index>
 void index_part<Index>::forget_lost_place(const Index& i) {
-  const away* a = find_away(i);
-  if (a == nullptr || a->is_home || a->state != away::what::at || self_.owner().reachable(a->pe)) return;
+  const remote_location* a = find_location(i);
+  if (a == nullptr || a->is_home || a->state != remote_location::what::at || self_.owner().reachable(a->pe)) return;
   if (const std::uint32_t home = home_of(i); home == a->pe || !self_.owner().reachable(home)) return;
   dispatch_all(erase_away(i));
 }
 
 template <class Index>
-away* index_part<Index>::way_to(const Index& i) {
+remote_location* index_part<Index>::way_to(const Index& i) {
   if (lossy()) [[unlikely]]
     forget_lost_place(i);
   if (const auto it = table_.find(i); it != table_.end()) {
-    away* a = it->second.there();
-    return a->state == away::what::at ? a : nullptr;
+    remote_location* a = it->second.there();
+    return a->state == remote_location::what::at ? a : nullptr;
   }
   const std::uint32_t home = home_of(i);
   if (home == self_.id()) return nullptr;
   const std::uint32_t to = first_try(i);
-  away& a = make_away(i, to, false);
+  remote_location& a = make_location(i, to, false);
   a.asks = to != home;
   return &a;
 }
@@ -74,7 +74,7 @@ slot* index_part<Index>::route(const routed_kind& kind, scheduler::delivery& d, 
   if (lossy()) [[unlikely]]
     forget_lost_place(i);
   const auto it = table_.find(i);
-  if (it != table_.end() && !it->second.is_away()) {
+  if (it != table_.end() && !it->second.is_remote()) {
     cell_type* c = it->second.here();
     if (h.hops != 0 || (h.flags & route_head::wants_location) != 0) [[unlikely]] {
       if (kind.counts && (h.flags & (route_head::to_home | route_head::from_home)) != 0)
@@ -86,7 +86,7 @@ slot* index_part<Index>::route(const routed_kind& kind, scheduler::delivery& d, 
       return pass_element(*c, d, e, size, i, tag);
     return c->process;
   }
-  away* a = it != table_.end() ? it->second.there() : nullptr;
+  remote_location* a = it != table_.end() ? it->second.there() : nullptr;
   if ((h.flags & (route_head::asks | route_head::asked)) == route_head::asks && h.origin != self_.id()) {
     const auto known = told_.find(i);
     if (known != told_.end() && known->second != self_.id() && self_.owner().reachable(known->second)) {
@@ -102,25 +102,25 @@ slot* index_part<Index>::route(const routed_kind& kind, scheduler::delivery& d, 
     return nullptr;
   }
   // It had waited here, and goes before the one that is to ask: both take the way of all.
-  if (a != nullptr && a->asks && a->state == away::what::at) {
+  if (a != nullptr && a->asks && a->state == remote_location::what::at) {
     a->asks = a->passes = false;
     a->pe = home_of(i);
   }
   // If the element went from the PE that the home knows to one that is lost, these two would send
   // messages to each other for ever.
-  if (lossy() && a != nullptr && a->is_home && a->state == away::what::at && a->pe == d.source_pe) {
+  if (lossy() && a != nullptr && a->is_home && a->state == remote_location::what::at && a->pe == d.source_pe) {
     route_head back = h;
     back.hops = static_cast<std::uint16_t>(std::min<unsigned>(h.hops + most_hops / most_returns + 1, most_hops + 1));
     std::memcpy(d.payload, &back, sizeof back);
   }
-  if (const std::uint32_t to = a != nullptr && a->state == away::what::at ? a->pe : home_of(i);
+  if (const std::uint32_t to = a != nullptr && a->state == remote_location::what::at ? a->pe : home_of(i);
       !self_.owner().reachable(to) || (lossy() && h.hops > most_hops)) [[unlikely]] {
     if (h.number != 0) tell_location(h, i, nullptr);
     fail_routed(*this, kind, d, h, lost(i, to));
     return nullptr;
   }
   if (leave_pursuit(kind, a, d, e, size, h, i, tag)) return nullptr;
-  if (a != nullptr && a->state == away::what::at) {
+  if (a != nullptr && a->state == remote_location::what::at) {
     a->last = next_number();
     a->used = true;
     send_on(*this, kind, d, e, size, a->pe);
@@ -128,11 +128,11 @@ slot* index_part<Index>::route(const routed_kind& kind, scheduler::delivery& d, 
   }
   if (const std::uint32_t home = a == nullptr ? home_of(i) : self_.id(); home != self_.id()) {
     // remembered: the element may be created here before that is there
-    make_away(i, home, false).last = next_number();
+    make_location(i, home, false).last = next_number();
     send_on(*this, kind, d, e, size, home);
     return nullptr;
   }
-  if (a != nullptr && !a->is_home && a->state == away::what::waiting) {
+  if (a != nullptr && !a->is_home && a->state == remote_location::what::waiting) {
     if ((h.flags & route_head::from_home) != 0 && yield_turn(kind, *a, d, e, size, h, i)) return nullptr;
     scheduler::message* m = d.detach(e, size);
     if (a->held != nullptr && h.number != 0) {
@@ -146,15 +146,15 @@ slot* index_part<Index>::route(const routed_kind& kind, scheduler::delivery& d, 
   if (tag.stream != 0) return pass_home(kind, a, d, e, size, h, i, tag);
   if (create_for(kind, a, h, i)) return route(kind, d, e, size, once_tried(h), i);
   const early policy = kind.policy;
-  if (a != nullptr && a->state == away::what::waiting && !ends() &&
+  if (a != nullptr && a->state == remote_location::what::waiting && !ends() &&
       (policy != early::refuse || (a->queued != 0 && kind.counts))) {
     if ((h.flags & route_head::asks) != 0) tell_location(h, i, nullptr);
     (void)keep_early(kind, *a, d, e, size, h, i);
     return nullptr;
   }
   if (policy == early::wait && a == nullptr && !ends()) {
-    away& fresh = make_away(i, self_.id(), true);
-    fresh.state = away::what::waiting;
+    remote_location& fresh = make_location(i, self_.id(), true);
+    fresh.state = remote_location::what::waiting;
     if ((h.flags & route_head::asks) != 0) tell_location(h, i, nullptr);
     (void)keep_early(kind, fresh, d, e, size, h, i);
     return nullptr;
@@ -173,8 +173,8 @@ void index_part<Index>::tell_location(const route_head& h, const Index& i, const
   if (c != nullptr) {
     const address at = self_.address_of(*c->process);
     l = {h.number, found::here, at.slot, at.generation, c->birth, c->moves};
-  } else if (const away* a = find_away(i); a == nullptr || a->held == nullptr) {
-    l.what = a != nullptr && a->state == away::what::waiting ? found::not_yet : found::not_at_all;
+  } else if (const remote_location* a = find_location(i); a == nullptr || a->held == nullptr) {
+    l.what = a != nullptr && a->state == remote_location::what::waiting ? found::not_yet : found::not_at_all;
   }
   if (h.origin == self_.id()) {
     learn(i, l, self_.id());
@@ -196,20 +196,20 @@ void index_part<Index>::tell_nowhere(const route_head& h, const Index& i) {
 // It is known now where messages go on. If those of others went another way before, that has to be
 // empty, too.
 template <class Index>
-bool index_part<Index>::probe_first_home(const Index& i, away& a) {
+bool index_part<Index>::probe_first_home(const Index& i, remote_location& a) {
   const bool two_ways = a.asks && a.passes;
   a.asks = a.passes = false;
   if (!two_ways || !self_.owner().reachable(home_of(i))) return false;
   a.pe = home_of(i);
   a.slot = wire::no_slot;
-  a.state = away::what::waiting;
-  send_probe(i, a);
+  a.state = remote_location::what::waiting;
+  send_route_probe(i, a);
   return true;
 }
 
 template <class Index>
 void index_part<Index>::learn(const Index& i, const location& l, std::uint32_t pe) {
-  away* a = find_away(i);
+  remote_location* a = find_location(i);
   if (a == nullptr) return;
   // which forwards until it is told, but for holding back has to know the process
   if (a->is_home) {
@@ -226,13 +226,13 @@ void index_part<Index>::learn(const Index& i, const location& l, std::uint32_t p
   }
   // The place was forgotten since that message, and the one that asks anew is on its way: its
   // answer is to be waited for.
-  if (a->asks && a->state == away::what::waiting && !settled) return;
+  if (a->asks && a->state == remote_location::what::waiting && !settled) return;
   if (settled && l.what == found::not_yet) {  // all is at the first home, but not at the element
     a->pe = pe;
     a->slot = wire::no_slot;
     a->confirmed = 0;
     a->asks = a->passes = a->expiring = false;
-    a->state = away::what::at;
+    a->state = remote_location::what::at;
     dispatch_all(a->take_all());
     return;
   }
@@ -243,9 +243,9 @@ void index_part<Index>::learn(const Index& i, const location& l, std::uint32_t p
   }
   if (l.what != found::here) return;  // what was sent later will be heard of, too
   if (pe != a->pe && !settled) {
-    if (a->state == away::what::at) {
-      a->state = away::what::waiting;
-      send_probe(i, *a);
+    if (a->state == remote_location::what::at) {
+      a->state = remote_location::what::waiting;
+      send_route_probe(i, *a);
     }
     return;
   }
@@ -253,8 +253,8 @@ void index_part<Index>::learn(const Index& i, const location& l, std::uint32_t p
   a->pe = pe;
   a->slot = l.slot;
   a->generation = l.generation;
-  if (!settled || a->state != away::what::waiting) return;
-  a->state = away::what::at;
+  if (!settled || a->state != remote_location::what::waiting) return;
+  a->state = remote_location::what::at;
   dispatch_all(a->take_all());
 }
 
@@ -266,13 +266,14 @@ void index_part<Index>::pes_lost() noexcept {
   // (forget_lost_place): they may have left it.
   std::vector<Index> stuck;
   for (auto& [i, e] : table_) {
-    if (!e.is_away() || e.there()->is_home) continue;
-    const away& a = *e.there();
+    if (!e.is_remote() || e.there()->is_home) continue;
+    const remote_location& a = *e.there();
     const bool knows_nothing = a.slot == wire::no_slot && a.moves == 0;
-    if (a.state == away::what::waiting || (knows_nothing && !self_.owner().reachable(a.pe))) stuck.push_back(i);
+    if (a.state == remote_location::what::waiting || (knows_nothing && !self_.owner().reachable(a.pe)))
+      stuck.push_back(i);
   }
   for (const Index& i : stuck) {
-    away& a = *find_away(i);
+    remote_location& a = *find_location(i);
     if (a.held != nullptr) {
       a.passes = false;
       create_held(i, a);
@@ -284,14 +285,14 @@ void index_part<Index>::pes_lost() noexcept {
   // Messages that were held back for messages that may be lost.
   scheduler::message* held = nullptr;
   for (auto& [i, e] : table_) {
-    if (!e.is_away() && e.here()->order != nullptr) held = e.here()->order->in.take_held(held);
-    if (e.is_away() && e.there()->in != nullptr) held = e.there()->in->take_held(held);
+    if (!e.is_remote() && e.here()->order != nullptr) held = e.here()->order->in.take_held(held);
+    if (e.is_remote() && e.there()->in != nullptr) held = e.there()->in->take_held(held);
   }
   dispatch_all(take_kept(held));
 }
 
 template <class Index>
-struct probe_message {
+struct route_probe_message {
   static slot* route(pe& self, scheduler::delivery& d, const wire::envelope& e, std::uint32_t size) {
     try {
       orrery::reader r(wire_payload(d, e, size));
@@ -344,13 +345,14 @@ struct probe_message {
     }
     return true;
   }
-  struct probe_handler : control_handler {
-    probe_handler() noexcept
-        : control_handler(type_name<probe_message>(), &probe_message::route, nullptr, wire::type_key<probe_message>()) {
+  struct route_probe_handler : control_handler {
+    route_probe_handler() noexcept
+        : control_handler(type_name<route_probe_message>(), &route_probe_message::route, nullptr,
+                          wire::type_key<route_probe_message>()) {
       lost = &lost_on_its_way;
     }
   };
-  inline static const probe_handler instance;
+  inline static const route_probe_handler instance;
 };
 
 // A probe of the waits (scheduler/deadlock_detector.cpp), which follows a call; also to an element
@@ -401,9 +403,10 @@ address index_part<Index>::follow(const Index& i, std::span<const std::byte> pro
 }
 
 template <class Index>
-void index_part<Index>::send_probe(const Index& i, away& a) {
+void index_part<Index>::send_route_probe(const Index& i, remote_location& a) {
   a.last = next_number();
-  tell(self_, a.pe, probe_message<Index>::instance, id(), 0, pack(0, route_head{a.last, id(), self_.id(), 0, 0}, i));
+  tell(self_, a.pe, route_probe_message<Index>::instance, id(), 0,
+       pack(0, route_head{a.last, id(), self_.id(), 0, 0}, i));
 }
 
 // Twice unused: asked whether it can go.
@@ -411,9 +414,9 @@ template <class Index>
 void index_part<Index>::sweep() {
   std::vector<Index> unused;
   for (auto& [i, e] : table_) {
-    if (!e.is_away()) continue;
-    away* a = e.there();
-    if (a->is_home || a->state != away::what::at) continue;
+    if (!e.is_remote()) continue;
+    remote_location* a = e.there();
+    if (a->is_home || a->state != remote_location::what::at) continue;
     if (a->used) {
       a->used = a->expiring = false;
     } else if (!a->expiring) {
@@ -422,7 +425,7 @@ void index_part<Index>::sweep() {
     }
   }
   for (const Index& i : unused)  // the answer can come at once, if a node is lost
-    if (away* a = find_away(i); a != nullptr && a->expiring) send_probe(i, *a);
+    if (remote_location* a = find_location(i); a != nullptr && a->expiring) send_route_probe(i, *a);
   sweep_at_ = cached_ + settings_.cached / 2 + 1;
 }
 

@@ -9,7 +9,7 @@
 namespace orrery::detail {
 
 template <class Index>
-index_part<Index>::index_part(pe& self, shape s, settings o, const element_class_facts& elements)
+index_part<Index>::index_part(pe& self, description s, settings o, const element_class_facts& elements)
     : array_core(self, std::move(s)),
       elements_(elements),
       settings_(std::move(o)),
@@ -24,7 +24,7 @@ template <class Index>
 index_part<Index>::~index_part() {
   for (scheduler::message* m = take_kept(nullptr); m != nullptr;) discard(self_, std::exchange(m, m->next));
   for (auto& [index, e] : table_)
-    if (e.is_away()) drop_away(e.there());
+    if (e.is_remote()) drop_location(e.there());
 }
 
 template <class Index>
@@ -34,7 +34,7 @@ array_footprint index_part<Index>::footprint() const noexcept {
   f.bytes += told_.bucket_count() * (sizeof(typename decltype(told_)::value_type) + 1);
   f.bytes += lookaside_.bytes();
   f.bytes += cells().capacity() * sizeof(cell_base*) + f.elements * elements_.offset;
-  f.bytes += f.elsewhere * sizeof(away) + deleted_.size() * sizeof(typename decltype(deleted_)::value_type);
+  f.bytes += f.elsewhere * sizeof(remote_location) + deleted_.size() * sizeof(typename decltype(deleted_)::value_type);
   return f;
 }
 
@@ -47,7 +47,7 @@ template <class Index>
 std::vector<array_core::early_wait> index_part<Index>::early_waits(std::size_t most) const {
   std::vector<array_core::early_wait> waits;
   for (const auto& [i, e] : table_)
-    if (waits.size() < most && e.is_away() && e.there()->is_home && e.there()->queued != 0)
+    if (waits.size() < most && e.is_remote() && e.there()->is_home && e.there()->queued != 0)
       waits.push_back({text_of(i), e.there()->queued});
   return waits;
 }
@@ -81,7 +81,7 @@ void index_part<Index>::note_sent(const Index& to, std::uint64_t sent) {
 }
 
 template <class Index>
-void index_part<Index>::drop_away(away* a) noexcept {
+void index_part<Index>::drop_location(remote_location* a) noexcept {
   if (a->in != nullptr)
     for (scheduler::message* m = a->in->take_held(nullptr); m != nullptr;) discard(self_, std::exchange(m, m->next));
   for (scheduler::message* m = a->take_all(); m != nullptr;) discard(self_, std::exchange(m, m->next));

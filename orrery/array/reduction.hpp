@@ -3,6 +3,9 @@
 
 #include <orrery/array/directory.hpp>
 #include <orrery/array/index.hpp>
+#include <orrery/process/describe.hpp>
+#include <orrery/wire/shape.hpp>
+#include <orrery/wire/type_key.hpp>
 
 #include <algorithm>
 #include <functional>
@@ -170,7 +173,7 @@ struct typed_accumulator final : accumulator {
     }
   }
   [[nodiscard]] const void* kind() const noexcept override { return &typed_reducer<V, Op>::kind; }
-  [[nodiscard]] const array_handler& handler() const noexcept override { return typed_reducer<V, Op>::partial; }
+  [[nodiscard]] const array_handler& handler() const noexcept override { return typed_reducer<V, Op>::partial_handler; }
   void merge(accumulator&& other) override {
     auto& o = static_cast<typed_accumulator&>(other);
     if (o.value) add(std::move(*o.value));
@@ -198,8 +201,8 @@ struct typed_reducer {
     return route_partial(self, d, e, size, &read);
   }
   static void describe(wire::shape& types) { types.describe<V>(); }
-  inline static const control_handler partial{type_name<typed_reducer<V, Op>>(), &route, &describe,
-                                              wire::type_key<typed_reducer>()};
+  inline static const control_handler partial_handler{type_name<typed_reducer<V, Op>>(), &route, &describe,
+                                                      wire::type_key<typed_reducer>()};
 };
 
 }  // namespace detail

@@ -33,7 +33,7 @@ bool move_on(array_core& part, scheduler::delivery& d, const wire::envelope& e, 
   wire::envelope* out = c.try_reserve(record);
   if (out == nullptr) return false;
   h.relocate(out->payload(), d.payload);
-  fill(*out, {to, part.id(), 0}, h, wire::payload_form::owned, nullptr, e.padding, wire::level_of(e.kind));
+  write_envelope(*out, {to, part.id(), 0}, h, wire::payload_form::owned, nullptr, e.padding, wire::level_of(e.kind));
   d.form = wire::payload_form::refs;  // nothing is left there to drop
   d.release();
   self.commit(c, record);

@@ -43,7 +43,9 @@ class section {
   [[nodiscard]] explicit operator bool() const noexcept { return id_ != 0; }
 
   /// `row->m(args...)`: a broadcast, one way. See post(row).
-  [[nodiscard]] const auto* operator->() const noexcept { return detail::view_target<typename modes::cast, T>(root_); }
+  [[nodiscard]] const auto* operator->() const noexcept {
+    return detail::view_target<typename modes::broadcast, T>(root_);
+  }
 
   friend bool operator==(const section& a, const section& b) noexcept { return a.id_ == b.id_; }
   friend auto operator<=>(const section& a, const section& b) noexcept { return a.id_ <=> b.id_; }
@@ -61,14 +63,14 @@ class section {
   friend void destroy(const section<U, I>& s);
 
   std::uint64_t id_ = 0;
-  typename modes::cast::target root_;
+  typename modes::broadcast::target root_;
 };
 
 /// `post(row)->m(args...)`: sends to every member. Parks while much is under way. Throws
 /// process_gone (to the error handler: the section was destroyed), node_lost.
 template <class T, class Index>
 [[nodiscard]] auto post(const section<T, Index>& s) {
-  return detail::bound_target<typename detail::section_modes<T, Index>::cast, T>(s.root_);
+  return detail::bound_target<typename detail::section_modes<T, Index>::broadcast, T>(s.root_);
 }
 
 /// Makes a section of these elements, each named once or more; returns when all know it.
@@ -99,7 +101,7 @@ section<T, Index> create_section(const array<T, Index>& a, const std::vector<Ind
   std::vector<future<remote<agent>>> making;
   for (std::size_t r = 0; r < pes.size(); ++r) {
     const auto [first, last] = children(r);
-    detail::section_core::shape s{id, a.id(), r == 0 ? self.id() : pes[(r - 1) / k], {}};
+    detail::section_core::description s{id, a.id(), r == 0 ? self.id() : pes[(r - 1) / k], {}};
     s.children.assign(pes.begin() + static_cast<std::ptrdiff_t>(first),
                       pes.begin() + static_cast<std::ptrdiff_t>(last));
     making.push_back(start_spawn<agent>(orrery::pe(pes[r]), std::move(s), std::move(at_home[pes[r]])));

@@ -38,7 +38,7 @@ template <class T, class Index>
 class section_agent final : public section_core {
  public:
   /// Throws usage_error unless all members exist; this is the home of all.
-  section_agent(shape s, std::vector<Index> members) : section_core(here_pe(), s, members.size()) {
+  section_agent(description s, std::vector<Index> members) : section_core(here_pe(), s, members.size()) {
     auto& part = index_part_of<Index>(self_, s.array);
     for (const Index& i : members)
       if (!part.has_element(i)) throw_no_member(part.text_of(i));
@@ -62,9 +62,9 @@ class section_agent final : public section_core {
 
   /// Sends a message with these arguments to the children, and to all members.
   template <class Cast, class Message, class... A>
-  void cast(const A&... args) {
+  void broadcast(const A&... args) {
     (void)index_part_of<Index>(self_, about().array);  // throws if there is none
-    const std::uint32_t number = ++casts_;
+    const std::uint32_t number = ++broadcasts_;
     std::exception_ptr failed;  // copying the arguments: the others get theirs
     for (const auto& c : below_) try {
         Cast::send(self_, about().array, c.address(), args...);
@@ -129,7 +129,7 @@ class section_agent final : public section_core {
   boost::unordered_flat_set<Index, index_hash<Index>, index_equal<Index>> members_;
   std::vector<Index> removed_;
   std::vector<remote<section_agent>> below_;
-  std::uint32_t casts_ = 0;  // broadcasts so far
+  std::uint32_t broadcasts_ = 0;  // broadcasts so far
   bool walking_ = false;
 };
 
@@ -192,7 +192,7 @@ struct member_operation {
       try {
         pack_after(b, id, number, std::as_const(args)...);
       } catch (...) {
-        c.part->skip_cast(*m, number);
+        c.part->skip_broadcast(*m, number);
         throw;
       }
       m->early.push_back({number, message::routed.index, std::move(b)});
@@ -213,7 +213,7 @@ struct member_operation {
     if (!s.has_object) return;
     auto& c = cell<T, Index>::of(s.where_apart());
     const auto id = orrery::read<std::uint64_t>(args);
-    if (membership* m = find_membership(c, id)) c.part->skip_cast(*m, orrery::read<std::uint32_t>(args));
+    if (membership* m = find_membership(c, id)) c.part->skip_broadcast(*m, orrery::read<std::uint32_t>(args));
   }
 };
 
@@ -227,13 +227,13 @@ struct void_operation {
   static constexpr std::string_view name() noexcept { return "(a broadcast that failed)"; }
   static void run(pe&, slot& s, void*, std::uint64_t id, std::uint32_t number) {
     auto& c = cell<T, Index>::of(s.where_apart());
-    if (membership* m = find_membership(c, id)) c.part->skip_cast(*m, number);
+    if (membership* m = find_membership(c, id)) c.part->skip_broadcast(*m, number);
   }
 };
 
 /// A broadcast on its way through the agents: a post whose first argument counts.
 template <class T, class Index, class M, class R, class... P>
-struct section_cast {
+struct section_broadcast {
   using object = section_agent<T, Index>;
   using result = void;
   using message = typename member_operation<T, Index, M, R, P...>::message;
@@ -243,14 +243,14 @@ struct section_cast {
   static constexpr std::string_view name() noexcept { return M::name; }
   template <class... A>
   static void run(pe&, slot&, object* agent, counted_activity, A&&... args) {
-    agent->template cast<section_cast, message>(args...);
+    agent->template broadcast<section_broadcast, message>(args...);
   }
-  struct handler : typed_handler<section_cast, counted_activity, P...> {
-    using base = typed_handler<section_cast, counted_activity, P...>;
+  struct handler : typed_handler<section_broadcast, counted_activity, P...> {
+    using base = typed_handler<section_broadcast, counted_activity, P...>;
     struct counted_handler : scheduler::handler {
       counted_handler() noexcept
-          : scheduler::handler(section_cast::class_name(), section_cast::name(), wire::type_key<void(section_cast)>(),
-                               &base::run, &base::relocate, &base::drop,
+          : scheduler::handler(section_broadcast::class_name(), section_broadcast::name(),
+                               wire::type_key<void(section_broadcast)>(), &base::run, &base::relocate, &base::drop,
                                static_cast<std::uint32_t>(sizeof(typename base::owned)), base::views, &base::describe) {
         route = &counted_activity::route;
         lost = &counted_activity::lost;
@@ -269,7 +269,7 @@ struct section_cast {
 
 template <class T, class Index>
 struct section_modes {
-  struct cast {
+  struct broadcast {
     struct target {
       address root;  // its agent
       std::uint32_t array = 0;
@@ -279,7 +279,7 @@ struct section_modes {
       pe& self = here_pe();
       if (!to.root) throw_null_section();
       index_part_of<Index>(self, to.array).require_whole("a broadcast to a section");
-      section_cast<T, Index, M, R, P...>::send(self, to.array, to.root, std::forward<P>(args)...);
+      section_broadcast<T, Index, M, R, P...>::send(self, to.array, to.root, std::forward<P>(args)...);
     }
   };
 };

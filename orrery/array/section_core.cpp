@@ -58,18 +58,18 @@ const control_handler ended_handler{"no members left", &route_ended};
 
 }  // namespace
 
-section_core::section_core(pe& self, shape s, std::size_t members)
-    : self_(self), shape_(std::move(s)), alive_(members) {
-  array_core* part = array_directory::of(self).find(shape_.array);
-  if (part == nullptr) throw process_gone(fmt::format("array {}, of which a section was made", shape_.array));
-  for (const std::uint32_t c : shape_.children) children_.push_back({c});
-  part->add_section(shape_.id, *this);
+section_core::section_core(pe& self, description s, std::size_t members)
+    : self_(self), about_(std::move(s)), alive_(members) {
+  array_core* part = array_directory::of(self).find(about_.array);
+  if (part == nullptr) throw process_gone(fmt::format("array {}, of which a section was made", about_.array));
+  for (const std::uint32_t c : about_.children) children_.push_back({c});
+  part->add_section(about_.id, *this);
 }
 
 section_core::~section_core() {
-  array_core* part = array_directory::of(self_).find(shape_.array);
+  array_core* part = array_directory::of(self_).find(about_.array);
   if (part == nullptr) return;
-  part->remove_section(shape_.id);
+  part->remove_section(about_.id);
   fail_reductions(part->about().name);
 }
 
@@ -89,17 +89,17 @@ open_reduction& section_core::open(std::uint32_t number) {
 
 std::uint64_t section_core::expected(std::uint32_t number) const noexcept {
   std::uint64_t n = alive_;
-  for (const auto& [last, count] : ghosts_) n += last >= number ? count : 0;
+  for (const auto& [last, count] : departed_contributions_) n += last >= number ? count : 0;
   return n;
 }
 
-void section_core::receive(const array_core::partial& p, std::unique_ptr<accumulator> value,
+void section_core::receive(const array_core::partial_result& p, std::unique_ptr<accumulator> value,
                            std::unique_ptr<reduction_target> target, std::exception_ptr error) {
   if (p.number <= passed_) throw bad_message(errc::message_corrupt, "a contribution to a reduction that is over");
   open_reduction& r = open(p.number);
   if (r.target == nullptr) r.target = std::move(target);
   add_up(r, std::move(value), std::move(error));
-  if (p.child == array_core::partial::no_child) {
+  if (p.child == array_core::partial_result::no_child) {
     ++r.contributions;
   } else {
     const auto c = std::ranges::find(children_, p.child, &child::pe);
@@ -113,11 +113,12 @@ void section_core::receive(const array_core::partial& p, std::unique_ptr<accumul
 void section_core::left(std::uint32_t contributed, orrery::reader& index) {
   --alive_;
   if (contributed > passed_) {
-    const auto it = std::ranges::find(ghosts_, contributed, &std::pair<std::uint32_t, std::uint32_t>::first);
-    if (it != ghosts_.end()) {
+    const auto it =
+        std::ranges::find(departed_contributions_, contributed, &std::pair<std::uint32_t, std::uint32_t>::first);
+    if (it != departed_contributions_.end()) {
       ++it->second;
     } else {
-      ghosts_.emplace_back(contributed, 1);
+      departed_contributions_.emplace_back(contributed, 1);
     }
   }
   remove(index);
@@ -138,30 +139,31 @@ void section_core::pass_on() {
     open_reduction& r = open_.front();
     if (r.number != passed_ + 1 || r.children_left != 0 || r.contributions != expected(r.number)) break;
     passed_ = r.number;
-    std::erase_if(ghosts_, [&](const auto& g) { return g.first <= passed_; });
+    std::erase_if(departed_contributions_, [&](const auto& g) { return g.first <= passed_; });
     const open_reduction done = std::move(r);
     open_.pop_front();
-    if (shape_.parent == self_.id()) {
+    if (about_.parent == self_.id()) {
       deliver_reduction(self_, done.value.get(), done.target.get(), done.error);
     } else {
-      array_core::partial p;
-      p.section = shape_.id;
+      array_core::partial_result p;
+      p.section = about_.id;
       p.number = done.number;
       p.child = self_.id();
       p.has_target = done.target != nullptr;
-      send_partial(self_, shape_.parent, shape_.array, p, done.value.get(), done.target.get(), done.error);
+      send_partial(self_, about_.parent, about_.array, p, done.value.get(), done.target.get(), done.error);
     }
   }
   tell_end();
 }
 
 void section_core::tell_end() {
-  if (told_end_ || alive_ != 0 || !ghosts_.empty() || !open_.empty() || shape_.parent == self_.id()) return;
+  if (told_end_ || alive_ != 0 || !departed_contributions_.empty() || !open_.empty() || about_.parent == self_.id())
+    return;
   for (const child& c : children_)
     if (c.ended == never) return;
   told_end_ = true;
-  if (array_core* part = array_directory::of(self_).find(shape_.array)) part->begins();
-  tell(self_, shape_.parent, ended_handler, shape_.array, 0, pack(0, end_of_child{shape_.id, self_.id(), passed_}));
+  if (array_core* part = array_directory::of(self_).find(about_.array)) part->begins();
+  tell(self_, about_.parent, ended_handler, about_.array, 0, pack(0, end_of_child{about_.id, self_.id(), passed_}));
 }
 
 void throw_null_section() {
@@ -183,10 +185,10 @@ std::string section_core::explain_waits(const std::string& array) const {
 }
 
 void array_core::release_early(membership& m) {
-  std::ranges::sort(m.early, {}, &membership::early_cast::number);
+  std::ranges::sort(m.early, {}, &membership::early_broadcast::number);
   std::size_t done = 0;
-  for (; done < m.early.size() && (lossy_ || m.early[done].number == m.casts + 1); ++done) {
-    const membership::early_cast& e = m.early[done];
+  for (; done < m.early.size() && (lossy_ || m.early[done].number == m.broadcasts + 1); ++done) {
+    const membership::early_broadcast& e = m.early[done];
     if (e.message.empty()) {
       (void)m.take_turn(e.number, lossy_);
       over();
@@ -209,7 +211,7 @@ void array_core::release_early(membership& m) {
   m.early.erase(m.early.begin(), m.early.begin() + static_cast<std::ptrdiff_t>(done));
 }
 
-void array_core::skip_cast(membership& m, std::uint32_t number) {
+void array_core::skip_broadcast(membership& m, std::uint32_t number) {
   if (m.take_turn(number, lossy_)) {
     release_early(m);
   } else {
@@ -241,7 +243,7 @@ void contribute_to(cell_base& c, std::uint64_t section, std::unique_ptr<accumula
     return;
   }
   membership& m = require_member(c, section);
-  array_core::partial p;
+  array_core::partial_result p;
   p.section = section;
   p.number = ++m.contributed;
   p.contributions = 1;

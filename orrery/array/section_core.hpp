@@ -19,15 +19,15 @@ namespace orrery::detail {
 /// to be exact. The home of an index never changes. So contributions go there wherever the element
 /// is, the agents form a tree that never changes either, and what has to come in is known:
 /// contribution k of each member that is alive or was destroyed after it had contributed k times
-/// (`ghosts_`). A section gets no new members; so an agent without members, below which there are
-/// none, says so once and is not asked any more.
+/// (`departed_contributions_`). A section gets no new members; so an agent without members, below
+/// which there are none, says so once and is not asked any more.
 ///
 /// Owned by its process (section_agent); used on the PE's thread, also while a method of that
 /// process is parked. Invariants: (1) open_ is sorted by number, above passed_; (2) reductions end
 /// in their order.
 class section_core {
  public:
-  struct shape {
+  struct description {
     std::uint64_t id = 0;
     std::uint32_t array = 0;
     std::uint32_t parent = 0;  ///< PE; the agent's own: it is the root, where results come out
@@ -39,14 +39,14 @@ class section_core {
   };
 
   /// Throws process_gone if there is no such array.
-  section_core(pe& self, shape s, std::size_t members);
+  section_core(pe& self, description s, std::size_t members);
   section_core(const section_core&) = delete;
   section_core& operator=(const section_core&) = delete;
   virtual ~section_core();
 
-  [[nodiscard]] const shape& about() const noexcept { return shape_; }
+  [[nodiscard]] const description& about() const noexcept { return about_; }
   /// A member contributes, or a child has all of its part (p.child).
-  void receive(const array_core::partial& p, std::unique_ptr<accumulator> value,
+  void receive(const array_core::partial_result& p, std::unique_ptr<accumulator> value,
                std::unique_ptr<reduction_target> target, std::exception_ptr error);
   /// A member has ended that contributed so often; `index` says which.
   void left(std::uint32_t contributed, orrery::reader& index);
@@ -75,10 +75,10 @@ class section_core {
   void pass_on();
   void tell_end();
 
-  shape shape_;
+  description about_;
   std::uint64_t alive_;
   // last reduction of members that ended, how many
-  std::vector<std::pair<std::uint32_t, std::uint32_t>> ghosts_;
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> departed_contributions_;
   std::vector<child> children_;
   std::deque<open_reduction> open_;
   std::uint32_t passed_ = 0;

@@ -63,7 +63,7 @@ bool send_element(pe& self, const element_name<T, Index>& to, scheduler::sink* s
       scheduler::message* m = Message::base::make_message(self, std::forward<A>(args)...);
       part.begins();
       m->source_pe = self.id();
-      fill(m->head, {self.id(), 0, 0}, Message::here, wire::payload_form::owned, sink, pages);
+      write_envelope(m->head, {self.id(), 0, 0}, Message::here, wire::payload_form::owned, sink, pages);
       if (sink == nullptr) {
         self.push(s, m);
       } else {
@@ -183,13 +183,13 @@ struct element_modes {
     }
   };
   // All elements.
-  struct cast {
+  struct broadcast {
     using target = std::uint32_t;
     template <class M, class R, class... P>
     static void invoke(const std::uint32_t& array, P&&... args) {
       bytes b;
       pack_after(b, std::as_const(args)...);
-      broadcast_to(here_pe(), array, broadcast_message<T, Index, M, R, P...>::cast, b);
+      broadcast_to(here_pe(), array, broadcast_message<T, Index, M, R, P...>::instance, b);
     }
   };
 };

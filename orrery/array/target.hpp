@@ -108,7 +108,7 @@ template <auto F, class T, class Index>
   result_target t;
   t.type = detail::type_taken<typename parts::parameter>();
   t.what = result_target::kind::all;
-  t.handler = message::cast.index;
+  t.handler = message::instance.index;
   t.array = a.id();
   return t;
 }

@@ -62,7 +62,8 @@ void call_part(pe& self, address to, scheduler::sink& k, const part_call& c) {
   const std::uint32_t bytes = wire::record_bytes(payload);
   wire::envelope* e = self.reserve(channel, bytes);
   std::memcpy(e->payload(), c.refs, payload);
-  fill(*e, to, c.method, wire::payload_form::refs, &k, static_cast<std::uint16_t>(bytes - wire::granule - payload));
+  write_envelope(*e, to, c.method, wire::payload_form::refs, &k,
+                 static_cast<std::uint16_t>(bytes - wire::granule - payload));
   self.commit(channel, bytes);
 }
 
@@ -74,7 +75,7 @@ void answer_later(pe& self, std::unique_ptr<late_answer> l) noexcept {
   std::memcpy(m->payload(), &p, sizeof p);
   m->source_pe = self.id();
   slot& s = fresh_slot(self);
-  fill(m->head, self.address_of(s), answer_instance, wire::payload_form::owned, nullptr, 0);
+  write_envelope(m->head, self.address_of(s), answer_instance, wire::payload_form::owned, nullptr, 0);
   self.push(s, m);
 }
 

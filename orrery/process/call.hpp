@@ -2,9 +2,12 @@
 #pragma once
 
 #include <orrery/process/future.hpp>
-#include <orrery/process/invoke.hpp>
+#include <orrery/process/inline_frame.hpp>
 #include <orrery/process/later_answer.hpp>
+#include <orrery/process/method_operation.hpp>
 #include <orrery/process/remote.hpp>
+#include <orrery/process/send.hpp>
+#include <orrery/process/typed_handler.hpp>
 
 #include <utility>
 

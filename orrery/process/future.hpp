@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <orrery/process/invoke.hpp>
+#include <orrery/process/result_sink.hpp>
+#include <orrery/process/send.hpp>
 #include <orrery/process/time_limit.hpp>
 
 #include <concepts>
 #include <coroutine>
-#include <optional>
-#include <tuple>
+#include <memory>
+#include <type_traits>
 #include <utility>
-#include <vector>
 
 namespace orrery {
 
@@ -425,167 +425,6 @@ auto future<T>::then(F f) -> future<detail::then_t<F>>
     });
   });
   return detail::future_access<V>::wrap(std::move(next));
-}
-
-/// A future of all results, in the order of the futures; of the first exception, if there is one,
-/// when all have ended.
-template <class T>
-auto when_all(std::vector<future<T>> futures) {
-  using R = std::conditional_t<std::is_void_v<T>, void, std::vector<std::conditional_t<std::is_void_v<T>, int, T>>>;
-  for (const auto& f : futures) detail::future_access<T>::check(f);
-  detail::pe& self = detail::here_pe();
-  auto all = detail::future_access<R>::make_local(self);
-  struct gathering final : detail::gathered_parts {
-    std::size_t left;
-    std::vector<future<T>> ended;
-    detail::future_state<R>* target;
-    gathering(std::size_t n, std::vector<future<T>> all_of, detail::future_state<R>* to)
-        : left(n), ended(std::move(all_of)), target(to) {
-      to->route = this;
-    }
-    [[nodiscard]] const scheduler::sink* part(std::size_t i) const noexcept override {
-      for (const auto& f : ended)
-        if (!f.ready() && i-- == 0) return detail::future_access<T>::get(f);
-      return nullptr;
-    }
-    void one(detail::pe& at) {
-      at.give_order(this);  // what follows comes after all of them
-      if (--left != 0) return;
-      at.take_order(this);
-      at.forget_order(this);
-      const std::unique_ptr<gathering> self(this);
-      target->route = nullptr;
-      // the first exception stands for all
-      for (auto& f : ended) detail::future_access<T>::get(f)->taken = true;
-      detail::resolve<R>(at, target, [&]() -> R {
-        if constexpr (std::is_void_v<T>) {
-          for (auto& f : ended) f.get();
-        } else {
-          R values;
-          values.reserve(ended.size());
-          for (auto& f : ended) values.push_back(f.get());
-          return values;
-        }
-      });
-    }
-  };
-  all->hold();
-  const std::size_t count = futures.size();
-  auto* g = new gathering(count + 1, std::move(futures), all.get());
-  for (auto& f : g->ended) {
-    auto* s = detail::future_access<T>::get(f);
-    if (f.ready()) {
-      --g->left;
-    } else {
-      s->continuation_data = g;
-      s->continuation = [](detail::pe& at, detail::future_state_base& base) {
-        static_cast<gathering*>(base.continuation_data)->one(at);
-      };
-    }
-  }
-  g->one(self);
-  return detail::future_access<R>::wrap(std::move(all));
-}
-
-/// The same for futures of different types: a future of a tuple.
-template <class... T>
-  requires(sizeof...(T) > 0 && (!std::is_void_v<T> && ...))
-future<std::tuple<T...>> when_all(future<T>... futures) {
-  using R = std::tuple<T...>;
-  (detail::future_access<T>::check(futures), ...);
-  detail::pe& self = detail::here_pe();
-  auto all = detail::future_access<R>::make_local(self);
-  struct gathering final : detail::gathered_parts {
-    std::size_t left;
-    std::tuple<future<T>...> ended;
-    detail::future_state<R>* target;
-    gathering(std::size_t n, std::tuple<future<T>...> all_of, detail::future_state<R>* to)
-        : left(n), ended(std::move(all_of)), target(to) {
-      to->route = this;
-    }
-    [[nodiscard]] const scheduler::sink* part(std::size_t i) const noexcept override {
-      const scheduler::sink* found = nullptr;
-      const auto look = [&]<class U>(const future<U>& f) {
-        if (found == nullptr && !f.ready() && i-- == 0) found = detail::future_access<U>::get(f);
-      };
-      std::apply([&](const auto&... f) { (look(f), ...); }, ended);
-      return found;
-    }
-    void one(detail::pe& at) {
-      at.give_order(this);  // what follows comes after all of them
-      if (--left != 0) return;
-      at.take_order(this);
-      at.forget_order(this);
-      const std::unique_ptr<gathering> self(this);
-      target->route = nullptr;
-      std::apply([](auto&... f) { ((detail::future_access<T>::get(f)->taken = true), ...); }, ended);
-      detail::resolve<R>(at, target,
-                         [&]() -> R { return std::apply([](auto&... f) { return R{f.get()...}; }, ended); });
-    }
-  };
-  all->hold();
-  auto* g = new gathering(sizeof...(T) + 1, std::tuple<future<T>...>(std::move(futures)...), all.get());
-  std::apply(
-      [&](auto&... f) {
-        auto attach = [&]<class U>(future<U>& one) {
-          if (one.ready()) {
-            --g->left;
-            return;
-          }
-          auto* s = detail::future_access<U>::get(one);
-          s->continuation_data = g;
-          s->continuation = [](detail::pe& at, detail::future_state_base& base) {
-            static_cast<gathering*>(base.continuation_data)->one(at);
-          };
-        };
-        (attach(f), ...);
-      },
-      g->ended);
-  g->one(self);
-  return detail::future_access<R>::wrap(std::move(all));
-}
-
-/// The result of when_any: which one ended first, and all the futures.
-template <class T>
-struct any_of {
-  std::size_t index;
-  std::vector<future<T>> futures;
-};
-
-/// A future that is ready when the first of the futures is.
-template <class T>
-future<any_of<T>> when_any(std::vector<future<T>> futures) {
-  using R = any_of<T>;
-  if (futures.empty()) throw usage_error(errc::bad_argument, "when_any: there is no future to wait for");
-  for (const auto& f : futures) detail::future_access<T>::check(f);
-  detail::pe& self = detail::here_pe();
-  auto any = detail::future_access<R>::make_local(self);
-  struct racing {
-    std::vector<future<T>> futures;
-    detail::future_state<R>* target;
-    static void finish(detail::pe& at, racing* race) {
-      const std::unique_ptr<racing> owned(race);
-      std::size_t first = race->futures.size();
-      for (std::size_t i = race->futures.size(); i-- > 0;) {
-        if (race->futures[i].ready()) first = i;
-        detail::future_access<T>::get(race->futures[i])->continuation = nullptr;
-      }
-      detail::resolve<R>(at, race->target, [&] { return R{first, std::move(race->futures)}; });
-    }
-  };
-  any->hold();
-  auto* r = new racing{std::move(futures), any.get()};
-  bool done = false;
-  for (auto& f : r->futures) {
-    auto* s = detail::future_access<T>::get(f);
-    done = done || f.ready();
-    s->continuation_data = r;
-    s->continuation = [](detail::pe& at, detail::future_state_base& base) {
-      racing::finish(at, static_cast<racing*>(base.continuation_data));
-    };
-  }
-  if (done) racing::finish(self, r);
-  return detail::future_access<R>::wrap(std::move(any));
 }
 
 }  // namespace orrery

@@ -3,6 +3,7 @@
 
 #include <orrery/process/make_group.hpp>
 #include <orrery/process/runtime.hpp>
+#include <orrery/process/when_all.hpp>
 
 #include <algorithm>
 #include <map>

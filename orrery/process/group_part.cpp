@@ -378,7 +378,7 @@ void broadcast_base::fan_out(pe& self, std::uint32_t argument_bytes, bool constr
     const message_payload payload{this, i};
     std::memcpy(m->payload(), &payload, sizeof payload);
     m->source_pe = self.id();
-    fill(m->head, self.address_of(*s), *member_method, wire::payload_form::refs, &dropped, 0);
+    write_envelope(m->head, self.address_of(*s), *member_method, wire::payload_form::refs, &dropped, 0);
     if (constructs) {
       // Before what peers that were constructed sooner have sent.
       s->push_front(m);

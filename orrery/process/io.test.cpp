@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <orrery/process/internal/io_testing.hpp>
+#include <orrery/process/when_all.hpp>
 #include <orrery/scheduler/io.hpp>
 
 #include <cerrno>

@@ -3,6 +3,7 @@
 
 #include <orrery/process/future.hpp>
 #include <orrery/process/local_waits.hpp>
+#include <orrery/process/through_wire.hpp>
 
 #include <cstdint>
 #include <memory>

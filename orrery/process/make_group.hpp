@@ -2,6 +2,7 @@
 #pragma once
 
 #include <orrery/process/group.hpp>
+#include <orrery/process/when_all.hpp>
 
 #include <concepts>
 #include <cstddef>

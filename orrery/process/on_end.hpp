@@ -40,7 +40,7 @@ struct posted_end final : end_watch {
     if (s == nullptr) return;  // nobody wants to know any more
     scheduler::message* const m = handler::make_message(self, ending(e));
     m->source_pe = self.id();
-    fill(m->head, to, handler::instance, wire::payload_form::owned, nullptr, 0);
+    write_envelope(m->head, to, handler::instance, wire::payload_form::owned, nullptr, 0);
     self.push(*s, m);
   } catch (...) {
     self.failures().report_post(&handler::instance, std::current_exception());

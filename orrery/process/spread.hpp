@@ -2,6 +2,7 @@
 #pragma once
 
 #include <orrery/process/spawn.hpp>
+#include <orrery/process/when_all.hpp>
 
 #include <atomic>
 #include <cstdint>

@@ -2,7 +2,7 @@
 #pragma once
 
 #include <orrery/process/inbox.hpp>
-#include <orrery/process/invoke.hpp>
+#include <orrery/process/through_wire.hpp>
 
 #include <cstddef>
 #include <memory>

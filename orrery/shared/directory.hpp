@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <orrery/process/invoke.hpp>
+#include <orrery/process/here_pe.hpp>
 #include <orrery/scheduler/pe.hpp>
 #include <orrery/scheduler/wait_watcher.hpp>
 #include <orrery/shared/object.hpp>

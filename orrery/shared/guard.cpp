@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <orrery/process/invoke.hpp>
+#include <orrery/process/here_pe.hpp>
 #include <orrery/scheduler/node.hpp>
 #include <orrery/shared/element.hpp>
 #include <orrery/shared/guard.hpp>

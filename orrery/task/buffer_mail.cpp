@@ -120,7 +120,7 @@ sent send_within(pe& self, address to, owned_form& form, std::uint16_t pages, bo
   message* const m = self.allocate_message(record - wire::granule);
   m->source_pe = to.pe;
   m->head.size.store(record, std::memory_order_relaxed);
-  detail::fill(m->head, to, mail_handler, payload_form::owned, nullptr, pages);
+  detail::write_envelope(m->head, to, mail_handler, payload_form::owned, nullptr, pages);
   form.move_to(m->payload());
   self.push(*s, m);
   return sent::yes;
@@ -132,7 +132,7 @@ sent send_to_other_pe(pe& self, scheduler::channel& c, address to, owned_form& f
   wire::envelope* const e = may_wait ? self.reserve(c, record) : c.try_reserve(record);
   if (e == nullptr) return sent::full;
   form.move_to(e->payload());
-  detail::fill(*e, to, mail_handler, payload_form::owned, nullptr, pages);
+  detail::write_envelope(*e, to, mail_handler, payload_form::owned, nullptr, pages);
   self.commit(c, record);
   return sent::yes;
 }
@@ -150,7 +150,7 @@ sent send_block(pe& self, scheduler::channel& c, address to, const mail_head& he
   const wire::block_ref ref{memory.lend(self, to.pe), all};
   table.drop(b.id_);
   std::memcpy(e->payload(), &ref, sizeof ref);
-  detail::fill(*e, to, mail_handler, payload_form::block, nullptr, wire::pages_beside(all));
+  detail::write_envelope(*e, to, mail_handler, payload_form::block, nullptr, wire::pages_beside(all));
   e->handler = mail_handler.index;
   ++c.blocks_out;
   self.commit(c, record);
@@ -244,7 +244,7 @@ message* with_buffers_apart(pe& self, message& m) {
   message* const made = self.allocate_message(record - wire::granule);
   made->source_pe = m.source_pe;
   made->head.size.store(record, std::memory_order_relaxed);
-  detail::fill(made->head, {}, mail_handler, payload_form::owned, nullptr, wire::pages_beside(all));
+  detail::write_envelope(made->head, {}, mail_handler, payload_form::owned, nullptr, wire::pages_beside(all));
   if (in_place) {
     const place& p = places->front();
     mail.buffers[0].memory = buffer_memory::guest(self, m.source_pe, d.block, d.payload + p.position, p.bytes);

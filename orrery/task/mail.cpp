@@ -53,7 +53,7 @@ sent send_within(pe& self, address to, const mail_head& head, std::size_t bytes,
   write_to(m->payload(), head, writer);
   m->source_pe = to.pe;
   m->head.size.store(record, std::memory_order_relaxed);
-  detail::fill(m->head, to, mail_handler, payload_form::wire, nullptr, padding_of(payload));
+  detail::write_envelope(m->head, to, mail_handler, payload_form::wire, nullptr, padding_of(payload));
   self.push(*s, m, message::charge_of(m->bytes, 0));
   return sent::yes;
 }
@@ -66,7 +66,7 @@ sent send_to_other_pe(pe& self, scheduler::channel& c, address to, const mail_he
     wire::envelope* e = may_wait ? self.reserve(c, record) : c.try_reserve(record);
     if (e == nullptr) return sent::full;
     write_to(e->payload(), head, writer);
-    detail::fill(*e, to, mail_handler, payload_form::wire, nullptr, padding_of(payload));
+    detail::write_envelope(*e, to, mail_handler, payload_form::wire, nullptr, padding_of(payload));
     self.commit(c, record);
     return sent::yes;
   }
@@ -77,7 +77,7 @@ sent send_to_other_pe(pe& self, scheduler::channel& c, address to, const mail_he
   wire::envelope* e = may_wait ? self.reserve(c, record) : c.try_reserve(record);
   if (e == nullptr) return sent::full;
   new (e->payload()) large_mail(std::move(large));
-  detail::fill(*e, to, mail_handler, payload_form::owned, nullptr, pages);
+  detail::write_envelope(*e, to, mail_handler, payload_form::owned, nullptr, pages);
   self.commit(c, record);
   return sent::yes;
 }
@@ -131,7 +131,7 @@ message* copy_of_block(pe& self, message& m) {
   message* copy = self.allocate_message(record - wire::granule);
   copy->source_pe = m.source_pe;
   copy->head.size.store(record, std::memory_order_relaxed);
-  detail::fill(copy->head, {}, mail_handler, payload_form::wire, nullptr, padding_of(d.payload_bytes));
+  detail::write_envelope(copy->head, {}, mail_handler, payload_form::wire, nullptr, padding_of(d.payload_bytes));
   std::memcpy(copy->payload(), d.payload, d.payload_bytes);
   d.heap = nullptr;
   d.release();  // the block
@@ -202,7 +202,7 @@ message* take_delivered(pe& self, scheduler::delivery& d) {
     m = self.allocate_message(record - wire::granule);
     m->source_pe = d.source_pe;
     m->head.size.store(record, std::memory_order_relaxed);
-    detail::fill(m->head, {}, mail_handler, d.form, nullptr, 0);
+    detail::write_envelope(m->head, {}, mail_handler, d.form, nullptr, 0);
     if (d.form == payload_form::owned) {
       relocate_large(m->payload(), d.payload);
     } else {

@@ -7,6 +7,7 @@
 #include <orrery/process/inbox.hpp>
 #include <orrery/process/latch.hpp>
 #include <orrery/process/semaphore.hpp>
+#include <orrery/process/when_all.hpp>
 
 #include <algorithm>
 #include <deque>

@@ -5,6 +5,7 @@
 #include <orrery/array/array.hpp>
 #include <orrery/process/task.hpp>
 #include <orrery/process/timed_post.hpp>
+#include <orrery/process/when_all.hpp>
 
 #include <stdexcept>
 

@@ -6,6 +6,7 @@
 #include <orrery/process/runtime.hpp>
 #include <orrery/process/spawn.hpp>
 #include <orrery/process/spawn_here.hpp>
+#include <orrery/process/when_all.hpp>
 #include <orrery/shared/internal/test_sharing.hpp>
 #include <orrery/shared/shared.hpp>
 
