@@ -4,7 +4,6 @@
 #include <orrery/scheduler/slot.hpp>
 
 #include <algorithm>
-#include <functional>
 
 namespace orrery::detail {
 
@@ -12,9 +11,8 @@ namespace {
 constexpr std::size_t fewest = 16;
 }
 
-std::size_t end_watches::place_of(const address& process) const noexcept {
-  return std::hash<address>{}(process) & (chains_.size() - 1);
-}
+// Processes that were made one after the other have slots, and places, side by side.
+std::size_t end_watches::place_of(const address& process) const noexcept { return process.slot & (chains_.size() - 1); }
 
 void end_watches::add(slot& s, const address& process, end_watch& w) {
   const auto link = [this](end_watch& one) { one.next = std::exchange(chains_[place_of(one.process)], &one); };

@@ -2,6 +2,7 @@
 #include <orrery/process/local_waits.hpp>
 
 #include <orrery/process/later_answer.hpp>
+#include <orrery/process/state_memory.hpp>
 #include <orrery/scheduler/node.hpp>
 #include <orrery/scheduler/pe.hpp>
 #include <orrery/scheduler/say.hpp>
@@ -23,6 +24,7 @@ local_waits::~local_waits() {
   self_.layers().watchers().remove(*this);
   while (list_.next != &list_) list_.next->leave();
   say_dropped();
+  state_memory::forget();
 }
 
 // Messages without an answer are counted by the scheduler, which does not know of futures.

@@ -7,6 +7,8 @@
 
 namespace orrery::detail {
 
+constinit thread_local state_memory::kept state_memory::kept_[state_memory::classes];
+
 namespace {
 
 std::string maker_of(const scheduler::sink& k) {
@@ -53,6 +55,7 @@ void abandon_here(pe& self, open_promise& p) noexcept {
 void open_promise::begin(pe& self, future_state_base& s) {
   local_waits& all = local_waits::of(self);
   state = &s;
+  home = self.id();
   scheduler::sink& k = *s.k;
   k.home = self.id();
   k.target = self.self();
@@ -67,27 +70,24 @@ void open_promise::begin(pe& self, future_state_base& s) {
   }
 }
 
-bool may_keep(open_promise* p) {
+void must_not_keep(const open_promise* p) {
   if (p == nullptr)
     throw usage_error(errc::null_pointer, verbatim, "promise: it was moved from, and has nothing to keep");
   const pe& self = here_pe();
-  if (self.id() != p->state->k->home)
+  if (self.id() != p->home)
     throw usage_error(errc::bad_argument,
-                      fmt::format("promise: it belongs to PE {} and was used on PE {}", p->state->k->home, self.id()));
-  if (p->open) return true;
-  if (self.refusing()) return false;
-  throw usage_error(errc::bad_argument, "promise: it was kept before; its caller has the result");
+                      fmt::format("promise: it belongs to PE {} and was used on PE {}", p->home, self.id()));
+  if (!self.refusing()) throw usage_error(errc::bad_argument, "promise: it was kept before; its caller has the result");
 }
 
-void require_future(open_promise* p) {
+void throw_no_future(const open_promise* p) {
   if (p == nullptr) throw usage_error(errc::null_pointer, verbatim, "promise: it was moved from, and has no future");
-  if (p->asked) throw usage_error(errc::bad_argument, "promise: its future was given away before; there is only one");
-  p->asked = true;
+  throw usage_error(errc::bad_argument, "promise: its future was given away before; there is only one");
 }
 
-void keep(open_promise& p) { complete(here_pe(), p); }
+void keep(pe& self, open_promise& p) noexcept { complete(self, p); }
 
-void keep_with(open_promise& p, std::exception_ptr why) noexcept { fail(here_pe(), p, std::move(why)); }
+void keep_with(pe& self, open_promise& p, std::exception_ptr why) noexcept { fail(self, p, std::move(why)); }
 
 std::string open_promise_of(pe& self, const address& process) {
   const local_wait* const w = local_waits::of(self).find([&](const local_wait& x) {
@@ -102,13 +102,11 @@ void abandon(open_promise& p) noexcept {
   if (here == nullptr) {  // the world has ended
     if (std::exchange(p.open, false)) p.state->drop();
     p.state->drop();
-  } else if (here->id() == p.state->k->home) {
+  } else if (here->id() == p.home) {
     abandon_here(*here, p);
   } else {
-    here->owner()
-        .local(p.state->k->home)
-        .links()
-        .run_errand([](void* state) { abandon_here(here_pe(), *static_cast<open_promise*>(state)); }, &p);
+    here->owner().local(p.home).links().run_errand(
+        [](void* state) { abandon_here(here_pe(), *static_cast<open_promise*>(state)); }, &p);
   }
 }
 

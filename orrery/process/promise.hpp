@@ -4,6 +4,7 @@
 #include <orrery/process/future.hpp>
 #include <orrery/process/later_answer.hpp>
 #include <orrery/process/local_waits.hpp>
+#include <orrery/process/state_memory.hpp>
 
 #include <exception>
 #include <string>
@@ -17,6 +18,7 @@ namespace detail {
 /// A promise that is not kept yet; part of the state of its future.
 struct open_promise : local_wait {
   future_state_base* state = nullptr;
+  std::uint32_t home = 0;  ///< PE
   bool open = true;  ///< nobody has kept it, and the runtime runs
   bool asked = false;  ///< its future was given away
 
@@ -26,6 +28,10 @@ struct open_promise : local_wait {
 
 template <class T>
 struct promise_state final : future_state<T>, open_promise {
+  static void* operator new(std::size_t bytes) { return state_memory::take(bytes); }
+  static void* operator new(std::size_t bytes, std::align_val_t a) { return ::operator new(bytes, a); }
+  static void operator delete(void* memory, std::size_t bytes) noexcept { state_memory::give(memory, bytes); }
+  static void operator delete(void* memory, std::align_val_t a) noexcept { ::operator delete(memory, a); }
   explicit promise_state(pe& self) : future_state<T>(stays_here{}) {
     this->destroy = [](future_state_base* s) noexcept {
       delete static_cast<promise_state*>(static_cast<future_state<T>*>(s));
@@ -34,15 +40,19 @@ struct promise_state final : future_state<T>, open_promise {
   }
 };
 
-/// Throws usage_error unless the promise (null: it was moved from) can be kept here and now. False:
-/// the runtime shuts down, which who waits knows.
-[[nodiscard]] bool may_keep(open_promise* p);
-/// Throws usage_error where the future was given away before, or the promise was moved from.
-void require_future(open_promise* p);
+/// It can be kept here, by this PE; else see must_not_keep. `p` may be null.
+[[nodiscard]] inline pe* keeper_of(const open_promise* p) noexcept {
+  pe* const self = scheduler::current_pe;
+  return p != nullptr && self != nullptr && self->id() == p->home && p->open ? self : nullptr;
+}
+/// Throws usage_error that says why the promise (null: it was moved from) cannot be kept here and
+/// now. Returns if the runtime shuts down, which who waits knows.
+void must_not_keep(const open_promise* p);
+[[noreturn]] void throw_no_future(const open_promise* p);
 /// It is kept: the state is complete, with the result in its place.
-void keep(open_promise& p);
+void keep(pe& self, open_promise& p) noexcept;
 /// The same with an exception.
-void keep_with(open_promise& p, std::exception_ptr why) noexcept;
+void keep_with(pe& self, open_promise& p, std::exception_ptr why) noexcept;
 /// The name, as in reports, of a promise that a method of the process has made, whose future was
 /// given away, and which is not kept yet; empty: there is none. Looks at all promises of this PE.
 [[nodiscard]] std::string open_promise_of(pe& self, const address& process);
@@ -77,12 +87,21 @@ class [[nodiscard]] promise {
     return *this;
   }
   ~promise() {
-    if (state_ != nullptr) detail::abandon(*state_);
+    if (state_ == nullptr) return;
+    // it was kept: there is nobody to tell
+    if (const detail::pe* self = scheduler::current_pe;
+        self != nullptr && self->id() == state_->open_promise::home && !state_->open) [[likely]] {
+      state_->drop();
+    } else {
+      detail::abandon(*state_);
+    }
   }
 
   /// The future of the result, once. Throws usage_error.
   [[nodiscard]] future<T> get_future() {
-    detail::require_future(state_);
+    if (state_ == nullptr || state_->asked) [[unlikely]]
+      detail::throw_no_future(state_);
+    state_->asked = true;
     state_->hold();
     return detail::future_access<T>::wrap(typename detail::future_access<T>::owner(state_));
   }
@@ -92,14 +111,18 @@ class [[nodiscard]] promise {
   void set_value(A&&... arguments)
     requires(std::is_void_v<T> ? sizeof...(A) == 0 : std::is_constructible_v<T, A...>)
   {
-    if (!detail::may_keep(state_)) return;
+    detail::pe* const self = detail::keeper_of(state_);
+    if (self == nullptr) [[unlikely]]
+      return detail::must_not_keep(state_);
     if constexpr (!std::is_void_v<T>) new (state_->storage) T(std::forward<A>(arguments)...);
     state_->scheduler::sink::state = scheduler::sink::status::value;
-    detail::keep(*state_);
+    detail::keep(*self, *state_);
   }
   /// The call ends with an exception. Throws usage_error as set_value.
   void set_exception(std::exception_ptr why) {
-    if (detail::may_keep(state_)) detail::keep_with(*state_, std::move(why));
+    detail::pe* const self = detail::keeper_of(state_);
+    if (self == nullptr) return detail::must_not_keep(state_);
+    detail::keep_with(*self, *state_, std::move(why));
   }
   /// True while it is to be kept.
   [[nodiscard]] explicit operator bool() const noexcept { return state_ != nullptr && state_->open; }

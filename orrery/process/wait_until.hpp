@@ -2,6 +2,7 @@
 #pragma once
 
 #include <orrery/process/time_limit.hpp>
+#include <orrery/scheduler/pe.hpp>
 
 #include <concepts>
 #include <cstddef>
@@ -11,6 +12,13 @@
 namespace orrery {
 
 namespace detail {
+
+/// True in a method of an object; elsewhere wait_for_condition says what is wrong.
+[[nodiscard]] inline bool in_object() noexcept {
+  const scheduler::pe* const self = scheduler::current_pe;
+  const scheduler::activation* const a = self != nullptr ? self->active() : nullptr;
+  return a != nullptr && a->process->has_object && !a->process->is_function;
+}
 
 void wait_for_condition(bool (*holds)(void*), void* what, std::size_t bytes);
 [[nodiscard]] bool wait_for_condition(bool (*holds)(void*), void* what, std::size_t bytes, time_limit d);
@@ -45,12 +53,14 @@ bool condition_holds(void* f) {
 /// usage_error outside of a method, stopped.
 template <std::predicate F>
 void wait_until(F holds) {
+  if (detail::in_object() && holds()) return;
   detail::wait_for_condition(&detail::condition_holds<F>, std::addressof(holds), detail::bytes_of_condition<F>);
 }
 
 /// As wait_until, but at most for `d`; false if it does not hold then.
 template <std::predicate F>
 [[nodiscard]] bool wait_until(time_limit d, F holds) {
+  if (detail::in_object() && holds()) return true;
   return detail::wait_for_condition(&detail::condition_holds<F>, std::addressof(holds), detail::bytes_of_condition<F>,
                                     d);
 }

@@ -2,6 +2,7 @@
 #include <orrery/scheduler/conditions.hpp>
 
 #include <orrery/scheduler/pe.hpp>
+#include <orrery/scheduler/prefetch.hpp>
 #include <orrery/scheduler/wait_report.hpp>
 
 #include <fmt/format.h>
@@ -81,6 +82,10 @@ void conditions::add(condition& c) {
     }
   }
   ++count_;
+  if (condition*& youngest = by_slot_[place_of(*c.process)]; youngest == nullptr) [[likely]] {
+    youngest = c.next = &c;
+    return;
+  }
   const bool stands_behind = search(by_slot_[place_of(*c.process)], [&](condition*, condition& of) {
     if (!of.is_same(c)) return false;
     of.last = of.last->behind = &c;
@@ -120,6 +125,9 @@ void conditions::grant_behind(condition* before) noexcept {
   c.process->active = c.method;
   of_.give_order(&c);
   of_.ready(*c.waiter);
+  // It goes on soon, on a stack that has cooled down: the frames on both sides of the condition.
+  fetch_lines(c.waiter->context, 4);
+  fetch_lines(&c + 1, 4);
 }
 
 bool conditions::grant_first(slot& s) noexcept {

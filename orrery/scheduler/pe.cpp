@@ -2,6 +2,7 @@
 #include <orrery/scheduler/pe.hpp>
 
 #include <orrery/scheduler/causality.hpp>
+#include <orrery/scheduler/internal/fiber_switch.hpp>
 #include <orrery/scheduler/io.hpp>
 #include <orrery/scheduler/node.hpp>
 #include <orrery/scheduler/overflow.hpp>
@@ -24,6 +25,51 @@ namespace {
 
 constexpr int messages_per_turn = 32;      // of one process, before the next one has its turn
 constexpr std::uint32_t spare_loops = 64;  // idle loop fibers that are kept
+
+// The members of a PE that a switch of its fibers touches.
+struct fiber_place {
+  fiber*& current;
+  activation*& active;
+  pe_watch* const& watch;
+  fiber_pool& fibers;
+
+  // Inline in what parks and in the loop: internal/fiber_switch.hpp says why.
+  [[gnu::always_inline]] inline void switch_to(fiber& to) const {
+    if (watch != nullptr && watch->trace != nullptr) [[unlikely]]
+      watch->trace->park();
+    fiber& from = *current;
+    from.active = active;
+    active = nullptr;
+    current = &to;
+    switch_here(from, to);
+    active = from.active;
+    if (watch != nullptr && watch->trace != nullptr) [[unlikely]]
+      watch->trace->resume(active);
+    fibers.finish();
+  }
+  // A loop fiber goes on with another one.
+  [[gnu::always_inline]] inline void give_way(fiber& f) const {
+    fiber& self = *current;
+    if (fibers.idle_count >= spare_loops) [[unlikely]] {
+      // Enough loops lie idle; this one holds nothing, so its stack goes back.
+      fibers.finished = &self;
+      current = &f;
+      leave_fiber(self, f);
+    }
+    fibers.lay_aside(self);
+    switch_to(f);
+  }
+  // The fiber of an entry, that of a process that waited or of a function, which is to run now.
+  [[nodiscard]] fiber& fiber_of(run_queue::entry e) const noexcept {
+    if (e.is_fiber()) {
+      fiber& f = *e.as_fiber();
+      f.queued = 0;
+      return f;
+    }
+    e.as_slot()->state = process_state::running;
+    return scheduler::fiber_of(*e.as_slot(), fibers.function_stacks);
+  }
+};
 
 // The address space is shared by all PEs of a simulation.
 std::uint32_t simulated_slots(std::uint32_t pes) noexcept {
@@ -88,6 +134,7 @@ void pe::loop_entry(fiber&, void* self) { static_cast<pe*>(self)->loop(); }
 
 void pe::loop() {
   fibers_->finish();
+  const fiber_place here{current_, active_, watch_, *fibers_};
   for (;;) {
     while (!runnable_.empty()) {
       if (--ticks_ <= 0) {
@@ -100,12 +147,10 @@ void pe::loop() {
       if (runnable_.size() > fetched_ahead) fetch_ahead();
       if (when_idle_.wants_memory()) [[unlikely]]
         when_idle_.fetch();
-      if (e.is_fiber()) {
-        fiber& f = *e.as_fiber();
-        f.queued = 0;
-        resume(f);
-      } else if (e.is_slot()) {
+      if (e.is_slot() && !e.as_slot()->is_function) {
         run_slot(*e.as_slot());
+      } else if (e.is_slot() || e.is_fiber()) {
+        here.give_way(here.fiber_of(e));
       } else {
         run_sink(*e.as_sink());
       }
@@ -238,31 +283,9 @@ void pe::execute(slot& s, delivery& d) {
 
 // --- fibers --------------------------------------------------------------------------------------
 
-void pe::switch_to(fiber& to) {
-  if (watch_ != nullptr && watch_->trace != nullptr) [[unlikely]]
-    watch_->trace->park();
-  fiber& from = *current_;
-  from.active = active_;
-  active_ = nullptr;
-  current_ = &to;
-  switch_fiber(from, to);
-  active_ = from.active;
-  if (watch_ != nullptr && watch_->trace != nullptr) [[unlikely]]
-    watch_->trace->resume(active_);
-  fibers_->finish();
-}
+void pe::switch_to(fiber& to) { fiber_place{current_, active_, watch_, *fibers_}.switch_to(to); }
 
-void pe::resume(fiber& f) {
-  fiber& self = *current_;
-  if (fibers_->idle_count >= spare_loops) [[unlikely]] {
-    // Enough loops lie idle; this one holds nothing, so its stack goes back.
-    fibers_->finished = &self;
-    current_ = &f;
-    leave_fiber(self, f);
-  }
-  fibers_->lay_aside(self);
-  switch_to(f);
-}
+void pe::resume(fiber& f) { fiber_place{current_, active_, watch_, *fibers_}.give_way(f); }
 
 void pe::park_reentrant() noexcept {
   for (activation* a = active_; a != nullptr; a = a->below) {
@@ -277,18 +300,13 @@ void pe::park() {
   for (activation* a = active_; a != nullptr; a = a->below) a->on = current_;
   if (node_.has_reentrant()) [[unlikely]]
     park_reentrant();
+  const fiber_place here{current_, active_, watch_, *fibers_};
   fiber* next = nullptr;
   // Hand over without a detour through a loop fiber, when that is all the loop would do.
   if (ticks_ > 1 && !runnable_.empty()) {
     const run_queue::entry e = runnable_.front();
-    if (e.is_fiber()) {
-      next = e.as_fiber();
-      next->queued = 0;
-    } else if (e.is_slot() && e.as_slot()->is_function) {
-      e.as_slot()->state = process_state::running;
-      next = &fiber_of(*e.as_slot(), fibers_->function_stacks);
-    }
-    if (next != nullptr) {
+    if (e.is_fiber() || (e.is_slot() && e.as_slot()->is_function)) {
+      next = &here.fiber_of(e);
       --ticks_;
       (void)runnable_.pop();
       if (next == current_) return;
@@ -296,7 +314,7 @@ void pe::park() {
   }
   const std::uint32_t method = current_->is_loop;
   parked_methods_ += method;
-  switch_to(next != nullptr ? *next : fibers_->take_loop());
+  here.switch_to(next != nullptr ? *next : fibers_->take_loop());
   parked_methods_ -= method;
 }
 
