@@ -26,8 +26,9 @@
 //      it is a reduction.
 //   5. The caller puts the parts' results in the order of the ranks.
 //
-// The `Operation` is that of a typed_handler, called with const references; the `Fold` says what
-// becomes of the results.
+// The `Operation` is that of a typed_handler, called with const references; its level_of, if it has
+// one, reads the level of the members' messages from its arguments. The `Fold` says what becomes of
+// the results.
 namespace orrery::detail {
 
 /// A broadcast at one part, until its last member is done. Owned by itself; in the part's list.
@@ -53,6 +54,7 @@ struct broadcast_base {
   bool forgives = false;  // members that are gone do not count as failed
   bool births = false;  // it constructs the members
   bool ends_part = false;
+  wire::record_kind level = wire::record_kind::message;  // of the messages to the members
   std::uint32_t left = 0;  // members that are not done
   // to the part's mailbox: so senders are held back while members are behind
   std::uint32_t charged = 0;
@@ -289,6 +291,11 @@ struct broadcast final : broadcast_results<value_t<typename Operation::result>, 
     [this]<std::size_t... I>(std::index_sequence<I...>) {
       (void)((refs[I] = std::addressof(std::get<I>(*arguments))), ...);
     }(std::index_sequence_for<P...>{});
+    take_level();
+  }
+  /// The pointers to the arguments are known.
+  void take_level() noexcept {
+    if constexpr (requires { Operation::level_of(refs); }) this->level = Operation::level_of(refs);
   }
   void own(typename handler::tuple&& t) {
     [&]<std::size_t... I>(std::index_sequence<I...>) {
@@ -373,6 +380,7 @@ struct broadcast_handler : typed_handler<Operation, P...> {
       return make_through_wire(part, refs);
     auto* b = new state(part, instance);
     std::memcpy(b->refs, refs, sizeof...(P) * sizeof(void*));
+    b->take_level();
     return b;
   }
   [[gnu::cold]] static broadcast_base* make_through_wire(group_part& part, const void* const* refs) {
@@ -391,6 +399,7 @@ struct broadcast_handler : typed_handler<Operation, P...> {
     switch (d.form) {
       case wire::payload_form::refs:
         std::memcpy(b->refs, d.payload, base::refs_bytes);
+        b->take_level();
         d.release();
         break;
       case wire::payload_form::owned: {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <orrery/process/collective.hpp>
 
+#include <orrery/wire/error.hpp>
+
 #include <fmt/format.h>
 
 namespace orrery::detail {
@@ -21,6 +23,14 @@ std::string disagreement(const collective& one, const collective& other) {
       "{} and {}: members of the group called both at the same point, so that neither can end; all members must call the "
       "same, in the same order (later collectives of this group fail too)",
       one.text(), other.text());
+}
+
+void throw_other_root(std::uint64_t one, std::uint64_t other) {
+  throw usage_error(
+      errc::bad_argument,
+      fmt::format("a reduction to one member: one member has named rank {} and another rank {}; all members "
+                  "must name the same",
+                  one, other));
 }
 
 }  // namespace orrery::detail

@@ -57,5 +57,7 @@ class collective_order {
 
 /// The error for members that called these at the same point.
 [[nodiscard]] std::string disagreement(const collective& one, const collective& other);
+/// Members do not name the same root.
+[[noreturn]] void throw_other_root(std::uint64_t one, std::uint64_t other);
 
 }  // namespace orrery::detail

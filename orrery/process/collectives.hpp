@@ -13,8 +13,9 @@
 #include <vector>
 
 // Exchanges between the members of a group. Called in their methods by all members, each with
-// itself as `m`; each is a barrier, and throws as that does. But for all_to_all they are made of
-// all_reduce, and their values go to all PEs of the group.
+// itself as `m`; each is a barrier, and throws as that does. Those that are made of all_reduce send
+// their values to all PEs of the group; reduce_to and gather_to to that of rank 0 and that of the
+// root; all_to_all to those that they are for.
 namespace orrery {
 
 namespace detail {
@@ -163,6 +164,36 @@ template <class T, class V, class Op = std::plus<>>
   V total = std::move(all[0]);
   for (std::size_t i = 1; i <= m.rank(); ++i) total = op(std::move(total), std::move(all[i]));
   return total;
+}
+
+/// The values of the members before this one combined with `init`, in the order of the ranks: rank
+/// 0 gets `init`.
+///
+///     std::size_t first = exclusive_scan(*this, mine.size(), 0uz);  // where mine begin among all
+template <class T, class V, class Op = std::plus<>>
+[[nodiscard]] V exclusive_scan(member<T>& m, V value, V init, Op op = {}) {
+  std::vector<V> all = all_gather(m, std::move(value));
+  for (std::size_t i = 0; i < m.rank(); ++i) init = op(std::move(init), std::move(all[i]));
+  return init;
+}
+
+/// As all_reduce, for the member of rank `root` only: it gets the result, the others nothing.
+/// Throws usage_error also if there is no such member, or members name different ones.
+///
+///     if (auto sum = reduce_to(*this, 0, mine)) print(*sum);
+template <class T, class V, class Op = std::plus<>>
+[[nodiscard]] std::optional<V> reduce_to(member<T>& m, std::size_t root, V value, Op op = {}) {
+  if (root >= m.size()) throw usage_error(errc::bad_argument, "reduce_to: the group has no member of this rank");
+  return m.reduce_with(std::move(value), detail::at_root<Op>{std::move(op), root});
+}
+
+/// The values of all members, by rank, for the member of rank `root`; the others get an empty
+/// vector. Throws as reduce_to.
+template <class T, class V>
+[[nodiscard]] std::vector<V> gather_to(member<T>& m, std::size_t root, V value) {
+  std::vector<V> mine;
+  mine.push_back(std::move(value));
+  return reduce_to(m, root, std::move(mine), detail::append{}).value_or(std::vector<V>{});
 }
 
 /// Each member gives one value for each member, and gets those that are for it, by rank. A value

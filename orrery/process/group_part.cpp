@@ -349,6 +349,9 @@ void broadcast_base::keep(scheduler::delivery& d) noexcept {
 void broadcast_base::fan_out(pe& self, std::uint32_t argument_bytes, bool constructs) noexcept {
   constexpr std::size_t message_bytes = 64;
   births = constructs;
+  // Parts end before what waits until their PE is idle does.
+  if (level == wire::record_kind::background && self.shutdown().stage() != scheduler::shutdown_stage::running)
+    level = wire::record_kind::message;
   next = part->outstanding;
   if (next != nullptr) next->previous = this;
   part->outstanding = this;
@@ -384,6 +387,8 @@ void broadcast_base::fan_out(pe& self, std::uint32_t argument_bytes, bool constr
       s->push_front(m);
       s->charge += m->charge();
       self.make_runnable(*s);
+    } else if (level != wire::record_kind::message) {
+      self.push_at(level, *s, m);
     } else {
       self.push(*s, m);
     }

@@ -122,10 +122,16 @@ class member : public detail::member_base {
   /// barrier, and what op throws.
   template <class V, class Op = std::plus<>>
   [[nodiscard]] V all_reduce(V value, Op op = {}) {
+    return *reduce_with(std::move(value), op);
+  }
+  /// For functions that members call together: as all_reduce, but with detail::at_root only that
+  /// member gets the result, and the others nothing.
+  template <class V, class Op>
+  [[nodiscard]] std::optional<V> reduce_with(V value, const Op& op) {
     typename detail::all_reducer<V, Op>::entry mine{{}, std::move(value), &op, std::nullopt, nullptr};
     meet(detail::all_reducer<V, Op>::what, mine);
     if (mine.error != nullptr) std::rethrow_exception(mine.error);
-    return *std::move(mine.out);
+    return std::move(mine.out);
   }
 
   /// For functions that members call together: each gives a value, and gets the result that the
@@ -148,8 +154,29 @@ class member : public detail::member_base {
 
 namespace detail {
 
+/// An operation of a reduction whose result only one member gets.
+template <class Op>
+struct at_root {
+  Op op;
+  std::size_t root;
+
+  template <class V>
+  V operator()(V a, V b) const {
+    return op(std::move(a), std::move(b));
+  }
+};
+/// The member that alone gets the result; none: all do.
+template <class Op>
+[[nodiscard]] constexpr std::uint64_t root_of(const Op&) noexcept {
+  return group_data::none;
+}
+template <class Op>
+[[nodiscard]] constexpr std::uint64_t root_of(const at_root<Op>& op) noexcept {
+  return op.root;
+}
+
 // A reduction among members. Each part combines the values of its members, the first part those of
-// the parts, and sends the result to all: two messages for each PE.
+// the parts, and sends the result to all, or to the part of the root: two messages for each PE.
 template <class V, class Op>
 struct all_reducer {
   struct entry : arrival {
@@ -196,9 +223,9 @@ struct all_reducer {
     part->hear(number, what);
     take(self, *part, from, std::move(r));
   }
-  static void down(std::uint32_t index, std::uint32_t generation, part_result<V> r) {
+  static void down(std::uint32_t index, std::uint32_t generation, part_result<V> r, std::uint64_t root) {
     group_part* part = find_part(here_pe(), index, generation);
-    if (part != nullptr && part->current() == &what) finish(*part, r);
+    if (part != nullptr && part->current() == &what) finish(*part, r, root);
   }
 
   // At the first part.
@@ -222,23 +249,31 @@ struct all_reducer {
     }
     part.reduction.reset();  // others may begin the next one before we are done here
     const group_handle group = part.group();  // the part may end while we wait for space
-    finish(part, all);
+    const std::uint64_t root = root_of(*static_cast<entry*>(part.arrivals())->op);
+    const part_result<V> nothing;
+    const auto of_part = [&](std::size_t i) -> const part_result<V>& {
+      const bool gets_it = all.error != nullptr || root == group_data::none || group.data().part_of[root] == i;
+      return gets_it ? all : nothing;
+    };
+    finish(part, of_part(0), root);
     for (std::size_t i = 1; i < group.data().parts.size(); ++i) {
       const address to = group.data().parts[i].at;
-      part_result<V> copy = all;  // PEs share no exception
+      part_result<V> copy = of_part(i);  // PEs share no exception
       if (all.error != nullptr) copy.error = as_received(all.error, {"(group)", what.name, self.id()});
       try {
-        post_call<&down>(orrery::pe(to.pe), to.slot, to.generation, std::move(copy));
+        post_call<&down>(orrery::pe(to.pe), to.slot, to.generation, std::move(copy), root);
       } catch (const node_lost&) {  // the others are to have their result
       }
     }
   }
-  static void finish(group_part& part, const part_result<V>& r) {
+  static void finish(group_part& part, const part_result<V>& r, std::uint64_t root) {
     for (arrival* a = part.arrivals(); a != nullptr; a = a->next) {
       auto* e = static_cast<entry*>(a);
       try {
         e->error = r.error;
-        if (r.error == nullptr) e->out.emplace(r.values.at(0));
+        if (r.error != nullptr) continue;
+        if (root_of(*e->op) != root) throw_other_root(root_of(*e->op), root);
+        if (root == group_data::none || root == part.members()[a->index].rank) e->out.emplace(r.values.at(0));
       } catch (...) {
         e->error = std::current_exception();
       }

@@ -86,13 +86,39 @@ struct Member : member<Member> {
   std::string text() {
     return scan(*this, std::to_string(rank()), [](std::string a, std::string b) { return b + a; });
   }
+  int before() { return exclusive_scan(*this, static_cast<int>(rank() + 1), 100); }
+  std::string text_before() { return exclusive_scan(*this, std::to_string(rank()), std::string("<")); }
+  int total(std::size_t root) {
+    const auto sum = reduce_to(*this, root, static_cast<int>(rank() + 1));
+    return sum ? *sum : -1;
+  }
+  std::string text_at(std::size_t root) {
+    const auto all = reduce_to(*this, root, std::to_string(rank()), [](std::string a, const std::string& b) {
+      if (b == "4" && a.empty()) throw std::range_error("4");
+      return a + b;
+    });
+    return all.value_or("nothing");
+  }
+  std::vector<std::string> gather_at(std::size_t root) { return gather_to(*this, root, std::to_string(10 * rank())); }
+  std::size_t rounds(std::size_t n) {  // one after the other, each with another root
+    std::size_t seen = 0;
+    for (std::size_t i = 0; i < n; ++i)
+      if (const auto sum = reduce_to(*this, i % size(), i + rank())) seen += *sum;
+    return seen;
+  }
+  void each_its_own() { (void)reduce_to(*this, rank(), 1); }
+  int failing(std::size_t root) {
+    const auto op = [](int a, int b) { return b == 3 ? throw std::range_error("3") : a + b; };
+    return reduce_to(*this, root, static_cast<int>(rank()), op).value_or(0);
+  }
   std::vector<int> exchange(std::size_t n) {
     std::vector<int> mine(n);
     for (std::size_t i = 0; i < n; ++i) mine[i] = static_cast<int>(100 * rank() + i);
     return all_to_all(*this, std::move(mine));
   }
 };
-ORRERY_PROCESS(Member, gather, hear, sum, text, exchange);
+ORRERY_PROCESS(Member, gather, hear, sum, text, before, text_before, total, text_at, gather_at, rounds, each_its_own,
+               failing, exchange);
 
 void exchanged() {
   for (const auto& where : {everywhere(), in_blocks()}) {
@@ -108,17 +134,42 @@ void exchanged() {
   }
 }
 
+void gathered() {
+  for (const auto& where : {everywhere(), in_blocks()}) {
+    const auto g = spawn_group<Member>(where, 5);
+    check(g->before() == std::vector{100, 101, 103, 106, 110}, "exclusive_scan");
+    check(g->text_before() == std::vector<std::string>{"<", "<0", "<01", "<012", "<0123"}, "exclusive_scan, in order");
+    for (std::size_t root = 0; root < 5; ++root) {
+      std::vector<int> sum(5, -1);
+      sum[root] = 15;
+      check(g->total(root) == sum, "reduce_to");
+      std::vector<std::string> text(5, "nothing");
+      text[root] = "01234";
+      check(g->text_at(root) == text, "reduce_to, in order");
+      std::vector<std::vector<std::string>> all(5);
+      all[root] = {"0", "10", "20", "30", "40"};
+      check(g->gather_at(root) == all, "gather_to");
+      thrown<std::range_error>("the operation of reduce_to", [&] { (void)g->failing(root); });
+    }
+    check(g->rounds(20) == std::vector<std::size_t>{190, 210, 230, 250, 270}, "one after the other");
+    thrown<usage_error>("no such rank", [&] { (void)g->total(5); });
+    thrown<usage_error>("different roots", [&] { g->each_its_own(); });
+    check(g->total(2)[2] == 15, "later ones go on");
+  }
+}
+
 using made_groups = testing::in_each_way;
 INSTANTIATE_IN_FOUR_WAYS(made_groups);
 TEST_P(made_groups, consist_of_processes_that_were_there) { EXPECT_EQ(wrong_in("made"), ""); }
 TEST_P(made_groups, take_one_argument_for_each_member) { EXPECT_EQ(wrong_in("scattered"), ""); }
 TEST_P(made_groups, and_others_exchange_values) { EXPECT_EQ(wrong_in("exchanged"), ""); }
+TEST_P(made_groups, and_others_give_values_to_one_member) { EXPECT_EQ(wrong_in("gathered"), ""); }
 
 }  // namespace
 }  // namespace orrery
 
 int main(int argc, char** argv) {
   using namespace orrery;
-  return orrery::testing::run_tests_or_scenario(argc, argv,
-                                                {{"made", made}, {"scattered", scattered}, {"exchanged", exchanged}});
+  return orrery::testing::run_tests_or_scenario(
+      argc, argv, {{"made", made}, {"scattered", scattered}, {"exchanged", exchanged}, {"gathered", gathered}});
 }

@@ -2,6 +2,7 @@
 // Messages of three levels, in each kind of world.
 #include "../support/four_ways.hpp"
 
+#include <orrery/process/group_priority.hpp>
 #include <orrery/process/priority.hpp>
 
 #include <algorithm>
@@ -171,6 +172,63 @@ void peers() {
   check(all->greetings() == std::vector<std::size_t>(7, 14), "messages to processes that are being constructed");
 }
 
+/// To a group and to one of its members in turn: while they are in a method, and while they are idle.
+void send_to_all(group<Log> to, std::size_t rank) {
+  for (int i = 0; i < 3; ++i) {
+    post(to, background)->add(fmt::format("b{}", 2 * i));
+    post(to[rank], background)->add(fmt::format("b{}", 2 * i + 1));
+    post(to)->add(fmt::format("n{}", 2 * i));
+    post(to[rank])->add(fmt::format("n{}", 2 * i + 1));
+    post(to, urgent)->add(fmt::format("u{}", 2 * i));
+    post(to[rank], urgent)->add(fmt::format("u{}", 2 * i + 1));
+    post(to, priority::normal)->add(fmt::format("m{}", i));
+  }
+}
+
+void groups() {
+  for (std::uint32_t from = 0; from < world_pes(); ++from) {
+    const auto g = spawn_group<Log>(everywhere(), 5);
+    const std::size_t own = std::size_t{from} % 5;  // its PE is `from`
+    auto busy = start(g)->slow(50);
+    call<&send_to_all>(pe(from), g, own);
+    busy.get();
+    quiescence();
+    const auto all = g->read();
+    check(g[own].address().pe != from || all[own] == "u0u1u2u3u4u5n0n1m0n2n3m1n4n5m2b0b1b2b3b4b5",
+          "at a member of the sender's PE: " + all[own]);
+    for (std::size_t rank = 0; rank < all.size(); ++rank)
+      for (const char* level : {"u", "n", "m", "b"}) {
+        const bool each = level[0] != 'm' && rank == own;
+        std::size_t last = 0;
+        for (int i = 0; i < (level[0] == 'm' ? 3 : 6); i += each || level[0] == 'm' ? 1 : 2) {
+          const std::size_t at = all[rank].find(fmt::format("{}{}", level, i));
+          check(at != std::string::npos && at >= last, fmt::format("member {}: {}", rank, all[rank]));
+          last = at;
+        }
+        check(all[rank].size() == (rank == own ? 42 : 24), fmt::format("member {}: {}", rank, all[rank]));
+      }
+    for (const priority p : {urgent, background, priority::normal}) {
+      check(call(g, p)->read() == all, "a call of all");
+      check(start(g, p)->slow(2).get() == std::vector(5, 2), "a future of all");
+      thrown<std::out_of_range>("all throw", [&] { call(g, p)->fail(); });
+    }
+    destroy(g[3]);
+    thrown<process_gone>("a member that is gone", [&] { (void)call(g, background)->read(); });
+    auto slow = start(g[2])->slow(20);
+    auto late = start(g, background)->slow(1);
+    destroy(g);
+    slow.get();
+    thrown<process_gone>("members that ended before it was their turn", [&] { (void)late.get(); });
+  }
+}
+
+/// What waits until a PE is idle, when the program ends.
+void groups_end() {
+  const auto g = spawn_group<Log>(everywhere(), 5);
+  post(g)->slow(1000);
+  for (const priority level : {urgent, background}) post(g, level)->add("at the end");
+}
+
 struct Ping;
 ORRERY_PROCESS(Ping, back, around);
 struct Ping {
@@ -214,6 +272,8 @@ TEST_P(priorities, hold_in_mailboxes) { EXPECT_EQ(wrong_in("mailboxes"), ""); }
 TEST_P(priorities, hold_for_values_sent_to_functions) { EXPECT_EQ(wrong_in("functions"), ""); }
 TEST_P(priorities, hold_among_the_processes_of_a_pe) { EXPECT_EQ(wrong_in("pes"), ""); }
 TEST_P(priorities, hold_for_calls_and_futures) { EXPECT_EQ(wrong_in("calls"), ""); }
+TEST_P(priorities, hold_for_groups) { EXPECT_EQ(wrong_in("groups"), ""); }
+TEST_P(priorities, of_groups_end_with_the_program) { EXPECT_EQ(wrong_in("groups_end"), ""); }
 TEST_P(priorities, let_objects_be_constructed_first) { EXPECT_EQ(wrong_in("peers"), ""); }
 TEST_P(priorities, let_circles_be_found) { EXPECT_EQ(wrong_in("circles"), ""); }
 TEST_P(priorities, lose_no_message) { EXPECT_EQ(wrong_in("many"), ""); }
@@ -230,6 +290,8 @@ int main(int argc, char** argv) {
                                                  {"pes", pes},
                                                  {"calls", calls},
                                                  {"peers", peers},
+                                                 {"groups", groups},
+                                                 {"groups_end", groups_end},
                                                  {"circles", circles},
                                                  {"many", many},
                                                  {"ends", ends}});
