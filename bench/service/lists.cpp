@@ -71,7 +71,7 @@ latencies paced(const fast_list& l, const client_plan& p, double rate) {
   for (std::size_t next = 0; next < all.size();) {
     const auto due = std::min<std::size_t>(static_cast<std::size_t>(seconds_since(begin) * rate) + 1, all.size());
     for (; next < due; ++next) session.start_find(all[next].key);
-    session.flush();
+    session.flush_idle();
     orrery::yield();
     while (const auto r = session.try_receive()) take(*r);
   }

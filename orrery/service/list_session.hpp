@@ -63,9 +63,9 @@ class list_session : private service::list_router<Key, Value> {
 
   using base::batches;
   using base::flush;
+  using base::flush_idle;
   using base::outstanding;
   using base::repeated;
-  using base::send_all;
   using base::set_window;
   using base::window;
 

@@ -424,10 +424,10 @@ TEST(sessions, send_a_single_request_to_an_idle_range_at_once) {
     auto l = ordered_list<int, int>::make({.splits = {50}});
     auto s = l.open({.window = 256});
     s.start_insert(1, 1);
-    s.flush();
+    s.flush_idle();
     EXPECT_EQ(s.batches(), 1U);
     s.start_insert(51, 1);
-    s.flush();
+    s.flush_idle();
     EXPECT_EQ(s.batches(), 2U) << "that the other range has not answered does not matter";
     EXPECT_EQ(s.find(1), 1);
     l.end();
@@ -440,7 +440,7 @@ TEST(sessions, gather_what_is_flushed_while_its_range_has_not_answered) {
       auto s = l.open({.window = 256, .order = level});
       for (int k = 0; k < 100; ++k) {
         s.start_insert(k, k);
-        s.flush();
+        s.flush_idle();
       }
       EXPECT_EQ(s.batches(), 1U);
       for (int replies = 0; replies < 100; orrery::yield()) {
@@ -456,9 +456,9 @@ TEST(sessions, send_half_of_a_window_also_to_a_range_that_has_not_answered) {
     auto l = ordered_list<int, int>::make();
     auto s = l.open({.window = 16});
     s.start_insert(0, 0);
-    s.flush();
+    s.flush_idle();
     for (int k = 1; k < 8; ++k) s.start_insert(k, k);
-    s.flush();
+    s.flush_idle();
     EXPECT_EQ(s.batches(), 1U);
     s.start_insert(8, 8);
     EXPECT_EQ(s.batches(), 2U);
@@ -474,7 +474,7 @@ TEST(sessions, send_all_to_ranges_that_have_not_answered_where_they_are_told_to)
     auto s = l.open({.window = 256});
     for (int k = 0; k < 10; ++k) {
       s.start_insert(k, k);
-      s.send_all();
+      s.flush();
     }
     EXPECT_EQ(s.batches(), 10U);
     EXPECT_EQ(l.open().size(), 10U) << "nobody has taken replies";
@@ -488,7 +488,7 @@ TEST(sessions, send_what_is_flushed_when_they_end) {
       auto s = l.open({.window = 256});
       for (int k = 0; k < 10; ++k) {
         s.start_insert(k, k);
-        s.flush();
+        s.flush_idle();
       }
     }
     EXPECT_EQ(l.open().size(), 10U);

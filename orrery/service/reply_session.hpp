@@ -35,8 +35,8 @@ class reply_session : protected session_core {
   reply_session& operator=(const reply_session&) = delete;
 
   using session_core::flush;
+  using session_core::flush_idle;
   using session_core::outstanding;
-  using session_core::send_all;
   using session_core::set_window;
   using session_core::window;
 

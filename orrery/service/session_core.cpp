@@ -52,7 +52,7 @@ void session_core::set_window(std::uint32_t requests) {
 void session_core::take_window(std::uint32_t requests) {
   options_.window = requests;
   burst_ = (requests - 1) / 2 + 1;
-  if (gathered_ >= burst_) send_all();
+  if (gathered_ >= burst_) flush();
 }
 
 session_core::route_number session_core::add_route(remote<range_process> owner) {
@@ -172,14 +172,14 @@ void session_core::fail(flight& f, std::exception_ptr why) {
   failed(f.numbers, why);
 }
 
-void session_core::flush() {
+void session_core::flush_idle() {
   land_all();
   send_gathered(ranges::idle);
 }
 
 void session_core::make_room() {
   if (tunes_) tuner_.limited();
-  send_all();
+  flush();
   while (outstanding_ > options_.window - burst_) (void)await_answers();
 }
 

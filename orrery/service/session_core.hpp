@@ -60,8 +60,8 @@ struct lane {
 ///
 /// A session has a window of outstanding requests. It gathers them by the ranges that they belong
 /// to (*routes*) and sends those of one route as one batch. When half of the window is gathered, or
-/// it is full, all of them are sent. A client that waits, or calls flush(), has them sent to the
-/// ranges that have answered all batches before (Nagle's algorithm). Each other one gets them when
+/// it is full, all of them are sent. A client that waits, or calls flush_idle(), has them sent to
+/// the ranges that have answered all batches before (Nagle's algorithm). Each other one gets them when
 /// it has: so a request for an idle range goes at once, and those for a busy one share a message.
 ///
 /// `per_key`: batches to one range arrive, and are executed, in the order in which they were sent.
@@ -88,14 +88,13 @@ class session_core {
 
   /// Requests without an answer.
   [[nodiscard]] std::uint32_t outstanding() const noexcept { return outstanding_; }
-  /// Sends what is gathered for ranges that have nothing of this session on their way. Requests
-  /// for the others are *hurried*: they are sent when the last batch there is answered, by the next
-  /// call of the session that sees it. That is flush(), one that takes replies, or the end of the
-  /// session. Parks only while a range is full.
-  void flush();
-  /// Sends what is gathered also to ranges that have not answered: for a client that waits for
-  /// something else than replies afterwards. Parks only while a range is full.
-  void send_all() { send_gathered(ranges::all); }
+  /// Sends what is gathered. Parks only while a range is full.
+  void flush() { send_gathered(ranges::all); }
+  /// Sends what is gathered for ranges that have nothing of this session on their way: for a client
+  /// that takes replies as they come. Requests for the others are *hurried*: they are sent when the
+  /// last batch there is answered, by the next call of the session that sees it. That is this one,
+  /// one that takes replies, or the end of the session. Parks only while a range is full.
+  void flush_idle();
   /// So many requests may be outstanding from now on. With less than there are now, the next one
   /// parks until there is room. Throws usage_error if it is 0. With `tuning::automatic` the session
   /// finds it (window_tuner). Parks only while a range is full.
@@ -144,7 +143,7 @@ class session_core {
     if (++gathered_ < burst_ && open_->requests.size() < large_batch) [[likely]]
       return;
     if (tunes_ && gathered_ >= burst_) tuner_.divided(dirty_.size());
-    send_all();
+    flush();
   }
   void withdraw() noexcept {
     open_->requests.shrink(opened_at_);
@@ -159,7 +158,7 @@ class session_core {
   /// A request that came back, in the order of the answers.
   void repeat(number n, std::span<const std::byte> request);
 
-  /// As flush(), and parks until some request is answered. False if none is outstanding.
+  /// As flush_idle(), and parks until some request is answered. False if none is outstanding.
   bool await_answers();
   /// For destructors: sends what is gathered, and parks until all is answered, or the world ends.
   void end() noexcept;

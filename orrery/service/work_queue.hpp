@@ -90,7 +90,7 @@ class work_session : public service::reply_session<work_reply> {
   [[nodiscard]] std::optional<work<Item>> try_take() { return one(take(1, false)); }
   /// As take(), but parks at most for `limit`.
   [[nodiscard]] std::optional<work<Item>> take_for(time_limit limit) {
-    send_all();
+    flush();
     return one(typed(service::or_say_ended([&] {
       auto taken = start(queue_)->take(number_, 1, true);
       if (!taken.wait_for(limit)) queue_->cancel(number_);
@@ -109,7 +109,7 @@ class work_session : public service::reply_session<work_reply> {
     return make(0, [&](service::packer& to) { service::pack(to, r); });
   }
   std::vector<work<Item>> take(std::uint32_t most, bool waits) {
-    send_all();
+    flush();
     return typed(service::or_say_ended([&] { return queue_->take(number_, most, waits); }));
   }
   static std::vector<work<Item>> typed(const std::vector<service::handed_item>& taken) {
