@@ -62,7 +62,8 @@ struct lane {
 /// to (*routes*) and sends those of one route as one batch. When half of the window is gathered, or
 /// it is full, all of them are sent. A client that waits, or calls flush_idle(), has them sent to
 /// the ranges that have answered all batches before (Nagle's algorithm). Each other one gets them
-/// when it has: so a request for an idle range goes at once, and those for a busy one share a message.
+/// when it has: so a request for an idle range goes at once, and those for a busy one share a
+/// message.
 ///
 /// `per_key`: batches to one range arrive, and are executed, in the order in which they were sent.
 /// When the session learns that keys have gone from one route to another, that one is *blocked*: it
