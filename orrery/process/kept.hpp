@@ -89,8 +89,8 @@ inline constexpr bool fits_behind<P> =
     std::is_trivially_copyable_v<typename span_element<std::remove_cvref_t<P>>::type> &&
     alignof(typename span_element<std::remove_cvref_t<P>>::type) <= scheduler::payload_alignment;
 
-[[nodiscard]] constexpr std::size_t aligned_payload(std::size_t bytes) noexcept {
-  return (bytes + scheduler::payload_alignment - 1) / scheduler::payload_alignment * scheduler::payload_alignment;
+[[nodiscard]] constexpr std::size_t aligned_payload(std::size_t size) noexcept {
+  return (size + scheduler::payload_alignment - 1) / scheduler::payload_alignment * scheduler::payload_alignment;
 }
 
 /// The bytes that an argument for P needs there.

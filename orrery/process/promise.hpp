@@ -28,9 +28,9 @@ struct open_promise : local_wait {
 
 template <class T>
 struct promise_state final : future_state<T>, open_promise {
-  static void* operator new(std::size_t bytes) { return state_memory::take(bytes); }
-  static void* operator new(std::size_t bytes, std::align_val_t a) { return ::operator new(bytes, a); }
-  static void operator delete(void* memory, std::size_t bytes) noexcept { state_memory::give(memory, bytes); }
+  static void* operator new(std::size_t size) { return state_memory::take(size); }
+  static void* operator new(std::size_t size, std::align_val_t a) { return ::operator new(size, a); }
+  static void operator delete(void* memory, std::size_t size) noexcept { state_memory::give(memory, size); }
   static void operator delete(void* memory, std::align_val_t a) noexcept { ::operator delete(memory, a); }
   explicit promise_state(pe& self) : future_state<T>(stays_here{}) {
     this->destroy = [](future_state_base* s) noexcept {

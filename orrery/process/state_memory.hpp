@@ -21,18 +21,18 @@ namespace orrery::detail {
 class state_memory {
  public:
   /// Throws std::bad_alloc.
-  [[nodiscard]] static void* take(std::size_t bytes) {
-    const std::size_t c = class_of(bytes);
+  [[nodiscard]] static void* take(std::size_t size) {
+    const std::size_t c = class_of(size);
     if (c >= classes) [[unlikely]]
-      return ::operator new(bytes);
+      return ::operator new(size);
     kept& k = kept_[c];
     if (k.first == nullptr) [[unlikely]]
       return ::operator new((c + 1) * unit);
     --k.count;
     return std::exchange(k.first, k.first->next);
   }
-  static void give(void* memory, std::size_t bytes) noexcept {
-    const std::size_t c = class_of(bytes);
+  static void give(void* memory, std::size_t size) noexcept {
+    const std::size_t c = class_of(size);
     if (c >= classes || kept_[c].count >= most_kept) [[unlikely]] {
       ::operator delete(memory);
       return;
@@ -59,8 +59,8 @@ class state_memory {
   static constexpr std::size_t classes = 8;
   static constexpr std::uint32_t most_kept = 64;  // of a class
 
-  static constexpr std::size_t class_of(std::size_t bytes) noexcept {
-    return scheduler::slowed_down ? classes : (bytes - 1) / unit;
+  static constexpr std::size_t class_of(std::size_t size) noexcept {
+    return scheduler::slowed_down ? classes : (size - 1) / unit;
   }
 
   static constinit thread_local kept kept_[classes];

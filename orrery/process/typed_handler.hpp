@@ -52,9 +52,9 @@ struct typed_handler {
   static constexpr bool has_behind = !boxed && (fits_behind<P> || ...);
   template <class... A>
   static std::size_t behind(const A&... arguments) noexcept {
-    std::size_t bytes = 0;
-    if constexpr (has_behind) bytes = (std::size_t{0} + ... + bytes_behind<P>(arguments));
-    return aligned_payload(sizeof(owned)) + bytes <= scheduler::message_pool::largest ? bytes : 0;
+    std::size_t sum = 0;
+    if constexpr (has_behind) sum = (std::size_t{0} + ... + bytes_behind<P>(arguments));
+    return aligned_payload(sizeof(owned)) + sum <= scheduler::message_pool::largest ? sum : 0;
   }
   /// A message to a process of this PE with its arguments; all but them is to be filled in.
   template <class... A>

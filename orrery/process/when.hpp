@@ -3,6 +3,7 @@
 
 #include <orrery/process/inbox.hpp>
 #include <orrery/process/through_wire.hpp>
+#include <orrery/wire/type_key.hpp>
 
 #include <cstddef>
 #include <memory>
