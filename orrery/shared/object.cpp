@@ -93,7 +93,7 @@ std::shared_ptr<const shared_object> view_of(const shared_description& about, st
       }
     }
     if (all) o->in_order = o->memory->elements();
-    o->only_checked = all && !here_pe().settings().advise_for;
+    o->only_checked = o->watched && all && !here_pe().settings().advise_for;
     const scheduler::node& n = here_pe().owner();
     const bool complete =
         n.gone_nodes() == 0 || std::ranges::all_of(about.how.pes, [&](auto p) { return n.reachable(p); });
