@@ -108,6 +108,9 @@ class under_mpi : public ::testing::TestWithParam<std::string> {
  protected:
   void SetUp() override {
     if (const auto why = missing(launcher())) GTEST_SKIP() << *why;
+#ifdef ORRERY_TSAN
+    GTEST_SKIP() << "MPI libraries are not compiled with ThreadSanitizer, which reports their locks";
+#endif
     if (slowed_down && GetParam() == "mpich") GTEST_SKIP() << "MPICH's UCX replaces malloc, as sanitizers do";
   }
   [[nodiscard]] static const mpi_launcher& launcher() { return launcher_named(GetParam()); }
