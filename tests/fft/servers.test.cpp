@@ -13,19 +13,6 @@ namespace fs = std::filesystem;
 
 std::string program_file() { return fs::path(folder_of_program()).parent_path() / "apps/fft_servers"; }
 
-struct scratch_folder {
-  std::string path = "/var/tmp/orrery-servers-XXXXXX";
-  scratch_folder() {
-    if (::mkdtemp(path.data()) == nullptr) std::abort();
-  }
-  scratch_folder(const scratch_folder&) = delete;
-  scratch_folder& operator=(const scratch_folder&) = delete;
-  ~scratch_folder() {
-    std::error_code ignored;
-    fs::remove_all(path, ignored);
-  }
-};
-
 class fft_servers : public ::testing::Test {
  protected:
   void SetUp() override {

@@ -4,6 +4,7 @@
 // For tests of worlds over MPI: each test starts its own program again as the ranks of an mpirun.
 
 #include "../support/scenario.hpp"
+#include "../support/scratch_folder.hpp"
 
 #include <optional>
 
@@ -58,21 +59,6 @@ inline std::vector<std::string> command(const mpi_launcher& l, ranks r, std::str
 
 /// Of what a scenario has said: nothing if it was good.
 inline std::string wrong_in(std::string said) { return said.ends_with("good") ? std::string{} : said; }
-
-/// A folder on a drive, gone at the end of the scope.
-struct scratch_folder {
-  std::string path = "/var/tmp/orrery-machines-XXXXXX";
-  scratch_folder() {
-    if (::mkdtemp(path.data()) == nullptr) std::abort();
-  }
-  scratch_folder(const scratch_folder&) = delete;
-  scratch_folder& operator=(const scratch_folder&) = delete;
-  ~scratch_folder() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path, ignored);
-  }
-  [[nodiscard]] std::string operator/(const std::string& name) const { return path + "/" + name; }
-};
 
 /// This program on hosts with networks and memory of their own, as tests/machines/hosts makes them: `options` are the
 /// script's, up to the number of ranks.

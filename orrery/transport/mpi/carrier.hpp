@@ -5,6 +5,7 @@
 #include <orrery/transport/mpi/cluster.hpp>
 #include <orrery/transport/mpi/engine.hpp>
 #include <orrery/transport/mpi/frame.hpp>
+#include <orrery/transport/mpi/late_wakes.hpp>
 #include <orrery/transport/mpi/mirror_ring.hpp>
 #include <orrery/transport/mpi/outgoing_ring.hpp>
 #include <orrery/transport/mpi/ring_sizes.hpp>
@@ -13,7 +14,6 @@
 #include <orrery/transport/wait.hpp>
 
 #include <algorithm>
-#include <array>
 #include <atomic>
 #include <cstdint>
 #include <deque>
@@ -235,13 +235,7 @@ class mpi_carrier final : public carrier, private outgoing_ring::user {
     std::uint64_t offset;  // at its sender
   };
 
-  /// A PE that is woken if it sleeps, or always: then it looks at its rings to others, too.
-  struct to_wake {
-    std::uint32_t pe = 0;
-    bool always = false;
-    bool operator==(const to_wake&) const = default;
-  };
-  void wake(to_wake w);
+  void wake(late_wakes::wake w);
   /// And wakes whom wake_later has named.
   void unlock(std::unique_lock<std::mutex>& lock);
 
@@ -323,8 +317,7 @@ class mpi_carrier final : public carrier, private outgoing_ring::user {
   };
   std::vector<posted_receive> pool_;
   std::size_t oldest_ = 0;  // of the pool
-  std::array<to_wake, 8> to_wake_;
-  std::size_t to_wake_count_ = 0;
+  late_wakes wakes_;
   bool just_came_ = false;  // a frame, when the carrier was driven last
   std::int64_t looked_ns_ = 0;  // by a busy PE
   std::list<arrival> arrivals_;

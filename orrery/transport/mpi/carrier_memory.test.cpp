@@ -35,6 +35,13 @@ cluster_map map_of_world() {
   return {std::move(places), 0};
 }
 
+result<std::unique_ptr<shm_world>> world_of_one_node() {
+  world_config config;
+  config.program = "test";
+  config.pe_count = pes;
+  return shm_world::create(config);
+}
+
 /// Node 0 of that world; each of its PEs talks to random others, and is talked to by as many.
 struct node_of_large_world {
   explicit node_of_large_world(shm_world& local) : memory(local) { (void)carrier.begin(); }
@@ -103,10 +110,7 @@ struct node_of_large_world {
 };
 
 TEST(a_node_of_1024_machines, of_64_pes_with_64_partners_each_takes_less_than_a_gibibyte) {
-  world_config config;
-  config.program = "test";
-  config.pe_count = pes;
-  auto made = shm_world::create(config);
+  const auto made = world_of_one_node();
   ASSERT_TRUE(made);
   const std::uint64_t heap_before = heap_bytes();
   node_of_large_world n(**made);
@@ -126,10 +130,7 @@ TEST(a_node_of_1024_machines, of_64_pes_with_64_partners_each_takes_less_than_a_
 
 // Each poll of a PE costs a look at each of them.
 TEST(a_node_of_1024_machines, looks_only_at_those_to_which_something_may_have_to_be_sent) {
-  world_config config;
-  config.program = "test";
-  config.pe_count = pes;
-  auto made = shm_world::create(config);
+  const auto made = world_of_one_node();
   ASSERT_TRUE(made);
   node_of_large_world n(**made);
   const auto nodes_after = [&](auto&& act) {
@@ -163,10 +164,7 @@ TEST(a_node_of_1024_machines, looks_only_at_those_to_which_something_may_have_to
 
 // Records of a PE are gone from its rings when the receiver's credit has come, and a second passes.
 TEST(a_node_of_1024_machines, has_small_rings_again_when_it_was_busy) {
-  world_config config;
-  config.program = "test";
-  config.pe_count = pes;
-  auto made = shm_world::create(config);
+  const auto made = world_of_one_node();
   ASSERT_TRUE(made);
   node_of_large_world n(**made);
   for (std::uint32_t to = pes; to < pes + partners; ++to) n.add_ring(3, to);

@@ -9,7 +9,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <utility>
 
 #include <fmt/format.h>
 
@@ -136,18 +135,11 @@ void mpi_carrier::show(mirror_ring& m) {
   if (m.show()) wake_later(m.to(), false);
 }
 
-// A PE that runs at once, on the core of the thread that has woken it, could do nothing with the
-// carrier as long as that one has the lock.
 void mpi_carrier::wake_later(std::uint32_t pe, bool always) {
-  const to_wake w{pe, always};
-  if (to_wake_count_ != 0 && to_wake_[to_wake_count_ - 1] == w) return;
-  if (to_wake_count_ == to_wake_.size())
-    wake(w);
-  else
-    to_wake_[to_wake_count_++] = w;
+  if (const late_wakes::wake w{pe, always}; !wakes_.add(w)) wake(w);
 }
 
-void mpi_carrier::wake(to_wake w) {
+void mpi_carrier::wake(late_wakes::wake w) {
   if (w.always)
     ring_doorbell(bell_of(w.pe), true);
   else
@@ -155,10 +147,9 @@ void mpi_carrier::wake(to_wake w) {
 }
 
 void mpi_carrier::unlock(std::unique_lock<std::mutex>& lock) {
-  const auto all = to_wake_;
-  const std::size_t n = std::exchange(to_wake_count_, 0);
+  const late_wakes due = wakes_.take();
   lock.unlock();
-  for (std::size_t i = 0; i < n; ++i) wake(all[i]);
+  for (const late_wakes::wake& w : due.all()) wake(w);
 }
 
 mpi_carrier::fault mpi_carrier::receive_records(peer& from, const frame_reader::item& item) {
