@@ -28,7 +28,7 @@ std::string disagreement(const collective& one, const collective& other) {
 void throw_other_root(std::uint64_t one, std::uint64_t other) {
   throw usage_error(
       errc::bad_argument,
-      fmt::format("a reduction to one member: one member has named rank {} and another rank {}; all members "
+      fmt::format("an exchange with one member: one member has named rank {} and another rank {}; all members "
                   "must name the same",
                   one, other));
 }

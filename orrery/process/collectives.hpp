@@ -4,6 +4,7 @@
 #include <orrery/process/member.hpp>
 
 #include <cstddef>
+#include <cstdint>
 #include <exception>
 #include <functional>
 #include <iterator>
@@ -134,6 +135,37 @@ struct first_given {
   }
 };
 
+/// A value for an exchange in which one member, the root, has a part of its own.
+template <class V>
+struct rooted {
+  std::uint64_t root = 0;  ///< that this member has named
+  V value{};
+  template <class A>
+  void serialize(A& a) {
+    a & root & value;
+  }
+};
+/// Combines such values. If members do not name the same root, all of them get the exception.
+template <class Op>
+struct of_one_root {
+  Op op;
+
+  template <class V>
+  rooted<V> operator()(rooted<V> a, rooted<V> b) const {
+    if (a.root != b.root) throw_other_root(a.root, b.root);
+    return {a.root, op(std::move(a.value), std::move(b.value))};
+  }
+};
+template <class T, class V, class Op>
+std::optional<V> reduce_to_root(const char* name, member<T>& m, std::size_t root, V value, Op op) {
+  const bool there = root < m.size();
+  const at_root<of_one_root<Op>> at{{std::move(op)}, there ? root : 0};
+  auto all = m.reduce_with(rooted<V>{root, std::move(value)}, at);
+  if (!there) throw_no_member(name, root, m.size());
+  if (!all) return std::nullopt;
+  return std::move(all->value);
+}
+
 }  // namespace detail
 
 /// The values of all members, by rank.
@@ -146,14 +178,16 @@ template <class T, class V>
   return m.all_reduce(std::move(mine), detail::append{});
 }
 
-/// The value of the member of rank `root`; the others' are not looked at. Throws usage_error if
-/// there is no such member.
+/// The value of the member of rank `root`; the others' are not looked at. Throws usage_error, at
+/// all members, if there is no such member, or if they name different ones; else as barrier.
 template <class T, class V>
 [[nodiscard]] V broadcast_from(member<T>& m, std::size_t root, V value) {
-  if (root >= m.size()) throw usage_error(errc::bad_argument, "broadcast_from: the group has no member of this rank");
   std::optional<V> mine;
   if (m.rank() == root) mine.emplace(std::move(value));
-  return *m.all_reduce(std::move(mine), detail::first_given{});
+  auto all =
+      m.all_reduce(detail::rooted<std::optional<V>>{root, std::move(mine)}, detail::of_one_root<detail::first_given>{});
+  if (root >= m.size()) detail::throw_no_member("broadcast_from", root, m.size());
+  return *std::move(all.value);
 }
 
 /// The values of the members up to this one combined, in the order of the ranks: rank 0 gets its
@@ -178,13 +212,13 @@ template <class T, class V, class Op = std::plus<>>
 }
 
 /// As all_reduce, for the member of rank `root` only: it gets the result, the others nothing.
-/// Throws usage_error also if there is no such member, or members name different ones.
+/// Throws usage_error also if there is no such member, or members name different ones, at all of
+/// them.
 ///
 ///     if (auto sum = reduce_to(*this, 0, mine)) print(*sum);
 template <class T, class V, class Op = std::plus<>>
 [[nodiscard]] std::optional<V> reduce_to(member<T>& m, std::size_t root, V value, Op op = {}) {
-  if (root >= m.size()) throw usage_error(errc::bad_argument, "reduce_to: the group has no member of this rank");
-  return m.reduce_with(std::move(value), detail::at_root<Op>{std::move(op), root});
+  return detail::reduce_to_root("reduce_to", m, root, std::move(value), std::move(op));
 }
 
 /// The values of all members, by rank, for the member of rank `root`; the others get an empty
@@ -193,7 +227,7 @@ template <class T, class V>
 [[nodiscard]] std::vector<V> gather_to(member<T>& m, std::size_t root, V value) {
   std::vector<V> mine;
   mine.push_back(std::move(value));
-  return reduce_to(m, root, std::move(mine), detail::append{}).value_or(std::vector<V>{});
+  return detail::reduce_to_root("gather_to", m, root, std::move(mine), detail::append{}).value_or(std::vector<V>{});
 }
 
 /// Each member gives one value for each member, and gets those that are for it, by rank. A value

@@ -5,6 +5,7 @@
 #include <orrery/process/collectives.hpp>
 #include <orrery/process/make_group.hpp>
 
+#include <algorithm>
 #include <numeric>
 #include <stdexcept>
 
@@ -77,6 +78,7 @@ void scattered() {
   check(thrown<std::out_of_range>("scatter", [&] { scatter<&Cell::add>(g, std::vector{1, -2, 3, -4, 5, 6}); }) == "-2",
         "the exception of the lowest rank");
   thrown<usage_error>("too few", [&] { scatter<&Cell::add>(g, std::vector{1, 2}); });
+  thrown<usage_error>("too many", [&] { scatter<&Cell::add>(g, std::vector(7, 1)); });
 }
 
 struct Member : member<Member> {
@@ -106,10 +108,34 @@ struct Member : member<Member> {
       if (const auto sum = reduce_to(*this, i % size(), i + rank())) seen += *sum;
     return seen;
   }
-  void each_its_own() { (void)reduce_to(*this, rank(), 1); }
+  // One member names another root than the others. True if it hears of both.
+  bool at_odds(std::size_t odd, std::size_t root, std::size_t other) {
+    const std::size_t mine = rank() == odd ? other : root;
+    const auto hears = [&](const auto& exchange) {
+      try {
+        exchange();
+      } catch (const usage_error& e) {
+        const std::string text = e.what();
+        return text.contains("rank " + std::to_string(root)) && text.contains("rank " + std::to_string(other));
+      }
+      return false;
+    };
+    return hears([&] { (void)broadcast_from(*this, mine, std::string("?")); }) &&
+           hears([&] { (void)reduce_to(*this, mine, 1); }) && hears([&] { (void)gather_to(*this, mine, 1); });
+  }
+  void each_its_own() { (void)broadcast_from(*this, rank(), 1); }
   int failing(std::size_t root) {
     const auto op = [](int a, int b) { return b == 3 ? throw std::range_error("3") : a + b; };
     return reduce_to(*this, root, static_cast<int>(rank()), op).value_or(0);
+  }
+  // One member gives too few values. True if it hears of that.
+  bool exchange_too_few(std::size_t odd) {
+    try {
+      (void)all_to_all(*this, std::vector<int>(rank() == odd ? size() - 1 : size()));
+    } catch (const usage_error&) {
+      return true;
+    }
+    return false;
   }
   std::vector<int> exchange(std::size_t n) {
     std::vector<int> mine(n);
@@ -117,8 +143,8 @@ struct Member : member<Member> {
     return all_to_all(*this, std::move(mine));
   }
 };
-ORRERY_PROCESS(Member, gather, hear, sum, text, before, text_before, total, text_at, gather_at, rounds, each_its_own,
-               failing, exchange);
+ORRERY_PROCESS(Member, gather, hear, sum, text, before, text_before, total, text_at, gather_at, rounds, at_odds,
+               each_its_own, failing, exchange_too_few, exchange);
 
 void exchanged() {
   for (const auto& where : {everywhere(), in_blocks()}) {
@@ -130,6 +156,10 @@ void exchanged() {
     const auto all = g->exchange(5);
     for (int i = 0; i < 5; ++i) check(all[i] == std::vector{i, 100 + i, 200 + i, 300 + i, 400 + i}, "all_to_all");
     thrown<usage_error>("too many values", [&] { g->exchange(6); });
+    for (std::size_t odd = 0; odd < 5; ++odd) {
+      const auto heard = g->exchange_too_few(odd);
+      check(std::ranges::count(heard, true) == 5, "all members hear of one that gives too few values");
+    }
     thrown<usage_error>("no such rank", [&] { g->hear(5); });
   }
 }
@@ -153,8 +183,21 @@ void gathered() {
     }
     check(g->rounds(20) == std::vector<std::size_t>{190, 210, 230, 250, 270}, "one after the other");
     thrown<usage_error>("no such rank", [&] { (void)g->total(5); });
-    thrown<usage_error>("different roots", [&] { g->each_its_own(); });
-    check(g->total(2)[2] == 15, "later ones go on");
+  }
+}
+
+void of_different_roots() {
+  for (const auto& where : {everywhere(), in_blocks()}) {
+    const auto g = spawn_group<Member>(where, 5);
+    for (std::size_t odd = 0; odd < 5; ++odd)
+      for (const std::size_t other : {odd == 4 ? 3uz : 4uz, 7uz, 0xffff'ffffuz}) {  // two are no ranks
+        const auto heard = g->at_odds(odd, 2, other);
+        check(std::ranges::count(heard, true) == 5, "all members hear of both roots");
+      }
+    thrown<usage_error>("each another root", [&] { g->each_its_own(); });
+    check(g->total(2)[2] == 15 && g->hear(1)[4] == "from 1", "later ones go on");
+    thrown<usage_error>("a rank that no group has", [&] { (void)g->total(0xffff'ffff); });
+    thrown<usage_error>("gather_to a rank that is not there", [&] { (void)g->gather_at(5); });
   }
 }
 
@@ -164,12 +207,17 @@ TEST_P(made_groups, consist_of_processes_that_were_there) { EXPECT_EQ(wrong_in("
 TEST_P(made_groups, take_one_argument_for_each_member) { EXPECT_EQ(wrong_in("scattered"), ""); }
 TEST_P(made_groups, and_others_exchange_values) { EXPECT_EQ(wrong_in("exchanged"), ""); }
 TEST_P(made_groups, and_others_give_values_to_one_member) { EXPECT_EQ(wrong_in("gathered"), ""); }
+TEST_P(made_groups, and_others_tell_all_members_of_different_roots) { EXPECT_EQ(wrong_in("of_different_roots"), ""); }
 
 }  // namespace
 }  // namespace orrery
 
 int main(int argc, char** argv) {
   using namespace orrery;
-  return orrery::testing::run_tests_or_scenario(
-      argc, argv, {{"made", made}, {"scattered", scattered}, {"exchanged", exchanged}, {"gathered", gathered}});
+  return orrery::testing::run_tests_or_scenario(argc, argv,
+                                                {{"made", made},
+                                                 {"scattered", scattered},
+                                                 {"exchanged", exchanged},
+                                                 {"gathered", gathered},
+                                                 {"of_different_roots", of_different_roots}});
 }
