@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A function that receives any of three types: a guard lets all but empty words pass, a limit ends it.
+// A function that receives any of three types; a guard leaves empty words, a limit ends it.
 // run: ./inbox_of_types
 // run: ./inbox_of_types --orrery-nodes=2 --orrery-pes=2
 #include <orrery/orrery.hpp>
