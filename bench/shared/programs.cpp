@@ -40,9 +40,9 @@ void sorting(const bench::effort& e, nlohmann::json& out) {
 }
 
 template <auto Member, class... More>
-double mcells(std::uint64_t n, int steps, More... more) {
-  const shared_matrix<double> a(n, n, distribution::block(), 1);
-  const shared_matrix<double> b(n, n, distribution::block(), 1);
+double mcells(const distribution& how, std::uint64_t n, int steps, More... more) {
+  const shared_matrix<double> a(n, n, how, 1);
+  const shared_matrix<double> b(n, n, how, 1);
   const double s = seconds_of([&] { spmd<Member>(team(), a, b, steps, more...); });
   destroy(a);
   destroy(b);
@@ -50,8 +50,10 @@ double mcells(std::uint64_t n, int steps, More... more) {
 }
 
 void stencil(const bench::effort& e, nlohmann::json& out) {
-  out["diffusion_mcells"] =
-      e.smoke ? mcells<&diffusion::diffuse>(256, 4, 0.0) : mcells<&diffusion::diffuse>(2048, 60, 0.0);
+  const std::uint64_t n = e.smoke ? 256 : 2048;
+  const int steps = e.smoke ? 4 : 60;
+  out["diffusion_mcells"] = mcells<&diffusion::diffuse>(distribution::block().with_halo(1), n, steps, 0.0);
+  out["diffusion_copied_mcells"] = mcells<&diffusion::diffuse>(distribution::block(), n, steps, 0.0);
 }
 
 /// A sequential program: nodes.
@@ -99,6 +101,6 @@ void programs(const bench::effort& e, nlohmann::json& out) {
 }
 
 void plain_diffusion(const bench::effort& e, nlohmann::json& out) {
-  out["plain_mcells"] =
-      e.smoke ? mcells<&diffusion::diffuse_plainly>(32, 2) : mcells<&diffusion::diffuse_plainly>(256, 40);
+  out["plain_mcells"] = e.smoke ? mcells<&diffusion::diffuse_plainly>(distribution::block(), 32, 2)
+                                : mcells<&diffusion::diffuse_plainly>(distribution::block(), 256, 40);
 }

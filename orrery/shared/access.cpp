@@ -295,7 +295,7 @@ std::byte* watched_at(const shared_object& o, std::uint64_t row, std::uint64_t c
 
 /// An element that another PE has named: checked, as it came in a message.
 std::byte* asked_for(const shared_object& o, std::uint32_t part, std::uint64_t local, std::size_t value_bytes) {
-  if (part >= o.how().parts() || o.base[part] == nullptr || local >= o.how().elements_of(part) ||
+  if (part >= o.how().parts() || o.base[part] == nullptr || local >= o.how().extent_of(part) ||
       value_bytes != o.element_bytes())
     throw bad_message(errc::message_corrupt, o.about.label + ": a request for an element that is not here");
   return o.base[part] + local * o.element_bytes();

@@ -76,7 +76,22 @@ detail::layout distribution::resolve(std::uint64_t rows, std::uint64_t columns, 
       l.columns = detail::axis::in_blocks(columns, across_);
       break;
   }
+  if (halo_ != 0) {
+    if (!l.rows.contiguous())
+      refuse("with_halo: rows in turn have others around each of them; deal out blocks, bounds, columns or tiles");
+    if (halo_ > rows || halo_ > columns)
+      refuse(fmt::format("with_halo({}): wider than the {} x {} elements; make it narrower", halo_, rows, columns));
+    check_size(rows + 2 * halo_ * l.rows.parts(), columns + 2 * halo_ * l.columns.parts(), element_bytes);
+    l.halo = halo_;
+  }
   return l;
+}
+
+const distribution& detail::without_halo(const distribution& how) {
+  if (how.halo() != 0)
+    refuse(fmt::format("with_halo({}): only a matrix of trivially copyable elements has room for a halo; leave it out",
+                       how.halo()));
+  return how;
 }
 
 }  // namespace orrery

@@ -55,6 +55,19 @@ class distribution {
     d.across_ = across;
     return d;
   }
+  /// The same with room for a halo: so many rows and columns of memory on all sides of each part of
+  /// a matrix. A scope of halo_cache of at most that width then copies what is around the caller's
+  /// elements only, and shows these where they are. Rows do not follow each other in memory then:
+  /// no local(), no span(). Making something throws usage_error for a vector, for elements that
+  /// their owners hold as objects, for cyclic rows, and if it is wider than the matrix.
+  ///
+  ///     shared_matrix<double> m(2048, 2048, distribution::block().with_halo(1));
+  [[nodiscard]] distribution with_halo(std::uint64_t width) const {
+    distribution d = *this;
+    d.halo_ = width;
+    return d;
+  }
+  [[nodiscard]] std::uint64_t halo() const noexcept { return halo_; }
   /// The same over these PEs, in this order; else over all PEs of the program.
   [[nodiscard]] distribution over(std::vector<std::uint32_t> pes) const {
     distribution d = *this;
@@ -73,9 +86,15 @@ class distribution {
   std::uint64_t block_ = 1;
   std::uint32_t down_ = 1;
   std::uint32_t across_ = 1;
+  std::uint64_t halo_ = 0;
   placement where_;
   std::vector<std::uint64_t> ends_;
   std::vector<std::uint32_t> pes_;
 };
+
+namespace detail {
+/// The same. Throws usage_error if it has room for a halo.
+[[nodiscard]] const distribution& without_halo(const distribution& how);
+}  // namespace detail
 
 }  // namespace orrery

@@ -40,11 +40,13 @@ void generate_own_elements(const shared_vector<T>& v, const A&... given) {
 }
 template <auto F, class T, class... A>
 void generate_own_elements(const shared_matrix<T>& m, const A&... given) {
-  const std::span<T> mine = m.local();
+  auto [mine, pitch] = local_rows_of<T>(m.id());
   const axis_walk columns = m.local_columns();
-  std::size_t n = 0;
-  for (const std::uint64_t i : m.local_rows())
-    for (const std::uint64_t j : columns) mine[n++] = F(i, j, given...);
+  for (const std::uint64_t i : m.local_rows()) {
+    T* at = mine;
+    for (const std::uint64_t j : columns) *at++ = F(i, j, given...);
+    mine += pitch;
+  }
 }
 
 template <class Shared>

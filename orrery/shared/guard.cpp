@@ -184,11 +184,13 @@ void scope_guard::begin(std::shared_ptr<const shared_object> o, kind k, const st
     throw usage_error(
         errc::bad_argument,
         k == kind::view
-            ? fmt::format("{}: read_view at {} while a scope at {} may write it; end that one first, or use read_cache",
+            ? fmt::format("{}: a view at {} while a scope at {} may write it; end that one first, or make a copy: "
+                          "read_cache, halo_cache of a matrix without room for it",
                           o->about.label, here, there)
-            : fmt::format("{}: a scope at {} may write it while a read_view at {} is open; end that one first, or use "
-                          "read_cache there",
-                          o->about.label, here, there));
+            : fmt::format(
+                  "{}: a scope at {} may write it while a view at {} is open; end that one first, or make a copy "
+                  "there: read_cache, halo_cache of a matrix without room for it",
+                  o->about.label, here, there));
   }
   if (number == memory_head::parts) write_text(k == kind::view ? h.viewed_at : h.written_at, here);
   object_ = std::move(o);
@@ -204,8 +206,8 @@ namespace {
 
 [[noreturn]] void throw_viewed(const shared_object& o, const std::string& where) {
   throw usage_error(errc::bad_argument,
-                    fmt::format("{}: another machine writes it in a scope while a read_view at {} is open; end that "
-                                "one first, or use read_cache there",
+                    fmt::format("{}: another machine writes it in a scope while a view at {} is open; end that one "
+                                "first, or make a copy there: read_cache, halo_cache of a matrix without room",
                                 o.about.label, where));
 }
 
@@ -231,10 +233,10 @@ void scope_guard::require_not_viewed(const shared_object& o, const rectangle& r)
 void scope_guard::require_not_viewed(const shared_object& o, std::uint32_t part, std::uint64_t first,
                                      std::uint64_t count) {
   const layout& l = o.how();
-  const std::uint64_t columns = l.columns_of(part);
+  const std::uint64_t pitch = l.pitch_of(part);
   for (std::uint64_t i = first; i < first + count; ++i)
     require_not_viewed(
-        o, {l.rows.index(l.row_part(part), i / columns), 1, l.columns.index(l.column_part(part), i % columns), 1});
+        o, {l.rows.index(l.row_part(part), i / pitch), 1, l.columns.index(l.column_part(part), i % pitch), 1});
 }
 
 void report_unended_scope(const std::exception_ptr& why) noexcept {

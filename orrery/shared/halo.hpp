@@ -27,8 +27,12 @@ struct halo_request {
   std::source_location where;
 };
 
-/// The caller's rectangle of a matrix and so many rows and columns around it, with corners, as a
-/// copy for a scope; without its type.
+/// The caller's rectangle of a matrix and so many rows and columns around it, with corners, for a
+/// scope; without its type.
+///
+/// Either all is a copy, or, where the matrix has room for a halo, only what is around: that is
+/// copied to the room, and the caller's elements are shown where they are. Members of one PE share
+/// the room; each copies what it needs, the same values to the same place.
 class halo_scope {
  public:
   explicit halo_scope(const halo_request& r);
@@ -40,16 +44,21 @@ class halo_scope {
   void close();
 
  protected:
-  const std::byte* first_ = nullptr;
+  const std::byte* first_ = nullptr;  ///< of [row_, column_]
   std::int64_t row_ = 0;  ///< of the copy; below 0 where it begins beyond an edge
   std::int64_t column_ = 0;
   std::int64_t rows_ = 0;
   std::int64_t columns_ = 0;
+  std::int64_t pitch_ = 0;  ///< elements from a row to the next
   index_run own_rows_;
   index_run own_columns_;
 
  private:
   struct copies;
+  void begin_copy(const std::shared_ptr<const shared_object>& o);
+  void begin_in_place(const std::shared_ptr<const shared_object>& o, const halo_request& r);
+  void read(std::uint64_t row, std::uint64_t rows, std::uint64_t column, std::uint64_t columns, std::uint64_t to_row,
+            std::uint64_t to_column);
   std::unique_ptr<copies> copies_;
 };
 
@@ -64,10 +73,10 @@ class halo_matrix : public detail::halo_scope {
   using detail::halo_scope::halo_scope;
   [[nodiscard]] const T& operator[](std::int64_t row, std::int64_t column) const noexcept {
     assert(row >= row_ && row - row_ < rows_ && column >= column_ && column - column_ < columns_);
-    return reinterpret_cast<const T*>(first_)[(row - row_) * columns_ + (column - column_)];
+    return reinterpret_cast<const T*>(first_)[(row - row_) * pitch_ + (column - column_)];
   }
   /// From one row to the next.
-  [[nodiscard]] std::int64_t pitch() const noexcept { return columns_; }
+  [[nodiscard]] std::int64_t pitch() const noexcept { return pitch_; }
   /// The caller's rows and columns, without the halo.
   [[nodiscard]] detail::index_run rows() const noexcept { return own_rows_; }
   [[nodiscard]] detail::index_run columns() const noexcept { return own_columns_; }
@@ -86,6 +95,11 @@ struct halo_behaviour : halo_request {
 /// team) gives it and of `width` rows and columns on all sides, made when the scope opens. Opening
 /// throws usage_error (the rows of a PE do not follow each other, as in a cyclic distribution),
 /// std::bad_alloc, node_lost.
+///
+/// A matrix with room for it, `distribution::block().with_halo(width)`, is not copied: the caller's
+/// elements are viewed, and only those around them come along. So nobody may write the caller's
+/// elements meanwhile, as under read_view: a write scope of them throws usage_error, also this
+/// process's own.
 template <class T, class Team>
   requires requires(const Team& t) { t.share(); }
 [[nodiscard]] detail::halo_behaviour<halo_matrix<T>> halo_cache(

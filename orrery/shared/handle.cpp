@@ -59,7 +59,11 @@ own_elements elements_of_this_pe(const shared_id& id) {
   const layout& l = o.how();
   if (o.own_part == l.parts()) return {};
   const std::uint32_t p = o.own_part;
-  return {o.base[p], l.rows_of(p), l.columns_of(p), l.rows.walk(l.row_part(p), 0, l.rows_of(p)),
+  return {o.base[p],
+          l.rows_of(p),
+          l.columns_of(p),
+          l.pitch_of(p),
+          l.rows.walk(l.row_part(p), 0, l.rows_of(p)),
           l.columns.walk(l.column_part(p), 0, l.columns_of(p))};
 }
 

@@ -43,6 +43,7 @@ struct own_elements {
   std::byte* first = nullptr;
   std::uint64_t rows = 0;
   std::uint64_t columns = 0;
+  std::uint64_t pitch = 0;  ///< elements from a row to the next
   axis_walk row_walk;
   axis_walk column_walk;
 };

@@ -103,7 +103,7 @@ template <class T>
                                        const distribution& how, const T* value, const std::source_location& where) {
   require_shareable<T>();
   if constexpr (held_by_owner<T>) {
-    const shared_id id = make_shared(what, rows, columns, 1, how, {}, where);
+    const shared_id id = make_shared(what, rows, columns, 1, without_halo(how), {}, where);
     if (value != nullptr) fill_held(id, *value, where);
     return id;
   } else {
@@ -130,7 +130,24 @@ template <class T>
     return held_elements<T>(*hold_object(id));
   } else {
     const own_elements own = elements_of_this_pe(id);
+    if (own.pitch != own.columns) require_no_halo(*hold_object(id), "local()");
     return {reinterpret_cast<T*>(own.first), own.rows * own.columns};
+  }
+}
+
+/// The rows that this PE owns. May park.
+template <class T>
+struct local_rows {
+  T* first;
+  std::uint64_t pitch;
+};
+template <class T>
+[[nodiscard]] local_rows<T> local_rows_of(const shared_id& id) {
+  const own_elements own = elements_of_this_pe(id);
+  if constexpr (held_by_owner<T>) {
+    return {held_elements<T>(*hold_object(id)).data(), own.columns};
+  } else {
+    return {reinterpret_cast<T*>(own.first), own.pitch};
   }
 }
 

@@ -11,6 +11,7 @@ std::uint32_t layout::part_of(std::uint32_t pe) const noexcept {
 
 bool layout::valid() const noexcept {
   return rows.valid() && columns.valid() && columns.contiguous() && element_bytes != 0 &&
+         (halo == 0 || rows.contiguous()) && halo <= rows.size() && halo <= columns.size() &&
          std::uint64_t{rows.parts()} * columns.parts() == pes.size();
 }
 

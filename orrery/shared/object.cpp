@@ -58,7 +58,7 @@ std::uint64_t round_up(std::uint64_t bytes) { return (bytes + 63) / 64 * 64; }
 /// Bytes between the parts of one domain: none where the elements are in the order of their
 /// indices.
 std::uint64_t part_bytes(const layout& l, std::uint32_t part) {
-  const std::uint64_t bytes = l.elements_of(part) * l.element_bytes;
+  const std::uint64_t bytes = l.room_of(part) * l.element_bytes;
   return l.in_order() ? bytes : round_up(bytes);
 }
 
@@ -86,7 +86,7 @@ std::shared_ptr<const shared_object> view_of(const shared_description& about, st
     bool all = about.how.in_order();
     for (std::uint32_t p = 0; p < parts; ++p) {
       if (about.domains[p] == here) {
-        o->base[p] = at;
+        o->base[p] = at + about.how.room_before(p) * o->bytes;
         at += part_bytes(about.how, p);
       } else if (about.how.elements_of(p) != 0) {
         all = false;
@@ -352,6 +352,14 @@ void throw_outside_matrix(const shared_object& o, const region& r) {
       "given as (first row, rows, first column, columns)",
       o.about.label, r.rows, r.columns, r.row, r.column, o.how().rows.size(), o.how().columns.size()));
 }
+void require_no_halo(const shared_object& o, const char* what) {
+  if (o.how().halo == 0) return;
+  throw usage_error(errc::bad_argument,
+                    fmt::format("{}: {} needs rows that follow each other in memory, but there is room for a halo "
+                                "between them; take row(i) of owner_computes, or make it without with_halo",
+                                o.about.label, what));
+}
+
 void throw_outside_rows(const shared_object& o, std::uint64_t first, std::uint64_t count) {
   const bool vector = o.how().columns.size() == 1;
   throw std::out_of_range(fmt::format("{}: {} {} from {} on reach outside of its {} {}", o.about.label, count,

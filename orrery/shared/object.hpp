@@ -98,6 +98,8 @@ void require_owners(const shared_object& o, std::uint64_t row, std::uint64_t row
 void require_owner(const shared_object& o, std::uint32_t part);
 
 [[noreturn]] void throw_outside(const shared_object& o, std::uint64_t row, std::uint64_t column);
+/// Throws usage_error if there is room for a halo between the rows; `what` needs them without.
+void require_no_halo(const shared_object& o, const char* what);
 struct region;
 [[noreturn]] void throw_outside_matrix(const shared_object& o, const region& r);
 [[noreturn]] void throw_outside_rows(const shared_object& o, std::uint64_t first, std::uint64_t count);

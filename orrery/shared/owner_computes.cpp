@@ -34,8 +34,9 @@ owned_scope::owned_scope(const owned_request& r)
   const std::uint64_t begin = rows * r.share.index / r.share.count;
   const std::uint64_t end = rows * (r.share.index + 1) / r.share.count;
   own_columns_ = l.columns_of(p);
+  pitch_ = l.pitch_of(p);
   first_ = o.base[p];
-  mine_ = first_ + begin * own_columns_ * o.element_bytes();
+  mine_ = first_ + begin * pitch_ * o.element_bytes();
   mine_rows_ = end - begin;
   rows_ = l.rows.walk(rp, begin, end);
   columns_ = l.columns.walk(l.column_part(p), 0, own_columns_);
@@ -49,7 +50,7 @@ owned_scope::owned_scope(const owned_request& r)
   watch_.begin(object_, access_kind::read, r.where, "owner_computes");
   if (watch_) {
     watch_.add_rows(rows_, first_column_, own_columns_);
-    watch_.remember(mine_, rows_, first_column_, own_columns_);
+    watch_.remember(mine_, rows_, first_column_, own_columns_, pitch_);
   }
 }
 
@@ -59,6 +60,8 @@ void owned_scope::close() {
   watch_.end();
   guard_.end();
 }
+
+void owned_scope::require_no_halo(const char* what) const { detail::require_no_halo(*object_, what); }
 
 bool owned_scope::is_mine(std::uint64_t row, std::uint64_t column) const noexcept {
   const shared_object& o = *object_;

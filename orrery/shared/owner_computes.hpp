@@ -53,11 +53,13 @@ class owned_scope {
   }
   [[nodiscard]] bool is_mine(std::uint64_t row, std::uint64_t column) const noexcept;
   [[nodiscard]] const shared_object& object() const noexcept { return *object_; }
+  void require_no_halo(const char* what) const;
 
   std::byte* first_ = nullptr;  ///< of the PE's elements
   std::byte* mine_ = nullptr;  ///< of the caller's, which follow each other
   std::uint64_t mine_rows_ = 0;
   std::uint64_t own_columns_ = 0;
+  std::uint64_t pitch_ = 0;  ///< elements from a row to the next
   std::uint64_t first_row_ = 0;  ///< of the PE's, if its rows follow each other
   std::uint64_t first_column_ = 0;
   std::uint64_t block_ = 1;
@@ -124,18 +126,21 @@ class owned_matrix : public detail::owned_base<T> {
   /// dealt out.
   [[nodiscard]] T& operator[](std::uint64_t row, std::uint64_t column) const noexcept {
     assert(this->is_mine(row, column));
-    return reinterpret_cast<T*>(
-        this->first_)[this->row_number(row) * this->own_columns_ + (column - this->first_column_)];
+    return reinterpret_cast<T*>(this->first_)[this->row_number(row) * this->pitch_ + (column - this->first_column_)];
   }
   /// The caller's elements of a row.
   [[nodiscard]] std::span<T> row(std::uint64_t i) const noexcept {
-    return {reinterpret_cast<T*>(this->first_) + this->row_number(i) * this->own_columns_, this->own_columns_};
+    return {reinterpret_cast<T*>(this->first_) + this->row_number(i) * this->pitch_, this->own_columns_};
   }
   /// The caller's rows and columns.
   [[nodiscard]] index_range rows() const noexcept { return this->rows_; }
   [[nodiscard]] index_range columns() const noexcept { return this->columns_; }
-  /// All the caller's elements, row after row.
-  [[nodiscard]] std::span<T> span() const noexcept {
+  /// Elements from one row to the next: more than columns where there is room for a halo.
+  [[nodiscard]] std::uint64_t pitch() const noexcept { return this->pitch_; }
+  /// All the caller's elements, row after row. Throws usage_error if there is room for a halo
+  /// between the rows: take row(i) there.
+  [[nodiscard]] std::span<T> span() const {
+    this->require_no_halo("span()");
     return {reinterpret_cast<T*>(this->mine_), this->mine_rows_ * this->own_columns_};
   }
   /// The shape of the whole matrix.

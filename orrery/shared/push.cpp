@@ -39,7 +39,7 @@ void push_rows(const shared_object& from, const region& r, const own_columns& c,
                const region_target& t) {
   const axis& rows = from.how().rows;
   const std::uint32_t rp = from.how().row_part(from.own_part);
-  const std::uint64_t pitch = from.how().columns_of(from.own_part) * from.element_bytes();
+  const std::uint64_t pitch = from.how().pitch_of(from.own_part) * from.element_bytes();
   std::uint64_t at = rows.below(rp, r.row);
   region_writer w;
   rows.walk(rp, at, rows.below(rp, r.row + r.rows)).for_each_run([&](const index_run& run) {

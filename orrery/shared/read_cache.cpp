@@ -2,6 +2,7 @@
 #include <orrery/shared/read_cache.hpp>
 #include <orrery/shared/region.hpp>
 #include <orrery/shared/team_gather.hpp>
+#include <orrery/wire/error.hpp>
 
 #include <new>
 #include <string>
@@ -80,6 +81,13 @@ cache_scope::cache_scope(const cache_request& r)
   first_ = copy_.get();
   reader_ = std::make_unique<region_reader>();
   reader_->begin(object_, all, copy_.get(), row_bytes);
+}
+
+void cache_scope::throw_rows_apart() const {
+  throw usage_error(errc::bad_argument,
+                    fmt::format("{}: span() of a view whose rows do not follow each other in memory, as it is of some "
+                                "columns, or there is room for a halo; take row(i), or a read_cache",
+                                object_->about.label));
 }
 
 cache_scope::~cache_scope() = default;

@@ -50,6 +50,7 @@ class cache_scope {
 
  protected:
   [[nodiscard]] std::byte* copy() const noexcept { return copy_.get(); }
+  [[noreturn]] void throw_rows_apart() const;
 
   const std::byte* first_ = nullptr;
   std::uint64_t row_ = 0;
@@ -173,11 +174,12 @@ class cached_matrix : public detail::cache_base<T> {
     return {data() + (i - this->row_) * this->pitch_, this->columns_};
   }
   /// Elements from a row to the next in memory: column_count(), but of a view of a part of the
-  /// columns.
+  /// columns or of a matrix with room for a halo.
   [[nodiscard]] std::uint64_t pitch() const noexcept { return this->pitch_; }
-  /// All of it; undefined for a view whose rows do not follow each other, which asserts see.
-  [[nodiscard]] std::span<const T> span() const noexcept {
-    assert(this->pitch_ == this->columns_ || this->rows_ <= 1);
+  /// All of it. Throws usage_error for a view whose rows do not follow each other: of a part of the
+  /// columns, or of a matrix with room for a halo.
+  [[nodiscard]] std::span<const T> span() const {
+    if (this->pitch_ != this->columns_ && this->rows_ > 1) this->throw_rows_apart();
     return {data(), this->rows_ * this->columns_};
   }
   [[nodiscard]] std::uint64_t first_row() const noexcept { return this->row_; }

@@ -32,7 +32,7 @@ void push_blocks(const shared_object& from, const shared_object& to) {
   const std::uint64_t first_row = l.rows.index(l.row_part(p), 0);
   const std::uint64_t first_column = l.columns.index(l.column_part(p), 0);
   const std::uint64_t columns = l.columns_of(p);
-  const std::uint64_t pitch = columns * from.element_bytes();
+  const std::uint64_t pitch = l.pitch_of(p) * from.element_bytes();
   const std::uint64_t rows = l.rows_of(p);
   const std::uint64_t step = std::max<std::uint64_t>(1, block_bytes / pitch);
   for (std::uint64_t done = 0; done < rows; done += step)

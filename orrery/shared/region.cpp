@@ -76,7 +76,7 @@ class piece_rows {
 };
 
 std::uint64_t part_pitch(const shared_object& o, std::uint32_t part) {
-  return o.how().columns_of(part) * o.element_bytes();
+  return o.how().pitch_of(part) * o.element_bytes();
 }
 std::byte* first_of(const shared_object& o, const part_region& w) {
   return o.base[w.part] + w.row * part_pitch(o, w.part) + w.column * o.element_bytes();
@@ -122,21 +122,23 @@ void write_region_at_owner(shared_id id, part_region w, std::span<const std::byt
 void fill_at_owner(shared_id id, std::uint32_t part, std::span<const std::byte> value) {
   const shared_object& o = find_object(id);
   check_request(o, {part, 0, o.how().rows_of(part), 0, o.how().columns_of(part)});
-  const std::uint64_t all = o.how().elements_of(part) * o.element_bytes();
+  // in one go where the elements follow each other, else row by row
+  const bool in_rows = o.how().halo != 0;
+  const std::uint64_t all = (in_rows ? o.how().columns_of(part) : o.how().elements_of(part)) * o.element_bytes();
   if (value.size() != o.element_bytes())
     throw bad_message(errc::message_corrupt, o.about.label + ": a value of another size");
-  if (all == 0) return;
-  std::byte* const to = o.base[part];
+  if (o.how().elements_of(part) == 0) return;
   // From memory of its own, as others may write what is filled.
   const std::uint64_t repeats = std::max<std::uint64_t>(1, std::min(all, fill_bytes) / value.size());
   bytes pattern;
   pattern.reserve(repeats * value.size());
   for (std::uint64_t i = 0; i < repeats; ++i) pattern.insert(pattern.end(), value.begin(), value.end());
-  for (std::uint64_t done = 0; done < all;) {
-    const std::uint64_t n = std::min<std::uint64_t>(pattern.size(), all - done);
-    copy_in(to + done, pattern.data(), n);
-    done += n;
-  }
+  for (std::uint64_t row = 0; row < (in_rows ? o.how().rows_of(part) : 1); ++row)
+    for (std::uint64_t done = 0; done < all;) {
+      const std::uint64_t n = std::min<std::uint64_t>(pattern.size(), all - done);
+      copy_in(o.base[part] + row * part_pitch(o, part) + done, pattern.data(), n);
+      done += n;
+    }
 }
 
 }  // namespace
@@ -178,7 +180,7 @@ region_in_place find_in_place(const shared_object& o, const region& r) {
   const layout& l = o.how();
   const layout::place first = l.find(r.row, r.column);
   const layout::place last = l.find(r.row + r.rows - 1, r.column + r.columns - 1);
-  const std::uint64_t pitch = l.columns_of(first.part);
+  const std::uint64_t pitch = l.pitch_of(first.part);
   // Numbers within a part ascend with the indices: if none is left out, all between are there.
   if (last.part != first.part || last.local - first.local != (r.rows - 1) * pitch + r.columns - 1) return {};
   if (o.base[first.part] == nullptr) return {};

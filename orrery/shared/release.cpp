@@ -103,7 +103,7 @@ void write_batch_here(shared_id id, const write_batch& b) {
   const bool parts_are_viewed = scope_guard::require_no_view_of_all(o);
   const std::size_t words = b.wide ? 2 : 1;
   const std::uint64_t mark = std::uint64_t{1} << (b.wide ? 63 : 31);
-  const std::uint64_t elements = o.how().elements_of(b.part);
+  const std::uint64_t elements = o.how().extent_of(b.part);
   const std::size_t element = o.element_bytes();
   std::size_t at = 0;
   const auto next = [&] {
@@ -148,7 +148,7 @@ struct release_scope::buffers {
   batch_writer& to(std::uint32_t part) {
     const auto at = of.find(part);
     if (at != of.end()) return at->second;
-    const bool wide = object->how().elements_of(part) >> 31 != 0;
+    const bool wide = object->how().extent_of(part) >> 31 != 0;
     return of.try_emplace(part, part, wide).first->second;
   }
   void take_oldest() {

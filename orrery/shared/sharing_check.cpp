@@ -213,16 +213,19 @@ struct watched_access::state {
   axis_walk rows;
   std::uint64_t column = 0;
   std::uint64_t columns = 0;
+  std::uint64_t pitch = 0;
 
   void add_changed(access_record& to) const {
     const std::uint64_t size = object->element_bytes();
     std::uint64_t at = 0;
-    for (const std::uint64_t row : rows)
+    for (const std::uint64_t row : rows) {
       for (std::uint64_t j = 0; j < columns; ++j, at += size)
         if (std::memcmp(elements + at, copy.data() + at, size) != 0) {
           const std::uint64_t number = row * object->columns + column + j;
           to.elements.add(number, number + 1);
         }
+      at += (pitch - columns) * size;
+    }
   }
 };
 
@@ -265,13 +268,14 @@ void watched_access::is_view() {
 }
 
 void watched_access::remember(const std::byte* elements, const axis_walk& rows, std::uint64_t column,
-                              std::uint64_t columns) {
+                              std::uint64_t columns, std::uint64_t pitch) {
   state_->elements = elements;
   state_->rows = rows;
   state_->column = column;
   state_->columns = columns;
-  if (elements != nullptr)
-    state_->copy.assign(elements, elements + rows.size() * columns * state_->object->element_bytes());
+  state_->pitch = pitch;
+  if (elements != nullptr && rows.size() != 0)
+    state_->copy.assign(elements, elements + ((rows.size() - 1) * pitch + columns) * state_->object->element_bytes());
 }
 
 void watched_access::end() noexcept {

@@ -113,9 +113,11 @@ class watched_access {
   void add_now(std::uint64_t row, std::uint64_t column);
   /// Memory itself is shown until it ends.
   void is_view();
-  /// Remembers what these elements are, which lie row after row; end() adds those that have changed
+  /// Remembers what these elements are, whose rows lie `pitch` elements apart; end() adds those
+  /// that have changed
   /// as written. They must stay there.
-  void remember(const std::byte* elements, const axis_walk& rows, std::uint64_t column, std::uint64_t columns);
+  void remember(const std::byte* elements, const axis_walk& rows, std::uint64_t column, std::uint64_t columns,
+                std::uint64_t pitch);
   /// It is over. Does not park.
   void end() noexcept;
 

@@ -11,6 +11,7 @@
 #include <chrono>
 #include <cstring>
 #include <span>
+#include <unordered_set>
 
 namespace orrery::detail {
 
@@ -62,7 +63,12 @@ void team_gather::begin(team_member& member, std::shared_ptr<const shared_object
   a.pitch = pitch;
   const layout& l = from_->how();
   const std::uint32_t p = from_->own_part;
-  a.missing = r.rows * r.columns;
+  const std::vector<std::size_t> afar = members_afar();
+  for (std::uint32_t part = 0; part < l.parts(); ++part)
+    if (from_->base[part] == nullptr) {
+      const part_region w = part_of_region(l, part, r);
+      a.missing += w.rows * w.columns;
+    }
   if (p == l.parts()) return take_early(a);
   const std::uint64_t rows = l.rows_of(p);
   part_region mine{p, 0, 0, 0, 0};
@@ -72,32 +78,57 @@ void team_gather::begin(team_member& member, std::shared_ptr<const shared_object
   mine.column = l.columns.below(l.column_part(p), r.column);
   mine.columns = l.columns.below(l.column_part(p), r.column + r.columns) - mine.column;
   if (mine.row >= end || mine.columns == 0) return take_early(a);
-  a.missing -= (end - mine.row) * mine.columns;
   take_early(a);
   const std::uint64_t step = std::max<std::uint64_t>(1, transfer_piece_bytes / (mine.columns * from_->element_bytes()));
   for (; mine.row < end; mine.row += mine.rows) {
     mine.rows = std::min(step, end - mine.row);
     own_.push_back(mine);
-    send(mine);
+    send(mine, afar);
   }
 }
 
-void team_gather::send(const part_region& w) {
+std::vector<std::size_t> team_gather::members_afar() {
+  const std::uint32_t here = domain_of(here_pe().id());
+  std::vector<std::size_t> afar;
+  std::unordered_set<std::uint32_t> domains;
+  for (std::size_t i = 1; i <= member_->size(); ++i) {
+    const std::size_t rank = (member_->rank() + i) % member_->size();
+    const std::uint32_t domain = domain_of(member_->address_of(rank).pe);
+    if (domain != here) afar.push_back(rank);
+    memory_is_shared_ |= !domains.insert(domain).second;
+  }
+  return afar;
+}
+
+void team_gather::send(const part_region& w, const std::vector<std::size_t>& to) {
+  if (to.empty()) return;
   const std::uint64_t element = from_->element_bytes();
-  const std::uint64_t pitch = from_->how().columns_of(w.part) * element;
+  const std::uint64_t pitch = from_->how().pitch_of(w.part) * element;
   const std::byte* const first = from_->base[w.part] + w.row * pitch + w.column * element;
-  place_piece(*from_, region_, w, first, pitch, to_, pitch_);
   std::vector<std::byte> packed(w.rows * w.columns * element);
   for (std::uint64_t i = 0; i < w.rows; ++i)
     std::memcpy(packed.data() + i * w.columns * element, first + i * pitch, w.columns * element);
-  for (std::size_t i = 1; i < member_->size(); ++i) {
-    const address to = member_->address_of((member_->rank() + i) % member_->size());
-    post_call<&take_piece>(orrery::pe(to.pe), to, number_, w, std::span<const std::byte>(packed));
+  for (const std::size_t rank : to) {
+    const address member = member_->address_of(rank);
+    post_call<&take_piece>(orrery::pe(member.pe), member, number_, w, std::span<const std::byte>(packed));
   }
 }
 
 void team_gather::finish() {
   member_->barrier();
+  const layout& l = from_->how();
+  for (std::uint32_t p = 0; p < l.parts(); ++p) {
+    const part_region w = part_of_region(l, p, region_);
+    if (from_->base[p] == nullptr || w.rows == 0 || w.columns == 0) continue;
+    const std::uint64_t pitch = l.pitch_of(p) * from_->element_bytes();
+    const std::byte* const first = from_->base[p] + w.row * pitch + w.column * from_->element_bytes();
+    place_piece(*from_, region_, w, first, pitch, to_, pitch_);
+  }
+  await_others();
+  if (memory_is_shared_) member_->barrier();  // who goes on may write what others still copy
+}
+
+void team_gather::await_others() {
   auto& a = shared_directory::of_this_pe().gathers.of.at({member_->address_of(member_->rank()), number_});
   if (a.missing == 0) return;
   auto mine = future_access<void>::make_local(here_pe());

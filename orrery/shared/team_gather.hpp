@@ -21,8 +21,9 @@ namespace orrery::detail {
 /// A copy of a region of a shared object for each member of a team, made by all at once.
 ///
 /// Problem: if each of n members asks all owners, n x n requests go before the elements do. But all
-/// members want the same. So each sends its share of the elements that its PE owns to all others,
-/// without being asked, and they answer nothing.
+/// members want the same. So each sends its share of the elements that its PE owns to the members
+/// of other domains, without being asked, and they answer nothing. Members of one domain copy each
+/// other's elements from memory when all have begun, and nobody goes on before all have done so.
 ///
 /// Owned by the scope of one member. All members of the team make one, in the same order. finish()
 /// returns when all have begun and all elements are there; it is a barrier, which is also how a
@@ -40,11 +41,14 @@ class team_gather {
              std::uint64_t pitch);
   /// Parks. Throws process_gone (a member has ended), node_lost, stopped.
   void finish();
-  /// The part of the region that this member sends.
+  /// The part of the region that this member answers for.
   [[nodiscard]] const std::vector<part_region>& own_pieces() const noexcept { return own_; }
 
  private:
-  void send(const part_region& w);
+  void send(const part_region& w, const std::vector<std::size_t>& to);
+  /// The members of other domains; notes whether some share memory. The same answer at all members.
+  [[nodiscard]] std::vector<std::size_t> members_afar();
+  void await_others();
   team_member* member_ = nullptr;
   std::shared_ptr<const shared_object> from_;
   region region_;
@@ -52,6 +56,7 @@ class team_gather {
   std::uint64_t pitch_ = 0;
   std::uint64_t number_ = 0;
   std::vector<part_region> own_;
+  bool memory_is_shared_ = false;  ///< some members are in one domain
 };
 
 /// Arrived values of gathers on a PE, by member and number; of its directory.

@@ -43,11 +43,11 @@ class shared_vector {
   /// distribution does not fit), world_error and std::bad_alloc (no memory), node_lost, stopped.
   explicit shared_vector(std::uint64_t n, const distribution& how = distribution::block(),
                          const std::source_location& where = std::source_location::current())
-      : id_(detail::make_shared_of<T>("shared vector", n, 1, how, nullptr, where)), size_(n) {}
+      : id_(detail::make_shared_of<T>("shared vector", n, 1, detail::without_halo(how), nullptr, where)), size_(n) {}
   /// The same; all elements are `value`.
   shared_vector(std::uint64_t n, const distribution& how, const T& value,
                 const std::source_location& where = std::source_location::current())
-      : id_(detail::make_shared_of<T>("shared vector", n, 1, how, &value, where)), size_(n) {}
+      : id_(detail::make_shared_of<T>("shared vector", n, 1, detail::without_halo(how), &value, where)), size_(n) {}
 
   [[nodiscard]] std::uint64_t size() const noexcept { return size_; }
   [[nodiscard]] bool empty() const noexcept { return size_ == 0; }

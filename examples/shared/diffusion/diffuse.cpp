@@ -24,7 +24,8 @@ void diffuse(orrery::team_member& team, shared_matrix<double> now, shared_matrix
           b[row, column] = next_value(a[i, j], a[i - 1, j], a[i + 1, j], a[i, j - 1], a[i, j + 1]);
         }
       }
-      orrery::compute(std::chrono::nanoseconds(std::llround(cell_ns * static_cast<double>(b.span().size()))));
+      const auto cells = static_cast<double>(a.rows().size() * a.columns().size());
+      orrery::compute(std::chrono::nanoseconds(std::llround(cell_ns * cells)));
     });
     team.barrier();
     std::swap(now, next);

@@ -7,6 +7,7 @@
 // run: ./diffusion --size 25 --steps 10 --check --members 7 --orrery-sim=machines=3,jitter=3us,seed=5
 // run: ./diffusion --size 12 --steps 3 --check --plain --orrery-sim=machines=4,net=10g --orrery-advise
 // run: ./diffusion --size 12 --steps 3 --check --plain --orrery-pes=2 --orrery-advise
+// run: ./diffusion --size 26 --steps 9 --check --copies --orrery-pes=2
 // run: ./diffusion --size 20 --steps 6 --check --tiles --orrery-sim=machines=4,jitter=3us --orrery-check-sharing
 #include "diffuse.hpp"
 
@@ -36,6 +37,7 @@ struct options {
   bool tiles = false;
   bool plain = false;
   bool check = false;
+  bool copies = false;
 };
 
 /// The same by one loop.
@@ -71,8 +73,9 @@ void draw(const shared_matrix<double>& m, const std::string& file) {
 int simulate(const options& o) {
   const std::uint64_t n = o.size;
   const auto how = o.tiles ? tiles_for(orrery::world_pes()) : orrery::distribution::block();
-  const shared_matrix<double> a(n, n, how);
-  const shared_matrix<double> b(n, n, how);
+  const auto with_room = o.copies || o.plain ? how : how.with_halo(1);
+  const shared_matrix<double> a(n, n, with_room);
+  const shared_matrix<double> b(n, n, with_room);
   std::vector<double> first(n * n);
   if (o.picture.empty()) {
     for (std::uint64_t i = 0; i < first.size(); ++i) first[i] = i % 7 == 0 ? 100 : static_cast<double>(i % 13);
@@ -115,6 +118,7 @@ int main(int argc, char** argv) {
     app.add_option("--picture", o.picture, "a file for the last state, as a portable graymap (.pgm)");
     app.add_flag("--tiles", o.tiles, "one tile for each PE, instead of rows");
     app.add_flag("--plain", o.plain, "without scopes: each access by default");
+    app.add_flag("--copies", o.copies, "matrices without room for a halo, which are copied for each step");
     app.add_flag("--check", o.check, "compare with one loop, bit for bit");
     try {
       // CLI11 takes them from the end

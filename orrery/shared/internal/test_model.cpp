@@ -411,7 +411,7 @@ struct matrix_shape {
     const rectangle a = any_rectangle(r);
     std::uint64_t wrong =
         with(read_view(m.part(a.row, a.rows, a.column, a.columns)), [&](auto& c) { return differences(a, c, model); });
-    with(read_view(m), [&](auto& c) { wrong += std::ranges::equal(c.span(), model) ? 0U : model.size(); });
+    with(read_view(m), [&](auto& c) { wrong += differences({0, m.row_count(), 0, m.column_count()}, c, model); });
     return wrong;
   }
   std::uint64_t differences_copied(const std::vector<long>& model, random& r) const {
@@ -445,7 +445,17 @@ std::vector<std::vector<std::string>> compare_vector(random& r, const team& t, s
 }
 std::vector<std::vector<std::string>> compare_matrix(random& r, const team& t, std::uint64_t seed) {
   const std::uint64_t rows = below(r, 9);
-  const shared_matrix<long> m(rows, below(r, 7), random_distribution(r, rows, true));
+  const std::uint64_t columns = below(r, 7);
+  const distribution how = random_distribution(r, rows, true);
+  const std::uint64_t halo = below(r, 3);
+  const auto make = [&]() -> shared_matrix<long> {
+    try {
+      return {rows, columns, how.with_halo(halo)};
+    } catch (const usage_error&) {  // cyclic, or wider than it
+      return {rows, columns, how};
+    }
+  };
+  const shared_matrix<long> m = make();
   auto wrong = spmd<&play_matrix>(t, m, seed);
   destroy(m);
   return wrong;
