@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <memory>
 #include <numeric>
 #include <span>
 #include <utility>
@@ -105,10 +106,24 @@ void partition_own(team_member& t, const shared_vector<Key>& keys, const workspa
        });
 }
 
+/// Keys in memory that is not cleared first, as a vector's is.
+template <class Key>
+class run_of_keys {
+ public:
+  explicit run_of_keys(std::uint64_t n) : keys_(std::make_unique_for_overwrite<Key[]>(n)), size_(n) {}
+  [[nodiscard]] std::uint64_t size() const { return size_; }
+  [[nodiscard]] Key* begin() const { return keys_.get(); }
+  [[nodiscard]] std::span<Key> part(std::uint64_t first, std::uint64_t n) const { return {begin() + first, n}; }
+
+ private:
+  std::unique_ptr<Key[]> keys_;
+  std::uint64_t size_;
+};
+
 /// Merges runs that follow each other, which end before these numbers, two and two.
 template <class Key>
-void merge_runs(std::vector<Key>& keys, std::vector<std::uint64_t> ends) {
-  std::vector<Key> other(keys.size());
+void merge_runs(run_of_keys<Key>& keys, std::vector<std::uint64_t> ends) {
+  run_of_keys<Key> other(keys.size());
   while (ends.size() > 1) {
     std::vector<std::uint64_t> next;
     std::uint64_t first = 0;
@@ -121,7 +136,7 @@ void merge_runs(std::vector<Key>& keys, std::vector<std::uint64_t> ends) {
       next.push_back(last);
       first = last;
     }
-    keys.swap(other);
+    std::swap(keys, other);
     ends = std::move(next);
   }
 }
@@ -130,32 +145,32 @@ void merge_runs(std::vector<Key>& keys, std::vector<std::uint64_t> ends) {
 /// belongs.
 template <class Key>
 void gather_and_merge(team_member& t, const shared_vector<Key>& keys, const workspace<Key>& w, costs c) {
-  std::vector<Key> merged;
   std::uint64_t offset = 0;  // of the partition among all keys
   // Where everybody's own keys begin, and the two ends of the partition: three columns.
-  with(read_cache(w.partitions.part(0, t.size(), 0, 1)), read_cache(w.partitions.part(0, t.size(), t.rank(), 2)),
-       [&](auto& first, auto& begin) {
-         std::vector<std::uint64_t> ends;
-         std::uint64_t size = 0;
-         for (std::uint64_t m = 0; m < t.size(); ++m) {
-           offset += begin[m, t.rank()] - first[m, 0];
-           size += begin[m, t.rank() + 1] - begin[m, t.rank()];
-           ends.push_back(size);
-         }
-         merged.resize(size);
-         std::vector<orrery::transfer> gathered;
-         for (std::uint64_t n = 0; n < t.size(); ++n) {
-           const std::uint64_t m = (t.rank() + n) % t.size();  // not all of the same member at once
-           const std::uint64_t at = m == 0 ? 0 : ends[m - 1];
-           gathered.push_back(
-               start_copy(keys.part(begin[m, t.rank()], ends[m] - at), std::span(merged).subspan(at, ends[m] - at)));
-         }
-         for (orrery::transfer& g : gathered) g.wait();
-         take_time(c, merged.size(), ends.size());
-         merge_runs(merged, std::move(ends));
-       });
+  const run_of_keys<Key> mine = with(
+      read_cache(w.partitions.part(0, t.size(), 0, 1)), read_cache(w.partitions.part(0, t.size(), t.rank(), 2)),
+      [&](auto& first, auto& begin) {
+        std::vector<std::uint64_t> ends;
+        std::uint64_t size = 0;
+        for (std::uint64_t m = 0; m < t.size(); ++m) {
+          offset += begin[m, t.rank()] - first[m, 0];
+          size += begin[m, t.rank() + 1] - begin[m, t.rank()];
+          ends.push_back(size);
+        }
+        run_of_keys<Key> merged(size);
+        std::vector<orrery::transfer> gathered;
+        for (std::uint64_t n = 0; n < t.size(); ++n) {
+          const std::uint64_t m = (t.rank() + n) % t.size();  // not all of the same member at once
+          const std::uint64_t at = m == 0 ? 0 : ends[m - 1];
+          gathered.push_back(start_copy(keys.part(begin[m, t.rank()], ends[m] - at), merged.part(at, ends[m] - at)));
+        }
+        for (orrery::transfer& g : gathered) g.wait();
+        take_time(c, merged.size(), ends.size());
+        merge_runs(merged, std::move(ends));
+        return merged;
+      });
   t.barrier();  // everybody has gathered: the keys may be overwritten
-  copy(std::span<const Key>(merged), keys.part(offset, merged.size()));
+  copy(std::span<const Key>(mine.part(0, mine.size())), keys.part(offset, mine.size()));
 }
 
 template <class Key>
