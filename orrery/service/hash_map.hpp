@@ -104,8 +104,9 @@ class map_session : public service::reply_session<map_reply<Value>> {
 /// The second service: all but its parts and the face of its sessions is what ordered lists are
 /// made of.
 ///
-/// Keys are serializable, have a std::hash and `==`, and equal keys have equal bytes on the wire
-/// (so 0.0 and -0.0 are two keys). Lives until end(), or as long as its nodes.
+/// Keys are serializable, have a std::hash and `==`, and equal keys have equal bytes on the wire.
+/// Those that have not, such as 0.0 and -0.0, are one key or two, as parts fall. Lives until end(),
+/// or as long as its nodes.
 ///
 ///     auto map = orrery::hash_map<std::string, int>::make();
 ///     map.publish("/words");

@@ -93,7 +93,7 @@ class typed_walk_gate final : public walk_gate, walk_sender<Key> {
     incoming_.push_back(std::move(all));
     if (adding_) return;  // a send parks: what comes meanwhile stays behind
     adding_ = true;
-    while (!incoming_.empty()) {
+    while (!incoming_.empty() && !this->is_over()) {
       std::vector<request> next = std::move(incoming_.front());
       incoming_.pop_front();
       or_begin_again([&] { rule_->add(std::move(next)); });

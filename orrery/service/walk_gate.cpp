@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <orrery/process/call.hpp>
 #include <orrery/service/list_messages.hpp>
+#include <orrery/service/session_core.hpp>
 #include <orrery/service/walk_gate.hpp>
 #include <orrery/wire/error.hpp>
 
@@ -12,7 +13,7 @@ namespace orrery::service {
 
 bytes walk_gate::serve(const batch_head& head, std::span<const std::byte> packed) {
   bytes all;
-  if (!lost_.empty()) throw node_lost(verbatim, lost_);
+  if (over_) std::rethrow_exception(over_);
   if (head.count == 0) return all;
   report_.requests += head.count;
   report_.window = head.window;
@@ -53,8 +54,13 @@ void walk_gate::answer(std::uint64_t request, std::uint64_t moment, std::uint64_
 }
 
 void walk_gate::fail(const std::string& why) {
-  lost_ = why;
-  fail_open(make_error(errc::node_lost, verbatim, why));
+  over_ = make_error(errc::node_lost, verbatim, why);
+  fail_open(over_);
+}
+
+void walk_gate::give_up() {
+  over_ = std::make_exception_ptr(ended_for_a_session());
+  fail_open(over_);
 }
 
 void walk_gate::fail_open(const std::exception_ptr& why) {

@@ -37,6 +37,8 @@ class walk_gate : public range_process {
 
   /// The list is lost: all that is open and what comes fails with node_lost.
   void fail(const std::string& why);
+  /// The list ends: all that is open and what comes fails with process_gone.
+  void give_up();
 
   range_report report() final { return report_; }
 
@@ -45,6 +47,7 @@ class walk_gate : public range_process {
   virtual void accept(std::uint64_t first, std::uint32_t count, std::span<const std::byte> requests) = 0;
   /// The request was answered.
   virtual void ended(std::uint64_t request) = 0;
+  [[nodiscard]] bool is_over() const noexcept { return over_ != nullptr; }
   /// All that is open fails.
   void fail_open(const std::exception_ptr& why);
 
@@ -59,9 +62,9 @@ class walk_gate : public range_process {
   std::uint64_t next_ = 0;
   std::map<std::uint64_t, batch*> open_;  // by their first requests
   range_report report_;
-  std::string lost_;
+  std::exception_ptr over_;  // why nothing is answered any more
 };
-ORRERY_PROCESS(walk_gate, answer, stale, fail);
+ORRERY_PROCESS(walk_gate, answer, stale, fail, give_up);
 
 /// The answer to one request, which took effect with this version: to its gate.
 void reply(const walk_request& w, std::uint64_t version, std::span<const std::byte> packed);

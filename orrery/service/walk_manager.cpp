@@ -143,7 +143,11 @@ void walk_manager::end() {
     mark_->leave();
     destroy(std::exchange(mark_, {}));
   }
-  for (const auto& g : std::exchange(gates_, {})) destroy(g);
+  // an answer that a gate waits for may be at a process that is destroyed
+  for (const auto& g : std::exchange(gates_, {})) {
+    post(g)->give_up();
+    destroy(g);
+  }
   free_.clear();
   begun_ = 0;
   for (const auto& p : std::exchange(all_, {})) destroy(p);

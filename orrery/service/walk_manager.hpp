@@ -94,7 +94,7 @@ class walk_manager : public range_process {
   [[nodiscard]] std::uint64_t free() const;
   /// Parks.
   [[nodiscard]] walk_report describe();
-  /// Destroys all processes that it has made. No request may be outstanding.
+  /// Destroys all processes that it has made. Outstanding requests fail with process_gone.
   void end();
 
   /// State that lives as long as this manager.

@@ -151,7 +151,8 @@ class walking_list : public service::handle<walking_list<Key, Value>> {
     for (const auto& m : managers()) all.push_back(m->describe());
     return all;
   }
-  /// Ends the list. No request may be outstanding. Parks.
+  /// Ends the list. Requests that are on their way fail with process_gone; stderr tells of answers
+  /// that come too late, as of all messages to processes that are gone. Parks.
   void end() {
     for (const auto& m : managers()) {
       try {

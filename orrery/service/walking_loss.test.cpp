@@ -69,6 +69,31 @@ TEST(walking_loss, of_a_node_fails_all_requests_with_node_lost) {
   }
 }
 
+// Requests that nobody has answered when another process ends the list.
+TEST(walking_loss, of_the_whole_list_fails_outstanding_requests_with_process_gone) {
+  for (const consistency order : levels)
+    for (const std::uint32_t window : {1U, 16U, 64U}) {
+      const std::string world = fmt::format("machines=2,jitter=10us,seed={}", window);
+      orrery::testing::in_simulation(world, [&] {
+        auto l = list::make({.processes = 50, .forwards = window % 3});
+        auto s = l.open({.window = window, .order = order});
+        for (int k = 0; k < 40; ++k) s.insert(k, k);
+        for (int k = 0; k < 100; ++k) s.start_find(k % 50);
+        l.end();
+        int answered = 0;
+        while (const auto reply = s.receive()) {
+          ++answered;
+          if (reply->error) {
+            EXPECT_THROW(reply->check(), orrery::process_gone);
+          }
+        }
+        EXPECT_EQ(answered, 100);
+        EXPECT_THROW((void)s.find(1), orrery::process_gone);
+      });
+      if (HasFailure()) return;
+    }
+}
+
 int use_for_ever(const list& l) {
   auto s = l.open({.window = 16});
   for (int i = 0;; ++i) {
