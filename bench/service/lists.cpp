@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The ordered list: on the PEs of one node, and between two nodes.
+#include "../measure.hpp"
 #include "client.hpp"
 
 #include <cstdio>
@@ -53,16 +54,12 @@ void measure_ranges(const fast_list& l, const settings& s, std::uint32_t length,
   }
 }
 
-struct latencies {
-  double p50 = 0;
-  double p99 = 0;
-};
-
 // Finds at a given rate (a second): microseconds from the moment at which each was due to its reply. What is due is
-// flushed at once; requests for a range that has not answered share the next message to it.
-latencies paced(const fast_list& l, const client_plan& p, double rate) {
+// flushed at once; requests for a range that has not answered share the next message to it. The first of all, for
+// p.warm_up_s, are not told.
+std::vector<double> paced(const fast_list& l, const client_plan& p, double rate) {
   const std::vector<operation> all = plan(p.s, p.id, false);
-  auto session = l.open({.window = 1U << 16U});
+  auto session = l.open({.window = orrery::tuning::automatic});
   std::vector<double> took(all.size());
   const auto begin = clock_type::now();
   const auto take = [&](const auto& r) {
@@ -76,25 +73,32 @@ latencies paced(const fast_list& l, const client_plan& p, double rate) {
     while (const auto r = session.try_receive()) take(*r);
   }
   while (const auto r = session.receive()) take(*r);
-  std::ranges::sort(took);
-  return {took[took.size() / 2], took[took.size() / 100 * 99]};
+  const auto warm = std::min(static_cast<std::size_t>(rate * p.warm_up_s), took.size() / 2);
+  took.erase(took.begin(), took.begin() + static_cast<std::ptrdiff_t>(warm));
+  return took;
 }
 
 void measure_latency(const fast_list& l, const std::vector<std::uint32_t>& pes, settings s, double peak_m,
                      metrics& found) {
+  constexpr double warm_up_s = 0.25;
   const double rate = peak_m * 1e6 / 2 / static_cast<double>(pes.size());
-  s.operations = std::min<std::uint32_t>(s.operations, static_cast<std::uint32_t>(rate) + 100);  // a second
-  std::vector<orrery::future<latencies>> clients;
-  client_plan p{.s = s};
+  const auto for_a_while = static_cast<std::uint32_t>(rate * (1 + warm_up_s)) + 100;
+  s.operations = s.smoke ? std::min(s.operations, for_a_while) : for_a_while;
+  std::vector<orrery::future<std::vector<double>>> clients;
+  client_plan p{.s = s, .warm_up_s = warm_up_s};
   for (p.id = 0; p.id < pes.size(); ++p.id)
     clients.push_back(orrery::start_call<&paced>(orrery::pe(pes[p.id]), l, p, rate));
-  latencies worst;
-  for (auto& c : clients) {
-    const latencies one = c.get();
-    worst = {std::max(worst.p50, one.p50), std::max(worst.p99, one.p99)};
+  std::vector<std::vector<double>> took;  // nobody sorts while others still ask his PE
+  for (auto& c : clients) took.push_back(c.get());
+  double p50 = 0;
+  double p99 = 0;
+  for (auto& one : took) {
+    std::ranges::sort(one);
+    p50 = std::max(p50, one[one.size() / 2]);
+    p99 = std::max(p99, one[one.size() * 99 / 100]);
   }
-  found["p50_us"].push_back(worst.p50);
-  found["p99_us"].push_back(worst.p99);
+  found["p50_us"].push_back(p50);
+  found["p99_us"].push_back(p99);
 }
 
 }  // namespace
@@ -107,15 +111,15 @@ void measure_threads(const settings& s, metrics& found) {
     found["find_one_threads_us"].push_back(find_one(l, s));
     measure_ranges(l, s, 100, found);
     measure_ranges(l, s, s.smoke ? 1000 : 10'000, found);
-    double peak = 0;
+    std::vector<double> peaks;
     for (int run = 0; run < s.runs; ++run) {
       for (const bool mix : {false, true}) {
         const double rate = rate_of(l, pes, {.s = s, .mix = mix});
         found[mix ? "mix_m" : "find_m"].push_back(rate);
-        if (!mix) peak = std::max(peak, rate);
+        if (!mix) peaks.push_back(rate);
       }
     }
-    measure_latency(l, pes, s, peak, found);
+    for (int run = 0; run < s.runs; ++run) measure_latency(l, pes, s, bench::median(peaks), found);
     l.end();
   });
 }
