@@ -66,11 +66,11 @@ const char* orrery_error(void);
 
 /* --- the program ------------------------------------------------------------------------------ */
 
-/* Runs the program: starts the PEs (and with --orrery-nodes=N the other nodes), runs `main` as
- * the first task with the arguments that the runtime did not take, and returns what it returned
- * when everything has shut down. 1 after a line on stderr if that cannot be. Once at a time,
- * from the main thread. */
-int orrery_run(int argc, char** argv, int (*main)(int argc, char** argv));
+/* Runs the program: starts the PEs (and with --orrery-nodes=N the other nodes), runs `main_task`
+ * as the first task with the arguments that the runtime did not take, and returns what it
+ * returned when everything has shut down. 1 after a line on stderr if that cannot be. Once at a
+ * time, from the main thread. */
+int orrery_run(int argc, char** argv, int (*main_task)(int argc, char** argv));
 
 /* --- tasks ------------------------------------------------------------------------------------ */
 
@@ -146,8 +146,10 @@ orrery_status orrery_stop_on_signal(int signal, orrery_task task);
  * nodes see that this one was lost. */
 #ifdef __cplusplus
 [[noreturn]]
-#else
+#elif defined(__STDC_VERSION__) && __STDC_VERSION__ >= 201112L
 _Noreturn
+#elif defined(__GNUC__)
+__attribute__((noreturn))
 #endif
 void orrery_exit(void);
 

@@ -254,7 +254,7 @@ TEST_F(orrery_cc, takes_older_c_but_the_first_which_it_refuses_in_the_source) {
   write("small.c", small);
   write("plain.c", "int two(void) { return 2; }\n");
   for (const string standard : {"-std=c99", "-std=gnu99", "-std=gnu89", "-std=c89 -std=c11"})
-    EXPECT_EQ(run("orrery-cc -Wall -Werror " + standard + " -c small.c"), 0) << said();
+    EXPECT_EQ(run("orrery-cc -Wall -Wextra -Wpedantic -Werror " + standard + " -c small.c"), 0) << said();
   for (const string standard : {"-std=c89", "-std=c90", "-ansi", "-std=iso9899:199409"}) {
     EXPECT_EQ(run("orrery-cc " + standard + " -c small.c"), 1);
     EXPECT_NE(said().find("small.c:3:9: error: messages and tasks need C of 1999 or later, and " + standard + " asks"),
@@ -414,6 +414,89 @@ int main(void) {
 )");
   ASSERT_EQ(run("orrery-cc -std=gnu11 kinds.c -o kinds && ./kinds --orrery-pes=1"), 0) << said();
   EXPECT_EQ(said(), "549755813888 5 1 fixed text null a 4 x 2 9 null 6 1 0 tail\n");
+}
+
+TEST_F(orrery_cc, takes_members_with_attributes) {
+  write("attributes.c", R"(#include <orrery/task.h>
+#include <stdio.h>
+message Point { int x; };
+message Marked {
+  int number __attribute__((aligned(16))), second;
+  [[maybe_unused]] short first;
+  long count __attribute__((unused));
+  int values[count] __attribute__((unused));
+  Point one __attribute__((unused));
+  struct { int a; } inner __attribute__((unused));
+  struct { char c; int i; } __attribute__((packed));
+  double __attribute__((vector_size(16))) pair;
+};
+int main(void) {
+  struct Marked m = {.number = 1, .second = 2, .count = 1, .values = (int[]){3}, .one = &(struct Point){4}, .inner = {5}, .i = 6, .pair = {7, 8}};
+  Marked_send(orrery_self(), 1, &m);
+  orrery_message got;
+  if (orrery_receive(&got, ORRERY_FOREVER) != ORRERY_OK) return 1;
+  Marked r = Marked_open(&got);
+  printf("%d %d %d %d %d %d %g %d\n", r->number, r->second, r->values[0], r->one->x, r->inner.a, r->i, r->pair[1], (int)_Alignof(struct Marked));
+  orrery_release(&got);
+  return 0;
+}
+)");
+  ASSERT_EQ(run("orrery-cc -std=gnu2x attributes.c -o attributes && ./attributes --orrery-pes=1"), 0) << said();
+  EXPECT_EQ(said(), "1 2 3 4 5 6 8 16\n");
+}
+
+// `main` may call itself, and be called by others; its address may be taken.
+TEST_F(orrery_cc, takes_every_main) {
+  const string rest = "message M { int value; };\nstatic int of(const struct M *m) { return m->value; }\n";
+  const std::vector<std::pair<string, string>> mains{
+      {"int main(void) { puts(\"end\"); }", "end\n"},
+      {"int main(argc, argv) int argc; char **argv; { printf(\"%d %s\\n\", argc, argv[1]); return 0; }", "2 word\n"},
+      {"extern char **environ; int main(int argc, char *argv[], char *envp[]) { (void)argv; printf(\"%d %d\\n\", argc, envp == environ); return 0; }",
+       "2 1\n"},
+      {"int main(int argc) { printf(\"%d\\n\", argc); return 0; }", "2\n"},
+      {"static int depth; int main(int argc, char **argv); static int again(int n, char **v) { return main(n, v); } "
+       "static int (*pointer)(int, char **) = main; "
+       "int main(int argc, char **argv) { if (depth++ < 3) return depth == 1 ? main(argc, argv) : depth == 2 ? again(argc, argv) : pointer(argc, argv); "
+       "printf(\"%d %s\\n\", depth, argv[1]); return of(&(struct M){0}); }",
+       "4 word\n"},
+      {"int main(void) { struct { int main; } s = {4}; int main = s.main + of(&(struct M){.value = 1}); printf(\"%d\\n\", main); return 0; }",
+       "5\n"},
+  };
+  for (const auto& [text, prints] : mains) {
+    write("main.c", "#include <orrery/task.h>\n#include <stdio.h>\n" + rest + text + "\n");
+    ASSERT_EQ(run("orrery-cc -std=gnu17 main.c -o main && ./main word --orrery-pes=1"), 0) << text << said();
+    EXPECT_NE(said().find(prints), string::npos) << text << said();
+  }
+  write("main.c",
+        "#include <orrery/task.h>\nmessage M { int main; };\nint main(void) { struct M m = {0}; return m.main; }\n");
+  EXPECT_EQ(run("orrery-cc -c main.c"), 0) << said();
+  write(
+      "main.c",
+      "#include <orrery/task.h>\nmessage M { int x; };\nint main(int argc, char **argv) { (void)argv; return argc - 1; }\n");
+  EXPECT_EQ(run("orrery-cc -Wmissing-prototypes -Wredundant-decls -Wstrict-prototypes -Werror -c main.c"), 0) << said();
+}
+
+// Functions whose parameters are declared behind their parenthesis, in front of a definition, and as those of a task.
+TEST_F(orrery_cc, takes_functions_of_old_c) {
+  write("old.c", R"(#include <orrery/task.h>
+#include <stdio.h>
+int sum(a, b) int a; int b; { return a + b; }
+message Number { int n; };
+struct pair { int task, message; } twice(p, n) struct pair p; struct pair *n; { p.task += n->message; return p; }
+task Adder { tag ADD(Number); int all; };
+static void Adder_handle_ADD(this, m) Adder this; Number m; { this->all = sum(this->all, m->n); }
+static void Adder_start(this) Adder this; { Adder_receive(this); Adder_receive(this); printf("%d\n", this->all); }
+int main(argc, argv) int argc; char **argv; {
+  orrery_task a = Adder_create();
+  struct pair p = {1, argc};
+  Adder_send_ADD(a, &(struct Number){twice(p, &p).task});
+  Adder_send_ADD(a, &(struct Number){argv[argc] == 0});
+  return orrery_join(a, ORRERY_FOREVER);
+}
+)");
+  ASSERT_EQ(run("orrery-cc -std=gnu11 -Wno-deprecated-non-prototype old.c -o old && ./old --orrery-pes=1"), 0)
+      << said();
+  EXPECT_EQ(said(), "3\n");
 }
 
 TEST_F(orrery_cc, gives_tasks_a_strategy_and_leaves_the_word_alone) {

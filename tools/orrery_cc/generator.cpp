@@ -2,6 +2,9 @@
 #include <tools/orrery_cc/generator.hpp>
 #include <tools/orrery_cc/generator_class.hpp>
 
+#include <algorithm>
+#include <array>
+
 #include <fmt/format.h>
 
 namespace orrery_cc {
@@ -56,12 +59,40 @@ void generator::append_generated(std::size_t at, const string& what) {
 
 // It runs as the first task. In C its end without a return gives 0.
 void generator::rename_main(const function_definition& f) {
-  out_.replace(f.at, f.at + 4, "orrery_user_main_");
+  constexpr string_view name = "orrery_user_main_";
+  rename("main", name);
+  if (f.parameters_end != 0 && !f.is_static) {  // so that no warning asks for it
+    const string parameters = f.parameters.empty() ? "(void)" : string(from_.text_of(f.at + 4, f.parameters_end));
+    out_.insert_generated(f.begin, format("{}{}{};", from_.text_of(f.begin, f.at), name, parameters));
+  }
   out_.insert(f.end, " return 0; ");
-  const bool none = f.parameters.empty();
-  append_generated(f.end, format("static int orrery_main_(int argc, char **argv) {{ {}return orrery_user_main_({}); }} "
+  constexpr std::array<string_view, 4> arguments{"", "argc", "argc, argv", "argc, argv, environ"};
+  const std::size_t count = std::min(f.parameters.size(), arguments.size() - 1);
+  append_generated(f.end, format("static int orrery_main_(int argc, char **argv) {{ {}(void)argc; (void)argv; "
+                                 "return {}({}); }} "
                                  "int main(int argc, char **argv) {{ return orrery_run(argc, argv, orrery_main_); }}",
-                                 none ? "(void)argc; (void)argv; " : "", none ? "" : "argc, argv"));
+                                 count == 3 ? "extern char **environ; " : "", name, arguments[count]));
+}
+
+// Wherever it stands, as it may be called, and its address taken; but not in messages and tasks, of whose members the generated code knows the names.
+void generator::rename(string_view name, string_view to) {
+  const auto in = [](const auto& all, std::size_t at) {
+    return std::ranges::any_of(all, [&](const auto& d) { return d.begin <= at && at < d.end; });
+  };
+  const auto has_member = [&](const std::vector<member>& all) {
+    return std::ranges::find(all, name, &member::name) != all.end();
+  };
+  const bool is_member =
+      std::ranges::any_of(found_.messages, [&](const message_definition& m) { return has_member(m.members); }) ||
+      std::ranges::any_of(found_.tasks, [&](const task_definition& t) { return has_member(t.state); });
+  string_view before;
+  for (const token& t : from_.tokens()) {
+    const string_view text = from_.text_of(t);
+    if (t.kind == token_kind::name && text == name && !in(found_.messages, t.begin) && !in(found_.tasks, t.begin) &&
+        !(is_member && (before == "." || before == "->" || before == ">")))
+      out_.replace(t.begin, t.end, string(to));
+    before = text;
+  }
 }
 
 string generate(const source& from, const program& found, string_view file, string_view old_standard) {

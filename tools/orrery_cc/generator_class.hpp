@@ -36,6 +36,7 @@ class generator {
   void append_generated(std::size_t at, const std::string& what);
   // It runs as the first task. In C its end without a return gives 0.
   void rename_main(const function_definition& f);
+  void rename(std::string_view name, std::string_view to);
 
   // --- assertions in the user's lines ---
   [[nodiscard]] std::string assertion(std::size_t at, const std::string& name, const std::string& condition,

@@ -63,6 +63,8 @@ void parser::external_declaration() {
   const std::size_t first = at_;
   std::optional<std::size_t> name;  // of a function
   std::vector<std::string> parameters;
+  std::size_t parameters_end = 0;
+  bool declares_parameters = false;
   bool assigned = false;
   while (!at_end()) {
     if (is_name() && is("orrery_message_type")) found_.knows_runtime = true;
@@ -75,7 +77,12 @@ void parser::external_declaration() {
       if (of_function) name = at_ - 1;
       const std::size_t begin = at_ + 1;
       skip_group();
-      if (of_function) parameters = parameters_in(begin, at_ - 1);
+      if (of_function) {
+        parameters = parameters_in(begin, at_ - 1);
+        parameters_end = at_;
+        // `int sum(a, b) int a; int b; { ... }`
+        declares_parameters = is_name() && !takes_parenthesis();
+      }
     } else if (is("[")) {
       skip_group();
     } else if (is("{")) {
@@ -84,14 +91,17 @@ void parser::external_declaration() {
       if (body) {
         function_definition f;
         f.name = from_.text_of(tokens_[*name]);
+        f.begin = tokens_[first].begin;
         f.at = tokens_[*name].begin;
+        f.parameters_end = declares_parameters ? 0 : tokens_[parameters_end - 1].end;
         f.end = tokens_[at_ - 1].begin;
         for (std::size_t i = first; i < *name; ++i) f.is_static |= from_.text_of(tokens_[i]) == "static";
         f.parameters = std::move(parameters);
         found_.functions.push_back(std::move(f));
         return;
       }
-      if (at_ == first + 1) return;  // a brace where a declaration should begin
+    } else if (is(";") && declares_parameters) {
+      ++at_;
     } else if (is(";") || is("}")) {
       has_own_buffer_ |= is(";") && at_ > first && from_.text_of(tokens_[at_ - 1]) == "buffer" &&
                          from_.text_of(tokens_[first]) == "typedef";

@@ -62,11 +62,11 @@ class parser {
   // --- members ---
   // One declaration: `unsigned int a = 1, *b;`
   void declare_members(std::vector<member>& all, std::string_view what, std::string_view name);
-  // The words before the first declarator.
-  void specifiers();
+  // The words before the first declarator. Behind the attributes that follow them; at_ is before these.
+  std::size_t specifiers();
   void skip_assertion();
   [[nodiscard]] bool is_group_of_members(std::size_t first, std::string_view what, std::string_view name) const;
-  [[noreturn]] void fail_for_pointer_in_parentheses(std::string_view what, std::string_view name) const;
+  [[noreturn]] void fail_for_parentheses(std::string_view what, std::string_view name) const;
   void skip_width(member& m);
   void declarator(member& m, std::string_view what, std::string_view name);
   // What stands in the brackets of an array.

@@ -70,6 +70,10 @@ void parser::classify(member& m, const message_definition& in) const {
         fail(name,
              fmt::format("the array '{}' of messages is to be counted by a member of '{}': int count; {} {}[count];",
                          m.name, in.name, m.type, m.name));
+      if (type == "void")
+        fail(name, fmt::format("'{0}' has elements of no size: write buffer {0}; for memory that is passed on, or "
+                               "unsigned char {0}[{1}];",
+                               m.name, counted ? m.count : "count"));
       m.kind = !counted ? member_kind::plain : of_message ? member_kind::messages : member_kind::array;
       return check_value(m);
     case member_kind::string:

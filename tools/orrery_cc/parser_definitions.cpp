@@ -29,6 +29,8 @@ void parser::begin_definition(std::string& name, std::size_t& begin, std::size_t
 
 std::size_t parser::end_definition(string_view what, string_view name) {
   ++at_;  // the brace
+  if (takes_parenthesis())
+    fail(peek(), fmt::format("a {} has no attributes: leave them out, or give them to members of '{}'", what, name));
   if (!is(";")) fail(peek(), fmt::format("a ';' is missing behind the {} '{}'", what, name));
   ++at_;
   return tokens_[at_ - 1].end;

@@ -23,38 +23,54 @@ constexpr std::array words_of_storage{string_view("static"), string_view("extern
 
 }  // namespace
 
-// The words before the first declarator: a type, its qualifiers, attributes; the body of a structure.
-void parser::specifiers() {
+// The words before the first declarator: a type, its qualifiers, attributes; the body of a structure. Attributes behind the last word belong to the
+// declarator, of which that word is the name: `int x __attribute__((unused));`
+std::size_t parser::specifiers() {
   const std::size_t first = at_;
+  std::size_t words_end = at_;
   const auto word_before = [&](std::size_t n) {
     return at_ >= first + n ? from_.text_of(tokens_[at_ - n]) : string_view();
   };
   for (;;) {
-    if (is("{") || (is("[") && is("[", 1))) {
+    if (is("[") && is("[", 1)) {
       skip_group();
-    } else if (takes_parenthesis()) {
+      continue;
+    }
+    if (takes_parenthesis()) {
+      const bool is_type = text().find("typeof") != string_view::npos || is("_Atomic") || is("_BitInt");
       ++at_;
+      skip_group();
+      if (!is_type) continue;
+    } else if (is("{")) {
       skip_group();
     } else if (std::ranges::find(words_of_storage, text()) != words_of_storage.end()) {
       fail(peek(), fmt::format("a member cannot be '{}': leave the word out", text()));
     } else if (is_name() || (is(":") && is_name(1) && (word_before(1) == "enum" || word_before(2) == "enum"))) {
       ++at_;  // the second: `enum E : unsigned char`
     } else {
-      return;
+      break;
     }
+    words_end = at_;
   }
+  const std::size_t behind = at_;
+  if (words_end > first && !is("*") && !is("(")) at_ = words_end;
+  return behind;
 }
 
 void parser::declare_members(std::vector<member>& all, string_view what, string_view name) {
   if (at_end()) fail(peek(), fmt::format("the {} '{}' has no end: a '}}' is missing", what, name));
   const std::size_t first = at_;
   if ((is("_Static_assert") || is("static_assert")) && is("(", 1)) return skip_assertion();
-  specifiers();
+  const std::size_t behind = specifiers();
   const string_view last = at_ > first ? from_.text_of(tokens_[at_ - 1]) : string_view();
-  const bool nameless_group = is(";") && last == "}" && is_group_of_members(first, what, name);
+  const bool nameless_group =
+      from_.text_of(tokens_[behind]) == ";" && last == "}" && is_group_of_members(first, what, name);
+  if (nameless_group) at_ = behind;
   const bool nameless_width =
       is(":") && (at_ - first == 1 || std::ranges::find(words_of_types, last) != words_of_types.end());
-  if (is("(") && is("*", 1) && at_ > first) fail_for_pointer_in_parentheses(what, name);
+  const bool type_alone =
+      at_ - first == 1 || last == "}" || std::ranges::find(words_of_types, last) != words_of_types.end();
+  if (is("(") && at_ > first && (is("*", 1) || (type_alone && is_name(1)))) fail_for_parentheses(what, name);
   if (!is("*") && !nameless_group && !nameless_width) {
     // Of the names the last one is the first member's.
     if (at_ - first < 2 || tokens_[at_ - 1].kind != token_kind::name)
@@ -108,7 +124,8 @@ bool parser::is_group_of_members(std::size_t first, string_view what, string_vie
   return of_members;
 }
 
-void parser::fail_for_pointer_in_parentheses(string_view what, string_view name) const {
+void parser::fail_for_parentheses(string_view what, string_view name) const {
+  if (is_name(1)) fail(peek(1), fmt::format("'{0}' stands in parentheses: write {0} without them", text(1)));
   fail(peek(), fmt::format("{} '{}' has a pointer to a function or to an array here, which is good in one program only",
                            what, name));
 }
@@ -130,7 +147,7 @@ void parser::declarator(member& m, string_view what, string_view name) {
   m.declarator_begin = peek().begin;
   int stars = 0;
   for (; is("*") || is("const") || is("restrict") || is("volatile"); ++at_) stars += is("*") ? 1 : 0;
-  if (is("(")) fail_for_pointer_in_parentheses(what, name);
+  if (is("(")) fail_for_parentheses(what, name);
   if (!is_name()) fail(peek(), fmt::format("in the {} '{}' the name of a member is expected here", what, name));
   m.name = text();
   m.at = peek().begin;
@@ -157,7 +174,7 @@ void parser::declarator(member& m, string_view what, string_view name) {
 }
 
 void parser::lengths(member& m) {
-  for (; is("["); ++m.dimensions) {
+  for (; is("[") && !is("[", 1); ++m.dimensions) {
     if (is_name(1) && is("]", 2)) m.count = text(1);
     if (is("]", 1)) m.count = "]";
     const std::size_t begin = at_;

@@ -77,7 +77,9 @@ struct task_definition {
 /// A function with a body.
 struct function_definition {
   std::string name;
+  std::size_t begin = 0;
   std::size_t at = 0;  ///< of the name
+  std::size_t parameters_end = 0;  ///< behind their parenthesis; 0 if their types stand behind it
   std::size_t end = 0;  ///< of the brace that ends it
   bool is_static = false;
   std::vector<std::string> parameters;  ///< the type of each, without its name: "Reading"
