@@ -254,7 +254,8 @@ TEST_F(orrery_cc, takes_older_c_but_the_first_which_it_refuses_in_the_source) {
   write("small.c", small);
   write("plain.c", "int two(void) { return 2; }\n");
   for (const string standard : {"-std=c99", "-std=gnu99", "-std=gnu89", "-std=c89 -std=c11"})
-    EXPECT_EQ(run("orrery-cc -Wall -Wextra -Wpedantic -Werror " + standard + " -c small.c"), 0) << said();
+    EXPECT_EQ(run("orrery-cc -Wall -Wextra -Werror " + standard + " -c small.c"), 0) << said();
+  EXPECT_EQ(run("orrery-cc -Wall -Wpedantic -Werror -std=c99 -c small.c"), 0) << said();
   for (const string standard : {"-std=c89", "-std=c90", "-ansi", "-std=iso9899:199409"}) {
     EXPECT_EQ(run("orrery-cc " + standard + " -c small.c"), 1);
     EXPECT_NE(said().find("small.c:3:9: error: messages and tasks need C of 1999 or later, and " + standard + " asks"),
