@@ -58,23 +58,26 @@ double promise_reply(effort e) {
 
 // --- conditions --------------------------------------------------------------------------------------------------------------
 
-// A thousand processes, each of which waits for a latch of its own and opens that of the next one.
+// A thousand processes, each of which waits for a latch of its own, opens that of the next one, and
+// waits for the end of all.
 double latch_ring(effort e) {
   const std::size_t size = 1000;
   const int rounds = std::max(1, e.times(1'000'000) / static_cast<int>(size));
   const auto me = this_process<function>();
   double all = 0;
   for (int r = 0; r < rounds; ++r) {
+    const auto end = spawn<latch>(here(), 1);
     std::vector<remote<latch>> latches;
     for (std::size_t i = 0; i <= size; ++i) latches.push_back(spawn<latch>(here(), 1));
     for (std::size_t i = 0; i < size; ++i)
       spawn(
           here(),
-          [](remote<latch> own, remote<latch> next) {
+          [](remote<latch> own, remote<latch> next, remote<latch> last) {
             own->wait();
             next->count_down();
+            last->wait();  // to end would cost more than a hop
           },
-          latches[i], latches[i + 1]);
+          latches[i], latches[i + 1], end);
     spawn(
         here(),
         [](remote<latch> last, remote<function> main) {
@@ -87,7 +90,10 @@ double latch_ring(effort e) {
     latches[0]->count_down();
     (void)receive<int>();
     all += ns_since(begin);
+    end->count_down();
+    yield();
     for (const auto& l : latches) destroy(l);
+    destroy(end);
   }
   return all / rounds / static_cast<double>(size);
 }

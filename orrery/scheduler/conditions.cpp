@@ -111,11 +111,11 @@ void conditions::separate(condition& c) {
 
 // Takes out the one behind `before` in its chain, and gives it its process. The next one takes its
 // place, as the youngest.
-void conditions::grant_behind(condition* before) noexcept {
+inline void conditions::grant_behind(condition* before) noexcept {
   condition& c = *before->next;
   before->next = c.next;
   if (condition*& youngest = by_slot_[place_of(*c.process)]; youngest == &c) youngest = before == &c ? nullptr : before;
-  if (c.behind != nullptr) {
+  if (c.behind != nullptr) [[unlikely]] {
     if (c.last != c.behind) c.behind->last = c.last;
     link(*c.behind);
   }
@@ -188,7 +188,8 @@ bool conditions::wait(const predicate& p, std::int64_t deadline_ns) {
                                   "the future of a promise needs no stack while it waits",
                                   s.depth - 1, describe(of_, s)));
   condition c{p, &s, &method, of_.running()};
-  const bool granted = grant(s);  // what has been done so far may be what others wait for
+  // what has been done so far may be what others wait for
+  const bool granted = s.depth > 1 && grant(s);
   add(c);
   if (!granted) {
     s.active = nullptr;

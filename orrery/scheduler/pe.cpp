@@ -148,7 +148,11 @@ void pe::loop() {
       if (when_idle_.wants_memory()) [[unlikely]]
         when_idle_.fetch();
       if (e.is_slot() && !e.as_slot()->is_function) {
-        run_slot(*e.as_slot());
+        if (refusing_) [[unlikely]] {
+          shutdown_.refuse_mailbox(*e.as_slot());
+        } else {
+          run_messages<false>(*e.as_slot());
+        }
       } else if (e.is_slot() || e.is_fiber()) {
         here.give_way(here.fiber_of(e));
       } else {
@@ -364,7 +368,8 @@ void pe::fire(timer& t) {
 }
 
 void pe::wait(sink& s) {
-  if (s.state == sink::status::waiting) wait_for(s);
+  if (s.state == sink::status::waiting) [[likely]]
+    return wait_for(s);
   take_result_order(s);
 }
 
@@ -382,6 +387,7 @@ void pe::wait_for(sink& s) {
   }
   current_->waiting_on = nullptr;
   if (nameless != nullptr) deadlocks_.end_nameless_wait(*nameless);
+  take_result_order(s);
 }
 
 bool pe::wait_until(sink& s, std::int64_t deadline_ns) {

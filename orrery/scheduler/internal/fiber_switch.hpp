@@ -4,6 +4,8 @@
 #include <orrery/scheduler/fiber.hpp>
 #include <orrery/scheduler/sanitizers.hpp>
 
+#include <cstring>
+
 #if !defined(__x86_64__)
 #include <boost/context/detail/fcontext.hpp>
 #endif
@@ -60,7 +62,7 @@ inline void switch_stack(fiber& from, fiber& to) noexcept {
 
 /// switch_fiber, inline.
 [[gnu::always_inline]] inline void switch_here(fiber& from, fiber& to) noexcept {
-  from.exceptions = *own_exceptions;
+  std::memcpy(&from.exceptions, own_exceptions, sizeof from.exceptions);  // in one move
 #ifdef ORRERY_ASAN
   __sanitizer_start_switch_fiber(&from.fake_stack, to.memory.bottom,
                                  static_cast<std::size_t>(to.memory.top - to.memory.bottom));
@@ -72,7 +74,7 @@ inline void switch_stack(fiber& from, fiber& to) noexcept {
 #ifdef ORRERY_ASAN
   __sanitizer_finish_switch_fiber(from.fake_stack, nullptr, nullptr);
 #endif
-  *own_exceptions = from.exceptions;
+  std::memcpy(own_exceptions, &from.exceptions, sizeof from.exceptions);
 }
 
 }  // namespace orrery::scheduler
