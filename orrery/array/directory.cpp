@@ -365,6 +365,7 @@ void array_directory::remove(std::uint32_t id) noexcept {
   parts_.erase(it);
   if (own_streams_ != nullptr) own_streams_->forget(id);
   note_gone(id, ended->about().name);
+  note_end(*ended);
   if (maker_ == id >> id_bits_of_pe) free_ids_.push_back(id & ((1U << id_bits_of_pe) - 1));
 }
 
@@ -449,62 +450,6 @@ outbox& array_directory::sender() {
     if (cell_base* c = cell_of(*a->process); c != nullptr) return c->order_of().out;
   if (own_streams_ == nullptr) own_streams_ = std::make_unique<outbox>();
   return *own_streams_;
-}
-
-std::uint64_t array_directory::expect(scheduler::sink& s, std::uint32_t array) { return expect(s, {array, 0}); }
-
-std::uint64_t array_directory::expect_as_guest(scheduler::sink& s, std::uint32_t array) {
-  return expect(s, {array, lost_nodes_of(self_, array) + 1});
-}
-
-std::uint64_t array_directory::expect(scheduler::sink& s, const asked& about) {
-  const std::uint64_t call = calls_.pend(s, about);
-  if (s.route != nullptr) s.route->call = call;
-  return call;
-}
-
-void array_directory::fail_guests() noexcept {
-  calls_.take_if([&](const scheduler::sink&,
-                     const asked& a) { return a.guest != 0 && a.guest != lost_nodes_of(self_, a.array) + 1; },
-                 [&](scheduler::sink& s, const asked& a) {
-                   complete(self_, s,
-                            std::make_exception_ptr(node_lost(fmt::format(
-                                "a call to an element of array {}, which another program has made", a.array))));
-                 });
-}
-
-void array_directory::fail_all(const std::exception_ptr& why) noexcept {
-  calls_.take_if([](const scheduler::sink&, const asked&) { return true; },
-                 [&](scheduler::sink& s, const asked&) { complete(self_, s, why); });
-}
-
-void array_directory::fail_waits(std::uint32_t array, const std::exception_ptr& why) noexcept {
-  calls_.take_if([&](const scheduler::sink&, const asked& a) { return a.array == array; },
-                 [&](scheduler::sink& s, const asked&) { complete(self_, s, why); });
-}
-
-// Arrays that were on the lost PEs. Calls that wait then must not be told again each time that
-// anything else about other nodes changes.
-void array_directory::pes_lost(pe&) noexcept {
-  // there may be many thousand PEs
-  if (self_.owner().gone_nodes() == 0 && self_.simulated() != nullptr) return;
-  fail_guests();
-  std::erase_if(incomplete_, [&](const auto& p) { return !self_.owner().reachable(p.first); });
-  std::vector<array_core*> hit;
-  for (const auto& [id, part] : parts_)
-    if (part->find_losses()) hit.push_back(part.get());
-  if (hit.empty()) return;
-  // Fails the calls that wait for an answer: the message may have been there, or on its way through
-  // there.
-  for (const array_core* part : hit)
-    fail_waits(part->id(),
-               std::make_exception_ptr(node_lost(fmt::format("a call to an element of {}", part->about().name))));
-  fail_waits(0, std::make_exception_ptr(node_lost("a reduction of an array")));
-  for (array_core* part : hit) part->pes_lost();
-}
-
-void array_directory::cancel_waits(pe& self) noexcept {
-  fail_all(self.shutdown().ending("a call to an element of an array"));
 }
 
 }  // namespace orrery::detail

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <orrery/array/array_pes.hpp>
 #include <orrery/process/future.hpp>
 #include <orrery/process/result_sink.hpp>
 #include <orrery/process/send.hpp>
@@ -264,12 +265,25 @@ class array_directory final : public scheduler::layer_state, public scheduler::w
     std::uint32_t array = 0;  ///< 0: none in particular
     /// For an array of another program: 1 more than the nodes of that one that were gone.
     std::uint32_t guest = 0;
+    std::uint32_t began = 0;  ///< `ends_` then
+  };
+  /// An array that ended here while calls were waiting, which it may have been asked for. Its end
+  /// fails them, but the word of that may be lost with a node.
+  struct ended_array {
+    std::uint32_t id;
+    std::uint32_t number;  ///< of its end
+    array_pes pes;
+    [[nodiscard]] bool concerns(const asked& a) const noexcept {
+      return a.guest == 0 && a.began < number && (a.array == 0 || a.array == id);
+    }
   };
   [[nodiscard]] std::uint64_t expect(scheduler::sink& s, const asked& about);
   void fail_guests() noexcept;
   /// The cell of a process that is an element, also in its constructor; else null.
   [[nodiscard]] cell_base* cell_of(const slot& s) const noexcept;
   void note_gone(std::uint32_t id, const std::string& name) noexcept;
+  void note_end(const array_core& part) noexcept;
+  void fail_waits_for_ended() noexcept;
   array_core* find_slow(std::uint32_t id) noexcept;
   /// Ends what waits for something of this array; 0: of no array in particular.
   void fail_waits(std::uint32_t array, const std::exception_ptr& why) noexcept;
@@ -284,6 +298,8 @@ class array_directory final : public scheduler::layer_state, public scheduler::w
       free_ids_;
   std::uint32_t added_ = 0;
   scheduler::call_table<std::uint64_t, 32, asked> calls_;
+  std::uint32_t ends_ = 0;  // of arrays
+  std::vector<ended_array> ended_;  // with calls that were waiting then and still are
   std::unordered_map<std::uint32_t, incomplete_message> incomplete_;
   std::vector<find_cell> element_classes_;  // by class number
   std::vector<std::pair<std::uint32_t, std::string>> gone_;  // the latest that were destroyed

@@ -9,6 +9,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <cstdio>
 #include <random>
 #include <string>
 #include <string_view>
@@ -76,7 +77,8 @@ void while_a_node_is_lost(Body body) {
                               "us,detect=" + std::to_string(seed % 4 * 10) + "us,seed=" + std::to_string(seed);
     testing::in_simulation(world, [&] { body(seed); });
   }
-  (void)::testing::internal::GetCapturedStderr();
+  const std::string said = ::testing::internal::GetCapturedStderr();
+  if (::testing::Test::HasFailure()) std::fputs(said.c_str(), stderr);
 }
 
 void random_calls(std::uint64_t seed) {
@@ -248,6 +250,15 @@ void random_collectives(std::uint64_t seed) {
 }
 TEST(array_loss, of_a_node_ends_all_that_concerns_many_elements) {
   while_a_node_is_lost([](std::uint64_t seed) { attempt([&] { random_collectives(seed); }, false); });
+}
+// The array was destroyed, and the word of that to who waited for a reduction was lost with the
+// node.
+TEST(array_loss, of_a_node_ends_waits_for_an_array_that_has_ended) {
+  const testing::leaks_expected of_the_lost_node;
+  ::testing::internal::CaptureStderr();
+  testing::in_simulation("machines=4,jitter=3us,lose=3@649us,detect=30us,seed=1110346407",
+                         [] { attempt([] { random_collectives(1110346407); }, false); });
+  (void)::testing::internal::GetCapturedStderr();
 }
 
 }  // namespace
