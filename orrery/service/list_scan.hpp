@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <exception>
 #include <memory>
 #include <optional>
 #include <span>
@@ -14,6 +15,29 @@
 #include <vector>
 
 namespace orrery {
+
+namespace service {
+
+/// Remembers what a walk in parts has failed with, so that who asks again does not take it for the
+/// end.
+class lasting_failure {
+ public:
+  template <class F>
+  void or_throw_again(F f) {
+    if (why_ != nullptr) std::rethrow_exception(why_);
+    try {
+      f();
+    } catch (...) {
+      why_ = std::current_exception();
+      throw;
+    }
+  }
+
+ private:
+  std::exception_ptr why_;
+};
+
+}  // namespace service
 
 /// A walk over an interval of keys, in parts.
 ///
@@ -34,10 +58,13 @@ class list_scan {
   list_scan(const list_scan&) = delete;
   list_scan& operator=(const list_scan&) = delete;
 
-  /// The next items; none when the walk has ended. Parks. Throws node_lost, stopped.
+  /// The next items; none when the walk has ended. Parks. Throws node_lost, process_gone if the
+  /// list has ended, stopped; then each time.
   [[nodiscard]] std::vector<item> next() {
     std::vector<item> items;
-    while (items.empty() && asked_.valid()) take(items);
+    failure_.or_throw_again([&] {
+      while (items.empty() && asked_.valid()) take(items);
+    });
     return items;
   }
 
@@ -75,6 +102,7 @@ class list_scan {
   std::optional<Key> to_;
   std::uint32_t part_;
   future<service::bytes> asked_;
+  service::lasting_failure failure_;
 };
 
 /// A snapshot of an interval of keys, in parts: all items as they were when the stream was made.
@@ -109,23 +137,26 @@ class list_stream {
 
   [[nodiscard]] const std::vector<pinned_range>& ranges() const noexcept { return ranges_; }
   /// The next items; none at the end. Parks. Throws node_lost if a range is lost that has items of
-  /// it, process_gone if the list has ended, stopped.
+  /// it, process_gone if the list has ended, stopped; then each time.
   [[nodiscard]] std::vector<item> next() {
     std::vector<item> items;
-    while (items.empty() && asked_.valid()) {
-      const service::bytes part = service::or_say_ended([&] { return asked_.get(); });
-      service::unpacker u(part);
-      if (u.take<std::uint8_t>() == 0) ++now_;
-      while (!u.empty()) {
-        Key k = u.take<Key>();
-        items.emplace_back(std::move(k), u.take<Value>());
-      }
-      ask();
-    }
+    failure_.or_throw_again([&] {
+      while (items.empty() && asked_.valid()) take(items);
+    });
     return items;
   }
 
  private:
+  void take(std::vector<item>& items) {
+    const service::bytes part = service::or_say_ended([&] { return asked_.get(); });
+    service::unpacker u(part);
+    if (u.take<std::uint8_t>() == 0) ++now_;
+    while (!u.empty()) {
+      Key k = u.take<Key>();
+      items.emplace_back(std::move(k), u.take<Value>());
+    }
+    ask();
+  }
   void ask() {
     if (now_ < ranges_.size())
       asked_ = start(remote<service::range_process>(ranges_[now_].keys.owner))->read_pin(present_->get(), part_);
@@ -136,6 +167,7 @@ class list_stream {
   std::size_t now_ = 0;
   std::uint32_t part_;
   future<service::bytes> asked_;
+  service::lasting_failure failure_;
 };
 
 template <class Key, class Value>

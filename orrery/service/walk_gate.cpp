@@ -14,6 +14,7 @@ namespace orrery::service {
 bytes walk_gate::serve(const batch_head& head, std::span<const std::byte> packed) {
   bytes all;
   if (over_) std::rethrow_exception(over_);
+  if (closed_) throw ended_for_a_session();
   if (head.count == 0) return all;
   report_.requests += head.count;
   report_.window = head.window;
@@ -24,12 +25,15 @@ bytes walk_gate::serve(const batch_head& head, std::span<const std::byte> packed
   b.left = head.count;
   const std::uint64_t first = std::exchange(next_, next_ + head.count);
   struct entry {
-    std::map<std::uint64_t, batch*>& all;
+    walk_gate& of;
     std::uint64_t first;
-    ~entry() { all.erase(first); }
+    ~entry() {
+      of.open_.erase(first);
+      if (of.open_.empty() && of.none_open_ != nullptr) std::exchange(of.none_open_, nullptr)->set();
+    }
   };
   open_.emplace(first, &b);
-  const entry until_the_end{open_, first};
+  const entry until_the_end{*this, first};
   accept(first, head.count, packed);
   b.all_answered.wait();
   for (const bytes& a : b.answers) all.insert(all.end(), a.begin(), a.end());
@@ -58,9 +62,12 @@ void walk_gate::fail(const std::string& why) {
   fail_open(over_);
 }
 
-void walk_gate::give_up() {
-  over_ = std::make_exception_ptr(ended_for_a_session());
-  fail_open(over_);
+void walk_gate::finish_requests() {
+  closed_ = true;
+  if (open_.empty()) return;
+  event none_open;
+  none_open_ = &none_open;
+  none_open.wait();
 }
 
 void walk_gate::fail_open(const std::exception_ptr& why) {

@@ -37,8 +37,9 @@ class walk_gate : public range_process {
 
   /// The list is lost: all that is open and what comes fails with node_lost.
   void fail(const std::string& why);
-  /// The list ends: all that is open and what comes fails with process_gone.
-  void give_up();
+  /// The list ends: returns when all that is open is answered; what comes fails with process_gone.
+  /// Once. Parks.
+  void finish_requests();
 
   range_report report() final { return report_; }
 
@@ -63,8 +64,10 @@ class walk_gate : public range_process {
   std::map<std::uint64_t, batch*> open_;  // by their first requests
   range_report report_;
   std::exception_ptr over_;  // why nothing is answered any more
+  bool closed_ = false;  // new requests are refused
+  event* none_open_ = nullptr;  // who waits for the last answer
 };
-ORRERY_PROCESS(walk_gate, answer, stale, fail, give_up);
+ORRERY_PROCESS(walk_gate, answer, stale, fail, finish_requests);
 
 /// The answer to one request, which took effect with this version: to its gate.
 void reply(const walk_request& w, std::uint64_t version, std::span<const std::byte> packed);

@@ -2,6 +2,7 @@
 #include <orrery/process/call.hpp>
 #include <orrery/process/runtime.hpp>
 #include <orrery/process/spawn.hpp>
+#include <orrery/service/session_core.hpp>
 #include <orrery/service/walk_manager.hpp>
 #include <orrery/wire/error.hpp>
 
@@ -91,6 +92,7 @@ std::uint64_t walk_manager::free() const {
 
 remote<walk_gate> walk_manager::open(remote<presence> session, consistency order) {
   if (!lost_.empty()) throw node_lost(verbatim, lost_);
+  if (closed_) throw ended_for_a_session();
   const remote<walk_gate> gate = make_gate(head_, order);
   gates_.push_back(gate);
   when_gone(session, [me = remote<walk_manager>(this_process<walk_manager>()), gate] { me->close(gate); });
@@ -98,6 +100,7 @@ remote<walk_gate> walk_manager::open(remote<presence> session, consistency order
 }
 
 void walk_manager::close(remote<walk_gate> gate) {
+  if (closed_) return;  // end() destroys it, when its last answer is there
   if (std::erase(gates_, gate) != 0) destroy(gate);
 }
 
@@ -138,16 +141,24 @@ bytes walk_manager::serve(const batch_head&, std::span<const std::byte>) {
   throw usage_error(errc::bad_argument, "the manager of a walking list takes no requests: open a session of the list");
 }
 
+void walk_manager::finish_requests() {
+  closed_ = true;
+  std::vector<future<void>> all;
+  for (const auto& g : gates_) all.push_back(start(g)->finish_requests());
+  for (auto& f : all) {
+    try {
+      f.get();
+    } catch (const process_gone&) {  // its session has ended meanwhile
+    }
+  }
+}
+
 void walk_manager::end() {
   if (mark_) {
     mark_->leave();
     destroy(std::exchange(mark_, {}));
   }
-  // an answer that a gate waits for may be at a process that is destroyed
-  for (const auto& g : std::exchange(gates_, {})) {
-    post(g)->give_up();
-    destroy(g);
-  }
+  for (const auto& g : std::exchange(gates_, {})) destroy(g);
   free_.clear();
   begun_ = 0;
   for (const auto& p : std::exchange(all_, {})) destroy(p);

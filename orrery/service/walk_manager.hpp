@@ -94,7 +94,10 @@ class walk_manager : public range_process {
   [[nodiscard]] std::uint64_t free() const;
   /// Parks.
   [[nodiscard]] walk_report describe();
-  /// Destroys all processes that it has made. Outstanding requests fail with process_gone.
+  /// No session gets a gate any more, and gates take no requests. Returns when those that they have
+  /// taken are answered. Parks.
+  void finish_requests();
+  /// Destroys all processes that it has made. No request may be on its way at any manager.
   void end();
 
   /// State that lives as long as this manager.
@@ -131,9 +134,10 @@ class walk_manager : public range_process {
   std::uint64_t most_ = 0;
   std::uint64_t few_ = 0;  // free processes; with less G is doubled
   remote<presence> mark_;
+  bool closed_ = false;  // the list is about to end
   std::string lost_;  // why the list is lost; empty: it is not
 };
 ORRERY_PROCESS(walk_manager, join, set_processes, set_parameters, set_head, make_head, head, take, pass, put, open,
-               close, free, describe, end, mark, next_lost, list_lost);
+               close, free, describe, finish_requests, end, mark, next_lost, list_lost);
 
 }  // namespace orrery::service

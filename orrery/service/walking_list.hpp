@@ -68,7 +68,7 @@ class walking_list : public service::handle<walking_list<Key, Value>> {
   template <class Node = service::walk_node<Key, Value>>
   [[nodiscard]] static walking_list make(walking_options options = {}) {
     if (options.pes.empty()) options.pes = reachable_pes();
-    check_granularity(options.granularity);
+    check_parameters(options.granularity, options.forwards);
     if (options.processes == 0)
       throw usage_error(errc::bad_argument, "a walking list without processes holds nothing: give P 1 or more");
     walking_list list(spawn<service::service_root>(here(), kind, types(), options.pes));
@@ -123,9 +123,9 @@ class walking_list : public service::handle<walking_list<Key, Value>> {
   }
 
   /// G and K from now on, or `tuning::automatic`; what processes hold stays there. Parks. Throws
-  /// usage_error if G is 0.
+  /// usage_error if G is 0, or K more than 65,535.
   void tune(std::uint32_t granularity, std::uint32_t forwards) const {
-    check_granularity(granularity);
+    check_parameters(granularity, forwards);
     for (const auto& m : managers()) m->set_parameters(granularity, forwards);
   }
   /// At most so many processes of each PE are in the list from now on (P). Those that are in it
@@ -151,22 +151,37 @@ class walking_list : public service::handle<walking_list<Key, Value>> {
     for (const auto& m : managers()) all.push_back(m->describe());
     return all;
   }
-  /// Ends the list. Requests that are on their way fail with process_gone; stderr tells of answers
-  /// that come too late, as of all messages to processes that are gone. Parks.
+  /// Ends the list when the requests that it has taken are answered; later ones fail with
+  /// process_gone. Parks.
   void end() {
-    for (const auto& m : managers()) {
-      try {
-        m->end();
-      } catch (const node_lost&) {  // and its processes with it
-      }
-    }
+    using service::walk_manager;
+    const std::vector<remote<walk_manager>> all = managers();
+    at_all(all, [](const remote<walk_manager>& m) { return start(m)->finish_requests(); });
+    at_all(all, [](const remote<walk_manager>& m) { return start(m)->end(); });
     base::end();
   }
 
  private:
-  static void check_granularity(std::uint32_t granularity) {
+  static void check_parameters(std::uint32_t granularity, std::uint32_t forwards) {
     if (granularity == 0)
       throw usage_error(errc::bad_argument, "a walking list with processes of 0 items holds nothing: give G 1 or more");
+    if (forwards != tuning::automatic && forwards > service::walk_settings::most_counted)
+      throw usage_error(errc::bad_argument,
+                        "a walking list that passes on more than 65,535 requests before it waits for an answer: give "
+                        "a smaller K, or tuning::automatic");
+  }
+  /// A node that is lost has taken its manager along.
+  template <class Start>
+  static void at_all(const std::vector<remote<service::walk_manager>>& managers, Start begin) {
+    std::vector<future<void>> all;
+    const auto if_there = [](auto f) {
+      try {
+        f();
+      } catch (const node_lost&) {
+      }
+    };
+    for (const auto& m : managers) if_there([&] { all.push_back(begin(m)); });
+    for (auto& f : all) if_there([&] { f.get(); });
   }
   [[nodiscard]] std::vector<remote<service::walk_manager>> managers() const {
     std::vector<remote<service::walk_manager>> all;
