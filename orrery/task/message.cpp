@@ -2,6 +2,7 @@
 // Messages of tasks as C sees them: sending, receiving, strategies.
 #include <orrery/task/task.h>
 #include <orrery/process/function.hpp>
+#include <orrery/process/runtime.hpp>
 #include <orrery/task/internal/convert.hpp>
 #include <orrery/task/internal/frame.hpp>
 #include <orrery/task/internal/layout.hpp>
@@ -180,10 +181,12 @@ orrery_status orrery_peek(orrery_message* message, int64_t timeout_ns) {
 }
 
 orrery_status orrery_drop(void) {
-  orrery_message m;
-  const orrery_status said = orrery_receive(&m, ORRERY_NOW);
-  if (said == ORRERY_OK) orrery_release(&m);
-  return said;
+  return guarded("orrery_drop", [] {
+    orrery_message m;
+    const orrery_status said = receive_until(nullptr, &m, ORRERY_NOW, true);
+    if (said == ORRERY_OK) orrery_release(&m);
+    return said;
+  });
 }
 
 void* orrery_open(orrery_message* message, const orrery_message_type* type) {
@@ -233,7 +236,12 @@ orrery_status orrery_message_notify(void) {
   return guarded("orrery_message_notify", [&] { return receive_until(nullptr, &m, ORRERY_FOREVER, false, true); });
 }
 
-orrery_status orrery_message_wait(void) { return orrery_yield(); }
+orrery_status orrery_message_wait(void) {
+  return guarded("orrery_message_wait", [] {
+    orrery::yield();
+    return ORRERY_OK;
+  });
+}
 
 bool orrery_message_immediate(void) {
   orrery_message m;

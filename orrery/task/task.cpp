@@ -160,6 +160,8 @@ int run_main(const args& all, int (*main)(int, char**)) {
     return main(static_cast<int>(words.size()), argv.data());
   } catch (const task_exit&) {
     return 0;
+  } catch (const stopped&) {  // it was told so, and waited again
+    return 0;
   }
 }
 

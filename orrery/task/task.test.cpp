@@ -2,6 +2,7 @@
 #include <orrery/task/task.h>
 
 #include <cerrno>
+#include <csignal>
 #include <cstdlib>
 #include <cstring>
 #include <string>
@@ -333,6 +334,13 @@ TEST_P(task, that_does_not_listen_when_it_is_to_end_is_ended) {
     EXPECT_EQ(take(1), "1");
     EXPECT_EQ(take(2), "unwound");
     create(deaf, &me, sizeof me);  // and at the end of the world
+  });
+}
+
+TEST_P(task, is_not_stopped_by_signals_that_nobody_can_catch) {
+  in_world([] {
+    for (const int number : {0, -1, SIGKILL, SIGSTOP, 1000})
+      EXPECT_EQ(orrery_stop_on_signal(number, orrery_self()), ORRERY_USAGE) << number;
   });
 }
 
