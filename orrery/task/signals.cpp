@@ -121,7 +121,8 @@ extern "C" orrery_status orrery_stop_on_signal(int signal, orrery_task task) {
     auto& self = orrery::detail::here_pe();
     self.require_process();
     require(task, "orrery_stop_on_signal");
-    if (signal < 1 || signal > SIGRTMAX || signal == SIGKILL || signal == SIGSTOP)  // in simulations, too
+    // in simulations, too
+    if (signal < 1 || signal > SIGRTMAX || signal == SIGKILL || signal == SIGSTOP)
       throw orrery::usage_error(
           orrery::errc::bad_argument,
           fmt::format("orrery_stop_on_signal: signal {} does not exist, or cannot be caught", signal));
