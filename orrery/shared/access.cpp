@@ -367,8 +367,9 @@ namespace {
 
 [[gnu::noinline]] void read_checked(const shared_id& id, std::uint64_t row, std::uint64_t column, void* out,
                                     std::source_location where, const shared_object& o) {
-  if (asks_owners(o)) return read_anywhere(id, row, column, out, where);
   load(o, watched_at(o, row, column), out);
+  // after the load: see asks_owners
+  if (asks_owners(o)) return read_anywhere(id, row, column, out, where);
   note_element(o, row, column, access_kind::element_read, where);
 }
 

@@ -69,6 +69,7 @@ std::pair<std::int64_t, bool> pitch_and_place(team_member& t, shared_matrix<int>
   with(owner_computes(m, t), [&](auto& a) {
     if (!a.rows().empty()) own = &a[*a.rows().begin(), *a.columns().begin()];
   });
+  t.barrier();  // nobody is owner any more, who might write what others view
   return with(halo_cache(m, t, 1), [&](auto& a) {
     if (a.rows().empty()) return std::pair{std::int64_t{0}, true};
     const auto row = static_cast<std::int64_t>(*a.rows().begin());
