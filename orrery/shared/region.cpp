@@ -75,13 +75,6 @@ class piece_rows {
   std::uint64_t column_offset_ = 0;
 };
 
-std::uint64_t part_pitch(const shared_object& o, std::uint32_t part) {
-  return o.how().pitch_of(part) * o.element_bytes();
-}
-std::byte* first_of(const shared_object& o, const part_region& w) {
-  return o.base[w.part] + w.row * part_pitch(o, w.part) + w.column * o.element_bytes();
-}
-
 // --- at the owner --------------------------------------------------------------------------------
 
 void check_request(const shared_object& o, const part_region& w) {
@@ -142,6 +135,13 @@ void fill_at_owner(shared_id id, std::uint32_t part, std::span<const std::byte> 
 }
 
 }  // namespace
+
+std::uint64_t part_pitch(const shared_object& o, std::uint32_t part) {
+  return o.how().pitch_of(part) * o.element_bytes();
+}
+std::byte* first_of(const shared_object& o, const part_region& w) {
+  return o.base[w.part] + w.row * part_pitch(o, w.part) + w.column * o.element_bytes();
+}
 
 part_region part_of_region(const layout& l, std::uint32_t part, const region& r) {
   const std::uint32_t rp = l.row_part(part);

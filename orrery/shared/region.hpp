@@ -39,6 +39,11 @@ struct part_region {
 /// That of one part; without rows or columns if nothing of it lies in the region.
 [[nodiscard]] part_region part_of_region(const layout& l, std::uint32_t part, const region& r);
 
+/// Bytes from a row of a part to the next in the memory of its domain.
+[[nodiscard]] std::uint64_t part_pitch(const shared_object& o, std::uint32_t part);
+/// Where a piece begins in the memory of this domain, in which its part lies.
+[[nodiscard]] std::byte* first_of(const shared_object& o, const part_region& w);
+
 /// Throws std::out_of_range if the region is not inside.
 void require_inside(const shared_object& o, const region& r);
 

@@ -103,8 +103,8 @@ std::vector<std::size_t> team_gather::members_afar() {
 void team_gather::send(const part_region& w, const std::vector<std::size_t>& to) {
   if (to.empty()) return;
   const std::uint64_t element = from_->element_bytes();
-  const std::uint64_t pitch = from_->how().pitch_of(w.part) * element;
-  const std::byte* const first = from_->base[w.part] + w.row * pitch + w.column * element;
+  const std::uint64_t pitch = part_pitch(*from_, w.part);
+  const std::byte* const first = first_of(*from_, w);
   std::vector<std::byte> packed(w.rows * w.columns * element);
   for (std::uint64_t i = 0; i < w.rows; ++i)
     std::memcpy(packed.data() + i * w.columns * element, first + i * pitch, w.columns * element);
@@ -120,9 +120,7 @@ void team_gather::finish() {
   for (std::uint32_t p = 0; p < l.parts(); ++p) {
     const part_region w = part_of_region(l, p, region_);
     if (from_->base[p] == nullptr || w.rows == 0 || w.columns == 0) continue;
-    const std::uint64_t pitch = l.pitch_of(p) * from_->element_bytes();
-    const std::byte* const first = from_->base[p] + w.row * pitch + w.column * from_->element_bytes();
-    place_piece(*from_, region_, w, first, pitch, to_, pitch_);
+    place_piece(*from_, region_, w, first_of(*from_, w), part_pitch(*from_, p), to_, pitch_);
   }
   await_others();
   if (memory_is_shared_) member_->barrier();  // who goes on may write what others still copy
