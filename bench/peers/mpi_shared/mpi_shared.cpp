@@ -174,9 +174,9 @@ int main(int argc, char** argv) {
     print("mpi_mm2_512_s", mm2_s(64, true, runs));
   } else {
     print("mpi_mm2_512_s", mm2_s(512, true, runs));
-    print("mpi_mm2_512_rows_s", mm2_s(512, false, 5 * runs));
+    print("mpi_mm2_512_rows_s", mm2_s(512, false, 17 * runs));
     print("mpi_mm2_704_s", mm2_s(704, true, runs));
-    print("mpi_mm2_704_rows_s", mm2_s(704, false, 5 * runs));
+    print("mpi_mm2_704_rows_s", mm2_s(704, false, 8 * runs));
   }
   print("mpi_psrs_100m_s", psrs_s(smoke ? 100'000 : 100'000'000));
   print("mpi_put_ns", put_ns(smoke ? 1000 : 100'000));
