@@ -6,16 +6,17 @@
 
 namespace orrery::detail {
 
-/// Indices that follow each other.
-class index_run {
+/// Indices that follow each other: a loop over them is vectorized as one over numbers is.
+template <class Index>
+class run_of {
  public:
   class iterator {
    public:
-    using value_type = std::uint64_t;
+    using value_type = Index;
     using difference_type = std::int64_t;
     iterator() = default;
-    explicit iterator(std::uint64_t at) noexcept : at_(at) {}
-    std::uint64_t operator*() const noexcept { return at_; }
+    explicit iterator(Index at) noexcept : at_(at) {}
+    Index operator*() const noexcept { return at_; }
     iterator& operator++() noexcept {
       ++at_;
       return *this;
@@ -24,19 +25,20 @@ class index_run {
     friend bool operator==(const iterator&, const iterator&) noexcept = default;
 
    private:
-    std::uint64_t at_ = 0;
+    Index at_ = 0;
   };
-  index_run() = default;
-  index_run(std::uint64_t first, std::uint64_t last) noexcept : first_(first), last_(last) {}
+  run_of() = default;
+  run_of(Index first, Index last) noexcept : first_(first), last_(last) {}
   [[nodiscard]] iterator begin() const noexcept { return iterator(first_); }
   [[nodiscard]] iterator end() const noexcept { return iterator(last_); }
-  [[nodiscard]] std::uint64_t size() const noexcept { return last_ - first_; }
+  [[nodiscard]] std::uint64_t size() const noexcept { return static_cast<std::uint64_t>(last_ - first_); }
   [[nodiscard]] bool empty() const noexcept { return first_ == last_; }
 
  private:
-  std::uint64_t first_ = 0;
-  std::uint64_t last_ = 0;
+  Index first_ = 0;
+  Index last_ = 0;
 };
+using index_run = run_of<std::uint64_t>;
 
 /// Goes through the indices that one part has of an axis, in ascending order: runs of equal length,
 /// with equal gaps between them.

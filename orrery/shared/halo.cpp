@@ -46,6 +46,8 @@ std::vector<halo_run> cut(const std::vector<stretch>& runs, std::int64_t first, 
   return all;
 }
 
+std::uint64_t first_of(const run_of<std::int64_t>& own) { return static_cast<std::uint64_t>(*own.begin()); }
+
 }  // namespace
 
 struct halo_scope::copies {
@@ -100,12 +102,12 @@ halo_scope::halo_scope(const halo_request& r) : copies_(std::make_unique<copies>
   const std::uint64_t end = begin + rows * (r.share.index + 1) / r.share.count - rows * r.share.index / r.share.count;
   const std::uint64_t left = l.columns.index(l.column_part(p), 0);
   if (begin == end) return;
-  own_rows_ = {begin, end};
-  own_columns_ = {left, left + l.columns_of(p)};
   row_ = static_cast<std::int64_t>(begin);
   rows_ = static_cast<std::int64_t>(end - begin);
   column_ = static_cast<std::int64_t>(left);
   columns_ = static_cast<std::int64_t>(l.columns_of(p));
+  own_rows_ = {row_, row_ + rows_};
+  own_columns_ = {column_, column_ + columns_};
   widen(row_, rows_, r.width, r.beyond, all_rows);
   widen(column_, columns_, r.width, r.beyond, all_columns);
   copies_->object = o;
@@ -135,15 +137,16 @@ void halo_scope::begin_in_place(const std::shared_ptr<const shared_object>& o, c
   const layout& l = o->how();
   const std::uint32_t p = o->own_part;
   copies_->guard.begin(o, scope_guard::kind::view, r.where,
-                       {*own_rows_.begin(), own_rows_.size(), *own_columns_.begin(), own_columns_.size()});
+                       {first_of(own_rows_), own_rows_.size(), first_of(own_columns_), own_columns_.size()});
   pitch_ = static_cast<std::int64_t>(l.pitch_of(p));
   const std::uint64_t first_row = l.rows.index(l.row_part(p), 0);
   const auto down_to = row_ - static_cast<std::int64_t>(first_row);
-  const auto right_to = column_ - static_cast<std::int64_t>(*own_columns_.begin());
+  const auto right_to = column_ - *own_columns_.begin();
   copies_->to = o->base[p] + (down_to * pitch_ + right_to) * static_cast<std::int64_t>(o->element_bytes());
   const auto down =
       cut(wrapped(row_, rows_, static_cast<std::int64_t>(o->rows)), row_, first_row, first_row + l.rows_of(p));
-  const auto across = cut(copies_->columns_of(column_, columns_), column_, *own_columns_.begin(), *own_columns_.end());
+  const auto across = cut(copies_->columns_of(column_, columns_), column_, first_of(own_columns_),
+                          first_of(own_columns_) + own_columns_.size());
   for (const halo_run& d : down)
     for (const halo_run& a : across) {
       if (copies_->watch)

@@ -50,8 +50,8 @@ class halo_scope {
   std::int64_t rows_ = 0;
   std::int64_t columns_ = 0;
   std::int64_t pitch_ = 0;  ///< elements from a row to the next
-  index_run own_rows_;
-  index_run own_columns_;
+  run_of<std::int64_t> own_rows_;
+  run_of<std::int64_t> own_columns_;
 
  private:
   struct copies;
@@ -78,8 +78,8 @@ class halo_matrix : public detail::halo_scope {
   /// From one row to the next.
   [[nodiscard]] std::int64_t pitch() const noexcept { return pitch_; }
   /// The caller's rows and columns, without the halo.
-  [[nodiscard]] detail::index_run rows() const noexcept { return own_rows_; }
-  [[nodiscard]] detail::index_run columns() const noexcept { return own_columns_; }
+  [[nodiscard]] detail::run_of<std::int64_t> rows() const noexcept { return own_rows_; }
+  [[nodiscard]] detail::run_of<std::int64_t> columns() const noexcept { return own_columns_; }
 };
 
 namespace detail {

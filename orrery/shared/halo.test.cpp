@@ -34,8 +34,8 @@ std::uint64_t mistakes_in_halo(team_member& t, shared_matrix<int> m, std::uint64
   with(halo_cache(m, t, width, periodic ? edges::periodic : edges::open), [&](auto& a) {
     for (const auto i : a.rows())
       for (const auto j : a.columns())
-        for (std::int64_t r = static_cast<std::int64_t>(i) - w; r <= static_cast<std::int64_t>(i) + w; ++r)
-          for (std::int64_t c = static_cast<std::int64_t>(j) - w; c <= static_cast<std::int64_t>(j) + w; ++c) {
+        for (std::int64_t r = i - w; r <= i + w; ++r)
+          for (std::int64_t c = j - w; c <= j + w; ++c) {
             if (!periodic && (r < 0 || c < 0 || r >= rows || c >= columns)) continue;
             wrong += a[r, c] == (r + rows) % rows * 100 + (c + columns) % columns ? 0 : 1;
           }
@@ -72,8 +72,8 @@ std::pair<std::int64_t, bool> pitch_and_place(team_member& t, shared_matrix<int>
   t.barrier();  // nobody is owner any more, who might write what others view
   return with(halo_cache(m, t, 1), [&](auto& a) {
     if (a.rows().empty()) return std::pair{std::int64_t{0}, true};
-    const auto row = static_cast<std::int64_t>(*a.rows().begin());
-    return std::pair{a.pitch(), &a[row, static_cast<std::int64_t>(*a.columns().begin())] == own};
+    const auto row = *a.rows().begin();
+    return std::pair{a.pitch(), &a[row, *a.columns().begin()] == own};
   });
 }
 TEST_P(halos, with_room_for_them_show_the_elements_where_they_are) {
@@ -95,14 +95,12 @@ TEST_P(halos, with_room_for_them_show_the_elements_where_they_are) {
 void sum_around(team_member& t, shared_matrix<long> now, shared_matrix<long> next, int steps) {
   for (int s = 0; s < steps; ++s) {
     with(halo_cache(now, t, 1, edges::periodic), owner_computes(next, t), [](auto& a, auto& b) {
-      for (const auto row : b.rows())
-        for (const auto column : b.columns()) {
-          const auto i = static_cast<std::int64_t>(row);
-          const auto j = static_cast<std::int64_t>(column);
+      for (const auto i : a.rows())
+        for (const auto j : a.columns()) {
           long sum = 0;
           for (std::int64_t r = i - 1; r <= i + 1; ++r)
             for (std::int64_t c = j - 1; c <= j + 1; ++c) sum += a[r, c];
-          b[row, column] = sum % 1009;
+          b[i, j] = sum % 1009;
         }
     });
     t.barrier();

@@ -17,13 +17,9 @@ void diffuse(orrery::team_member& team, shared_matrix<double> now, shared_matrix
              double cell_ns) {
   for (int step = 0; step < steps; ++step) {
     with(halo_cache(now, team, 1, edges::periodic), owner_computes(next, team), [cell_ns](auto& a, auto& b) {
-      for (const auto row : a.rows()) {
-        const auto i = static_cast<std::int64_t>(row);
-        for (const auto column : a.columns()) {
-          const auto j = static_cast<std::int64_t>(column);
-          b[row, column] = next_value(a[i, j], a[i - 1, j], a[i + 1, j], a[i, j - 1], a[i, j + 1]);
-        }
-      }
+      for (const auto i : a.rows())
+        for (const auto j : a.columns())
+          b[i, j] = next_value(a[i, j], a[i - 1, j], a[i + 1, j], a[i, j - 1], a[i, j + 1]);
       const auto cells = static_cast<double>(a.rows().size() * a.columns().size());
       orrery::compute(std::chrono::nanoseconds(std::llround(cell_ns * cells)));
     });
