@@ -77,10 +77,38 @@ reserved reserve_part(std::uint32_t members) {
 
 void give_back_part(reserved r) { give_back(here_pe(), r); }
 
-void adopt_group(std::uint32_t index, std::uint32_t generation, const group_handle& g) {
-  group_part* p = find_part(here_pe(), index, generation);
-  if (p == nullptr) throw process_gone("a part of a group");
-  p->adopt(g);
+/// At the PE of part `first`: tells it and those up to `last` whose group they are. Each PE passes
+/// it on to the middle of what is left: the list of all members is long, and one PE alone would
+/// send it as often as there are parts.
+void adopt_group(const group_handle& g, std::size_t first, std::size_t last) {
+  const auto& parts = g.data().parts;
+  std::vector<future<void>> told;
+  std::exception_ptr error;
+  const auto attempt = [&](auto&& f) {
+    try {
+      f();
+    } catch (...) {
+      if (error == nullptr) error = std::current_exception();
+    }
+  };
+  while (last - first > 1) {
+    const std::size_t middle = first + (last - first + 1) / 2;
+    attempt([&] { told.push_back(start_call<&adopt_group>(orrery::pe(parts[middle].at.pe), g, middle, last)); });
+    last = middle;
+  }
+  attempt([&] {
+    group_part* p = find_part(here_pe(), parts[first].at.slot, parts[first].at.generation);
+    if (p == nullptr) throw process_gone("a part of a group");
+    p->adopt(g);
+  });
+  for (auto& f : told) attempt([&] { f.get(); });
+  if (error != nullptr) std::rethrow_exception(error);
+}
+
+void tell_parts(const group_handle& g) {
+  const auto& parts = g.data().parts;
+  if (parts.empty()) return;
+  call<&adopt_group>(orrery::pe(parts.front().at.pe), g, std::size_t{0}, parts.size());
 }
 
 void end_part_here(std::uint32_t index, std::uint32_t generation) {
@@ -107,9 +135,7 @@ group_handle group_of(std::vector<address> members) {
     std::vector<address> at;
     for (const reserved& r : parts) at.push_back(r.part);
     group_handle group(std::make_shared<const group_data>(std::move(members), at));
-    std::vector<future<void>> told;
-    for (const address& a : at) told.push_back(start_call<&adopt_group>(orrery::pe(a.pe), a.slot, a.generation, group));
-    when_all(std::move(told)).get();
+    tell_parts(group);
     return group;
   } catch (...) {  // a part whose answer was not awaited stays, an empty one
     for (reserved& r : parts) post_call<&give_back_part>(orrery::pe(r.part.pe), std::move(r));
@@ -164,10 +190,7 @@ group_handle reserve_group(const std::vector<std::uint32_t>& pes) {
       std::vector<address> at;
       for (const reserved& r : parts) at.push_back(r.part);
       group = group_handle(std::make_shared<const group_data>(std::move(members), at));
-      std::vector<future<void>> told;
-      for (const address& a : at)
-        attempt([&] { told.push_back(start_call<&adopt_group>(orrery::pe(a.pe), a.slot, a.generation, group)); });
-      for (auto& f : told) attempt([&] { f.get(); });
+      tell_parts(group);
     });
   }
   if (error == nullptr) return group;

@@ -189,10 +189,7 @@ void part_disagrees(std::uint32_t index, std::uint32_t generation, std::uint64_t
 }
 
 void part_broken(std::uint32_t index, std::uint32_t generation, std::uint64_t number, std::uint32_t rank) {
-  group_part* p = find_part(here_pe(), index, generation);
-  if (p == nullptr || rank >= p->group().size()) return;
-  p->broken(number, std::make_exception_ptr(process_gone(fmt::format("member {} of the group, at {}", rank,
-                                                                     to_string(p->group().data().members[rank])))));
+  if (group_part* p = find_part(here_pe(), index, generation)) p->hear_of_end(number, rank);
 }
 
 // Never parks. To a fresh slot rather than to the part, which may be gone: then nobody needs the
@@ -269,16 +266,23 @@ void group_part::barrier_message(std::uint32_t round, std::uint64_t number) {
 }
 
 void group_part::member_gone(std::uint32_t rank) noexcept {
-  if (broken_ != nullptr || self_.stopping() || !group_) return;
+  if (broken_ == nullptr && !self_.stopping()) hear_of_end(completed_, rank);
+}
+
+// Each part tells those 1, 2, 4, ... behind it, once: all hear of it in log2 of their number steps,
+// also if one of them has ended, as that one told the same when its members did. If each part told
+// all, a group that is destroyed would send the square of their number.
+void group_part::hear_of_end(std::uint64_t number, std::uint32_t rank) noexcept {
+  if (rank >= group_.size() || (broken_ != nullptr && broken_from_ <= number)) return;
   const group_data& d = group_.data();
   try {
-    broken(completed_, std::make_exception_ptr(process_gone(
-                           fmt::format("member {} of the group, at {}", rank, to_string(d.members[rank])))));
+    broken(number, std::make_exception_ptr(
+                       process_gone(fmt::format("member {} of the group, at {}", rank, to_string(d.members[rank])))));
   } catch (const std::exception&) {
-    broken(completed_, std::current_exception());
+    broken(number, std::current_exception());
   }
-  for (const auto& p : d.parts)
-    if (p.at != at_) tell_part<&part_broken>(self_, p.at, broken_from_, rank);
+  for (std::size_t step = 1; step < d.parts.size(); step *= 2)
+    tell_part<&part_broken>(self_, d.parts[(index_ + step) % d.parts.size()].at, number, rank);
 }
 
 void group_part::pes_lost(pe& self) noexcept {

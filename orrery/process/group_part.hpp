@@ -201,6 +201,8 @@ class group_part final : public scheduler::wait_watcher {
   void barrier_message(std::uint32_t round, std::uint64_t number);
   /// A member ends: collectives from `number` on will not complete.
   void member_gone(std::uint32_t rank) noexcept;
+  /// The same of a member of another part.
+  void hear_of_end(std::uint64_t number, std::uint32_t rank) noexcept;
   void broken(std::uint64_t number, std::exception_ptr why) noexcept;
   [[nodiscard]] bool is_broken() const noexcept { return broken_ != nullptr; }
   void pes_lost(pe& self) noexcept override;

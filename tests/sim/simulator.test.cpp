@@ -346,6 +346,47 @@ TEST(simulation, of_thousands_of_pes_counts_every_message) {
   EXPECT_GE(report.messages, 16'000U + 2 * 2 * 7'999U);
 }
 
+struct Neighbour : member<Neighbour> {
+  void meet() { barrier(); }
+  ORRERY_PROCESS_MEMBERS(Neighbour, meet)
+};
+
+TEST(simulation, of_a_group_on_many_machines_sends_no_square_of_their_number) {
+  scheduler::sim_report report;
+  in_simulation(
+      "machines=256",
+      [] {
+        const auto g = spawn_group<Neighbour>(everywhere(), world_pes());
+        g->meet();
+        destroy(g);
+      },
+      &report);
+  EXPECT_LT(report.messages, 60U * 256);  // the square is 65,536
+}
+
+TEST(simulation, of_a_member_that_ends_while_others_wait_tells_all) {
+  for (const int machines : {2, 3, 7, 16, 29})
+    for (int seed = 1; seed <= 3; ++seed)
+      in_simulation(fmt::format("machines={},jitter=20us,seed={}", machines, seed), [&] {
+        const auto g = spawn_group<Neighbour>(everywhere(), world_pes());
+        const auto ends = static_cast<std::size_t>(seed) % g.size();
+        std::vector<future<void>> waiting;
+        for (std::size_t i = 0; i < g.size(); ++i)
+          if (i != ends) waiting.push_back(start(g[i])->meet());
+        destroy(g[ends]);
+        for (auto& f : waiting) {
+          try {
+            f.get();
+            ADD_FAILURE() << "met without member " << ends;
+          } catch (const process_gone& e) {
+            EXPECT_NE(std::string(e.what()).find(fmt::format("member {} of the group", ends)), std::string::npos)
+                << e.what();
+          }
+        }
+        destroy(g);
+      });
+}
+
 struct Partner : member<Partner> {
   int one() { return 1; }
   void note(int n) { seen_ += n; }
