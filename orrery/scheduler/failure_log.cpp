@@ -6,8 +6,11 @@
 #include <orrery/scheduler/say.hpp>
 
 #include <cstdio>
+#include <functional>
 #include <new>
+#include <optional>
 #include <string>
+#include <string_view>
 
 #include <fmt/format.h>
 
@@ -43,6 +46,37 @@ std::string text_of(std::exception_ptr why) {
   }
 }
 
+// In the place of a lost node: a process that is gone, by the text that names it. No node has so
+// large a number.
+constexpr std::uint32_t gone_process = std::uint32_t{1} << 31U;
+std::optional<std::uint32_t> number_of_gone(const std::exception_ptr& why) noexcept {
+  try {
+    if (why != nullptr) std::rethrow_exception(why);
+  } catch (const process_gone& e) {
+    const std::size_t hash = std::hash<std::string_view>()(e.what());
+    return (static_cast<std::uint32_t>(hash) | gone_process) & ~std::uint32_t{1};
+  } catch (...) {  // another failure
+  }
+  return {};
+}
+bool is_gone_process(std::uint32_t number) noexcept {
+  return (number & gone_process) != 0 && number != transport::no_node;
+}
+
+constexpr std::size_t most_unsent = 256;  // nodes and processes may come and go for ever
+
+// False: this is the first one, or cannot be remembered, and is to be said.
+template <class Unsent>
+bool is_another(Unsent& unsent, const handler& method, std::uint32_t number) noexcept {
+  try {
+    const auto [it, first] = unsent.try_emplace({&method, number}, 0);
+    if (!first) ++it->second;
+    return !first;
+  } catch (const std::bad_alloc&) {
+    return false;
+  }
+}
+
 }  // namespace
 
 bool failure_log::is_quiet() const noexcept { return of_.stopping() || !of_.owner().world_runs(); }
@@ -57,7 +91,16 @@ void failure_log::report(std::string_view where, std::exception_ptr why) noexcep
   }
 }
 
+// If a process is gone, its messages of one method are said as report_unsent says those to a lost
+// node: the first one at once, and how many followed when the PE ends.
 void failure_log::report_post(const handler* method, std::exception_ptr why) noexcept {
+  if (const auto gone = number_of_gone(why); gone && method != nullptr && !is_quiet()) {
+    if (unsent_.size() >= most_unsent) report_more_unsent();
+    if (is_another(unsent_, *method, *gone)) {
+      ++of_.count().failed_posts;
+      return;
+    }
+  }
   const std::string_view of = method != nullptr ? method->class_name : "";
   try {
     report(fmt::format("{}{}{} failed, and nobody waits for its result", of,
@@ -70,29 +113,32 @@ void failure_log::report_post(const handler* method, std::exception_ptr why) noe
 
 void failure_log::report_unsent(const handler& method, std::uint32_t to, std::exception_ptr why) noexcept {
   if (is_quiet()) return;
-  constexpr std::size_t most_unsent = 256;  // nodes may come and go for ever
-  if (unsent_.size() >= most_unsent) {
-    report_more_unsent();
-    unsent_.clear();
-  }
-  try {
-    if (const auto [it, first] = unsent_.try_emplace({&method, of_.owner().node_of(to)}, 0); !first) {
-      ++of_.count().failed_posts;
-      ++it->second;
-      return;
-    }
-  } catch (const std::bad_alloc&) {  // then each is reported
+  if (unsent_.size() >= most_unsent) report_more_unsent();
+  if (is_another(unsent_, method, of_.owner().node_of(to))) {
+    ++of_.count().failed_posts;
+    return;
   }
   report_post(&method, std::move(why));
 }
 
 void failure_log::report_more_unsent() noexcept {
-  for (const auto& [what, count] : unsent_)
+  const auto say_more = [&](const handler& method, std::uint64_t count, std::string_view why) {
     if (count != 0)
       say(fmt::format("orrery: PE {}: {} more one-way message{} {}::{} failed as the first one did: {}\n", of_.id(),
-                      count, plural(count), what.first->class_name, what.first->method,
-                      what.second != transport::no_node ? fmt::format("node {} was lost", what.second)
-                                                        : std::string("another node has the place of its node")));
+                      count, plural(count), method.class_name, method.method, why));
+  };
+  std::map<const handler*, std::uint64_t> gone;  // a line for each process would fill the log, too
+  for (const auto& [what, count] : std::exchange(unsent_, {})) {
+    const auto& [method, number] = what;
+    if (is_gone_process(number)) {
+      gone[method] += count;
+    } else {
+      say_more(*method, count,
+               number != transport::no_node ? fmt::format("node {} was lost", number)
+                                            : std::string("another node has the place of its node"));
+    }
+  }
+  for (const auto& [method, count] : gone) say_more(*method, count, "its process had ended");
 }
 
 // Messages to a lost node that were not known to be taken from its ring.

@@ -77,6 +77,23 @@ TEST_F(failure_log_test, says_the_first_unsent_post_at_once_and_how_many_followe
   EXPECT_NE(more.find("3 more one-way messages calc::add failed as the first one did"), std::string::npos);
 }
 
+TEST_F(failure_log_test, says_once_for_each_process_that_its_messages_find_it_gone) {
+  const auto gone = [&](const char* process) {
+    log_.report_post(&add, std::make_exception_ptr(process_gone(process)));
+  };
+  const std::string first = said([&] { gone("0.1.1"); });
+  EXPECT_NE(first.find("calc::add failed"), std::string::npos) << first;
+  EXPECT_NE(said([&] { gone("0.2.1"); }).find("0.2.1"), std::string::npos);
+  EXPECT_EQ(said([&] {
+              for (int i = 0; i < 200; ++i) gone("0.1.1");
+              for (int i = 0; i < 27; ++i) gone("0.2.1");
+            }),
+            "");
+  EXPECT_EQ(counted(), 229u);
+  EXPECT_EQ(said([&] { log_.report_more_unsent(); }),
+            "orrery: PE 0: 227 more one-way messages calc::add failed as the first one did: its process had ended\n");
+}
+
 TEST_F(failure_log_test, what_fails_because_the_program_ends_is_no_failure) {
   node_.stop();
   EXPECT_EQ(said([&] {

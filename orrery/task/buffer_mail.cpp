@@ -161,7 +161,7 @@ sent send_block(pe& self, scheduler::channel& c, address to, const mail_head& he
 
 sent send_mail(pe& self, address to, const mail_head& head, std::size_t bytes, const mail_writer& writer, bool may_wait,
                std::span<const orrery_buffer> buffers) {
-  if (!to) throw usage_error(errc::null_pointer, "orrery_send");
+  if (!to) throw usage_error(errc::null_pointer, "tasks::send");
   buffer_table& table = task_state::of(self).buffers;
   for (std::size_t i = 0; i < buffers.size(); ++i) {
     (void)table.at(self, buffers[i], "orrery_send");

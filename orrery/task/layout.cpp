@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <orrery/task/internal/frame.hpp>
 #include <orrery/task/internal/layout.hpp>
+#include <orrery/task/internal/table_check.hpp>
 #include <orrery/wire/error.hpp>
 
 #include <algorithm>
@@ -179,6 +180,7 @@ std::byte* open_parts(const orrery_message_type& type, std::byte* structure, std
 }  // namespace
 
 std::size_t linear_size(const orrery_message_type& type, const void* value, std::vector<orrery_buffer>* buffers) {
+  check_table(type);
   if (type.fields == 0) return type.bytes;
   return aligned(type.bytes) + size_of_parts(type, static_cast<const std::byte*>(value), buffers, 0);
 }
@@ -192,6 +194,7 @@ void linear_writer::write(std::byte* to) const noexcept {
 
 void open_linear(const orrery_message_type& type, std::byte* data, std::size_t size,
                  std::span<const orrery_buffer> buffers) {
+  check_table(type);
   if (size < type.bytes || (type.fields == 0 && size != type.bytes)) throw_bad(type, "it has another size");
   if (type.fields == 0) return;
   std::byte* const end = data + size;

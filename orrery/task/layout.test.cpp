@@ -136,6 +136,99 @@ TEST(message_type, may_have_a_count_of_any_size) {
   EXPECT_FALSE(takes<std::uint64_t>(std::numeric_limits<std::uint64_t>::max()));
 }
 
+// The error of a call that uses the table of a shape after this change.
+template <class Change>
+std::string refused(Change change) {
+  orrery_field fields[4];
+  std::memcpy(fields, shape_fields, sizeof fields);
+  orrery_message_type type = shape_type;
+  type.field = fields;
+  change(type, fields);
+  const sample original;
+  void* const copy = orrery_clone(&type, &original.s);
+  EXPECT_EQ(copy, nullptr);
+  std::free(copy);
+  return orrery_error();
+}
+
+TEST(message_type, whose_table_makes_no_sense_is_refused_by_its_name) {
+  using type = orrery_message_type;
+  using field = orrery_field;
+  const auto entry = [](auto change) { return refused([&](type&, field* f) { change(f); }); };
+  EXPECT_EQ(refused([](type& t, field*) { t.field = nullptr; }),
+            "orrery_clone: the table of the message Shape: it has 4 entries, but they are NULL");
+  EXPECT_EQ(refused([](type& t, field*) { t.id = 0; }),
+            "orrery_clone: the table of the message Shape: its id is 0, which is that of plain bytes");
+  EXPECT_EQ(refused([](type& t, field*) { t.name = nullptr; }),
+            "orrery_clone: the table of the message (without a name): its name is NULL");
+  EXPECT_EQ(refused([](type& t, field*) { t.bytes = 40; }),
+            "orrery_clone: the table of the message Shape: entry 3 ('centre') lies at offset 40, outside of the 40 "
+            "bytes of the structure");
+  EXPECT_EQ(refused([](type& t, field*) { t.fields = 1000; }),
+            "orrery_clone: the table of the message Shape: it has 1000 entries, for which its structure of 48 bytes "
+            "has no room");
+  const std::string first = "orrery_clone: the table of the message Shape: entry 0 ('corners') ";
+  EXPECT_EQ(entry([](field* f) { f[0].kind = 5; }), first + "is of kind 5, which is no orrery_field_kind");
+  EXPECT_EQ(entry([](field* f) { f[0].kind = 0; }), first + "is of kind 0, which is no orrery_field_kind");
+  EXPECT_EQ(entry([](field* f) { f[0].offset = 0xffffffff; }),
+            first + "lies at offset 4294967295, outside of the 48 bytes of the structure");
+  EXPECT_EQ(entry([](field* f) { f[0].element = 0; }),
+            first + "has elements of 0 bytes, but their message Point has 16");
+  EXPECT_EQ(entry([](field* f) { f[2].element = 0; }),
+            "orrery_clone: the table of the message Shape: entry 2 ('values') has elements of 0 bytes");
+  EXPECT_EQ(entry([](field* f) { f[0].element = 8; }),
+            first + "has elements of 8 bytes, but their message Point has 16");
+  EXPECT_EQ(entry([](field* f) { f[0].count_bytes = 3; }), first + "has a count of 3 bytes: it is to be 1, 2, 4 or 8");
+  EXPECT_EQ(entry([](field* f) { f[0].count_offset = 48; }),
+            first + "has its count at offset 48, outside of the 48 bytes of the structure");
+  EXPECT_EQ(entry([](field* f) { f[0].count_signed = 2; }), first + "has count_signed 2: it is to be 0 or 1");
+  EXPECT_EQ(entry([](field* f) { f[0].count_offset = offsetof(shape, name) + 7; }),
+            first + "has its count where entry 1 ('name') lies");
+  EXPECT_EQ(entry([](field* f) { f[1].offset = offsetof(shape, corners) + 4; }),
+            "orrery_clone: the table of the message Shape: entry 1 ('name') overlaps entry 0 ('corners')");
+  EXPECT_EQ(entry([](field* f) { f[1].of = &point_type; }),
+            "orrery_clone: the table of the message Shape: entry 1 ('name') has elements of a message type, but is a "
+            "string or a buffer");
+  EXPECT_EQ(entry([](field* f) { f[2].name = nullptr; }),
+            "orrery_clone: the table of the message Shape: entry 2 ('(without a name)') has a name that is NULL");
+}
+
+// The tables of elements are looked at, too, also when the array has none.
+TEST(message_type, is_refused_for_a_table_that_it_leads_to) {
+  orrery_field inner = point_fields[0];
+  inner.offset = 16;
+  const orrery_message_type damaged = {"Damaged", 15, sizeof(point), 1, &inner};
+  EXPECT_EQ(refused([&](orrery_message_type&, orrery_field* f) { f[3].of = &damaged; }),
+            "orrery_clone: the table of the message Damaged: entry 0 ('label') lies at offset 16, outside of the 16 "
+            "bytes of the structure");
+}
+
+struct header {
+  std::int32_t count;
+};
+struct nested_count {
+  header h;
+  short* values;
+};
+
+TEST(message_type, written_by_hand_may_count_by_a_member_of_a_member) {
+  constexpr orrery_field field = {"values",
+                                  ORRERY_ARRAY,
+                                  offsetof(nested_count, values),
+                                  sizeof(short),
+                                  offsetof(nested_count, h) + offsetof(header, count),
+                                  4,
+                                  1,
+                                  nullptr};
+  const orrery_message_type type = {"Nested", 16, sizeof(nested_count), 1, &field};
+  short values[3] = {1, 2, 3};
+  const nested_count original{{3}, values};
+  auto* const copy = static_cast<nested_count*>(orrery_clone(&type, &original));
+  ASSERT_NE(copy, nullptr) << orrery_error();
+  EXPECT_EQ(copy->values[2], 3);
+  std::free(copy);
+}
+
 struct link {
   link* next;
 };

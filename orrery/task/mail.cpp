@@ -89,11 +89,10 @@ const scheduler::handler mail_handler{"task",          "message",   "orrery task
 
 sent send_mail(pe& self, address to, const mail_head& head, std::size_t bytes, const mail_writer& writer,
                bool may_wait) {
-  if (!to) throw usage_error(errc::null_pointer, "orrery_send");
+  if (!to) throw usage_error(errc::null_pointer, "tasks::send");
   if (bytes > wire::largest_payload - sizeof head)
-    throw usage_error(errc::bad_argument,
-                      fmt::format("orrery_send: a message of {} bytes; the most is {}: send it in pieces", bytes,
-                                  wire::largest_payload - sizeof head));
+    throw usage_error(errc::bad_argument, fmt::format("a message of {} bytes; the most is {}: send it in pieces", bytes,
+                                                      wire::largest_payload - sizeof head));
   if (to.pe == self.id()) return send_within(self, to, head, bytes, writer, may_wait);
   if (may_wait) {
     self.wait_while_stopped(to);

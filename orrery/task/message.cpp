@@ -63,15 +63,14 @@ std::vector<orrery_buffer> buffers_of(const orrery_message& message) {
   return all;
 }
 
-// As orrery_send says it.
-orrery_status status_of(sent said, const orrery_task& to) {
+orrery_status status_of(sent said, const orrery_task& to, const char* call) {
   switch (said) {
     case sent::yes:
       return ORRERY_OK;
     case sent::full:
-      return fail(ORRERY_FULL, "orrery_send: the receiver has no room now");
+      return fail(ORRERY_FULL, fmt::format("{}: the receiver has no room now", call));
     default:
-      return fail(ORRERY_GONE, fmt::format("orrery_send: task {} has ended", to_string(address_of(to))));
+      return fail(ORRERY_GONE, fmt::format("{}: task {} has ended", call, to_string(address_of(to))));
   }
 }
 
@@ -147,7 +146,7 @@ orrery_status orrery_send(orrery_task to, uint64_t tag, const orrery_message_typ
     require(to, "orrery_send");
     require(type, "orrery_send", "the message type");
     require(value, "orrery_send", "the message");
-    return status_of(send_message(to, tag, *type, value, how == ORRERY_WAIT), to);
+    return status_of(send_message(to, tag, *type, value, how == ORRERY_WAIT), to, "orrery_send");
   });
 }
 
@@ -155,7 +154,7 @@ orrery_status orrery_send_bytes(orrery_task to, uint64_t tag, const void* data, 
   return guarded("orrery_send_bytes", [&] {
     require(to, "orrery_send_bytes");
     if (size != 0) require(data, "orrery_send_bytes", "the data, whose size is not 0,");
-    return status_of(send_plain(to, tag, data, size, how == ORRERY_WAIT), to);
+    return status_of(send_plain(to, tag, data, size, how == ORRERY_WAIT), to, "orrery_send_bytes");
   });
 }
 

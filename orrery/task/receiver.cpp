@@ -18,11 +18,11 @@ void give_to_object(scheduler::pe& self, scheduler::slot& s, scheduler::delivery
   const scheduler::handler* const method = d.method;
   auto* const object = orrery::detail::object_in<tasks::receiver>(s);
   if (object == nullptr) {
-    d.fail(std::make_exception_ptr(usage_error(
-        errc::bad_argument,
-        fmt::format("orrery_send: the process is an object{}; only tasks, functions, and classes that derive from "
-                    "orrery::tasks::receiver are given messages of tasks",
-                    s.cls() != nullptr ? fmt::format(" of class {}", s.cls()->name) : std::string()))));
+    d.fail(std::make_exception_ptr(
+        usage_error(errc::bad_argument,
+                    fmt::format("the process is an object{}; only tasks, functions, and classes that derive from "
+                                "orrery::tasks::receiver are given messages of tasks",
+                                s.cls() != nullptr ? fmt::format(" of class {}", s.cls()->name) : std::string()))));
     return;
   }
   try {

@@ -15,6 +15,7 @@
 #include <chrono>
 #include <cstdarg>
 #include <cstdio>
+#include <exception>
 #include <span>
 #include <string>
 #include <utility>
@@ -95,6 +96,10 @@ void watch(address task, address watcher, std::uint64_t tag) {
     call<&await_end>(orrery::pe(task.pe), task);
   } catch (const node_lost&) {
     ended.status = ORRERY_NODE_LOST;
+  } catch (const stopped&) {
+    throw;
+  } catch (const std::exception&) {  // the watcher waits for a message
+    ended.status = ORRERY_FAILED;
   }
   pe& self = here_pe();
   if (self.find(watcher.slot, watcher.generation) == nullptr) return;  // nobody is left to be told
@@ -220,6 +225,7 @@ orrery_status orrery_watch(orrery_task task, uint64_t tag) {
     pe& self = here_pe();
     self.require_process();
     require(task, "orrery_watch");
+    (void)orrery::pe(task.pe).resolve();  // said here: who watches would wait for ever
     (void)orrery::spawn(orrery::here(), &watch, address_of(task), self.self(), tag);
     return ORRERY_OK;
   });

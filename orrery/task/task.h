@@ -123,14 +123,15 @@ orrery_task orrery_self(void);
  * ORRERY_NOW for as long as its PE takes to answer. ORRERY_TIMEOUT, ORRERY_NODE_LOST,
  * ORRERY_STOPPED, and ORRERY_USAGE for itself. */
 orrery_status orrery_join(orrery_task task, int64_t timeout_ns);
-/* The message to a watcher. */
+/* The message to a watcher. `status` is ORRERY_OK if the task has ended, ORRERY_NODE_LOST if its
+ * OS process was lost, ORRERY_FAILED if nobody can tell. */
 typedef struct orrery_ended {
   orrery_task task;
-  orrery_status status; /* ORRERY_OK: it has ended; ORRERY_NODE_LOST: with its OS process */
+  orrery_status status;
 } orrery_ended;
 /* The calling task is sent a message with that tag when the task has ended or its node was lost;
  * at once if it had ended before. The message is an orrery_ended, as bytes. Returns at once.
- * ORRERY_USAGE, ORRERY_NO_MEMORY. */
+ * ORRERY_NO_PLACE for a task on a PE that does not exist, ORRERY_USAGE, ORRERY_NO_MEMORY. */
 orrery_status orrery_watch(orrery_task task, uint64_t tag);
 /* Asks the task to end: after the messages that were sent before, its receive returns
  * ORRERY_STOPPED. Returns at once. */
@@ -182,7 +183,9 @@ void orrery_log(const char* format, ...)
 /* --- message types ---------------------------------------------------------------------------- */
 
 /* A type of messages is a C structure and what its pointers point to. orrery-cc makes these
- * tables. */
+ * tables. One that is written by hand is looked at when a call uses it first: an entry that lies
+ * outside of the structure, overlaps another one, or makes no sense otherwise, is an error of that
+ * call (ORRERY_USAGE), whose text names it. */
 struct orrery_message_type;
 
 typedef enum orrery_field_kind {
@@ -269,7 +272,8 @@ typedef enum orrery_sending { ORRERY_TRY, ORRERY_WAIT } orrery_sending;
  * fails. Messages of one sender arrive in the order sent. With ORRERY_TRY it never parks for
  * room and may return ORRERY_FULL; with ORRERY_WAIT it parks until there is room. ORRERY_GONE if
  * the task is known to have ended; a message to a task that ends while it is on its way is
- * reported on stderr and counted. ORRERY_NODE_LOST, ORRERY_USAGE, ORRERY_NO_MEMORY. */
+ * reported on stderr and counted: the first one at once, how many followed when the PE ends.
+ * ORRERY_NODE_LOST, ORRERY_USAGE, ORRERY_NO_MEMORY. */
 orrery_status orrery_send(orrery_task to, uint64_t tag, const orrery_message_type* type, const void* value,
                           orrery_sending how);
 /* The same for plain bytes, whose type is 0. */

@@ -260,7 +260,8 @@ TEST_P(task, that_has_ended_is_joined_and_gone) {
     EXPECT_EQ(orrery_join({}, ORRERY_FOREVER), ORRERY_USAGE);
     if (on_one_pe()) {
       EXPECT_EQ(orrery_send_bytes(e, 1, "", 0, ORRERY_WAIT), ORRERY_GONE);
-      EXPECT_NE(std::string(orrery_error()).find("has ended"), std::string::npos);
+      EXPECT_TRUE(std::string(orrery_error()).starts_with("orrery_send_bytes: task ")) << orrery_error();
+      EXPECT_TRUE(std::string(orrery_error()).ends_with(" has ended")) << orrery_error();
     }
   });
 }
@@ -301,6 +302,13 @@ TEST_P(task, that_watches_another_is_told_of_its_end) {
       orrery_release(&m);
       EXPECT_EQ(orrery_watch(e, 78), ORRERY_OK);  // once more, when it has ended
     }
+  });
+}
+
+TEST_P(task, that_watches_one_on_no_pe_is_told_so) {
+  in_world([] {
+    EXPECT_EQ(orrery_watch({99, 1, 1}, 77), ORRERY_NO_PLACE);
+    EXPECT_NE(std::string(orrery_error()).find("orrery_watch: pe(99)"), std::string::npos) << orrery_error();
   });
 }
 
@@ -420,6 +428,10 @@ TEST_P(task, is_told_that_a_receiver_has_no_room) {
     for (; sent < 200'000 && said == ORRERY_OK; ++sent)
       said = orrery_send_bytes(busy, 1, text.data(), text.size(), ORRERY_TRY);
     EXPECT_EQ(said, ORRERY_FULL) << sent;
+    EXPECT_STREQ(orrery_error(), "orrery_send_bytes: the receiver has no room now");
+    const std::size_t too_much = std::size_t{1} << 40U;
+    EXPECT_EQ(orrery_send_bytes(busy, 1, text.data(), too_much, ORRERY_TRY), ORRERY_USAGE);
+    EXPECT_TRUE(std::string(orrery_error()).starts_with("orrery_send_bytes: a message of ")) << orrery_error();
     EXPECT_EQ(orrery_stop(busy), ORRERY_OK);
   });
 }

@@ -16,8 +16,8 @@ namespace orrery::task_detail {
 // buffer's address stands its number among the message's buffers, from 1 on.
 
 /// The size of the linear form. The buffers that the message has are appended to `buffers`. Throws
-/// usage_error if a count is negative, the structure is deeper than 64 messages, or it has buffers
-/// and `buffers` is null.
+/// usage_error if the table of the type makes no sense (check_table), a count is negative, the
+/// structure is deeper than 64 messages, or it has buffers and `buffers` is null.
 [[nodiscard]] std::size_t linear_size(const orrery_message_type& type, const void* value,
                                       std::vector<orrery_buffer>* buffers = nullptr);
 
@@ -33,7 +33,8 @@ class linear_writer final : public mail_writer {
 };
 
 /// Puts addresses where the linear form has sizes, and the buffers where it has their numbers.
-/// Throws bad_message if it is not one of that type; nothing outside of it is touched.
+/// Throws bad_message if it is not one of that type, usage_error as linear_size; nothing outside of
+/// it is touched.
 void open_linear(const orrery_message_type& type, std::byte* data, std::size_t size,
                  std::span<const orrery_buffer> buffers = {});
 
