@@ -32,10 +32,27 @@ class lasting_failure {
       throw;
     }
   }
+  /// In a handler: the walk has failed behind what is returned now.
+  void throw_next_time() noexcept { why_ = std::current_exception(); }
 
  private:
   std::exception_ptr why_;
 };
+
+/// Appends the next item of `u`. False, and nothing is appended, if it cannot be read behind others
+/// that can: these are returned, and then the walk fails. Throws if it is the first one.
+template <class Key, class Value>
+bool read_item(unpacker& u, std::vector<std::pair<Key, Value>>& items, lasting_failure& failure) {
+  try {
+    Key k = u.take<Key>();
+    items.emplace_back(std::move(k), u.take<Value>());
+    return true;
+  } catch (...) {
+    if (items.empty()) throw;
+    failure.throw_next_time();
+    return false;
+  }
+}
 
 }  // namespace service
 
@@ -59,7 +76,8 @@ class list_scan {
   list_scan& operator=(const list_scan&) = delete;
 
   /// The next items; none when the walk has ended. Parks. Throws node_lost, process_gone if the
-  /// list has ended, stopped; then each time.
+  /// list has ended, stopped, and what an item throws that cannot be read; then each time. Items
+  /// before that one are returned first.
   [[nodiscard]] std::vector<item> next() {
     std::vector<item> items;
     failure_.or_throw_again([&] {
@@ -86,10 +104,8 @@ class list_scan {
     if (what == service::list_answer::before) next = u.take<Key>();
     const auto n = u.take<std::uint32_t>();
     items.reserve(n);
-    for (std::uint32_t i = 0; i < n; ++i) {
-      Key k = u.take<Key>();
-      items.emplace_back(std::move(k), u.take<Value>());
-    }
+    for (std::uint32_t i = 0; i < n; ++i)
+      if (!service::read_item(u, items, failure_)) return;
     if (what == service::list_answer::no) return;
     above_ = !next;
     from_ = next ? std::move(next) : std::optional<Key>(items.back().first);
@@ -137,7 +153,8 @@ class list_stream {
 
   [[nodiscard]] const std::vector<pinned_range>& ranges() const noexcept { return ranges_; }
   /// The next items; none at the end. Parks. Throws node_lost if a range is lost that has items of
-  /// it, process_gone if the list has ended, stopped; then each time.
+  /// it, process_gone if the list has ended, stopped, and what an item throws that cannot be read;
+  /// then each time. Items before that one are returned first.
   [[nodiscard]] std::vector<item> next() {
     std::vector<item> items;
     failure_.or_throw_again([&] {
@@ -151,10 +168,8 @@ class list_stream {
     const service::bytes part = service::or_say_ended([&] { return asked_.get(); });
     service::unpacker u(part);
     if (u.take<std::uint8_t>() == 0) ++now_;
-    while (!u.empty()) {
-      Key k = u.take<Key>();
-      items.emplace_back(std::move(k), u.take<Value>());
-    }
+    while (!u.empty())
+      if (!service::read_item(u, items, failure_)) return;
     ask();
   }
   void ask() {

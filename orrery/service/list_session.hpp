@@ -116,7 +116,8 @@ class list_session : private service::list_router<Key, Value> {
     }
     return take_ready();
   }
-  /// The same, but does not wait; none if no reply has come. Parks only while a range is full.
+  /// The same, but does not wait for a reply; none if none has come. It sends what was gathered for
+  /// ranges that have answered since, and parks only while one of these is full.
   [[nodiscard]] std::optional<reply> try_receive() {
     if (!ready()) this->take_answers();
     return take_ready();

@@ -47,8 +47,8 @@ class reply_session : protected session_core {
     }
     return take_ready();
   }
-  /// The same, but does not wait; none if no reply has come. Parks only while a process of the
-  /// service is full.
+  /// The same, but does not wait for a reply; none if none has come. It sends what was gathered for
+  /// processes that have answered since, and parks only while one of these is full.
   [[nodiscard]] std::optional<Reply> try_receive() {
     if (!ready()) take_answers();
     return take_ready();

@@ -4,7 +4,10 @@
 #include <orrery/service/hash_map.hpp>
 #include <orrery/service/ordered_list.hpp>
 #include <orrery/service/walking_list.hpp>
+#include <orrery/service/work_queue.hpp>
 
+#include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <functional>
 #include <new>
@@ -43,13 +46,14 @@ struct std::hash<strict_key> {
 
 namespace {
 
-// It cannot be read where it arrives, if it is a bad one.
+// It cannot be read where it arrives, if it has this number.
+std::atomic<int> unreadable_number = 666;
 struct brittle {
   int x = 0;
   template <class A>
   void serialize(A& a) {
     a & x;
-    if (std::is_same_v<A, orrery::reader> && x == 666) throw std::domain_error("cannot be read");
+    if (std::is_same_v<A, orrery::reader> && x == unreadable_number) throw std::domain_error("cannot be read");
   }
 };
 
@@ -203,6 +207,85 @@ TEST(throwing_values, what_cannot_be_read_fails_its_request_alone) {
       EXPECT_EQ(s.size(), 3U);
       EXPECT_EQ(s.find(4)->x, 9);
     });
+}
+
+// How many items parts of the walk had until it failed, which it does each time from then on.
+template <class Walk>
+std::size_t items_before_failure(Walk walk) {
+  std::size_t n = 0;
+  for (;;) {
+    try {
+      const auto part = walk.next();
+      if (part.empty()) return 0;  // it has not failed
+      for (const auto& [k, v] : part) EXPECT_EQ(v.x, k);
+      n += part.size();
+    } catch (const std::domain_error&) {
+      EXPECT_THROW((void)walk.next(), std::domain_error);
+      return n;
+    }
+  }
+}
+
+// The ranges have the value as it was made; who reads it cannot.
+TEST(throwing_values, walks_give_what_is_before_one_that_cannot_be_read) {
+  in_world(1, [] {
+    auto l = ordered_list<int, brittle>::make();
+    {
+      auto s = l.open();
+      for (int k = 0; k < 20; ++k) s.insert(k, {k});
+    }
+    for (const int bad : {0, 1, 7, 19})
+      for (const std::uint32_t part : {1U, 8U, 100U}) {
+        unreadable_number = bad;
+        auto s = l.open();
+        EXPECT_EQ(items_before_failure(s.scan({}, {}, part)), static_cast<std::size_t>(bad));
+        EXPECT_EQ(items_before_failure(s.stream({}, {}, part)), static_cast<std::size_t>(bad));
+        EXPECT_THROW((void)s.snapshot(), std::domain_error);
+        EXPECT_THROW((void)s.find(bad), std::domain_error);
+        unreadable_number = 666;
+        EXPECT_EQ(s.snapshot().size(), 20U) << "the session is usable";
+      }
+  });
+}
+
+using jobs = orrery::work_queue<brittle>;
+
+TEST(throwing_values, an_item_of_a_queue_that_cannot_be_read_costs_no_other) {
+  in_world(2, [] {
+    auto q = jobs::make(orrery::pe(1));
+    auto s = q.open();
+    for (int i = 0; i < 5; ++i) s.put(0, {i});
+    unreadable_number = 2;
+    auto got = s.take_some(5);
+    ASSERT_EQ(got.size(), 2U);
+    EXPECT_EQ(got[1].item.x, 1);
+    EXPECT_THROW((void)s.take(), std::domain_error);
+    ASSERT_EQ(s.unreadable().size(), 1U);
+    EXPECT_EQ(s.unreadable()[0].id, 2U);
+    const auto next = s.try_take();
+    ASSERT_TRUE(next);
+    EXPECT_EQ(next->item.x, 3);
+    const auto last = s.take_for(std::chrono::hours(1));
+    ASSERT_TRUE(last);
+    EXPECT_EQ(last->item.x, 4);
+    EXPECT_FALSE(s.try_take());
+    EXPECT_EQ(q.counts(), (orrery::service::work_counts{0, 5, 0, 0}));
+    unreadable_number = 666;
+    EXPECT_TRUE(s.give_back(s.unreadable()[0]));
+    EXPECT_TRUE(s.unreadable().empty());
+    const auto again = s.take();
+    ASSERT_TRUE(again);
+    EXPECT_EQ(again->item.x, 2);
+    EXPECT_EQ(again->times, 2U);
+    for (const auto& w : {got[0], got[1], *next, *last, *again}) EXPECT_TRUE(s.done(w));
+    EXPECT_EQ(q.counts(), (orrery::service::work_counts{0, 0, 5, 1}));
+    unreadable_number = 9;
+    s.put(0, {9});
+    EXPECT_THROW((void)s.take_some(3), std::domain_error);
+    EXPECT_TRUE(s.done(s.unreadable()[0]));
+    q.close();
+    EXPECT_FALSE(s.take());
+  });
 }
 
 TEST(throwing_values, a_copy_that_fails_leaves_all_other_items) {

@@ -10,6 +10,8 @@
 #include <orrery/service/work_process.hpp>
 
 #include <cstdint>
+#include <deque>
+#include <iterator>
 #include <optional>
 #include <string>
 #include <utility>
@@ -45,6 +47,10 @@ struct work_reply : service_reply {
 ///       s.done(*w);
 ///     }
 ///
+/// If an item cannot be read, as its unpacking throws, the items before it are returned first. Then
+/// one call that takes throws what the item threw, and the session goes on behind it. The item
+/// stays in its hands: unreadable() names it, for done() or give_back().
+///
 /// Made by work_queue::open; used by one process only, and ends before this one; its end parks. All
 /// functions throw process_gone when the queue has ended, node_lost, usage_error, stopped.
 template <class Item>
@@ -78,9 +84,15 @@ class work_session : public service::reply_session<work_reply> {
     service::pack(r.item, item);
     return send(r);
   }
-  std::uint64_t start_done(const work<Item>& w) { return send({kind::done, number_, w.times, 0, w.id, {}}); }
+  std::uint64_t start_done(const work<Item>& w) {
+    const request r{kind::done, number_, w.times, 0, w.id, {}};
+    forget(w);
+    return send(r);
+  }
   std::uint64_t start_give_back(const work<Item>& w, std::int32_t priority) {
-    return send({kind::give_back, number_, w.times, priority, w.id, {}});
+    const request r{kind::give_back, number_, w.times, priority, w.id, {}};
+    forget(w);
+    return send(r);
   }
 
   /// The next item. Parks until there is one; none if the queue is closed, and all its items are
@@ -90,16 +102,21 @@ class work_session : public service::reply_session<work_reply> {
   [[nodiscard]] std::optional<work<Item>> try_take() { return one(take(1, false)); }
   /// As take(), but parks at most for `limit`.
   [[nodiscard]] std::optional<work<Item>> take_for(time_limit limit) {
+    if (!taken_.empty()) return one(read_taken(1));
     flush();
-    return one(typed(service::or_say_ended([&] {
+    keep(service::or_say_ended([&] {
       auto taken = start(queue_)->take(number_, 1, true);
       if (!taken.wait_for(limit)) queue_->cancel(number_);
       return taken.get();
-    })));
+    }));
+    return one(read_taken(1));
   }
   /// At most so many of the next items, and at least one; parks as take(). Workers that take many
   /// at a time wait less.
   [[nodiscard]] std::vector<work<Item>> take_some(std::uint32_t most) { return take(most == 0 ? 1 : most, true); }
+  /// The items in its hands that could not be read, without their content. They leave this list,
+  /// and its hands, with done() or give_back().
+  [[nodiscard]] std::vector<work<Item>> unreadable() const { return unreadable_; }
 
  private:
   using request = service::work_request;
@@ -109,14 +126,36 @@ class work_session : public service::reply_session<work_reply> {
     return make(0, [&](service::packer& to) { service::pack(to, r); });
   }
   std::vector<work<Item>> take(std::uint32_t most, bool waits) {
-    flush();
-    return typed(service::or_say_ended([&] { return queue_->take(number_, most, waits); }));
+    if (taken_.empty()) {
+      flush();
+      keep(service::or_say_ended([&] { return queue_->take(number_, most, waits); }));
+    }
+    return read_taken(most);
   }
-  static std::vector<work<Item>> typed(const std::vector<service::handed_item>& taken) {
+  void keep(std::vector<service::handed_item> taken) {
+    taken_.assign(std::move_iterator(taken.begin()), std::move_iterator(taken.end()));
+  }
+  // Items to before one that cannot be read; if that is the first one, throws what it throws.
+  std::vector<work<Item>> read_taken(std::uint32_t most) {
     std::vector<work<Item>> all;
-    for (const service::handed_item& i : taken)
-      all.push_back({i.id, i.times, i.priority, service::unpacker(i.item).template take<Item>()});
+    while (!taken_.empty() && all.size() < most) {
+      const service::handed_item& i = taken_.front();
+      work<Item> w{i.id, i.times, i.priority, {}};
+      try {
+        w.item = service::unpacker(i.item).template take<Item>();
+      } catch (...) {
+        if (!all.empty()) break;
+        unreadable_.push_back(std::move(w));
+        taken_.pop_front();
+        throw;
+      }
+      all.push_back(std::move(w));
+      taken_.pop_front();
+    }
     return all;
+  }
+  void forget(const work<Item>& w) {
+    std::erase_if(unreadable_, [&](const work<Item>& u) { return u.id == w.id && u.times == w.times; });
   }
   static std::optional<work<Item>> one(std::vector<work<Item>> all) {
     return all.empty() ? std::nullopt : std::optional(std::move(all.front()));
@@ -135,6 +174,8 @@ class work_session : public service::reply_session<work_reply> {
   service::own_presence present_;
   remote<service::work_process> queue_;
   std::uint32_t number_ = 0;  // of this worker
+  std::deque<service::handed_item> taken_;  // behind an item that could not be read
+  std::vector<work<Item>> unreadable_;
 };
 
 /// A queue of items with priorities, for any number of workers of any program of the world: a
