@@ -11,6 +11,22 @@
 
 namespace orrery::service {
 
+namespace {
+// Handles in other programs call them: a program that has made a list answers them, also if nothing
+// in it calls them.
+[[gnu::used, maybe_unused]] void offer(const remote<walk_manager>& m) {
+  (void)m->open({}, consistency::total);
+  (void)m->head();
+  (void)m->free();
+  (void)m->describe();
+  (void)m->pass(0, {}, {});
+  m->set_processes(0);
+  m->set_parameters(0, 0);
+  m->finish_requests();
+  m->end();
+}
+}  // namespace
+
 void walk_manager::join(const std::vector<remote<walk_manager>>& all, std::uint32_t self, spare_order o) {
   managers_ = all;
   self_ = self;
@@ -51,8 +67,8 @@ void walk_manager::set_parameters(std::uint32_t granularity, std::uint32_t forwa
   walk_settings& s = settings();
   s.tunes_granularity = granularity == tuning::automatic;
   s.tunes_forwards = forwards == tuning::automatic;
-  if (!s.tunes_granularity) s.granularity = std::max(granularity, 1U);
-  if (!s.tunes_forwards) s.forwards = std::min(forwards, walk_settings::most_counted);
+  if (!s.tunes_granularity) s.granularity = granularity;
+  if (!s.tunes_forwards) s.forwards = forwards;
   show_granularity(s.granularity);
   show_forwards(s.forwards);
 }

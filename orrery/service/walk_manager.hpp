@@ -72,7 +72,7 @@ class walk_manager : public range_process {
   void join(const std::vector<remote<walk_manager>>& all, std::uint32_t self, spare_order o);
   /// At most so many processes of this PE are in the list from now on; it makes what it has not.
   void set_processes(std::uint64_t count);
-  /// G and K from now on. Items that processes hold stay there.
+  /// G and K from now on, as the list has checked them. Items that processes hold stay there.
   void set_parameters(std::uint32_t granularity, std::uint32_t forwards);
   void set_head(remote<walk_process> head) { head_ = head; }
   /// A head for the list, which is on this PE and ends with this manager.

@@ -9,6 +9,19 @@
 
 namespace orrery::service {
 
+namespace {
+// Sessions and handles in other programs call them: a program that has made a queue answers them,
+// also if nothing in it calls them.
+[[gnu::used, maybe_unused]] void offer(const remote<work_process>& q) {
+  (void)q->begin_worker({});
+  (void)q->take(0, 0, false);
+  (void)q->counts();
+  q->cancel(0);
+  q->close();
+  q->end_waits();
+}
+}  // namespace
+
 std::uint32_t work_process::begin_worker(remote<presence> worker) {
   return workers_.begin(worker,
                         [queue = this_process<work_process>()](std::uint32_t number) { queue->worker_gone(number); });

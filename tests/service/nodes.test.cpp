@@ -227,7 +227,7 @@ TEST(services, are_used_from_the_shell) {
   EXPECT_EQ(tool("load " + csv.string()), "2 inserted, 1 updated\n0");
   EXPECT_EQ(tool("range 2000"), "2000,two\n2001,\"say \\\"c\\\"\"\n0");
   std::ofstream(csv) << "2002,good\n2003\n";
-  EXPECT_NE(tool("load " + csv.string()).find(":2: 1 fields"), std::string::npos);
+  EXPECT_NE(tool("load " + csv.string()).find(":2: 1 field,"), std::string::npos);
   std::ofstream(csv) << "2002,\"say \"\"c\"\"\"\n";
   EXPECT_NE(tool("load " + csv.string()).find(":1: a quote in quotes"), std::string::npos);
   std::filesystem::remove(csv);

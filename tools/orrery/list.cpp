@@ -9,6 +9,7 @@
 
 #include <cerrno>
 #include <charconv>
+#include <cstdio>
 #include <cstring>
 #include <fstream>
 #include <functional>
@@ -23,6 +24,11 @@
 namespace orrery::tool {
 namespace {
 
+std::string shortened(const std::string& text) {
+  constexpr std::size_t most = 60;
+  return text.size() <= most ? text : text.substr(0, most) + "...";
+}
+
 template <class T>
 T value_of(const std::string& text) {
   if constexpr (std::is_same_v<T, std::string>) {
@@ -31,7 +37,7 @@ T value_of(const std::string& text) {
     T n{};
     const char* const end = text.data() + text.size();
     if (const auto r = std::from_chars(text.data(), end, n); r.ec != std::errc() || r.ptr != end)
-      throw usage_error(errc::bad_argument, fmt::format("'{}' is no number of this list's type", text));
+      throw usage_error(errc::bad_argument, fmt::format("'{}' is no number of this list's type", shortened(text)));
     return n;
   }
 }
@@ -42,9 +48,31 @@ const std::string& argument(const list_request& r, std::size_t i, const char* wh
   return r.arguments[i];
 }
 
+// What cannot be meant, as a part of it would be lost: null if all is well. Other programs double a quote in quotes, and let texts
+// have several lines.
+const char* wrong_quotes(const std::string& line) {
+  bool begins = true;  // a field
+  for (std::size_t i = 0; i < line.size(); ++i) {
+    if (line[i] == '\\') {
+      ++i;
+    } else if (line[i] == '"' && !begins) {
+      return "a quote in the middle of a field: the whole field stands in quotes, and \\\" is a quote in it";
+    } else if (line[i] == '"') {
+      for (++i; i < line.size() && line[i] != '"'; ++i)
+        if (line[i] == '\\') ++i;
+      if (i >= line.size()) return "a quote has no end on its line; \\n is a line end in a text in quotes";
+      if (i + 1 < line.size() && line[i + 1] == '"') return "a quote in quotes is written \\\" here, not \"\"";
+      if (i + 1 < line.size() && line[i + 1] != ',') return "a text behind the quotes of a field";
+    }
+    begins = i < line.size() && line[i] == ',';
+  }
+  return nullptr;
+}
+
 // A line of a CSV file: a key and a value. Texts with commas, quotes or line ends are in quotes, in which a backslash stands before a
 // quote or a backslash, and \n is a line end.
 std::vector<std::string> fields_of(const std::string& line) {
+  if (const char* const why = wrong_quotes(line); why != nullptr) throw usage_error(errc::bad_argument, why);
   const boost::tokenizer<boost::escaped_list_separator<char>> fields(line);
   return {fields.begin(), fields.end()};
 }
@@ -60,49 +88,55 @@ std::string field(const T& x) {
   return quoted + '"';
 }
 
-// Other programs double a quote in quotes, and it would be lost here; "" is an empty field.
-bool has_doubled_quotes(const std::string& line) {
-  for (auto at = line.find("\"\""); at != std::string::npos; at = line.find("\"\"", at + 2)) {
-    const bool begins = at == 0 || line[at - 1] == ',';
-    const bool ends = at + 2 == line.size() || line[at + 2] == ',';
-    const bool escaped = at != 0 && line[at - 1] == '\\';
-    if (!(begins && ends) && !escaped) return true;
-  }
-  return false;
+// The beginning of a file that other programs have written: without the mark of UTF-8.
+void begin_file(std::string& line) {
+  if (line.starts_with("\xff\xfe") || line.starts_with("\xfe\xff"))
+    throw usage_error(errc::bad_argument, "the file is UTF-16; save it as UTF-8");
+  if (line.starts_with("\xef\xbb\xbf")) line.erase(0, 3);
 }
 
 // Inserts the lines `key,value` of the file, many at a time; keys that are there get other values.
 template <class Key, class Value>
 int load(list_session<Key, Value>& s, const std::string& name) {
+  const auto fail_to_read = [&](int why) {
+    throw usage_error(errc::bad_argument, fmt::format("{} cannot be read: {}", name, std::strerror(why)));
+  };
   std::ifstream opened;
   if (name != "-") opened.open(name);
   std::istream& file = name == "-" ? std::cin : opened;
-  if (!file) throw usage_error(errc::bad_argument, fmt::format("{} cannot be read: {}", name, std::strerror(errno)));
+  if (!file) fail_to_read(errno);
   std::uint64_t inserted = 0;
+  std::uint64_t loaded = 0;
   std::uint64_t lines = 0;
   const auto count = [&](const auto& reply) {
     reply.check();
     inserted += reply.done ? 1 : 0;
   };
+  const auto refuse = [&](const char* why) {
+    throw usage_error(errc::bad_argument,
+                      fmt::format("{}:{}: {}; what stands in the lines before it is in the list", name, lines, why));
+  };
   for (std::string line; std::getline(file, line);) {
-    ++lines;
     try {
+      if (lines++ == 0) begin_file(line);
       if (line.ends_with('\r')) line.pop_back();
-      if (has_doubled_quotes(line))
-        throw usage_error(errc::bad_argument, "a quote in quotes is written \\\" here, not \"\"");
+      if (line.empty()) continue;
       const auto fields = fields_of(line);
       if (fields.size() != 2)
-        throw usage_error(errc::bad_argument, fmt::format("{} fields, where a key and a value must be", fields.size()));
+        throw usage_error(errc::bad_argument, fmt::format("{} field{}, where a key and a value must be", fields.size(),
+                                                          fields.size() == 1 ? "" : "s"));
       s.start_insert_or_update(value_of<Key>(fields[0]), value_of<Value>(fields[1]));
+      ++loaded;
     } catch (const boost::escaped_list_error& e) {
-      throw usage_error(errc::bad_argument, fmt::format("{}:{}: {}", name, lines, e.what()));
+      refuse(e.what());
     } catch (const usage_error& e) {
-      throw usage_error(errc::bad_argument, fmt::format("{}:{}: {}", name, lines, e.what()));
+      refuse(e.what());
     }
     while (const auto reply = s.try_receive()) count(*reply);
   }
+  if (file.bad()) fail_to_read(errno);
   while (const auto reply = s.receive()) count(*reply);
-  fmt::print("{} inserted, {} updated\n", inserted, lines - inserted);
+  fmt::print("{} inserted, {} updated\n", inserted, loaded - inserted);
   return 0;
 }
 
@@ -178,7 +212,18 @@ std::optional<int> with_keys(const list_request& r) {
   return act_on_either<Key, std::int64_t>(r);
 }
 
+// More arguments than the action has would be meant for something.
+void check_arguments(const list_request& r) {
+  const std::size_t most = r.action == "insert" || r.action == "range"      ? 2
+                           : r.action == "size" || r.action == "statistics" ? 0
+                                                                            : 1;
+  if (r.arguments.size() > most)
+    throw usage_error(errc::bad_argument, fmt::format("orrery list: '{}' has {} argument{} at most, not {}", r.action,
+                                                      most, most == 1 ? "" : "s", r.arguments.size()));
+}
+
 int use(const list_request& r) {
+  check_arguments(r);
   if (const auto code = with_keys<std::string>(r)) return *code;
   if (const auto code = with_keys<std::int32_t>(r)) return *code;
   if (const auto code = with_keys<std::int64_t>(r)) return *code;
@@ -196,7 +241,10 @@ int list(const common& c, const list_request& r) {
   words.push_back(nullptr);
   return run(static_cast<int>(options.size()), words.data(), [&](const args&) {
     try {
-      return use(r);
+      const int code = use(r);
+      if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0)
+        return fail(fmt::format("the output cannot be written: {}", std::strerror(errno)));
+      return code;
     } catch (const error& e) {
       return fail(e.what());
     }

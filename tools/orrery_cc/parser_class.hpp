@@ -75,6 +75,7 @@ class parser {
   // What a member of a message is; declarator() has counted its stars and dimensions.
   void classify(member& m, const message_definition& in) const;
   [[nodiscard]] bool is_counted(const member& m, const message_definition& in) const;
+  [[nodiscard]] bool stands_in_a_group(std::string_view name, const message_definition& in) const;
   void check_value(const member& m) const;
   [[noreturn]] void fail_for_pointer(const member& m, const std::string& type) const;
   [[nodiscard]] const message_definition* message_named(std::string_view name) const;

@@ -86,6 +86,15 @@ void parser::classify(member& m, const message_definition& in) const {
   fail_for_pointer(m, type);
 }
 
+// In `struct { ... };` or `union { ... };` among the members.
+bool parser::stands_in_a_group(string_view name, const message_definition& in) const {
+  return std::ranges::any_of(in.members, [&](const member& group) {
+    return group.name.empty() && std::ranges::any_of(tokens_, [&](const token& t) {
+             return t.begin >= group.type_begin && t.end <= group.type_end && from_.text_of(t) == name;
+           });
+  });
+}
+
 // True if a member says how many elements the array has; its type is looked at as far as its words say it.
 bool parser::is_counted(const member& m, const message_definition& in) const {
   const token name{token_kind::name, m.at, m.at + m.name.size()};
@@ -102,11 +111,21 @@ bool parser::is_counted(const member& m, const message_definition& in) const {
                  "'{0}' has {1} dimensions, of which '{2}' counts one: declare a structure for a row, struct row {{ "
                  "{3} x[...]; }};, and write struct row {0}[{2}];",
                  m.name, m.dimensions, length, m.type));
+      if (!m.nested_count.empty())
+        fail(name,
+             fmt::format("'{1}', which is to count the elements of '{0}', is a member of '{2}', and members of '{3}' "
+                         "itself alone count: write int {4}; before {5} {0}[{4}];",
+                         m.name, m.nested_count, length, in.name, m.nested_count.substr(m.nested_count.rfind('.') + 1),
+                         m.type));
       fail(name,
            fmt::format("the length of '{0}' is computed from '{1}', and a member alone counts elements: write {2} "
                        "{0}[{1}];",
                        m.name, length, m.type));
     }
+    if (!m.count.empty() && stands_in_a_group(m.count, in))
+      fail(name, fmt::format("'{1}', which is to count the elements of '{0}', stands in a structure or union without a "
+                             "name, and members of '{2}' itself alone count: take it out of there",
+                             m.name, m.count, in.name));
     if (!m.count.empty() && !is_known_before(m.count, in.begin))
       fail(name,
            fmt::format("'{1}', which is to count the elements of '{0}', is no member of '{2}': write int {1}; before "

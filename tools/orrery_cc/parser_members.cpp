@@ -179,6 +179,10 @@ void parser::lengths(member& m) {
     if (is("]", 1)) m.count = "]";
     const std::size_t begin = at_;
     skip_group();
+    bool names = at_ > begin + 4;  // a.b
+    for (std::size_t i = begin + 1; i + 1 < at_; ++i)
+      names &= (i - begin) % 2 == 1 ? tokens_[i].kind == token_kind::name : from_.text_of(tokens_[i]) == ".";
+    if (names) m.nested_count = from_.text_of(tokens_[begin + 1].begin, tokens_[at_ - 2].end);
     for (std::size_t i = begin; i < at_; ++i)
       if (tokens_[i].kind == token_kind::name) m.lengths.emplace_back(from_.text_of(tokens_[i]));
   }

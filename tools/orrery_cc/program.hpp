@@ -21,6 +21,7 @@ struct member {
   int pointers = 0;  ///< how many stars
   bool names_buffer = false;  ///< its type is the language's `buffer`
   std::string count;  ///< the member that counts the elements
+  std::string nested_count;  ///< instead of it: a member of a member, `a.b`
   int dimensions = 0;  ///< of an array
   std::vector<std::string> lengths;  ///< the names between its brackets
   bool has_width = false;  ///< it is a bit-field
