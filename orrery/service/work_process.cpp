@@ -36,16 +36,19 @@ std::vector<handed_item> work_process::take(std::uint32_t worker, std::uint32_t 
 }
 
 std::vector<handed_item> work_process::hand_out(std::uint32_t worker, std::uint32_t most) {
-  std::vector<handed_item> all(std::min<std::size_t>(ended_ ? 0 : most, waiting_.size()));
-  for (handed_item& i : all) {
-    i.id = waiting_.begin()->second;
-    waiting_.erase(waiting_.begin());
-    entry& e = items_.at(i.id);
+  constexpr std::size_t most_bytes = std::size_t{256} << 10U;  // an answer that is too large could not be sent
+  std::vector<handed_item> all;
+  std::size_t bytes = 0;
+  while (!ended_ && all.size() < most && !waiting_.empty()) {
+    const std::uint64_t id = waiting_.begin()->second;
+    entry& e = items_.at(id);
+    bytes += e.item.size();
+    if (!all.empty() && bytes > most_bytes) break;
+    all.push_back({id, e.times + 1, e.priority, e.item});
+    workers_[worker].insert(id);
     e.worker = worker;
-    workers_[worker].insert(i.id);
-    i.times = ++e.times;
-    i.priority = e.priority;
-    i.item = e.item;
+    ++e.times;
+    waiting_.erase(waiting_.begin());
   }
   counts_.waiting -= all.size();
   counts_.handed_out += all.size();

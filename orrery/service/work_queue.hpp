@@ -111,8 +111,8 @@ class work_session : public service::reply_session<work_reply> {
     }));
     return one(read_taken(1));
   }
-  /// At most so many of the next items, and at least one; parks as take(). Workers that take many
-  /// at a time wait less.
+  /// At most so many of the next items, of 256 KiB together, and at least one; parks as take().
+  /// Workers that take many at a time wait less.
   [[nodiscard]] std::vector<work<Item>> take_some(std::uint32_t most) { return take(most == 0 ? 1 : most, true); }
   /// The items in its hands that could not be read, without their content. They leave this list,
   /// and its hands, with done() or give_back().

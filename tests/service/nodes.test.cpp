@@ -165,6 +165,26 @@ void items_of_a_killed_worker_come_back() {
   check(q.counts() == orrery::service::work_counts{0, 0, 200, 3}, "three items came back");
   q.end();
 }
+// Takes as many items at a time as it gets.
+int take_large_items(const jobs& q) {
+  auto s = q.open();
+  int n = 0;
+  for (auto all = s.take_some(16); !all.empty(); all = s.take_some(16))
+    for (const auto& w : all) {
+      check(w.item.size() == 200'000 && s.done(w), "a large item arrives");
+      ++n;
+    }
+  return n;
+}
+void large_items_travel_in_little_memory() {
+  auto q = jobs::make();
+  auto s = q.open();
+  for (int i = 0; i < 20; ++i) s.put(0, std::string(200'000, 'x'));
+  q.close();
+  check(orrery::call<&take_large_items>(orrery::node(1), q) == 20, "all items are done");
+  check(q.counts() == orrery::service::work_counts{0, 0, 20, 0}, "none had to come back");
+  q.end();
+}
 void serve_work() {
   auto q = jobs::make();
   q.publish("/test/jobs");
@@ -190,6 +210,7 @@ const orrery::testing::scenarios all = {{"all_pes_use_one_list", all_pes_use_one
                                         {"finish", finish},
                                         {"a_lost_node_loses_its_ranges", a_lost_node_loses_its_ranges},
                                         {"items_of_a_killed_worker_come_back", items_of_a_killed_worker_come_back},
+                                        {"large_items_travel_in_little_memory", large_items_travel_in_little_memory},
                                         {"serve_work", serve_work},
                                         {"work_and_die", work_and_die}};
 
@@ -201,6 +222,12 @@ TEST(services, are_used_by_two_nodes_of_two_pes) {
 }
 TEST(services, are_used_by_threads_whose_messages_take_their_wire_form) {
   EXPECT_EQ(outcome_of({"--scenario=all_pes_use_one_list", "--orrery-pes=3", "--orrery-serialize"}), "good");
+}
+
+TEST(services, are_used_with_small_rings_mailboxes_and_memory) {
+  EXPECT_EQ(outcome_of({"--scenario=all_pes_use_one_list", "--orrery-nodes=2", "--orrery-pes=2", "--orrery-ring=32K",
+                        "--orrery-mailbox=4K", "--orrery-memory=1M"}),
+            "good");
 }
 
 TEST(services, are_found_by_name_from_other_programs) {
@@ -262,6 +289,11 @@ TEST(services, give_items_of_a_killed_worker_to_others) {
   const std::string said =
       outcome_of({"--scenario=items_of_a_killed_worker_come_back", "--orrery-nodes=3", "--orrery-pes=1"});
   EXPECT_TRUE(said.ends_with("good")) << said;
+}
+TEST(services, hand_out_large_items_in_little_memory) {
+  EXPECT_EQ(outcome_of({"--scenario=large_items_travel_in_little_memory", "--orrery-nodes=2", "--orrery-pes=1",
+                        "--orrery-memory=1M"}),
+            "good");
 }
 TEST(services, give_items_back_when_another_program_is_killed_that_had_them) {
   program server({"--scenario=serve_work", own_world(), "--orrery-pes=1"});
