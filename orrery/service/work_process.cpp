@@ -36,7 +36,7 @@ std::vector<handed_item> work_process::take(std::uint32_t worker, std::uint32_t 
 }
 
 std::vector<handed_item> work_process::hand_out(std::uint32_t worker, std::uint32_t most) {
-  constexpr std::size_t most_bytes = std::size_t{256} << 10U;  // an answer that is too large could not be sent
+  constexpr std::size_t most_bytes = std::size_t{256} << 10U;  // so that the answer can be sent
   std::vector<handed_item> all;
   std::size_t bytes = 0;
   while (!ended_ && all.size() < most && !waiting_.empty()) {
