@@ -30,11 +30,11 @@ struct box_job {
   box_plan plan;
   std::uint32_t worker = 0;
   std::uint32_t workers = 1;
-  bool store = false;
+  std::string writer;  ///< empty: elements are stored, not loaded
 
   template <class A>
   void serialize(A& a) {
-    a & id & file & axes & plan.rows & plan.columns & plan.box_rows & plan.box_columns & worker & workers & store;
+    a & id & file & axes & plan.rows & plan.columns & plan.box_rows & plan.box_columns & worker & workers & writer;
   }
 };
 
@@ -67,14 +67,14 @@ std::uint64_t move_boxes(const box_job& job) {
     const std::uint64_t pitch = box.columns * o->element_bytes();
     const std::span<std::byte> used = std::span(buffer).first(box.rows * pitch);
     const storage::domain d = domain_of_box(job.axes, box);
-    if (job.store) {
+    if (job.writer.empty()) {
       region_reader r;
       r.begin(o, box, used.data(), pitch);
       r.finish();
       job.file.write_bytes(d, storage::transposition::none, used, job.file.type());
     } else {
       job.file.read_bytes(d, storage::transposition::none, used, job.file.type());
-      write_region(*o, box, used.data(), pitch);
+      write_region(*o, box, used.data(), pitch, write_site(job.writer));
     }
   }
   return buffer.size();
@@ -93,7 +93,7 @@ file_axes checked_axes(const shared_object& o, const storage::array& file, stora
 }
 
 file_traffic move_all(const std::shared_ptr<const shared_object>& o, storage::array file, storage::element_type type,
-                      bool store, const file_options& options) {
+                      const std::string& writer, const file_options& options) {
   const file_axes axes = checked_axes(*o, file, type);
   require_owners(*o);
   const storage::index3& page = file.grid().page_shape;
@@ -119,7 +119,7 @@ file_traffic move_all(const std::shared_ptr<const shared_object>& o, storage::ar
     for (std::uint32_t w = 0; w < workers; ++w) {
       const auto part = static_cast<std::uint32_t>(std::uint64_t{w} * o->how().parts() / workers);
       started.push_back(start_call<&move_boxes>(orrery::pe(o->how().pes[part]),
-                                                box_job{o->about.id, file, axes, plan, w, workers, store}));
+                                                box_job{o->about.id, file, axes, plan, w, workers, writer}));
     }
   });
   const std::uint64_t buffers = std::reduce(peaks.begin(), peaks.end());
@@ -136,7 +136,7 @@ file_traffic load_array(const storage::array& from, const shared_id& to, storage
   watched_access watch;
   watch.begin(o, access_kind::write, where, "load");
   if (watch) watch.add(0, 0, o->rows * o->columns);
-  return move_all(o, from, type, false, options);
+  return move_all(o, from, type, write_site{"load", where}.text(), options);
 }
 
 file_traffic store_array(const shared_id& from, const storage::array& to, storage::element_type type,
@@ -145,7 +145,7 @@ file_traffic store_array(const shared_id& from, const storage::array& to, storag
   watched_access watch;
   watch.begin(o, access_kind::read, where, "store");
   if (watch) watch.add(0, 0, o->rows * o->columns);
-  const file_traffic moved = move_all(o, to, type, true, options);
+  const file_traffic moved = move_all(o, to, type, {}, options);
   to.flush();
   return moved;
 }

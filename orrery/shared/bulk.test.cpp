@@ -157,6 +157,130 @@ TEST_P(bulk, copies_between_vectors_of_all_distributions_go_from_owner_to_owner)
   });
 }
 
+TEST_P(bulk, copies_every_nth_element_between_vectors) {
+  in_each([] {
+    for (const distribution& d : all_distributions())
+      for (const distribution& other : all_distributions()) {
+        const auto v = records(d);
+        const shared_vector<record> to(23, other);
+        copy(every(v, 3, 1, 7), every(to, 2, 5, 7));  // 1, 4 ... 19 to 5, 7 ... 17
+        for (std::uint64_t k = 0; k < 7; ++k) EXPECT_EQ((to[5 + 2 * k].get()), record_of(1 + 3 * k)) << k;
+        EXPECT_EQ((to[6].get()), record{});
+        destroy(v);
+        destroy(to);
+      }
+    const shared_vector<int> v(5);
+    const shared_vector<int> to(5);
+    copy(every(v, 1, 0, 0), every(to, 1, 0, 0));
+    EXPECT_THROW(copy(every(v, 2, 1, 3), every(to, 1, 0, 3)), std::out_of_range);
+    EXPECT_THROW(copy(every(v, 1, 0, 3), every(to, 2, 1, 3)), std::out_of_range);
+    EXPECT_THROW(copy(every(v, 1, 0, 3), every(to, 1, 0, 2)), usage_error);
+  });
+}
+
+TEST_P(bulk, copies_whole_vectors_and_matrices) {
+  in_each([] {
+    const auto v = records(distribution::cyclic());
+    const shared_vector<record> w(23, distribution::block());
+    copy(v, w);
+    std::vector<record> here(23);
+    start_copy(w, here).wait();
+    for (std::uint64_t i = 0; i < 23; ++i) EXPECT_EQ(here[i], record_of(i));
+    copy(w.part(3, 4), v.part(0, 4));
+    EXPECT_EQ((v[0].get()), record_of(3));
+
+    const shared_matrix<long> m(4, 6, distribution::tiles(2, 2));
+    std::vector<long> all(24);
+    std::iota(all.begin(), all.end(), 1);
+    copy(all, m);
+    const shared_matrix<long> n(4, 6, distribution::columns());
+    copy(m, n);
+    std::vector<long> back(24);
+    copy(n, back);
+    EXPECT_EQ(back, all);
+    start_copy(std::vector<long>(24, 7), n).wait();
+    EXPECT_EQ((n[3, 5]), 7);
+    EXPECT_THROW(copy(m, n.part(0, 4, 0, 5)), usage_error);
+  });
+}
+
+/// Trivially copyable, without a default constructor.
+struct mark {
+  explicit mark(int n) : at(n) {}
+  int at;
+};
+TEST_P(bulk, copies_what_has_no_default_constructor_and_bits) {
+  in_each([] {
+    const shared_vector<mark> v(9, distribution::cyclic(), mark(4));
+    const shared_vector<mark> w(9, distribution::block());
+    v[7] = mark(11);
+    copy(v.part(6, 3), w.part(0, 3));
+    EXPECT_EQ(w[1].get().at, 11);
+    const std::vector<std::uint64_t> indices{8, 7};
+    EXPECT_EQ(gather(v, indices)[1].at, 11);
+    const shared_vector<bool> bits(9, distribution::cyclic());
+    const shared_vector<bool> more(9);
+    bits[7] = true;
+    copy(bits, more);
+    EXPECT_TRUE(more[7]);
+    EXPECT_EQ(gather(bits, indices), (std::vector<bool>{false, true}));
+  });
+}
+
+TEST_P(bulk, what_is_viewed_is_not_written) {
+  in_each([] {
+    const shared_vector<int> v(12, distribution::on(here()), 3);
+    const auto refused = [](auto write) { return what_is_thrown<usage_error>(write); };
+    const auto named = [](const std::string& text, const char* what) {
+      return text.contains(std::string(": ") + what + " at bulk.test.cpp:") &&
+             text.contains(" writes it while a view at bulk.test.cpp:");
+    };
+    const std::vector<int> four(4, 1);
+    const std::vector<std::uint64_t> places{0, 1, 4, 9};
+    with(read_view(v.part(4, 4)), [&](auto& c) {
+      EXPECT_TRUE(named(refused([&] { v.fill(5); }), "fill"));
+      EXPECT_TRUE(named(refused([&] { copy(four, v.part(7, 4)); }), "copy"));
+      EXPECT_TRUE(named(refused([&] { start_copy(four, v.part(1, 4)).wait(); }), "copy"));
+      EXPECT_TRUE(named(refused([&] { scatter(four, v, places); }), "scatter"));
+      for (const int value : c) EXPECT_EQ(value, 3);
+      copy(four, v.part(0, 4));
+      copy(four, v.part(8, 4));
+    });
+    v.fill(5);
+    EXPECT_EQ(v[5], 5);
+  });
+}
+
+void write_all_ways(team_member& t, shared_vector<int> v, shared_vector<int> other) {
+  if (t.rank() == 0) return;
+  const std::vector<int> two(2, 1);
+  const std::vector<std::uint64_t> places{0, 5};
+  int refused = 0;
+  const auto attempt = [&](const char* what, auto write) {
+    const std::string text = what_is_thrown<usage_error>(write);
+    refused += text.contains(std::string(what) + " at bulk.test.cpp:") && text.contains("a view at bulk.test.cpp:");
+  };
+  attempt("fill", [&] { v.fill(5); });
+  attempt("copy", [&] { copy(two, v.part(4, 2)); });
+  attempt("copy", [&] { copy(other.part(0, 2), v.part(4, 2)); });
+  attempt("copy", [&] { copy(every(other, 2, 0, 2), every(v, 3, 2, 2)); });
+  attempt("scatter", [&] { scatter(two, v, places); });
+  attempt("", [&] { with(release(v.part(5, 1)), [](auto& w) { w[5] = 2; }); });
+  EXPECT_EQ(refused, 6);
+  copy(two, v.part(2, 2));
+}
+TEST_P(bulk, what_is_viewed_is_not_written_from_elsewhere) {
+  in_each([] {
+    const shared_vector<int> v(12, distribution::on(here()), 3);
+    const shared_vector<int> other(12, distribution::on(pe(world_pes() - 1)));
+    with(read_view(v.part(4, 4)), [&](auto& c) {
+      spmd<&write_all_ways>(team(), v, other);
+      for (const int value : c) EXPECT_EQ(value, 3);
+    });
+    EXPECT_EQ(v[2], 1);
+  });
+}
+
 TEST_P(bulk, copies_rectangles_between_matrices) {
   in_each([] {
     const std::vector<distribution> ways{distribution::block(), distribution::columns(), distribution::tiles(2, 2),

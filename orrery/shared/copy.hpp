@@ -14,7 +14,8 @@
 #include <vector>
 
 // Bulk transfer (Aurora's distmemcpy): between parts of shared vectors and matrices and local
-// memory, whatever their distributions. Each reads or writes memory where it is on this machine,
+// memory, whatever their distributions; those between shared data, and those that go on while the
+// process does something else, are in transfer.hpp. Each reads or writes memory where it is here,
 // and else sends a few large messages to the owners. A copy is complete when it returns. All park.
 // They throw std::out_of_range (not inside), usage_error (other sizes, destroyed), node_lost,
 // stopped.
@@ -24,6 +25,13 @@ namespace orrery {
 namespace detail {
 [[noreturn]] void throw_other_size(std::uint64_t from, std::uint64_t to);
 [[noreturn]] void throw_other_size(const rectangle& part, std::uint64_t elements);
+[[noreturn]] void throw_other_shape(const rectangle& from, const rectangle& to);
+inline void require_same_size(std::uint64_t from, std::uint64_t to) {
+  if (from != to) throw_other_size(from, to);
+}
+inline void require_same_size(const rectangle& r, std::uint64_t elements) {
+  if (r.rows * r.columns != elements) throw_other_size(r, elements);
+}
 
 template <class T>
 void read_elements(const rectangle& r, T* to, const std::source_location& where) {
@@ -45,56 +53,22 @@ void write_elements(const T* from, const rectangle& r, const std::source_locatio
 }
 }  // namespace detail
 
-/// To local memory, in the order of the indices. Both have the same size.
-template <class T>
-void copy(const vector_part<T>& from, std::span<std::type_identity_t<T>> to,
+/// A vector, a matrix or a part of one to local memory, in the order of the indices, row after row.
+/// Both have the same size.
+template <detail::shared_part P>
+void copy(const P& from, std::span<detail::element_of<P>> to,
           const std::source_location& where = std::source_location::current()) {
-  if (from.size() != to.size()) detail::throw_other_size(from.size(), to.size());
-  detail::read_elements(detail::rectangle_of(from), to.data(), where);
-}
-template <class T>
-void copy(const shared_vector<T>& from, std::span<std::type_identity_t<T>> to,
-          const std::source_location& where = std::source_location::current()) {
-  copy(from.part(0, from.size()), to, where);
+  const detail::rectangle r = detail::rectangle_of(from);
+  detail::require_same_size(r, to.size());
+  detail::read_elements(r, to.data(), where);
 }
 /// From local memory.
-template <class T>
-void copy(std::span<const std::type_identity_t<T>> from, const vector_part<T>& to,
+template <detail::shared_part P>
+void copy(std::span<const detail::element_of<P>> from, const P& to,
           const std::source_location& where = std::source_location::current()) {
-  if (from.size() != to.size()) detail::throw_other_size(from.size(), to.size());
-  detail::write_elements(from.data(), detail::rectangle_of(to), where);
-}
-template <class T>
-void copy(std::span<const std::type_identity_t<T>> from, const shared_vector<T>& to,
-          const std::source_location& where = std::source_location::current()) {
-  copy(from, to.part(0, to.size()), where);
-}
-/// Between shared vectors, through memory of the caller, at most 1 MiB at a time. They must not
-/// overlap.
-template <class T>
-void copy(const vector_part<T>& from, const vector_part<T>& to,
-          const std::source_location& where = std::source_location::current()) {
-  if (from.size() != to.size()) detail::throw_other_size(from.size(), to.size());
-  constexpr std::uint64_t most = std::max<std::uint64_t>(1, (1 << 20) / sizeof(T));
-  std::vector<T> between(std::min(most, from.size()));
-  for (std::uint64_t done = 0; done < from.size(); done += most) {
-    const std::uint64_t n = std::min(most, from.size() - done);
-    copy(from.whole().part(from.first() + done, n), std::span(between).first(n), where);
-    copy(std::span<const T>(between).first(n), to.whole().part(to.first() + done, n), where);
-  }
-}
-/// A rectangle to local memory, row after row; and back.
-template <class T>
-void copy(const matrix_part<T>& from, std::span<std::type_identity_t<T>> to,
-          const std::source_location& where = std::source_location::current()) {
-  if (from.size() != to.size()) detail::throw_other_size(detail::rectangle_of(from), to.size());
-  detail::read_elements(detail::rectangle_of(from), to.data(), where);
-}
-template <class T>
-void copy(std::span<const std::type_identity_t<T>> from, const matrix_part<T>& to,
-          const std::source_location& where = std::source_location::current()) {
-  if (from.size() != to.size()) detail::throw_other_size(detail::rectangle_of(to), from.size());
-  detail::write_elements(from.data(), detail::rectangle_of(to), where);
+  const detail::rectangle r = detail::rectangle_of(to);
+  detail::require_same_size(r, from.size());
+  detail::write_elements(from.data(), r, where);
 }
 
 }  // namespace orrery

@@ -204,39 +204,48 @@ void scope_guard::end() noexcept {
 
 namespace {
 
-[[noreturn]] void throw_viewed(const shared_object& o, const std::string& where) {
+[[noreturn]] void throw_viewed(const shared_object& o, std::string_view writer, const std::string& view) {
   throw usage_error(errc::bad_argument,
-                    fmt::format("{}: another machine writes it in a scope while a view at {} is open; end that one "
-                                "first, or make a copy there: read_cache, halo_cache of a matrix without room",
-                                o.about.label, where));
+                    fmt::format("{}: {} writes it while a view at {} is open; end that one first, or make a copy "
+                                "there: read_cache, halo_cache of a matrix without room",
+                                o.about.label, writer, view));
 }
 
 }  // namespace
 
-bool scope_guard::require_no_view_of_all(const shared_object& o) {
+std::string write_site::text() const {
+  return told_.empty() ? fmt::format("{} at {}", what_, line_of(where_)) : std::string(told_);
+}
+
+bool scope_guard::is_viewed(const shared_object& o) {
   if (o.memory == nullptr) return false;
   const memory_head& h = o.memory->head();
-  if (is_open(h, kind::view)) throw_viewed(o, read_text(h.viewed_at));
-  return is_listed(h, kind::view, {0, o.rows, 0, o.columns}) != nullptr;
+  return is_open(h, kind::view) || is_listed(h, kind::view, {0, o.rows, 0, o.columns}) != nullptr;
 }
 
-void scope_guard::require_no_view(const shared_object& o) {
-  if (!require_no_view_of_all(o)) return;
-  require_not_viewed(o, {0, o.rows, 0, o.columns});
+void scope_guard::require_no_view(const shared_object& o, std::string_view writer) {
+  require_not_viewed(o, {0, o.rows, 0, o.columns}, writer);
 }
 
-void scope_guard::require_not_viewed(const shared_object& o, const rectangle& r) {
-  if (o.memory == nullptr) return;
-  if (const auto* s = is_listed(o.memory->head(), kind::view, r)) throw_viewed(o, read_text(s->at));
+void scope_guard::require_not_viewed(const shared_object& o, const rectangle& r, const write_site& writer) {
+  if (is_viewed(o)) [[unlikely]]
+    require_not_viewed(o, r, writer.text());
+}
+
+void scope_guard::require_not_viewed(const shared_object& o, const rectangle& r, std::string_view writer) {
+  if (o.memory == nullptr || r.rows == 0 || r.columns == 0) return;
+  const memory_head& h = o.memory->head();
+  if (is_open(h, kind::view)) throw_viewed(o, writer, read_text(h.viewed_at));
+  if (const auto* s = is_listed(h, kind::view, r)) throw_viewed(o, writer, read_text(s->at));
 }
 
 void scope_guard::require_not_viewed(const shared_object& o, std::uint32_t part, std::uint64_t first,
-                                     std::uint64_t count) {
+                                     std::uint64_t count, std::string_view writer) {
   const layout& l = o.how();
   const std::uint64_t pitch = l.pitch_of(part);
   for (std::uint64_t i = first; i < first + count; ++i)
     require_not_viewed(
-        o, {l.rows.index(l.row_part(part), i / pitch), 1, l.columns.index(l.column_part(part), i % pitch), 1});
+        o, {l.rows.index(l.row_part(part), i / pitch), 1, l.columns.index(l.column_part(part), i % pitch), 1}, writer);
 }
 
 void report_unended_scope(const std::exception_ptr& why) noexcept {

@@ -5,10 +5,28 @@
 
 #include <memory>
 #include <source_location>
+#include <string>
+#include <string_view>
 
 namespace orrery::detail {
 
 struct shared_object;
+
+/// A place in the source that writes elements without a scope of its own on this machine.
+class write_site {
+ public:
+  /// `what`: "copy".
+  write_site(const char* what, const std::source_location& where) noexcept : what_(what), where_(where) {}
+  /// The text of one of another PE; must outlive it.
+  explicit write_site(std::string_view told) noexcept : told_(told) {}
+  /// "copy at mm2.cpp:12", for errors and for who is asked to write.
+  [[nodiscard]] std::string text() const;
+
+ private:
+  const char* what_ = "";
+  std::source_location where_;
+  std::string_view told_;
+};
 
 /// Keeps who writes out of what others view: counts of open scopes of each kind in the memory of
 /// the object, one for each node that has some, and one of all nodes that find no place.
@@ -42,14 +60,18 @@ class scope_guard {
   void begin(std::shared_ptr<const shared_object> o, kind k, const std::source_location& where, const rectangle& part);
   void end() noexcept;
 
-  // The write of a message, for a scope that is open elsewhere. These throw usage_error.
+  // A write that opens no scope here: of a message, for a scope that is open elsewhere, and of a
+  // transfer. `writer`: what it is and where, such as "release at mm2.cpp:12". The others throw
+  // usage_error that names the view's place and the writer's.
+  /// Somebody views some of what lies on this machine: only then the others need be asked.
+  [[nodiscard]] static bool is_viewed(const shared_object& o);
   /// Nobody views any of it.
-  static void require_no_view(const shared_object& o);
-  /// Nobody views all of it. True if somebody views a part.
-  [[nodiscard]] static bool require_no_view_of_all(const shared_object& o);
+  static void require_no_view(const shared_object& o, std::string_view writer);
   /// Nobody views these elements of a part of the layout.
-  static void require_not_viewed(const shared_object& o, std::uint32_t part, std::uint64_t first, std::uint64_t count);
-  static void require_not_viewed(const shared_object& o, const rectangle& r);
+  static void require_not_viewed(const shared_object& o, std::uint32_t part, std::uint64_t first, std::uint64_t count,
+                                 std::string_view writer);
+  static void require_not_viewed(const shared_object& o, const rectangle& r, std::string_view writer);
+  static void require_not_viewed(const shared_object& o, const rectangle& r, const write_site& writer);
 
  private:
   std::shared_ptr<const shared_object> object_;

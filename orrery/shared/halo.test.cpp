@@ -178,6 +178,20 @@ TEST_P(halos, with_room_that_cannot_be_had_are_refused) {
   });
 }
 
+void open_halo(team_member& t, shared_matrix<int> m, std::uint64_t width, bool periodic) {
+  with(halo_cache(m, t, width, periodic ? edges::periodic : edges::open), [](auto&) {});
+}
+TEST_P(halos, are_as_wide_as_the_matrix_at_most) {
+  in_each([] {
+    const shared_matrix<int> m(4, 6);
+    for (const bool periodic : {false, true}) {
+      spmd<&open_halo>(team(), m, std::uint64_t{4}, periodic);
+      holds(what_is_thrown<usage_error>([&] { spmd<&open_halo>(team(), m, std::uint64_t{5}, periodic); }),
+            "a halo of width 5 is wider than its 4 x 6 elements");
+    }
+  });
+}
+
 void write_what_is_shown(team_member& t, shared_matrix<int> m) {
   with(halo_cache(m, t), [&](auto&) { with(owner_computes(m, t), [](auto&) {}); });
 }

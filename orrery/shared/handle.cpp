@@ -15,7 +15,7 @@ namespace orrery::detail {
 shared_id make_shared(const char* what, std::uint64_t rows, std::uint64_t columns, std::uint32_t element_bytes,
                       const distribution& how, std::span<const std::byte> value, const std::source_location& where) {
   const shared_id id = make_shared_object(how.resolve(rows, columns, element_bytes), made_at(what, where));
-  if (!value.empty()) fill_object(id, value);
+  if (!value.empty()) fill_object(id, value, {"fill", where});
   return id;
 }
 
@@ -29,7 +29,7 @@ void fill_shared(const shared_id& id, std::span<const std::byte> value, const st
     watch.begin(o, access_kind::write, where, "fill");
     watch.add(0, 0, o->rows * o->columns);
   }
-  fill_object(id, value);
+  fill_object(id, value, {"fill", where});
 }
 
 void read_shared(const shared_id& id, std::uint64_t row, std::uint64_t rows, std::uint64_t column,
@@ -51,7 +51,7 @@ void write_shared(const shared_id& id, std::uint64_t row, std::uint64_t rows, st
   watch.begin(o, access_kind::write, where, "copy");
   if (watch)
     for (std::uint64_t i = row; i < row + rows; ++i) watch.add(i, column, columns);
-  write_region(*o, {row, rows, column, columns}, from, pitch);
+  write_region(*o, {row, rows, column, columns}, from, pitch, {"copy", where});
 }
 
 own_elements elements_of_this_pe(const shared_id& id) {
@@ -71,7 +71,17 @@ void throw_other_size(std::uint64_t from, std::uint64_t to) {
   throw usage_error(errc::bad_argument,
                     fmt::format("copy: {} elements to a place for {}; give both the same size", from, to));
 }
+void throw_other_shape(const rectangle& from, const rectangle& to) {
+  if (from.columns == 1 && to.columns == 1) throw_other_size(from.rows, to.rows);
+  throw usage_error(errc::bad_argument,
+                    fmt::format("copy: {} x {} elements to a place for {} x {}; give both the same shape", from.rows,
+                                from.columns, to.rows, to.columns));
+}
 void throw_other_size(const rectangle& part, std::uint64_t elements) {
+  if (part.columns == 1 && part.column == 0)
+    throw usage_error(errc::bad_argument,
+                      fmt::format("copy: {} elements from index {} on, and memory for {}; give both the same size",
+                                  part.rows, part.row, elements));
   throw usage_error(
       errc::bad_argument,
       fmt::format("copy: a part of {} x {} elements from [{}, {}] on, and {} elements; a part is given as (first row, "

@@ -93,6 +93,7 @@ class shared_matrix {
 template <class T>
 class matrix_part {
  public:
+  using value_type = T;
   matrix_part(const shared_matrix<T>& of, std::uint64_t row, std::uint64_t rows, std::uint64_t column,
               std::uint64_t columns) noexcept
       : of_(of), row_(row), rows_(rows), column_(column), columns_(columns) {}

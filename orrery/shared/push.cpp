@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <orrery/process/spawn.hpp>
+#include <orrery/shared/access.hpp>
 #include <orrery/shared/object.hpp>
 #include <orrery/shared/push.hpp>
 #include <orrery/shared/scattered.hpp>
 
 #include <algorithm>
 #include <memory>
+#include <span>
+#include <string_view>
 
 namespace orrery::detail {
 
@@ -21,7 +24,8 @@ struct own_columns {
 };
 
 /// Elements of a vector that do not follow each other: sorted by the owners of their places.
-void push_elements(const shared_object& from, const region& r, const object& to, std::uint64_t to_row) {
+void push_elements(const shared_object& from, const region& r, const object& to, std::uint64_t to_row,
+                   const write_site& site) {
   const axis& rows = from.how().rows;
   const std::uint32_t rp = from.how().row_part(from.own_part);
   const std::uint64_t first = rows.below(rp, r.row);
@@ -29,19 +33,19 @@ void push_elements(const shared_object& from, const region& r, const object& to,
   std::vector<std::uint64_t> places;
   places.reserve(last - first);
   for (const std::uint64_t row : rows.walk(rp, first, last)) places.push_back(row - r.row + to_row);
-  scatter_writer w;
+  scatter_writer w(site);
   w.begin(to, {std::span<const std::uint64_t>(places), 0, 0, places.size()},
           from.base[from.own_part] + first * from.element_bytes());
   w.finish();
 }
 
 void push_rows(const shared_object& from, const region& r, const own_columns& c, const shared_object& to,
-               const region_target& t) {
+               const region_target& t, const write_site& site) {
   const axis& rows = from.how().rows;
   const std::uint32_t rp = from.how().row_part(from.own_part);
   const std::uint64_t pitch = from.how().pitch_of(from.own_part) * from.element_bytes();
   std::uint64_t at = rows.below(rp, r.row);
-  region_writer w;
+  region_writer w(site);
   rows.walk(rp, at, rows.below(rp, r.row + r.rows)).for_each_run([&](const index_run& run) {
     w.begin(to, {*run.begin() - r.row + t.row, run.size(), c.to, c.count},
             from.base[from.own_part] + at * pitch + c.first * from.element_bytes(), pitch);
@@ -51,7 +55,7 @@ void push_rows(const shared_object& from, const region& r, const own_columns& c,
 }
 
 /// At an owner.
-void push_own_region(shared_id from_id, region r, region_target t) {
+void push_own_region(shared_id from_id, region r, region_target t, std::string_view writer) {
   const object from = hold_object(from_id);
   const object to = hold_object(t.id);
   require_inside(*from, r);
@@ -64,13 +68,55 @@ void push_own_region(shared_id from_id, region r, region_target t) {
   const std::uint64_t count = columns.below(cp, r.column + r.columns) - first;
   if (count == 0) return;
   if (from->columns == 1 && to->columns == 1 && !from->how().rows.contiguous())
-    return push_elements(*from, r, to, t.row);
-  push_rows(*from, r, {first, count, columns.index(cp, first) - r.column + t.column}, *to, t);
+    return push_elements(*from, r, to, t.row, write_site(writer));
+  push_rows(*from, r, {first, count, columns.index(cp, first) - r.column + t.column}, *to, t, write_site(writer));
+}
+
+/// At an owner: the elements of the stride that it has.
+void push_own_stride(shared_id from_id, stride s, stride_target t, std::string_view writer) {
+  const object from = hold_object(from_id);
+  const object to = hold_object(t.id);
+  const std::uint32_t p = from->own_part;
+  if (p == from->how().parts() || from->element_bytes() != to->element_bytes())
+    throw bad_message(errc::message_corrupt, from->about.label + ": a copy that cannot be");
+  const std::size_t size = from->element_bytes();
+  std::vector<std::uint64_t> places;
+  std::vector<std::byte> values;
+  for (std::uint64_t k = 0; k < s.count; ++k) {
+    const layout::place at = from->how().find(s.first + k * s.distance, 0);
+    if (at.part != p) continue;
+    places.push_back(t.first + k * t.distance);
+    values.resize(places.size() * size);
+    load_here(*from, from->base[p] + at.local * size, values.data() + values.size() - size);
+  }
+  scatter_writer w((write_site(writer)));
+  w.begin(to, {std::span<const std::uint64_t>(places), 0, 0, places.size()}, values.data());
+  w.finish();
 }
 
 }  // namespace
 
-std::vector<future<void>> push_region(const shared_id& from_id, const region& r, const region_target& t) {
+std::vector<future<void>> push_stride(const shared_id& from_id, const stride& s, const stride_target& t,
+                                      const write_site& site) {
+  const object from = hold_object(from_id);
+  const object to = hold_object(t.id);
+  std::vector<future<void>> sent;
+  if (s.count == 0) return sent;
+  const std::uint64_t last = s.first + (s.count - 1) * s.distance;
+  const std::uint64_t last_to = t.first + (s.count - 1) * t.distance;
+  if (last >= from->rows) throw_outside(*from, last, 0);
+  if (last_to >= to->rows) throw_outside(*to, last_to, 0);
+  require_owners(*from);
+  require_owners(*to);
+  const axis& rows = from->how().rows;
+  for (std::uint32_t p = 0; p < from->how().parts(); ++p)
+    if (rows.below(p, last + 1) != rows.below(p, s.first))
+      sent.push_back(start_call<&push_own_stride>(orrery::pe(from->how().pes[p]), from_id, s, t, site.text()));
+  return sent;
+}
+
+std::vector<future<void>> push_region(const shared_id& from_id, const region& r, const region_target& t,
+                                      const write_site& site) {
   const object from = hold_object(from_id);
   const object to = hold_object(t.id);
   require_inside(*from, r);
@@ -84,7 +130,7 @@ std::vector<future<void>> push_region(const shared_id& from_id, const region& r,
       return a.below(part, first + n) != a.below(part, first);
     };
     if (has(l.rows, l.row_part(p), r.row, r.rows) && has(l.columns, l.column_part(p), r.column, r.columns))
-      sent.push_back(start_call<&push_own_region>(orrery::pe(l.pes[p]), from_id, r, t));
+      sent.push_back(start_call<&push_own_region>(orrery::pe(l.pes[p]), from_id, r, t, site.text()));
   }
   return sent;
 }

@@ -26,6 +26,33 @@ struct region_target {
 /// all at once, so that they travel once. The futures end when the elements are where they belong.
 /// The objects have elements of one size, and the regions must not overlap. May park. Throws
 /// std::out_of_range, usage_error (destroyed), node_lost.
-[[nodiscard]] std::vector<future<void>> push_region(const shared_id& from, const region& r, const region_target& to);
+[[nodiscard]] std::vector<future<void>> push_region(const shared_id& from, const region& r, const region_target& to,
+                                                    const write_site& site);
+
+/// Every so many-th element of a vector.
+struct stride {
+  std::uint64_t first = 0;
+  std::uint64_t distance = 0;
+  std::uint64_t count = 0;
+
+  template <class A>
+  void serialize(A& a) {
+    a & first & distance & count;
+  }
+};
+/// Where the elements of a stride go in another vector.
+struct stride_target {
+  shared_id id;
+  std::uint64_t first = 0;
+  std::uint64_t distance = 0;
+
+  template <class A>
+  void serialize(A& a) {
+    a & id & first & distance;
+  }
+};
+/// The same for elements of vectors in equal distances.
+[[nodiscard]] std::vector<future<void>> push_stride(const shared_id& from, const stride& s, const stride_target& to,
+                                                    const write_site& site);
 
 }  // namespace orrery::detail

@@ -32,6 +32,13 @@ class update_reference {
   void operator+=(const T& x) const { *this = static_cast<T>(static_cast<T>(*this) + x); }
   void operator-=(const T& x) const { *this = static_cast<T>(static_cast<T>(*this) - x); }
   void operator*=(const T& x) const { *this = static_cast<T>(static_cast<T>(*this) * x); }
+  void operator/=(const T& x) const { *this = static_cast<T>(static_cast<T>(*this) / x); }
+  void operator%=(const T& x) const { *this = static_cast<T>(static_cast<T>(*this) % x); }
+  void operator&=(const T& x) const { *this = static_cast<T>(static_cast<T>(*this) & x); }
+  void operator|=(const T& x) const { *this = static_cast<T>(static_cast<T>(*this) | x); }
+  void operator^=(const T& x) const { *this = static_cast<T>(static_cast<T>(*this) ^ x); }
+  void operator++() const { *this += T{1}; }
+  void operator--() const { *this -= T{1}; }
 
  private:
   const Scope& scope_;

@@ -5,9 +5,6 @@
 #include <orrery/shared/matrix.hpp>
 #include <orrery/shared/vector.hpp>
 
-#include <type_traits>
-#include <utility>
-
 namespace orrery::detail {
 
 /// All elements, or those of a part.
@@ -28,13 +25,13 @@ template <class T>
   return {m.id(), 0, m.row_count(), 0, m.column_count()};
 }
 
-/// Something whose elements are copied: a part of a vector or a matrix.
+/// Something whose elements are copied: a vector, a matrix, or a part of one.
 template <class P>
 concept shared_part = requires(const P& p) {
   rectangle_of(p);
-  p.whole();
+  typename P::value_type;
 };
 template <class P>
-using element_of = typename std::remove_cvref_t<decltype(std::declval<const P&>().whole())>::value_type;
+using element_of = typename P::value_type;
 
 }  // namespace orrery::detail

@@ -26,7 +26,7 @@ class element_writer : public release_scope {
 };
 
 /// Rows of the part that follow each other: in blocks of rows.
-void push_blocks(const shared_object& from, const shared_object& to) {
+void push_blocks(const shared_object& from, const shared_object& to, std::string_view writer) {
   const layout& l = from.how();
   const std::uint32_t p = from.own_part;
   const std::uint64_t first_row = l.rows.index(l.row_part(p), 0);
@@ -37,7 +37,7 @@ void push_blocks(const shared_object& from, const shared_object& to) {
   const std::uint64_t step = std::max<std::uint64_t>(1, block_bytes / pitch);
   for (std::uint64_t done = 0; done < rows; done += step)
     write_region(to, {first_row + done, std::min(step, rows - done), first_column, columns},
-                 from.base[p] + done * pitch, pitch);
+                 from.base[p] + done * pitch, pitch, write_site(writer));
 }
 
 /// Rows that do not: element by element, which the release scope puts together.
@@ -54,14 +54,14 @@ void push_elements(const shared_object& from, const shared_object& to, const std
 }
 
 /// At an owner.
-void push_own_elements(shared_id from, shared_id to) {
+void push_own_elements(shared_id from, shared_id to, std::string_view writer) {
   const std::shared_ptr<const shared_object> a = hold_object(from);
   const std::shared_ptr<const shared_object> b = hold_object(to);
   if (a->own_part == a->how().parts() || a->how().elements_of(a->own_part) == 0) return;
   if (a->rows != b->rows || a->columns != b->columns || a->element_bytes() != b->element_bytes())
     throw bad_message(errc::message_corrupt, a->about.label + ": a copy to an object of another shape");
   if (a->how().rows.contiguous()) {
-    push_blocks(*a, *b);
+    push_blocks(*a, *b, writer);
   } else {
     push_elements(*a, *b, std::source_location::current());
   }
@@ -85,7 +85,8 @@ void copy_elements(const shared_id& from, const shared_id& to, const std::source
   std::vector<future<void>> sent;
   for (std::uint32_t p = 0; p < a->how().parts(); ++p)
     if (a->how().elements_of(p) != 0)
-      sent.push_back(start_call<&push_own_elements>(orrery::pe(a->how().pes[p]), from, to));
+      sent.push_back(start_call<&push_own_elements>(orrery::pe(a->how().pes[p]), from, to,
+                                                    write_site{"redistribute", where}.text()));
   for (auto& f : sent) f.get();
 }
 

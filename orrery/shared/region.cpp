@@ -101,9 +101,22 @@ bytes read_at_owner(shared_id id, part_region w) {
   return out;
 }
 
-void write_region_at_owner(shared_id id, part_region w, std::span<const std::byte> values) {
+/// Nobody views a piece of a part. Its rows and columns may lie apart.
+void require_not_viewed(const shared_object& o, const part_region& w, std::string_view writer) {
+  if (!scope_guard::is_viewed(o)) [[likely]]
+    return;
+  const layout& l = o.how();
+  l.rows.walk(l.row_part(w.part), w.row, w.row + w.rows).for_each_run([&](index_run rows) {
+    l.columns.walk(l.column_part(w.part), w.column, w.column + w.columns).for_each_run([&](index_run columns) {
+      scope_guard::require_not_viewed(o, {*rows.begin(), rows.size(), *columns.begin(), columns.size()}, writer);
+    });
+  });
+}
+
+void write_region_at_owner(shared_id id, part_region w, std::span<const std::byte> values, std::string_view writer) {
   const shared_object& o = find_object(id);
   check_request(o, w);
+  require_not_viewed(o, w, writer);
   const std::uint64_t row_bytes = w.columns * o.element_bytes();
   if (values.size() != w.rows * row_bytes)
     throw bad_message(errc::message_corrupt, o.about.label + ": a write of another size");
@@ -112,9 +125,11 @@ void write_region_at_owner(shared_id id, part_region w, std::span<const std::byt
   for (std::uint64_t i = 0; i < w.rows; ++i) copy_in(to + i * pitch, values.data() + i * row_bytes, row_bytes);
 }
 
-void fill_at_owner(shared_id id, std::uint32_t part, std::span<const std::byte> value) {
+void fill_at_owner(shared_id id, std::uint32_t part, std::span<const std::byte> value, std::string_view writer) {
   const shared_object& o = find_object(id);
-  check_request(o, {part, 0, o.how().rows_of(part), 0, o.how().columns_of(part)});
+  const part_region whole{part, 0, o.how().rows_of(part), 0, o.how().columns_of(part)};
+  check_request(o, whole);
+  require_not_viewed(o, whole, writer);
   // in one go where the elements follow each other, else row by row
   const bool in_rows = o.how().halo != 0;
   const std::uint64_t all = (in_rows ? o.how().columns_of(part) : o.how().elements_of(part)) * o.element_bytes();
@@ -241,6 +256,7 @@ void place_piece(const shared_object& o, const region& r, const part_region& wha
 
 void region_writer::begin(const shared_object& o, const region& r, const std::byte* from, std::uint64_t pitch) {
   require_inside(o, r);
+  scope_guard::require_not_viewed(o, {r.row, r.rows, r.column, r.columns}, site_);
   for_each_piece(o, r, [&](const part_region& w) {
     const piece_rows rows(o, r, w);
     if (o.base[w.part] != nullptr) {
@@ -256,7 +272,7 @@ void region_writer::begin(const shared_object& o, const region& r, const std::by
       std::memcpy(values.data() + in_block, from + in_memory, n);
     });
     sent_.push_back(start_call<&write_region_at_owner>(orrery::pe(o.how().pes[w.part]), o.about.id, w,
-                                                       std::span<const std::byte>(values)));
+                                                       std::span<const std::byte>(values), site_.text()));
     if (sent_.size() > transfer_window) {
       future<void> oldest = std::move(sent_.front());
       sent_.pop_front();
@@ -273,17 +289,18 @@ void region_writer::finish() {
   }
 }
 
-void write_region(const shared_object& o, const region& r, const std::byte* from, std::uint64_t pitch) {
-  region_writer w;
+void write_region(const shared_object& o, const region& r, const std::byte* from, std::uint64_t pitch,
+                  const write_site& site) {
+  region_writer w(site);
   w.begin(o, r, from, pitch);
   w.finish();
 }
 
-void fill_object(const shared_id& id, std::span<const std::byte> value) {
+void fill_object(const shared_id& id, std::span<const std::byte> value, const write_site& site) {
   const std::shared_ptr<const shared_object> o = hold_object(id);
   std::vector<future<void>> filled;
   for (std::uint32_t p = 0; p < o->how().parts(); ++p)
-    filled.push_back(start_call<&fill_at_owner>(orrery::pe(o->how().pes[p]), id, p, value));
+    filled.push_back(start_call<&fill_at_owner>(orrery::pe(o->how().pes[p]), id, p, value, site.text()));
   for (auto& f : filled) f.get();
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <orrery/process/future.hpp>
+#include <orrery/shared/guard.hpp>
 #include <orrery/shared/object.hpp>
 
 #include <cstddef>
@@ -100,16 +101,18 @@ class region_reader {
 /// Owned by who writes, and used on one PE.
 class region_writer {
  public:
-  region_writer() = default;
+  explicit region_writer(const write_site& site) noexcept : site_(site) {}
   region_writer(const region_writer&) = delete;
   region_writer& operator=(const region_writer&) = delete;
 
-  /// May park, and throws, as region_reader::begin. For any number of regions.
+  /// May park, and throws, as region_reader::begin; also usage_error if somebody views them. For
+  /// any number of regions.
   void begin(const shared_object& to, const region& r, const std::byte* from, std::uint64_t pitch);
   /// Parks until all is there. Throws as region_reader::finish.
   void finish();
 
  private:
+  write_site site_;
   std::deque<future<void>> sent_;
 };
 
@@ -121,9 +124,11 @@ void place_piece(const shared_object& o, const region& r, const part_region& wha
                  std::uint64_t from_pitch, std::byte* to, std::uint64_t pitch);
 
 /// Copies local memory to a region of a shared object: complete when it returns. Parks. Throws as
-/// region_reader.
-void write_region(const shared_object& o, const region& r, const std::byte* from, std::uint64_t pitch);
-/// Writes one value to all elements, on all owners at once. Parks.
-void fill_object(const shared_id& id, std::span<const std::byte> value);
+/// region_writer.
+void write_region(const shared_object& o, const region& r, const std::byte* from, std::uint64_t pitch,
+                  const write_site& site);
+/// Writes one value to all elements, on all owners at once. Parks. Throws usage_error where
+/// somebody views them.
+void fill_object(const shared_id& id, std::span<const std::byte> value, const write_site& site);
 
 }  // namespace orrery::detail

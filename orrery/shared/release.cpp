@@ -94,13 +94,13 @@ class batch_writer {
 };
 
 /// At the owner.
-void write_batch_here(shared_id id, const write_batch& b) {
+void write_batch_here(shared_id id, const write_batch& b, std::string_view writer) {
   const shared_object& o = find_object(id);
   const auto damaged = [&] {
     return bad_message(errc::message_corrupt, o.about.label + ": writes that make no sense");
   };
   if (b.part >= o.how().parts() || o.base[b.part] == nullptr) throw damaged();
-  const bool parts_are_viewed = scope_guard::require_no_view_of_all(o);
+  const bool viewed = scope_guard::is_viewed(o);
   const std::size_t words = b.wide ? 2 : 1;
   const std::uint64_t mark = std::uint64_t{1} << (b.wide ? 63 : 31);
   const std::uint64_t elements = o.how().extent_of(b.part);
@@ -118,8 +118,8 @@ void write_batch_here(shared_id id, const write_batch& b) {
     const std::uint64_t first = w & ~mark;
     const std::uint64_t count = (w & mark) != 0 ? next() : 1;
     if (first > elements || count > elements - first || count > (b.values.size() - value) / element) throw damaged();
-    if (parts_are_viewed) [[unlikely]]
-      scope_guard::require_not_viewed(o, b.part, first, count);
+    if (viewed) [[unlikely]]
+      scope_guard::require_not_viewed(o, b.part, first, count, writer);
     for (std::uint64_t i = first; i < first + count; ++i, value += element)
       store_here(o, o.base[b.part] + i * element, b.values.data() + value);
   }
@@ -137,6 +137,7 @@ struct release_scope::buffers {
 
   std::shared_ptr<const shared_object> object;
   std::source_location where;
+  std::string writer;  ///< told to the owners
   std::size_t most = 0;  ///< of one batch, then it is sent
   std::unordered_map<std::uint32_t, batch_writer> of;  // by part
   std::deque<message> sent;
@@ -168,7 +169,8 @@ struct release_scope::buffers {
     write_batch b = w.take();
     const std::uint64_t n = b.values.size() / object->element_bytes();
     try {
-      sent.push_back({start_call<&write_batch_here>(orrery::pe(object->how().pes[part]), object->about.id, b), n});
+      sent.push_back(
+          {start_call<&write_batch_here>(orrery::pe(object->how().pes[part]), object->about.id, b, writer), n});
     } catch (...) {
       if (failure == nullptr) failure = std::current_exception();
     }
@@ -201,6 +203,7 @@ release_scope::release_scope(const release_request& r)
     : row_(r.row), rows_(r.rows), column_(r.column), columns_(r.columns), buffers_(new buffers) {
   buffers_->object = hold_object(r.id);
   buffers_->where = r.where;
+  buffers_->writer = write_site{"release", r.where}.text();
   buffers_->most = r.options.buffer_bytes;
   require_inside(*buffers_->object, {r.row, r.rows, r.column, r.columns});
   guard_.begin(buffers_->object, scope_guard::kind::write, r.where, {r.row, r.rows, r.column, r.columns});

@@ -109,7 +109,7 @@ void spread(const shared_object& o, std::uint64_t local) {
 void write_to_replicas(shared_id id, std::uint32_t part, std::uint64_t local, std::span<const std::byte> value) {
   const shared_object& o = owned_here(id, part);
   std::byte* const at = element_here(o, local, value.size());
-  scope_guard::require_no_view(o);
+  scope_guard::require_no_view(o, "a scope of read_mostly");
   store_here(o, at, value.data());
   spread(o, local);
 }
@@ -117,7 +117,7 @@ bytes change_with_replicas(shared_id id, std::uint32_t part, std::uint64_t local
                            std::span<const std::byte> operand) {
   const shared_object& o = owned_here(id, part);
   std::byte* const at = element_here(o, local, operand.size());
-  scope_guard::require_no_view(o);
+  scope_guard::require_no_view(o, "a scope of read_mostly");
   bytes old(o.element_bytes());
   bytes now(o.element_bytes());
   change_here(o, at, what, type, operand.data(), old.data());
@@ -131,7 +131,7 @@ std::pair<bool, bytes> compare_exchange_with_replicas(shared_id id, std::uint32_
                                                       std::span<const std::byte> desired) {
   const shared_object& o = owned_here(id, part);
   std::byte* const at = element_here(o, local, expected.size());
-  scope_guard::require_no_view(o);
+  scope_guard::require_no_view(o, "a scope of read_mostly");
   bytes old(expected.begin(), expected.end());
   const bool done = desired.size() == old.size() && compare_exchange_here(o, at, old.data(), desired.data());
   order_change(at, done);

@@ -2,7 +2,6 @@
 #include <orrery/process/spawn.hpp>
 #include <orrery/shared/access.hpp>
 #include <orrery/shared/directory.hpp>
-#include <orrery/shared/guard.hpp>
 #include <orrery/shared/object.hpp>
 #include <orrery/shared/scattered.hpp>
 #include <orrery/shared/transfer_limits.hpp>
@@ -63,12 +62,14 @@ bytes gather_at_owner(shared_id id, std::uint32_t part, part_places places) {
   });
   return values;
 }
-void scatter_at_owner(shared_id id, std::uint32_t part, part_places places, std::span<const std::byte> values) {
+void scatter_at_owner(shared_id id, std::uint32_t part, part_places places, std::span<const std::byte> values,
+                      std::string_view writer) {
   const shared_object& o = find_object(id);
   check_places(o, part, places);
   if (values.size() != places.count() * o.element_bytes())
     throw bad_message(errc::message_corrupt, o.about.label + ": another number of values than of places");
-  scope_guard::require_no_view(o);
+  if (scope_guard::is_viewed(o)) [[unlikely]]
+    places.for_each([&](std::uint64_t local) { scope_guard::require_not_viewed(o, part, local, 1, writer); });
   const std::byte* from = values.data();
   places.for_each([&](std::uint64_t local) {
     store_here(o, o.base[part] + local * o.element_bytes(), from);
@@ -136,6 +137,9 @@ void gather_reader::finish() {
 void scatter_writer::begin(std::shared_ptr<const shared_object> to, const index_source& indices,
                            const std::byte* values) {
   to_ = std::move(to);
+  if (scope_guard::is_viewed(*to_)) [[unlikely]]
+    for (std::uint64_t i = 0; i < indices.count; ++i)
+      scope_guard::require_not_viewed(*to_, {indices[i], 1, 0, to_->columns}, site_);
   const std::uint64_t size = to_->element_bytes();
   sort_by_owner(
       *to_, indices, [&](std::uint64_t i, std::byte* at) { store_here(*to_, at, values + i * size); },
@@ -148,7 +152,7 @@ void scatter_writer::begin(std::shared_ptr<const shared_object> to, const index_
           sent_.pop_front();
         }
         sent_.push_back(start_call<&scatter_at_owner>(orrery::pe(to_->how().pes[part]), to_->about.id, part, w.places,
-                                                      std::span<const std::byte>(block)));
+                                                      std::span<const std::byte>(block), site_.text()));
       });
 }
 

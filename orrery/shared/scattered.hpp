@@ -2,6 +2,7 @@
 #pragma once
 
 #include <orrery/process/future.hpp>
+#include <orrery/shared/guard.hpp>
 #include <orrery/shared/transfer.hpp>
 
 #include <cstddef>
@@ -79,13 +80,14 @@ class gather_reader {
 /// returned, the values may be overwritten; when finish() has, everybody sees them.
 class scatter_writer {
  public:
-  scatter_writer() = default;
+  explicit scatter_writer(const write_site& site) noexcept : site_(site) {}
   scatter_writer(const scatter_writer&) = delete;
   scatter_writer& operator=(const scatter_writer&) = delete;
   void begin(std::shared_ptr<const shared_object> to, const index_source& indices, const std::byte* values);
   void finish();
 
  private:
+  write_site site_;
   std::shared_ptr<const shared_object> to_;
   std::deque<future<void>> sent_;
 };

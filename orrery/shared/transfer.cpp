@@ -38,6 +38,8 @@ namespace {
 /// A mechanism with begin() and finish().
 template <class M>
 struct work_of : transfer::work {
+  template <class... A>
+  explicit work_of(const A&... given) : mechanism(given...) {}
   M mechanism;
   void finish() override { mechanism.finish(); }
 };
@@ -76,7 +78,7 @@ transfer start_read(const rectangle& from, std::byte* to, std::uint64_t pitch, s
 
 transfer start_write(const std::byte* from, std::uint64_t pitch, const rectangle& to, std::source_location where) {
   const std::shared_ptr<const shared_object> o = hold_object(to.id);
-  auto w = std::make_unique<work_of<region_writer>>();
+  auto w = std::make_unique<work_of<region_writer>>(write_site{"copy", where});
   watch(w->writes, o, access_kind::write, to, where);
   w->mechanism.begin(*o, region_of(to), from, pitch);
   return transfer(std::move(w));
@@ -88,7 +90,19 @@ transfer start_between(const rectangle& from, const rectangle& to, std::source_l
     watch(w->reads, hold_object(from.id), access_kind::read, from, where);
     watch(w->writes, hold_object(to.id), access_kind::write, to, where);
   }
-  w->mechanism.sent = push_region(from.id, region_of(from), {to.id, to.row, to.column});
+  w->mechanism.sent = push_region(from.id, region_of(from), {to.id, to.row, to.column}, {"copy", where});
+  return transfer(std::move(w));
+}
+
+transfer start_between(const shared_id& from, const index_source& of, const shared_id& to, const index_source& places,
+                       std::source_location where) {
+  auto w = std::make_unique<work_of<pushes>>();
+  if (checks_sharing()) {
+    watch(w->reads, hold_object(from), access_kind::read, of, where, "copy");
+    watch(w->writes, hold_object(to), access_kind::write, places, where, "copy");
+  }
+  w->mechanism.sent =
+      push_stride(from, {of.first, of.distance, of.count}, {to, places.first, places.distance}, {"copy", where});
   return transfer(std::move(w));
 }
 
@@ -103,7 +117,7 @@ transfer start_gather(const shared_id& from, const index_source& indices, std::b
 transfer start_scatter(const std::byte* from, const shared_id& to, const index_source& indices,
                        std::source_location where) {
   const std::shared_ptr<const shared_object> o = hold_object(to);
-  auto w = std::make_unique<work_of<scatter_writer>>();
+  auto w = std::make_unique<work_of<scatter_writer>>(write_site{"scatter", where});
   watch(w->writes, o, access_kind::write, indices, where, "scatter");
   w->mechanism.begin(o, indices, from);
   return transfer(std::move(w));

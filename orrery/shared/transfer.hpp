@@ -43,8 +43,7 @@ class [[nodiscard]] transfer {
   std::unique_ptr<work> work_;
 };
 
-/// Every step-th element of a shared vector: `count` of them, from `first` on. See
-/// shared_vector::every.
+/// Every step-th element of a shared vector: `count` of them, from `first` on. See every().
 template <class T>
 class vector_stride {
  public:
@@ -90,6 +89,8 @@ struct index_source {
 [[nodiscard]] transfer start_write(const std::byte* from, std::uint64_t pitch, const rectangle& to,
                                    std::source_location where);
 [[nodiscard]] transfer start_between(const rectangle& from, const rectangle& to, std::source_location where);
+[[nodiscard]] transfer start_between(const shared_id& from, const index_source& of, const shared_id& to,
+                                     const index_source& places, std::source_location where);
 [[nodiscard]] transfer start_gather(const shared_id& from, const index_source& indices, std::byte* to,
                                     std::source_location where);
 [[nodiscard]] transfer start_scatter(const std::byte* from, const shared_id& to, const index_source& indices,
@@ -99,53 +100,59 @@ template <class T>
 [[nodiscard]] index_source indices_of(const vector_stride<T>& s) noexcept {
   return {{}, s.first(), s.step(), s.size()};
 }
-inline void require_same_size(std::uint64_t from, std::uint64_t to) {
-  if (from != to) throw_other_size(from, to);
-}
-
 }  // namespace detail
 
-/// As copy, but it returns before the copy is complete: a part of a vector or a rectangle of a
-/// matrix to local memory,
+/// As copy, but it returns before the copy is complete: a vector, a matrix or a part of one to local
+/// memory,
 template <detail::shared_part P>
 transfer start_copy(const P& from, std::span<detail::element_of<P>> to,
                     std::source_location where = std::source_location::current()) {
   detail::require_bytes<detail::element_of<P>>();
-  detail::require_same_size(from.size(), to.size());
   const detail::rectangle r = detail::rectangle_of(from);
+  detail::require_same_size(r, to.size());
   return detail::start_read(r, reinterpret_cast<std::byte*>(to.data()), r.columns * sizeof(detail::element_of<P>),
                             where);
 }
 /// back,
 template <detail::shared_part P>
-transfer start_copy(std::span<const std::type_identity_t<detail::element_of<P>>> from, const P& to,
+transfer start_copy(std::span<const detail::element_of<P>> from, const P& to,
                     std::source_location where = std::source_location::current()) {
   detail::require_bytes<detail::element_of<P>>();
-  detail::require_same_size(from.size(), to.size());
   const detail::rectangle r = detail::rectangle_of(to);
+  detail::require_same_size(r, from.size());
   return detail::start_write(reinterpret_cast<const std::byte*>(from.data()), r.columns * sizeof(detail::element_of<P>),
                              r, where);
 }
 /// and between two of the same shape, each owner sending its own elements. They must not overlap.
-template <detail::shared_part P>
-transfer start_copy(const P& from, const P& to, std::source_location where = std::source_location::current()) {
+template <detail::shared_part P, detail::shared_part Q>
+transfer start_copy(const P& from, const Q& to, std::source_location where = std::source_location::current()) {
+  static_assert(std::is_same_v<detail::element_of<P>, detail::element_of<Q>>,
+                "orrery: start_copy(from, to): both have elements of one type");
   detail::require_bytes<detail::element_of<P>>();
   const detail::rectangle a = detail::rectangle_of(from);
   const detail::rectangle b = detail::rectangle_of(to);
-  detail::require_same_size(a.rows, b.rows);
-  detail::require_same_size(a.columns, b.columns);
+  if (a.rows != b.rows || a.columns != b.columns) detail::throw_other_shape(a, b);
   return detail::start_between(a, b, where);
 }
-/// A rectangle of a matrix to one of the same shape, complete when it returns.
-template <class T>
-void copy(const matrix_part<T>& from, const matrix_part<T>& to,
-          std::source_location where = std::source_location::current()) {
+/// Between two of the same shape, complete when it returns. They must not overlap. Elements that
+/// their owners hold as objects go through memory of the caller.
+template <detail::shared_part P, detail::shared_part Q>
+void copy(const P& from, const Q& to, std::source_location where = std::source_location::current()) {
+  using T = detail::element_of<P>;
+  static_assert(std::is_same_v<T, detail::element_of<Q>>, "orrery: copy(from, to): both have elements of one type");
   if constexpr (detail::held_by_owner<T>) {
-    detail::require_same_size(from.row_count(), to.row_count());
-    detail::require_same_size(from.column_count(), to.column_count());
-    std::vector<T> between(from.size());
-    copy(from, std::span(between), where);
-    copy(std::span<const T>(between), to, where);
+    const detail::rectangle a = detail::rectangle_of(from);
+    const detail::rectangle b = detail::rectangle_of(to);
+    if (a.rows != b.rows || a.columns != b.columns) detail::throw_other_shape(a, b);
+    // Some rows at a time, as many as make 1 MiB without what the objects own.
+    const std::uint64_t most =
+        std::max<std::uint64_t>(1, (1 << 20) / sizeof(T) / std::max<std::uint64_t>(1, a.columns));
+    std::vector<T> between(std::min(most, a.rows) * a.columns);
+    for (std::uint64_t done = 0; done < a.rows; done += most) {
+      const std::uint64_t n = std::min(most, a.rows - done);
+      detail::read_elements(detail::rectangle{a.id, a.row + done, n, a.column, a.columns}, between.data(), where);
+      detail::write_elements(between.data(), detail::rectangle{b.id, b.row + done, n, b.column, b.columns}, where);
+    }
   } else {
     start_copy(from, to, where).wait();
   }
@@ -167,6 +174,22 @@ transfer start_copy(std::span<const std::type_identity_t<T>> from, const vector_
   detail::require_same_size(from.size(), to.size());
   return detail::start_scatter(reinterpret_cast<const std::byte*>(from.data()), to.whole().id(), detail::indices_of(to),
                                where);
+}
+/// Between shared vectors, each owner sending its own elements: the k-th of one to the k-th of the
+/// other.
+template <class T>
+transfer start_copy(const vector_stride<T>& from, const vector_stride<T>& to,
+                    std::source_location where = std::source_location::current()) {
+  detail::require_bytes<T>();
+  detail::require_same_size(from.size(), to.size());
+  return detail::start_between(from.whole().id(), detail::indices_of(from), to.whole().id(), detail::indices_of(to),
+                               where);
+}
+/// The same, complete when they return.
+template <class T>
+void copy(const vector_stride<T>& from, const vector_stride<T>& to,
+          std::source_location where = std::source_location::current()) {
+  start_copy(from, to, where).wait();
 }
 template <class T>
 void copy(const vector_stride<T>& from, std::span<std::type_identity_t<T>> to,
@@ -193,9 +216,15 @@ transfer start_gather(const shared_vector<T>& from, std::span<const std::uint64_
 template <class T>
 [[nodiscard]] std::vector<T> gather(const shared_vector<T>& from, std::span<const std::uint64_t> indices,
                                     std::source_location where = std::source_location::current()) {
-  std::vector<T> values(indices.size());
-  start_gather(from, indices, std::span(values), where).wait();
-  return values;
+  detail::require_bytes<T>();
+  // also of bool, and of what has no default constructor
+  std::vector<detail::element_value<T>> values(indices.size());
+  detail::start_gather(from.id(), {indices, 0, 0, indices.size()}, reinterpret_cast<std::byte*>(values.data()), where)
+      .wait();
+  std::vector<T> all;
+  all.reserve(values.size());
+  for (const auto& v : values) all.push_back(v.get());
+  return all;
 }
 /// to[indices[k]] = values[k]. Where an index is there twice, either value stays.
 template <class T>

@@ -100,6 +100,7 @@ class shared_vector {
 template <class T>
 class vector_part {
  public:
+  using value_type = T;
   vector_part(const shared_vector<T>& of, std::uint64_t first, std::uint64_t count) noexcept
       : of_(of), first_(first), count_(count) {}
   [[nodiscard]] const shared_vector<T>& whole() const noexcept { return of_; }

@@ -140,7 +140,7 @@ file_traffic load_hdf5(const std::string& file, const std::string& dataset, cons
       const place at(plan.rank, plan.axes, box);
       s.read(at.first, at.count, hdf5::memory_type(plan.elements), buffer.data());
     });
-    write_region(*o, box, buffer.data(), box.columns * type.bytes);
+    write_region(*o, box, buffer.data(), box.columns * type.bytes, {"load_hdf5", where});
   }
   return {o->rows * o->columns * type.bytes, buffer.size() + cache};
 }
