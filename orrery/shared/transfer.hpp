@@ -100,10 +100,11 @@ template <class T>
 [[nodiscard]] index_source indices_of(const vector_stride<T>& s) noexcept {
   return {{}, s.first(), s.step(), s.size()};
 }
+
 }  // namespace detail
 
-/// As copy, but it returns before the copy is complete: a vector, a matrix or a part of one to local
-/// memory,
+/// As copy, but it returns before the copy is complete: a vector, a matrix or a part of one to
+/// local memory,
 template <detail::shared_part P>
 transfer start_copy(const P& from, std::span<detail::element_of<P>> to,
                     std::source_location where = std::source_location::current()) {
