@@ -160,23 +160,33 @@ double cache_together(team_member& t, shared_vector<std::uint64_t> v, int times)
   return median(rates);
 }
 
-void caches(const effort& e, nlohmann::json& out) {
-  constexpr std::uint64_t bytes = 8 << 20;
-  const shared_vector<std::uint64_t> v(bytes / 8, distribution::block(), 3);
-  std::vector<double> rates;
+/// The median time of entering a view, in us.
+double view_enter_us(const shared_vector<std::uint64_t>& v, int times) {
   std::vector<double> views;
-  for (int i = 0; i < e.times(30); ++i) {
-    const auto begin = bench::clock::now();
-    with(read_cache(v), [&](auto&) {
-      rates.push_back(bytes / std::chrono::duration<double, std::nano>(bench::clock::now() - begin).count());
-    });
+  for (int i = 0; i < times; ++i) {
     const auto view = bench::clock::now();
     with(read_view(v), [&](auto&) {
       views.push_back(std::chrono::duration<double, std::micro>(bench::clock::now() - view).count());
     });
   }
+  return median(views);
+}
+
+void caches(const effort& e, nlohmann::json& out) {
+  constexpr std::uint64_t bytes = 8 << 20;
+  const shared_vector<std::uint64_t> v(bytes / 8, distribution::block(), 3);
+  std::vector<double> rates;
+  for (int i = 0; i < e.times(30); ++i) {
+    const auto begin = bench::clock::now();
+    with(read_cache(v), [&](auto&) {
+      rates.push_back(bytes / std::chrono::duration<double, std::nano>(bench::clock::now() - begin).count());
+    });
+  }
   out["read_cache_gbps"] = median(rates);
-  out["read_view_enter_us"] = median(views);
+  out["read_view_enter_us"] = view_enter_us(v, e.times(30));
+  const shared_vector<std::uint64_t> huge(e.smoke ? bytes / 8 : std::uint64_t{1} << 27);  // 1 GiB
+  out["read_view_1g_enter_us"] = view_enter_us(huge, e.times(30));
+  destroy(huge);
   out["allgather_gbps"] = spmd<&cache_together>(team(), v, e.times(30)).front();
   destroy(v);
 }
