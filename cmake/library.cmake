@@ -28,9 +28,25 @@ if(orrery_hdf5_FOUND)
   add_library(orrery::hdf5 ALIAS orrery_hdf5)
 endif()
 
-# The sanitizers' builds (Clang) read what most sources include once; GCC, which reads each source alone, finds what a
-# source forgets to include. They also compile several sources as one, which takes less than half of the time; not so
-# where programs are linked that shall contain only what they use.
+# GCC's release compiles several sources of a folder as one, which takes less than half of the time. Sections let a
+# program have only what it uses. Clang without sanitizers (the preset quick) reads each source alone and finds what it
+# forgets to include.
+if(CMAKE_CXX_COMPILER_ID STREQUAL GNU AND CMAKE_BUILD_TYPE STREQUAL Release AND ORRERY_SANITIZE STREQUAL off)
+  foreach(source IN LISTS sources)
+    cmake_path(RELATIVE_PATH source BASE_DIRECTORY ${PROJECT_SOURCE_DIR}/orrery OUTPUT_VARIABLE folder)
+    cmake_path(GET folder PARENT_PATH folder)
+    string(MAKE_C_IDENTIFIER ${folder} folder)
+    math(EXPR batch "0${sources_of_${folder}} / 8")
+    math(EXPR sources_of_${folder} "0${sources_of_${folder}} + 1")
+    set_source_files_properties(${source} PROPERTIES UNITY_GROUP ${folder}_${batch})
+  endforeach()
+  set_target_properties(orrery PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
+  target_compile_options(orrery PRIVATE -ffunction-sections -fdata-sections
+                         $<$<COMPILE_LANGUAGE:CXX>:-Wno-subobject-linkage>)
+  target_link_options(orrery PUBLIC -Wl,--gc-sections)
+endif()
+
+# The sanitizers' builds (Clang) read what most sources include once, and compile several sources as one, too.
 if(CMAKE_CXX_COMPILER_ID MATCHES Clang AND NOT ORRERY_SANITIZE STREQUAL off)
   target_precompile_headers(orrery PRIVATE $<$<COMPILE_LANGUAGE:CXX>:${PROJECT_SOURCE_DIR}/cmake/common.hpp>)
   target_compile_options(orrery PRIVATE "$<$<COMPILE_LANGUAGE:CXX>:SHELL:-Xclang -fno-pch-timestamp>")
