@@ -169,21 +169,30 @@ double receive_any_ring(effort e) {
 }
 
 struct Block : element<Block, int> {
-  void plain(int, int x) { sum += x; }
-  void border(int step, int x) { borders.put(step, x); }
+  void plain(int, int x) {
+    sum += x;
+    ++come;
+  }
+  void border(int step, int x) {
+    borders.put(step, x);
+    ++come;
+  }
   void await(int steps) {
     for (int s = 0; s < steps; ++s)
       for (const int x : borders.take(s, 4)) sum += x;
     done = true;
   }
   long total() const { return done ? sum : -1; }
+  static inline long come = 0;  // to all
   long sum = 0;
   bool done = false;
   inbox<int, int> borders;
 };
 ORRERY_PROCESS(Block, plain, border, await, total);
 
-// Four borders for each step of each of 64 elements, awaited or not: the difference of a post.
+// Four borders for each step of each of 64 elements, awaited or not: the difference of a post. A step
+// begins when the borders of the one before have come: after one yield most of them still lie in
+// mailboxes, and posts that fill these until they are full measure memory.
 double when_border(effort e) {
   const int steps = std::max(1, e.times(2'000'000) / 256);
   const auto run = [&](bool awaited) {
@@ -191,11 +200,12 @@ double when_border(effort e) {
     if (awaited)
       for (int i = 0; i < 64; ++i) post(a[i])->await(steps);
     yield();
+    Block::come = 0;
     const auto begin = clock::now();
     for (int s = 0; s < steps; ++s) {
       for (int side = 0; side < 4; ++side)
         for (int i = 0; i < 64; ++i) awaited ? post(a[i])->border(s, 1) : post(a[i])->plain(s, 1);
-      yield();
+      while (Block::come != 256L * (s + 1)) yield();
     }
     const double t = ns_since(begin);
     const long seen = a[0]->total();
