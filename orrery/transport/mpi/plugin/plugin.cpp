@@ -3,6 +3,7 @@
 // of the runtime's library.
 #include <orrery/transport/mpi/plugin/interface.hpp>
 
+#include <cstdlib>
 #include <cstring>
 
 #include <dlfcn.h>
@@ -80,11 +81,29 @@ void copy(const char* from, int bytes, char* text, std::uint32_t room) {
   text[n] = 0;
 }
 
+// UCX, which MPICH may use, asks the receiver before it sends what is larger than a limit. By
+// default frames are; a window of them then waits for answers, and half as many come through. The
+// user's own setting stays. Programs that a process starts do not inherit this one.
+class frames_at_once {
+ public:
+  frames_at_once() noexcept : is_set_(std::getenv(name) == nullptr && ::setenv(name, "72K", 0) == 0) {}
+  frames_at_once(const frames_at_once&) = delete;
+  frames_at_once& operator=(const frames_at_once&) = delete;
+  ~frames_at_once() {
+    if (is_set_) ::unsetenv(name);
+  }
+
+ private:
+  static constexpr const char* name = "UCX_RNDV_THRESH";
+  bool is_set_;
+};
+
 int begin(int* started, int* level) {
   int is_there = 0;
   if (const int e = MPI_Initialized(&is_there); e != MPI_SUCCESS) return e;
   *started = is_there == 0 ? 1 : 0;
   int given = MPI_THREAD_SINGLE;
+  const frames_at_once set_while_it_starts;
   const int e =
       is_there != 0 ? MPI_Query_thread(&given) : MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &given);
   if (e != MPI_SUCCESS) return e;
