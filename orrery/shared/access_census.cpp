@@ -109,7 +109,8 @@ struct counted_object {
     next_write = number + 1;
   }
   void end_phase();
-  void read_far(std::uint64_t row, std::uint64_t column) {
+  /// An element of another PE.
+  void reach(std::uint64_t row, std::uint64_t column) {
     least_row = std::min(least_row, row);
     most_row = std::max(most_row, row);
     const auto down = rows.to(row);
@@ -191,13 +192,14 @@ namespace {
                                            std::uint64_t column, std::source_location where) {
   const counted_part part = find_part(c, o, row, column, where);
   c.follow_read(part.use, row * o.columns + column);
-  if (part.far) c.read_far(row, column);
+  if (part.far) c.reach(row, column);
 }
 [[gnu::noinline]] void count_write_anywhere(counted_object& c, const shared_object& o, std::uint64_t row,
                                             std::uint64_t column, std::source_location where) {
-  part_use& u = find_part(c, o, row, column, where).use;
-  ++u.writes;
-  c.follow_write(u, row * o.columns + column);
+  const counted_part part = find_part(c, o, row, column, where);
+  ++part.use.writes;
+  c.follow_write(part.use, row * o.columns + column);
+  if (part.far) c.reach(row, column);
 }
 
 }  // namespace

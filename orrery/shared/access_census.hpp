@@ -28,7 +28,7 @@ struct part_use {
   std::uint64_t distinct_reads = 0;  ///< elements, of each phase
   std::uint64_t read_runs = 0;  ///< how often a read did not go to the element behind the last one
   std::uint64_t write_runs = 0;
-  /// Elements of the rows from the first to the last that the PE read of other PEs' parts.
+  /// Elements of the rows from the first to the last that the PE read or wrote of other PEs' parts.
   std::uint64_t hull = 0;
 
   [[nodiscard]] std::uint64_t all() const noexcept { return reads + writes + changes; }
@@ -47,7 +47,7 @@ struct object_use {
   std::uint64_t phases = 0;
   std::uint64_t members = 1;  ///< of the team on the PE, at most
   std::map<std::uint32_t, part_use> parts;
-  std::uint64_t halo = 0;  ///< how far from the own rectangle elements of others were read, at most
+  std::uint64_t halo = 0;  ///< how far from the own rectangle others' elements are, at most
   bool over_edges = false;  ///< that is over an edge of the matrix to the opposite one
 
   template <class A>

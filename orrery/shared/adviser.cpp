@@ -9,6 +9,7 @@
 #include <orrery/shared/directory.hpp>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <functional>
 #include <iterator>
@@ -111,6 +112,17 @@ std::string time_text(double seconds) {
   return fmt::format("{:.1f} s", seconds);
 }
 
+/// "512 local reads, 64 local writes, in runs of 8 elements": the runs say whether the loop goes
+/// along memory.
+std::string rest_text(const sharing_advice& a) {
+  std::string text;
+  if (a.local_reads != 0) text = count_text(a.local_reads, "local read") + ", ";
+  if (a.local_writes != 0) text += count_text(a.local_writes, "local write") + ", ";
+  const double run = a.elements_in_a_run();
+  return text + fmt::format("in runs of {:.{}f} element{}", run, run == std::floor(run) || run >= 100 ? 0 : 1,
+                            run == 1 ? "" : "s");
+}
+
 }  // namespace
 
 int detail::tell_advice(int result) {
@@ -145,20 +157,20 @@ std::vector<sharing_advice> advise_sharing() {
 
 std::string to_text(const sharing_advice& a) {
   std::string text = fmt::format("{}, used at {}: ", a.object, a.places);
-  if (a.remote_reads + a.remote_writes == 0) {
-    const std::uint64_t all = a.local_reads + a.local_writes;
-    return text + fmt::format("{}, all by their owners: {} makes loops over memory of them",
-                              count_text(all, "access", "es"), a.behaviour);
-  }
+  const std::uint64_t all = a.local_reads + a.local_writes + a.remote_reads + a.remote_writes;
+  if (a.remote_reads + a.remote_writes == 0)
+    return text + fmt::format("{}, all by their owners: {} makes loops over memory of them ({})",
+                              count_text(all, "access", "es"), a.behaviour, rest_text(a));
   if (a.remote_reads != 0) text += count_text(a.remote_reads, "remote read");
   if (a.distinct_remote_reads != 0 && a.remote_reads >= 2 * a.distinct_remote_reads)
     text += fmt::format(", each element {} times", a.remote_reads / a.distinct_remote_reads);
   if (a.remote_writes != 0)
     text += fmt::format("{}{}", a.remote_reads != 0 ? ", " : "", count_text(a.remote_writes, "remote write"));
   if (a.behaviour.empty())
-    return text + fmt::format(": default access takes {}, and no behaviour less", time_text(a.seconds_by_default));
-  return text +
-         fmt::format(": {} takes {} instead of {}", a.behaviour, time_text(a.seconds), time_text(a.seconds_by_default));
+    return text + fmt::format(": default access takes {}, and no behaviour less ({})", time_text(a.seconds_by_default),
+                              rest_text(a));
+  return text + fmt::format(": {} takes {} instead of {} ({})", a.behaviour, time_text(a.seconds),
+                            time_text(a.seconds_by_default), rest_text(a));
 }
 
 }  // namespace orrery

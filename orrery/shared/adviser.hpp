@@ -26,6 +26,11 @@ struct sharing_advice {
   std::uint64_t local_writes = 0;  ///< and changes
   std::uint64_t remote_writes = 0;
   std::uint64_t runs = 0;  ///< of reads or writes of elements that follow each other
+  /// How long these are on average: 1 where no access goes to the element behind the last one.
+  [[nodiscard]] double elements_in_a_run() const noexcept {
+    const auto all = static_cast<double>(local_reads + remote_reads + local_writes + remote_writes);
+    return runs == 0 ? all : all / static_cast<double>(runs);
+  }
   /// All behaviours that fit, with their times.
   std::vector<std::pair<std::string, double>> considered;
 };
@@ -35,7 +40,8 @@ struct sharing_advice {
 /// Parks. Throws node_lost, stopped.
 [[nodiscard]] std::vector<sharing_advice> advise_sharing();
 
-/// One line for people.
+/// One line for people: the remote accesses, the behaviour and its time; behind that the local
+/// accesses, and how long runs of elements that follow each other are.
 [[nodiscard]] std::string to_text(const sharing_advice& a);
 
 }  // namespace orrery

@@ -5,6 +5,7 @@
 #include <orrery/shared/adviser.hpp>
 
 #include <orrery/process/internal/test_world.hpp>
+#include <orrery/shared/internal/test_advice.hpp>
 #include <orrery/shared/shared.hpp>
 
 #include <algorithm>
@@ -18,57 +19,90 @@
 #include <gtest/gtest.h>
 
 namespace orrery::testing {
+
+std::int64_t time_of(std::string_view sim, const program& p, const choices& h) {
+  std::int64_t ns = 0;
+  in_simulation(sim, [&] { ns = p(h); });
+  return ns;
+}
+
+std::vector<advised> advice_for(std::string_view sim, const program& p, std::size_t places) {
+  scheduler::node_settings settings;
+  settings.pe.advise_for = transport::link_cost{};
+  std::vector<sharing_advice> all;
+  in_simulation(parse_simulation(sim), settings, [&] {
+    (void)p(choices(places, how::plain));
+    all = advise_sharing();
+  });
+  std::erase_if(all, [](const sharing_advice& a) {  // the test's own look at a result
+    return a.local_reads + a.remote_reads + a.local_writes + a.remote_writes == 1;
+  });
+  std::vector<std::string> objects;
+  const auto made_at = [](const sharing_advice& a) { return a.object.substr(a.object.find("made at")); };
+  for (const auto& a : all) objects.push_back(made_at(a));
+  std::ranges::sort(objects);
+  objects.erase(std::ranges::unique(objects).begin(), objects.end());
+  std::vector<advised> result;
+  for (const auto& a : all)
+    result.push_back({static_cast<std::size_t>(std::ranges::find(objects, made_at(a)) - objects.begin()), a});
+  return result;
+}
+
+how to_how(std::string_view behaviour) {
+  if (behaviour.starts_with("owner_computes")) return how::owned;
+  if (behaviour.starts_with("read_cache(m.rows") || behaviour.starts_with("read_cache(v.part")) return how::part;
+  if (behaviour.starts_with("read_cache")) return how::cached;
+  if (behaviour.starts_with("halo_cache")) return how::halo;
+  if (behaviour.starts_with("release")) return how::released;
+  if (behaviour == "read_release(m)" || behaviour == "read_release(v)") return how::updated;
+  if (behaviour.starts_with("read_release")) return how::part_updated;
+  if (behaviour.starts_with("read_mostly")) return how::mostly;
+  EXPECT_EQ(behaviour, "");
+  return how::plain;
+}
+
+choices expect_best_choice(std::string_view sim, const program& p, const std::vector<place_to_choose>& places,
+                           const std::vector<std::vector<std::size_t>>& scopes) {
+  choices chosen;
+  const std::vector<advised> advice = advice_for(sim, p, places.size());
+  for (const auto& place : places) {
+    const auto a = std::ranges::find_if(advice, place.is_for);
+    if (a == advice.end()) {
+      ADD_FAILURE() << "no advice for place " << chosen.size();
+      return chosen;
+    }
+    chosen.push_back(to_how(a->advice.behaviour));
+    EXPECT_NE(std::ranges::find(place.fit, chosen.back()), place.fit.end())
+        << to_text(a->advice) << a->advice.behaviour;
+  }
+  const std::int64_t advised_time = time_of(sim, p, chosen);
+  for (const auto& scope : scopes) {
+    choices tried = chosen;
+    const std::function<void(std::size_t)> try_all = [&](std::size_t i) {
+      if (i == scope.size()) {
+        std::string text;
+        for (const how h : tried) text += std::to_string(static_cast<int>(h));
+        EXPECT_LE(static_cast<double>(advised_time), 1.05 * static_cast<double>(time_of(sim, p, tried)))
+            << sim << ": " << text << " is faster";
+        return;
+      }
+      for (const how h : places[scope[i]].fit) {
+        tried[scope[i]] = h;
+        try_all(i + 1);
+      }
+    };
+    try_all(0);
+  }
+  return chosen;
+}
+
+const std::vector<std::string> advice_worlds{"machines=3,net=10g", "machines=4,net=200g", "machines=5,net=10g"};
+
 namespace {
 
 using matrix = shared_matrix<long>;
 using vector = shared_vector<long>;
 
-enum class how : std::uint8_t { plain, owned, cached, rows, halo, released, mostly };
-using choices = std::vector<how>;
-
-/// An index that may be outside, where the matrix begins again, and its place in the source.
-struct any_index {
-  std::int64_t at;
-  std::source_location where;
-  template <std::integral I>
-  any_index(I i, std::source_location here = std::source_location::current()) noexcept
-      : at(static_cast<std::int64_t>(i)), where(here) {}
-};
-detail::element_index inside(const any_index& i, std::uint64_t n) {
-  return {static_cast<std::uint64_t>(i.at + static_cast<std::int64_t>(n)) % n, i.where};
-}
-
-/// Access by default with the syntax of a scope.
-struct plain_matrix {
-  matrix of;
-  class handle {
-   public:
-    explicit handle(const plain_matrix& b) : of_(b.of) {}
-    handle(const handle&) = delete;
-    auto operator[](any_index i, any_index j) const {
-      return of_[inside(i, of_.row_count()), inside(j, of_.column_count()).at];
-    }
-    void ready() {}
-    void close() {}
-
-   private:
-    matrix of_;
-  };
-};
-struct plain_vector {
-  vector of;
-  class handle {
-   public:
-    explicit handle(const plain_vector& b) : of_(b.of) {}
-    handle(const handle&) = delete;
-    auto operator[](any_index i) const { return of_[inside(i, of_.size())]; }
-    void ready() {}
-    void close() {}
-
-   private:
-    vector of_;
-  };
-};
 /// A cache of rows, whose indices begin again at the edges.
 struct cached_torus {
   matrix of;
@@ -86,26 +120,6 @@ struct cached_torus {
     std::uint64_t n_;
   };
 };
-plain_matrix plainly(const matrix& m) { return {m}; }
-plain_vector plainly(const vector& v) { return {v}; }
-
-template <class O, class F>
-void read_as(how h, team_member& t, const O& o, F f) {
-  if (h == how::owned) return f(owner_computes(o, t));
-  if (h == how::cached) return f(read_cache(o));
-  f(plainly(o));
-}
-template <class O, class F>
-void own_as(how h, team_member& t, const O& o, F f) {
-  if (h == how::owned) return f(owner_computes(o, t));
-  f(plainly(o));
-}
-template <class O, class F>
-void write_as(how h, team_member& t, const O& o, F f) {
-  if (h == how::owned) return f(owner_computes(o, t));
-  if (h == how::released) return f(release(o));
-  f(plainly(o));
-}
 
 // --- programs: virtual nanoseconds ---------------------------------------------------------------
 
@@ -163,7 +177,7 @@ void diffuse(team_member& t, matrix now, matrix next, choices h) {
       step(halo_cache(now, t, 1, edges::periodic));
     } else if (h[0] == how::cached) {
       step(cached_torus{now, 0, now.row_count()});
-    } else if (h[0] == how::rows) {
+    } else if (h[0] == how::part) {
       const std::uint64_t first = now.local_rows().front();
       const std::uint64_t count = now.local_rows().size();
       const bool at_edge = first == 0 || first + count == now.row_count();
@@ -280,15 +294,20 @@ void exchange(team_member& t, const sorted_data& d, const choices& h) {
   std::vector<long> mine;
   std::uint64_t to = 0;
   read_as(h[parts_r], t, d.partitions, [&](auto bc) {
-    read_as(h[gather], t, d.keys, [&](auto bk) {
-      with(bc, bk, [&](auto& partitions, auto& keys) {
-        for (std::uint64_t m = 0; m < t.size(); ++m) {
-          const long begin = partitions[m, 0];
-          const long from = partitions[m, t.rank()];
-          const long end = partitions[m, t.rank() + 1];
-          to += static_cast<std::uint64_t>(from - begin);
-          for (long i = from; i < end; ++i) mine.push_back(keys[static_cast<std::uint64_t>(i)]);
-        }
+    with(bc, [&](auto& partitions) {
+      const auto begin_of = [&](std::uint64_t member) { return static_cast<long>(partitions[member, t.rank()]); };
+      const auto end_of = [&](std::uint64_t member) { return static_cast<long>(partitions[member, t.rank() + 1]); };
+      const auto first = static_cast<std::uint64_t>(begin_of(0));
+      const auto part = d.keys.part(first, static_cast<std::uint64_t>(end_of(t.size() - 1)) - first);
+      read_part_as(h[gather], t, d.keys, part, [&](auto bk) {
+        with(bk, [&](auto& keys) {
+          for (std::uint64_t m = 0; m < t.size(); ++m) {
+            const long begin = partitions[m, 0];
+            const long from = begin_of(m);
+            to += static_cast<std::uint64_t>(from - begin);
+            for (long i = from; i < end_of(m); ++i) mine.push_back(keys[static_cast<std::uint64_t>(i)]);
+          }
+        });
       });
     });
   });
@@ -331,6 +350,59 @@ std::int64_t psrs(const choices& h) {
   return time;
 }
 
+/// The sums of what is at most `reach` from the member's own elements: none needs the whole vector.
+void smooth(team_member& t, vector from, vector to, choices h) {
+  constexpr std::uint64_t reach = 3;
+  const auto own = to.local_indices();
+  const std::uint64_t first = own.front() < reach ? 0 : own.front() - reach;
+  const std::uint64_t end = std::min(own.front() + own.size() + reach, from.size());
+  read_part_as(h[0], t, from, from.part(first, end - first), [&](auto bf) {
+    write_as(h[1], t, to, [&](auto bt) {
+      with(bf, bt, [&](auto& in, auto& out) {
+        for (const auto i : own) {
+          long sum = 0;
+          for (std::uint64_t k = i < reach ? 0 : i - reach; k < std::min(i + reach + 1, from.size()); ++k) sum += in[k];
+          out[i] = sum;
+        }
+      });
+    });
+  });
+  t.barrier();
+}
+std::int64_t smoothing(std::uint64_t n, const choices& h) {
+  const vector from(n, distribution::block(), 2L);
+  const vector to(n);
+  const auto begin = now();
+  spmd<&smooth>(team(), from, to, h);
+  const auto time = (now() - begin).count();
+  EXPECT_EQ(to[5].get(), 14);
+  return time;
+}
+
+/// Each member adds up, in place, pairs of the elements of its neighbour.
+void add_pairs(team_member& t, vector v, choices h) {
+  const std::uint64_t each = v.size() / t.size();
+  const std::uint64_t first = (t.rank() + 1) % t.size() * each;
+  update_as(h[0], v, v.part(first, each), [&](auto b) {
+    with(b, [&](auto& V) {
+      for (std::uint64_t i = first + 1; i < first + each; ++i) {
+        const long before = V[i - 1];
+        const long here = V[i];
+        V[i] = before + here;
+      }
+    });
+  });
+  t.barrier();
+}
+std::int64_t pairs(std::uint64_t each, const choices& h) {
+  const vector v(each * world_pes(), distribution::block(), 1L);
+  const auto begin = now();
+  spmd<&add_pairs>(team(), v, h);
+  const auto time = (now() - begin).count();
+  EXPECT_EQ(v[each - 1].get(), static_cast<long>(each));
+  return time;
+}
+
 /// Branch and bound of a kind: the nodes of each member's pieces of work read the best value so
 /// far; the first of each piece has a better one, which it writes.
 template <class Best>
@@ -362,108 +434,18 @@ std::int64_t branch_and_bound(const choices& h) {
 
 // --- what is advised -----------------------------------------------------------------------------
 
-using program = std::function<std::int64_t(const choices&)>;
-
-std::int64_t time_of(std::string_view sim, const program& p, const choices& h) {
-  std::int64_t ns = 0;
-  in_simulation(sim, [&] { ns = p(h); });
-  return ns;
-}
-
-/// The advice on a run by default; by the order in which the objects were made.
-struct advised {
-  std::size_t object;
-  sharing_advice advice;
-};
-std::vector<advised> advice_for(std::string_view sim, const program& p, std::size_t slots) {
-  scheduler::node_settings settings;
-  settings.pe.advise_for = transport::link_cost{};
-  std::vector<sharing_advice> all;
-  in_simulation(parse_simulation(sim), settings, [&] {
-    (void)p(choices(slots, how::plain));
-    all = advise_sharing();
-  });
-  std::erase_if(all, [](const sharing_advice& a) {  // the test's own look at a result
-    return a.local_reads + a.remote_reads + a.local_writes + a.remote_writes == 1;
-  });
-  std::vector<std::string> objects;
-  const auto made_at = [](const sharing_advice& a) { return a.object.substr(a.object.find("made at")); };
-  for (const auto& a : all) objects.push_back(made_at(a));
-  std::ranges::sort(objects);
-  objects.erase(std::ranges::unique(objects).begin(), objects.end());
-  std::vector<advised> result;
-  for (const auto& a : all)
-    result.push_back({static_cast<std::size_t>(std::ranges::find(objects, made_at(a)) - objects.begin()), a});
-  return result;
-}
-
-how to_how(std::string_view behaviour) {
-  if (behaviour.starts_with("owner_computes")) return how::owned;
-  if (behaviour.starts_with("read_cache(m.rows")) return how::rows;
-  if (behaviour.starts_with("read_cache")) return how::cached;
-  if (behaviour.starts_with("halo_cache")) return how::halo;
-  if (behaviour.starts_with("release")) return how::released;
-  if (behaviour.starts_with("read_mostly")) return how::mostly;
-  EXPECT_EQ(behaviour, "");
-  return how::plain;
-}
-
-/// A behaviour to be chosen: which advice is for it, and what else fits there.
-struct place_to_choose {
-  std::function<bool(const advised&)> is_for;
-  std::vector<how> fit;
-};
-
-/// Tries all for each group of places that are in one scope (the others stay as they are advised),
-/// and compares.
-void expect_best_choice(std::string_view sim, const program& p, const std::vector<place_to_choose>& places,
-                        const std::vector<std::vector<std::size_t>>& scopes) {
-  choices chosen;
-  const std::vector<advised> advice = advice_for(sim, p, places.size());
-  for (const auto& place : places) {
-    const auto a = std::ranges::find_if(advice, place.is_for);
-    ASSERT_NE(a, advice.end()) << "no advice for place " << chosen.size();
-    chosen.push_back(to_how(a->advice.behaviour));
-    EXPECT_NE(std::ranges::find(place.fit, chosen.back()), place.fit.end())
-        << to_text(a->advice) << a->advice.behaviour;
-  }
-  const std::int64_t advised_time = time_of(sim, p, chosen);
-  for (const auto& scope : scopes) {
-    choices tried = chosen;
-    const std::function<void(std::size_t)> try_all = [&](std::size_t i) {
-      if (i == scope.size()) {
-        std::string text;
-        for (const how h : tried) text += std::to_string(static_cast<int>(h));
-        EXPECT_LE(static_cast<double>(advised_time), 1.05 * static_cast<double>(time_of(sim, p, tried)))
-            << sim << ": " << text << " is faster";
-        return;
-      }
-      for (const how h : places[scope[i]].fit) {
-        tried[scope[i]] = h;
-        try_all(i + 1);
-      }
-    };
-    try_all(0);
-  }
-}
-
-bool only_reads(const advised& a) { return a.advice.local_writes + a.advice.remote_writes == 0; }
-bool only_writes(const advised& a) { return a.advice.local_reads + a.advice.remote_reads == 0; }
-
-const std::vector<std::string> worlds{"machines=3,net=10g", "machines=4,net=200g", "machines=5,net=10g"};
-
 TEST(adviser, its_choice_is_nearly_the_best_for_two_products) {
   const std::vector<place_to_choose> places{
       {[](const advised& a) { return a.object == 1; }, {how::plain, how::owned}},
-      {[](const advised& a) { return a.object != 1 && only_reads(a); }, {how::plain, how::cached}},
+      {[](const advised& a) { return a.object != 1 && only_reads(a); }, {how::plain, how::cached, how::part}},
       {[](const advised& a) { return only_writes(a); }, {how::plain, how::owned, how::released}}};
-  for (const auto& w : worlds) expect_best_choice(w, &mm2, places, {{0, 1, 2}});
+  for (const auto& w : advice_worlds) expect_best_choice(w, &mm2, places, {{0, 1, 2}});
 }
 
 TEST(adviser, its_choice_is_nearly_the_best_for_a_stencil) {
-  const std::vector<place_to_choose> places{{only_reads, {how::plain, how::halo, how::cached, how::rows}},
+  const std::vector<place_to_choose> places{{only_reads, {how::plain, how::halo, how::cached, how::part}},
                                             {only_writes, {how::plain, how::owned, how::released}}};
-  for (const auto& w : worlds)
+  for (const auto& w : advice_worlds)
     expect_best_choice(w, [](const choices& h) { return diffusion(distribution::block(), h); }, places, {{0, 1}});
   expect_best_choice("machines=6,net=10g", [](const choices& h) { return diffusion(distribution::tiles(2, 3), h); },
                      places, {{0, 1}});
@@ -473,31 +455,52 @@ TEST(adviser, its_choice_is_nearly_the_best_for_a_sort) {
   const auto of = [](std::size_t object, auto... also) {
     return [=](const advised& a) { return a.object == object && (also(a) && ...); };
   };
-  const auto far = [](const advised& a) { return a.advice.remote_reads + a.advice.remote_writes != 0; };
-  const auto near = [=](const advised& a) { return !far(a); };
-  const auto both = [](const advised& a) { return !only_reads(a) && !only_writes(a); };
+  const auto near = [](const advised& a) { return !is_far(a); };
   const std::vector<place_to_choose> places{
-      {of(0, both), {how::plain, how::owned}},
+      {of(0, reads_and_writes), {how::plain, how::owned}},
       {of(1, only_writes), {how::plain, how::released}},
       {of(1, only_reads), {how::plain, how::owned}},
       {of(2, only_writes), {how::plain, how::owned, how::released}},
-      {of(2, only_reads), {how::plain, how::cached}},
+      {of(2, only_reads), {how::plain, how::cached, how::part}},
       {of(0, near, only_reads), {how::plain, how::owned}},
       {of(3, only_writes), {how::plain, how::released}},
-      {of(3, only_reads), {how::plain, how::cached}},
-      {of(0, far, only_reads), {how::plain, how::cached}},
+      {of(3, only_reads), {how::plain, how::cached, how::part}},
+      {of(0, is_far, only_reads), {how::plain, how::cached, how::part}},
       {of(0, only_writes), {how::plain, how::released}},
   };
-  for (const auto& w : worlds)
+  for (const auto& w : advice_worlds)
     expect_best_choice(
         w, &psrs, places,
         {{own_keys, samples_w}, {samples_r, pivots_w}, {cut_keys, pivots_r, parts_w}, {parts_r, gather}, {result}});
 }
 
+TEST(adviser, its_choice_is_nearly_the_best_where_a_part_of_a_vector_is_read) {
+  const std::vector<place_to_choose> places{{only_reads, {how::plain, how::cached, how::part}},
+                                            {only_writes, {how::plain, how::owned, how::released}}};
+  for (const std::uint64_t n : {60U, 6000U})
+    for (const auto& w : advice_worlds) {
+      const auto chosen = expect_best_choice(w, [=](const choices& h) { return smoothing(n, h); }, places, {{0, 1}});
+      if (n == 6000) {
+        EXPECT_EQ(chosen.front(), how::part) << w;
+      }
+    }
+}
+
+TEST(adviser, its_choice_is_nearly_the_best_where_elements_of_others_are_changed) {
+  const std::vector<place_to_choose> places{{reads_and_writes, {how::plain, how::updated, how::part_updated}}};
+  for (const std::uint64_t each : {2U, 20U, 2000U})
+    for (const auto& w : advice_worlds) {
+      const auto chosen = expect_best_choice(w, [=](const choices& h) { return pairs(each, h); }, places, {{0}});
+      if (each == 2000) {
+        EXPECT_EQ(chosen.front(), how::part_updated) << w;
+      }
+    }
+}
+
 TEST(adviser, its_choice_is_nearly_the_best_for_branch_and_bound) {
   const std::vector<place_to_choose> places{
       {[](const advised& a) { return a.advice.remote_reads != 0; }, {how::plain, how::mostly}}};
-  for (const auto& w : worlds) expect_best_choice(w, &branch_and_bound, places, {{0}});
+  for (const auto& w : advice_worlds) expect_best_choice(w, &branch_and_bound, places, {{0}});
 }
 
 TEST(adviser, its_times_are_those_of_the_simulator) {
@@ -543,6 +546,9 @@ TEST(adviser, it_counts_accesses_and_names_their_places) {
   EXPECT_EQ(reads.behaviour, "read_cache(v)");
   EXPECT_TRUE(reads.places.starts_with("adviser.test.cpp:")) << reads.places;
   EXPECT_NE(to_text(reads).find("4 remote reads: read_cache(v) takes "), std::string::npos) << to_text(reads);
+  EXPECT_TRUE(to_text(reads).ends_with(" (2 local reads, in runs of 6 elements)")) << to_text(reads);
+  EXPECT_NE(to_text(changes).find("no behaviour less (20 local writes, in runs of "), std::string::npos)
+      << to_text(changes);
 }
 
 TEST(adviser, rereads_are_told) {
@@ -551,6 +557,18 @@ TEST(adviser, rereads_are_told) {
   ASSERT_NE(b, advice.end());
   EXPECT_NE(to_text(b->advice).find("384 remote reads, each element 2 times: read_cache(m) takes "), std::string::npos)
       << to_text(b->advice);
+}
+
+TEST(adviser, contiguity_is_told) {
+  const auto advice = advice_for("machines=4,net=10g", &mm2, 3);
+  for (const auto& [object, a] : advice) {
+    // B is read down its columns, A and C row after row.
+    EXPECT_EQ(to_text(a).ends_with("in runs of 1 element)"), a.remote_reads != 0) << to_text(a);
+    EXPECT_GE(a.elements_in_a_run(), a.remote_reads != 0 ? 1 : 8);
+  }
+  const auto own = std::ranges::find_if(advice, [](const advised& a) { return only_writes(a); });
+  ASSERT_NE(own, advice.end());
+  EXPECT_NE(to_text(own->advice).find(" (64 local writes, in runs of "), std::string::npos) << to_text(own->advice);
 }
 
 TEST(adviser, it_says_nothing_where_it_was_not_asked) {

@@ -52,6 +52,7 @@ void behaviour_costs::find_behaviours() {
   const bool is_matrix = std::string_view(o_.label).starts_with("shared matrix");
   const char* const name = is_matrix ? "m" : std::string_view(o_.label).starts_with("shared vector") ? "v" : "s";
   const auto put = [&](std::string text, double ns) { all_.emplace_back(std::move(text), ns); };
+  const char* const part = is_matrix ? "m.rows(first, count)" : "v.part(first, count)";
   if (far_ == 0) return put(fmt::format("owner_computes({}{})", name, shared_by_members_ ? ", team" : ""), 0);
   const bool writes = sum_.writes != 0;
   if (sum_.changes == 0 && sum_.reads != 0 && !writes) {
@@ -61,11 +62,13 @@ void behaviour_costs::find_behaviours() {
         halo_ <= o_.how.columns.size())
       put(fmt::format("halo_cache(m, team, {}{})", halo_, over_edges_ ? ", edges::periodic" : ""), halo());
     put(fmt::format("read_cache({})", name), cache());
-    if (*name != 's')
-      put(is_matrix ? "read_cache(m.rows(first, count))" : "read_cache(v.part(first, count))", cache_of_rows());
+    if (*name != 's') put(fmt::format("read_cache({})", part), cache_of_rows());
   }
   if (sum_.changes == 0 && sum_.reads == 0) put(fmt::format("release({})", name), release());
-  if (sum_.changes == 0 && sum_.reads != 0 && writes) put(fmt::format("read_release({})", name), cache() + release());
+  if (sum_.changes == 0 && sum_.reads != 0 && writes) {
+    put(fmt::format("read_release({})", name), cache() + release());
+    if (*name != 's') put(fmt::format("read_release({})", part), cache_of_rows() + release());
+  }
   const bool small = real(o_.how.elements()) * o_.how.element_bytes <= most_mostly_bytes;
   if (!is_matrix && small && sum_.reads != 0 && (writes || sum_.changes != 0))
     put(fmt::format("read_mostly({})", name), read_mostly());
