@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <orrery/array/load_scope.hpp>
 #include <orrery/array/message.hpp>
 
 #include <cstring>

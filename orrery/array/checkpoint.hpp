@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <orrery/array/activity.hpp>
 #include <orrery/array/checkpoint_item.hpp>
 #include <orrery/process/finish.hpp>
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <orrery/array/activity.hpp>
 #include <orrery/array/checkpoint_item.hpp>
 
 #include <fmt/format.h>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <orrery/array/activity.hpp>
 #include <orrery/array/array.hpp>
 #include <orrery/array/checkpoint_file.hpp>
 #include <orrery/process/group.hpp>

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <orrery/array/core.hpp>
 
+#include <orrery/array/activity.hpp>
+
 #include <orrery/process/runtime.hpp>
 #include <orrery/scheduler/node.hpp>
 #include <orrery/scheduler/prefetch.hpp>
@@ -20,47 +22,6 @@ namespace orrery::detail {
 
 namespace {
 
-// An answer: to whom, and then an exception or nothing.
-void pass_answer(pe& self, std::span<const std::byte> answer) {
-  orrery::reader r(answer);
-  const auto to = orrery::read<caller>(r);
-  if (!orrery::read<bool>(r)) {
-    answer_value(self, to, {});
-    return;
-  }
-  orrery::reader error(after_section(answer, r));
-  answer_error(self, to, nullptr, decode_exception(orrery::read<wire_exception>(error), {}));
-}
-
-slot* route_answer(pe& self, scheduler::delivery& d, const wire::envelope& e, std::uint32_t size) noexcept {
-  try {
-    const activity_end arrived(array_directory::of(self).find(e.slot));
-    const auto payload = wire_payload(d, e, size);
-    const bytes answer(payload.begin(), payload.end());
-    d.release();
-    pass_answer(self, answer);
-  } catch (...) {
-    d.fail(std::current_exception());
-  }
-  return nullptr;
-}
-
-// Its home was lost while it was under way: who waits has to be answered all the same, and nobody
-// is left who could say that the index is in use.
-bool answer_without_home(pe& self, const scheduler::handler&, std::span<const std::byte> payload, std::uint32_t,
-                         const scheduler::unknown_message*) noexcept {
-  try {
-    pass_answer(self, payload);
-  } catch (...) {
-    self.failures().report("the end of an element whose home is lost", std::current_exception());
-  }
-  return true;
-}
-
-struct answer_control : control_handler {
-  answer_control() noexcept : control_handler("answer for another PE", &route_answer) { lost = &answer_without_home; }
-};
-const answer_control answer_handler;
 const control_handler end_of_elements{"destructors of elements",
                                       &refuse_route};  // what it is called that is waited for
 
@@ -71,24 +32,6 @@ array_core::array_core(pe& self, description s) : self_(self), about_(std::move(
     throw bad_message(errc::message_corrupt, "the description of an array");
   if (self.id() != about_.root) parent_ = about_.parent_of(self.id());
   for (const std::uint32_t c : about_.children_of(self.id())) children_.push_back({c});
-}
-
-// In the tree the root is the first, and the others follow by rank.
-std::uint64_t array_core::description::place_of(std::uint32_t pe) const noexcept {
-  return (std::uint64_t{pes.rank_of(pe)} + pes.count() - pes.rank_of(root)) % pes.count();
-}
-std::uint32_t array_core::description::at_place(std::uint64_t place) const noexcept {
-  return pes.at(static_cast<std::uint32_t>((place + pes.rank_of(root)) % pes.count()));
-}
-std::uint32_t array_core::description::parent_of(std::uint32_t pe) const noexcept {
-  return at_place((place_of(pe) - 1) / std::max(1U, branching));
-}
-std::vector<std::uint32_t> array_core::description::children_of(std::uint32_t pe) const {
-  std::vector<std::uint32_t> all;
-  const std::uint64_t k = std::max(1U, branching);
-  const std::uint64_t first = k * place_of(pe) + 1;
-  for (std::uint64_t c = first; c < first + k && c < pes.count(); ++c) all.push_back(at_place(c));
-  return all;
 }
 
 bool array_core::find_losses() noexcept {
@@ -242,7 +185,7 @@ void array_core::wait_for_ends() {
 void array_core::wait_for_news_of_ends() {
   typed_sink<void> k;
   prepare(k, self_, address{}, end_of_elements);
-  array_directory::expectation news(array_directory::of(self_), k, id());
+  expected_answer news(array_directory::of(self_).waits(), k, id());
   wait_for_ends_.push_back(news.call());
   news.sent();
   self_.wait(k);
@@ -267,71 +210,10 @@ void array_core::report_ended(const cell_base& c, const char* what) const noexce
   }
 }
 
-void answer_from(pe& self, std::uint32_t pe_there, std::uint32_t array, caller to, const scheduler::handler* method,
-                 const std::exception_ptr& error) noexcept {
-  if (to.call == 0) return;
-  if (pe_there == self.id() || !self.owner().reachable(pe_there)) {
-    error != nullptr ? answer_error(self, to, method, error) : answer_value(self, to, {});
-    return;
-  }
-  bytes b = pack(0, to, error != nullptr);
-  if (error != nullptr) pack_after(b, encode_exception(as_received(error, scheduler::where_is(method, self.id()))));
-  if (array_core* part = array_directory::of(self).find(array)) part->begins();
-  tell(self, pe_there, answer_handler, array, 0, b);
-}
-
-// --- load ----------------------------------------------------------------------------------------
-
-void load_scope::begin(const cell_base& c) noexcept {
-  part_ = c.part;
-  self_ = &part_->self();
-  process_ = c.process;
-  position_ = c.position;
-  parks_ = self_->count().parks;
-  begin_ = transport::now_ns();
-}
-// Others have run on the PE if anything was parked; then it is not known what was this element's,
-// and it and its array may have ended.
-void load_scope::end() noexcept {
-  if (self_->count().parks != parks_) return;
-  const auto& cells = part_->cells();
-  if (position_ < cells.size() && cells[position_]->process == process_)
-    cells[position_]->load_ns += static_cast<std::uint64_t>(transport::now_ns() - begin_);
-}
-
-// --- what counts ---------------------------------------------------------------------------------
-
-counted_activity::~counted_activity() {
-  if (array_ == 0 || scheduler::current_pe == nullptr) return;
-  if (array_core* part = array_directory::of(*scheduler::current_pe).find(array_)) part->over();
-}
-
 bool lost_broadcast(pe& self, const scheduler::handler&, std::span<const std::byte>, std::uint32_t,
                     const scheduler::unknown_message* unknown) noexcept {
   if (unknown != nullptr) const activity_end ended(array_directory::of(self).find(unknown->slot));
   return false;
-}
-
-bool counted_activity::lost(pe&, const scheduler::handler&, std::span<const std::byte> payload, std::uint32_t,
-                            const scheduler::unknown_message* unknown) noexcept try {
-  orrery::reader r(payload);
-  if (unknown != nullptr) (void)orrery::read<counted_activity>(r);
-  return false;
-} catch (...) {
-  return false;
-}
-
-slot* counted_activity::route(pe& self, scheduler::delivery& d, const wire::envelope& e, std::uint32_t) noexcept {
-  if (slot* s = self.find(e.slot, e.generation)) return s;
-  auto why = scheduler::gone_error(*d.method, {self.id(), e.slot, e.generation});
-  if (d.form != wire::payload_form::owned) try {  // else it ends with its message
-      orrery::reader r({d.payload, d.payload_bytes});
-      (void)orrery::read<counted_activity>(r);
-    } catch (...) {
-      why = std::current_exception();
-    }
-  d.fail(std::move(why));
-  return nullptr;
 }
 
 }  // namespace orrery::detail

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <orrery/array/array_pes.hpp>
+#include <orrery/array/array_description.hpp>
+#include <orrery/array/broadcast_record.hpp>
+#include <orrery/array/cell_base.hpp>
 #include <orrery/array/directory.hpp>
-#include <orrery/array/order.hpp>
-#include <orrery/array/reduction.hpp>
+#include <orrery/array/open_reduction.hpp>
 
-#include <algorithm>
 #include <cstdint>
 #include <deque>
 #include <memory>
@@ -24,87 +24,20 @@ namespace orrery::detail {
 
 class section_core;
 
-/// A section that an element belongs to (section.hpp). Travels with it.
-struct membership {
-  std::uint64_t section = 0;
-  std::uint32_t home = 0;  ///< PE where the element's contributions are counted
-  std::uint32_t contributed = 0;  ///< reductions of the section so far
-  std::uint32_t broadcasts = 0;  ///< broadcasts of the section that it has executed
-  /// A broadcast that has come before one that was sent before it, by another way. Each counts as
-  /// begun.
-  struct early_broadcast {
-    std::uint32_t number = 0;
-    std::uint32_t handler = 0;
-    bytes message;  ///< on the wire; empty: it failed, and only counts
-  };
-  std::vector<early_broadcast> early;
-
-  /// True if it is the turn of that broadcast, which counts as executed then.
-  bool take_turn(std::uint32_t number, bool whatever_is_missing) noexcept {
-    if (number != broadcasts + 1 && !whatever_is_missing) return false;
-    broadcasts = std::max(broadcasts, number);
-    return true;
+/// The numbers of activities that were begun on this PE and that have ended here: messages,
+/// methods, creations, migrations, parts of reductions. Over all PEs they are equal when there is
+/// nothing to do, and only then.
+struct array_activity {
+  std::uint64_t begun = 0;
+  std::uint64_t over = 0;
+  bool operator==(const array_activity&) const = default;
+  template <class A>
+  void serialize(A& a) {
+    a & begun & over;
   }
 };
 
-/// The array's knowledge of an element of this PE.
-struct cell_base {
-  array_core* part = nullptr;
-  slot* process = nullptr;
-  std::uint32_t position = 0;  ///< among the part's cells
-  std::uint32_t broadcasts = 0;  ///< that the element has got, or that are in its mailbox
-  std::uint32_t reductions = 0;  ///< that it has contributed to
-  std::uint32_t birth = 0;  ///< tells it from others with this index, before and after it
-  std::uint32_t moves = 0;  ///< migrations so far
-  bool ended = false;  ///< it was destroyed: only its destructor may still run
-  std::uint64_t load_ns = 0;  ///< in its methods, while that is measured
-  std::unique_ptr<std::vector<membership>> sections;  ///< mostly null
-  std::unique_ptr<order_state> order;  ///< mostly null
-
-  [[nodiscard]] order_state& order_of() {
-    if (order == nullptr) order = std::make_unique<order_state>();
-    return *order;
-  }
-};
-
-/// A broadcast on one PE: the arguments, until every element here has executed it and none can come
-/// that has not.
-struct broadcast_record {
-  std::uint32_t number = 0;
-  std::uint32_t holders = 0;  ///< messages in mailboxes, and the buffer of past broadcasts
-  std::uint32_t left = 0;  ///< messages in mailboxes
-  bool ours = false;  ///< begun on this PE
-  array_core* part = nullptr;
-  const array_handler* member = nullptr;  ///< of the messages to elements
-  const array_handler* method = nullptr;  ///< of the broadcast
-  virtual ~broadcast_record() = default;
-  virtual void append_arguments(bytes& b) const = 0;
-};
-
-/// A broadcast that an element has got but not executed, on its way with the element.
-struct pending_broadcast {
-  std::uint32_t method = 0;  ///< in the table of handlers
-  bytes arguments;
-};
-
-/// A reduction that is not over. (Paper: "Reductions", figure 7.)
-struct open_reduction {
-  std::uint32_t number = 0;
-  std::uint32_t have = 0;  ///< elements that live here and have contributed
-  bool here_done = false;  ///< all that lived here had
-  bool tree_done = false;  ///< at the root: the parts of all PEs are in
-  std::uint32_t children_left = 0;
-  std::uint64_t contributions = 0;
-  std::int64_t births = 0;  ///< created less destroyed
-  std::unique_ptr<accumulator> value;
-  std::unique_ptr<reduction_target> target;
-  std::exception_ptr error;
-};
-
-/// Elements contributed values of different kinds: that is its result.
-void mixed(open_reduction& r);
-
-/// See above. Owned by the PE's directory; used on the PE's thread.
+/// The part of an array on one PE. Owned by the PE's directory; used on the PE's thread.
 ///
 /// Broadcasts (paper, "Broadcasts"): numbered by the root, sent down the tree, so that they arrive
 /// everywhere in one order. Each element has the count of those it has got. One that arrives by
@@ -130,24 +63,7 @@ void mixed(open_reduction& r);
 ///     not open and not over has none.
 class array_core {
  public:
-  struct description {
-    std::uint32_t id = 0;
-    std::uint32_t root = 0;
-    array_pes pes;
-    std::uint32_t branching = 4;
-    std::string name;
-    /// In the spanning tree. Not of the root.
-    [[nodiscard]] std::uint32_t parent_of(std::uint32_t pe) const noexcept;
-    [[nodiscard]] std::vector<std::uint32_t> children_of(std::uint32_t pe) const;
-    template <class A>
-    void serialize(A& a) {
-      a & id & root & pes & branching & name;
-    }
-
-   private:
-    [[nodiscard]] std::uint64_t place_of(std::uint32_t pe) const noexcept;
-    [[nodiscard]] std::uint32_t at_place(std::uint64_t place) const noexcept;
-  };
+  using description = array_description;
 
   array_core(pe& self, description s);
   array_core(const array_core&) = delete;
@@ -235,23 +151,6 @@ class array_core {
     ++r.contributions;
     if (++r.have == cells_.size()) complete_here();
   }
-  /// The contribution of a child, or of a late element.
-  struct partial_result {
-    static constexpr std::uint32_t no_child = ~0U;
-    std::uint64_t section = 0;  ///< 0: of the whole array
-    std::uint32_t number = 0;
-    std::uint32_t child = no_child;  ///< PE
-    std::uint64_t contributions = 0;
-    std::int64_t births = 0;
-    bool late = false;
-    bool has_empty_pes = false;
-    bool has_target = false;
-    bool failed = false;  ///< an exception comes instead of a value
-    template <class A>
-    void serialize(A& a) {
-      a & section & number & child & contributions & births & late & has_empty_pes & has_target & failed;
-    }
-  };
   void receive_partial(const partial_result& p, std::unique_ptr<accumulator> value,
                        std::unique_ptr<reduction_target> target, std::exception_ptr error);
   void receive_start(std::uint32_t number);
@@ -276,17 +175,7 @@ class array_core {
   virtual void pes_lost() noexcept;
 
   // --- quiescence (quiescence.cpp) ---------------------------------------------------------------
-  /// What was begun on this PE and what has ended here: messages, methods, creations, migrations,
-  /// parts of reductions. Over all PEs they are equal when there is nothing to do, and only then.
-  struct activity {
-    std::uint64_t begun = 0;
-    std::uint64_t over = 0;
-    bool operator==(const activity&) const = default;
-    template <class A>
-    void serialize(A& a) {
-      a & begun & over;
-    }
-  };
+  using activity = array_activity;
   void begins(std::uint64_t n = 1) noexcept { activity_.begun += n; }
   void over() noexcept { ++activity_.over; }
   [[nodiscard]] activity active() const noexcept { return activity_; }
@@ -451,98 +340,13 @@ class array_core {
   bool ends_ = false;
 };
 
-/// Adds a value, or an exception that came instead, to a reduction; a value of another kind makes
-/// it fail.
-void add_up(open_reduction& r, std::unique_ptr<accumulator> value, std::exception_ptr error);
 /// Sends a part of a reduction of an array to its part on another PE: a value, or the exception
 /// that it ended with here.
-void send_partial(pe& self, std::uint32_t to, std::uint32_t array, array_core::partial_result p, const accumulator* a,
+void send_partial(pe& self, std::uint32_t to, std::uint32_t array, partial_result p, const accumulator* a,
                   const reduction_target* target, std::exception_ptr error = {});
-/// Answers a call that has no result from another PE, after what was sent there before; `error`:
-/// with that, of this method.
-void answer_from(pe& self, std::uint32_t pe_there, std::uint32_t array, caller to,
-                 const scheduler::handler* method = nullptr, const std::exception_ptr& error = {}) noexcept;
-/// A reduction will never be over, as what it was over was destroyed: who waits for its result is
-/// told.
-void fail_unfinished(pe& self, const std::string& what, const reduction_target* target) noexcept;
-/// The result goes where it has to.
-void deliver_reduction(pe& self, const accumulator* value, const reduction_target* target,
-                       std::exception_ptr error) noexcept;
-
-/// Something of an array that has begun ends with this.
-class activity_end {
- public:
-  explicit activity_end(array_core* part) noexcept : part_(part) {}
-  activity_end(const activity_end&) = delete;
-  activity_end& operator=(const activity_end&) = delete;
-  ~activity_end() {
-    if (part_ != nullptr) part_->over();
-  }
-
- private:
-  array_core* part_;
-};
-/// Counts for an array from where it is made to where it ends, wherever its message takes it; so it
-/// is an argument of that: whether it is executed, unreadable or fails, it ends once.
-class counted_activity {
- public:
-  counted_activity() = default;
-  explicit counted_activity(array_core& part) noexcept : array_(part.id()) { part.begins(); }
-  counted_activity(counted_activity&& o) noexcept : array_(std::exchange(o.array_, 0)) {}
-  counted_activity& operator=(counted_activity&&) = delete;
-  ~counted_activity();
-  /// It has gone to another node, as bytes.
-  void has_left() noexcept { array_ = 0; }
-  template <class A>
-  void serialize(A& a) {
-    a & array_;
-  }
-  /// The route of messages to a process, whose first argument this is.
-  static slot* route(pe& self, scheduler::delivery& d, const wire::envelope& e, std::uint32_t size) noexcept;
-  /// Their handler::lost.
-  static bool lost(pe& self, const scheduler::handler& h, std::span<const std::byte> payload, std::uint32_t to,
-                   const scheduler::unknown_message* unknown) noexcept;
-
- private:
-  std::uint32_t array_ = 0;
-};
-
 /// handler::lost of broadcasts on their way. The elements below a PE whose program does not have
 /// the method do not get it: that is reported.
 bool lost_broadcast(pe& self, const scheduler::handler& h, std::span<const std::byte> payload, std::uint32_t to,
                     const scheduler::unknown_message* unknown) noexcept;
-
-/// Parks until nothing of an array is queued, running or on its way. Throws usage_error, node_lost,
-/// stopped, process_gone.
-void wait_for_quiescence(std::uint32_t array);
-/// The sums over all PEs of what was begun there and of what has ended, looked at one after the
-/// other. If two such looks find the same, and as much ended as begun, then nothing of the array
-/// has happened between them. Parks. Throws node_lost, process_gone.
-[[nodiscard]] array_core::activity activity_of(std::uint32_t array);
-
-/// Around a method of an element, whose time is measured if that is asked for.
-class load_scope {
- public:
-  explicit load_scope(const cell_base& c) noexcept {
-    if (c.part->measures()) [[unlikely]]
-      begin(c);
-  }
-  load_scope(const load_scope&) = delete;
-  load_scope& operator=(const load_scope&) = delete;
-  ~load_scope() {
-    if (process_ != nullptr) [[unlikely]]
-      end();
-  }
-
- private:
-  void begin(const cell_base& c) noexcept;
-  void end() noexcept;
-  pe* self_ = nullptr;
-  array_core* part_ = nullptr;
-  slot* process_ = nullptr;
-  std::uint32_t position_ = 0;
-  std::uint64_t parks_ = 0;
-  std::int64_t begin_ = 0;
-};
 
 }  // namespace orrery::detail

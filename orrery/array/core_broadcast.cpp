@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <orrery/array/activity.hpp>
 #include <orrery/array/core.hpp>
 
 #include <orrery/scheduler/node.hpp>
@@ -13,7 +14,7 @@ namespace orrery::detail {
 namespace {
 
 // The first section of a broadcast.
-struct cast_head {
+struct broadcast_head {
   std::uint32_t number = 0;  // 0: it is still on its way to the root
   std::uint32_t low = 0;
   std::uint32_t from = 0;  // the PE where it began
@@ -77,7 +78,7 @@ void array_core::broadcast(const array_handler& method, std::span<const std::byt
 }
 
 void array_core::broadcast_now(const array_handler& method, std::span<const std::byte> arguments) {
-  bytes b = pack(arguments.size(), cast_head{0, 0, self_.id()});
+  bytes b = pack(arguments.size(), broadcast_head{0, 0, self_.id()});
   if (!arguments.empty()) std::memcpy(b.data() + b.size() - arguments.size(), arguments.data(), arguments.size());
   ++own_;
   begins();
@@ -87,7 +88,7 @@ void array_core::broadcast_now(const array_handler& method, std::span<const std:
 void array_core::receive_broadcast(const array_handler& method, std::span<const std::byte> payload) {
   const activity_end arrived(this);
   orrery::reader r(payload);
-  auto head = orrery::read<cast_head>(r);
+  auto head = orrery::read<broadcast_head>(r);
   const auto arguments = after_section(payload, r);
   bytes numbered;
   if (head.number == 0) {

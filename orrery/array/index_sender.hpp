@@ -60,9 +60,9 @@ bool index_sender<Index>::send_away(pe& self, std::uint32_t array, const Index& 
   if (core == nullptr) [[unlikely]]
     return send_to_other_program(self, array, to, form, sink, p, arguments);
   auto& part = static_cast<index_part<Index>&>(*core);
-  std::optional<array_directory::expectation> answer;
+  std::optional<expected_answer> answer;
   const auto number_of_call = [&] {
-    return sink != nullptr ? answer.emplace(array_directory::of(self), *sink, part.id()).call() : 0;
+    return sink != nullptr ? answer.emplace(array_directory::of(self).waits(), *sink, part.id()).call() : 0;
   };
   const auto sent = [&] {
     if (answer) answer->sent();
@@ -191,9 +191,9 @@ bool index_sender<Index>::send_to_other_program(pe& self, std::uint32_t array, c
   bytes packed;
   pack_arguments(packed, arguments);
   if (!may_send_as_guest(self, array, p == patience::may_wait)) return false;
-  array_directory& directory = array_directory::of(self);
-  std::optional<array_directory::expectation> answer;
-  if (sink != nullptr) answer.emplace(directory, directory.expect_as_guest(*sink, array));
+  array_waits& waits = array_directory::of(self).waits();
+  std::optional<expected_answer> answer;
+  if (sink != nullptr) answer.emplace(waits, waits.expect_as_guest(*sink, array));
   order_tag tag{};
   if (form.ordered) tag = next_tag(self, array, to, form).take();
   bytes b =

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <orrery/array/activity.hpp>
 #include <orrery/array/array_part.hpp>
 #include <orrery/array/index_message.hpp>
+#include <orrery/array/load_scope.hpp>
 #include <orrery/process/later_answer.hpp>
 
 #include <cstring>
@@ -197,7 +199,9 @@ struct element_message : element_messages<T, Index> {
     if constexpr (answers_later) {
       Operation::run(self, s, caller{h.origin, h.call});
     } else {
-      auto call = [&]() -> decltype(auto) { return Operation::run(self, s, nullptr, pass<P>(std::get<I>(args))...); };
+      auto call = [&]() -> decltype(auto) {
+        return Operation::run(self, s, nullptr, as_parameter<P>(std::get<I>(args))...);
+      };
       if constexpr (comes_later<std::remove_cvref_t<result>>::value) {
         answer_from_afar(self, h, call());
       } else if constexpr (std::is_void_v<result>) {
@@ -212,14 +216,6 @@ struct element_message : element_messages<T, Index> {
       }
     }
   }
-  template <class Q>
-  static decltype(auto) pass(kept_t<Q>& k) {
-    if constexpr (orrery::is_view<std::remove_cvref_t<Q>>) {
-      return std::remove_cvref_t<Q>(k);
-    } else {
-      return static_cast<Q&&>(k);
-    }
-  }
   template <bool ThroughWire>
   static void run_here(pe& self, slot& s, scheduler::delivery& d) {
     array_core* const core = common::part_at(self, s);
@@ -230,7 +226,8 @@ struct element_message : element_messages<T, Index> {
       caller from;
       try {
         if (d.reply != 0)
-          from = {self.id(), array_directory::of(self).expect(*reinterpret_cast<scheduler::sink*>(d.reply), core_id)};
+          from = {self.id(),
+                  array_directory::of(self).waits().expect(*reinterpret_cast<scheduler::sink*>(d.reply), core_id)};
         d.release();
         if (from.call != 0) {  // as who waits has it now: deadlock_detector.cpp
           d.method = &routed;
@@ -323,7 +320,7 @@ struct element_message : element_messages<T, Index> {
     route_head h{0, 0, self.id(), 0, core.resends_failed() ? route_head::tried : std::uint16_t{0}};
     h.take_along();
     if (m->head.reply != 0)
-      h.call = array_directory::of(self).expect(*reinterpret_cast<scheduler::sink*>(m->head.reply), core.id());
+      h.call = array_directory::of(self).waits().expect(*reinterpret_cast<scheduler::sink*>(m->head.reply), core.id());
     scheduler::message* out =
         make_routed(self, core.id(), h, static_cast<index_cell<Index>&>(c).index, m->head.padding);
     auto* p = reinterpret_cast<payload*>(out->payload());

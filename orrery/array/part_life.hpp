@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <orrery/array/activity.hpp>
 #include <orrery/array/part_homes.hpp>
 #include <orrery/array/section_core.hpp>
 #include <orrery/scheduler/node.hpp>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <orrery/array/activity.hpp>
 #include <orrery/array/index_part.hpp>
 #include <orrery/process/group.hpp>
 #include <orrery/process/runtime.hpp>

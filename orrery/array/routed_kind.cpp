@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <orrery/array/activity.hpp>
 #include <orrery/array/core.hpp>
 #include <orrery/array/routed_kind.hpp>
 #include <orrery/scheduler/node.hpp>

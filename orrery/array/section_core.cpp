@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <orrery/array/activity.hpp>
 #include <orrery/array/section_core.hpp>
 
 #include <algorithm>
@@ -93,13 +94,13 @@ std::uint64_t section_core::expected(std::uint32_t number) const noexcept {
   return n;
 }
 
-void section_core::receive(const array_core::partial_result& p, std::unique_ptr<accumulator> value,
+void section_core::receive(const partial_result& p, std::unique_ptr<accumulator> value,
                            std::unique_ptr<reduction_target> target, std::exception_ptr error) {
   if (p.number <= passed_) throw bad_message(errc::message_corrupt, "a contribution to a reduction that is over");
   open_reduction& r = open(p.number);
   if (r.target == nullptr) r.target = std::move(target);
   add_up(r, std::move(value), std::move(error));
-  if (p.child == array_core::partial_result::no_child) {
+  if (p.child == partial_result::no_child) {
     ++r.contributions;
   } else {
     const auto c = std::ranges::find(children_, p.child, &child::pe);
@@ -145,7 +146,7 @@ void section_core::pass_on() {
     if (about_.parent == self_.id()) {
       deliver_reduction(self_, done.value.get(), done.target.get(), done.error);
     } else {
-      array_core::partial_result p;
+      partial_result p;
       p.section = about_.id;
       p.number = done.number;
       p.child = self_.id();
@@ -243,7 +244,7 @@ void contribute_to(cell_base& c, std::uint64_t section, std::unique_ptr<accumula
     return;
   }
   membership& m = require_member(c, section);
-  array_core::partial_result p;
+  partial_result p;
   p.section = section;
   p.number = ++m.contributed;
   p.contributions = 1;

@@ -46,8 +46,8 @@ class section_core {
 
   [[nodiscard]] const description& about() const noexcept { return about_; }
   /// A member contributes, or a child has all of its part (p.child).
-  void receive(const array_core::partial_result& p, std::unique_ptr<accumulator> value,
-               std::unique_ptr<reduction_target> target, std::exception_ptr error);
+  void receive(const partial_result& p, std::unique_ptr<accumulator> value, std::unique_ptr<reduction_target> target,
+               std::exception_ptr error);
   /// A member has ended that contributed so often; `index` says which.
   void left(std::uint32_t contributed, orrery::reader& index);
   /// Nobody below that child will contribute to what comes after that reduction.

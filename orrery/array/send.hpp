@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <orrery/array/activity.hpp>
 #include <orrery/array/broadcast_message.hpp>
 #include <orrery/array/index_sender.hpp>
 #include <orrery/array/message.hpp>

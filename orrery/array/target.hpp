@@ -29,7 +29,7 @@ template <class V>
   auto state = detail::future_access<V>::make(self, address{}, detail::reduction_result);
   result_target t;
   t.what = result_target::kind::call;
-  t.call = {self.id(), detail::array_directory::of(self).expect(*state, 0)};
+  t.call = {self.id(), detail::array_directory::of(self).waits().expect(*state, 0)};
   t.type = detail::type_mark<V>();
   state->hold();  // given up to the answer
   return {std::move(t), detail::future_access<V>::wrap(std::move(state))};

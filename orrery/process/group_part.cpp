@@ -1,64 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <orrery/process/group_part.hpp>
 
-#include <orrery/process/broadcast.hpp>
+#include <orrery/process/broadcast_base.hpp>
 #include <orrery/scheduler/node.hpp>
 
-#include <algorithm>
 #include <array>
 #include <bit>
-#include <cassert>
-#include <functional>
 
 #include <fmt/format.h>
 
 namespace orrery::detail {
 
-// --- the group -----------------------------------------------------------------------------------
-
-group_data::group_data(std::vector<address> m, const std::vector<address>& p) : members(std::move(m)) {
-  std::vector<std::pair<std::uint32_t, std::uint32_t>> index;  // PE -> part
-  for (const address& a : p) {
-    index.emplace_back(a.pe, static_cast<std::uint32_t>(parts.size()));
-    parts.push_back({a});
-  }
-  std::ranges::sort(index);
-  part_of.reserve(members.size());
-  for (std::uint32_t rank = 0; rank < members.size(); ++rank) {
-    const auto it = std::ranges::lower_bound(index, members[rank].pe, {}, [](const auto& i) { return i.first; });
-    if (it == index.end() || it->first != members[rank].pe)
-      throw bad_message(errc::message_corrupt, "a group with a member on a PE where it has no part");
-    part& q = parts[it->second];
-    if (q.members++ == 0) q.first = rank;
-    part_of.push_back(it->second);
-  }
-  for (std::size_t i = 0; i < parts.size(); ++i)
-    if (parts[i].members == 0 || (i > 0 && parts[i].first < parts[i - 1].first))
-      throw bad_message(errc::message_corrupt, "a group whose parts do not fit its members");
-}
-
-const group_data::part* group_data::on(std::uint32_t pe) const noexcept {
-  for (const part& p : parts)
-    if (p.at.pe == pe) return &p;
-  return nullptr;
-}
-
-void group_handle::throw_null() {
-  throw usage_error(errc::null_pointer, verbatim,
-                    "group: it has no members: it was default-constructed; assign one that spawn_group gave");
-}
-
-void throw_no_member(const char* what, std::size_t rank, std::size_t size) {
-  throw usage_error(errc::bad_argument, fmt::format("{}: there is no rank {}: it has {} member{}, of ranks from 0 on",
-                                                    what, rank, size, size == 1 ? "" : "s"));
-}
-
 group_part* find_part(pe& self, std::uint32_t index, std::uint32_t generation) noexcept {
   slot* s = self.find(index, generation);
   return s != nullptr ? object_in<group_part>(*s) : nullptr;
 }
-
-// --- the part ------------------------------------------------------------------------------------
 
 group_part::group_part(pe& self, address at) : self_(self), at_(at) { self.layers().watchers().add(*this); }
 
@@ -83,20 +39,6 @@ void group_part::adopt(const group_handle& g) {
   if (index_ == d.parts.size()) throw bad_message(errc::message_corrupt, "a message for another group");
   received_.assign(static_cast<std::size_t>(std::bit_width(d.parts.size() - 1)), 0);
   group_ = g;
-}
-
-std::size_t group_handle::hash() const noexcept {
-  std::size_t h = size();
-  if (h != 0) h = std::hash<address>{}(data_->members.front()) * 31 + std::hash<address>{}(data_->members.back()) + h;
-  return h;
-}
-
-std::string group_handle::text() const {
-  constexpr std::size_t most = 8;
-  if (data_ == nullptr) return "null";
-  std::string all;
-  for (std::size_t i = 0; i < size() && i < most; ++i) all += (i != 0 ? ", " : "") + to_string(data_->members[i]);
-  return size() > most ? fmt::format("[{}, ... {} members]", all, size()) : fmt::format("[{}]", all);
 }
 
 slot* group_part::find(std::size_t i) const noexcept { return self_.find(members_[i].slot, members_[i].generation); }
@@ -315,176 +257,6 @@ std::string group_part::explain_waits() const {
                         b->failed & ~group_data::after_another, why);
   }
   return text;
-}
-
-// --- broadcasts ----------------------------------------------------------------------------------
-
-broadcast_base::broadcast_base(group_part& p, const scheduler::handler& h, const scheduler::handler& member) noexcept
-    : part(&p), method(&h), member_method(&member) {
-  dropped.of = this;
-  dropped.method = &h;
-  dropped.on_done = [](pe& self, scheduler::sink& s) {
-    broadcast_base& b = *static_cast<drop_sink&>(s).of;
-    std::size_t i = 0;
-    while (i + 1 < b.part->members().size() && b.part->find(i) != nullptr) ++i;
-    if (!b.forgives) b.fail(i, std::exchange(s.error, nullptr));
-    b.one_done(self);
-  };
-}
-
-broadcast_base::~broadcast_base() {
-  kept.release();
-  if (left == 0) return;  // not in the list any more
-  if (previous != nullptr) {
-    previous->next = next;
-  } else if (part->outstanding == this) {
-    part->outstanding = next;
-  }
-  if (next != nullptr) next->previous = previous;
-}
-
-void broadcast_base::keep(scheduler::delivery& d) noexcept {
-  d.leave_ring();
-  kept = d;
-  d.heap = nullptr;
-  d.payload = nullptr;
-}
-
-void broadcast_base::fan_out(pe& self, std::uint32_t argument_bytes, bool constructs) noexcept {
-  constexpr std::size_t message_bytes = 64;
-  births = constructs;
-  // Parts end before what waits until their PE is idle does.
-  if (level == wire::record_kind::background && self.shutdown().stage() != scheduler::shutdown_stage::running)
-    level = wire::record_kind::message;
-  next = part->outstanding;
-  if (next != nullptr) next->previous = this;
-  part->outstanding = this;
-  const std::size_t n = part->members().size();
-  charged = static_cast<std::uint32_t>(
-      std::min<std::size_t>((n * message_bytes + argument_bytes) / scheduler::charge_unit, 1 << 24));
-  if (slot* s = self.find(part->at().slot, part->at().generation)) s->charge += charged;
-  left = static_cast<std::uint32_t>(n) + 1;
-  for (std::size_t i = 0; i < n; ++i) {
-    slot* s = part->find(i);
-    if (s == nullptr) {
-      if (!forgives)
-        fail(i, std::make_exception_ptr(process_gone(fmt::format("{}::{} at member {} of the group", method->class_name,
-                                                                 method->method, part->members()[i].rank))));
-      --left;
-      continue;
-    }
-    scheduler::message* m = nullptr;
-    try {
-      m = self.allocate_message(sizeof(message_payload));
-    } catch (const std::bad_alloc&) {
-      fail(i, std::current_exception());
-      if (constructs) self.free_slot(*s);
-      --left;
-      continue;
-    }
-    const message_payload payload{this, i};
-    std::memcpy(m->payload(), &payload, sizeof payload);
-    m->source_pe = self.id();
-    write_envelope(m->head, self.address_of(*s), *member_method, wire::payload_form::refs, &dropped, 0);
-    if (constructs) {
-      // Before what peers that were constructed sooner have sent.
-      s->push_front(m);
-      s->charge += m->charge();
-      self.make_runnable(*s);
-    } else if (level != wire::record_kind::message) {
-      self.push_at(level, *s, m);
-    } else {
-      self.push(*s, m);
-    }
-  }
-  one_done(self);
-}
-
-void broadcast_base::fail(std::size_t index, std::exception_ptr why) noexcept {
-  std::uint32_t rank = part->members()[index].rank;
-  if (births && part->is_broken() && is_process_gone(why)) rank |= group_data::after_another;
-  if (rank >= failed) return;
-  failed = rank;
-  error = as_received(why, scheduler::where_is(method, here_pe().id()));
-}
-
-namespace {
-
-void end_part(pe& self, slot& s) noexcept {
-  if (s.depth == 0) {
-    self.destroy(s);
-  } else {  // it is handing something on: when it is done
-    s.dying = true;
-  }
-}
-
-}  // namespace
-
-void broadcast_base::one_done(pe& self) noexcept {
-  self.give_order(this);
-  if (--left != 0) return;
-  self.take_order(this);
-  self.forget_order(this);
-  (previous != nullptr ? previous->next : part->outstanding) = next;
-  if (next != nullptr) next->previous = previous;
-  const address at = part->at();
-  if (slot* s = self.find(at.slot, at.generation)) {
-    s->charge -= charged;
-    if (s->has_extra) self.flow().made_room_if_low(*s);
-  }
-  if (ends_part) part->ending = true;
-  answer(self);
-  if (const group_part* p = find_part(self, at.slot, at.generation);
-      p != nullptr && p->ending && p->outstanding == nullptr)
-    end_part(self, *self.find(at.slot, at.generation));
-}
-
-void broadcast_base::forget_messages(pe& self) noexcept {
-  for (std::size_t i = 0; i < part->members().size(); ++i) {
-    slot* s = part->find(i);
-    if (s == nullptr) continue;
-    const auto forget = [&](scheduler::message* before, scheduler::message* m) {
-      message_payload payload{};
-      if (m->head.handler == reinterpret_cast<std::uint64_t>(member_method))
-        std::memcpy(&payload, m->payload(), sizeof payload);
-      if (payload.of != this) return false;
-      self.release_message(s->unlink_after(before));
-      return true;
-    };
-    while (s->search(forget)) {
-    }
-  }
-}
-
-void check_not_inside(pe& self, const group_data& d, const scheduler::handler& h) {
-  const group_data::part* p = d.on(self.id());
-  if (p == nullptr) return;
-  group_part* part = find_part(self, p->at.slot, p->at.generation);
-  if (part == nullptr) return;
-  for (const scheduler::activation* a = self.active(); a != nullptr; a = a->below) {
-    if (a->process->cls() == nullptr || a->process->is_function || a->process->cls()->reentrant) continue;
-    if (part->index_of(*a->process) == part->members().size()) continue;
-    throw deadlock_error(fmt::format("{} -> {}::{} (a member calls its own group and waits; use start or post)",
-                                     a->method != nullptr
-                                         ? fmt::format("{}::{}", a->method->class_name, a->method->method)
-                                         : std::string("(constructor)"),
-                                     h.class_name, h.method));
-  }
-}
-
-bool wait_for_members(pe& self, address at) {
-  slot* s = self.find(at.slot, at.generation);
-  if (s == nullptr) return false;
-  if (!self.flow().over_limit(*s)) return true;
-  // Otherwise messages that a waiting member was to empty would wait with it.
-  group_part* part = find_part(self, at.slot, at.generation);
-  for (const scheduler::activation* a = self.active(); a != nullptr; a = a->below)
-    if (part != nullptr && part->index_of(*a->process) != part->members().size()) {
-      self.flow().excess().took_more(*s);
-      return true;
-    }
-  (void)self.flow().wait_for_room(*s);
-  return self.find(at.slot, at.generation) != nullptr;
 }
 
 }  // namespace orrery::detail

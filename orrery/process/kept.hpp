@@ -2,6 +2,7 @@
 #pragma once
 
 #include <orrery/scheduler/message.hpp>
+#include <orrery/wire/kinds.hpp>
 
 #include <cstddef>
 #include <cstring>
@@ -68,6 +69,16 @@ struct kept<P> {
 };
 template <class P>
 using kept_t = typename kept<P>::type;
+
+/// A kept argument as its method takes it.
+template <class P>
+[[nodiscard]] decltype(auto) as_parameter(kept_t<P>& k) {
+  if constexpr (orrery::is_view<std::remove_cvref_t<P>>) {
+    return std::remove_cvref_t<P>(k);
+  } else {
+    return static_cast<P&&>(k);
+  }
+}
 
 /// The written form of an argument that is kept.
 template <class K>

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <orrery/process/group_part.hpp>
+#include <orrery/process/part_result.hpp>
 
 #include <concepts>
 #include <cstddef>

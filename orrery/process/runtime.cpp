@@ -397,6 +397,39 @@ int run_simulated(const scheduler::node_settings& settings, const options& o, co
   return exit_code(result, failed_posts, o);
 }
 
+// Runs this node until its world ends. Returns what main has, 0 in nodes that were started for it.
+int run_node(session& s, const scheduler::node_settings& settings, const options& o, const args& rest,
+             const std::function<int(args)>& main, const roles& with, bool& dead) {
+  int result = s.launched ? 0 : 1;
+  scheduler::node n(settings, s.any());
+  if (s.launcher) {
+    if (auto up = s.launcher->wait_for_nodes(startup_limit(o)); !up) {
+      // those that are there are to end with it, not to tell of each other's end
+      s.world->leave();
+      fail(up.error());
+    }
+  }
+  tracing trace(o, n, rest.empty() ? std::string{} : rest[0], s.machines.get());
+  const std::function<int()> own_main = [&] { return main(rest); };
+  const std::function<void()> own_role = [&] { with.at(o.role)(rest); };
+  const std::function<void()> leave = [&] {
+    if (s.any() != nullptr) s.any()->begin_leave();  // the first node's ends the world
+  };
+  const detail::open_entrance entrance(n);
+  n.run([&](scheduler::pe& first) {
+    if (!s.launched) start_main(first, own_main, leave, result);
+    if (s.launched && !o.role.empty()) start_role(first, own_role);
+  });
+  trace.write();
+  dead = n.is_dead();
+  s.failed_posts = n.failed_posts();
+  if (s.launcher)
+    for (std::uint32_t place = 0; place < n.world_nodes(); ++place)
+      if (const std::uint32_t i = n.node_at(place); i != transport::no_node && n.has_announced(i))
+        s.announced.push_back(i);
+  return result;
+}
+
 int run_checked(const args& all, const std::function<int(args)>& main, const roles& with) {
   if (has_served) return 0;
   scheduler::freeze_handlers();
@@ -420,37 +453,9 @@ int run_checked(const args& all, const std::function<int(args)>& main, const rol
   detail::name_repository repository;
   settings.layer = &repository;
   session s = open_world(settings, o, all);
-  int result = s.launched ? 0 : 1;
-  bool dead = false;
   if (s.launched) settings.launcher = s.machines != nullptr ? 0 : s.world->info(s.world->node()).launcher;
-  {
-    scheduler::node n(settings, s.any());
-    if (s.launcher) {
-      if (auto up = s.launcher->wait_for_nodes(startup_limit(o)); !up) {
-        // those that are there are to end with it, not to tell of each other's end
-        s.world->leave();
-        fail(up.error());
-      }
-    }
-    tracing trace(o, n, rest.empty() ? std::string{} : rest[0], s.machines.get());
-    const std::function<int()> own_main = [&] { return main(rest); };
-    const std::function<void()> own_role = [&] { with.at(o.role)(rest); };
-    const std::function<void()> leave = [&] {
-      if (s.any() != nullptr) s.any()->begin_leave();  // the first node's ends the world
-    };
-    const detail::open_entrance entrance(n);
-    n.run([&](scheduler::pe& first) {
-      if (!s.launched) start_main(first, own_main, leave, result);
-      if (s.launched && !o.role.empty()) start_role(first, own_role);
-    });
-    trace.write();
-    dead = n.is_dead();
-    s.failed_posts = n.failed_posts();
-    if (s.launcher)
-      for (std::uint32_t place = 0; place < n.world_nodes(); ++place)
-        if (const std::uint32_t i = n.node_at(place); i != transport::no_node && n.has_announced(i))
-          s.announced.push_back(i);
-  }
+  bool dead = false;
+  int result = run_node(s, settings, o, rest, main, with, dead);
   // Counters of nodes that this one has started lie in the tables until this node leaves, unless it
   // ends the world.
   const bool leaves_last = s.launcher && !s.world->is_first();

@@ -246,19 +246,11 @@ struct typed_handler {
                         std::uint32_t source, owned& arguments, std::index_sequence<I...>) {
     answer<typename Operation::result>(self, reply, source, false, [&]() -> decltype(auto) {
       if constexpr (boxed) {
-        return Operation::run(self, s, object, pass<P>(std::get<I>(*arguments))...);
+        return Operation::run(self, s, object, as_parameter<P>(std::get<I>(*arguments))...);
       } else {
-        return Operation::run(self, s, object, pass<P>(std::get<I>(arguments))...);
+        return Operation::run(self, s, object, as_parameter<P>(std::get<I>(arguments))...);
       }
     });
-  }
-  template <class Q>
-  static decltype(auto) pass(kept_t<Q>& k) {
-    if constexpr (orrery::is_view<std::remove_cvref_t<Q>>) {
-      return std::remove_cvref_t<Q>(k);
-    } else {
-      return static_cast<Q&&>(k);
-    }
   }
 };
 

@@ -136,7 +136,7 @@ void add_parts(const sink& w, std::size_t most, std::vector<const sink*>& to) {
 
 }  // namespace
 
-struct deadlock_detector::probe {
+struct deadlock_detector::wait_probe {
   address origin;  // the suspect
   std::uint64_t wait;  // what it waited for when the probe left
   call_name follow;  // where to look next; for room in a mailbox: reply is 0
@@ -175,7 +175,7 @@ struct deadlock_detector::probe {
     }
   }
   [[nodiscard]] std::span<const std::byte> bytes() const noexcept {
-    return {reinterpret_cast<const std::byte*>(this), offsetof(probe, path) + steps * sizeof(step)};
+    return {reinterpret_cast<const std::byte*>(this), offsetof(wait_probe, path) + steps * sizeof(step)};
   }
   /// The cycle from this process on, if it is among those that are named.
   [[nodiscard]] std::string text(address from) const {
@@ -212,7 +212,7 @@ bool deadlock_detector::chase_suspects() {
     if (s->active == nullptr || s->active->on == nullptr || s->state != process_state::running) continue;
     const std::uint64_t wait = wait_of(*s->active->on);
     if (wait == 0) continue;
-    probe p{};
+    wait_probe p{};
     p.origin = a;
     p.wait = wait;
     p.follow.target = a;
@@ -222,26 +222,67 @@ bool deadlock_detector::chase_suspects() {
   return of_.has_runnable();
 }
 
-void deadlock_detector::chase(probe& p, bool first) {
+// The process that the probe has come to; null if there is none.
+slot* deadlock_detector::find_followed(wait_probe& p) {
+  if (p.follow.target.slot != wire::no_slot) return of_.find(p.follow.target.slot, p.follow.target.generation);
+  // a remote function, or a constructor
+  const auto serves = [&](const slot* f) {
+    return f->active != nullptr && f->active->serving != nullptr && p.follow.is(*f->active->serving);
+  };
+  const auto at = std::ranges::find_if(nameless_waits_, serves);
+  if (at == nameless_waits_.end()) return nullptr;
+  p.follow.target = of_.address_of(**at);
+  return *at;
+}
+
+// Is the sender still to wait for room in this mailbox?
+bool deadlock_detector::still_stops(const wait_probe& p, slot& s) {
+  // senders are usually let go on when half of the mailbox is empty, but here that may never be
+  if (!of_.flow().is_full(s)) {
+    of_.flow().let_senders_go(s);
+    return false;
+  }
+  const auto stops = [&](const stop_sign& i) { return i.pe == p.follow.source_pe && i.number == p.stop; };
+  return p.follow.source_pe == of_.id() ||
+         (s.has_extra && std::ranges::any_of(of_.flow().extra_of(s)->stopped_pes, stops));
+}
+
+// The cycle is closed: ends it, or has that done on another PE. True: the victim is here.
+bool deadlock_detector::decide(wait_probe& p) {
+  if (p.full.generation != 0) {
+    p.decided = 2;
+    if (p.full.pe != of_.id()) {
+      send(p.full.pe, p);
+    } else {
+      raise(p.full);
+    }
+    return false;
+  }
+  if (p.victim.target.generation == 0) return false;
+  p.decided = 1;
+  if (p.victim.target.pe == of_.id()) return true;
+  send(p.victim.target.pe, p);
+  return false;
+}
+
+// The process's own method, and those it has called inline since.
+void deadlock_detector::add_steps(wait_probe& p, const slot& s, const fiber& f) {
+  std::uint32_t begin = p.steps;
+  for (const activation* a = f.active; a != nullptr; a = a->below) {
+    p.add_step({of_.address_of(*a->process), index_of(a->method)});
+    if (a == s.active) break;
+  }
+  for (std::uint32_t end = p.steps; begin + 1 < end; ++begin, --end) std::swap(p.path[begin], p.path[end - 1]);
+}
+
+void deadlock_detector::chase(wait_probe& p, bool first) {
   for (;;) {
     if (p.follow.target.pe != of_.id()) {
       send(p.follow.target.pe, p);
       return;
     }
     const bool is_call = !first && p.follow.reply != 0;
-    slot* s = nullptr;
-    if (p.follow.target.slot == wire::no_slot) {  // a remote function, or a constructor
-      const auto serves = [&](const slot* f) {
-        return f->active != nullptr && f->active->serving != nullptr && p.follow.is(*f->active->serving);
-      };
-      const auto at = std::ranges::find_if(nameless_waits_, serves);
-      if (at != nameless_waits_.end()) {
-        s = *at;
-        p.follow.target = of_.address_of(*s);
-      }
-    } else {
-      s = of_.find(p.follow.target.slot, p.follow.target.generation);
-    }
+    slot* const s = find_followed(p);
     const bool runs = s != nullptr && s->state == process_state::running && s->active != nullptr;
     // Is the call we follow still to be answered here?
     const bool queued = is_call && runs && s->search([&](message*, const message* m) { return p.follow.is(*m); });
@@ -256,18 +297,7 @@ void deadlock_detector::chase(probe& p, bool first) {
       continue;
     }
     if (!runs) return;
-    if (!first && p.follow.reply == 0) {
-      // senders are usually let go on when half of the mailbox is empty, but here that may never be
-      if (!of_.flow().is_full(*s)) {
-        of_.flow().let_senders_go(*s);
-        return;
-      }
-      // Is the sender still to wait?
-      const auto stops = [&](const stop_sign& i) { return i.pe == p.follow.source_pe && i.number == p.stop; };
-      if (p.follow.source_pe != of_.id() &&
-          (!s->has_extra || std::ranges::none_of(of_.flow().extra_of(*s)->stopped_pes, stops)))
-        return;
-    }
+    if (!first && p.follow.reply == 0 && !still_stops(p, *s)) return;
     // All probes that go round a cycle choose the same.
     if (queued && (p.victim.target.generation == 0 || p.follow.target < p.victim.target)) p.victim = p.follow;
     const fiber* f = s->active->on;
@@ -275,33 +305,12 @@ void deadlock_detector::chase(probe& p, bool first) {
     if (wait == 0) return;
     const sink* w = f->waiting_on;
     if (!first && p.follow.target == p.origin) {
-      if (wait != p.wait) return;
-      if (p.full.generation != 0) {
-        p.decided = 2;
-        if (p.full.pe != of_.id()) {
-          send(p.full.pe, p);
-        } else {
-          raise(p.full);
-        }
-        return;
-      }
-      if (p.victim.target.generation == 0) return;
-      p.decided = 1;
-      if (p.victim.target.pe != of_.id()) {
-        send(p.victim.target.pe, p);
-        return;
-      }
+      if (wait != p.wait || !decide(p)) return;
       break;
     }
     if (!first && p.goes_round()) return;
     first = false;
-    // The process's own method, and those it has called inline since.
-    std::uint32_t begin = p.steps;
-    for (const activation* a = f->active; a != nullptr; a = a->below) {
-      p.add_step({of_.address_of(*a->process), index_of(a->method)});
-      if (a == s->active) break;
-    }
-    for (std::uint32_t end = p.steps; begin + 1 < end; ++begin, --end) std::swap(p.path[begin], p.path[end - 1]);
+    add_steps(p, *s, *f);
     if (w == nullptr) {
       if (p.full.generation == 0 || f->room->at < p.full) p.full = f->room->at;
       p.follow = {f->room->at, of_.id(), 0, 0};
@@ -315,21 +324,21 @@ void deadlock_detector::chase(probe& p, bool first) {
 
 // The probe goes on with what a wait is for: a call, or several results, or a future that others
 // complete. False if nothing more is to be done with this probe.
-bool deadlock_detector::follow_wait(probe& p, const sink& w) {
+bool deadlock_detector::follow_wait(wait_probe& p, const sink& w) {
   if (w.route == nullptr || w.route->part(0) == nullptr) return follow_call(p, w);
   std::vector<const sink*> calls;
   add_parts(w, std::max(p.shares, 1U), calls);
   if (calls.empty()) return false;
   p.shares = std::max(p.shares, 1U) / static_cast<std::uint32_t>(calls.size());
   for (std::size_t i = 1; i < calls.size(); ++i) {
-    probe other = p;
+    wait_probe other = p;
     if (follow_call(other, *calls[i])) chase(other, false);
   }
   return follow_call(p, *calls.front());
 }
 
 // The call is what the probe follows next. False if something else goes on with it.
-bool deadlock_detector::follow_call(probe& p, const sink& w) {
+bool deadlock_detector::follow_call(wait_probe& p, const sink& w) {
   if (w.route != nullptr && w.route->call != 0) {
     p.follow = {{}, of_.id(), 1, w.route->call};
     p.follow.target = w.route->follow(of_, p.bytes());
@@ -340,7 +349,7 @@ bool deadlock_detector::follow_call(probe& p, const sink& w) {
 }
 
 // Takes the call out of the mailbox and answers it with deadlock_error.
-void deadlock_detector::fail_victim(const probe& p) {
+void deadlock_detector::fail_victim(const wait_probe& p) {
   slot* s = of_.find(p.victim.target.slot, p.victim.target.generation);
   if (s == nullptr) return;
   (void)s->search([&](message* before, message* m) {
@@ -363,7 +372,7 @@ void deadlock_detector::raise(const address& full) {
   if (slot* const s = of_.find(full.slot, full.generation)) of_.flow().excess().raise(*s);
 }
 
-void deadlock_detector::send(std::uint32_t to, const probe& p) {
+void deadlock_detector::send(std::uint32_t to, const wait_probe& p) {
   try {
     const auto bytes = p.bytes();
     of_.links().send_control(of_.links().control_channel_to(to), wire::record_kind::probe, 0, 0, 0, bytes.data(),
@@ -373,14 +382,14 @@ void deadlock_detector::send(std::uint32_t to, const probe& p) {
 }
 
 // False if the bytes are no probe.
-bool deadlock_detector::read(probe& p, std::span<const std::byte> from) noexcept {
-  if (from.size() < offsetof(probe, path)) return false;
+bool deadlock_detector::read(wait_probe& p, std::span<const std::byte> from) noexcept {
+  if (from.size() < offsetof(wait_probe, path)) return false;
   std::memcpy(static_cast<void*>(&p), from.data(), std::min(from.size(), sizeof p));
-  return p.steps <= longest_path && offsetof(probe, path) + p.steps * sizeof(step) <= from.size();
+  return p.steps <= longest_path && offsetof(wait_probe, path) + p.steps * sizeof(step) <= from.size();
 }
 
 void deadlock_detector::receive(inbound& in, const wire::envelope& e, std::uint32_t bytes) {
-  probe p{};
+  wait_probe p{};
   if (!read(p, {reinterpret_cast<const std::byte*>(&e + 1), bytes - wire::granule})) {
     of_.owner().peer_corrupt(in.pe, "a probe with an impossible length");
   } else if (p.decided == 0) {
@@ -393,7 +402,7 @@ void deadlock_detector::receive(inbound& in, const wire::envelope& e, std::uint3
 }
 
 void deadlock_detector::follow(std::span<const std::byte> from, slot& at) {
-  probe p{};
+  wait_probe p{};
   if (!read(p, from)) throw bad_message(errc::message_truncated, "a probe of waits");
   p.follow.target = of_.address_of(at);
   chase(p, false);

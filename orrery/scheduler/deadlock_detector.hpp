@@ -56,14 +56,18 @@ class deadlock_detector {
   void follow(std::span<const std::byte> from, slot& at);
 
  private:
-  struct probe;
-  void chase(probe& p, bool first);
-  bool follow_wait(probe& p, const sink& w);
-  bool follow_call(probe& p, const sink& w);
-  void send(std::uint32_t to, const probe& p);
-  void fail_victim(const probe& p);
+  struct wait_probe;
+  void chase(wait_probe& p, bool first);
+  [[nodiscard]] slot* find_followed(wait_probe& p);
+  [[nodiscard]] bool still_stops(const wait_probe& p, slot& s);
+  [[nodiscard]] bool decide(wait_probe& p);
+  void add_steps(wait_probe& p, const slot& s, const fiber& f);
+  bool follow_wait(wait_probe& p, const sink& w);
+  bool follow_call(wait_probe& p, const sink& w);
+  void send(std::uint32_t to, const wait_probe& p);
+  void fail_victim(const wait_probe& p);
   void raise(const address& full);
-  static bool read(probe& p, std::span<const std::byte> from) noexcept;
+  static bool read(wait_probe& p, std::span<const std::byte> from) noexcept;
 
   pe& of_;
   std::vector<address> suspects_;

@@ -5,210 +5,25 @@
 #include <orrery/shared/access.hpp>
 #include <orrery/shared/access_census.hpp>
 #include <orrery/shared/directory.hpp>
+#include <orrery/shared/internal/element_memory.hpp>
 #include <orrery/shared/object.hpp>
 #include <orrery/shared/sharing_check.hpp>
-#include <orrery/shared/word_copy.hpp>
 
-#include <algorithm>
 #include <cstring>
 #include <span>
-#include <stdexcept>
-#include <type_traits>
 #include <utility>
 #include <vector>
 
-#include <sched.h>
-
 namespace orrery::detail {
+
+using element_memory::change;
+using element_memory::exchange;
+using element_memory::load;
+using element_memory::store;
 
 namespace {
 
 using bytes = std::vector<std::byte>;
-
-/// Held while an element is copied that the machine does not copy whole. Holders never park. A node
-/// that is killed meanwhile leaves it locked: who waits for long looks whether the holder's node is
-/// there, and takes the lock from a dead one.
-class element_lock {
- public:
-  element_lock(const shared_object& o, const std::byte* at)
-      : word_(o.memory->head().lock[reinterpret_cast<std::uintptr_t>(at) / o.element_bytes() % memory_head::locks]) {
-    const std::uint32_t self = here_pe().id() + 1;
-    for (std::uint32_t tries = 1;; ++tries) {
-      std::uint32_t holder = 0;
-      // SYNC: acquire, with the destructor.
-      if (word_.compare_exchange_weak(holder, self, std::memory_order_acquire)) return;
-      if (holder == 0) continue;
-      if (tries % 64 == 0) ::sched_yield();
-      if (tries % 4096 == 0 && !here_pe().owner().reachable(holder - 1) &&
-          word_.compare_exchange_strong(holder, self, std::memory_order_acquire))
-        return;
-    }
-  }
-  element_lock(const element_lock&) = delete;
-  element_lock& operator=(const element_lock&) = delete;
-  ~element_lock() { word_.store(0, std::memory_order_release); }  // SYNC: with the constructor
-
- private:
-  std::atomic<std::uint32_t>& word_;
-};
-
-template <class W>
-void load_word(const std::byte* at, void* out) noexcept {
-  // SYNC: seq_cst, with store_word and the exchanges: an access is complete before the next one of
-  // its process begins.
-  const W w = std::atomic_ref<W>(*reinterpret_cast<W*>(const_cast<std::byte*>(at))).load();
-  std::memcpy(out, &w, sizeof w);
-}
-template <class W>
-void store_word(std::byte* at, const void* value) noexcept {
-  W w;
-  std::memcpy(&w, value, sizeof w);
-  std::atomic_ref<W>(*reinterpret_cast<W*>(at)).store(w);  // SYNC: see load_word
-}
-template <class W>
-bool exchange_word(std::byte* at, void* expected, const void* desired) noexcept {
-  W e;
-  W d;
-  std::memcpy(&e, expected, sizeof e);
-  std::memcpy(&d, desired, sizeof d);
-  // SYNC: see load_word
-  const bool done = std::atomic_ref<W>(*reinterpret_cast<W*>(at)).compare_exchange_strong(e, d);
-  std::memcpy(expected, &e, sizeof e);
-  return done;
-}
-
-void load(const shared_object& o, const std::byte* at, void* out) {
-  switch (o.element_bytes()) {
-    case 1:
-      return load_word<std::uint8_t>(at, out);
-    case 2:
-      return load_word<std::uint16_t>(at, out);
-    case 4:
-      return load_word<std::uint32_t>(at, out);
-    case 8:
-      return load_word<std::uint64_t>(at, out);
-    default: {
-      const element_lock lock(o, at);
-      copy_out(out, at, o.element_bytes());
-    }
-  }
-}
-
-void store(const shared_object& o, std::byte* at, const void* value) {
-  switch (o.element_bytes()) {
-    case 1:
-      return store_word<std::uint8_t>(at, value);
-    case 2:
-      return store_word<std::uint16_t>(at, value);
-    case 4:
-      return store_word<std::uint32_t>(at, value);
-    case 8:
-      return store_word<std::uint64_t>(at, value);
-    default: {
-      const element_lock lock(o, at);
-      copy_in(at, value, o.element_bytes());
-    }
-  }
-}
-
-bool exchange(const shared_object& o, std::byte* at, void* expected, const void* desired) {
-  switch (o.element_bytes()) {
-    case 1:
-      return exchange_word<std::uint8_t>(at, expected, desired);
-    case 2:
-      return exchange_word<std::uint16_t>(at, expected, desired);
-    case 4:
-      return exchange_word<std::uint32_t>(at, expected, desired);
-    case 8:
-      return exchange_word<std::uint64_t>(at, expected, desired);
-    default: {
-      bytes before(o.element_bytes());
-      const element_lock lock(o, at);
-      copy_out(before.data(), at, before.size());
-      const bool same = std::memcmp(before.data(), expected, before.size()) == 0;
-      std::memcpy(expected, before.data(), before.size());
-      if (same) copy_in(at, desired, o.element_bytes());
-      return same;
-    }
-  }
-}
-
-/// Integers wrap around, as those of std::atomic do.
-template <class T>
-T combine(element_change what, T before, T x) {
-  using number = std::conditional_t<std::is_integral_v<T>, std::uint64_t, T>;
-  const auto a = static_cast<number>(before);
-  const auto b = static_cast<number>(x);
-  switch (what) {
-    case element_change::add:
-      return static_cast<T>(a + b);
-    case element_change::subtract:
-      return static_cast<T>(a - b);
-    case element_change::multiply:
-      return static_cast<T>(a * b);
-    case element_change::divide:
-      if constexpr (std::is_integral_v<T>) {
-        if (x == 0) throw std::domain_error("an integer of shared data was to be divided by 0; it is as it was");
-        // the least number has no opposite
-        if (x == static_cast<T>(-1)) return static_cast<T>(number{0} - a);
-      }
-      return static_cast<T>(before / x);
-    case element_change::least:
-      return std::min(before, x);
-    case element_change::greatest:
-      return std::max(before, x);
-    case element_change::exchange:
-      break;
-    default:
-      if constexpr (std::is_integral_v<T>)
-        return static_cast<T>(what == element_change::bit_and ? a & b : what == element_change::bit_or ? a | b : a ^ b);
-      break;  // a message that makes no sense
-  }
-  return x;
-}
-
-template <class T>
-void change_scalar(const shared_object& o, std::byte* at, element_change what, const void* operand, void* old) {
-  T x;
-  std::memcpy(&x, operand, sizeof x);
-  T before;
-  load(o, at, &before);
-  for (;;) {
-    const T after = combine(what, before, x);
-    if (exchange(o, at, &before, &after)) break;
-  }
-  std::memcpy(old, &before, sizeof before);
-}
-
-void change(const shared_object& o, std::byte* at, element_change what, scalar type, const void* operand, void* old) {
-  switch (type) {
-    case scalar::i8:
-      return change_scalar<std::int8_t>(o, at, what, operand, old);
-    case scalar::i16:
-      return change_scalar<std::int16_t>(o, at, what, operand, old);
-    case scalar::i32:
-      return change_scalar<std::int32_t>(o, at, what, operand, old);
-    case scalar::i64:
-      return change_scalar<std::int64_t>(o, at, what, operand, old);
-    case scalar::u8:
-      return change_scalar<std::uint8_t>(o, at, what, operand, old);
-    case scalar::u16:
-      return change_scalar<std::uint16_t>(o, at, what, operand, old);
-    case scalar::u32:
-      return change_scalar<std::uint32_t>(o, at, what, operand, old);
-    case scalar::u64:
-      return change_scalar<std::uint64_t>(o, at, what, operand, old);
-    case scalar::f32:
-      return change_scalar<float>(o, at, what, operand, old);
-    case scalar::f64:
-      return change_scalar<double>(o, at, what, operand, old);
-    case scalar::none:
-      break;
-  }
-  load(o, at, old);  // exchange: the only change of what is no number
-  while (!exchange(o, at, old, operand)) {
-  }
-}
 
 /// An element of an object: where it lies, or whom to ask.
 struct spot {

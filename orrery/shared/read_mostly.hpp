@@ -71,7 +71,8 @@ T read_mostly_scope::read(std::uint64_t i) const {
                            std::conditional_t<sizeof(T) == 2, std::uint16_t,
                                               std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>>>;
     if (i < size_) [[likely]]
-      // SYNC: acquire, with the store of access.cpp: what its process wrote before is seen, too.
+      // SYNC: acquire, with the store of element_memory.hpp: this sees what its process wrote
+      // before, too.
       return std::bit_cast<T>(__atomic_load_n(reinterpret_cast<const word*>(first_ + i * sizeof(T)), __ATOMIC_ACQUIRE));
   }
   element_value<T> v;

@@ -34,32 +34,35 @@ std::string counters_help(bool markdown) {
 
 using data_commands = std::vector<std::pair<CLI::App*, int (*)(const data_request&)>>;
 
+void add_file(CLI::App* c, data_request& r) {
+  c->add_option(
+       "FILE", r.file,
+       "Its format goes by its name: .npy (NumPy), .h5 or .hdf5, .nii or .nii.gz (NIfTI), else the bare elements")
+      ->required()
+      ->type_name("");
+}
+
+void add_folders(CLI::App* c, data_request& r) {
+  c->add_option("--folder", r.folders, "For a device, on a drive of its own; once for each. HOST:PATH: on that machine")
+      ->type_name("PATH");
+}
+
+void add_layout(CLI::App* c, data_request& r) {
+  c->add_option("--pages", r.page_shape, "Shape of pages; default: 64,64,64")->delimiter(',')->expected(3);
+  add_folders(c, r);
+  c->add_option("--shape", r.shape, "Of the array")->delimiter(',')->expected(3);
+  c->add_option("--type", r.type, "float32, float64, complex64 or complex128");
+}
+
 data_commands add_data_commands(CLI::App& app, data_request& r) {
   CLI::App* const data =
       app.add_subcommand("data", "Look at, make, import, export, copy, read, verify and remove data sets");
   data->require_subcommand(1);
   const auto add = [&](const char* name, const char* what) { return data->add_subcommand(name, what); };
   const auto path = [&](CLI::App* c) { c->add_option("PATH", r.path, "Of the data set")->required()->type_name(""); };
-  const auto file = [&](CLI::App* c) {
-    c->add_option(
-         "FILE", r.file,
-         "Its format goes by its name: .npy (NumPy), .h5 or .hdf5, .nii or .nii.gz (NIfTI), else the bare elements")
-        ->required()
-        ->type_name("");
-  };
+  const auto file = [&](CLI::App* c) { add_file(c, r); };
   const auto dataset = [&](CLI::App* c, const char* what) {
     c->add_option("--dataset", r.dataset, what)->type_name("/PATH");
-  };
-  const auto folder = [&](CLI::App* c) {
-    c->add_option("--folder", r.folders,
-                  "For a device, on a drive of its own; once for each. HOST:PATH: on that machine")
-        ->type_name("PATH");
-  };
-  const auto layout = [&](CLI::App* c) {
-    c->add_option("--pages", r.page_shape, "Shape of pages; default: 64,64,64")->delimiter(',')->expected(3);
-    folder(c);
-    c->add_option("--shape", r.shape, "Of the array")->delimiter(',')->expected(3);
-    c->add_option("--type", r.type, "float32, float64, complex64 or complex128");
   };
   CLI::App* const info = add("info", "What a data set is");
   CLI::App* const verify = add("verify", "Read all of it and name what cannot be trusted");
@@ -75,11 +78,11 @@ data_commands add_data_commands(CLI::App& app, data_request& r) {
     c->add_flag("--json", r.json, "Print JSON");
   }
   path(create);
-  layout(create);
+  add_layout(create, r);
   create->get_option("--shape")->required();
   file(import);
   path(import);
-  layout(import);
+  add_layout(import, r);
   dataset(import, "In an HDF5 file; not needed if there is only one");
   path(out);
   file(out);
@@ -95,12 +98,37 @@ data_commands add_data_commands(CLI::App& app, data_request& r) {
   copy->add_option("--pages", r.copy_pages, "Shape of pages; default: as they are")->delimiter(',')->expected(3);
   copy->add_option("--type", r.type, "float32, float64, complex64 or complex128; default: as it is");
   copy->add_option("--map", r.map, "Which page lies on which device: circulant or blocked; default: as it is");
-  folder(copy);
+  add_folders(copy, r);
   copy->add_option("--memory", r.memory, "How much it may use, of all nodes together; default: 256M")
       ->transform(CLI::AsSizeValue(false));
   path(remove);
   return {{info, &data_info},  {verify, &data_verify}, {create, &data_create}, {import, &data_import},
           {out, &data_export}, {copy, &data_copy},     {read, &data_read},     {remove, &data_remove}};
+}
+
+CLI::App* add_list_command(CLI::App& app, list_request& r) {
+  CLI::App* const c = app.add_subcommand(
+      "list",
+      "Use an ordered list: find KEY, insert KEY VALUE, erase KEY, range [FROM [TO]], load FILE (lines "
+      "KEY,VALUE), size, statistics");
+  c->add_option("WORLD", r.world, "In which it lives")->required()->type_name("");
+  c->add_option("NAME", r.name, "Under which it is published")->required()->type_name("");
+  c->add_option("ACTION", r.action, "What to do")
+      ->required()
+      ->check(CLI::IsMember({"find", "insert", "erase", "range", "load", "size", "statistics"}))
+      ->type_name("");
+  c->add_option("ARGUMENTS", r.arguments, "Keys and values: numbers or texts")->type_name("");
+  return c;
+}
+
+void print_help(const CLI::App& app, const std::string& topic, bool markdown) {
+  if (topic == "options") {
+    fmt::print("{}", markdown ? options_markdown() : options_help("PROGRAM"));
+  } else if (topic == "counters") {
+    fmt::print("{}", counters_help(markdown));
+  } else {
+    fmt::print("{}", app.help());
+  }
 }
 
 int run(int argc, char** argv) {
@@ -133,17 +161,7 @@ int run(int argc, char** argv) {
   clean_command->add_flag("--json", c.json, "Print JSON");
 
   list_request list_of;
-  CLI::App* const list_command = app.add_subcommand(
-      "list",
-      "Use an ordered list: find KEY, insert KEY VALUE, erase KEY, range [FROM [TO]], load FILE (lines "
-      "KEY,VALUE), size, statistics");
-  list_command->add_option("WORLD", list_of.world, "In which it lives")->required()->type_name("");
-  list_command->add_option("NAME", list_of.name, "Under which it is published")->required()->type_name("");
-  list_command->add_option("ACTION", list_of.action, "What to do")
-      ->required()
-      ->check(CLI::IsMember({"find", "insert", "erase", "range", "load", "size", "statistics"}))
-      ->type_name("");
-  list_command->add_option("ARGUMENTS", list_of.arguments, "Keys and values: numbers or texts")->type_name("");
+  CLI::App* const list_command = add_list_command(app, list_of);
 
   data_request data;
   const data_commands data_subcommands = add_data_commands(app, data);
@@ -167,13 +185,7 @@ int run(int argc, char** argv) {
   if (list_command->parsed()) return list(c, list_of);
   for (const auto& [command, action] : data_subcommands)
     if (command->parsed()) return action(data);
-  if (topic == "options") {
-    fmt::print("{}", markdown ? options_markdown() : options_help("PROGRAM"));
-  } else if (topic == "counters") {
-    fmt::print("{}", counters_help(markdown));
-  } else {
-    fmt::print("{}", app.help());
-  }
+  print_help(app, topic, markdown);
   return 0;
 }
 

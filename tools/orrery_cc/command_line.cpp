@@ -36,10 +36,44 @@ bool is_joined(string_view w, string_view option) { return w.starts_with(option)
 
 }  // namespace
 
+namespace {
+
+// Options that say how far to go, and where results go. `next` takes the following word. False: it
+// is another option.
+template <class Next>
+bool take_own_option(command_line& c, const string& w, Next next) {
+  using stop = command_line::stop;
+  if (w == "-c") {
+    c.until = stop::object;
+  } else if (w == "-S") {
+    c.until = stop::assembly;
+  } else if (w == "-E" || w == "-M" || w == "-MM") {
+    c.until = stop::preprocessed;
+  } else if (w == "-fsyntax-only") {
+    c.until = stop::syntax;
+  } else if (w == "-o") {
+    c.output = next();
+  } else if (is_joined(w, "-o") && w[2] != 'b') {
+    c.output = w.substr(2);
+  } else if (w == "-MD" || w == "-MMD") {
+    c.wants_dependencies = true;
+    c.dependency_flag = w;
+  } else if (w == "-MF") {
+    c.dependency_file = next();
+  } else if (w == "-MT" || w == "-MQ") {
+    c.dependency_targets.push_back(w);
+    c.dependency_targets.push_back(next());
+  } else {
+    return false;
+  }
+  return true;
+}
+
+}  // namespace
+
 command_line parse_command_line(const std::vector<string>& given) {
   const std::vector<string> arguments = with_response_files(given);
   command_line c;
-  using stop = command_line::stop;
   bool other_language = false;  // -x of something that is not C
   bool says_c = false;
   for (std::size_t i = 0; i < arguments.size(); ++i) {
@@ -59,27 +93,8 @@ command_line parse_command_line(const std::vector<string>& given) {
       return c.all.back();
     };
     const auto add = [&](kind what, std::vector<string> text) { c.words.push_back({what, std::move(text)}); };
-    if (w == "-c") {
-      c.until = stop::object;
-    } else if (w == "-S") {
-      c.until = stop::assembly;
-    } else if (w == "-E" || w == "-M" || w == "-MM") {
-      c.until = stop::preprocessed;
-    } else if (w == "-fsyntax-only") {
-      c.until = stop::syntax;
-    } else if (w == "-o") {
-      c.output = next_too();
-    } else if (is_joined(w, "-o") && w[2] != 'b') {
-      c.output = w.substr(2);
-    } else if (w == "-MD" || w == "-MMD") {
-      c.wants_dependencies = true;
-      c.dependency_flag = w;
-    } else if (w == "-MF") {
-      c.dependency_file = next_too();
-    } else if (w == "-MT" || w == "-MQ") {
-      c.dependency_targets.push_back(w);
-      c.dependency_targets.push_back(next_too());
-    } else if (w == "-x" || is_joined(w, "-x")) {
+    if (take_own_option(c, w, next_too)) continue;
+    if (w == "-x" || is_joined(w, "-x")) {
       const string language = w == "-x" ? next_too() : w.substr(2);
       says_c = language == "c";
       other_language = !says_c && language != "none";

@@ -77,6 +77,7 @@ class generator {
                             const function_definition* receive, bool bare) const;
   std::string implementation_of(const task_definition& t, const function_definition* start,
                                 const function_definition* receive, bool bare) const;
+  std::string receive_loop_of(const task_definition& t, bool bare) const;
 
   const source& from_;
   const program& found_;

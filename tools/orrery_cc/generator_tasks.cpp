@@ -201,8 +201,11 @@ string generator::implementation_of(const task_definition& t, const function_def
       t.name, start != nullptr ? start->name : "",
       t.strategy.empty() ? string() : format("orrery_set_strategy({}); ", t.strategy),
       stack.empty() ? "orrery_create" : "orrery_create_with_stack", stack.empty() ? string() : stack + ", ");
-  if (receive != nullptr) return code;
-  code += format(
+  return receive != nullptr ? code : code + receive_loop_of(t, bare);
+}
+
+string generator::receive_loop_of(const task_definition& t, bool bare) const {
+  string code = format(
       "static orrery_status {0}_receive_for({0} this, int64_t timeout_ns) {{ "
       "orrery_message received __attribute__((cleanup(orrery_release))) = {{0}}; "
       "orrery_status status = orrery_receive(&received, timeout_ns); "

@@ -1,52 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <orrery/process/runtime.hpp>
+#include <orrery/shared/internal/test_matrix_shape.hpp>
 #include <orrery/shared/internal/test_model.hpp>
+#include <orrery/shared/internal/test_vector_shape.hpp>
 #include <orrery/shared/shared.hpp>
 
 #include <algorithm>
-#include <array>
 #include <numeric>
 #include <random>
-#include <span>
 #include <string>
-#include <type_traits>
 
 #include <fmt/format.h>
 
 namespace orrery::testing {
 
 namespace {
-
-using random = std::mt19937_64;
-
-std::uint64_t below(random& r, std::uint64_t n) { return r() % n; }
-
-/// Elements that the machine does not write whole, of 3 to 200 bytes.
-template <class Word, std::size_t N>
-struct record_of {
-  std::array<Word, N> words{};
-  friend bool operator==(const record_of&, const record_of&) = default;
-};
-using small_record = record_of<std::uint8_t, 3>;
-using record = record_of<std::uint32_t, 6>;
-using large_record = record_of<std::uint64_t, 25>;
-
-void set(std::uint8_t& to, std::uint64_t x) { to = static_cast<std::uint8_t>(x); }
-void set(long& to, std::uint64_t x) { to = static_cast<long>(x); }
-template <class Word, std::size_t N>
-void set(record_of<Word, N>& to, std::uint64_t x) {
-  for (std::uint32_t i = 0; i < N; ++i) to.words[i] = static_cast<Word>(x * (i + 1));
-}
-void set(std::string& to, std::uint64_t x) {
-  to = std::to_string(x);
-  to.append(x % 97, 'x');
-}
-template <class T>
-T value_of(std::uint64_t x) {
-  T v{};
-  set(v, x);
-  return v;
-}
 
 distribution random_distribution(random& r, std::uint64_t n, bool matrix) {
   std::vector<std::uint32_t> pes(world_pes());
@@ -218,211 +186,6 @@ class player {
   random own_;
   std::vector<T> model_;
   std::vector<std::string> wrong_;
-};
-
-template <class E>
-struct vector_shape {
-  using value_type = E;
-  shared_vector<E> v;
-
-  [[nodiscard]] std::size_t size() const { return v.size(); }
-  [[nodiscard]] shared_element<E> at(std::size_t i) const { return v[i]; }
-  void write_owned(team_member& t, const std::vector<std::uint64_t>& value) const {
-    with(owner_computes(v, t), [&](auto& own) {
-      for (const std::uint64_t i : own.indices()) own[i] = value_of<E>(value[i]);
-    });
-  }
-  void write_released(const std::vector<std::size_t>& mine, const std::vector<std::uint64_t>& value,
-                      const release_options& o) const {
-    const auto write = [&](auto& w) {
-      for (const std::size_t i : mine) w[i] = value_of<E>(value[i]);
-    };
-    if (mine.empty() || o.buffer_bytes % 3 == 1) return with(release(v, o), write);
-    const auto [first, last] = std::ranges::minmax(mine);
-    with(release(v.part(first, last - first + 1), o), write);
-  }
-  template <class F>
-  void write_updated(const std::vector<std::size_t>& mine, const std::vector<std::uint64_t>& value, F complain) const {
-    with(read_release(v), [&](auto& u) {
-      for (const std::size_t i : mine) {
-        u[i] = value_of<E>(value[i]);
-        if (!(static_cast<E>(u[i]) == value_of<E>(value[i]))) complain("a write is not seen by its own process");
-      }
-    });
-  }
-  template <class F>
-  void write_mostly_read(const std::vector<std::size_t>& mine, const std::vector<std::uint64_t>& value,
-                         F complain) const {
-    if constexpr (std::is_trivially_copyable_v<E>) {
-      with(read_mostly(v), [&](auto& m) {
-        for (const std::size_t i : mine) {
-          m[i] = value_of<E>(value[i]);
-          if (!(m[i].get() == value_of<E>(value[i]))) complain("a write is not in the replica of its own process");
-        }
-      });
-    } else {
-      write_updated(mine, value, complain);
-    }
-  }
-  void write_scattered(const std::vector<std::size_t>& mine, const std::vector<std::uint64_t>& value) const {
-    if constexpr (std::is_trivially_copyable_v<E>) {
-      std::vector<E> values;
-      for (const std::size_t i : mine) values.push_back(value_of<E>(value[i]));
-      scatter(std::span<const E>(values), v, std::vector<std::uint64_t>(mine.begin(), mine.end()));
-    } else {
-      write_released(mine, value, {});
-    }
-  }
-  void write_meanwhile(const std::vector<std::size_t>& mine, const std::vector<std::uint64_t>& value) const {
-    auto seen = start_with(release(v), [&](auto& w) {
-      for (const std::size_t i : mine) w[i] = value_of<E>(value[i]);
-    });
-    yield();
-    seen.wait();
-  }
-  void copy_in(std::size_t i, const E& x) const { copy(std::span<const E>(&x, 1), v.part(i, 1)); }
-  std::uint64_t differences_together(team_member& t, const std::vector<E>& model) const {
-    if constexpr (std::is_trivially_copyable_v<E>) {
-      return with(read_cache(v, t),
-                  [&](auto& c) { return std::ranges::equal(c, model) ? std::uint64_t{0} : model.size(); });
-    } else {
-      return with(read_cache(v),
-                  [&](auto& c) { return std::ranges::equal(c, model) ? std::uint64_t{0} : model.size(); });
-    }
-  }
-  std::uint64_t differences_gathered(const std::vector<E>& model, random& r) const {
-    if constexpr (std::is_trivially_copyable_v<E>) {
-      std::vector<std::uint64_t> indices(model.empty() ? 0 : below(r, 2 * model.size()));
-      for (std::uint64_t& i : indices) i = below(r, model.size());
-      const std::vector<E> there = gather(v, indices);
-      std::uint64_t wrong = 0;
-      for (std::size_t i = 0; i < indices.size(); ++i) wrong += there[i] == model[indices[i]] ? 0 : 1;
-      return wrong;
-    } else {
-      return differences_copied(model, r);
-    }
-  }
-  std::uint64_t differences_cached(const std::vector<E>& model, random& r) const {
-    const std::uint64_t first = below(r, size() + 1);
-    const std::uint64_t n = below(r, size() - first + 1);
-    return with(read_cache(v.part(first, n)), [&](auto& c) {
-      std::uint64_t wrong = 0;
-      for (std::uint64_t i = first; i < first + n; ++i) wrong += c[i] == model[i] ? 0 : 1;
-      return wrong;
-    });
-  }
-  std::uint64_t differences_viewed(const std::vector<E>& model, random& r) const {
-    const std::uint64_t first = below(r, size() + 1);
-    const std::uint64_t n = below(r, size() - first + 1);
-    const bool some = with(read_view(v.part(first, n)),
-                           [&](auto& c) { return std::ranges::equal(c, std::span(model).subspan(first, n)); });
-    const bool all = with(read_view(v), [&](auto& c) { return std::ranges::equal(c, model); });
-    return some && all ? 0U : model.size();
-  }
-  std::uint64_t differences_copied(const std::vector<E>& model, random& r) const {
-    const std::uint64_t first = below(r, size() + 1);
-    std::vector<E> there(size() - first);
-    copy(v.part(first, there.size()), std::span(there));
-    return std::ranges::equal(there, std::span(model).subspan(first)) ? 0U : model.size();
-  }
-};
-
-struct matrix_shape {
-  using value_type = long;
-  shared_matrix<long> m;
-
-  [[nodiscard]] std::size_t size() const { return m.size(); }
-  [[nodiscard]] shared_element<long> at(std::size_t i) const { return m[i / m.column_count(), i % m.column_count()]; }
-  void write_owned(team_member& t, const std::vector<std::uint64_t>& value) const {
-    with(owner_computes(m, t), [&](auto& own) {
-      for (const std::uint64_t i : own.rows())
-        for (const std::uint64_t j : own.columns()) own[i, j] = value_of<long>(value[i * m.column_count() + j]);
-    });
-  }
-  void write_released(const std::vector<std::size_t>& mine, const std::vector<std::uint64_t>& value,
-                      const release_options& o) const {
-    const auto write = [&](auto& w) {
-      for (const std::size_t i : mine) w[i / m.column_count(), i % m.column_count()] = value_of<long>(value[i]);
-    };
-    if (mine.empty() || o.buffer_bytes % 3 == 1) return with(release(m, o), write);
-    const auto [first, last] = std::ranges::minmax(mine);
-    const std::uint64_t row = first / m.column_count();
-    with(release(m.rows(row, last / m.column_count() - row + 1), o), write);
-  }
-  template <class F>
-  void write_updated(const std::vector<std::size_t>& mine, const std::vector<std::uint64_t>& value, F complain) const {
-    with(read_release(m), [&](auto& u) {
-      for (const std::size_t i : mine) {
-        u[i / m.column_count(), i % m.column_count()] = value_of<long>(value[i]);
-        if (u[i / m.column_count(), i % m.column_count()] != value_of<long>(value[i]))
-          complain("a write is not seen by its own process");
-      }
-    });
-  }
-  template <class F>
-  void write_mostly_read(const std::vector<std::size_t>& mine, const std::vector<std::uint64_t>& value, F) const {
-    write_released(mine, value, {});  // there is no such behaviour of matrices
-  }
-  void write_scattered(const std::vector<std::size_t>& mine, const std::vector<std::uint64_t>& value) const {
-    write_released(mine, value, {});  // there is no such transfer of matrices
-  }
-  void write_meanwhile(const std::vector<std::size_t>& mine, const std::vector<std::uint64_t>& value) const {
-    auto seen = start_with(release(m), [&](auto& w) {
-      for (const std::size_t i : mine) w[i / m.column_count(), i % m.column_count()] = value_of<long>(value[i]);
-    });
-    yield();
-    seen.wait();
-  }
-  std::uint64_t differences_together(team_member& t, const std::vector<long>& model) const {
-    return with(read_cache(m, t),
-                [&](auto& c) { return std::ranges::equal(c.span(), model) ? std::uint64_t{0} : model.size(); });
-  }
-  std::uint64_t differences_gathered(const std::vector<long>& model, random& r) const {
-    return differences_copied(model, r);
-  }
-  void copy_in(std::size_t i, long x) const {
-    copy(std::span<const long>(&x, 1), m.part(i / m.column_count(), 1, i % m.column_count(), 1));
-  }
-  struct rectangle {
-    std::uint64_t row, rows, column, columns;
-  };
-  [[nodiscard]] rectangle any_rectangle(random& r) const {
-    rectangle a{};
-    a.row = below(r, m.row_count() + 1);
-    a.rows = below(r, m.row_count() - a.row + 1);
-    a.column = below(r, m.column_count() + 1);
-    a.columns = below(r, m.column_count() - a.column + 1);
-    return a;
-  }
-  std::uint64_t differences_cached(const std::vector<long>& model, random& r) const {
-    const rectangle a = any_rectangle(r);
-    return with(read_cache(m.part(a.row, a.rows, a.column, a.columns)),
-                [&](auto& c) { return differences(a, c, model); });
-  }
-  template <class C>
-  std::uint64_t differences(const rectangle& a, const C& c, const std::vector<long>& model) const {
-    std::uint64_t wrong = 0;
-    for (std::uint64_t i = a.row; i < a.row + a.rows; ++i)
-      for (std::uint64_t j = a.column; j < a.column + a.columns; ++j)
-        wrong += c[i, j] == model[i * m.column_count() + j] ? 0 : 1;
-    return wrong;
-  }
-  std::uint64_t differences_viewed(const std::vector<long>& model, random& r) const {
-    const rectangle a = any_rectangle(r);
-    std::uint64_t wrong =
-        with(read_view(m.part(a.row, a.rows, a.column, a.columns)), [&](auto& c) { return differences(a, c, model); });
-    with(read_view(m), [&](auto& c) { wrong += differences({0, m.row_count(), 0, m.column_count()}, c, model); });
-    return wrong;
-  }
-  std::uint64_t differences_copied(const std::vector<long>& model, random& r) const {
-    const rectangle a = any_rectangle(r);
-    std::vector<long> there(a.rows * a.columns);
-    copy(m.part(a.row, a.rows, a.column, a.columns), std::span(there));
-    std::uint64_t wrong = 0;
-    for (std::uint64_t i = 0; i < there.size(); ++i)
-      wrong += there[i] == model[(a.row + i / a.columns) * m.column_count() + a.column + i % a.columns] ? 0 : 1;
-    return wrong;
-  }
 };
 
 constexpr int rounds = 5;

@@ -93,6 +93,25 @@ void require(bool good, const std::string& why) {
   if (!good) throw std::invalid_argument(why);
 }
 
+void read_devices(const json& j, const std::string& folder, data_set_info& info) {
+  for (const json& d : j.at("devices")) {
+    const std::string name = d.at("file").get<std::string>();
+    require(is_device_name(name, info.files.size()),
+            fmt::format("device {} has the file '{}', which no data set makes", info.files.size(), name));
+    const auto host = d.find("host");
+    info.hosts.push_back(host != d.end() ? host->get<std::string>() : std::string());
+    if (!info.hosts.back().empty()) {
+      const host_folder read = parse_folder(folder_text(info.hosts.back(), name));
+      require(read.host == info.hosts.back() && read.folder == name,
+              fmt::format("device {} has the file '{}' on the host '{}', which cannot be", info.files.size(), name,
+                          info.hosts.back()));
+    }
+    info.files.push_back((std::filesystem::path(folder) / name).string());
+    info.pages.push_back(d.at("pages").get<std::uint64_t>());
+  }
+  require(!info.files.empty() && info.files.size() <= 1 << 20, "it has no devices, or too many");
+}
+
 data_set_info from_json(const json& j, const std::string& folder, any_page_map& map) {
   require(j.at("format") == format_name, "its \"format\" is another one");
   if (j.at("version") != version && j.at("version") != version_with_hosts)
@@ -126,22 +145,7 @@ data_set_info from_json(const json& j, const std::string& folder, any_page_map& 
     require(std::from_chars(digits.data(), end, info.id, 16).ptr == end, fmt::format("its \"id\" is '{}'", digits));
   }
   info.intact = !j.contains("checksum") || j.at("checksum") == checksum_of(j);
-  for (const json& d : j.at("devices")) {
-    const std::string name = d.at("file").get<std::string>();
-    require(is_device_name(name, info.files.size()),
-            fmt::format("device {} has the file '{}', which no data set makes", info.files.size(), name));
-    const auto host = d.find("host");
-    info.hosts.push_back(host != d.end() ? host->get<std::string>() : std::string());
-    if (!info.hosts.back().empty()) {
-      const host_folder read = parse_folder(folder_text(info.hosts.back(), name));
-      require(read.host == info.hosts.back() && read.folder == name,
-              fmt::format("device {} has the file '{}' on the host '{}', which cannot be", info.files.size(), name,
-                          info.hosts.back()));
-    }
-    info.files.push_back((std::filesystem::path(folder) / name).string());
-    info.pages.push_back(d.at("pages").get<std::uint64_t>());
-  }
-  require(!info.files.empty() && info.files.size() <= 1 << 20, "it has no devices, or too many");
+  read_devices(j, folder, info);
   const auto devices = static_cast<std::uint32_t>(info.files.size());
   info.map = j.at("map").at("kind").get<std::string>();
   if (j.at("map").contains("table")) {

@@ -146,6 +146,60 @@ struct contradictions {
   }
 };
 
+constexpr std::uint32_t none = 0xffff'ffff;
+
+// The words of a vocabulary, by what those of other programs are compared with.
+struct word_index {
+  std::unordered_map<std::uint64_t, std::uint32_t> by_key;
+  std::unordered_map<std::uint64_t, std::uint32_t> by_place;
+
+  explicit word_index(const vocabulary& own) {
+    for (std::uint32_t i = 0; i < own.words.size(); ++i) {
+      by_key.emplace(own.words[i].key, i);
+      if (own.words[i].place != 0) by_place.emplace(own.words[i].place, i);
+    }
+  }
+};
+
+// The type of a word that a program at a place declares in another way.
+template <class Place>
+std::string describe_types(const vocabulary& own, const vocabulary::word& w, const Place& p, std::string_view user) {
+  std::unordered_map<std::string, std::string> theirs;
+  for (std::uint32_t i = 0; i < p.types; ++i) theirs.emplace(p.text(p.type(i).key), p.text(p.type(i).layout));
+  for (const std::uint32_t t : w.types) {
+    const vocabulary::type& mine = own.types[t];
+    const auto it = theirs.find(std::string(mine.key));
+    if (it != theirs.end() && it->second != mine.layout)
+      return difference(mine.key, mine.layout, it->second, user) + fmt::format(" ({}::{})", w.of, w.method);
+  }
+  return fmt::format("{} has other types in program {}", declaration(w.of, w.method, w.parts), user);
+}
+
+// Takes over the numbers of the words that are at a place, too, and notes those that contradict.
+// `user`: the program that uses the place, if there is one.
+template <class Place>
+void compare_words(const vocabulary& own, const word_index& index, const Place& p,
+                   const std::optional<std::string>& user, std::vector<std::uint32_t>& numbers, contradictions& wrong) {
+  for (std::uint32_t i = 0; i < p.words; ++i) {
+    const auto e = p.word(i);
+    if (const auto it = index.by_key.find(e.key); it != index.by_key.end()) {
+      const vocabulary::word& w = own.words[it->second];
+      if (w.shape == e.shape && e.number < world_registry::max_words) {
+        if (numbers[it->second] == none || user) numbers[it->second] = e.number;
+      } else if (user) {
+        wrong.add([&] { return describe_types(own, w, p, *user); });
+      }
+    } else if (const auto other = e.place != 0 ? index.by_place.find(e.place) : index.by_place.end();
+               other != index.by_place.end() && user) {
+      const vocabulary::word& w = own.words[other->second];
+      wrong.add([&] {
+        return fmt::format("{} here, {} in program {}", declaration(w.of, w.method, w.parts),
+                           declaration(p.text(e.of), p.text(e.method), p.text(e.parts)), *user);
+      });
+    }
+  }
+}
+
 }  // namespace
 
 world_registry::place world_registry::at(std::uint32_t n) const noexcept {
@@ -171,13 +225,7 @@ world_registry::place world_registry::at(std::uint32_t n) const noexcept {
 result<world_registry::entry> world_registry::enter(const vocabulary& own, const program_at& program) const {
   if (auto backed = memory_->back(at_, 4096); !backed) return internal::pass(backed);
 
-  constexpr std::uint32_t none = 0xffff'ffff;
-  std::unordered_map<std::uint64_t, std::uint32_t> by_key;
-  std::unordered_map<std::uint64_t, std::uint32_t> by_place;
-  for (std::uint32_t i = 0; i < own.words.size(); ++i) {
-    by_key.emplace(own.words[i].key, i);
-    if (own.words[i].place != 0) by_place.emplace(own.words[i].place, i);
-  }
+  const word_index index(own);
   entry result{none, std::vector<std::uint32_t>(own.words.size(), none)};
   std::uint32_t empty = none;
   std::uint32_t unused = none;
@@ -195,35 +243,7 @@ result<world_registry::entry> world_registry::enter(const vocabulary& own, const
       unused_turn = p.turn;
     }
     if (p.id == own.id && p.words == own.words.size()) result.place = n;
-    const auto describe_types = [&](const vocabulary::word& w) -> std::string {
-      std::unordered_map<std::string, std::string> theirs;
-      for (std::uint32_t i = 0; i < p.types; ++i) theirs.emplace(p.text(p.type(i).key), p.text(p.type(i).layout));
-      for (const std::uint32_t t : w.types) {
-        const vocabulary::type& mine = own.types[t];
-        const auto it = theirs.find(std::string(mine.key));
-        if (it != theirs.end() && it->second != mine.layout)
-          return difference(mine.key, mine.layout, it->second, *user) + fmt::format(" ({}::{})", w.of, w.method);
-      }
-      return fmt::format("{} has other types in program {}", declaration(w.of, w.method, w.parts), *user);
-    };
-    for (std::uint32_t i = 0; i < p.words; ++i) {
-      const word_entry e = p.word(i);
-      if (const auto it = by_key.find(e.key); it != by_key.end()) {
-        const vocabulary::word& w = own.words[it->second];
-        if (w.shape == e.shape && e.number < max_words) {
-          if (result.numbers[it->second] == none || user) result.numbers[it->second] = e.number;
-        } else if (user) {
-          wrong.add([&] { return describe_types(w); });
-        }
-      } else if (const auto other = e.place != 0 ? by_place.find(e.place) : by_place.end();
-                 other != by_place.end() && user) {
-        const vocabulary::word& w = own.words[other->second];
-        wrong.add([&] {
-          return fmt::format("{} here, {} in program {}", declaration(w.of, w.method, w.parts),
-                             declaration(p.text(e.of), p.text(e.method), p.text(e.parts)), *user);
-        });
-      }
-    }
+    compare_words(own, index, p, user, result.numbers, wrong);
   }
   if (wrong.count != 0) {
     return fail(transport_errc::different_build, 0, "{}{}", wrong.first,
