@@ -5,6 +5,9 @@
 #include <orrery/transport/shm/arena.hpp>
 
 #include <cstdint>
+#include <span>
+#include <stdexcept>
+#include <string>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -31,6 +34,49 @@ TEST(shared_data_limits, more_memory_than_there_is_is_refused_before_it_is_touch
     next[99] = 1;
     EXPECT_EQ(next[99], 1);
   });
+}
+
+// Memory comes when it is touched: what is not, costs none.
+void use_ten_billion() {
+  constexpr std::uint64_t n = 10'000'000'000;
+  for (const distribution& d : {distribution::block(), distribution::block_cyclic(1 << 20)}) {
+    const shared_vector<std::uint8_t> v(n, d);
+    EXPECT_EQ(v.size(), n);
+    const std::uint32_t pes = orrery::world_pes();
+    EXPECT_EQ(v.owner(0), 0U);
+    const bool block = v.owner(n / pes - 1) == 0;
+    const std::uint64_t last = block ? pes - 1 : (n - 1) / (1 << 20) % pes;
+    EXPECT_EQ(v.owner(n - 1), last);
+    EXPECT_EQ(v.indices().size(), n);
+    EXPECT_EQ(v.local_indices().size(), v.local().size());
+    v[n - 1] = 7;
+    v[n - 2] += 5;
+    v[std::uint64_t{1} << 32] = 3;
+    with(release(v.part(n - 4, 2)), [](auto& w) { w[n - 3] = 4; });
+    with(read_cache(v.part(n - 4, 4)), [](auto& c) {
+      EXPECT_EQ(c.first(), n - 4);
+      EXPECT_EQ(c[n - 4] * 1000 + c[n - 3] * 100 + c[n - 2] * 10 + c[n - 1], 457);
+    });
+    std::vector<std::uint8_t> some(3);
+    copy(every(v, 1, n - 3, 3), std::span(some));
+    EXPECT_EQ(some, (std::vector<std::uint8_t>{4, 5, 7}));
+    EXPECT_EQ(gather(v, std::vector<std::uint64_t>{std::uint64_t{1} << 32, n - 1, 5}),
+              (std::vector<std::uint8_t>{3, 7, 0}));
+    try {
+      v[n] = 1;
+      ADD_FAILURE() << "an index that is outside";
+    } catch (const std::out_of_range& e) {
+      EXPECT_NE(std::string(e.what()).find("index 10000000000 is outside of its 10000000000 elements"),
+                std::string::npos)
+          << e.what();
+    }
+    destroy(v);
+  }
+}
+TEST(shared_data_limits, ten_billion_elements_are_found_and_used) {
+  if (orrery::transport::arena::machine_memory() < 12'000'000'000) GTEST_SKIP() << "refused on so small a machine";
+  in_world(3, use_ten_billion);
+  orrery::testing::in_simulation("machines=3,jitter=3us,seed=4", use_ten_billion);
 }
 
 TEST(shared_data_limits, a_step_of_0_and_one_that_wraps_around_are_refused) {

@@ -4,6 +4,7 @@
 #include <orrery/shared/shared.hpp>
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <string>
 #include <vector>
@@ -78,6 +79,48 @@ TEST(team, collectives_that_differ_name_both_at_all_members) {
   };
   in_world(3, all);
   in_simulation("machines=3,jitter=5us,seed=2", all);
+}
+
+/// Each counts itself, and after the barrier sees that all have.
+std::uint64_t meet_often(team_member& t, orrery::shared_vector<std::uint64_t> counts) {
+  std::uint64_t wrong = 0;
+  for (std::uint64_t round = 0; round < counts.size(); ++round) {
+    counts[round] += 1;
+    t.barrier();
+    wrong += counts[round] == t.size() ? 0 : 1;
+  }
+  return wrong;
+}
+TEST(team, two_thousand_members_of_one_pe_meet_in_barriers) {
+  const auto all = [] {
+    const std::size_t members = orrery::testing::slowed_down ? 300 : 2000;
+    const orrery::shared_vector<std::uint64_t> counts(4, orrery::distribution::on(orrery::pe(1)));
+    for (const std::uint64_t wrong : spmd<&meet_often>(team(orrery::pe(1), members), counts)) EXPECT_EQ(wrong, 0U);
+  };
+  in_world(2, all);
+  in_simulation("machines=2,jitter=3us,seed=5", all);
+}
+
+/// The member of the lost machine never comes to the barrier; the others say how theirs ended.
+void wait_for_lost(team_member& t, orrery::shared_vector<int> ended) {
+  if (t.rank() == 1) orrery::wait_until([] { return false; });
+  try {
+    t.barrier();
+    ended[t.rank()] = 1;
+  } catch (const orrery::node_lost&) {
+    ended[t.rank()] = 2;
+    throw;
+  }
+}
+TEST(team, a_barrier_ends_with_node_lost_when_the_node_of_a_member_is) {
+  const orrery::testing::leaks_expected of_the_lost_node;
+  in_simulation("machines=3,lose=1@1ms", [] {
+    const orrery::shared_vector<int> ended(3, orrery::distribution::on(orrery::pe(0)));
+    EXPECT_THROW(spmd<&wait_for_lost>(team(), ended), orrery::node_lost);
+    EXPECT_EQ(ended[0], 2);
+    EXPECT_EQ(ended[2], 2);
+    EXPECT_EQ(ended[1], 0);
+  });
 }
 
 }  // namespace

@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <orrery/process/runtime.hpp>
-#include <orrery/shared/internal/test_matrix_shape.hpp>
 #include <orrery/shared/internal/test_model.hpp>
-#include <orrery/shared/internal/test_vector_shape.hpp>
+#include <orrery/shared/internal/test_model_bulk.hpp>
+#include <orrery/shared/internal/test_model_values.hpp>
 #include <orrery/shared/shared.hpp>
 
 #include <algorithm>
-#include <numeric>
-#include <random>
+#include <array>
+#include <cstdint>
+#include <span>
 #include <string>
+#include <type_traits>
 
 #include <fmt/format.h>
 
@@ -16,51 +18,38 @@ namespace orrery::testing {
 
 namespace {
 
-distribution random_distribution(random& r, std::uint64_t n, bool matrix) {
-  std::vector<std::uint32_t> pes(world_pes());
-  std::iota(pes.begin(), pes.end(), 0U);
-  std::shuffle(pes.begin(), pes.end(), r);
-  pes.resize(1 + below(r, pes.size()));
-  switch (below(r, matrix ? 7 : 5)) {
-    case 0:
-      return distribution::block().over(pes);
-    case 1:
-      return distribution::cyclic().over(pes);
-    case 2:
-      return distribution::block_cyclic(1 + below(r, 5)).over(pes);
-    case 3: {
-      std::vector<std::uint64_t> ends(pes.size());
-      for (auto& e : ends) e = below(r, n + 1);
-      std::ranges::sort(ends);
-      ends.back() = n;
-      return distribution::bounds(std::move(ends)).over(pes);
-    }
-    case 4:
-      return distribution::on(pe(pes[0]));
-    case 5:
-      return distribution::columns().over(pes);
-    default:
-      if (pes.size() % 2 != 0) return distribution::tiles(static_cast<std::uint32_t>(pes.size()), 1).over(pes);
-      return distribution::tiles(2, static_cast<std::uint32_t>(pes.size() / 2)).over(pes);
-  }
-}
+/// The kind of a round.
+enum class deed : std::uint8_t {
+  owned,  ///< all write what they own
+  combined,  ///< all change the elements that they choose, at once
+  filled,  ///< one member fills all
+  generated,  ///< one member lets the owners generate all
+  written,  ///< each element is written by one member at most
+};
 
 /// The writers of a round, and what they write: known to all, as they draw the same numbers.
 struct plan {
   std::vector<std::size_t> writer;  // of each element; the number of members: nobody
   std::vector<std::uint64_t> value;
-  bool owners = false;  // all write what they own
-  bool adds = false;  // all add to elements that they choose
+  deed what = deed::written;
+  bool dealt_out_anew = false;  // before
+  std::size_t one = 0;  // the member that does what one does
+  std::uint64_t salt = 0;
 
   plan(random& r, std::size_t n, std::size_t members) : writer(n), value(n) {
-    const std::uint64_t kind = below(r, 4);
-    owners = kind == 0;
-    adds = kind == 1;
+    constexpr std::array deeds{deed::owned,     deed::owned,   deed::combined, deed::combined, deed::filled,
+                               deed::generated, deed::written, deed::written,  deed::written,  deed::written};
+    what = deeds[below(r, deeds.size())];
+    dealt_out_anew = below(r, 6) == 0;
+    one = below(r, members);
+    salt = r();
     for (std::size_t i = 0; i < n; ++i) {
       writer[i] = below(r, members + 1);
       value[i] = r();
     }
   }
+  /// A member changes an element by this, where all do.
+  [[nodiscard]] std::uint64_t change_by(std::size_t i, std::size_t member) const { return value[i] + member * 1009; }
 };
 
 /// The common part of the two shapes: elements by a flat index.
@@ -79,33 +68,68 @@ class player {
   std::vector<std::string> play(int rounds) {
     for (int i = 0; i < rounds; ++i) {
       const plan p(common_, model_.size(), team_.size());
-      if (p.owners) {
-        shape_.write_owned(team_, p.value);
-      } else if (p.adds && detail::scalar_of<T> != detail::scalar::none) {
-        add(p);
-      } else {
-        write(p);
-      }
+      if (p.dealt_out_anew) deal_out(p);
+      perform(p);
       update_model(p);
       team_.barrier();
       compare(i);
       team_.barrier();
     }
+    if (team_.rank() == 0) destroy(shape_.data());
     return std::move(wrong_);
   }
 
  private:
-  void add(const plan& p) {
-    if constexpr (detail::scalar_of<T> != detail::scalar::none)
-      for (std::size_t i = 0; i < model_.size(); ++i)
-        if (p.writer[i] % 2 == 0) shape_.at(i) += value_of<T>(p.value[i]);
+  void deal_out(const plan& p) {
+    auto& all = shape_.data();
+    all = team_.broadcast(team_.rank() == p.one ? deal_out_anew(all, own_) : all, p.one);
+  }
+  void perform(const plan& p) {
+    switch (p.what) {
+      case deed::owned:
+        return shape_.write_owned(team_, p.value);
+      case deed::combined:
+        return combine(p);
+      case deed::filled:
+        if (team_.rank() == p.one) shape_.data().fill(value_of<T>(p.salt));
+        return;
+      case deed::generated:
+        if (team_.rank() == p.one) generate_all(shape_.data(), p.salt);
+        return;
+      case deed::written:
+        return write(p);
+    }
+  }
+  static T greatest_of(const T& a, const T& b) { return a < b ? b : a; }
+  void combine(const plan& p) {
+    for (std::size_t i = 0; i < model_.size(); ++i) {
+      if (p.writer[i] % 2 != 0) continue;
+      const auto by = value_of<T>(p.change_by(i, team_.rank()));
+      if constexpr (detail::number<T>) {
+        add_to_element(shape_.at(i), by, own_);
+      } else {
+        combine_into(shape_.at(i), by, greatest_of, own_);
+      }
+    }
+  }
+  [[nodiscard]] T combined(const T& before, std::size_t i, const plan& p) const {
+    T x = before;
+    for (std::size_t m = 0; m < team_.size(); ++m) {
+      const auto by = value_of<T>(p.change_by(i, m));
+      if constexpr (detail::number<T>) {
+        x = static_cast<T>(static_cast<std::uint64_t>(x) + static_cast<std::uint64_t>(by));
+      } else {
+        x = greatest_of(x, by);
+      }
+    }
+    return x;
   }
   void write(const plan& p) {
     std::vector<std::size_t> mine;
     for (std::size_t i = 0; i < model_.size(); ++i)
       if (p.writer[i] == team_.rank()) mine.push_back(i);
     std::shuffle(mine.begin(), mine.end(), own_);
-    switch (below(own_, 7)) {
+    switch (below(own_, 8)) {
       case 0:
         for (const std::size_t i : mine) shape_.at(i) = value_of<T>(p.value[i]);
         break;
@@ -114,6 +138,9 @@ class player {
         break;
       case 5:
         shape_.write_meanwhile(mine, p.value);
+        break;
+      case 6:
+        write_by_copies(shape_.data(), mine, p.value);
         break;
       case 1:
         shape_.write_released(mine, p.value, {.buffer_bytes = std::size_t{1} << below(own_, 16)});
@@ -130,20 +157,23 @@ class player {
     }
   }
   void update_model(const plan& p) {
-    for (std::size_t i = 0; i < model_.size(); ++i) {
-      if (p.owners) {
-        model_[i] = value_of<T>(p.value[i]);
-      } else if (p.adds && detail::scalar_of<T> != detail::scalar::none) {
-        if constexpr (detail::scalar_of<T> != detail::scalar::none) {
-          if (p.writer[i] % 2 == 0)
-            for (std::size_t m = 0; m < team_.size(); ++m)
-              model_[i] = static_cast<T>(static_cast<std::uint64_t>(model_[i]) +
-                                         static_cast<std::uint64_t>(value_of<T>(p.value[i])));
-        }
-      } else if (p.writer[i] < team_.size()) {
-        model_[i] = value_of<T>(p.value[i]);
+    for (std::size_t i = 0; i < model_.size(); ++i) switch (p.what) {
+        case deed::owned:
+          model_[i] = value_of<T>(p.value[i]);
+          break;
+        case deed::combined:
+          if (p.writer[i] % 2 == 0) model_[i] = combined(model_[i], i, p);
+          break;
+        case deed::filled:
+          model_[i] = value_of<T>(p.salt);
+          break;
+        case deed::generated:
+          model_[i] = vector_pattern<T>(i, {1, p.salt});
+          break;
+        case deed::written:
+          if (p.writer[i] < team_.size()) model_[i] = value_of<T>(p.value[i]);
+          break;
       }
-    }
   }
   void compare(int round) {
     std::uint64_t mistakes = 0;
@@ -152,7 +182,15 @@ class player {
       how = "through a cache of the team";
       mistakes = shape_.differences_together(team_, model_);
     } else
-      switch (below(own_, 5)) {
+      switch (below(own_, 7)) {
+        case 5:
+          how = "in copies that were started";
+          mistakes = differences_in_copies(shape_.data(), model_, own_);
+          break;
+        case 6:
+          how = "in a halo cache";
+          mistakes = differences_in_halo(shape_.data(), team_, model_, own_);
+          break;
         case 0:
           how = "element by element";
           for (std::size_t i = 0; i < model_.size(); ++i) mistakes += shape_.at(i).get() == model_[i] ? 0 : 1;
@@ -188,6 +226,213 @@ class player {
   std::vector<std::string> wrong_;
 };
 
+template <class E>
+struct vector_shape {
+  using value_type = E;
+  shared_vector<E> v;
+
+  [[nodiscard]] shared_vector<E>& data() { return v; }
+  [[nodiscard]] std::size_t size() const { return v.size(); }
+  [[nodiscard]] shared_element<E> at(std::size_t i) const { return v[i]; }
+  void write_owned(team_member& t, const std::vector<std::uint64_t>& value) const {
+    with(owner_computes(v, t), [&](auto& own) {
+      for (const std::uint64_t i : own.indices()) own[i] = value_of<E>(value[i]);
+    });
+  }
+  void write_released(const std::vector<std::size_t>& mine, const std::vector<std::uint64_t>& value,
+                      const release_options& o) const {
+    const auto write = [&](auto& w) {
+      for (const std::size_t i : mine) w[i] = value_of<E>(value[i]);
+    };
+    if (mine.empty() || o.buffer_bytes % 3 == 1) return with(release(v, o), write);
+    const auto [first, last] = std::ranges::minmax(mine);
+    with(release(v.part(first, last - first + 1), o), write);
+  }
+  template <class F>
+  void write_updated(const std::vector<std::size_t>& mine, const std::vector<std::uint64_t>& value, F complain) const {
+    with(read_release(v), [&](auto& u) {
+      for (const std::size_t i : mine) {
+        u[i] = value_of<E>(value[i]);
+        if (!(static_cast<E>(u[i]) == value_of<E>(value[i]))) complain("a write is not seen by its own process");
+      }
+    });
+  }
+  template <class F>
+  void write_mostly_read(const std::vector<std::size_t>& mine, const std::vector<std::uint64_t>& value,
+                         F complain) const {
+    if constexpr (std::is_trivially_copyable_v<E>) {
+      with(read_mostly(v), [&](auto& m) {
+        for (const std::size_t i : mine) {
+          m[i] = value_of<E>(value[i]);
+          if (!(m[i].get() == value_of<E>(value[i]))) complain("a write is not in the replica of its own process");
+        }
+      });
+    } else {
+      write_updated(mine, value, complain);
+    }
+  }
+  void write_scattered(const std::vector<std::size_t>& mine, const std::vector<std::uint64_t>& value) const {
+    if constexpr (std::is_trivially_copyable_v<E>) {
+      std::vector<E> values;
+      for (const std::size_t i : mine) values.push_back(value_of<E>(value[i]));
+      scatter(std::span<const E>(values), v, std::vector<std::uint64_t>(mine.begin(), mine.end()));
+    } else {
+      write_released(mine, value, {});
+    }
+  }
+  void write_meanwhile(const std::vector<std::size_t>& mine, const std::vector<std::uint64_t>& value) const {
+    auto seen = start_with(release(v), [&](auto& w) {
+      for (const std::size_t i : mine) w[i] = value_of<E>(value[i]);
+    });
+    yield();
+    seen.wait();
+  }
+  void copy_in(std::size_t i, const E& x) const { copy(std::span<const E>(&x, 1), v.part(i, 1)); }
+  std::uint64_t differences_together(team_member& t, const std::vector<E>& model) const {
+    if constexpr (std::is_trivially_copyable_v<E>) {
+      return with(read_cache(v, t),
+                  [&](auto& c) { return std::ranges::equal(c, model) ? std::uint64_t{0} : model.size(); });
+    } else {
+      return with(read_cache(v),
+                  [&](auto& c) { return std::ranges::equal(c, model) ? std::uint64_t{0} : model.size(); });
+    }
+  }
+  std::uint64_t differences_gathered(const std::vector<E>& model, random& r) const {
+    if constexpr (std::is_trivially_copyable_v<E>) {
+      std::vector<std::uint64_t> indices(model.empty() ? 0 : below(r, 2 * model.size()));
+      for (std::uint64_t& i : indices) i = below(r, model.size());
+      const std::vector<E> there = gather(v, indices);
+      std::uint64_t wrong = 0;
+      for (std::size_t i = 0; i < indices.size(); ++i) wrong += there[i] == model[indices[i]] ? 0 : 1;
+      return wrong;
+    } else {
+      return differences_copied(model, r);
+    }
+  }
+  std::uint64_t differences_cached(const std::vector<E>& model, random& r) const {
+    const std::uint64_t first = below(r, size() + 1);
+    const std::uint64_t n = below(r, size() - first + 1);
+    return with(read_cache(v.part(first, n)), [&](auto& c) {
+      std::uint64_t wrong = 0;
+      for (std::uint64_t i = first; i < first + n; ++i) wrong += c[i] == model[i] ? 0 : 1;
+      return wrong;
+    });
+  }
+  std::uint64_t differences_viewed(const std::vector<E>& model, random& r) const {
+    const std::uint64_t first = below(r, size() + 1);
+    const std::uint64_t n = below(r, size() - first + 1);
+    const bool some = with(read_view(v.part(first, n)),
+                           [&](auto& c) { return std::ranges::equal(c, std::span(model).subspan(first, n)); });
+    const bool all = with(read_view(v), [&](auto& c) { return std::ranges::equal(c, model); });
+    return some && all ? 0U : model.size();
+  }
+  std::uint64_t differences_copied(const std::vector<E>& model, random& r) const {
+    const std::uint64_t first = below(r, size() + 1);
+    std::vector<E> there(size() - first);
+    copy(v.part(first, there.size()), std::span(there));
+    return std::ranges::equal(there, std::span(model).subspan(first)) ? 0U : model.size();
+  }
+};
+
+struct matrix_shape {
+  using value_type = long;
+  shared_matrix<long> m;
+
+  [[nodiscard]] shared_matrix<long>& data() { return m; }
+  [[nodiscard]] std::size_t size() const { return m.size(); }
+  [[nodiscard]] shared_element<long> at(std::size_t i) const { return m[i / m.column_count(), i % m.column_count()]; }
+  void write_owned(team_member& t, const std::vector<std::uint64_t>& value) const {
+    with(owner_computes(m, t), [&](auto& own) {
+      for (const std::uint64_t i : own.rows())
+        for (const std::uint64_t j : own.columns()) own[i, j] = value_of<long>(value[i * m.column_count() + j]);
+    });
+  }
+  void write_released(const std::vector<std::size_t>& mine, const std::vector<std::uint64_t>& value,
+                      const release_options& o) const {
+    const auto write = [&](auto& w) {
+      for (const std::size_t i : mine) w[i / m.column_count(), i % m.column_count()] = value_of<long>(value[i]);
+    };
+    if (mine.empty() || o.buffer_bytes % 3 == 1) return with(release(m, o), write);
+    const auto [first, last] = std::ranges::minmax(mine);
+    const std::uint64_t row = first / m.column_count();
+    with(release(m.rows(row, last / m.column_count() - row + 1), o), write);
+  }
+  template <class F>
+  void write_updated(const std::vector<std::size_t>& mine, const std::vector<std::uint64_t>& value, F complain) const {
+    with(read_release(m), [&](auto& u) {
+      for (const std::size_t i : mine) {
+        u[i / m.column_count(), i % m.column_count()] = value_of<long>(value[i]);
+        if (u[i / m.column_count(), i % m.column_count()] != value_of<long>(value[i]))
+          complain("a write is not seen by its own process");
+      }
+    });
+  }
+  template <class F>
+  void write_mostly_read(const std::vector<std::size_t>& mine, const std::vector<std::uint64_t>& value, F) const {
+    write_released(mine, value, {});  // there is no such behaviour of matrices
+  }
+  void write_scattered(const std::vector<std::size_t>& mine, const std::vector<std::uint64_t>& value) const {
+    write_by_copies(m, mine, value);  // there is no such transfer of matrices
+  }
+  void write_meanwhile(const std::vector<std::size_t>& mine, const std::vector<std::uint64_t>& value) const {
+    auto seen = start_with(release(m), [&](auto& w) {
+      for (const std::size_t i : mine) w[i / m.column_count(), i % m.column_count()] = value_of<long>(value[i]);
+    });
+    yield();
+    seen.wait();
+  }
+  std::uint64_t differences_together(team_member& t, const std::vector<long>& model) const {
+    return with(read_cache(m, t),
+                [&](auto& c) { return std::ranges::equal(c.span(), model) ? std::uint64_t{0} : model.size(); });
+  }
+  std::uint64_t differences_gathered(const std::vector<long>& model, random& r) const {
+    return differences_in_copies(m, model, r);  // there is no such transfer of matrices
+  }
+  void copy_in(std::size_t i, long x) const {
+    copy(std::span<const long>(&x, 1), m.part(i / m.column_count(), 1, i % m.column_count(), 1));
+  }
+  struct rectangle {
+    std::uint64_t row, rows, column, columns;
+  };
+  [[nodiscard]] rectangle any_rectangle(random& r) const {
+    rectangle a{};
+    a.row = below(r, m.row_count() + 1);
+    a.rows = below(r, m.row_count() - a.row + 1);
+    a.column = below(r, m.column_count() + 1);
+    a.columns = below(r, m.column_count() - a.column + 1);
+    return a;
+  }
+  std::uint64_t differences_cached(const std::vector<long>& model, random& r) const {
+    const rectangle a = any_rectangle(r);
+    return with(read_cache(m.part(a.row, a.rows, a.column, a.columns)),
+                [&](auto& c) { return differences(a, c, model); });
+  }
+  template <class C>
+  std::uint64_t differences(const rectangle& a, const C& c, const std::vector<long>& model) const {
+    std::uint64_t wrong = 0;
+    for (std::uint64_t i = a.row; i < a.row + a.rows; ++i)
+      for (std::uint64_t j = a.column; j < a.column + a.columns; ++j)
+        wrong += c[i, j] == model[i * m.column_count() + j] ? 0 : 1;
+    return wrong;
+  }
+  std::uint64_t differences_viewed(const std::vector<long>& model, random& r) const {
+    const rectangle a = any_rectangle(r);
+    std::uint64_t wrong =
+        with(read_view(m.part(a.row, a.rows, a.column, a.columns)), [&](auto& c) { return differences(a, c, model); });
+    with(read_view(m), [&](auto& c) { wrong += differences({0, m.row_count(), 0, m.column_count()}, c, model); });
+    return wrong;
+  }
+  std::uint64_t differences_copied(const std::vector<long>& model, random& r) const {
+    const rectangle a = any_rectangle(r);
+    std::vector<long> there(a.rows * a.columns);
+    copy(m.part(a.row, a.rows, a.column, a.columns), std::span(there));
+    std::uint64_t wrong = 0;
+    for (std::uint64_t i = 0; i < there.size(); ++i)
+      wrong += there[i] == model[(a.row + i / a.columns) * m.column_count() + a.column + i % a.columns] ? 0 : 1;
+    return wrong;
+  }
+};
+
 constexpr int rounds = 5;
 
 template <class T>
@@ -202,9 +447,7 @@ template <class T>
 std::vector<std::vector<std::string>> compare_vector(random& r, const team& t, std::uint64_t seed) {
   const std::uint64_t n = below(r, 40);
   const shared_vector<T> v(n, random_distribution(r, n, false));
-  auto wrong = spmd<&play_vector<T>>(t, v, seed);
-  destroy(v);
-  return wrong;
+  return spmd<&play_vector<T>>(t, v, seed);
 }
 std::vector<std::vector<std::string>> compare_matrix(random& r, const team& t, std::uint64_t seed) {
   const std::uint64_t rows = below(r, 9);
@@ -219,9 +462,7 @@ std::vector<std::vector<std::string>> compare_matrix(random& r, const team& t, s
     }
   };
   const shared_matrix<long> m = make();
-  auto wrong = spmd<&play_matrix>(t, m, seed);
-  destroy(m);
-  return wrong;
+  return spmd<&play_matrix>(t, m, seed);
 }
 
 }  // namespace

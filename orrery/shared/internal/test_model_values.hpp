@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+// For tests only: what the model of shared data draws at random.
+
+#include <orrery/shared/shared.hpp>
+
 #include <array>
+#include <compare>
 #include <cstddef>
 #include <cstdint>
 #include <random>
 #include <string>
 
-// Random values of the types of elements that the tests use.
 namespace orrery::testing {
 
 using random = std::mt19937_64;
@@ -18,7 +22,7 @@ inline std::uint64_t below(random& r, std::uint64_t n) { return r() % n; }
 template <class Word, std::size_t N>
 struct record_of {
   std::array<Word, N> words{};
-  friend bool operator==(const record_of&, const record_of&) = default;
+  friend auto operator<=>(const record_of&, const record_of&) = default;
 };
 using small_record = record_of<std::uint8_t, 3>;
 using record = record_of<std::uint32_t, 6>;
@@ -40,5 +44,8 @@ T value_of(std::uint64_t x) {
   set(v, x);
   return v;
 }
+
+/// Any distribution over any PEs, which fits a vector of n elements, or a matrix of n rows.
+[[nodiscard]] distribution random_distribution(random& r, std::uint64_t n, bool matrix);
 
 }  // namespace orrery::testing
