@@ -3,6 +3,7 @@
 // of which are taken for a machine of their own; see support/scenario.hpp.
 #include <orrery/files/shared_data_set.hpp>
 #include <orrery/orrery.hpp>
+#include <orrery/shared/internal/test_consistency.hpp>
 #include <orrery/shared/internal/test_model.hpp>
 #include <orrery/shared/internal/test_sharing.hpp>
 #include <orrery/shared/shared.hpp>
@@ -167,6 +168,36 @@ void bulk_loss() {
   (void)thrown<node_lost>("a team with a lost node", [&] { (void)spmd<&cache_with_lost>(team(), v); });
 }
 
+void consistency() {
+  for (const std::string& wrong : orrery::testing::impossible_outcomes(100)) check(false, wrong);
+}
+
+/// Members of nodes that stay.
+std::uint32_t staying() { return world_pes() - world_pes() / world_nodes(); }
+void meet_with_lost(team_member& t, shared_vector<int> state) {
+  if (t.rank() + 1 == t.size()) {
+    for (std::uint32_t i = 0; i < staying(); ++i)
+      while (state[i] != 1) yield();
+    orrery::testing::kill_own_node();
+  }
+  state[t.rank()] = 1;
+  try {
+    t.barrier();
+    state[t.rank()] = 2;
+  } catch (const node_lost&) {
+    state[t.rank()] = 3;
+    throw;
+  }
+}
+// The barrier of a team one of whose nodes is killed ends for all others, and says so.
+void barrier_loss() {
+  const shared_vector<int> state(world_pes(), distribution::on(pe(0)));
+  const std::uint32_t others = staying();
+  (void)thrown<node_lost>("a barrier with a lost node", [&] { spmd<&meet_with_lost>(team(), state); });
+  for (std::uint32_t i = 0; i < others; ++i)
+    check(state[i] == 3, fmt::format("the barrier of member {} ended as {}", i, state[i].get()));
+}
+
 void read_far() {
   const shared_vector<long> v(10, distribution::on(node(world_nodes() - 1)));
   long sum = 0;
@@ -230,6 +261,9 @@ TEST_P(shared_across_nodes, matrices_go_to_files_and_back) {
 }
 TEST_P(shared_across_nodes, a_cache_of_a_team_ends_with_a_lost_node) { EXPECT_EQ(wrong_in("bulk_loss"), ""); }
 
+TEST_P(shared_across_nodes, a_barrier_of_a_team_ends_with_a_lost_node) { EXPECT_EQ(wrong_in("barrier_loss"), ""); }
+TEST_P(shared_across_nodes, accesses_are_seen_in_one_order) { EXPECT_EQ(wrong_in("consistency"), ""); }
+
 TEST_P(shared_across_nodes, advice_is_given_at_the_end) {
   const std::string said = outcome_of("read_far", {"--orrery-advise", "--orrery-advise-net=200g"});
   EXPECT_NE(said.find("10 remote reads: read_cache(v) takes"), std::string::npos) << said;
@@ -292,5 +326,7 @@ int main(int argc, char** argv) {
                                                  {"bulk", bulk},
                                                  {"files", files},
                                                  {"bulk_loss", bulk_loss},
+                                                 {"barrier_loss", barrier_loss},
+                                                 {"consistency", consistency},
                                                  {"read_far", read_far}});
 }

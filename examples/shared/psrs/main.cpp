@@ -5,6 +5,15 @@
 // run: ./psrs --keys 20001 --of skewed --type u64 --check --orrery-nodes=2 --orrery-pes=2
 // run: ./psrs --keys 5 --type double --check --orrery-sim=machines=8,net=10g,jitter=3us
 // run: ./psrs --keys 3000 --type record --of equal --check --orrery-nodes=2 --orrery-pes=1
+// run: ./psrs --keys 20000 --type double --of skewed --check --orrery-nodes=2 --orrery-pes=2
+// run: ./psrs --keys 20000 --type double --of skewed --check --orrery-sim=machines=7,net=10g,jitter=3us
+// run: ./psrs --keys 20003 --type u64 --of distinct --check --orrery-pes=3
+// run: ./psrs --keys 20000 --type record --of distinct --check --orrery-nodes=2 --orrery-pes=2
+// run: ./psrs --keys 5000 --type record --of distinct --check --orrery-sim=machines=5,net=10g,jitter=3us
+// run: ./psrs --keys 20000 --type record --of reversed --check --orrery-pes=4
+// run: ./psrs --keys 20001 --of reversed --type u64 --check --orrery-nodes=3 --orrery-pes=1
+// run: ./psrs --keys 20000 --of sorted --type double --check --orrery-pes=4
+// run: ./psrs --keys 20000 --of equal --type u64 --check --orrery-sim=machines=4,net=10g
 // run: ./psrs --keys 2000 --check --orrery-nodes=2 --orrery-pes=1 --orrery-check-sharing
 // run: ./psrs --keys 900 --compare-ns 3 --check --orrery-sim=machines=40,net=10g
 // run: ./psrs --keys 30000 --of sorted --members 7 --check --orrery-sim=machines=3,jitter=3us,seed=2
@@ -25,7 +34,7 @@
 
 namespace {
 
-enum class order : int { random, sorted, equal, skewed };
+enum class order : int { random, sorted, reversed, distinct, equal, skewed };
 enum class key : int { u32, u64, real, record };
 
 struct options {
@@ -67,6 +76,12 @@ std::vector<Key> make_keys(const options& o) {
       case order::sorted:
         k = static_cast<number>(i);
         break;
+      case order::reversed:
+        k = static_cast<number>(o.keys - i);
+        break;
+      case order::distinct:  // i times an odd number: another one for each i
+        k = static_cast<number>(i * 0x9E3779B97F4A7C15);
+        break;
       case order::equal:
         k = static_cast<number>(r % 3);
         break;
@@ -74,6 +89,7 @@ std::vector<Key> make_keys(const options& o) {
         k = static_cast<number>((r & 0xffff) * (r >> 16 & 0xffff) >> (r >> 60));
         break;
     }
+    if constexpr (std::is_floating_point_v<number>) k = k / 7 - 1e6;  // fractions, and below 0
     add_payload(each);
     ++i;
   }
@@ -109,9 +125,11 @@ int main(int argc, char** argv) {
     app.add_option("--keys", o.keys, "how many");
     app.add_option("--members", o.members, "of the team; 0: one on each PE");
     app.add_option("--seed", o.seed, "of the keys");
-    const std::map<std::string, order> orders{
-        {"random", order::random}, {"sorted", order::sorted}, {"equal", order::equal}, {"skewed", order::skewed}};
-    app.add_option("--of", o.of, "random, sorted, equal or skewed keys")->transform(CLI::CheckedTransformer(orders));
+    const std::map<std::string, order> orders{{"random", order::random},     {"sorted", order::sorted},
+                                              {"reversed", order::reversed}, {"distinct", order::distinct},
+                                              {"equal", order::equal},       {"skewed", order::skewed}};
+    app.add_option("--of", o.of, "random, sorted, reversed, distinct, equal or skewed keys")
+        ->transform(CLI::CheckedTransformer(orders));
     const std::map<std::string, key> types{
         {"u32", key::u32}, {"u64", key::u64}, {"double", key::real}, {"record", key::record}};
     app.add_option("--type", o.type, "u32, u64, double or record")->transform(CLI::CheckedTransformer(types));
