@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <orrery/process/result_sink.hpp>
 #include <orrery/process/send.hpp>
 
 #include <cstddef>

@@ -169,7 +169,7 @@ std::string option_info::variable() const {
 }
 
 std::string option_info::placeholder() const {
-  return std::visit(overloaded{
+  return std::visit(visitor{
                         [](bool options::*) { return std::string("yes|no"); },
                         [](std::uint32_t options::*) { return std::string("N"); },
                         [](std::uint64_t options::*) { return std::string("SIZE"); },
@@ -190,7 +190,7 @@ std::string option_info::default_text() const {
   if (!automatic.empty()) return std::string(automatic);
   const options o;
   return std::visit(
-      overloaded{
+      visitor{
           [&](bool options::* m) { return std::string(o.*m ? "yes" : "no"); },
           [&](std::uint32_t options::* m) { return std::to_string(o.*m); },
           [&](std::uint64_t options::* m) { return size_text(o.*m); },

@@ -34,7 +34,7 @@ std::optional<bool> to_bool(std::string_view text) {
 
 std::string allowed_values(const option_info& info) {
   const std::string orauto = info.automatic.empty() ? "" : ", or auto";
-  return std::visit(overloaded{
+  return std::visit(visitor{
                         [](bool options::*) { return std::string("yes or no"); },
                         [&](std::uint32_t options::*) {
                           return fmt::format("a number from {} to {}{}", info.least, info.most, orauto);
@@ -69,7 +69,7 @@ void set_option(options& o, const option_info& info, std::string_view where, con
     if (!n || *n < info.least || *n > info.most) fail_value(info, where, text);
     return *n;
   };
-  std::visit(overloaded{
+  std::visit(visitor{
                  [&](bool options::* m) {
                    const auto b = to_bool(text);
                    if (!b) fail_value(info, where, text);

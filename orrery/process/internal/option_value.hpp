@@ -15,7 +15,7 @@ inline constexpr std::string_view variable_prefix = "ORRERY_";
 inline constexpr std::string_view waiting_names[] = {"wait", "notify", "immediate"};  // by number
 
 template <class... F>
-struct overloaded : F... {
+struct visitor : F... {
   using F::operator()...;
 };
 
