@@ -86,7 +86,9 @@ TEST_F(exit_in_a_task, ends_its_os_process_as_in_every_program) {
 
 TEST_F(exit_in_a_task, of_another_node_is_a_loss_for_the_others) {
   const std::string said = outcome("exits_there", "--orrery-nodes=2");
-  EXPECT_TRUE(said.contains("atexit\n") && said.contains("exited with status 3") && said.ends_with("good")) << said;
+  EXPECT_TRUE(said.contains("atexit\n") && said.ends_with("good")) << said;
+  // A node that ends before the other one has begun to watch it leaves no status behind.
+  EXPECT_TRUE(said.contains("exited with status 3") || said.contains("ended without leaving the world")) << said;
 }
 
 }  // namespace
