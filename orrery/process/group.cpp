@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <orrery/process/group.hpp>
 
+#include <orrery/process/finish.hpp>
 #include <orrery/process/make_group.hpp>
 #include <orrery/process/runtime.hpp>
 #include <orrery/process/when_all.hpp>
@@ -55,26 +56,16 @@ void give_back_part(reserved r) { give_back(here_pe(), r); }
 void adopt_group(const group_handle& g, std::size_t first, std::size_t last) {
   const auto& parts = g.data().parts;
   std::vector<future<void>> told;
-  std::exception_ptr error;
-  const auto attempt = [&](auto&& f) {
-    try {
-      f();
-    } catch (...) {
-      if (error == nullptr) error = std::current_exception();
+  finish(told, [&] {
+    while (last - first > 1) {
+      const std::size_t middle = first + (last - first + 1) / 2;
+      told.push_back(start_call<&adopt_group>(orrery::pe(parts[middle].at.pe), g, middle, last));
+      last = middle;
     }
-  };
-  while (last - first > 1) {
-    const std::size_t middle = first + (last - first + 1) / 2;
-    attempt([&] { told.push_back(start_call<&adopt_group>(orrery::pe(parts[middle].at.pe), g, middle, last)); });
-    last = middle;
-  }
-  attempt([&] {
     group_part* p = find_part(here_pe(), parts[first].at.slot, parts[first].at.generation);
     if (p == nullptr) throw process_gone("a part of a group");
     p->adopt(g);
   });
-  for (auto& f : told) attempt([&] { f.get(); });
-  if (error != nullptr) std::rethrow_exception(error);
 }
 
 void tell_parts(const group_handle& g) {

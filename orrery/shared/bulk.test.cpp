@@ -178,6 +178,21 @@ TEST_P(bulk, copies_every_nth_element_between_vectors) {
   });
 }
 
+TEST_P(bulk, copies_strides_that_need_several_messages) {
+  in_each([] {
+    const std::uint64_t n = 150'000;  // more than 512 KiB
+    const shared_vector<std::uint64_t> v(2 * n + 1, distribution::on(pe(2)));
+    const shared_vector<std::uint64_t> to(n, distribution::block_cyclic(7));
+    std::vector<std::uint64_t> all(v.size());
+    std::iota(all.begin(), all.end(), 0U);
+    copy(all, v);
+    copy(every(v, 2, 1, n), every(to, 1, 0, n));
+    std::vector<std::uint64_t> got(n);
+    copy(to, got);
+    for (std::uint64_t k = 0; k < n; ++k) ASSERT_EQ(got[k], 2 * k + 1);
+  });
+}
+
 TEST_P(bulk, copies_whole_vectors_and_matrices) {
   in_each([] {
     const auto v = records(distribution::cyclic());

@@ -4,11 +4,14 @@
 #include <orrery/shared/object.hpp>
 #include <orrery/shared/push.hpp>
 #include <orrery/shared/scattered.hpp>
+#include <orrery/shared/transfer_limits.hpp>
 
 #include <algorithm>
 #include <memory>
 #include <span>
+#include <string>
 #include <string_view>
+#include <vector>
 
 namespace orrery::detail {
 
@@ -72,46 +75,65 @@ void push_own_region(shared_id from_id, region r, region_target t, std::string_v
   push_rows(*from, r, {first, count, columns.index(cp, first) - r.column + t.column}, *to, t, write_site(writer));
 }
 
-/// At an owner: the elements of the stride that it has.
-void push_own_stride(shared_id from_id, stride s, stride_target t, std::string_view writer) {
+/// At an owner: the elements of the stride that it has, run after run of its indices, some at a
+/// time.
+void push_own_stride(shared_id from_id, stride s, shared_id to_id, stride places, std::string_view writer) {
   const object from = hold_object(from_id);
-  const object to = hold_object(t.id);
+  const object to = hold_object(to_id);
   const std::uint32_t p = from->own_part;
   if (p == from->how().parts() || from->element_bytes() != to->element_bytes())
     throw bad_message(errc::message_corrupt, from->about.label + ": a copy that cannot be");
   const std::size_t size = from->element_bytes();
-  std::vector<std::uint64_t> places;
+  const std::size_t most = std::max<std::size_t>(1, transfer_piece_bytes / size);
+  std::vector<std::uint64_t> at;
   std::vector<std::byte> values;
-  for (std::uint64_t k = 0; k < s.count; ++k) {
-    const layout::place at = from->how().find(s.first + k * s.distance, 0);
-    if (at.part != p) continue;
-    places.push_back(t.first + k * t.distance);
-    values.resize(places.size() * size);
-    load_here(*from, from->base[p] + at.local * size, values.data() + values.size() - size);
-  }
   scatter_writer w((write_site(writer)));
-  w.begin(to, {std::span<const std::uint64_t>(places), 0, 0, places.size()}, values.data());
+  const auto send = [&] {
+    w.begin(to, {std::span<const std::uint64_t>(at), 0, 0, at.size()}, values.data());
+    at.clear();
+    values.clear();
+  };
+  const std::uint64_t distance = std::max<std::uint64_t>(1, s.distance);  // of one element: any
+  const axis& rows = from->how().rows;
+  std::uint64_t local = rows.below(p, s.first);
+  const std::uint64_t last = s.first + (s.count - 1) * s.distance;
+  rows.walk(p, local, rows.below(p, last + 1)).for_each_run([&](const index_run& run) {
+    const std::uint64_t begin = *run.begin();
+    std::uint64_t k = (begin - s.first + distance - 1) / distance;
+    for (std::uint64_t i = s.first + k * distance; k < s.count && i < *run.end(); ++k, i += distance) {
+      at.push_back(places.first + k * places.distance);
+      values.resize(at.size() * size);
+      load_here(*from, from->base[p] + (local + i - begin) * size, values.data() + values.size() - size);
+      if (at.size() == most) send();
+    }
+    local += run.size();
+  });
+  send();
   w.finish();
 }
 
 }  // namespace
 
-std::vector<future<void>> push_stride(const shared_id& from_id, const stride& s, const stride_target& t,
-                                      const write_site& site) {
+std::vector<future<void>> push_stride(const shared_id& from_id, const stride& s, const shared_id& to_id,
+                                      const stride& places, const write_site& site) {
   const object from = hold_object(from_id);
-  const object to = hold_object(t.id);
+  const object to = hold_object(to_id);
   std::vector<future<void>> sent;
   if (s.count == 0) return sent;
-  const std::uint64_t last = s.first + (s.count - 1) * s.distance;
-  const std::uint64_t last_to = t.first + (s.count - 1) * t.distance;
-  if (last >= from->rows) throw_outside(*from, last, 0);
-  if (last_to >= to->rows) throw_outside(*to, last_to, 0);
+  const auto last_of = [&](const stride& x, const shared_object& o) {
+    const std::uint64_t last = x.first + (s.count - 1) * x.distance;
+    if (last >= o.rows) throw_outside(o, last, 0);
+    return last;
+  };
+  const std::uint64_t last = last_of(s, *from);
+  (void)last_of(places, *to);
   require_owners(*from);
   require_owners(*to);
   const axis& rows = from->how().rows;
+  const std::string writer = site.text();
   for (std::uint32_t p = 0; p < from->how().parts(); ++p)
     if (rows.below(p, last + 1) != rows.below(p, s.first))
-      sent.push_back(start_call<&push_own_stride>(orrery::pe(from->how().pes[p]), from_id, s, t, site.text()));
+      sent.push_back(start_call<&push_own_stride>(orrery::pe(from->how().pes[p]), from_id, s, to_id, places, writer));
   return sent;
 }
 

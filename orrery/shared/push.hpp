@@ -40,19 +40,8 @@ struct stride {
     a & first & distance & count;
   }
 };
-/// Where the elements of a stride go in another vector.
-struct stride_target {
-  shared_id id;
-  std::uint64_t first = 0;
-  std::uint64_t distance = 0;
-
-  template <class A>
-  void serialize(A& a) {
-    a & id & first & distance;
-  }
-};
 /// The same for elements of vectors in equal distances.
-[[nodiscard]] std::vector<future<void>> push_stride(const shared_id& from, const stride& s, const stride_target& to,
-                                                    const write_site& site);
+[[nodiscard]] std::vector<future<void>> push_stride(const shared_id& from, const stride& s, const shared_id& to,
+                                                    const stride& places, const write_site& site);
 
 }  // namespace orrery::detail

@@ -299,8 +299,9 @@ void write_region(const shared_object& o, const region& r, const std::byte* from
 void fill_object(const shared_id& id, std::span<const std::byte> value, const write_site& site) {
   const std::shared_ptr<const shared_object> o = hold_object(id);
   std::vector<future<void>> filled;
+  const std::string writer = site.text();
   for (std::uint32_t p = 0; p < o->how().parts(); ++p)
-    filled.push_back(start_call<&fill_at_owner>(orrery::pe(o->how().pes[p]), id, p, value, site.text()));
+    filled.push_back(start_call<&fill_at_owner>(orrery::pe(o->how().pes[p]), id, p, value, writer));
   for (auto& f : filled) f.get();
 }
 

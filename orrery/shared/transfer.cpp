@@ -101,8 +101,8 @@ transfer start_between(const shared_id& from, const index_source& of, const shar
     watch(w->reads, hold_object(from), access_kind::read, of, where, "copy");
     watch(w->writes, hold_object(to), access_kind::write, places, where, "copy");
   }
-  w->mechanism.sent =
-      push_stride(from, {of.first, of.distance, of.count}, {to, places.first, places.distance}, {"copy", where});
+  w->mechanism.sent = push_stride(from, {of.first, of.distance, of.count}, to,
+                                  {places.first, places.distance, places.count}, {"copy", where});
   return transfer(std::move(w));
 }
 
