@@ -22,9 +22,9 @@ class pe;
 /// program that posts in a loop to a lost node must not fill the log. A message that fails because
 /// the program ends is no failure. So each failure is counted, and said in a line on stderr; of the
 /// messages of one method to one lost node, or to one process that has ended, the first is said at
-/// once, and how many followed when the PE ends. Messages that were on their way when a node was lost go to
-/// the handlers that want to know (handler::lost); the others are counted, and said in one line for
-/// each PE.
+/// once, and how many followed when the PE ends. Messages that were on their way when a node was
+/// lost go to the handlers that want to know (handler::lost); the others are counted, and said in
+/// one line for each PE.
 ///
 /// Owned by the PE, used on its thread. No function parks or throws.
 class failure_log {
