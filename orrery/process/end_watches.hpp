@@ -15,7 +15,7 @@ namespace orrery {
 enum class end_cause : std::uint8_t {
   destroyed,  ///< by destroy, or with the program or its group
   returned,  ///< a function that is through
-  threw,  ///< a function that an exception has left
+  threw,  ///< a function, or a constructor, that an exception has left
   node_lost,  ///< its node has left the world, or crashed
   gone,  ///< it had ended before it was asked for, or never was
 };
@@ -65,7 +65,7 @@ class end_watches {
 
   /// The process lives on this PE. Throws std::bad_alloc; then the watch is the caller's.
   void add(slot& s, const address& process, end_watch& w);
-  /// A function is about to end otherwise than by being destroyed. False: nobody is to be told.
+  /// A process is about to end otherwise than by being destroyed. False: nobody is to be told.
   bool note(ending e);
   /// It has ended.
   void ended(const address& process) noexcept;

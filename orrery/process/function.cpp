@@ -65,6 +65,10 @@ void function_entry(scheduler::fiber&, void* argument) {
 
 }  // namespace
 
+void note_failed_constructor(pe& self, const slot& s) noexcept {
+  (void)note_end(self, s, end_cause::threw, std::current_exception());
+}
+
 void begin_function(pe& self, slot& s, std::unique_ptr<function_body> body) {
   body->process = &s;
   if (body->stack_bytes > scheduler::stack_sizes::most)

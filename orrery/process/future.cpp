@@ -69,11 +69,9 @@ void suspect_waiter(pe& self, const scheduler::sink& s) {
     self.deadlocks().suspect_if_waiting(*a->process);
 }
 
-void require_same_pe(const scheduler::sink& k) {
-  if (here_pe().id() != k.home)
-    throw usage_error(errc::bad_argument,
-                      fmt::format("future: it belongs to PE {} and was used on PE {}", k.home, here_pe().id()));
-  if (k.state != scheduler::sink::status::waiting) here_pe().take_result_order(const_cast<scheduler::sink&>(k));
+void throw_other_pe(const scheduler::sink& k) {
+  throw usage_error(errc::bad_argument,
+                    fmt::format("future: it belongs to PE {} and was used on PE {}", k.home, here_pe().id()));
 }
 
 void require_nobody_waits(const scheduler::sink& k, bool continued) {

@@ -56,14 +56,21 @@ struct future_state : future_state_base, typed_sink<T> {
     destroy = [](future_state_base* s) noexcept { delete static_cast<future_state*>(s); };
     this->on_done = [](pe& self, scheduler::sink& s) {
       auto& own = static_cast<future_state&>(static_cast<typed_sink<T>&>(s));
-      if (own.continuation != nullptr && !own.queued) {
-        own.queued = true;  // not here, in the middle of the method that has just ended
-        self.run_later(s);
-        return;
-      }
-      if (own.continuation != nullptr) std::exchange(own.continuation, nullptr)(self, own);
-      own.drop();
+      if (own.continuation == nullptr) [[likely]]
+        return own.drop();
+      go_on(self, own);
     };
+  }
+
+ private:
+  [[gnu::noinline]] static void go_on(pe& self, future_state& own) {
+    if (!own.queued) {
+      own.queued = true;  // not here, in the middle of the method that has just ended
+      self.run_later(own);
+      return;
+    }
+    std::exchange(own.continuation, nullptr)(self, own);
+    own.drop();
   }
 };
 
@@ -133,7 +140,13 @@ struct unwrapped<future<T>> {
 template <class F, class... A>
 using then_t = typename unwrapped<std::invoke_result_t<F, A...>>::type;
 
-void require_same_pe(const scheduler::sink& k);
+[[noreturn]] void throw_other_pe(const scheduler::sink& k);
+inline void require_same_pe(const scheduler::sink& k) {
+  pe* const here = scheduler::current_pe;
+  if (here == nullptr || here->id() != k.home) [[unlikely]]
+    throw_other_pe(k);
+  if (k.state != scheduler::sink::status::waiting) here->take_result_order(const_cast<scheduler::sink&>(k));
+}
 /// Throws usage_error if a method, or (`continued`) a coroutine, waits for the result already: it
 /// would never be woken.
 void require_nobody_waits(const scheduler::sink& k, bool continued);

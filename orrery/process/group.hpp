@@ -195,6 +195,7 @@ struct construct_operation {
       note_class(self, class_of<T>::value);
       s.set_object(object);
     } catch (...) {
+      if (s.watched) note_failed_constructor(self, s);
       part.member_gone(part.members()[index].rank);
       throw;
     }

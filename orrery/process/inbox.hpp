@@ -10,6 +10,63 @@
 
 namespace orrery {
 
+namespace detail {
+
+/// The methods that wait for values of an inbox.
+///
+/// Problem: a message is not to cost more where a method waits for four, and the fourth is still to
+/// come. So each wait knows how many values are missing at least, and tells its condition when that
+/// is nothing; then the values are counted. A copy of an inbox is waited for by nobody.
+template <class Number>
+class number_waits {
+ public:
+  /// One of them. Lies on the stack of its method.
+  struct one {
+    one(number_waits& of, const Number& n, std::size_t least)
+        : in(of), number(n), missing(least), next(std::exchange(of.first_, this)) {}
+    one(const one&) = delete;
+    one& operator=(const one&) = delete;
+    ~one() {
+      one** at = &in.first_;
+      while (*at != this) at = &(*at)->next;
+      *at = next;
+    }
+    number_waits& in;
+    const Number& number;
+    std::size_t missing;  ///< at least; fewer if others have taken some since
+    one* next;
+    scheduler::condition* condition = nullptr;
+  };
+
+  number_waits() = default;
+  number_waits(const number_waits&) noexcept {}
+  number_waits& operator=(const number_waits&) noexcept {
+    look_again();
+    return *this;
+  }
+  ~number_waits() = default;
+
+  void has_come(const Number& n) {
+    for (one* w = first_; w != nullptr; w = w->next)
+      if (w->missing != 0 && w->number == n && --w->missing == 0) tell(*w);
+  }
+  /// There are other values now.
+  void look_again() noexcept {
+    for (one* w = first_; w != nullptr; w = w->next) {
+      w->missing = 0;
+      tell(*w);
+    }
+  }
+
+ private:
+  static void tell(const one& w) noexcept {
+    if (w.condition != nullptr) scheduler::current_pe->conditions().tell(*w.condition);
+  }
+  one* first_ = nullptr;
+};
+
+}  // namespace detail
+
 /// Keeps the values that have come for a process until its method asks for them, by a number that
 /// says what they are for. A member of the object:
 ///
@@ -23,18 +80,21 @@ namespace orrery {
 ///     }
 ///     inbox<int, Border> borders_;
 ///
-/// For few values at a time: each is looked for among all. Serializable if the values are, so that
-/// an element that migrates takes along what has come early (while a method of it waits it does not
-/// migrate).
+/// A message costs the same however many values there are; who takes some looks through all.
+/// Serializable if the values are, so that an element that migrates takes along what has come early
+/// (while a method of it waits it does not migrate).
 template <class Number, class Value>
 class inbox {
  public:
   /// In a method of the object, which others call or post.
-  void put(Number n, Value v) { all_.push_back({std::move(n), std::move(v)}); }
+  void put(Number n, Value v) {
+    all_.push_back({std::move(n), std::move(v)});
+    waits_.has_come(all_.back().number);
+  }
   /// The oldest value of that number; parks until there is one. As wait_until: throws process_gone,
   /// stopped, usage_error.
   [[nodiscard]] Value take(const Number& n) {
-    wait_until([&] { return has(n); });
+    await(n, 1);
     const auto at = std::ranges::find(all_, n, &item::number);
     Value v = std::move(at->value);
     all_.erase(at);
@@ -42,14 +102,19 @@ class inbox {
   }
   /// So many of that number, in the order in which they came; parks until they are there.
   [[nodiscard]] std::vector<Value> take(const Number& n, std::size_t count) {
-    wait_until([&] { return count_of(n) >= count; });
+    await(n, count);
     std::vector<Value> values;
     values.reserve(count);
-    std::erase_if(all_, [&](item& i) {
-      if (values.size() == count || !(i.number == n)) return false;
-      values.push_back(std::move(i.value));
-      return true;
-    });
+    auto kept = all_.begin();
+    for (auto at = kept; at != all_.end(); ++at) {
+      if (values.size() != count && at->number == n) {
+        values.push_back(std::move(at->value));
+      } else {
+        if (kept != at) *kept = std::move(*at);
+        ++kept;
+      }
+    }
+    all_.erase(kept, all_.end());
     return values;
   }
   [[nodiscard]] bool has(const Number& n) const { return std::ranges::find(all_, n, &item::number) != all_.end(); }
@@ -62,14 +127,38 @@ class inbox {
   template <class A>
   void serialize(A& a) {
     a & all_;
+    if constexpr (A::is_loading::value) waits_.look_again();
   }
 
  private:
+  using wait = typename detail::number_waits<Number>::one;
+  struct wanted : wait {
+    wanted(inbox& from, const Number& n, std::size_t c, std::size_t missing)
+        : wait(from.waits_, n, missing), of(from), count(c) {}
+    bool operator()() {
+      const std::size_t there = of.count_of(this->number);
+      this->missing = there < count ? count - there : 0;
+      return this->missing == 0;
+    }
+    const inbox& of;
+    std::size_t count;
+  };
+  void await(const Number& n, std::size_t count) {
+    scheduler::pe& self = detail::pe_of_method();
+    if (const std::size_t there = count_of(n); there < count) [[likely]] {
+      wanted w(*this, n, count, count - there);
+      scheduler::predicate p = detail::condition_of(w);
+      p.told_by = &w.condition;
+      (void)self.conditions().wait(p);
+    }
+  }
+
   struct item {
     Number number;
     Value value;
   };
   std::vector<item> all_;  // as they came
+  detail::number_waits<Number> waits_;
 };
 
 }  // namespace orrery

@@ -17,21 +17,27 @@ class inline_frame {
   }
   inline_frame(const inline_frame&) = delete;
   inline_frame& operator=(const inline_frame&) = delete;
-  ~inline_frame() {
+  [[gnu::always_inline]] ~inline_frame() {
     slot& s = *frame_.process;
     self_.pop_activation(frame_);
     s.active = nullptr;
-    --s.depth;
-    if (s.dying) [[unlikely]] {
-      if (s.depth == 0) self_.destroy(s);
-    } else if (s.state == scheduler::process_state::running) [[likely]] {
-      if (s.depth != 0) [[unlikely]]
-        if (self_.conditions().grant(s)) return;
-      self_.settle(s);
+    if (--s.depth == 0 && !s.dying && s.state == scheduler::process_state::running && !s.has_messages()) [[likely]] {
+      s.state = scheduler::process_state::idle;
+    } else {
+      leave(self_, s);
     }
   }
 
  private:
+  // The method has ended, and something is to follow.
+  [[gnu::noinline]] static void leave(pe& self, slot& s) noexcept {
+    if (s.dying) {
+      if (s.depth == 0) self.destroy(s);
+    } else if (s.state == scheduler::process_state::running) {
+      if (s.depth == 0 || !self.conditions().grant(s)) self.settle(s);
+    }
+  }
+
   pe& self_;
   scheduler::activation frame_;
 };

@@ -24,10 +24,6 @@ std::string later_answer::describe_answer(const pe&, const local_wait& w) {
                      a.of->method != nullptr ? name_of(a.of->method) : "what follows other calls", at);
 }
 
-const scheduler::handler* running_method(const pe& self) noexcept {
-  return self.active() != nullptr ? self.active()->method : nullptr;
-}
-
 later_answer::later_answer(pe& self, const scheduler::sink& from, call_to_answer call)
     : method(running_method(self)), process(self.self()), of(&from), to(call) {
   describe = &describe_answer;

@@ -60,7 +60,9 @@ void give_later(pe& self, future<T> from, Give give, call_to_answer to = {}) {
   };
 }
 
-[[nodiscard]] const scheduler::handler* running_method(const pe& self) noexcept;
+[[nodiscard]] inline const scheduler::handler* running_method(const pe& self) noexcept {
+  return self.active() != nullptr ? self.active()->method : nullptr;
+}
 
 template <class T>
 void answer_later(pe& self, std::uint64_t reply, std::uint32_t source_pe, bool remote, future<T> f) {

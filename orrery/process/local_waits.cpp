@@ -37,11 +37,8 @@ void local_waits::say_dropped() const noexcept {
                              first_dropped_->class_name, first_dropped_->method, one ? "" : " the first of them"));
 }
 
-local_waits& local_waits::of(pe& self) {
-  auto& state = self.layers().of(scheduler::upper_layer::process);
-  if (state == nullptr) [[unlikely]]
-    state = std::make_unique<local_waits>(self);
-  return static_cast<local_waits&>(*state);
+void local_waits::make(pe& self) {
+  self.layers().of(scheduler::upper_layer::process) = std::make_unique<local_waits>(self);
 }
 
 void local_waits::cancel_waits(pe& self) noexcept {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <orrery/process/end_watches.hpp>
+#include <orrery/process/here_pe.hpp>
 #include <orrery/scheduler/layer_state.hpp>
 #include <orrery/scheduler/wait_watcher.hpp>
 
@@ -50,7 +51,12 @@ class local_waits final : public scheduler::layer_state, scheduler::wait_watcher
   explicit local_waits(pe& of);
   ~local_waits() override;
   /// Those of a PE, made at the first call. Throws std::bad_alloc.
-  [[nodiscard]] static local_waits& of(pe& self);
+  [[nodiscard]] static local_waits& of(pe& self) {
+    const auto& state = self.layers().of(scheduler::upper_layer::process);
+    if (state == nullptr) [[unlikely]]
+      make(self);
+    return static_cast<local_waits&>(*state);
+  }
 
   void add(local_wait& w) noexcept {
     w.previous = list_.previous;
@@ -77,6 +83,7 @@ class local_waits final : public scheduler::layer_state, scheduler::wait_watcher
   }
 
  private:
+  [[gnu::noinline]] static void make(pe& self);
   void pes_lost(pe&) noexcept override {}
   void cancel_waits(pe& self) noexcept override;
   [[nodiscard]] std::string explain_waits() const override;

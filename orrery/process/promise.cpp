@@ -17,12 +17,6 @@ std::string maker_of(const scheduler::sink& k) {
   return fmt::format("a promise that {} made at {}", by, to_string(k.target));
 }
 
-std::string describe_promise(const pe&, const local_wait& w) {
-  const auto& p = static_cast<const open_promise&>(w);
-  if (!p.asked) return {};
-  return fmt::format("  {} was not kept\n", maker_of(*p.state->k));
-}
-
 void complete(pe& self, open_promise& p) noexcept {
   p.open = false;
   p.leave();
@@ -33,12 +27,6 @@ void fail(pe& self, open_promise& p, std::exception_ptr why) noexcept {
   p.state->k->error = std::move(why);
   p.state->k->state = scheduler::sink::status::error;
   complete(self, p);
-}
-
-void cancel_promise(pe& self, local_wait& w) noexcept {
-  auto& p = static_cast<open_promise&>(w);
-  p.state->taken = !p.asked;
-  fail(self, p, self.shutdown().ending(maker_of(*p.state->k)));
 }
 
 // The PE's own thread.
@@ -52,22 +40,16 @@ void abandon_here(pe& self, open_promise& p) noexcept {
 
 }  // namespace
 
-void open_promise::begin(pe& self, future_state_base& s) {
-  local_waits& all = local_waits::of(self);
-  state = &s;
-  home = self.id();
-  scheduler::sink& k = *s.k;
-  k.home = self.id();
-  k.target = self.self();
-  k.method = running_method(self);
-  s.hold();  // one is the promise's, one that of whatever completes it
-  cancel = &cancel_promise;
-  describe = &describe_promise;
-  if (self.refusing()) {
-    cancel_promise(self, *this);
-  } else {
-    all.add(*this);
-  }
+std::string describe_promise(const pe&, const local_wait& w) {
+  const auto& p = static_cast<const open_promise&>(w);
+  if (!p.asked) return {};
+  return fmt::format("  {} was not kept\n", maker_of(*p.state->k));
+}
+
+void cancel_promise(pe& self, local_wait& w) noexcept {
+  auto& p = static_cast<open_promise&>(w);
+  p.state->taken = !p.asked;
+  fail(self, p, self.shutdown().ending(maker_of(*p.state->k)));
 }
 
 void must_not_keep(const open_promise* p) {

@@ -23,8 +23,30 @@ struct open_promise : local_wait {
   bool asked = false;  ///< its future was given away
 
   /// It was made here, by what runs now.
-  void begin(pe& self, future_state_base& s);
+  inline void begin(pe& self, future_state_base& s);
 };
+
+/// The ends of the wait for a promise, and its line in a report.
+void cancel_promise(pe& self, local_wait& w) noexcept;
+[[nodiscard]] std::string describe_promise(const pe& self, const local_wait& w);
+
+inline void open_promise::begin(pe& self, future_state_base& s) {
+  local_waits& all = local_waits::of(self);
+  state = &s;
+  home = self.id();
+  scheduler::sink& k = *s.k;
+  k.home = self.id();
+  k.target = self.self();
+  k.method = running_method(self);
+  s.hold();  // one is the promise's, one that of whatever completes it
+  cancel = &cancel_promise;
+  describe = &describe_promise;
+  if (self.refusing()) [[unlikely]] {
+    cancel_promise(self, *this);
+  } else {
+    all.add(*this);
+  }
+}
 
 template <class T>
 struct promise_state final : future_state<T>, open_promise {

@@ -13,6 +13,8 @@ namespace orrery {
 namespace detail {
 
 void note_class(pe& self, const scheduler::class_info& cls) noexcept;
+/// The current exception leaves the constructor of a process that is watched.
+void note_failed_constructor(pe& self, const slot& s) noexcept;
 
 template <class T, class... A>
 concept constructible_from_kept =
@@ -29,7 +31,13 @@ struct spawn_operation {
   static remote<T> run(pe& self, slot& s, void*, A&&... arguments) {
     if constexpr (constructible_from_kept<T, A...>) {  // else check_spawnable has said it
       s.class_number = class_of<T>::value.number;
-      T* const object = make_object<T>(s, std::forward<A>(arguments)...);
+      T* object = nullptr;
+      try {
+        object = make_object<T>(s, std::forward<A>(arguments)...);
+      } catch (...) {
+        if (s.watched) note_failed_constructor(self, s);
+        throw;
+      }
       note_class(self, class_of<T>::value);
       s.set_object(object);
     }

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <orrery/process/wait_until.hpp>
 
-#include <orrery/process/future.hpp>
+#include <orrery/process/here_pe.hpp>
+#include <orrery/wire/error.hpp>
 
 namespace orrery::detail {
 
-void wait_for_condition(bool (*holds)(void*), void* what, std::size_t bytes) {
-  (void)here_pe().conditions().wait({holds, what, bytes});
-}
-
-bool wait_for_condition(bool (*holds)(void*), void* what, std::size_t bytes, time_limit d) {
-  return here_pe().conditions().wait({holds, what, bytes}, deadline_after(d));
+void throw_no_method() {
+  here_pe().require_process();
+  throw usage_error(errc::bad_argument, verbatim,
+                    "wait_until: it waits until another method has changed the object, so only a method of a process "
+                    "can; a function waits in receive, for a future, or calls a process that waits");
 }
 
 }  // namespace orrery::detail

@@ -6,6 +6,7 @@
 
 #include <concepts>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <type_traits>
 
@@ -13,15 +14,17 @@ namespace orrery {
 
 namespace detail {
 
-/// True in a method of an object; elsewhere wait_for_condition says what is wrong.
-[[nodiscard]] inline bool in_object() noexcept {
-  const scheduler::pe* const self = scheduler::current_pe;
+[[noreturn]] void throw_no_method();
+/// The PE, in a method of an object; throws usage_error elsewhere.
+[[nodiscard]] inline scheduler::pe& pe_of_method() {
+  scheduler::pe* const self = scheduler::current_pe;
   const scheduler::activation* const a = self != nullptr ? self->active() : nullptr;
-  return a != nullptr && a->process->has_object && !a->process->is_function;
+  if (a == nullptr || !a->process->has_object || a->process->is_function) [[unlikely]]
+    throw_no_method();
+  return *self;
 }
 
-void wait_for_condition(bool (*holds)(void*), void* what, std::size_t bytes);
-[[nodiscard]] bool wait_for_condition(bool (*holds)(void*), void* what, std::size_t bytes, time_limit d);
+[[nodiscard]] std::int64_t deadline_after(time_limit d) noexcept;
 
 /// The bytes that tell two conditions of one kind apart.
 template <class F>
@@ -30,6 +33,10 @@ inline constexpr std::size_t bytes_of_condition = std::is_trivially_copyable_v<F
 template <class F>
 bool condition_holds(void* f) {
   return static_cast<bool>((*static_cast<F*>(f))());
+}
+template <class F>
+scheduler::predicate condition_of(F& holds) noexcept {
+  return {&condition_holds<F>, std::addressof(holds), bytes_of_condition<F>};
 }
 
 }  // namespace detail
@@ -53,16 +60,15 @@ bool condition_holds(void* f) {
 /// usage_error outside of a method, stopped.
 template <std::predicate F>
 void wait_until(F holds) {
-  if (detail::in_object() && holds()) return;
-  detail::wait_for_condition(&detail::condition_holds<F>, std::addressof(holds), detail::bytes_of_condition<F>);
+  scheduler::pe& self = detail::pe_of_method();
+  if (!holds()) (void)self.conditions().wait(detail::condition_of(holds));
 }
 
 /// As wait_until, but at most for `d`; false if it does not hold then.
 template <std::predicate F>
 [[nodiscard]] bool wait_until(time_limit d, F holds) {
-  if (detail::in_object() && holds()) return true;
-  return detail::wait_for_condition(&detail::condition_holds<F>, std::addressof(holds), detail::bytes_of_condition<F>,
-                                    d);
+  scheduler::pe& self = detail::pe_of_method();
+  return holds() || self.conditions().wait(detail::condition_of(holds), detail::deadline_after(d));
 }
 
 }  // namespace orrery

@@ -30,6 +30,7 @@ struct condition {
   status state = status::waiting;
   bool expired = false;  // its time is over: it is granted when it is its turn, whatever holds
   bool held = true;  // granted: it holds
+  bool told = p.told_by == nullptr;  // it is looked at
 
   [[nodiscard]] bool is_same(const condition& c) const noexcept {
     return process == c.process && p.holds == c.p.holds && p.bytes != 0 && p.bytes == c.p.bytes &&
@@ -62,31 +63,30 @@ bool search(condition* youngest, F f) {
 
 }  // namespace
 
-std::size_t conditions::place_of(const slot& s) const noexcept {
-  return reinterpret_cast<std::uintptr_t>(&s) / sizeof(slot) & (by_slot_.size() - 1);
+inline condition*& conditions::youngest_of(const slot& s) const noexcept {
+  return by_slot_[reinterpret_cast<std::uintptr_t>(&s) / sizeof(slot) & (places_ - 1)];
 }
 
 void conditions::link(condition& c) noexcept {
-  condition*& youngest = by_slot_[place_of(*c.process)];
+  condition*& youngest = youngest_of(*c.process);
   c.next = youngest != nullptr ? std::exchange(youngest->next, &c) : &c;
   youngest = &c;
 }
 
-void conditions::add(condition& c) {
-  if (count_ >= by_slot_.size()) {
-    std::vector<condition*> before(std::max(fewest, 2 * by_slot_.size()));
-    before.swap(by_slot_);
-    for (condition* youngest : before) {
-      condition* at = youngest != nullptr ? std::exchange(youngest->next, nullptr) : nullptr;
-      while (at != nullptr) link(*std::exchange(at, at->next));
-    }
+void conditions::grow() {
+  const std::size_t old = places_;
+  auto before = std::make_unique<condition*[]>(std::max(fewest, 2 * old));
+  before.swap(by_slot_);
+  places_ = std::max(fewest, 2 * old);
+  for (std::size_t i = 0; i < old; ++i) {
+    condition* at = before[i] != nullptr ? std::exchange(before[i]->next, nullptr) : nullptr;
+    while (at != nullptr) link(*std::exchange(at, at->next));
   }
-  ++count_;
-  if (condition*& youngest = by_slot_[place_of(*c.process)]; youngest == nullptr) [[likely]] {
-    youngest = c.next = &c;
-    return;
-  }
-  const bool stands_behind = search(by_slot_[place_of(*c.process)], [&](condition*, condition& of) {
+}
+
+// Where others wait whose slots have this place, too.
+void conditions::add_to(condition*& youngest, condition& c) noexcept {
+  const bool stands_behind = search(youngest, [&](condition*, condition& of) {
     if (!of.is_same(c)) return false;
     of.last = of.last->behind = &c;
     return true;
@@ -94,9 +94,25 @@ void conditions::add(condition& c) {
   if (!stands_behind) link(c);
 }
 
+inline void conditions::add(condition& c) {
+  if (count_ >= places_) [[unlikely]]
+    grow();
+  ++count_;
+  if (c.p.told_by != nullptr) {
+    *c.p.told_by = &c;
+  } else {
+    ++to_look_at_;
+  }
+  if (condition*& youngest = youngest_of(*c.process); youngest == nullptr) [[likely]] {
+    youngest = c.next = &c;
+  } else {
+    add_to(youngest, c);
+  }
+}
+
 // A condition that stands behind another one is looked at on its own from now on.
 void conditions::separate(condition& c) {
-  const bool found = search(by_slot_[place_of(*c.process)], [&](condition*, condition& of) {
+  const bool found = search(youngest_of(*c.process), [&](condition*, condition& of) {
     if (&of == &c || !of.is_same(c)) return false;
     condition* before = &of;
     while (before != nullptr && before->behind != &c) before = before->behind;
@@ -111,15 +127,16 @@ void conditions::separate(condition& c) {
 
 // Takes out the one behind `before` in its chain, and gives it its process. The next one takes its
 // place, as the youngest.
-inline void conditions::grant_behind(condition* before) noexcept {
+inline void conditions::grant_behind(condition*& youngest, condition* before) noexcept {
   condition& c = *before->next;
   before->next = c.next;
-  if (condition*& youngest = by_slot_[place_of(*c.process)]; youngest == &c) youngest = before == &c ? nullptr : before;
+  if (youngest == &c) youngest = before == &c ? nullptr : before;
   if (c.behind != nullptr) [[unlikely]] {
     if (c.last != c.behind) c.behind->last = c.last;
     link(*c.behind);
   }
   --count_;
+  to_look_at_ -= c.told;
   c.state = condition::status::granted;
   c.process->state = process_state::running;
   c.process->active = c.method;
@@ -131,32 +148,46 @@ inline void conditions::grant_behind(condition* before) noexcept {
 }
 
 bool conditions::grant_first(slot& s) noexcept {
-  return search(by_slot_[place_of(s)], [&](condition* before, condition& c) {
-    if (c.process != &s) return false;
+  condition*& youngest = youngest_of(s);
+  return search(youngest, [&](condition* before, condition& c) {
+    if (c.process != &s || !c.told) return false;
     try {
       c.held = c.p.holds(c.p.what);
     } catch (...) {
       c.error = std::current_exception();
     }
-    if (!c.held && !c.expired && c.error == nullptr) return false;
-    grant_behind(before);
+    if (!c.held && !c.expired && c.error == nullptr) {
+      if (c.p.told_by != nullptr) {
+        c.told = false;
+        --to_look_at_;
+      }
+      return false;
+    }
+    grant_behind(youngest, before);
     return true;
   });
+}
+
+void conditions::tell(condition& c) noexcept {
+  if (c.told || c.state != condition::status::waiting) return;
+  c.told = true;
+  ++to_look_at_;
 }
 
 void conditions::end(slot& s) noexcept {
   const auto end_one = [&](condition* before, condition& c) {
     if (c.process != &s) return false;
     c.error = std::make_exception_ptr(process_gone(name_of(c.method)));
-    grant_behind(before);
+    grant_behind(youngest_of(s), before);
     return true;
   };
-  while (count_ != 0 && search(by_slot_[place_of(s)], end_one)) {
+  while (count_ != 0 && search(youngest_of(s), end_one)) {
   }
 }
 
 void conditions::cancel() noexcept {
-  for (condition*& youngest : by_slot_) {
+  for (std::size_t i = 0; i < places_; ++i) {
+    condition*& youngest = by_slot_[i];
     if (youngest == nullptr) continue;
     condition* at = std::exchange(std::exchange(youngest, nullptr)->next, nullptr);
     while (at != nullptr) {
@@ -168,18 +199,12 @@ void conditions::cancel() noexcept {
       at = next;
     }
   }
-  count_ = 0;
+  count_ = to_look_at_ = 0;
 }
 
 bool conditions::wait(const predicate& p, std::int64_t deadline_ns) {
-  of_.require_process();
   activation& method = *of_.active();
   slot& s = *method.process;
-  if (!s.has_object || s.is_function)
-    throw usage_error(errc::bad_argument, verbatim,
-                      "wait_until: it waits until another method has changed the object, so only a method of a process "
-                      "can; a function waits in receive, for a future, or calls a process that waits");
-  if (p.holds(p.what)) return true;
   if (of_.refusing()) of_.shutdown().refuse("wait_until");
   if (s.dying) throw process_gone(name_of(&method));
   if (s.depth >= most_methods)
@@ -202,6 +227,7 @@ bool conditions::wait(const predicate& p, std::int64_t deadline_ns) {
     } else if (of_.park_until(deadline_ns) && c.state == condition::status::waiting) {
       c.expired = true;
       separate(c);
+      tell(c);
       // if it was granted itself, until its turn
       if (s.state == process_state::idle && grant_first(s)) of_.park();
     }
@@ -217,8 +243,8 @@ bool conditions::wait(const predicate& p, std::int64_t deadline_ns) {
 std::string conditions::explain() const {
   std::string text;
   std::size_t lines = 0;
-  for (condition* youngest : by_slot_)
-    search(youngest, [&](condition*, condition& of) {
+  for (std::size_t i = 0; i < places_; ++i)
+    search(by_slot_[i], [&](condition*, condition& of) {
       for (const condition* c = &of; c != nullptr; c = c->behind)
         if (++lines <= most_lines)
           text += fmt::format("  {} in {} waits in wait_until\n", describe(of_, *c->process), name_of(c->method));

@@ -121,7 +121,7 @@ class run_queue {
     entry pop_newest() noexcept { return items_[--tail_ & mask_]; }
 
    private:
-    void grow() {
+    [[gnu::noinline, gnu::cold]] void grow() {
       const std::size_t old = mask_ + 1;
       auto more = std::make_unique<entry[]>(old * 2);
       for (std::size_t i = head_; i != tail_; ++i) more[i & (old * 2 - 1)] = items_[i & mask_];

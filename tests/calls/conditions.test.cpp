@@ -243,6 +243,89 @@ void elements() {
     while (a[i]->sum() != 4096) yield();  // each step makes it four times as large
 }
 
+// --- an inbox ----------------------------------------------------------------------------------------------------------------
+
+/// Several methods wait for values of one inbox.
+struct Basket {
+  void put(int n, int v) { all.put(n, v); }
+  void put_many(int n, std::vector<int> values) {
+    for (const int v : values) all.put(n, v);
+  }
+  std::vector<int> take(int n, std::size_t count) {
+    const alone a(*this);
+    return all.take(n, count);
+  }
+  int take_one(int n) {
+    const alone a(*this);
+    return all.take(n);
+  }
+  void replace(int n, int v) {
+    inbox<int, int> other;
+    other.put(n, v);
+    all = other;
+  }
+  int waiting() const { return inside; }
+  int left() const { return static_cast<int>(all.size()); }
+
+ private:
+  struct alone {
+    explicit alone(Basket& b) : in(b) { ++in.inside; }
+    ~alone() { --in.inside; }
+    Basket& in;
+  };
+  int inside = 0;
+  inbox<int, int> all;
+};
+ORRERY_PROCESS(Basket, put, put_many, take, take_one, replace, waiting, left);
+
+using some = std::vector<int>;
+
+void inboxes() {
+  for (std::uint32_t p = 0; p < world_pes(); ++p) {
+    const auto b = spawn<Basket>(pe(p));
+    const auto wait_for = [&](int n) { until(b, [n](const auto& x) { return x->waiting() == n; }); };
+    // the younger one wants fewer
+    auto four = start(b)->take(1, 4);
+    wait_for(1);
+    auto two = start(b)->take(1, 2);
+    wait_for(2);
+    b->put(2, 20);
+    b->put(1, 10);
+    check(b->waiting() == 2, "one of two");
+    b->put(1, 11);
+    check(two.get() == some{10, 11}, "the first two");
+    b->put_many(1, {12, 13, 14});
+    check(b->waiting() == 1, "it counts anew when others have taken");
+    check(b->take_one(1) == 12, "the oldest");
+    b->put(1, 15);
+    check(b->waiting() == 1, "it counts anew when some were taken without a wait");
+    b->put(1, 16);
+    check(four.get() == some{13, 14, 15, 16}, "the next four");
+    // of two that could go on the older one does
+    auto first = start(b)->take(3, 2);
+    wait_for(1);
+    auto second = start(b)->take(3, 2);
+    wait_for(2);
+    b->put_many(3, {30, 31, 32});
+    check(first.get() == some{30, 31} && b->waiting() == 1, "the older one");
+    b->put(3, 33);
+    check(second.get() == some{32, 33}, "then the other");
+    // two numbers at once
+    auto five = start(b)->take_one(5);
+    auto six = start(b)->take_one(6);
+    wait_for(2);
+    b->put_many(6, {60});
+    check(six.get() == 60 && b->waiting() == 1, "another number");
+    b->replace(5, 50);
+    check(five.get() == 50 && b->left() == 0, "another inbox in its place");
+    auto never = start(b)->take(7, 2);
+    wait_for(1);
+    b->put(7, 1);
+    destroy(b);
+    thrown<process_gone>("an inbox that is destroyed", [&] { never.get(); });
+  }
+}
+
 // --- its end -----------------------------------------------------------------------------------------------------------------
 
 void dead() { spawn<latch>(pe(world_pes() - 1), 1)->wait(); }
@@ -282,6 +365,7 @@ TEST_P(conditions, make_latches) { EXPECT_EQ(wrong_in("latches"), ""); }
 TEST_P(conditions, make_semaphores) { EXPECT_EQ(wrong_in("semaphores"), ""); }
 TEST_P(conditions, make_channels) { EXPECT_EQ(wrong_in("channels"), ""); }
 TEST_P(conditions, let_elements_wait_for_the_borders_of_a_step) { EXPECT_EQ(wrong_in("elements"), ""); }
+TEST_P(conditions, give_each_method_its_values_of_an_inbox) { EXPECT_EQ(wrong_in("inboxes"), ""); }
 TEST_P(conditions, end_with_the_program) { EXPECT_EQ(wrong_in("ends"), ""); }
 TEST_P(conditions, that_nobody_makes_true_are_in_the_report_of_a_dead_world) {
   const std::string said = wrong_in("dead");
@@ -301,6 +385,7 @@ int main(int argc, char** argv) {
                                                  {"semaphores", semaphores},
                                                  {"channels", channels},
                                                  {"elements", elements},
+                                                 {"inboxes", inboxes},
                                                  {"dead", dead},
                                                  {"ends", ends},
                                                  {"lost", lost}});

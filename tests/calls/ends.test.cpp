@@ -37,6 +37,16 @@ void Watcher::watch_function(remote<function> f) {
   detail::await_arrival(f.address());
 }
 
+/// Tells of itself before its constructor throws.
+struct Unborn {
+  explicit Unborn(remote<Watcher> w) {
+    on_end<&Watcher::told>(this_process<Unborn>(), w);
+    detail::await_arrival(w.address());
+    throw std::length_error("too long");
+  }
+};
+ORRERY_PROCESS(Unborn);
+
 void until_told(const remote<Watcher>& w, std::size_t n) {
   while (w->all().size() < n) yield();
 }
@@ -99,6 +109,10 @@ void watchers() {
       check(all[0].cause == end_cause::destroyed && all[1].process == t.address(), "twice destroyed");
       check(all[2].what == "too far" && all[2].process == f.address(), "threw");
       check(all[3].cause == end_cause::gone, "gone");
+      thrown<std::length_error>("its constructor", [&] { (void)spawn<Unborn>(pe(p), w); });
+      until_told(w, 5);
+      const ending unborn = w->all()[4];
+      check(unborn.cause == end_cause::threw && unborn.what == "too long", "its constructor threw");
       const auto u = spawn<Thing>(pe(p));
       w->watch(u);
       destroy(w);  // nobody is told
