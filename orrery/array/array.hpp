@@ -51,6 +51,7 @@ class array {
   array(const array<U, Index>& a) noexcept : id_(a.id()) {  // NOLINT(google-explicit-constructor)
     detail::require_base<U, T, Index>();
   }
+  /// The number by which the world knows the array. Does not park.
   [[nodiscard]] std::uint32_t id() const noexcept { return id_; }
   [[nodiscard]] explicit operator bool() const noexcept { return id_ != 0; }
 
@@ -104,6 +105,7 @@ class array {
   future<void> start_insert(const Index& i, A&&... arguments) const {
     return elements().start_insert(i, std::forward<A>(arguments)...);
   }
+  /// As insert_at, without waiting.
   template <class... A>
   future<void> start_insert_at(placement where, const Index& i, A&&... arguments) const {
     return elements().start_insert_on(where.resolve(), i, std::forward<A>(arguments)...);
@@ -113,6 +115,7 @@ class array {
   void post_insert(const Index& i, A&&... arguments) const {
     elements().post(i, std::forward<A>(arguments)...);
   }
+  /// As insert_at, one way.
   template <class... A>
   void post_insert_at(placement where, const Index& i, A&&... arguments) const {
     elements().post_on(where.resolve(), i, std::forward<A>(arguments)...);

@@ -32,6 +32,7 @@ struct balance_report {
   load_summary before;  ///< as measured
   load_summary after;  ///< what the same work would have been on the new places
   double seconds = 0;  ///< that balancing took
+  /// The report as one line for people.
   [[nodiscard]] std::string text() const;
 };
 

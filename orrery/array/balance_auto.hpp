@@ -205,6 +205,7 @@ template <auto Resume, class T, class Index, class Make>
 template <class T, class Index, class Make>
 class periodic_balancing {
  public:
+  /// The process that balances.
   using manager = detail::balance_manager<T, Index, Make>;
   periodic_balancing(remote<manager> m, remote<function> clock) : manager_(m), clock_(clock) {}
   /// The report of the latest round; it waits until the one under way is over. Parks. Throws what

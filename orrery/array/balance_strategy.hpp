@@ -15,10 +15,12 @@ namespace orrery {
 
 /// Measurements of the elements of an array (balance.hpp). Elements are numbered from 0.
 struct load_database {
+  /// A vertex of the graph: an element of the array.
   struct element {
     double load = 0;  ///< seconds in its methods
     std::uint32_t pe = 0;  ///< where it lives
   };
+  /// Traffic between two elements, which are named by their numbers.
   struct edge {
     std::uint32_t from = 0;
     std::uint32_t to = 0;
@@ -43,6 +45,7 @@ struct load_summary {
 class balance_strategy {
  public:
   virtual ~balance_strategy() = default;
+  /// The name of the strategy in reports.
   [[nodiscard]] virtual std::string_view name() const noexcept = 0;
   /// The PE of each element, in their order. If that is not one of the world, balance throws
   /// usage_error.

@@ -68,7 +68,9 @@ class element_ptr {
       : name_{e.name().array, e.index()} {
     detail::require_base<U, T, Index>();
   }
+  /// The index of the element. Does not park.
   [[nodiscard]] const Index& index() const noexcept { return name_.index; }
+  /// The array and the index, as messages carry them.
   [[nodiscard]] const detail::element_name<T, Index>& name() const noexcept { return name_; }
   [[nodiscard]] const auto* operator->() const noexcept { return detail::view_target<typename modes::call, T>(name_); }
   /// False for one that was default-constructed: it names an element of no array.

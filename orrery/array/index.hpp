@@ -49,6 +49,7 @@ class bit_path {
   [[nodiscard]] bit_path parent(std::size_t bits) const;
   /// The last `bits` of it as a number. Throws usage_error if it has fewer.
   [[nodiscard]] std::uint64_t last(std::size_t bits) const;
+  /// The bits from the root on, as "0110".
   [[nodiscard]] std::string to_string() const;
 
   friend bool operator==(const bit_path&, const bit_path&) = default;

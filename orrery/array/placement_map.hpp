@@ -52,6 +52,7 @@ struct range {
       return i;
     }
   }
+  /// True if the index lies in the range.
   [[nodiscard]] bool contains(const Index& i) const noexcept {
     if constexpr (std::is_integral_v<Index>) {
       return i >= 0 && i < extent;
@@ -143,10 +144,12 @@ concept placement_object = serializable<F> && std::default_initializable<F> &&
 template <array_index Index>
 class placement_map {
  public:
+  /// A home function of the program: the number of a PE, less than `pes`.
   using function = std::uint32_t (*)(const Index& i, std::uint32_t pes);
 
   /// Hashed: any index, evenly and at random. The default.
   placement_map() noexcept = default;
+  /// Homes by a hash of the index: the default.
   [[nodiscard]] static placement_map hashed() noexcept { return {}; }
   /// Consecutive numbers of a range on one PE; indices outside of it are hashed.
   [[nodiscard]] static placement_map blocks(const Index& extent)

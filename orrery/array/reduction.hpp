@@ -41,21 +41,25 @@ struct sum_op {
     }
   }
 };
+/// The least value.
 struct min_op {
   template <class V>
   [[nodiscard]] V operator()(V a, const V& b) const {
     return b < a ? b : a;
   }
 };
+/// The greatest value.
 struct max_op {
   template <class V>
   [[nodiscard]] V operator()(V a, const V& b) const {
     return a < b ? b : a;
   }
 };
+/// True if all are.
 struct all_op {
   [[nodiscard]] bool operator()(bool a, bool b) const noexcept { return a && b; }
 };
+/// True if one is.
 struct any_op {
   [[nodiscard]] bool operator()(bool a, bool b) const noexcept { return a || b; }
 };

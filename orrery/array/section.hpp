@@ -39,6 +39,7 @@ class section {
   section() = default;
   section(std::uint64_t id, std::uint32_t array, const remote<detail::section_agent<T, Index>>& root)
       : id_(id), root_{root.address(), array} {}
+  /// The number by which the world knows the section. Does not park.
   [[nodiscard]] std::uint64_t id() const noexcept { return id_; }
   [[nodiscard]] explicit operator bool() const noexcept { return id_ != 0; }
 

@@ -51,10 +51,12 @@ class block {
   }
 
   [[nodiscard]] std::size_t size() const noexcept { return size_; }
+  /// The element i. Throws std::out_of_range.
   [[nodiscard]] T get(std::size_t i) const {
     check(i);
     return elements_[i];
   }
+  /// Gives the element i a value. Throws std::out_of_range.
   void set(std::size_t i, T value) {
     check(i);
     elements_[i] = value;
@@ -82,12 +84,15 @@ class block {
     }
     return e;
   }
+  /// Gives all elements one value.
   void fill(T value) { std::fill_n(elements_.get(), size_, value); }
 
+  /// A copy of `count` elements from `first` on. Throws std::out_of_range.
   [[nodiscard]] std::vector<T> read(std::size_t first, std::size_t count) const {
     const auto v = view(first, count);
     return std::vector<T>(v.begin(), v.end());
   }
+  /// Writes the values to the elements from `first` on. Throws std::out_of_range.
   void write(std::size_t first, std::span<const T> values) {
     check(first, values.size());
     std::ranges::copy(values, elements_.get() + first);
@@ -226,16 +231,19 @@ class remote<T[]> {
   constexpr remote() noexcept = default;
   constexpr explicit remote(orrery::address a) noexcept : address_(a) {}
 
+  /// Where the process lies. Does not park.
   [[nodiscard]] constexpr const orrery::address& address() const noexcept { return address_; }
   [[nodiscard]] constexpr explicit operator bool() const noexcept { return static_cast<bool>(address_); }
   [[nodiscard]] const auto* operator->() const noexcept { return detail::view_as<detail::call_mode, T[]>(address_); }
 
   [[nodiscard]] remote_element<T> operator[](std::size_t i) const noexcept { return {*this, i}; }
   [[nodiscard]] std::size_t size() const { return process()->size(); }
+  /// Gives all elements one value.
   void fill(T value) const { process()->fill(value); }
 
   /// Fills `out` with the elements from `first` on. One message; inside a node one copy.
   void read(std::size_t first, std::span<T> out) const;
+  /// A copy of `count` elements from `first` on.
   [[nodiscard]] std::vector<T> read(std::size_t first, std::size_t count) const {
     return process()->read(first, count);
   }

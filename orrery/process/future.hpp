@@ -197,6 +197,7 @@ class [[nodiscard]] future {
     }
   }
 
+  /// False for a future without a call: made by default, moved from, or read by get().
   [[nodiscard]] bool valid() const noexcept { return state_ != nullptr; }
   /// The same. There is no more to compare: no two futures are of one call.
   [[nodiscard]] explicit operator bool() const noexcept { return valid(); }
@@ -238,6 +239,7 @@ class [[nodiscard]] future {
   template <class F>
   auto then(F f) -> future<detail::then_t<F, T>>
     requires(!std::is_void_v<T>);
+  /// The same for a call without a result: runs f().
   template <class F>
   auto then(F f) -> future<detail::then_t<F>>
     requires std::is_void_v<T>;

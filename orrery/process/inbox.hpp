@@ -117,7 +117,9 @@ class inbox {
     all_.erase(kept, all_.end());
     return values;
   }
+  /// True if a value of that number is there. Does not park.
   [[nodiscard]] bool has(const Number& n) const { return std::ranges::find(all_, n, &item::number) != all_.end(); }
+  /// How many values of that number are there. Does not park.
   [[nodiscard]] std::size_t count_of(const Number& n) const {
     return static_cast<std::size_t>(std::ranges::count(all_, n, &item::number));
   }

@@ -33,7 +33,9 @@ inline constexpr std::chrono::nanoseconds forever = std::chrono::nanoseconds::ma
 [[nodiscard]] std::size_t read(int fd, std::span<std::byte> into, std::uint64_t offset);
 /// Writes as pwrite(2) does: returns how many bytes it wrote, which may be fewer.
 [[nodiscard]] std::size_t write(int fd, std::span<const std::byte> from, std::uint64_t offset);
+/// As readv(2) does, at an offset; returns how many bytes it got.
 [[nodiscard]] std::size_t readv(int fd, std::span<const iovec> into, std::uint64_t offset);
+/// As writev(2) does, at an offset; returns how many bytes it wrote.
 [[nodiscard]] std::size_t writev(int fd, std::span<const iovec> from, std::uint64_t offset);
 
 /// Reads until the buffer is full or the file ends; returns the bytes that it got.
@@ -41,7 +43,9 @@ inline constexpr std::chrono::nanoseconds forever = std::chrono::nanoseconds::ma
 /// Writes everything.
 void write_all(int fd, std::span<const std::byte> from, std::uint64_t offset);
 
+/// Returns when the file is on its drive.
 void fsync(int fd);
+/// As fsync, but without times and other attributes that reading does not need.
 void fdatasync(int fd);
 /// `mode`: see fallocate(2); 0 makes the file that long at least, with its blocks reserved.
 void fallocate(int fd, std::uint64_t offset, std::uint64_t length, int mode = 0);
@@ -59,9 +63,13 @@ void close(int fd);
 /// Waits until there is room and returns how many bytes it wrote. Writing to what the other side
 /// has closed is EPIPE and no signal.
 [[nodiscard]] std::size_t write(int fd, std::span<const std::byte> from);
+/// As read, into several buffers.
 [[nodiscard]] std::size_t readv(int fd, std::span<const iovec> into);
+/// As write, from several buffers.
 [[nodiscard]] std::size_t writev(int fd, std::span<const iovec> from);
+/// Reads until the buffer is full or the other side closes; returns the bytes that it got.
 [[nodiscard]] std::size_t read_all(int fd, std::span<std::byte> into);
+/// Writes everything.
 void write_all(int fd, std::span<const std::byte> from);
 
 /// Waits until one of the events of poll(2) is there and returns those that are, POLLERR and
@@ -79,11 +87,15 @@ void write_all(int fd, std::span<const std::byte> from);
 /// any number of them on their way; while the PE has more than 1,024 on files, starting another one
 /// parks.
 [[nodiscard]] future<std::size_t> start_read(int fd, std::span<std::byte> into, std::uint64_t offset);
+/// As start_read, for io::write at an offset.
 [[nodiscard]] future<std::size_t> start_write(int fd, std::span<const std::byte> from, std::uint64_t offset);
+/// As start_read, of a stream.
 [[nodiscard]] future<std::size_t> start_read(int fd, std::span<std::byte> into);
+/// As start_read, for io::write to a stream.
 [[nodiscard]] future<std::size_t> start_write(int fd, std::span<const std::byte> from);
 /// Covers what was written when it starts: wait for the writes first.
 [[nodiscard]] future<void> start_fsync(int fd);
+/// As start_fsync, by fdatasync.
 [[nodiscard]] future<void> start_fdatasync(int fd);
 
 /// Owns a descriptor and closes it, errors unseen: call close() to see them. Any thread may destroy
@@ -100,8 +112,10 @@ class descriptor {
   }
   ~descriptor();
 
+  /// The descriptor, which stays owned; -1 if there is none.
   [[nodiscard]] int get() const noexcept { return fd_; }
   [[nodiscard]] explicit operator bool() const noexcept { return fd_ >= 0; }
+  /// Gives the descriptor to the caller, who closes it.
   [[nodiscard]] int release() noexcept { return std::exchange(fd_, -1); }
   /// May park. Throws std::system_error; the descriptor is gone all the same.
   void close() {

@@ -26,15 +26,18 @@ class latch {
   explicit latch(std::size_t count) noexcept : left_(count) {}
   /// Counts down; further than to 0 it does not go.
   void count_down() noexcept { count_down(1); }
+  /// Counts down by n, or to 0.
   void count_down(std::size_t n) noexcept { left_ -= n < left_ ? n : left_; }
   /// Returns when it is open. Throws process_gone if it is destroyed before, stopped.
   void wait() {
     wait_until([this] { return left_ == 0; });
   }
+  /// Counts down, then waits. As wait.
   void arrive_and_wait() {
     count_down();
     wait();
   }
+  /// True if `wait` would return at once.
   [[nodiscard]] bool is_open() const noexcept { return left_ == 0; }
 
  private:

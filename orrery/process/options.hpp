@@ -72,7 +72,7 @@ struct option_info {
   /// Where the value is; says its type too.
   using member = std::variant<bool options::*, std::uint32_t options::*, std::uint64_t options::*,
                               std::chrono::nanoseconds options::*, std::string options::*, waiting options::*>;
-  std::string_view name;  ///< --orrery-<name>; the environment variable has the same letters
+  std::string_view name;  ///< --orrery-NAME; the environment variable has the same letters
   member value;
   std::string_view meaning;  ///< a clause without a full stop
   /// The meaning of a value of 0 or ""; such a number is written `auto`.
@@ -84,6 +84,7 @@ struct option_info {
   [[nodiscard]] std::string flag() const;  ///< --orrery-ring
   [[nodiscard]] std::string variable() const;  ///< ORRERY_RING; empty if there is none
   [[nodiscard]] std::string placeholder() const;  ///< SIZE
+  /// The default value, as --orrery-help writes it.
   [[nodiscard]] std::string default_text() const;
 };
 

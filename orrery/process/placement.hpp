@@ -12,6 +12,7 @@ class remote;
 
 /// Where a process is to live. A value; it is resolved when it is used.
 struct placement {
+  /// How `index` is to be read; only `pe`, `node` and `machine` have one.
   enum class kind : std::uint8_t { pe, node, machine, here, anywhere, nowhere };
   kind what = kind::here;
   std::uint32_t index = 0;

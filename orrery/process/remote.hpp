@@ -53,6 +53,7 @@ class remote {
     requires(!std::same_as<U, T> && std::convertible_to<U*, T*>)
   constexpr remote(const remote<U>& p) noexcept : address_(p.address()) {}  // NOLINT(google-explicit-constructor)
 
+  /// Where the process lies. Does not park.
   [[nodiscard]] constexpr const orrery::address& address() const noexcept { return address_; }
   [[nodiscard]] constexpr explicit operator bool() const noexcept { return static_cast<bool>(address_); }
   [[nodiscard]] const auto* operator->() const noexcept {

@@ -38,8 +38,11 @@ class semaphore {
     --available_;
     return true;
   }
+  /// Gives one back.
   void release() noexcept { release(1); }
+  /// Gives n back. Does not park.
   void release(std::size_t n) noexcept { available_ += n; }
+  /// How many are free at this moment.
   [[nodiscard]] std::size_t available() const noexcept { return available_; }
 
  private:

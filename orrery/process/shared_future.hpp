@@ -60,6 +60,7 @@ class [[nodiscard]] shared_future {
     state_ = std::move(state);
   }
 
+  /// False for a future without a call: made by default or moved from.
   [[nodiscard]] bool valid() const noexcept { return state_ != nullptr; }
   [[nodiscard]] explicit operator bool() const noexcept { return valid(); }
   /// True when get will not wait.

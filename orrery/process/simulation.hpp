@@ -26,7 +26,7 @@ namespace orrery {
 ///   seed                   of all randomness (1)
 ///   compute                `given`: methods take the time that they give to orrery::compute;
 ///                          `measured`: what they take here
-///   lose                   NODE@TIME: that node is lost then. As often as wanted
+///   lose                   `NODE@TIME`: that node is lost then. As often as wanted
 ///   detect                 time until the others learn of a loss (100us)
 ///   slow                   NODE*FACTOR: a slow node. As often as wanted
 ///

@@ -5,7 +5,7 @@
 
 namespace orrery {
 
-/// How long to wait: any duration of <chrono>, as functions that wait take it. A time that
+/// How long to wait: any duration of std::chrono, as functions that wait take it. A time that
 /// nanoseconds cannot hold (292 years and more, such as `std::chrono::hours::max()`) is the longest
 /// that they can; not a number is no time at all.
 class time_limit {
@@ -15,6 +15,7 @@ class time_limit {
   constexpr time_limit(std::chrono::duration<Rep, Period> d) noexcept  // NOLINT(google-explicit-constructor)
       : time_(saturated(d)) {}
 
+  /// The time in nanoseconds; negative if it was negative.
   [[nodiscard]] constexpr std::chrono::nanoseconds time() const noexcept { return time_; }
   template <class A>
   void serialize(A& a) {

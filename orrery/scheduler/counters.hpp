@@ -97,8 +97,10 @@ class counter_publisher {
     if (asleep_ || now_ns >= due_ns_) [[unlikely]]
       awake_slow(now, now_ns);
   }
+  /// Writes the words anew.
   void publish(const counters& now, std::int64_t now_ns) noexcept;
 
+  /// The words that readers in other nodes see.
   [[nodiscard]] published_counters words() const noexcept { return published_counters{words_, published_words}; }
 
  private:

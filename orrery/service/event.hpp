@@ -27,6 +27,7 @@ class event {
   void wait();
   /// Does not park.
   void set();
+  /// True if the event has happened. Does not park.
   [[nodiscard]] bool is_set() const noexcept { return set_; }
 
  private:

@@ -46,16 +46,26 @@ class map_session : public service::reply_session<map_reply<Value>> {
   /// Parks until all requests are answered.
   ~map_session() override { this->end(); }
 
+  /// The value of the key, if it is there. Parks, as do the other four.
   [[nodiscard]] std::optional<Value> find(const Key& k) { return run(operation::find, k).value; }
+  /// False, and nothing changes, if the key is there.
   bool insert(const Key& k, const Value& v) { return run(operation::insert, k, &v).done; }
+  /// False if the key is not there.
   bool erase(const Key& k) { return run(operation::erase, k).done; }
+  /// Gives the key another value; false if it is not there.
   bool update(const Key& k, const Value& v) { return run(operation::update, k, &v).done; }
+  /// True if it was inserted, false if the key was there and has another value now.
   bool insert_or_update(const Key& k, const Value& v) { return run(operation::insert_or_update, k, &v).done; }
 
+  /// As find; returns the number of the request. Parks while the window is full, as do the others.
   std::uint64_t start_find(const Key& k) { return make(operation::find, k); }
+  /// As insert; returns the number of the request.
   std::uint64_t start_insert(const Key& k, const Value& v) { return make(operation::insert, k, &v); }
+  /// As erase; returns the number of the request.
   std::uint64_t start_erase(const Key& k) { return make(operation::erase, k); }
+  /// As update; returns the number of the request.
   std::uint64_t start_update(const Key& k, const Value& v) { return make(operation::update, k, &v); }
+  /// As insert_or_update; returns the number of the request.
   std::uint64_t start_insert_or_update(const Key& k, const Value& v) {
     return make(operation::insert_or_update, k, &v);
   }
@@ -115,7 +125,9 @@ template <class Key, class Value>
 class hash_map : public service::handle<hash_map<Key, Value>> {
  public:
   static constexpr const char* kind = "hash map";
+  /// The types of keys and values, in words that all compilers agree on.
   [[nodiscard]] static std::string types() { return service::shape_of<Key, Value>(); }
+  /// The window of one client.
   using session = map_session<Key, Value>;
 
   hash_map() noexcept = default;

@@ -47,7 +47,9 @@ class list_session : private service::list_router<Key, Value> {
   using base = service::list_router<Key, Value>;
 
  public:
+  /// A reply to a request that was started.
   using reply = list_reply<Key, Value>;
+  /// A key and its value.
   using item = std::pair<Key, Value>;
 
   list_session(remote<service::service_root> root, const session_options& o)
@@ -86,28 +88,40 @@ class list_session : private service::list_router<Key, Value> {
     check_comparable();
     return run(operation::compare_and_update, &k, &v, &expected).done;
   }
-  /// The item with the least key, the greatest, or the least that is greater than k.
+  /// The item with the least key; none if the list is empty.
   [[nodiscard]] std::optional<item> first() { return item_of(run(operation::first)); }
+  /// The item with the greatest key; none if the list is empty.
   [[nodiscard]] std::optional<item> last() { return item_of(run(operation::last)); }
+  /// The item with the least key that is greater than k, if there is one.
   [[nodiscard]] std::optional<item> after(const Key& k) { return item_of(run(operation::after, &k)); }
   /// The number of items at one moment. It stops all ranges for this moment.
   [[nodiscard]] std::uint64_t size() { return run(operation::size).size; }
 
   // --- operations that return the number of the request ---
+  /// As find; returns the number of the request. Parks while the window is full, as do the others.
   std::uint64_t start_find(const Key& k) { return request(operation::find, &k); }
+  /// As insert; returns the number of the request.
   std::uint64_t start_insert(const Key& k, const Value& v) { return request(operation::insert, &k, &v); }
+  /// As erase; returns the number of the request.
   std::uint64_t start_erase(const Key& k) { return request(operation::erase, &k); }
+  /// As update; returns the number of the request.
   std::uint64_t start_update(const Key& k, const Value& v) { return request(operation::update, &k, &v); }
+  /// As insert_or_update; returns the number of the request.
   std::uint64_t start_insert_or_update(const Key& k, const Value& v) {
     return request(operation::insert_or_update, &k, &v);
   }
+  /// As compare_and_update; returns the number of the request.
   std::uint64_t start_compare_and_update(const Key& k, const Value& expected, const Value& v) {
     static_assert(requires { expected == v; }, "orrery: compare_and_update needs values that can be compared with ==");
     return request(service::list_operation::compare_and_update, &k, &v, &expected);
   }
+  /// As first; returns the number of the request.
   std::uint64_t start_first() { return request(operation::first); }
+  /// As last; returns the number of the request.
   std::uint64_t start_last() { return request(operation::last); }
+  /// As after; returns the number of the request.
   std::uint64_t start_after(const Key& k) { return request(operation::after, &k); }
+  /// As size; returns the number of the request.
   std::uint64_t start_size() { return request(operation::size); }
 
   /// The next reply to a request of these. Parks until there is one; none if no request is left.

@@ -53,7 +53,9 @@ template <class Key, class Value>
 class ordered_list : public service::handle<ordered_list<Key, Value>> {
  public:
   static constexpr const char* kind = "ordered list";
+  /// The types of keys and values, in words that all compilers agree on.
   [[nodiscard]] static std::string types() { return service::shape_of<Key, Value>(); }
+  /// The window of one client.
   using session = list_session<Key, Value>;
 
   ordered_list() noexcept = default;

@@ -29,6 +29,7 @@ namespace orrery::service {
 template <class Reply>
 class reply_session : protected session_core {
  public:
+  /// A reply to a request that was started.
   using reply = Reply;
   using session_core::session_core;
   reply_session(const reply_session&) = delete;
@@ -38,6 +39,7 @@ class reply_session : protected session_core {
   using session_core::flush_idle;
   using session_core::outstanding;
   using session_core::set_window;
+  /// How many requests may be outstanding at once.
   using session_core::window;
 
   /// The next reply to a request of those that return a number. Parks until there is one; none if

@@ -57,8 +57,11 @@ template <class Key, class Value>
 class walking_list : public service::handle<walking_list<Key, Value>> {
  public:
   static constexpr const char* kind = "walking list";
+  /// The types of keys and values, in words that all compilers agree on.
   [[nodiscard]] static std::string types() { return service::shape_of<Key, Value>(); }
+  /// A key and its value.
   using item = std::pair<Key, Value>;
+  /// The window of one client.
   using session = walk_session<Key, Value>;
 
   walking_list() noexcept = default;

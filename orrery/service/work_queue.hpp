@@ -77,18 +77,22 @@ class work_session : public service::reply_session<work_reply> {
   bool done(const work<Item>& w) { return run(start_done(w)).done; }
   /// The item waits again, with another priority if one is given. False as of done().
   bool give_back(const work<Item>& w) { return give_back(w, w.priority); }
+  /// The same with another priority.
   bool give_back(const work<Item>& w, std::int32_t priority) { return run(start_give_back(w, priority)).done; }
 
+  /// As put; returns the number of the request.
   std::uint64_t start_put(std::int32_t priority, const Item& item) {
     request r{kind::put, 0, 0, priority, 0, {}};
     service::pack(r.item, item);
     return send(r);
   }
+  /// As done; returns the number of the request.
   std::uint64_t start_done(const work<Item>& w) {
     const request r{kind::done, number_, w.times, 0, w.id, {}};
     forget(w);
     return send(r);
   }
+  /// As give_back; returns the number of the request.
   std::uint64_t start_give_back(const work<Item>& w, std::int32_t priority) {
     const request r{kind::give_back, number_, w.times, priority, w.id, {}};
     forget(w);
@@ -196,7 +200,9 @@ template <class Item>
 class work_queue : public service::handle<work_queue<Item>> {
  public:
   static constexpr const char* kind = "work queue";
+  /// The type of items, in words that all compilers agree on.
   [[nodiscard]] static std::string types() { return service::shape_of<Item>(); }
+  /// The window of one client.
   using session = work_session<Item>;
 
   work_queue() noexcept = default;

@@ -67,6 +67,7 @@ class distribution {
     d.halo_ = width;
     return d;
   }
+  /// The width of the halo; 0 if there is none.
   [[nodiscard]] std::uint64_t halo() const noexcept { return halo_; }
   /// The same over these PEs, in this order; else over all PEs of the program.
   [[nodiscard]] distribution over(std::vector<std::uint32_t> pes) const {

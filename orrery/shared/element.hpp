@@ -85,6 +85,7 @@ class shared_element : public detail::element_changes<shared_element<T>, T> {
       : id_(id), row_(row), column_(column), where_(where) {}
   shared_element(const shared_element&) = default;
 
+  /// The value. May park.
   [[nodiscard]] T get() const {
     detail::element_value<T> v;
     detail::read_element(id_, row_, column_, v.raw.data(), where_);

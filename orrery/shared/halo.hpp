@@ -79,6 +79,7 @@ class halo_matrix : public detail::halo_scope {
   [[nodiscard]] std::int64_t pitch() const noexcept { return pitch_; }
   /// The caller's rows and columns, without the halo.
   [[nodiscard]] detail::run_of<std::int64_t> rows() const noexcept { return own_rows_; }
+  /// The columns of this member's part.
   [[nodiscard]] detail::run_of<std::int64_t> columns() const noexcept { return own_columns_; }
 };
 

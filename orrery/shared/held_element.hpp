@@ -23,6 +23,7 @@ class shared_element<T> {
       : id_(id), row_(row), column_(column), where_(where) {}
   shared_element(const shared_element&) = default;
 
+  /// The value. May park.
   [[nodiscard]] T get() const { return detail::read_held<T>(id_, row_, column_, where_); }
   operator T() const { return get(); }  // NOLINT(google-explicit-constructor)
   const shared_element& operator=(const T& value) const {
@@ -34,6 +35,7 @@ class shared_element<T> {
     std::as_const(*this) = other.get();
     return *this;
   }
+  /// Gives the element a value and returns the one before. May park.
   T exchange(const T& x) const {
     const detail::held_place p = detail::find_held(id_, row_, column_, detail::access_kind::update, where_);
     return call<&detail::exchange_held_here<T>>(pe(p.pe), id_, p.part, p.local, x);

@@ -41,7 +41,9 @@ class shared_matrix {
         rows_(rows),
         columns_(columns) {}
 
+  /// The number of rows.
   [[nodiscard]] std::uint64_t row_count() const noexcept { return rows_; }
+  /// The number of columns.
   [[nodiscard]] std::uint64_t column_count() const noexcept { return columns_; }
   [[nodiscard]] std::uint64_t size() const noexcept { return rows_ * columns_; }
   /// An element; see shared_element.
@@ -56,6 +58,7 @@ class shared_matrix {
   [[nodiscard]] std::span<T> local() const { return detail::local_elements<T>(id_); }
   /// The rows and the columns of these.
   [[nodiscard]] detail::axis_walk local_rows() const { return detail::elements_of_this_pe(id_).row_walk; }
+  /// The columns of the elements on this PE.
   [[nodiscard]] detail::axis_walk local_columns() const { return detail::elements_of_this_pe(id_).column_walk; }
   /// A rectangle, for copy and for behaviours of a part: so many rows from `row` on, of so many
   /// columns from `column` on. Whether it is inside is checked then.
@@ -97,10 +100,15 @@ class matrix_part {
   matrix_part(const shared_matrix<T>& of, std::uint64_t row, std::uint64_t rows, std::uint64_t column,
               std::uint64_t columns) noexcept
       : of_(of), row_(row), rows_(rows), column_(column), columns_(columns) {}
+  /// The matrix that the part belongs to.
   [[nodiscard]] const shared_matrix<T>& whole() const noexcept { return of_; }
+  /// The first row of the part, counted in the whole matrix.
   [[nodiscard]] std::uint64_t first_row() const noexcept { return row_; }
+  /// The number of the part's rows.
   [[nodiscard]] std::uint64_t row_count() const noexcept { return rows_; }
+  /// The first column of the part, counted in the whole matrix.
   [[nodiscard]] std::uint64_t first_column() const noexcept { return column_; }
+  /// The number of the part's columns.
   [[nodiscard]] std::uint64_t column_count() const noexcept { return columns_; }
   [[nodiscard]] std::uint64_t size() const noexcept { return rows_ * columns_; }
 

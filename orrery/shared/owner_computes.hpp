@@ -134,6 +134,7 @@ class owned_matrix : public detail::owned_base<T> {
   }
   /// The caller's rows and columns.
   [[nodiscard]] index_range rows() const noexcept { return this->rows_; }
+  /// The columns that are this PE's.
   [[nodiscard]] index_range columns() const noexcept { return this->columns_; }
   /// Elements from one row to the next: more than columns where there is room for a halo.
   [[nodiscard]] std::uint64_t pitch() const noexcept { return this->pitch_; }
@@ -145,6 +146,7 @@ class owned_matrix : public detail::owned_base<T> {
   }
   /// The shape of the whole matrix.
   [[nodiscard]] std::uint64_t row_count() const noexcept { return this->all_rows_; }
+  /// The number of columns of the whole matrix.
   [[nodiscard]] std::uint64_t column_count() const noexcept { return this->all_columns_; }
 };
 

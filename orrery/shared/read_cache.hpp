@@ -147,9 +147,11 @@ class cached_vector : public detail::cache_base<T> {
   operator const T*() const noexcept {
     return data();
   }  // NOLINT(google-explicit-constructor): the sequential function takes it
+  /// The elements of the cache.
   [[nodiscard]] std::span<const T> span() const noexcept { return {data(), this->rows_}; }
   [[nodiscard]] const T* begin() const noexcept { return data(); }
   [[nodiscard]] const T* end() const noexcept { return data() + this->rows_; }
+  /// The index of the first element of the cache.
   [[nodiscard]] std::uint64_t first() const noexcept { return this->row_; }
   [[nodiscard]] std::uint64_t size() const noexcept { return this->rows_; }
 };
@@ -170,6 +172,7 @@ class cached_matrix : public detail::cache_base<T> {
   operator const T*() const noexcept {
     return data();
   }  // NOLINT(google-explicit-constructor): the sequential function takes it
+  /// The elements of row i that are in the cache.
   [[nodiscard]] std::span<const T> row(std::uint64_t i) const noexcept {
     return {data() + (i - this->row_) * this->pitch_, this->columns_};
   }
@@ -182,9 +185,13 @@ class cached_matrix : public detail::cache_base<T> {
     if (this->pitch_ != this->columns_ && this->rows_ > 1) this->throw_rows_apart();
     return {data(), this->rows_ * this->columns_};
   }
+  /// The first row of the cache, counted in the whole matrix.
   [[nodiscard]] std::uint64_t first_row() const noexcept { return this->row_; }
+  /// The number of its rows.
   [[nodiscard]] std::uint64_t row_count() const noexcept { return this->rows_; }
+  /// The first column of the cache, counted in the whole matrix.
   [[nodiscard]] std::uint64_t first_column() const noexcept { return this->column_; }
+  /// The number of its columns.
   [[nodiscard]] std::uint64_t column_count() const noexcept { return this->columns_; }
 };
 

@@ -91,6 +91,7 @@ class read_mostly_element : public detail::element_changes<read_mostly_element<T
   read_mostly_element(const detail::read_mostly_scope& s, std::uint64_t i) noexcept : scope_(s), i_(i) {}
   read_mostly_element(const read_mostly_element&) = delete;
 
+  /// The value in this PE's replica.
   [[nodiscard]] T get() const { return scope_.template read<T>(i_); }
   operator T() const { return get(); }  // NOLINT(google-explicit-constructor)
   void operator=(const T& value) const { scope_.write_bytes(i_, &value); }  // NOLINT: nothing to go on with
@@ -126,8 +127,10 @@ class read_mostly_scalar : public detail::read_mostly_scope, public detail::scal
   using detail::read_mostly_scope::read_mostly_scope;
   /// The value as an element, for all that one can do to such.
   [[nodiscard]] read_mostly_element<T> element(const std::source_location& = {}) const noexcept { return {*this, 0}; }
+  /// The value in this PE's replica.
   [[nodiscard]] T get() const { return this->template read<T>(0); }
   operator T() const { return get(); }  // NOLINT(google-explicit-constructor)
+  /// Gives the scalar a value, in all replicas. May park.
   void set(const T& value) const { write_bytes(0, &value); }
   void operator=(const T& value) const { set(value); }  // NOLINT: nothing to go on with
 };

@@ -96,9 +96,12 @@ class read_release_vector : public detail::update_scope<cached_vector<T>, releas
   [[nodiscard]] detail::update_reference<read_release_vector, T> operator[](std::uint64_t i) const noexcept {
     return {*this, i, 0};
   }
+  /// The index of the first element of the cache.
   [[nodiscard]] std::uint64_t first() const noexcept { return this->row_; }
   [[nodiscard]] std::uint64_t size() const noexcept { return this->rows_; }
+  /// The element in the cache, with what this scope has written.
   [[nodiscard]] const T& read(std::uint64_t i, std::uint64_t = 0) const noexcept { return this->read_cached(i, 0); }
+  /// Writes the element here; others see it when the scope ends.
   void write(std::uint64_t i, std::uint64_t, const T& value) const { this->write_both(i, 0, value); }
 };
 /// The same of a shared matrix.
@@ -110,13 +113,19 @@ class read_release_matrix : public detail::update_scope<cached_matrix<T>, releas
                                                                             std::uint64_t column) const noexcept {
     return {*this, row, column};
   }
+  /// The first row of the cache, counted in the whole matrix.
   [[nodiscard]] std::uint64_t first_row() const noexcept { return this->row_; }
+  /// The number of its rows.
   [[nodiscard]] std::uint64_t row_count() const noexcept { return this->rows_; }
+  /// The first column of the cache, counted in the whole matrix.
   [[nodiscard]] std::uint64_t first_column() const noexcept { return this->column_; }
+  /// The number of its columns.
   [[nodiscard]] std::uint64_t column_count() const noexcept { return this->columns_; }
+  /// The element in the cache, with what this scope has written.
   [[nodiscard]] const T& read(std::uint64_t row, std::uint64_t column) const noexcept {
     return this->read_cached(row, column);
   }
+  /// Writes the element here; others see it when the scope ends.
   void write(std::uint64_t row, std::uint64_t column, const T& value) const { this->write_both(row, column, value); }
 };
 

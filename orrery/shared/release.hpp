@@ -135,6 +135,7 @@ class release_vector : public detail::release_base<T> {
   [[nodiscard]] detail::write_reference<release_vector, T> operator[](std::uint64_t i) const noexcept {
     return {*this, i, 0};
   }
+  /// The index of the first element that may be written.
   [[nodiscard]] std::uint64_t first() const noexcept { return this->row_; }
   [[nodiscard]] std::uint64_t size() const noexcept { return this->rows_; }
   /// The same as an assignment. May park. Throws std::out_of_range, node_lost, stopped.
@@ -159,9 +160,13 @@ class release_matrix : public detail::release_base<T> {
                                                                       std::uint64_t column) const noexcept {
     return {*this, row, column};
   }
+  /// The first row that may be written.
   [[nodiscard]] std::uint64_t first_row() const noexcept { return this->row_; }
+  /// The number of rows that may be written.
   [[nodiscard]] std::uint64_t row_count() const noexcept { return this->rows_; }
+  /// The first column that may be written.
   [[nodiscard]] std::uint64_t first_column() const noexcept { return this->column_; }
+  /// The number of columns that may be written.
   [[nodiscard]] std::uint64_t column_count() const noexcept { return this->columns_; }
   /// The same as an assignment. May park. Throws std::out_of_range, node_lost, stopped.
   void write(std::uint64_t row, std::uint64_t column, const T& value) const {

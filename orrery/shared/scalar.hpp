@@ -37,10 +37,12 @@ class shared : public detail::scalar_changes<shared<T>, T> {
       const std::source_location& where = std::source_location::current()) const noexcept {
     return {id_, 0, 0, where};
   }
+  /// The value. May park.
   [[nodiscard]] T get(const std::source_location& where = std::source_location::current()) const {
     return element(where).get();
   }
   operator T() const { return get(); }  // NOLINT(google-explicit-constructor)
+  /// Gives the scalar a value. May park.
   void set(const T& value, const std::source_location& where = std::source_location::current()) const {
     element(where) = value;
   }

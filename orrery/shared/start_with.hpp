@@ -34,6 +34,7 @@ void close_after_sending(H& handle) {
 template <class... H>
 class [[nodiscard]] scope_end {
  public:
+  /// The scopes that are kept open.
   using scopes = detail::opened_scopes<std::index_sequence_for<H...>, H...>;
   explicit scope_end(std::unique_ptr<scopes> s) noexcept : scopes_(std::move(s)) {}
   /// Returns when everybody can see what was written. Parks. Throws what close() of the handles

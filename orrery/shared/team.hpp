@@ -126,6 +126,7 @@ class team_member : public member<team_member> {
   /// For behaviours: where a member is, and a number that is the same for all members if all ask in
   /// the same order.
   [[nodiscard]] orrery::address address_of(std::size_t r) const { return this_group()[r].address(); }
+  /// The number of the next collective operation, in which all members agree.
   [[nodiscard]] std::uint64_t next_exchange() noexcept { return ++exchanges_; }
   /// For spmd.
   std::vector<std::byte> run(const detail::callable<detail::team_function>& f, std::span<const std::byte> arguments);
@@ -165,6 +166,7 @@ class team {
   /// n members at these places; see spawn_group.
   team(placements where, std::size_t n) : where_(std::move(where)), size_(n) {}
   [[nodiscard]] std::size_t size() const noexcept { return size_; }
+  /// Where the members live, in the order of their ranks.
   [[nodiscard]] const placements& where() const noexcept { return where_; }
 
  private:
@@ -182,6 +184,7 @@ class team {
 class sub_team {
  public:
   sub_team(team members, std::size_t rank) : members_(std::move(members)), rank_(rank) {}
+  /// The members of the part.
   [[nodiscard]] const team& members() const noexcept { return members_; }
   /// The rank of the caller among those of its part, who keep their order.
   [[nodiscard]] std::size_t rank() const noexcept { return rank_; }

@@ -49,9 +49,12 @@ class vector_stride {
  public:
   vector_stride(const shared_vector<T>& of, std::uint64_t first, std::uint64_t count, std::uint64_t step) noexcept
       : of_(of), first_(first), count_(count), step_(step) {}
+  /// The vector that the stride belongs to.
   [[nodiscard]] const shared_vector<T>& whole() const noexcept { return of_; }
+  /// The index of the first element.
   [[nodiscard]] std::uint64_t first() const noexcept { return first_; }
   [[nodiscard]] std::uint64_t size() const noexcept { return count_; }
+  /// The distance from one element to the next.
   [[nodiscard]] std::uint64_t step() const noexcept { return step_; }
 
  private:

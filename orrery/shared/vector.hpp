@@ -69,6 +69,7 @@ class shared_vector {
   /// The elements that this PE owns, in the order of their indices, which are local_indices(). Good
   /// until the vector is destroyed. May park.
   [[nodiscard]] std::span<T> local() const { return detail::local_elements<T>(id_); }
+  /// The indices of the elements on this PE.
   [[nodiscard]] index_range local_indices() const { return detail::elements_of_this_pe(id_).row_walk; }
   /// Elements [first, first + count), for copy and for behaviours of a part. Whether they are
   /// inside is checked then.
@@ -103,7 +104,9 @@ class vector_part {
   using value_type = T;
   vector_part(const shared_vector<T>& of, std::uint64_t first, std::uint64_t count) noexcept
       : of_(of), first_(first), count_(count) {}
+  /// The vector that the part belongs to.
   [[nodiscard]] const shared_vector<T>& whole() const noexcept { return of_; }
+  /// The index of the part's first element in the whole vector.
   [[nodiscard]] std::uint64_t first() const noexcept { return first_; }
   [[nodiscard]] std::uint64_t size() const noexcept { return count_; }
 

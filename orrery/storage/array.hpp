@@ -46,10 +46,15 @@ class array {
   /// devices.
   array(const page_grid& grid, element_type type, any_page_map map, std::vector<remote<array_page_device>> devices);
 
+  /// The number of elements along each dimension.
   [[nodiscard]] const index3& shape() const noexcept { return grid_.array_shape; }
+  /// How the array falls into pages.
   [[nodiscard]] const page_grid& grid() const noexcept { return grid_; }
+  /// The type of its elements.
   [[nodiscard]] element_type type() const noexcept { return type_; }
+  /// Which page lies where.
   [[nodiscard]] const page_map& map() const noexcept { return *map_; }
+  /// The devices, in the order of the map's numbers.
   [[nodiscard]] const std::vector<remote<array_page_device>>& devices() const noexcept { return devices_; }
   /// Other devices for the same pages, `on_nodes[n]` on node n: processes there use these.
   void set_devices_on_nodes(std::vector<std::vector<remote<array_page_device>>> on_nodes) {
@@ -75,6 +80,7 @@ class array {
   void read_transpose13(const domain& d, std::span<T> into) const {
     read_bytes(d, transposition::t13, std::as_writable_bytes(into), element_type_of<T>);
   }
+  /// As read_transpose13, with dimensions 2 and 3.
   template <element T>
   void read_transpose23(const domain& d, std::span<T> into) const {
     read_bytes(d, transposition::t23, std::as_writable_bytes(into), element_type_of<T>);
@@ -84,10 +90,12 @@ class array {
   void write(const domain& d, std::span<const T> from) const {
     write_bytes(d, transposition::none, std::as_bytes(from), element_type_of<T>);
   }
+  /// As read_transpose13, to write.
   template <element T>
   void write_transpose13(const domain& d, std::span<const T> from) const {
     write_bytes(d, transposition::t13, std::as_bytes(from), element_type_of<T>);
   }
+  /// As read_transpose23, to write.
   template <element T>
   void write_transpose23(const domain& d, std::span<const T> from) const {
     write_bytes(d, transposition::t23, std::as_bytes(from), element_type_of<T>);
@@ -95,8 +103,11 @@ class array {
 
   /// The same for elements whose type is known at run time only.
   void read_bytes(const domain& d, transposition t, std::span<std::byte> into, element_type type) const;
+  /// As write, for elements whose type is known at run time only.
   void write_bytes(const domain& d, transposition t, std::span<const std::byte> from, element_type type) const;
+  /// As read, into a page of the domain's shape and the array's type.
   [[nodiscard]] array_page read_page(const domain& d, transposition t = transposition::none) const;
+  /// As write, of a page of the domain's shape.
   void write_page(const domain& d, const array_page& p, transposition t = transposition::none) const;
 
   /// Begins to read (write) one whole page of the grid, as it lies on disk: its elements of the
@@ -105,6 +116,7 @@ class array {
   /// For computations that are laid out page by page. Throws std::out_of_range; all else is thrown
   /// by the future.
   [[nodiscard]] future<page> start_read_whole(const index3& place) const;
+  /// The reverse of start_read_whole.
   [[nodiscard]] future<void> start_write_whole(const page& p, const index3& place) const;
 
   /// Tells the devices that the domain will be read soon; does not wait for the drives. Hints for

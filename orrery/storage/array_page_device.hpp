@@ -33,25 +33,32 @@ class array_page_device : public page_device {
   /// that shape.
   array_page_device(const remote<page_device>& existing, const index3& shape, element_type type);
 
+  /// The shape of each page.
   [[nodiscard]] index3 page_shape() const { return shape_; }
+  /// The type of the elements.
   [[nodiscard]] element_type type() const { return type_; }
 
   /// The elements of the page; those of a box of them, places counted from the page's first
   /// element. Throws std::out_of_range for a box that is not inside of the page.
   [[nodiscard]] array_page read_elements(std::uint64_t index);
+  /// As read_elements, of a box.
   [[nodiscard]] array_page read_box(std::uint64_t index, const domain& box);
   /// Writes the elements of a page of the device's shape and type; a box of them, of the part's
   /// shape, that begins at `first`: the other elements stay as they are. Throws
   /// std::invalid_argument for another type or shape, std::out_of_range for a box that is not
   /// inside.
   void write_elements(const array_page& p, std::uint64_t index);
+  /// As write_elements, of a box.
   void write_box(const array_page& part, const index3& first, std::uint64_t index);
 
   /// The page with dimensions 1 and 3, or 2 and 3, in each other's place; and its inverse, for a
   /// page that is transposed.
   [[nodiscard]] array_page read_transpose13(std::uint64_t index);
+  /// As read_transpose13, with dimensions 2 and 3.
   [[nodiscard]] array_page read_transpose23(std::uint64_t index);
+  /// The inverse of read_transpose13.
   void write_transpose13(const array_page& p, std::uint64_t index);
+  /// The inverse of read_transpose23.
   void write_transpose23(const array_page& p, std::uint64_t index);
 
  protected:

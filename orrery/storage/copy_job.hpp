@@ -40,6 +40,7 @@ struct copy_status {
   std::int64_t units_done = 0;  ///< copied and verified, of all programs
   std::int64_t units = 0;
 };
+/// The work of this program, when `run` has returned.
 struct copy_outcome {
   bool resumed = false;
   std::int64_t units = 0;  ///< copied by this program
@@ -77,6 +78,7 @@ class copy_job {
   /// Ends its processes: then the files are free for whoever comes next.
   ~copy_job();
 
+  /// True if an earlier program has begun the copy.
   [[nodiscard]] bool resumed() const noexcept { return resumed_; }
   /// Opens the input and makes or opens the output. If it cannot be made nothing is left behind.
   void begin();

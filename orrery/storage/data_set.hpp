@@ -118,6 +118,7 @@ class data_set {
   /// that somebody has changed), EPERM (a file that is not its own) and what unlink(2) gives.
   static void remove(const std::string& path);
 
+  /// Its path, shape, pages and type. Does not park.
   [[nodiscard]] data_set_info info() const { return info_; }
   /// The array. It can be used for as long as this process lives.
   [[nodiscard]] array contents() const { return array_; }

@@ -45,6 +45,7 @@ struct domain {
   /// How many places it has.
   [[nodiscard]] constexpr std::int64_t size() const noexcept { return product(shape()); }
   [[nodiscard]] constexpr bool empty() const noexcept { return size() == 0; }
+  /// True if the element belongs to the domain.
   [[nodiscard]] constexpr bool contains(const index3& i) const noexcept {
     for (int k = 0; k < 3; ++k)
       if (i[k] < first[k] || i[k] >= last[k]) return false;
@@ -106,6 +107,7 @@ struct page_grid {
     for (int k = 0; k < 3; ++k) r[k] = (array_shape[k] + page_shape[k] - 1) / page_shape[k];
     return r;
   }
+  /// The number of pages.
   [[nodiscard]] constexpr std::int64_t page_count() const noexcept { return product(pages()); }
   /// The elements of a page, cut at the array's edges.
   [[nodiscard]] constexpr domain elements_of(const index3& page) const noexcept {
@@ -135,6 +137,7 @@ struct page_grid {
     const index3 n = pages();
     return (page[0] * n[1] + page[1]) * n[2] + page[2];
   }
+  /// The page of that number: the inverse of counting them, the third dimension running fastest.
   [[nodiscard]] constexpr index3 page_at(std::int64_t number) const noexcept {
     const index3 n = pages();
     return {number / (n[1] * n[2]), number / n[2] % n[1], number % n[2]};

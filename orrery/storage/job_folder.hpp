@@ -57,9 +57,11 @@ class job_folder {
   void begin(const std::string& description);
   /// A step that need not be done again.
   [[nodiscard]] bool passed(const std::string& step) const;
+  /// Notes that the step is done.
   void pass(const std::string& step);
   /// The work is done, `result` is to be kept with that; and what was kept, if it is done.
   void finish(const std::string& result);
+  /// The result that finish() kept; none if the work is not done.
   [[nodiscard]] std::optional<std::string> finished() const;
   /// Removes a folder with all that is in it, the description of its job first. Nothing if it is
   /// not there, or if another program has taken it over.
@@ -67,6 +69,7 @@ class job_folder {
 
   /// A file in it.
   [[nodiscard]] std::string operator/(const std::string& name) const { return path_ + "/" + name; }
+  /// The name of the folder.
   [[nodiscard]] const std::string& path() const noexcept { return path_; }
   /// Removes everything in it but the lock: before a job begins, what another one may have left.
   void clear();

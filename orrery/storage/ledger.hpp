@@ -45,6 +45,7 @@ class ledger {
   void stop() { next_ = done_.size(); }
   /// The units of all sweeps.
   [[nodiscard]] std::int64_t units_done() const { return count_; }
+  /// True if all units of the sweep are done.
   [[nodiscard]] bool finished(std::size_t sweep) const;
 
  private:

@@ -69,11 +69,13 @@ class page {
   ~page() { detail::drop_page(memory_); }
 
   [[nodiscard]] std::size_t size() const noexcept { return size_; }
+  /// The bytes that its memory has.
   [[nodiscard]] std::size_t capacity() const noexcept { return detail::capacity_of(memory_); }
   [[nodiscard]] bool empty() const noexcept { return size_ == 0; }
   /// True if another page has the same bytes, so that `writable` would copy.
   [[nodiscard]] bool shared() const noexcept { return detail::is_shared(memory_); }
 
+  /// The bytes, to be read. Does not park.
   [[nodiscard]] std::span<const std::byte> bytes() const noexcept { return {detail::data_of(memory_), size_}; }
   /// The bytes, to be changed by this page only. Throws std::bad_alloc (if they have to be copied).
   [[nodiscard]] std::span<std::byte> writable();
@@ -82,6 +84,7 @@ class page {
   [[nodiscard]] std::span<const std::byte> memory(std::size_t n) const noexcept {
     return {detail::data_of(memory_), n};
   }
+  /// As memory, to be changed. Throws as writable.
   [[nodiscard]] std::span<std::byte> writable_memory(std::size_t n);
   /// Makes it a page of `n` bytes in the same memory: the first bytes stay as they are. False, and
   /// nothing is done, if that memory is too small or another page has it too. Does not park.
@@ -122,12 +125,16 @@ class array_page : public page {
   /// Takes a page over as it is. Throws std::invalid_argument if it has fewer bytes than the
   /// elements need.
   array_page(page bytes, const index3& shape, element_type type);
+  /// Elements of any value. Throws as the constructors.
   [[nodiscard]] static array_page uninitialized(const index3& shape, element_type type);
   /// Bytes of that many elements.
   [[nodiscard]] static std::size_t bytes_of(const index3& shape, element_type type);
 
+  /// The number of elements along each dimension.
   [[nodiscard]] const index3& shape() const noexcept { return shape_; }
+  /// The type of the elements.
   [[nodiscard]] element_type type() const noexcept { return type_; }
+  /// The number of elements.
   [[nodiscard]] std::int64_t count() const noexcept { return product(shape_); }
 
   /// The elements. Throw std::invalid_argument, which names both types, if T is another type.
@@ -136,6 +143,7 @@ class array_page : public page {
     require(element_type_of<T>);
     return {reinterpret_cast<const T*>(bytes().data()), static_cast<std::size_t>(count())};
   }
+  /// As elements, to be changed. Throws as writable, too.
   template <element T>
   [[nodiscard]] std::span<T> writable_elements() {
     require(element_type_of<T>);
@@ -147,6 +155,7 @@ class array_page : public page {
   void transpose13() { transpose(transposition::t13); }
   /// The same with dimensions 2 and 3.
   void transpose23() { transpose(transposition::t23); }
+  /// The one of them that `t` names; nothing for `none`.
   void transpose(transposition t);
 
   friend bool operator==(const array_page& a, const array_page& b) noexcept;

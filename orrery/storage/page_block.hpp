@@ -40,7 +40,9 @@ class page_block {
 
   /// Which pages these are, and their elements.
   [[nodiscard]] const domain& places() const noexcept { return places_; }
+  /// The elements of the pages, as a domain of the array.
   [[nodiscard]] domain elements() const noexcept;
+  /// The type of the elements.
   [[nodiscard]] element_type type() const noexcept { return type_; }
 
   /// Reads all pages, at most `window` at a time, and converts them. The array has the block's
@@ -58,6 +60,7 @@ class page_block {
   /// Copies the elements of a box, which is inside of elements(), to memory where a step along
   /// dimension d is strides[d] elements; and from there.
   void copy_out(const domain& box, std::byte* to, const index3& strides) const;
+  /// The inverse of copy_out.
   void copy_in(const domain& box, const std::byte* from, const index3& strides);
 
  private:

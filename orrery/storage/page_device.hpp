@@ -99,6 +99,7 @@ class page_device {
 
   /// Returns when the drive (or a cache, in derived classes) has taken the page.
   void write(const page& p, std::uint64_t index);
+  /// The page, from the drive or a cache.
   [[nodiscard]] page read(std::uint64_t index);
   /// A hint that the page will be read soon. Returns when it was followed: start it or post it.
   /// Never fails. Does nothing here.
@@ -110,7 +111,9 @@ class page_device {
   /// throws, and is then still open.
   virtual void close();
 
+  /// The file, and how many pages it has of which size.
   [[nodiscard]] device_geometry geometry() const;
+  /// Counts of its work so far.
   [[nodiscard]] device_statistics statistics() const { return statistics_; }
   /// Reads the page on disk, verifies it, and says what is wrong with it; empty if nothing is.
   [[nodiscard]] std::string damage_of(std::uint64_t index);
@@ -126,6 +129,7 @@ class page_device {
   virtual void store(const page& p, std::uint64_t index);
   /// The transfer itself: geometry().page_bytes, rounded up to page_alignment.
   virtual void read_raw(std::span<std::byte> into, std::uint64_t index);
+  /// As read_raw, to write.
   virtual void write_raw(std::span<const std::byte> from, std::uint64_t index);
 
   /// Holds a page's lock for the duration of a method; exclusive: as a write, for which flush
@@ -148,10 +152,13 @@ class page_device {
   void check(std::uint64_t index) const;
   /// Throws EROFS.
   void check_writable() const;
+  /// Throws if the device is closed.
   void check_open() const;
   /// As store, without waiting for a turn: for destructors.
   void store_now(const page& p, std::uint64_t index);
+  /// The size of each page.
   [[nodiscard]] std::uint64_t page_bytes() const noexcept { return page_bytes_; }
+  /// The number of pages.
   [[nodiscard]] std::uint64_t pages() const noexcept { return pages_; }
   /// As errors name it: with its host in a world of several machines.
   [[nodiscard]] const std::string& file_name() const noexcept { return name_; }

@@ -39,6 +39,7 @@ class page_map {
 
   /// The address of page (p1, p2, p3), each below the grid's number of pages. Undefined for others.
   [[nodiscard]] virtual page_address locate(const index3& page) const = 0;
+  /// How many devices the map needs.
   [[nodiscard]] virtual std::uint32_t devices() const = 0;
   /// How many pages a device must have room for.
   [[nodiscard]] virtual std::uint64_t pages_on(std::uint32_t device) const = 0;
@@ -105,6 +106,7 @@ class table_map final : public page_map {
   [[nodiscard]] std::uint32_t devices() const override { return static_cast<std::uint32_t>(counts_.size()); }
   [[nodiscard]] std::uint64_t pages_on(std::uint32_t device) const override { return counts_.at(device); }
   [[nodiscard]] std::string_view kind() const override { return "table"; }
+  /// The places of all pages, in the order of their numbers.
   [[nodiscard]] std::span<const page_address> table() const noexcept { return table_; }
 
  private:

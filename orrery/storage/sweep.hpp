@@ -64,10 +64,14 @@ struct sweep_plan {
   bool helped = false;
 
   [[nodiscard]] index3 unit_shape(std::size_t sweep) const;  ///< in pages
+  /// The number of units of that sweep.
   [[nodiscard]] std::int64_t units(std::size_t sweep) const;
+  /// The pages of that unit.
   [[nodiscard]] domain unit_pages(std::size_t sweep, std::int64_t unit) const;
+  /// The type of elements at that place.
   [[nodiscard]] element_type type_at(sweep_place p) const;
   [[nodiscard]] std::uint64_t bytes_at(sweep_place p) const;  ///< of all pages
+  /// True if the first sweep leaves its results in memory.
   [[nodiscard]] bool in_memory() const { return sweeps.front().to == sweep_place::memory; }
 };
 

@@ -42,6 +42,7 @@ struct sweep_record {
   double read_busy = 0;
   double write_busy = 0;  ///< the same of those that are written to
 };
+/// The work of this program, when `run` has returned.
 struct sweep_outcome {
   double begin = 0;
   double end = 0;
@@ -85,6 +86,7 @@ class sweep_job {
   /// Ends its processes: then the files are free for whoever comes next.
   ~sweep_job();
 
+  /// True if an earlier program has begun the job.
   [[nodiscard]] bool resumed() const noexcept { return resumed_; }
   /// After `run`: leaves the folder, which says that the job is done, and returns its path. A
   /// program that has more to do with the result, before anybody should take it for complete, calls

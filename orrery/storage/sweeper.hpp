@@ -14,6 +14,7 @@ namespace orrery::storage {
 /// The work of a process, and when it was done; seconds of the clock that all processes of a
 /// machine share.
 struct work_span {
+  /// The kind of the work.
   enum class kind : std::uint8_t { read, compute, write };
   kind what = kind::read;
   std::int64_t unit = 0;
@@ -21,6 +22,7 @@ struct work_span {
   double end = 0;
   double busy = 0;  ///< of computing: without the times in which other processes had the PE
 };
+/// All work of a process.
 struct work_log {
   std::uint32_t pe = 0;
   std::uint32_t node = 0;
@@ -71,7 +73,9 @@ class sweeper {
   /// For helpers: gets ready for a sweep; computes boxes of a unit until none is left. `unit` is an
   /// address in this node.
   void prepare(std::size_t sweep);
+  /// Computes boxes of a unit of others, as prepare says.
   helped help(std::size_t sweep, std::uint64_t unit);
+  /// The node that it lives on.
   [[nodiscard]] std::uint32_t node_of() const;
 
  protected:
@@ -88,6 +92,7 @@ class sweeper {
   /// A PE serves drives and other processes only when a process lets it: to be called every now and
   /// then while computing. Parks, at most five thousand times a second.
   void give_way();
+  /// Adds to work_log::counted.
   void count(std::uint64_t n) { log_.counted += n; }
 
  private:

@@ -35,6 +35,7 @@ class buffer {
   }
   ~buffer();
 
+  /// The bytes, to be read and changed.
   [[nodiscard]] std::span<std::byte> bytes() const noexcept { return {static_cast<std::byte*>(of_.data), of_.size}; }
   [[nodiscard]] explicit operator bool() const noexcept { return of_.data != nullptr; }
 

@@ -27,6 +27,7 @@ class receiver {
   receiver(const receiver&) = default;
   receiver& operator=(const receiver&) = default;
   virtual ~receiver() = default;
+  /// Is given each message, one at a time. May park.
   virtual void on_message(mail message) = 0;
 };
 ORRERY_PROCESS(receiver);

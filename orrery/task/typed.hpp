@@ -72,12 +72,15 @@ class mail {
   }
   ~mail() { orrery_release(&m_); }
 
+  /// The tag, as its sender gave it.
   [[nodiscard]] std::uint64_t tag() const noexcept { return m_.tag; }
+  /// The task that has sent the message.
   [[nodiscard]] orrery_task sender() const noexcept { return m_.sender; }
   /// The content of a message without a type (orrery_send_bytes).
   [[nodiscard]] std::span<const std::byte> bytes() const noexcept {
     return {static_cast<const std::byte*>(m_.data), m_.size};
   }
+  /// True if the message has this tag.
   template <class M>
   [[nodiscard]] bool has(tasks::tag<M> t) const noexcept {
     return m_.tag == t.number;

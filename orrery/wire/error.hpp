@@ -86,6 +86,7 @@ class error : public std::runtime_error {
   error& operator=(const error&) noexcept = default;
   ~error() override;  // out of line: one vtable for the whole program
 
+  /// The number of the error, for switches.
   [[nodiscard]] errc code() const noexcept { return code_; }
 
  private:
@@ -202,10 +203,15 @@ class remote_error final : public error {
   /// `type` is the thrown class as it was called there, `text` its what() (may be empty).
   remote_error(where at, std::string type, std::string text);
 
+  /// The class of the method, as C++ writes it.
   [[nodiscard]] const std::string& class_name() const noexcept { return parts_->at.class_name; }
+  /// The method that threw.
   [[nodiscard]] const std::string& method() const noexcept { return parts_->at.method; }
+  /// The PE on which it ran.
   [[nodiscard]] std::uint32_t pe() const noexcept { return parts_->at.pe; }
+  /// Class, method and PE at once.
   [[nodiscard]] const where& at() const noexcept { return parts_->at; }
+  /// The class of the exception, as it is called there.
   [[nodiscard]] const std::string& type() const noexcept { return parts_->type; }
   /// The what() of the exception that was thrown there; what() says that and the place.
   [[nodiscard]] const std::string& text() const noexcept { return parts_->text; }

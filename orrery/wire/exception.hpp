@@ -29,7 +29,7 @@ struct wire_exception {
 /// The exception to throw at the caller of the method, never null.
 ///
 /// - Standard exceptions come back as the same class with the same what(): std::exception, the
-///   classes of <stdexcept>, bad_alloc, bad_array_new_length, bad_cast, bad_typeid, bad_exception,
+///   classes of stdexcept, bad_alloc, bad_array_new_length, bad_cast, bad_typeid, bad_exception,
 ///   bad_weak_ptr, bad_function_call, bad_optional_access, bad_variant_access, bad_any_cast, and
 ///   std::system_error of the generic, system and iostream categories, as which also
 ///   ios_base::failure and filesystem_error arrive.

@@ -25,6 +25,7 @@ class dataset_reader {
 
   /// "/x in a.h5"
   [[nodiscard]] const std::string& what() const { return what_; }
+  /// The number of elements along each dimension.
   [[nodiscard]] const std::vector<hsize_t>& sides() const { return sides_; }
   /// Less than this at once costs as much as all of it; empty if the dataset has no chunks.
   [[nodiscard]] const std::vector<hsize_t>& chunk() const { return chunk_; }
@@ -53,7 +54,9 @@ class dataset_writer {
   dataset_writer(const dataset_writer&) = delete;
   dataset_writer& operator=(const dataset_writer&) = delete;
   ~dataset_writer();
+  /// Writes a box, the last dimension running fastest.
   void write(const std::vector<hsize_t>& first, const std::vector<hsize_t>& count, const void* from);
+  /// The dataset is complete. Throws what closing the file says.
   void finish();
 
  private:

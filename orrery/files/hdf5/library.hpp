@@ -32,6 +32,7 @@ Id checked(Id id, const std::string& what) {
 /// Closes what it holds.
 class handle {
  public:
+  /// A function of HDF5 that closes such an object.
   using closer = herr_t (*)(hid_t);
   handle() = default;
   handle(hid_t id, closer how) : id_(id), close_(how) {}
