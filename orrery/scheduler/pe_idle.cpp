@@ -106,7 +106,8 @@ bool pe::spin(std::int64_t begin, std::int64_t due, bool nothing_due) {
       if (i % 8 == 7) transport::cpu_relax();
     }
     const std::int64_t now = transport::now_ns();
-    if (now >= until || (nothing_due && at_rest(begin, now))) return false;
+    if (nothing_due && at_rest(begin, now)) return false;
+    if (now >= until && (carrier_ == nullptr || (due >= 0 && now >= due) || !carrier_->needs(id()))) return false;
   }
 }
 

@@ -58,6 +58,10 @@ class carrier {
   /// carrier. When this returns, the one before is not called any more.
   virtual void show_names(names_source source) noexcept = 0;
 
+  /// Parts of blocks are in the library, which goes on with them only while it is called, and PE
+  /// `pe`, which has nothing to do, is the one to stay awake for that.
+  [[nodiscard]] virtual bool needs(std::uint32_t pe) noexcept = 0;
+
  protected:
   carrier() = default;
 };

@@ -90,6 +90,9 @@ class mpi_carrier final : public carrier, private outgoing_ring::user {
   [[nodiscard]] std::uint64_t next_ring_bytes(std::uint64_t wanted) noexcept override {
     return ring_sizes_.next(std::min(wanted, map_.at(map_.own()).ring));
   }
+  [[nodiscard]] bool needs(std::uint32_t pe) noexcept override;
+  /// Parts of blocks are in the library, and were begun or have ended a short time ago.
+  [[nodiscard]] bool moves_blocks() const noexcept { return moves_blocks_.load(std::memory_order_relaxed); }
   std::uint64_t ask_for_counters() noexcept override;
   [[nodiscard]] std::uint64_t counters_round() const noexcept override {
     return answered_.load(std::memory_order_acquire);  // SYNC: with receive_counters
@@ -289,6 +292,8 @@ class mpi_carrier final : public carrier, private outgoing_ring::user {
   void look_for_silent(std::int64_t now);
   [[nodiscard]] mirror_ring* find_mirror(peer& from, std::uint32_t from_pe, std::uint32_t to_pe) noexcept;
   [[nodiscard]] bool has_sent_all() const;
+  [[nodiscard]] bool has_blocks_in_library() const;
+  void look_for_moving_blocks(bool any);
   void look_for_idle_rings(std::int64_t now);
   [[nodiscard]] doorbell& bell_of(std::uint32_t pe) noexcept;
   std::uint64_t send_block(std::uint64_t offset, std::uint64_t bytes) override;
@@ -320,6 +325,7 @@ class mpi_carrier final : public carrier, private outgoing_ring::user {
   late_wakes wakes_;
   bool just_came_ = false;  // a frame, when the carrier was driven last
   std::int64_t looked_ns_ = 0;  // by a busy PE
+  std::int64_t moved_ns_ = 0;  // a part of a block, or a frame
   std::list<arrival> arrivals_;
   std::uint64_t arrivals_so_far_ = 0;
   slow_memory slow_memory_;
@@ -344,6 +350,7 @@ class mpi_carrier final : public carrier, private outgoing_ring::user {
   std::atomic<std::uint64_t> evictions_known_{0};
   std::atomic<std::uint64_t> far_frames_{0};
   std::atomic<std::uint64_t> drives_{0};  // written under the lock
+  std::atomic<bool> moves_blocks_{false};  // written under the lock
   std::atomic<socket_watch*> helper_{nullptr};  // that sleeps
   std::atomic<socket_watch*> napping_{nullptr};
   mutable std::mutex table_mutex_;

@@ -353,6 +353,24 @@ TEST(a_carrier, has_two_pieces_of_blocks_on_their_way_at_most) {
   EXPECT_EQ(n.engine.going, (std::vector<std::uint64_t>{4096, 4096, 4096, 4096, 1}));
 }
 
+TEST(a_carrier, needs_its_first_pe_that_is_awake_while_the_library_has_parts_of_blocks) {
+  const auto memory = own_memory();
+  first_node n(*memory);
+  EXPECT_FALSE(n.carrier.needs(0));
+  frame f = opening();
+  add_block(f, 0, 8192);
+  n.bring(f.finish());
+  (void)n.carrier.drive();
+  EXPECT_TRUE(n.carrier.needs(0));
+  n.now += 2'000'000'000;
+  (void)n.carrier.drive();
+  EXPECT_FALSE(n.carrier.needs(0)) << "nothing has moved for long";
+  n.engine.blocks_are_there = true;
+  while (n.carrier.drive()) {
+  }
+  EXPECT_FALSE(n.carrier.needs(0));
+}
+
 TEST(a_carrier, gives_signs_of_life_while_the_system_gives_memory_for_a_large_block) {
   const auto memory = own_memory();
   first_node n(*memory, 2, 4096);

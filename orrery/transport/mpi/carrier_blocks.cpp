@@ -125,7 +125,7 @@ bool mpi_carrier::ask_for_pieces(arrival& a) {
 }
 
 std::optional<result<world::memory_block>> mpi_carrier::memory_for(const arrival& a) {
-  if (a.there.bytes > map_.piece()) return slow_memory_.get(a.number, a.there.bytes);
+  if (a.there.bytes > pieces_on_their_way * map_.piece()) return slow_memory_.get(a.number, a.there.bytes);
   if (slow_memory_.is_busy()) return {};
   return memory_(a.there.bytes);
 }
@@ -144,6 +144,11 @@ void mpi_carrier::wait_for_memory(const arrival& a, std::string_view why) {
       "node {} has had no memory for a block of {} bytes from PE {} for {} s: {}: it ends; give the machine "
       "more shared memory, or send less at once",
       map_.own(), a.there.bytes, a.into->from(), limit / 1'000'000'000, why));
+}
+
+bool mpi_carrier::has_blocks_in_library() const {
+  return std::ranges::any_of(active_, [&](std::uint32_t n) { return !peers_[n].blocks.empty(); }) ||
+         std::ranges::any_of(arrivals_, [](const arrival& a) { return !a.pieces.empty(); });
 }
 
 bool mpi_carrier::finish_arrivals() {

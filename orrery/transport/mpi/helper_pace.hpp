@@ -14,11 +14,13 @@ namespace orrery::transport {
 /// costs processor time in each idle rank; to look seldom makes messages wait. Sockets wake at
 /// once, but a library may use none.
 /// While PEs drive the carrier themselves, it would only be in their way.
-/// So it leaves them alone then, but for a look now and then whether they still do. It sleeps long
-/// only where sockets have announced what came before, and where all PEs sleep and nothing is on
-/// its way. Frames that come unannounced after a long sleep, twice, take that trust away. Without
-/// it pauses grow to `nap`, and after a second without anything to `long_nap`. A node that has
-/// never heard of another machine sleeps for `unheard`: the first frame may wait so long, once.
+/// So it leaves them alone then, but for a look now and then whether they still do. While the
+/// library has parts of blocks, which it goes on with only when it is called, pauses are short. It
+/// sleeps long only where sockets have announced what came before, and where all PEs sleep and
+/// nothing is on its way. Frames that come unannounced after a long sleep, twice, take that trust
+/// away. Without it pauses grow to `nap`, and after a second without anything to `long_nap`. A node
+/// that has never heard of another machine sleeps for `unheard`: the first frame may wait so long,
+/// once.
 ///
 /// Owned by the helper thread.
 class helper_pace {
@@ -36,6 +38,7 @@ class helper_pace {
     bool any = false;  ///< something came or went
     bool from_far = false;  ///< another machine's frame came
     bool calm = false;  ///< all PEs sleep, and nothing is on its way
+    bool moves_blocks = false;  ///< the library has parts of blocks
     bool driven = false;  ///< PEs have driven the carrier, and do not all sleep
   };
   struct pause {
@@ -63,7 +66,7 @@ class helper_pace {
     std::int64_t ns = shortest;
     if (deep) {
       ns = !last_.is_deep ? first_deep : std::min(4 * last_.ns, heard_ ? deepest : unheard);
-    } else if (!l.any) {
+    } else if (!l.any && !l.moves_blocks) {
       ns = std::min(2 * std::min(last_.ns, long_nap), idle_ns_ > 1'000'000'000 ? long_nap : nap);
     }
     return last_ = {std::min(ns, limit_), l.calm, deep};

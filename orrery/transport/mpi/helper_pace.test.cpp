@@ -90,5 +90,14 @@ TEST(a_helper, never_sleeps_longer_than_signs_of_life_allow) {
   EXPECT_EQ(after_many(pace, nothing).ns, 5'000'000);
 }
 
+TEST(a_helper, does_not_look_less_often_while_the_library_has_parts_of_blocks) {
+  helper_pace pace(no_limit);
+  for (int i = 0; i < 20; ++i) {
+    EXPECT_EQ(pace.next({.moves_blocks = true}).ns, helper_pace::shortest);
+  }
+  (void)pace.next({});
+  EXPECT_GT(pace.next({}).ns, helper_pace::shortest);
+}
+
 }  // namespace
 }  // namespace orrery::transport

@@ -118,6 +118,7 @@ void mpi_world::help() {
     look.from_far = carrier_->frames_from_far() != far;
     const bool asleep = carrier_->all_pes_sleep();
     look.calm = asleep && carrier_->is_calm();
+    look.moves_blocks = carrier_->moves_blocks();
     const helper_pace::pause p = pace.next(look);
     if (p.wakes) sockets_.look_for_sockets();
     look.after = rest(p, asleep, epoch);
