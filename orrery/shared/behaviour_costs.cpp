@@ -57,9 +57,7 @@ void behaviour_costs::find_behaviours() {
   const bool writes = sum_.writes != 0;
   if (sum_.changes == 0 && sum_.reads != 0 && !writes) {
     // A behaviour that needs less memory comes first where it takes as long.
-    const bool all_own = std::ranges::all_of(uses_, [&](const pe_use& u) { return u.own_part != o_.how.parts(); });
-    if (is_matrix && all_own && o_.how.rows.contiguous() && halo_ != 0 && halo_ <= o_.how.rows.size() &&
-        halo_ <= o_.how.columns.size())
+    if (is_matrix && has_halo())
       put(fmt::format("halo_cache(m, team, {}{})", halo_, over_edges_ ? ", edges::periodic" : ""), halo());
     put(fmt::format("read_cache({})", name), cache());
     if (*name != 's') put(fmt::format("read_cache({})", part), cache_of_rows());
@@ -72,6 +70,21 @@ void behaviour_costs::find_behaviours() {
   const bool small = real(o_.how.elements()) * o_.how.element_bytes <= most_mostly_bytes;
   if (!is_matrix && small && sum_.reads != 0 && (writes || sum_.changes != 0))
     put(fmt::format("read_mostly({})", name), read_mostly());
+}
+
+// Each PE has elements, and what is around them is not all of the matrix: else a cache of all says
+// it in fewer words.
+bool behaviour_costs::has_halo() const {
+  const layout& l = o_.how;
+  if (halo_ == 0 || halo_ > l.rows.size() || halo_ > l.columns.size() || !l.rows.contiguous()) return false;
+  std::uint64_t most_rows = 0;
+  std::uint64_t most_columns = 0;
+  for (const pe_use& u : uses_) {
+    if (u.own_part == l.parts()) return false;
+    most_rows = std::max(most_rows, l.rows_of(u.own_part));
+    most_columns = std::max(most_columns, l.columns_of(u.own_part));
+  }
+  return most_rows + 2 * halo_ < l.rows.size() || most_columns + 2 * halo_ < l.columns.size();
 }
 
 double behaviour_costs::by_default() const {

@@ -56,6 +56,7 @@ class behaviour_costs {
   void add_halo_of(const pe_use& u, transfer_model& model) const;
   [[nodiscard]] double elements_of(std::uint32_t part) const { return static_cast<double>(o_.how.elements_of(part)); }
   void find_behaviours();
+  [[nodiscard]] bool has_halo() const;
 
   const shared_description_for_advice& o_;
   const transport::link_cost& net_;

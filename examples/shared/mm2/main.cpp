@@ -7,6 +7,7 @@
 // run: ./mm2 --size 20 --check --orrery-pes=2 --orrery-check-sharing
 // run: ./mm2 --size 32 --check --together --overhead --step-ns 2 --orrery-sim=machines=6,net=10g
 // run: ./mm2 --size 40 --check --loop rows --orrery-sim=machines=5,net=10g,jitter=2us,seed=4
+// run: ./mm2 --size 12 --runs 1 --check --plain --orrery-sim=machines=4,net=10g --orrery-advise
 // run: ! command -v mpirun.openmpi || OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 mpirun.openmpi --oversubscribe -n 2 ./mm2 --size 40 --check --together --orrery-pes=1 --orrery-machine-ranks=1
 #include "multiply.hpp"
 
@@ -86,6 +87,7 @@ int main(int argc, char** argv) {
     app.add_option("--loop", o.work.how, "the paper's, or one along rows")->transform(CLI::CheckedTransformer(loops));
     app.add_flag("--together", o.work.together, "all fill their caches at once, by an allgather");
     app.add_flag("--overhead", o.work.barriers, "barriers around the opening of scopes, and how long that takes");
+    app.add_flag("--plain", o.work.plain, "without scopes: each access by default, for --orrery-advise");
     app.add_option("--step-ns", o.work.step_ns, "in simulations: time of a multiplication and addition");
     app.add_flag("--check", o.check, "compare with a sequential product");
     try {

@@ -12,6 +12,11 @@ using orrery::with;
 
 double multiply(orrery::team_member& team, const orrery::shared_matrix<int>& a, const orrery::shared_matrix<int>& b,
                 const orrery::shared_matrix<int>& c, const settings& s) {
+  if (s.plain) {
+    multiply_elements(c.local_rows(), a.row_count(), a, b, c);
+    team.barrier();
+    return 0;
+  }
   const int n = static_cast<int>(a.row_count());
   if (s.barriers) team.barrier();
   const auto begin = orrery::now();

@@ -6,6 +6,8 @@
 #include <orrery/orrery.hpp>
 #include <orrery/shared/shared.hpp>
 
+#include <cstdint>
+
 namespace mm2 {
 
 /// Which loop multiplies.
@@ -19,8 +21,23 @@ struct settings {
   loop how = loop::paper;
   bool together = false;  ///< the members fill their caches by one allgather
   bool barriers = false;  ///< around the opening of scopes, to measure that (figure 6)
+  bool plain = false;  ///< no scopes: each access by default
   double step_ns = 0;  ///< virtual time of a multiplication and addition, in simulations
 };
+
+/// The paper's loop by elements, for some rows of C: of scopes, or of the matrices themselves.
+template <class Rows, class A, class B, class C>
+void multiply_elements(const Rows& rows, std::uint64_t n, A& a, B& b, C& c) {
+  for (const auto i : rows)
+    for (std::uint64_t j = 0; j < n; ++j) {
+      int sum = 0;
+      for (std::uint64_t k = 0; k < n; ++k) {
+        const int left = a[i, k];
+        sum += left * b[k, j];
+      }
+      c[i, j] = sum;
+    }
+}
 
 /// C <- A B, by a team: each member computes the rows that are its own. The seconds that it took to
 /// open the scopes, if they are measured.

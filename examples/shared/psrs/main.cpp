@@ -17,6 +17,7 @@
 // run: ./psrs --keys 2000 --check --orrery-nodes=2 --orrery-pes=1 --orrery-check-sharing
 // run: ./psrs --keys 900 --compare-ns 3 --check --orrery-sim=machines=40,net=10g
 // run: ./psrs --keys 30000 --of sorted --members 7 --check --orrery-sim=machines=3,jitter=3us,seed=2
+// run: ./psrs --keys 90 --check --plain --orrery-sim=machines=4,net=10g --orrery-advise
 // run: ! command -v mpirun.openmpi || OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 mpirun.openmpi --oversubscribe -n 2 ./psrs --keys 20000 --check --orrery-pes=2 --orrery-machine-ranks=1
 #include "sort.hpp"
 
@@ -44,6 +45,7 @@ struct options {
   order of = order::random;
   key type = key::u32;
   psrs::costs costs;
+  bool plain = false;
   bool check = false;
 };
 
@@ -103,7 +105,7 @@ int sort_keys(const options& o) {
   copy(std::span<const Key>(keys), v);
   const orrery::team team = o.members == 0 ? orrery::team() : orrery::team(orrery::everywhere(), o.members);
   const auto begin = orrery::now();
-  psrs::sort(team, v, o.costs);
+  psrs::sort(team, v, o.costs, o.plain);
   const double seconds = std::chrono::duration<double>(orrery::now() - begin).count();
   if (o.check) {
     std::vector<Key> sorted(o.keys);
@@ -134,6 +136,7 @@ int main(int argc, char** argv) {
         {"u32", key::u32}, {"u64", key::u64}, {"double", key::real}, {"record", key::record}};
     app.add_option("--type", o.type, "u32, u64, double or record")->transform(CLI::CheckedTransformer(types));
     app.add_option("--compare-ns", o.costs.compare_ns, "in simulations: time of a comparison");
+    app.add_flag("--plain", o.plain, "without scopes: each access by default, for --orrery-advise");
     app.add_flag("--check", o.check, "compare with a sequential sort");
     try {
       // CLI11 takes them from the end

@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "sort.hpp"
+#include "phases.hpp"
 
 #include <algorithm>
-#include <chrono>
-#include <cmath>
+#include <functional>
 #include <memory>
-#include <numeric>
 #include <span>
 #include <utility>
 #include <vector>
@@ -14,46 +12,11 @@ namespace psrs {
 
 namespace {
 
-using orrery::distribution;
 using orrery::owner_computes;
 using orrery::read_cache;
 using orrery::release;
-using orrery::shared_matrix;
 using orrery::shared_vector;
 using orrery::team_member;
-
-/// Lets virtual time pass as if so many keys had been sorted, or merged from so many runs.
-void take_time(costs c, std::size_t keys, std::size_t runs) {
-  const double comparisons = static_cast<double>(keys) * std::log2(static_cast<double>(std::max<std::size_t>(runs, 1)));
-  orrery::compute(std::chrono::nanoseconds(std::llround(c.compare_ns * comparisons)));
-}
-
-/// The data that the members share beside the keys.
-template <class Key>
-struct workspace {
-  shared_matrix<Key> samples;  ///< those of each member in a row
-  shared_vector<std::uint64_t> taken;  ///< how many samples each member has
-  shared_vector<Key> pivots;
-  /// In the row of a member: where its partitions begin, as indices of keys; the last is the end.
-  shared_matrix<std::uint64_t> partitions;
-
-  explicit workspace(std::uint64_t members)
-      : samples(members, members, distribution::on(orrery::here())),
-        taken(members, distribution::on(orrery::here())),
-        pivots(members - 1, distribution::on(orrery::here())),
-        partitions(members, members + 1, distribution::on(orrery::here())) {}
-  workspace() = default;
-  void end() const {
-    destroy(samples);
-    destroy(taken);
-    destroy(pivots);
-    destroy(partitions);
-  }
-  template <class A>
-  void serialize(A& a) {
-    a & samples & taken & pivots & partitions;
-  }
-};
 
 /// Phase 1: sorts what is the member's own, and gives regular samples of it to the master.
 template <class Key>
@@ -62,32 +25,18 @@ void sort_own(team_member& t, const shared_vector<Key>& keys, const workspace<Ke
     std::span<Key> mine = own.span();
     std::sort(mine.begin(), mine.end());
     take_time(c, mine.size(), mine.size());
-    const std::uint64_t n = std::min<std::uint64_t>(t.size(), mine.size());
     // Not before the keys are sorted: the first use of an object asks its maker, which would be
     // sorting.
-    with(release(w.samples), release(w.taken), [&](auto& samples, auto& taken) {
-      for (std::uint64_t i = 0; i < n; ++i) samples[t.rank(), i] = mine[i * mine.size() / n];
-      taken[t.rank()] = n;
-    });
+    with(release(w.samples), release(w.taken),
+         [&](auto& samples, auto& taken) { give_samples(t, mine, samples, taken); });
   });
 }
 
 /// Phase 2, of the master: sorts the samples and chooses pivots at regular distances.
 template <class Key>
-void choose_pivots(const workspace<Key>& w, costs c) {
+void choose_pivots(const team_member& t, const workspace<Key>& w, costs c) {
   with(owner_computes(w.samples), owner_computes(w.taken), release(w.pivots),
-       [c](auto& samples, auto& taken, auto& pivots) {
-         std::vector<Key> all;
-         for (const auto member : samples.rows()) {
-           const std::span<Key> row = samples.row(member);
-           all.insert(all.end(), row.begin(), row.begin() + static_cast<std::ptrdiff_t>(taken[member]));
-         }
-         std::sort(all.begin(), all.end());
-         take_time(c, all.size(), all.size());
-         const std::uint64_t parts = pivots.size() + 1;
-         for (std::uint64_t i = 1; i < parts; ++i)
-           pivots[i - 1] = all.empty() ? Key{} : all[std::min<std::uint64_t>(i * all.size() / parts, all.size() - 1)];
-       });
+       [&](auto& samples, auto& taken, auto& pivots) { choose<Key>(t.size(), samples, taken, pivots, c); });
 }
 
 /// Phase 2, of all: divides the own keys by the pivots.
@@ -96,13 +45,7 @@ void partition_own(team_member& t, const shared_vector<Key>& keys, const workspa
   with(owner_computes(keys, t), read_cache(w.pivots), release(w.partitions),
        [&](auto& own, auto& pivots, auto& partitions) {
          const std::span<Key> mine = own.span();
-         const std::uint64_t first = mine.empty() ? 0 : own.indices().front();
-         partitions[t.rank(), 0] = first;
-         for (std::uint64_t i = 0; i < pivots.size(); ++i) {
-           const auto end = std::upper_bound(mine.begin(), mine.end(), pivots[i]);
-           partitions[t.rank(), i + 1] = first + static_cast<std::uint64_t>(end - mine.begin());
-         }
-         partitions[t.rank(), pivots.size() + 1] = first + mine.size();
+         divide<Key>(t, mine, mine.empty() ? 0 : own.indices().front(), pivots, partitions);
        });
 }
 
@@ -173,17 +116,37 @@ void gather_and_merge(team_member& t, const shared_vector<Key>& keys, const work
   copy(std::span<const Key>(mine.part(0, mine.size())), keys.part(offset, mine.size()));
 }
 
+/// All phases without a scope.
 template <class Key>
-void sort_as_member(team_member& t, shared_vector<Key> keys, costs c) {
+void sort_plainly(team_member& t, const shared_vector<Key>& keys, const workspace<Key>& w, costs c) {
+  const auto mine = own_range(keys);
+  std::ranges::sort(mine, std::less<Key>());
+  give_samples(t, mine, w.samples, w.taken);
+  t.barrier();
+  if (t.rank() == 0) choose<Key>(t.size(), w.samples, w.taken, w.pivots, c);
+  t.barrier();
+  divide<Key>(t, mine, first_own(keys), w.pivots, w.partitions);
+  t.barrier();
+  const partition<Key> p = collect<Key>(t, w.partitions, keys);
+  t.barrier();
+  put(p, keys);
+}
+
+template <class Key>
+void sort_as_member(team_member& t, shared_vector<Key> keys, costs c, bool plain) {
   // The master makes the workspace, so that it lies on the master's PE.
   const auto w = t.broadcast(t.rank() == 0 ? workspace<Key>(t.size()) : workspace<Key>());
-  sort_own(t, keys, w, c);
-  t.barrier();
-  if (t.rank() == 0) choose_pivots(w, c);
-  t.barrier();
-  partition_own(t, keys, w);
-  t.barrier();
-  gather_and_merge(t, keys, w, c);
+  if (plain) {
+    sort_plainly(t, keys, w, c);
+  } else {
+    sort_own(t, keys, w, c);
+    t.barrier();
+    if (t.rank() == 0) choose_pivots(t, w, c);
+    t.barrier();
+    partition_own(t, keys, w);
+    t.barrier();
+    gather_and_merge(t, keys, w, c);
+  }
   t.barrier();
   if (t.rank() == 0) w.end();
 }
@@ -191,13 +154,13 @@ void sort_as_member(team_member& t, shared_vector<Key> keys, costs c) {
 }  // namespace
 
 template <class Key>
-void sort(const orrery::team& team, const shared_vector<Key>& keys, costs c) {
-  orrery::spmd<&sort_as_member<Key>>(team, keys, c);
+void sort(const orrery::team& team, const shared_vector<Key>& keys, costs c, bool plain) {
+  orrery::spmd<&sort_as_member<Key>>(team, keys, c, plain);
 }
 
-template void sort(const orrery::team&, const shared_vector<std::uint32_t>&, costs);
-template void sort(const orrery::team&, const shared_vector<std::uint64_t>&, costs);
-template void sort(const orrery::team&, const shared_vector<double>&, costs);
-template void sort(const orrery::team&, const shared_vector<record>&, costs);
+template void sort(const orrery::team&, const shared_vector<std::uint32_t>&, costs, bool);
+template void sort(const orrery::team&, const shared_vector<std::uint64_t>&, costs, bool);
+template void sort(const orrery::team&, const shared_vector<double>&, costs, bool);
+template void sort(const orrery::team&, const shared_vector<record>&, costs, bool);
 
 }  // namespace psrs

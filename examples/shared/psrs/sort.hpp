@@ -23,13 +23,14 @@ struct costs {
 
 /// Sorts a shared vector by regular sampling (Shi and Schaeffer 1992; Lu 2001, section 3.4), in the
 /// four phases of the paper; it stays distributed as it was. Each PE of the team must own at most
-/// one run of elements (block, bounds). Parks. Throws as spmd.
+/// one run of elements (block, bounds). `plain`: without scopes, each access by default, for
+/// --orrery-advise. Parks. Throws as spmd.
 template <class Key>
-void sort(const orrery::team& team, const orrery::shared_vector<Key>& keys, costs c = {});
+void sort(const orrery::team& team, const orrery::shared_vector<Key>& keys, costs c = {}, bool plain = false);
 
-extern template void sort(const orrery::team&, const orrery::shared_vector<std::uint32_t>&, costs);
-extern template void sort(const orrery::team&, const orrery::shared_vector<std::uint64_t>&, costs);
-extern template void sort(const orrery::team&, const orrery::shared_vector<double>&, costs);
-extern template void sort(const orrery::team&, const orrery::shared_vector<record>&, costs);
+extern template void sort(const orrery::team&, const orrery::shared_vector<std::uint32_t>&, costs, bool);
+extern template void sort(const orrery::team&, const orrery::shared_vector<std::uint64_t>&, costs, bool);
+extern template void sort(const orrery::team&, const orrery::shared_vector<double>&, costs, bool);
+extern template void sort(const orrery::team&, const orrery::shared_vector<record>&, costs, bool);
 
 }  // namespace psrs

@@ -7,6 +7,7 @@
 // run: ./tsp --cities 12 --instances 2 --check --orrery-sim=machines=6,net=10g,jitter=3us
 // run: ./tsp --cities 9 --instances 8 --seed 40 --check --members 7 --orrery-sim=machines=3,jitter=30us,seed=5
 // run: ./tsp --cities 8 --check --orrery-sim=machines=4,jitter=3us --orrery-check-sharing
+// run: ./tsp --cities 7 --check --plain --orrery-sim=machines=4,net=10g --orrery-advise
 #include "team_search.hpp"
 
 #include <algorithm>
@@ -81,6 +82,9 @@ int main(int argc, char** argv) {
     app.add_option("--members", o.members, "of the team; 0: one on each PE");
     app.add_option("--depth", o.search.depth, "cities of the beginnings that members take")->check(CLI::Range(1, 4));
     app.add_option("--node-ns", o.search.node_ns, "in simulations: time of a node of the search");
+    app.add_flag_callback(
+        "--plain", [&] { o.search.cached = o.search.read_mostly = false; },
+        "without scopes: each access by default, for --orrery-advise");
     app.add_flag("--check", o.check, "prove that the tour is the shortest");
     try {
       // CLI11 takes them from the end

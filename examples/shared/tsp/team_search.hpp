@@ -23,6 +23,9 @@ struct search {
   int cities;
   int depth = 2;  ///< of the beginnings that members take: 2 is 0-a-b
   double node_ns = 0;  ///< virtual time of a node, in simulations
+  // The scopes. Without them, as for the adviser, each access is one by default.
+  bool cached = true;  ///< the distances
+  bool read_mostly = true;  ///< the best length
 };
 
 /// One member of a team: takes the beginnings of tours, such as 0-a-b, one after the other. `best`
