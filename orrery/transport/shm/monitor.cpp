@@ -5,6 +5,7 @@
 #include <orrery/transport/shm/world.hpp>
 #include <orrery/transport/thread_limits.hpp>
 
+#include <algorithm>
 #include <atomic>
 #include <csignal>
 #include <ctime>
@@ -160,10 +161,10 @@ void membership_monitor::impl::look_at(std::uint32_t node) {
       return;
     case node_state::dead: {
       // Somebody else was faster.
-      std::string how = "ended without leaving the world (killed or crashed)";
-      for (const watched& w : watched_)
-        if (w.node == node) how = internal::describe_end(w.process);
-      say_gone(node, true, how);
+      const auto it = std::ranges::find(watched_, node, &watched::node);
+      say_gone(node, true,
+               it != watched_.end() ? internal::describe_end(it->process)
+                                    : internal::describe_end(peer::open_ended(there.id)));
       return;
     }
   }
@@ -178,7 +179,7 @@ void membership_monitor::impl::watch(std::uint32_t node, const node_info& there)
   } else if (process.error().code != transport_errc::gone) {
     unwatched_ = true;  // no descriptors left: that does not kill the node
   } else {
-    end_of(node, "ended without leaving the world (killed or crashed)");
+    end_of(node, internal::describe_end(peer::open_ended(there.id)));
   }
 }
 

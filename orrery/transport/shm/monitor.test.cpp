@@ -8,6 +8,7 @@
 #include <mutex>
 
 #include <sys/resource.h>
+#include <sys/wait.h>
 
 namespace orrery::transport {
 namespace {
@@ -270,6 +271,18 @@ TEST_F(monitor_test, reports_nodes_that_came_and_went_while_nobody_looked) {
   auto monitor = take(membership_monitor::start(*world, told));
   EXPECT_EQ(told.next(), "left 1");
   EXPECT_TRUE(told.next().starts_with("lost 2: ended without leaving"));
+}
+
+TEST_F(monitor_test, tells_how_a_child_has_ended_that_ended_before_it_was_watched) {
+  auto world = come();
+  other ended = node_elsewhere();
+  EXPECT_EQ(ended.hear(), "1");
+  ended.say("exit");
+  siginfo_t info{};
+  ASSERT_EQ(::waitid(P_PID, static_cast<id_t>(ended.pid()), &info, WEXITED | WNOWAIT), 0);
+  news told;
+  auto monitor = take(membership_monitor::start(*world, told));
+  EXPECT_EQ(told.next(), "lost 1: exited with status 3 without leaving the world");
 }
 
 TEST_F(monitor_test, sees_deaths_where_the_system_gives_out_no_pidfd) {

@@ -44,6 +44,9 @@ class peer {
 
   /// Fails with `gone` if it has ended, otherwise if the system does not let us look.
   [[nodiscard]] static result<peer> open(peer_id id);
+  /// One that has ended, if the system still knows it, as it does a child that was not waited for;
+  /// else a peer without a descriptor.
+  [[nodiscard]] static peer open_ended(peer_id id) noexcept;
 
   [[nodiscard]] bool running() const noexcept;
   /// A descriptor that is readable when it has ended; -1 if the kernel gave none.
