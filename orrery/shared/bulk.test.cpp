@@ -73,6 +73,54 @@ TEST_P(bulk, gathers_and_scatters_by_lists_of_indices) {
   });
 }
 
+TEST_P(bulk, gathers_and_scatters_by_lists_of_rows_and_columns) {
+  in_each([] {
+    std::mt19937_64 random(testing::test_seed());
+    for (const distribution& d :
+         {distribution::block(), distribution::block_cyclic(2), distribution::columns(), distribution::tiles(2, 2),
+          distribution::tiles(2, 2).with_halo(1), distribution::on(pe(2))}) {
+      const shared_matrix<record> m(7, 5, d);
+      for (std::uint64_t i = 0; i < m.size(); ++i) m[i / 5, i % 5] = record_of(i);
+      std::vector<matrix_index> indices(50);
+      for (auto& i : indices) i = {random() % 7, random() % 5};
+      const std::vector<record> got = gather(m, indices);
+      for (std::size_t k = 0; k < indices.size(); ++k)
+        EXPECT_EQ(got[k], record_of(indices[k].row * 5 + indices[k].column));
+
+      std::vector<matrix_index> some{{6, 4}, {0, 0}, {3, 1}, {3, 2}, {5, 0}};
+      std::vector<record> values;
+      for (const auto& i : some) values.push_back(record_of(100 + i.row * 5 + i.column));
+      scatter(std::span<const record>(values), m, some);
+      for (std::uint64_t i = 0; i < m.size(); ++i) {
+        const bool changed = std::ranges::find(some, matrix_index{i / 5, i % 5}) != some.end();
+        EXPECT_EQ((m[i / 5, i % 5].get()), record_of(changed ? 100 + i : i));
+      }
+      std::vector<record> there(some.size());
+      transfer t = start_gather(m, some, std::span(there));
+      t.wait();
+      EXPECT_EQ(there, values);
+      destroy(m);
+    }
+    const shared_matrix<int> m(4, 3, distribution::on(here()), 5);
+    const std::vector<matrix_index> outside{{0, 0}, {1, 3}};
+    const std::vector<int> values{1, 1};
+    EXPECT_NE(what_is_thrown<std::out_of_range>([&] { (void)gather(m, outside); }).find("[1, 3]"), std::string::npos);
+    (void)what_is_thrown<std::out_of_range>([&] { scatter(std::span<const int>(values), m, outside); });
+    EXPECT_EQ((m[0, 0]), 5);
+    const std::vector<matrix_index> row{{2, 0}, {2, 2}};
+    (void)what_is_thrown<usage_error>([&] { scatter(std::span<const int>(values).first(1), m, row); });
+    with(read_view(m.part(2, 1, 1, 2)), [&](auto&) {
+      EXPECT_TRUE(what_is_thrown<usage_error>([&] {
+                    scatter(std::span<const int>(values), m, row);
+                  }).contains("scatter at bulk.test.cpp:"));
+      // nobody views these
+      scatter(std::span<const int>(values), m, std::vector<matrix_index>{{2, 0}, {3, 2}});
+    });
+    EXPECT_EQ((m[3, 2]), 1);
+    EXPECT_TRUE(gather(m, std::vector<matrix_index>{}).empty());
+  });
+}
+
 TEST_P(bulk, lists_that_cannot_be_are_errors_and_change_nothing) {
   in_each([] {
     const shared_vector<long> v(10, distribution::cyclic(), 5);

@@ -81,6 +81,41 @@ static_assert(std::permutable<shared_iterator<int>>);
 static_assert(std::ranges::input_range<index_range>);
 static_assert(std::ranges::forward_range<detail::index_run>);
 
+static_assert(std::random_access_iterator<shared_matrix_iterator<long>>);
+static_assert(std::ranges::random_access_range<const shared_matrix<double>>);
+static_assert(std::ranges::sized_range<const shared_matrix<int>>);
+static_assert(std::indirectly_writable<shared_matrix_iterator<int>, int>);
+static_assert(std::permutable<shared_matrix_iterator<int>>);
+static_assert(sizeof(shared_iterator<int>) < sizeof(shared_matrix_iterator<int>));
+
+TEST_P(whole_data, algorithms_go_through_a_matrix_row_after_row) {
+  in_each([] {
+    for (const distribution& d : {distribution::block(), distribution::cyclic(), distribution::columns(),
+                                  distribution::tiles(1, 3), distribution::block().with_halo(1)}) {
+      const shared_matrix<int> m(4, 3, d);
+      std::ranges::copy(std::views::iota(0, 12), m.begin());
+      for (std::uint64_t i = 0; i < 4; ++i)
+        for (std::uint64_t j = 0; j < 3; ++j) EXPECT_EQ((m[i, j]), static_cast<int>(3 * i + j));
+      EXPECT_EQ(std::accumulate(m.begin(), m.end(), 0), 66);
+      EXPECT_EQ(m.begin()[7], 7);
+      EXPECT_EQ(m.end() - std::ranges::find(m, 7), 5);
+      std::ranges::reverse(m);
+      EXPECT_EQ((m[0, 1]), 10);
+      std::ranges::sort(m);
+      EXPECT_TRUE(std::ranges::equal(m, std::views::iota(0, 12)));
+      for (auto x : m | std::views::drop(10)) x += 5;
+      EXPECT_EQ((m[3, 2]), 16);
+      EXPECT_THROW((void)(*m.end()).get(), std::out_of_range);
+      destroy(m);
+    }
+    const shared_matrix<int> none(5, 0);
+    EXPECT_TRUE(none.begin() == none.end());
+    EXPECT_EQ(std::ranges::distance(none), 0);
+    const shared_matrix<std::string> words(2, 2, distribution::cyclic(), "w");
+    EXPECT_TRUE(std::ranges::all_of(words, [](const std::string& s) { return s == "w"; }));
+  });
+}
+
 TEST_P(whole_data, algorithms_go_through_elements_wherever_they_lie) {
   in_each([] {
     const shared_vector<int> v(10, distribution::cyclic());

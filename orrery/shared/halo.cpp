@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <orrery/shared/guard.hpp>
 #include <orrery/shared/halo.hpp>
+#include <orrery/shared/read_cache.hpp>
 #include <orrery/shared/region.hpp>
 #include <orrery/shared/sharing_check.hpp>
 #include <orrery/shared/wrapped.hpp>
@@ -9,6 +10,7 @@
 #include <algorithm>
 #include <cstring>
 #include <deque>
+#include <new>
 #include <vector>
 
 #include <fmt/format.h>
@@ -122,7 +124,12 @@ halo_scope::halo_scope(const halo_request& r) : copies_(std::make_unique<copies>
 
 void halo_scope::begin_copy(const std::shared_ptr<const shared_object>& o) {
   pitch_ = columns_;
-  copies_->memory.resize(static_cast<std::uint64_t>(rows_ * columns_) * o->element_bytes());
+  const std::uint64_t bytes = static_cast<std::uint64_t>(rows_ * columns_) * o->element_bytes();
+  try {
+    copies_->memory.resize(bytes);
+  } catch (const std::bad_alloc&) {
+    throw_no_memory(*o, bytes);
+  }
   copies_->to = copies_->memory.data();
   const std::vector<stretch> columns = copies_->columns_of(column_, columns_);
   for (const stretch& down : wrapped(row_, rows_, static_cast<std::int64_t>(o->rows)))

@@ -4,6 +4,7 @@
 #include <orrery/shared/element.hpp>
 #include <orrery/shared/held.hpp>
 #include <orrery/shared/release_request.hpp>
+#include <orrery/shared/release_tally.hpp>
 #include <orrery/shared/scope.hpp>
 #include <orrery/shared/sharing_check.hpp>
 #include <orrery/shared/transfer_limits.hpp>
@@ -26,7 +27,10 @@ template <class T>
 class held_release {
  public:
   explicit held_release(const release_request& r)
-      : region_{r.row, r.rows, r.column, r.columns}, object_(hold_for(r.id, region_)), most_(r.options.buffer_bytes) {
+      : region_{r.row, r.rows, r.column, r.columns},
+        object_(hold_for(r.id, region_)),
+        most_(r.options.buffer_bytes),
+        tally_(r, "other PEs") {
     if (r.checked) watch_.begin(object_, access_kind::write, r.where, "release");
   }
   held_release(const held_release&) = delete;
@@ -48,8 +52,9 @@ class held_release {
     for (auto& [part, b] : gathered_) send(part, b);
     while (!sent_.empty()) take_oldest();
     watch_.end();
-    object_.reset();
-    throw_failure();
+    const std::shared_ptr<const shared_object> last = std::move(object_);
+    tally_.tell(last->about.label);
+    if (failure_ != nullptr) tally_.rethrow(failure_, last->about.label);
   }
 
  protected:
@@ -62,6 +67,7 @@ class held_release {
       held_elements<T>(*object_)[p.local] = value.get();
       return;
     }
+    tally_.add();
     batch& b = gathered_[p.part];
     b.places.push_back(p.local);
     b.values.push_back(value);
@@ -80,11 +86,17 @@ class held_release {
     std::size_t bytes = 0;
   };
 
+  struct message {
+    future<void> answer;
+    std::uint64_t writes;
+  };
+
   void take_oldest() const {
-    future<void> oldest = std::move(sent_.front());
+    message oldest = std::move(sent_.front());
     sent_.pop_front();
     try {
-      oldest.get();
+      oldest.answer.get();
+      tally_.arrived(oldest.writes);
     } catch (...) {
       if (failure_ == nullptr) failure_ = std::current_exception();
     }
@@ -94,25 +106,26 @@ class held_release {
     if (sent_.size() >= transfer_window) take_oldest();
     const batch now = std::exchange(b, {});
     try {
-      sent_.push_back(start_call<&write_list_here<T>>(orrery::pe(object_->how().pes[part]), object_->about.id, part,
-                                                      now.places, now.values));
+      sent_.push_back({start_call<&write_list_here<T>>(orrery::pe(object_->how().pes[part]), object_->about.id, part,
+                                                       now.places, now.values),
+                       now.places.size()});
     } catch (...) {
       if (failure_ == nullptr) failure_ = std::current_exception();
     }
   }
-  void throw_failure() {
-    if (failure_ != nullptr) std::rethrow_exception(std::exchange(failure_, nullptr));
-  }
   void throw_failure() const {
-    if (failure_ != nullptr) std::rethrow_exception(failure_);
+    if (failure_ == nullptr) return;
+    while (!sent_.empty()) take_oldest();
+    tally_.rethrow(failure_, object_->about.label);
   }
 
   region region_;
   std::shared_ptr<const shared_object> object_;
   std::size_t most_;
   mutable std::map<std::uint32_t, batch> gathered_;  // by part
-  mutable std::deque<future<void>> sent_;
+  mutable std::deque<message> sent_;
   mutable std::exception_ptr failure_;  // the first
+  mutable release_tally tally_;
   mutable watched_access watch_;
 
  protected:

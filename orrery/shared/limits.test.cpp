@@ -1,10 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <orrery/orrery.hpp>
 #include <orrery/process/internal/test_world.hpp>
+#include <orrery/shared/internal/test_text.hpp>
 #include <orrery/shared/shared.hpp>
 #include <orrery/transport/shm/arena.hpp>
 
+#include <sys/resource.h>
+#include <unistd.h>
 #include <cstdint>
+#include <fstream>
+#include <new>
 #include <span>
 #include <stdexcept>
 #include <string>
@@ -35,6 +40,56 @@ TEST(shared_data_limits, more_memory_than_there_is_is_refused_before_it_is_touch
     EXPECT_EQ(next[99], 1);
   });
 }
+
+#if !defined(ORRERY_ASAN) && !defined(ORRERY_TSAN)  // which have address space of their own
+/// This program can get no more than this while it exists.
+class little_address_space {
+ public:
+  explicit little_address_space(std::uint64_t more) {
+    EXPECT_EQ(::getrlimit(RLIMIT_AS, &before_), 0);
+    std::uint64_t pages = 0;
+    std::ifstream("/proc/self/statm") >> pages;
+    const rlimit now{pages * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE)) + more, before_.rlim_max};
+    EXPECT_EQ(::setrlimit(RLIMIT_AS, &now), 0);
+  }
+  little_address_space(const little_address_space&) = delete;
+  little_address_space& operator=(const little_address_space&) = delete;
+  ~little_address_space() { ::setrlimit(RLIMIT_AS, &before_); }
+
+ private:
+  rlimit before_{};
+};
+
+void cache_too_much(orrery::team_member& t, orrery::shared_vector<char> v, orrery::shared_matrix<char> m) {
+  if (t.rank() != 0) return;
+  const little_address_space limit(64 << 20);
+  const auto refused = [](auto behaviour, const std::string& bytes) {
+    const std::string text =
+        orrery::testing::what_is_thrown<std::bad_alloc>([&] { with(behaviour, [](auto&) { FAIL(); }); });
+    EXPECT_TRUE(orrery::testing::holds(text, "made at limits.test.cpp:"));
+    EXPECT_TRUE(
+        orrery::testing::holds(text, ": a cache of it needs " + bytes + " bytes of memory, which cannot be had"));
+  };
+  EXPECT_EQ(read_cache(v).bytes(), 1U << 30);  // which could have been asked before
+  refused(read_cache(v), "1073741824");
+  refused(read_cache(v.part(1 << 20, 1 << 29)), "536870912");
+  refused(read_release(v), "1073741824");
+  refused(read_cache(m.rows(0, 1 << 14)), "536870912");
+  refused(halo_cache(m, t, 1), std::to_string(((1U << 14) + 1) << 15));
+  with(read_cache(v.part(5, 100)), [](auto& c) { EXPECT_EQ(c[7], 1); });  // a part can be had
+  with(release(v), [](auto& w) { w[7] = 2; });  // nothing is left open
+}
+TEST(shared_data_limits, a_cache_that_is_too_large_says_what_it_needs) {
+  if (orrery::transport::arena::machine_memory() < 4'000'000'000) GTEST_SKIP() << "refused on so small a machine";
+  in_world(2, [] {
+    const shared_vector<char> v(1 << 30, distribution::on(orrery::here()));
+    v[7] = 1;
+    const orrery::shared_matrix<char> m(1 << 15, 1 << 15);
+    orrery::spmd<&cache_too_much>(orrery::team(), v, m);
+    EXPECT_EQ(v[7], 2);
+  });
+}
+#endif
 
 // Memory comes when it is touched: what is not, costs none.
 void use_ten_billion() {

@@ -5,6 +5,7 @@
 #include <orrery/shared/element.hpp>
 #include <orrery/shared/handle.hpp>
 #include <orrery/shared/held_element.hpp>
+#include <orrery/shared/iterator.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -49,6 +50,15 @@ class shared_matrix {
   /// An element; see shared_element.
   [[nodiscard]] shared_element<T> operator[](detail::element_index row, std::uint64_t column) const noexcept {
     return {id_, row.at, column, row.where};
+  }
+  /// All elements by default access, row after row; see shared_iterator.
+  [[nodiscard]] shared_matrix_iterator<T> begin(
+      const std::source_location& where = std::source_location::current()) const noexcept {
+    return {id_, 0, where, {columns_}};
+  }
+  [[nodiscard]] shared_matrix_iterator<T> end(
+      const std::source_location& where = std::source_location::current()) const noexcept {
+    return {id_, size(), where, {columns_}};
   }
   /// The PE that owns an element. May park; throws std::out_of_range, usage_error.
   [[nodiscard]] std::uint32_t owner(std::uint64_t row, std::uint64_t column) const {

@@ -37,8 +37,7 @@ void push_elements(const shared_object& from, const region& r, const object& to,
   places.reserve(last - first);
   for (const std::uint64_t row : rows.walk(rp, first, last)) places.push_back(row - r.row + to_row);
   scatter_writer w(site);
-  w.begin(to, {std::span<const std::uint64_t>(places), 0, 0, places.size()},
-          from.base[from.own_part] + first * from.element_bytes());
+  w.begin(to, std::span<const std::uint64_t>(places), from.base[from.own_part] + first * from.element_bytes());
   w.finish();
 }
 
@@ -89,7 +88,7 @@ void push_own_stride(shared_id from_id, stride s, shared_id to_id, stride places
   std::vector<std::byte> values;
   scatter_writer w((write_site(writer)));
   const auto send = [&] {
-    w.begin(to, {std::span<const std::uint64_t>(at), 0, 0, at.size()}, values.data());
+    w.begin(to, std::span<const std::uint64_t>(at), values.data());
     at.clear();
     values.clear();
   };

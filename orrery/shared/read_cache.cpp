@@ -28,13 +28,17 @@ std::byte* memory_for_copy(const shared_object& o, std::uint64_t bytes) {
   try {
     return static_cast<std::byte*>(::operator new(bytes, cache_line));
   } catch (const std::bad_alloc&) {
-    throw no_memory_for_cache(fmt::format(
-        "{}: a cache of it needs {} bytes of memory, which cannot be had; cache a part, or use read_view on its machine",
-        o.about.label, bytes));
+    throw_no_memory(o, bytes);
   }
 }
 
 }  // namespace
+
+void throw_no_memory(const shared_object& o, std::uint64_t bytes) {
+  throw no_memory_for_cache(fmt::format(
+      "{}: a cache of it needs {} bytes of memory, which cannot be had; cache a part, or use read_view on its machine",
+      o.about.label, bytes));
+}
 
 void cache_scope::free_copy::operator()(std::byte* p) const noexcept { ::operator delete(p, cache_line); }
 

@@ -37,6 +37,9 @@ struct cache_request {
   team_member* together = nullptr;  ///< all members of its team make the copy at once
 };
 
+/// Throws std::bad_alloc that says what, and how much, could not be had for a copy.
+[[noreturn]] void throw_no_memory(const shared_object& o, std::uint64_t bytes);
+
 /// A rectangle of a shared object, to be read in a scope: a copy in the order of the indices, or
 /// the memory itself; without its type.
 class cache_scope {

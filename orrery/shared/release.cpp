@@ -7,6 +7,7 @@
 #include <orrery/shared/object.hpp>
 #include <orrery/shared/region.hpp>
 #include <orrery/shared/release.hpp>
+#include <orrery/shared/release_tally.hpp>
 #include <orrery/shared/scope.hpp>
 #include <orrery/shared/transfer_limits.hpp>
 
@@ -18,8 +19,6 @@
 #include <unordered_map>
 #include <utility>
 #include <vector>
-
-#include <fmt/format.h>
 
 namespace orrery::detail {
 
@@ -130,20 +129,24 @@ void write_batch_here(shared_id id, const write_batch& b, std::string_view write
 /// Writes that were gathered and are on their way; and what has come of it, for who hears that a
 /// node was lost.
 struct release_scope::buffers {
+  explicit buffers(const release_request& r)
+      : object(hold_object(r.id)),
+        writer(write_site{"release", r.where}.text()),
+        most(r.options.buffer_bytes),
+        tally(r, "other machines") {}
+
   struct message {
     future<void> answer;
     std::uint64_t writes;
   };
 
   std::shared_ptr<const shared_object> object;
-  std::source_location where;
   std::string writer;  ///< told to the owners
   std::size_t most = 0;  ///< of one batch, then it is sent
   std::unordered_map<std::uint32_t, batch_writer> of;  // by part
   std::deque<message> sent;
   std::size_t bytes = 0;
-  std::uint64_t writes = 0;  ///< to other domains, all
-  std::uint64_t written = 0;  ///< of these, what owners have
+  release_tally tally;
   std::exception_ptr failure;  ///< the first
 
   batch_writer& to(std::uint32_t part) {
@@ -157,7 +160,7 @@ struct release_scope::buffers {
     sent.pop_front();
     try {
       oldest.answer.get();
-      written += oldest.writes;
+      tally.arrived(oldest.writes);
     } catch (...) {
       if (failure == nullptr) failure = std::current_exception();
     }
@@ -182,29 +185,19 @@ struct release_scope::buffers {
   void finish() {
     send_all();
     while (!sent.empty()) take_oldest();
+    tally.tell(object->about.label);
     throw_failure();
   }
   /// If there is one; when all answers are there, so that the count is right.
   void throw_failure() {
     if (failure == nullptr) return;
     while (!sent.empty()) take_oldest();
-    try {
-      std::rethrow_exception(failure);
-    } catch (const node_lost& e) {
-      throw node_lost(verbatim,
-                      fmt::format("{}: {} of {} writes to other machines in the release scope at {} have come to their "
-                                  "owners: {}",
-                                  object->about.label, written, writes, line_of(where), e.what()));
-    }
+    tally.rethrow(failure, object->about.label);
   }
 };
 
 release_scope::release_scope(const release_request& r)
-    : row_(r.row), rows_(r.rows), column_(r.column), columns_(r.columns), buffers_(new buffers) {
-  buffers_->object = hold_object(r.id);
-  buffers_->where = r.where;
-  buffers_->writer = write_site{"release", r.where}.text();
-  buffers_->most = r.options.buffer_bytes;
+    : row_(r.row), rows_(r.rows), column_(r.column), columns_(r.columns), buffers_(new buffers(r)) {
   require_inside(*buffers_->object, {r.row, r.rows, r.column, r.columns});
   guard_.begin(buffers_->object, scope_guard::kind::write, r.where, {r.row, r.rows, r.column, r.columns});
   pitch_ = buffers_->object->columns;
@@ -255,7 +248,7 @@ void release_scope::put(std::uint64_t row, std::uint64_t column, const void* val
   batch_writer& w = buffers_->to(p.part);
   const std::size_t before = w.size();
   w.put(p.local, value, o.element_bytes());
-  ++buffers_->writes;
+  buffers_->tally.add();
   buffers_->bytes += w.size() - before;
   if (w.size() >= buffers_->most) {
     buffers_->send(p.part, w);

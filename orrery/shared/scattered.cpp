@@ -30,9 +30,10 @@ void sort_by_owner(const shared_object& o, const index_source& indices, Here her
   const std::uint64_t most = std::max<std::uint64_t>(1, transfer_piece_bytes / o.element_bytes());
   std::unordered_map<std::uint32_t, scattered_piece> open;
   for (std::uint64_t i = 0; i < indices.count; ++i)
-    if (indices[i] >= o.rows) throw_outside(o, indices[i], 0);
+    if (const matrix_index at = indices[i]; at.row >= o.rows || at.column >= o.columns)
+      throw_outside(o, at.row, at.column);
   for (std::uint64_t i = 0; i < indices.count; ++i) {
-    const layout::place p = o.how().find(indices[i], 0);
+    const layout::place p = o.how().find(indices[i].row, indices[i].column);
     if (o.base[p.part] != nullptr) {
       here(i, o.base[p.part] + p.local * o.element_bytes());
       continue;
@@ -48,7 +49,7 @@ void sort_by_owner(const shared_object& o, const index_source& indices, Here her
 
 /// At the owner.
 void check_places(const shared_object& o, std::uint32_t part, const part_places& places) {
-  if (part >= o.how().parts() || o.base[part] == nullptr || !places.inside(o.how().elements_of(part)))
+  if (part >= o.how().parts() || o.base[part] == nullptr || !places.inside(o.how().extent_of(part)))
     throw bad_message(errc::message_corrupt, o.about.label + ": a request for elements that are not here");
 }
 bytes gather_at_owner(shared_id id, std::uint32_t part, part_places places) {
@@ -139,7 +140,7 @@ void scatter_writer::begin(std::shared_ptr<const shared_object> to, const index_
   to_ = std::move(to);
   if (scope_guard::is_viewed(*to_)) [[unlikely]]
     for (std::uint64_t i = 0; i < indices.count; ++i)
-      scope_guard::require_not_viewed(*to_, {indices[i], 1, 0, to_->columns}, site_);
+      scope_guard::require_not_viewed(*to_, {indices[i].row, 1, indices[i].column, 1}, site_);
   const std::uint64_t size = to_->element_bytes();
   sort_by_owner(
       *to_, indices, [&](std::uint64_t i, std::byte* at) { store_here(*to_, at, values + i * size); },

@@ -50,8 +50,8 @@ class part_places {
   std::uint64_t count_ = 0;
 };
 
-/// Reads elements of a vector from anywhere to local memory, all that one owner has by one request
-/// (of at most 512 KiB of elements). Memory of this machine is read at once, in begin().
+/// Reads elements of a vector or a matrix from anywhere to local memory, all that one owner has by
+/// one request of at most 512 KiB of elements. Memory of this machine is read at once, in begin().
 ///
 /// Owned by who wants them, used on one PE. The destination must outlive it; so must an index list
 /// until begin() has returned.

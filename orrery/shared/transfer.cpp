@@ -63,7 +63,7 @@ void watch(watched_access& w, const std::shared_ptr<const shared_object>& o, acc
            const std::source_location& where, const char* what) {
   w.begin(o, k, where, what);
   if (w)
-    for (std::uint64_t i = 0; i < indices.count; ++i) w.add(indices[i], 0, 1);
+    for (std::uint64_t i = 0; i < indices.count; ++i) w.add(indices[i].row, indices[i].column, 1);
 }
 
 }  // namespace

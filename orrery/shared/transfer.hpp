@@ -74,17 +74,34 @@ template <class T>
   return {v, first, count, step};
 }
 
+/// The index of an element of a matrix, in lists of them.
+struct matrix_index {
+  std::uint64_t row = 0;
+  std::uint64_t column = 0;
+  friend bool operator==(const matrix_index&, const matrix_index&) noexcept = default;
+};
+
 namespace detail {
 
-/// Indices of elements: a list, or `count` of them in equal distances.
-struct index_source {
-  std::span<const std::uint64_t> list;
+/// Indices of elements: a list, of a vector or of a matrix, or `count` of a vector in equal
+/// distances.
+class index_source {
+ public:
+  index_source(std::span<const std::uint64_t> list) noexcept : count(list.size()), list_(list) {}  // NOLINT
+  index_source(std::span<const matrix_index> list) noexcept : count(list.size()), pairs_(list) {}  // NOLINT
+  index_source(std::uint64_t from, std::uint64_t step, std::uint64_t n) noexcept
+      : first(from), distance(step), count(n) {}
+  [[nodiscard]] matrix_index operator[](std::uint64_t i) const noexcept {
+    if (pairs_.data() != nullptr) return pairs_[i];
+    return {list_.data() != nullptr ? list_[i] : first + i * distance, 0};
+  }
   std::uint64_t first = 0;
   std::uint64_t distance = 0;
-  std::uint64_t count = 0;  ///< also of the list
-  [[nodiscard]] std::uint64_t operator[](std::uint64_t i) const noexcept {
-    return list.data() != nullptr ? list[i] : first + i * distance;
-  }
+  std::uint64_t count = 0;  ///< also of a list
+
+ private:
+  std::span<const std::uint64_t> list_;
+  std::span<const matrix_index> pairs_;
 };
 
 [[nodiscard]] transfer start_read(const rectangle& from, std::byte* to, std::uint64_t pitch,
@@ -101,7 +118,7 @@ struct index_source {
 
 template <class T>
 [[nodiscard]] index_source indices_of(const vector_stride<T>& s) noexcept {
-  return {{}, s.first(), s.step(), s.size()};
+  return {s.first(), s.step(), s.size()};
 }
 
 }  // namespace detail
@@ -206,43 +223,82 @@ void copy(std::span<const std::type_identity_t<T>> from, const vector_stride<T>&
   start_copy(from, to, where).wait();
 }
 
-/// to[k] = from[indices[k]]: all that one owner has travels together. The list must stay until
-/// start_gather has returned.
+namespace detail {
+
 template <class T>
-transfer start_gather(const shared_vector<T>& from, std::span<const std::uint64_t> indices,
-                      std::span<std::type_identity_t<T>> to,
-                      std::source_location where = std::source_location::current()) {
-  detail::require_bytes<T>();
-  detail::require_same_size(indices.size(), to.size());
-  return detail::start_gather(from.id(), {indices, 0, 0, indices.size()}, reinterpret_cast<std::byte*>(to.data()),
-                              where);
+transfer start_gather_of(const shared_id& from, const index_source& indices, std::span<T> to,
+                         const std::source_location& where) {
+  require_bytes<T>();
+  require_same_size(indices.count, to.size());
+  return start_gather(from, indices, reinterpret_cast<std::byte*>(to.data()), where);
 }
 template <class T>
-[[nodiscard]] std::vector<T> gather(const shared_vector<T>& from, std::span<const std::uint64_t> indices,
-                                    std::source_location where = std::source_location::current()) {
-  detail::require_bytes<T>();
+[[nodiscard]] std::vector<T> gather_of(const shared_id& from, const index_source& indices,
+                                       const std::source_location& where) {
+  require_bytes<T>();
   // also of bool, and of what has no default constructor
-  std::vector<detail::element_value<T>> values(indices.size());
-  detail::start_gather(from.id(), {indices, 0, 0, indices.size()}, reinterpret_cast<std::byte*>(values.data()), where)
-      .wait();
+  std::vector<element_value<T>> values(indices.count);
+  start_gather(from, indices, reinterpret_cast<std::byte*>(values.data()), where).wait();
   std::vector<T> all;
   all.reserve(values.size());
   for (const auto& v : values) all.push_back(v.get());
   return all;
+}
+template <class T>
+transfer start_scatter_of(std::span<const T> values, const shared_id& to, const index_source& indices,
+                          const std::source_location& where) {
+  require_bytes<T>();
+  require_same_size(values.size(), indices.count);
+  return start_scatter(reinterpret_cast<const std::byte*>(values.data()), to, indices, where);
+}
+
+}  // namespace detail
+
+/// to[k] = from[indices[k]]: all that one owner has travels together. The list must stay until
+/// start_gather has returned. The list of a matrix has rows and columns.
+template <class T>
+transfer start_gather(const shared_vector<T>& from, std::span<const std::uint64_t> indices,
+                      std::span<std::type_identity_t<T>> to,
+                      std::source_location where = std::source_location::current()) {
+  return detail::start_gather_of(from.id(), indices, to, where);
+}
+template <class T>
+transfer start_gather(const shared_matrix<T>& from, std::span<const matrix_index> indices,
+                      std::span<std::type_identity_t<T>> to,
+                      std::source_location where = std::source_location::current()) {
+  return detail::start_gather_of(from.id(), indices, to, where);
+}
+template <class T>
+[[nodiscard]] std::vector<T> gather(const shared_vector<T>& from, std::span<const std::uint64_t> indices,
+                                    std::source_location where = std::source_location::current()) {
+  return detail::gather_of<T>(from.id(), indices, where);
+}
+template <class T>
+[[nodiscard]] std::vector<T> gather(const shared_matrix<T>& from, std::span<const matrix_index> indices,
+                                    std::source_location where = std::source_location::current()) {
+  return detail::gather_of<T>(from.id(), indices, where);
 }
 /// to[indices[k]] = values[k]. Where an index is there twice, either value stays.
 template <class T>
 transfer start_scatter(std::span<const std::type_identity_t<T>> values, const shared_vector<T>& to,
                        std::span<const std::uint64_t> indices,
                        std::source_location where = std::source_location::current()) {
-  detail::require_bytes<T>();
-  detail::require_same_size(values.size(), indices.size());
-  return detail::start_scatter(reinterpret_cast<const std::byte*>(values.data()), to.id(),
-                               {indices, 0, 0, indices.size()}, where);
+  return detail::start_scatter_of(values, to.id(), indices, where);
+}
+template <class T>
+transfer start_scatter(std::span<const std::type_identity_t<T>> values, const shared_matrix<T>& to,
+                       std::span<const matrix_index> indices,
+                       std::source_location where = std::source_location::current()) {
+  return detail::start_scatter_of(values, to.id(), indices, where);
 }
 template <class T>
 void scatter(std::span<const std::type_identity_t<T>> values, const shared_vector<T>& to,
              std::span<const std::uint64_t> indices, std::source_location where = std::source_location::current()) {
+  start_scatter(values, to, indices, where).wait();
+}
+template <class T>
+void scatter(std::span<const std::type_identity_t<T>> values, const shared_matrix<T>& to,
+             std::span<const matrix_index> indices, std::source_location where = std::source_location::current()) {
   start_scatter(values, to, indices, where).wait();
 }
 

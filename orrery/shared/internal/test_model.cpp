@@ -372,7 +372,13 @@ struct matrix_shape {
     write_released(mine, value, {});  // there is no such behaviour of matrices
   }
   void write_scattered(const std::vector<std::size_t>& mine, const std::vector<std::uint64_t>& value) const {
-    write_by_copies(m, mine, value);  // there is no such transfer of matrices
+    std::vector<long> values;
+    std::vector<matrix_index> places;
+    for (const std::size_t i : mine) {
+      values.push_back(value_of<long>(value[i]));
+      places.push_back({i / m.column_count(), i % m.column_count()});
+    }
+    scatter(std::span<const long>(values), m, places);
   }
   void write_meanwhile(const std::vector<std::size_t>& mine, const std::vector<std::uint64_t>& value) const {
     auto seen = start_with(release(m), [&](auto& w) {
@@ -386,7 +392,13 @@ struct matrix_shape {
                 [&](auto& c) { return std::ranges::equal(c.span(), model) ? std::uint64_t{0} : model.size(); });
   }
   std::uint64_t differences_gathered(const std::vector<long>& model, random& r) const {
-    return differences_in_copies(m, model, r);  // there is no such transfer of matrices
+    std::vector<matrix_index> places(model.empty() ? 0 : below(r, 2 * model.size()));
+    for (matrix_index& p : places) p = {below(r, m.row_count()), below(r, m.column_count())};
+    const std::vector<long> there = gather(m, places);
+    std::uint64_t wrong = 0;
+    for (std::size_t i = 0; i < places.size(); ++i)
+      wrong += there[i] == model[places[i].row * m.column_count() + places[i].column] ? 0 : 1;
+    return wrong;
   }
   void copy_in(std::size_t i, long x) const {
     copy(std::span<const long>(&x, 1), m.part(i / m.column_count(), 1, i % m.column_count(), 1));
