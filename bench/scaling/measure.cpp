@@ -123,7 +123,7 @@ extent footprint_of(array<Cell> a) {
 namespace scaling {
 
 double collective_us(std::uint32_t pes, int each, const std::string& net) {
-  constexpr int warm = 2;  // channels are made by the first messages
+  constexpr int warm = 2;  // outbound rings are made by the first messages
   constexpr int rounds = 8;
   double us = 0;
   in_simulation(pes, net, [&] {

@@ -27,7 +27,7 @@ struct order_tag {
 /// known to have this class of handler.
 struct array_handler : scheduler::handler {
   using forward_function = void (*)(array_core&, cell_base&, scheduler::message*);
-  using describe_function = void (*)(wire::shape&);
+  using describe_function = void (*)(wire::type_description&);
   using route_function = slot* (*)(pe&, scheduler::delivery&, const wire::envelope&, std::uint32_t);
 
   array_handler(std::string_view of, std::string_view method_name, std::string_view parameters,

@@ -29,7 +29,7 @@ struct array_maker {
       std::apply([&](const A&... each) { part.construct_inline(part.create_entry(i, 0), each...); }, all);
     };
   }
-  static void describe(wire::shape& types) {
+  static void describe(wire::type_description& types) {
     types.describe<Index>();
     (types.describe<A>(), ...);
   }

@@ -204,7 +204,7 @@ struct create_message {
       }
     }
   }
-  static void describe(wire::shape& types) {
+  static void describe(wire::type_description& types) {
     types.describe<Index>();
     (types.describe<A>(), ...);
   }
@@ -291,7 +291,7 @@ struct packed_message {
   }
   // An element with a serialize() is compared by its size only: it may not be made where it has no
   // index.
-  static void describe(wire::shape& types) { types.name<T>(); }
+  static void describe(wire::type_description& types) { types.name<T>(); }
   inline static const birth_handler instance{type_name<T>(), "(arrival)", wire::type_key<packed_message>(),
                                              &run,           &route,      &describe};
 };

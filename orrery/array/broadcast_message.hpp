@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <orrery/array/element_message.hpp>
 #include <orrery/array/load_scope.hpp>
-#include <orrery/array/message.hpp>
 
 #include <cstring>
 #include <memory>

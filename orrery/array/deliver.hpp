@@ -51,7 +51,7 @@ struct forward_message {
       self.failures().report_post(&instance, std::current_exception());
     }
   }
-  static void describe(wire::shape& types) { types.describe<std::remove_cvref_t<P>>(); }
+  static void describe(wire::type_description& types) { types.describe<std::remove_cvref_t<P>>(); }
   struct forward_handler : scheduler::handler {
     forward_handler() noexcept
         : scheduler::handler("orrery", "deliver", wire::type_key<forward_message>(), &forward_message::run,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <orrery/array/message.hpp>
+#include <orrery/array/element_message.hpp>
 
 namespace orrery {
 

@@ -113,7 +113,7 @@ void throw_guest(std::uint32_t array, const char* what) {
 bool may_send_as_guest(pe& self, std::uint32_t array, bool may_wait) {
   if (!is_guest_of(self, array)) throw_no_array(array);
   const std::uint32_t to = maker_of(self, array);
-  scheduler::channel& c = self.channel_to(to);  // throws node_lost
+  scheduler::outbound& c = self.outbound_to(to);  // throws node_lost
   if (!may_wait) return !c.slow() && !self.is_stopped({to, wire::no_slot, 0});
   if (self.active() == nullptr) return true;
   if (self.refusing()) self.shutdown().refuse("a message to an array of another program");

@@ -27,7 +27,7 @@ struct element_maker : scheduler::handler {
   using make_element = std::function<void(index_part<Index>&, const Index&)>;
   using read_arguments = make_element (*)(const bytes& arguments);
 
-  element_maker(std::string_view of, std::string_view key, void (*types)(wire::shape&), new_part part,
+  element_maker(std::string_view of, std::string_view key, void (*types)(wire::type_description&), new_part part,
                 read_arguments with) noexcept;
 
   new_part part;
@@ -76,8 +76,8 @@ struct index_maker {
   static bool knows_share(const range<Index>& all, const placement_map<Index>& map, std::uint32_t pes);
   static future<void> start(const maker& m, std::uint32_t pe, step what, const bytes& how, const bytes& arguments);
   static void make(const maker& m, const bytes& how);
-  static void fill(const maker& m, const bytes& how, const bytes& arguments);
-  static void fill_with(const bytes& some, const make_element& make);
+  static void create_initial(const maker& m, const bytes& how, const bytes& arguments);
+  static void create_each(const bytes& some, const make_element& make);
   static void tell_homes(std::uint32_t id, std::uint32_t pe, const std::vector<Index>& all,
                          std::vector<future<void>>& told);
   template <class ForEach>

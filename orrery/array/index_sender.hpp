@@ -106,11 +106,11 @@ bool index_sender<Index>::send_away(pe& self, std::uint32_t array, const Index& 
     return again = true;
   }
   const std::uint32_t to_pe = way->pe;
-  scheduler::channel* out_to = nullptr;
+  scheduler::outbound* out_to = nullptr;
   std::uint32_t bytes_needed = 0;
   wire::envelope* e = nullptr;
   try {
-    out_to = &self.channel_to(to_pe);
+    out_to = &self.outbound_to(to_pe);
     bytes_needed =
         wire::record_bytes(form.payload_bytes) + wire::ring_surcharge(arguments.pages(), out_to->ring.capacity());
     e = out_to->try_reserve(bytes_needed);
@@ -131,7 +131,7 @@ bool index_sender<Index>::send_away(pe& self, std::uint32_t array, const Index& 
     }
     return true;
   }
-  scheduler::channel& c = *out_to;
+  scheduler::outbound& c = *out_to;
   route_head h{part.next_number(), number_of_call(), self.id(), 0,
                way->last == 0 ? route_head::wants_location : std::uint16_t{0}};
   // others wait for the answer

@@ -159,7 +159,7 @@ class insertion {
   static bool wait_for_way(pe& self, std::uint32_t home, bool answered) {
     if (home == self.id()) return true;
     try {
-      scheduler::channel& c = self.channel_to(home);
+      scheduler::outbound& c = self.outbound_to(home);
       // waits for its turn
       if (c.slow() && self.active() != nullptr) (void)self.reserve(c, wire::granule * 2);
       return true;

@@ -40,9 +40,9 @@ void index_maker<Index>::take_step(step what, const bytes& how, const bytes& arg
     make(m, how);
   } else if constexpr (has_range<Index>) {
     if (what == step::fill) {
-      fill(m, how, arguments);
+      create_initial(m, how, arguments);
     } else {
-      fill_with(how, m.with(arguments));
+      create_each(how, m.with(arguments));
     }
   }
 }
@@ -82,7 +82,7 @@ std::uint32_t index_maker<Index>::make_array_of(const maker& m, const settings& 
   try {
     const bool each_knows =
         knows_share(all, where ? *where : o.home, index_part_of<Index>(here_pe(), id).about().pes.count());
-    fill(m, pack(0, id, all, where), arguments);
+    create_initial(m, pack(0, id, all, where), arguments);
     if (!each_knows) end_shares(id);
   } catch (...) {
     const std::exception_ptr failed = std::current_exception();
@@ -97,8 +97,8 @@ std::uint32_t index_maker<Index>::make_array_of(const maker& m, const settings& 
 }
 
 template <class Index>
-element_maker<Index>::element_maker(std::string_view of, std::string_view key, void (*types)(wire::shape&), new_part p,
-                                    read_arguments w) noexcept
+element_maker<Index>::element_maker(std::string_view of, std::string_view key, void (*types)(wire::type_description&),
+                                    new_part p, read_arguments w) noexcept
     : handler(of, "(creation of an array)", key, &index_maker<Index>::messages::run,
               &index_maker<Index>::messages::relocate, &index_maker<Index>::messages::drop,
               sizeof(typename index_maker<Index>::messages::owned), index_maker<Index>::messages::views, types, {},
@@ -123,7 +123,7 @@ void index_maker<Index>::make(const maker& m, const bytes& how) {
 }
 
 template <class Index>
-void index_maker<Index>::fill(const maker& m, const bytes& how, const bytes& arguments) {
+void index_maker<Index>::create_initial(const maker& m, const bytes& how, const bytes& arguments) {
   orrery::reader r(how);
   const auto id = orrery::read<std::uint32_t>(r);
   const auto all = orrery::read<range<Index>>(r);
@@ -161,7 +161,7 @@ void index_maker<Index>::fill(const maker& m, const bytes& how, const bytes& arg
 }
 
 template <class Index>
-void index_maker<Index>::fill_with(const bytes& some, const make_element& make) {
+void index_maker<Index>::create_each(const bytes& some, const make_element& make) {
   orrery::reader r(some);
   const auto id = orrery::read<std::uint32_t>(r);
   const bool apart = orrery::read<bool>(r);

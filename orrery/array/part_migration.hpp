@@ -74,7 +74,7 @@ void index_part<Index>::depart(cell_type& c, std::uint32_t to) {
   const bool whole = self_.owner().is_local(to) && !settings_.always_serialize;
   bytes state;
   if (!whole) pack_object(c, state);
-  (void)self_.channel_to(to);  // throws node_lost, while it can stay
+  (void)self_.outbound_to(to);  // throws node_lost, while it can stay
   ++c.moves;
   take_out(c);
   remote_location& a = make_location(c.index, to, is_home(c.index));

@@ -34,7 +34,7 @@ struct Nomad : element<Nomad> {
     move_on();
   }
   void hear(int n) {
-    casts.push_back(n);
+    broadcasts.push_back(n);
     move_on();
   }
   int ask(int n) {
@@ -47,14 +47,14 @@ struct Nomad : element<Nomad> {
   }
   void rest(bool now) { rests = now; }
   int total() const { return sum_of; }
-  std::vector<int> heard() const { return casts; }
+  std::vector<int> heard() const { return broadcasts; }
   int bad() const { return wrong; }
   template <class A>
   void serialize(A& a) {
-    a & sum_of & casts & last & wrong & rests;
+    a & sum_of & broadcasts & last & wrong & rests;
   }
   int sum_of = 0;
-  std::vector<int> casts;
+  std::vector<int> broadcasts;
   std::map<std::uint32_t, int> last;
   int wrong = 0;
   bool rests = false;

@@ -4,7 +4,7 @@
 #include <orrery/array/directory.hpp>
 #include <orrery/array/index.hpp>
 #include <orrery/process/describe.hpp>
-#include <orrery/wire/shape.hpp>
+#include <orrery/wire/type_description.hpp>
 #include <orrery/wire/type_key.hpp>
 
 #include <algorithm>
@@ -204,7 +204,7 @@ struct typed_reducer {
   static slot* route(pe& self, scheduler::delivery& d, const wire::envelope& e, std::uint32_t size) {
     return route_partial(self, d, e, size, &read);
   }
-  static void describe(wire::shape& types) { types.describe<V>(); }
+  static void describe(wire::type_description& types) { types.describe<V>(); }
   inline static const control_handler partial_handler{type_name<typed_reducer<V, Op>>(), &route, &describe,
                                                       wire::type_key<typed_reducer>()};
 };

@@ -29,7 +29,7 @@ void count_hop(const array_core& part, const routed_kind& kind, route_head& h, s
 bool move_on(array_core& part, scheduler::delivery& d, const wire::envelope& e, std::uint32_t to) {
   pe& self = part.self();
   const scheduler::handler& h = *d.method;
-  scheduler::channel& c = self.channel_to(to);
+  scheduler::outbound& c = self.outbound_to(to);
   const std::uint32_t record = wire::record_bytes(h.payload_bytes) + wire::ring_surcharge(e.padding, c.ring.capacity());
   wire::envelope* out = c.try_reserve(record);
   if (out == nullptr) return false;

@@ -3,8 +3,8 @@
 
 #include <orrery/array/activity.hpp>
 #include <orrery/array/broadcast_message.hpp>
+#include <orrery/array/element_message.hpp>
 #include <orrery/array/index_sender.hpp>
-#include <orrery/array/message.hpp>
 #include <orrery/process/bound_target.hpp>
 #include <orrery/scheduler/node.hpp>
 

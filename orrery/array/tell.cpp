@@ -100,7 +100,7 @@ bool lost_piece(pe& self, const scheduler::handler&, std::span<const std::byte> 
 }
 
 // As one record, or as several: a record above a quarter of the ring might never fit into it.
-void send_in_pieces(pe& self, scheduler::channel& c, const scheduler::handler& h, piece_head head,
+void send_in_pieces(pe& self, scheduler::outbound& c, const scheduler::handler& h, piece_head head,
                     std::span<const std::byte> payload) {
   const auto name = [&](const scheduler::handler& x) {
     return c.remote ? std::uint64_t{x.index} : reinterpret_cast<std::uint64_t>(&x);
@@ -171,7 +171,7 @@ void discard(pe& self, scheduler::message* m) noexcept {
 }
 
 void tell_process(pe& self, address to, const scheduler::handler& h, std::span<const std::byte> payload) {
-  send_in_pieces(self, self.links().control_channel_to(to.pe), h, {payload.size(), h.index, to.slot, to.generation, 1},
+  send_in_pieces(self, self.links().control_outbound_to(to.pe), h, {payload.size(), h.index, to.slot, to.generation, 1},
                  payload);
 }
 
@@ -183,7 +183,7 @@ void tell(pe& self, std::uint32_t to, const scheduler::handler& h, std::uint32_t
     dispatch(self, m);
     return;
   }
-  send_in_pieces(self, self.links().control_channel_to(to), h, {payload.size(), h.index, slot, generation, 0, level},
+  send_in_pieces(self, self.links().control_outbound_to(to), h, {payload.size(), h.index, slot, generation, 0, level},
                  payload);
 } catch (const node_lost&) {
   if (h.lost == nullptr || !h.lost(self, h, payload, to, nullptr))

@@ -5,7 +5,7 @@
 #include <orrery/shared/matrix.hpp>
 #include <orrery/shared/vector.hpp>
 #include <orrery/storage/array.hpp>
-#include <orrery/storage/element.hpp>
+#include <orrery/storage/element_type.hpp>
 
 #include <cstdint>
 #include <source_location>

@@ -190,7 +190,7 @@ struct broadcast_handler : typed_handler<Operation, P...> {
     }
     return owner.release();
   }
-  static void send_to_other_node(pe& self, scheduler::channel& c, address to, scheduler::sink& k,
+  static void send_to_other_node(pe& self, scheduler::outbound& c, address to, scheduler::sink& k,
                                  const void* const* refs) {
     (void)refs;
     [&]<std::size_t... I>(std::index_sequence<I...>) {

@@ -23,18 +23,18 @@ void call_part(pe& self, address to, scheduler::sink& k, const part_call& c) {
     return;
   }
   self.wait_while_stopped(to);
-  scheduler::channel& channel = self.channel_to(to.pe);
-  if (channel.remote) {
-    c.to_other_node(self, channel, to, k, c.refs);
+  scheduler::outbound& outbound = self.outbound_to(to.pe);
+  if (outbound.remote) {
+    c.to_other_node(self, outbound, to, k, c.refs);
     return;
   }
   const std::size_t payload = c.arguments * sizeof(void*);
   const std::uint32_t bytes = wire::record_bytes(payload);
-  wire::envelope* e = self.reserve(channel, bytes);
+  wire::envelope* e = self.reserve(outbound, bytes);
   std::memcpy(e->payload(), c.refs, payload);
   write_envelope(*e, to, c.method, wire::payload_form::refs, &k,
                  static_cast<std::uint16_t>(bytes - wire::granule - payload));
-  self.commit(channel, bytes);
+  self.commit(outbound, bytes);
 }
 
 }  // namespace

@@ -21,7 +21,7 @@ struct part_call {
   const void* const* refs;
   std::uint32_t arguments;
   bool constructs;
-  void (*to_other_node)(pe&, scheduler::channel&, address, scheduler::sink&, const void* const* refs);
+  void (*to_other_node)(pe&, scheduler::outbound&, address, scheduler::sink&, const void* const* refs);
   broadcast_base* (*make)(group_part&, const void* const* refs);
 };
 /// Sends it to each part and returns when each has answered, into the sink that sink_of(sinks,

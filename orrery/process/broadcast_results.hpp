@@ -116,7 +116,7 @@ struct broadcast_results : broadcast_base {
       return;
     }
     try {
-      self.links().send_control(self.channel_to(l->source_pe), wire::record_kind::reply, 0, 0, l->reply);
+      self.links().send_control(self.outbound_to(l->source_pe), wire::record_kind::reply, 0, 0, l->reply);
     } catch (const orrery::error&) {  // only while shutting down
     }
   }

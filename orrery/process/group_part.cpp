@@ -140,7 +140,7 @@ template <auto F, class... A>
 void tell_part(pe& self, address part, const A&... args) noexcept {
   const scheduler::handler& h = function_handler<F>::instance;
   try {
-    scheduler::channel& c = self.links().control_channel_to(part.pe);
+    scheduler::outbound& c = self.links().control_outbound_to(part.pe);
     const auto room = [&] {
       if constexpr (has_fixed_wire_size<A...>) {
         return std::array<std::byte, wire_size<std::uint32_t, std::uint32_t, A...>()>{};

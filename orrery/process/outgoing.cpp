@@ -15,13 +15,13 @@ constexpr std::uint32_t many_blocks = 4;
 constexpr std::int64_t patience_ns = 50'000'000;
 }  // namespace
 
-std::uint32_t outgoing::record_bytes(const scheduler::channel& c, std::size_t bytes) noexcept {
+std::uint32_t outgoing::record_bytes(const scheduler::outbound& c, std::size_t bytes) noexcept {
   if (bytes <= largest_in_ring) return wire::record_bytes(bytes);
   return wire::record_bytes(sizeof(wire::block_ref)) +
          wire::ring_surcharge(wire::pages_beside(bytes), c.ring.capacity());
 }
 
-outgoing::outgoing(scheduler::pe& self, scheduler::channel& c, std::size_t bytes) : self_(self), channel_(c) {
+outgoing::outgoing(scheduler::pe& self, scheduler::outbound& c, std::size_t bytes) : self_(self), outbound_(c) {
   bytes_ = record_bytes(c, bytes);
   in_block_ = bytes > largest_in_ring;
   if (in_block_) {
@@ -52,7 +52,7 @@ outgoing::outgoing(scheduler::pe& self, scheduler::channel& c, std::size_t bytes
 }
 
 outgoing::~outgoing() {
-  if (in_block_) self_.owner().block_released(channel_.pe, block_);
+  if (in_block_) self_.owner().block_released(outbound_.pe, block_);
 }
 
 void outgoing::send_message(address to, const scheduler::handler& h, scheduler::sink* sink, wire::record_kind level) {
@@ -67,7 +67,7 @@ void outgoing::send_reply(std::uint64_t reply) {
 }
 
 void outgoing::reserve_record() {
-  if (in_block_) record_ = self_.reserve(channel_, bytes_);
+  if (in_block_) record_ = self_.reserve(outbound_, bytes_);
 }
 
 void outgoing::commit(wire::record_kind kind, std::uint32_t slot, std::uint32_t generation, std::uint64_t handler,
@@ -76,7 +76,7 @@ void outgoing::commit(wire::record_kind kind, std::uint32_t slot, std::uint32_t 
     const wire::block_ref ref{block_, payload_.size()};
     std::memcpy(record_->payload(), &ref, sizeof ref);
     in_block_ = false;
-    ++channel_.blocks_out;
+    ++outbound_.blocks_out;
     record_->form = wire::payload_form::block;
     record_->padding = wire::pages_beside(payload_.size());
   } else {
@@ -89,7 +89,7 @@ void outgoing::commit(wire::record_kind kind, std::uint32_t slot, std::uint32_t 
   record_->handler = handler;
   record_->reply = reply;
   scheduler::order_before_other_nodes();
-  self_.commit(channel_, bytes_);
+  self_.commit(outbound_, bytes_);
 }
 
 }  // namespace orrery::detail

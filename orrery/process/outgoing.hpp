@@ -17,14 +17,14 @@ namespace orrery::detail {
 class outgoing {
  public:
   /// Space for `bytes` of payload. May park. Throws node_lost, std::bad_alloc.
-  outgoing(scheduler::pe& self, scheduler::channel& c, std::size_t bytes);
+  outgoing(scheduler::pe& self, scheduler::outbound& c, std::size_t bytes);
   outgoing(const outgoing&) = delete;
   outgoing& operator=(const outgoing&) = delete;
   /// Takes an unsent payload back.
   ~outgoing();
 
-  /// The space that a payload of `bytes` takes in the channel's ring.
-  [[nodiscard]] static std::uint32_t record_bytes(const scheduler::channel& c, std::size_t bytes) noexcept;
+  /// The space that a payload of `bytes` takes in the ring.
+  [[nodiscard]] static std::uint32_t record_bytes(const scheduler::outbound& c, std::size_t bytes) noexcept;
 
   /// Where the payload goes; aligned to 16 (ring) or 64 (block).
   [[nodiscard]] std::span<std::byte> payload() noexcept { return payload_; }
@@ -42,7 +42,7 @@ class outgoing {
               std::uint64_t reply) noexcept;
 
   scheduler::pe& self_;
-  scheduler::channel& channel_;
+  scheduler::outbound& outbound_;
   wire::envelope* record_ = nullptr;
   std::uint32_t bytes_ = 0;
   std::uint64_t block_ = 0;

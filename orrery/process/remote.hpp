@@ -44,7 +44,7 @@ template <class T>
 class remote {
  public:
   using element_type = T;
-  static constexpr bool known_shape = true;  ///< see wire::shape
+  static constexpr bool known_shape = true;  ///< see wire::type_description
 
   constexpr remote() noexcept = default;
   constexpr explicit remote(orrery::address a) noexcept : address_(a) {}

@@ -85,7 +85,7 @@ void answer(pe& self, std::uint64_t reply, std::uint32_t source_pe, bool remote,
     if (!remote) {
       scheduler::reply_in_place(self, reply, source_pe);
     } else {
-      outgoing out(self, self.channel_to(source_pe), 0);
+      outgoing out(self, self.outbound_to(source_pe), 0);
       out.send_reply(reply);
     }
   } else {
@@ -104,7 +104,7 @@ void answer(pe& self, std::uint64_t reply, std::uint32_t source_pe, bool remote,
       scheduler::reply_in_place(self, reply, source_pe);
     } else {
       decltype(auto) value = f();
-      outgoing out(self, self.channel_to(source_pe), orrery::wire_size(value));
+      outgoing out(self, self.outbound_to(source_pe), orrery::wire_size(value));
       orrery::writer w(out.payload());
       orrery::write(w, value);
       out.send_reply(reply);

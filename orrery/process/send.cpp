@@ -53,7 +53,7 @@ void push_call(pe& self, slot& s, scheduler::message* m, wire::record_kind level
   }
 }
 
-bool has_space(scheduler::channel& c, std::size_t bytes) noexcept {
+bool has_space(scheduler::outbound& c, std::size_t bytes) noexcept {
   return c.try_reserve(outgoing::record_bytes(c, bytes)) != nullptr;
 }
 
@@ -72,7 +72,7 @@ void begin_call_with(pe& self, address to, scheduler::sink& k, const scheduler::
     return;
   }
   self.wait_while_stopped(to);
-  scheduler::channel& c = self.channel_to(to.pe);
+  scheduler::outbound& c = self.outbound_to(to.pe);
   if (c.remote) {
     send_wire(self, c, to, h, &k, arguments);
     return;

@@ -21,7 +21,7 @@ namespace orrery::detail {
 /// never be executed.
 void push_call(pe& self, slot& s, scheduler::message* m, wire::record_kind level = wire::record_kind::message);
 /// Room for a message to another node with a payload of `bytes`.
-[[nodiscard]] bool has_space(scheduler::channel& c, std::size_t bytes) noexcept;
+[[nodiscard]] bool has_space(scheduler::outbound& c, std::size_t bytes) noexcept;
 
 /// Writes all of a record's envelope but its size.
 inline void write_envelope(wire::envelope& e, address to, const scheduler::handler& h, wire::payload_form form,
@@ -90,7 +90,7 @@ inline_arguments(std::uint32_t, const Size&, const Write&, const Move&, const Pa
 /// Sends a message to another node. `Arguments`: arguments_ref or inline_arguments. May park.
 /// Throws node_lost, what a serialize() throws.
 template <class Arguments>
-void send_wire(pe& self, scheduler::channel& c, address to, const scheduler::handler& h, scheduler::sink* sink,
+void send_wire(pe& self, scheduler::outbound& c, address to, const scheduler::handler& h, scheduler::sink* sink,
                const Arguments& arguments) {
   outgoing out(self, c, arguments.wire_size());
   arguments.write(out.payload());
@@ -108,7 +108,7 @@ bool send_to_other_pe(const scheduler::handler& h, pe& self, address to, schedul
     } else if (self.is_stopped(to)) {
       return false;
     }
-    scheduler::channel& c = self.channel_to(to.pe);
+    scheduler::outbound& c = self.outbound_to(to.pe);
     if (c.remote) {
       if (!may_wait && !has_space(c, arguments.wire_size())) return false;
       send_wire(self, c, to, h, sink, arguments);

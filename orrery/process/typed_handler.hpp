@@ -5,7 +5,7 @@
 #include <orrery/process/class_info.hpp>
 #include <orrery/process/kept.hpp>
 #include <orrery/process/through_wire.hpp>
-#include <orrery/wire/shape.hpp>
+#include <orrery/wire/type_description.hpp>
 
 #include <cstring>
 #include <memory>
@@ -83,7 +83,7 @@ struct typed_handler {
     old->~owned();
   }
   static void drop(void* payload) { static_cast<owned*>(payload)->~owned(); }
-  static void describe(wire::shape& types) {
+  static void describe(wire::type_description& types) {
     types.describe<value_t<typename Operation::result>>();
     (types.describe<std::remove_cvref_t<P>>(), ...);
   }

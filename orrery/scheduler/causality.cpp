@@ -181,7 +181,7 @@ bool for_each_record(const vector_clock& c, F f) {
 
 }  // namespace
 
-bool causality::precede(channel& c) noexcept {
+bool causality::precede(outbound& c) noexcept {
   return for_each_record(tell(), [&](auto entries, bool first) {
     wire::envelope* const e = c.ring.reserve(bytes_for(entries.size()));
     if (e == nullptr) return false;
@@ -192,7 +192,7 @@ bool causality::precede(channel& c) noexcept {
   });
 }
 
-std::vector<std::vector<std::byte>> causality::annex_records(const channel&) {
+std::vector<std::vector<std::byte>> causality::annex_records(const outbound&) {
   std::vector<std::vector<std::byte>> all;
   for_each_record(tell(), [&](auto entries, bool first) {
     auto& r = all.emplace_back(bytes_for(entries.size()));
@@ -219,7 +219,7 @@ void causality::arrives(const inbound& in) {
   arriving_ = true;
 }
 
-wire::envelope* channel::try_reserve_after_annex(std::uint32_t bytes) noexcept {
+wire::envelope* outbound::try_reserve_after_annex(std::uint32_t bytes) noexcept {
   if (slow() || order == nullptr || !order->precede(*this)) return nullptr;
   return ring.reserve(bytes);
 }

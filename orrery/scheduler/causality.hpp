@@ -11,7 +11,7 @@
 namespace orrery::scheduler {
 
 struct activation;
-struct channel;
+struct outbound;
 struct inbound;
 struct message;
 struct slot;
@@ -70,9 +70,9 @@ class causality {
 
   /// The running method is going to send a record: puts an annex before it. False if there is no
   /// room.
-  [[nodiscard]] bool precede(channel& c) noexcept;
+  [[nodiscard]] bool precede(outbound& c) noexcept;
   /// The same as whole records, for who must defer them.
-  [[nodiscard]] std::vector<std::vector<std::byte>> annex_records(const channel& c);
+  [[nodiscard]] std::vector<std::vector<std::byte>> annex_records(const outbound& c);
   /// An annex has arrived.
   void receive_annex(const inbound& in, const std::byte* payload, std::size_t bytes, bool first);
   /// The record of the annex arrives; until arrived() it is what runs.

@@ -12,15 +12,15 @@
 //
 // Why a probe that comes back proves a deadlock: a process that waits for a call stays so until
 // that call is answered (waits with a time limit are not followed). A probe travels behind the call
-// that it follows, in the same channel; where it arrives, the call is either answered (the probe
-// ends), queued, or being executed. So when it has come back to a suspect that still waits for the
-// same call, every edge it went along still stands. The way of a call to an element of an array is
-// not known where it was made (call_route). A probe follows such a call by the element's name, also
-// behind it, as the layer above finds it; who waits stands in the call's payload (hidden_caller). A
-// process that waits for a call does not migrate, so neither end of an edge moves. Why every cycle
-// is found: the last edge of a cycle comes about when a call reaches a process that waits
-// (run_state::push makes it a suspect), or when a process begins to wait for a call it had started
-// before, or while calls are queued at it (pe::wait makes it a suspect).
+// that it follows, in the same outbound ring; where it arrives, the call is either answered (the
+// probe ends), queued, or being executed. So when it has come back to a suspect that still waits
+// for the same call, every edge it went along still stands. The way of a call to an element of an
+// array is not known where it was made (call_route). A probe follows such a call by the element's
+// name, also behind it, as the layer above finds it; who waits stands in the call's payload
+// (hidden_caller). A process that waits for a call does not migrate, so neither end of an edge
+// moves. Why every cycle is found: the last edge of a cycle comes about when a call reaches a
+// process that waits (run_state::push makes it a suspect), or when a process begins to wait for a
+// call it had started before, or while calls are queued at it (pe::wait makes it a suspect).
 //
 // The caller of a remote function, or of a process that is constructed, knows the PE only; there it
 // is found among those that wait (nameless_waits_).
@@ -375,7 +375,7 @@ void deadlock_detector::raise(const address& full) {
 void deadlock_detector::send(std::uint32_t to, const wait_probe& p) {
   try {
     const auto bytes = p.bytes();
-    of_.links().send_control(of_.links().control_channel_to(to), wire::record_kind::probe, 0, 0, 0, bytes.data(),
+    of_.links().send_control(of_.links().control_outbound_to(to), wire::record_kind::wait_probe, 0, 0, 0, bytes.data(),
                              bytes.size());
   } catch (const std::exception&) {  // that node is gone; who waits for it will hear so
   }

@@ -142,7 +142,7 @@ void failure_log::report_more_unsent() noexcept {
 }
 
 // Messages to a lost node that were not known to be taken from its ring.
-void failure_log::note_lost(const channel& c) noexcept {
+void failure_log::note_lost(const outbound& c) noexcept {
   if (is_quiet()) return;
   std::uint64_t lost = 0;
   // The lost node could write to the ring, too.

@@ -13,7 +13,7 @@
 
 namespace orrery::scheduler {
 
-struct channel;
+struct outbound;
 class pe;
 
 /// The failures on a PE that nobody waits for.
@@ -43,10 +43,11 @@ class failure_log {
   /// How many followed those that report_unsent() has said. When the PE ends.
   void report_more_unsent() noexcept;
 
-  /// The channel's node is lost: finds what was on the way there. Their handlers are told later.
-  void note_lost(const channel& c) noexcept;
-  /// Tells handlers of the messages that note_lost() has kept. When all channels to lost nodes are
-  /// closed: a handler may send others.
+  /// The outbound ring's node is lost: finds what was on the way there. Their handlers are told
+  /// later.
+  void note_lost(const outbound& c) noexcept;
+  /// Tells handlers of the messages that note_lost() has kept. When all outbound rings to lost
+  /// nodes are closed: a handler may send others.
   void tell_of_lost() noexcept;
   /// `count` posts were on the way to PE `to` when its node was lost: one line, not counted.
   void say_lost(std::uint32_t to, std::uint64_t count) const noexcept;

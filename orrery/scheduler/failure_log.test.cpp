@@ -112,7 +112,7 @@ TEST_F(failure_log_test, counts_the_posts_that_were_in_a_ring_to_a_lost_node) {
   const std::vector<std::max_align_t> memory(bytes / sizeof(std::max_align_t) + 8);
   void* at = const_cast<std::max_align_t*>(memory.data());
   std::size_t room = memory.size() * sizeof(std::max_align_t);
-  channel c;
+  outbound c;
   c.ring = transport::ring_producer(*transport::make_ring(std::align(64, bytes, at, room), capacity, 0, 1));
   c.pe = 1;
   for (const std::uint64_t reply : {0, 5, 0}) {  // two posts and a call

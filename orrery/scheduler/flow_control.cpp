@@ -89,7 +89,7 @@ void flow_control::let_senders_go(slot& s) {
   const std::uint32_t index = of_.processes().index_of(s);
   slot_extra& x = *extra_of(s);
   for (const stop_sign& p : x.stopped_pes) try {
-      of_.links().send_control(of_.links().control_channel_to(p.pe), wire::record_kind::go, index, s.generation, 0);
+      of_.links().send_control(of_.links().control_outbound_to(p.pe), wire::record_kind::go, index, s.generation, 0);
     } catch (const error&) {  // that PE is gone: nobody is held back there any more
     }
   x.stopped_pes.clear();
@@ -114,7 +114,7 @@ void flow_control::hold_back(slot& s, std::uint32_t source_pe) {
     counted = true;
   }
   try {
-    of_.links().send_control(of_.links().control_channel_to(source_pe), wire::record_kind::stop,
+    of_.links().send_control(of_.links().control_outbound_to(source_pe), wire::record_kind::stop,
                              of_.processes().index_of(s), s.generation, stops_, nullptr, 0, counted ? 1 : 0);
   } catch (const error&) {  // its node is gone: nothing more comes from there
   }
@@ -132,7 +132,7 @@ bool flow_control::is_stopped(address to) const {
   if (unheard() <= ring_bytes_) return false;
   // on its way to somebody who is not known, and holds back others
   if (to.slot == wire::no_slot) return true;
-  const channel* c = of_.links().find(to.pe);
+  const outbound* c = of_.links().find(to.pe);
   return c != nullptr && !c->lost && c->ring.stops() != c->stops_heard;
 }
 
@@ -154,7 +154,7 @@ bool flow_control::wait_while_stopped(address to) {
 }
 
 void flow_control::receive_stop(const inbound& in, const wire::envelope& e) {
-  if (channel* c = of_.links().find(in.pe); c != nullptr) c->stops_heard += e.handler != 0 ? 1 : 0;
+  if (outbound* c = of_.links().find(in.pe); c != nullptr) c->stops_heard += e.handler != 0 ? 1 : 0;
   stopped_[address{in.pe, e.slot, e.generation}].stop = static_cast<std::uint32_t>(e.reply);
 }
 

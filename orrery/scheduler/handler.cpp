@@ -47,8 +47,8 @@ class_info::class_info(std::string_view n, void (*d)(void*), std::span<const bas
 
 handler::handler(std::string_view class_name_, std::string_view method_, std::string_view signature_,
                  void (*run_)(pe&, slot&, delivery&), void (*relocate_)(void*, void*), void (*drop_)(void*),
-                 std::uint32_t payload, bool views_, void (*describe_)(wire::shape&), std::string_view object_,
-                 void (*through_wire_)(pe&, slot&, delivery&)) noexcept
+                 std::uint32_t payload, bool views_, void (*describe_)(wire::type_description&),
+                 std::string_view object_, void (*through_wire_)(pe&, slot&, delivery&)) noexcept
     : class_name(class_name_),
       method(method_),
       signature(signature_),

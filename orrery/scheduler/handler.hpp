@@ -20,7 +20,7 @@ struct delivery;
 }  // namespace orrery::scheduler
 namespace orrery::wire {
 struct envelope;
-class shape;
+class type_description;
 }  // namespace orrery::wire
 namespace orrery::scheduler {
 
@@ -78,8 +78,8 @@ struct unknown_message {
 struct handler {
   handler(std::string_view class_name, std::string_view method, std::string_view signature,
           void (*run)(pe&, slot&, delivery&), void (*relocate)(void*, void*), void (*drop)(void*),
-          std::uint32_t payload, bool views, void (*describe)(wire::shape&) = nullptr, std::string_view object = {},
-          void (*through_wire)(pe&, slot&, delivery&) = nullptr) noexcept;
+          std::uint32_t payload, bool views, void (*describe)(wire::type_description&) = nullptr,
+          std::string_view object = {}, void (*through_wire)(pe&, slot&, delivery&) = nullptr) noexcept;
   handler(const handler&) = delete;
   handler& operator=(const handler&) = delete;
 
@@ -99,7 +99,7 @@ struct handler {
   bool views;  ///< reads arguments in place: the message must outlive the method
   /// Describes the types of the arguments and of the result; null: there are none that a program
   /// has made.
-  void (*describe)(wire::shape&);
+  void (*describe)(wire::type_description&);
   /// The wire::type_key() of a class that has only one method of this name; empty: there may be
   /// handlers with other arguments.
   std::string_view object;

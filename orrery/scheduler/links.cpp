@@ -15,34 +15,34 @@
 namespace orrery::scheduler {
 
 links::links(pe& of, transport::doorbell& bell, std::uint32_t world_pes) noexcept
-    : of_(of), bell_(bell), channels_(world_pes) {}
+    : of_(of), bell_(bell), outbound_(world_pes) {}
 
 // --- sending -------------------------------------------------------------------------------------
 
-channel& links::open(std::uint32_t to) {
-  if (channels_.find(to) != nullptr) throw_not_sent(to);
-  channel& c = channels_.put(to, of_.owner().connect(of_, to));
+outbound& links::open(std::uint32_t to) {
+  if (outbound_.find(to) != nullptr) throw_not_sent(to);
+  outbound& c = outbound_.put(to, of_.owner().connect(of_, to));
   if (causality* const order = of_.order()) c.follow(*order);
   return c;
 }
 
-channel& links::control_channel_to(std::uint32_t to) {
+outbound& links::control_outbound_to(std::uint32_t to) {
   try {
-    return of_.channel_to(to);
+    return of_.outbound_to(to);
   } catch (const world_error& e) {
     of_.owner().peer_without_ring(to, e.what());
     throw_not_sent(to);
   }
 }
 
-void links::mark_busy(channel& c) {
+void links::mark_busy(outbound& c) {
   c.set_slow(true);
-  for (channel* b : busy_)
+  for (outbound* b : busy_)
     if (b == &c) return;
   busy_.push_back(&c);
 }
 
-wire::envelope* links::await_space(channel& c, std::uint32_t bytes) {
+wire::envelope* links::await_space(outbound& c, std::uint32_t bytes) {
   for (;;) {
     if (c.lost) throw_not_sent(c.pe);
     if (c.deferred.empty())
@@ -65,13 +65,13 @@ wire::envelope* links::await_space(channel& c, std::uint32_t bytes) {
   }
 }
 
-void links::wake_waiters(channel& c) {
+void links::wake_waiters(outbound& c) {
   fiber* first = c.waiters;
   c.waiters = c.last_waiter = nullptr;
   of_.ready_all(first);
 }
 
-void links::send_control(channel& c, wire::record_kind kind, std::uint32_t slot, std::uint32_t generation,
+void links::send_control(outbound& c, wire::record_kind kind, std::uint32_t slot, std::uint32_t generation,
                          std::uint64_t word, const void* payload, std::size_t payload_bytes,
                          std::uint64_t word2) noexcept {
   if (c.lost) return;
@@ -105,7 +105,7 @@ void links::send_control(channel& c, wire::record_kind kind, std::uint32_t slot,
 bool links::serve_busy() {
   bool any = false;
   for (std::size_t i = 0; i < busy_.size();) {
-    channel& c = *busy_[i];
+    outbound& c = *busy_[i];
     bool sent = false;  // then there may be room for more, though the receiver has not said so
     while (!c.lost && !c.deferred.empty()) {
       auto& kept = c.deferred.front();
@@ -141,13 +141,13 @@ bool links::serve_busy() {
 void links::release_block(std::uint32_t source_pe, std::uint64_t offset) noexcept {
   of_.owner().let_go(source_pe);
   try {
-    send_control(control_channel_to(source_pe), wire::record_kind::release, 0, 0, offset);
+    send_control(control_outbound_to(source_pe), wire::record_kind::release, 0, 0, offset);
   } catch (const std::exception&) {  // its node is gone, and its memory with it
   }
 }
 
 void links::cancel_waits() {
-  for (const auto& c : channels_) wake_waiters(*c);
+  for (const auto& c : outbound_) wake_waiters(*c);
 }
 
 // --- receiving -----------------------------------------------------------------------------------
@@ -188,9 +188,9 @@ void links::adopt_arrivals() {
   arrivals_.clear();
 }
 
-// Wakes the waiters of one channel that has room. True if there is one.
+// Wakes the waiters of one outbound ring that has room. True if there is one.
 bool links::wake_for_room() noexcept {
-  for (channel* c : busy_)
+  for (outbound* c : busy_)
     if (c->lost || c->ring.has_moved()) {
       wake_waiters(*c);
       return true;
@@ -203,14 +203,14 @@ void links::release_space(inbound& in) noexcept {
 }
 
 void links::ask_for_wakes(bool yes) noexcept {
-  for (channel* c : busy_)
+  for (outbound* c : busy_)
     if (!c->lost) c->ring.header()->producer_waits.store(yes ? 1 : 0, std::memory_order_relaxed);
 }
 
 std::pair<std::uint64_t, std::uint64_t> links::traffic() const noexcept {
   std::uint64_t sent = 0;
   std::uint64_t received = 0;
-  for (const auto& c : channels_) sent += c->ring.written();
+  for (const auto& c : outbound_) sent += c->ring.written();
   for (const auto& in : inbound_) received += in->ring.read();
   return {sent, received};
 }
@@ -240,7 +240,7 @@ void links::drop_leftovers() noexcept {
       (void)in->ring.pop();
     }
   }
-  for (const auto& c : channels_)
+  for (const auto& c : outbound_)
     if (!c->remote)
       for (auto& kept : c->deferred) drop_payload(*reinterpret_cast<wire::envelope*>(kept.data()));
 }
@@ -255,7 +255,7 @@ void links::await_receivers() noexcept {
   node& here = of_.owner();
   if (here.world() == nullptr || !here.world()->is_open()) return;
   const std::int64_t deadline = transport::now_ns() + adoption_ns;
-  for (const auto& c : channels_) {
+  for (const auto& c : outbound_) {
     const auto is_unopened = [&] {
       return c->remote && !c->lost && here.world_runs() && here.takes_work(c->pe) &&
              here.world()->ring_offset(c->pe, of_.id()).has_value();

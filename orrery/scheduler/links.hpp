@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <orrery/scheduler/channel.hpp>
+#include <orrery/scheduler/inbound.hpp>
+#include <orrery/scheduler/outbound.hpp>
 #include <orrery/transport/wait.hpp>
 #include <orrery/wire/envelope.hpp>
 
@@ -16,19 +17,20 @@ namespace orrery::scheduler {
 
 class pe;
 
-/// The rings between a PE and others: the channels that it sends over, and the inbound rings that
-/// it receives from.
+/// The rings between a PE and others: the outbound rings that it sends over, and the inbound ones
+/// that it receives from.
 ///
-/// Problem: channels are made when something is first sent, by two threads; nodes come and go; a
-/// ring may be full just when something must be said, as an answer or a sign of flow control, and
-/// the scheduler cannot wait. So rings that others make are handed over with a lock and an
+/// Problem: outbound rings are made when something is first sent, by two threads; nodes come and
+/// go; a ring may be full just when something must be said, as an answer or a sign of flow control,
+/// and the scheduler cannot wait. So rings that others make are handed over with a lock and an
 /// announcement, and adopted between methods, as errands of other threads are. A process that finds
-/// a ring full parks in the channel's queue. A record of the scheduler itself (a *control record*)
-/// is deferred instead, and new records queue up behind it. A channel with waiters or deferred
-/// records is *busy*, and served at each poll.
+/// a ring full parks in the outbound ring's queue. A record of the scheduler itself (a *control
+/// record*) is deferred instead, and new records queue up behind it. An outbound ring with waiters
+/// or deferred records is *busy*, and served at each poll.
 ///
 /// Owned by its PE, used on its thread, but for add_inbound and run_errand. Invariants: (1) a busy
-/// channel is slow(); (2) records of a channel leave in the order in which they were given to it.
+/// outbound ring is slow(); (2) records of an outbound ring leave in the order in which they were
+/// given to it.
 class links {
  public:
   links(pe& of, transport::doorbell& bell, std::uint32_t world_pes) noexcept;
@@ -37,23 +39,23 @@ class links {
 
   // --- sending -----------------------------------------------------------------------------------
   /// Null if nothing was sent to that PE yet.
-  [[nodiscard]] channel* find(std::uint32_t to) const noexcept { return channels_.find(to); }
-  /// Makes a channel. Throws node_lost, also where there is one to a lost node; world_error.
-  channel& open(std::uint32_t to);
-  /// pe::channel_to for what must be said, as replies and flow control: if the system has no memory
-  /// for a ring, the two nodes treat each other as lost, so that nobody waits for it. Throws
+  [[nodiscard]] outbound* find(std::uint32_t to) const noexcept { return outbound_.find(to); }
+  /// Makes an outbound ring. Throws node_lost, also where there is one to a lost node; world_error.
+  outbound& open(std::uint32_t to);
+  /// pe::outbound_to for what must be said, as replies and flow control: if the system has no
+  /// memory for a ring, the two nodes treat each other as lost, so that nobody waits for it. Throws
   /// node_lost.
-  [[nodiscard]] channel& control_channel_to(std::uint32_t to);
+  [[nodiscard]] outbound& control_outbound_to(std::uint32_t to);
   /// pe::reserve where the ring is full: parks until it has room. Throws node_lost, stopped,
   /// usage_error.
-  wire::envelope* await_space(channel& c, std::uint32_t bytes);
+  wire::envelope* await_space(outbound& c, std::uint32_t bytes);
   /// Sends a record without a payload of user data, from anywhere, never parking.
-  void send_control(channel& c, wire::record_kind kind, std::uint32_t slot, std::uint32_t generation,
+  void send_control(outbound& c, wire::record_kind kind, std::uint32_t slot, std::uint32_t generation,
                     std::uint64_t word, const void* payload = nullptr, std::size_t payload_bytes = 0,
                     std::uint64_t word2 = 0) noexcept;
   /// The payload in that block was read: its memory is the sender's again.
   void release_block(std::uint32_t source_pe, std::uint64_t offset) noexcept;
-  /// Some channels have waiters or deferred records.
+  /// Some outbound rings have waiters or deferred records.
   [[nodiscard]] bool has_busy() const noexcept { return !busy_.empty(); }
   /// Sends deferred records and wakes waiters where there is room. True if something was done.
   bool serve_busy();
@@ -94,8 +96,8 @@ class links {
   /// How many nodes this PE knows to have left or to be lost.
   [[nodiscard]] std::uint64_t known_losses() const noexcept { return gone_nodes_; }
   void know_losses(std::uint64_t gone) noexcept { gone_nodes_ = gone; }
-  /// channel_table::table, for the simulator.
-  [[nodiscard]] std::pair<const void*, std::size_t> table() const noexcept { return channels_.table(); }
+  /// outbound_table::table, for the simulator.
+  [[nodiscard]] std::pair<const void*, std::size_t> table() const noexcept { return outbound_.table(); }
 
   // --- the end -----------------------------------------------------------------------------------
   /// Does errands that came too late, and ends what is left in rings. After the loop.
@@ -105,13 +107,13 @@ class links {
   void await_receivers() noexcept;
 
  private:
-  void mark_busy(channel& c);
-  void wake_waiters(channel& c);
+  void mark_busy(outbound& c);
+  void wake_waiters(outbound& c);
   bool wake_for_room() noexcept;
   void release_space(inbound& in) noexcept;
   void adopt_arrivals();
   void lose_gone();
-  void lose_channel(channel& c);
+  void lose_outbound(outbound& c);
   void lose_inbound(inbound& in);
   void refuse_peer(std::uint32_t peer) noexcept;
   void forget_ended();
@@ -119,8 +121,8 @@ class links {
   pe& of_;
   transport::doorbell& bell_;
   std::uint32_t announced_ = 0;
-  channel_table channels_;
-  std::vector<channel*> busy_;
+  outbound_table outbound_;
+  std::vector<outbound*> busy_;
   std::vector<std::unique_ptr<inbound>> inbound_;
   std::uint64_t gone_nodes_ = 0;
 

@@ -17,15 +17,15 @@ void links::lose_gone() {
   of_.quiescence().tell_waits();  // before they end
   // before looking: those that go meanwhile are announced again
   gone_nodes_ = of_.owner().gone_nodes();
-  for (const auto& c : channels_)
+  for (const auto& c : outbound_)
     if (c->remote && c->ring.refused()) of_.owner().refused_by(c->pe);
-  for (const auto& c : channels_) {
+  for (const auto& c : outbound_) {
     if (!c->remote || of_.owner().reachable(c->pe)) continue;
     if (c->lost) {
       of_.owner().give_back(*c, of_.id());  // it was not trusted, and may have ended now
     } else {
       refuse_peer(c->pe);
-      lose_channel(*c);
+      lose_outbound(*c);
     }
   }
   for (const auto& in : inbound_) {
@@ -50,7 +50,7 @@ void links::lose_inbound(inbound& in) {
   of_.owner().let_go(in.pe);
 }
 
-void links::lose_channel(channel& c) {
+void links::lose_outbound(outbound& c) {
   c.lost = true;
   c.set_slow(true);
   of_.failures().note_lost(c);
@@ -65,10 +65,10 @@ void links::lose_channel(channel& c) {
 void links::forget_ended() {
   // nobody joins there, and the links of the simulator point to both ends
   if (of_.simulated() != nullptr) return;
-  const auto is_over = [&](const channel& c) {
+  const auto is_over = [&](const outbound& c) {
     return c.returned && c.lost && c.users == 0 && c.waiters == nullptr && std::ranges::find(busy_, &c) == busy_.end();
   };
-  channels_.erase_if(is_over);
+  outbound_.erase_if(is_over);
   std::erase_if(inbound_, [&](const auto& in) { return in->lost && in->drains == 0 && of_.owner().has_ended(in->pe); });
 }
 
@@ -80,20 +80,20 @@ void links::refuse_peer(std::uint32_t peer) noexcept {
     if (in->remote && in->pe == peer) in->ring.refuse();
   of_.owner().announce_elsewhere(peer);
   try {
-    channel* known = channels_.find(peer);
+    outbound* known = outbound_.find(peer);
     if (known == nullptr) {
-      std::unique_ptr<channel> made = of_.owner().connect_to_refused(of_, peer);
+      std::unique_ptr<outbound> made = of_.owner().connect_to_refused(of_, peer);
       if (made == nullptr) return;
-      known = &channels_.put(peer, std::move(made));
+      known = &outbound_.put(peer, std::move(made));
     }
-    channel& c = *known;
+    outbound& c = *known;
     wire::envelope* e = c.lost ? nullptr : c.ring.reserve(wire::granule);
     if (e == nullptr) return;
     e->kind = wire::record_kind::refusal;
     e->form = wire::payload_form::wire;
     e->padding = 0;
     of_.commit(c, wire::granule);
-    lose_channel(c);
+    lose_outbound(c);
   } catch (const std::exception&) {  // there is no memory to say it with
   }
 }

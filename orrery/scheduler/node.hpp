@@ -135,13 +135,13 @@ class node {
   [[nodiscard]] bool is_dead() const noexcept { return dead_.load(std::memory_order_relaxed); }
 
   // For PEs.
-  std::unique_ptr<channel> connect(pe& from, std::uint32_t to);
+  std::unique_ptr<outbound> connect(pe& from, std::uint32_t to);
   /// Adds the rings that PEs of other nodes have made into `to`.
   void adopt_remote(pe& to, std::vector<std::unique_ptr<inbound>>& rings);
-  /// Frees the ring of a lost channel of PE `from`, and the blocks that `from` had sent over it,
-  /// once the receiver's node has ended; before, nothing happens. On the thread of `from`, which
-  /// therefore is not writing there.
-  void give_back(channel& c, std::uint32_t from) noexcept;
+  /// Frees the memory of a lost outbound ring of PE `from`, and the blocks that `from` had sent
+  /// over it, once the receiver's node has ended; before, nothing happens. On the thread of `from`,
+  /// which therefore is not writing there.
+  void give_back(outbound& c, std::uint32_t from) noexcept;
   /// An inbound ring or block of a PE of another node is not used any more.
   void let_go(std::uint32_t source_pe) noexcept;
   void wake(std::uint32_t pe) noexcept;
@@ -155,9 +155,9 @@ class node {
   void peer_without_ring(std::uint32_t pe, const std::string& why) noexcept;
   /// The PE's node treats this one as lost.
   void refused_by(std::uint32_t pe) noexcept;
-  /// A channel over which a PE of a node that is not trusted can still be told so; null if there is
-  /// nobody to tell.
-  std::unique_ptr<channel> connect_to_refused(pe& from, std::uint32_t to);
+  /// An outbound ring over which a PE of a node that is not trusted can still be told so; null if
+  /// there is nobody to tell.
+  std::unique_ptr<outbound> connect_to_refused(pe& from, std::uint32_t to);
   /// The PE's node lives, but is treated as lost.
   [[nodiscard]] bool is_refused(std::uint32_t pe) const noexcept;
 
@@ -179,8 +179,8 @@ class node {
  private:
   friend class simulator;
   class observer;
-  std::unique_ptr<channel> connect_local(pe& from, std::uint32_t to);
-  std::unique_ptr<channel> connect_remote(pe& from, std::uint32_t to);
+  std::unique_ptr<outbound> connect_local(pe& from, std::uint32_t to);
+  std::unique_ptr<outbound> connect_remote(pe& from, std::uint32_t to);
   std::unique_ptr<inbound> open_ring(std::uint32_t from, std::uint32_t to, std::uint64_t offset);
   std::unique_ptr<inbound> map_ring(std::uint32_t from, std::uint32_t to, std::uint64_t offset);
   /// The node of a PE whose memory is in use here, whatever the table of PEs says now.

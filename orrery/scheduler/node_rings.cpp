@@ -32,7 +32,7 @@ void throw_transport(const transport::transport_error& e) {
 
 // --- rings ---------------------------------------------------------------------------------------
 
-std::unique_ptr<channel> node::connect(pe& from, std::uint32_t to) {
+std::unique_ptr<outbound> node::connect(pe& from, std::uint32_t to) {
   if (is_local(to) && sim_ == nullptr) return connect_local(from, to);
   if (!knows(to)) throw usage_error(errc::no_such_place, fmt::format("PE {} in a world of {} PEs", to, world_pes()));
   if (!reachable(to)) throw_not_sent(to);
@@ -40,7 +40,7 @@ std::unique_ptr<channel> node::connect(pe& from, std::uint32_t to) {
   return connect_remote(from, to);
 }
 
-std::unique_ptr<channel> node::connect_local(pe& from, std::uint32_t to) {
+std::unique_ptr<outbound> node::connect_local(pe& from, std::uint32_t to) {
   const std::uint64_t capacity = settings_.pe.ring_bytes;
   const std::size_t bytes = transport::ring_header::bytes_for(capacity);
   void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -50,7 +50,7 @@ std::unique_ptr<channel> node::connect_local(pe& from, std::uint32_t to) {
     local_rings_.emplace_back(memory, bytes);
   }
   transport::ring_header* header = transport::make_ring(memory, capacity, from.id(), to);
-  auto c = std::make_unique<channel>();
+  auto c = std::make_unique<outbound>();
   c->ring = transport::ring_producer(*header);
   c->bell = &local(to).bell();
   c->shared_bell = shares_memory();
@@ -62,7 +62,7 @@ std::unique_ptr<channel> node::connect_local(pe& from, std::uint32_t to) {
   return c;
 }
 
-std::unique_ptr<channel> node::connect_remote(pe& from, std::uint32_t to) {
+std::unique_ptr<outbound> node::connect_remote(pe& from, std::uint32_t to) {
   transport::carrier* const carrier = world_->carrier();
   const bool is_far =
       carrier != nullptr && world_->machine_of(world_->pe_node(to)) != world_->machine_of(world_->node());
@@ -79,7 +79,7 @@ std::unique_ptr<channel> node::connect_remote(pe& from, std::uint32_t to) {
     std::memset(block->data, 0, bytes);
   }
   transport::ring_header* header = transport::make_ring(block->data, capacity, from.id(), to);
-  auto c = std::make_unique<channel>();
+  auto c = std::make_unique<outbound>();
   c->ring = transport::ring_producer(*header);
   c->bell = &world_->bell(to);
   c->shared_bell = true;
@@ -90,7 +90,7 @@ std::unique_ptr<channel> node::connect_remote(pe& from, std::uint32_t to) {
   return c;
 }
 
-void node::give_back(channel& c, std::uint32_t from) noexcept {
+void node::give_back(outbound& c, std::uint32_t from) noexcept {
   if (!c.remote || c.returned) return;
   if (!has_ended(c.pe)) return;  // it is leaving, or only not trusted: it still reads there
   c.returned = true;

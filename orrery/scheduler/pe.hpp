@@ -2,7 +2,6 @@
 #pragma once
 
 #include <orrery/scheduler/activation.hpp>
-#include <orrery/scheduler/channel.hpp>
 #include <orrery/scheduler/conditions.hpp>
 #include <orrery/scheduler/counters.hpp>
 #include <orrery/scheduler/deadlock_detector.hpp>
@@ -17,6 +16,7 @@
 #include <orrery/scheduler/layer_state.hpp>
 #include <orrery/scheduler/links.hpp>
 #include <orrery/scheduler/message.hpp>
+#include <orrery/scheduler/outbound.hpp>
 #include <orrery/scheduler/pe_settings.hpp>
 #include <orrery/scheduler/quiescence_detector.hpp>
 #include <orrery/scheduler/replies.hpp>
@@ -39,7 +39,7 @@
 //   slot        a process as its PE keeps it            activation  a method that runs or is parked
 //   message     an envelope in a mailbox
 //   delivery    a message on its way into a handler
-//   sink        where the result of a call goes         channel     the way to another PE
+//   sink        where the result of a call goes         outbound    the way to another PE
 //   fiber       a stack; loop fibers run the scheduler between methods, function fibers belong to
 //               one process
 namespace orrery::transport {
@@ -94,21 +94,21 @@ class pe : public run_state {
   [[nodiscard]] const pe_settings& settings() const noexcept { return settings_; }
 
   // --- messages ----------------------------------------------------------------------------------
-  /// The channel to a PE. Throws node_lost or world_error.
-  [[nodiscard]] channel& channel_to(std::uint32_t to) {
-    if (channel* c = links_.find(to); c != nullptr && !c->lost) [[likely]]
+  /// The outbound ring to a PE. Throws node_lost or world_error.
+  [[nodiscard]] outbound& outbound_to(std::uint32_t to) {
+    if (outbound* c = links_.find(to); c != nullptr && !c->lost) [[likely]]
       return *c;
     return links_.open(to);
   }
   /// Space for a record; parks while the ring is full. Throws node_lost. The caller fills
   /// everything but `size` and commits without parking in between.
-  [[nodiscard]] wire::envelope* reserve(channel& c, std::uint32_t bytes) {
+  [[nodiscard]] wire::envelope* reserve(outbound& c, std::uint32_t bytes) {
     if (c.detour == 0) [[likely]]
       if (wire::envelope* e = c.ring.reserve(bytes)) [[likely]]
         return e;
     return links_.await_space(c, bytes);
   }
-  void commit(channel& c, std::uint32_t bytes) noexcept {
+  void commit(outbound& c, std::uint32_t bytes) noexcept {
     c.ring.commit(bytes);
     if (c.link == nullptr) [[likely]] {
       transport::notify(*c.bell, c.shared_bell);
@@ -222,7 +222,7 @@ class pe : public run_state {
   void sleep(std::int64_t begin, std::int64_t due);
   [[nodiscard]] bool anything_inbound() noexcept;
   // In a simulation; pe_simulated.cpp.
-  void carry(channel& c, std::uint32_t bytes) noexcept;
+  void carry(outbound& c, std::uint32_t bytes) noexcept;
   bool turn();
   bool poll_simulated();
   // I/O; io.cpp.

@@ -138,10 +138,10 @@ void pe::deal_with_record(inbound& in, wire::envelope& e, std::uint32_t bytes) {
     case wire::record_kind::release:
       if (in.remote) {
         node_.block_released(in.pe, e.reply);
-        if (channel* c = links_.find(in.pe); c != nullptr && c->blocks_out != 0) --c->blocks_out;
+        if (outbound* c = links_.find(in.pe); c != nullptr && c->blocks_out != 0) --c->blocks_out;
       }
       break;
-    case wire::record_kind::probe:
+    case wire::record_kind::wait_probe:
       deadlocks_.receive(in, e, bytes);
       break;
     case wire::record_kind::refusal:

@@ -10,7 +10,7 @@ namespace {
 constexpr int entries_per_poll = 64;  // of the run queue
 }
 
-void pe::carry(channel& c, std::uint32_t bytes) noexcept { sim_->by->sent(*this, c, bytes); }
+void pe::carry(outbound& c, std::uint32_t bytes) noexcept { sim_->by->sent(*this, c, bytes); }
 
 bool pe::poll_simulated() {
   ticks_ = 0;  // who parks goes to the loop, which looks who is next

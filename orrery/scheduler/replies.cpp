@@ -26,7 +26,7 @@ void reply_in_place(pe& self, std::uint64_t reply, std::uint32_t source_pe) {
     self.complete(*s);
     return;
   }
-  channel& c = self.channel_to(source_pe);
+  outbound& c = self.outbound_to(source_pe);
   wire::envelope* e = c.try_reserve(wire::granule);
   if (e == nullptr) [[unlikely]] {
     self.links().send_control(c, wire::record_kind::reply, 0, 0, reply);
@@ -42,7 +42,7 @@ void reply_in_place(pe& self, std::uint64_t reply, std::uint32_t source_pe) {
 
 void reply_small(pe& self, std::uint64_t reply, std::uint32_t source_pe,
                  const std::byte (&result)[wire::small_result]) {
-  channel& c = self.channel_to(source_pe);
+  outbound& c = self.outbound_to(source_pe);
   wire::envelope* e = c.try_reserve(wire::granule);
   if (e == nullptr) [[unlikely]] {
     std::uint32_t words[2];
@@ -80,14 +80,14 @@ void reply_error(pe& self, std::uint64_t reply, std::uint32_t source_pe, bool re
       return;
     }
     try {
-      self.links().send_control(self.channel_to(source_pe), wire::record_kind::failure, 0, 0, reply);
+      self.links().send_control(self.outbound_to(source_pe), wire::record_kind::failure, 0, 0, reply);
     } catch (const error&) {  // only while shutting down
     }
     return;
   }
   try {
     wire_exception e = encode_exception(why);
-    channel& c = self.links().control_channel_to(source_pe);
+    outbound& c = self.links().control_outbound_to(source_pe);
     if (!c.lost) {  // a record that does not fit into the ring would never leave
       constexpr std::size_t rest = 1024;
       shorten(e.type, rest / 2);

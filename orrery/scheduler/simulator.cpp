@@ -381,12 +381,12 @@ void* simulator::carve(std::size_t bytes) {
   return memory;
 }
 
-std::unique_ptr<channel> simulator::connect(pe& from, std::uint32_t to) {
+std::unique_ptr<outbound> simulator::connect(pe& from, std::uint32_t to) {
   pe& receiver = *pes_[to];
   const std::uint64_t capacity = pe_settings_.ring_bytes;
   void* const memory = carve(transport::ring_header::bytes_for(capacity));
   transport::ring_header* header = transport::make_ring(memory, capacity, from.id(), to);
-  auto c = std::make_unique<channel>();
+  auto c = std::make_unique<outbound>();
   c->ring = transport::ring_producer(*header);
   c->bell = &receiver.bell();
   c->pe = to;
@@ -402,7 +402,7 @@ std::unique_ptr<channel> simulator::connect(pe& from, std::uint32_t to) {
   return c;
 }
 
-void simulator::sent(pe& from, channel& c, std::uint32_t bytes) {
+void simulator::sent(pe& from, outbound& c, std::uint32_t bytes) {
   charge_real_time(from);
   simulated_pe& s = *from.sim_;
   simulated_link& l = *c.link;

@@ -20,7 +20,7 @@ class simulator;
 
 /// A ring between two simulated PEs.
 struct simulated_link {
-  channel* out;
+  outbound* out;
   inbound* in;
   std::uint32_t from;
   std::uint32_t to;
@@ -103,8 +103,8 @@ class simulator {
   [[nodiscard]] sim_report report() const noexcept;
 
   // For nodes and PEs.
-  [[nodiscard]] std::unique_ptr<channel> connect(pe& from, std::uint32_t to);
-  void sent(pe& from, channel& c, std::uint32_t bytes);
+  [[nodiscard]] std::unique_ptr<outbound> connect(pe& from, std::uint32_t to);
+  void sent(pe& from, outbound& c, std::uint32_t bytes);
   /// The PE has something to do now that is no message.
   void wake(pe& p);
   /// The PE that runs computes for that long.

@@ -34,7 +34,7 @@ std::string program_on(node& n, std::uint32_t pe) {
 void return_unknown(pe& self, std::uint32_t source_pe, std::uint64_t handler, std::uint32_t slot, std::uint64_t reply,
                     std::span<const std::byte> payload) noexcept {
   try {
-    channel& c = self.channel_to(source_pe);
+    outbound& c = self.outbound_to(source_pe);
     const std::size_t bytes = std::min({payload.size(), most_returned, std::size_t{c.ring.max_record()} / 2});
     self.links().send_control(c, wire::record_kind::unknown, slot, 0, reply, payload.data(), bytes, handler);
   } catch (const std::exception&) {  // its node is gone: nobody waits

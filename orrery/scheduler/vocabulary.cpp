@@ -2,7 +2,7 @@
 #include <orrery/scheduler/vocabulary.hpp>
 
 #include <orrery/scheduler/handler.hpp>
-#include <orrery/wire/shape.hpp>
+#include <orrery/wire/type_description.hpp>
 
 #include <cstring>
 #include <unordered_map>
@@ -83,12 +83,12 @@ own_vocabulary::own_vocabulary() {
     }
     w.of = h->class_name;
     w.method = h->method;
-    wire::shape shape;
+    wire::type_description shape;
     if (h->describe != nullptr) h->describe(shape);
     w.shape = hash_of(shape.text());
     w.parts = shape.layouts()[0].text;
     for (std::size_t i = 1; i < shape.layouts().size(); ++i) {
-      const wire::shape::layout& l = shape.layouts()[i];
+      const wire::type_description::layout& l = shape.layouts()[i];
       std::string key = wire::stable_key(l.type);
       const auto [it, fresh] = types.try_emplace(key + ':' + l.text, static_cast<std::uint32_t>(all_.types.size()));
       if (fresh) all_.types.push_back({keys_.emplace_back(std::move(key)), l.text});

@@ -18,7 +18,7 @@ namespace orrery::service {
 ///
 /// A handle is a small value that is passed, stored and sent. Service derives from it, has a
 /// constructor from a `remote<service_root>` that this class may use, and says `kind` (a text) and
-/// `types()` (service::shape_of its keys and values).
+/// `types()` (service::types_in_words its keys and values).
 template <class Service>
 class handle {
  public:

@@ -37,7 +37,7 @@ class map_session : public service::reply_session<map_reply<Value>> {
   map_session(remote<service::service_root> root, const session_options& o) : base(o) {
     if (o.order == consistency::total)
       throw usage_error(errc::bad_argument, "a hash map has no order of all requests: use `sequential`, or a list");
-    const service::opening all = service::open_service(root, "hash map", service::shape_of<Key, Value>());
+    const service::opening all = service::open_service(root, "hash map", service::types_in_words<Key, Value>());
     // in their order
     for (const service::directory_entry& e : all.directory) (void)this->add_route(e.owner);
     parts_ = static_cast<route_number>(all.directory.size());
@@ -126,7 +126,7 @@ class hash_map : public service::handle<hash_map<Key, Value>> {
  public:
   static constexpr const char* kind = "hash map";
   /// The types of keys and values, in words that all compilers agree on.
-  [[nodiscard]] static std::string types() { return service::shape_of<Key, Value>(); }
+  [[nodiscard]] static std::string types() { return service::types_in_words<Key, Value>(); }
   /// The window of one client.
   using session = map_session<Key, Value>;
 

@@ -34,7 +34,7 @@ class list_head final : public range_process, list_router<Key, Value> {
 
  public:
   explicit list_head(remote<service_root> root, const std::string& kind)
-      : router(root->open(kind, shape_of<Key, Value>()), {.window = 4096, .order = consistency::per_key}) {}
+      : router(root->open(kind, types_in_words<Key, Value>()), {.window = 4096, .order = consistency::per_key}) {}
 
   bytes serve(const batch_head& head, std::span<const std::byte> packed) override {
     const std::uint32_t count = head.count;

@@ -53,7 +53,7 @@ class list_session : private service::list_router<Key, Value> {
   using item = std::pair<Key, Value>;
 
   list_session(remote<service::service_root> root, const session_options& o)
-      : base(service::open_service(root, "ordered list", service::shape_of<Key, Value>()), o) {}
+      : base(service::open_service(root, "ordered list", service::types_in_words<Key, Value>()), o) {}
   /// The session of a list with one process that takes all requests in their order, and sees to the
   /// level itself.
   list_session(remote<service::range_process> all, session_options o) : base(all, for_one_process(o)) {}

@@ -54,7 +54,7 @@ class ordered_list : public service::handle<ordered_list<Key, Value>> {
  public:
   static constexpr const char* kind = "ordered list";
   /// The types of keys and values, in words that all compilers agree on.
-  [[nodiscard]] static std::string types() { return service::shape_of<Key, Value>(); }
+  [[nodiscard]] static std::string types() { return service::types_in_words<Key, Value>(); }
   /// The window of one client.
   using session = list_session<Key, Value>;
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #include <orrery/wire/serialize.hpp>
-#include <orrery/wire/shape.hpp>
+#include <orrery/wire/type_description.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -131,8 +131,8 @@ class unpacker {
 /// The shapes of types on the wire, as text. Two programs can use one service only if their texts
 /// are the same.
 template <class... T>
-[[nodiscard]] std::string shape_of() {
-  wire::shape s;
+[[nodiscard]] std::string types_in_words() {
+  wire::type_description s;
   (s.describe<T>(), ...);
   return s.text();
 }

@@ -58,7 +58,7 @@ class walking_list : public service::handle<walking_list<Key, Value>> {
  public:
   static constexpr const char* kind = "walking list";
   /// The types of keys and values, in words that all compilers agree on.
-  [[nodiscard]] static std::string types() { return service::shape_of<Key, Value>(); }
+  [[nodiscard]] static std::string types() { return service::types_in_words<Key, Value>(); }
   /// A key and its value.
   using item = std::pair<Key, Value>;
   /// The window of one client.

@@ -201,7 +201,7 @@ class work_queue : public service::handle<work_queue<Item>> {
  public:
   static constexpr const char* kind = "work queue";
   /// The type of items, in words that all compilers agree on.
-  [[nodiscard]] static std::string types() { return service::shape_of<Item>(); }
+  [[nodiscard]] static std::string types() { return service::types_in_words<Item>(); }
   /// The window of one client.
   using session = work_session<Item>;
 

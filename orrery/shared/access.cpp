@@ -4,9 +4,9 @@
 #include <orrery/scheduler/node.hpp>
 #include <orrery/shared/access.hpp>
 #include <orrery/shared/access_census.hpp>
-#include <orrery/shared/directory.hpp>
 #include <orrery/shared/internal/element_memory.hpp>
 #include <orrery/shared/object.hpp>
+#include <orrery/shared/shared_directory.hpp>
 #include <orrery/shared/sharing_check.hpp>
 
 #include <cstring>

@@ -2,8 +2,8 @@
 #include <orrery/process/at_end.hpp>
 #include <orrery/scheduler/pe.hpp>
 #include <orrery/shared/access_census.hpp>
-#include <orrery/shared/directory.hpp>
 #include <orrery/shared/object.hpp>
+#include <orrery/shared/shared_directory.hpp>
 
 #include <algorithm>
 #include <array>

@@ -6,7 +6,7 @@
 #include <orrery/shared/access_census.hpp>
 #include <orrery/shared/adviser.hpp>
 #include <orrery/shared/behaviour_costs.hpp>
-#include <orrery/shared/directory.hpp>
+#include <orrery/shared/shared_directory.hpp>
 
 #include <algorithm>
 #include <cmath>

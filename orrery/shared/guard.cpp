@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <orrery/process/here_pe.hpp>
 #include <orrery/scheduler/node.hpp>
-#include <orrery/shared/element.hpp>
 #include <orrery/shared/guard.hpp>
 #include <orrery/shared/object.hpp>
 #include <orrery/shared/scope.hpp>
+#include <orrery/shared/shared_element.hpp>
 #include <orrery/wire/error.hpp>
 
 #include <algorithm>

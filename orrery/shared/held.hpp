@@ -5,10 +5,10 @@
 #include <orrery/process/runtime.hpp>
 #include <orrery/process/spawn.hpp>
 #include <orrery/shared/access_record.hpp>
-#include <orrery/shared/element.hpp>
-#include <orrery/shared/handle.hpp>
 #include <orrery/shared/object.hpp>
 #include <orrery/shared/region.hpp>
+#include <orrery/shared/shared_element.hpp>
+#include <orrery/shared/shared_handle.hpp>
 #include <orrery/shared/sharing_check.hpp>
 #include <orrery/wire/archive.hpp>
 #include <orrery/wire/error.hpp>

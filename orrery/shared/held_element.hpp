@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <orrery/shared/element.hpp>
 #include <orrery/shared/held.hpp>
+#include <orrery/shared/shared_element.hpp>
 
 #include <compare>
 #include <concepts>

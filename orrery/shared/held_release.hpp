@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <orrery/shared/element.hpp>
 #include <orrery/shared/held.hpp>
 #include <orrery/shared/release_request.hpp>
 #include <orrery/shared/release_tally.hpp>
 #include <orrery/shared/scope.hpp>
+#include <orrery/shared/shared_element.hpp>
 #include <orrery/shared/sharing_check.hpp>
 #include <orrery/shared/transfer_limits.hpp>
 

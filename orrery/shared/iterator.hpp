@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <orrery/shared/element.hpp>
+#include <orrery/shared/shared_element.hpp>
 
 #include <compare>
 #include <cstddef>

@@ -2,10 +2,10 @@
 #pragma once
 
 #include <orrery/shared/distribution.hpp>
-#include <orrery/shared/element.hpp>
-#include <orrery/shared/handle.hpp>
 #include <orrery/shared/held_element.hpp>
 #include <orrery/shared/iterator.hpp>
+#include <orrery/shared/shared_element.hpp>
+#include <orrery/shared/shared_handle.hpp>
 
 #include <cstddef>
 #include <cstdint>

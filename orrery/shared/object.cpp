@@ -2,9 +2,9 @@
 #include <orrery/process/future.hpp>
 #include <orrery/process/spawn.hpp>
 #include <orrery/scheduler/node.hpp>
-#include <orrery/shared/directory.hpp>
 #include <orrery/shared/object.hpp>
 #include <orrery/shared/region.hpp>
+#include <orrery/shared/shared_directory.hpp>
 
 #include <algorithm>
 #include <optional>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <orrery/shared/directory.hpp>
 #include <orrery/shared/read_mostly.hpp>
 #include <orrery/shared/replica.hpp>
+#include <orrery/shared/shared_directory.hpp>
 
 #include <cstring>
 

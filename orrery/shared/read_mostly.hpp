@@ -2,9 +2,9 @@
 #pragma once
 
 #include <orrery/shared/access.hpp>
-#include <orrery/shared/element.hpp>
 #include <orrery/shared/guard.hpp>
 #include <orrery/shared/scalar.hpp>
+#include <orrery/shared/shared_element.hpp>
 #include <orrery/shared/sharing_check.hpp>
 #include <orrery/shared/vector.hpp>
 

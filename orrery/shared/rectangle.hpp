@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <orrery/shared/handle.hpp>
 #include <orrery/shared/matrix.hpp>
+#include <orrery/shared/shared_handle.hpp>
 #include <orrery/shared/vector.hpp>
 
 namespace orrery::detail {

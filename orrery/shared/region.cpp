@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <orrery/process/spawn.hpp>
-#include <orrery/shared/directory.hpp>
 #include <orrery/shared/region.hpp>
+#include <orrery/shared/shared_directory.hpp>
 #include <orrery/shared/transfer_limits.hpp>
 #include <orrery/shared/word_copy.hpp>
 

@@ -3,12 +3,12 @@
 #include <orrery/process/spawn.hpp>
 #include <orrery/scheduler/node.hpp>
 #include <orrery/shared/access.hpp>
-#include <orrery/shared/directory.hpp>
 #include <orrery/shared/object.hpp>
 #include <orrery/shared/region.hpp>
 #include <orrery/shared/release.hpp>
 #include <orrery/shared/release_tally.hpp>
 #include <orrery/shared/scope.hpp>
+#include <orrery/shared/shared_directory.hpp>
 #include <orrery/shared/transfer_limits.hpp>
 
 #include <cstring>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <orrery/process/spawn.hpp>
 #include <orrery/scheduler/node.hpp>
-#include <orrery/shared/directory.hpp>
 #include <orrery/shared/guard.hpp>
 #include <orrery/shared/replica.hpp>
+#include <orrery/shared/shared_directory.hpp>
 #include <orrery/shared/word_copy.hpp>
 #include <orrery/wire/error.hpp>
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <orrery/process/spawn.hpp>
 #include <orrery/shared/access.hpp>
-#include <orrery/shared/directory.hpp>
 #include <orrery/shared/object.hpp>
 #include <orrery/shared/scattered.hpp>
+#include <orrery/shared/shared_directory.hpp>
 #include <orrery/shared/transfer_limits.hpp>
 
 #include <algorithm>
@@ -23,10 +23,10 @@ struct scattered_piece {
   std::vector<std::uint64_t> numbers;
 };
 
-/// Calls here(number, memory) for what lies in this domain, and away(part, scattered_piece) for the
-/// rest.
-template <class Here, class Away>
-void sort_by_owner(const shared_object& o, const index_source& indices, Here here, Away away) {
+/// Calls here(number, memory) for what lies in this domain, and elsewhere(part, scattered_piece)
+/// for the rest.
+template <class Here, class Elsewhere>
+void sort_by_owner(const shared_object& o, const index_source& indices, Here here, Elsewhere elsewhere) {
   const std::uint64_t most = std::max<std::uint64_t>(1, transfer_piece_bytes / o.element_bytes());
   std::unordered_map<std::uint32_t, scattered_piece> open;
   for (std::uint64_t i = 0; i < indices.count; ++i)
@@ -41,10 +41,10 @@ void sort_by_owner(const shared_object& o, const index_source& indices, Here her
     scattered_piece& w = open[p.part];
     w.places.add(p.local);
     w.numbers.push_back(i);
-    if (w.numbers.size() == most) away(p.part, std::exchange(w, {}));
+    if (w.numbers.size() == most) elsewhere(p.part, std::exchange(w, {}));
   }
   for (auto& [part, w] : open)
-    if (!w.numbers.empty()) away(part, std::move(w));
+    if (!w.numbers.empty()) elsewhere(part, std::move(w));
 }
 
 /// At the owner.

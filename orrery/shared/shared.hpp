@@ -5,7 +5,6 @@
 #include <orrery/shared/adviser.hpp>
 #include <orrery/shared/copy.hpp>
 #include <orrery/shared/distribution.hpp>
-#include <orrery/shared/element.hpp>
 #include <orrery/shared/generate.hpp>
 #include <orrery/shared/halo.hpp>
 #include <orrery/shared/matrix.hpp>
@@ -17,6 +16,7 @@
 #include <orrery/shared/release.hpp>
 #include <orrery/shared/scalar.hpp>
 #include <orrery/shared/scope.hpp>
+#include <orrery/shared/shared_element.hpp>
 #include <orrery/shared/sharing_check.hpp>
 #include <orrery/shared/start_with.hpp>
 #include <orrery/shared/team.hpp>

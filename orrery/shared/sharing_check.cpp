@@ -5,8 +5,8 @@
 #include <orrery/process/spawn.hpp>
 #include <orrery/scheduler/causality.hpp>
 #include <orrery/scheduler/node.hpp>
-#include <orrery/shared/directory.hpp>
 #include <orrery/shared/object.hpp>
+#include <orrery/shared/shared_directory.hpp>
 #include <orrery/shared/sharing_check.hpp>
 #include <orrery/shared/sharing_referee.hpp>
 

@@ -3,7 +3,7 @@
 #include <orrery/process/runtime.hpp>
 #include <orrery/process/spawn.hpp>
 #include <orrery/shared/access_census.hpp>
-#include <orrery/shared/directory.hpp>
+#include <orrery/shared/shared_directory.hpp>
 #include <orrery/shared/team.hpp>
 
 #include <algorithm>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <orrery/process/spawn.hpp>
-#include <orrery/shared/directory.hpp>
 #include <orrery/shared/object.hpp>
 #include <orrery/shared/owner_computes.hpp>
+#include <orrery/shared/shared_directory.hpp>
 #include <orrery/shared/team.hpp>
 #include <orrery/shared/team_gather.hpp>
 #include <orrery/shared/transfer_limits.hpp>

@@ -9,7 +9,7 @@
 #include <orrery/storage/copy_job.hpp>
 #include <orrery/storage/data_set.hpp>
 #include <orrery/storage/domain.hpp>
-#include <orrery/storage/element.hpp>
+#include <orrery/storage/element_type.hpp>
 #include <orrery/storage/job_folder.hpp>
 #include <orrery/storage/ledger.hpp>
 #include <orrery/storage/memory_array.hpp>

@@ -4,8 +4,8 @@
 #include <orrery/scheduler/pe.hpp>
 #include <orrery/task/internal/buffer.hpp>
 #include <orrery/task/internal/convert.hpp>
-#include <orrery/task/internal/frame.hpp>
 #include <orrery/task/internal/state.hpp>
+#include <orrery/task/internal/task_frame.hpp>
 #include <orrery/transport/world.hpp>
 #include <orrery/wire/error.hpp>
 

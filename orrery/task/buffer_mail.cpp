@@ -126,7 +126,7 @@ sent send_within(pe& self, address to, owned_form& form, std::uint16_t pages, bo
   return sent::yes;
 }
 
-sent send_to_other_pe(pe& self, scheduler::channel& c, address to, owned_form& form, std::uint16_t pages,
+sent send_to_other_pe(pe& self, scheduler::outbound& c, address to, owned_form& form, std::uint16_t pages,
                       bool may_wait) {
   const std::uint32_t record = wire::record_bytes(sizeof(large_mail)) + wire::ring_surcharge(pages, c.ring.capacity());
   wire::envelope* const e = may_wait ? self.reserve(c, record) : c.try_reserve(record);
@@ -138,7 +138,7 @@ sent send_to_other_pe(pe& self, scheduler::channel& c, address to, owned_form& f
 }
 
 // The block of the only buffer becomes the message.
-sent send_block(pe& self, scheduler::channel& c, address to, const mail_head& head, std::size_t bytes,
+sent send_block(pe& self, scheduler::outbound& c, address to, const mail_head& head, std::size_t bytes,
                 const mail_writer& writer, const orrery_buffer& b, bool may_wait) {
   const std::size_t all = buffer_memory::headroom + b.size;
   const std::uint32_t record = detail::outgoing::record_bytes(c, all);
@@ -174,7 +174,7 @@ sent send_mail(pe& self, address to, const mail_head& head, std::size_t bytes, c
     } else if (self.is_stopped(to)) {
       return sent::full;
     }
-    scheduler::channel& c = self.channel_to(to.pe);
+    scheduler::outbound& c = self.outbound_to(to.pe);
     if (c.remote) {
       const packing p(bytes, buffers);
       if (buffers.size() == 1 && p.first_buffer <= buffer_memory::headroom &&

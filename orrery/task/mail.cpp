@@ -58,7 +58,7 @@ sent send_within(pe& self, address to, const mail_head& head, std::size_t bytes,
   return sent::yes;
 }
 
-sent send_to_other_pe(pe& self, scheduler::channel& c, address to, const mail_head& head, std::size_t bytes,
+sent send_to_other_pe(pe& self, scheduler::outbound& c, address to, const mail_head& head, std::size_t bytes,
                       const mail_writer& writer, bool may_wait) {
   const std::size_t payload = sizeof head + bytes;
   if (payload <= largest_in_ring) {
@@ -99,7 +99,7 @@ sent send_mail(pe& self, address to, const mail_head& head, std::size_t bytes, c
   } else if (self.is_stopped(to)) {
     return sent::full;
   }
-  scheduler::channel& c = self.channel_to(to.pe);
+  scheduler::outbound& c = self.outbound_to(to.pe);
   if (!c.remote) return send_to_other_pe(self, c, to, head, bytes, writer, may_wait);
   if (!may_wait && !detail::has_space(c, sizeof head + bytes)) return sent::full;
   detail::outgoing out(self, c, sizeof head + bytes);

@@ -5,7 +5,7 @@
 #include <orrery/process/send.hpp>
 #include <orrery/task/internal/convert.hpp>
 #include <orrery/task/internal/mail.hpp>
-#include <orrery/task/internal/message.hpp>
+#include <orrery/task/internal/message_faces.hpp>
 
 #include <exception>
 #include <utility>

@@ -6,8 +6,8 @@
 #include <orrery/process/submit.hpp>
 #include <orrery/scheduler/node.hpp>
 #include <orrery/task/internal/convert.hpp>
-#include <orrery/task/internal/frame.hpp>
 #include <orrery/task/internal/signals.hpp>
+#include <orrery/task/internal/task_frame.hpp>
 
 #include <atomic>
 #include <cerrno>

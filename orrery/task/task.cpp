@@ -5,10 +5,10 @@
 #include <orrery/process/runtime.hpp>
 #include <orrery/scheduler/node.hpp>
 #include <orrery/task/internal/convert.hpp>
-#include <orrery/task/internal/frame.hpp>
 #include <orrery/task/internal/mail.hpp>
 #include <orrery/task/internal/signals.hpp>
 #include <orrery/task/internal/state.hpp>
+#include <orrery/task/internal/task_frame.hpp>
 #include <orrery/task/receiver.hpp>
 #include <orrery/transport/world.hpp>
 

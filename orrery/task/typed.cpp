@@ -4,7 +4,7 @@
 #include <orrery/process/typed_handler.hpp>
 #include <orrery/task/internal/convert.hpp>
 #include <orrery/task/internal/mail.hpp>
-#include <orrery/task/internal/message.hpp>
+#include <orrery/task/internal/message_faces.hpp>
 
 #include <algorithm>
 

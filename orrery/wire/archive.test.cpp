@@ -9,7 +9,7 @@
 #include <gtest/gtest.h>
 
 #include <orrery/wire/error.hpp>
-#include <orrery/wire/internal/message.hpp>
+#include <orrery/wire/internal/test_message.hpp>
 
 namespace orrery {
 namespace {

@@ -19,7 +19,7 @@
 #include <boost/container/vector.hpp>
 
 #include <orrery/wire/error.hpp>
-#include <orrery/wire/internal/message.hpp>
+#include <orrery/wire/internal/test_message.hpp>
 
 namespace orrery::wire {
 namespace {

@@ -16,7 +16,7 @@ enum class record_kind : std::uint8_t {
   stop = 4,     ///< flow control: hold back what goes to this process
   go = 5,       ///< flow control: the process has room again
   release = 6,  ///< a payload block was read and is its owner's again
-  probe = 7,    ///< deadlock detection: follow the chain of waits
+  wait_probe = 7,  ///< deadlock detection: follow the chain of waits
   /// This node cannot read what yours sends, or it was nonsense, and treats it as lost.
   refusal = 8,
   unknown = 10,  ///< back to its sender: a message that the receiver's program has no handler for

@@ -18,7 +18,7 @@
 #include <gtest/gtest.h>
 
 #include <orrery/wire/exception_class.hpp>
-#include <orrery/wire/internal/message.hpp>
+#include <orrery/wire/internal/test_message.hpp>
 
 namespace orrery {
 namespace {

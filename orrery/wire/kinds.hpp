@@ -211,9 +211,9 @@ concept time_point_like = requires(const T& x) {
 };
 
 template <class T>
-inline constexpr bool complex_shape = false;
+inline constexpr bool like_complex = false;
 template <template <class> class C, class T>
-inline constexpr bool complex_shape<C<T>> = std::is_floating_point_v<T> && requires(const C<T>& x) {
+inline constexpr bool like_complex<C<T>> = std::is_floating_point_v<T> && requires(const C<T>& x) {
   x.real();
   x.imag();
   requires sizeof(C<T>) == 2 * sizeof(T);
@@ -221,9 +221,9 @@ inline constexpr bool complex_shape<C<T>> = std::is_floating_point_v<T> && requi
 };
 
 template <class T>
-inline constexpr bool bits_shape = false;
+inline constexpr bool like_bits = false;
 template <template <std::size_t> class B, std::size_t N>
-inline constexpr bool bits_shape<B<N>> = requires(B<N>& x) {
+inline constexpr bool like_bits<B<N>> = requires(B<N>& x) {
   x.to_ullong();
   x.reset();
   x.set(N);
@@ -305,9 +305,9 @@ consteval kind find_class_kind() {
     return kind::duration;
   else if constexpr (time_point_like<T>)
     return kind::time_point;
-  else if constexpr (complex_shape<T>)
+  else if constexpr (like_complex<T>)
     return kind::complex;
-  else if constexpr (bits_shape<T>)
+  else if constexpr (like_bits<T>)
     return kind::bits;
   else if constexpr (path_like<T>)
     return kind::path;

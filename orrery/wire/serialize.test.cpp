@@ -18,7 +18,7 @@
 
 #include <orrery/wire/address.hpp>
 #include <orrery/wire/error.hpp>
-#include <orrery/wire/internal/message.hpp>
+#include <orrery/wire/internal/test_message.hpp>
 
 namespace orrery {
 namespace {

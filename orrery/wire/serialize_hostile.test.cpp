@@ -24,7 +24,7 @@
 
 #include <orrery/wire/error.hpp>
 #include <orrery/wire/exception.hpp>
-#include <orrery/wire/internal/message.hpp>
+#include <orrery/wire/internal/test_message.hpp>
 #include <orrery/wire/serialize.hpp>
 
 namespace {

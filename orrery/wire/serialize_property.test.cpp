@@ -21,7 +21,7 @@
 #include <rapidcheck/gtest.h>
 
 #include <orrery/wire/error.hpp>
-#include <orrery/wire/internal/message.hpp>
+#include <orrery/wire/internal/test_message.hpp>
 #include <orrery/wire/serialize.hpp>
 
 namespace orrery {

@@ -379,7 +379,7 @@ void loss() {
 // Writes to PE 1 what no PE writes, and reads nothing any more: PE 1 treats this node as lost, but no other one does.
 void send_nonsense_and_hang() {
   scheduler::pe& self = *scheduler::current_pe;
-  scheduler::channel& c = self.channel_to(1);
+  scheduler::outbound& c = self.outbound_to(1);
   ::usleep(200'000);  // while others call
   wire::envelope* e = self.reserve(c, wire::granule);
   e->kind = static_cast<wire::record_kind>(99);

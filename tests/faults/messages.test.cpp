@@ -178,7 +178,7 @@ std::uint32_t handler_of_text() { return detail::function_handler<&length_of>::i
 // Writes what no node writes into the ring to PE 0.
 void send_damaged(int what) {
   scheduler::pe& self = *scheduler::current_pe;
-  scheduler::channel& c = self.channel_to(0);
+  scheduler::outbound& c = self.outbound_to(0);
   constexpr std::uint32_t bytes = 3 * wire::granule;
   wire::envelope* e = self.reserve(c, bytes);
   std::memset(e->payload(), 0x5a, bytes - wire::granule);
@@ -204,7 +204,7 @@ void send_damaged(int what) {
       e->reply = 0x123456789;
       break;
     case damage::probe:
-      e->kind = wire::record_kind::probe;
+      e->kind = wire::record_kind::wait_probe;
       break;
     default:
       break;
@@ -217,7 +217,7 @@ void call_damaged(int what) {
   scheduler::pe& self = *scheduler::current_pe;
   detail::typed_sink<void> k;
   detail::prepare(k, self, {0, wire::no_slot, 0}, *scheduler::handler_table()[0]);
-  scheduler::channel& c = self.channel_to(0);
+  scheduler::outbound& c = self.outbound_to(0);
   constexpr std::uint32_t bytes = 3 * wire::granule;
   wire::envelope* e = self.reserve(c, bytes);
   std::memset(e->payload(), 0x5a, bytes - wire::granule);

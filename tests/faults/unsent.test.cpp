@@ -16,7 +16,7 @@ using namespace testing;
 
 // Kills the OS process as soon as somebody here waits for room in the ring to its PE.
 void kill_when_the_ring_is_full(std::uint32_t at, int victim) {
-  const scheduler::channel& c = scheduler::current_pe->channel_to(at);
+  const scheduler::outbound& c = scheduler::current_pe->outbound_to(at);
   while (c.waiters == nullptr) yield();
   ::kill(victim, SIGKILL);
 }

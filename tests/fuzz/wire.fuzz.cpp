@@ -18,7 +18,7 @@
 #include <utility>
 
 #include <orrery/wire/error.hpp>
-#include <orrery/wire/internal/message.hpp>
+#include <orrery/wire/internal/test_message.hpp>
 
 #include "wire_cases.hpp"
 

@@ -2,7 +2,7 @@
 // Messages between tasks of C (mirror.c) and processes of C++, by the header that orrery-cc has made of kinds.h. Each runs on one PE, on two, on two OS
 // processes, and on two simulated machines whose messages take random times.
 #include <orrery/orrery.hpp>
-#include <orrery/task/task.hpp>
+#include <orrery/task/tasks.hpp>
 
 #include "../support/scenario.hpp"
 

@@ -3,7 +3,7 @@
 
 #include <orrery/files/new_file.hpp>
 #include <orrery/storage/domain.hpp>
-#include <orrery/storage/element.hpp>
+#include <orrery/storage/element_type.hpp>
 
 #include <array>
 #include <cstddef>

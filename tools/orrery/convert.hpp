@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <orrery/storage/element.hpp>
+#include <orrery/storage/element_type.hpp>
 
 #include <cstddef>
 #include <cstdint>

@@ -2,7 +2,7 @@
 #pragma once
 
 #include <orrery/storage/domain.hpp>
-#include <orrery/storage/element.hpp>
+#include <orrery/storage/element_type.hpp>
 
 #include <cstdint>
 #include <span>

@@ -30,7 +30,7 @@ string cpp_header::run(string_view in) {
   for (const task_definition& t : found_.tasks) check(t);
   if (!errors_.empty()) throw source_error(errors_);
   string text =
-      format("// Made by orrery-cc of {}; changes are lost.\n#pragma once\n\n#include <orrery/task/task.hpp>\n\n",
+      format("// Made by orrery-cc of {}; changes are lost.\n#pragma once\n\n#include <orrery/task/tasks.hpp>\n\n",
              std::filesystem::path(file_).filename().string());
   text +=
       "#include <cstddef>\n#include <cstdint>\n#include <cstring>\n#include <memory>\n#include <memory_resource>\n#include <optional>\n#include <string>\n#include <type_traits>\n#include <vector>\n\n";

@@ -119,7 +119,7 @@ TEST(a_node_of_1024_machines, of_64_pes_with_64_partners_each_takes_less_than_a_
   const std::uint64_t heap = heap_bytes() - heap_before;
   // on their way to all, and spare
   constexpr std::uint64_t frames = (machines * 4ULL + 16) * frame::capacity;
-  constexpr std::uint64_t scheduler = 2ULL * pes * partners * 512;  // channels and inbound rings
+  constexpr std::uint64_t scheduler = 2ULL * pes * partners * 512;  // outbound and inbound rings
   EXPECT_EQ(n.rings.size(), 2 * pes * partners);
   EXPECT_LE(resident, 2 * pes * partners * ring_page) << "new rings take more than a page each";
   EXPECT_LE(heap, 64 * mib);

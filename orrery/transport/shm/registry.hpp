@@ -24,13 +24,13 @@ struct vocabulary {
     std::uint64_t place = 0;  ///< of a method that is not overloaded: its class and name; else 0
     std::string_view of;      ///< for people: class and method
     std::string_view method;
-    /// The keys of its result and its arguments, as in wire::shape::layout.
+    /// The keys of its result and its arguments, as in wire::type_description::layout.
     std::string parts;
     std::vector<std::uint32_t> types;  ///< in `types`: all that travel with it
   };
   struct type {
     std::string_view key;
-    std::string layout;  ///< as in wire::shape::layout
+    std::string layout;  ///< as in wire::type_description::layout
   };
   std::uint64_t id = 0;  ///< of all of it; equal vocabularies have one id
   std::vector<word> words;

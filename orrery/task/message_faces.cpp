@@ -4,10 +4,10 @@
 #include <orrery/process/function.hpp>
 #include <orrery/process/runtime.hpp>
 #include <orrery/task/internal/convert.hpp>
-#include <orrery/task/internal/frame.hpp>
-#include <orrery/task/internal/layout.hpp>
-#include <orrery/task/internal/message.hpp>
+#include <orrery/task/internal/linear_form.hpp>
+#include <orrery/task/internal/message_faces.hpp>
 #include <orrery/task/internal/state.hpp>
+#include <orrery/task/internal/task_frame.hpp>
 
 #include <bit>
 #include <vector>

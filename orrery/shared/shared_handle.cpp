@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <orrery/shared/copy.hpp>
-#include <orrery/shared/directory.hpp>
-#include <orrery/shared/element.hpp>
-#include <orrery/shared/handle.hpp>
 #include <orrery/shared/object.hpp>
 #include <orrery/shared/region.hpp>
+#include <orrery/shared/shared_directory.hpp>
+#include <orrery/shared/shared_element.hpp>
+#include <orrery/shared/shared_handle.hpp>
 #include <orrery/shared/sharing_check.hpp>
 #include <orrery/wire/error.hpp>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <orrery/wire/shape.hpp>
+#include <orrery/wire/type_description.hpp>
 
 #include <algorithm>
 #include <cctype>
@@ -13,7 +13,7 @@ bool is_part_of_name(char c) noexcept { return std::isalnum(static_cast<unsigned
 
 // "... {&any_object<range>.value.low}]" or "... {(&
 // any_object<range>.object_of_type<range>::value.range::low)}]".
-void shape::field(std::string_view compiler_text) {
+void type_description::field(std::string_view compiler_text) {
   std::size_t end = compiler_text.size();
   const auto skip = [&] {
     while (end != 0 && !is_part_of_name(compiler_text[end - 1]) && compiler_text[end - 1] != ']') --end;
@@ -32,14 +32,14 @@ void shape::field(std::string_view compiler_text) {
   layouts_[open_.back()].text += compiler_text.substr(begin, end - begin);
 }
 
-void shape::mention(std::string_view type) {
+void type_description::mention(std::string_view type) {
   std::string& text = layouts_[open_.back()].text;
   text += '=';
   text += stable_key(type);
   text += '\n';
 }
 
-bool shape::begin(std::string_view type, std::size_t bytes) {
+bool type_description::begin(std::string_view type, std::size_t bytes) {
   mention(type);
   const auto is = [&](const layout& l) { return l.type.data() == type.data(); };
   if (std::ranges::any_of(layouts_, is)) return false;
@@ -48,7 +48,7 @@ bool shape::begin(std::string_view type, std::size_t bytes) {
   return true;
 }
 
-std::string shape::text() const {
+std::string type_description::text() const {
   std::string all;
   for (const layout& l : layouts_) all.append(stable_key(l.type)).append(1, ':').append(l.text).append(1, ';');
   return all;

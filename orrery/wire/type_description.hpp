@@ -55,7 +55,7 @@ constexpr const char* text_with_field_name() noexcept {
 /// the value is not seen; neither are the names of enumerators.
 ///
 /// Made by who creates or joins a world, before anything is sent. Not thread-safe.
-class shape : public sizer {
+class type_description : public sizer {
  public:
   /// The look of one type: its size and its parts, each ended by '\n', as the name of a field (or
   /// nothing), '=' and the key of its type. The first layout of a shape has no type: its parts are
@@ -65,20 +65,20 @@ class shape : public sizer {
     std::string text;
   };
 
-  shape() : layouts_(1), open_{0} {}
+  type_description() : layouts_(1), open_{0} {}
 
   template <class T>
-  shape& operator&(const T&) {
+  type_description& operator&(const T&) {
     describe<T>();
     return *this;
   }
   template <class... T>
-  shape& operator()(const T&...) {
+  type_description& operator()(const T&...) {
     (describe<T>(), ...);
     return *this;
   }
   template <class T>
-  shape& block(const T*, std::size_t) {
+  type_description& block(const T*, std::size_t) {
     describe<T>();
     return *this;
   }

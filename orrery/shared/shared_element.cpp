@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <orrery/shared/element.hpp>
+#include <orrery/shared/shared_element.hpp>
 
 #include <string_view>
 

@@ -18,7 +18,7 @@ struct fiber;
 struct simulated_link;
 
 /// The way from one PE to another. Owned by the sending PE.
-struct channel {
+struct outbound {
   transport::ring_producer ring;
   transport::doorbell* bell = nullptr;
   std::uint32_t pe = 0;
@@ -58,48 +58,37 @@ struct channel {
   [[nodiscard, gnu::cold]] wire::envelope* try_reserve_after_annex(std::uint32_t bytes) noexcept;
 };
 
-/// A ring that this PE receives from.
-struct inbound {
-  transport::ring_consumer ring;
-  std::uint32_t pe = 0;
-  bool remote = false;
-  bool lost = false;
-  bool refused = false;  ///< its node is treated as lost, and was told if it lives
-  /// Fibers in the middle of pe::drain, most of them parked in a method that ran from there.
-  std::uint32_t drains = 0;
-};
-
-/// The channels of one PE, by the number of the other PE.
+/// The outbound rings of one PE, by the number of the other PE.
 ///
 /// For numbers below `dense_limit`, in worlds of no more PEs, that is an index. In larger ones,
 /// which are simulated, the tables of all PEs would fill the memory; and numbers of PEs in the
 /// place of others that have left are large. Those are looked up in a hash table with open
 /// addressing, of which one line is touched mostly.
-class channel_table {
+class outbound_table {
  public:
   static constexpr std::uint32_t dense_limit = 4096;
 
-  explicit channel_table(std::uint32_t world_pes) noexcept : is_dense_(world_pes <= dense_limit) {}
+  explicit outbound_table(std::uint32_t world_pes) noexcept : is_dense_(world_pes <= dense_limit) {}
 
   /// Null if there is none.
-  [[nodiscard]] channel* find(std::uint32_t pe) const noexcept {
+  [[nodiscard]] outbound* find(std::uint32_t pe) const noexcept {
     if (pe < dense_.size()) [[likely]]
       return dense_[pe];
     return sparse_.empty() ? nullptr : sparse_[place_of(pe)].to;
   }
   /// There must be none to this PE.
-  channel& put(std::uint32_t pe, std::unique_ptr<channel> c) {
+  outbound& put(std::uint32_t pe, std::unique_ptr<outbound> c) {
     const bool dense = is_dense(pe);
     if (dense) {
       if (pe >= dense_.size()) dense_.resize(pe + 1);
     } else if (2 * (all_.size() + 1) > sparse_.size()) {
       grow();
     }
-    channel& added = *all_.emplace_back(std::move(c));
+    outbound& added = *all_.emplace_back(std::move(c));
     enter(pe, added);
     return added;
   }
-  /// Ends all channels for which that is true. Costs a look at every channel.
+  /// Ends all outbound rings for which that is true. Costs a look at every outbound ring.
   template <class Predicate>
   void erase_if(Predicate&& is_over) {
     if (std::erase_if(all_, [&](const auto& c) { return is_over(*c); }) == 0) return;
@@ -117,11 +106,11 @@ class channel_table {
  private:
   struct entry {
     std::uint32_t pe = 0;
-    channel* to = nullptr;  // null: the entry is free
+    outbound* to = nullptr;  // null: the entry is free
   };
 
   [[nodiscard]] bool is_dense(std::uint32_t pe) const noexcept { return is_dense_ && pe < dense_limit; }
-  void enter(std::uint32_t pe, channel& to) noexcept {
+  void enter(std::uint32_t pe, outbound& to) noexcept {
     if (is_dense(pe)) {
       dense_[pe] = &to;
     } else {
@@ -141,9 +130,9 @@ class channel_table {
       if (e.to != nullptr) sparse_[place_of(e.pe)] = e;
   }
 
-  std::vector<channel*> dense_;
+  std::vector<outbound*> dense_;
   std::vector<entry> sparse_;  // a power of two, at most half full
-  std::vector<std::unique_ptr<channel>> all_;
+  std::vector<std::unique_ptr<outbound>> all_;
   bool is_dense_;
 };
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <orrery/task/internal/frame.hpp>
-#include <orrery/task/internal/layout.hpp>
+#include <orrery/task/internal/linear_form.hpp>
 #include <orrery/task/internal/table_check.hpp>
+#include <orrery/task/internal/task_frame.hpp>
 #include <orrery/wire/error.hpp>
 
 #include <algorithm>

@@ -335,7 +335,7 @@ struct element_message : element_messages<T, Index> {
   }
   static void drop(void* p) { static_cast<payload*>(p)->~payload(); }
 
-  static void describe(wire::shape& types) {
+  static void describe(wire::type_description& types) {
     types.describe<Index>();
     base::describe(types);
   }

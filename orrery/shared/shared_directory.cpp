@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <orrery/scheduler/node.hpp>
 #include <orrery/shared/access_census.hpp>
-#include <orrery/shared/directory.hpp>
+#include <orrery/shared/shared_directory.hpp>
 #include <orrery/shared/sharing_check.hpp>
 
 #include <algorithm>

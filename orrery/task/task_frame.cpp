@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <orrery/scheduler/pe.hpp>
 #include <orrery/scheduler/slot.hpp>
-#include <orrery/task/internal/frame.hpp>
 #include <orrery/task/internal/mail.hpp>
 #include <orrery/task/internal/state.hpp>
+#include <orrery/task/internal/task_frame.hpp>
 #include <orrery/task/internal/words.hpp>
 #include <orrery/wire/error.hpp>
 

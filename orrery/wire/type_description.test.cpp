@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <orrery/wire/shape.hpp>
+#include <orrery/wire/type_description.hpp>
 
 #include <cstdint>
 #include <map>
@@ -16,11 +16,11 @@
 
 namespace {
 
-using orrery::wire::shape;
+using orrery::wire::type_description;
 
 template <class T>
 std::string looks() {
-  shape s;
+  type_description s;
   s.describe<T>();
   return s.text();
 }
@@ -107,28 +107,30 @@ void expect_different() {
   EXPECT_NE(looks_but_for<A>("first_build::"), looks_but_for<B>("other_build::"));
 }
 
-TEST(shape, of_the_same_fields_is_the_same) {
+TEST(type_description, of_the_same_fields_is_the_same) {
   EXPECT_EQ(looks_but_for<first_build::range>("first_build::"), looks_but_for<third_build::range>("third_build::"));
 }
-TEST(shape, tells_swapped_fields_of_one_type_by_their_names) {
+TEST(type_description, tells_swapped_fields_of_one_type_by_their_names) {
   expect_different<first_build::range, other_build::range>();
 }
-TEST(shape, looks_into_what_a_class_holds) { expect_different<first_build::tree, other_build::tree>(); }
-TEST(shape, looks_into_containers) {
+TEST(type_description, looks_into_what_a_class_holds) { expect_different<first_build::tree, other_build::tree>(); }
+TEST(type_description, looks_into_containers) {
   expect_different<first_build::measured, other_build::measured>();
   expect_different<std::vector<first_build::range>, std::vector<other_build::range>>();
   expect_different<std::span<const first_build::range>, std::span<const other_build::range>>();
   expect_different<std::unique_ptr<first_build::range>, std::unique_ptr<other_build::range>>();
   expect_different<std::variant<int, first_build::range>, std::variant<int, other_build::range>>();
 }
-TEST(shape, has_the_type_that_an_enum_is_made_of) { expect_different<first_build::unit, other_build::unit>(); }
-TEST(shape, has_what_a_serialize_names_in_its_order) {
+TEST(type_description, has_the_type_that_an_enum_is_made_of) {
+  expect_different<first_build::unit, other_build::unit>();
+}
+TEST(type_description, has_what_a_serialize_names_in_its_order) {
   expect_different<first_build::by_hand, other_build::by_hand>();
   expect_different<first_build::by_friend, other_build::by_friend>();
 }
 
-TEST(shape, is_written_alike_by_all_compilers) {
-  shape s;
+TEST(type_description, is_written_alike_by_all_compilers) {
+  type_description s;
   s.describe<first_build::range>();
   const std::string key = "N6orrery4wire10keyed_typeIN12_GLOBAL__N_111first_build5rangeEEE";
   EXPECT_EQ(s.text(),
@@ -139,8 +141,8 @@ struct named_fields {
   char text_[8];
   std::string name2;
 };
-TEST(shape, has_the_names_of_fields_that_are_arrays) {
-  shape s;
+TEST(type_description, has_the_names_of_fields_that_are_arrays) {
+  type_description s;
   s.describe<named_fields>();
   ASSERT_GE(s.layouts().size(), 2U);
   const std::string& fields = s.layouts()[1].text;
@@ -155,13 +157,13 @@ struct throws_when_empty {
     throw std::logic_error("empty");
   }
 };
-TEST(shape, of_a_class_that_cannot_be_sent_empty_has_its_name) {
+TEST(type_description, of_a_class_that_cannot_be_sent_empty_has_its_name) {
   EXPECT_NE(looks<throws_when_empty>().find("throws_when_empty"), std::string::npos);
 }
 
 struct deep {
   std::map<int, std::vector<deep>> more;
 };
-TEST(shape, of_a_class_that_holds_itself_ends) { EXPECT_LT(looks<deep>().size(), 10'000U); }
+TEST(type_description, of_a_class_that_holds_itself_ends) { EXPECT_LT(looks<deep>().size(), 10'000U); }
 
 }  // namespace
