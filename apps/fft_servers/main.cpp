@@ -5,6 +5,8 @@
 #include "fft3.hpp"
 #include "tables.hpp"
 
+#include <apps/run_command.hpp>
+
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -198,18 +200,7 @@ int command(const orrery::args& words) {
       ->type_name("PATH");
   app.add_flag("--phantom", s.phantom, "No data are stored or sent: for simulations, with drive=RATE:SEEK");
   app.add_option("--fftw-seconds", s.fftw_seconds, "With --phantom: what the transform of a line of pages takes");
-  std::vector<std::string> reversed(words.rbegin(), std::prev(words.rend()));
-  try {
-    app.parse(reversed);
-  } catch (const CLI::ParseError& e) {
-    return app.exit(e);
-  }
-  try {
-    return work(s);
-  } catch (const std::exception& e) {
-    fmt::print(stderr, "fft_servers: {}\n", e.what());
-    return 1;
-  }
+  return run_command(app, words, [&] { return work(s); });
 }
 
 }  // namespace

@@ -3,16 +3,10 @@
 #include "pad.hpp"
 #include "slice.hpp"
 
-#include <orrery/orrery.hpp>
+#include <apps/run_command.hpp>
 
 #include <cstdint>
-#include <cstdio>
-#include <exception>
 #include <string>
-#include <vector>
-
-#include <fmt/format.h>
-#include <CLI/CLI.hpp>
 
 namespace {
 
@@ -32,23 +26,14 @@ int command(const orrery::args& words) {
   slice->add_option("SET", from, "A data set")->required();
   slice->add_option("FILE", to, "The PNG to be written")->required();
   slice->add_option("--dimension", dimension, "1, 2 or 3")->capture_default_str()->check(CLI::Range(1, 3));
-  std::vector<std::string> reversed(words.rbegin(), std::prev(words.rend()));
-  try {
-    app.parse(reversed);
-  } catch (const CLI::ParseError& e) {
-    return app.exit(e);
-  }
-  try {
+  return run_command(app, words, [&] {
     if (pad->parsed()) {
       mri::pad_spectrum(from, to, factor);
     } else {
       mri::write_slice(from, dimension, to);
     }
     return 0;
-  } catch (const std::exception& e) {
-    fmt::print(stderr, "mri: {}\n", e.what());
-    return 1;
-  }
+  });
 }
 
 }  // namespace

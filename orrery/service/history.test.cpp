@@ -6,6 +6,7 @@
 #include <orrery/scheduler/sanitizers.hpp>
 #include <orrery/service/internal/test_history.hpp>
 #include <orrery/service/internal/test_placed_history.hpp>
+#include <orrery/service/internal/test_requests.hpp>
 #include <orrery/service/ordered_list.hpp>
 
 #include <algorithm>
@@ -30,6 +31,7 @@ using orrery::service::list_operation;
 using orrery::testing::find_placed_violation;
 using orrery::testing::find_violation;
 using orrery::testing::list_event;
+using orrery::testing::make_request;
 using list = ordered_list<int, int>;
 
 std::atomic<std::uint64_t> ticks;
@@ -63,31 +65,6 @@ list_event take_snapshot(orrery::list_session<int, int>& s, const client_plan& p
   }
   e.ended = ++ticks;
   return e;
-}
-
-std::uint64_t make_request(orrery::list_session<int, int>& s, const list_event& e) {
-  switch (e.operation) {
-    case list_operation::find:
-      return s.start_find(e.key);
-    case list_operation::insert:
-      return s.start_insert(e.key, e.value);
-    case list_operation::erase:
-      return s.start_erase(e.key);
-    case list_operation::update:
-      return s.start_update(e.key, e.value);
-    case list_operation::insert_or_update:
-      return s.start_insert_or_update(e.key, e.value);
-    case list_operation::after:
-      return s.start_after(e.key);
-    case list_operation::first:
-      return s.start_first();
-    case list_operation::last:
-      return s.start_last();
-    case list_operation::size:
-      return s.start_size();
-    default:
-      return s.start_compare_and_update(e.key, e.expected, e.value);
-  }
 }
 
 // Random requests; what came of them goes to `history`.

@@ -5,6 +5,7 @@
 #include <orrery/process/internal/test_world.hpp>
 #include <orrery/process/remote_cast.hpp>
 #include <orrery/service/internal/test_placed_history.hpp>
+#include <orrery/service/internal/test_requests.hpp>
 #include <orrery/service/ordered_list.hpp>
 
 #include <algorithm>
@@ -27,8 +28,10 @@ using orrery::service::list_operation;
 using orrery::service::service_root;
 using orrery::testing::find_placed_violation;
 using orrery::testing::list_event;
+using orrery::testing::make_request;
+using orrery::testing::note_reply;
+using orrery::testing::take_snapshot;
 using list = ordered_list<int, int>;
-using session = orrery::list_session<int, int>;
 
 std::uint64_t ticks;  // of the simulated world that runs, on one thread
 std::vector<list_event> history;  // NOLINT: the same
@@ -44,54 +47,6 @@ struct client_plan {
   std::uint32_t snapshots = 0;
 };
 
-list_event take_snapshot(session& s, const client_plan& p, std::uint64_t number) {
-  list_event e;
-  e.session = p.id;
-  e.number = number;
-  e.snapshot = true;
-  e.begun = ++ticks;
-  auto all = s.stream({}, {}, 2);
-  for (const auto& r : all.ranges()) e.parts.push_back({r.keys.from, r.keys.to, r.keys.version, r.executed});
-  for (auto part = all.next(); !part.empty(); part = all.next())
-    for (const auto& [k, v] : part) EXPECT_TRUE(e.seen.emplace(k, v).second);
-  e.ended = ++ticks;
-  return e;
-}
-
-void make_request(session& s, const list_event& e) {
-  switch (e.operation) {
-    case list_operation::find:
-      s.start_find(e.key);
-      return;
-    case list_operation::insert:
-      s.start_insert(e.key, e.value);
-      return;
-    case list_operation::erase:
-      s.start_erase(e.key);
-      return;
-    case list_operation::update:
-      s.start_update(e.key, e.value);
-      return;
-    case list_operation::insert_or_update:
-      s.start_insert_or_update(e.key, e.value);
-      return;
-    case list_operation::compare_and_update:
-      s.start_compare_and_update(e.key, e.expected, e.value);
-      return;
-    case list_operation::after:
-      s.start_after(e.key);
-      return;
-    case list_operation::first:
-      s.start_first();
-      return;
-    case list_operation::last:
-      s.start_last();
-      return;
-    default:
-      s.start_size();
-  }
-}
-
 int act(const client_plan& p) {
   std::mt19937 random(p.seed);
   const auto order = random() % 2 == 0 ? reply_order::any : reply_order::as_requested;
@@ -101,12 +56,7 @@ int act(const client_plan& p) {
   const auto take = [&](const auto& r) {
     r.check();
     list_event& e = mine[r.request];
-    e.done = r.done;
-    e.found = r.value;
-    e.key_found = r.key;
-    e.size = r.size;
-    e.moment = r.moment;
-    e.version = r.version;
+    note_reply(e, r);
     e.ended = ++ticks;
   };
   for (std::uint32_t i = 0; i < p.requests; ++i) {
@@ -121,8 +71,9 @@ int act(const client_plan& p) {
     e.begun = ++ticks;
     mine.push_back(e);
     if (p.window > 1 && random() % 8 == 0) s.set_window(static_cast<std::uint32_t>(1 + random() % (2 * p.window)));
-    make_request(s, e);
-    if (p.snapshots != 0 && i % (p.requests / p.snapshots) == p.id) snapshots.push_back(take_snapshot(s, p, i));
+    (void)make_request(s, e);
+    if (p.snapshots != 0 && i % (p.requests / p.snapshots) == p.id)
+      snapshots.push_back(take_snapshot<list_event>(s, p.id, i, ticks));
     if (random() % 4 == 0)  // in virtual time: answers come while requests are gathered
       orrery::sleep_for(std::chrono::microseconds(random() % 20));
     while (const auto r = s.try_receive()) take(*r);
@@ -305,7 +256,7 @@ int write_and_read(const list& l) {
     writes.start_insert(i, 1);
   }
   writes.flush();
-  list_event s = take_snapshot(reads, {}, 9);
+  list_event s = take_snapshot<list_event>(reads, 0, 9, ticks);
   while (const auto r = writes.receive()) {
     list_event& e = mine[r->request];
     e.done = r->done;

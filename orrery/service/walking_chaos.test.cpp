@@ -4,6 +4,7 @@
 #include <orrery/orrery.hpp>
 #include <orrery/process/internal/test_world.hpp>
 #include <orrery/service/internal/test_placed_history.hpp>
+#include <orrery/service/internal/test_requests.hpp>
 #include <orrery/service/walking_list.hpp>
 
 #include <atomic>
@@ -25,6 +26,9 @@ using orrery::testing::find_placed_violation;
 using orrery::testing::find_violation;
 using orrery::testing::in_simulation;
 using orrery::testing::list_event;
+using orrery::testing::make_request;
+using orrery::testing::note_reply;
+using orrery::testing::take_snapshot;
 using list = orrery::walking_list<int, int>;
 using node = orrery::service::walk_node<int, int>;
 
@@ -51,46 +55,6 @@ struct client_event : list_event {
 
 bool sees_all_keys(consistency level) { return level == consistency::sequential || level == consistency::total; }
 
-std::uint64_t make_request(list::session& s, const list_event& e) {
-  switch (e.operation) {
-    case list_operation::find:
-      return s.start_find(e.key);
-    case list_operation::insert:
-      return s.start_insert(e.key, e.value);
-    case list_operation::erase:
-      return s.start_erase(e.key);
-    case list_operation::update:
-      return s.start_update(e.key, e.value);
-    case list_operation::insert_or_update:
-      return s.start_insert_or_update(e.key, e.value);
-    case list_operation::after:
-      return s.start_after(e.key);
-    case list_operation::first:
-      return s.start_first();
-    case list_operation::last:
-      return s.start_last();
-    case list_operation::size:
-      return s.start_size();
-    default:
-      return s.start_compare_and_update(e.key, e.expected, e.value);
-  }
-}
-
-// The result of a stream, behind so many requests.
-client_event take_snapshot(list::session& s, std::uint32_t session, std::uint32_t number) {
-  client_event e;
-  e.session = session;
-  e.number = number;
-  e.snapshot = true;
-  e.begun = ++ticks;
-  auto all = s.stream({}, {}, 2);
-  for (const auto& r : all.ranges()) e.parts.push_back({r.keys.from, r.keys.to, r.keys.version, r.executed});
-  for (auto part = all.next(); !part.empty(); part = all.next())
-    for (const auto& [k, v] : part) EXPECT_TRUE(e.seen.emplace(k, v).second);
-  e.ended = ++ticks;
-  return e;
-}
-
 // Random requests, many outstanding; what came of them goes to `history`. W, K and G change all the
 // time.
 int act(const client_plan& p) {
@@ -101,12 +65,7 @@ int act(const client_plan& p) {
   const auto take = [&](const auto& r) {
     client_event& e = mine[r.request];
     e.refused = r.error != nullptr;
-    e.done = r.done;
-    e.found = r.value;
-    e.key_found = r.key;
-    e.size = r.size;
-    e.moment = r.moment;
-    e.version = r.version;
+    note_reply(e, r);
     e.ended = ++ticks;
   };
   for (std::uint32_t i = 0; i < p.requests; ++i) {
@@ -125,7 +84,8 @@ int act(const client_plan& p) {
     e.begun = ++ticks;
     mine.push_back(e);
     (void)make_request(s, e);
-    if (p.snapshots != 0 && i % (p.requests / p.snapshots) == p.id) snapshots.push_back(take_snapshot(s, p.id, i));
+    if (p.snapshots != 0 && i % (p.requests / p.snapshots) == p.id)
+      snapshots.push_back(take_snapshot<client_event>(s, p.id, i, ticks));
     if (random() % 16 == 0) p.of.tune(1 + random() % 3, random() % 4);
     if (random() % 16 == 0) s.set_window(static_cast<std::uint32_t>(1 + random() % (2 * p.window)));
     if (random() % 8 == 0) {

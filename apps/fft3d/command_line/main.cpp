@@ -3,6 +3,7 @@
 #include "report.hpp"
 #include "verify.hpp"
 
+#include <apps/run_command.hpp>
 #include <tools/orrery/progress.hpp>
 
 #include <algorithm>
@@ -209,18 +210,7 @@ int command(const orrery::args& words) {
                "fft3d");
   settings s;
   add_options(app, s);
-  std::vector<std::string> reversed(words.rbegin(), std::prev(words.rend()));
-  try {
-    app.parse(reversed);
-  } catch (const CLI::ParseError& e) {
-    return app.exit(e);
-  }
-  try {
-    return work(s);
-  } catch (const std::exception& e) {
-    fmt::print(stderr, "fft3d: {}\n", e.what());
-    return 1;
-  }
+  return run_command(app, words, [&] { return work(s); });
 }
 
 }  // namespace

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <orrery/orrery.hpp>
+
+#include <cstdio>
+#include <exception>
+#include <iterator>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+#include <CLI/CLI.hpp>
+
+/// Reads the command line `words` and runs work(): the body of an application's `main`. Returns the
+/// exit code: that of `work`, or 1 if `work` throws, after a line with the application's name.
+template <class Work>
+int run_command(CLI::App& app, const orrery::args& words, Work work) {
+  // CLI11 takes them from the end
+  std::vector<std::string> reversed(words.rbegin(), std::prev(words.rend()));
+  try {
+    app.parse(reversed);
+  } catch (const CLI::ParseError& e) {
+    return app.exit(e);
+  }
+  try {
+    return work();
+  } catch (const std::exception& e) {
+    fmt::print(stderr, "{}: {}\n", app.get_name(), e.what());
+    return 1;
+  }
+}
