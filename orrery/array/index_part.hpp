@@ -388,7 +388,7 @@ class index_part : public array_core {
   }
   remote_location& make_location(const Index& i, std::uint32_t pe, bool is_home);
   /// Removes what is known of elsewhere; gives back the messages that wait.
-  [[nodiscard]] scheduler::message* erase_away(const Index& i);
+  [[nodiscard]] scheduler::message* erase_remote_location(const Index& i);
   // --- order; part_order.hpp
   slot* pass_element(cell_type& c, scheduler::delivery& d, const wire::envelope& e, std::uint32_t size, const Index& i,
                      order_tag tag);
@@ -454,7 +454,7 @@ class index_part : public array_core {
   std::size_t sweep_at_ = 0;
   std::uint64_t early_bytes_ = 0;
   scheduler::message* early_ = nullptr;  // what place found waiting, oldest first
-  std::unique_ptr<inbox> taken_;  // what erase_away found of streams
+  std::unique_ptr<inbox> taken_;  // what erase_remote_location found of streams
   // streams whose next message may be here
   std::vector<std::pair<Index, std::uint64_t>> releasing_;
   bool in_release_ = false;

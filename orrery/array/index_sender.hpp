@@ -31,8 +31,8 @@ template <class Index>
 struct index_sender {
   /// False if it would have to wait and must not. True in `again` when it has waited: everything
   /// may be different.
-  static bool send_away(pe& self, std::uint32_t array, const Index& to, const message_form& form, scheduler::sink* sink,
-                        patience p, bool& again, const arguments_ref& arguments);
+  static bool send_remote(pe& self, std::uint32_t array, const Index& to, const message_form& form,
+                          scheduler::sink* sink, patience p, bool& again, const arguments_ref& arguments);
   /// Waits while the mailbox of an element of this PE is full; false: it must not wait.
   static bool has_room(pe& self, std::uint32_t array, const Index& to, patience p);
 
@@ -53,8 +53,8 @@ struct index_sender {
 };
 
 template <class Index>
-bool index_sender<Index>::send_away(pe& self, std::uint32_t array, const Index& to, const message_form& form,
-                                    scheduler::sink* sink, patience p, bool& again, const arguments_ref& arguments) {
+bool index_sender<Index>::send_remote(pe& self, std::uint32_t array, const Index& to, const message_form& form,
+                                      scheduler::sink* sink, patience p, bool& again, const arguments_ref& arguments) {
   using messages = index_messages<Index>;
   array_core* const core = array_directory::of(self).find(array);
   if (core == nullptr) [[unlikely]]

@@ -46,7 +46,7 @@ void index_part<Index>::fail_early() {
   std::vector<Index> waiting;
   for (const auto& [i, e] : table_)
     if (e.is_remote() && e.there()->is_home && e.there()->state == remote_location::what::waiting) waiting.push_back(i);
-  for (const Index& i : waiting) dispatch_all(erase_away(i));
+  for (const Index& i : waiting) dispatch_all(erase_remote_location(i));
 }
 
 template <class Index>

@@ -29,7 +29,7 @@ std::uint32_t index_part<Index>::admit(const Index& i) {
 template <class Index>
 void index_part<Index>::place(const Index& i, cell_type& c) {
   if (const auto [it, fresh] = table_.try_emplace(i, &c); !fresh) {
-    early_ = erase_away(i);
+    early_ = erase_remote_location(i);
     table_.insert_or_assign(i, entry(&c));
     if (const auto in = std::exchange(taken_, nullptr)) c.order_of().in.merge(in->all(), [](std::uint64_t) {});
   }
@@ -68,7 +68,7 @@ void index_part<Index>::undo_conceive(cell_type& c) {
 
 template <class Index>
 void index_part<Index>::settle_at(const Index& i, std::uint32_t birth, std::uint32_t pe) {
-  scheduler::message* waiting = erase_away(i);
+  scheduler::message* waiting = erase_remote_location(i);
   remote_location& a = make_location(i, pe, true);
   a.birth = birth;
   if (auto in = std::exchange(taken_, nullptr)) send_streams(i, pe, std::move(in));
@@ -173,7 +173,7 @@ void index_part<Index>::mark_deleted(const Index& i, std::uint32_t birth, const 
     // else end_stream forgets it
     if (const remote_location* o = find_location(old); o != nullptr && o->state == remote_location::what::deleted &&
                                                        o->birth == number && (o->in == nullptr || o->in->empty()))
-      dispatch_all(erase_away(old));
+      dispatch_all(erase_remote_location(old));
   }
 }
 
@@ -231,7 +231,7 @@ void index_part<Index>::forget_buried(const Index& i, std::uint32_t birth, const
   const remote_location* a = find_location(i);
   if (a == nullptr || a->birth != birth || a->state != remote_location::what::at) return;
   const std::uint32_t where = a->pe;
-  scheduler::message* waiting = erase_away(i);
+  scheduler::message* waiting = erase_remote_location(i);
   mark_deleted(i, birth, streams, where);
   dispatch_all(waiting);
 }

@@ -92,7 +92,7 @@ void index_part<Index>::end_stream(const Index& i, std::uint64_t stream) {
   if (a->state == remote_location::what::deleted) {
     deleted_.emplace_back(i, a->birth);
   } else if (a->queued == 0) {
-    (void)erase_away(i);
+    (void)erase_remote_location(i);
   }
 }
 

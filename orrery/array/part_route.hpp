@@ -25,7 +25,7 @@ remote_location& index_part<Index>::make_location(const Index& i, std::uint32_t 
 }
 
 template <class Index>
-scheduler::message* index_part<Index>::erase_away(const Index& i) {
+scheduler::message* index_part<Index>::erase_remote_location(const Index& i) {
   taken_.reset();
   const auto it = table_.find(i);
   if (it == table_.end() || !it->second.is_remote()) return nullptr;
@@ -49,7 +49,7 @@ void index_part<Index>::forget_lost_place(const Index& i) {
   const remote_location* a = find_location(i);
   if (a == nullptr || a->is_home || a->state != remote_location::what::at || self_.owner().reachable(a->pe)) return;
   if (const std::uint32_t home = home_of(i); home == a->pe || !self_.owner().reachable(home)) return;
-  dispatch_all(erase_away(i));
+  dispatch_all(erase_remote_location(i));
 }
 
 template <class Index>
@@ -238,7 +238,7 @@ void index_part<Index>::learn(const Index& i, const location& l, std::uint32_t p
   }
   const bool unused = a->expiring && !a->used && a->queued == 0;
   if (settled && (l.what == found::not_at_all || unused)) {
-    dispatch_all(erase_away(i));
+    dispatch_all(erase_remote_location(i));
     return;
   }
   if (l.what != found::here) return;  // what was sent later will be heard of, too
@@ -278,7 +278,8 @@ void index_part<Index>::pes_lost() noexcept {
       a.passes = false;
       create_held(i, a);
     } else {
-      dispatch_all(erase_away(i));  // to the home: an element there, or elsewhere, or none any more
+      // to the home: an element there, or elsewhere, or none any more
+      dispatch_all(erase_remote_location(i));
     }
   }
   array_core::pes_lost();

@@ -27,7 +27,7 @@ bool send_element_at(priority level, pe& self, const element_name<T, Index>& to,
   for (;;) {
     bool again = false;
     if (!index_sender<Index>::has_room(self, to.array, to.index, p) ||
-        !send_away<Message>(self, to, sink, p, again, kind_of(level), std::forward<A>(args)...))
+        !send_remote<Message>(self, to, sink, p, again, kind_of(level), std::forward<A>(args)...))
       return false;
     if (!again) return true;
   }

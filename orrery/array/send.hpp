@@ -21,14 +21,14 @@ struct element_name {
 /// Sends a message to an element by the rarer ways; false: it would have to wait, and `patience` is
 /// must_not. True in `again` when it has waited: everything may be different.
 template <class Message, class T, class Index, class... A>
-[[gnu::noinline]] bool send_away(pe& self, const element_name<T, Index>& to, scheduler::sink* sink, patience p,
-                                 bool& again, wire::record_kind level, A&&... args) {
+[[gnu::noinline]] bool send_remote(pe& self, const element_name<T, Index>& to, scheduler::sink* sink, patience p,
+                                   bool& again, wire::record_kind level, A&&... args) {
   const auto size = [&] { return orrery::wire_size(std::as_const(args)...); };
   const auto write = [&](orrery::writer& w) { orrery::write(w, std::as_const(args)...); };
   const auto move = [&](void* payload) {
     Message::base::make_owned(&static_cast<typename Message::payload*>(payload)->args, std::forward<A>(args)...);
   };
-  return index_sender<Index>::send_away(
+  return index_sender<Index>::send_remote(
       self, to.array, to.index, Message::form, sink, p, again,
       arguments_ref(size, write, move, sizeof(typename Message::owned), pages_beside(args...), level));
 }
@@ -42,7 +42,7 @@ bool send_element(pe& self, const element_name<T, Index>& to, scheduler::sink* s
     bool again = false;
     array_core* const core = array_directory::of(self).find(to.array);
     if (core == nullptr) [[unlikely]]
-      return send_away<Message>(self, to, sink, p, again, normal, std::forward<A>(args)...);
+      return send_remote<Message>(self, to, sink, p, again, normal, std::forward<A>(args)...);
     auto& part = static_cast<index_part<Index>&>(*core);
     if (part.measures() && !noted) [[unlikely]] {
       noted = true;
@@ -56,7 +56,7 @@ bool send_element(pe& self, const element_name<T, Index>& to, scheduler::sink* s
         if (self.flow().wait_for_room(s)) continue;  // it may be elsewhere now
       }
       if constexpr (Message::ordered) {
-        if (!send_away<Message>(self, to, sink, p, again, normal, std::forward<A>(args)...)) return false;
+        if (!send_remote<Message>(self, to, sink, p, again, normal, std::forward<A>(args)...)) return false;
         if (!again) return true;
         continue;
       }
@@ -78,7 +78,7 @@ bool send_element(pe& self, const element_name<T, Index>& to, scheduler::sink* s
       }
       return true;
     }
-    if (!send_away<Message>(self, to, sink, p, again, normal, std::forward<A>(args)...)) return false;
+    if (!send_remote<Message>(self, to, sink, p, again, normal, std::forward<A>(args)...)) return false;
     if (!again) return true;
   }
 }
