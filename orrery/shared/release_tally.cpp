@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <orrery/shared/element.hpp>
 #include <orrery/shared/release_tally.hpp>
+#include <orrery/shared/shared_element.hpp>
 #include <orrery/wire/error.hpp>
 
 #include <cstdio>
