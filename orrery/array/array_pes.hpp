@@ -35,7 +35,7 @@ class array_pes {
   /// The rank of a PE; none if the array is not on it.
   [[nodiscard]] std::uint32_t rank_of(std::uint32_t pe) const noexcept {
     if (list_.empty()) return pe < count_ ? pe : none;
-    const auto it = std::ranges::lower_bound(list_, pe);
+    const auto it = std::lower_bound(list_.begin(), list_.end(), pe);
     return it != list_.end() && *it == pe ? static_cast<std::uint32_t>(it - list_.begin()) : none;
   }
   [[nodiscard]] bool contains(std::uint32_t pe) const noexcept { return rank_of(pe) != none; }

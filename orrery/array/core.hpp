@@ -187,12 +187,9 @@ class array_core {
   void report_ended(const cell_base& c, const char* what) const noexcept;
 
   // --- sections (section.hpp) --------------------------------------------------------------------
-  [[nodiscard]] section_core* find_section(std::uint64_t id) const noexcept {
-    const auto it = sections_.find(id);
-    return it != sections_.end() ? it->second : nullptr;
-  }
-  void add_section(std::uint64_t id, section_core& s) { sections_.emplace(id, &s); }
-  void remove_section(std::uint64_t id) noexcept { sections_.erase(id); }
+  [[nodiscard]] section_core* find_section(std::uint64_t id) const noexcept;
+  void add_section(std::uint64_t id, section_core& s);
+  void remove_section(std::uint64_t id) noexcept;
   /// Sends a member those of its early broadcasts whose turn it is; when messages were lost, all.
   void release_early(membership& m);
   /// Notes that the broadcast failed before the member could execute it: later ones do not wait for

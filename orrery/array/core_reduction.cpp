@@ -299,4 +299,13 @@ void array_core::finish(open_reduction& r) noexcept {
   deliver_reduction(self_, value.get(), target.get(), error);
 }
 
+section_core* array_core::find_section(std::uint64_t id) const noexcept {
+  const auto it = sections_.find(id);
+  return it != sections_.end() ? it->second : nullptr;
+}
+
+void array_core::add_section(std::uint64_t id, section_core& s) { sections_.emplace(id, &s); }
+
+void array_core::remove_section(std::uint64_t id) noexcept { sections_.erase(id); }
+
 }  // namespace orrery::detail

@@ -158,6 +158,12 @@ void array_directory::note_elements(std::uint32_t class_number, find_cell f) {
   element_classes_[class_number] = f;
 }
 
+void array_directory::make(pe& self) {
+  self.layers().of(scheduler::upper_layer::array) = std::make_unique<array_directory>(self);
+}
+
+array_directory::incomplete_message& array_directory::incomplete_from(std::uint32_t pe) { return incomplete_[pe]; }
+
 outbox& array_directory::sender() {
   if (const scheduler::activation* a = self_.active(); a != nullptr)
     if (cell_base* c = cell_of(*a->process); c != nullptr) return c->order_of().out;

@@ -39,7 +39,7 @@ class array_directory final : public scheduler::layer_state, public scheduler::w
   [[nodiscard]] static array_directory& of(pe& self) {
     auto& state = self.layers().of(scheduler::upper_layer::array);
     if (state == nullptr) [[unlikely]]
-      state = std::make_unique<array_directory>(self);
+      make(self);
     return static_cast<array_directory&>(*state);
   }
 
@@ -88,9 +88,10 @@ class array_directory final : public scheduler::layer_state, public scheduler::w
     bytes data;
     std::size_t total = 0;
   };
-  [[nodiscard]] incomplete_message& incomplete_from(std::uint32_t pe) { return incomplete_[pe]; }
+  [[nodiscard]] incomplete_message& incomplete_from(std::uint32_t pe);
 
  private:
+  static void make(pe& self);
   static constexpr std::size_t cache_size = 16;
   static constexpr int fetched_parts = 2;
   struct cached {

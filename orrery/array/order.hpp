@@ -3,11 +3,8 @@
 
 #include <orrery/array/directory.hpp>
 
-#include <boost/unordered/unordered_flat_map.hpp>
-
 #include <cstdint>
-#include <map>
-#include <string>
+#include <memory>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -50,52 +47,50 @@ class outbox {
     std::uint64_t stream = 0;
     std::uint32_t closer = 0;  ///< handler
     std::uint64_t sent = 0;
-    template <class A>
-    void serialize(A& a) {
-      a & stream & closer & sent;
-    }
   };
+  outbox() noexcept;
+  outbox(outbox&&) noexcept;
+  outbox& operator=(outbox&&) noexcept;
+  ~outbox();
   /// The stream to an index, by the array and the packed index.
   [[nodiscard]] line& to(pe& self, std::uint32_t array, const bytes& index, const array_handler& closer);
-  [[nodiscard]] bool empty() const noexcept { return lines_.empty(); }
+  [[nodiscard]] bool empty() const noexcept;
   /// Forgets an array that has ended.
   void forget(std::uint32_t array);
   /// Sends the last message of each stream.
   void close(pe& self) noexcept;
   template <class A>
   void serialize(A& a) {
-    std::vector<std::pair<std::string, line>> all(lines_.begin(), lines_.end());
+    bytes all = A::is_loading::value ? bytes{} : write();
     a & all;
-    if constexpr (A::is_loading::value) lines_ = {all.begin(), all.end()};
+    if constexpr (A::is_loading::value) read(all);
   }
 
  private:
-  boost::unordered_flat_map<std::string, line> lines_;
+  struct table;  // not here: each program with an array would compile it
+  [[nodiscard]] bytes write() const;
+  void read(const bytes& all);
+
+  std::unique_ptr<table> lines_;  // null: none
 };
 
 /// The messages of each stream that have come to one index.
 class inbox {
  public:
-  inbox() = default;
+  inbox();
   inbox(const inbox&) = delete;
   inbox& operator=(const inbox&) = delete;
+  ~inbox();
 
-  [[nodiscard]] bool empty() const noexcept { return streams_.empty(); }
+  [[nodiscard]] bool empty() const noexcept;
   /// It is the next of its stream.
-  [[nodiscard]] bool in_turn(order_tag t) const noexcept {
-    const auto it = streams_.find(t.stream);
-    return t.number <= (it != streams_.end() ? it->second.next : 1);
-  }
-  void passed(order_tag t) {
-    auto& s = streams_[t.stream];
-    if (s.next <= t.number) s.next = t.number + 1;
-    s.skip();
-  }
+  [[nodiscard]] bool in_turn(order_tag t) const noexcept;
+  void passed(order_tag t);
   /// It has failed, after messages that may be on their way again: not to be waited for then. After
   /// passed().
   void failed(order_tag t);
   /// Keeps a message until it is in turn.
-  void hold(order_tag t, scheduler::message* m) { streams_[t.stream].held.emplace(t.number, m); }
+  void hold(order_tag t, scheduler::message* m);
   /// The held message that is in turn now, or null.
   [[nodiscard]] scheduler::message* take_next(std::uint64_t stream);
   [[nodiscard]] bool has_next(std::uint64_t stream) const noexcept;
@@ -105,12 +100,13 @@ class inbox {
   void rewind(order_tag t);
   /// The messages of a list that are of streams are on their way again.
   void rewind(const scheduler::message* list);
-  void end(std::uint64_t number) { streams_.erase(number); }
+  void end(std::uint64_t number);
   /// The state of a stream that travels.
   struct count {
     std::uint64_t stream = 0;
     std::uint64_t next = 1;
-    std::map<std::uint64_t, std::uint64_t> failed;
+    /// Ranges: from, to behind the last.
+    std::vector<std::pair<std::uint64_t, std::uint64_t>> failed;
     template <class A>
     void serialize(A& a) {
       a & stream & next & failed;
@@ -118,29 +114,15 @@ class inbox {
   };
   using counts = std::vector<count>;
   [[nodiscard]] counts all() const;
-  /// Adopts the counts of the same index from elsewhere; calls f(stream) for each that has gone on.
-  template <class F>
-  void merge(const counts& other, F f) {
-    for (const count& c : other) {
-      stream& s = streams_[c.stream];
-      s.failed.insert(c.failed.begin(), c.failed.end());
-      if (c.next > s.next) s.next = c.next;
-      s.skip();
-      f(c.stream);
-    }
-  }
+  /// Adopts the counts of the same index from elsewhere. Each of those streams may have gone on.
+  void merge(const counts& other);
 
  private:
-  struct stream {
-    std::uint64_t next = 1;
-    std::map<std::uint64_t, scheduler::message*> held;
-    std::map<std::uint64_t, std::uint64_t> failed;  // ranges of numbers: from, to behind the last
-    void skip() noexcept {
-      for (auto it = failed.begin(); it != failed.end() && it->first <= next; ++it)
-        if (it->second > next) next = it->second;
-    }
-  };
-  boost::unordered_flat_map<std::uint64_t, stream> streams_;
+  struct stream;
+  struct table;
+  [[nodiscard]] stream& at(std::uint64_t number);
+
+  std::unique_ptr<table> streams_;
 };
 
 /// Both halves, of one element.

@@ -31,7 +31,7 @@ void index_part<Index>::place(const Index& i, cell_type& c) {
   if (const auto [it, fresh] = table_.try_emplace(i, &c); !fresh) {
     early_ = erase_remote_location(i);
     table_.insert_or_assign(i, entry(&c));
-    if (const auto in = std::exchange(taken_, nullptr)) c.order_of().in.merge(in->all(), [](std::uint64_t) {});
+    if (const auto in = std::exchange(taken_, nullptr)) c.order_of().in.merge(in->all());
   }
 }
 

@@ -129,7 +129,7 @@ slot* index_part<Index>::arrive_packed(scheduler::delivery& d, const wire::envel
   if (!l.sent.empty()) c->sent = std::make_unique<typename cell_type::traffic>(l.sent.begin(), l.sent.end());
   if (!l.order.out.empty() || !l.order.in.empty()) {
     c->order_of().out = std::move(l.order.out);
-    c->order->in.merge(l.order.in, [](std::uint64_t) {});
+    c->order->in.merge(l.order.in);
   }
   slot& s = self_.allocate_slot();
   s.state = scheduler::process_state::idle;

@@ -109,9 +109,8 @@ bool index_part<Index>::merge_streams(const Index& i, const inbox::counts& strea
     if (!streams.empty()) in = &inbox_of(*a);
   }
   if (in == nullptr) return true;
-  std::vector<std::uint64_t> gone_on;
-  in->merge(streams, [&](std::uint64_t s) { gone_on.push_back(s); });
-  for (const std::uint64_t s : gone_on) release_next(i, s);
+  in->merge(streams);
+  for (const inbox::count& c : streams) release_next(i, c.stream);
   return true;
 }
 

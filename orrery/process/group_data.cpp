@@ -45,6 +45,12 @@ void throw_no_member(const char* what, std::size_t rank, std::size_t size) {
                                                     what, rank, size, size == 1 ? "" : "s"));
 }
 
+std::strong_ordering operator<=>(const group_handle& a, const group_handle& b) noexcept {
+  if (a.data_ == b.data_) return std::strong_ordering::equal;
+  if (a.data_ == nullptr || b.data_ == nullptr) return (a.data_ != nullptr) <=> (b.data_ != nullptr);
+  return a.data_->members <=> b.data_->members;
+}
+
 std::size_t group_handle::hash() const noexcept {
   std::size_t h = size();
   if (h != 0) h = std::hash<address>{}(data_->members.front()) * 31 + std::hash<address>{}(data_->members.back()) + h;

@@ -72,11 +72,7 @@ class group_handle {
   friend bool operator==(const group_handle& a, const group_handle& b) noexcept {
     return a.data_ == b.data_ || (a.data_ != nullptr && b.data_ != nullptr && a.data_->members == b.data_->members);
   }
-  friend std::strong_ordering operator<=>(const group_handle& a, const group_handle& b) noexcept {
-    if (a.data_ == b.data_) return std::strong_ordering::equal;
-    if (a.data_ == nullptr || b.data_ == nullptr) return (a.data_ != nullptr) <=> (b.data_ != nullptr);
-    return a.data_->members <=> b.data_->members;
-  }
+  friend std::strong_ordering operator<=>(const group_handle& a, const group_handle& b) noexcept;
   [[nodiscard]] std::size_t hash() const noexcept;
   [[nodiscard]] std::string text() const;
 

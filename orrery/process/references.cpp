@@ -5,6 +5,10 @@
 
 namespace orrery::detail {
 
+void references::add_process(const address& before, const address& now) { processes_.emplace(before, now); }
+
+void references::add_array(std::uint32_t before, std::uint32_t now) { arrays_.emplace(before, now); }
+
 void references::add_group(const std::vector<address>& before, const group_handle& now) {
   for (std::size_t rank = 0; rank < before.size(); ++rank) add_process(before[rank], now.data().members.at(rank));
   if (!before.empty()) groups_.emplace(before[0], now);

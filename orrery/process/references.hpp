@@ -21,11 +21,11 @@ namespace orrery::detail {
 /// each PE.
 class references {
  public:
-  void add_process(const address& before, const address& now) { processes_.emplace(before, now); }
+  void add_process(const address& before, const address& now);
   /// With all members, as they were by rank.
   void add_group(const std::vector<address>& before, const group_handle& now);
   /// Arrays have numbers.
-  void add_array(std::uint32_t before, std::uint32_t now) { arrays_.emplace(before, now); }
+  void add_array(std::uint32_t before, std::uint32_t now);
 
   [[nodiscard]] address process(const address& before) const noexcept;
   /// A group without members stays what it is.
