@@ -13,7 +13,7 @@
 namespace orrery::detail {
 
 namespace {
-constexpr std::align_val_t cache_line{64};
+constexpr std::align_val_t copy_alignment{64};
 
 class no_memory_for_cache final : public std::bad_alloc {
  public:
@@ -26,7 +26,7 @@ class no_memory_for_cache final : public std::bad_alloc {
 
 std::byte* memory_for_copy(const shared_object& o, std::uint64_t bytes) {
   try {
-    return static_cast<std::byte*>(::operator new(bytes, cache_line));
+    return static_cast<std::byte*>(::operator new(bytes, copy_alignment));
   } catch (const std::bad_alloc&) {
     throw_no_memory(o, bytes);
   }
@@ -40,7 +40,7 @@ void throw_no_memory(const shared_object& o, std::uint64_t bytes) {
       o.about.label, bytes));
 }
 
-void cache_scope::free_copy::operator()(std::byte* p) const noexcept { ::operator delete(p, cache_line); }
+void cache_scope::free_copy::operator()(std::byte* p) const noexcept { ::operator delete(p, copy_alignment); }
 
 cache_scope::cache_scope(const cache_request& r)
     : row_(r.row),
