@@ -45,7 +45,10 @@ class batch_fetcher {
         look_up(requests_[done_]);
         items_.fetch_leaf(requests_[done_].leaf);
       }
-      if (done_ >= step && done_ - step < count_) items_.fetch_keys(requests_[done_ - step].leaf);
+      if (done_ >= step && done_ - step < count_) {
+        items_.fetch_keys(requests_[done_ - step].leaf);
+        if (count_ == 1) items_.fetch_values(requests_[0].leaf);
+      }
       if constexpr (std::is_arithmetic_v<Key>) {
         if (done_ >= 2 * step) {
           request& soon = requests_[done_ - 2 * step];

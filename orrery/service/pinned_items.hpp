@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <orrery/service/leaf_memory.hpp>
+
 #include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <new>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -19,6 +22,21 @@ struct sorted_leaf {
   std::array<Key, room> keys{};
   std::array<Value, room> values{};
   std::uint32_t holders = 0;  // of one process, so it is plain
+
+  static void* operator new(std::size_t size) {
+    if constexpr (alignof(sorted_leaf) > leaf_memory::line) {
+      return ::operator new(size, std::align_val_t{alignof(sorted_leaf)});
+    } else {
+      return leaf_memory::take(size);
+    }
+  }
+  static void operator delete(void* leaf, std::size_t size) noexcept {
+    if constexpr (alignof(sorted_leaf) > leaf_memory::line) {
+      ::operator delete(leaf, std::align_val_t{alignof(sorted_leaf)});
+    } else {
+      leaf_memory::give_back(leaf, size);
+    }
+  }
 };
 
 /// Holds a leaf.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <orrery/service/leaf_memory.hpp>
 #include <orrery/service/pinned_items.hpp>
 
 #include <algorithm>
@@ -84,6 +85,12 @@ class sorted_leaves {
   void fetch_keys(std::size_t i) const noexcept {
     const auto* const at = reinterpret_cast<const std::byte*>(leaves_[i]->keys.data());
     const std::size_t size = std::min<std::size_t>(sizes_[i] * sizeof(Key), 512);
+    for (std::size_t b = 0; b < size; b += 64) __builtin_prefetch(at + b);
+  }
+  /// All values, for a request that has no others to wait beside: its keys are not there yet.
+  void fetch_values(std::size_t i) const noexcept {
+    const auto* const at = reinterpret_cast<const std::byte*>(leaves_[i]->values.data());
+    const std::size_t size = std::min<std::size_t>(sizes_[i] * sizeof(Value), 512);
     for (std::size_t b = 0; b < size; b += 64) __builtin_prefetch(at + b);
   }
   /// Returns where the key is in its leaf, or would be.
@@ -198,9 +205,8 @@ class sorted_leaves {
   }
   /// Memory of the leaves; not what keys and values hold elsewhere.
   [[nodiscard]] std::size_t bytes() const noexcept {
-    constexpr std::size_t of_allocator = 16;
     return least_.capacity() * sizeof(Key) + leaves_.capacity() * sizeof(leaves_[0]) + sizes_.capacity() +
-           leaves_.size() * (sizeof(leaf) + of_allocator);
+           leaves_.size() * leaf_memory::bytes_of(sizeof(leaf));
   }
 
  private:
