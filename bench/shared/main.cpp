@@ -241,8 +241,9 @@ int main(int argc, char** argv) {
     std::string only;
     app.add_flag("--smoke", e.smoke, "one short run of each");
     app.add_option("--json", json, "a file for the figures; else they go to stdout");
-    app.add_option("--only", only,
-                   "one group: loops, elements, writes, caches, replicas, products, programs, plain, network");
+    app.add_option(
+        "--only", only,
+        "one group: loops, elements, writes, caches, replicas, products, programs, plain, unwatched, network");
     try {
       app.parse(std::vector<std::string>(words.rbegin(), words.rend() - 1));
     } catch (const CLI::ParseError& error) {
@@ -252,9 +253,10 @@ int main(int argc, char** argv) {
     const std::vector<std::pair<std::string, void (*)(const effort&, nlohmann::json&)>> groups{
         {"loops", loops},       {"elements", elements},     {"writes", writes},
         {"caches", caches},     {"replicas", replicas},     {"products", products},
-        {"programs", programs}, {"plain", plain_diffusion}, {"network", network}};
+        {"programs", programs}, {"plain", plain_diffusion}, {"unwatched", unwatched_diffusion},
+        {"network", network}};
     for (const auto& [name, measure] : groups)
-      if (only.empty() ? name != "plain" && name != "network" : name == only) measure(e, out);
+      if (only.empty() ? name != "plain" && name != "unwatched" && name != "network" : name == only) measure(e, out);
     if (json.empty()) {
       std::puts(out.dump(1).c_str());
     } else {

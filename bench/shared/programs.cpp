@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "programs.hpp"
 
+#include "bare_access.hpp"
+
 #include "../../examples/shared/diffusion/diffuse.hpp"
 #include "../../examples/shared/psrs/sort.hpp"
 #include "../../examples/shared/tsp/team_search.hpp"
@@ -9,6 +11,7 @@
 #include <chrono>
 #include <limits>
 #include <random>
+#include <ranges>
 #include <span>
 #include <vector>
 
@@ -108,4 +111,33 @@ void programs(const bench::effort& e, nlohmann::json& out) {
 void plain_diffusion(const bench::effort& e, nlohmann::json& out) {
   out["plain_mcells"] = e.smoke ? mcells<&diffusion::diffuse_plainly>(distribution::block(), 32, 2)
                                 : mcells<&diffusion::diffuse_plainly>(distribution::block(), 256, 40);
+}
+
+namespace {
+
+/// Steps of the stencil in a function of their own, which begins a line of the cache.
+template <class Matrix>
+[[gnu::noinline, gnu::aligned(64)]] void step_all(const Matrix& now, const Matrix& next, std::uint64_t n, int steps) {
+  const auto all = std::views::iota(std::uint64_t{0}, n);
+  for (int i = 0; i < steps; ++i) diffusion::step_plainly(now, next, n, all, all);
+}
+
+}  // namespace
+
+void unwatched_diffusion(const bench::effort& e, nlohmann::json& out) {
+  const std::uint64_t n = e.smoke ? 32 : 256;
+  const int steps = e.smoke ? 1 : 4;
+  const shared_matrix<double> now(n, n, distribution::block(), 1);
+  const shared_matrix<double> next(n, n);
+  next[0, 0] = now[0, 0];  // this PE knows both
+  const bare::matrix bare_now{now};
+  const bare::matrix bare_next{next};
+  std::vector<double> ratios;  // of runs that stand side by side
+  for (int i = 0; i < (e.smoke ? 1 : 41); ++i) {
+    const double own = seconds_of([&] { step_all(now, next, n, steps); });
+    ratios.push_back(own / seconds_of([&] { step_all(bare_now, bare_next, n, steps); }));
+  }
+  out["watch_off_ratio"] = bench::median(ratios);
+  destroy(now);
+  destroy(next);
 }

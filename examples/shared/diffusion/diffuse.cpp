@@ -29,12 +29,8 @@ void diffuse(orrery::team_member& team, shared_matrix<double> now, shared_matrix
 }
 
 void diffuse_plainly(orrery::team_member& team, shared_matrix<double> now, shared_matrix<double> next, int steps) {
-  const std::uint64_t n = now.row_count();
   for (int step = 0; step < steps; ++step) {
-    for (const auto i : next.local_rows())
-      for (const auto j : next.local_columns())
-        next[i, j] = next_value(now[i, j], now[(i + n - 1) % n, j], now[(i + 1) % n, j], now[i, (j + n - 1) % n],
-                                now[i, (j + 1) % n]);
+    step_plainly(now, next, now.row_count(), next.local_rows(), next.local_columns());
     team.barrier();
     std::swap(now, next);
   }

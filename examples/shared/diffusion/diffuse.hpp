@@ -4,10 +4,21 @@
 #include <orrery/orrery.hpp>
 #include <orrery/shared/shared.hpp>
 
+#include <cstdint>
+
 namespace diffusion {
 
 inline double next_value(double here, double above, double below, double left, double right) {
   return here + 0.2 * (above + below + left + right - 4 * here);
+}
+
+/// One step by default access, of the elements of `next` in these rows and columns.
+template <class Matrix, class Rows, class Columns>
+void step_plainly(const Matrix& now, const Matrix& next, std::uint64_t n, const Rows& rows, const Columns& columns) {
+  for (const auto i : rows)
+    for (const auto j : columns)
+      next[i, j] = next_value(now[i, j], now[(i + n - 1) % n, j], now[(i + 1) % n, j], now[i, (j + n - 1) % n],
+                              now[i, (j + 1) % n]);
 }
 
 /// One member of a team: `steps` times, next <- now by a five-point stencil on a torus, and the two
