@@ -89,6 +89,25 @@ TEST(shared_data_limits, a_cache_that_is_too_large_says_what_it_needs) {
     EXPECT_EQ(v[7], 2);
   });
 }
+
+// The PE of the member that is asked has a domain of its own: it reads a replica.
+void replicate_too_much(orrery::team_member& t, shared_vector<char> v) {
+  if (t.rank() != 1) return;
+  {
+    const little_address_space limit(32 << 20);
+    const std::string text =
+        orrery::testing::what_is_thrown<std::bad_alloc>([&] { with(read_mostly(v), [](auto&) { FAIL(); }); });
+    EXPECT_TRUE(orrery::testing::holds(text, ": a replica of it needs 134217728 bytes of memory, which cannot be had"));
+  }
+  with(read_mostly(v), [](auto& r) { EXPECT_EQ(r[7], 1); });  // it can be had now
+}
+TEST(shared_data_limits, a_replica_that_is_too_large_says_what_it_needs) {
+  orrery::testing::in_simulation("machines=2", [] {
+    const shared_vector<char> v(1 << 27, distribution::on(orrery::here()));
+    v[7] = 1;
+    orrery::spmd<&replicate_too_much>(orrery::team(), v);
+  });
+}
 #endif
 
 // Memory comes when it is touched: what is not, costs none.

@@ -15,9 +15,9 @@ namespace orrery::detail {
 namespace {
 constexpr std::align_val_t copy_alignment{64};
 
-class no_memory_for_cache final : public std::bad_alloc {
+class no_memory_for_copy final : public std::bad_alloc {
  public:
-  explicit no_memory_for_cache(std::string text) : text_(std::move(text)) {}
+  explicit no_memory_for_copy(std::string text) : text_(std::move(text)) {}
   [[nodiscard]] const char* what() const noexcept override { return text_.c_str(); }
 
  private:
@@ -34,10 +34,9 @@ std::byte* memory_for_copy(const shared_object& o, std::uint64_t bytes) {
 
 }  // namespace
 
-void throw_no_memory(const shared_object& o, std::uint64_t bytes) {
-  throw no_memory_for_cache(fmt::format(
-      "{}: a cache of it needs {} bytes of memory, which cannot be had; cache a part, or use read_view on its machine",
-      o.about.label, bytes));
+void throw_no_memory(const shared_object& o, std::uint64_t bytes, std::string_view copy, std::string_view instead) {
+  throw no_memory_for_copy(fmt::format("{}: a {} of it needs {} bytes of memory, which cannot be had; {}",
+                                       o.about.label, copy, bytes, instead));
 }
 
 void cache_scope::free_copy::operator()(std::byte* p) const noexcept { ::operator delete(p, copy_alignment); }

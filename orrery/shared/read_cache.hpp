@@ -13,6 +13,7 @@
 #include <memory>
 #include <source_location>
 #include <span>
+#include <string_view>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -37,8 +38,10 @@ struct cache_request {
   team_member* together = nullptr;  ///< all members of its team make the copy at once
 };
 
-/// Throws std::bad_alloc that says what, and how much, could not be had for a copy.
-[[noreturn]] void throw_no_memory(const shared_object& o, std::uint64_t bytes);
+/// Throws std::bad_alloc that says what, and how much, could not be had for a copy, and what else
+/// to use.
+[[noreturn]] void throw_no_memory(const shared_object& o, std::uint64_t bytes, std::string_view copy = "cache",
+                                  std::string_view instead = "cache a part, or use read_view on its machine");
 
 /// A rectangle of a shared object, to be read in a scope: a copy in the order of the indices, or
 /// the memory itself; without its type.

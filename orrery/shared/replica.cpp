@@ -2,6 +2,7 @@
 #include <orrery/process/spawn.hpp>
 #include <orrery/scheduler/node.hpp>
 #include <orrery/shared/guard.hpp>
+#include <orrery/shared/read_cache.hpp>
 #include <orrery/shared/replica.hpp>
 #include <orrery/shared/shared_directory.hpp>
 #include <orrery/shared/word_copy.hpp>
@@ -21,6 +22,15 @@ using bytes = std::vector<std::byte>;
 constexpr std::uint64_t replica_piece_bytes = 256 << 10;
 constexpr std::size_t replica_window = 8;  // pieces that are on their way to one replica
 constexpr std::align_val_t cache_line{64};
+
+std::byte* memory_for(const shared_object& o) {
+  const std::uint64_t size = std::max<std::uint64_t>(1, o.how().elements()) * o.element_bytes();
+  try {
+    return static_cast<std::byte*>(::operator new(size, cache_line));
+  } catch (const std::bad_alloc&) {
+    throw_no_memory(o, size, "replica", "read it by read_cache, in parts");
+  }
+}
 
 std::uint64_t piece_elements(const shared_object& o) {
   return std::max<std::uint64_t>(1, replica_piece_bytes / o.element_bytes());
@@ -146,11 +156,7 @@ std::pair<bool, bytes> compare_exchange_with_replicas(shared_id id, std::uint32_
 void replica::free_memory::operator()(std::byte* p) const noexcept { ::operator delete(p, cache_line); }
 
 replica::replica(std::shared_ptr<const shared_object> o, std::uint64_t number)
-    : object_(std::move(o)),
-      number_(number),
-      memory_(static_cast<std::byte*>(::operator new(
-          std::max<std::uint64_t>(1, object_->how().elements()) * object_->element_bytes(), cache_line))),
-      parts_(object_->how().parts()) {}
+    : object_(std::move(o)), number_(number), memory_(memory_for(*object_)), parts_(object_->how().parts()) {}
 
 void replica::store(std::uint32_t part, std::uint64_t local, const std::byte* value) noexcept {
   const layout& l = object_->how();
@@ -240,10 +246,15 @@ void replica::put(const replica_update& u) {
 }
 
 std::shared_ptr<replica> replica_table::join(std::shared_ptr<const shared_object> o) {
-  std::shared_ptr<replica>& r = replicas_[o->about.id];
-  if (r == nullptr) r = std::make_shared<replica>(std::move(o), ++last_number_);
-  ++r->scopes;
-  return r;
+  const auto at = replicas_.find(o->about.id);
+  if (at == replicas_.end()) {
+    auto made = std::make_shared<replica>(o, last_number_ + 1);  // there may be no memory for it
+    ++last_number_;
+    ++made->scopes;
+    return replicas_.emplace(o->about.id, std::move(made)).first->second;
+  }
+  ++at->second->scopes;
+  return at->second;
 }
 
 void replica_table::leave(const std::shared_ptr<replica>& r) noexcept {

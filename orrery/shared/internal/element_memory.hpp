@@ -69,6 +69,16 @@ bool exchange_word(std::byte* at, void* expected, const void* desired) noexcept 
   return done;
 }
 
+// Apart from load and store, so that those need no stack for the usual sizes.
+[[gnu::noinline]] inline void load_locked(const shared_object& o, const std::byte* at, void* out) {
+  const element_lock lock(o, at);
+  copy_out(out, at, o.element_bytes());
+}
+[[gnu::noinline]] inline void store_locked(const shared_object& o, std::byte* at, const void* value) {
+  const element_lock lock(o, at);
+  copy_in(at, value, o.element_bytes());
+}
+
 inline void load(const shared_object& o, const std::byte* at, void* out) {
   switch (o.element_bytes()) {
     case 1:
@@ -79,10 +89,8 @@ inline void load(const shared_object& o, const std::byte* at, void* out) {
       return load_word<std::uint32_t>(at, out);
     case 8:
       return load_word<std::uint64_t>(at, out);
-    default: {
-      const element_lock lock(o, at);
-      copy_out(out, at, o.element_bytes());
-    }
+    default:
+      load_locked(o, at, out);
   }
 }
 
@@ -96,10 +104,8 @@ inline void store(const shared_object& o, std::byte* at, const void* value) {
       return store_word<std::uint32_t>(at, value);
     case 8:
       return store_word<std::uint64_t>(at, value);
-    default: {
-      const element_lock lock(o, at);
-      copy_in(at, value, o.element_bytes());
-    }
+    default:
+      store_locked(o, at, value);
   }
 }
 
