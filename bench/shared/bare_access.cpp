@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bare_access.hpp"
 
-#include <orrery/shared/directory.hpp>
+#include <orrery/shared/shared_directory.hpp>
 #include <orrery/shared/object.hpp>
 
 #include <atomic>

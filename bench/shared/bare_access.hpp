@@ -6,7 +6,8 @@
 #include <cstdint>
 #include <source_location>
 
-// Access by default as the library has it, without all that the checker and the adviser need: what the library's own is compared with when neither runs.
+// Access by default as the library has it, without all that the checker and the adviser need: what
+// the library's own is compared with when neither runs.
 namespace bare {
 
 void read(const orrery::detail::shared_id& id, std::uint64_t row, std::uint64_t column, void* out,
