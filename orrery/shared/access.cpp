@@ -206,25 +206,37 @@ namespace {
   store(o, watched_at(o, row, column), value);
 }
 
+// All that is not the usual case; `o` may be null. With the arguments of read_element in their
+// places, so that it jumps here.
+[[gnu::noinline]] void read_otherwise(const shared_id& id, std::uint64_t row, std::uint64_t column, void* out,
+                                      std::source_location where, const shared_object* o) {
+  if (o != nullptr && o->counts != nullptr) return read_counted(*o, row, column, out, where);
+  if (o != nullptr && o->only_checked) return read_checked(id, row, column, out, where, *o);
+  read_anywhere(id, row, column, out, where);
+}
+
+[[gnu::noinline]] void write_otherwise(const shared_id& id, std::uint64_t row, std::uint64_t column, const void* value,
+                                       std::source_location where, const shared_object* o) {
+  if (o != nullptr && o->counts != nullptr) return write_counted(*o, row, column, value, where);
+  if (o != nullptr && o->only_checked) return write_checked(*o, row, column, value, where);
+  write_anywhere(id, row, column, value, where);
+}
+
 }  // namespace
 
 void read_element(const shared_id& id, std::uint64_t row, std::uint64_t column, void* out, std::source_location where) {
   const quick_spot s = find_quickly(id, row, column);
-  if (s.at != nullptr) [[likely]]
-    return load(*s.o, s.at, out);
-  if (s.o != nullptr && s.o->counts != nullptr) return read_counted(*s.o, row, column, out, where);
-  if (s.o != nullptr && s.o->only_checked) return read_checked(id, row, column, out, where, *s.o);
-  read_anywhere(id, row, column, out, where);
+  if (s.at == nullptr) [[unlikely]]
+    return read_otherwise(id, row, column, out, where, s.o);
+  load(*s.o, s.at, out);
 }
 
 void write_element(const shared_id& id, std::uint64_t row, std::uint64_t column, const void* value,
                    std::source_location where) {
   const quick_spot s = find_quickly(id, row, column);
-  if (s.at != nullptr) [[likely]]
-    return store(*s.o, s.at, value);
-  if (s.o != nullptr && s.o->counts != nullptr) return write_counted(*s.o, row, column, value, where);
-  if (s.o != nullptr && s.o->only_checked) return write_checked(*s.o, row, column, value, where);
-  write_anywhere(id, row, column, value, where);
+  if (s.at == nullptr) [[unlikely]]
+    return write_otherwise(id, row, column, value, where, s.o);
+  store(*s.o, s.at, value);
 }
 
 void change_element(const shared_id& id, std::uint64_t row, std::uint64_t column, element_change what, scalar type,
