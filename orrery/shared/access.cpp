@@ -228,7 +228,7 @@ void read_element(const shared_id& id, std::uint64_t row, std::uint64_t column, 
   const quick_spot s = find_quickly(id, row, column);
   if (s.at == nullptr) [[unlikely]]
     return read_otherwise(id, row, column, out, where, s.o);
-  load(*s.o, s.at, out);
+  element_memory::load_inlined(*s.o, s.at, out);
 }
 
 void write_element(const shared_id& id, std::uint64_t row, std::uint64_t column, const void* value,
@@ -236,7 +236,7 @@ void write_element(const shared_id& id, std::uint64_t row, std::uint64_t column,
   const quick_spot s = find_quickly(id, row, column);
   if (s.at == nullptr) [[unlikely]]
     return write_otherwise(id, row, column, value, where, s.o);
-  store(*s.o, s.at, value);
+  element_memory::store_inlined(*s.o, s.at, value);
 }
 
 void change_element(const shared_id& id, std::uint64_t row, std::uint64_t column, element_change what, scalar type,

@@ -79,7 +79,8 @@ bool exchange_word(std::byte* at, void* expected, const void* desired) noexcept 
   copy_in(at, value, o.element_bytes());
 }
 
-inline void load(const shared_object& o, const std::byte* at, void* out) {
+// For access by default, the hottest place; elsewhere load and store.
+[[gnu::always_inline]] inline void load_inlined(const shared_object& o, const std::byte* at, void* out) {
   switch (o.element_bytes()) {
     case 1:
       return load_word<std::uint8_t>(at, out);
@@ -94,7 +95,7 @@ inline void load(const shared_object& o, const std::byte* at, void* out) {
   }
 }
 
-inline void store(const shared_object& o, std::byte* at, const void* value) {
+[[gnu::always_inline]] inline void store_inlined(const shared_object& o, std::byte* at, const void* value) {
   switch (o.element_bytes()) {
     case 1:
       return store_word<std::uint8_t>(at, value);
@@ -108,6 +109,9 @@ inline void store(const shared_object& o, std::byte* at, const void* value) {
       store_locked(o, at, value);
   }
 }
+
+inline void load(const shared_object& o, const std::byte* at, void* out) { load_inlined(o, at, out); }
+inline void store(const shared_object& o, std::byte* at, const void* value) { store_inlined(o, at, value); }
 
 inline bool exchange(const shared_object& o, std::byte* at, void* expected, const void* desired) {
   switch (o.element_bytes()) {
