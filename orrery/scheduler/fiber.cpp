@@ -61,7 +61,7 @@ void* first_context(std::byte* stack_top) noexcept {
 
 }  // namespace
 
-constinit thread_local exception_globals* own_exceptions = nullptr;
+[[gnu::tls_model("initial-exec")]] constinit thread_local exception_globals* own_exceptions = nullptr;
 
 fiber* make_fiber(stack memory, void (*entry)(fiber&, void*), void* argument) noexcept {
 #ifdef ORRERY_ASAN

@@ -19,7 +19,7 @@
 
 namespace orrery::scheduler {
 
-constinit thread_local pe* current_pe = nullptr;
+[[gnu::tls_model("initial-exec")]] constinit thread_local pe* current_pe = nullptr;
 
 namespace {
 

@@ -53,7 +53,9 @@ class node;
 struct simulated_pe;
 
 /// The PE of the calling thread, or null outside the runtime.
-extern constinit thread_local pe* current_pe;
+// Initial-exec: position-independent code would call a function for its place, and keep its
+// registers in memory around that. (8 bytes: there is room for them also in what is loaded later.)
+[[gnu::tls_model("initial-exec")]] extern constinit thread_local pe* current_pe;
 
 /// A processing element: one scheduler loop on one OS thread, and the processes that live there.
 ///

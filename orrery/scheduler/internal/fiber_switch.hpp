@@ -20,7 +20,7 @@ extern "C" void __tsan_switch_to_fiber(void* fiber, unsigned flags);
 namespace orrery::scheduler {
 
 /// The result of abi::__cxa_get_globals(), which is a call into the C++ library; PEs ask once.
-extern constinit thread_local exception_globals* own_exceptions;
+[[gnu::tls_model("initial-exec")]] extern constinit thread_local exception_globals* own_exceptions;
 
 // Leaves one stack for another: saves where `from` stands, goes on where `to` had stood (or begins
 // it). The floating-point environment is not switched: it belongs to the PE.
