@@ -25,24 +25,6 @@ namespace {
 using matrix = shared_matrix<long>;
 using vector = shared_vector<long>;
 
-/// A cache of rows, whose indices begin again at the edges.
-struct cached_torus {
-  matrix of;
-  std::uint64_t first;
-  std::uint64_t count;
-  class handle : public cached_matrix<long> {
-   public:
-    explicit handle(const cached_torus& b)
-        : cached_matrix<long>(read_cache(b.of.rows(b.first, b.count))), n_(b.of.row_count()) {}
-    const long& operator[](any_index i, any_index j) const {
-      return cached_matrix<long>::operator[](inside(i, n_).at, inside(j, column_count()).at);
-    }
-
-   private:
-    std::uint64_t n_;
-  };
-};
-
 // --- programs: virtual nanoseconds ---------------------------------------------------------------
 
 void multiply(team_member& t, const matrix& a, const matrix& b, const matrix& c, const choices& h) {
@@ -77,46 +59,6 @@ std::int64_t mm2(const choices& h) {
   const auto begin = now();
   spmd<&two_products>(team(), p, q, r, h);
   EXPECT_EQ((r[7, 1].get()), 2 * (2 * 3 * 8) * 8);
-  return (now() - begin).count();
-}
-
-void diffuse(team_member& t, matrix now, matrix next, choices h) {
-  const auto step = [&](auto ba) {
-    write_as(h[1], t, next, [&](auto bb) {
-      with(ba, bb, [&](auto& A, auto& B) {
-        for (const auto row : next.local_rows())
-          for (const auto column : next.local_columns()) {
-            const auto i = static_cast<std::int64_t>(row);
-            const auto j = static_cast<std::int64_t>(column);
-            const long here = A[i, j];
-            B[row, column] = here + A[i - 1, j] + A[i + 1, j] + A[i, j - 1] + A[i, j + 1];
-          }
-      });
-    });
-  };
-  for (int n = 0; n < 2; ++n) {
-    if (h[0] == how::halo) {
-      step(halo_cache(now, t, 1, edges::periodic));
-    } else if (h[0] == how::cached) {
-      step(cached_torus{now, 0, now.row_count()});
-    } else if (h[0] == how::part) {
-      const std::uint64_t first = now.local_rows().front();
-      const std::uint64_t count = now.local_rows().size();
-      const bool at_edge = first == 0 || first + count == now.row_count();
-      step(at_edge ? cached_torus{now, 0, now.row_count()} : cached_torus{now, first - 1, count + 2});
-    } else {
-      step(plainly(now));
-    }
-    t.barrier();
-    std::swap(now, next);
-  }
-}
-std::int64_t diffusion(const distribution& d, const choices& h) {
-  const matrix a(12, 12, d, 1);
-  const matrix b(12, 12, d);
-  const auto begin = now();
-  spmd<&diffuse>(team(), a, b, h);
-  EXPECT_EQ((a[5, 11].get()), 25);
   return (now() - begin).count();
 }
 
@@ -210,15 +152,6 @@ TEST(adviser, its_choice_is_nearly_the_best_for_two_products) {
       {[](const advised& a) { return a.object != 1 && only_reads(a); }, {how::plain, how::cached, how::part}},
       {[](const advised& a) { return only_writes(a); }, {how::plain, how::owned, how::released}}};
   for (const auto& w : advice_worlds) expect_best_choice(w, &mm2, places, {{0, 1, 2}});
-}
-
-TEST(adviser, its_choice_is_nearly_the_best_for_a_stencil) {
-  const std::vector<place_to_choose> places{{only_reads, {how::plain, how::halo, how::cached, how::part}},
-                                            {only_writes, {how::plain, how::owned, how::released}}};
-  for (const auto& w : advice_worlds)
-    expect_best_choice(w, [](const choices& h) { return diffusion(distribution::block(), h); }, places, {{0, 1}});
-  expect_best_choice("machines=6,net=10g", [](const choices& h) { return diffusion(distribution::tiles(2, 3), h); },
-                     places, {{0, 1}});
 }
 
 TEST(adviser, its_choice_is_nearly_the_best_where_a_part_of_a_vector_is_read) {

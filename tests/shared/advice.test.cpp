@@ -12,10 +12,13 @@
 #include <iterator>
 #include <limits>
 #include <span>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
 
+#include "../../examples/shared/diffusion/diffuse.hpp"
 #include "../../examples/shared/mm2/multiply.hpp"
 #include "../../examples/shared/psrs/phases.hpp"
 #include "../../examples/shared/tsp/team_search.hpp"
@@ -74,6 +77,101 @@ TEST(advice_on_examples, mm2_has_the_scopes_that_are_advised) {
               1.05 * static_cast<double>(time_of(w, &two_products, {})))
         << w;
   }
+}
+
+// --- diffusion: the loop of the example in all scopes that fit -------------------------------------
+
+/// A cache of rows, whose indices begin again at the edges.
+struct cached_torus {
+  shared_matrix<double> of;
+  std::uint64_t first;
+  std::uint64_t count;
+  class handle : public cached_matrix<double> {
+   public:
+    explicit handle(const cached_torus& b)
+        : cached_matrix<double>(read_cache(b.of.rows(b.first, b.count))), n_(b.of.row_count()) {}
+    const double& operator[](any_index i, any_index j) const {
+      return cached_matrix<double>::operator[](inside(i, n_).at, inside(j, column_count()).at);
+    }
+
+   private:
+    std::uint64_t n_;
+  };
+};
+
+using cells = shared_matrix<double>;
+
+void step_as(team_member& t, const cells& now, const cells& next, const choices& h) {
+  const auto step = [&](auto from) {
+    write_as(h[1], t, next, [&](auto to) {
+      with(from, to, [&](auto& a, auto& b) {
+        for (const auto row : next.local_rows())
+          for (const auto column : next.local_columns()) {
+            const auto i = static_cast<std::int64_t>(row);
+            const auto j = static_cast<std::int64_t>(column);
+            b[row, column] = diffusion::next_value(a[i, j], a[i - 1, j], a[i + 1, j], a[i, j - 1], a[i, j + 1]);
+          }
+      });
+    });
+  };
+  if (h[0] == how::halo) return step(halo_cache(now, t, 1, edges::periodic));
+  if (h[0] == how::plain) return step(plainly(now));
+  const std::uint64_t first = now.local_rows().front();
+  const std::uint64_t count = now.local_rows().size();
+  const bool at_edge = first == 0 || first + count == now.row_count();
+  if (h[0] == how::cached || at_edge) return step(cached_torus{now, 0, now.row_count()});
+  step(cached_torus{now, first - 1, count + 2});
+}
+void diffuse_as(team_member& t, cells now, cells next, int steps, choices h) {
+  for (int n = 0; n < steps; ++n) {
+    step_as(t, now, next, h);
+    t.barrier();
+    std::swap(now, next);
+  }
+}
+
+/// Of the example itself if there are no choices, and if all are plain.
+std::int64_t diffusing(const distribution& d, const choices& h) {
+  constexpr std::uint64_t n = 12;
+  constexpr int steps = 2;
+  const cells a(n, n, d);
+  const cells b(n, n, d);
+  std::vector<double> now(n * n);
+  for (std::uint64_t i = 0; i < n * n; ++i) a[i / n, i % n] = now[i] = static_cast<double>(i * 7919 % 101);
+  const auto begin = orrery::now();
+  if (h.empty()) {
+    spmd<&diffusion::diffuse>(team(), a, b, steps, 0.0);
+  } else if (std::ranges::count(h, how::plain) == std::ssize(h)) {
+    spmd<&diffusion::diffuse_plainly>(team(), a, b, steps);
+  } else {
+    spmd<&diffuse_as>(team(), a, b, steps, h);
+  }
+  const auto time = (orrery::now() - begin).count();
+  for (int s = 0; s < steps; ++s) {
+    const std::vector<double> old = now;
+    const auto at = [&](std::uint64_t i, std::uint64_t j) { return old[i % n * n + j % n]; };
+    for (std::uint64_t i = 0; i < n; ++i)
+      for (std::uint64_t j = 0; j < n; ++j)
+        now[i * n + j] =
+            diffusion::next_value(at(i, j), at(i + n - 1, j), at(i + 1, j), at(i, j + n - 1), at(i, j + 1));
+  }
+  std::vector<double> got;
+  for (std::uint64_t i = 0; i < n * n; ++i) got.push_back(a[i / n, i % n].get());
+  EXPECT_EQ(got, now);
+  return time;
+}
+
+TEST(advice_on_examples, diffusion_has_the_scopes_that_are_advised) {
+  const std::vector<place_to_choose> places{{only_reads, {how::plain, how::halo, how::cached, how::part}},
+                                            {only_writes, {how::plain, how::owned, how::released}}};
+  const auto expect_best = [&](std::string_view world, const distribution& d) {
+    const program p = [&](const choices& h) { return diffusing(d, h); };
+    const choices chosen = expect_best_choice(world, p, places, {{0, 1}});
+    EXPECT_LE(static_cast<double>(time_of(world, p, {})), 1.05 * static_cast<double>(time_of(world, p, chosen)))
+        << world;
+  };
+  for (const auto& w : advice_worlds) expect_best(w, distribution::block());
+  expect_best("machines=6,net=10g", distribution::tiles(2, 3));
 }
 
 // --- sorting: the phases of the example in all scopes that fit -------------------------------------
