@@ -11,9 +11,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
-#include <functional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -22,45 +20,9 @@ namespace orrery::testing {
 
 namespace {
 
-using matrix = shared_matrix<long>;
 using vector = shared_vector<long>;
 
 // --- programs: virtual nanoseconds ---------------------------------------------------------------
-
-void multiply(team_member& t, const matrix& a, const matrix& b, const matrix& c, const choices& h) {
-  const std::uint64_t n = c.row_count();
-  read_as(h[0], t, a, [&](auto ba) {
-    read_as(h[1], t, b, [&](auto bb) {
-      write_as(h[2], t, c, [&](auto bc) {
-        with(ba, bb, bc, [&](auto& A, auto& B, auto& C) {
-          for (const auto i : c.local_rows())
-            for (std::uint64_t j = 0; j < n; ++j) {
-              long sum = 0;
-              for (std::uint64_t k = 0; k < n; ++k) {
-                const long x = A[i, k];
-                sum += x * B[k, j];
-              }
-              C[i, j] = sum;
-            }
-        });
-      });
-    });
-  });
-  t.barrier();
-}
-void two_products(team_member& t, matrix p, matrix q, matrix r, choices h) {
-  multiply(t, q, r, p, h);
-  multiply(t, q, p, r, h);
-}
-std::int64_t mm2(const choices& h) {
-  const matrix p(8, 8);
-  const matrix q(8, 8, distribution::block(), 2);
-  const matrix r(8, 8, distribution::block(), 3);
-  const auto begin = now();
-  spmd<&two_products>(team(), p, q, r, h);
-  EXPECT_EQ((r[7, 1].get()), 2 * (2 * 3 * 8) * 8);
-  return (now() - begin).count();
-}
 
 /// The sums of what is at most `reach` from the member's own elements: none needs the whole vector.
 void smooth(team_member& t, vector from, vector to, choices h) {
@@ -146,14 +108,6 @@ std::int64_t branch_and_bound(const choices& h) {
 
 // --- what is advised -----------------------------------------------------------------------------
 
-TEST(adviser, its_choice_is_nearly_the_best_for_two_products) {
-  const std::vector<place_to_choose> places{
-      {[](const advised& a) { return a.object == 1; }, {how::plain, how::owned}},
-      {[](const advised& a) { return a.object != 1 && only_reads(a); }, {how::plain, how::cached, how::part}},
-      {[](const advised& a) { return only_writes(a); }, {how::plain, how::owned, how::released}}};
-  for (const auto& w : advice_worlds) expect_best_choice(w, &mm2, places, {{0, 1, 2}});
-}
-
 TEST(adviser, its_choice_is_nearly_the_best_where_a_part_of_a_vector_is_read) {
   const std::vector<place_to_choose> places{{only_reads, {how::plain, how::cached, how::part}},
                                             {only_writes, {how::plain, how::owned, how::released}}};
@@ -181,20 +135,6 @@ TEST(adviser, its_choice_is_nearly_the_best_for_branch_and_bound) {
   const std::vector<place_to_choose> places{
       {[](const advised& a) { return a.advice.remote_reads != 0; }, {how::plain, how::mostly}}};
   for (const auto& w : advice_worlds) expect_best_choice(w, &branch_and_bound, places, {{0}});
-}
-
-TEST(adviser, its_times_are_those_of_the_simulator) {
-  const std::string_view sim = "machines=4,net=10g";
-  const auto advice = advice_for(sim, &mm2, 3);
-  double by_default = 0;
-  double by_advice = 0;
-  for (const auto& a : advice) {
-    by_default += a.advice.seconds_by_default;
-    by_advice += a.advice.seconds;
-  }
-  const std::int64_t rest = time_of(sim, &mm2, {how::owned, how::cached, how::owned});
-  const auto measured = static_cast<double>(time_of(sim, &mm2, {how::plain, how::plain, how::plain}) - rest) / 1e9;
-  EXPECT_NEAR((by_default - by_advice) / measured, 1, 0.1);
 }
 
 void add_up(team_member& t, vector sums) {
@@ -229,26 +169,6 @@ TEST(adviser, it_counts_accesses_and_names_their_places) {
   EXPECT_TRUE(to_text(reads).ends_with(" (2 local reads, in runs of 6 elements)")) << to_text(reads);
   EXPECT_NE(to_text(changes).find("no behaviour less (20 local writes, in runs of "), std::string::npos)
       << to_text(changes);
-}
-
-TEST(adviser, rereads_are_told) {
-  const auto advice = advice_for("machines=4,net=10g", &mm2, 3);
-  const auto b = std::ranges::find_if(advice, [](const advised& a) { return a.advice.remote_reads != 0; });
-  ASSERT_NE(b, advice.end());
-  EXPECT_NE(to_text(b->advice).find("384 remote reads, each element 2 times: read_cache(m) takes "), std::string::npos)
-      << to_text(b->advice);
-}
-
-TEST(adviser, contiguity_is_told) {
-  const auto advice = advice_for("machines=4,net=10g", &mm2, 3);
-  for (const auto& [object, a] : advice) {
-    // B is read down its columns, A and C row after row.
-    EXPECT_EQ(to_text(a).ends_with("in runs of 1 element)"), a.remote_reads != 0) << to_text(a);
-    EXPECT_GE(a.elements_in_a_run(), a.remote_reads != 0 ? 1 : 8);
-  }
-  const auto own = std::ranges::find_if(advice, [](const advised& a) { return only_writes(a); });
-  ASSERT_NE(own, advice.end());
-  EXPECT_NE(to_text(own->advice).find(" (64 local writes, in runs of "), std::string::npos) << to_text(own->advice);
 }
 
 TEST(adviser, it_says_nothing_where_it_was_not_asked) {

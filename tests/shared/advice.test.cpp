@@ -12,6 +12,7 @@
 #include <iterator>
 #include <limits>
 #include <span>
+#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -77,6 +78,41 @@ TEST(advice_on_examples, mm2_has_the_scopes_that_are_advised) {
               1.05 * static_cast<double>(time_of(w, &two_products, {})))
         << w;
   }
+}
+
+TEST(advice_on_examples, has_the_times_of_the_simulator) {
+  const std::string_view sim = "machines=4,net=10g";
+  const auto advice = advice_for(sim, &two_products, 3);
+  double by_default = 0;
+  double by_advice = 0;
+  for (const auto& a : advice) {
+    by_default += a.advice.seconds_by_default;
+    by_advice += a.advice.seconds;
+  }
+  const std::int64_t rest = time_of(sim, &two_products, {how::owned, how::cached, how::owned});
+  const auto measured =
+      static_cast<double>(time_of(sim, &two_products, {how::plain, how::plain, how::plain}) - rest) / 1e9;
+  EXPECT_NEAR((by_default - by_advice) / measured, 1, 0.1);
+}
+
+TEST(advice_on_examples, tells_rereads) {
+  const auto advice = advice_for("machines=4,net=10g", &two_products, 3);
+  const auto b = std::ranges::find_if(advice, [](const advised& a) { return a.advice.remote_reads != 0; });
+  ASSERT_NE(b, advice.end());
+  EXPECT_NE(to_text(b->advice).find("1296 remote reads, each element 3 times: read_cache(m) takes "), std::string::npos)
+      << to_text(b->advice);
+}
+
+TEST(advice_on_examples, tells_contiguity) {
+  const auto advice = advice_for("machines=4,net=10g", &two_products, 3);
+  for (const auto& [object, a] : advice) {
+    // B is read down its columns, A and C row after row.
+    EXPECT_EQ(to_text(a).ends_with("in runs of 1 element)"), a.remote_reads != 0) << to_text(a);
+    EXPECT_GE(a.elements_in_a_run(), a.remote_reads != 0 ? 1 : 12);
+  }
+  const auto own = std::ranges::find_if(advice, [](const advised& a) { return only_writes(a); });
+  ASSERT_NE(own, advice.end());
+  EXPECT_NE(to_text(own->advice).find(" (144 local writes, in runs of "), std::string::npos) << to_text(own->advice);
 }
 
 // --- diffusion: the loop of the example in all scopes that fit -------------------------------------
