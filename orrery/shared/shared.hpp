@@ -5,6 +5,7 @@
 #include <orrery/shared/adviser.hpp>
 #include <orrery/shared/copy.hpp>
 #include <orrery/shared/distribution.hpp>
+#include <orrery/shared/gather.hpp>
 #include <orrery/shared/generate.hpp>
 #include <orrery/shared/halo.hpp>
 #include <orrery/shared/matrix.hpp>

@@ -20,8 +20,6 @@ constexpr std::size_t receives = 16;
 constexpr std::size_t frames_on_their_way = 4;
 constexpr std::size_t spare_frames = 16;
 constexpr std::int64_t busy_look_ns = 10'000;  // between two looks of busy PEs
-// A PE stays awake so long for parts of blocks of which none begins or ends.
-constexpr std::int64_t block_patience_ns = 1'000'000'000;
 constexpr std::int64_t idle_ring_ns = 1'000'000'000;  // between two looks at rings
 
 }  // namespace
@@ -164,25 +162,6 @@ bool mpi_carrier::all_pes_sleep() noexcept {
   const cluster_map::place& own = map_.at(map_.own());
   for (std::uint32_t i = 0; i < own.pe_count; ++i)
     if (bell_of(own.first_pe + i).sleeping.load(std::memory_order_relaxed) == 0) return false;
-  return true;
-}
-
-// A node that is stopped, or has no memory, keeps nobody awake for long.
-void mpi_carrier::look_for_moving_blocks(bool any) {
-  bool moves = has_blocks_in_library();
-  if (moves) {
-    const std::int64_t now = time_();
-    if (any) moved_ns_ = now;
-    moves = now - moved_ns_ < block_patience_ns;
-  }
-  moves_blocks_.store(moves, std::memory_order_relaxed);
-}
-
-// One is enough: the first of those that do not sleep.
-bool mpi_carrier::needs(std::uint32_t pe) noexcept {
-  if (!moves_blocks()) return false;
-  for (std::uint32_t other = map_.at(map_.own()).first_pe; other < pe; ++other)
-    if (bell_of(other).sleeping.load(std::memory_order_relaxed) == 0) return false;
   return true;
 }
 

@@ -6,6 +6,7 @@
 #include <orrery/transport/shm/world.hpp>
 
 #include <algorithm>
+#include <atomic>
 
 #include <fmt/format.h>
 
@@ -18,6 +19,8 @@ constexpr std::uint64_t first_block_tag = 1;
 constexpr std::uint64_t pieces_on_their_way = 2;
 // so many times that for a node: then there will be none
 constexpr std::int64_t memory_patience = 12;
+// a PE stays awake so long for parts of which none begins or ends
+constexpr std::int64_t block_patience_ns = 1'000'000'000;
 
 }  // namespace
 
@@ -149,6 +152,25 @@ void mpi_carrier::wait_for_memory(const arrival& a, std::string_view why) {
 bool mpi_carrier::has_blocks_in_library() const {
   return std::ranges::any_of(active_, [&](std::uint32_t n) { return !peers_[n].blocks.empty(); }) ||
          std::ranges::any_of(arrivals_, [](const arrival& a) { return !a.pieces.empty(); });
+}
+
+// A node that is stopped, or has no memory, keeps nobody awake for long.
+void mpi_carrier::look_for_moving_blocks(bool any) {
+  bool moves = has_blocks_in_library();
+  if (moves) {
+    const std::int64_t now = time_();
+    if (any) moved_ns_ = now;
+    moves = now - moved_ns_ < block_patience_ns;
+  }
+  moves_blocks_.store(moves, std::memory_order_relaxed);
+}
+
+// One is enough: the first of those that do not sleep.
+bool mpi_carrier::needs(std::uint32_t pe) noexcept {
+  if (!moves_blocks()) return false;
+  for (std::uint32_t other = map_.at(map_.own()).first_pe; other < pe; ++other)
+    if (bell_of(other).sleeping.load(std::memory_order_relaxed) == 0) return false;
+  return true;
 }
 
 bool mpi_carrier::finish_arrivals() {
