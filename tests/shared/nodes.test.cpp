@@ -45,6 +45,16 @@ void memory() {
   check(stats(this_pe()).sent - sent < 100, "accesses on one machine took messages");
 }
 
+// An element that is not the member's own, in a scope of what is.
+void touch_the_last(team_member& t, shared_vector<long> v) {
+  if (t.rank() == 0) with(owner_computes(v, t), [](auto& mine) { mine[mine.size() - 1] = 1; });
+  t.barrier();
+}
+void not_mine() {
+  const shared_vector<long> v(2 * world_pes());
+  spmd<&touch_the_last>(team(), v);
+}
+
 // Scalars are changed by all nodes at once, and nothing is lost.
 void change_scalars(team_member& t, shared<long> sum, shared<unsigned> bits, shared<int> lock, shared<int> plain) {
   for (int i = 0; i < 1000; ++i) ++sum;
@@ -251,6 +261,13 @@ TEST_P(shared_across_nodes, scalars_are_changed_by_all_at_once) { EXPECT_EQ(wron
 TEST_P(shared_across_nodes, scopes_of_a_killed_node_keep_nobody_out) { EXPECT_EQ(wrong_in("inside"), ""); }
 TEST_P(shared_across_nodes, what_a_lost_node_owned_stays_readable) { EXPECT_EQ(wrong_in("loss"), ""); }
 
+#if !defined(NDEBUG)
+TEST_P(shared_across_nodes, asserts_see_who_touches_what_is_not_its_own) {
+  const std::string said = outcome_of("not_mine");
+  EXPECT_NE(said.find("is_mine"), std::string::npos) << said;
+}
+#endif
+
 TEST_P(shared_across_nodes, members_transfer_in_bulk) {
   EXPECT_EQ(wrong_in("bulk"), "");
   EXPECT_EQ(wrong_in("bulk", {"--orrery-check-sharing"}), "");
@@ -318,6 +335,7 @@ int main(int argc, char** argv) {
                                                 {{"model", model},
                                                  {"short model", short_model},
                                                  {"memory", memory},
+                                                 {"not_mine", not_mine},
                                                  {"scalars", scalars},
                                                  {"loss", loss},
                                                  {"inside", inside},
