@@ -5,12 +5,12 @@
 set(common_options $<$<CONFIG:Release>:-g0> -O0 -fpch-codegen -Wno-unused-command-line-argument
                    "SHELL:-Xclang -fno-pch-timestamp")
 
-# orrery_test_header(NAME HEADER): the precompiled header, as target NAME, and the code of it, NAME_code.
+# orrery_test_header(NAME HEADER [LIBRARY...]): the precompiled header, as target NAME, and the code of it, NAME_code.
 function(orrery_test_header name header)
   add_library(${name} OBJECT ${CMAKE_CURRENT_BINARY_DIR}/${name}.cpp)
   file(CONFIGURE OUTPUT ${name}.cpp CONTENT "")
   orrery_program_options(${name})
-  target_link_libraries(${name} PRIVATE orrery_test_support GTest::gtest rapidcheck rapidcheck_gtest)
+  target_link_libraries(${name} PRIVATE ${ARGN})
   target_compile_options(${name} PRIVATE ${common_options})
   target_precompile_headers(${name} PRIVATE ${CMAKE_CURRENT_SOURCE_DIR}/${header})
   set(precompiled ${CMAKE_CURRENT_BINARY_DIR}/CMakeFiles/${name}.dir/cmake_pch.hxx.pch)
@@ -24,7 +24,11 @@ function(orrery_test_header name header)
   target_link_options(${name}_code INTERFACE -Wl,--gc-sections)  # all inline functions of all headers are there
 endfunction()
 
-orrery_test_header(orrery_test_common support/common.hpp)
+set(of_tests orrery_test_support GTest::gtest rapidcheck rapidcheck_gtest)
+orrery_test_header(orrery_test_common support/common.hpp ${of_tests})
 if("service" MATCHES "${ORRERY_TEST_LABELS}")
-  orrery_test_header(orrery_test_common_service support/common_service.hpp)
+  orrery_test_header(orrery_test_common_service support/common_service.hpp ${of_tests})
+endif()
+if("guide" MATCHES "${ORRERY_TEST_LABELS}")
+  orrery_test_header(orrery_guide_common ../orrery/orrery.hpp)
 endif()

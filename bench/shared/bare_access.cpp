@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bare_access.hpp"
 
-#include <orrery/shared/object.hpp>
-#include <orrery/shared/shared_directory.hpp>
+#include <orrery/shared/detail/object.hpp>
+#include <orrery/shared/detail/shared_directory.hpp>
 
 #include <atomic>
 #include <cstddef>

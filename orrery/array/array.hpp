@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <orrery/array/activity.hpp>
-#include <orrery/array/array_maker.hpp>
 #include <orrery/array/array_options.hpp>
+#include <orrery/array/detail/activity.hpp>
+#include <orrery/array/detail/array_maker.hpp>
+#include <orrery/array/detail/index_types.hpp>
+#include <orrery/array/detail/insertion.hpp>
 #include <orrery/array/element_ptr.hpp>
-#include <orrery/array/index_types.hpp>
-#include <orrery/array/insertion.hpp>
 #include <orrery/process/runtime.hpp>
 
 #include <compare>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <orrery/array/index_part.hpp>
+#include <orrery/array/detail/index_part.hpp>
 #include <orrery/array/placement_map.hpp>
 
 #include <cstdint>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <orrery/array/activity.hpp>
-#include <orrery/array/checkpoint_item.hpp>
-#include <orrery/process/finish.hpp>
+#include <orrery/array/detail/activity.hpp>
+#include <orrery/array/detail/checkpoint_item.hpp>
+#include <orrery/process/detail/finish.hpp>
 
 #include <cstddef>
 #include <cstdint>

@@ -2,7 +2,7 @@
 #pragma once
 
 #include <orrery/array/target.hpp>
-#include <orrery/process/bound_target.hpp>
+#include <orrery/process/detail/bound_target.hpp>
 #include <orrery/process/function.hpp>
 #include <orrery/process/group.hpp>
 #include <orrery/process/spawn.hpp>

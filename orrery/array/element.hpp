@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <orrery/array/element_message.hpp>
+#include <orrery/array/detail/element_message.hpp>
 
 namespace orrery {
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <orrery/array/send.hpp>
+#include <orrery/array/detail/send.hpp>
 #include <orrery/array/target.hpp>
-#include <orrery/process/references.hpp>
+#include <orrery/process/detail/references.hpp>
 
 #include <compare>
 #include <concepts>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <orrery/array/directory.hpp>
+#include <orrery/array/detail/directory.hpp>
 #include <orrery/array/index.hpp>
 #include <orrery/process/describe.hpp>
 #include <orrery/wire/type_description.hpp>

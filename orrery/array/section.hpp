@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <orrery/array/section_agent.hpp>
+#include <orrery/array/detail/section_agent.hpp>
 #include <orrery/process/spawn_here.hpp>
 
 #include <algorithm>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <orrery/array/broadcast_message.hpp>
+#include <orrery/array/detail/broadcast_message.hpp>
 #include <orrery/array/element.hpp>
 #include <orrery/process/group.hpp>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <orrery/shared/region.hpp>
+#include <orrery/shared/detail/region.hpp>
 
 #include <cstdint>
 #include <optional>

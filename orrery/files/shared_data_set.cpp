@@ -2,11 +2,11 @@
 #include <orrery/files/shared_data_set.hpp>
 
 #include <orrery/files/box_plan.hpp>
-#include <orrery/process/finish.hpp>
+#include <orrery/process/detail/finish.hpp>
 #include <orrery/process/spawn.hpp>
-#include <orrery/shared/guard.hpp>
-#include <orrery/shared/object.hpp>
-#include <orrery/shared/region.hpp>
+#include <orrery/shared/detail/guard.hpp>
+#include <orrery/shared/detail/object.hpp>
+#include <orrery/shared/detail/region.hpp>
 #include <orrery/shared/sharing_check.hpp>
 
 #include <algorithm>

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <orrery/process/detail/inline_frame.hpp>
+#include <orrery/process/detail/later_answer.hpp>
+#include <orrery/process/detail/method_operation.hpp>
+#include <orrery/process/detail/send.hpp>
+#include <orrery/process/detail/typed_handler.hpp>
 #include <orrery/process/future.hpp>
-#include <orrery/process/inline_frame.hpp>
-#include <orrery/process/later_answer.hpp>
-#include <orrery/process/method_operation.hpp>
 #include <orrery/process/remote.hpp>
-#include <orrery/process/send.hpp>
-#include <orrery/process/typed_handler.hpp>
 
 #include <utility>
 

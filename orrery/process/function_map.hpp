@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <orrery/process/detail/group_part.hpp>
 #include <orrery/process/function.hpp>
-#include <orrery/process/group_part.hpp>
 #include <orrery/process/runtime.hpp>
 #include <orrery/process/spawn.hpp>
 

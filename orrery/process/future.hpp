@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <orrery/process/result_sink.hpp>
-#include <orrery/process/send.hpp>
+#include <orrery/process/detail/result_sink.hpp>
+#include <orrery/process/detail/send.hpp>
 #include <orrery/process/time_limit.hpp>
 
 #include <concepts>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <orrery/process/group.hpp>
 
-#include <orrery/process/finish.hpp>
+#include <orrery/process/detail/finish.hpp>
 #include <orrery/process/make_group.hpp>
 #include <orrery/process/runtime.hpp>
 #include <orrery/process/when_all.hpp>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <orrery/process/group_calls.hpp>
-#include <orrery/process/group_iterator.hpp>
+#include <orrery/process/detail/group_calls.hpp>
+#include <orrery/process/detail/group_iterator.hpp>
 #include <orrery/process/member.hpp>
 #include <orrery/process/placements.hpp>
 

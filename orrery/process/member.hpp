@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <orrery/process/group_part.hpp>
-#include <orrery/process/part_result.hpp>
+#include <orrery/process/detail/group_part.hpp>
+#include <orrery/process/detail/part_result.hpp>
 
 #include <concepts>
 #include <cstddef>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <orrery/process/detail/serve.hpp>
 #include <orrery/process/remote.hpp>
 #include <orrery/process/remote_cast.hpp>
-#include <orrery/process/serve.hpp>
 #include <orrery/process/time_limit.hpp>
 
 #include <string>

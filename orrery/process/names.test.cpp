@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <orrery/process/data.hpp>
+#include <orrery/process/detail/nearest.hpp>
 #include <orrery/process/function.hpp>
 #include <orrery/process/internal/membership.hpp>
 #include <orrery/process/internal/name_repository.hpp>
 #include <orrery/process/internal/test_world.hpp>
 #include <orrery/process/names.hpp>
-#include <orrery/process/nearest.hpp>
 
 #include <algorithm>
 #include <map>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <orrery/process/on_end.hpp>
 
-#include <orrery/process/local_waits.hpp>
+#include <orrery/process/detail/local_waits.hpp>
 
 namespace orrery::detail {
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <orrery/process/detail/nearest.hpp>
+#include <orrery/process/detail/simulation.hpp>
 #include <orrery/process/internal/option_value.hpp>
-#include <orrery/process/nearest.hpp>
-#include <orrery/process/simulation.hpp>
 
 #include <algorithm>
 #include <cctype>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <orrery/process/bound_target.hpp>
 #include <orrery/process/call.hpp>
+#include <orrery/process/detail/bound_target.hpp>
 #include <orrery/process/function.hpp>
 #include <orrery/process/remote.hpp>
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <orrery/process/detail/later_answer.hpp>
+#include <orrery/process/detail/local_waits.hpp>
+#include <orrery/process/detail/state_memory.hpp>
 #include <orrery/process/future.hpp>
-#include <orrery/process/later_answer.hpp>
-#include <orrery/process/local_waits.hpp>
-#include <orrery/process/state_memory.hpp>
 
 #include <exception>
 #include <string>

@@ -2,7 +2,7 @@
 #pragma once
 
 #include <orrery/process/describe.hpp>
-#include <orrery/process/method.hpp>
+#include <orrery/process/detail/method.hpp>
 #include <orrery/wire/address.hpp>
 
 #include <compare>

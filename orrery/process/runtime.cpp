@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <orrery/process/at_end.hpp>
+#include <orrery/process/detail/at_end.hpp>
 #include <orrery/process/runtime.hpp>
 
+#include <orrery/process/detail/simulation.hpp>
+#include <orrery/process/detail/tracing.hpp>
 #include <orrery/process/function.hpp>
 #include <orrery/process/internal/name_repository.hpp>
 #include <orrery/process/internal/simulated_world.hpp>
 #include <orrery/process/options.hpp>
 #include <orrery/process/placement.hpp>
 #include <orrery/process/roles.hpp>
-#include <orrery/process/simulation.hpp>
 #include <orrery/process/spawn.hpp>
 #include <orrery/process/submit.hpp>
-#include <orrery/process/tracing.hpp>
 #include <orrery/scheduler/fork.hpp>
 #include <orrery/scheduler/node.hpp>
 #include <orrery/scheduler/simulator.hpp>

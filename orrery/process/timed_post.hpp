@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <orrery/process/bound_target.hpp>
+#include <orrery/process/detail/bound_target.hpp>
+#include <orrery/process/detail/kept.hpp>
 #include <orrery/process/function.hpp>
-#include <orrery/process/kept.hpp>
 #include <orrery/process/remote.hpp>
 #include <orrery/process/runtime.hpp>
 #include <orrery/process/spawn.hpp>

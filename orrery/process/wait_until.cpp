@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <orrery/process/wait_until.hpp>
 
-#include <orrery/process/here_pe.hpp>
+#include <orrery/process/detail/here_pe.hpp>
 #include <orrery/wire/error.hpp>
 
 namespace orrery::detail {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <orrery/process/detail/through_wire.hpp>
 #include <orrery/process/inbox.hpp>
-#include <orrery/process/through_wire.hpp>
 #include <orrery/wire/type_key.hpp>
 
 #include <cstddef>

@@ -50,6 +50,7 @@ class chained_range : public range_process {
   virtual std::uint64_t count_from_here() = 0;
   /// The parts of snapshot() and pin() of the ranges that follow, without a list_answer.
   virtual bytes snapshot_from_here(std::span<const std::byte> to) = 0;
+  /// The same of pin().
   virtual bytes pin_from_here(remote<presence> stream, std::span<const std::byte> to) = 0;
 
   /// Gives half of its keys to another range, if it has more than `items`.
@@ -69,6 +70,7 @@ class chained_range : public range_process {
   virtual range_content give_up(const address& to, std::uint64_t version, std::uint64_t items) = 0;
   /// Moves to another PE; returns who has its keys now: itself if it could not.
   virtual address hand_over(std::uint32_t to_pe) = 0;
+  /// The requests that it has executed since it was asked last, for balance().
   virtual range_load load() = 0;
 };
 ORRERY_PROCESS(chained_range, first_item, last_item, count_from_here, snapshot_from_here, pin_from_here, split,

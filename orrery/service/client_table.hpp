@@ -30,6 +30,7 @@ class client_table {
     when_gone(client, [number, gone = std::move(gone)] { gone(number); });
     return number;
   }
+  /// Whether the client is there.
   [[nodiscard]] bool contains(std::uint32_t number) const { return kept_.contains(number); }
   /// The entry of a client that is there.
   [[nodiscard]] Kept& operator[](std::uint32_t number) { return kept_.at(number); }

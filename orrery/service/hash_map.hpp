@@ -4,8 +4,8 @@
 #include <orrery/process/function.hpp>
 #include <orrery/process/names.hpp>
 #include <orrery/process/runtime.hpp>
+#include <orrery/service/detail/hash_part.hpp>
 #include <orrery/service/handle.hpp>
-#include <orrery/service/hash_part.hpp>
 #include <orrery/service/reply.hpp>
 #include <orrery/service/reply_session.hpp>
 #include <orrery/service/root.hpp>

@@ -22,6 +22,7 @@ namespace service {
 /// end.
 class lasting_failure {
  public:
+  /// Calls `f`; throws what it throws, and from then on throws that without calling it.
   template <class F>
   void or_throw_again(F f) {
     if (why_ != nullptr) std::rethrow_exception(why_);
@@ -66,6 +67,7 @@ bool read_item(unpacker& u, std::vector<std::pair<Key, Value>>& items, lasting_f
 template <class Key, class Value>
 class list_scan {
  public:
+  /// An item of a part.
   using item = std::pair<Key, Value>;
 
   list_scan(list_session<Key, Value>& s, std::optional<Key> from, std::optional<Key> to, std::uint32_t part)
@@ -138,6 +140,7 @@ class list_scan {
 template <class Key, class Value>
 class list_stream {
  public:
+  /// An item of a part.
   using item = std::pair<Key, Value>;
   /// A range of the stream: it comes behind the first `executed` requests of its owner.
   struct pinned_range {
@@ -151,6 +154,7 @@ class list_stream {
     ask();
   }
 
+  /// The ranges that the stream reads, in the order of their keys.
   [[nodiscard]] const std::vector<pinned_range>& ranges() const noexcept { return ranges_; }
   /// The next items; none at the end. Parks. Throws node_lost if a range is lost that has items of
   /// it, process_gone if the list has ended, stopped, and what an item throws that cannot be read;

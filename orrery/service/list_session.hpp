@@ -2,10 +2,10 @@
 #pragma once
 
 #include <orrery/process/call.hpp>
-#include <orrery/service/key_interval.hpp>
-#include <orrery/service/list_messages.hpp>
+#include <orrery/service/detail/key_interval.hpp>
+#include <orrery/service/detail/list_messages.hpp>
+#include <orrery/service/detail/list_router.hpp>
 #include <orrery/service/list_reply.hpp>
-#include <orrery/service/list_router.hpp>
 #include <orrery/wire/error.hpp>
 
 #include <deque>

@@ -4,7 +4,7 @@
 #include <orrery/process/call.hpp>
 #include <orrery/process/runtime.hpp>
 #include <orrery/service/chained_range.hpp>
-#include <orrery/service/packing.hpp>
+#include <orrery/service/detail/packing.hpp>
 #include <orrery/service/root.hpp>
 #include <orrery/wire/error.hpp>
 
@@ -23,6 +23,7 @@ struct key_bounds {
   std::optional<Key> from;
   std::optional<Key> to;
 
+  /// Whether the key lies between them.
   [[nodiscard]] bool contains(const Key& k) const { return !(from && k < *from) && !(to && !(k < *to)); }
   friend bool operator==(const key_bounds&, const key_bounds&) = default;
 };

@@ -3,9 +3,9 @@
 
 #include <orrery/process/function.hpp>
 #include <orrery/process/runtime.hpp>
+#include <orrery/service/detail/list_head.hpp>
+#include <orrery/service/detail/list_range.hpp>
 #include <orrery/service/handle.hpp>
-#include <orrery/service/list_head.hpp>
-#include <orrery/service/list_range.hpp>
 #include <orrery/service/list_session.hpp>
 #include <orrery/service/lost_keys.hpp>
 

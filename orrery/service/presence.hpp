@@ -27,6 +27,7 @@ class presence {
 
   /// Parks until leave() has been called. Throws stopped.
   void hold();
+  /// The session ends: who is in hold() goes on.
   void leave();
 
  private:
@@ -43,6 +44,7 @@ class own_presence {
   own_presence(const own_presence&) = delete;
   own_presence& operator=(const own_presence&) = delete;
   ~own_presence();
+  /// The presence, to be sent to a service.
   [[nodiscard]] remote<presence> get() const noexcept { return there_; }
 
  private:

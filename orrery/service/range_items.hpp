@@ -4,11 +4,11 @@
 #include <orrery/process/call.hpp>
 #include <orrery/process/function.hpp>
 #include <orrery/service/chained_range.hpp>
-#include <orrery/service/key_interval.hpp>
-#include <orrery/service/key_ownership.hpp>
-#include <orrery/service/list_messages.hpp>
+#include <orrery/service/detail/key_interval.hpp>
+#include <orrery/service/detail/key_ownership.hpp>
+#include <orrery/service/detail/list_messages.hpp>
+#include <orrery/service/detail/refused_requests.hpp>
 #include <orrery/service/presence.hpp>
-#include <orrery/service/refused_requests.hpp>
 #include <orrery/service/sorted_leaves.hpp>
 #include <orrery/wire/error.hpp>
 
@@ -73,6 +73,7 @@ class range_items : public chained_range {
     if (!more) pins_.erase(at);
     return part;
   }
+  /// See range_process.
   void unpin(remote<presence> stream) override { pins_.erase(stream.address()); }
 
   bytes first_item() override {
@@ -96,6 +97,7 @@ class range_items : public chained_range {
     add_snapshot(all, interval_of::unpack(interval));
     return all;
   }
+  /// See chained_range.
   bytes pin_from_here(remote<presence> stream, std::span<const std::byte> interval) override {
     bytes all;
     add_pins(all, stream, interval_of::unpack(interval));
@@ -103,15 +105,19 @@ class range_items : public chained_range {
   }
 
  protected:
+  /// The container of the items.
   using leaves = sorted_leaves<Key, Value>;
+  /// An interval of the keys.
   using interval_of = key_interval<Key>;
   using keys_type = owned_keys<Key>;
 
+  /// Appends an item.
   void pack_item(bytes& b, const typename leaves::place& p) const {
     pack(b, items_.key(p));
     pack(b, items_.value(p));
   }
 
+  /// The content of another range: the items from this key on, and the keys of `owned`.
   range_content content_from(const std::optional<Key>& from, const keys_type& owned) const {
     range_content c;
     owned.pack_to(c.keys);
@@ -130,10 +136,12 @@ class range_items : public chained_range {
     }
     items_ = std::move(all);
   }
+  /// Has no items and no successor from now on.
   void let_go() {
     items_ = {};
     successor_ = {};
   }
+  /// Streams for which items are kept.
   [[nodiscard]] std::size_t streams() const noexcept { return pins_.size(); }
 
   /// Requests so far.

@@ -2,7 +2,7 @@
 #pragma once
 
 #include <orrery/process/spawn.hpp>
-#include <orrery/service/packing.hpp>
+#include <orrery/service/detail/packing.hpp>
 #include <orrery/service/presence.hpp>
 
 #include <cstddef>
@@ -75,6 +75,7 @@ class range_process {
 
   /// Executes a batch of requests; one answer for each, in their order.
   virtual bytes serve(const batch_head& head, std::span<const std::byte> requests) = 0;
+  /// Its part of statistics().
   virtual range_report report() = 0;
   /// The next part of an interval of keys; see list_scan. Its answer begins with a list_answer, as
   /// do those of the next two.
@@ -88,6 +89,7 @@ class range_process {
   /// The next `limit` of the items that are kept for a stream, behind one byte: whether there are
   /// more.
   virtual bytes read_pin(remote<presence> stream, std::uint32_t limit);
+  /// The stream has ended: what is kept for it is freed.
   virtual void unpin(remote<presence>) {}
   /// With more than so many items it splits from now on.
   virtual void tune(std::uint32_t) {}

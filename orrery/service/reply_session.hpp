@@ -31,6 +31,7 @@ class reply_session : protected session_core {
  public:
   /// A reply to a request that was started.
   using reply = Reply;
+  /// Throws usage_error if an option has a value that there is not.
   using session_core::session_core;
   reply_session(const reply_session&) = delete;
   reply_session& operator=(const reply_session&) = delete;

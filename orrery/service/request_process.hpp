@@ -26,6 +26,7 @@ class request_process : public range_process {
     batch_ended();
     return answers;
   }
+  /// Its requests so far, and what describe() adds.
   range_report report() final {
     report_.pe = this_pe();
     describe(report_);

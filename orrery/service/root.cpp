@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <orrery/process/call.hpp>
 #include <orrery/process/remote_cast.hpp>
-#include <orrery/service/balance_plan.hpp>
+#include <orrery/service/detail/balance_plan.hpp>
 #include <orrery/service/root.hpp>
 #include <orrery/wire/error.hpp>
 #include <orrery/wire/type_key.hpp>

@@ -61,12 +61,14 @@ class service_root {
 
   /// Throws usage_error if the service is of another kind or for other types.
   opening open(const std::string& kind, const std::string& types) const;
+  /// Whether it is of this kind, for these types.
   bool is_of(const std::string& kind, const std::string& types) const { return kind == kind_ && types == types_; }
 
   /// A place for a range on this PE. Throws process_gone if the service ends.
   range_place place_on(std::uint32_t pe);
   /// The same on all PEs of the service in turn.
   range_place next_place();
+  /// A range has come, with keys from `least` on.
   void add(bytes least, remote<range_process> owner, std::uint64_t version);
   /// `fresh` has the keys of `old`, which is idle now.
   void replace(remote<range_process> old, remote<range_process> fresh, std::uint64_t version);
@@ -76,6 +78,7 @@ class service_root {
   /// All ranges split when they have more than so many items, from now on; also those that are
   /// added later.
   void tune(std::uint32_t items);
+  /// The process with the order of all requests (consistency::total).
   void set_head(remote<range_process> head) { head_ = head; }
   /// Ranges are balanced from now on whenever they have done enough; `items`: above which they
   /// split (`tuning::automatic`: see balance).

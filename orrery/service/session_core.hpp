@@ -2,9 +2,9 @@
 #pragma once
 
 #include <orrery/process/future.hpp>
+#include <orrery/service/detail/window_tuner.hpp>
 #include <orrery/service/options.hpp>
 #include <orrery/service/range_process.hpp>
-#include <orrery/service/window_tuner.hpp>
 #include <orrery/wire/error.hpp>
 
 #include <chrono>
@@ -41,11 +41,14 @@ struct lane {
   std::vector<std::uint64_t> numbers;
 
   [[nodiscard]] bool empty() const noexcept { return numbers.empty(); }
+  /// Adds a packed request.
   void add(std::uint64_t number, std::span<const std::byte> request) {
     numbers.push_back(number);
     requests.append(request);
   }
+  /// Adds all of another lane.
   void append(const lane& later);
+  /// Without requests again; keeps its memory.
   void clear() noexcept {
     requests.clear();
     numbers.clear();
@@ -100,13 +103,17 @@ class session_core {
   /// parks until there is room. Throws usage_error if it is 0. With `tuning::automatic` the session
   /// finds it (window_tuner). Parks only while a range is full.
   void set_window(std::uint32_t requests);
+  /// How many requests may be outstanding now.
   [[nodiscard]] std::uint32_t window() const noexcept { return options_.window; }
   /// Batches that were sent, and requests that came back because their keys had another owner.
   [[nodiscard]] std::uint64_t batches() const noexcept { return batches_; }
+  /// Requests that came back because their keys had another owner.
   [[nodiscard]] std::uint64_t repeated() const noexcept { return repeated_; }
 
  protected:
+  /// Names a request of this session.
   using number = std::uint64_t;
+  /// Names a process of the service, in this session.
   using route_number = std::uint32_t;
 
   /// The route of the next request of `u`, which is then passed by, also if this throws.
@@ -116,7 +123,9 @@ class session_core {
   /// A batch failed as a whole. done() has been called for each.
   virtual void failed(std::span<const number> numbers, const std::exception_ptr& why) = 0;
 
+  /// A process of the service gets a route. Throws std::bad_alloc.
   route_number add_route(remote<range_process> owner);
+  /// The process at the end of a route.
   [[nodiscard]] remote<range_process> owner_of(route_number r) const noexcept { return routes_[r].owner; }
   /// Keys of the route `from` belong to the route `to` from now on; route_of() knows it already.
   void divide(route_number from, route_number to);
@@ -139,6 +148,7 @@ class session_core {
     open_->numbers.push_back(n);
     return open_->requests;
   }
+  /// The request is packed: it is sent now, or with others. Parks only while a range is full.
   void issued() {
     ++outstanding_;
     if (++gathered_ < burst_ && open_->requests.size() < large_batch) [[likely]]
@@ -146,10 +156,12 @@ class session_core {
     if (tunes_ && gathered_ >= burst_) tuner_.divided(dirty_.size());
     flush();
   }
+  /// The request could not be packed: there is none.
   void withdraw() noexcept {
     open_->requests.shrink(opened_at_);
     open_->numbers.pop_back();
   }
+  /// An outstanding request has its answer.
   void done() noexcept { --outstanding_; }
   /// An outstanding request that cannot be sent any more fails.
   void give_up(number n, const std::exception_ptr& why) {
@@ -169,6 +181,7 @@ class session_core {
     if (!flights_.empty() && flights_.front().answer.ready()) land_all();
   }
 
+  /// The options of the session, with the window of now.
   [[nodiscard]] const session_options& options() const noexcept { return options_; }
 
  private:

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <orrery/service/leaf_memory.hpp>
-#include <orrery/service/pinned_items.hpp>
+#include <orrery/service/detail/leaf_memory.hpp>
+#include <orrery/service/detail/pinned_items.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -75,13 +75,16 @@ class sorted_leaves {
   /// Changes when leaves come or go: until then find_leaf() gives the same.
   [[nodiscard]] std::uint32_t version() const noexcept { return version_; }
 
+  /// The number of the leaf that has the key, or would have it.
   [[nodiscard]] std::size_t find_leaf(const Key& key) const {
     return count_not_greater(least_.data() + 1, least_.size() - 1, key);
   }
+  /// Asks for the memory that tells where a leaf lies and how full it is,
   void fetch_leaf(std::size_t i) const noexcept {
     __builtin_prefetch(&leaves_[i]);
     __builtin_prefetch(&sizes_[i]);
   }
+  /// and for the keys of the leaf.
   void fetch_keys(std::size_t i) const noexcept {
     const auto* const at = reinterpret_cast<const std::byte*>(leaves_[i]->keys.data());
     const std::size_t size = std::min<std::size_t>(sizes_[i] * sizeof(Key), 512);
@@ -172,10 +175,15 @@ class sorted_leaves {
     const std::size_t at = above ? count_not_greater(keys, sizes_[i], key) : count_less(keys, sizes_[i], key);
     return at < sizes_[i] ? place{i, at} : place{i + 1, 0};
   }
+  /// The first item, or end().
   [[nodiscard]] place begin() const noexcept { return {size_ == 0 ? 1U : 0U, 0}; }
+  /// Whether no item is there: behind the last one.
   [[nodiscard]] bool is_end(const place& p) const noexcept { return p.leaf == leaves_.size(); }
+  /// The item behind this one, or end().
   [[nodiscard]] place next(place p) const noexcept { return ++p.at < sizes_[p.leaf] ? p : place{p.leaf + 1, 0}; }
+  /// The key of an item.
   [[nodiscard]] const Key& key(const place& p) const noexcept { return leaves_[p.leaf]->keys[p.at]; }
+  /// Its value.
   [[nodiscard]] const Value& value(const place& p) const noexcept { return leaves_[p.leaf]->values[p.at]; }
   /// The last item, of at least one.
   [[nodiscard]] place last() const noexcept { return {leaves_.size() - 1, sizes_.back() - 1U}; }

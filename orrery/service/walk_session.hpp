@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <orrery/service/detail/walk_manager.hpp>
 #include <orrery/service/list_session.hpp>
 #include <orrery/service/presence.hpp>
-#include <orrery/service/walk_manager.hpp>
 
 namespace orrery {
 namespace service {

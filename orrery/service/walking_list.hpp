@@ -2,9 +2,9 @@
 #pragma once
 
 #include <orrery/process/runtime.hpp>
+#include <orrery/service/detail/typed_walk_manager.hpp>
+#include <orrery/service/detail/walk_node.hpp>
 #include <orrery/service/handle.hpp>
-#include <orrery/service/typed_walk_manager.hpp>
-#include <orrery/service/walk_node.hpp>
 #include <orrery/service/walk_session.hpp>
 
 #include <chrono>

@@ -3,11 +3,11 @@
 
 #include <orrery/process/placement.hpp>
 #include <orrery/process/time_limit.hpp>
+#include <orrery/service/detail/list_messages.hpp>
+#include <orrery/service/detail/work_process.hpp>
 #include <orrery/service/handle.hpp>
-#include <orrery/service/list_messages.hpp>
 #include <orrery/service/reply.hpp>
 #include <orrery/service/reply_session.hpp>
-#include <orrery/service/work_process.hpp>
 
 #include <cstdint>
 #include <deque>

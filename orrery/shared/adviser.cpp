@@ -3,10 +3,10 @@
 #include <orrery/process/runtime.hpp>
 #include <orrery/process/spawn.hpp>
 #include <orrery/scheduler/pe.hpp>
-#include <orrery/shared/access_census.hpp>
 #include <orrery/shared/adviser.hpp>
-#include <orrery/shared/behaviour_costs.hpp>
-#include <orrery/shared/shared_directory.hpp>
+#include <orrery/shared/detail/access_census.hpp>
+#include <orrery/shared/detail/behaviour_costs.hpp>
+#include <orrery/shared/detail/shared_directory.hpp>
 
 #include <algorithm>
 #include <cmath>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <orrery/shared/detail/rectangle.hpp>
 #include <orrery/shared/matrix.hpp>
-#include <orrery/shared/rectangle.hpp>
 #include <orrery/shared/vector.hpp>
 #include <orrery/wire/error.hpp>
 

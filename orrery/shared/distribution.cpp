@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <orrery/process/runtime.hpp>
+#include <orrery/shared/detail/layout.hpp>
 #include <orrery/shared/distribution.hpp>
-#include <orrery/shared/layout.hpp>
 #include <orrery/wire/error.hpp>
 
 #include <algorithm>

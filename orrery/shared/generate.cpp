@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <orrery/shared/generate.hpp>
 
-#include <orrery/shared/object.hpp>
+#include <orrery/shared/detail/object.hpp>
 
 #include <memory>
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <orrery/process/finish.hpp>
+#include <orrery/process/detail/finish.hpp>
 #include <orrery/process/spawn.hpp>
-#include <orrery/shared/guard.hpp>
+#include <orrery/shared/detail/guard.hpp>
 #include <orrery/shared/matrix.hpp>
 #include <orrery/shared/sharing_check.hpp>
 #include <orrery/shared/vector.hpp>

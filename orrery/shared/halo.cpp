@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <orrery/shared/guard.hpp>
+#include <orrery/shared/detail/guard.hpp>
+#include <orrery/shared/detail/region.hpp>
 #include <orrery/shared/halo.hpp>
 #include <orrery/shared/read_cache.hpp>
-#include <orrery/shared/region.hpp>
 #include <orrery/shared/sharing_check.hpp>
 #include <orrery/shared/wrapped.hpp>
 #include <orrery/wire/error.hpp>

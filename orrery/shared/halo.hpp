@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <orrery/shared/axis.hpp>
+#include <orrery/shared/detail/axis.hpp>
+#include <orrery/shared/detail/team_share.hpp>
 #include <orrery/shared/matrix.hpp>
-#include <orrery/shared/team_share.hpp>
 #include <orrery/shared/wrapped.hpp>
 
 #include <cassert>

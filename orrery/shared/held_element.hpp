@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <orrery/shared/held.hpp>
+#include <orrery/shared/detail/held.hpp>
 #include <orrery/shared/shared_element.hpp>
 
 #include <compare>

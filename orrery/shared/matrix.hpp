@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <orrery/shared/detail/shared_handle.hpp>
 #include <orrery/shared/distribution.hpp>
 #include <orrery/shared/held_element.hpp>
 #include <orrery/shared/iterator.hpp>
 #include <orrery/shared/shared_element.hpp>
-#include <orrery/shared/shared_handle.hpp>
 
 #include <cstddef>
 #include <cstdint>

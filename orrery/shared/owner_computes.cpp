@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <orrery/shared/object.hpp>
+#include <orrery/shared/detail/object.hpp>
 #include <orrery/shared/owner_computes.hpp>
 #include <orrery/wire/error.hpp>
 

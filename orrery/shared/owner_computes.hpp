@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <orrery/shared/axis.hpp>
-#include <orrery/shared/guard.hpp>
-#include <orrery/shared/held.hpp>
+#include <orrery/shared/detail/axis.hpp>
+#include <orrery/shared/detail/guard.hpp>
+#include <orrery/shared/detail/held.hpp>
+#include <orrery/shared/detail/team_share.hpp>
 #include <orrery/shared/matrix.hpp>
 #include <orrery/shared/sharing_check.hpp>
-#include <orrery/shared/team_share.hpp>
 #include <orrery/shared/vector.hpp>
 
 #include <cassert>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <orrery/shared/detail/region.hpp>
+#include <orrery/shared/detail/team_gather.hpp>
 #include <orrery/shared/read_cache.hpp>
-#include <orrery/shared/region.hpp>
-#include <orrery/shared/team_gather.hpp>
 #include <orrery/wire/error.hpp>
 
 #include <new>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <orrery/shared/guard.hpp>
-#include <orrery/shared/held.hpp>
+#include <orrery/shared/detail/guard.hpp>
+#include <orrery/shared/detail/held.hpp>
 #include <orrery/shared/matrix.hpp>
 #include <orrery/shared/sharing_check.hpp>
 #include <orrery/shared/vector.hpp>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <orrery/shared/detail/replica.hpp>
+#include <orrery/shared/detail/shared_directory.hpp>
 #include <orrery/shared/read_mostly.hpp>
-#include <orrery/shared/replica.hpp>
-#include <orrery/shared/shared_directory.hpp>
 
 #include <cstring>
 

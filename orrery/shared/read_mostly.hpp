@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <orrery/shared/access.hpp>
-#include <orrery/shared/guard.hpp>
+#include <orrery/shared/detail/access.hpp>
+#include <orrery/shared/detail/guard.hpp>
 #include <orrery/shared/scalar.hpp>
 #include <orrery/shared/shared_element.hpp>
 #include <orrery/shared/sharing_check.hpp>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <orrery/shared/detail/rectangle.hpp>
 #include <orrery/shared/matrix.hpp>
 #include <orrery/shared/read_cache.hpp>
-#include <orrery/shared/rectangle.hpp>
 #include <orrery/shared/release.hpp>
 #include <orrery/shared/vector.hpp>
 

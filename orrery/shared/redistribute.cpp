@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <orrery/process/future.hpp>
 #include <orrery/process/spawn.hpp>
-#include <orrery/shared/object.hpp>
+#include <orrery/shared/detail/object.hpp>
+#include <orrery/shared/detail/region.hpp>
 #include <orrery/shared/redistribute.hpp>
-#include <orrery/shared/region.hpp>
 #include <orrery/shared/release.hpp>
 #include <orrery/shared/sharing_check.hpp>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <orrery/shared/held_release.hpp>
+#include <orrery/shared/detail/held_release.hpp>
 #include <orrery/shared/matrix.hpp>
 #include <orrery/shared/vector.hpp>
 

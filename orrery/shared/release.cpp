@@ -2,14 +2,14 @@
 #include <orrery/process/future.hpp>
 #include <orrery/process/spawn.hpp>
 #include <orrery/scheduler/node.hpp>
-#include <orrery/shared/access.hpp>
-#include <orrery/shared/object.hpp>
-#include <orrery/shared/region.hpp>
+#include <orrery/shared/detail/access.hpp>
+#include <orrery/shared/detail/object.hpp>
+#include <orrery/shared/detail/region.hpp>
+#include <orrery/shared/detail/release_tally.hpp>
+#include <orrery/shared/detail/shared_directory.hpp>
+#include <orrery/shared/detail/transfer_limits.hpp>
 #include <orrery/shared/release.hpp>
-#include <orrery/shared/release_tally.hpp>
 #include <orrery/shared/scope.hpp>
-#include <orrery/shared/shared_directory.hpp>
-#include <orrery/shared/transfer_limits.hpp>
 
 #include <cstring>
 #include <deque>

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <orrery/shared/guard.hpp>
-#include <orrery/shared/held_release.hpp>
+#include <orrery/shared/detail/guard.hpp>
+#include <orrery/shared/detail/held_release.hpp>
+#include <orrery/shared/detail/rectangle.hpp>
+#include <orrery/shared/detail/word_copy.hpp>
 #include <orrery/shared/matrix.hpp>
-#include <orrery/shared/rectangle.hpp>
 #include <orrery/shared/release_request.hpp>
 #include <orrery/shared/sharing_check.hpp>
 #include <orrery/shared/vector.hpp>
-#include <orrery/shared/word_copy.hpp>
 
 #include <cstddef>
 #include <cstdint>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <orrery/shared/shared_id.hpp>
+#include <orrery/shared/detail/shared_id.hpp>
 
 #include <cstddef>
 #include <cstdint>

@@ -2,9 +2,9 @@
 #pragma once
 
 #include <orrery/process/placement.hpp>
+#include <orrery/shared/detail/shared_handle.hpp>
 #include <orrery/shared/held_element.hpp>
 #include <orrery/shared/shared_element.hpp>
-#include <orrery/shared/shared_handle.hpp>
 
 #include <source_location>
 #include <span>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <orrery/shared/access.hpp>
-#include <orrery/shared/element_changes.hpp>
-#include <orrery/shared/shared_id.hpp>
+#include <orrery/shared/detail/access.hpp>
+#include <orrery/shared/detail/element_changes.hpp>
+#include <orrery/shared/detail/shared_id.hpp>
 #include <orrery/wire/serializable.hpp>
 
 #include <concepts>

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <orrery/process/at_end.hpp>
+#include <orrery/process/detail/at_end.hpp>
 #include <orrery/process/future.hpp>
 #include <orrery/process/runtime.hpp>
 #include <orrery/process/spawn.hpp>
 #include <orrery/scheduler/causality.hpp>
 #include <orrery/scheduler/node.hpp>
-#include <orrery/shared/object.hpp>
-#include <orrery/shared/shared_directory.hpp>
+#include <orrery/shared/detail/object.hpp>
+#include <orrery/shared/detail/shared_directory.hpp>
+#include <orrery/shared/detail/sharing_referee.hpp>
 #include <orrery/shared/sharing_check.hpp>
-#include <orrery/shared/sharing_referee.hpp>
 
 #include <algorithm>
 #include <bit>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <orrery/shared/access_record.hpp>
-#include <orrery/shared/axis.hpp>
-#include <orrery/shared/sharing_referee.hpp>
+#include <orrery/shared/detail/access_record.hpp>
+#include <orrery/shared/detail/axis.hpp>
+#include <orrery/shared/detail/sharing_referee.hpp>
 
 #include <cstdint>
 #include <memory>

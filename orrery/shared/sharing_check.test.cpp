@@ -3,8 +3,8 @@
 // processes: tests/shared.
 #include <orrery/shared/sharing_check.hpp>
 
+#include <orrery/process/detail/simulation.hpp>
 #include <orrery/process/internal/test_world.hpp>
-#include <orrery/process/simulation.hpp>
 #include <orrery/scheduler/sanitizers.hpp>
 #include <orrery/shared/internal/test_sharing.hpp>
 #include <orrery/shared/shared.hpp>

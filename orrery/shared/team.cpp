@@ -2,8 +2,8 @@
 #include <orrery/process/future.hpp>
 #include <orrery/process/runtime.hpp>
 #include <orrery/process/spawn.hpp>
-#include <orrery/shared/access_census.hpp>
-#include <orrery/shared/shared_directory.hpp>
+#include <orrery/shared/detail/access_census.hpp>
+#include <orrery/shared/detail/shared_directory.hpp>
 #include <orrery/shared/team.hpp>
 
 #include <algorithm>

@@ -3,7 +3,7 @@
 
 #include <orrery/process/function.hpp>
 #include <orrery/process/group.hpp>
-#include <orrery/shared/team_share.hpp>
+#include <orrery/shared/detail/team_share.hpp>
 #include <orrery/wire/serialize.hpp>
 #include <orrery/wire/type_key.hpp>
 

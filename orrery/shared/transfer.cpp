@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <orrery/shared/guard.hpp>
-#include <orrery/shared/object.hpp>
-#include <orrery/shared/push.hpp>
-#include <orrery/shared/region.hpp>
-#include <orrery/shared/scattered.hpp>
+#include <orrery/shared/detail/guard.hpp>
+#include <orrery/shared/detail/object.hpp>
+#include <orrery/shared/detail/push.hpp>
+#include <orrery/shared/detail/region.hpp>
+#include <orrery/shared/detail/scattered.hpp>
 #include <orrery/shared/sharing_check.hpp>
 #include <orrery/shared/transfer.hpp>
 

@@ -2,8 +2,8 @@
 #pragma once
 
 #include <orrery/shared/copy.hpp>
+#include <orrery/shared/detail/rectangle.hpp>
 #include <orrery/shared/matrix.hpp>
-#include <orrery/shared/rectangle.hpp>
 #include <orrery/shared/vector.hpp>
 #include <orrery/wire/error.hpp>
 

@@ -2,9 +2,9 @@
 #include <orrery/storage/array.hpp>
 
 #include <orrery/process/call.hpp>
-#include <orrery/process/finish.hpp>
+#include <orrery/process/detail/finish.hpp>
 #include <orrery/process/runtime.hpp>
-#include <orrery/storage/strided_copy.hpp>
+#include <orrery/storage/detail/strided_copy.hpp>
 
 #include <algorithm>
 #include <deque>

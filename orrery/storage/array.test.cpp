@@ -3,8 +3,8 @@
 
 #include <orrery/orrery.hpp>
 #include <orrery/storage/array_device.hpp>
+#include <orrery/storage/detail/strided_copy.hpp>
 #include <orrery/storage/internal/test_support.hpp>
-#include <orrery/storage/strided_copy.hpp>
 
 #include <complex>
 #include <random>

@@ -2,8 +2,8 @@
 #pragma once
 
 #include <orrery/process/group.hpp>
-#include <orrery/storage/copier.hpp>
 #include <orrery/storage/data_set.hpp>
+#include <orrery/storage/detail/copier.hpp>
 #include <orrery/storage/job_folder.hpp>
 
 #include <expected>

@@ -4,10 +4,10 @@
 #include <orrery/process/placement.hpp>
 #include <orrery/process/runtime.hpp>
 #include <orrery/process/spawn.hpp>
+#include <orrery/storage/detail/page_file.hpp>
 #include <orrery/storage/internal/hosts.hpp>
 #include <orrery/storage/internal/job_presence.hpp>
 #include <orrery/storage/internal/patience.hpp>
-#include <orrery/storage/page_file.hpp>
 
 #include <cerrno>
 #include <chrono>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <orrery/storage/page.hpp>
 
+#include <orrery/storage/detail/strided_copy.hpp>
 #include <orrery/storage/internal/page_arena.hpp>
-#include <orrery/storage/strided_copy.hpp>
 
 #include <algorithm>
 #include <atomic>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <orrery/storage/page_block.hpp>
 
-#include <orrery/storage/strided_copy.hpp>
+#include <orrery/storage/detail/strided_copy.hpp>
 
 #include <algorithm>
 #include <deque>

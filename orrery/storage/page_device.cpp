@@ -3,9 +3,9 @@
 
 #include <orrery/process/call.hpp>
 #include <orrery/process/runtime.hpp>
+#include <orrery/storage/detail/page_sums.hpp>
 #include <orrery/storage/internal/hosts.hpp>
 #include <orrery/storage/internal/waiting.hpp>
-#include <orrery/storage/page_sums.hpp>
 
 #include <cerrno>
 #include <chrono>

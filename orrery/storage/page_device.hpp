@@ -3,8 +3,8 @@
 
 #include <orrery/process/describe.hpp>
 #include <orrery/process/remote.hpp>
+#include <orrery/storage/detail/page_file.hpp>
 #include <orrery/storage/page.hpp>
-#include <orrery/storage/page_file.hpp>
 
 #include <cstdint>
 #include <memory>

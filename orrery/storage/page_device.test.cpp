@@ -2,9 +2,9 @@
 #include <orrery/storage/page_device.hpp>
 
 #include <orrery/orrery.hpp>
+#include <orrery/storage/detail/page_sums.hpp>
 #include <orrery/storage/internal/test_devices.hpp>
 #include <orrery/storage/internal/test_support.hpp>
-#include <orrery/storage/page_sums.hpp>
 
 #include <cerrno>
 #include <cstdlib>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sweeps over arrays on drives: plans, units in memory, the account of what is done, jobs that stop
 // and go on.
+#include <orrery/storage/detail/strided_copy.hpp>
 #include <orrery/storage/internal/test_support.hpp>
 #include <orrery/storage/memory_array.hpp>
-#include <orrery/storage/strided_copy.hpp>
 #include <orrery/storage/sweep_job.hpp>
 
 #include <orrery/process/function.hpp>

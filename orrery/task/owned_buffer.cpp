@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <orrery/task/owned_buffer.hpp>
 
-#include <orrery/process/here_pe.hpp>
+#include <orrery/process/detail/here_pe.hpp>
 #include <orrery/task/internal/buffer.hpp>
 #include <orrery/task/internal/state.hpp>
 

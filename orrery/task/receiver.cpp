@@ -2,7 +2,7 @@
 #include <orrery/task/receiver.hpp>
 
 #include <orrery/process/class_info.hpp>
-#include <orrery/process/send.hpp>
+#include <orrery/process/detail/send.hpp>
 #include <orrery/task/internal/convert.hpp>
 #include <orrery/task/internal/mail.hpp>
 #include <orrery/task/internal/message_faces.hpp>

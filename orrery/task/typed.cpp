@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <orrery/task/typed.hpp>
 
-#include <orrery/process/typed_handler.hpp>
+#include <orrery/process/detail/typed_handler.hpp>
 #include <orrery/task/internal/convert.hpp>
 #include <orrery/task/internal/mail.hpp>
 #include <orrery/task/internal/message_faces.hpp>

@@ -1,4 +1,4 @@
-// expect: (expects 1 argument, 2 provided|requires single argument 'args', but 2 arguments were provided)
+// expect: (expects 1 argument, 2 provided|requires single argument 'arguments', but 2 arguments were provided)
 // SPDX-License-Identifier: Apache-2.0
 #include <orrery/orrery.hpp>
 

@@ -1,4 +1,4 @@
-// expect: (redeclaration|conflicting declaration)
+// expect: (redeclaration|conflicting declaration|redefinition)
 // SPDX-License-Identifier: Apache-2.0
 #include <orrery/shared/shared.hpp>
 

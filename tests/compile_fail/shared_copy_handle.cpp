@@ -1,4 +1,4 @@
-// expect: use of deleted function
+// expect: (use of deleted function|implicitly-deleted copy constructor)
 // SPDX-License-Identifier: Apache-2.0
 #include <orrery/shared/shared.hpp>
 

@@ -3,7 +3,7 @@
 // no memory can hold, other builds, answers nobody waits for.
 #include "../support/scenario.hpp"
 
-#include <orrery/process/typed_handler.hpp>
+#include <orrery/process/detail/typed_handler.hpp>
 #include <orrery/scheduler/node.hpp>
 
 #include <algorithm>

@@ -2,8 +2,8 @@
 // Calls that cannot be sent, since the node that they are for is lost while they wait for room, are registered nowhere.
 #include "../support/scenario.hpp"
 
-#include <orrery/process/send.hpp>
-#include <orrery/process/typed_handler.hpp>
+#include <orrery/process/detail/send.hpp>
+#include <orrery/process/detail/typed_handler.hpp>
 #include <orrery/scheduler/node.hpp>
 
 #include <list>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // What only a simulated world has: virtual time, a network model, the same run again, faults on demand.
 #include <orrery/orrery.hpp>
+#include <orrery/process/detail/simulation.hpp>
 #include <orrery/process/internal/test_world.hpp>
 #include <orrery/process/simulated_drive.hpp>
-#include <orrery/process/simulation.hpp>
 #include <orrery/scheduler/simulator.hpp>
 
 #include <algorithm>

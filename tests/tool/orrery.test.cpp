@@ -2,7 +2,7 @@
 // The program `orrery`, as a user runs it. Worlds are made by the test itself, where what is shown
 // must be known, and by a program of the runtime: this one, with `program` as its first argument.
 #include <orrery/orrery.hpp>
-#include <orrery/process/names_on_board.hpp>
+#include <orrery/process/detail/names_on_board.hpp>
 #include <orrery/process/options.hpp>
 #include <orrery/scheduler/counters.hpp>
 #include <orrery/transport/shm/board.hpp>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "progress.hpp"
 
-#include <orrery/storage/page_file.hpp>
+#include <orrery/storage/detail/page_file.hpp>
 
 #include <algorithm>
 #include <cstdio>

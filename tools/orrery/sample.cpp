@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sample.hpp"
 
-#include <orrery/process/names_on_board.hpp>
+#include <orrery/process/detail/names_on_board.hpp>
 #include <orrery/transport/mpi/cluster_status.hpp>
 #include <orrery/transport/wait.hpp>
 #include <orrery/wire/error.hpp>

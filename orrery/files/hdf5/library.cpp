@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <orrery/files/hdf5/library.hpp>
 
-#include <orrery/process/nearest.hpp>
+#include <orrery/process/detail/nearest.hpp>
 
 #include <algorithm>
 

@@ -3,9 +3,9 @@
 
 #include <orrery/files/box_plan.hpp>
 #include <orrery/files/hdf5/dataset.hpp>
-#include <orrery/shared/guard.hpp>
-#include <orrery/shared/object.hpp>
-#include <orrery/shared/region.hpp>
+#include <orrery/shared/detail/guard.hpp>
+#include <orrery/shared/detail/object.hpp>
+#include <orrery/shared/detail/region.hpp>
 #include <orrery/shared/sharing_check.hpp>
 
 #include <algorithm>

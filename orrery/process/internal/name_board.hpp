@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <orrery/process/names_on_board.hpp>
+#include <orrery/process/detail/names_on_board.hpp>
 #include <orrery/transport/shm/board.hpp>
 
 #include <condition_variable>

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <orrery/process/detail/nearest.hpp>
+#include <orrery/process/detail/system.hpp>
 #include <orrery/process/future.hpp>
 #include <orrery/process/internal/name_records.hpp>
-#include <orrery/process/nearest.hpp>
 #include <orrery/process/placement.hpp>
-#include <orrery/process/system.hpp>
 
 #include <cstdint>
 #include <map>

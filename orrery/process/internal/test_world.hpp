@@ -3,9 +3,9 @@
 
 // For tests only: a world of threads around the body of a test.
 
+#include <orrery/process/detail/simulation.hpp>
 #include <orrery/process/function.hpp>
 #include <orrery/process/runtime.hpp>
-#include <orrery/process/simulation.hpp>
 #include <orrery/scheduler/node.hpp>
 #include <orrery/scheduler/sanitizers.hpp>
 

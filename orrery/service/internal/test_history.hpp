@@ -4,7 +4,7 @@
 // For tests only: what clients of an ordered list of numbers did, and whether a level of
 // consistency allows it.
 
-#include <orrery/service/list_messages.hpp>
+#include <orrery/service/detail/list_messages.hpp>
 #include <orrery/service/options.hpp>
 
 #include <cstdint>

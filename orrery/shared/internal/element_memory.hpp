@@ -3,9 +3,9 @@
 
 #include <orrery/process/spawn.hpp>
 #include <orrery/scheduler/node.hpp>
-#include <orrery/shared/access.hpp>
-#include <orrery/shared/object.hpp>
-#include <orrery/shared/word_copy.hpp>
+#include <orrery/shared/detail/access.hpp>
+#include <orrery/shared/detail/object.hpp>
+#include <orrery/shared/detail/word_copy.hpp>
 
 #include <sched.h>
 #include <atomic>

@@ -4,7 +4,7 @@
 #include <orrery/process/machines.hpp>
 #include <orrery/process/runtime.hpp>
 #include <orrery/scheduler/node.hpp>
-#include <orrery/storage/page_file.hpp>
+#include <orrery/storage/detail/page_file.hpp>
 #include <orrery/transport/world.hpp>
 
 #include <algorithm>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <orrery/storage/internal/job_presence.hpp>
 
-#include <orrery/storage/page_file.hpp>
+#include <orrery/storage/detail/page_file.hpp>
 
 #include <cerrno>
 #include <fstream>

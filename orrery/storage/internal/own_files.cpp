@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <orrery/storage/internal/own_files.hpp>
 
+#include <orrery/storage/detail/page_file.hpp>
+#include <orrery/storage/detail/page_sums.hpp>
 #include <orrery/storage/internal/hosts.hpp>
-#include <orrery/storage/page_file.hpp>
-#include <orrery/storage/page_sums.hpp>
 
 #include <cerrno>
 #include <filesystem>

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <orrery/array/detail/index_maker.hpp>
+#include <orrery/array/detail/send.hpp>
+#include <orrery/array/element.hpp>
+
+#include <cstdint>
+#include <memory>
+#include <utility>
+
+namespace orrery::detail {
+
+/// Makes the parts of an array on all PEs, down the spanning tree, and their elements, as far as
+/// their class matters. index_maker does the work. A...: the arguments that all elements get.
+template <class T, class Index, class... A>
+struct array_maker {
+  using part_type = array_part<T, Index>;
+  using maker = element_maker<Index>;
+
+  static std::unique_ptr<index_part<Index>> make_part(pe& self, array_core::description s,
+                                                      typename part_type::settings o) {
+    return std::make_unique<part_type>(self, std::move(s), std::move(o));
+  }
+  static typename maker::make_element with(const bytes& arguments) {
+    orrery::reader r(arguments);
+    return [all = std::tuple<A...>{orrery::read<A>(r)...}](index_part<Index>& p, const Index& i) {
+      auto& part = static_cast<part_type&>(p);
+      std::apply([&](const A&... each) { part.construct_inline(part.create_entry(i, 0), each...); }, all);
+    };
+  }
+  static void describe(wire::type_description& types) {
+    types.describe<Index>();
+    (types.describe<A>(), ...);
+  }
+  inline static const maker instance{type_name<T>(), wire::type_key<array_maker>(), &describe, &make_part, &with};
+};
+
+template <class T, class Index>
+future<void> array_part<T, Index>::start_end(const Index& i) {
+  return start_element<end_with_array_message<T, Index>, void>(this->self_, element_name<T, Index>{this->id(), i});
+}
+
+}  // namespace orrery::detail

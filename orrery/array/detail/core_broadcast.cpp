@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <orrery/array/detail/activity.hpp>
+#include <orrery/array/detail/core.hpp>
+
+#include <orrery/scheduler/node.hpp>
+#include <orrery/transport/carrier.hpp>
+
+#include <algorithm>
+#include <cassert>
+#include <cstring>
+
+namespace orrery::detail {
+
+namespace {
+
+// The first section of a broadcast.
+struct broadcast_head {
+  std::uint32_t number = 0;  // 0: it is still on its way to the root
+  std::uint32_t low = 0;
+  std::uint32_t from = 0;  // the PE where it began
+};
+
+slot* route_ack(pe& self, scheduler::delivery& d, const wire::envelope& e, std::uint32_t) noexcept {
+  const std::uint32_t from = d.source_pe;
+  const std::uint32_t number = e.generation;
+  array_core* part = array_directory::of(self).find(e.slot);
+  d.release();
+  if (part != nullptr) part->acknowledge(number, from);
+  return nullptr;
+}
+slot* route_fence(pe& self, scheduler::delivery& d, const wire::envelope& e, std::uint32_t) noexcept {
+  const std::uint32_t from = d.source_pe;
+  const std::uint32_t number = e.generation;
+  array_core* part = array_directory::of(self).find(e.slot);
+  d.release();
+  if (part != nullptr) part->fence(number, from);
+  return nullptr;
+}
+slot* route_fence_answer(pe& self, scheduler::delivery& d, const wire::envelope& e, std::uint32_t) noexcept {
+  const std::uint32_t number = e.generation;
+  array_core* part = array_directory::of(self).find(e.slot);
+  d.release();
+  if (part != nullptr) part->fence_answered(number);
+  return nullptr;
+}
+
+const control_handler ack_handler{"acknowledge", &route_ack};
+const control_handler fence_handler{"fence", &route_fence};
+const control_handler fence_answer_handler{"fence answered", &route_fence_answer};
+
+}  // namespace
+
+bool array_core::inside_element() const noexcept {
+  const array_directory& all = array_directory::of(self_);
+  for (const scheduler::activation* a = self_.active(); a != nullptr; a = a->below)
+    if (all.part_around(*a->process) == this || is_ending(*a->process)) return true;
+  return false;
+}
+
+// An element waits for itself if it waits until its broadcasts have been executed; also where two
+// arrays of its class do that to each other.
+bool array_core::may_wait_for_broadcasts() const noexcept {
+  for (const scheduler::activation* a = self_.active(); a != nullptr; a = a->below)
+    if (a->process->cls() == element_class) return false;
+  return self_.active() != nullptr;
+}
+
+void array_core::broadcast(const array_handler& method, std::span<const std::byte> arguments) {
+  const std::uint32_t array = id();
+  require_whole("a broadcast");
+  while (own_ >= own_broadcasts && may_wait_for_broadcasts()) {
+    if (self_.refusing()) self_.shutdown().refuse("a broadcast");
+    self_.yield();
+    // the array was destroyed meanwhile
+    if (array_directory::of(self_).find(array) != this) return;
+  }
+  broadcast_now(method, arguments);
+}
+
+void array_core::broadcast_now(const array_handler& method, std::span<const std::byte> arguments) {
+  bytes b = pack(arguments.size(), broadcast_head{0, 0, self_.id()});
+  if (!arguments.empty()) std::memcpy(b.data() + b.size() - arguments.size(), arguments.data(), arguments.size());
+  ++own_;
+  begins();
+  tell(self_, about_.root, method, id(), 0, b);
+}
+
+void array_core::receive_broadcast(const array_handler& method, std::span<const std::byte> payload) {
+  const activity_end arrived(this);
+  orrery::reader r(payload);
+  auto head = orrery::read<broadcast_head>(r);
+  const auto arguments = after_section(payload, r);
+  bytes numbered;
+  if (head.number == 0) {
+    if (self_.id() != about_.root) throw bad_message(errc::message_corrupt, "a broadcast without a number");
+    head.number = ++numbered_;
+    head.low = low_;
+    numbered = pack(arguments.size(), head);
+    if (!arguments.empty())
+      std::memcpy(numbered.data() + numbered.size() - arguments.size(), arguments.data(), arguments.size());
+    payload = numbered;
+  }
+  begins(children_.size());
+  for (const child& c : children_) tell(self_, c.pe, method, id(), 0, payload);
+  // Other machines are to begin before the elements here take the PE.
+  if (transport::world* const w = self_.owner().world(); w != nullptr && !children_.empty())
+    if (transport::carrier* const carrier = w->carrier(); carrier != nullptr) carrier->poll(true);
+  auto record = method.decode(arguments);
+  record->number = head.number;
+  record->part = this;
+  record->ours = head.from == self_.id();
+  received_ = head.number;
+  deliver(*record.release());
+  forget_past(head.low);
+  if (head.number % ack_every == 0) begin_ack(head.number);
+}
+
+void array_core::deliver(broadcast_record& r) {
+  r.holders = 2;  // one of this function
+  r.left = 1;
+  begins();
+  past_.push_back(&r);
+  for (cell_base* c : cells_) {
+    if (c->broadcasts >= r.number) continue;  // it has got it elsewhere
+    c->broadcasts = r.number;
+    post_to(*c, r);
+  }
+  executed(&r);
+}
+
+void array_core::post_to(cell_base& c, broadcast_record& r) {
+  scheduler::message* m = self_.allocate_message(sizeof(void*));
+  broadcast_record* p = &r;
+  std::memcpy(m->payload(), &p, sizeof p);
+  m->source_pe = self_.id();
+  write_envelope(m->head, self_.address_of(*c.process), *r.member, wire::payload_form::owned, nullptr, 0);
+  ++r.holders;
+  ++r.left;
+  begins();
+  self_.push(*c.process, m);
+}
+
+void array_core::release(broadcast_record* r) noexcept {
+  if (--r->holders == 0) delete r;
+}
+
+void array_core::executed(broadcast_record* r) noexcept {
+  over();
+  if (--r->left == 0 && r->ours) {
+    r->ours = false;
+    --own_;
+  }
+  release(r);
+}
+
+void array_core::forget_past(std::uint32_t low) noexcept {
+  low_ = std::max(low_, low);
+  while (!past_.empty() && past_.front()->number <= low_) {
+    broadcast_record* r = past_.front();
+    past_.pop_front();
+    release(r);
+  }
+}
+
+// Everything that left this PE for another before the broadcast came is there before the fence is.
+void array_core::begin_ack(std::uint32_t number) {
+  acks_.push_back({number, static_cast<std::uint32_t>(children_.size() + departed_to_.size()) + 1});
+  const auto to = std::exchange(departed_to_, {});
+  for (const std::uint32_t pe : to) tell(self_, pe, fence_handler, id(), number, {});
+  ack_step(number);
+}
+
+void array_core::fence(std::uint32_t number, std::uint32_t from) {
+  tell(self_, from, fence_answer_handler, id(), number, {});
+}
+void array_core::fence_answered(std::uint32_t number) { ack_step(number); }
+void array_core::acknowledge(std::uint32_t number, std::uint32_t) { ack_step(number); }
+
+void array_core::ack_step(std::uint32_t number) {
+  const auto round = std::ranges::find(acks_, number, &ack_round::number);
+  if (round == acks_.end()) return;
+  --round->left;
+  pass_acks();
+}
+
+// In order: what left this PE before an earlier round is behind the fence of that one only.
+void array_core::pass_acks() {
+  while (shares_ == 0 && !acks_.empty() && acks_.front().left == 0) {
+    const std::uint32_t done = acks_.front().number;
+    acks_.pop_front();
+    if (self_.id() == about_.root) {
+      forget_past(done);
+    } else {
+      tell(self_, parent_, ack_handler, id(), done, {});
+    }
+  }
+}
+
+}  // namespace orrery::detail

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <orrery/array/detail/index_maker.hpp>
+#include <orrery/array/detail/index_message.hpp>
+#include <orrery/array/detail/index_sender.hpp>
+
+// The usual types of indices: what depends on them alone is compiled once, in the library
+// (index_int.cpp and others).
+#define ORRERY_ARRAY_INDEX(keyword, type)                                                               \
+  keyword template class orrery::detail::index_part<type>;                                              \
+  keyword template struct orrery::detail::element_maker<type>;                                          \
+  keyword template struct orrery::detail::index_maker<type>;                                            \
+  keyword template struct orrery::detail::index_messages<type>;                                         \
+  keyword template struct orrery::detail::index_sender<type>;                                           \
+  keyword template orrery::detail::slot* orrery::detail::index_messages<type>::route<false>(            \
+      orrery::detail::pe&, orrery::scheduler::delivery&, const orrery::wire::envelope&, std::uint32_t); \
+  keyword template orrery::detail::slot* orrery::detail::index_messages<type>::route<true>(             \
+      orrery::detail::pe&, orrery::scheduler::delivery&, const orrery::wire::envelope&, std::uint32_t)
+
+ORRERY_ARRAY_INDEX(extern, int);
+ORRERY_ARRAY_INDEX(extern, orrery::index<2>);
+ORRERY_ARRAY_INDEX(extern, orrery::index<3>);

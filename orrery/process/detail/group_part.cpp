@@ -1,0 +1,262 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <orrery/process/detail/group_part.hpp>
+
+#include <orrery/process/detail/broadcast_base.hpp>
+#include <orrery/scheduler/node.hpp>
+
+#include <array>
+#include <bit>
+
+#include <fmt/format.h>
+
+namespace orrery::detail {
+
+group_part* find_part(pe& self, std::uint32_t index, std::uint32_t generation) noexcept {
+  slot* s = self.find(index, generation);
+  return s != nullptr ? object_in<group_part>(*s) : nullptr;
+}
+
+group_part::group_part(pe& self, address at) : self_(self), at_(at) { self.layers().watchers().add(*this); }
+
+group_part::~group_part() {
+  self_.layers().watchers().remove(*this);
+  // Something is outstanding only when the runtime ends: nobody waits for it any more.
+  while (outstanding != nullptr) {
+    broadcast_base* b = outstanding;
+    b->forget_messages(self_);
+    delete b;
+  }
+}
+
+void group_part::adopt(const group_handle& g) {
+  const group_data& d = g.data();
+  members_.clear();
+  for (std::uint32_t rank = 0; rank < d.members.size(); ++rank)
+    if (const address& a = d.members[rank]; a.pe == at_.pe) members_.push_back({rank, a.slot, a.generation});
+  index_ = static_cast<std::uint32_t>(d.parts.size());
+  for (std::uint32_t i = 0; i < d.parts.size(); ++i)
+    if (d.parts[i].at == at_) index_ = i;
+  if (index_ == d.parts.size()) throw bad_message(errc::message_corrupt, "a message for another group");
+  received_.assign(static_cast<std::size_t>(std::bit_width(d.parts.size() - 1)), 0);
+  group_ = g;
+}
+
+slot* group_part::find(std::size_t i) const noexcept { return self_.find(members_[i].slot, members_[i].generation); }
+
+std::size_t group_part::index_of(const slot& s) const noexcept {
+  const address a = self_.address_of(s);
+  std::size_t i = 0;
+  while (i < members_.size() && (members_[i].slot != a.slot || members_[i].generation != a.generation)) ++i;
+  return i;
+}
+
+// --- collectives ---------------------------------------------------------------------------------
+
+void group_part::arrive(const collective& what, arrival& a) {
+  self_.require_process();
+  if (self_.refusing()) self_.shutdown().refuse(what.name);
+  if (broken_ != nullptr && completed_ >= broken_from_) std::rethrow_exception(broken_);
+  if (const collective* other = order_.note(completed_, what); other != nullptr) [[unlikely]] {
+    disagree(completed_, *other, what);
+    std::rethrow_exception(broken_);
+  }
+  what_ = &what;
+  const void* const order = order_of(completed_);
+  self_.give_order(order);
+  if (last_ != nullptr) {
+    last_->next = &a;
+  } else {
+    first_ = &a;
+  }
+  last_ = &a;
+  if (++arrived_ == members_.size()) {
+    self_.take_order(order);  // what it sends is of all
+    try {
+      what.all_here(self_, *this);
+    } catch (...) {  // a message could not be sent: nobody will get any further
+      broken(completed_, std::current_exception());
+    }
+  }
+  while (!a.done) {
+    a.waiter = self_.running();
+    a.waiter->waits_in = what.name;
+    self_.park();
+    self_.running()->waits_in = nullptr;
+  }
+  self_.take_order(order);
+  if (a.failed) std::rethrow_exception(broken_);
+}
+
+void group_part::release(bool failed) noexcept {
+  self_.give_order(order_of(completed_));
+  // Those of the one before have gone on: they are in this one.
+  self_.forget_order(order_of(completed_ - 1));
+  arrival* a = std::exchange(first_, nullptr);
+  last_ = nullptr;
+  arrived_ = 0;
+  exchanging_ = false;
+  ++completed_;
+  while (a != nullptr) {
+    arrival* next = a->next;  // it lies on the stack of one that may go on
+    a->failed = failed;
+    a->done = true;
+    if (a->waiter != nullptr) self_.ready(*a->waiter);
+    a = next;
+  }
+}
+
+void group_part::broken(std::uint64_t number, std::exception_ptr why) noexcept {
+  if (broken_ != nullptr && broken_from_ <= number) return;
+  broken_ = std::move(why);
+  broken_from_ = number;
+  if (completed_ >= number && arrived_ != 0) release(true);
+}
+
+// Barriers. In round k each part tells the one 2^k behind it, and hears from the one 2^k before:
+// after log2 of their number all have heard of all. A part that has heard all may enter the next
+// barrier while others still wait in this one; its messages are then one ahead in the counts.
+
+namespace {
+
+void part_barrier(std::uint32_t index, std::uint32_t generation, std::uint32_t round, std::uint64_t number) {
+  if (group_part* p = find_part(here_pe(), index, generation)) p->barrier_message(round, number);
+}
+
+std::exception_ptr disagreement_error(const std::string& text) {
+  return std::make_exception_ptr(usage_error(errc::bad_argument, text));
+}
+
+void part_disagrees(std::uint32_t index, std::uint32_t generation, std::uint64_t number, const std::string& text) {
+  if (group_part* p = find_part(here_pe(), index, generation)) p->broken(number, disagreement_error(text));
+}
+
+void part_broken(std::uint32_t index, std::uint32_t generation, std::uint64_t number, std::uint32_t rank) {
+  if (group_part* p = find_part(here_pe(), index, generation)) p->hear_of_end(number, rank);
+}
+
+// Never parks. To a fresh slot rather than to the part, which may be gone: then nobody needs the
+// message.
+template <auto F, class... A>
+void tell_part(pe& self, address part, const A&... args) noexcept {
+  const scheduler::handler& h = function_handler<F>::instance;
+  try {
+    scheduler::outbound& c = self.links().control_outbound_to(part.pe);
+    const auto room = [&] {
+      if constexpr (has_fixed_wire_size<A...>) {
+        return std::array<std::byte, wire_size<std::uint32_t, std::uint32_t, A...>()>{};
+      } else {
+        return std::vector<std::byte>(wire_size(part.slot, part.generation, args...));
+      }
+    };
+    auto payload = room();
+    orrery::writer w(payload);
+    orrery::write(w, part.slot, part.generation, args...);
+    self.links().send_control(c, wire::record_kind::message, wire::no_slot, 0, 0, payload.data(), payload.size(),
+                              c.remote ? h.index : reinterpret_cast<std::uint64_t>(&h));
+  } catch (const std::exception&) {  // its node is gone: the part hears of that in pes_lost
+  }
+}
+
+}  // namespace
+
+const collective group_part::barrier{"barrier", [](pe&, group_part& p) {
+                                       p.exchanging_ = true;
+                                       p.round_ = 0;
+                                       if (!p.received_.empty()) p.signal(0);
+                                       p.exchange();
+                                     }};
+
+void group_part::signal(std::uint32_t round) {
+  self_.take_order(order_of(completed_));
+  const auto& parts = group_.data().parts;
+  const std::size_t to = (index_ + (std::size_t{1} << round)) % parts.size();
+  tell_part<&part_barrier>(self_, parts[to].at, round, completed_);
+}
+
+void group_part::exchange() {
+  const auto rounds = static_cast<std::uint32_t>(received_.size());
+  while (round_ < rounds && received_[round_] > barriers_)
+    if (++round_ < rounds) signal(round_);
+  if (round_ < rounds) return;
+  ++barriers_;
+  release(false);
+}
+
+void group_part::hear(std::uint64_t number, const collective& what) noexcept {
+  if (number < completed_) return;
+  self_.give_order(order_of(number));
+  if (const collective* other = order_.note(number, what)) disagree(number, *other, what);
+}
+
+void group_part::disagree(std::uint64_t number, const collective& one, const collective& other) noexcept {
+  if (broken_ != nullptr) return;
+  try {
+    const std::string text = disagreement(one, other);
+    broken(number, disagreement_error(text));
+    for (const auto& p : group_.data().parts)
+      if (p.at != at_) tell_part<&part_disagrees>(self_, p.at, number, text);
+  } catch (const std::exception&) {
+    broken(number, std::current_exception());
+  }
+}
+
+void group_part::barrier_message(std::uint32_t round, std::uint64_t number) {
+  if (round >= received_.size()) return;
+  hear(number, barrier);
+  ++received_[round];
+  if (exchanging_ && round == round_) exchange();
+}
+
+void group_part::member_gone(std::uint32_t rank) noexcept {
+  if (broken_ == nullptr && !self_.stopping()) hear_of_end(completed_, rank);
+}
+
+// Each part tells those 1, 2, 4, ... behind it, once: all hear of it in log2 of their number steps,
+// also if one of them has ended, as that one told the same when its members did. If each part told
+// all, a group that is destroyed would send the square of their number.
+void group_part::hear_of_end(std::uint64_t number, std::uint32_t rank) noexcept {
+  if (rank >= group_.size() || (broken_ != nullptr && broken_from_ <= number)) return;
+  const group_data& d = group_.data();
+  try {
+    broken(number, std::make_exception_ptr(
+                       process_gone(fmt::format("member {} of the group, at {}", rank, to_string(d.members[rank])))));
+  } catch (const std::exception&) {
+    broken(number, std::current_exception());
+  }
+  for (std::size_t step = 1; step < d.parts.size(); step *= 2)
+    tell_part<&part_broken>(self_, d.parts[(index_ + step) % d.parts.size()].at, number, rank);
+}
+
+void group_part::pes_lost(pe& self) noexcept {
+  if (!group_) return;
+  for (const auto& p : group_.data().parts)
+    if (!self.owner().reachable(p.at.pe)) {
+      broken(completed_, std::make_exception_ptr(node_lost(fmt::format("a group with members on PE {}", p.at.pe))));
+      return;
+    }
+}
+
+void group_part::cancel_waits(pe&) noexcept {
+  broken_ = nullptr;
+  broken(completed_, make_error(errc::stopped, what_ != nullptr ? what_->name : ""));
+}
+
+std::string group_part::explain_waits() const {
+  std::string text;
+  for (const broadcast_base* b = outstanding; b != nullptr; b = b->next) {
+    if (b->failed == group_data::none || b->left == 0) continue;
+    std::string why = "an exception";
+    try {
+      std::rethrow_exception(b->error);
+    } catch (const std::exception& e) {
+      why = e.what();
+    } catch (...) {
+    }
+    text += fmt::format("  {} of {} members on this PE have not ended {}::{}, which failed at member {}: {}\n", b->left,
+                        members_.size(), b->method->class_name, b->method->method,
+                        b->failed & ~group_data::after_another, why);
+  }
+  return text;
+}
+
+}  // namespace orrery::detail

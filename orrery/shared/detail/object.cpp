@@ -1,0 +1,370 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <orrery/process/future.hpp>
+#include <orrery/process/spawn.hpp>
+#include <orrery/scheduler/node.hpp>
+#include <orrery/shared/detail/object.hpp>
+#include <orrery/shared/detail/region.hpp>
+#include <orrery/shared/detail/shared_directory.hpp>
+
+#include <algorithm>
+#include <optional>
+#include <stdexcept>
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace orrery::detail {
+
+namespace {
+
+/// The facts that a node needs to use an object: the description, and the memory of its domain, if
+/// some lies there.
+struct admission {
+  shared_description about;
+  std::optional<memory_name> memory;
+
+  template <class A>
+  void serialize(A& a) {
+    a & about & memory;
+  }
+};
+/// The answer of a keeper to the PEs of its node: the mapping as a pointer, which they share.
+struct introduction {
+  shared_description about;
+  std::uint64_t memory = 0;  ///< a std::shared_ptr on the heap, which the receiver takes over
+
+  template <class A>
+  void serialize(A& a) {
+    a & about & memory;
+  }
+};
+
+std::uint32_t keeper_of(std::uint32_t pe) {
+  scheduler::node& n = here_pe().owner();
+  return n.pes_of(n.node_of(pe)).first;
+}
+
+bool is_on_node_of(std::uint32_t a, std::uint32_t b) {
+  scheduler::node& n = here_pe().owner();
+  return n.node_of(a) == n.node_of(b);
+}
+
+/// The nodes of one machine are OS processes that can map each other's memory; simulated ones are
+/// not.
+bool maps_memory(transport::world* w) { return w != nullptr && (w->shared() != nullptr || w->carrier() != nullptr); }
+
+std::uint64_t round_up(std::uint64_t bytes) { return (bytes + 63) / 64 * 64; }
+
+/// Bytes between the parts of one domain: none where the elements are in the order of their
+/// indices.
+std::uint64_t part_bytes(const layout& l, std::uint32_t part) {
+  const std::uint64_t bytes = l.room_of(part) * l.element_bytes;
+  return l.in_order() ? bytes : round_up(bytes);
+}
+
+std::uint64_t domain_bytes(const shared_description& d, std::uint32_t domain) {
+  std::uint64_t sum = 0;
+  for (std::uint32_t p = 0; p < d.how.parts(); ++p)
+    if (d.domains[p] == domain) sum += part_bytes(d.how, p);
+  return sum;
+}
+
+std::shared_ptr<const shared_object> view_of(const shared_description& about, std::shared_ptr<shared_memory> memory) {
+  auto o = std::make_shared<shared_object>();
+  o->about = about;
+  o->rows = about.how.rows.size();
+  o->columns = about.how.columns.size();
+  o->bytes = about.how.element_bytes;
+  o->memory = std::move(memory);
+  const std::uint32_t parts = about.how.parts();
+  o->base.assign(parts, nullptr);
+  o->own_part = about.how.part_of(here_pe().id());
+  o->watched = here_pe().settings().follow_order || here_pe().settings().advise_for.has_value();
+  if (o->memory != nullptr) {
+    const std::uint32_t here = domain_of(here_pe().id());
+    std::byte* at = o->memory->elements();
+    bool all = about.how.in_order();
+    for (std::uint32_t p = 0; p < parts; ++p) {
+      if (about.domains[p] == here) {
+        o->base[p] = at + about.how.room_before(p) * o->bytes;
+        at += part_bytes(about.how, p);
+      } else if (about.how.elements_of(p) != 0) {
+        all = false;
+      }
+    }
+    if (all) o->in_order = o->memory->elements();
+    o->only_checked = o->watched && all && !here_pe().settings().advise_for;
+    const scheduler::node& n = here_pe().owner();
+    const bool complete =
+        n.gone_nodes() == 0 || std::ranges::all_of(about.how.pes, [&](auto p) { return n.reachable(p); });
+    if (!o->watched && complete) o->whole = o->in_order;
+  }
+  return o;
+}
+
+// --- what PEs say to each other ------------------------------------------------------------------
+
+std::uint64_t hand_over(const std::shared_ptr<shared_memory>& m) {
+  if (m == nullptr) return 0;
+  return reinterpret_cast<std::uint64_t>(new std::shared_ptr<shared_memory>(m));  // NOLINT: within the OS process
+}
+std::shared_ptr<shared_memory> take_over(std::uint64_t pointer) {
+  if (pointer == 0) return nullptr;
+  const std::unique_ptr<std::shared_ptr<shared_memory>> p(reinterpret_cast<std::shared_ptr<shared_memory>*>(pointer));
+  return std::move(*p);
+}
+
+/// At a PE, from its keeper.
+void learn_object(introduction i) { shared_directory::of_this_pe().add(view_of(i.about, take_over(i.memory))); }
+/// At a PE, from its keeper.
+void forget_object(shared_id id) { shared_directory::of_this_pe().remove(id); }
+
+/// The keeper has the object: the PEs of its node that own parts learn of it, as they will be asked
+/// for elements.
+void introduce_to_owners(const shared_id& id) {
+  std::vector<future<void>> told;
+  {
+    auto& keep = shared_directory::of_this_pe().keeps.at(id);
+    const std::uint32_t self = here_pe().id();
+    for (const std::uint32_t p : keep.about.how.pes)
+      if (p != self && is_on_node_of(p, self) && std::ranges::find(keep.users, p) == keep.users.end())
+        keep.users.push_back(p);
+    for (const std::uint32_t p : keep.users)
+      told.push_back(start_call<&learn_object>(orrery::pe(p), introduction{keep.about, hand_over(keep.memory)}));
+  }
+  for (auto& f : told) f.get();
+}
+
+void keep_object(const shared_description& about, std::shared_ptr<shared_memory> memory) {
+  auto& d = shared_directory::of_this_pe();
+  if (d.keeps.contains(about.id)) return;
+  d.add(view_of(about, memory));
+  d.keeps[about.id] = {about, std::move(memory), {}};
+}
+
+/// At the keeper of the first node of a domain: makes the memory.
+memory_name make_memory_here(shared_description about) {
+  const std::uint32_t domain = domain_of(here_pe().id());
+  auto memory = shared_memory::make(domain_bytes(about, domain), maps_memory(here_pe().owner().world()), about.label);
+  const memory_name name = memory->name();
+  keep_object(about, std::move(memory));
+  introduce_to_owners(about.id);
+  return name;
+}
+void admit(const admission& a) {
+  keep_object(a.about, a.memory ? shared_memory::open(*a.memory, a.about.label) : nullptr);
+}
+/// At the keepers of the other nodes of the domain.
+void attach_here(admission a) {
+  admit(a);
+  introduce_to_owners(a.about.id);
+}
+
+[[noreturn]] void throw_destroyed(const shared_id& id) {
+  for (const auto& e : shared_directory::of_this_pe().has_ended)
+    if (e.id == id)
+      throw usage_error(errc::bad_argument,
+                        fmt::format("{} was destroyed at {}; use it before, or make another", e.label, e.destroyed_at));
+  throw usage_error(errc::bad_argument,
+                    fmt::format("shared data number {} of PE {} was destroyed, or could not be made; use it before "
+                                "destroy(), or make another",
+                                id.number, id.maker));
+}
+
+/// At the maker: what `keeper` needs.
+admission admission_for(shared_id id, std::uint32_t keeper) {
+  auto& made = shared_directory::of_this_pe().has_made;
+  const auto at = made.find(id);
+  if (at == made.end()) throw_destroyed(id);
+  if (std::ranges::find(at->second.keepers, keeper) == at->second.keepers.end()) at->second.keepers.push_back(keeper);
+  admission a{at->second.about, std::nullopt};
+  const auto memory = at->second.memories.find(domain_of(keeper));
+  if (memory != at->second.memories.end()) a.memory = memory->second;
+  return a;
+}
+
+/// At the keeper: knows the object when it returns. Parks.
+void become_keeper(const shared_id& id) {
+  if (shared_directory::of_this_pe().keeps.contains(id)) return;
+  const std::uint32_t self = here_pe().id();
+  admit(id.maker == self ? admission_for(id, self) : call<&admission_for>(orrery::pe(id.maker), id, self));
+}
+/// At the keeper, for a PE of its node.
+introduction introduction_for(shared_id id, std::uint32_t user) {
+  become_keeper(id);
+  auto& keep = shared_directory::of_this_pe().keeps.at(id);
+  if (std::ranges::find(keep.users, user) == keep.users.end()) keep.users.push_back(user);
+  return {keep.about, hand_over(keep.memory)};
+}
+
+/// At each keeper.
+void drop_object(shared_id id) {
+  auto& d = shared_directory::of_this_pe();
+  const auto at = d.keeps.find(id);
+  if (at == d.keeps.end()) return;
+  const std::vector<std::uint32_t> users = std::move(at->second.users);
+  d.keeps.erase(at);
+  d.remove(id);
+  std::vector<future<void>> told;
+  for (const std::uint32_t p : users) told.push_back(start_call<&forget_object>(orrery::pe(p), id));
+  for (auto& f : told) f.get();
+}
+
+/// Calls at all these keepers; those of nodes that are lost have nothing to end.
+void drop_everywhere(const shared_id& id, const std::vector<std::uint32_t>& keepers) {
+  std::vector<future<void>> told;
+  for (const std::uint32_t p : keepers) {
+    try {
+      told.push_back(start_call<&drop_object>(orrery::pe(p), id));
+    } catch (const node_lost&) {  // nothing is left there
+    }
+  }
+  for (auto& f : told) {
+    try {
+      f.get();
+    } catch (const node_lost&) {  // nothing is left there
+    }
+  }
+}
+
+/// At the maker.
+void end_object(shared_id id, std::string_view where) {
+  auto& made = shared_directory::of_this_pe().has_made;
+  const auto at = made.find(id);
+  if (at == made.end()) throw_destroyed(id);
+  auto& ended = shared_directory::of_this_pe().has_ended;
+  ended.push_back({id, at->second.about.label, std::string(where)});
+  if (ended.size() > shared_directory::most_ended) ended.pop_front();
+  const std::vector<std::uint32_t> keepers = std::move(at->second.keepers);
+  made.erase(at);
+  drop_everywhere(id, keepers);
+}
+
+/// Makes the memory of all domains, and lets all nodes know that own something.
+void make_memories(shared_directory::made& m) {
+  std::vector<std::pair<std::uint32_t, future<memory_name>>> makers;
+  std::vector<std::uint32_t> others;
+  for (std::uint32_t p = 0; p < m.about.how.parts(); ++p) {
+    const std::uint32_t keeper = keeper_of(m.about.how.pes[p]);
+    if (std::ranges::find(m.keepers, keeper) != m.keepers.end()) continue;
+    m.keepers.push_back(keeper);
+    const auto same = [&](const auto& x) { return x.first == m.about.domains[p]; };
+    if (std::ranges::any_of(makers, same)) {
+      others.push_back(keeper);
+    } else {
+      makers.emplace_back(m.about.domains[p], start_call<&make_memory_here>(orrery::pe(keeper), m.about));
+    }
+  }
+  for (auto& [domain, name] : makers) m.memories[domain] = name.get();
+  std::vector<future<void>> attached;
+  for (const std::uint32_t k : others)
+    attached.push_back(start_call<&attach_here>(orrery::pe(k), admission{m.about, m.memories.at(domain_of(k))}));
+  for (auto& f : attached) f.get();
+}
+
+}  // namespace
+
+std::uint32_t domain_of(std::uint32_t pe) {
+  scheduler::node& n = here_pe().owner();
+  if (n.world() == nullptr) return 0;
+  const std::uint32_t node = n.node_of(pe);
+  return maps_memory(n.world()) ? n.world()->machine_of(node) : node;
+}
+
+bool one_domain() {
+  const transport::world* const w = here_pe().owner().world();
+  if (w == nullptr) return true;
+  return maps_memory(here_pe().owner().world()) ? w->machines() == 1 : here_pe().owner().world_nodes() == 1;
+}
+
+shared_id make_shared_object(layout how, std::string label) {
+  const shared_id id{here_pe().id(), shared_directory::of_this_pe().new_number()};
+  shared_directory::made m;
+  m.about = {id, std::move(label), std::move(how), {}};
+  for (const std::uint32_t p : m.about.how.pes) m.about.domains.push_back(domain_of(p));
+  try {
+    make_memories(m);
+  } catch (...) {
+    drop_everywhere(id, m.keepers);
+    throw;
+  }
+  shared_directory::of_this_pe().has_made[id] = std::move(m);
+  return id;
+}
+
+void destroy_shared_object(const shared_id& id, std::string_view where) {
+  if (!id) (void)find_unknown_object(id);
+  call<&end_object>(orrery::pe(id.maker), id, where);
+}
+
+static const std::shared_ptr<const shared_object>& meet_object(const shared_id& id) {
+  auto& d = shared_directory::of_this_pe();
+  if (!id)
+    throw usage_error(errc::null_pointer, verbatim,
+                      "null shared data: the handle was default-constructed; use one that was made with a size");
+  const std::uint32_t self = here_pe().id();
+  const std::uint32_t keeper = keeper_of(self);
+  if (keeper == self) {
+    become_keeper(id);
+    if (const auto* o = d.find(id)) return *o;
+    throw_destroyed(id);
+  }
+  const introduction i = call<&introduction_for>(orrery::pe(keeper), id, self);
+  return *d.add(view_of(i.about, take_over(i.memory)));
+}
+
+const shared_object& find_unknown_object(const shared_id& id) { return *meet_object(id); }
+std::shared_ptr<const shared_object> hold_object(const shared_id& id) {
+  const auto* o = shared_directory::of_this_pe().find(id);
+  return o != nullptr ? *o : meet_object(id);
+}
+
+void require_owner(const shared_object& o, std::uint32_t part) {
+  if (!here_pe().owner().reachable(o.how().pes[part]))
+    throw node_lost(fmt::format("{}: PE {}, which owns a part of it", o.about.label, o.how().pes[part]));
+}
+
+void require_owners(const shared_object& o, std::uint64_t row, std::uint64_t rows, std::uint64_t column,
+                    std::uint64_t columns) {
+  if (here_pe().owner().gone_nodes() == 0) [[likely]]
+    return;
+  const layout& l = o.how();
+  const auto meets = [](const axis& a, std::uint32_t part, std::uint64_t first, std::uint64_t count) {
+    return a.below(part, first) != a.below(part, first + count);
+  };
+  for (std::uint32_t p = 0; p < l.parts(); ++p)
+    if (meets(l.rows, l.row_part(p), row, rows) && meets(l.columns, l.column_part(p), column, columns))
+      require_owner(o, p);
+}
+void require_owners(const shared_object& o) { require_owners(o, 0, o.rows, 0, o.columns); }
+
+void throw_outside(const shared_object& o, std::uint64_t row, std::uint64_t column) {
+  const layout& l = o.how();
+  if (l.columns.size() == 1 && column == 0)
+    throw std::out_of_range(
+        fmt::format("{}: index {} is outside of its {} elements", o.about.label, row, l.rows.size()));
+  throw std::out_of_range(fmt::format("{}: index [{}, {}] is outside of its {} x {} elements", o.about.label, row,
+                                      column, l.rows.size(), l.columns.size()));
+}
+void throw_outside_matrix(const shared_object& o, const region& r) {
+  throw std::out_of_range(fmt::format(
+      "{}: a rectangle of {} x {} elements from [{}, {}] on lies outside of its {} x {} elements; a part is "
+      "given as (first row, rows, first column, columns)",
+      o.about.label, r.rows, r.columns, r.row, r.column, o.how().rows.size(), o.how().columns.size()));
+}
+void require_no_halo(const shared_object& o, const char* what) {
+  if (o.how().halo == 0) return;
+  throw usage_error(errc::bad_argument,
+                    fmt::format("{}: {} needs rows that follow each other in memory, but there is room for a halo "
+                                "between them; take row(i) of owner_computes, or make it without with_halo",
+                                o.about.label, what));
+}
+
+void throw_outside_rows(const shared_object& o, std::uint64_t first, std::uint64_t count) {
+  const bool vector = o.how().columns.size() == 1;
+  throw std::out_of_range(fmt::format("{}: {} {} from {} on reach outside of its {} {}", o.about.label, count,
+                                      vector ? "elements" : "rows", first, o.how().rows.size(),
+                                      vector ? "elements" : "rows"));
+}
+
+}  // namespace orrery::detail
