@@ -3,6 +3,10 @@
 if(ORRERY_TOOL)
   file(GLOB tool CONFIGURE_DEPENDS tools/orrery/*.cpp)
   orrery_program(orrery_tool . ${tool})
+  orrery_compile_together(orrery_tool)
+  # the headers of terminals have macros for common words
+  set_source_files_properties(tools/orrery/screen.cpp tools/orrery/known_terminal.cpp
+                              PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
   pkg_check_modules(orrery_terminal REQUIRED IMPORTED_TARGET ncursesw)
   if(NOT TARGET orrery_hdf5)
     message(FATAL_ERROR "The tool needs HDF5 (Debian: libhdf5-dev); or use -D ORRERY_TOOL=OFF")
@@ -32,6 +36,7 @@ if(ORRERY_TOOL)
   file(GLOB parts CONFIGURE_DEPENDS tools/orrery_cc/*.cpp)
   list(FILTER parts EXCLUDE REGEX "/main\\.cpp$")
   add_library(orrery_cc_parts STATIC ${parts} ${lexer})
+  orrery_compile_together(orrery_cc_parts)
   target_link_libraries(orrery_cc_parts PUBLIC orrery::orrery fmt::fmt PkgConfig::orrery_system)
   include(GNUInstallDirs)
   target_compile_definitions(orrery_cc_parts PRIVATE ORRERY_CC_SOURCE_DIR="${PROJECT_SOURCE_DIR}"
@@ -118,6 +123,7 @@ if(ORRERY_APPS)
   file(GLOB fft3d CONFIGURE_DEPENDS apps/fft3d/*.cpp apps/fft3d/command_line/*.cpp)
   list(FILTER fft3d EXCLUDE REGEX "/main\\.cpp$")
   add_library(fft3d STATIC ${fft3d})
+  orrery_compile_together(fft3d)
   target_include_directories(fft3d PRIVATE ${PROJECT_BINARY_DIR}/apps)
   target_link_libraries(fft3d PUBLIC orrery::orrery PkgConfig::orrery_fftw
                         PRIVATE fmt::fmt nlohmann_json::nlohmann_json)
@@ -154,6 +160,7 @@ endif()
 
 if(ORRERY_BENCH)  # histories of services, for tools/judge_histories
   orrery_program(record_histories tools tools/judge/record.cpp)
+  target_compile_options(record_histories PRIVATE $<$<CONFIG:Release>:-O1>)
 endif()
 
 if(ORRERY_BENCH)  # bench/core/*.cpp is bench_core; the peers build themselves

@@ -17,12 +17,10 @@
 #include <orrery/process/promise.hpp>
 #include <orrery/process/remote.hpp>
 #include <orrery/process/remote_cast.hpp>
-#include <orrery/process/roles.hpp>
 #include <orrery/process/runtime.hpp>
 #include <orrery/process/shared_future.hpp>
 #include <orrery/process/spawn.hpp>
 #include <orrery/process/spawn_here.hpp>
-#include <orrery/process/submit.hpp>
 #include <orrery/process/wait_until.hpp>
 #include <orrery/process/when_all.hpp>
 #include <orrery/scheduler/counters.hpp>

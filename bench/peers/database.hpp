@@ -9,6 +9,7 @@ extern "C" {
 }
 #include "../../examples/tasks/database/histogram.h"
 
+#include <algorithm>
 #include <cinttypes>
 #include <cstring>
 

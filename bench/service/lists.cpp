@@ -3,6 +3,7 @@
 #include "../measure.hpp"
 #include "client.hpp"
 
+#include <algorithm>
 #include <cstdio>
 #include <utility>
 

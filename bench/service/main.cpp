@@ -6,8 +6,10 @@
 
 #include <orrery/orrery.hpp>
 
+#include <algorithm>
 #include <cstdio>
 #include <fstream>
+#include <functional>
 
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>

@@ -4,6 +4,7 @@
 
 #include <array>
 #include <atomic>
+#include <functional>
 #include <mutex>
 
 #ifdef ORRERY_BENCH_ABSEIL

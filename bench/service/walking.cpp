@@ -5,6 +5,7 @@
 
 #include <orrery/service/walking_list.hpp>
 
+#include <algorithm>
 #include <cstdio>
 #include <utility>
 

@@ -3,7 +3,6 @@
 
 #include <orrery/process/spawn.hpp>
 
-#include <algorithm>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
@@ -95,7 +94,7 @@ class block {
   /// Writes the values to the elements from `first` on. Throws std::out_of_range.
   void write(std::size_t first, std::span<const T> values) {
     check(first, values.size());
-    std::ranges::copy(values, elements_.get() + first);
+    std::copy(values.begin(), values.end(), elements_.get() + first);
   }
   /// The elements where they are.
   [[nodiscard]] std::span<const T> view(std::size_t first, std::size_t count) const {
@@ -154,7 +153,7 @@ struct read_operation {
   static std::span<const T> run(pe&, slot&, const block<T>* b, std::size_t first, const destination<T>& to) {
     const auto elements = b->view(first, to.count);
     if (to.at == nullptr) return elements;
-    std::ranges::copy(elements, to.at);
+    std::copy(elements.begin(), elements.end(), to.at);
     return {};
   }
 };
@@ -172,7 +171,7 @@ struct read_sink : scheduler::sink {
       auto& to = static_cast<read_sink&>(s).out;
       if (elements.size() != to.size())
         throw bad_message(errc::message_corrupt, "remote data: another number of elements than was asked for");
-      std::ranges::copy(elements, to.begin());
+      std::copy(elements.begin(), elements.end(), to.begin());
     };
   }
   void take() const {
@@ -277,7 +276,8 @@ void remote<T[]>::read(std::size_t first, std::span<T> out) const {
       if (b == nullptr) [[unlikely]]
         detail::throw_wrong_class(handler::instance, s->cls());
       const detail::inline_frame frame(self, *s, handler::instance);
-      std::ranges::copy(b->view(first, out.size()), out.begin());
+      const auto elements = b->view(first, out.size());
+      std::copy(elements.begin(), elements.end(), out.begin());
       return;
     }
   }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <orrery/process/data.hpp>
 
+#include <algorithm>
 #include <complex>
 #include <numeric>
 #include <random>

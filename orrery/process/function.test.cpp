@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <orrery/process/function.hpp>
 
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <memory>

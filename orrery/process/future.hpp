@@ -137,8 +137,13 @@ template <class T>
 struct unwrapped<future<T>> {
   using type = T;
 };
-template <class F, class... A>
-using then_t = typename unwrapped<std::invoke_result_t<F, A...>>::type;
+/// The result of f for a result of that type; f has no parameter where there is none.
+template <class F, class T>
+struct continued : std::invoke_result<F, T> {};
+template <class F>
+struct continued<F, void> : std::invoke_result<F> {};
+template <class F, class T>
+using then_t = typename unwrapped<typename continued<F, T>::type>::type;
 
 [[noreturn]] void throw_other_pe(const scheduler::sink& k);
 inline void require_same_pe(const scheduler::sink& k) {
@@ -232,17 +237,13 @@ class [[nodiscard]] future {
     future done(std::move(*this));
     return done.state_->take();
   }
-  /// Runs f(result) when the result is there, on this PE, and gives a future of what f returns. f
-  /// runs as a process of its own, which may call others and wait; if the result is there already
-  /// it runs at once, in the caller. An exception of the call passes f by and goes to the new
-  /// future, as does one of f. If f returns a future itself, the new one is of its result.
+  /// Runs f(result), or f() where there is none, when the result is there, on this PE, and gives a
+  /// future of what f returns. f runs as a process of its own, which may call others and wait; if
+  /// the result is there already it runs at once, in the caller. An exception of the call passes f
+  /// by and goes to the new future, as does one of f. If f returns a future itself, the new one is
+  /// of its result.
   template <class F>
-  auto then(F f) -> future<detail::then_t<F, T>>
-    requires(!std::is_void_v<T>);
-  /// The same for a call without a result: runs f().
-  template <class F>
-  auto then(F f) -> future<detail::then_t<F>>
-    requires std::is_void_v<T>;
+  auto then(F f) -> future<detail::then_t<F, T>>;
 
   // co_await: parks the calling process where it stands, or suspends a coroutine.
   [[nodiscard]] bool await_ready() const {
@@ -405,10 +406,8 @@ void resolve_with(pe& self, following_state<typename unwrapped<R>::type>* s, F&&
 
 template <class T>
 template <class F>
-auto future<T>::then(F f) -> future<detail::then_t<F, T>>
-  requires(!std::is_void_v<T>)
-{
-  using R = std::invoke_result_t<F, T>;
+auto future<T>::then(F f) -> future<detail::then_t<F, T>> {
+  using R = typename detail::continued<F, T>::type;
   using V = detail::then_t<F, T>;
   check();
   detail::pe& self = detail::here_pe();
@@ -416,27 +415,13 @@ auto future<T>::then(F f) -> future<detail::then_t<F, T>>
   typename detail::future_access<V>::owner next(n);
   next->hold();
   detail::when_done(self, std::move(*this), [f = std::move(f), n](detail::pe& at, auto& s) mutable {
-    detail::resolve_with<R>(at, n, [&]() -> R { return f(s.take()); });
-  });
-  return detail::future_access<V>::wrap(std::move(next));
-}
-
-template <class T>
-template <class F>
-auto future<T>::then(F f) -> future<detail::then_t<F>>
-  requires std::is_void_v<T>
-{
-  using R = std::invoke_result_t<F>;
-  using V = detail::then_t<F>;
-  check();
-  detail::pe& self = detail::here_pe();
-  auto* const n = detail::future_access<V>::make_following(self, *state_);
-  typename detail::future_access<V>::owner next(n);
-  next->hold();
-  detail::when_done(self, std::move(*this), [f = std::move(f), n](detail::pe& at, auto& s) mutable {
     detail::resolve_with<R>(at, n, [&]() -> R {
-      s.take();
-      return f();
+      if constexpr (std::is_void_v<T>) {
+        s.take();
+        return f();
+      } else {
+        return f(s.take());
+      }
     });
   });
   return detail::future_access<V>::wrap(std::move(next));

@@ -6,11 +6,9 @@
 #include <orrery/process/member.hpp>
 #include <orrery/process/placements.hpp>
 
-#include <algorithm>
 #include <compare>
 #include <concepts>
 #include <cstddef>
-#include <functional>
 #include <initializer_list>
 #include <iosfwd>
 #include <iterator>

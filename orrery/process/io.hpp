@@ -3,7 +3,6 @@
 
 #include <orrery/process/future.hpp>
 
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <span>

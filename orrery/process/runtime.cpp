@@ -27,6 +27,7 @@
 #include <array>
 #include <cstdio>
 #include <filesystem>
+#include <functional>
 #include <optional>
 
 #include <fmt/format.h>
@@ -477,7 +478,9 @@ int run_checked(const args& all, const std::function<int(args)>& main, const rol
 
 }  // namespace
 
-int run(int argc, char** argv, const std::function<int(args)>& main) { return run(argc, argv, main, {}); }
+int detail::run(int argc, char** argv, main_function main) {
+  return orrery::run(argc, argv, [main](args rest) { return main.call(main.at, std::move(rest)); }, roles{});
+}
 
 int run(int argc, char** argv, const std::function<int(args)>& main, const roles& with) {
   if (scheduler::current_pe != nullptr) throw usage_error(errc::already_running, "run");

@@ -3,12 +3,12 @@
 
 #include <orrery/process/time_limit.hpp>
 
-#include <chrono>
 #include <cstdint>
-#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
 namespace orrery {
@@ -16,16 +16,46 @@ namespace orrery {
 /// The program's own arguments: those the runtime did not take; [0] is the program.
 using args = std::vector<std::string>;
 
+namespace detail {
+/// The main function of a program, where it lies.
+struct main_function {
+  void* at;
+  int (*call)(void* at, args&& rest);
+};
+int run(int argc, char** argv, main_function main);
+}  // namespace detail
+
 /// Runs the program: starts the PEs (and with --orrery-nodes=N the other nodes), runs `main` as a
-/// process on the first PE, and returns what it returned when everything has shut down. An
-/// exception that leaves main, and a world that cannot be started, is one line on stderr and exit
-/// code 1 (--orrery-help lists the options and exits with 0).
+/// process on the first PE, and returns what it returned (0 if that is nothing) when everything has
+/// shut down. `main` takes the program's arguments, or none. An exception that leaves main, and a
+/// world that cannot be started, is one line on stderr and exit code 1 (--orrery-help lists the
+/// options and exits with 0).
 ///
 /// To be called from the main thread, once at a time: inside a process it throws usage_error
 /// (already_running). Nodes that others started run no main: there, run serves until the world ends
 /// and returns 0; so what stands before and after it runs once in each OS process. A program may
 /// run again: such a node takes part in one world only, and there the next run returns 0 at once.
-int run(int argc, char** argv, const std::function<int(args)>& main);
+template <class F>
+  requires(std::is_invocable_v<F&, args> || std::is_invocable_v<F&>)
+int run(int argc, char** argv, F&& main) {
+  auto call = [&main](args&& rest) -> int {
+    const auto f = [&]() -> decltype(auto) {
+      if constexpr (std::is_invocable_v<F&, args>) {
+        return main(std::move(rest));
+      } else {
+        return main();
+      }
+    };
+    if constexpr (std::is_void_v<decltype(f())>) {
+      f();
+      return 0;
+    } else {
+      return f();
+    }
+  };
+  return detail::run(
+      argc, argv, {&call, [](void* at, args&& rest) { return (*static_cast<decltype(call)*>(at))(std::move(rest)); }});
+}
 
 /// Number of this PE, node, machine; how many there are. The numbers are 0, 1, 2 and so on, and
 /// name one PE or node for ever. In a named world whose programs come and go, places of those that

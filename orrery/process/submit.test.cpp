@@ -12,6 +12,7 @@
 
 #include <orrery/orrery.hpp>
 #include <orrery/process/internal/test_world.hpp>
+#include <orrery/process/submit.hpp>
 
 namespace orrery {
 namespace {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <orrery/scheduler/node.hpp>
+#include <orrery/scheduler/reach.hpp>
 
 #include <orrery/scheduler/fork.hpp>
 #include <orrery/scheduler/io_pool.hpp>
@@ -208,6 +209,9 @@ std::pair<std::uint32_t, std::uint32_t> node::pes_of(std::uint32_t node) const {
   if (node == index()) return {first_pe_, pe_count()};
   return world_->pes_of(node);
 }
+
+bool reaches(const pe& from, std::uint32_t to) noexcept { return from.owner().reachable(to); }
+bool shares_node(const pe& with, std::uint32_t other) noexcept { return with.owner().is_local(other); }
 
 bool node::reachable(std::uint32_t pe) const noexcept {
   if (is_local(pe)) return true;

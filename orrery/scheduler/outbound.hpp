@@ -4,7 +4,6 @@
 #include <orrery/transport/ring.hpp>
 #include <orrery/transport/wait.hpp>
 
-#include <algorithm>
 #include <cstdint>
 #include <list>
 #include <memory>
@@ -92,8 +91,8 @@ class outbound_table {
   template <class Predicate>
   void erase_if(Predicate&& is_over) {
     if (std::erase_if(all_, [&](const auto& c) { return is_over(*c); }) == 0) return;
-    std::ranges::fill(dense_, nullptr);
-    std::ranges::fill(sparse_, entry{});
+    dense_.assign(dense_.size(), nullptr);
+    sparse_.assign(sparse_.size(), entry{});
     for (const auto& c : all_) enter(c->pe, *c);
   }
   [[nodiscard]] auto begin() const noexcept { return all_.begin(); }

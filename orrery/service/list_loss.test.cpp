@@ -6,6 +6,7 @@
 #include <orrery/scheduler/sanitizers.hpp>
 #include <orrery/service/ordered_list.hpp>
 
+#include <algorithm>
 #include <chrono>
 #include <map>
 #include <optional>

@@ -33,6 +33,15 @@ class lasting_failure {
       throw;
     }
   }
+  /// The next items of a walk whose parts `take` appends while there is an answer to come.
+  template <class Item, class Take>
+  std::vector<Item> next_of(const future<bytes>& asked, Take take) {
+    std::vector<Item> items;
+    or_throw_again([&] {
+      while (items.empty() && asked.valid()) take(items);
+    });
+    return items;
+  }
   /// In a handler: the walk has failed behind what is returned now.
   void throw_next_time() noexcept { why_ = std::current_exception(); }
 
@@ -81,11 +90,7 @@ class list_scan {
   /// list has ended, stopped, and what an item throws that cannot be read; then each time. Items
   /// before that one are returned first.
   [[nodiscard]] std::vector<item> next() {
-    std::vector<item> items;
-    failure_.or_throw_again([&] {
-      while (items.empty() && asked_.valid()) take(items);
-    });
-    return items;
+    return failure_.template next_of<item>(asked_, [&](auto& items) { take(items); });
   }
 
  private:
@@ -160,11 +165,7 @@ class list_stream {
   /// it, process_gone if the list has ended, stopped, and what an item throws that cannot be read;
   /// then each time. Items before that one are returned first.
   [[nodiscard]] std::vector<item> next() {
-    std::vector<item> items;
-    failure_.or_throw_again([&] {
-      while (items.empty() && asked_.valid()) take(items);
-    });
-    return items;
+    return failure_.template next_of<item>(asked_, [&](auto& items) { take(items); });
   }
 
  private:

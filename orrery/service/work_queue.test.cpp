@@ -4,6 +4,7 @@
 #include <orrery/service/internal/test_linearize.hpp>
 #include <orrery/service/work_queue.hpp>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <compare>

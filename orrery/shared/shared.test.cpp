@@ -6,6 +6,7 @@
 #include <orrery/process/internal/test_world.hpp>
 #include <orrery/shared/internal/test_text.hpp>
 
+#include <algorithm>
 #include <array>
 #include <limits>
 #include <numeric>

@@ -3,6 +3,7 @@
 
 #include <orrery/wire/serialize.hpp>
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <set>

@@ -9,6 +9,7 @@
 #include <orrery/process/function.hpp>
 #include <orrery/process/spawn.hpp>
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <chrono>

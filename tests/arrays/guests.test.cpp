@@ -4,6 +4,8 @@
 #include <orrery/array/section.hpp>
 #include "../support/scenario.hpp"
 
+#include <algorithm>
+
 namespace {
 
 using namespace orrery;

@@ -6,6 +6,7 @@
 #include <orrery/process/make_group.hpp>
 
 #include <algorithm>
+#include <functional>
 #include <numeric>
 #include <stdexcept>
 

@@ -5,6 +5,7 @@
 #include <orrery/array/array.hpp>
 
 #include <deque>
+#include <functional>
 #include <memory>
 #include <stdexcept>
 

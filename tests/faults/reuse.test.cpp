@@ -5,6 +5,7 @@
 
 #include <orrery/array/array.hpp>
 
+#include <algorithm>
 #include <deque>
 #include <memory>
 

@@ -4,6 +4,7 @@
 
 #include <orrery/scheduler/sanitizers.hpp>
 
+#include <algorithm>
 #include <chrono>
 #include <csignal>
 #include <filesystem>

@@ -6,6 +6,7 @@
 
 #include <complex>
 #include <fstream>
+#include <functional>
 #include <random>
 #include <sstream>
 #include <thread>

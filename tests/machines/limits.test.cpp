@@ -3,6 +3,7 @@
 // is lost, nobody starves.
 #include "launch.hpp"
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cerrno>

@@ -3,6 +3,8 @@
 // tests, whose programs lie beside this one. All of them run under Open MPI, and one of each suite under MPICH.
 #include "launch.hpp"
 
+#include <algorithm>
+
 namespace orrery::testing {
 namespace {
 

@@ -2,6 +2,7 @@
 // What `orrery top` and `orrery ls` show of a world of several machines, from each of these.
 #include "launch.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <fstream>

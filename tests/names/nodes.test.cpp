@@ -3,6 +3,8 @@
 // the runtime's options), which says on stderr what is wrong and exits with 1, or exits with 0.
 #include "../support/scenario.hpp"
 
+#include <algorithm>
+
 namespace {
 
 using namespace orrery::testing;

@@ -5,6 +5,7 @@
 #include <orrery/storage/internal/test_support.hpp>
 #include <orrery/storage/storage.hpp>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cerrno>

@@ -5,7 +5,9 @@
 
 #include "model.hpp"
 
+#include <algorithm>
 #include <chrono>
+#include <functional>
 #include <optional>
 #include <typeinfo>
 

@@ -5,6 +5,7 @@
 // runtime's options). A scenario says on stderr what is wrong; then the program exits with 1, else with 0.
 
 #include <orrery/orrery.hpp>
+#include <orrery/process/roles.hpp>
 #include <orrery/scheduler/sanitizers.hpp>
 
 #include <algorithm>

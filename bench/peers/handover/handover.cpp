@@ -13,6 +13,8 @@
 
 #if defined(__x86_64__)
 #include <immintrin.h>
+
+#include <algorithm>
 #endif
 
 using namespace peers;

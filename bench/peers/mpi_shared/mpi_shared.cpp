@@ -6,6 +6,7 @@
 
 #define OMPI_SKIP_MPICXX 1  // the C interface only
 #include <mpi.h>
+#include <algorithm>
 #include <random>
 #include <string>
 

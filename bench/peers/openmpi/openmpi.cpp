@@ -4,6 +4,7 @@
 
 #define OMPI_SKIP_MPICXX 1  // the C interface only
 #include <mpi.h>
+#include <algorithm>
 #include <string>
 
 using namespace peers;

@@ -4,6 +4,8 @@
 
 #include <shmem.h>
 
+#include <algorithm>
+
 namespace {
 
 void measure_put(long* v, int other) {

@@ -3,6 +3,7 @@
 // the stencil of the diffusion as one loop.
 #include "../common.hpp"
 
+#include <algorithm>
 #include <barrier>
 #include <cmath>
 #include <random>

@@ -2,6 +2,7 @@
 // The sample sort of examples/tasks/sample_sort on two plain threads: the same kernel, memory and steps, with barriers for messages. And its radix sort alone, on one.
 #include "../sort.hpp"
 
+#include <algorithm>
 #include <barrier>
 #include <cstring>
 #include <memory>

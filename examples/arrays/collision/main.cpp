@@ -9,6 +9,7 @@
 
 #include <orrery/array/balance.hpp>
 
+#include <algorithm>
 #include <chrono>
 #include <string>
 #include <vector>

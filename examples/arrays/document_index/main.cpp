@@ -7,6 +7,7 @@
 #include "../picture.hpp"
 #include "word.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <string>

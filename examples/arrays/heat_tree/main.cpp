@@ -10,6 +10,7 @@
 
 #include <orrery/array/balance.hpp>
 
+#include <algorithm>
 #include <cmath>
 #include <memory>
 #include <string>

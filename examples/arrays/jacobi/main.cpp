@@ -10,6 +10,7 @@
 #include "../picture.hpp"
 #include "block.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <string>
 #include <vector>

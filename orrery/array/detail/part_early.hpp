@@ -2,6 +2,7 @@
 #pragma once
 
 #include <orrery/array/detail/part_pursuit.hpp>
+#include <orrery/scheduler/reach.hpp>
 
 #include <algorithm>
 #include <memory>
@@ -76,7 +77,7 @@ scheduler::message* index_part<Index>::take_waiting() noexcept {
 template <class Index>
 bool index_part<Index>::creation_waits(const Index& i) const {
   const remote_location* a = find_location(i);
-  return a != nullptr && !a->is_home && a->unsettled() && self_.owner().reachable(a->pe);
+  return a != nullptr && !a->is_home && a->unsettled() && scheduler::reaches(self_, a->pe);
 }
 template <class Index>
 void index_part<Index>::hold_creation(const Index& i, scheduler::message* m) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <orrery/array/detail/index_maker.hpp>
+#include <orrery/scheduler/reach.hpp>
 
 #include <cstdint>
 #include <exception>
@@ -68,7 +69,7 @@ void index_maker<Index>::unmake(std::uint32_t id) {
       below[k].second.get();
     } catch (...) {
       failed = std::current_exception();
-      if (!self.owner().reachable(below[k].first)) end_below(below[k].first);
+      if (!scheduler::reaches(self, below[k].first)) end_below(below[k].first);
     }
   // that have come meanwhile, as others were not asked to be still; those that come later find no
   // array

@@ -2,7 +2,7 @@
 #pragma once
 
 #include <orrery/array/detail/part_table.hpp>
-#include <orrery/scheduler/node.hpp>
+#include <orrery/scheduler/reach.hpp>
 
 // Several homes of an index (paper, section 3.1). The first one decides: it admits new elements,
 // keeps what is early, knows what is deleted. It tells the others where elements are, in the order
@@ -16,18 +16,17 @@ template <class Index>
 std::uint32_t index_part<Index>::first_try(const Index& i) const {
   const std::uint32_t first = home_of(i);
   if (homes_.count() == 1) return first;
-  const scheduler::node& all = self_.owner();
   if (homes_.contains(rank_of_home(i), rank())) {
     const auto it = told_.find(i);
-    return it != told_.end() && it->second != self_.id() && all.reachable(it->second) ? it->second : first;
+    return it != told_.end() && it->second != self_.id() && scheduler::reaches(self_, it->second) ? it->second : first;
   }
   const auto [rank_below, rank_above] = homes_.around(rank_of_home(i), rank());
   const std::uint32_t below = about().pes.at(rank_below);
   const std::uint32_t above = about().pes.at(rank_above);
-  if (all.is_local(below)) return below;
-  if (all.is_local(above)) return above;
-  if (all.reachable(below)) return below;
-  return all.reachable(above) ? above : first;
+  if (scheduler::shares_node(self_, below)) return below;
+  if (scheduler::shares_node(self_, above)) return above;
+  if (scheduler::reaches(self_, below)) return below;
+  return scheduler::reaches(self_, above) ? above : first;
 }
 
 template <class Index>

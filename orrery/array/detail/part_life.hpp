@@ -4,7 +4,7 @@
 #include <orrery/array/detail/activity.hpp>
 #include <orrery/array/detail/part_homes.hpp>
 #include <orrery/array/detail/section_core.hpp>
-#include <orrery/scheduler/node.hpp>
+#include <orrery/scheduler/reach.hpp>
 
 // How elements begin and end.
 namespace orrery::detail {
@@ -125,7 +125,7 @@ slot* index_part<Index>::route_creation(pe& self, scheduler::delivery& d, const 
     const auto i = orrery::read<Index>(r);
     auto& part = index_part_of<Index>(self, e.slot);
     if (!c.admitted) {
-      if (!self.owner().reachable(c.at)) throw node_lost(part.text_of(i) + " was to be created there");
+      if (!scheduler::reaches(self, c.at)) throw node_lost(part.text_of(i) + " was to be created there");
       c.birth = part.admit(i);
       c.admitted = true;
       if (c.at != self.id()) {

@@ -4,6 +4,7 @@
 #include <orrery/array/detail/part_life.hpp>
 #include <orrery/process/function.hpp>
 #include <orrery/process/spawn.hpp>
+#include <orrery/scheduler/reach.hpp>
 
 #include <cstring>
 
@@ -71,7 +72,7 @@ void index_part<Index>::depart(cell_type& c, std::uint32_t to) {
   require_on(c.index, to);
   if (s.depth > 1) throw_parked(text_of(c.index));
   if (const std::string promise = promise_of(self_, s); !promise.empty()) throw_promised(text_of(c.index), promise);
-  const bool whole = self_.owner().is_local(to) && !settings_.always_serialize;
+  const bool whole = scheduler::shares_node(self_, to) && !settings_.always_serialize;
   bytes state;
   if (!whole) pack_object(c, state);
   (void)self_.outbound_to(to);  // throws node_lost, while it can stay

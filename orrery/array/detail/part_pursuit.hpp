@@ -2,6 +2,7 @@
 #pragma once
 
 #include <orrery/array/detail/part_migration.hpp>
+#include <orrery/scheduler/reach.hpp>
 
 #include <cstring>
 #include <memory>
@@ -52,7 +53,7 @@ bool index_part<Index>::leave_pursuit(const routed_kind& kind, const remote_loca
     keep_at_home(d, e, size, h, i, tag);
     return true;
   }
-  if (!self_.owner().reachable(home)) return false;
+  if (!scheduler::reaches(self_, home)) return false;
   h.flags |= route_head::to_home;
   std::memcpy(d.payload, &h, sizeof h);
   send_on(*this, kind, d, e, size, home);
@@ -93,7 +94,7 @@ template <class Index>
 bool index_part<Index>::yield_turn(const routed_kind& kind, const remote_location& a, scheduler::delivery& d,
                                    const wire::envelope& e, std::uint32_t size, route_head h, const Index& i) {
   const std::uint32_t home = home_of(i);
-  if (a.held == nullptr && home != self_.id() && self_.owner().reachable(home)) {
+  if (a.held == nullptr && home != self_.id() && scheduler::reaches(self_, home)) {
     h.flags |= route_head::to_home;
     std::memcpy(d.payload, &h, sizeof h);
     send_on(*this, kind, d, e, size, home);

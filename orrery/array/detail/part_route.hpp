@@ -2,6 +2,7 @@
 #pragma once
 
 #include <orrery/array/detail/part_early.hpp>
+#include <orrery/scheduler/reach.hpp>
 
 // How messages find their element (paper, "Message delivery", figures 3 to 5).
 //
@@ -47,8 +48,8 @@ scheduler::message* index_part<Index>::erase_remote_location(const Index& i) {
 template <class Index>
 void index_part<Index>::forget_lost_place(const Index& i) {
   const remote_location* a = find_location(i);
-  if (a == nullptr || a->is_home || a->state != remote_location::what::at || self_.owner().reachable(a->pe)) return;
-  if (const std::uint32_t home = home_of(i); home == a->pe || !self_.owner().reachable(home)) return;
+  if (a == nullptr || a->is_home || a->state != remote_location::what::at || scheduler::reaches(self_, a->pe)) return;
+  if (const std::uint32_t home = home_of(i); home == a->pe || !scheduler::reaches(self_, home)) return;
   dispatch_all(erase_remote_location(i));
 }
 
@@ -89,7 +90,7 @@ slot* index_part<Index>::route(const routed_kind& kind, scheduler::delivery& d, 
   remote_location* a = it != table_.end() ? it->second.there() : nullptr;
   if ((h.flags & (route_head::asks | route_head::asked)) == route_head::asks && h.origin != self_.id()) {
     const auto known = told_.find(i);
-    if (known != told_.end() && known->second != self_.id() && self_.owner().reachable(known->second)) {
+    if (known != told_.end() && known->second != self_.id() && scheduler::reaches(self_, known->second)) {
       send_on(*this, kind, d, e, size, known->second);
       return nullptr;
     }
@@ -114,7 +115,7 @@ slot* index_part<Index>::route(const routed_kind& kind, scheduler::delivery& d, 
     std::memcpy(d.payload, &back, sizeof back);
   }
   if (const std::uint32_t to = a != nullptr && a->state == remote_location::what::at ? a->pe : home_of(i);
-      !self_.owner().reachable(to) || (lossy() && h.hops > most_hops)) [[unlikely]] {
+      !scheduler::reaches(self_, to) || (lossy() && h.hops > most_hops)) [[unlikely]] {
     if (h.number != 0) tell_location(h, i, nullptr);
     fail_routed(*this, kind, d, h, lost(i, to));
     return nullptr;
@@ -199,7 +200,7 @@ template <class Index>
 bool index_part<Index>::probe_first_home(const Index& i, remote_location& a) {
   const bool two_ways = a.asks && a.passes;
   a.asks = a.passes = false;
-  if (!two_ways || !self_.owner().reachable(home_of(i))) return false;
+  if (!two_ways || !scheduler::reaches(self_, home_of(i))) return false;
   a.pe = home_of(i);
   a.slot = wire::no_slot;
   a.state = remote_location::what::waiting;
@@ -219,7 +220,7 @@ void index_part<Index>::learn(const Index& i, const location& l, std::uint32_t p
   if (l.echo <= a->confirmed) return;
   a->confirmed = l.echo;
   // what was on its way there is lost
-  const bool settled = l.echo == a->last || !self_.owner().reachable(a->pe);
+  const bool settled = l.echo == a->last || !scheduler::reaches(self_, a->pe);
   if (a->held != nullptr) {
     if (settled) create_held(i, *a);
     return;
@@ -269,7 +270,7 @@ void index_part<Index>::pes_lost() noexcept {
     if (!e.is_remote() || e.there()->is_home) continue;
     const remote_location& a = *e.there();
     const bool knows_nothing = a.slot == wire::no_slot && a.moves == 0;
-    if (a.state == remote_location::what::waiting || (knows_nothing && !self_.owner().reachable(a.pe)))
+    if (a.state == remote_location::what::waiting || (knows_nothing && !scheduler::reaches(self_, a.pe)))
       stuck.push_back(i);
   }
   for (const Index& i : stuck) {

@@ -6,7 +6,6 @@
 #include <orrery/array/detail/element_message.hpp>
 #include <orrery/array/detail/index_sender.hpp>
 #include <orrery/process/detail/bound_target.hpp>
-#include <orrery/scheduler/node.hpp>
 
 // Sending to one element.
 namespace orrery::detail {

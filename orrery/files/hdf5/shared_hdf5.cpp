@@ -9,6 +9,7 @@
 #include <orrery/shared/sharing_check.hpp>
 
 #include <algorithm>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <numeric>

@@ -4,7 +4,6 @@
 #include <orrery/process/detail/bound_target.hpp>
 #include <orrery/process/detail/broadcast_call.hpp>
 
-#include <algorithm>
 #include <cstddef>
 #include <new>
 #include <string_view>
@@ -94,7 +93,8 @@ struct pointed_method {
     const std::string_view s = type_name<function_name<F>>();
     const std::size_t begin = s.find('<') + 1;
     const std::string_view whole = s.substr(begin, s.rfind('>') - begin);  // &Class::method
-    return whole.substr(std::min(whole.rfind("::") + 2, whole.size()));
+    const std::size_t scope = whole.rfind("::");
+    return scope == std::string_view::npos ? whole : whole.substr(scope + 2);
   }();
   template <class... A>
   static auto call(T& o, A&&... arguments) -> decltype((o.*F)(std::forward<A>(arguments)...)) {

@@ -8,6 +8,7 @@
 #include <orrery/process/placement.hpp>
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <string>
 #include <string_view>

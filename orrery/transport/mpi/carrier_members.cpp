@@ -3,6 +3,7 @@
 #include <orrery/transport/mpi/carrier.hpp>
 
 #include <algorithm>
+#include <functional>
 
 #include <fmt/format.h>
 

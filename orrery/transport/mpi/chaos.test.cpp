@@ -4,6 +4,7 @@
 // are stopped: what is read is what was written, once, in order, without a gap.
 #include <orrery/transport/mpi/internal/test_cluster.hpp>
 
+#include <algorithm>
 #include <thread>
 
 namespace orrery::transport {
