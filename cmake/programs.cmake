@@ -37,6 +37,7 @@ if(ORRERY_TOOL)
   list(FILTER parts EXCLUDE REGEX "/main\\.cpp$")
   add_library(orrery_cc_parts STATIC ${parts} ${lexer})
   orrery_compile_together(orrery_cc_parts)
+  set_source_files_properties(tools/orrery_cc/driver.cpp PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)  # has names of others
   target_link_libraries(orrery_cc_parts PUBLIC orrery::orrery fmt::fmt PkgConfig::orrery_system)
   include(GNUInstallDirs)
   target_compile_definitions(orrery_cc_parts PRIVATE ORRERY_CC_SOURCE_DIR="${PROJECT_SOURCE_DIR}"
