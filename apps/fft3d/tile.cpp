@@ -29,8 +29,8 @@ index3 tile_shape(const orrery::storage::page_grid& g, const orrery::storage::sw
   int wide = 2;
   while (std::ranges::find(s.dimensions, wide) != s.dimensions.end()) --wide;
   // Rows of less than a few cache lines would be slow to copy.
-  shape[wide] =
-      std::clamp<std::int64_t>(numbers / orrery::storage::product(shape), wide == 2 ? 16 : 1, g.page_shape[wide]);
+  const std::int64_t least = wide == 2 ? 16 : 1;
+  shape[wide] = std::min(std::max(numbers / orrery::storage::product(shape), least), g.page_shape[wide]);
   return shape;
 }
 index3 tile_strides(const index3& shape) {
