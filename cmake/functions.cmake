@@ -41,7 +41,9 @@ function(orrery_program name folder)
 endfunction()
 
 # A program of C sources with tasks, built into <build>/<folder>. <name>_libraries: what it links beside the runtime.
-list(JOIN sanitizer_${ORRERY_SANITIZE} " " orrery_cc_flags)
+set(sanitizer_of_c ${sanitizer_${ORRERY_SANITIZE}})
+list(FILTER sanitizer_of_c EXCLUDE REGEX "ignorelist|GLIBCXX")
+list(JOIN sanitizer_of_c " " orrery_cc_flags)
 function(orrery_c_program name folder)
   set(program ${PROJECT_BINARY_DIR}/${folder}/${name})
   file(MAKE_DIRECTORY ${PROJECT_BINARY_DIR}/${folder})
