@@ -22,15 +22,20 @@ fs::path wisdom_folder() {
 }
 }  // namespace
 
-index3 tile_shape(const orrery::storage::page_grid& g, const orrery::storage::sweep& s) {
+std::int64_t share_of(std::int64_t lines, std::int64_t length) {
   constexpr std::int64_t numbers = 1 << 14;
+  const std::int64_t parts = std::max<std::int64_t>((lines * length + numbers / 2) / numbers, 1);
+  return (lines + parts - 1) / parts;
+}
+
+index3 tile_shape(const orrery::storage::page_grid& g, const orrery::storage::sweep& s) {
   index3 shape{1, 1, 1};
   for (const int d : s.dimensions) shape[d] = g.array_shape[d];
   int wide = 2;
   while (std::ranges::find(s.dimensions, wide) != s.dimensions.end()) --wide;
+  const std::int64_t share = share_of(g.page_shape[wide], orrery::storage::product(shape));
   // Rows of less than a few cache lines would be slow to copy.
-  const std::int64_t least = wide == 2 ? 16 : 1;
-  shape[wide] = std::min(std::max(numbers / orrery::storage::product(shape), least), g.page_shape[wide]);
+  shape[wide] = wide == 2 ? std::min(std::max<std::int64_t>(whole_fours(share), 16), g.page_shape[wide]) : share;
   return shape;
 }
 index3 tile_strides(const index3& shape) {

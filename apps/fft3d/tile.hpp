@@ -24,6 +24,12 @@ using orrery::storage::index3;
 /// are a power of two apart would share a few sets of the cache.
 [[nodiscard]] index3 tile_strides(const index3& shape);
 
+/// So many lines of that length, of all of them, that they stay in the cache and are shared out
+/// evenly.
+[[nodiscard]] std::int64_t share_of(std::int64_t lines, std::int64_t length);
+/// FFTW wants lines to begin at multiples of 16 bytes.
+[[nodiscard]] constexpr std::int64_t whole_fours(std::int64_t n) { return (n + 3) / 4 * 4; }
+
 /// FFTW's names for one precision.
 template <class Real>
 struct fftw;
@@ -101,9 +107,7 @@ class tile {
   void each_batch(int dimension, int sign, F&& f) {
     const int next = dimension != 2 ? 2 : shape_[1] != 1 ? 1 : 0;
     const int third = 3 - dimension - next;
-    constexpr std::int64_t numbers = 1 << 14;
-    // FFTW wants alignment
-    const std::int64_t most = std::max<std::int64_t>(numbers / shape_[dimension] / 4 * 4, 4);
+    const std::int64_t most = whole_fours(share_of(shape_[next], shape_[dimension]));
     for (std::int64_t i = 0; i < shape_[third]; ++i)
       for (std::int64_t j = 0; j < shape_[next]; j += most)
         f(plan_for(dimension, next, std::min(most, shape_[next] - j), sign),

@@ -137,7 +137,7 @@ void pe::loop() {
   const fiber_place here{current_, active_, watch_, *fibers_};
   for (;;) {
     while (!runnable_.empty()) {
-      if (--ticks_ <= 0) {
+      if (--ticks_ <= 0 || ((ticks_ & 15) == 0 && took_long())) {
         poll();
         if (stopping() && shutdown_.wind_down(true)) [[unlikely]]
           leave_loop();
@@ -268,7 +268,9 @@ void pe::run_messages(slot& s) {
     if (s.has_extra) [[unlikely]]
       flow_.made_room_if_low(s);
     if (!run_one(s, d)) return;
-    if (!s.has_messages() || n == messages_per_turn || (Urgent && !urgent_queue::begins(s))) {
+    const bool late = (n & 15) == 0 && took_long();
+    if (!s.has_messages() || n == messages_per_turn || late || (Urgent && !urgent_queue::begins(s))) {
+      if (late) poll_within(1);
       settle(s);
       return;
     }
@@ -324,6 +326,7 @@ void pe::park() {
 
 void pe::yield() {
   if (refusing_) shutdown_.refuse("yield");
+  if (took_long()) poll_within(1);
   ready(*current_);
   park();
 }

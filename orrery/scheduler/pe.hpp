@@ -205,6 +205,14 @@ class pe : public run_state {
   void switch_to(fiber& to);
   void park_reentrant() noexcept;
   bool fire_timers();
+  /// True if it is long ago that this was asked last: methods may take long, and then rings, files
+  /// and timers do not wait for all that the run queue holds. (To ask the clock for each method
+  /// would cost a third of a hop.)
+  [[nodiscard]] bool took_long() noexcept {
+    constexpr std::uint64_t long_ago = 50'000;  // some 20 us
+    const std::uint64_t now = transport::ticks();
+    return now - std::exchange(asked_time_, now) > long_ago && sim_ == nullptr;
+  }
   void fire(timer& t);
   void fire_all_timers();
   // Records from other PEs; pe_receive.cpp.
@@ -258,6 +266,7 @@ class pe : public run_state {
     std::int64_t ns = transport::now_ns();
     std::uint64_t ticks = transport::ticks();
   } clock_origin_;
+  std::uint64_t asked_time_ = 0;  // of took_long, in transport::ticks()
   node& node_;
   transport::doorbell& bell_;
   pe_settings settings_;
