@@ -101,9 +101,10 @@ std::expected<sweep_plan, std::uint64_t> plan_sweeps(const sweep_task& task, con
   if (n.fixed + largest > task.memory) return std::unexpected(n.fixed + largest);
   const std::uint64_t drives = std::max({task.input.files.size(), task.folders.size(), std::size_t{1}});
   const std::uint64_t processors = std::max(std::thread::hardware_concurrency(), 1U);
-  // With helpers each node computes with one unit, while one is read and one is written.
-  const std::uint64_t at_work = helped ? 3 * nodes : 0;
-  const std::uint64_t least = std::max({std::uint64_t{pes}, 2 * std::min<std::uint64_t>(pes, processors), at_work});
+  // With helpers each node computes with one unit, while one is read and one is written. One more
+  // would be memory that is touched for the first time, and no faster.
+  const std::uint64_t least =
+      helped ? 3 * std::uint64_t{nodes} : std::max<std::uint64_t>(pes, 2 * std::min<std::uint64_t>(pes, processors));
   p.peak_bytes = n.fixed;
   for (std::size_t i = 0; i < p.sweeps.size(); ++i) {
     const std::uint64_t process = travels ? largest : n.process[i];
