@@ -92,6 +92,27 @@ TEST(long_methods, many_processes_let_messages_of_other_pes_in) {
   EXPECT_LE(work_before_the_answer([] { return give(200, 1); }), 16 + 1);
 }
 
+// From the ring of a third PE, which it looks at first.
+TEST(long_methods, records_of_one_pe_let_those_of_another_in) {
+  int after = 0;
+  in_world(3, [&] {
+    seen.sent = seen.asked = false;
+    seen.after = 0;
+    const auto busy = spawn<Busy>(pe(1));
+    const auto asked = spawn<Busy>(pe(1));
+    const auto giver = spawn<Busy>(pe(2));
+    asked->work();
+    auto giving = start(giver)->give({busy}, 500);
+    giving.get();
+    auto answer = start(asked)->ask();
+    seen.sent = true;
+    answer.get();
+    after = seen.after;
+    busy->work();
+  });
+  EXPECT_LE(after, 2 * 16 + 1);
+}
+
 TEST(long_methods, many_processes_with_many_messages_let_others_have_their_turn) {
   EXPECT_LE(work_before_the_answer([] { return give(100, 20); }), 16 * 20 + 1);
 }

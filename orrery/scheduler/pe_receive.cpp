@@ -76,6 +76,7 @@ bool pe::drain(inbound& in) {
     if (bytes > wire::granule) __builtin_prefetch(e->payload());
     if (n == 0) __builtin_prefetch(reinterpret_cast<const std::byte*>(e) + bytes);
     receive_record(in, *e, bytes);
+    if ((n & 15) == 15 && took_long()) break;  // other rings and files have their turn
   }
   --in.drains;
   return n != 0;
