@@ -3,6 +3,7 @@
 // when its run queue is empty. Counted in methods: time decides nothing here.
 #include <orrery/orrery.hpp>
 #include <orrery/process/internal/test_world.hpp>
+#include <orrery/process/latch.hpp>
 
 #include <atomic>
 #include <chrono>
@@ -111,6 +112,24 @@ TEST(long_methods, records_of_one_pe_let_those_of_another_in) {
     busy->work();
   });
   EXPECT_LE(after, 2 * 16 + 1);
+}
+
+// Which give way to each other without the loop of the PE.
+void wait_and_work(remote<latch> begin) {
+  begin->wait();
+  busy_for_a_while();
+  sleep_for(std::chrono::microseconds(1));
+}
+
+TEST(long_methods, functions_that_go_on_after_a_wait_let_messages_of_other_pes_in) {
+  EXPECT_LE(work_before_the_answer([] {
+              const auto begin = spawn<latch>(pe(1), 1);
+              std::vector<future<void>> all;
+              for (int i = 0; i < 200; ++i) all.push_back(start_call<&wait_and_work>(pe(1), begin));
+              begin->count_down();
+              return all;
+            }),
+            2 * 16 + 1);
 }
 
 TEST(long_methods, many_processes_with_many_messages_let_others_have_their_turn) {
