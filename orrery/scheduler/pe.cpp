@@ -309,7 +309,7 @@ void pe::park() {
   const fiber_place here{current_, active_, watch_, *fibers_};
   fiber* next = nullptr;
   // Hand over without a detour through a loop fiber, when that is all the loop would do.
-  if ((ticks_ & 15) == 8 && took_long()) poll_within(1);
+  if ((ticks_ & 15) == 1 && took_long()) poll_within(1);
   if (ticks_ > 1 && !runnable_.empty()) {
     const run_queue::entry e = runnable_.front();
     if (e.is_fiber() || (e.is_slot() && e.as_slot()->is_function)) {
