@@ -308,8 +308,10 @@ void pe::park() {
     park_reentrant();
   const fiber_place here{current_, active_, watch_, *fibers_};
   fiber* next = nullptr;
-  // Hand over without a detour through a loop fiber, when that is all the loop would do.
+  // At a number that poll_within(8) of requests on files does not bring back again and again: many
+  // of them are to share a system call.
   if ((ticks_ & 15) == 1 && took_long()) poll_within(1);
+  // Hand over without a detour through a loop fiber, when that is all the loop would do.
   if (ticks_ > 1 && !runnable_.empty()) {
     const run_queue::entry e = runnable_.front();
     if (e.is_fiber() || (e.is_slot() && e.as_slot()->is_function)) {
