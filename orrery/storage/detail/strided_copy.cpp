@@ -20,21 +20,11 @@ struct side {
   std::int64_t n;
 };
 
-// Rows so short that the processor does not see the next ones coming are fetched ahead.
-constexpr std::size_t short_row = 1024;
-constexpr std::int64_t ahead = 4;
-
 void copy_rows(std::byte* to, const std::byte* from, side a, side b, std::size_t row_bytes, std::size_t size) noexcept {
   const auto bytes = static_cast<std::int64_t>(size);
-  if (row_bytes <= short_row && b.n == 1) std::swap(a, b);
   for (std::int64_t i = 0; i < a.n; ++i)
-    for (std::int64_t j = 0; j < b.n; ++j) {
-      if (row_bytes <= short_row && j + ahead < b.n) {
-        const std::byte* const later = from + (i * a.from + (j + ahead) * b.from) * bytes;
-        for (std::size_t k = 0; k < row_bytes; k += 64) __builtin_prefetch(later + k);
-      }
+    for (std::int64_t j = 0; j < b.n; ++j)
       std::memcpy(to + (i * a.to + j * b.to) * bytes, from + (i * a.from + j * b.from) * bytes, row_bytes);
-    }
 }
 
 // From so many bytes on the target is written past the caches: it would not stay there until
