@@ -3,7 +3,7 @@
 // on each machine collects the parts of its PEs.
 // run: ./cluster
 // run: ./cluster --orrery-nodes=2
-// run: ! command -v mpirun.openmpi || OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 mpirun.openmpi --oversubscribe -n 4 ./cluster --orrery-machine-ranks=2
+// run: ! command -v mpirun.openmpi || mpirun.openmpi --oversubscribe -n 4 ./cluster --orrery-machine-ranks=2
 #include <orrery/orrery.hpp>
 
 #include <cmath>

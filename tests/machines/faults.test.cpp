@@ -49,6 +49,18 @@ void own_handlers() {
     check(call<&send_signal>(node(n)) == 1, "the program's own handler of a signal was not called");
 }
 
+// The end of the last node takes longer than others wait for it.
+struct ends_slowly;
+ORRERY_PROCESS(ends_slowly, pid);
+struct ends_slowly {
+  int pid() const { return own_pid(); }
+  ~ends_slowly() { std::this_thread::sleep_for(std::chrono::seconds(12)); }
+};
+void slow_end() {
+  const auto s = spawn<ends_slowly>(node(last_node()));
+  check(s->pid() > 0, "the process is not there");
+}
+
 void killed() {
   answers();
   call<&kill_own_node>(node(last_node()));
@@ -169,6 +181,12 @@ TEST(faults_under_ulfm, of_a_killed_rank_are_reported_by_the_library) {
   EXPECT_EQ(count_of(said, "node 2 was reported as failed by the MPI library"), 1) << said;
   EXPECT_TRUE(said.ends_with("good")) << said;
 }
+TEST_P(faults, of_ranks_that_take_long_to_end_are_said_by_those_that_waited) {
+  if (GetParam() == "mpich") GTEST_SKIP() << "one launcher is enough for a test of 12 s";
+  const std::string said = outcome("slow end", {2, 1, 1});
+  EXPECT_EQ(count_of(said, "node 0 ends without MPI_Finalize, as 10 s after its own end these had not ended: 1"), 1)
+      << said;
+}
 TEST_P(faults, are_none_if_a_program_runs_again_without_the_others) {
   EXPECT_TRUE(end_of({"-n", "2", self(), "--again", "--scenario=answers", "--orrery-pes=1", "--orrery-machine-ranks=1"})
                   .ends_with("good"));
@@ -203,5 +221,6 @@ int main(int argc, char** argv) {
                                                  {"stopped", stopped_rank},
                                                  {"debugged", debugged_rank},
                                                  {"killed", killed},
+                                                 {"slow end", slow_end},
                                                  {"reported loss", reported_loss}});
 }

@@ -8,7 +8,7 @@
 // run: ./mm2 --size 32 --check --together --overhead --step-ns 2 --orrery-sim=machines=6,net=10g
 // run: ./mm2 --size 40 --check --loop rows --orrery-sim=machines=5,net=10g,jitter=2us,seed=4
 // run: ./mm2 --size 12 --runs 1 --check --plain --orrery-sim=machines=4,net=10g --orrery-advise
-// run: ! command -v mpirun.openmpi || OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 mpirun.openmpi --oversubscribe -n 2 ./mm2 --size 40 --check --together --orrery-pes=1 --orrery-machine-ranks=1
+// run: ! command -v mpirun.openmpi || mpirun.openmpi --oversubscribe -n 2 ./mm2 --size 40 --check --together --orrery-pes=1 --orrery-machine-ranks=1
 #include "multiply.hpp"
 
 #include <algorithm>

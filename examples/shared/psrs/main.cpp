@@ -18,7 +18,7 @@
 // run: ./psrs --keys 900 --compare-ns 3 --check --orrery-sim=machines=40,net=10g
 // run: ./psrs --keys 30000 --of sorted --members 7 --check --orrery-sim=machines=3,jitter=3us,seed=2
 // run: ./psrs --keys 90 --check --plain --orrery-sim=machines=4,net=10g --orrery-advise
-// run: ! command -v mpirun.openmpi || OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 mpirun.openmpi --oversubscribe -n 2 ./psrs --keys 20000 --check --orrery-pes=2 --orrery-machine-ranks=1
+// run: ! command -v mpirun.openmpi || mpirun.openmpi --oversubscribe -n 2 ./psrs --keys 20000 --check --orrery-pes=2 --orrery-machine-ranks=1
 #include "sort.hpp"
 
 #include <algorithm>

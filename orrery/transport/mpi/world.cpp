@@ -8,6 +8,8 @@
 #include <algorithm>
 #include <ctime>
 
+#include <fmt/format.h>
+
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -223,7 +225,8 @@ void mpi_world::begin_leave() noexcept {
 void mpi_world::leave() noexcept {
   begin_leave();
   if (left_.exchange(true, std::memory_order_acq_rel)) return;
-  const std::int64_t deadline = real_now_ns() + (traced_ ? tracing_patience_ns : ending_patience_ns);
+  const std::int64_t patience_ns = traced_ ? tracing_patience_ns : ending_patience_ns;
+  const std::int64_t deadline = real_now_ns() + patience_ns;
   const auto drive_until = [&](auto&& done) {
     while (!done() && real_now_ns() < deadline)
       if (!carrier_->tick()) nap(shortest_nap_ns);
@@ -253,9 +256,19 @@ void mpi_world::leave() noexcept {
   if (all && !members_->has_lost_some()) {
     carrier_->end();
     library_->finish();
-  } else {
-    exit_without_clean_up();
+    return;
   }
+  if (!members_->has_lost_some()) say_who_stays(patience_ns);
+  exit_without_clean_up();
+}
+
+void mpi_world::say_who_stays(std::int64_t waited_ns) const noexcept {
+  std::string who;
+  for (std::uint32_t n = 0; n < map_->nodes(); ++n)
+    if (n != node_ && members_->is_there(n)) who += fmt::format("{}{}", who.empty() ? "" : ", ", n);
+  const std::string why = who.empty() ? "what it has said to others was not taken" : "these had not ended: " + who;
+  fmt::print(stderr, "orrery: node {} ends without MPI_Finalize, as {} s after its own end {}\n", node_,
+             waited_ns / 1'000'000'000, why);
 }
 
 }  // namespace orrery::transport

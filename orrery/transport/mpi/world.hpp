@@ -155,6 +155,7 @@ class mpi_world final : public transport::world {
   void help();
   [[nodiscard]] socket_watch::cause rest(const helper_pace::pause& p, bool asleep, std::uint32_t told) noexcept;
   void stop_helping() noexcept;
+  void say_who_stays(std::int64_t waited_ns) const noexcept;
 
   std::unique_ptr<mpi_library> library_;
   std::unique_ptr<late_engine> late_;  // for tests: before the library
