@@ -88,8 +88,8 @@ class sorted_leaves {
   void fetch_keys(std::size_t i) const noexcept {
     const auto* const at = reinterpret_cast<const std::byte*>(leaves_[i]->keys.data());
     const std::size_t size = std::min<std::size_t>(sizes_[i] * sizeof(Key), 512);
-    // A load of the key that is compared first: processors may drop a prefetch if its page is not
-    // known to them, but not a load, and the prefetches find the page then.
+    // A load of one in the middle: processors may drop a prefetch if its page is not known to
+    // them, but not a load, and the prefetches find the page then.
     asm volatile("" : : "r"(at[size / 2]));
     for (std::size_t b = 0; b < size; b += 64) __builtin_prefetch(at + b);
   }
