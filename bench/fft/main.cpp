@@ -6,6 +6,7 @@
 //   bench_fft disk FOLDER BYTES     the drive: O_DIRECT, 8 transfers of BYTES at once, a file of 2 GiB
 //   bench_fft lines N               FFTW's time for all lines of N^3, on all PEs
 //   bench_fft fftw SHAPE TYPE       the same for any shape, in single or double precision
+//   bench_fft touch - MIB           touches so much memory in huge pages, and ends
 //   bench_fft memory - N            fft3d's passes over an array in memory, and FFTW's own three-dimensional plan
 #include <apps/fft3d/tile.hpp>
 #include <apps/fft3d/transform.hpp>
@@ -260,6 +261,15 @@ nlohmann::ordered_json memory(std::int64_t n) {
   return {{"fft256_memory_s", median(own)}, {"fftw256_s", median(theirs)}};
 }
 
+nlohmann::ordered_json touch(std::uint64_t mib) {
+  std::vector<page> all;
+  for (std::uint64_t i = 0; i < mib; i += 64) {
+    all.emplace_back(std::uint64_t{64} << 20);
+    std::memset(all.back().writable().data(), 1, all.back().size());
+  }
+  return {{"touched_mib", 64 * all.size()}};
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -279,10 +289,13 @@ int main(int argc, char** argv) {
       found = fftw(three(a[2]), type_of(a[3]));
     else if (what == "lines")
       found = lines(n());
+    else if (what == "touch")
+      found = touch(static_cast<std::uint64_t>(n()));
     else if (what == "memory")
       found = memory(n());
     else {
-      std::fprintf(stderr, "bench_fft create|volume|raw|disk|lines|fftw|memory ...: see the beginning of its source\n");
+      std::fprintf(stderr,
+                   "bench_fft create|volume|raw|disk|lines|fftw|touch|memory ...: see the beginning of its source\n");
       return 2;
     }
     std::puts(found.dump().c_str());
