@@ -40,7 +40,7 @@ void add_names(world_sample& w, const transport::result<std::vector<std::byte>>&
       w.problems.push_back(text.error().message);
       return;
     }
-    detail::names_on_board board = detail::decode_names(*text);
+    orrery::detail::names_on_board board = orrery::detail::decode_names(*text);
     constexpr std::uint64_t most = std::uint64_t{1} << 40;  // so that no sum wraps
     w.name_count += std::max<std::uint64_t>(std::min(board.total, most), board.names.size());
     for (auto& n : board.names) w.names.push_back({std::move(n.name), n.process, board.classes[n.cls], node});
