@@ -4,11 +4,11 @@
 // Problem: A calls B, B calls C, C calls A; A runs one method at a time, so nobody will ever
 // answer. To carry the chain of callers with every call would cost every call. So nothing is
 // carried. When a call arrives at a process that is itself waiting for a call, the process becomes
-// a suspect; when its PE has nothing better to do, a probe follows the waits from there: to the
-// process that the suspect's call went to, if that process waits too to the one it waits for, and
-// so on (edge chasing: Chandy, Misra and Haas 1983). If it comes back, one of the calls of the
-// cycle that wait in mailboxes fails with deadlock_error: that to the least process, whichever
-// probe has come back.
+// a suspect; when its PE has had nothing to do for some microseconds, or is busy for long, a probe
+// follows the waits from there: to the process that the suspect's call went to, if that process
+// waits too to the one it waits for, and so on (edge chasing: Chandy, Misra and Haas 1983). If it
+// comes back, one of the calls of the cycle that wait in mailboxes fails with deadlock_error: that
+// to the least process, whichever probe has come back.
 //
 // Why a probe that comes back proves a deadlock: a process that waits for a call stays so until
 // that call is answered (waits with a time limit are not followed). A probe travels behind the call

@@ -22,8 +22,8 @@ struct sink;
 /// Problem: A calls B, B calls C, C calls A; A runs one method at a time, so nobody will ever
 /// answer. To carry the chain of callers with every call would cost every call. So nothing is
 /// carried: a process that a call reaches while it waits itself is a suspect, and when its PE has
-/// nothing better to do, a probe follows the waits from there. deadlock_detector.cpp says how, and
-/// why a cycle is found if, and only if, there is one.
+/// had nothing to do for a while, a probe follows the waits from there. deadlock_detector.cpp says
+/// how, and why a cycle is found if, and only if, there is one.
 ///
 /// Owned by the PE, used on its thread. Nothing here parks.
 class deadlock_detector {

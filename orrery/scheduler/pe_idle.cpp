@@ -23,6 +23,8 @@ constexpr int yields_before_sleep = 20;      // when PEs share cores
 // a yield that took so long gave the core to somebody who computes
 constexpr std::int64_t turn_ns = 200'000;
 constexpr std::int64_t spins_between_machines = 8;
+// Most calls are answered before: a probe for each would cost both PEs as much as the call.
+constexpr std::int64_t chase_after_ns = 20'000;
 constexpr std::int64_t rest_after_ns = 5'000;  // without anything to do a PE says so, and spins on
 constexpr std::int64_t shutdown_nap_ns = 500'000;  // other PEs come to their end without saying so
 
@@ -99,7 +101,9 @@ bool pe::spin(std::int64_t begin, std::int64_t due, bool nothing_due) {
   }
   // To wake takes longer where another thread looks for what comes from other machines.
   const std::int64_t spin_ns = carrier_ != nullptr ? spins_between_machines * settings_.spin_ns : settings_.spin_ns;
-  const std::int64_t until = due >= 0 ? std::min(due, begin + spin_ns) : begin + spin_ns;
+  const bool suspects = deadlocks_.has_suspects();
+  std::int64_t until = begin + (suspects ? std::min(spin_ns, chase_after_ns) : spin_ns);
+  if (due >= 0) until = std::min(until, due);
   for (;;) {
     for (int i = 0; i < 128; ++i) {
       if (anything_inbound()) return true;
@@ -107,7 +111,8 @@ bool pe::spin(std::int64_t begin, std::int64_t due, bool nothing_due) {
     }
     const std::int64_t now = transport::now_ns();
     if (nothing_due && at_rest(begin, now)) return false;
-    if (now >= until && (carrier_ == nullptr || (due >= 0 && now >= due) || !carrier_->needs(id()))) return false;
+    if (now >= until && (suspects || carrier_ == nullptr || (due >= 0 && now >= due) || !carrier_->needs(id())))
+      return false;
   }
 }
 
@@ -155,15 +160,20 @@ void pe::idle() {
   if (quiescence_.settles() && next_timer != timers_.end() && next_timer->first == quiescence_.settle_deadline())
     ++next_timer;
   const bool waits_for_time = next_timer != timers_.end() && next_timer->first != no_deadline;
-  const bool nothing_due = nothing_to_do && !waits_for_time;
+  const bool suspects = deadlocks_.has_suspects();
+  const bool nothing_due = nothing_to_do && !waits_for_time && !suspects;
   if (stopping()) due = begin + shutdown_nap_ns;
   if (flow_.excess().may_hold()) [[unlikely]] {
     flow_.excess().relieve(begin);
     due = std::min(due < 0 ? std::numeric_limits<std::int64_t>::max() : due, begin + backlog::relieve_after_ns);
   }
 
-  const bool found = quiescence_.resting() || (nothing_due && at_rest(begin, begin)) ? anything_inbound()
-                                                                                     : spin(begin, due, nothing_due);
+  bool found = quiescence_.resting() || (nothing_due && at_rest(begin, begin)) ? anything_inbound()
+                                                                               : spin(begin, due, nothing_due);
+  if (!found && suspects) {
+    (void)deadlocks_.chase_suspects();
+    found = true;  // looks again before it sleeps
+  }
   if (found && !quiescence_.resting()) {
     // A PE that spins deals with what has come at once: to ask for the time would cost a tenth of a
     // round trip.

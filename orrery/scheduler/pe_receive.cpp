@@ -49,7 +49,8 @@ bool pe::poll() {
   if (io_active_ != nullptr) [[unlikely]]
     any |= io_active_->poll();
   any |= fire_timers();
-  if (deadlocks_.has_suspects() && (!any || (++polls_ & 255) == 0)) [[unlikely]]
+  // else when nothing has come for a while (pe::idle)
+  if (deadlocks_.has_suspects() && (++polls_ & 255) == 0) [[unlikely]]
     any |= deadlocks_.chase_suspects();
   if (runnable_.size() > count_.queue_high) count_.queue_high = runnable_.size();
   return any || !runnable_.empty();
