@@ -5,8 +5,11 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <iterator>
 #include <utility>
 #include <vector>
+
+#include <boost/container/small_vector.hpp>
 
 namespace orrery {
 
@@ -15,8 +18,9 @@ namespace detail {
 /// The methods that wait for values of an inbox.
 ///
 /// Problem: a message is not to cost more where a method waits for four, and the fourth is still to
-/// come. So each wait knows how many values are missing at least, and tells its condition when that
-/// is nothing; then the values are counted. A copy of an inbox is waited for by nobody.
+/// come. So each wait knows how many values are missing, and tells its condition when that is
+/// nothing; the values are counted then only if others have taken some meanwhile. A copy of an
+/// inbox is waited for by nobody.
 template <class Number>
 class number_waits {
  public:
@@ -33,7 +37,8 @@ class number_waits {
     }
     number_waits& in;
     const Number& number;
-    std::size_t missing;  ///< at least; fewer if others have taken some since
+    std::size_t missing;
+    bool exact = true;  ///< else more may be missing: others have taken some since
     one* next;
     scheduler::condition* condition = nullptr;
   };
@@ -50,10 +55,15 @@ class number_waits {
     for (one* w = first_; w != nullptr; w = w->next)
       if (w->missing != 0 && w->number == n && --w->missing == 0) tell(*w);
   }
+  /// Values were taken.
+  void were_taken() noexcept {
+    for (one* w = first_; w != nullptr; w = w->next) w->exact = false;
+  }
   /// There are other values now.
   void look_again() noexcept {
     for (one* w = first_; w != nullptr; w = w->next) {
       w->missing = 0;
+      w->exact = false;
       tell(*w);
     }
   }
@@ -66,6 +76,16 @@ class number_waits {
 };
 
 }  // namespace detail
+
+/// Values that were taken from an inbox, in the order in which they came; a few need no memory of
+/// their own. A vector of boost::container, which becomes a std::vector where one is wanted.
+template <class Value>
+class taken_values : public boost::container::small_vector<Value, std::clamp<std::size_t>(128 / sizeof(Value), 1, 8)> {
+ public:
+  operator std::vector<Value>() && {  // NOLINT: as what it was before
+    return {std::move_iterator(this->begin()), std::move_iterator(this->end())};
+  }
+};
 
 /// Keeps the values that have come for a process until its method asks for them, by a number that
 /// says what they are for. A member of the object:
@@ -98,12 +118,13 @@ class inbox {
     const auto at = std::ranges::find(all_, n, &item::number);
     Value v = std::move(at->value);
     all_.erase(at);
+    waits_.were_taken();
     return v;
   }
   /// So many of that number, in the order in which they came; parks until they are there.
-  [[nodiscard]] std::vector<Value> take(const Number& n, std::size_t count) {
+  [[nodiscard]] taken_values<Value> take(const Number& n, std::size_t count) {
     await(n, count);
-    std::vector<Value> values;
+    taken_values<Value> values;
     values.reserve(count);
     auto kept = all_.begin();
     for (auto at = kept; at != all_.end(); ++at) {
@@ -115,6 +136,7 @@ class inbox {
       }
     }
     all_.erase(kept, all_.end());
+    waits_.were_taken();
     return values;
   }
   /// True if a value of that number is there. Does not park.
@@ -138,8 +160,10 @@ class inbox {
     wanted(inbox& from, const Number& n, std::size_t c, std::size_t missing)
         : wait(from.waits_, n, missing), of(from), count(c) {}
     bool operator()() {
+      if (this->missing == 0 && this->exact) return true;
       const std::size_t there = of.count_of(this->number);
       this->missing = there < count ? count - there : 0;
+      this->exact = true;
       return this->missing == 0;
     }
     const inbox& of;

@@ -122,7 +122,7 @@ class arrivals {
     auto all = by<Method>().take(n, count);
     using values = typename detail::typed_arrivals<Method>::values;
     if constexpr (std::tuple_size_v<values> == 1) {
-      std::vector<std::tuple_element_t<0, values>> one;
+      taken_values<std::tuple_element_t<0, values>> one;
       one.reserve(all.size());
       for (auto& v : all) one.push_back(std::get<0>(std::move(v)));
       return one;
