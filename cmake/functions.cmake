@@ -29,7 +29,7 @@ endfunction()
 
 # Half of what GCC does for a small program that reads its options is to optimize CLI11 (2.1 is headers only): 7 s of a
 # processor at -O2. In the programs of a release build it is not optimized.
-function(orrery_quick_options name)
+function(orrery_quick_options)
   if(NOT CMAKE_CXX_COMPILER_ID STREQUAL GNU OR NOT CMAKE_BUILD_TYPE STREQUAL Release)
     return()
   endif()
@@ -49,7 +49,7 @@ function(orrery_program name folder)
   if(ARGN)
     add_executable(${name} ${ARGN})
     orrery_program_options(${name})
-    orrery_quick_options(${name} ${ARGN})
+    orrery_quick_options(${ARGN})
     set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/${folder})
     # Examples and benchmarks run in the optimized build alone; another is there to see that its compiler takes them.
     if(NOT ORRERY_SANITIZE STREQUAL off AND name MATCHES "^(example|bench)_")

@@ -82,7 +82,7 @@ class number_waits {
 template <class Value>
 class taken_values : public boost::container::small_vector<Value, std::clamp<std::size_t>(128 / sizeof(Value), 1, 8)> {
  public:
-  operator std::vector<Value>() && {  // NOLINT: as what it was before
+  operator std::vector<Value>() && {  // NOLINT: implicit, so that a method can return it as one
     return {std::move_iterator(this->begin()), std::move_iterator(this->end())};
   }
 };
