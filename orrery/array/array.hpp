@@ -4,7 +4,6 @@
 #include <orrery/array/array_options.hpp>
 #include <orrery/array/detail/activity.hpp>
 #include <orrery/array/detail/array_maker.hpp>
-#include <orrery/array/detail/index_types.hpp>
 #include <orrery/array/detail/insertion.hpp>
 #include <orrery/array/element_ptr.hpp>
 #include <orrery/process/runtime.hpp>
@@ -12,7 +11,6 @@
 #include <compare>
 #include <concepts>
 #include <cstddef>
-#include <functional>
 #include <optional>
 #include <string>
 #include <type_traits>
@@ -197,10 +195,10 @@ void quiescence(const array<T, Index>& a) {
 
 /// Destroys all elements and the array, everywhere. To be called when nothing of it is on its way
 /// (see quiescence()), but for ends of elements: what comes later fails with process_gone. So does
-/// a wait for a reduction that is not over; results that were to be messages are not sent. Parks.
-/// Throws node_lost (there is nothing of the array left on the PEs that are), usage_error (a method
-/// of an element is parked, of a reentrant class: this element stays, and so does the array where
-/// it is), process_gone, deadlock_error (called by an element: nothing has happened).
+/// a wait for a reduction that is not over; results that were to be messages are not sent. Methods
+/// that wait in wait_until throw process_gone; others that are parked end first. Parks. Throws
+/// node_lost (there is nothing of the array left on the PEs that are), process_gone, deadlock_error
+/// (called by an element: nothing has happened).
 template <class T, class Index>
 void destroy(const array<T, Index>& a) {
   detail::index_maker<Index>::destroy(a.id());

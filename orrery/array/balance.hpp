@@ -87,9 +87,8 @@ struct balancer {
     measured_loads<Index> m;
     for (cell_base* b : index_part_of<Index>(here_pe(), id).cells()) {
       auto& c = static_cast<index_cell<Index>&>(*b);
-      if (c.sent != nullptr)
-        for (const auto& [to, sent] : *c.sent)
-          m.sent.emplace_back(static_cast<std::uint32_t>(m.indices.size()), to, sent);
+      for (const auto& [to, sent] : index_part<Index>::traffic_of(c))
+        m.sent.emplace_back(static_cast<std::uint32_t>(m.indices.size()), to, sent);
       m.indices.push_back(c.index);
       m.seconds.push_back(static_cast<double>(c.load_ns) / 1e9);
       c.forget_load();
@@ -115,18 +114,23 @@ struct balancer {
     for (step& s : steps) (void)ended(id, *s.of, s.done);
     return moved;
   }
-  static bool ended(std::uint32_t id, const Index& i, future<void>& step) {
+  static bool ended(std::uint32_t id, const Index& of, future<void>& step) {
     try {
       step.get();
       return true;
     } catch (const process_gone&) {  // it was destroyed meanwhile
     } catch (const node_lost&) {
       throw;
-    } catch (...) {  // it is parked, has no serialize(), or that throws
-      here_pe().failures().report("balancing: " + index_part_of<Index>(here_pe(), id).text_of(i) + " stays where it is",
-                                  std::current_exception());
+    } catch (const usage_error& e) {
+      if (e.code() != errc::method_parked) report(id, of);
+    } catch (...) {  // it has no serialize(), or that throws
+      report(id, of);
     }
     return false;
+  }
+  static void report(std::uint32_t id, const Index& of) {
+    here_pe().failures().report("balancing: " + index_part_of<Index>(here_pe(), id).text_of(of) + " stays where it is",
+                                std::current_exception());
   }
   // All PEs' measurements as one, with the numbers of the elements of each PE from first[pe] on.
   // PEs by rank.

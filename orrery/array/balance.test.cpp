@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <orrery/array/balance.hpp>
+#include <orrery/array/own_index.hpp>
 #include <orrery/orrery.hpp>
 
 #include <orrery/process/internal/test_world.hpp>

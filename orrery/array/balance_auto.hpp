@@ -127,8 +127,8 @@ struct diffuser {
     auto& part = index_part_of<Index>(here_pe(), id);
     found f{load_here(id), load_here(id), part.cells().size(), 0, 0};
     for (const cell_base* b : part.cells())
-      if (const auto& sent = static_cast<const index_cell<Index>*>(b)->sent; sent != nullptr)
-        for (const auto& [to, sent_there] : *sent) f.bytes += part.find_local(to) == nullptr ? sent_there : 0;
+      for (const auto& [to, sent] : index_part<Index>::traffic_of(static_cast<const index_cell<Index>&>(*b)))
+        f.bytes += part.find_local(to) == nullptr ? sent : 0;
     return f;
   }
   // Moves elements of about so much load to another PE; returns how many.

@@ -3,6 +3,7 @@
 // PE, create, destroy, move, post, broadcast and make elements contribute. Between rounds the world
 // is quiescent and everything is compared. A failure is seen again with the seed that is printed.
 #include <orrery/array/balance_auto.hpp>
+#include <orrery/array/own_index.hpp>
 
 #include <orrery/process/internal/test_world.hpp>
 #include <orrery/transport/internal/test_seed.hpp>

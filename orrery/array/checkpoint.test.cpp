@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <orrery/array/checkpoint.hpp>
+#include <orrery/array/internal/test_text_index.hpp>
 #include <orrery/orrery.hpp>
 
 #include <orrery/process/internal/test_world.hpp>
@@ -367,6 +368,29 @@ TEST_F(checkpoints, of_a_process_by_a_pointer_to_its_base_are_refused) {
     const std::string what = what_is_thrown<usage_error>([&] { checkpoint(folder(), remote<Settings>(p)); });
     EXPECT_NE(what.find("Special"), std::string::npos) << what;
     checkpoint(folder(), p);
+  });
+}
+
+struct Plain {
+  virtual ~Plain() = default;
+  template <class A>
+  void serialize(A&) {}
+};
+ORRERY_PROCESS(Plain);
+struct Richer : Plain, element<Richer> {
+  int more = 1;
+  template <class A>
+  void serialize(A& a) {
+    a & more;
+  }
+};
+ORRERY_PROCESS_DERIVED(Richer, (Plain));
+TEST_F(checkpoints, of_an_array_as_one_of_its_base_are_refused) {
+  in_world(2, [&] {
+    const auto a = create_array<Richer>(range<int>{4}, {.name = "riches"});
+    const std::string what = what_is_thrown<usage_error>([&] { checkpoint(folder(), array<Plain>(a)); });
+    EXPECT_NE(what.find("riches"), std::string::npos) << what;
+    checkpoint(folder(), a);
   });
 }
 

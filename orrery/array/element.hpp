@@ -16,6 +16,10 @@ struct leave_operation;
 template <class T, class Index>
 struct element_end;
 [[noreturn]] void throw_no_element();
+/// An element contributes to a section: to the agent at its home, without a message if that is
+/// here. Throws usage_error.
+void contribute_to(cell_base& c, std::uint64_t section, std::unique_ptr<accumulator> value,
+                   const reduction_target& target);
 void post_leave(pe& self, slot& s, const scheduler::handler& h, std::uint32_t to);
 }  // namespace detail
 
@@ -131,7 +135,6 @@ struct element_end {
   static void run(pe& self, slot& s, caller from) {
     auto& c = cell<T, Index>::of(s.where_apart());
     auto* part = static_cast<index_part<Index>*>(c.part);
-    if (s.depth > 1) throw_parked(part->text_of(c.index));
     const std::uint32_t array = part->id();
     const std::uint32_t home = part->home_of(c.index);
     index_part<Index>::end_element(self, s, c);

@@ -8,7 +8,6 @@
 #include <compare>
 #include <concepts>
 #include <cstdint>
-#include <functional>
 #include <iosfwd>
 #include <string>
 #include <type_traits>
@@ -37,9 +36,20 @@ template <class T>
 struct index_type_of<T> {
   using type = typename T::index_type;
 };
+/// The library has all that arrays with indices of these types need.
+template <class Index>
+inline constexpr bool usual_index =
+    std::same_as<Index, std::int32_t> || std::same_as<Index, index<2>> || std::same_as<Index, index<3>>;
+/// Complete where programs have what arrays with other indices need (own_index.hpp).
+template <class Index>
+struct own_index;
 /// A class with an index_type of its own has no other one.
 template <class T, class Index>
 consteval void require_index_of() {
+  static_assert(
+      usual_index<Index> || requires { sizeof(own_index<Index>); },
+      "orrery: the library has arrays with indices of the types int, index<2> and index<3>; for others include "
+      "<orrery/array/own_index.hpp>, before the array is used");
   static_assert(
       std::same_as<Index, typename index_type_of<T>::type> || !requires { typename T::index_type; },
       "orrery: this class is an element with an index of another type: give the array, and its range, the "
@@ -128,9 +138,10 @@ template <class T, class Index>
 }
 
 /// Destroys the element when it has executed what was sent before by the caller; returns when that
-/// is done and the index is free. Throws process_gone if it has ended already (for one that was
-/// never created this waits, as other early messages do), usage_error if another method of it is
-/// parked (reentrant classes), node_lost, deadlock_error (an element itself: use post_destroy).
+/// is done and the index is free. Where other methods of it are parked its destructor runs when the
+/// last of them has ended; those that wait in wait_until throw process_gone. Throws process_gone if
+/// it has ended already (for one that was never created this waits, as other early messages do),
+/// node_lost, deadlock_error (an element itself: use post_destroy).
 template <class T, class Index>
 void destroy(const element_ptr<T, Index>& e) {
   detail::call_element<detail::end_message<T, Index>, void>(detail::here_pe(), e.name());

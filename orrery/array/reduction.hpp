@@ -7,8 +7,6 @@
 #include <orrery/wire/type_description.hpp>
 #include <orrery/wire/type_key.hpp>
 
-#include <algorithm>
-#include <functional>
 #include <iterator>
 #include <memory>
 #include <optional>

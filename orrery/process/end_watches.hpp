@@ -18,6 +18,7 @@ enum class end_cause : std::uint8_t {
   threw,  ///< a function, or a constructor, that an exception has left
   node_lost,  ///< its node has left the world, or crashed
   gone,  ///< it had ended before it was asked for, or never was
+  moved,  ///< an element that lives on another PE now: this pointer to it is good no more
 };
 
 /// The end of a process.
@@ -26,8 +27,8 @@ struct ending {
   end_cause cause = end_cause::destroyed;
   std::string what;  ///< of the exception: threw, node_lost
 
-  /// It did not end by itself, as a function does that returns.
-  [[nodiscard]] bool failed() const noexcept { return cause != end_cause::returned; }
+  /// It did not end by itself, as a function does that returns, and has ended.
+  [[nodiscard]] bool failed() const noexcept { return cause != end_cause::returned && cause != end_cause::moved; }
 };
 
 namespace scheduler {
@@ -79,6 +80,9 @@ class end_watches {
   std::vector<end_watch*> chains_;  // the newest first; as many as a power of two
   std::vector<ending> noted_;
 };
+
+/// The process is an element that is about to move: those that watch it are told so.
+void note_moved(pe& self, const slot& s) noexcept;
 
 }  // namespace detail
 }  // namespace orrery

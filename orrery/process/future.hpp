@@ -184,7 +184,8 @@ class [[nodiscard]] future {
   future() noexcept = default;
   future(future&& other) noexcept : state_(std::exchange(other.state_, nullptr)) {}
   future& operator=(future&& other) noexcept {
-    std::swap(state_, other.state_);
+    future taken(std::move(other));
+    std::swap(state_, taken.state_);
     return *this;
   }
   ~future() {

@@ -106,7 +106,8 @@ class descriptor {
   descriptor(const std::string& path, int flags, unsigned mode = 0644) : fd_(io::open(path, flags, mode)) {}
   descriptor(descriptor&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
   descriptor& operator=(descriptor&& other) noexcept {
-    std::swap(fd_, other.fd_);
+    descriptor taken(std::move(other));
+    std::swap(fd_, taken.fd_);
     return *this;
   }
   ~descriptor();

@@ -92,4 +92,12 @@ future<ending> await_end(address process) {
   }
 }
 
+void note_moved(pe& self, const slot& s) noexcept {
+  if (!s.watched) return;
+  try {
+    (void)local_waits::of(self).ends().note({self.address_of(s), end_cause::moved, {}});
+  } catch (const std::bad_alloc&) {  // NOLINT(bugprone-empty-catch): as if it had been destroyed
+  }
+}
+
 }  // namespace orrery::detail

@@ -6,6 +6,7 @@
 #include <orrery/process/group.hpp>
 #include <orrery/process/promise.hpp>
 #include <orrery/process/spawn.hpp>
+#include <orrery/scheduler/reach.hpp>
 
 #include <type_traits>
 #include <utility>
@@ -145,7 +146,7 @@ void on_end(const remote<T>& p, const remote<W>& w) {
   }
   detail::when_done(self, end_of(p), [to = w.address()](detail::pe&, detail::future_state<ending>& s) {
     s.taken = true;
-    if (s.scheduler::sink::state == scheduler::sink::status::value)
+    if (s.scheduler::sink::state == scheduler::sink::status::value && scheduler::reaches(detail::here_pe(), to.pe))
       post_call<&watch::arrive>(orrery::pe(to.pe), to, s.value);
   });
 }

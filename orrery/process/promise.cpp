@@ -62,6 +62,10 @@ void must_not_keep(const open_promise* p) {
   if (!self.refusing()) throw usage_error(errc::bad_argument, "promise: it was kept before; its caller has the result");
 }
 
+void throw_no_exception() {
+  throw usage_error(errc::bad_argument, "promise::set_exception: the pointer holds no exception; give it one");
+}
+
 void throw_no_future(const open_promise* p) {
   if (p == nullptr) throw usage_error(errc::null_pointer, verbatim, "promise: it was moved from, and has no future");
   throw usage_error(errc::bad_argument, "promise: its future was given away before; there is only one");

@@ -71,6 +71,7 @@ struct promise_state final : future_state<T>, open_promise {
 /// now. Returns if the runtime shuts down, which who waits knows.
 void must_not_keep(const open_promise* p);
 [[noreturn]] void throw_no_future(const open_promise* p);
+[[noreturn]] void throw_no_exception();
 /// It is kept: the state is complete, with the result in its place.
 void keep(pe& self, open_promise& p) noexcept;
 /// The same with an exception.
@@ -105,7 +106,8 @@ class [[nodiscard]] promise {
   promise() : state_(new detail::promise_state<T>(detail::here_pe())) {}
   promise(promise&& other) noexcept : state_(std::exchange(other.state_, nullptr)) {}
   promise& operator=(promise&& other) noexcept {
-    std::swap(state_, other.state_);
+    promise taken(std::move(other));
+    std::swap(state_, taken.state_);
     return *this;
   }
   ~promise() {
@@ -140,8 +142,10 @@ class [[nodiscard]] promise {
     state_->scheduler::sink::state = scheduler::sink::status::value;
     detail::keep(*self, *state_);
   }
-  /// The call ends with an exception. Throws usage_error as set_value.
+  /// The call ends with an exception. Throws usage_error as set_value, and if there is none.
   void set_exception(std::exception_ptr why) {
+    if (why == nullptr) [[unlikely]]
+      detail::throw_no_exception();
     detail::pe* const self = detail::keeper_of(state_);
     if (self == nullptr) return detail::must_not_keep(state_);
     detail::keep_with(*self, *state_, std::move(why));

@@ -13,6 +13,13 @@ namespace {
 
 using scheduler::node;
 
+[[noreturn]] void throw_no_world(const char* what) {
+  throw usage_error(errc::not_running, verbatim,
+                    std::string(what) +
+                        ": no world runs in this OS process, or a simulated one, which other threads cannot enter; "
+                        "call it between the beginning and the end of run()");
+}
+
 // Which world runs in this OS process. A thread that is no PE has nothing else to name it by.
 class entrance {
  public:
@@ -66,12 +73,8 @@ void start(void* argument) {
   const std::unique_ptr<errand> e(static_cast<errand*>(argument));
   pe& self = *scheduler::current_pe;
   const std::shared_ptr<submission>& s = e->what;
-  if (self.stopping()) {
-    s->fail(make_error(errc::stopped, "submit"));
-    the_entrance().ended(s);
-    return;
-  }
   try {
+    if (self.stopping()) throw stopped("submit");
     start_function(self, [s] {
       s->run();
       the_entrance().ended(s);
@@ -86,15 +89,13 @@ void start(void* argument) {
 void entrance::submit(std::shared_ptr<submission> s) {
   const std::lock_guard lock(mutex_);
   if (node_ == nullptr && was_open_) throw stopped("submit");
-  if (node_ == nullptr)
-    throw usage_error(
-        errc::not_running, verbatim,
-        "submit: no world runs in this OS process, or a simulated one, which other threads cannot enter; call submit "
-        "between the beginning and the end of run()");
+  if (node_ == nullptr) throw_no_world("submit");
   node& n = *node_;
   // The first PE of several runs main, which may wait for this very thread.
   const std::uint32_t others = n.pe_count() - 1;
   pe& at = n.local(n.first_pe() + (others != 0 ? 1 + n.turn() % others : 0));
+  // Else functions that come fast enough would keep it from ending.
+  if (at.stopping()) throw stopped("submit");
   auto e = std::make_unique<errand>(s, &n);
   under_way_.insert(s);
   n.begin_outside();
@@ -121,7 +122,7 @@ namespace orrery {
 
 outside_work::outside_work() {
   if (!detail::the_entrance().with_node([](scheduler::node& n) { n.begin_outside(); }))
-    throw usage_error(errc::not_running, "outside_work");
+    detail::throw_no_world("outside_work");
 }
 outside_work::~outside_work() {
   detail::the_entrance().with_node([](scheduler::node& n) { n.end_outside(); });

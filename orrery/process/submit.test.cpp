@@ -106,6 +106,33 @@ TEST(submit, fails_with_stopped_when_the_world_has_ended) {
   EXPECT_THROW((void)submit([] {}), stopped);
 }
 
+// Nobody waits for the answers, and the thread goes on until it is told.
+TEST(submit, goes_on_while_the_world_ends) {
+  for (const std::uint32_t pes : {1U, 2U})
+    for (int round = 0; round < 5; ++round) {
+      std::thread submits;
+      std::vector<std::future<int>> all;
+      in_world(pes, [&] {
+        const outside_work of_the_thread;
+        const auto me = this_process<function>();
+        submits = std::thread([&all, me] {
+          try {
+            submit([me] { send(me, 1); }).get();
+            for (;;) all.push_back(submit([] { return 1; }));
+          } catch (const stopped&) {  // NOLINT(bugprone-empty-catch): what it waits for
+          }
+        });
+        (void)receive<int>();
+        sleep_for(std::chrono::milliseconds(1));
+      });
+      submits.join();
+      for (auto& f : all) try {
+          EXPECT_EQ(f.get(), 1);
+        } catch (const stopped&) {  // NOLINT(bugprone-empty-catch): it had not ended
+        }
+    }
+}
+
 TEST(submit, is_what_the_error_of_another_thread_names) {
   in_world(2, [] {
     const auto c = spawn<Counter>(pe(0));

@@ -230,7 +230,8 @@ class [[nodiscard]] task {
   explicit task(std::coroutine_handle<promise_type> h) noexcept : coroutine_(h) {}
   task(task&& other) noexcept : coroutine_(std::exchange(other.coroutine_, nullptr)) {}
   task& operator=(task&& other) noexcept {
-    std::swap(coroutine_, other.coroutine_);
+    task taken(std::move(other));
+    std::swap(coroutine_, taken.coroutine_);
     return *this;
   }
   ~task() {

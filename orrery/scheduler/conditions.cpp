@@ -111,19 +111,32 @@ inline void conditions::add(condition& c) {
   }
 }
 
-// A condition that stands behind another one is looked at on its own from now on.
+// The next one of those behind takes the place of a condition that leaves them.
+void conditions::hand_on(condition& c) noexcept {
+  condition* const next = std::exchange(c.behind, nullptr);
+  if (next == nullptr) return;
+  if (c.last != next) next->last = c.last;
+  c.last = &c;
+  link(*next);
+}
+
+// It is looked at on its own from now on, and nobody stands behind it.
 void conditions::separate(condition& c) {
-  const bool found = search(youngest_of(*c.process), [&](condition*, condition& of) {
+  const bool stood_behind = search(youngest_of(*c.process), [&](condition*, condition& of) {
     if (&of == &c || !of.is_same(c)) return false;
     condition* before = &of;
     while (before != nullptr && before->behind != &c) before = before->behind;
     if (before == nullptr) return false;
-    before->behind = c.behind;
+    before->behind = std::exchange(c.behind, nullptr);
     if (of.last == &c) of.last = before;
     return true;
   });
   c.bytes = 0;
-  if (found) link(c);
+  if (stood_behind) {
+    link(c);
+  } else {
+    hand_on(c);
+  }
 }
 
 // Takes out the one behind `before` in its chain, and gives it its process. The next one takes its
@@ -132,10 +145,8 @@ inline void conditions::grant_behind(condition*& youngest, condition* before) no
   condition& c = *before->next;
   before->next = c.next;
   if (youngest == &c) youngest = before == &c ? nullptr : before;
-  if (c.behind != nullptr) [[unlikely]] {
-    if (c.last != c.behind) c.behind->last = c.last;
-    link(*c.behind);
-  }
+  if (c.behind != nullptr) [[unlikely]]
+    hand_on(c);
   --count_;
   to_look_at_ -= c.told;
   c.state = condition::status::granted;

@@ -66,6 +66,7 @@ class conditions {
   [[gnu::noinline]] void grow();
   void add_to(condition*& youngest, condition& c) noexcept;
   void link(condition& c) noexcept;
+  void hand_on(condition& c) noexcept;
   void separate(condition& c);
   inline void grant_behind(condition*& youngest, condition* before) noexcept;
   bool grant_first(slot& s) noexcept;

@@ -163,6 +163,7 @@ void links::add_inbound(std::unique_ptr<inbound> in) {
 void links::run_errand(void (*f)(void*), void* argument) {
   {
     const std::lock_guard lock(arrivals_mutex_);
+    if (errands_over_) throw stopped("an errand");
     errands_.emplace_back(f, argument);
   }
   of_.owner().announce(of_);
@@ -228,11 +229,14 @@ void drop_payload(wire::envelope& e) noexcept {
 }  // namespace
 
 void links::drop_leftovers() noexcept {
+  decltype(errands_) errands;
   {
     const std::lock_guard lock(arrivals_mutex_);
     adopt_arrivals();
+    errands.swap(errands_);
+    errands_over_ = true;
   }
-  for (const auto& [f, argument] : errands_) f(argument);
+  for (const auto& [f, argument] : errands) f(argument);
   for (const auto& in : inbound_) {
     if (in->remote || in->lost) continue;
     while (wire::envelope* e = in->ring.front()) {

@@ -87,7 +87,7 @@ class links {
   /// Called by any thread: a ring into this PE was made.
   void add_inbound(std::unique_ptr<inbound> in);
   /// Called by any thread: the PE will call f(argument) between methods; f must not wait or throw.
-  /// Throws std::bad_alloc.
+  /// Throws std::bad_alloc, stopped (the PE has ended).
   void run_errand(void (*f)(void*), void* argument);
 
   // --- what is known of the world ----------------------------------------------------------------
@@ -129,6 +129,7 @@ class links {
   std::mutex arrivals_mutex_;  // of what follows
   std::vector<std::unique_ptr<inbound>> arrivals_;  // rings that other threads have made
   std::vector<std::pair<void (*)(void*), void*>> errands_;
+  bool errands_over_ = false;
 };
 
 }  // namespace orrery::scheduler

@@ -118,6 +118,8 @@ entry entry_of(errc code) noexcept {
               "and let its serialize() name the same parts every time"};
     case errc::value_without_state:
       return {"value_without_state", "a std::variant that is valueless_by_exception cannot be sent; give it a value"};
+    case errc::method_parked:
+      return {"method_parked", "another method of it is parked, with its stack on this PE; let it end first"};
     case errc::bad_argument:
       return {"bad_argument", "an argument has a value that it cannot have; correct it"};
   }
@@ -182,6 +184,7 @@ bool with_class_of(errc code, F&& make) {
     case errc::value_changed:
     case errc::value_without_state:
     case errc::bad_argument:
+    case errc::method_parked:
       return make.template operator()<usage_error>();
   }
   return false;

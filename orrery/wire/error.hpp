@@ -59,6 +59,7 @@ enum class errc : std::uint16_t {
   value_changed = 86,
   value_without_state = 87,
   bad_argument = 88,
+  method_parked = 89,
 };
 
 /// The code's own name, such as "process_gone"; "unknown" for a number that is no code.

@@ -3,7 +3,9 @@
 #include "../support/four_ways.hpp"
 
 #include <orrery/array/array.hpp>
+#include <orrery/array/balance.hpp>
 #include <orrery/array/section.hpp>
+#include <orrery/process/on_end.hpp>
 
 #include <atomic>
 #include <stdexcept>
@@ -34,8 +36,11 @@ struct Square : element<Square, int>, Shape, Named {
   double area() const override { return factor * this_index() * this_index(); }
   void move_to(std::uint32_t pe) {
     ++moves;
+    if (last != this_pe() && last != ~0U && (where.empty() || where.back() != this_pe())) ++late;
+    last = this_pe();
     migrate_to(pe);
   }
+  int told_late() const { return late; }
   void migrated() {
     where.push_back(this_pe());
     if (this_index() < 0) throw std::out_of_range("in migrated()");
@@ -45,12 +50,14 @@ struct Square : element<Square, int>, Shape, Named {
   std::vector<std::uint32_t> seen() const { return where; }
   template <class A>
   void serialize(A& a) {
-    a & factor & number & moves & where;
+    a & factor & number & moves & where & last & late;
   }
   int moves = 0;
   std::vector<std::uint32_t> where;
+  std::uint32_t last = ~0U;
+  int late = 0;
 };
-ORRERY_PROCESS_DERIVED(Square, (Shape, Named), move_to, seen);
+ORRERY_PROCESS_DERIVED(Square, (Shape, Named), move_to, seen, told_late);
 
 double area_of(const element_ptr<Shape, int>& s) { return s->area(); }
 
@@ -103,6 +110,88 @@ void hook_throws() {
   squares[-1]->move_to(world_pes() - 1);
   quiescence(squares);
   check(squares[-1]->seen() == std::vector{world_pes() - 1}, "it has moved");
+}
+
+// More moves in a row than a message follows: each one is told, and before what has waited for it.
+void hook_often() {
+  const auto squares = create_array<Square>(range<int>{2});
+  for (std::uint32_t k = 1; k <= 12; ++k) post(squares[1])->move_to(k % world_pes());
+  quiescence(squares);
+  const auto seen = squares[1]->seen();
+  std::size_t moves = 0;
+  for (std::size_t k = 1; k < seen.size(); ++k) moves += seen[k] != seen[k - 1] ? 1U : 0U;
+  check(seen.empty() || moves == seen.size() - 1, "each is a move to another PE");
+  check(world_pes() == 1 || seen.size() > 4, "it has moved");
+  check(squares[1]->told_late() == 0, "a method came before the news");
+}
+
+/// Its methods wait for each other.
+struct Waiting;
+ORRERY_PROCESS(Waiting, wait, open, where, link_to);
+struct Waiting : element<Waiting, int> {
+  static inline std::atomic<int> alive = 0;  // on this node
+  Waiting() { ++alive; }
+  ~Waiting() { --alive; }
+  void wait() {
+    wait_until([this] { return opened; });
+  }
+  void open() { opened = true; }
+  std::uint32_t where() const { return this_pe(); }
+  remote<Waiting> link_to() { return this_process<Waiting>(); }
+  template <class A>
+  void serialize(A& a) {
+    a & opened;
+  }
+  bool opened = false;
+};
+
+void destroyed_while_waiting() {
+  const auto a = create_array<Waiting>(range<int>{8});
+  std::vector<future<void>> waits;
+  for (int i = 0; i < 8; ++i)
+    for (int k = 0; k < 3; ++k) waits.push_back(start(a[i])->wait());
+  for (int i = 0; i < 8; ++i) (void)a[i]->where();  // they wait now
+  destroy(a[5]);
+  for (std::size_t k = 15; k < 18; ++k) thrown<process_gone>("its element was destroyed", [&] { waits[k].get(); });
+  a.insert(5);
+  check(a[5]->where() < world_pes(), "the index is free");
+  a[6]->open();
+  for (std::size_t k = 18; k < 21; ++k) waits[k].get();
+  destroy(a);
+  for (std::size_t k = 0; k < waits.size(); ++k)
+    if (k < 15 || k >= 21) thrown<process_gone>("the array was destroyed", [&] { waits[k].get(); });
+  thrown<process_gone>("a call", [&] { (void)a[0]->where(); });
+}
+
+void balanced_while_waiting() {
+  const auto a =
+      create_array<Waiting>(range<int>{8}, {}, placement_map<int>([](const int&, std::uint32_t) { return 0U; }));
+  auto waits = start(a[3])->wait();
+  for (int i = 0; i < 8; ++i) (void)a[i]->where();
+  const auto r = balance(a, *balance_rotate());
+  check(r.moved == (world_pes() > 1 ? 7U : 0U) && a[3]->where() == 0, "what waits stays where it is");
+  a[3]->open();
+  waits.get();
+}
+
+struct Partner {
+  int touch() const { return 1; }
+};
+ORRERY_PROCESS(Partner, touch);
+void moved() {
+  if (world_pes() == 1) return;
+  const auto a = create_array<Waiting>();
+  a.insert_at(pe(0), 1);
+  const auto me = a[1]->link_to();
+  const auto partner = spawn<Partner>(pe(world_pes() - 1));
+  link(me, partner);
+  auto end = end_of(me);
+  start_migrate(a[1], world_pes() - 1).get();
+  const ending e = end.get();
+  check(e.cause == end_cause::moved && !e.failed(), "it has moved");
+  quiescence();
+  check(partner->touch() == 1, "its partner lives");
+  check(a[1]->where() == world_pes() - 1, "and so does it");
 }
 
 struct Pixel;
@@ -178,6 +267,14 @@ TEST_P(bases_of_arrays, have_their_methods_called) { EXPECT_EQ(wrong_in("bases")
 using migrated = testing::in_each_way;
 INSTANTIATE_IN_FOUR_WAYS(migrated);
 TEST_P(migrated, tells_an_element_where_it_is) { EXPECT_EQ(wrong_in("hook"), ""); }
+TEST_P(migrated, tells_an_element_that_moves_often_each_time) { EXPECT_EQ(wrong_in("hook_often"), ""); }
+TEST_P(migrated, is_what_watchers_of_an_element_hear) { EXPECT_EQ(wrong_in("moved"), ""); }
+using elements_that_wait = testing::in_each_way;
+INSTANTIATE_IN_FOUR_WAYS(elements_that_wait);
+TEST_P(elements_that_wait, are_destroyed_with_their_waits) { EXPECT_EQ(wrong_in("destroyed_while_waiting"), ""); }
+TEST_P(elements_that_wait, stay_where_they_are_when_others_are_balanced) {
+  EXPECT_EQ(wrong_in("balanced_while_waiting"), "");
+}
 TEST_P(migrated, is_not_called_while_a_promise_is_held) { EXPECT_EQ(wrong_in("promises"), ""); }
 TEST_P(migrated, may_throw_and_is_reported) {
   const std::string said = wrong_in("hook_throws");
@@ -196,6 +293,10 @@ int main(int argc, char** argv) {
                                                 {{"bases", bases},
                                                  {"hook", hook},
                                                  {"hook_throws", hook_throws},
+                                                 {"hook_often", hook_often},
+                                                 {"moved", moved},
+                                                 {"destroyed_while_waiting", destroyed_while_waiting},
+                                                 {"balanced_while_waiting", balanced_while_waiting},
                                                  {"own_sections", own_sections},
                                                  {"promises", promises}});
 }

@@ -2,6 +2,8 @@
 // Methods that wait until something holds of their objects, and what is made of that, in each kind of world.
 #include "../support/four_ways.hpp"
 
+#include <orrery/transport/internal/test_seed.hpp>
+
 #include <orrery/array/array.hpp>
 #include <orrery/process/channel.hpp>
 #include <orrery/process/inbox.hpp>
@@ -12,6 +14,7 @@
 #include <algorithm>
 #include <deque>
 #include <numeric>
+#include <random>
 #include <stdexcept>
 
 namespace orrery {
@@ -44,6 +47,13 @@ struct Gate {
   bool wait_briefly(int n) {
     return wait_until(1ms, [this, n] { return open_ >= n; });
   }
+  bool wait_at_most(int ms) {
+    return wait_until(std::chrono::milliseconds(ms), [this] { return open_ >= 10; });
+  }
+  bool wait_for_ever() {
+    wait_until([this] { return open_ >= 10; });
+    return true;
+  }
   void fail() {
     wait_until([this] { return open_ > 5 ? throw std::out_of_range("in the condition") : false; });
   }
@@ -67,7 +77,7 @@ struct Gate {
   bool disturbed_ = false;
   std::vector<int> passed_;
 };
-ORRERY_PROCESS(Gate, open, wait, wait_briefly, fail, waiting, passed, disturbed);
+ORRERY_PROCESS(Gate, open, wait, wait_briefly, wait_at_most, wait_for_ever, fail, waiting, passed, disturbed);
 
 int go_through(remote<Gate> g, int n) { return g->wait(n); }
 
@@ -105,6 +115,29 @@ void methods() {
     destroy(g);
     thrown<process_gone>("destroyed while it waits", [&] { gone.get(); });
     thrown<process_gone>("destroyed", [&] { g->open(1); });
+  }
+}
+
+// Many wait for the same, and their limits end in any order; each ends, and by its own.
+void limits() {
+  std::mt19937 random(static_cast<std::uint32_t>(testing::test_seed()));
+  for (std::uint32_t p = 0; p < world_pes(); ++p) {
+    const auto g = spawn<Gate>(pe(p));
+    std::vector<future<bool>> in_time;
+    std::vector<future<bool>> late;
+    for (int i = 0; i < 60; ++i)
+      if (random() % 4 == 0) {
+        late.push_back(start(g)->wait_for_ever());
+      } else {
+        in_time.push_back(start(g)->wait_at_most(1 + static_cast<int>(random() % 8)));
+      }
+    for (auto& f : in_time) check(!f.get(), "the condition does not hold");
+    for (auto& f : late) check(!f.ready(), "it has no limit");
+    in_time.clear();
+    for (int i = 0; i < 20; ++i) in_time.push_back(start(g)->wait_at_most(3'600'000));
+    g->open(10);
+    for (auto& f : in_time) check(f.get(), "it holds in time");
+    for (auto& f : late) check(f.get(), "it holds");
   }
 }
 
@@ -360,6 +393,7 @@ void lost() {
 using conditions = testing::in_each_way;
 INSTANTIATE_IN_FOUR_WAYS(conditions);
 TEST_P(conditions, let_methods_wait_for_others_of_their_object) { EXPECT_EQ(wrong_in("methods"), ""); }
+TEST_P(conditions, have_limits_that_end_in_any_order) { EXPECT_EQ(wrong_in("limits"), ""); }
 TEST_P(conditions, of_functions_are_refused) { EXPECT_EQ(wrong_in("misuse"), ""); }
 TEST_P(conditions, make_latches) { EXPECT_EQ(wrong_in("latches"), ""); }
 TEST_P(conditions, make_semaphores) { EXPECT_EQ(wrong_in("semaphores"), ""); }
@@ -380,6 +414,7 @@ int main(int argc, char** argv) {
   using namespace orrery;
   return orrery::testing::run_tests_or_scenario(argc, argv,
                                                 {{"methods", methods},
+                                                 {"limits", limits},
                                                  {"misuse", misuse},
                                                  {"latches", latches},
                                                  {"semaphores", semaphores},

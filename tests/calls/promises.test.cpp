@@ -329,6 +329,29 @@ struct Listener {
 };
 ORRERY_PROCESS(Listener, wait_for);
 
+/// What is assigned to ends as if it had been destroyed.
+void assigned() {
+  promise<int> a;
+  promise<int> b;
+  auto of_a = a.get_future();
+  auto of_b = b.get_future();
+  a = std::move(b);
+  thrown<broken_promise>("the old one", [&] { (void)of_a.get(); });
+  thrown<usage_error>("moved from", [&] { b.set_value(7); });  // NOLINT(bugprone-use-after-move): what is tested
+  a.set_value(5);
+  auto x = std::move(of_b);
+  promise<int> c;
+  auto y = c.get_future();
+  c.set_value(6);
+  x = std::move(y);
+  check(!y.valid() && x.get() == 6, "a future");  // NOLINT(bugprone-use-after-move): what is tested
+  promise<int> d;
+  auto of_d = d.get_future();
+  check_contains(thrown<usage_error>("no exception", [&] { d.set_exception(nullptr); }), "set_exception");
+  d.set_value(1);
+  check(of_d.get() == 1, "it was still to be kept");
+}
+
 void ends() {
   for (std::uint32_t p = 0; p < world_pes(); ++p) {
     const auto desk = spawn<Desk>(pe(p));
@@ -400,6 +423,7 @@ TEST_P(promises, are_shared) { EXPECT_EQ(wrong_in("sharing"), ""); }
 TEST_P(promises, of_members_answer_a_broadcast) { EXPECT_EQ(wrong_in("groups"), ""); }
 TEST_P(promises, of_elements_answer_their_callers) { EXPECT_EQ(wrong_in("elements"), ""); }
 TEST_P(promises, that_are_used_wrongly_say_so) { EXPECT_EQ(wrong_in("misuse"), ""); }
+TEST_P(promises, end_where_others_are_assigned) { EXPECT_EQ(wrong_in("assigned"), ""); }
 TEST_P(promises, end_with_the_program) { EXPECT_EQ(wrong_in("ends"), ""); }
 TEST_P(promises, that_nobody_keeps_are_in_the_report_of_a_dead_world) {
   if (GetParam() == &testing::serialized) return;
@@ -430,6 +454,7 @@ int main(int argc, char** argv) {
                                                  {"elements", elements},
                                                  {"misuse", misuse},
                                                  {"elsewhere", elsewhere},
+                                                 {"assigned", assigned},
                                                  {"ends", ends},
                                                  {"dead", dead},
                                                  {"lost", lost},

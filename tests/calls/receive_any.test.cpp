@@ -95,11 +95,23 @@ void ends() {
   (void)spawn(pe(world_pes() - 1), [] { receive(on<int>([](int) {}), after(1000s, [] {})); });  // ends with the program
 }
 
+// More than a mailbox holds, for a process that waits until nothing happens any more.
+void send_large(remote<function> to) { send(to, std::vector<double>(300'000, 1.5)); }
+void large_values() {
+  for (int round = 0; round < 3; ++round)
+    for (std::uint32_t p = 0; p < world_pes(); ++p) {
+      spawn(pe(p), send_large, this_process<function>());
+      quiescence();
+      check(receive<std::vector<double>>().size() == 300'000, "the value is whole");
+    }
+}
+
 using receiving = testing::in_each_way;
 INSTANTIATE_IN_FOUR_WAYS(receiving);
 TEST_P(receiving, any_of_several_types_keeps_their_order) { EXPECT_EQ(wrong_in("orders"), ""); }
 TEST_P(receiving, with_guards_leaves_what_they_do_not_let_pass) { EXPECT_EQ(wrong_in("guards"), ""); }
 TEST_P(receiving, has_a_time_limit) { EXPECT_EQ(wrong_in("limits"), ""); }
+TEST_P(receiving, takes_what_came_while_the_process_waited_for_quiescence) { EXPECT_EQ(wrong_in("large_values"), ""); }
 TEST_P(receiving, ends_with_the_process) { EXPECT_EQ(wrong_in("ends"), ""); }
 
 }  // namespace
@@ -108,5 +120,6 @@ TEST_P(receiving, ends_with_the_process) { EXPECT_EQ(wrong_in("ends"), ""); }
 int main(int argc, char** argv) {
   using namespace orrery;
   return orrery::testing::run_tests_or_scenario(
-      argc, argv, {{"orders", orders}, {"guards", guards}, {"limits", limits}, {"ends", ends}});
+      argc, argv,
+      {{"orders", orders}, {"guards", guards}, {"limits", limits}, {"large_values", large_values}, {"ends", ends}});
 }

@@ -9,6 +9,7 @@
 #include "node.hpp"
 
 #include <orrery/array/balance.hpp>
+#include <orrery/array/own_index.hpp>
 
 #include <algorithm>
 #include <cmath>

@@ -5,6 +5,11 @@
 
 namespace orrery::detail {
 
+std::uint32_t array_pes::rank_in_list(std::uint32_t pe) const noexcept {
+  const auto it = std::lower_bound(list_.begin(), list_.end(), pe);
+  return it != list_.end() && *it == pe ? static_cast<std::uint32_t>(it - list_.begin()) : none;
+}
+
 // In the tree the root is the first, and the others follow by rank.
 std::uint64_t array_description::place_of(std::uint32_t pe) const noexcept {
   return (std::uint64_t{pes.rank_of(pe)} + pes.count() - pes.rank_of(root)) % pes.count();

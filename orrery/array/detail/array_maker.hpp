@@ -22,12 +22,16 @@ struct array_maker {
                                                       typename part_type::settings o) {
     return std::make_unique<part_type>(self, std::move(s), std::move(o));
   }
-  static typename maker::make_element with(const bytes& arguments) {
-    orrery::reader r(arguments);
-    return [all = std::tuple<A...>{orrery::read<A>(r)...}](index_part<Index>& p, const Index& i) {
+  struct source final : element_source<Index> {
+    std::tuple<A...> all;
+    explicit source([[maybe_unused]] orrery::reader r) : all{orrery::read<A>(r)...} {}
+    void make(index_part<Index>& p, const Index& i) const override {
       auto& part = static_cast<part_type&>(p);
       std::apply([&](const A&... each) { part.construct_inline(part.create_entry(i, 0), each...); }, all);
-    };
+    }
+  };
+  static typename maker::source with(const bytes& arguments) {
+    return std::make_unique<source>(orrery::reader(arguments));
   }
   static void describe(wire::type_description& types) {
     types.describe<Index>();

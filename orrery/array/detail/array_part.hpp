@@ -2,8 +2,8 @@
 #pragma once
 
 #include <orrery/array/detail/activity.hpp>
+#include <orrery/array/detail/index_part.hpp>
 #include <orrery/array/detail/inline_construction.hpp>
-#include <orrery/array/detail/part_order.hpp>
 #include <orrery/process/spawn.hpp>
 
 #include <cstring>

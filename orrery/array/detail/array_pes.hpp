@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 #include <utility>
 #include <vector>
@@ -35,8 +34,7 @@ class array_pes {
   /// The rank of a PE; none if the array is not on it.
   [[nodiscard]] std::uint32_t rank_of(std::uint32_t pe) const noexcept {
     if (list_.empty()) return pe < count_ ? pe : none;
-    const auto it = std::lower_bound(list_.begin(), list_.end(), pe);
-    return it != list_.end() && *it == pe ? static_cast<std::uint32_t>(it - list_.begin()) : none;
+    return rank_in_list(pe);
   }
   [[nodiscard]] bool contains(std::uint32_t pe) const noexcept { return rank_of(pe) != none; }
 
@@ -49,6 +47,8 @@ class array_pes {
   }
 
  private:
+  [[nodiscard]] std::uint32_t rank_in_list(std::uint32_t pe) const noexcept;
+
   std::uint32_t count_ = 0;
   std::vector<std::uint32_t> list_;  // empty: rank and number are the same
 };

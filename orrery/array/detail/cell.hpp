@@ -4,8 +4,6 @@
 #include <orrery/array/detail/core.hpp>
 #include <orrery/array/index.hpp>
 
-#include <boost/unordered/unordered_flat_map.hpp>
-
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -15,13 +13,22 @@
 
 namespace orrery::detail {
 
+template <class Index>
+struct index_traffic;
+/// Deletes an object whose class only index_tables.hpp knows.
+template <class T>
+struct deleter_there {
+  void operator()(T* p) const noexcept;
+};
+
 /// A cell with the type of its index.
 template <class Index>
 struct index_cell : cell_base {
-  using traffic = boost::unordered_flat_map<Index, std::uint64_t, index_hash<Index>, index_equal<Index>>;
+  using traffic = index_traffic<Index>;
   using traffic_list = std::vector<std::pair<Index, std::uint64_t>>;
   Index index{};
-  std::unique_ptr<traffic> sent;  ///< bytes to other elements, while that is measured
+  /// Bytes to other elements, while that is measured.
+  std::unique_ptr<traffic, deleter_there<traffic>> sent;
 
   void forget_load() noexcept {
     load_ns = 0;

@@ -16,6 +16,12 @@ void throw_not_quiescent(const std::string& whose) {
                                                     "quiescence() first",
                                                     whose));
 }
+void throw_derived(const std::string& array, std::string_view base) {
+  throw usage_error(errc::bad_argument,
+                    fmt::format("checkpoint: the elements of {} are of a class derived from {}, whose part of them "
+                                "would be lost; give the array of that class",
+                                array, base));
+}
 
 std::vector<array_core::activity> activity_of(const std::vector<checkpoint_item>& items) {
   std::vector<array_core::activity> all;

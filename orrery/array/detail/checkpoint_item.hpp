@@ -32,6 +32,7 @@ namespace orrery::detail {
 /// Throws usage_error if they have done anything since, or do.
 void require_rest_since(const std::vector<array_core::activity>& before, const std::vector<checkpoint_item>& items);
 [[noreturn]] void throw_not_quiescent(const std::string& whose);
+[[noreturn]] void throw_derived(const std::string& array, std::string_view base);
 /// Which member or process an error is about.
 struct saved_process {
   static constexpr std::uint32_t alone = ~0U;
@@ -68,7 +69,10 @@ struct saved<array<T, Index>> {
   static std::string type() { return type_text("array", {wire::canonical_name<T>(), wire::canonical_name<Index>()}); }
 
   static checkpoint_item describe(const item& a) {
-    return {type(), part_of<T, Index>(here_pe(), a.id()).about().name, a.id(), {}};
+    const auto& part = part_of<T, Index>(here_pe(), a.id());
+    if (part.class_of_elements().number != array_part<T, Index>::class_number())
+      throw_derived(part.about().name, wire::canonical_name<T>());
+    return {type(), part.about().name, a.id(), {}};
   }
   template <class F>
   static void save_here(const item& a, F add) {

@@ -225,16 +225,18 @@ class array_core {
   /// While the destructor of an element runs, which may park.
   class ending {
    public:
-    explicit ending(array_core& part) noexcept : part_(part) { ++part_.ending_; }
+    explicit ending(array_core& part) noexcept : part_(part) { part_.begin_ending(); }
     ending(const ending&) = delete;
     ending& operator=(const ending&) = delete;
-    ~ending() {
-      if (--part_.ending_ == 0) part_.tell_ends();
-    }
+    ~ending() { part_.end_ending(); }
 
    private:
     array_core& part_;
   };
+  void begin_ending() noexcept { ++ending_; }
+  void end_ending() noexcept {
+    if (--ending_ == 0) tell_ends();
+  }
   [[nodiscard]] bool has_endings() const noexcept { return ending_ != 0; }
   /// Parks until no destructor of an element of this PE runs.
   void wait_for_ends();

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -13,7 +12,10 @@ namespace orrery::detail {
 class homes {
  public:
   homes(std::uint32_t pes, std::uint32_t count) noexcept
-      : pes_(std::max(pes, 1U)), count_(std::clamp(count, 1U, pes_)) {}
+      : pes_(pes != 0 ? pes : 1),
+        count_(count == 0     ? 1
+               : count < pes_ ? count
+                              : pes_) {}
 
   [[nodiscard]] std::uint32_t count() const noexcept { return count_; }
   [[nodiscard]] bool contains(std::uint32_t first, std::uint32_t pe) const noexcept {

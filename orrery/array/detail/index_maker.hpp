@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <orrery/array/detail/part_order.hpp>
+#include <orrery/array/detail/index_part.hpp>
 #include <orrery/process/detail/finish.hpp>
 #include <orrery/process/function.hpp>
 
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -16,6 +15,13 @@
 // How arrays begin and end, as far as the class of their elements does not matter.
 namespace orrery::detail {
 
+/// Creates elements here, each with the arguments that all get.
+template <class Index>
+struct element_source {
+  virtual ~element_source() = default;
+  virtual void make(index_part<Index>& part, const Index& i) const = 0;
+};
+
 /// The knowledge that making an array needs of its elements: their class, and the types of the
 /// arguments that all of them get. One static object for each of these. It is the handler of the
 /// messages by which an array is made on other PEs, too, which index_maker sends and executes.
@@ -23,9 +29,8 @@ template <class Index>
 struct element_maker : scheduler::handler {
   using new_part = std::unique_ptr<index_part<Index>> (*)(pe&, array_core::description,
                                                           typename index_part<Index>::settings);
-  /// Creates an element here.
-  using make_element = std::function<void(index_part<Index>&, const Index&)>;
-  using read_arguments = make_element (*)(const bytes& arguments);
+  using source = std::unique_ptr<element_source<Index>>;
+  using read_arguments = source (*)(const bytes& arguments);
 
   element_maker(std::string_view of, std::string_view key, void (*types)(wire::type_description&), new_part part,
                 read_arguments with) noexcept;
@@ -41,7 +46,7 @@ struct index_maker {
   using part_type = index_part<Index>;
   using settings = typename part_type::settings;
   using maker = element_maker<Index>;
-  using make_element = typename maker::make_element;
+  using source = element_source<Index>;
 
   /// An array without elements, on all PEs of this program; its number. `shares`: elements are to
   /// be made at once, and each PE waits for its share of them (array_core::begin_share). Parks.
@@ -77,17 +82,14 @@ struct index_maker {
   static future<void> start(const maker& m, std::uint32_t pe, step what, const bytes& how, const bytes& arguments);
   static void make(const maker& m, const bytes& how);
   static void create_initial(const maker& m, const bytes& how, const bytes& arguments);
-  static void create_each(const bytes& some, const make_element& make);
+  static void create_each(const bytes& some, const source& with);
   static void tell_homes(std::uint32_t id, std::uint32_t pe, const std::vector<Index>& all,
                          std::vector<future<void>>& told);
   template <class ForEach>
   static void create(part_type& part, bool apart, std::vector<future<void>>& telling, ForEach for_each,
-                     const make_element& make);
+                     const source& with);
   // Returns when there is none here, at this moment, and no destructor of one that runs.
   static void end_elements(part_type& part);
 };
 
 }  // namespace orrery::detail
-
-#include <orrery/array/detail/part_ending.hpp>
-#include <orrery/array/detail/part_making.hpp>

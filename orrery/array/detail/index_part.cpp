@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <orrery/array/array.hpp>
 #include <orrery/array/detail/directory.hpp>
-#include <orrery/array/detail/index_part.hpp>
+#include <orrery/array/detail/part_order.hpp>
 #include <orrery/process/promise.hpp>
 
 #include <cstring>
@@ -60,8 +60,7 @@ std::exception_ptr too_many_early(const std::string& element, std::uint64_t limi
                   element, limit));
 }
 void throw_parked(const std::string& element) {
-  throw usage_error(errc::bad_argument,
-                    fmt::format("{} cannot move: another method of it is parked, with its stack on this PE", element));
+  throw usage_error(errc::method_parked, fmt::format("{} cannot move", element));
 }
 void throw_not_packed(const std::string& element, std::string_view type) {
   throw usage_error(errc::bad_argument,

@@ -4,16 +4,12 @@
 #include <orrery/array/detail/cell.hpp>
 #include <orrery/array/detail/core.hpp>
 #include <orrery/array/detail/guest.hpp>
-#include <orrery/array/detail/home_queue.hpp>
 #include <orrery/array/detail/homes.hpp>
 #include <orrery/array/detail/lookaside.hpp>
 #include <orrery/array/detail/routed_kind.hpp>
 #include <orrery/array/early.hpp>
 #include <orrery/array/placement_map.hpp>
 
-#include <boost/unordered/unordered_flat_map.hpp>
-
-#include <algorithm>
 #include <cstdint>
 #include <deque>
 #include <memory>
@@ -105,6 +101,18 @@ struct remote_location {
   }
 };
 
+/// Asks for a new element: first at the home, which admits it, then where it is to live.
+struct creation {
+  caller from;
+  std::uint32_t at = 0;
+  std::uint32_t birth = 0;
+  bool admitted = false;
+  template <class A>
+  void serialize(A& a) {
+    a & from & at & birth & admitted;
+  }
+};
+
 /// The questions that a part has about the class of its elements.
 struct element_class_facts {
   const scheduler::class_info& process_class;
@@ -122,6 +130,9 @@ bool lost_on_its_way(pe& self, const scheduler::handler& h, std::span<const std:
 
 template <class Index>
 class index_part;
+template <class Index>
+struct index_tables;
+class home_queue;
 
 /// The part of an array on this PE. Throws process_gone if the array was destroyed.
 template <class Index>
@@ -131,6 +142,11 @@ template <class Index>
 /// A promise that the element has made and not kept; empty: there is none.
 [[nodiscard]] std::string promise_of(pe& self, const slot& element);
 [[noreturn]] void throw_promised(const std::string& element, const std::string& promise);
+[[noreturn]] void throw_parked(const std::string& element);
+/// Nobody waits for an element whose constructor throws: a line on stderr.
+void report_no_creation(pe& self, const std::string& element, const std::exception_ptr& why) noexcept;
+/// An element that has moved could not be made again from its state.
+void report_no_arrival(pe& self, const std::string& element, const std::exception_ptr& why) noexcept;
 [[noreturn]] void throw_no_pe(const std::string& element, std::uint32_t to, std::uint32_t pes);
 
 template <class Index>
@@ -157,10 +173,7 @@ class index_part : public array_core {
   [[nodiscard]] const scheduler::class_info& class_of_elements() const noexcept { return elements_.process_class; }
 
   /// The element, if it is on this PE.
-  [[nodiscard]] cell_type* find_local(const Index& i) const noexcept {
-    const auto it = table_.find(i);
-    return it == table_.end() || it->second.is_remote() ? nullptr : it->second.here();
-  }
+  [[nodiscard]] cell_type* find_local(const Index& i) const noexcept;
   /// Its process: what a message to it needs, without a look at the element itself, which may be in
   /// no cache.
   [[nodiscard]] scheduler::slot* find_process(const Index& i) const noexcept {
@@ -168,30 +181,15 @@ class index_part : public array_core {
     return find_process_in_table(i);
   }
   /// The same, also of one whose destructor runs here.
-  [[nodiscard]] scheduler::slot* find_or_ending(const Index& i) const noexcept {
-    if (const cell_type* c = find_local(i)) return c->process;
-    const auto it = std::ranges::find_if(endings_, [&](const auto& e) { return e.first == i; });
-    return it != endings_.end() ? it->second : nullptr;
-  }
-  void note_ending(const Index& i, scheduler::slot& s) { endings_.emplace_back(i, &s); }
-  void note_ended(const scheduler::slot& s) noexcept {
-    std::erase_if(endings_, [&](const auto& e) { return e.second == &s; });
-  }
-  [[nodiscard]] bool is_ending(const scheduler::slot& s) const noexcept override {
-    return std::ranges::find(endings_, &s, [](const auto& e) { return e.second; }) != endings_.end();
-  }
+  [[nodiscard]] scheduler::slot* find_or_ending(const Index& i) const noexcept;
+  void note_ending(const Index& i, scheduler::slot& s);
+  void note_ended(const scheduler::slot& s) noexcept;
+  [[nodiscard]] bool is_ending(const scheduler::slot& s) const noexcept override;
   /// At the home of the index: the other PE where its last element has ended, or is ending; none if
   /// that is not known.
-  [[nodiscard]] std::optional<std::uint32_t> place_of_end(const Index& i) const noexcept {
-    const remote_location* a = find_location(i);
-    if (a == nullptr || a->state != remote_location::what::deleted || a->pe == self_.id()) return {};
-    return a->pe;
-  }
+  [[nodiscard]] std::optional<std::uint32_t> place_of_end(const Index& i) const noexcept;
   /// At the home of the index: there is an element, here or elsewhere.
-  [[nodiscard]] bool has_element(const Index& i) const noexcept {
-    const auto it = table_.find(i);
-    return it != table_.end() && (!it->second.is_remote() || it->second.there()->state == remote_location::what::at);
-  }
+  [[nodiscard]] bool has_element(const Index& i) const noexcept;
   [[nodiscard]] std::uint32_t home_of(const Index& i) const { return about().pes.at(rank_of_home(i)); }
   /// Throws usage_error if the array is not on that PE.
   void require_on(const Index& i, std::uint32_t pe) const {
@@ -200,7 +198,7 @@ class index_part : public array_core {
   }
   [[nodiscard]] bool is_home(const Index& i) const { return home_of(i) == self_.id(); }
   [[nodiscard]] const settings& options() const noexcept { return settings_; }
-  [[nodiscard]] std::size_t table_size() const noexcept { return table_.size(); }
+  [[nodiscard]] std::size_t table_size() const noexcept;
   [[nodiscard]] std::size_t cached() const noexcept { return cached_; }
   [[nodiscard]] array_footprint footprint() const noexcept;
   [[nodiscard]] std::string text_of(const Index& i) const;
@@ -214,10 +212,7 @@ class index_part : public array_core {
   [[nodiscard]] std::exception_ptr gone(const Index& i) const;
 
   // --- creating and destroying; part_life.hpp ----------------------------------------------------
-  void reserve(std::size_t n) {
-    table_.reserve(table_.size() + n);
-    reserve_cells(n);
-  }
+  void reserve(std::size_t n);
   /// A cell and a slot for a new element on this PE; its constructor is still to run. The index
   /// must not be in use here.
   cell_type& create_entry(const Index& i, std::uint32_t birth);
@@ -276,7 +271,7 @@ class index_part : public array_core {
   void keep_at_home(scheduler::delivery& d, const wire::envelope& e, std::uint32_t size, route_head h, const Index& i,
                     order_tag tag);
   /// At the home: others wait, or are under way from here.
-  [[nodiscard]] bool keeps_at_home(const Index& i) const noexcept { return find_home_queue(i) != nullptr; }
+  [[nodiscard]] bool keeps_at_home(const Index& i) const noexcept;
   [[nodiscard]] bool runs_now(const scheduler::slot& s) const noexcept {
     for (const scheduler::activation* a = self_.active(); a != nullptr; a = a->below)
       if (a->process == &s) return true;
@@ -310,14 +305,13 @@ class index_part : public array_core {
   /// have left it.
   void forget_lost_place(const Index& i);
   /// Messages that wait on this PE until it is sure which way they have to go.
-  [[nodiscard]] std::uint32_t waiting_at(const Index& i) const noexcept {
-    const remote_location* a = find_location(i);
-    return a != nullptr && !a->is_home ? a->queued : 0;
-  }
+  [[nodiscard]] std::uint32_t waiting_at(const Index& i) const noexcept;
   [[nodiscard]] std::uint64_t next_number() noexcept { return ++numbers_; }
   [[nodiscard]] std::uint64_t last_number() const noexcept override { return numbers_; }
   /// An element of this array may be sending so much to another one.
   void note_sent(const Index& to, std::uint64_t sent);
+  /// Bytes from an element of this PE to others, since they are measured.
+  [[nodiscard]] static typename cell_type::traffic_list traffic_of(const cell_type& from);
   /// Finds the process for a message; null if it was dealt with. `tag`: of messages whose order is
   /// kept.
   slot* route(const routed_kind& kind, scheduler::delivery& d, const wire::envelope& e, std::uint32_t size,
@@ -360,33 +354,10 @@ class index_part : public array_core {
   bool way_is_clear(const Index& i, const route_head& h);
 
  private:
-  // Where an element is: its cell, or what is known of another place.
-  class entry {
-   public:
-    entry() = default;
-    explicit entry(cell_type* c) noexcept : bits_(reinterpret_cast<std::uintptr_t>(c)) {}
-    explicit entry(remote_location* a) noexcept : bits_(reinterpret_cast<std::uintptr_t>(a) | 1) {}
-    [[nodiscard]] bool is_remote() const noexcept { return (bits_ & 1) != 0; }
-    [[nodiscard]] cell_type* here() const noexcept { return reinterpret_cast<cell_type*>(bits_); }
-    [[nodiscard]] remote_location* there() const noexcept {
-      return reinterpret_cast<remote_location*>(bits_ & ~std::uintptr_t{1});
-    }
-
-   private:
-    std::uintptr_t bits_ = 1;
-  };
-
   [[nodiscard]] std::uint32_t rank_of_home(const Index& i) const { return settings_.home(i, about().pes.count()); }
-  [[nodiscard]] home_queue* find_home_queue(const Index& i) const noexcept {
-    if (home_queues_.empty()) return nullptr;
-    const auto it = home_queues_.find(i);
-    return it != home_queues_.end() ? it->second.get() : nullptr;
-  }
+  [[nodiscard]] home_queue* find_home_queue(const Index& i) const noexcept;
   void drop_location(remote_location* a) noexcept;
-  [[nodiscard]] remote_location* find_location(const Index& i) const noexcept {
-    const auto it = table_.find(i);
-    return it != table_.end() && it->second.is_remote() ? it->second.there() : nullptr;
-  }
+  [[nodiscard]] remote_location* find_location(const Index& i) const noexcept;
   remote_location& make_location(const Index& i, std::uint32_t pe, bool is_home);
   /// Removes what is known of elsewhere; gives back the messages that wait.
   [[nodiscard]] scheduler::message* erase_remote_location(const Index& i);
@@ -421,16 +392,8 @@ class index_part : public array_core {
   void mark_deleted(const Index& i, std::uint32_t birth, const inbox::counts& streams, std::uint32_t where);
   void tell_homes(const Index& i, std::uint32_t pe);
   void place(const Index& i, cell_type& c);
-  void take_out(const cell_type& c) {
-    lookaside_.forget(c.index, *c.process);
-    table_.erase(c.index);
-  }
-  [[gnu::noinline]] scheduler::slot* find_process_in_table(const Index& i) const noexcept {
-    const cell_type* c = find_local(i);
-    if (c == nullptr) return nullptr;
-    lookaside_.note(i, *c->process, cells().size());
-    return c->process;
-  }
+  void take_out(const cell_type& c);
+  [[gnu::noinline]] scheduler::slot* find_process_in_table(const Index& i) const noexcept;
   void report_arrival(const cell_type& c);
 
   // Done by the class of the elements.
@@ -443,10 +406,7 @@ class index_part : public array_core {
   const element_class_facts& elements_;
   settings settings_;
   homes homes_;
-  boost::unordered_flat_map<Index, std::uint32_t, index_hash<Index>, index_equal<Index>>
-      told_;  // by the first homes of indices: where elements are
-  boost::unordered_flat_map<Index, entry, index_hash<Index>, index_equal<Index>> table_;
-  boost::unordered_flat_map<Index, std::unique_ptr<home_queue>, index_hash<Index>, index_equal<Index>> home_queues_;
+  const std::unique_ptr<index_tables<Index>> tables_;
   mutable lookaside<Index> lookaside_;
   std::vector<std::pair<Index, scheduler::slot*>> endings_;  // elements whose destructors run
   std::uint64_t numbers_ = 0;

@@ -1,16 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <orrery/array/detail/index_maker.hpp>
-#include <orrery/array/detail/index_message.hpp>
-#include <orrery/array/detail/index_sender.hpp>
+#include <orrery/array/detail/index_routing.hpp>
+#include <orrery/array/detail/index_sending.hpp>
+#include <orrery/array/detail/part_ending.hpp>
+#include <orrery/array/detail/part_making.hpp>
 
 // The usual types of indices: what depends on them alone is compiled once, in the library
 // (index_int.cpp and others).
-#define ORRERY_ARRAY_INDEX(keyword, type)                                                               \
+#define ORRERY_ARRAY_INDEX(keyword, type)                      \
+  ORRERY_ARRAY_INDEX_WITHOUT_RANGE(keyword, type);             \
+  keyword template struct orrery::detail::element_maker<type>; \
+  keyword template struct orrery::detail::index_maker<type>
+#define ORRERY_ARRAY_INDEX_WITHOUT_RANGE(keyword, type)                                                 \
   keyword template class orrery::detail::index_part<type>;                                              \
-  keyword template struct orrery::detail::element_maker<type>;                                          \
-  keyword template struct orrery::detail::index_maker<type>;                                            \
+  keyword template struct orrery::detail::deleter_there<orrery::detail::index_traffic<type>>;           \
   keyword template struct orrery::detail::index_messages<type>;                                         \
   keyword template struct orrery::detail::index_sender<type>;                                           \
   keyword template orrery::detail::slot* orrery::detail::index_messages<type>::route<false>(            \

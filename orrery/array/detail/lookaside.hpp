@@ -4,7 +4,6 @@
 #include <orrery/array/index.hpp>
 #include <orrery/scheduler/slot.hpp>
 
-#include <algorithm>
 #include <bit>
 #include <concepts>
 #include <cstddef>
@@ -45,7 +44,7 @@ class lookaside {
     if constexpr (possible) {
       if (2 * elements > size() && size() < most) {
         if (elements < fewest) return;
-        grow(std::min(std::bit_ceil(2 * elements), most));
+        grow(2 * elements < most ? std::bit_ceil(2 * elements) : most);
         if (entries_ == nullptr) return;
       }
       entries_[at(i)] = {i, &p};

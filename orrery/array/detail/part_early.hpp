@@ -45,7 +45,7 @@ bool index_part<Index>::create_for(const routed_kind& kind, remote_location* a, 
 template <class Index>
 void index_part<Index>::fail_early() {
   std::vector<Index> waiting;
-  for (const auto& [i, e] : table_)
+  for (const auto& [i, e] : tables_->places)
     if (e.is_remote() && e.there()->is_home && e.there()->state == remote_location::what::waiting) waiting.push_back(i);
   for (const Index& i : waiting) dispatch_all(erase_remote_location(i));
 }
@@ -58,7 +58,7 @@ scheduler::message* index_part<Index>::take_waiting() noexcept {
     all = m;
   };
   all = take_kept(all);
-  for (auto& [i, e] : table_) {
+  for (auto& [i, e] : tables_->places) {
     if (!e.is_remote()) continue;
     remote_location& a = *e.there();
     if (a.in != nullptr) all = a.in->take_held(all);

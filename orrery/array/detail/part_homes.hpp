@@ -17,8 +17,9 @@ std::uint32_t index_part<Index>::first_try(const Index& i) const {
   const std::uint32_t first = home_of(i);
   if (homes_.count() == 1) return first;
   if (homes_.contains(rank_of_home(i), rank())) {
-    const auto it = told_.find(i);
-    return it != told_.end() && it->second != self_.id() && scheduler::reaches(self_, it->second) ? it->second : first;
+    const auto it = tables_->told.find(i);
+    return it != tables_->told.end() && it->second != self_.id() && scheduler::reaches(self_, it->second) ? it->second
+                                                                                                          : first;
   }
   const auto [rank_below, rank_above] = homes_.around(rank_of_home(i), rank());
   const std::uint32_t below = about().pes.at(rank_below);
@@ -58,15 +59,15 @@ void index_part<Index>::tell_homes(const Index& i, std::uint32_t pe) {
 template <class Index>
 void index_part<Index>::hear(const Index& i, std::uint32_t pe) {
   if (pe == nowhere) {
-    told_.erase(i);
+    tables_->told.erase(i);
   } else {
-    told_.insert_or_assign(i, pe);
+    tables_->told.insert_or_assign(i, pe);
   }
 }
 
 template <class Index>
 void index_part<Index>::hear_bulk(const std::vector<Index>& all, std::uint32_t pe) {
-  told_.reserve(told_.size() + all.size());
+  tables_->told.reserve(tables_->told.size() + all.size());
   for (const Index& i : all) hear(i, pe);
 }
 

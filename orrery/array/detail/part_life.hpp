@@ -10,17 +10,15 @@
 namespace orrery::detail {
 
 [[noreturn]] void throw_taken(const std::string& element);
-[[noreturn]] void throw_parked(const std::string& element);
-/// Nobody waits for an element whose constructor throws: a line on stderr.
-void report_no_creation(pe& self, const std::string& element, const std::exception_ptr& why) noexcept;
 [[nodiscard]] std::exception_ptr too_many_early(const std::string& element, std::uint64_t limit);
 
 // --- creating ------------------------------------------------------------------------------------
 
 template <class Index>
 std::uint32_t index_part<Index>::admit(const Index& i) {
-  const auto it = table_.find(i);
-  if (it != table_.end() && (!it->second.is_remote() || it->second.there()->state == remote_location::what::at))
+  const auto it = tables_->places.find(i);
+  if (it != tables_->places.end() &&
+      (!it->second.is_remote() || it->second.there()->state == remote_location::what::at))
     throw_taken(text_of(i));
   if (++births_given_ == 0) births_given_ = 1;
   return births_given_;
@@ -28,9 +26,9 @@ std::uint32_t index_part<Index>::admit(const Index& i) {
 
 template <class Index>
 void index_part<Index>::place(const Index& i, cell_type& c) {
-  if (const auto [it, fresh] = table_.try_emplace(i, &c); !fresh) {
+  if (const auto [it, fresh] = tables_->places.try_emplace(i, &c); !fresh) {
     early_ = erase_remote_location(i);
-    table_.insert_or_assign(i, entry(&c));
+    tables_->places.insert_or_assign(i, whereabouts<Index>(&c));
     if (const auto in = std::exchange(taken_, nullptr)) c.order_of().in.merge(in->all());
   }
 }
@@ -78,21 +76,9 @@ void index_part<Index>::settle_at(const Index& i, std::uint32_t birth, std::uint
 
 template <class Index>
 void index_part<Index>::know_bulk(const std::vector<Index>& all, std::uint32_t pe) {
-  table_.reserve(table_.size() + all.size());
+  tables_->places.reserve(tables_->places.size() + all.size());
   for (const Index& i : all) settle_at(i, 0, pe);
 }
-
-/// Asks for a new element: first at the home, which admits it, then where it is to live.
-struct creation {
-  caller from;
-  std::uint32_t at = 0;
-  std::uint32_t birth = 0;
-  bool admitted = false;
-  template <class A>
-  void serialize(A& a) {
-    a & from & at & birth & admitted;
-  }
-};
 
 template <class Index>
 void index_part<Index>::create_for_guest(const array_handler& h, std::span<const std::byte> payload) {
@@ -247,6 +233,7 @@ void index_part<Index>::object_has_ended(cell_type& c) {
   } else if (c.order != nullptr) {
     c.order->out.close(part->self_);
   }
+  part->note_ended(*c.process);
 }
 
 template <class Index>

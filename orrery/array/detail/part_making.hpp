@@ -42,7 +42,7 @@ void index_maker<Index>::take_step(step what, const bytes& how, const bytes& arg
     if (what == step::fill) {
       create_initial(m, how, arguments);
     } else {
-      create_each(how, m.with(arguments));
+      create_each(how, *m.with(arguments));
     }
   }
 }
@@ -134,7 +134,7 @@ void index_maker<Index>::create_initial(const maker& m, const bytes& how, const 
     const std::uint32_t here = part.self().id();
     for (const std::uint32_t c : part.about().children_of(here))
       below.push_back(start(m, c, step::fill, how, arguments));
-    const make_element make = m.with(arguments);
+    const auto with = m.with(arguments);
     const bool apart = where.has_value();
     const placement_map<Index>& map = apart ? *where : part.options().home;
     const array_pes& on = part.about().pes;
@@ -142,7 +142,7 @@ void index_maker<Index>::create_initial(const maker& m, const bytes& how, const 
     const std::uint32_t rank = part.rank();
     part.reserve(all.size() / pes + 1);
     if (knows_share(all, map, pes)) {
-      create(part, apart, below, [&](const auto& each) { map.for_each_of(all, rank, pes, each); }, make);
+      create(part, apart, below, [&](const auto& each) { map.for_each_of(all, rank, pes, each); }, *with);
       part.end_share();
       return;
     }
@@ -156,12 +156,12 @@ void index_maker<Index>::create_initial(const maker& m, const bytes& how, const 
     belong.erase(here);
     for (auto& [pe, theirs] : belong)
       below.push_back(start(m, pe, step::fill_with, pack(0, id, apart, theirs), arguments));
-    create(part, apart, below, [&](const auto& each) { std::ranges::for_each(own, each); }, make);
+    create(part, apart, below, [&](const auto& each) { std::ranges::for_each(own, each); }, *with);
   });
 }
 
 template <class Index>
-void index_maker<Index>::create_each(const bytes& some, const make_element& make) {
+void index_maker<Index>::create_each(const bytes& some, const source& with) {
   orrery::reader r(some);
   const auto id = orrery::read<std::uint32_t>(r);
   const bool apart = orrery::read<bool>(r);
@@ -170,7 +170,7 @@ void index_maker<Index>::create_each(const bytes& some, const make_element& make
   finish(telling, [&] {
     create(
         index_part_of<Index>(here_pe(), id), apart, telling,
-        [&](const auto& each) { std::ranges::for_each(own, each); }, make);
+        [&](const auto& each) { std::ranges::for_each(own, each); }, with);
   });
 }
 
@@ -178,7 +178,7 @@ void index_maker<Index>::create_each(const bytes& some, const make_element& make
 template <class Index>
 template <class ForEach>
 void index_maker<Index>::create(part_type& part, bool apart, std::vector<future<void>>& telling, ForEach for_each,
-                                const make_element& make) {
+                                const source& with) {
   const std::uint32_t here = part.self().id();
   std::map<std::uint32_t, std::vector<Index>> homes;
   std::vector<Index> at_home;
@@ -190,7 +190,7 @@ void index_maker<Index>::create(part_type& part, bool apart, std::vector<future<
     } else if (several) {
       at_home.push_back(i);
     }
-    make(part, i);
+    with.make(part, i);
   });
   for (auto& [home, some] : homes)
     telling.push_back(start_call<&know>(orrery::pe(home), part.id(), here, std::move(some)));

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <orrery/array/detail/part_life.hpp>
+#include <orrery/process/end_watches.hpp>
 #include <orrery/process/function.hpp>
 #include <orrery/process/spawn.hpp>
 #include <orrery/scheduler/reach.hpp>
@@ -27,19 +28,20 @@ struct migration_record {
 };
 
 // Ends the element of a process that runs: it is found no more, its destructor runs, and what it
-// has not executed is sent on.
+// has not executed is sent on. Where other methods of it are parked, the last of them ends it, as
+// with other processes: those that wait in wait_until throw process_gone.
 template <class Index>
 void index_part<Index>::end_element(pe& self, slot& s, cell_type& c) {
   auto* part = static_cast<index_part<Index>*>(c.part);
-  const array_core::ending still(*part);  // it stays till then, also if the array is destroyed
+  part->note_ending(c.index, s);  // the part stays till then, also if the array is destroyed
   scheduler::message* mailbox = part->unregister(c);
   part->send_after(c, mailbox);
-  part->note_ending(c.index, s);
-  self.end_object(s);  // may park; what is sent meanwhile does not find it any more
-  part->note_ended(s);
+  if (s.depth == 1) {
+    self.end_object(s);  // may park; what is sent meanwhile does not find it any more
+  } else {
+    s.dying = true;
+  }
 }
-/// An element that has moved could not be made again from its state.
-void report_no_arrival(pe& self, const std::string& element, const std::exception_ptr& why) noexcept;
 
 // News of where an element is, for one of the functions of the part that take them.
 template <class Index, auto Told>
@@ -76,6 +78,7 @@ void index_part<Index>::depart(cell_type& c, std::uint32_t to) {
   bytes state;
   if (!whole) pack_object(c, state);
   (void)self_.outbound_to(to);  // throws node_lost, while it can stay
+  note_moved(self_, s);
   ++c.moves;
   take_out(c);
   remote_location& a = make_location(c.index, to, is_home(c.index));
@@ -102,7 +105,7 @@ void index_part<Index>::depart(cell_type& c, std::uint32_t to) {
     migration_record<Index> l{c.index, c.broadcasts, c.reductions, c.birth, c.moves, c.load_ns, broadcasts, {}, {}, {}};
     if (c.sections != nullptr) l.sections = *c.sections;
     if (c.order != nullptr) l.order = {std::move(c.order->out), c.order->in.all()};
-    if (c.sent != nullptr) l.sent.assign(c.sent->begin(), c.sent->end());
+    l.sent = traffic_of(c);
     bytes b = pack(0, l);
     b.insert(b.end(), state.begin(), state.end());
     tell(self_, to, elements_.packed, id(), 0, b);
@@ -127,7 +130,7 @@ slot* index_part<Index>::arrive_packed(scheduler::delivery& d, const wire::envel
   c->moves = l.moves;
   c->load_ns = l.load_ns;
   if (!l.sections.empty()) c->sections = std::make_unique<std::vector<membership>>(std::move(l.sections));
-  if (!l.sent.empty()) c->sent = std::make_unique<typename cell_type::traffic>(l.sent.begin(), l.sent.end());
+  if (!l.sent.empty()) c->sent.reset(new index_traffic<Index>(l.sent.begin(), l.sent.end()));
   if (!l.order.out.empty() || !l.order.in.empty()) {
     c->order_of().out = std::move(l.order.out);
     c->order->in.merge(l.order.in);

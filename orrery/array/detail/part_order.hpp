@@ -57,8 +57,8 @@ slot* index_part<Index>::pass_home(const routed_kind& kind, remote_location* a, 
 
 template <class Index>
 inbox* index_part<Index>::streams_of(const Index& i) const noexcept {
-  const auto it = table_.find(i);
-  if (it == table_.end()) return nullptr;
+  const auto it = tables_->places.find(i);
+  if (it == tables_->places.end()) return nullptr;
   if (it->second.is_remote()) return it->second.there()->in.get();
   return it->second.here()->order != nullptr ? &it->second.here()->order->in : nullptr;
 }
@@ -98,8 +98,8 @@ void index_part<Index>::end_stream(const Index& i, std::uint64_t stream) {
 
 template <class Index>
 bool index_part<Index>::merge_streams(const Index& i, const inbox::counts& streams) {
-  const auto it = table_.find(i);
-  if (it == table_.end()) return false;
+  const auto it = tables_->places.find(i);
+  if (it == tables_->places.end()) return false;
   inbox* in = nullptr;
   if (!it->second.is_remote()) {
     if (!streams.empty()) in = &it->second.here()->order_of().in;

@@ -78,11 +78,17 @@ slot* index_part<Index>::end_pursuit(cell_type& c, scheduler::delivery& d, const
   if (turn_ends) tell_turn_over(i);
   if (h.call != 0) self_.deadlocks().suspect_if_waiting(s);
   if (tag.stream != 0) return pass_element(c, d, e, size, i, tag);
-  const scheduler::message* first = s.last != nullptr ? s.last->next : nullptr;
+  scheduler::message* first = s.last != nullptr ? s.last->next : nullptr;
   if (first == nullptr || !s.has_object || s.depth != 0) return &s;
-  if (reinterpret_cast<const scheduler::handler*>(first->head.handler)->method == "(migration)") return &s;
+  const auto* const comes_first = reinterpret_cast<const scheduler::handler*>(first->head.handler);
+  if (comes_first->method == "(migration)") return &s;
+  if (comes_first == elements_.migrated && first == s.last) return &s;
   scheduler::message* m = d.detach(e, size);
-  s.push_front(m);
+  if (comes_first == elements_.migrated) {
+    m->next = std::exchange(first->next, m);
+  } else {
+    s.push_front(m);
+  }
   s.charge += m->charge();
   return nullptr;
 }
@@ -117,7 +123,7 @@ void index_part<Index>::keep_at_home(scheduler::delivery& d, const wire::envelop
   h.hops = 1;
   std::memcpy(d.payload, &h, sizeof h);
   scheduler::message* m = d.detach(e, size);
-  auto& queue = home_queues_[at];
+  auto& queue = tables_->home_queues[at];
   if (queue == nullptr) queue = std::make_unique<home_queue>();
   queue->add(m, tag, again);
   if (is_back) queue->came_back();
@@ -137,7 +143,7 @@ void index_part<Index>::send_kept(const Index& i) {
     dispatch(self_, m);
   }
   queue->sends = false;
-  if (queue->is_over()) home_queues_.erase(i);
+  if (queue->is_over()) tables_->home_queues.erase(i);
 }
 
 template <class Index>
@@ -160,21 +166,21 @@ void index_part<Index>::tell_turn_over(const Index& i) {
 
 template <class Index>
 void index_part<Index>::release_kept(const Index& i) {
-  const auto it = home_queues_.find(i);
-  if (it == home_queues_.end()) return;
+  const auto it = tables_->home_queues.find(i);
+  if (it == tables_->home_queues.end()) return;
   const std::unique_ptr<home_queue> queue = std::move(it->second);
-  home_queues_.erase(it);
+  tables_->home_queues.erase(it);
   while (scheduler::message* m = queue->take()) dispatch(self_, m);
 }
 
 template <class Index>
 scheduler::message* index_part<Index>::take_kept(scheduler::message* rest) noexcept {
-  for (auto& [i, queue] : home_queues_)
+  for (auto& [i, queue] : tables_->home_queues)
     while (scheduler::message* m = queue->take()) {
       m->next = rest;
       rest = m;
     }
-  home_queues_.clear();
+  tables_->home_queues.clear();
   return rest;
 }
 

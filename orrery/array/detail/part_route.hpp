@@ -21,15 +21,15 @@ remote_location& index_part<Index>::make_location(const Index& i, std::uint32_t 
   auto* a = new remote_location;
   a->pe = pe;
   a->is_home = is_home;
-  table_.insert_or_assign(i, entry(a));
+  tables_->places.insert_or_assign(i, whereabouts<Index>(a));
   return *a;
 }
 
 template <class Index>
 scheduler::message* index_part<Index>::erase_remote_location(const Index& i) {
   taken_.reset();
-  const auto it = table_.find(i);
-  if (it == table_.end() || !it->second.is_remote()) return nullptr;
+  const auto it = tables_->places.find(i);
+  if (it == tables_->places.end() || !it->second.is_remote()) return nullptr;
   remote_location* a = it->second.there();
   if (a->is_home) begins(a->queued);  // early messages, which were at rest
   if (!a->is_home) --cached_;
@@ -41,7 +41,7 @@ scheduler::message* index_part<Index>::erase_remote_location(const Index& i) {
     waiting = taken_->take_held(waiting);
   }
   delete a;
-  table_.erase(it);
+  tables_->places.erase(it);
   return waiting;
 }
 
@@ -57,7 +57,7 @@ template <class Index>
 remote_location* index_part<Index>::way_to(const Index& i) {
   if (lossy()) [[unlikely]]
     forget_lost_place(i);
-  if (const auto it = table_.find(i); it != table_.end()) {
+  if (const auto it = tables_->places.find(i); it != tables_->places.end()) {
     remote_location* a = it->second.there();
     return a->state == remote_location::what::at ? a : nullptr;
   }
@@ -74,8 +74,8 @@ slot* index_part<Index>::route(const routed_kind& kind, scheduler::delivery& d, 
                                std::uint32_t size, const route_head& h, const Index& i, order_tag tag) {
   if (lossy()) [[unlikely]]
     forget_lost_place(i);
-  const auto it = table_.find(i);
-  if (it != table_.end() && !it->second.is_remote()) {
+  const auto it = tables_->places.find(i);
+  if (it != tables_->places.end() && !it->second.is_remote()) {
     cell_type* c = it->second.here();
     if (h.hops != 0 || (h.flags & route_head::wants_location) != 0) [[unlikely]] {
       if (kind.counts && (h.flags & (route_head::to_home | route_head::from_home)) != 0)
@@ -87,10 +87,10 @@ slot* index_part<Index>::route(const routed_kind& kind, scheduler::delivery& d, 
       return pass_element(*c, d, e, size, i, tag);
     return c->process;
   }
-  remote_location* a = it != table_.end() ? it->second.there() : nullptr;
+  remote_location* a = it != tables_->places.end() ? it->second.there() : nullptr;
   if ((h.flags & (route_head::asks | route_head::asked)) == route_head::asks && h.origin != self_.id()) {
-    const auto known = told_.find(i);
-    if (known != told_.end() && known->second != self_.id() && scheduler::reaches(self_, known->second)) {
+    const auto known = tables_->told.find(i);
+    if (known != tables_->told.end() && known->second != self_.id() && scheduler::reaches(self_, known->second)) {
       send_on(*this, kind, d, e, size, known->second);
       return nullptr;
     }
@@ -266,7 +266,7 @@ void index_part<Index>::pes_lost() noexcept {
   // elements that were on the lost node stay at homes, and elsewhere until they are asked for
   // (forget_lost_place): they may have left it.
   std::vector<Index> stuck;
-  for (auto& [i, e] : table_) {
+  for (auto& [i, e] : tables_->places) {
     if (!e.is_remote() || e.there()->is_home) continue;
     const remote_location& a = *e.there();
     const bool knows_nothing = a.slot == wire::no_slot && a.moves == 0;
@@ -286,7 +286,7 @@ void index_part<Index>::pes_lost() noexcept {
   array_core::pes_lost();
   // Messages that were held back for messages that may be lost.
   scheduler::message* held = nullptr;
-  for (auto& [i, e] : table_) {
+  for (auto& [i, e] : tables_->places) {
     if (!e.is_remote() && e.here()->order != nullptr) held = e.here()->order->in.take_held(held);
     if (e.is_remote() && e.there()->in != nullptr) held = e.there()->in->take_held(held);
   }
@@ -415,7 +415,7 @@ void index_part<Index>::send_route_probe(const Index& i, remote_location& a) {
 template <class Index>
 void index_part<Index>::sweep() {
   std::vector<Index> unused;
-  for (auto& [i, e] : table_) {
+  for (auto& [i, e] : tables_->places) {
     if (!e.is_remote()) continue;
     remote_location* a = e.there();
     if (a->is_home || a->state != remote_location::what::at) continue;

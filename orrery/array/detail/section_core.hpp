@@ -91,9 +91,5 @@ class section_core {
 void leave_section(array_core& part, std::uint32_t home, const membership& m, const bytes& index);
 /// The element's membership. Throws usage_error if it is not in the section.
 [[nodiscard]] membership& require_member(cell_base& c, std::uint64_t section);
-/// An element contributes to a section: to the agent at its home, without a message if that is
-/// here. Throws usage_error.
-void contribute_to(cell_base& c, std::uint64_t section, std::unique_ptr<accumulator> value,
-                   const reduction_target& target);
 
 }  // namespace orrery::detail

@@ -3,7 +3,6 @@
 
 #include <orrery/array/detail/message_sections.hpp>
 
-#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -27,7 +26,7 @@ struct membership {
   /// True if it is the turn of that broadcast, which counts as executed then.
   bool take_turn(std::uint32_t number, bool whatever_is_missing) noexcept {
     if (number != broadcasts + 1 && !whatever_is_missing) return false;
-    broadcasts = std::max(broadcasts, number);
+    if (broadcasts < number) broadcasts = number;
     return true;
   }
 };

@@ -38,8 +38,9 @@ class handle {
   handle(hid_t id, closer how) : id_(id), close_(how) {}
   handle(handle&& o) noexcept : id_(std::exchange(o.id_, -1)), close_(o.close_) {}
   handle& operator=(handle&& o) noexcept {
-    std::swap(id_, o.id_);
-    std::swap(close_, o.close_);
+    handle taken(std::move(o));
+    std::swap(id_, taken.id_);
+    std::swap(close_, taken.close_);
     return *this;
   }
   ~handle() {

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <orrery/array/array.hpp>
+#include <orrery/array/detail/index_types.hpp>
+
+// Arrays whose indices are of a type of the program's own, or of any other than int, index<2> and
+// index<3>: what depends on that type is compiled in the program. It takes the compiler some three
+// seconds for each type, which is why array.hpp does not include it.
+namespace orrery::detail {
+
+template <class Index>
+struct own_index {};
+
+}  // namespace orrery::detail
