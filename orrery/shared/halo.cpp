@@ -72,7 +72,11 @@ struct halo_scope::copies {
     const std::uint64_t size = object->columns;
     const std::uint64_t element = object->element_bytes();
     std::vector<stretch> columns = wrapped(first, count, static_cast<std::int64_t>(size));
-    const auto all = std::ranges::find(columns, size, &stretch::count);
+    // The one at its own place, where the own columns are: others are copied from it. A halo as
+    // wide as the matrix has all columns three times.
+    const auto all = std::ranges::find_if(columns, [&](const stretch& s) {
+      return s.count == size && first + static_cast<std::int64_t>(s.at) == static_cast<std::int64_t>(s.first);
+    });
     if (all == columns.end()) return columns;
     const stretch whole = *all;
     columns.erase(all);

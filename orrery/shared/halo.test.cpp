@@ -195,6 +195,25 @@ TEST_P(halos, are_as_wide_as_the_matrix_at_most) {
 void write_what_is_shown(team_member& t, shared_matrix<int> m) {
   with(halo_cache(m, t), [&](auto&) { with(owner_computes(m, t), [](auto&) {}); });
 }
+// Others read meanwhile what the halo is beside: the thread sanitizer says whether it is written.
+std::int64_t look_beside_halos(team_member& t, shared_matrix<std::int64_t> m) {
+  std::int64_t sum = 0;
+  for (int round = 0; round < 50; ++round) {
+    with(halo_cache(m, t, 2, edges::periodic), [&](auto& a) {
+      if (!a.rows().empty()) sum += a[*a.rows().begin(), -2] + a[*a.rows().begin(), 3];
+    });
+    for (std::uint64_t i = 0; i < m.row_count(); ++i)
+      for (std::uint64_t j = 0; j < m.column_count(); ++j) sum += m[i, j];
+  }
+  return sum;
+}
+TEST_P(halos, as_wide_as_the_matrix_write_nothing_of_what_they_are_beside) {
+  in_each([] {
+    const shared_matrix<std::int64_t> m(6, 2, distribution::block().with_halo(2), 1);
+    for (const std::int64_t sum : spmd<&look_beside_halos>(team(), m)) EXPECT_EQ(sum, 50 * (2 + 12));
+  });
+}
+
 TEST_P(halos, with_room_let_nobody_write_what_they_show) {
   in_each([] {
     const shared_matrix<int> room(6, 4, distribution::on(pe(0)).with_halo(1));
