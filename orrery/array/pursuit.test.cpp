@@ -148,6 +148,47 @@ std::uint64_t hops_of(const testing::statistics& all) {
   return std::accumulate(all.begin(), all.end(), std::uint64_t{0}, [](auto n, const auto& c) { return n + c.hops; });
 }
 
+struct Taker;
+ORRERY_PROCESS(Taker, take, give, go, get, place);
+struct Taker : element<Taker> {
+  void take(int n) { got += n; }
+  void give(const result_target& t) { contribute(1, sum, t); }
+  void go(std::uint32_t to) { migrate_to(to); }
+  int get() const { return got; }
+  std::uint32_t place() const { return this_pe(); }
+  template <class A>
+  void serialize(A& a) {
+    a & got;
+  }
+  int got = 0;
+};
+constexpr int takers = 16;
+array<Taker> make_takers() { return create_array<Taker>(range<int>{takers}, {.name = "takers"}); }
+void send_much(array<Taker> a) {
+  for (int k = 0; k < 20 * takers; ++k) (void)a[k % takers]->get();
+}
+
+// The result of a reduction comes from its root, here PE 1, which has sent much and so has high
+// numbers. If it came in the name of PE 0, that would take the news of where the element is for an
+// answer to a message of its own that it has not sent yet, and hear no other until then.
+TEST(pursuit, results_of_reductions_come_in_the_name_of_the_pe_that_sends_them) {
+  in_world(4, [] {
+    const auto a = call<&make_takers>(pe(1));
+    call<&send_much>(pe(1), a);
+    for (int i = 0; i < takers; ++i) {
+      const std::uint32_t at = a[i]->place();
+      a[i]->go(at == 2 ? 3 : 2);
+      quiescence();
+    }
+    for (int i = 0; i < takers; ++i) {
+      post(a)->give(result_to<&Taker::take>(a[i]));
+      quiescence();
+      EXPECT_EQ(a[i]->get(), takers);
+    }
+    destroy(a);
+  });
+}
+
 // By hand with ORRERY_TEST_ELEMENTS=500: 75,000 messages and 1,500 more, four times.
 TEST(pursuit, is_bounded_where_elements_move_in_each_method) {
   in_world(2, [] {});

@@ -9,7 +9,9 @@
 namespace orrery::detail {
 namespace {
 
-// Before it leaves this PE. One that had waited here has no number yet.
+// Before it leaves this PE. One that had waited here has no number yet. It gets one of this PE,
+// which then is the one to be told: numbers of two PEs must never meet in one table. (One that was
+// kept with its element has come from elsewhere; a result of a reduction comes from nobody.)
 void count_hop(const array_core& part, const routed_kind& kind, route_head& h, std::uint32_t source_pe) noexcept {
   if (!kind.counts) {
     ++h.hops;
@@ -18,7 +20,10 @@ void count_hop(const array_core& part, const routed_kind& kind, route_head& h, s
   const bool first = h.hops == 0 && source_pe == part.self().id();
   note_hop(part.self(), first);
   if (!first && (h.flags & route_head::asks) != 0) h.flags |= route_head::asked;
-  if (first && h.number == 0 && (h.flags & route_head::to_home) == 0) {
+  const std::uint32_t here = part.self().id();
+  const bool has_number = h.number != 0;
+  if (first && !has_number && h.call == 0) h.origin = here;
+  if (first && !has_number && h.origin == here && (h.flags & route_head::to_home) == 0) {
     h.number = part.last_number();
   } else {
     ++h.hops;
