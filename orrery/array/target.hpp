@@ -95,7 +95,7 @@ template <auto F, class T, class Index>
   t.what = result_target::kind::element;
   t.handler = message::routed.index;
   t.array = e.name().array;
-  t.head = message::head_to_wire({}, e.name().index, {});
+  t.head = message::forms::head_to_wire({}, e.name().index, {});
   return t;
 }
 /// The same to all elements of an array: the result is broadcast.

@@ -27,7 +27,7 @@ struct broadcast_message {
 
   static std::unique_ptr<broadcast_record> decode(std::span<const std::byte> from) {
     orrery::reader r(from);
-    auto b = std::make_unique<record>(tuple{routed::template read_kept<P>(r)...});
+    auto b = std::make_unique<record>(routed::forms::read_kept(r));
     b->member = &member;
     b->method = &instance;
     return b;

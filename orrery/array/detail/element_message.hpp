@@ -3,7 +3,7 @@
 
 #include <orrery/array/detail/activity.hpp>
 #include <orrery/array/detail/array_part.hpp>
-#include <orrery/array/detail/index_message.hpp>
+#include <orrery/array/detail/element_forms.hpp>
 #include <orrery/array/detail/load_scope.hpp>
 #include <orrery/process/detail/later_answer.hpp>
 
@@ -78,7 +78,6 @@ template <class T, class Index, class Operation, class... P>
 struct element_message : element_messages<T, Index> {
   using common = element_messages<T, Index>;
   using base = typed_handler<Operation, P...>;
-  using owned = typename base::owned;
   using result = typename Operation::result;
   // A collective does not miss an element that has been destroyed meanwhile.
   static constexpr bool may_miss = requires { Operation::may_miss; };
@@ -96,50 +95,10 @@ struct element_message : element_messages<T, Index> {
                     std::is_default_constructible_v<T>,
                 "orrery: when_early() of this class creates elements on demand: it needs a default constructor");
 
-  using prefix = routed_prefix<Index, ordered>;
-  using tag_type = typename prefix::tag_type;
-  struct payload : prefix {
-    owned args;
-  };
-  static_assert(alignof(payload) <= scheduler::payload_alignment);
-
-  static typename base::tuple& values(owned& a) noexcept {
-    if constexpr (base::boxed) {
-      return *a;
-    } else {
-      return a;
-    }
-  }
-  static const typename base::tuple& values(const owned& a) noexcept {
-    if constexpr (base::boxed) {
-      return *a;
-    } else {
-      return a;
-    }
-  }
-  static bytes head_to_wire(const route_head& h, const Index& i, [[maybe_unused]] const tag_type& tag) {
-    return common::by_index::head_to_wire(ordered, h, i, tag_in<ordered>(tag));
-  }
-  static bytes to_wire(const std::byte* at) {
-    const auto& p = *reinterpret_cast<const payload*>(at);
-    return std::apply(
-        [&](const auto&... v) {
-          bytes b = head_to_wire(p.head, p.index, p.tag);
-          pack_after(b, wire_form(v)...);
-          return b;
-        },
-        values(p.args));
-  }
-  // The tag of a message in a mailbox.
-  static order_tag tag_of(const scheduler::message& m) {
-    auto* at = const_cast<scheduler::message&>(m).payload();
-    if (m.head.form == wire::payload_form::owned) return tag_in<ordered>(reinterpret_cast<const payload*>(at)->tag);
-    orrery::reader r(std::span(reinterpret_cast<const std::byte*>(at),
-                               m.head.size.load(std::memory_order_relaxed) - wire::granule - m.head.padding));
-    (void)orrery::read<route_head>(r);
-    (void)orrery::read<Index>(r);
-    return common::template read_tag<ordered>(r);
-  }
+  using forms = element_forms<Index, ordered, P...>;
+  using owned = typename forms::owned;
+  using payload = typename forms::payload;
+  using tuple = typename forms::tuple;
 
   static constexpr const array_handler* closer() noexcept {
     if constexpr (ordered) return &close_operation<T, Index>::message::routed;
@@ -153,11 +112,11 @@ struct element_message : element_messages<T, Index> {
     const auto& p = *reinterpret_cast<const payload*>(at);
     route_head h = p.head;
     h.call = 0;
-    bytes b = head_to_wire(h, p.index, p.tag);
+    bytes b = forms::head_to_wire(h, p.index, p.tag);
     const scheduler::handler* as = nullptr;
     if constexpr (requires { typename Operation::nothing; }) {
       as = &Operation::nothing::routed;
-      Operation::pack_nothing(b, values(p.args));
+      Operation::pack_nothing(b, forms::values(p.args));
     } else {
       as = &nothing_operation<T, Index, ordered>::message::routed;
     }
@@ -170,7 +129,7 @@ struct element_message : element_messages<T, Index> {
       return &create_message<T, Index>::instance;
     return nullptr;
   }
-  static constexpr routed_kind kind{policy, counts, closes, may_miss, true, creation(), &to_wire, &send_nothing};
+  static constexpr routed_kind kind{policy, counts, closes, may_miss, true, creation(), &forms::to_wire, &send_nothing};
 
   // --- at the element ----------------------------------------------------------------------------
 
@@ -195,7 +154,7 @@ struct element_message : element_messages<T, Index> {
                {h.origin, h.call, true});
   }
   template <std::size_t... I>
-  static void invoke(pe& self, slot& s, const route_head& h, typename base::tuple& args, std::index_sequence<I...>) {
+  static void invoke(pe& self, slot& s, const route_head& h, [[maybe_unused]] tuple& args, std::index_sequence<I...>) {
     if constexpr (answers_later) {
       Operation::run(self, s, caller{h.origin, h.call});
     } else {
@@ -259,16 +218,15 @@ struct element_message : element_messages<T, Index> {
         d.release();
         name_caller(d, h);
         if (!s.has_object) throw process_gone("an element that was never complete");
-        invoke(self, s, h, values(args), std::index_sequence_for<P...>{});
+        invoke(self, s, h, forms::values(args), std::index_sequence_for<P...>{});
         return;
       }
       orrery::reader r({d.payload, d.payload_bytes});
       h = orrery::read<route_head>(r);
       common::end_turn(core, h, orrery::read<Index>(r));
-      (void)common::template read_tag<ordered>(r);
+      (void)common::by_index::template read_tag<ordered>(r);
       orrery::reader from(after_section({d.payload, d.payload_bytes}, r));
-      // Views are read as what they are kept as: the message need not outlive the call.
-      typename base::tuple args = read_all(self, s, from);
+      tuple args = read_all(self, s, from);
       d.release();
       name_caller(d, h);
       if (!s.has_object) throw process_gone("an element that was never complete");
@@ -279,7 +237,7 @@ struct element_message : element_messages<T, Index> {
   }
   [[gnu::cold]] static void run_through_wire(pe& self, slot& s, scheduler::delivery& d) {
     if (d.form == wire::payload_form::owned) try {
-        go_on_with(self, d, to_wire(d.payload));
+        go_on_with(self, d, forms::to_wire(d.payload));
       } catch (...) {
         // else its number must not be missing
         if constexpr (!requires { typename Operation::nothing; }) {
@@ -289,13 +247,17 @@ struct element_message : element_messages<T, Index> {
       }
     run(self, s, d);
   }
-  [[gnu::noinline]] static typename base::tuple read_all(pe& self, slot& s, orrery::reader& from) {
-    [[maybe_unused]] const orrery::reader begin = from;
-    try {
-      return typename base::tuple{read_kept<P>(from)...};
-    } catch (...) {
-      if constexpr (requires { Operation::unreadable(self, s, begin); }) Operation::unreadable(self, s, begin);
-      throw;
+  static tuple read_all(pe& self, slot& s, orrery::reader& from) {
+    if constexpr (requires { Operation::unreadable(self, s, from); }) {
+      const orrery::reader begin = from;
+      try {
+        return forms::read_kept(from);
+      } catch (...) {
+        Operation::unreadable(self, s, begin);
+        throw;
+      }
+    } else {
+      return forms::read_kept(from);
     }
   }
   // For who looks at what runs: deadlock_detector.cpp.
@@ -303,37 +265,11 @@ struct element_message : element_messages<T, Index> {
     d.reply = h.call;
     d.source_pe = h.origin;
   }
-  template <class Q>
-  static kept_t<Q> read_kept(orrery::reader& r) {
-    return kept_t<Q>(orrery::read<std::remove_cvref_t<Q>>(r));
-  }
-
   // --- left behind -------------------------------------------------------------------------------
 
-  // The arguments, as a message on its way.
-  static scheduler::message* make_routed(pe& self, std::uint32_t array, const route_head& h, const Index& i,
-                                         std::uint16_t pages) {
-    return common::by_index::make_routed(self, form, array, h, i, pages);
-  }
   static void forward_here(array_core& core, cell_base& c, scheduler::message* m) {
-    pe& self = core.self();
-    route_head h{0, 0, self.id(), 0, core.resends_failed() ? route_head::tried : std::uint16_t{0}};
-    h.take_along();
-    if (m->head.reply != 0)
-      h.call = array_directory::of(self).waits().expect(*reinterpret_cast<scheduler::sink*>(m->head.reply), core.id());
-    scheduler::message* out =
-        make_routed(self, core.id(), h, static_cast<index_cell<Index>&>(c).index, m->head.padding);
-    auto* p = reinterpret_cast<payload*>(out->payload());
-    base::relocate(&p->args, m->payload());
-    self.release_message(m);
-    dispatch(self, out);
+    forms::forward_here(core, c, m, form);
   }
-  static void relocate(void* to, void* from) {
-    auto* old = static_cast<payload*>(from);
-    new (to) payload{{old->head, std::move(old->index), old->tag}, std::move(old->args)};
-    old->~payload();
-  }
-  static void drop(void* p) { static_cast<payload*>(p)->~payload(); }
 
   static void describe(wire::type_description& types) {
     types.describe<Index>();
@@ -354,20 +290,20 @@ struct element_message : element_messages<T, Index> {
   struct routed_handler : array_handler {
     routed_handler() noexcept
         : array_handler(Operation::class_name(), Operation::name(), wire::type_key<element_message>(),
-                        &element_message::run, &element_message::relocate, &element_message::drop,
+                        &element_message::run, &forms::relocate_routed, &forms::drop_routed,
                         static_cast<std::uint32_t>(sizeof(payload)), false, &common::template route<ordered>,
                         &forward_routed, &element_message::describe) {
       lost = &lost_on_its_way;
       caller = &common::hidden;
       through_wire = &run_through_wire;
       kind = &element_message::kind;
-      if constexpr (ordered) tag_of = &element_message::tag_of;
+      if constexpr (ordered) tag_of = &forms::tag_of;
       if constexpr (closes) close = &Operation::close;
     }
   };
   inline static const routed_handler routed;
 
-  static constexpr message_form form{routed, static_cast<std::uint32_t>(sizeof(payload)), ordered, closer()};
+  static constexpr message_form form{routed, here, static_cast<std::uint32_t>(sizeof(payload)), ordered, closer()};
 };
 
 /// The last message of a stream: its sender has ended. After the others, which may have to go on
@@ -392,15 +328,16 @@ struct close_operation {
     const auto i = orrery::read<Index>(r);
     if (part == nullptr) {
       if (!is_guest_of(self, array)) return;
-      bytes b = message::head_to_wire({0, 0, self.id(), 0, 0}, i, tag);
+      bytes b = message::forms::head_to_wire({0, 0, self.id(), 0, 0}, i, tag);
       pack_after(b, tag.stream);
       send_as_guest(self, array, guest_request::message, message::routed, b);
       return;
     }
-    scheduler::message* m = message::make_routed(self, array, {0, 0, self.id(), 0, 0}, i, 0);
+    scheduler::message* m =
+        index_messages<Index>::make_routed(self, message::form, array, {0, 0, self.id(), 0, 0}, i, 0);
     auto* p = reinterpret_cast<typename message::payload*>(m->payload());
     p->tag = tag;
-    message::base::make_owned(&p->args, tag.stream);
+    message::forms::make_owned(&p->args, tag.stream);
     part->begins();
     dispatch(self, m);
   }

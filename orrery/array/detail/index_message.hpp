@@ -36,6 +36,7 @@ template <bool Ordered, class Tag>
 /// arguments. One static object for each kind of message.
 struct message_form {
   const array_handler& routed;
+  const array_handler& here;
   std::uint32_t payload_bytes = 0;  ///< of the owned form
   bool ordered = false;
   const array_handler* closer = nullptr;  ///< of messages in order: the last one of their stream

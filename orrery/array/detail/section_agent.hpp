@@ -189,7 +189,7 @@ struct member_operation {
     membership* m = find_membership(c, id);
     if (m == nullptr) return;
     if (!m->take_turn(number, c.part->lossy())) {
-      bytes b = message::head_to_wire({0, 0, self.id(), 0, 0}, c.index, {});
+      bytes b = message::forms::head_to_wire({0, 0, self.id(), 0, 0}, c.index, {});
       try {
         pack_after(b, id, number, std::as_const(args)...);
       } catch (...) {

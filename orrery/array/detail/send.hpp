@@ -18,52 +18,62 @@ struct element_name {
 };
 
 /// Sends a message to an element by the rarer ways; false: it would have to wait, and `patience` is
-/// must_not. True in `again` when it has waited: everything may be different.
-template <class Message, class T, class Index, class... A>
-[[gnu::noinline]] bool send_remote(pe& self, const element_name<T, Index>& to, scheduler::sink* sink, patience p,
-                                   bool& again, wire::record_kind level, A&&... args) {
+/// must_not. True in `again` when it has waited: everything may be different. `Forms`:
+/// element_forms.
+template <class Forms, class Index, class... A>
+[[gnu::noinline]] bool send_remote_as(pe& self, std::uint32_t array, const Index& to, const message_form& form,
+                                      scheduler::sink* sink, patience p, bool& again, wire::record_kind level,
+                                      A&&... args) {
   const auto size = [&] { return orrery::wire_size(std::as_const(args)...); };
   const auto write = [&](orrery::writer& w) { orrery::write(w, std::as_const(args)...); };
   const auto move = [&](void* payload) {
-    Message::base::make_owned(&static_cast<typename Message::payload*>(payload)->args, std::forward<A>(args)...);
+    Forms::make_owned(&static_cast<typename Forms::payload*>(payload)->args, std::forward<A>(args)...);
   };
   return index_sender<Index>::send_remote(
-      self, to.array, to.index, Message::form, sink, p, again,
-      arguments_ref(size, write, move, sizeof(typename Message::owned), pages_beside(args...), level));
+      self, array, to, form, sink, p, again,
+      arguments_ref(size, write, move, sizeof(typename Forms::owned), pages_beside(args...), level));
+}
+template <class Message, class T, class Index, class... A>
+bool send_remote(pe& self, const element_name<T, Index>& to, scheduler::sink* sink, patience p, bool& again,
+                 wire::record_kind level, A&&... args) {
+  return send_remote_as<typename Message::forms>(self, to.array, to.index, Message::form, sink, p, again, level,
+                                                 std::forward<A>(args)...);
 }
 
 /// Sends a message to an element; `sink` null: one way. Parks while the way or the element's
 /// mailbox is full, or returns false instead.
-template <class Message, class T, class Index, class... A>
-bool send_element(pe& self, const element_name<T, Index>& to, scheduler::sink* sink, patience p, A&&... args) {
+template <class Forms, class Index, class... A>
+bool send_element_as(pe& self, std::uint32_t array, const Index& to, const message_form& form, scheduler::sink* sink,
+                     patience p, A&&... args) {
   constexpr wire::record_kind normal = wire::record_kind::message;
   for (bool noted = false;;) {
     bool again = false;
-    array_core* const core = array_directory::of(self).find(to.array);
+    array_core* const core = array_directory::of(self).find(array);
     if (core == nullptr) [[unlikely]]
-      return send_remote<Message>(self, to, sink, p, again, normal, std::forward<A>(args)...);
+      return send_remote_as<Forms>(self, array, to, form, sink, p, again, normal, std::forward<A>(args)...);
     auto& part = static_cast<index_part<Index>&>(*core);
     if (part.measures() && !noted) [[unlikely]] {
       noted = true;
-      part.note_sent(to.index, wire::record_bytes(sizeof(typename Message::payload)) +
-                                   std::uint64_t{pages_beside(args...)} * wire::page_bytes);
+      part.note_sent(to, wire::record_bytes(sizeof(typename Forms::payload)) +
+                             std::uint64_t{pages_beside(args...)} * wire::page_bytes);
     }
-    if (slot* const found = part.find_process(to.index)) [[likely]] {
+    if (slot* const found = part.find_process(to)) [[likely]] {
       slot& s = *found;
       if (self.flow().over_limit(s)) [[unlikely]] {
         if (p == patience::must_not) return false;
         if (self.flow().wait_for_room(s)) continue;  // it may be elsewhere now
       }
-      if constexpr (Message::ordered) {
-        if (!send_remote<Message>(self, to, sink, p, again, normal, std::forward<A>(args)...)) return false;
+      if constexpr (Forms::ordered) {
+        if (!send_remote_as<Forms>(self, array, to, form, sink, p, again, normal, std::forward<A>(args)...))
+          return false;
         if (!again) return true;
         continue;
       }
       const std::uint16_t pages = pages_beside(args...);
-      scheduler::message* m = Message::base::make_message(self, std::forward<A>(args)...);
+      scheduler::message* m = Forms::make_message(self, std::forward<A>(args)...);
       part.begins();
       m->source_pe = self.id();
-      write_envelope(m->head, {self.id(), 0, 0}, Message::here, wire::payload_form::owned, sink, pages);
+      write_envelope(m->head, {self.id(), 0, 0}, form.here, wire::payload_form::owned, sink, pages);
       if (sink == nullptr) {
         self.push(s, m);
       } else {
@@ -77,9 +87,14 @@ bool send_element(pe& self, const element_name<T, Index>& to, scheduler::sink* s
       }
       return true;
     }
-    if (!send_remote<Message>(self, to, sink, p, again, normal, std::forward<A>(args)...)) return false;
+    if (!send_remote_as<Forms>(self, array, to, form, sink, p, again, normal, std::forward<A>(args)...)) return false;
     if (!again) return true;
   }
+}
+template <class Message, class T, class Index, class... A>
+bool send_element(pe& self, const element_name<T, Index>& to, scheduler::sink* sink, patience p, A&&... args) {
+  return send_element_as<typename Message::forms>(self, to.array, to.index, Message::form, sink, p,
+                                                  std::forward<A>(args)...);
 }
 
 /// How a probe of the waits follows a call to an element. `Name`: the element's, or a reference to
@@ -98,26 +113,34 @@ struct element_route final : scheduler::call_route {
   }
 };
 
-template <class Message, class R, class T, class Index, class... A>
-future<R> start_element(pe& self, const element_name<T, Index>& to, A&&... args) {
+template <class Forms, class R, class T, class Index, class... A>
+future<R> start_element_as(pe& self, const element_name<T, Index>& to, const message_form& form, A&&... args) {
   using route = element_route<T, Index, element_name<T, Index>>;
-  auto state = future_access<R>::make_routed(self, route(to), Message::routed);
+  auto state = future_access<R>::make_routed(self, route(to), form.routed);
   auto travelling = future_access<R>::make_hold(state);
-  send_element<Message>(self, to, state.get(), patience::may_wait, std::forward<A>(args)...);
+  send_element_as<Forms>(self, to.array, to.index, form, state.get(), patience::may_wait, std::forward<A>(args)...);
   travelling.release();
   return future_access<R>::wrap(std::move(state));
 }
-
 template <class Message, class R, class T, class Index, class... A>
-value_t<R> call_element(pe& self, const element_name<T, Index>& to, A&&... args) {
+future<R> start_element(pe& self, const element_name<T, Index>& to, A&&... args) {
+  return start_element_as<typename Message::forms, R>(self, to, Message::form, std::forward<A>(args)...);
+}
+
+template <class Forms, class R, class T, class Index, class... A>
+value_t<R> call_element_as(pe& self, const element_name<T, Index>& to, const message_form& form, A&&... args) {
   self.require_process();
   element_route<T, Index, const element_name<T, Index>&> way(to);
   typed_sink<value_t<R>> k;
-  prepare(k, self, address{}, Message::routed);
+  prepare(k, self, address{}, form.routed);
   k.route = &way;
-  send_element<Message>(self, to, &k, patience::may_wait, std::forward<A>(args)...);
+  send_element_as<Forms>(self, to.array, to.index, form, &k, patience::may_wait, std::forward<A>(args)...);
   self.wait(k);
   return k.take();
+}
+template <class Message, class R, class T, class Index, class... A>
+value_t<R> call_element(pe& self, const element_name<T, Index>& to, A&&... args) {
+  return call_element_as<typename Message::forms, R>(self, to, Message::form, std::forward<A>(args)...);
 }
 
 // The meaning of a call of a method of `grid[i]` in each mode.
