@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <orrery/array/array.hpp>
-#include <orrery/array/internal/test_text_index.hpp>
+#include <orrery/array/own_index.hpp>
 
 #include <orrery/process/internal/test_world.hpp>
 

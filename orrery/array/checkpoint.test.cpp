@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <orrery/array/array.hpp>
 #include <orrery/array/checkpoint.hpp>
-#include <orrery/array/internal/test_text_index.hpp>
 #include <orrery/orrery.hpp>
 
 #include <orrery/process/internal/test_world.hpp>

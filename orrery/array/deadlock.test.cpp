@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Elements that call each other in a circle, wherever they are.
 #include <orrery/array/array.hpp>
-#include <orrery/array/internal/test_text_index.hpp>
 
 #include <orrery/process/internal/test_world.hpp>
 #include <orrery/transport/internal/test_seed.hpp>

@@ -39,7 +39,8 @@ struct index_type_of<T> {
 /// The library has all that arrays with indices of these types need.
 template <class Index>
 inline constexpr bool usual_index =
-    std::same_as<Index, std::int32_t> || std::same_as<Index, index<2>> || std::same_as<Index, index<3>>;
+    std::same_as<Index, std::int32_t> || std::same_as<Index, std::int64_t> || std::same_as<Index, index<2>> ||
+    std::same_as<Index, index<3>> || std::same_as<Index, std::string> || std::same_as<Index, bit_path>;
 /// Complete where programs have what arrays with other indices need (own_index.hpp).
 template <class Index>
 struct own_index;
@@ -48,8 +49,8 @@ template <class T, class Index>
 consteval void require_index_of() {
   static_assert(
       usual_index<Index> || requires { sizeof(own_index<Index>); },
-      "orrery: the library has arrays with indices of the types int, index<2> and index<3>; for others include "
-      "<orrery/array/own_index.hpp>, before the array is used");
+      "orrery: the library has arrays with indices of the types int, std::int64_t, index<2>, index<3>, std::string and "
+      "bit_path; for others include <orrery/array/own_index.hpp>, before the array is used");
   static_assert(
       std::same_as<Index, typename index_type_of<T>::type> || !requires { typename T::index_type; },
       "orrery: this class is an element with an index of another type: give the array, and its range, the "

@@ -3,7 +3,7 @@
 // nothing is made up.
 #include <orrery/array/balance.hpp>
 #include <orrery/array/checkpoint.hpp>
-#include <orrery/array/internal/test_text_index.hpp>
+#include <orrery/array/own_index.hpp>
 #include <orrery/array/section.hpp>
 
 #include <orrery/process/internal/test_world.hpp>

@@ -2,7 +2,7 @@
 // Random calls, migrations, insertions and ends, broadcasts, reductions, sections and balancing
 // while a node is lost: everybody is answered, and nobody is told of a circle that is none.
 #include <orrery/array/balance.hpp>
-#include <orrery/array/internal/test_text_index.hpp>
+#include <orrery/array/own_index.hpp>
 #include <orrery/array/section.hpp>
 
 #include <orrery/process/internal/test_world.hpp>

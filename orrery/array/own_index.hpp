@@ -4,9 +4,10 @@
 #include <orrery/array/array.hpp>
 #include <orrery/array/detail/index_types.hpp>
 
-// Arrays whose indices are of a type of the program's own, or of any other than int, index<2> and
-// index<3>: what depends on that type is compiled in the program. It takes the compiler some three
-// seconds for each type, which is why array.hpp does not include it.
+// Arrays whose indices are of a type of the program's own, or of any other than int, std::int64_t,
+// index<2>, index<3>, std::string and bit_path: what depends on that type is compiled in the
+// program. It takes the compiler some three seconds for each type, and six with -O2, which is why
+// array.hpp does not include it.
 namespace orrery::detail {
 
 template <class Index>

@@ -3,7 +3,7 @@
 
 #include "text.hpp"
 
-#include <orrery/array/own_index.hpp>
+#include <orrery/array/array.hpp>
 #include <orrery/orrery.hpp>
 
 #include <algorithm>

@@ -9,7 +9,6 @@
 #include "node.hpp"
 
 #include <orrery/array/balance.hpp>
-#include <orrery/array/own_index.hpp>
 
 #include <algorithm>
 #include <cmath>

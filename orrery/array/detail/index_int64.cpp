@@ -1,0 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <orrery/array/detail/index_types.hpp>
+
+ORRERY_ARRAY_INDEX(, std::int64_t);
