@@ -77,6 +77,9 @@ struct remote_location {
   bool passes : 1 = false;  ///< meanwhile messages from elsewhere have gone to the first home
   bool used : 1 = true;  ///< since the last sweep
   bool expiring : 1 = false;  ///< asked whether it can be forgotten
+  /// A message of this PE has asked for its process. (Others may have gone this way before: those
+  /// of other PEs, and probes of waits.)
+  bool wanted : 1 = false;
   std::uint32_t queued = 0;
   std::uint64_t last = 0;  ///< number of the last message that went this way
   std::uint64_t confirmed = 0;  ///< the highest number that was heard of

@@ -119,8 +119,9 @@ bool index_sender<Index>::send_remote(pe& self, std::uint32_t array, const Index
     return true;
   }
   scheduler::outbound& c = *out_to;
+  const bool wants = way->slot == wire::no_slot && !way->wanted;
   route_head h{part.next_number(), number_of_call(), self.id(), 0,
-               way->last == 0 ? route_head::wants_location : std::uint16_t{0}};
+               wants ? route_head::wants_location : std::uint16_t{0}};
   // others wait for the answer
   if (way->asks) h.flags |= route_head::asks | route_head::wants_location;
   order_tag tag{};
@@ -136,6 +137,7 @@ bool index_sender<Index>::send_remote(pe& self, std::uint32_t array, const Index
     note_hop(self, true);
     way->last = h.number;
     way->used = true;
+    if (wants) way->wanted = true;
     if (way->asks) way->state = remote_location::what::waiting;
     sent();
   };
