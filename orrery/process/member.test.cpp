@@ -60,8 +60,8 @@ TEST(peer, is_reached_by_one_message) {
     const auto g = spawn_group<Peer>(everywhere(), 3);
     for (std::size_t r = 0; r < 3; ++r) {
       EXPECT_EQ(g[r]->sent_by_post(), 2U);
-      // And the answers are sent by the others. A call that takes long is followed by a probe of the
-      // waits, which is counted, too.
+      // And the answers are sent by the others. A call that takes long is followed by a probe of
+      // the waits, which is counted, too.
       std::uint64_t least = g[r]->sent_by_call();
       for (int more = 0; more < 4; ++more) least = std::min(least, g[r]->sent_by_call());
       EXPECT_EQ(least, 2U);
