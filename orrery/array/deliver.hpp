@@ -14,15 +14,14 @@
 //
 //     void Search::find(Key k, const result_target& found) { ...; deliver(found, place); }
 //
-//     post(search)->find(k, result_to<&Main::found>(main));             // a process; result_to of
-// target.hpp
-//     post(search)->find(k, result_to<&Block::found>(grid[3, 4]));      // an element, an array, a
-// section, a group
-//     post(search)->find(k, result_to<int>(me));                        // a function, which
-// receives it
-//     post(search)->find(k, result_to<&report>(pe(0)));                 // a function that is run
-// there
-//     auto [target, place] = expect_result<int>();                      // a future
+// The target can be a process; an element, an array, a section or a group; a process function, which
+// receives the value; a function that is run on a PE; a future:
+//
+//     post(search)->find(k, result_to<&Main::found>(main));
+//     post(search)->find(k, result_to<&Block::found>(grid[3, 4]));
+//     post(search)->find(k, result_to<int>(me));
+//     post(search)->find(k, result_to<&report>(pe(0)));
+//     auto [target, place] = expect_result<int>();
 namespace orrery {
 
 namespace detail {

@@ -16,8 +16,8 @@
 //       const int first = co_await start(a)->get();
 //       co_return first + co_await start(b)->get();
 //     }
-//     future<int> Sums::sum() { return start(add_up(left, right)); }      // this process is free
-// meanwhile
+//     // this process is free meanwhile
+//     future<int> Sums::sum() { return start(add_up(left, right)); }
 namespace orrery {
 
 template <class T>

@@ -70,13 +70,14 @@ struct typed_arrivals final : arrived_by_method {
 /// The messages that methods of an object wait for, by a reference number. A base of its class:
 ///
 ///     struct Block : element<Block>, arrivals {
-///       void recv_border(int step, int side, Row r) { arrived<&Block::recv_border>(step, side,
-/// std::move(r)); }
+///       void recv_border(int step, int side, Row r) {
+///         arrived<&Block::recv_border>(step, side, std::move(r));
+///       }
 ///       void iterate() {
 ///         for (int step = 0; step < 100; ++step) {
 ///           send_borders(step);
-///           for (auto& [side, row] : when<&Block::recv_border>(step, 4)) use(side, row);   // the
-/// four of this step
+///           // the four of this step
+///           for (auto& [side, row] : when<&Block::recv_border>(step, 4)) use(side, row);
 ///         }
 ///       }
 ///     };

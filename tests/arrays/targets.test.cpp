@@ -38,6 +38,18 @@ struct Cell : element<Cell, int> {
   int sum = 0;
 };
 
+// An element is made where the first message to it comes from.
+struct Guest;
+ORRERY_PROCESS(Guest, take, total, place);
+struct Guest : element<Guest, int> {
+  static constexpr early when_early(std::string_view) { return early::create_at_sender; }
+  void take(const int& n) { sum += n; }
+  int total() const { return sum; }
+  std::uint32_t place() const { return this_pe(); }
+  int sum = 0;
+};
+array<Cell> make_cells() { return create_array<Cell>(range<int>{3}); }
+
 int noted = 0;  // on each node
 void note(int n) { noted += n; }
 int notes() { return noted; }
@@ -127,6 +139,20 @@ void reductions() {
         "so do groups and sections");
 }
 
+// Neither a value nor a result is from PE 0 unless it comes from there.
+void elements_made_for_values() {
+  const auto guests = create_array<Guest>();
+  const auto n = static_cast<int>(world_pes());
+  for (int p = 0; p < n; ++p) call<&fire>(pe(static_cast<std::uint32_t>(p)), result_to<&Guest::take>(guests[p]), 5);
+  const std::uint32_t last = world_pes() - 1;
+  const auto cells = call<&make_cells>(pe(last));
+  post(cells)->give(result_to<&Guest::take>(guests[n]));
+  quiescence();
+  for (int p = 0; p < n; ++p)
+    check(guests[p]->total() == 5 && guests[p]->place() == static_cast<std::uint32_t>(p), "where its value was sent");
+  check(guests[n]->total() == 3 && guests[n]->place() == last, "where its reduction ended");
+}
+
 void errors() {
   const auto a = create_array<Cell>(range<int>{3});
   const auto t = result_to<&Cell::take>(a);
@@ -144,6 +170,7 @@ using targets = testing::in_each_way;
 INSTANTIATE_IN_FOUR_WAYS(targets);
 TEST_P(targets, name_processes) { EXPECT_EQ(wrong_in("processes"), ""); }
 TEST_P(targets, name_elements_arrays_and_sections) { EXPECT_EQ(wrong_in("elements"), ""); }
+TEST_P(targets, make_elements_where_the_value_comes_from) { EXPECT_EQ(wrong_in("elements_made_for_values"), ""); }
 TEST_P(targets, name_groups) { EXPECT_EQ(wrong_in("groups"), ""); }
 TEST_P(targets, name_functions) { EXPECT_EQ(wrong_in("functions"), ""); }
 TEST_P(targets, name_futures) { EXPECT_EQ(wrong_in("futures"), ""); }
@@ -161,6 +188,7 @@ int main(int argc, char** argv) {
   return orrery::testing::run_tests_or_scenario(argc, argv,
                                                 {{"processes", processes},
                                                  {"elements", elements},
+                                                 {"elements_made_for_values", elements_made_for_values},
                                                  {"groups", groups},
                                                  {"functions", functions},
                                                  {"futures", futures},

@@ -2,8 +2,10 @@
 // The value of a reduction, and where it goes when the reduction is over.
 #include <orrery/array/detail/core.hpp>
 #include <orrery/array/detail/guest.hpp>
+#include <orrery/array/detail/routed_kind.hpp>
 #include <orrery/array/target.hpp>
 
+#include <cstring>
 #include <mutex>
 #include <string_view>
 #include <unordered_map>
@@ -23,6 +25,20 @@ struct named_marks {
 named_marks& all_named_marks() {
   static named_marks& all = *new named_marks;  // static objects of other files come first
   return all;
+}
+
+// The message with a value. One to an element begins on this PE: an element that is made for it may
+// have to be where its sender is.
+bytes message_of(pe& self, const reduction_target& t, std::span<const std::byte> value) {
+  bytes b = t.head;
+  if (t.what == reduction_target::kind::element) {
+    route_head h;
+    std::memcpy(&h, b.data(), sizeof h);
+    h.origin = self.id();
+    std::memcpy(b.data(), &h, sizeof h);
+  }
+  b.insert(b.end(), value.begin(), value.end());
+  return b;
 }
 
 void deliver_result(pe& self, const reduction_target& t, std::span<const std::byte> value) {
@@ -45,15 +61,13 @@ void deliver_result(pe& self, const reduction_target& t, std::span<const std::by
       }
       break;
     case reduction_target::kind::element: {
-      bytes b = t.head;
-      b.insert(b.end(), value.begin(), value.end());
+      const bytes b = message_of(self, t, value);
       if (array_core* part = array_directory::of(self).find(t.array)) part->begins();
       tell(self, self.id(), h, t.array, self.id(), b);
       break;
     }
     case reduction_target::kind::forward: {
-      bytes b = t.head;
-      b.insert(b.end(), value.begin(), value.end());
+      const bytes b = message_of(self, t, value);
       tell(self, self.id(), h, 0, 0, b);
       break;
     }
@@ -158,8 +172,7 @@ void deliver_value(pe& self, const reduction_target& t, std::uint32_t mark, std:
     if (!is_guest_of(self, t.array)) throw_no_array(t.array);
     const scheduler::handler* const h = scheduler::find_handler(t.handler);
     if (h == nullptr) throw bad_message(errc::unknown_handler, "the target of a value");
-    bytes b = t.head;
-    b.insert(b.end(), value.begin(), value.end());
+    const bytes b = message_of(self, t, value);
     (void)may_send_as_guest(self, t.array, true);
     send_as_guest(self, t.array,
                   t.what == reduction_target::kind::all ? guest_request::broadcast : guest_request::message,
