@@ -9,7 +9,8 @@ set(sanitizer_address -fsanitize=address,undefined -fno-sanitize=null,alignment 
 set(sanitizer_thread -fsanitize=thread -fno-omit-frame-pointer -g1)
 if(NOT CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   # Clang's check of a type opens a pipe, and takes an object for a wrong one where no descriptor is left.
-  list(APPEND sanitizer_address -fno-sanitize=vptr
+  # A use of the stack of a function that has returned is not looked for: processes have stacks of their own.
+  list(APPEND sanitizer_address -fno-sanitize=vptr -fsanitize-address-use-after-return=never
        -fsanitize-ignorelist=${PROJECT_SOURCE_DIR}/cmake/undefined_behaviour.ignore -D_GLIBCXX_ASSERTIONS)
 endif()
 
@@ -61,6 +62,12 @@ endfunction()
 # A program of C sources with tasks, built into <build>/<folder>. <name>_libraries: what it links beside the runtime.
 set(sanitizer_of_c ${sanitizer_${ORRERY_SANITIZE}})
 list(FILTER sanitizer_of_c EXCLUDE REGEX "ignorelist|GLIBCXX")
+if(ORRERY_LLD)
+  list(APPEND sanitizer_of_c -fuse-ld=lld -Wno-unused-command-line-argument)
+endif()
+if(NOT ORRERY_SANITIZE STREQUAL off)
+  list(APPEND sanitizer_of_c -no-pie)
+endif()
 list(JOIN sanitizer_of_c " " orrery_cc_flags)
 function(orrery_c_program name folder)
   set(program ${PROJECT_BINARY_DIR}/${folder}/${name})

@@ -14,8 +14,8 @@
 //
 //     void Search::find(Key k, const result_target& found) { ...; deliver(found, place); }
 //
-// The target can be a process; an element, an array, a section or a group; a process function, which
-// receives the value; a function that is run on a PE; a future:
+// The target can be a process; an element, an array, a section or a group; a process function,
+// which receives the value; a function that is run on a PE; a future:
 //
 //     post(search)->find(k, result_to<&Main::found>(main));
 //     post(search)->find(k, result_to<&Block::found>(grid[3, 4]));

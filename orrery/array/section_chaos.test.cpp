@@ -188,7 +188,7 @@ void chaos(std::uint32_t pes, bool packed, std::uint32_t branching, std::uint64_
 
 TEST(section_chaos, agrees_with_what_the_members_did) {
   std::uint64_t seed = testing::test_seed();
-  const std::uint64_t runs = testing::number_from("ORRERY_TEST_RUNS", testing::slowed_down ? 2 : 1000);
+  const std::uint64_t runs = testing::number_from("ORRERY_TEST_RUNS", testing::slowed_down ? 2 : 400);
   for (std::uint64_t i = 0; i < runs && !HasFailure(); ++i, ++seed) {
     SCOPED_TRACE("ORRERY_TEST_SEED=" + std::to_string(seed));
     chaos(1 + static_cast<std::uint32_t>(seed % 4), seed % 3 == 0, 1 + static_cast<std::uint32_t>(seed % 5), seed);
