@@ -186,6 +186,9 @@ if(ORRERY_BENCH)  # bench/core/*.cpp is bench_core; the peers build themselves
     if(name STREQUAL fft)
       target_link_libraries(bench_fft PRIVATE fft3d fftw3_threads)
     endif()
+    if(NOT ORRERY_BENCH_OPTIMIZED)
+      target_compile_options(bench_${name} PRIVATE -O0)
+    endif()
   endforeach()
   if(TARGET bench_task AND TARGET orrery_cc)  # its driver translates the examples
     add_dependencies(bench_task orrery_cc)

@@ -60,7 +60,7 @@ int main_process(std::uint32_t participants) {
   const std::uint64_t seed = number_from("ORRERY_STRESS_SEED", 1);
   const std::uint64_t steps = number_from("ORRERY_STRESS_STEPS", UINT64_MAX);
   const auto until =
-      steady_clock::now() + seconds(steps == UINT64_MAX ? number_from("ORRERY_STRESS_SECONDS", 5) : 3600);
+      steady_clock::now() + seconds(steps == UINT64_MAX ? number_from("ORRERY_STRESS_SECONDS", 3) : 3600);
   const auto processes_before = processes_of_each_pe();
   beginning b;
   for (std::uint32_t p = 0; p < world_pes(); ++p) b.hubs.push_back(spawn<Server>(pe(p), cargo(p, 8), p, 8));
