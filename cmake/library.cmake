@@ -79,6 +79,7 @@ if(NOT ORRERY_SANITIZE STREQUAL off)
   target_link_options(orrery PUBLIC ${sanitizer_${ORRERY_SANITIZE}} -no-pie)  # nothing to relocate where a process starts
   if(ORRERY_SANITIZE STREQUAL address AND CMAKE_CXX_COMPILER_ID MATCHES Clang)  # a third of the time that GCC takes
     target_compile_options(orrery PRIVATE -fsanitize=null,alignment)
+    target_compile_options(orrery_rare PRIVATE -fsanitize=null,alignment)
   endif()
 endif()
 if(ORRERY_FUZZ)  # the fuzz targets see which parts of the library an input reaches

@@ -2,10 +2,11 @@
 # The tests of a program, as tests of ctest; or, where there are many and each is short, in parts of some forty, a process for each.
 # FILTER and ENVIRONMENT: which, and in which environment.
 function(orrery_ctest name label prefix limit)
-  cmake_parse_arguments(with "" "FILTER;ENVIRONMENT" "" ${ARGN})
+  cmake_parse_arguments(with "" "FILTER" "ENVIRONMENT" ${ARGN})
   set(properties LABELS ${label})
   if(with_ENVIRONMENT)
-    list(APPEND properties ENVIRONMENT ${with_ENVIRONMENT})
+    list(JOIN with_ENVIRONMENT "\\;" environment)  # one value, a list
+    list(APPEND properties ENVIRONMENT "${environment}")
   endif()
   if(NOT ORRERY_TEST_BATCHES)
     gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60 TEST_PREFIX "${prefix}"
