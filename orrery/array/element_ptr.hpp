@@ -3,7 +3,6 @@
 
 #include <orrery/array/detail/send.hpp>
 #include <orrery/array/target.hpp>
-#include <orrery/process/detail/references.hpp>
 
 #include <compare>
 #include <concepts>
@@ -16,6 +15,9 @@
 namespace orrery {
 
 namespace detail {
+/// The new number of an array after a restart; see references.
+[[nodiscard]] std::uint32_t renamed(const references& r, std::uint32_t array) noexcept;
+
 /// An array of Derived is one of Base, too.
 template <class Derived, class Base, class Index>
 consteval void require_base() {

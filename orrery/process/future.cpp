@@ -2,6 +2,7 @@
 #include <orrery/process/future.hpp>
 
 #include <orrery/process/detail/local_waits.hpp>
+#include <orrery/scheduler/deadlock_detector.hpp>
 #include <orrery/scheduler/node.hpp>
 
 #include <fmt/format.h>

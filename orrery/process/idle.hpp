@@ -2,6 +2,7 @@
 #pragma once
 
 #include <orrery/process/call.hpp>
+#include <orrery/scheduler/idle_queue.hpp>
 
 #include <concepts>
 #include <cstddef>

@@ -14,6 +14,7 @@
 #include <orrery/process/submit.hpp>
 #include <orrery/scheduler/fork.hpp>
 #include <orrery/scheduler/node.hpp>
+#include <orrery/scheduler/quiescence_detector.hpp>
 #include <orrery/scheduler/simulator.hpp>
 #include <orrery/scheduler/vocabulary.hpp>
 

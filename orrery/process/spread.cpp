@@ -2,6 +2,7 @@
 #include <orrery/process/spread.hpp>
 
 #include <orrery/process/detail/local_waits.hpp>
+#include <orrery/process/detail/spread_map.hpp>
 #include <orrery/process/runtime.hpp>
 #include <orrery/scheduler/node.hpp>
 

@@ -7,10 +7,13 @@
 
 #include <cstdio>
 #include <functional>
+#include <map>
 #include <new>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -79,6 +82,20 @@ bool is_another(Unsent& unsent, const handler& method, std::uint32_t number) noe
 
 }  // namespace
 
+struct failure_log::kept_posts {
+  struct lost_message {
+    const handler* method;
+    std::uint32_t to;
+    std::vector<std::byte> payload;
+  };
+  // Posts after the first, by method and lost node.
+  std::map<std::pair<const handler*, std::uint32_t>, std::uint64_t> unsent;
+  std::vector<lost_message> lost;
+};
+
+failure_log::failure_log(pe& of) : of_(of), kept_(std::make_unique<kept_posts>()) {}
+failure_log::~failure_log() = default;
+
 bool failure_log::is_quiet() const noexcept { return of_.stopping() || !of_.owner().world_runs(); }
 
 void failure_log::report(std::string_view where, std::exception_ptr why) noexcept {
@@ -95,8 +112,8 @@ void failure_log::report(std::string_view where, std::exception_ptr why) noexcep
 // node: the first one at once, and how many followed when the PE ends.
 void failure_log::report_post(const handler* method, std::exception_ptr why) noexcept {
   if (const auto gone = number_of_gone(why); gone && method != nullptr && !is_quiet()) {
-    if (unsent_.size() >= most_unsent) report_more_unsent();
-    if (is_another(unsent_, *method, *gone)) {
+    if (kept_->unsent.size() >= most_unsent) report_more_unsent();
+    if (is_another(kept_->unsent, *method, *gone)) {
       ++of_.count().failed_posts;
       return;
     }
@@ -113,8 +130,8 @@ void failure_log::report_post(const handler* method, std::exception_ptr why) noe
 
 void failure_log::report_unsent(const handler& method, std::uint32_t to, std::exception_ptr why) noexcept {
   if (is_quiet()) return;
-  if (unsent_.size() >= most_unsent) report_more_unsent();
-  if (is_another(unsent_, method, of_.owner().node_of(to))) {
+  if (kept_->unsent.size() >= most_unsent) report_more_unsent();
+  if (is_another(kept_->unsent, method, of_.owner().node_of(to))) {
     ++of_.count().failed_posts;
     return;
   }
@@ -128,7 +145,7 @@ void failure_log::report_more_unsent() noexcept {
                       count, plural(count), method.class_name, method.method, why));
   };
   std::map<const handler*, std::uint64_t> gone;  // a line for each process would fill the log, too
-  for (const auto& [what, count] : std::exchange(unsent_, {})) {
+  for (const auto& [what, count] : std::exchange(kept_->unsent, {})) {
     const auto& [method, number] = what;
     if (is_gone_process(number)) {
       gone[method] += count;
@@ -155,7 +172,7 @@ void failure_log::note_lost(const outbound& c) noexcept {
     if (const handler* const h = sound ? find_handler(index) : nullptr; h != nullptr && h->lost != nullptr) {
       const auto* const payload = const_cast<wire::envelope&>(e).payload();
       try {
-        lost_.push_back({h, c.pe, {payload, payload + (bytes - wire::granule - padding)}});
+        kept_->lost.push_back({h, c.pe, {payload, payload + (bytes - wire::granule - padding)}});
         return;
       } catch (const std::bad_alloc&) {  // then it is counted
       }
@@ -169,9 +186,9 @@ void failure_log::note_lost(const outbound& c) noexcept {
 }
 
 void failure_log::tell_of_lost() noexcept {
-  const auto all = std::exchange(lost_, {});
+  const auto all = std::exchange(kept_->lost, {});
   std::map<std::uint32_t, std::uint64_t> lost;
-  for (const lost_message& m : all)
+  for (const kept_posts::lost_message& m : all)
     if (!m.method->lost(of_, *m.method, m.payload, m.to, nullptr)) ++lost[m.to];
   for (const auto& [to, count] : lost) count_lost(to, count);
 }

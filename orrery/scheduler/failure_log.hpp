@@ -3,13 +3,10 @@
 
 #include <orrery/scheduler/handler.hpp>
 
-#include <cstddef>
 #include <cstdint>
 #include <exception>
-#include <map>
+#include <memory>
 #include <string_view>
-#include <utility>
-#include <vector>
 
 namespace orrery::scheduler {
 
@@ -29,7 +26,8 @@ class pe;
 /// Owned by the PE, used on its thread. No function parks or throws.
 class failure_log {
  public:
-  explicit failure_log(pe& of) noexcept : of_(of) {}
+  explicit failure_log(pe& of);
+  ~failure_log();
   failure_log(const failure_log&) = delete;
   failure_log& operator=(const failure_log&) = delete;
 
@@ -53,18 +51,12 @@ class failure_log {
   void say_lost(std::uint32_t to, std::uint64_t count) const noexcept;
 
  private:
-  struct lost_message {
-    const handler* method;
-    std::uint32_t to;
-    std::vector<std::byte> payload;
-  };
+  struct kept_posts;
   [[nodiscard]] bool is_quiet() const noexcept;
   void count_lost(std::uint32_t to, std::uint64_t count) noexcept;
 
   pe& of_;
-  std::map<std::pair<const handler*, std::uint32_t>, std::uint64_t>
-      unsent_;  // posts after the first, by method and lost node
-  std::vector<lost_message> lost_;
+  const std::unique_ptr<kept_posts> kept_;
 };
 
 }  // namespace orrery::scheduler

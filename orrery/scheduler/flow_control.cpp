@@ -1,15 +1,37 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <orrery/scheduler/flow_control.hpp>
 
+#include <orrery/scheduler/deadlock_detector.hpp>
 #include <orrery/scheduler/node.hpp>
 #include <orrery/scheduler/pe.hpp>
 
+#include <unordered_map>
 #include <utility>
 
 namespace orrery::scheduler {
 
-flow_control::flow_control(pe& of, const pe_settings& settings) noexcept
-    : ring_bytes_(settings.ring_bytes), of_(of), mailbox_limit_(settings.mailbox_bytes / charge_unit), backlog_(of) {}
+namespace {
+
+struct held_back {
+  std::uint32_t stop;
+  fiber* waiters;
+};
+
+}  // namespace
+
+struct flow_control::tables {
+  std::unordered_map<address, held_back> stopped;  // processes of other PEs that asked to hold back
+  std::unordered_map<const slot*, slot_extra> extras;
+};
+
+flow_control::flow_control(pe& of, const pe_settings& settings)
+    : ring_bytes_(settings.ring_bytes),
+      of_(of),
+      mailbox_limit_(settings.mailbox_bytes / charge_unit),
+      tables_(std::make_unique<tables>()),
+      backlog_(of) {}
+
+flow_control::~flow_control() = default;
 
 // --- mailboxes of this PE ------------------------------------------------------------------------
 
@@ -20,7 +42,7 @@ bool flow_control::runs_for(const slot& s) const noexcept {
 }
 
 bool flow_control::is_full(const slot& s) const noexcept {
-  return over_limit(s) && (!s.has_extra || s.charge > extras_.find(&s)->second.limit);
+  return over_limit(s) && (!s.has_extra || s.charge > tables_->extras.find(&s)->second.limit);
 }
 
 bool flow_control::wait_for_room(slot& s) {
@@ -53,8 +75,12 @@ bool flow_control::wait_for_room(slot& s) {
   return waited;
 }
 
+slot_extra* flow_control::extra_of(const slot& s) noexcept {
+  return s.has_extra ? &tables_->extras.find(&s)->second : nullptr;
+}
+
 slot_extra& flow_control::make_extra(slot& s) {
-  slot_extra& x = extras_[&s];
+  slot_extra& x = tables_->extras[&s];
   s.has_extra = true;
   return x;
 }
@@ -62,7 +88,7 @@ slot_extra& flow_control::make_extra(slot& s) {
 void flow_control::drop_extra(slot& s) noexcept {
   of_.ready_all(std::exchange(extra_of(s)->senders, nullptr));
   made_room(s);
-  extras_.erase(&s);
+  tables_->extras.erase(&s);
   s.has_extra = false;
 }
 
@@ -128,7 +154,7 @@ void flow_control::listen() {
 }
 
 bool flow_control::is_stopped(address to) const {
-  if (!stopped_.empty() && stopped_.contains(to)) return true;
+  if (!nobody_stops_ && tables_->stopped.contains(to)) return true;
   if (unheard() <= ring_bytes_) return false;
   // on its way to somebody who is not known, and holds back others
   if (to.slot == wire::no_slot) return true;
@@ -142,7 +168,8 @@ bool flow_control::wait_while_stopped(address to) {
     listen();
     waited = true;
   }
-  for (auto it = stopped_.find(to); it != stopped_.end(); it = stopped_.find(to)) {
+  auto& stopped = tables_->stopped;
+  for (auto it = stopped.find(to); it != stopped.end(); it = stopped.find(to)) {
     of_.require_process();
     if (of_.refusing()) of_.shutdown().refuse("a message to a full mailbox");
     of_.running()->next = it->second.waiters;
@@ -155,23 +182,27 @@ bool flow_control::wait_while_stopped(address to) {
 
 void flow_control::receive_stop(const inbound& in, const wire::envelope& e) {
   if (outbound* c = of_.links().find(in.pe); c != nullptr) c->stops_heard += e.handler != 0 ? 1 : 0;
-  stopped_[address{in.pe, e.slot, e.generation}].stop = static_cast<std::uint32_t>(e.reply);
+  tables_->stopped[address{in.pe, e.slot, e.generation}].stop = static_cast<std::uint32_t>(e.reply);
+  nobody_stops_ = false;
 }
 
 void flow_control::receive_go(const inbound& in, const wire::envelope& e) {
-  const auto it = stopped_.find(address{in.pe, e.slot, e.generation});
-  if (it == stopped_.end()) return;
+  auto& stopped = tables_->stopped;
+  const auto it = stopped.find(address{in.pe, e.slot, e.generation});
+  if (it == stopped.end()) return;
   fiber* waiters = it->second.waiters;
-  stopped_.erase(it);
+  stopped.erase(it);
+  nobody_stops_ = stopped.empty();
   of_.ready_all(waiters);
 }
 
 void flow_control::forget_unreachable() {
-  std::erase_if(stopped_, [&](const auto& held) {
+  std::erase_if(tables_->stopped, [&](const auto& held) {
     if (of_.owner().reachable(held.first.pe)) return false;
     of_.ready_all(held.second.waiters);
     return true;
   });
+  nobody_stops_ = tables_->stopped.empty();
 }
 
 void flow_control::cancel_waits() {
@@ -180,8 +211,9 @@ void flow_control::cancel_waits() {
     of_.ready_all(std::exchange(extra_of(s)->senders, nullptr));
     made_room(s);
   }
-  for (auto& held : stopped_) of_.ready_all(std::exchange(held.second.waiters, nullptr));
-  stopped_.clear();
+  for (auto& held : tables_->stopped) of_.ready_all(std::exchange(held.second.waiters, nullptr));
+  tables_->stopped.clear();
+  nobody_stops_ = true;
 }
 
 void flow_control::park_for_room(address at, std::uint32_t stop) {

@@ -7,7 +7,7 @@
 #include <orrery/wire/envelope.hpp>
 
 #include <cstdint>
-#include <unordered_map>
+#include <memory>
 
 namespace orrery::scheduler {
 
@@ -35,10 +35,12 @@ struct room_wait {
 ///
 /// Owned by its PE, used on its thread. Invariants: (1) a slot has an entry in the side table iff
 /// `has_extra`; (2) a PE that was sent a stop sign is in `stopped_pes` until it is sent the sign to
-/// go on.
+/// go on; (3) `nobody_stops_` iff no process of another PE is known to have asked this one to hold
+/// back.
 class flow_control {
  public:
-  flow_control(pe& of, const pe_settings& settings) noexcept;
+  flow_control(pe& of, const pe_settings& settings);
+  ~flow_control();
   flow_control(const flow_control&) = delete;
   flow_control& operator=(const flow_control&) = delete;
 
@@ -67,9 +69,7 @@ class flow_control {
   [[nodiscard]] std::uint32_t mailbox_limit() const noexcept { return mailbox_limit_; }
 
   /// The side table: null if the process has no entry.
-  [[nodiscard]] slot_extra* extra_of(const slot& s) noexcept {
-    return s.has_extra ? &extras_.find(&s)->second : nullptr;
-  }
+  [[nodiscard]] slot_extra* extra_of(const slot& s) noexcept;
   slot_extra& make_extra(slot& s);
   /// The process ends: whoever waits for room in its mailbox finds that out.
   void drop_extra(slot& s) noexcept;
@@ -78,7 +78,7 @@ class flow_control {
   /// No process elsewhere has asked to hold back, and that was heard lately. `sent_bytes`: what
   /// this PE has sent in all.
   [[nodiscard]] bool nobody_stops(std::uint64_t sent_bytes) const noexcept {
-    return stopped_.empty() && sent_bytes - sent_when_heard_ <= ring_bytes_;
+    return nobody_stops_ && sent_bytes - sent_when_heard_ <= ring_bytes_;
   }
   /// See pe::wait_while_stopped and pe::is_stopped; where not nobody_stops().
   bool wait_while_stopped(address to);
@@ -96,10 +96,7 @@ class flow_control {
   void cancel_waits();
 
  private:
-  struct held_back {
-    std::uint32_t stop;
-    fiber* waiters;
-  };
+  struct tables;
   // Bytes sent since the PE last looked at what has come.
   [[nodiscard]] std::uint64_t unheard() const noexcept;
   [[nodiscard]] bool runs_for(const slot& s) const noexcept;
@@ -110,12 +107,12 @@ class flow_control {
 
   std::uint64_t sent_when_heard_ = 0;
   std::uint64_t ring_bytes_;
-  std::unordered_map<address, held_back> stopped_;  // processes that asked to hold back
+  bool nobody_stops_ = true;  // `stopped` is empty
   pe& of_;
   std::uint32_t mailbox_limit_;
   std::uint32_t stops_ = 0;  // that this PE has asked for
   std::uint64_t room_waits_ = 0;
-  std::unordered_map<const slot*, slot_extra> extras_;
+  const std::unique_ptr<tables> tables_;
   backlog backlog_;
 };
 

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <orrery/scheduler/function_fibers.hpp>
 
+#include <orrery/scheduler/fiber_pool.hpp>
 #include <orrery/scheduler/pe.hpp>
+#include <orrery/scheduler/pe_parts.hpp>
 #include <orrery/scheduler/unbegun.hpp>
 
 #include <exception>

@@ -4,6 +4,7 @@
 
 #include <orrery/scheduler/node.hpp>
 #include <orrery/scheduler/pe.hpp>
+#include <orrery/scheduler/quiescence_detector.hpp>
 
 #include <algorithm>
 #include <exception>

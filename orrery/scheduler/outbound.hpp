@@ -76,17 +76,7 @@ class outbound_table {
     return sparse_.empty() ? nullptr : sparse_[place_of(pe)].to;
   }
   /// There must be none to this PE.
-  outbound& put(std::uint32_t pe, std::unique_ptr<outbound> c) {
-    const bool dense = is_dense(pe);
-    if (dense) {
-      if (pe >= dense_.size()) dense_.resize(pe + 1);
-    } else if (2 * (all_.size() + 1) > sparse_.size()) {
-      grow();
-    }
-    outbound& added = *all_.emplace_back(std::move(c));
-    enter(pe, added);
-    return added;
-  }
+  outbound& put(std::uint32_t pe, std::unique_ptr<outbound> c);
   /// Ends all outbound rings for which that is true. Costs a look at every outbound ring.
   template <class Predicate>
   void erase_if(Predicate&& is_over) {
@@ -123,11 +113,7 @@ class outbound_table {
     while (sparse_[i].to != nullptr && sparse_[i].pe != pe) i = (i + 1) & mask;
     return i;
   }
-  void grow() {
-    const std::vector<entry> old = std::exchange(sparse_, std::vector<entry>(sparse_.empty() ? 4 : 2 * sparse_.size()));
-    for (const entry& e : old)
-      if (e.to != nullptr) sparse_[place_of(e.pe)] = e;
-  }
+  void grow();
 
   std::vector<outbound*> dense_;
   std::vector<entry> sparse_;  // a power of two, at most half full

@@ -2,11 +2,13 @@
 #include <orrery/scheduler/pe.hpp>
 
 #include <orrery/scheduler/causality.hpp>
+#include <orrery/scheduler/fiber_pool.hpp>
 #include <orrery/scheduler/internal/fiber_switch.hpp>
 #include <orrery/scheduler/io.hpp>
 #include <orrery/scheduler/node.hpp>
 #include <orrery/scheduler/overflow.hpp>
 #include <orrery/scheduler/passing_process.hpp>
+#include <orrery/scheduler/pe_parts.hpp>
 #include <orrery/scheduler/terminate.hpp>
 #include <orrery/scheduler/trace.hpp>
 #include <orrery/scheduler/unbegun.hpp>
@@ -86,7 +88,12 @@ pe::pe(node& owner, std::uint32_t id, transport::doorbell& bell, const pe_settin
                 settings.fibers == nullptr && !settings.small_pages),  // else each PE has 2 MiB
       flow_(*this, settings),
       publisher_(owner.world() != nullptr ? owner.world()->counters(id).data() : nullptr),
+      parts_(std::make_unique<pe_parts>(*this)),
+      when_idle_(parts_->when_idle),
       links_(*this, bell, owner.world_pes()),
+      timers_(parts_->timers),
+      deadlocks_(parts_->deadlocks),
+      quiescence_(parts_->quiescence),
       node_(owner),
       bell_(bell),
       settings_(settings),

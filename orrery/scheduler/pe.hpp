@@ -4,27 +4,22 @@
 #include <orrery/scheduler/activation.hpp>
 #include <orrery/scheduler/conditions.hpp>
 #include <orrery/scheduler/counters.hpp>
-#include <orrery/scheduler/deadlock_detector.hpp>
 #include <orrery/scheduler/delivery.hpp>
 #include <orrery/scheduler/failure_log.hpp>
-#include <orrery/scheduler/fiber_pool.hpp>
 #include <orrery/scheduler/flow_control.hpp>
 #include <orrery/scheduler/function_fibers.hpp>
 #include <orrery/scheduler/handler.hpp>
-#include <orrery/scheduler/idle_queue.hpp>
 #include <orrery/scheduler/idleness.hpp>
 #include <orrery/scheduler/layer_state.hpp>
 #include <orrery/scheduler/links.hpp>
 #include <orrery/scheduler/message.hpp>
 #include <orrery/scheduler/outbound.hpp>
 #include <orrery/scheduler/pe_settings.hpp>
-#include <orrery/scheduler/quiescence_detector.hpp>
 #include <orrery/scheduler/replies.hpp>
 #include <orrery/scheduler/run_state.hpp>
 #include <orrery/scheduler/shutdown.hpp>
 #include <orrery/scheduler/sink.hpp>
 #include <orrery/scheduler/slot.hpp>
-#include <orrery/scheduler/timer.hpp>
 #include <orrery/transport/ring.hpp>
 #include <orrery/transport/wait.hpp>
 #include <orrery/wire/address.hpp>
@@ -48,9 +43,17 @@ class carrier;
 
 namespace orrery::scheduler {
 
+class deadlock_detector;
+struct fiber_pool;
+class idle_queue;
+struct idle_task;
 class io_engine;
 class node;
+struct pe_parts;
+class quiescence_detector;
 struct simulated_pe;
+struct timer;
+class timer_queue;
 
 /// The PE of the calling thread, or null outside the runtime.
 // Initial-exec: position-independent code would call a function for its place, and keep its
@@ -245,20 +248,23 @@ class pe : public run_state {
   flow_control flow_;
   counter_publisher publisher_;
   layer_states layers_;
-  idle_queue when_idle_;
+  // A reference here names each part that lies there: who includes this header reads none of their
+  // headers.
+  const std::unique_ptr<pe_parts> parts_;
+  idle_queue& when_idle_;
   fiber_pool* fibers_;
   std::uint32_t parked_methods_ = 0;  // loop fibers that methods are parked on
   std::uint32_t polls_ = 0;
   simulated_pe* sim_ = nullptr;
   scheduler::links links_;
   scheduler::replies replies_{*this};
-  timer_queue timers_;
+  timer_queue& timers_;
   io_engine* io_active_ = nullptr;  // while requests are outstanding
   std::unique_ptr<io_engine> io_;
   transport::carrier* carrier_ = nullptr;  // null in a world of one machine
-  deadlock_detector deadlocks_{*this};
+  deadlock_detector& deadlocks_;
   scheduler::conditions conditions_{*this};
-  quiescence_detector quiescence_{*this};
+  quiescence_detector& quiescence_;
   failure_log failures_{*this};
   function_fibers functions_{*this};
   scheduler::shutdown shutdown_{*this};

@@ -5,6 +5,7 @@
 #include <orrery/scheduler/node.hpp>
 #include <orrery/scheduler/passing_process.hpp>
 #include <orrery/scheduler/pe.hpp>
+#include <orrery/scheduler/pe_parts.hpp>
 #include <orrery/scheduler/trace.hpp>
 #include <orrery/transport/carrier.hpp>
 

@@ -6,6 +6,7 @@
 #include <orrery/scheduler/node.hpp>
 #include <orrery/scheduler/order_through_nodes.hpp>
 #include <orrery/scheduler/pe.hpp>
+#include <orrery/scheduler/pe_parts.hpp>
 #include <orrery/scheduler/unknown_handler.hpp>
 #include <orrery/transport/carrier.hpp>
 #include <orrery/transport/shm/registry.hpp>

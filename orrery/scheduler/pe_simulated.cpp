@@ -2,6 +2,7 @@
 // A PE in a simulation: it gives the thread back where another one would sleep.
 #include <orrery/scheduler/io.hpp>
 #include <orrery/scheduler/pe.hpp>
+#include <orrery/scheduler/pe_parts.hpp>
 #include <orrery/scheduler/simulator.hpp>
 
 namespace orrery::scheduler {

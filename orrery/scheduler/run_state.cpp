@@ -2,6 +2,7 @@
 #include <orrery/scheduler/run_state.hpp>
 
 #include <orrery/scheduler/causality.hpp>
+#include <orrery/scheduler/deadlock_detector.hpp>
 #include <orrery/scheduler/node.hpp>
 #include <orrery/scheduler/pe.hpp>
 #include <orrery/scheduler/prefetch.hpp>

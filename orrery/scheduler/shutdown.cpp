@@ -24,6 +24,8 @@
 #include <orrery/scheduler/io.hpp>
 #include <orrery/scheduler/node.hpp>
 #include <orrery/scheduler/pe.hpp>
+#include <orrery/scheduler/pe_parts.hpp>
+#include <orrery/scheduler/quiescence_detector.hpp>
 #include <orrery/scheduler/unbegun.hpp>
 #include <orrery/scheduler/wait_report.hpp>
 #include <orrery/transport/world.hpp>

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <orrery/scheduler/simulator.hpp>
 
+#include <orrery/scheduler/fiber_pool.hpp>
 #include <orrery/scheduler/io.hpp>
 #include <orrery/scheduler/node.hpp>
 #include <orrery/scheduler/overflow.hpp>
+#include <orrery/scheduler/pe_parts.hpp>
+#include <orrery/scheduler/quiescence_detector.hpp>
 #include <orrery/scheduler/wait_report.hpp>
 
 #include <algorithm>

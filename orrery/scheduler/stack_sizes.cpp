@@ -9,12 +9,14 @@ namespace orrery::scheduler {
 stack stack_sizes::larger(std::size_t bytes) {
   if (bytes > most) throw std::bad_alloc{};
   const std::size_t size = std::bit_ceil(bytes);
-  return larger_.try_emplace(size, size).first->second.allocate();
+  std::unique_ptr<stack_pool>& pool = larger_[std::countr_zero(size)];
+  if (pool == nullptr) pool = std::make_unique<stack_pool>(size);
+  return pool->allocate();
 }
 
 void stack_sizes::release_larger(stack s) noexcept {
-  for (auto& [size, pool] : larger_)
-    if (pool.made(s)) return pool.release(s);
+  for (const auto& pool : larger_)
+    if (pool != nullptr && pool->made(s)) return pool->release(s);
 }
 
 }  // namespace orrery::scheduler

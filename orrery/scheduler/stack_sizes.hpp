@@ -5,7 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <map>
+#include <memory>
 
 namespace orrery::scheduler {
 
@@ -48,7 +48,7 @@ class stack_sizes {
   [[gnu::noinline]] void release_larger(stack s) noexcept;
 
   stack_pool usual_;
-  std::map<std::size_t, stack_pool> larger_;  // by the size asked for, a power of two
+  std::unique_ptr<stack_pool> larger_[31];  // by the binary logarithm of the size, a power of two
 };
 
 }  // namespace orrery::scheduler

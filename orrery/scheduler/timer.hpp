@@ -17,6 +17,6 @@ struct timer {
 };
 
 /// By deadline (CLOCK_MONOTONIC, ns).
-using timer_queue = std::multimap<std::int64_t, timer*>;
+class timer_queue : public std::multimap<std::int64_t, timer*> {};
 
 }  // namespace orrery::scheduler

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <orrery/scheduler/urgent_queue.hpp>
 
+#include <orrery/scheduler/deadlock_detector.hpp>
+#include <orrery/scheduler/idle_queue.hpp>
 #include <orrery/scheduler/pe.hpp>
 
 namespace orrery::scheduler {

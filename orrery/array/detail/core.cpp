@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <orrery/array/detail/core.hpp>
+#include <orrery/array/detail/core_records.hpp>
 
 #include <orrery/array/detail/activity.hpp>
 
@@ -27,7 +27,8 @@ const control_handler end_of_elements{"destructors of elements",
 
 }  // namespace
 
-array_core::array_core(pe& self, description s) : self_(self), about_(std::move(s)) {
+array_core::array_core(pe& self, description s)
+    : self_(self), about_(std::move(s)), records_(std::make_unique<records>()) {
   if (!about_.pes.contains(about_.root) || !about_.pes.contains(self.id()))
     throw bad_message(errc::message_corrupt, "the description of an array");
   if (self.id() != about_.root) parent_ = about_.parent_of(self.id());
@@ -35,21 +36,22 @@ array_core::array_core(pe& self, description s) : self_(self), about_(std::move(
 }
 
 bool array_core::find_losses() noexcept {
-  const std::size_t before = lost_.size();
+  std::vector<std::uint32_t>& lost = records_->lost;
+  const std::size_t before = lost.size();
   for (std::uint32_t r = 0; r < about_.pes.count(); ++r) {
     const std::uint32_t pe = about_.pes.at(r);
-    if (!self_.owner().reachable(pe) && std::ranges::find(lost_, pe) == lost_.end()) lost_.push_back(pe);
+    if (!self_.owner().reachable(pe) && std::ranges::find(lost, pe) == lost.end()) lost.push_back(pe);
   }
-  return lost_.size() != before;
+  return lost.size() != before;
 }
 
 void array_core::require_whole(const char* what) const {
-  if (!lost_.empty()) [[unlikely]]
-    throw node_lost(fmt::format("{} of {}, of which a part was on PE {}", what, about_.name, lost_.front()));
+  if (!records_->lost.empty()) [[unlikely]]
+    throw node_lost(fmt::format("{} of {}, of which a part was on PE {}", what, about_.name, records_->lost.front()));
 }
 
 array_core::~array_core() {
-  for (broadcast_record* r : past_) release(r);
+  for (broadcast_record* r : records_->past) release(r);
 }
 
 void array_core::fetch(int step) const noexcept {
@@ -62,6 +64,7 @@ void array_core::fetch(int step) const noexcept {
     case 1:
       scheduler::fetch_lines(cells_.data(), std::min(cells_.size(), most_cells) * sizeof(cell_base*) / 64 + 1);
       scheduler::fetch_lines(children_.data(), 1);
+      scheduler::fetch_lines(records_.get(), 4);
       return;
     default:
       for (std::size_t i = 0; i < std::min(cells_.size(), most_cells); ++i) scheduler::fetch_lines(cells_[i], 2);
@@ -109,8 +112,8 @@ void array_core::arrived(cell_base& c) {
 }
 
 void array_core::catch_up(cell_base& c) {
-  assert(!past_.empty() && past_.front()->number <= c.broadcasts + 1);
-  for (broadcast_record* r : past_) {
+  assert(!records_->past.empty() && records_->past.front()->number <= c.broadcasts + 1);
+  for (broadcast_record* r : records_->past) {
     if (r->number <= c.broadcasts) continue;
     post_to(c, *r);
     c.broadcasts = r->number;
@@ -155,7 +158,7 @@ void array_core::unpack_broadcasts(cell_base& c, const std::vector<pending_broad
 void array_core::departed(cell_base& c, std::uint32_t to) {
   begins();  // until it arrives
   leave_reductions(c);
-  if (std::ranges::find(departed_to_, to) == departed_to_.end()) departed_to_.push_back(to);
+  if (std::ranges::find(records_->departed_to, to) == records_->departed_to.end()) records_->departed_to.push_back(to);
   complete_here();
 }
 
@@ -163,12 +166,12 @@ void array_core::died(cell_base& c) {
   --births_;
   leave_reductions(c);
   if (c.reductions > done_) {
-    const auto it =
-        std::ranges::find(departed_contributions_, c.reductions, &std::pair<std::uint32_t, std::uint32_t>::first);
-    if (it != departed_contributions_.end()) {
+    const auto it = std::ranges::find(records_->departed_contributions, c.reductions,
+                                      &std::pair<std::uint32_t, std::uint32_t>::first);
+    if (it != records_->departed_contributions.end()) {
       ++it->second;
     } else {
-      departed_contributions_.emplace_back(c.reductions, 1);
+      records_->departed_contributions.emplace_back(c.reductions, 1);
     }
   }
   // what follows may go on with the next ones, where it does not count any more
@@ -186,7 +189,7 @@ void array_core::wait_for_news_of_ends() {
   typed_sink<void> k;
   prepare(k, self_, address{}, end_of_elements);
   expected_answer news(array_directory::of(self_).waits(), k, id());
-  wait_for_ends_.push_back(news.call());
+  records_->wait_for_ends.push_back(news.call());
   news.sent();
   self_.wait(k);
   try {
@@ -196,7 +199,8 @@ void array_core::wait_for_news_of_ends() {
 }
 
 void array_core::tell_ends() noexcept {
-  for (const std::uint64_t call : std::exchange(wait_for_ends_, {})) answer_value(self_, {self_.id(), call}, {});
+  for (const std::uint64_t call : std::exchange(records_->wait_for_ends, {}))
+    answer_value(self_, {self_.id(), call}, {});
 }
 
 void array_core::report_ended(const cell_base& c, const char* what) const noexcept {

@@ -8,11 +8,8 @@
 #include <orrery/array/detail/open_reduction.hpp>
 
 #include <cstdint>
-#include <deque>
 #include <memory>
 #include <string>
-#include <unordered_map>
-#include <utility>
 #include <vector>
 
 // The part of an array on one PE, as far as it does not depend on the types of elements and
@@ -41,7 +38,7 @@ struct array_activity {
 ///
 /// Broadcasts (paper, "Broadcasts"): numbered by the root, sent down the tree, so that they arrive
 /// everywhere in one order. Each element has the count of those it has got. One that arrives by
-/// migration gets what it has missed out of `past_`, and what it had already is not delivered
+/// migration gets what it has missed out of `past`, and what it had already is not delivered
 /// again. A past broadcast is forgotten when it is sure that no element will ask for it: each PE
 /// has it (children acknowledge to parents), and all that had left a PE before it got there have
 /// arrived (a fence is sent after them, and is answered). The root says how far that is, the
@@ -52,12 +49,12 @@ struct array_activity {
 /// go to the parent. An element that arrives at a PE which is through already sends its
 /// contribution to the root. There the reduction is over when all parts are in and contributions
 /// equal births. An element destroyed after its contribution counts as alive in that reduction
-/// (`departed_contributions_`); one destroyed after its PE is through, but before its contribution,
+/// (`departed_contributions`); one destroyed after its PE is through, but before its contribution,
 /// is taken back at the root. A PE without elements is told that a reduction has begun, if its
 /// parent knows that such a PE is below (`has_empty_pes`). One that has elements hears of it from
 /// them: by a contribution, or by the arrival of one that has contributed elsewhere.
 ///
-/// Invariants: (1) past_ holds the broadcasts from low_ + 1 to received_; (2) open_ is sorted by
+/// Invariants: (1) past holds the broadcasts from low_ + 1 to received_; (2) open is sorted by
 /// number, and local completion is in that order;
 /// (3) have of each reduction counts the cells with reductions >= number, and a reduction that is
 ///     not open and not over has none.
@@ -116,7 +113,7 @@ class array_core {
   void acknowledge(std::uint32_t number, std::uint32_t child);  ///< a child has it
   void fence(std::uint32_t number, std::uint32_t from);
   void fence_answered(std::uint32_t number);
-  [[nodiscard]] std::size_t past_size() const noexcept { return past_.size(); }
+  [[nodiscard]] std::size_t past_size() const noexcept;
 
   // --- reductions --------------------------------------------------------------------------------
   /// An element contributes its next value.
@@ -155,13 +152,13 @@ class array_core {
                        std::unique_ptr<reduction_target> target, std::exception_ptr error);
   void receive_start(std::uint32_t number);
   void receive_empty_pes(std::uint32_t child);
-  [[nodiscard]] std::size_t open_reductions() const noexcept { return open_.size(); }
+  [[nodiscard]] std::size_t open_reductions() const noexcept;
   /// The array is being destroyed, or not any more as that has failed: meanwhile no reduction ends,
   /// as not all that has to would be in it, and no section is told who has ended.
   void begin_end() noexcept { ends_ = true; }
   void give_up_end();
   [[nodiscard]] bool ends() const noexcept { return ends_; }
-  void leave_if_it_stays(membership m, bytes index) { late_leaves_.push_back({std::move(m), std::move(index)}); }
+  void leave_if_it_stays(membership m, bytes index);
   /// Those that are not over never will be: who waits for one is told so. Counts for the array and
   /// its sections.
   void fail_reductions() noexcept;
@@ -265,10 +262,8 @@ class array_core {
  private:
   static constexpr std::uint32_t ack_every = 8;
   static constexpr std::uint32_t own_broadcasts = 16;  // of one PE under way
-  struct ack_round {
-    std::uint32_t number;
-    std::uint32_t left;
-  };
+  /// The lists that no template needs. core_records.hpp has them: only the library reads that.
+  struct records;
   struct child {
     std::uint32_t pe;
     std::uint32_t done = 0;  // its last reduction
@@ -302,6 +297,7 @@ class array_core {
   void tell_of_empty_pes();
 
   description about_;
+  const std::unique_ptr<records> records_;
   std::uint32_t parent_ = 0;
   std::vector<child> children_;
   std::vector<cell_base*> cells_;
@@ -311,30 +307,16 @@ class array_core {
   std::uint32_t low_ = 0;
   std::uint32_t received_ = 0;
   std::uint32_t own_ = 0;  // broadcasts of this PE that its elements have not all executed
-  std::deque<broadcast_record*> past_;
-  std::deque<ack_round> acks_;  // by number
-  std::vector<std::uint32_t> departed_to_;  // PEs, since the last fence
 
   std::uint32_t done_ = 0;  // reductions through which this PE is
   std::uint32_t passed_ = 0;  // that were sent to the parent
   std::int64_t births_ = 0;
-  // last reduction of destroyed elements, how many
-  std::vector<std::pair<std::uint32_t, std::uint32_t>> departed_contributions_;
-  std::deque<open_reduction> open_;
-  std::unordered_map<std::uint64_t, section_core*> sections_;  // whose agent is here
   std::uint32_t sections_made_ = 0;
   std::uint32_t shares_ = 0;  // of ranges that are being made here
   std::uint32_t before_shares_ = 0;  // broadcasts
   std::uint32_t ending_ = 0;
-  std::vector<std::uint64_t> wait_for_ends_;  // calls
-  struct late_leave {
-    membership of;
-    bytes index;
-  };
-  std::vector<late_leave> late_leaves_;  // members that have ended with the array
   bool told_of_empty_pes_ = true;
   bool measures_ = false;
-  std::vector<std::uint32_t> lost_;  // PEs of the array that are gone
   bool lossy_ = false;
   bool ends_ = false;
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <orrery/array/detail/activity.hpp>
-#include <orrery/array/detail/core.hpp>
+#include <orrery/array/detail/core_records.hpp>
 
 #include <orrery/scheduler/node.hpp>
 #include <orrery/transport/carrier.hpp>
@@ -119,7 +119,7 @@ void array_core::deliver(broadcast_record& r) {
   r.holders = 2;  // one of this function
   r.left = 1;
   begins();
-  past_.push_back(&r);
+  records_->past.push_back(&r);
   for (cell_base* c : cells_) {
     if (c->broadcasts >= r.number) continue;  // it has got it elsewhere
     c->broadcasts = r.number;
@@ -155,17 +155,17 @@ void array_core::executed(broadcast_record* r) noexcept {
 
 void array_core::forget_past(std::uint32_t low) noexcept {
   low_ = std::max(low_, low);
-  while (!past_.empty() && past_.front()->number <= low_) {
-    broadcast_record* r = past_.front();
-    past_.pop_front();
+  while (!records_->past.empty() && records_->past.front()->number <= low_) {
+    broadcast_record* r = records_->past.front();
+    records_->past.pop_front();
     release(r);
   }
 }
 
 // Everything that left this PE for another before the broadcast came is there before the fence is.
 void array_core::begin_ack(std::uint32_t number) {
-  acks_.push_back({number, static_cast<std::uint32_t>(children_.size() + departed_to_.size()) + 1});
-  const auto to = std::exchange(departed_to_, {});
+  records_->acks.push_back({number, static_cast<std::uint32_t>(children_.size() + records_->departed_to.size()) + 1});
+  const auto to = std::exchange(records_->departed_to, {});
   for (const std::uint32_t pe : to) tell(self_, pe, fence_handler, id(), number, {});
   ack_step(number);
 }
@@ -177,17 +177,17 @@ void array_core::fence_answered(std::uint32_t number) { ack_step(number); }
 void array_core::acknowledge(std::uint32_t number, std::uint32_t) { ack_step(number); }
 
 void array_core::ack_step(std::uint32_t number) {
-  const auto round = std::ranges::find(acks_, number, &ack_round::number);
-  if (round == acks_.end()) return;
+  const auto round = std::ranges::find(records_->acks, number, &records::ack_round::number);
+  if (round == records_->acks.end()) return;
   --round->left;
   pass_acks();
 }
 
 // In order: what left this PE before an earlier round is behind the fence of that one only.
 void array_core::pass_acks() {
-  while (shares_ == 0 && !acks_.empty() && acks_.front().left == 0) {
-    const std::uint32_t done = acks_.front().number;
-    acks_.pop_front();
+  while (shares_ == 0 && !records_->acks.empty() && records_->acks.front().left == 0) {
+    const std::uint32_t done = records_->acks.front().number;
+    records_->acks.pop_front();
     if (self_.id() == about_.root) {
       forget_past(done);
     } else {
@@ -195,5 +195,7 @@ void array_core::pass_acks() {
     }
   }
 }
+
+std::size_t array_core::past_size() const noexcept { return records_->past.size(); }
 
 }  // namespace orrery::detail

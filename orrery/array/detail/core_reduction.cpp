@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <orrery/array/detail/activity.hpp>
+#include <orrery/array/detail/core_records.hpp>
 #include <orrery/array/detail/section_core.hpp>
 #include <orrery/array/target.hpp>
 #include <orrery/wire/exception.hpp>
@@ -84,10 +85,10 @@ slot* route_partial(pe& self, scheduler::delivery& d, const wire::envelope& e, s
 
 open_reduction& array_core::open(std::uint32_t number) {
   // Mostly the newest.
-  for (auto it = open_.rbegin(); it != open_.rend(); ++it)
+  for (auto it = records_->open.rbegin(); it != records_->open.rend(); ++it)
     if (it->number == number) return *it;
-  const auto at = std::ranges::find_if(open_, [&](const open_reduction& r) { return r.number > number; });
-  open_reduction& r = *open_.emplace(at);
+  const auto at = std::ranges::find_if(records_->open, [&](const open_reduction& r) { return r.number > number; });
+  open_reduction& r = *records_->open.emplace(at);
   r.number = number;
   r.here_done = number <= done_;
   // the first one hears of it
@@ -107,7 +108,7 @@ void array_core::start_at(const child& c, std::uint32_t number) {
 
 void array_core::leave_reductions(const cell_base& c) {
   take_out(c);
-  for (open_reduction& r : open_)
+  for (open_reduction& r : records_->open)
     if (!r.here_done && r.number <= c.reductions) --r.have;
   if (cells_.empty()) tell_of_empty_pes();
 }
@@ -119,27 +120,27 @@ void array_core::complete_here() {
   }
   if (ends_ || shares_ != 0) return;
   bool any = false;
-  for (open_reduction& r : open_) {
+  for (open_reduction& r : records_->open) {
     if (r.here_done) continue;
     if (r.number != done_ + 1 || r.have != cells_.size()) break;
     r.here_done = true;
     any = true;
     r.births += births_;
-    for (const auto& [last, count] : departed_contributions_)
+    for (const auto& [last, count] : records_->departed_contributions)
       if (last >= r.number) r.births += count;
     done_ = r.number;
-    std::erase_if(departed_contributions_, [&](const auto& g) { return g.first <= done_; });
+    std::erase_if(records_->departed_contributions, [&](const auto& g) { return g.first <= done_; });
   }
   if (any) pass_on();
 }
 
 void array_core::pass_on() {
   if (ends_) return;
-  while (!open_.empty()) {
+  while (!records_->open.empty()) {
     // At the root late values can be for reductions that are through here; elsewhere the first is
     // always the next.
-    const auto at = std::ranges::find(open_, passed_ + 1, &open_reduction::number);
-    if (at == open_.end() || !at->here_done || at->children_left != 0) break;
+    const auto at = std::ranges::find(records_->open, passed_ + 1, &open_reduction::number);
+    if (at == records_->open.end() || !at->here_done || at->children_left != 0) break;
     passed_ = at->number;
     if (self_.id() == about_.root) {
       at->tree_done = true;
@@ -151,7 +152,7 @@ void array_core::pass_on() {
                            at->births, false,      told_of_empty_pes_, at->target != nullptr,
                            false};
     send_partial(self_, parent_, id(), p, at->value.get(), at->target.get(), at->error);
-    open_.erase(at);
+    records_->open.erase(at);
   }
 }
 
@@ -224,7 +225,7 @@ void array_core::receive_empty_pes(std::uint32_t pe) {
   for (child& c : children_) {
     if (c.pe != pe) continue;
     c.has_empty_pes = true;
-    for (const open_reduction& r : open_)
+    for (const open_reduction& r : records_->open)
       if (r.number > c.done) start_at(c, r.number);
   }
   tell_of_empty_pes();
@@ -233,7 +234,7 @@ void array_core::receive_empty_pes(std::uint32_t pe) {
 std::string array_core::explain_waits() const {
   constexpr std::size_t most = 3;
   std::string text;
-  for (const open_reduction& r : open_) {
+  for (const open_reduction& r : records_->open) {
     std::vector<std::string> missing;
     for (const cell_base* c : cells_)
       if (c->reductions < r.number && missing.size() <= most) missing.push_back(text_of(*c));
@@ -243,7 +244,7 @@ std::string array_core::explain_waits() const {
     if (!missing.empty()) text += fmt::format(", but not {}", fmt::join(missing, ", "));
     text += '\n';
   }
-  for (const auto& [id, s] : sections_) text += s->explain_waits(about_.name);
+  for (const auto& [id, s] : records_->sections) text += s->explain_waits(about_.name);
   for (const auto& [element, messages] : early_waits(most))
     text += fmt::format("  {} message{} for {}, which was not created yet\n", messages,
                         messages == 1 ? " waits" : "s wait", element);
@@ -253,24 +254,25 @@ std::string array_core::explain_waits() const {
 void array_core::give_up_end() {
   ends_ = false;
   tell_ends();
-  for (const late_leave& l : std::exchange(late_leaves_, {})) leave_section(*this, l.of.home, l.of, l.index);
+  for (const records::late_leave& l : std::exchange(records_->late_leaves, {}))
+    leave_section(*this, l.of.home, l.of, l.index);
   complete_here();
   pass_on();
   std::vector<std::uint32_t> through;  // at the root: what came late may have been all
-  for (const open_reduction& r : open_)
+  for (const open_reduction& r : records_->open)
     if (r.tree_done) through.push_back(r.number);
   for (const std::uint32_t n : through) finish(open(n));
 }
 
 void array_core::fail_reductions() noexcept {
-  for (const open_reduction& r : std::exchange(open_, {})) fail_unfinished(self_, about_.name, r.target.get());
-  for (const auto& [id, s] : sections_) s->fail_reductions(about_.name);
+  for (const open_reduction& r : std::exchange(records_->open, {})) fail_unfinished(self_, about_.name, r.target.get());
+  for (const auto& [id, s] : records_->sections) s->fail_reductions(about_.name);
 }
 
 // Some elements were lost: reductions do not end, and callers that wait for a result are told.
 // Other targets were reported with the loss.
 void array_core::fail_lost_reductions() noexcept {
-  for (const open_reduction& r : std::exchange(open_, {}))
+  for (const open_reduction& r : std::exchange(records_->open, {}))
     if (r.target != nullptr && r.target->what == reduction_target::kind::call)
       answer_error(self_, r.target->call, &reduction_result,
                    make_error(errc::node_lost, fmt::format("a reduction of {}: elements were lost", about_.name)));
@@ -278,7 +280,7 @@ void array_core::fail_lost_reductions() noexcept {
 
 void array_core::pes_lost() noexcept {
   lossy_ = true;
-  for (const open_reduction& r : open_)
+  for (const open_reduction& r : records_->open)
     if (r.contributions != 0)
       self_.failures().report(fmt::format("reduction {} of {}", r.number, about_.name),
                               make_error(errc::node_lost, "some elements were lost before they contributed"));
@@ -295,17 +297,23 @@ void array_core::finish(open_reduction& r) noexcept {
   const std::unique_ptr<accumulator> value = std::move(r.value);
   const std::unique_ptr<reduction_target> target = std::move(r.target);
   const std::exception_ptr error = std::move(r.error);
-  open_.erase(std::ranges::find(open_, r.number, &open_reduction::number));
+  records_->open.erase(std::ranges::find(records_->open, r.number, &open_reduction::number));
   deliver_reduction(self_, value.get(), target.get(), error);
 }
 
 section_core* array_core::find_section(std::uint64_t id) const noexcept {
-  const auto it = sections_.find(id);
-  return it != sections_.end() ? it->second : nullptr;
+  const auto it = records_->sections.find(id);
+  return it != records_->sections.end() ? it->second : nullptr;
 }
 
-void array_core::add_section(std::uint64_t id, section_core& s) { sections_.emplace(id, &s); }
+void array_core::add_section(std::uint64_t id, section_core& s) { records_->sections.emplace(id, &s); }
 
-void array_core::remove_section(std::uint64_t id) noexcept { sections_.erase(id); }
+void array_core::remove_section(std::uint64_t id) noexcept { records_->sections.erase(id); }
+
+std::size_t array_core::open_reductions() const noexcept { return records_->open.size(); }
+
+void array_core::leave_if_it_stays(membership m, bytes index) {
+  records_->late_leaves.push_back({std::move(m), std::move(index)});
+}
 
 }  // namespace orrery::detail

@@ -13,15 +13,9 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <deque>
-#include <exception>
 #include <memory>
-#include <optional>
 #include <span>
 #include <string>
-#include <unordered_map>
-#include <utility>
-#include <vector>
 
 namespace orrery::detail {
 
@@ -92,6 +86,7 @@ class array_directory final : public scheduler::layer_state, public scheduler::w
 
  private:
   static void make(pe& self);
+  struct tables;  // not here: each program with an array would compile them
   static constexpr std::size_t cache_size = 16;
   static constexpr int fetched_parts = 2;
   struct cached {
@@ -105,18 +100,9 @@ class array_directory final : public scheduler::layer_state, public scheduler::w
 
   cached cache_[cache_size];
   pe& self_;
-  std::unordered_map<std::uint32_t, std::unique_ptr<array_core>> parts_;
-  std::uint32_t ids_ = 0;
-  // used again as late as can be: messages to those that have ended may be on their way
-  std::deque<std::uint32_t> free_ids_;
-  std::uint32_t added_ = 0;
+  const std::unique_ptr<tables> tables_;
   array_waits waits_;
-  std::unordered_map<std::uint32_t, incomplete_message> incomplete_;
-  std::vector<find_cell> element_classes_;  // by class number
-  std::vector<std::pair<std::uint32_t, std::string>> gone_;  // the latest that were destroyed
-  std::unique_ptr<outbox> own_streams_;  // of processes that are no elements
   std::uint64_t streams_ = 0;
-  std::optional<std::uint32_t> maker_;
 };
 
 }  // namespace orrery::detail

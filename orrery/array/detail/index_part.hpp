@@ -11,7 +11,6 @@
 #include <orrery/array/placement_map.hpp>
 
 #include <cstdint>
-#include <deque>
 #include <memory>
 #include <new>
 #include <type_traits>
@@ -411,7 +410,6 @@ class index_part : public array_core {
   homes homes_;
   const std::unique_ptr<index_tables<Index>> tables_;
   mutable lookaside<Index> lookaside_;
-  std::vector<std::pair<Index, scheduler::slot*>> endings_;  // elements whose destructors run
   std::uint64_t numbers_ = 0;
   std::uint32_t births_given_ = 0;
   std::size_t cached_ = 0;  // entries of elsewhere of which this is no home
@@ -419,10 +417,7 @@ class index_part : public array_core {
   std::uint64_t early_bytes_ = 0;
   scheduler::message* early_ = nullptr;  // what place found waiting, oldest first
   std::unique_ptr<inbox> taken_;  // what erase_remote_location found of streams
-  // streams whose next message may be here
-  std::vector<std::pair<Index, std::uint64_t>> releasing_;
   bool in_release_ = false;
-  std::deque<std::pair<Index, std::uint32_t>> deleted_;  // index and birth, oldest first
 };
 
 template <class Index>

@@ -7,7 +7,10 @@
 #include <boost/unordered/unordered_flat_map.hpp>
 
 #include <cstdint>
+#include <deque>
 #include <memory>
+#include <utility>
+#include <vector>
 
 // The tables of a part. Programs whose indices are of the usual types do not read this.
 namespace orrery::detail {
@@ -40,12 +43,16 @@ struct index_traffic : map_of_index<Index, std::uint64_t> {
   using map_of_index<Index, std::uint64_t>::map_of_index;
 };
 
-/// All that a part finds by an index.
+/// All that a part keeps by indices.
 template <class Index>
 struct index_tables {
   map_of_index<Index, whereabouts<Index>> places;
   map_of_index<Index, std::uint32_t> told;  ///< by the first homes of indices: where elements are
   map_of_index<Index, std::unique_ptr<home_queue>> home_queues;
+  std::vector<std::pair<Index, scheduler::slot*>> endings;  ///< elements whose destructors run
+  /// Streams whose next message may be here.
+  std::vector<std::pair<Index, std::uint64_t>> releasing;
+  std::deque<std::pair<Index, std::uint32_t>> deleted;  ///< index and birth, oldest first
 };
 
 template <class T>

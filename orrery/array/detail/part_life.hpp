@@ -151,11 +151,11 @@ void index_part<Index>::mark_deleted(const Index& i, std::uint32_t birth, const 
   a.state = remote_location::what::deleted;
   a.birth = birth;
   (void)merge_streams(i, streams);
-  deleted_.emplace_back(i, birth);
+  tables_->deleted.emplace_back(i, birth);
   release_kept(i);
-  while (deleted_.size() > settings_.deleted) {
-    const auto [old, number] = std::move(deleted_.front());
-    deleted_.pop_front();
+  while (tables_->deleted.size() > settings_.deleted) {
+    const auto [old, number] = std::move(tables_->deleted.front());
+    tables_->deleted.pop_front();
     // else end_stream forgets it
     if (const remote_location* o = find_location(old); o != nullptr && o->state == remote_location::what::deleted &&
                                                        o->birth == number && (o->in == nullptr || o->in->empty()))

@@ -67,16 +67,16 @@ inbox* index_part<Index>::streams_of(const Index& i) const noexcept {
 // an end.
 template <class Index>
 void index_part<Index>::release_next(const Index& i, std::uint64_t stream) {
-  releasing_.emplace_back(i, stream);
+  tables_->releasing.emplace_back(i, stream);
   if (in_release_) return;
   in_release_ = true;
-  while (!releasing_.empty()) {
-    const auto [at, name] = std::move(releasing_.back());
-    releasing_.pop_back();
+  while (!tables_->releasing.empty()) {
+    const auto [at, name] = std::move(tables_->releasing.back());
+    tables_->releasing.pop_back();
     inbox* in = streams_of(at);
     scheduler::message* m = in != nullptr ? in->take_next(name) : nullptr;
     if (m == nullptr) continue;
-    releasing_.emplace_back(at, name);
+    tables_->releasing.emplace_back(at, name);
     dispatch(self_, m);
   }
   in_release_ = false;
@@ -90,7 +90,7 @@ void index_part<Index>::end_stream(const Index& i, std::uint64_t stream) {
   if (!a->in->empty()) return;
   a->in.reset();
   if (a->state == remote_location::what::deleted) {
-    deleted_.emplace_back(i, a->birth);
+    tables_->deleted.emplace_back(i, a->birth);
   } else if (a->queued == 0) {
     (void)erase_remote_location(i);
   }

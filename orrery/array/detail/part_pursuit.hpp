@@ -2,6 +2,7 @@
 #pragma once
 
 #include <orrery/array/detail/part_migration.hpp>
+#include <orrery/scheduler/deadlock_detector.hpp>
 #include <orrery/scheduler/reach.hpp>
 
 #include <cstring>

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <orrery/array/detail/part_early.hpp>
+#include <orrery/scheduler/deadlock_detector.hpp>
 #include <orrery/scheduler/reach.hpp>
 
 // How messages find their element (paper, "Message delivery", figures 3 to 5).

@@ -47,24 +47,24 @@ scheduler::slot* index_part<Index>::find_process_in_table(const Index& i) const 
 template <class Index>
 scheduler::slot* index_part<Index>::find_or_ending(const Index& i) const noexcept {
   if (const cell_type* c = find_local(i)) return c->process;
-  const auto it = std::ranges::find_if(endings_, [&](const auto& e) { return e.first == i; });
-  return it != endings_.end() ? it->second : nullptr;
+  const auto it = std::ranges::find_if(tables_->endings, [&](const auto& e) { return e.first == i; });
+  return it != tables_->endings.end() ? it->second : nullptr;
 }
 
 template <class Index>
 void index_part<Index>::note_ending(const Index& i, scheduler::slot& s) {
-  endings_.emplace_back(i, &s);
+  tables_->endings.emplace_back(i, &s);
   begin_ending();
 }
 
 template <class Index>
 void index_part<Index>::note_ended(const scheduler::slot& s) noexcept {
-  if (std::erase_if(endings_, [&](const auto& e) { return e.second == &s; }) != 0) end_ending();
+  if (std::erase_if(tables_->endings, [&](const auto& e) { return e.second == &s; }) != 0) end_ending();
 }
 
 template <class Index>
 bool index_part<Index>::is_ending(const scheduler::slot& s) const noexcept {
-  return std::ranges::find(endings_, &s, [](const auto& e) { return e.second; }) != endings_.end();
+  return std::ranges::find(tables_->endings, &s, [](const auto& e) { return e.second; }) != tables_->endings.end();
 }
 
 template <class Index>
@@ -131,7 +131,8 @@ array_footprint index_part<Index>::footprint() const noexcept {
   f.bytes += bytes_of(places) + bytes_of(told);
   f.bytes += lookaside_.bytes();
   f.bytes += cells().capacity() * sizeof(cell_base*) + f.elements * elements_.offset;
-  f.bytes += f.elsewhere * sizeof(remote_location) + deleted_.size() * sizeof(typename decltype(deleted_)::value_type);
+  f.bytes += f.elsewhere * sizeof(remote_location) +
+             tables_->deleted.size() * sizeof(typename decltype(tables_->deleted)::value_type);
   return f;
 }
 

@@ -2,6 +2,7 @@
 #include <orrery/process/detail/local_waits.hpp>
 
 #include <orrery/process/detail/later_answer.hpp>
+#include <orrery/process/detail/spread_map.hpp>
 #include <orrery/process/detail/state_memory.hpp>
 #include <orrery/scheduler/node.hpp>
 #include <orrery/scheduler/pe.hpp>
@@ -18,7 +19,9 @@ constexpr int most_lines = 20;
 constexpr int most_looks = 10'000;  // for the sake of a probe, which may be late
 }  // namespace
 
-local_waits::local_waits(pe& of) : self_(of) { of.layers().watchers().add(*this); }
+local_waits::local_waits(pe& of) : self_(of), spread_values_(std::make_unique<spread_map>()) {
+  of.layers().watchers().add(*this);
+}
 
 local_waits::~local_waits() {
   self_.layers().watchers().remove(*this);

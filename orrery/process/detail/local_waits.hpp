@@ -7,12 +7,12 @@
 #include <orrery/scheduler/wait_watcher.hpp>
 
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <string>
-#include <utility>
 
 namespace orrery::detail {
+
+struct spread_map;
 
 /// Something that somebody waits for and that no call stands for: a promise, an answer that comes
 /// later, a condition. In the list of its PE while it lives, or until it is over. A derived class
@@ -72,8 +72,8 @@ class local_waits final : public scheduler::layer_state, scheduler::wait_watcher
     return nullptr;
   }
   [[nodiscard]] end_watches& ends() noexcept { return ends_; }
-  /// The values of spread() that this PE knows, by the PE that made them and its number for them.
-  [[nodiscard]] auto& spread_values() noexcept { return spread_values_; }
+  /// The values of spread() that this PE knows.
+  [[nodiscard]] spread_map& spread_values() noexcept { return *spread_values_; }
   [[nodiscard]] std::uint64_t next_spread() noexcept { return ++spreads_; }
   void process_ended(const address& gone) noexcept override { ends_.ended(gone); }
   /// The program has ended before a call that was made here, and nobody waited for its result. How
@@ -94,7 +94,7 @@ class local_waits final : public scheduler::layer_state, scheduler::wait_watcher
   pe& self_;
   local_wait list_;  // a circle
   end_watches ends_{self_};
-  std::map<std::pair<std::uint32_t, std::uint64_t>, std::shared_ptr<const void>> spread_values_;
+  const std::unique_ptr<spread_map> spread_values_;
   std::uint64_t spreads_ = 0;  // that were made here
   std::uint64_t dropped_calls_ = 0;
   const scheduler::handler* first_dropped_ = nullptr;
