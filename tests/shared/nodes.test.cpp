@@ -77,6 +77,34 @@ void scalars() {
   check(plain == 100 * static_cast<int>(world_pes()), "a lock of compare_exchange did not hold");
 }
 
+// Elements that no machine changes at once: all nodes do, side by side, and nothing is lost or torn.
+struct triple {
+  long a = 0, b = 0, c = 0;
+  bool operator==(const triple&) const = default;
+  template <class A>
+  void serialize(A& x) {
+    x & a & b & c;
+  }
+};
+const int changes = orrery::testing::slowed_down ? 300 : 3000;  // of each member
+triple next_of(const triple& t, const triple& by) { return {t.a + by.a, t.b + 2 * by.b, t.c + 3 * by.c}; }
+void change_triples(team_member& t, shared_vector<triple> v) {
+  t.barrier();
+  for (int i = 0; i < changes; ++i) {
+    (void)v[0].accumulate(triple{1, 1, 1}, next_of);
+    triple seen = v[1];
+    check(seen.b == 2 * seen.a && seen.c == 3 * seen.a, "an element is torn");
+    while (!v[1].compare_exchange(seen, next_of(seen, {1, 1, 1}))) {
+    }
+  }
+}
+void triples() {
+  const shared_vector<triple> v(2, distribution::block().over({world_pes() - 1}));
+  spmd<&change_triples>(team(), v);
+  const long n = changes * static_cast<long>(world_pes());
+  for (int i = 0; i < 2; ++i) check(v[i] == triple{n, 2 * n, 3 * n}, "a change of a large element was lost");
+}
+
 // Elements stay readable when their owner is lost; scopes say so; the object can be destroyed, and
 // others made.
 void loss() {
@@ -258,6 +286,7 @@ INSTANTIATE_TEST_SUITE_P(of, shared_across_nodes, ::testing::Values(shape{3, 1},
 TEST_P(shared_across_nodes, members_read_and_write_as_a_plain_vector) { EXPECT_EQ(wrong_in("model"), ""); }
 TEST_P(shared_across_nodes, elements_of_the_same_machine_are_memory) { EXPECT_EQ(wrong_in("memory"), ""); }
 TEST_P(shared_across_nodes, scalars_are_changed_by_all_at_once) { EXPECT_EQ(wrong_in("scalars"), ""); }
+TEST_P(shared_across_nodes, large_elements_are_changed_by_all_at_once) { EXPECT_EQ(wrong_in("triples"), ""); }
 TEST_P(shared_across_nodes, scopes_of_a_killed_node_keep_nobody_out) { EXPECT_EQ(wrong_in("inside"), ""); }
 TEST_P(shared_across_nodes, what_a_lost_node_owned_stays_readable) { EXPECT_EQ(wrong_in("loss"), ""); }
 
@@ -337,6 +366,7 @@ int main(int argc, char** argv) {
                                                  {"memory", memory},
                                                  {"not_mine", not_mine},
                                                  {"scalars", scalars},
+                                                 {"triples", triples},
                                                  {"loss", loss},
                                                  {"inside", inside},
                                                  {"planted", planted},

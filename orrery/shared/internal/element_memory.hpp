@@ -19,11 +19,13 @@ namespace orrery::detail::element_memory {
 
 /// Held while an element is copied that the machine does not copy whole. Holders never park. A node
 /// that is killed meanwhile leaves it locked: who waits for long looks whether the holder's node is
-/// there, and takes the lock from a dead one.
+/// there, and takes the lock from a dead one. Nodes map the memory at different addresses, so that
+/// the place in it chooses the lock.
 class element_lock {
  public:
   element_lock(const shared_object& o, const std::byte* at)
-      : word_(o.memory->head().lock[reinterpret_cast<std::uintptr_t>(at) / o.element_bytes() % memory_head::locks]) {
+      : word_(o.memory->head()
+                  .lock[static_cast<std::size_t>(at - o.memory->elements()) / o.element_bytes() % memory_head::locks]) {
     const std::uint32_t self = here_pe().id() + 1;
     for (std::uint32_t tries = 1;; ++tries) {
       std::uint32_t holder = 0;
