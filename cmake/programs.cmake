@@ -188,6 +188,7 @@ if(ORRERY_BENCH)  # bench/core/*.cpp is bench_core; the peers build themselves
     endif()
     if(NOT ORRERY_BENCH_OPTIMIZED)
       target_compile_options(bench_${name} PRIVATE -O0)
+      target_sources(bench_${name} PRIVATE bench/unoptimized.cpp)
     endif()
   endforeach()
   if(TARGET bench_task AND TARGET orrery_cc)  # its driver translates the examples

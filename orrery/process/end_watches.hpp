@@ -47,6 +47,7 @@ struct end_watch {
   end_watch* next = nullptr;
   void (*end)(pe&, end_watch*, const ending*) noexcept;
   address process{};
+  std::uint32_t number = 0;  ///< of who has asked for it; 0: it is not taken back
 };
 
 /// The watchers of the ends of processes of one PE.
@@ -70,6 +71,25 @@ class end_watches {
   bool note(ending e);
   /// It has ended.
   void ended(const address& process) noexcept;
+  /// A number for a watch that this PE asks for, here or on another PE; never 0.
+  [[nodiscard]] std::uint32_t new_number() noexcept {
+    if (++numbers_ == 0) ++numbers_;
+    return numbers_;
+  }
+  /// Takes back a watch of the process for which `is` holds: nobody is told. False: there is none.
+  template <class F>
+  bool take_back(const address& process, F&& is) {
+    if (count_ == 0) return false;
+    for (end_watch** at = &chains_[place_of(process)]; *at != nullptr; at = &(*at)->next) {
+      end_watch* const w = *at;
+      if (w->process != process || !is(*w)) continue;
+      *at = w->next;
+      --count_;
+      w->end(of_, w, nullptr);
+      return true;
+    }
+    return false;
+  }
   void drop_all() noexcept;
 
  private:
@@ -77,6 +97,7 @@ class end_watches {
 
   pe& of_;
   std::size_t count_ = 0;
+  std::uint32_t numbers_ = 0;
   std::vector<end_watch*> chains_;  // the newest first; as many as a power of two
   std::vector<ending> noted_;
 };

@@ -267,6 +267,22 @@ TEST_P(process_function, is_unwound_when_it_is_destroyed_and_destroy_waits_for_t
   });
 }
 
+TEST_P(process_function, that_was_destroyed_and_receives_again_is_told_why_each_time) {
+  in_world([] {
+    const auto f = spawn(
+        where(),
+        [](remote<function> to) {
+          for (int i = 0; i < 3; ++i) send(to, what_is_thrown<stopped>([] { (void)receive<int>(); }));
+        },
+        this_process<function>());
+    destroy(f);
+    for (int i = 0; i < 3; ++i) {
+      const auto why = try_receive<std::string>();
+      EXPECT_NE(why.value_or("").find("receive: the process was destroyed"), std::string::npos) << why.value_or("");
+    }
+  });
+}
+
 TEST_P(process_function, takes_the_messages_that_were_sent_before_it_was_destroyed) {
   in_world([] {
     const auto f = spawn(

@@ -110,6 +110,9 @@ auto scatter(const group<T>& g, std::span<const V> values) {
 }
 template <auto Method, class T, class V>
 auto scatter(const group<T>& g, const std::vector<V>& values) {
+  static_assert(!std::is_same_v<V, bool>,
+                "orrery: scatter<&T::m>(group, values): std::vector<bool> has no array of values: "
+                "use std::vector<char>");
   return detail::scattering<T, Method>::call(g, std::span<const V>(values));
 }
 

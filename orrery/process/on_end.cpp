@@ -9,17 +9,21 @@ namespace {
 
 struct promised_end final : end_watch {
   promise<ending> p;
+  watch_key key;
 
-  promised_end() {
-    end = [](pe&, end_watch* w, const ending* e) noexcept {
-      const std::unique_ptr<promised_end> own(static_cast<promised_end*>(w));
-      if (e == nullptr) return;
-      try {
-        own->p.set_value(*e);
-      } catch (...) {
-        own->p.set_exception(std::current_exception());
-      }
-    };
+  explicit promised_end(const watch_key& k) : key(k) {
+    end = &tell;
+    number = k.number;
+  }
+  // A promise that is dropped is broken, which nobody looks at where a watch can be taken back.
+  static void tell(pe&, end_watch* w, const ending* e) noexcept {
+    const std::unique_ptr<promised_end> own(static_cast<promised_end*>(w));
+    if (e == nullptr) return;
+    try {
+      own->p.set_value(*e);
+    } catch (...) {
+      own->p.set_exception(std::current_exception());
+    }
   }
 };
 
@@ -40,8 +44,10 @@ bool watch_end(pe& self, const address& process, end_watch& w) {
   return true;
 }
 
-future<ending> await_end_here(address process) {
-  auto w = std::make_unique<promised_end>();
+watch_key new_watch(pe& self) { return {self.id(), local_waits::of(self).ends().new_number()}; }
+
+future<ending> await_end_here(address process, watch_key key) {
+  auto w = std::make_unique<promised_end>(key);
   auto f = w->p.get_future();
   if (!watch_end(here_pe(), process, *w)) {
     w->p.set_value(ending{process, end_cause::gone, {}});
@@ -80,16 +86,60 @@ future<ending> lost(address process, const node_lost& why) {
   return ended({process, end_cause::node_lost, why.what()});
 }
 
-future<ending> await_end(address process) {
+future<ending> await_end(address process, watch_key key) {
   pe& self = here_pe();
   self.require_process();
   if (!process) throw usage_error(errc::null_pointer, "end_of");
-  if (process.pe == self.id()) return await_end_here(process);
+  if (process.pe == self.id()) return await_end_here(process, key);
   try {
-    return or_loss(process, start_call<&await_end_here>(orrery::pe(process.pe), process));
+    return or_loss(process, start_call<&await_end_here>(orrery::pe(process.pe), process, key));
   } catch (const node_lost& e) {
     return lost(process, e);
   }
+}
+
+namespace {
+
+const promised_end* as_promised(const end_watch& w) noexcept {
+  return w.end == &promised_end::tell ? static_cast<const promised_end*>(&w) : nullptr;
+}
+
+// On the PE of the process.
+bool take_back_here(address process, watch_key key) {
+  pe& self = here_pe();
+  return local_waits::of(self).ends().take_back(process, [&](const end_watch& w) {
+    const promised_end* const p = as_promised(w);
+    return w.number == key.number && (p != nullptr ? p->key.set_on : self.id()) == key.set_on;
+  });
+}
+
+// On the PE that has asked for the watch, from where nothing overtakes that.
+bool take_back(address process, watch_key key) {
+  try {
+    return call<&take_back_here>(orrery::pe(process.pe), process, key);
+  } catch (const node_lost&) {  // that was its end
+    return false;
+  }
+}
+
+// On the PE of the first one.
+void end_link_here(address process, address linked) {
+  const auto is_link = [&](const end_watch& w) {
+    const promised_end* const p = as_promised(w);
+    return p != nullptr && p->key.linked == linked;
+  };
+  while (local_waits::of(here_pe()).ends().take_back(process, is_link)) {
+  }
+}
+
+}  // namespace
+
+void end_link(const address& a, const address& b) {
+  if (!a || !b) throw usage_error(errc::null_pointer, "unlink");
+  for (const auto& [first, then] : {std::pair{a, b}, std::pair{b, a}}) try {
+      call<&end_link_here>(orrery::pe(first.pe), first, then);
+    } catch (const node_lost&) {  // it has ended, and the link with it
+    }
 }
 
 void note_moved(pe& self, const slot& s) noexcept {
@@ -101,3 +151,17 @@ void note_moved(pe& self, const slot& s) noexcept {
 }
 
 }  // namespace orrery::detail
+
+namespace orrery {
+
+bool end_monitor::cancel() const {
+  if (!process_) throw usage_error(errc::null_pointer, verbatim, "end_monitor: it was default-constructed");
+  detail::here_pe().require_process();
+  try {
+    return call<&detail::take_back>(pe(set_on_), process_, detail::watch_key{set_on_, number_});
+  } catch (const node_lost&) {  // who has set it is gone, and tells nobody
+    return true;
+  }
+}
+
+}  // namespace orrery

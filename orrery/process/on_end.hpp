@@ -8,31 +8,71 @@
 #include <orrery/process/spawn.hpp>
 #include <orrery/scheduler/reach.hpp>
 
+#include <cstdint>
+#include <memory>
 #include <type_traits>
 #include <utility>
 
 namespace orrery {
 
+/// A watch that on_end has set: a small value to be copied, stored and sent.
+class end_monitor {
+ public:
+  end_monitor() = default;
+  end_monitor(const address& process, std::uint32_t set_on, std::uint32_t number) noexcept
+      : process_(process), set_on_(set_on), number_(number) {}
+  /// Takes the watch back. True: nothing was posted, nor will be. False: the end has come before
+  /// and was told, or the watch was taken back already; on the PE that has set it, the end is in
+  /// the watcher's mailbox, or on its way there, when this returns. From any process; parks. Throws
+  /// usage_error for one that was default-constructed, stopped.
+  bool cancel() const;
+  [[nodiscard]] explicit operator bool() const noexcept { return static_cast<bool>(process_); }
+  friend bool operator==(const end_monitor&, const end_monitor&) noexcept = default;
+  template <class A>
+  void serialize(A& a) {
+    a & process_ & set_on_ & number_;
+  }
+
+ private:
+  address process_;
+  std::uint32_t set_on_ = 0;  // PE
+  std::uint32_t number_ = 0;
+};
+
 namespace detail {
 
+/// How a watch is found that is taken back.
+struct watch_key {
+  std::uint32_t set_on = 0;  ///< PE
+  std::uint32_t number = 0;  ///< 0: it has none
+  address linked{};  ///< not null: the process that is to end, too
+  template <class A>
+  void serialize(A& a) {
+    a & set_on & number & linked;
+  }
+};
 /// The future of the end of a process that is on this PE.
-[[nodiscard]] future<ending> await_end_here(address process);
-[[nodiscard]] future<ending> await_end(address process);
+[[nodiscard]] future<ending> await_end_here(address process, watch_key key);
+[[nodiscard]] future<ending> await_end(address process, watch_key key = {});
+[[nodiscard]] watch_key new_watch(pe& self);
+void end_link(const address& a, const address& b);
 [[nodiscard]] future<ending> or_loss(address process, future<ending> answer);
 [[nodiscard]] future<ending> lost(address process, const node_lost& why);
 /// Adds a watch of a process of this PE; false if it has ended.
 [[nodiscard]] bool watch_end(pe& self, const address& process, end_watch& w);
 
-/// Posts the end to a method of a process of the same PE.
+/// Posts the end to a method of a process of the same PE, which has asked for that.
 template <class W, auto M, class P>
 struct posted_end final : end_watch {
   using handler = typed_handler<method_operation<pointed_method<W, M>, void>, P>;
-  address to;
+  std::uint32_t to_slot;
+  std::uint32_t to_generation;
 
-  explicit posted_end(const address& a) noexcept : to(a) {
+  posted_end(const address& to, std::uint32_t n) noexcept : to_slot(to.slot), to_generation(to.generation) {
+    number = n;
     end = [](pe& self, end_watch* w, const ending* e) noexcept {
       const std::unique_ptr<posted_end> own(static_cast<posted_end*>(w));
-      if (e != nullptr) post(self, own->to, *e);
+      if (e != nullptr) post(self, {self.id(), own->to_slot, own->to_generation}, *e);
     };
   }
   // As send_owned, but it waits for no room: an end is told once.
@@ -56,7 +96,7 @@ struct watched_spawn_operation : spawn_function_operation<F, A...> {
   using result = future<ending>;
   static future<ending> run(pe& self, slot& s, void* nothing, callable<F> f, A... arguments) {
     using base = spawn_function_operation<F, A...>;
-    return await_end_here(base::run(self, s, nothing, std::move(f), std::move(arguments)...).address());
+    return await_end_here(base::run(self, s, nothing, std::move(f), std::move(arguments)...).address(), {});
   }
 };
 
@@ -129,26 +169,36 @@ template <class F, class... A>
 /// `on_end<&Watcher::ended>(p, w)`: when p has ended, `w->ended(ending)` is posted, once; at once
 /// if p is gone; not if w is. Where p, w and the caller are on one PE, that costs 48 bytes until
 /// then; else as end_of. Nothing is posted when the program ends, or if the caller's node is lost
-/// before. Throws as end_of.
+/// before. The monitor takes the watch back:
+///
+///     auto watch = on_end<&Watcher::ended>(server, this_process<Watcher>());
+///     ...
+///     watch.cancel();
+///
+/// Throws as end_of.
 template <auto M, class T, class W>
-void on_end(const remote<T>& p, const remote<W>& w) {
+end_monitor on_end(const remote<T>& p, const remote<W>& w) {
   using method = detail::end_method<M>;
   using watch = detail::posted_end<typename method::object, M, typename method::parameter>;
   detail::pe& self = detail::here_pe();
+  const detail::watch_key key = detail::new_watch(self);
+  const end_monitor monitor(p.address(), key.set_on, key.number);
   if (p.address().pe == self.id() && w.address().pe == self.id()) {
-    auto one = std::make_unique<watch>(w.address());
+    auto one = std::make_unique<watch>(w.address(), key.number);
     if (detail::watch_end(self, p.address(), *one)) {
       one.release();
     } else {
       watch::post(self, w.address(), ending{p.address(), end_cause::gone, {}});
     }
-    return;
+    return monitor;
   }
-  detail::when_done(self, end_of(p), [to = w.address()](detail::pe&, detail::future_state<ending>& s) {
+  auto end = detail::await_end(p.address(), key);
+  detail::when_done(self, std::move(end), [to = w.address()](detail::pe&, detail::future_state<ending>& s) {
     s.taken = true;
     if (s.scheduler::sink::state == scheduler::sink::status::value && scheduler::reaches(detail::here_pe(), to.pe))
       post_call<&watch::arrive>(orrery::pe(to.pe), to, s.value);
   });
+  return monitor;
 }
 
 /// When one of the two ends, the other one is destroyed; but not if it was a function that
@@ -161,18 +211,27 @@ void link(const remote<A>& a, const remote<B>& b) {
   call<&detail::end_with<B, A>>(pe(a.address().pe), b, a);
 }
 
+/// The two end for themselves again, however often they were linked. Holds from the return of this
+/// call on; what has ended before may still take the other one along. Parks. Throws usage_error,
+/// stopped.
+template <class A, class B>
+void unlink(const remote<A>& a, const remote<B>& b) {
+  detail::end_link(a.address(), b.address());
+}
+
 namespace detail {
 
 template <class A, class B>
 void end_with(remote<A> first, remote<B> then) {
   pe& self = here_pe();
-  when_done(self, end_of(first), [then](pe& at, future_state<ending>& s) {
-    s.taken = true;
-    if (s.scheduler::sink::state != scheduler::sink::status::value || !s.value.failed()) return;
-    if (at.find(then.address().slot, then.address().generation) == nullptr) return;
-    auto f = start_destroy(then);
-    future_access<void>::disregard(std::move(f));
-  });
+  when_done(self, await_end(first.address(), watch_key{.linked = then.address()}),
+            [then](pe& at, future_state<ending>& s) {
+              s.taken = true;
+              if (s.scheduler::sink::state != scheduler::sink::status::value || !s.value.failed()) return;
+              if (at.find(then.address().slot, then.address().generation) == nullptr) return;
+              auto f = start_destroy(then);
+              future_access<void>::disregard(std::move(f));
+            });
   await_arrival(first.address());
 }
 

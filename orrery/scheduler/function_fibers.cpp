@@ -34,7 +34,13 @@ void function_fibers::end(slot& s) noexcept {
 
 bool function_fibers::await_message(slot& s, std::int64_t deadline_ns) {
   fiber& self = *of_.current_;
-  if (of_.refusing() || self.cancelled) of_.shutdown().refuse("receive");
+  if (of_.refusing() || self.cancelled) {
+    if (s.dying && !of_.stopping()) {  // and it goes on, and receives again
+      of_.yield();
+      throw stopped("receive: the process was destroyed");
+    }
+    of_.shutdown().refuse("receive");
+  }
   if (of_.flow().over_limit(s)) [[unlikely]]  // nothing in it is what the process waits for
     of_.flow().excess().raise(s);
   bool timed_out = false;

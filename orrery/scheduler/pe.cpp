@@ -137,6 +137,15 @@ void pe::stop() noexcept {
   node_.wake(id());
 }
 
+// True if it is long ago that this was asked last: methods may take long, and then rings, files and
+// timers do not wait for all that the run queue holds. (To ask the clock for each method would cost
+// a third of a hop.)
+bool pe::took_long() noexcept {
+  constexpr std::uint64_t long_ago = 50'000;  // some 20 us
+  const std::uint64_t now = transport::ticks();
+  return now - std::exchange(asked_time_, now) > long_ago && sim_ == nullptr;
+}
+
 void pe::loop_entry(fiber&, void* self) { static_cast<pe*>(self)->loop(); }
 
 void pe::loop() {

@@ -208,14 +208,7 @@ class pe : public run_state {
   void switch_to(fiber& to);
   void park_reentrant() noexcept;
   bool fire_timers();
-  /// True if it is long ago that this was asked last: methods may take long, and then rings, files
-  /// and timers do not wait for all that the run queue holds. (To ask the clock for each method
-  /// would cost a third of a hop.)
-  [[nodiscard]] bool took_long() noexcept {
-    constexpr std::uint64_t long_ago = 50'000;  // some 20 us
-    const std::uint64_t now = transport::ticks();
-    return now - std::exchange(asked_time_, now) > long_ago && sim_ == nullptr;
-  }
+  [[nodiscard]] bool took_long() noexcept;
   void fire(timer& t);
   void fire_all_timers();
   // Records from other PEs; pe_receive.cpp.
@@ -226,6 +219,7 @@ class pe : public run_state {
   [[gnu::cold]] void receive_followed(inbound& in, wire::envelope& e, std::uint32_t bytes);
   [[gnu::always_inline]] inline void deal_with_record(inbound& in, wire::envelope& e, std::uint32_t bytes);
   [[gnu::cold]] void receive_annex(inbound& in, wire::envelope& e, std::uint32_t bytes);
+  inline bool read_from_node(const inbound& in, const wire::envelope& e, delivery& d);
   void receive_message(inbound& in, wire::envelope& e, std::uint32_t bytes);
   // When there is nothing to run; pe_idle.cpp.
   bool run_idle_task();

@@ -176,14 +176,13 @@ void pe::idle() {
     found = true;  // looks again before it sleeps
   }
   if (found && !quiescence_.resting()) {
-    // A PE that spins deals with what has come at once: to ask for the time would cost a tenth of a
-    // round trip.
+    // A PE that spins is in a hurry: to ask for the time costs a tenth of a round trip.
     const auto spun = static_cast<std::int64_t>(transport::ticks() - ticks);
     // cores may count from different points
     if (spun > 0 && begin > clock_origin_.ns && ticks > clock_origin_.ticks) {
-      const double ns_per_tick =
+      const double scale =
           static_cast<double>(begin - clock_origin_.ns) / static_cast<double>(ticks - clock_origin_.ticks);
-      count_.idle_ns += static_cast<std::uint64_t>(ns_per_tick * static_cast<double>(spun));
+      count_.idle_ns += static_cast<std::uint64_t>(scale * static_cast<double>(spun));
     }
     publisher_.awake(count_, begin);
     return;

@@ -172,6 +172,47 @@ void pe::receive_annex(inbound& in, wire::envelope& e, std::uint32_t bytes) {
   watch_->order->receive_annex(in, e.payload(), padding < room ? room - padding : 0, e.generation != 0);
 }
 
+// Nothing that another OS process wrote is believed. False: the message was returned, or failed.
+inline bool pe::read_from_node(const inbound& in, const wire::envelope& e, delivery& d) {
+  const std::uint16_t padding = wire::envelope::read_once(e.padding);
+  const std::uint64_t index = wire::envelope::read_once(e.handler);
+  const char* wrong = nullptr;
+  if (d.form != wire::payload_form::wire && d.form != wire::payload_form::block) wrong = "a message of unknown form";
+  const bool in_block = d.form == wire::payload_form::block;
+  if (in_block ? d.payload_bytes < sizeof(wire::block_ref) : padding > d.payload_bytes || padding >= wire::granule)
+    wrong = "a message with an impossible length";
+  if (wrong == nullptr) {
+    d.method = find_handler(index);
+    if (d.form == wire::payload_form::block) {
+      d.find_block();
+      if (d.payload == nullptr) {
+        wrong = "a message whose payload lies outside of its sender's memory";
+      } else {
+        node_.hold(in.pe);
+      }
+    } else {
+      d.payload_bytes -= padding;
+    }
+  }
+  if (d.method == nullptr && wrong == nullptr) [[unlikely]] {
+    if (index < transport::world_registry::max_words) {
+      return_unknown(*this, in.pe, index, e.slot, e.reply, {d.payload, d.payload_bytes});
+      d.release();
+      return false;
+    }
+    wrong = "a message for an unknown handler";
+    if (in_block) node_.let_go(in.pe);
+  }
+  if (wrong != nullptr) [[unlikely]] {
+    d.form = wire::payload_form::wire;
+    const std::uint32_t pe_number = in.pe;
+    d.fail(std::make_exception_ptr(bad_message(
+        errc::message_corrupt, fmt::format("PE {} received {} from PE {} and dropped it", id(), wrong, pe_number))));
+    return false;
+  }
+  return true;
+}
+
 void pe::receive_message(inbound& in, wire::envelope& e, std::uint32_t bytes) {
   delivery d;
   const wire::record_kind kind = wire::envelope::read_once(e.kind);
@@ -185,44 +226,8 @@ void pe::receive_message(inbound& in, wire::envelope& e, std::uint32_t bytes) {
   d.payload_bytes = bytes - wire::granule;
   if (!in.remote) {
     d.method = reinterpret_cast<const handler*>(e.handler);
-  } else {
-    // Nothing that another OS process wrote is believed.
-    const std::uint16_t padding = wire::envelope::read_once(e.padding);
-    const std::uint64_t index = wire::envelope::read_once(e.handler);
-    const char* wrong = nullptr;
-    if (d.form != wire::payload_form::wire && d.form != wire::payload_form::block) wrong = "a message of unknown form";
-    const bool in_block = d.form == wire::payload_form::block;
-    if (in_block ? d.payload_bytes < sizeof(wire::block_ref) : padding > d.payload_bytes || padding >= wire::granule)
-      wrong = "a message with an impossible length";
-    if (wrong == nullptr) {
-      d.method = find_handler(index);
-      if (d.form == wire::payload_form::block) {
-        d.find_block();
-        if (d.payload == nullptr) {
-          wrong = "a message whose payload lies outside of its sender's memory";
-        } else {
-          node_.hold(in.pe);
-        }
-      } else {
-        d.payload_bytes -= padding;
-      }
-    }
-    if (d.method == nullptr && wrong == nullptr) [[unlikely]] {
-      if (index < transport::world_registry::max_words) {
-        return_unknown(*this, in.pe, index, e.slot, e.reply, {d.payload, d.payload_bytes});
-        d.release();
-        return;
-      }
-      wrong = "a message for an unknown handler";
-      if (in_block) node_.let_go(in.pe);
-    }
-    if (wrong != nullptr) [[unlikely]] {
-      d.form = wire::payload_form::wire;
-      const std::uint32_t pe_number = in.pe;
-      d.fail(std::make_exception_ptr(bad_message(
-          errc::message_corrupt, fmt::format("PE {} received {} from PE {} and dropped it", id(), wrong, pe_number))));
-      return;
-    }
+  } else if (!read_from_node(in, e, d)) [[unlikely]] {
+    return;
   }
   slot* s = nullptr;
   const std::uint32_t slot_number = wire::envelope::read_once(e.slot);

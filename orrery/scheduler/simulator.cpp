@@ -7,6 +7,7 @@
 #include <orrery/scheduler/overflow.hpp>
 #include <orrery/scheduler/pe_parts.hpp>
 #include <orrery/scheduler/quiescence_detector.hpp>
+#include <orrery/scheduler/terminate.hpp>
 #include <orrery/scheduler/wait_report.hpp>
 
 #include <algorithm>
@@ -90,6 +91,7 @@ void simulator::add(node& n) {
 
 void simulator::run(const std::function<void(pe&)>& first) {
   const overflow_report report;
+  const terminate_report end_report;
   adopt_thread(root_);
   for (node* n : nodes_) n->begin();
   for (std::uint32_t i = 0; i < faults_.size(); ++i) schedule(faults_[i].at_ns, {nullptr, is_fault | i});

@@ -11,7 +11,8 @@ namespace orrery::scheduler {
 /// method of which class on which PE, the exception, and that the node ends. Then the handler that
 /// was there before goes on.
 ///
-/// One for each PE, on the PE's thread, as long as its loop runs. Not to be used elsewhere.
+/// One for each PE, on the PE's thread, as long as its loop runs; for all PEs of a simulation one.
+/// Not to be used elsewhere.
 class terminate_report {
  public:
   terminate_report();

@@ -21,17 +21,19 @@ struct Thing {
 ORRERY_PROCESS(Thing, touch);
 
 struct Watcher {
-  void watch(remote<Thing> t);
+  end_monitor watch(remote<Thing> t);
   void watch_function(remote<function> f);
   void told(const ending& e) { all_.push_back(e); }
   std::vector<ending> all() const { return all_; }
   std::vector<ending> all_;
 };
 ORRERY_PROCESS(Watcher, watch, watch_function, told, all);
-void Watcher::watch(remote<Thing> t) {
-  on_end<&Watcher::told>(t, this_process<Watcher>());
+end_monitor Watcher::watch(remote<Thing> t) {
+  const end_monitor m = on_end<&Watcher::told>(t, this_process<Watcher>());
   detail::await_arrival(t.address());  // the request, before others end it
+  return m;
 }
+bool cancels(end_monitor m) { return m.cancel(); }
 void Watcher::watch_function(remote<function> f) {
   on_end<&Watcher::told>(f, this_process<Watcher>());
   detail::await_arrival(f.address());
@@ -157,14 +159,59 @@ void links() {
   }
 }
 
+void cancelled() {
+  for (std::uint32_t p = 0; p < world_pes(); ++p) {
+    for (std::uint32_t q = 0; q < world_pes(); ++q) {
+      const auto w = spawn<Watcher>(pe(q));
+      const auto t = spawn<Thing>(pe(p));
+      const auto first = w->watch(t);
+      const auto kept = w->watch(t);
+      const auto own = on_end<&Watcher::told>(t, w);  // set here, and taken back at once
+      check(own.cancel() && !own.cancel(), "one that was set here");
+      const auto another = w->watch(t);
+      check(call<&cancels>(pe((p + 1) % world_pes()), first), "one that was set elsewhere, from anywhere");
+      check(another.cancel() && !first.cancel(), "it is taken back once");
+      destroy(t);
+      until_told(w, 1);
+      check(!kept.cancel(), "it was told");
+      (void)end_of(t).get();
+      check(w->all().size() == 1 && w->all()[0].process == t.address(), "only one is told");
+      check(!on_end<&Watcher::told>(t, w).cancel(), "it was gone before");
+      until_told(w, 2);
+
+      const auto a = spawn<Thing>(pe(p));
+      const auto b = spawn<Thing>(pe(q));
+      const auto c = spawn<Thing>(pe(q));
+      link(a, b);
+      link(b, a);
+      link(a, c);
+      unlink(b, a);
+      unlink(b, a);
+      unlink(a, spawn<Thing>(pe(q)));
+      auto end = end_of(c);
+      destroy(a);
+      (void)end.get();
+      check(b->touch() == 1, "it was not linked any more");
+      destroy(b);
+    }
+  }
+  thrown<usage_error>("no monitor", [] { (void)end_monitor().cancel(); });
+  thrown<usage_error>("no link", [] { unlink(remote<Thing>(), remote<Thing>()); });
+}
+
 void lost() {
   const auto last = node(world_nodes() - 1);
   const auto t = spawn<Thing>(last);
   auto end = end_of(t);
   const auto w = spawn<Watcher>(pe(0));
-  w->watch(t);
+  const auto told = w->watch(t);
+  const auto taken_back = w->watch(t);
   const auto linked = spawn<Thing>(pe(0));
+  const auto free = spawn<Thing>(pe(0));
   link(t, linked);
+  link(free, t);
+  unlink(t, free);
+  check(taken_back.cancel(), "a watch of another node is taken back");
   linked->touch();
   (void)end_of(t);  // what was sent before has come
   post_call<&testing::kill_own_node>(last);
@@ -173,6 +220,9 @@ void lost() {
   check_contains(w->all()[0].what, "node");
   await_gone(linked);
   check(end_of(t).get().cause == end_cause::node_lost, "a node that is lost");
+  check(!told.cancel() && w->all().size() == 1, "the loss was told, once");
+  check(free->touch() == 1, "not linked any more");
+  unlink(linked, t);
 }
 
 void stays() {  // until the program ends
@@ -195,6 +245,7 @@ INSTANTIATE_IN_FOUR_WAYS(ends);
 TEST_P(ends, are_futures) { EXPECT_EQ(wrong_in("futures"), ""); }
 TEST_P(ends, are_told_to_watchers) { EXPECT_EQ(wrong_in("watchers"), ""); }
 TEST_P(ends, of_one_are_those_of_what_is_linked_with_it) { EXPECT_EQ(wrong_in("links"), ""); }
+TEST_P(ends, are_not_told_where_that_was_taken_back) { EXPECT_EQ(wrong_in("cancelled"), ""); }
 TEST_P(ends, of_the_program_are_told_to_nobody) { EXPECT_EQ(wrong_in("stays"), ""); }
 TEST(ends_of_a_lost_node, are_told) { EXPECT_EQ(testing::wrong_where_a_node_is_lost("lost"), ""); }
 
@@ -203,6 +254,11 @@ TEST(ends_of_a_lost_node, are_told) { EXPECT_EQ(testing::wrong_where_a_node_is_l
 
 int main(int argc, char** argv) {
   using namespace orrery;
-  return orrery::testing::run_tests_or_scenario(
-      argc, argv, {{"futures", futures}, {"watchers", watchers}, {"links", links}, {"lost", lost}, {"stays", stays}});
+  return orrery::testing::run_tests_or_scenario(argc, argv,
+                                                {{"futures", futures},
+                                                 {"watchers", watchers},
+                                                 {"links", links},
+                                                 {"cancelled", cancelled},
+                                                 {"lost", lost},
+                                                 {"stays", stays}});
 }

@@ -107,6 +107,7 @@ void children_of_fork() {
 
 const std::vector<std::string> threads{"--orrery-pes=2"};
 const std::vector<std::string> nodes{"--orrery-nodes=2", "--orrery-pes=1"};
+const std::vector<std::string> simulated{"--orrery-sim=machines=2,pes=1"};
 
 std::string said_by(const std::string& scenario, std::vector<std::string> options) {
   options.push_back("--scenario=" + scenario);
@@ -129,7 +130,7 @@ TEST(limits, threads_that_cannot_be_started_are_named) {
 }
 
 TEST(limits, a_destructor_that_throws_is_named_before_the_node_ends) {
-  for (const auto& options : {threads, nodes}) {
+  for (const auto& options : {threads, nodes, simulated}) {
     const std::string said = said_by("destructor", options);
     EXPECT_NE(said.find("orrery: PE 1: "), std::string::npos) << said;
     EXPECT_NE(said.find("fragile::(destructor) threw std::runtime_error: a file is still open"), std::string::npos)

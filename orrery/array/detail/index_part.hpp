@@ -318,6 +318,11 @@ class index_part : public array_core {
   /// kept.
   slot* route(const routed_kind& kind, scheduler::delivery& d, const wire::envelope& e, std::uint32_t size,
               const route_head& h, const Index& i, order_tag tag = {});
+  /// Its parts, where the element is not here; `a`: what is known of it, or null.
+  bool pass_on(const routed_kind& kind, remote_location* a, scheduler::delivery& d, const wire::envelope& e,
+               std::uint32_t size, const route_head& h, const Index& i, order_tag tag);
+  slot* route_at_home(const routed_kind& kind, remote_location* a, scheduler::delivery& d, const wire::envelope& e,
+                      std::uint32_t size, const route_head& h, const Index& i, order_tag tag);
   /// The streams of an index went on elsewhere while it had no element, or another one. False if
   /// that is not kept here.
   bool merge_streams(const Index& i, const inbox::counts& streams);

@@ -26,6 +26,18 @@ struct index_sender {
   // To an element of an array of another program: by way of the PE that made it.
   static bool send_to_other_program(pe& self, std::uint32_t array, const Index& to, const message_form& form,
                                     scheduler::sink* sink, patience p, const arguments_ref& arguments);
+  static bool send_from_here(pe& self, index_part<Index>& part, const Index& to, const message_form& form,
+                             scheduler::sink* sink, patience p, bool& again, const arguments_ref& arguments);
+  // A record of a ring, which was reserved.
+  struct space {
+    scheduler::outbound* ring = nullptr;
+    wire::envelope* record = nullptr;
+    std::uint32_t bytes = 0;
+  };
+  // To the PE that the message is to go to first.
+  [[gnu::always_inline]] static inline void write_record(pe& self, index_part<Index>& part, remote_location& way,
+                                                         const space& room, const Index& to, const message_form& form,
+                                                         scheduler::sink* sink, const arguments_ref& arguments);
   static stream_place next_tag(pe& self, std::uint32_t array, const Index& to, const message_form& form);
   static void pack_arguments(bytes& b, const arguments_ref& arguments);
 };

@@ -39,53 +39,67 @@ void index_sender<Index>::pack_arguments(bytes& b, const arguments_ref& argument
   arguments.write(std::span<std::byte>(b).subspan(begin));
 }
 
+// The call behind a message, if it is one.
+class call_of_message {
+ public:
+  [[nodiscard]] std::uint64_t number(pe& self, scheduler::sink* sink, std::uint32_t array) {
+    return sink != nullptr ? answer_.emplace(array_directory::of(self).waits(), *sink, array).call() : 0;
+  }
+  void sent() {
+    if (answer_) answer_->sent();
+  }
+
+ private:
+  std::optional<expected_answer> answer_;
+};
+
+// As a message that finds its way itself, from here.
+template <class Index>
+bool index_sender<Index>::send_from_here(pe& self, index_part<Index>& part, const Index& to, const message_form& form,
+                                         scheduler::sink* sink, patience p, bool& again,
+                                         const arguments_ref& arguments) {
+  using messages = index_messages<Index>;
+  if (part.waiting_at(to) > most_waiting && self.active() != nullptr) {
+    if (p == patience::must_not) return false;
+    if (self.refusing()) self.shutdown().refuse("a message to an element");
+    self.yield();
+    return again = true;
+  }
+  call_of_message call;
+  scheduler::message* m = messages::make_routed(
+      self, form, part.id(), {0, call.number(self, sink, part.id()), self.id(), 0, 0}, to, arguments.pages());
+  try {
+    arguments.move(m->payload());
+  } catch (...) {
+    messages::end_prefix(m->payload());
+    self.release_message(m);
+    throw;
+  }
+  if (form.ordered) {
+    try {
+      messages::tag_of(m->payload()) = next_tag(self, part.id(), to, form).take();
+    } catch (...) {
+      discard(self, m);
+      throw;
+    }
+  }
+  call.sent();
+  part.begins();
+  m->head.kind = arguments.level();
+  dispatch(self, m);
+  return true;
+}
+
 template <class Index>
 bool index_sender<Index>::send_remote(pe& self, std::uint32_t array, const Index& to, const message_form& form,
                                       scheduler::sink* sink, patience p, bool& again, const arguments_ref& arguments) {
-  using messages = index_messages<Index>;
   array_core* const core = array_directory::of(self).find(array);
   if (core == nullptr) [[unlikely]]
     return send_to_other_program(self, array, to, form, sink, p, arguments);
   auto& part = static_cast<index_part<Index>&>(*core);
-  std::optional<expected_answer> answer;
-  const auto number_of_call = [&] {
-    return sink != nullptr ? answer.emplace(array_directory::of(self).waits(), *sink, part.id()).call() : 0;
-  };
-  const auto sent = [&] {
-    if (answer) answer->sent();
-  };
   const bool by_route = form.ordered || arguments.level() != wire::record_kind::message;
   remote_location* way = by_route && part.find_local(to) != nullptr ? nullptr : part.way_to(to);
-  if (way == nullptr) {
-    if (part.waiting_at(to) > most_waiting && self.active() != nullptr) {
-      if (p == patience::must_not) return false;
-      if (self.refusing()) self.shutdown().refuse("a message to an element");
-      self.yield();
-      return again = true;
-    }
-    scheduler::message* m =
-        messages::make_routed(self, form, part.id(), {0, number_of_call(), self.id(), 0, 0}, to, arguments.pages());
-    try {
-      arguments.move(m->payload());
-    } catch (...) {
-      messages::end_prefix(m->payload());
-      self.release_message(m);
-      throw;
-    }
-    if (form.ordered) {
-      try {
-        messages::tag_of(m->payload()) = next_tag(self, array, to, form).take();
-      } catch (...) {
-        discard(self, m);
-        throw;
-      }
-    }
-    sent();
-    part.begins();
-    m->head.kind = arguments.level();
-    dispatch(self, m);
-    return true;
-  }
+  if (way == nullptr) return send_from_here(self, part, to, form, sink, p, again, arguments);
   const address there{way->pe, way->slot, way->generation};  // no slot until it is told
   if (p == patience::must_not) {
     if (self.is_stopped(there)) return false;
@@ -93,17 +107,16 @@ bool index_sender<Index>::send_remote(pe& self, std::uint32_t array, const Index
     return again = true;
   }
   const std::uint32_t to_pe = way->pe;
-  scheduler::outbound* out_to = nullptr;
-  std::uint32_t bytes_needed = 0;
-  wire::envelope* e = nullptr;
+  space room;
   try {
-    out_to = &self.outbound_to(to_pe);
-    bytes_needed =
-        wire::record_bytes(form.payload_bytes) + wire::ring_surcharge(arguments.pages(), out_to->ring.capacity());
-    e = out_to->try_reserve(bytes_needed);
-    if (e == nullptr) [[unlikely]] {
+    room.ring = &self.outbound_to(to_pe);
+    room.bytes =
+        wire::record_bytes(form.payload_bytes) + wire::ring_surcharge(arguments.pages(), room.ring->ring.capacity());
+    room.record = room.ring->try_reserve(room.bytes);
+    if (room.record == nullptr) [[unlikely]] {
       if (p == patience::must_not) return false;
-      e = self.reserve(*out_to, bytes_needed);  // parks, and then the way may be another one
+      // parks, and then the way may be another one
+      room.record = self.reserve(*room.ring, room.bytes);
       auto& now = index_part_of<Index>(self, array);
       way = now.find_local(to) == nullptr ? now.way_to(to) : nullptr;
       if (way == nullptr || way->pe != to_pe) return again = true;
@@ -118,16 +131,25 @@ bool index_sender<Index>::send_remote(pe& self, std::uint32_t array, const Index
     }
     return true;
   }
-  scheduler::outbound& c = *out_to;
-  const bool wants = way->slot == wire::no_slot && !way->wanted;
-  route_head h{part.next_number(), number_of_call(), self.id(), 0,
+  write_record(self, part, *way, room, to, form, sink, arguments);
+  return true;
+}
+
+template <class Index>
+void index_sender<Index>::write_record(pe& self, index_part<Index>& part, remote_location& way, const space& room,
+                                       const Index& to, const message_form& form, scheduler::sink* sink,
+                                       const arguments_ref& arguments) {
+  using messages = index_messages<Index>;
+  call_of_message call;
+  const bool wants = way.slot == wire::no_slot && !way.wanted;
+  route_head h{part.next_number(), call.number(self, sink, part.id()), self.id(), 0,
                wants ? route_head::wants_location : std::uint16_t{0}};
   // others wait for the answer
-  if (way->asks) h.flags |= route_head::asks | route_head::wants_location;
+  if (way.asks) h.flags |= route_head::asks | route_head::wants_location;
   order_tag tag{};
   stream_place place;
   if (form.ordered) {
-    place = next_tag(self, array, to, form);
+    place = next_tag(self, part.id(), to, form);
     tag = place.tag();
   }
   // when nothing can throw any more: who hears of a number believes that it was sent
@@ -135,31 +157,31 @@ bool index_sender<Index>::send_remote(pe& self, std::uint32_t array, const Index
     if (form.ordered) (void)place.take();
     part.begins();
     note_hop(self, true);
-    way->last = h.number;
-    way->used = true;
-    if (wants) way->wanted = true;
-    if (way->asks) way->state = remote_location::what::waiting;
-    sent();
+    way.last = h.number;
+    way.used = true;
+    if (wants) way.wanted = true;
+    if (way.asks) way.state = remote_location::what::waiting;
+    call.sent();
   };
-  if (c.remote) {
+  if (room.ring->remote) {
     bytes b = messages::head_to_wire(form.ordered, h, to, tag);
     pack_arguments(b, arguments);
     numbered();
-    tell(self, way->pe, form.routed, part.id(), 0, b, arguments.level());
-    return true;
+    tell(self, way.pe, form.routed, part.id(), 0, b, arguments.level());
+    return;
   }
-  messages::begin_prefix(e->payload(), form.ordered, h, to, tag);
+  wire::envelope& e = *room.record;
+  messages::begin_prefix(e.payload(), form.ordered, h, to, tag);
   try {
-    arguments.move(e->payload());
+    arguments.move(e.payload());
   } catch (...) {
-    messages::end_prefix(e->payload());
+    messages::end_prefix(e.payload());
     throw;
   }
   numbered();
-  write_envelope(*e, {way->pe, part.id(), 0}, form.routed, wire::payload_form::owned, nullptr, arguments.pages(),
+  write_envelope(e, {way.pe, part.id(), 0}, form.routed, wire::payload_form::owned, nullptr, arguments.pages(),
                  arguments.level());
-  self.commit(c, bytes_needed);
-  return true;
+  self.commit(*room.ring, room.bytes);
 }
 
 template <class Index>

@@ -88,12 +88,21 @@ slot* index_part<Index>::route(const routed_kind& kind, scheduler::delivery& d, 
       return pass_element(*c, d, e, size, i, tag);
     return c->process;
   }
-  remote_location* a = it != tables_->places.end() ? it->second.there() : nullptr;
+  remote_location* const a = it != tables_->places.end() ? it->second.there() : nullptr;
+  if (pass_on(kind, a, d, e, size, h, i, tag)) return nullptr;
+  return route_at_home(kind, a, d, e, size, h, i, tag);
+}
+
+// True: the message is on its way to another PE, or has failed.
+template <class Index>
+bool index_part<Index>::pass_on(const routed_kind& kind, remote_location* a, scheduler::delivery& d,
+                                const wire::envelope& e, std::uint32_t size, const route_head& h, const Index& i,
+                                order_tag tag) {
   if ((h.flags & (route_head::asks | route_head::asked)) == route_head::asks && h.origin != self_.id()) {
     const auto known = tables_->told.find(i);
     if (known != tables_->told.end() && known->second != self_.id() && scheduler::reaches(self_, known->second)) {
       send_on(*this, kind, d, e, size, known->second);
-      return nullptr;
+      return true;
     }
   }
   // A PE that asks knows nothing. Messages from elsewhere go to the first home meanwhile. They must
@@ -101,7 +110,7 @@ slot* index_part<Index>::route(const routed_kind& kind, scheduler::delivery& d, 
   if (a != nullptr && a->asks && a->held == nullptr && (h.number != 0 || h.origin != self_.id())) {
     a->passes |= h.origin != self_.id();
     send_on(*this, kind, d, e, size, home_of(i));
-    return nullptr;
+    return true;
   }
   // It had waited here, and goes before the one that is to ask: both take the way of all.
   if (a != nullptr && a->asks && a->state == remote_location::what::at) {
@@ -119,21 +128,29 @@ slot* index_part<Index>::route(const routed_kind& kind, scheduler::delivery& d, 
       !scheduler::reaches(self_, to) || (lossy() && h.hops > most_hops)) [[unlikely]] {
     if (h.number != 0) tell_location(h, i, nullptr);
     fail_routed(*this, kind, d, h, lost(i, to));
-    return nullptr;
+    return true;
   }
-  if (leave_pursuit(kind, a, d, e, size, h, i, tag)) return nullptr;
+  if (leave_pursuit(kind, a, d, e, size, h, i, tag)) return true;
   if (a != nullptr && a->state == remote_location::what::at) {
     a->last = next_number();
     a->used = true;
     send_on(*this, kind, d, e, size, a->pe);
-    return nullptr;
+    return true;
   }
   if (const std::uint32_t home = a == nullptr ? home_of(i) : self_.id(); home != self_.id()) {
     // remembered: the element may be created here before that is there
     make_location(i, home, false).last = next_number();
     send_on(*this, kind, d, e, size, home);
-    return nullptr;
+    return true;
   }
+  return false;
+}
+
+// There is no element, and it is to be created here, if at all.
+template <class Index>
+slot* index_part<Index>::route_at_home(const routed_kind& kind, remote_location* a, scheduler::delivery& d,
+                                       const wire::envelope& e, std::uint32_t size, const route_head& h, const Index& i,
+                                       order_tag tag) {
   if (a != nullptr && !a->is_home && a->state == remote_location::what::waiting) {
     if ((h.flags & route_head::from_home) != 0 && yield_turn(kind, *a, d, e, size, h, i)) return nullptr;
     scheduler::message* m = d.detach(e, size);
