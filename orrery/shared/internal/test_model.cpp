@@ -52,6 +52,16 @@ struct plan {
   [[nodiscard]] std::uint64_t change_by(std::size_t i, std::size_t member) const { return value[i] + member * 1009; }
 };
 
+/// How many elements that were read are not as they are to be.
+template <class Read, class Model>
+std::uint64_t differences_in(const Read& read, const Model& model) {
+  if (std::ranges::distance(read) != std::ranges::distance(model)) return std::max<std::uint64_t>(1, model.size());
+  std::uint64_t n = 0;
+  auto at = std::ranges::begin(model);
+  for (const auto& x : read) n += x == *at++ ? 0 : 1;
+  return n;
+}
+
 /// The common part of the two shapes: elements by a flat index.
 template <class Shape>
 class player {
@@ -290,11 +300,9 @@ struct vector_shape {
   void copy_in(std::size_t i, const E& x) const { copy(std::span<const E>(&x, 1), v.part(i, 1)); }
   std::uint64_t differences_together(team_member& t, const std::vector<E>& model) const {
     if constexpr (std::is_trivially_copyable_v<E>) {
-      return with(read_cache(v, t),
-                  [&](auto& c) { return std::ranges::equal(c, model) ? std::uint64_t{0} : model.size(); });
+      return with(read_cache(v, t), [&](auto& c) { return differences_in(c, model); });
     } else {
-      return with(read_cache(v),
-                  [&](auto& c) { return std::ranges::equal(c, model) ? std::uint64_t{0} : model.size(); });
+      return with(read_cache(v), [&](auto& c) { return differences_in(c, model); });
     }
   }
   std::uint64_t differences_gathered(const std::vector<E>& model, random& r) const {
@@ -330,7 +338,7 @@ struct vector_shape {
     const std::uint64_t first = below(r, size() + 1);
     std::vector<E> there(size() - first);
     copy(v.part(first, there.size()), std::span(there));
-    return std::ranges::equal(there, std::span(model).subspan(first)) ? 0U : model.size();
+    return differences_in(there, std::span(model).subspan(first));
   }
 };
 
@@ -388,8 +396,7 @@ struct matrix_shape {
     seen.wait();
   }
   std::uint64_t differences_together(team_member& t, const std::vector<long>& model) const {
-    return with(read_cache(m, t),
-                [&](auto& c) { return std::ranges::equal(c.span(), model) ? std::uint64_t{0} : model.size(); });
+    return with(read_cache(m, t), [&](auto& c) { return differences_in(c.span(), model); });
   }
   std::uint64_t differences_gathered(const std::vector<long>& model, random& r) const {
     std::vector<matrix_index> places(model.empty() ? 0 : below(r, 2 * model.size()));
