@@ -22,6 +22,10 @@ function(orrery_ctest name label prefix limit)
     math(EXPR count "${count} + ${more}")
   endforeach()
   math(EXPR parts "(${count} + 39) / 40")
+  list(LENGTH sources files)
+  if(parts LESS files AND NOT name MATCHES "^tests_")  # each of these starts programs, and waits for them
+    set(parts ${files})
+  endif()
   if(label MATCHES "^(fft|machines)$")  # few, and each is long
     set(parts 4)
   endif()

@@ -13,7 +13,7 @@
 #include <gtest/gtest.h>
 
 namespace orrery {
-namespace {
+namespace array_tests {
 
 using testing::in_world;
 using testing::what_is_thrown;
@@ -439,5 +439,5 @@ TEST(array, places_that_are_not_used_any_more_are_forgotten) {
   });
 }
 
-}  // namespace
+}  // namespace array_tests
 }  // namespace orrery

@@ -22,7 +22,7 @@
 #include <rapidcheck/gtest.h>
 
 namespace orrery {
-namespace {
+namespace balance_tests {
 
 using testing::in_world;
 
@@ -339,5 +339,5 @@ TEST(balance, refuses_a_strategy_that_forgets_elements) {
   });
 }
 
-}  // namespace
+}  // namespace balance_tests
 }  // namespace orrery

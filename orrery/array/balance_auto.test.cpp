@@ -15,7 +15,7 @@
 #include <gtest/gtest.h>
 
 namespace orrery {
-namespace {
+namespace balance_auto_tests {
 
 using testing::in_world;
 
@@ -167,5 +167,5 @@ TEST(balance_diffusion, spreads_what_is_crowded_without_a_central_place) {
     });
 }
 
-}  // namespace
+}  // namespace balance_auto_tests
 }  // namespace orrery

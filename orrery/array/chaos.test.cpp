@@ -20,7 +20,7 @@
 #include <gtest/gtest.h>
 
 namespace orrery {
-namespace {
+namespace chaos_tests {
 
 using testing::in_world;
 
@@ -343,5 +343,5 @@ INSTANTIATE_TEST_SUITE_P(array, chaos_on,
                                                               setting{4, true, 1000, 2, 3}),
                                             ::testing::Range(0, testing::slowed_down ? 1 : 6)));
 
-}  // namespace
+}  // namespace chaos_tests
 }  // namespace orrery

@@ -16,7 +16,7 @@
 #include <gtest/gtest.h>
 
 namespace orrery {
-namespace {
+namespace checkpoint_tests {
 
 namespace fs = std::filesystem;
 using testing::in_world;
@@ -509,5 +509,5 @@ TEST_F(checkpoints_of_all_kinds, are_refused_when_a_class_reads_something_else) 
   EXPECT_NE(what.find(folder()), std::string::npos) << what;
 }
 
-}  // namespace
+}  // namespace checkpoint_tests
 }  // namespace orrery

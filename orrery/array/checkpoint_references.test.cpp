@@ -18,7 +18,7 @@
 
 // The names in the states of a checkpoint.
 namespace orrery {
-namespace {
+namespace checkpoint_references_tests {
 
 namespace fs = std::filesystem;
 using testing::in_world;
@@ -236,5 +236,5 @@ TEST_F(checkpoint_references, can_be_written_and_restored_again) {
   });
 }
 
-}  // namespace
+}  // namespace checkpoint_references_tests
 }  // namespace orrery

@@ -16,7 +16,7 @@
 #include <gtest/gtest.h>
 
 namespace orrery {
-namespace {
+namespace constructors_tests {
 
 using testing::in_world;
 
@@ -220,5 +220,5 @@ TEST(constructors, at_random_are_exact_on_machines_with_jitter) {
   }
 }
 
-}  // namespace
+}  // namespace constructors_tests
 }  // namespace orrery

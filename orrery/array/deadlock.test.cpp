@@ -16,7 +16,7 @@
 #include <gtest/gtest.h>
 
 namespace orrery {
-namespace {
+namespace deadlock_tests {
 
 using testing::in_simulation;
 using testing::in_world;
@@ -321,5 +321,5 @@ TEST(array_deadlock, is_found_exactly_where_there_is_one_in_random_schedules) {
   in_world(4, [&] { random_walks(first, true); });
 }
 
-}  // namespace
+}  // namespace deadlock_tests
 }  // namespace orrery

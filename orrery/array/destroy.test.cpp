@@ -19,7 +19,7 @@
 #include <gtest/gtest.h>
 
 namespace orrery {
-namespace {
+namespace destroy_tests {
 
 using testing::in_simulation;
 using testing::in_world;
@@ -255,5 +255,5 @@ TEST(array_destroy, what_it_left_undone_is_not_counted_for_another_array) {
   });
 }
 
-}  // namespace
+}  // namespace destroy_tests
 }  // namespace orrery

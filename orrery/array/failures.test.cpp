@@ -24,7 +24,7 @@
 #include <unistd.h>
 
 namespace orrery {
-namespace {
+namespace failures_tests {
 
 using testing::attempt;
 using testing::in_simulation;
@@ -614,5 +614,5 @@ TEST(array_failures, what_comes_after_a_message_that_could_not_be_forwarded_arri
   EXPECT_NE(report.find("not to be written"), std::string::npos) << report;
 }
 
-}  // namespace
+}  // namespace failures_tests
 }  // namespace orrery

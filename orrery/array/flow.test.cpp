@@ -10,7 +10,7 @@
 #include <string>
 
 namespace orrery {
-namespace {
+namespace flow_tests {
 
 using testing::in_simulation;
 using testing::in_world;
@@ -92,5 +92,5 @@ TEST(array_flow, a_tree_of_messages_over_an_array_loses_nothing) {
                   });
 }
 
-}  // namespace
+}  // namespace flow_tests
 }  // namespace orrery

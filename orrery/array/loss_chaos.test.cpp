@@ -19,7 +19,7 @@
 #include <gtest/gtest.h>
 
 namespace orrery {
-namespace {
+namespace loss_chaos_tests {
 
 struct Walker;
 ORRERY_PROCESS(Walker, hop, walk, kept_walk, early_walk);
@@ -262,5 +262,5 @@ TEST(array_loss, of_a_node_ends_waits_for_an_array_that_has_ended) {
   (void)::testing::internal::GetCapturedStderr();
 }
 
-}  // namespace
+}  // namespace loss_chaos_tests
 }  // namespace orrery

@@ -23,7 +23,7 @@
 #include <unistd.h>
 
 namespace orrery {
-namespace {
+namespace lost_homes_tests {
 
 using testing::attempt;
 using testing::in_simulation;
@@ -189,5 +189,5 @@ TEST(lost_homes, an_answer_by_way_of_a_home_that_is_lost_comes_all_the_same) {
   }
 }
 
-}  // namespace
+}  // namespace lost_homes_tests
 }  // namespace orrery

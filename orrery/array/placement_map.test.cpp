@@ -14,7 +14,7 @@
 #include <rapidcheck/gtest.h>
 
 namespace orrery {
-namespace {
+namespace placement_map_tests {
 
 std::vector<std::uint32_t> cut(std::vector<std::int64_t> extent, std::uint32_t pes) {
   std::vector<std::uint32_t> parts(extent.size());
@@ -93,5 +93,5 @@ TEST(placement_boxes, are_where_an_array_is_made) {
     });
 }
 
-}  // namespace
+}  // namespace placement_map_tests
 }  // namespace orrery

@@ -13,7 +13,7 @@
 #include <gtest/gtest.h>
 
 namespace orrery {
-namespace {
+namespace pursuit_tests {
 
 using testing::in_world;
 
@@ -243,5 +243,5 @@ TEST(pursuit, of_elements_that_end_is_answered) {
     });
 }
 
-}  // namespace
+}  // namespace pursuit_tests
 }  // namespace orrery

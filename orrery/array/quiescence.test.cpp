@@ -10,7 +10,7 @@
 #include <chrono>
 
 namespace orrery {
-namespace {
+namespace quiescence_tests {
 
 using testing::in_world;
 
@@ -186,5 +186,5 @@ TEST(array_quiescence, is_found_while_messages_wait_for_elements_that_nobody_has
   });
 }
 
-}  // namespace
+}  // namespace quiescence_tests
 }  // namespace orrery

@@ -12,7 +12,7 @@
 #include <vector>
 
 namespace orrery {
-namespace {
+namespace section_tests {
 
 using testing::in_simulation;
 using testing::in_world;
@@ -414,5 +414,5 @@ TEST(section, what_is_sent_to_one_that_was_destroyed_is_reported_and_over) {
   EXPECT_NE(report.find("Taker::next failed"), std::string::npos) << report.substr(0, 1000);
 }
 
-}  // namespace
+}  // namespace section_tests
 }  // namespace orrery

@@ -16,7 +16,7 @@
 #include <gtest/gtest.h>
 
 namespace orrery {
-namespace {
+namespace section_chaos_tests {
 
 using testing::in_world;
 
@@ -195,5 +195,5 @@ TEST(section_chaos, agrees_with_what_the_members_did) {
   }
 }
 
-}  // namespace
+}  // namespace section_chaos_tests
 }  // namespace orrery

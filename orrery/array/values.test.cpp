@@ -16,7 +16,7 @@
 #include <vector>
 
 namespace orrery {
-namespace {
+namespace values_tests {
 
 using testing::in_world;
 
@@ -121,5 +121,5 @@ TEST(values, a_future_says_whether_there_is_one) {
   });
 }
 
-}  // namespace
+}  // namespace values_tests
 }  // namespace orrery

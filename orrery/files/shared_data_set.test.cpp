@@ -19,7 +19,7 @@
 #include <gtest/gtest.h>
 
 namespace orrery {
-namespace {
+namespace shared_data_set_tests {
 
 using storage::index3;
 using storage::testing::elements;
@@ -220,5 +220,5 @@ TEST(shared_data_set, names_a_page_that_is_damaged) {
   });
 }
 
-}  // namespace
+}  // namespace shared_data_set_tests
 }  // namespace orrery

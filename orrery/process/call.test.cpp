@@ -20,7 +20,7 @@
 #include <orrery/process/internal/test_world.hpp>
 
 namespace orrery {
-namespace {
+namespace call_tests {
 
 using testing::in_world;
 using testing::what_is_thrown;
@@ -529,5 +529,5 @@ TEST(results, of_all_sizes_arrive_whole_from_another_pe) {
   });
 }
 
-}  // namespace
+}  // namespace call_tests
 }  // namespace orrery

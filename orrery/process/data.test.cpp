@@ -17,7 +17,7 @@
 #include <orrery/process/internal/test_world.hpp>
 
 namespace orrery {
-namespace {
+namespace data_tests {
 
 using testing::in_world;
 using testing::what_is_thrown;
@@ -255,5 +255,5 @@ TEST(remote_data_pointer, is_a_small_value) {
   EXPECT_EQ(remote<double[]>(), remote<double[]>());
 }
 
-}  // namespace
+}  // namespace data_tests
 }  // namespace orrery

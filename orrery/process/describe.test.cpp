@@ -13,7 +13,7 @@
 #include <orrery/process/internal/test_world.hpp>
 
 namespace orrery {
-namespace {
+namespace describe_tests {
 
 using testing::in_world;
 
@@ -193,7 +193,7 @@ struct Lamp {
   int watts(int hours) const { return 60 * hours; }
   int watts() const { return 60; }
 };
-ORRERY_PROCESS(orrery::Lamp, watts);
+ORRERY_PROCESS(orrery::describe_tests::Lamp, watts);
 template <class T, class Less>
 struct Heap {
   void push(T value) { top_ = Less()(top_, value) ? value : top_; }
@@ -307,5 +307,5 @@ TEST(remote_pointer, of_a_wrong_class_is_refused_by_the_process) {
   });
 }
 
-}  // namespace
+}  // namespace describe_tests
 }  // namespace orrery

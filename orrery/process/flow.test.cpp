@@ -16,7 +16,7 @@
 #include <orrery/process/spawn_here.hpp>
 
 namespace orrery {
-namespace {
+namespace flow_tests {
 
 using testing::in_world;
 using testing::what_is_thrown;
@@ -405,5 +405,5 @@ TEST(full_ring, carries_floods_of_calls_both_ways) {
   });
 }
 
-}  // namespace
+}  // namespace flow_tests
 }  // namespace orrery

@@ -18,7 +18,7 @@
 #include <orrery/process/spawn_here.hpp>
 
 namespace orrery {
-namespace {
+namespace function_tests {
 
 using testing::in_world;
 using testing::what_is_thrown;
@@ -376,5 +376,5 @@ TEST_P(process_function, receives_large_messages_unharmed) {
   });
 }
 
-}  // namespace
+}  // namespace function_tests
 }  // namespace orrery

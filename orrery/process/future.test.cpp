@@ -18,7 +18,7 @@
 #include <orrery/process/spawn_here.hpp>
 
 namespace orrery {
-namespace {
+namespace future_tests {
 
 using testing::in_world;
 using testing::what_is_thrown;
@@ -493,5 +493,5 @@ TEST(future, may_have_a_very_long_chain_of_functions_after_it) {
   });
 }
 
-}  // namespace
+}  // namespace future_tests
 }  // namespace orrery

@@ -25,7 +25,7 @@
 #include <orrery/process/internal/test_world.hpp>
 
 namespace orrery {
-namespace {
+namespace group_tests {
 
 using testing::in_world;
 using testing::random_places;
@@ -717,5 +717,5 @@ TEST(group, a_token_goes_round) {
   });
 }
 
-}  // namespace
+}  // namespace group_tests
 }  // namespace orrery

@@ -14,7 +14,7 @@
 #include <orrery/process/internal/test_world.hpp>
 
 namespace orrery {
-namespace {
+namespace group_birth_tests {
 
 using testing::in_world;
 
@@ -74,5 +74,5 @@ TEST(group_constructors, that_throw_while_others_meet_are_what_is_thrown) {
       });
 }
 
-}  // namespace
+}  // namespace group_birth_tests
 }  // namespace orrery

@@ -12,7 +12,7 @@
 #include <gtest/gtest.h>
 
 namespace orrery {
-namespace {
+namespace idle_tests {
 
 using testing::in_world;
 using testing::what_is_thrown;
@@ -173,5 +173,5 @@ TEST(when_idle, fetches_memory_that_may_be_gone) {
   });
 }
 
-}  // namespace
+}  // namespace idle_tests
 }  // namespace orrery

@@ -10,7 +10,7 @@
 #include <sys/uio.h>
 
 namespace orrery::io_testing {
-namespace {
+namespace io_tests {
 
 using namespace std::chrono_literals;
 
@@ -332,5 +332,5 @@ TEST_P(io_files, a_thousand_processes_share_a_pe_with_one_that_computes) {
       "--orrery-pes=1");
 }
 
-}  // namespace
+}  // namespace io_tests
 }  // namespace orrery::io_testing

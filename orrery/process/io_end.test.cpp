@@ -8,7 +8,7 @@
 #include <sys/syscall.h>
 
 namespace orrery::io_testing {
-namespace {
+namespace io_end_tests {
 
 using namespace std::chrono_literals;
 
@@ -185,5 +185,5 @@ TEST(io_without_io_uring, helper_threads_take_over_and_it_is_said_once) {
       "written by helper threads\n$");
 }
 
-}  // namespace
+}  // namespace io_end_tests
 }  // namespace orrery::io_testing

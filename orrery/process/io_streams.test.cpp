@@ -6,7 +6,7 @@
 #include <sys/eventfd.h>
 
 namespace orrery::io_testing {
-namespace {
+namespace io_streams_tests {
 
 using namespace std::chrono_literals;
 
@@ -193,5 +193,5 @@ TEST_P(io_streams, timers_go_on_while_a_pe_waits_for_data) {
       "--orrery-pes=1");
 }
 
-}  // namespace
+}  // namespace io_streams_tests
 }  // namespace orrery::io_testing

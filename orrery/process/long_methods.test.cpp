@@ -13,7 +13,7 @@
 #include <gtest/gtest.h>
 
 namespace orrery {
-namespace {
+namespace long_methods_tests {
 
 using testing::in_world;
 
@@ -120,5 +120,5 @@ TEST(long_methods, many_processes_with_many_messages_let_others_have_their_turn)
   EXPECT_LE(work_before_the_answer([] { return give(100, 20); }), 16 * 20 + 1);
 }
 
-}  // namespace
+}  // namespace long_methods_tests
 }  // namespace orrery

@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 namespace orrery {
-namespace {
+namespace machines_tests {
 
 using testing::in_simulation;
 using testing::in_world;
@@ -85,5 +85,5 @@ TEST(machines, that_are_not_there_are_refused_with_the_names_of_those_that_are) 
   });
 }
 
-}  // namespace
+}  // namespace machines_tests
 }  // namespace orrery

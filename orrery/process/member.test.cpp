@@ -25,7 +25,7 @@
 #include <orrery/process/internal/test_world.hpp>
 
 namespace orrery {
-namespace {
+namespace member_tests {
 
 using testing::in_world;
 using testing::random_places;
@@ -289,5 +289,5 @@ TEST(all_reduce, all_hear_of_an_operation_that_throws) {
   });
 }
 
-}  // namespace
+}  // namespace member_tests
 }  // namespace orrery

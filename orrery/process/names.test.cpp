@@ -20,7 +20,7 @@
 #include <rapidcheck/gtest.h>
 
 namespace orrery {
-namespace {
+namespace names_tests {
 
 using namespace std::chrono_literals;
 using testing::what_is_thrown;
@@ -557,5 +557,5 @@ RC_GTEST_PROP(Names, AreAsInAMap, ()) {
   RC_ASSERT(wrong == std::vector<std::string>());
 }
 
-}  // namespace
+}  // namespace names_tests
 }  // namespace orrery

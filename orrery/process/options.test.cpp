@@ -15,7 +15,7 @@
 #include <rapidcheck/gtest.h>
 
 namespace orrery {
-namespace {
+namespace options_tests {
 
 using strings = std::vector<std::string>;
 using variables = std::map<std::string, std::string, std::less<>>;
@@ -224,5 +224,5 @@ TEST(options, a_network_that_there_is_not_is_an_error_also_without_advice) {
   EXPECT_THROW((void)node_settings_of(parse({"--orrery-advise-net=foo"}).values), world_error);
 }
 
-}  // namespace
+}  // namespace options_tests
 }  // namespace orrery

@@ -16,7 +16,7 @@
 #include <orrery/process/spawn_here.hpp>
 
 namespace orrery {
-namespace {
+namespace shutdown_tests {
 
 using testing::in_world;
 using namespace std::chrono_literals;
@@ -366,5 +366,5 @@ TEST_F(shutdown, abandons_a_method_that_goes_on_for_ever) {
       << said;
 }
 
-}  // namespace
+}  // namespace shutdown_tests
 }  // namespace orrery

@@ -17,7 +17,7 @@
 #include <orrery/process/spawn_here.hpp>
 
 namespace orrery {
-namespace {
+namespace spawn_tests {
 
 using testing::in_world;
 using testing::what_is_thrown;
@@ -416,5 +416,5 @@ TEST(spawning_many, gives_each_its_own_place_and_takes_them_again) {
   });
 }
 
-}  // namespace
+}  // namespace spawn_tests
 }  // namespace orrery

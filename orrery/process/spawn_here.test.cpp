@@ -9,7 +9,7 @@
 #include <utility>
 
 namespace orrery {
-namespace {
+namespace spawn_here_tests {
 
 using testing::in_simulation;
 using testing::in_world;
@@ -71,5 +71,5 @@ TEST(spawn_here, refuses_a_place_that_there_is_not) {
   });
 }
 
-}  // namespace
+}  // namespace spawn_here_tests
 }  // namespace orrery

@@ -15,7 +15,7 @@
 #include <orrery/process/submit.hpp>
 
 namespace orrery {
-namespace {
+namespace submit_tests {
 
 using testing::in_world;
 using testing::what_is_thrown;
@@ -142,5 +142,5 @@ TEST(submit, is_what_the_error_of_another_thread_names) {
   });
 }
 
-}  // namespace
+}  // namespace submit_tests
 }  // namespace orrery

@@ -14,7 +14,7 @@
 #include <orrery/process/internal/test_world.hpp>
 
 namespace orrery {
-namespace {
+namespace wait_tests {
 
 using testing::in_world;
 using testing::what_is_thrown;
@@ -304,5 +304,5 @@ TEST(a_chain_of_calls, to_and_fro_between_two_pes_ends) {
   });
 }
 
-}  // namespace
+}  // namespace wait_tests
 }  // namespace orrery

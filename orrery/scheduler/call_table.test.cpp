@@ -10,7 +10,7 @@
 #include <gtest/gtest.h>
 
 namespace orrery::scheduler {
-namespace {
+namespace call_table_tests {
 
 TEST(call_table, gives_each_call_a_number_other_than_0) {
   call_table<std::uint32_t, 22> calls;
@@ -100,5 +100,5 @@ TEST(call_table, refuses_more_calls_than_there_are_numbers) {
   EXPECT_THROW((void)calls.pend(sinks[3]), world_error);
 }
 
-}  // namespace
+}  // namespace call_table_tests
 }  // namespace orrery::scheduler

@@ -10,7 +10,7 @@
 #include <gtest/gtest.h>
 
 namespace orrery::scheduler {
-namespace {
+namespace counters_tests {
 
 constexpr std::int64_t ms = 1'000'000;
 
@@ -115,5 +115,5 @@ TEST(counters, no_idle_time_is_made_up_when_clocks_disagree) {
   EXPECT_EQ(seen(p, 9 * ms).idle_ns, 5u);
 }
 
-}  // namespace
+}  // namespace counters_tests
 }  // namespace orrery::scheduler

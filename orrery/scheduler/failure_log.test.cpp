@@ -15,7 +15,7 @@
 #include <gtest/gtest.h>
 
 namespace orrery::scheduler {
-namespace {
+namespace failure_log_tests {
 
 const handler add{"calc",
                   "add",
@@ -130,5 +130,5 @@ TEST_F(failure_log_test, counts_the_posts_that_were_in_a_ring_to_a_lost_node) {
   EXPECT_EQ(said([&] { log_.tell_of_lost(); }), "");
 }
 
-}  // namespace
+}  // namespace failure_log_tests
 }  // namespace orrery::scheduler

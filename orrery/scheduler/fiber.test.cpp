@@ -13,7 +13,7 @@
 #include <gtest/gtest.h>
 
 namespace orrery::scheduler {
-namespace {
+namespace fiber_tests {
 
 /// Fibers that run functions and go to and fro between these and the test.
 class fibers : public ::testing::Test {
@@ -230,5 +230,5 @@ TEST_F(fibers, stacks_of_those_that_have_ended_serve_others) {
   }
 }
 
-}  // namespace
+}  // namespace fiber_tests
 }  // namespace orrery::scheduler

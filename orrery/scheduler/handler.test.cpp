@@ -9,7 +9,7 @@
 #include <gtest/gtest.h>
 
 namespace orrery::scheduler {
-namespace {
+namespace handler_tests {
 
 const handler first("Handled", "first", "int(int)", nullptr, nullptr, nullptr, 8, false);
 const handler overload("Handled", "first", "int(double)", nullptr, nullptr, nullptr, 8, false);
@@ -105,5 +105,5 @@ TEST(cast_object, finds_nothing_where_there_is_no_such_base) {
   EXPECT_EQ(cast_object(left_class, &part, right_class), nullptr);
 }
 
-}  // namespace
+}  // namespace handler_tests
 }  // namespace orrery::scheduler

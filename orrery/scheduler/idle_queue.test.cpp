@@ -14,7 +14,7 @@
 #include <gtest/gtest.h>
 
 namespace orrery::scheduler {
-namespace {
+namespace idle_queue_tests {
 
 struct numbered final : idle_task {
   explicit numbered(int n, int* left = nullptr) : number(n), alive(left) {}
@@ -121,5 +121,5 @@ TEST(idle_queue, ends_with_a_million_tasks_in_it) {
   EXPECT_EQ(alive, 0);
 }
 
-}  // namespace
+}  // namespace idle_queue_tests
 }  // namespace orrery::scheduler

@@ -21,7 +21,7 @@
 #include <unistd.h>
 
 namespace orrery::scheduler {
-namespace {
+namespace io_tests {
 
 // --- processes without the layer above -----------------------------------------------------------
 
@@ -377,5 +377,5 @@ TEST(io_engine, requests_of_many_processes_share_a_system_call) {
   EXPECT_LE(enters, processes / 4);
 }
 
-}  // namespace
+}  // namespace io_tests
 }  // namespace orrery::scheduler

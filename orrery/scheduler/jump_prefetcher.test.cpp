@@ -11,7 +11,7 @@
 using orrery::scheduler::jump_prefetcher;
 using orrery::scheduler::slot;
 
-namespace {
+namespace jump_prefetcher_tests {
 
 // A random order in which all of `count` processes run once.
 std::vector<std::uint32_t> random_order(std::uint32_t count, unsigned seed) {
@@ -58,4 +58,4 @@ TEST(jump_prefetcher, a_world_of_few_processes_guesses_only_those_that_exist) {
   for (std::uint32_t i = 0; i < 3; ++i) EXPECT_LT(p.expected_after(i), 3U);
 }
 
-}  // namespace
+}  // namespace jump_prefetcher_tests

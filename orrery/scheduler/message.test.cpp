@@ -12,7 +12,7 @@
 #include <rapidcheck/gtest.h>
 
 namespace orrery::scheduler {
-namespace {
+namespace message_tests {
 
 TEST(message_pool, gives_aligned_messages_with_room_for_their_payload) {
   message_pool pool;
@@ -94,5 +94,5 @@ RC_GTEST_PROP(message_pool, gives_messages_that_do_not_overlap, (std::vector<std
   while (!all.empty()) release(0);
 }
 
-}  // namespace
+}  // namespace message_tests
 }  // namespace orrery::scheduler

@@ -10,7 +10,7 @@
 #include <rapidcheck/gtest.h>
 
 namespace orrery::scheduler {
-namespace {
+namespace outbound_tests {
 
 void against_a_map(std::uint32_t world_pes, const std::vector<std::uint16_t>& pes) {
   outbound_table table(world_pes);
@@ -66,5 +66,5 @@ RC_GTEST_PROP(outbound_table, finds_what_was_put_in_large_worlds, (const std::ve
   against_a_map(outbound_table::dense_limit + 50'000, pes);
 }
 
-}  // namespace
+}  // namespace outbound_tests
 }  // namespace orrery::scheduler

@@ -7,7 +7,7 @@
 #include <gtest/gtest.h>
 
 namespace orrery::scheduler {
-namespace {
+namespace process_table_tests {
 
 constexpr std::uint32_t few = 1024;
 
@@ -93,5 +93,5 @@ TEST(process_table, says_when_it_is_full) {
   EXPECT_EQ(t.all().size(), few);
 }
 
-}  // namespace
+}  // namespace process_table_tests
 }  // namespace orrery::scheduler

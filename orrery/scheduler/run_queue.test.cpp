@@ -12,7 +12,7 @@
 #include <rapidcheck/gtest.h>
 
 namespace orrery::scheduler {
-namespace {
+namespace run_queue_tests {
 
 TEST(run_queue, a_new_one_is_empty) {
   const run_queue q;
@@ -187,5 +187,5 @@ RC_GTEST_PROP(run_queue, gives_each_once_and_no_waiting_one_before_another_that_
   RC_ASSERT(inside.empty());
 }
 
-}  // namespace
+}  // namespace run_queue_tests
 }  // namespace orrery::scheduler

@@ -10,7 +10,7 @@
 #include <thread>
 
 namespace orrery::scheduler {
-namespace {
+namespace short_turns_tests {
 
 // The length of the calling thread's turns as the kernel says it; 0: it does not.
 std::uint64_t turn_of_this_thread() {
@@ -46,5 +46,5 @@ TEST(short_turns, leave_threads_of_other_policies_alone) {
   }).join();
 }
 
-}  // namespace
+}  // namespace short_turns_tests
 }  // namespace orrery::scheduler

@@ -11,7 +11,7 @@
 #include <rapidcheck/gtest.h>
 
 namespace orrery::scheduler {
-namespace {
+namespace slot_tests {
 
 std::vector<const message*> in_order(slot& s) {
   std::vector<const message*> all;
@@ -111,5 +111,5 @@ TEST(slot_death, AddressSanitizer_sees_the_use_of_a_small_object_after_its_end) 
 }
 #endif
 
-}  // namespace
+}  // namespace slot_tests
 }  // namespace orrery::scheduler

@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 namespace orrery::scheduler {
-namespace {
+namespace stack_tests {
 
 constexpr std::size_t page = 4096;
 
@@ -179,5 +179,5 @@ TEST(in_stack_guard, forgets_pools_that_have_ended_and_finds_those_that_came_aft
   }
 }
 
-}  // namespace
+}  // namespace stack_tests
 }  // namespace orrery::scheduler

@@ -10,7 +10,7 @@
 #include <gtest/gtest.h>
 
 namespace orrery::scheduler {
-namespace {
+namespace stack_sizes_tests {
 
 constexpr std::size_t usual = 64 << 10;
 
@@ -50,5 +50,5 @@ TEST(stack_sizes, refuses_what_is_out_of_reason) {
   EXPECT_GE(size_of(stacks.allocate(stack_sizes::most)), stack_sizes::most);  // address space only
 }
 
-}  // namespace
+}  // namespace stack_sizes_tests
 }  // namespace orrery::scheduler

@@ -18,7 +18,7 @@
 #include <nlohmann/json.hpp>
 
 namespace orrery::scheduler {
-namespace {
+namespace trace_tests {
 
 namespace fs = std::filesystem;
 using nlohmann::json;
@@ -402,5 +402,5 @@ TEST_F(trace, a_merged_trace_that_cannot_be_written_keeps_the_parts) {
   EXPECT_TRUE(fs::exists(path("out.json.0")));
 }
 
-}  // namespace
+}  // namespace trace_tests
 }  // namespace orrery::scheduler

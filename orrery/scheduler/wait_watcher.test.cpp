@@ -7,7 +7,7 @@
 #include <gtest/gtest.h>
 
 namespace orrery::scheduler {
-namespace {
+namespace wait_watcher_tests {
 
 struct watcher final : wait_watcher {
   void pes_lost(pe&) noexcept override {}
@@ -55,5 +55,5 @@ TEST(watcher_list, calls_those_too_that_are_added_meanwhile) {
   EXPECT_EQ(calls, 2);
 }
 
-}  // namespace
+}  // namespace wait_watcher_tests
 }  // namespace orrery::scheduler

@@ -9,7 +9,7 @@
 
 #include <gtest/gtest.h>
 
-namespace {
+namespace event_tests {
 
 using orrery::service::event;
 using orrery::testing::in_world;
@@ -80,4 +80,4 @@ TEST(waiting_line, serves_who_has_waited_longest_and_nobody_who_has_left) {
   });
 }
 
-}  // namespace
+}  // namespace event_tests

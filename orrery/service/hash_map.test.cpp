@@ -11,7 +11,7 @@
 
 #include <gtest/gtest.h>
 
-namespace {
+namespace hash_map_tests {
 
 using orrery::hash_map;
 using orrery::testing::in_simulation;
@@ -92,4 +92,4 @@ TEST(hash_map, loses_the_parts_of_a_lost_node_only) {
   });
 }
 
-}  // namespace
+}  // namespace hash_map_tests

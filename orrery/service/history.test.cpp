@@ -22,7 +22,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-namespace {
+namespace history_tests {
 
 using orrery::consistency;
 using orrery::ordered_list;
@@ -322,4 +322,4 @@ TEST(placed_history_checker, checks_ten_thousand_requests_at_once) {
   EXPECT_NE(find_placed_violation(h, consistency::sequential), "");
 }
 
-}  // namespace
+}  // namespace history_tests

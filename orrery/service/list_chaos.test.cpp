@@ -17,7 +17,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-namespace {
+namespace list_chaos_tests {
 
 using orrery::consistency;
 using orrery::ordered_list;
@@ -280,4 +280,4 @@ TEST(list_chaos, finds_a_snapshot_without_what_its_client_has_inserted) {
   EXPECT_GT(found, 0);
 }
 
-}  // namespace
+}  // namespace list_chaos_tests

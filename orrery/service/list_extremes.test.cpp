@@ -8,7 +8,7 @@
 
 #include <gtest/gtest.h>
 
-namespace {
+namespace list_extremes_tests {
 
 using orrery::consistency;
 using orrery::testing::in_simulation;
@@ -195,4 +195,4 @@ TEST(large_lists, of_both_kinds_give_the_same_answers) {
   });
 }
 
-}  // namespace
+}  // namespace list_extremes_tests

@@ -17,7 +17,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-namespace {
+namespace list_loss_tests {
 
 using list = orrery::ordered_list<int, int>;
 constexpr int keys = 60;
@@ -102,4 +102,4 @@ TEST(list_loss, of_nothing_is_said_when_all_nodes_are_there) {
   });
 }
 
-}  // namespace
+}  // namespace list_loss_tests

@@ -12,7 +12,7 @@
 
 #include <gtest/gtest.h>
 
-namespace {
+namespace ordered_list_tests {
 
 using orrery::consistency;
 using orrery::list_session;
@@ -539,4 +539,4 @@ TEST(sessions, of_a_range_that_is_lost_get_node_lost_and_others_go_on) {
   });
 }
 
-}  // namespace
+}  // namespace ordered_list_tests

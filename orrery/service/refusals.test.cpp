@@ -13,7 +13,7 @@
 
 #include <gtest/gtest.h>
 
-namespace {
+namespace refusals_tests {
 
 using orrery::consistency;
 using orrery::reply_order;
@@ -212,4 +212,4 @@ TEST(services, balance_after_a_loss_says_nothing) {
   EXPECT_EQ(testing::internal::GetCapturedStderr().find("nobody waits"), std::string::npos);
 }
 
-}  // namespace
+}  // namespace refusals_tests

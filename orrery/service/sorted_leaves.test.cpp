@@ -6,7 +6,7 @@
 
 #include <gtest/gtest.h>
 
-namespace {
+namespace sorted_leaves_tests {
 
 using leaves = orrery::service::sorted_leaves<std::uint32_t, bool>;
 using model = std::map<std::uint32_t, bool>;
@@ -111,4 +111,4 @@ TEST(sorted_leaves, keep_what_is_pinned) {
   }
 }
 
-}  // namespace
+}  // namespace sorted_leaves_tests

@@ -18,7 +18,7 @@
 
 #include <gtest/gtest.h>
 
-namespace {
+namespace throwing_tests {
 
 using orrery::consistency;
 using orrery::ordered_list;
@@ -34,17 +34,17 @@ struct strict_key {
   }
   bool operator==(const strict_key& o) const { return !(*this < o) && !(o < *this); }
 };
-}  // namespace
+}  // namespace throwing_tests
 
 template <>
-struct std::hash<strict_key> {
-  std::size_t operator()(const strict_key& k) const {
+struct std::hash<throwing_tests::strict_key> {
+  std::size_t operator()(const throwing_tests::strict_key& k) const {
     if (k.x == 666) throw std::out_of_range("has no hash");
     return static_cast<std::size_t>(k.x);
   }
 };
 
-namespace {
+namespace throwing_tests {
 
 // It cannot be read where it arrives, if it has this number.
 std::atomic<int> unreadable_number = 666;
@@ -320,4 +320,4 @@ TEST(throwing_values, a_copy_that_fails_leaves_all_other_items) {
   });
 }
 
-}  // namespace
+}  // namespace throwing_tests

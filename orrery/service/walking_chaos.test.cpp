@@ -18,7 +18,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-namespace {
+namespace walking_chaos_tests {
 
 using orrery::consistency;
 using orrery::service::list_operation;
@@ -272,4 +272,4 @@ TEST(walking_histories, show_a_stream_without_what_its_client_has_inserted) {
   EXPECT_NE(wrong, "");
 }
 
-}  // namespace
+}  // namespace walking_chaos_tests

@@ -15,7 +15,7 @@
 
 #include <gtest/gtest.h>
 
-namespace {
+namespace walking_extremes_tests {
 
 using orrery::consistency;
 using list = orrery::walking_list<int, int>;
@@ -143,4 +143,4 @@ TEST(walking_extremes, erase_under_ranges_that_are_read) {
   });
 }
 
-}  // namespace
+}  // namespace walking_extremes_tests

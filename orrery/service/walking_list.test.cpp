@@ -14,7 +14,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-namespace {
+namespace walking_list_tests {
 
 using orrery::consistency;
 using orrery::walking_list;
@@ -342,4 +342,4 @@ TEST(walking_list, refuses_processes_of_no_items_and_levels_it_does_not_share) {
   });
 }
 
-}  // namespace
+}  // namespace walking_list_tests

@@ -11,7 +11,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-namespace {
+namespace walking_loss_tests {
 
 using orrery::consistency;
 using list = orrery::walking_list<int, int>;
@@ -126,4 +126,4 @@ TEST(walking_loss, of_a_client_loses_its_requests_only) {
   }
 }
 
-}  // namespace
+}  // namespace walking_loss_tests

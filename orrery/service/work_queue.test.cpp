@@ -20,7 +20,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-namespace {
+namespace work_queue_tests {
 
 using orrery::work_queue;
 using orrery::testing::in_simulation;
@@ -437,4 +437,4 @@ TEST(work_history, with_a_lost_item_is_rejected) {
   EXPECT_NE(find_violation(h), "");
 }
 
-}  // namespace
+}  // namespace work_queue_tests

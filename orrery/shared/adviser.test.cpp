@@ -18,7 +18,7 @@
 
 namespace orrery::testing {
 
-namespace {
+namespace adviser_tests {
 
 using vector = shared_vector<long>;
 
@@ -179,5 +179,5 @@ TEST(adviser, it_says_nothing_where_it_was_not_asked) {
   });
 }
 
-}  // namespace
+}  // namespace adviser_tests
 }  // namespace orrery::testing

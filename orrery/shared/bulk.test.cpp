@@ -21,7 +21,7 @@
 #include <gtest/gtest.h>
 
 namespace orrery {
-namespace {
+namespace bulk_tests {
 
 using testing::what_is_thrown;
 
@@ -630,5 +630,5 @@ TEST(bulk_messages, a_list_takes_one_message_for_each_owner) {
   EXPECT_GE(time_of_copy(true), 60 * time_of_copy(false));
 }
 
-}  // namespace
+}  // namespace bulk_tests
 }  // namespace orrery

@@ -11,7 +11,7 @@
 #include <gtest/gtest.h>
 
 namespace orrery::testing {
-namespace {
+namespace consistency_tests {
 
 void expect_an_order(int rounds) {
   for (const std::string& wrong : impossible_outcomes(rounds)) ADD_FAILURE() << wrong;
@@ -29,5 +29,5 @@ TEST(shared_consistency, machines_see_accesses_in_one_order) {
         [] { expect_an_order(6); });
 }
 
-}  // namespace
+}  // namespace consistency_tests
 }  // namespace orrery::testing

@@ -15,7 +15,7 @@
 #include <gtest/gtest.h>
 
 namespace orrery {
-namespace {
+namespace generate_tests {
 
 class whole_data : public testing::on_threads_and_machines<3> {};
 INSTANTIATE_ON_THREADS_AND_MACHINES(whole_data);
@@ -137,5 +137,5 @@ TEST_P(whole_data, algorithms_go_through_elements_wherever_they_lie) {
   });
 }
 
-}  // namespace
+}  // namespace generate_tests
 }  // namespace orrery

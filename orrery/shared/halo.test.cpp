@@ -17,7 +17,7 @@
 #include <gtest/gtest.h>
 
 namespace orrery {
-namespace {
+namespace halo_tests {
 
 using testing::holds;
 using testing::what_is_thrown;
@@ -223,5 +223,5 @@ TEST_P(halos, with_room_let_nobody_write_what_they_show) {
   });
 }
 
-}  // namespace
+}  // namespace halo_tests
 }  // namespace orrery

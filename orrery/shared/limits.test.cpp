@@ -17,7 +17,7 @@
 
 #include <gtest/gtest.h>
 
-namespace {
+namespace limits_tests {
 
 using orrery::distribution;
 using orrery::shared_vector;
@@ -162,4 +162,4 @@ TEST(shared_data_limits, a_step_of_0_and_one_that_wraps_around_are_refused) {
   });
 }
 
-}  // namespace
+}  // namespace limits_tests

@@ -9,7 +9,7 @@
 #include <gtest/gtest.h>
 
 namespace orrery::testing {
-namespace {
+namespace model_tests {
 
 void expect_like_model(std::uint64_t seed) {
   for (const std::string& wrong : compare_with_model(seed)) ADD_FAILURE() << wrong;
@@ -55,5 +55,5 @@ TEST_P(simulated_shared, machines_read_and_write_as_a_plain_vector) {
 }
 INSTANTIATE_TEST_SUITE_P(schedules, simulated_shared, ::testing::Range<std::uint64_t>(0, worlds));
 
-}  // namespace
+}  // namespace model_tests
 }  // namespace orrery::testing

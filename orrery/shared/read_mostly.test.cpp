@@ -16,7 +16,7 @@
 #include <gtest/gtest.h>
 
 namespace orrery {
-namespace {
+namespace read_mostly_tests {
 
 using testing::in_simulation;
 using testing::in_world;
@@ -229,5 +229,5 @@ TEST(read_mostly_loss, what_a_lost_owner_had_stays_readable_in_a_scope) {
   });
 }
 
-}  // namespace
+}  // namespace read_mostly_tests
 }  // namespace orrery

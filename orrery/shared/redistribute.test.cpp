@@ -13,7 +13,7 @@
 #include <gtest/gtest.h>
 
 namespace orrery {
-namespace {
+namespace redistribute_tests {
 
 using testing::what_is_thrown;
 
@@ -96,5 +96,5 @@ TEST_P(redistribution, ends_the_old_vector_and_keeps_it_if_it_fails) {
   });
 }
 
-}  // namespace
+}  // namespace redistribute_tests
 }  // namespace orrery

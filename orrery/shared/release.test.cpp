@@ -15,7 +15,7 @@
 #include <gtest/gtest.h>
 
 namespace orrery {
-namespace {
+namespace release_tests {
 
 using testing::holds;
 
@@ -109,5 +109,5 @@ TEST(release_scope, what_could_not_be_flushed_is_told) {
   });
 }
 
-}  // namespace
+}  // namespace release_tests
 }  // namespace orrery

@@ -16,7 +16,7 @@
 #include <gtest/gtest.h>
 
 namespace orrery {
-namespace {
+namespace scopes_tests {
 
 using testing::what_is_thrown;
 
@@ -262,5 +262,5 @@ TEST_P(shared_scopes, a_view_of_what_is_written_names_both_places) {
   });
 }
 
-}  // namespace
+}  // namespace scopes_tests
 }  // namespace orrery

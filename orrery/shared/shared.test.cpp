@@ -18,7 +18,7 @@
 #include <gtest/gtest.h>
 
 namespace orrery {
-namespace {
+namespace shared_tests {
 
 using testing::holds;
 using testing::in_simulation;
@@ -636,5 +636,5 @@ TEST(shared_data_loss, a_release_scope_says_what_of_it_was_written) {
   });
 }
 
-}  // namespace
+}  // namespace shared_tests
 }  // namespace orrery

@@ -14,7 +14,7 @@
 #include <gtest/gtest.h>
 
 namespace orrery::testing {
-namespace {
+namespace sharing_check_tests {
 
 scheduler::node_settings checked(std::uint32_t pes = 0) {
   scheduler::node_settings s;
@@ -87,5 +87,5 @@ TEST(sharing_check, nothing_is_recorded_where_it_was_not_asked_for) {
   });
 }
 
-}  // namespace
+}  // namespace sharing_check_tests
 }  // namespace orrery::testing

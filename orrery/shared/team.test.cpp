@@ -11,7 +11,7 @@
 
 #include <gtest/gtest.h>
 
-namespace {
+namespace team_tests {
 
 using orrery::spmd;
 using orrery::team;
@@ -123,4 +123,4 @@ TEST(team, a_barrier_ends_with_node_lost_when_the_node_of_a_member_is) {
   });
 }
 
-}  // namespace
+}  // namespace team_tests

@@ -15,7 +15,7 @@
 #include <gtest/gtest.h>
 
 namespace orrery::storage {
-namespace {
+namespace array_tests {
 
 using testing::element_at;
 using testing::elements;
@@ -229,5 +229,5 @@ TEST(array, passes_errors_of_its_devices_on) {
   });
 }
 
-}  // namespace
+}  // namespace array_tests
 }  // namespace orrery::storage

@@ -13,7 +13,7 @@
 #include <gtest/gtest.h>
 
 namespace orrery::storage {
-namespace {
+namespace array_device_tests {
 
 using testing::element_at;
 using testing::error_text;
@@ -280,5 +280,5 @@ TEST(array_device, writes_through_if_it_may_not_write_behind) {
   });
 }
 
-}  // namespace
+}  // namespace array_device_tests
 }  // namespace orrery::storage

@@ -12,7 +12,7 @@
 #include <gtest/gtest.h>
 
 namespace orrery::storage {
-namespace {
+namespace copy_job_tests {
 
 using testing::elements;
 using testing::program;
@@ -108,5 +108,5 @@ TEST(copy_job, converts_and_counts_what_becomes_infinite) {
                std::invalid_argument);
 }
 
-}  // namespace
+}  // namespace copy_job_tests
 }  // namespace orrery::storage

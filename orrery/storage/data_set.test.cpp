@@ -18,7 +18,7 @@
 #include <nlohmann/json.hpp>
 
 namespace orrery::storage {
-namespace {
+namespace data_set_tests {
 
 using testing::elements;
 using testing::error_text;
@@ -446,5 +446,5 @@ TEST(data_set, says_what_is_wrong_with_its_header) {
   });
 }
 
-}  // namespace
+}  // namespace data_set_tests
 }  // namespace orrery::storage

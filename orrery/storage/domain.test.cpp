@@ -10,7 +10,7 @@
 #include <rapidcheck/gtest.h>
 
 namespace orrery::storage {
-namespace {
+namespace domain_tests {
 
 index3 any_place(std::int64_t least, std::int64_t most) {
   const auto side = rc::gen::inRange<std::int64_t>(least, most + 1);
@@ -111,5 +111,5 @@ TEST(page_grid, refuses_shapes_that_cannot_be) {
   EXPECT_THROW((void)page_grid::checked({INT64_MAX, 1, 1}, {1, 1, 1}), std::invalid_argument);
 }
 
-}  // namespace
+}  // namespace domain_tests
 }  // namespace orrery::storage

@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 namespace orrery::storage {
-namespace {
+namespace hosts_tests {
 
 namespace fs = std::filesystem;
 using testing::elements;
@@ -159,5 +159,5 @@ TEST(data_set_hosts, what_was_made_on_other_machines_goes_when_it_cannot_be_comp
   EXPECT_FALSE(fs::exists(folder / "x"));
 }
 
-}  // namespace
+}  // namespace hosts_tests
 }  // namespace orrery::storage

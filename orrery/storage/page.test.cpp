@@ -19,7 +19,7 @@
 #include <rapidcheck/gtest.h>
 
 namespace orrery::storage {
-namespace {
+namespace page_tests {
 
 TEST(page, is_aligned_and_begins_with_zeros) {
   const page p(5000);
@@ -250,5 +250,5 @@ RC_GTEST_PROP(copy_box, copies_exactly_the_elements_of_the_box, ()) {
   });
 }
 
-}  // namespace
+}  // namespace page_tests
 }  // namespace orrery::storage

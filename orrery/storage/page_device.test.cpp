@@ -17,7 +17,7 @@
 #include <gtest/gtest.h>
 
 namespace orrery::storage {
-namespace {
+namespace page_device_tests {
 
 using testing::error_text;
 using testing::page_of;
@@ -295,5 +295,5 @@ TEST(checksums, refuse_a_file_that_holds_none_and_name_a_damaged_record) {
   });
 }
 
-}  // namespace
+}  // namespace page_device_tests
 }  // namespace orrery::storage

@@ -17,7 +17,7 @@
 #include <rapidcheck/gtest.h>
 
 namespace orrery::storage {
-namespace {
+namespace page_map_tests {
 
 index3 any_pages() {
   const auto side = rc::gen::inRange<std::int64_t>(1, 10);
@@ -145,5 +145,5 @@ TEST(page_maps, need_pages_and_devices) {
   EXPECT_THROW((void)make_page_map("diagonal", {1, 1, 1}, 1), std::invalid_argument);
 }
 
-}  // namespace
+}  // namespace page_map_tests
 }  // namespace orrery::storage

@@ -26,7 +26,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-namespace {
+namespace sweep_tests {
 
 using namespace orrery;
 using namespace orrery::storage;
@@ -563,4 +563,4 @@ TEST(sweep_job, that_fails_goes_on_with_the_units_that_were_not_done) {
   });
 }
 
-}  // namespace
+}  // namespace sweep_tests

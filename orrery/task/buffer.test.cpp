@@ -13,7 +13,7 @@
 
 // Buffers in one OS process: on one PE, on two, and on simulated machines, whose nodes have memory
 // of their own. tests/task has those of several.
-namespace {
+namespace buffer_tests {
 
 using orrery::testing::filled;
 using orrery::testing::parcel;
@@ -33,7 +33,7 @@ int in_world(std::vector<std::string> options, orrery::testing::test_body body) 
 
 class buffer : public ::testing::TestWithParam<const char*> {
  protected:
-  static void in_world(orrery::testing::test_body body) { EXPECT_EQ(::in_world({GetParam()}, body), 0); }
+  static void in_world(orrery::testing::test_body body) { EXPECT_EQ(buffer_tests::in_world({GetParam()}, body), 0); }
   static bool is_checked() {
 #ifdef NDEBUG
     return false;
@@ -250,4 +250,4 @@ TEST(buffers_in_checked_worlds_DeathTest, end_who_touches_one_that_was_sent) {
                  "");
 }
 
-}  // namespace
+}  // namespace buffer_tests

@@ -16,7 +16,7 @@
 #include <orrery/process/internal/test_world.hpp>
 
 // Message types with strings, arrays and messages in them; the tables are as orrery-cc writes them.
-namespace {
+namespace linear_form_tests {
 
 struct point {
   double x;
@@ -324,4 +324,4 @@ TEST_P(message_types, that_are_damaged_are_refused) {
   });
 }
 
-}  // namespace
+}  // namespace linear_form_tests

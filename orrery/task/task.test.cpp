@@ -14,7 +14,7 @@
 
 // Tests of the C interface, as a C program uses it, but for the captures of the bodies. Each runs
 // on one PE, on two, and on two simulated machines whose messages take random times.
-namespace {
+namespace task_tests {
 
 using namespace std::string_literals;
 
@@ -464,4 +464,4 @@ TEST(orrery_run_of_c, gives_main_its_arguments_and_returns_its_result) {
   EXPECT_EQ(orrery_run(3, argv, [](int, char**) -> int { orrery_exit(); }), 0);
 }
 
-}  // namespace
+}  // namespace task_tests

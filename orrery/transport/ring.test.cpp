@@ -18,9 +18,9 @@
 #include <rapidcheck/gtest.h>
 
 namespace orrery::transport {
-namespace {
+namespace ring_tests {
 
-using testing::test_seed;
+using orrery::testing::test_seed;
 using wire::envelope;
 using wire::granule;
 using wire::record_bytes;
@@ -481,5 +481,5 @@ TEST(ring, carries_records_of_all_sizes_between_two_threads) {
     pump(capacity, seed + capacity, capacity < 1024 ? 20'000 : 5'000'000 / capacity);
 }
 
-}  // namespace
+}  // namespace ring_tests
 }  // namespace orrery::transport

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 namespace orrery::transport {
-namespace {
+namespace thread_limits_tests {
 
 TEST(thread_limits, are_what_advice_is_about_where_addresses_are_left) {
   EXPECT_NE(more_threads_advice().find("ulimit -u"), std::string::npos) << more_threads_advice();
@@ -33,5 +33,5 @@ TEST(thread_limits, are_told_from_a_limit_of_address_space) {
   EXPECT_EQ(status, 0);
 }
 
-}  // namespace
+}  // namespace thread_limits_tests
 }  // namespace orrery::transport

@@ -20,9 +20,9 @@
 #include <unistd.h>
 
 namespace orrery::transport {
-namespace {
+namespace wait_tests {
 
-using testing::test_seed;
+using orrery::testing::test_seed;
 
 /// A PE that finds nothing to do.
 template <class F>
@@ -272,5 +272,5 @@ TEST(wake_up_of_another_node, is_not_lost_between_two_os_processes) {
   munmap(p, sizeof(stream));
 }
 
-}  // namespace
+}  // namespace wait_tests
 }  // namespace orrery::transport

@@ -8,7 +8,7 @@
 #include <gtest/gtest.h>
 
 namespace orrery {
-namespace {
+namespace address_tests {
 
 TEST(address, a_default_address_is_null) {
   EXPECT_FALSE(address{});
@@ -53,5 +53,5 @@ TEST(address, equal_addresses_hash_alike_and_neighbours_do_not) {
   EXPECT_NE(hash({1, 2, 3}), hash({2, 1, 3}));
 }
 
-}  // namespace
+}  // namespace address_tests
 }  // namespace orrery

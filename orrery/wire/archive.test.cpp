@@ -12,7 +12,7 @@
 #include <orrery/wire/internal/test_message.hpp>
 
 namespace orrery {
-namespace {
+namespace archive_tests {
 
 using wire::message;
 
@@ -207,5 +207,5 @@ TEST(block, of_nothing_takes_nothing) {
   EXPECT_EQ(wire::round_trip(page()).size_, 0u);
 }
 
-}  // namespace
+}  // namespace archive_tests
 }  // namespace orrery

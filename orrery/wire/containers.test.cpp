@@ -22,7 +22,7 @@
 #include <orrery/wire/internal/test_message.hpp>
 
 namespace orrery::wire {
-namespace {
+namespace containers_tests {
 
 struct empty {
   bool operator==(const empty&) const = default;
@@ -175,5 +175,5 @@ TEST(other_libraries, their_containers_come_back) {
   EXPECT_EQ(round_trip(t), t);
 }
 
-}  // namespace
+}  // namespace containers_tests
 }  // namespace orrery::wire

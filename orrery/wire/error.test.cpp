@@ -8,7 +8,7 @@
 #include <gtest/gtest.h>
 
 namespace orrery {
-namespace {
+namespace error_tests {
 
 // Every number up to the last group's end that has a name is a code.
 std::vector<errc> all_codes() {
@@ -134,5 +134,5 @@ TEST(error, copying_an_error_does_not_throw) {
   EXPECT_TRUE(std::is_nothrow_copy_constructible_v<remote_error>);
 }
 
-}  // namespace
+}  // namespace error_tests
 }  // namespace orrery

@@ -21,7 +21,7 @@
 #include <orrery/wire/internal/test_message.hpp>
 
 namespace orrery {
-namespace {
+namespace exception_tests {
 
 struct drive_error : std::runtime_error {
   using std::runtime_error::runtime_error;
@@ -166,9 +166,9 @@ struct disk_error : std::out_of_range {
 TEST(exception, a_class_of_the_users_own_becomes_a_remote_error_that_names_it) {
   const remote_error e = received_error(send(disk_error("page 18")));
   EXPECT_EQ(e.at(), device_read);
-  EXPECT_EQ(e.type(), "orrery::(anonymous namespace)::disk_error");
+  EXPECT_EQ(e.type(), "orrery::exception_tests::disk_error");
   EXPECT_EQ(e.text(), "page 18");
-  EXPECT_STREQ(e.what(), "Device::read on PE 3 threw orrery::(anonymous namespace)::disk_error: page 18");
+  EXPECT_STREQ(e.what(), "Device::read on PE 3 threw orrery::exception_tests::disk_error: page 18");
 }
 
 class application_category final : public std::error_category {
@@ -272,5 +272,5 @@ TEST(exception, any_numbers_make_some_exception) {
   }
 }
 
-}  // namespace
+}  // namespace exception_tests
 }  // namespace orrery

@@ -17,7 +17,7 @@
 #include <gtest/gtest.h>
 
 namespace orrery::wire {
-namespace {
+namespace fields_tests {
 
 struct nothing_inside {};
 struct point {
@@ -192,5 +192,5 @@ TEST(fields, all_sixty_four_can_be_visited) {
   EXPECT_EQ(visit_fields(x, [](auto... f) { return (f + ...); }), 3);
 }
 
-}  // namespace
+}  // namespace fields_tests
 }  // namespace orrery::wire

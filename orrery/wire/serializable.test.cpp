@@ -22,7 +22,7 @@
 #include <orrery/wire/exception.hpp>
 
 namespace orrery {
-namespace {
+namespace serializable_tests {
 
 enum class colour : std::uint8_t { red, green };
 enum class flag : bool { off, on };
@@ -433,17 +433,17 @@ class vec3 {
   [[maybe_unused]] double x_ = 0, y_ = 0, z_ = 0;
 };
 
-}  // namespace
+}  // namespace serializable_tests
 
 template <>
-inline constexpr bool send_as_bytes<vec3> = true;
+inline constexpr bool send_as_bytes<serializable_tests::vec3> = true;
 
-namespace {
+namespace serializable_tests {
 
 TEST(trivially_serializable, a_class_is_that_opts_in) {
   EXPECT_TRUE(trivially_serializable<vec3>);
   EXPECT_TRUE(serializable<std::span<const vec3>>);
 }
 
-}  // namespace
+}  // namespace serializable_tests
 }  // namespace orrery

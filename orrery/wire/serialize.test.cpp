@@ -21,7 +21,7 @@
 #include <orrery/wire/internal/test_message.hpp>
 
 namespace orrery {
-namespace {
+namespace serialize_tests {
 
 using wire::decode;
 using wire::encode;
@@ -280,7 +280,7 @@ TEST(serialize_member, can_call_the_one_of_its_base) {
   EXPECT_EQ(round_trip(b).x, 1);
 }
 
-}  // namespace
+}  // namespace serialize_tests
 }  // namespace orrery
 
 namespace elsewhere {
@@ -305,7 +305,7 @@ void serialize(A& a, unit& u) {
 }  // namespace elsewhere
 
 namespace orrery {
-namespace {
+namespace serialize_tests {
 
 TEST(serialize_function, is_found_beside_its_class) {
   elsewhere::matrix m;
@@ -425,5 +425,5 @@ TEST(write, a_value_that_grew_since_it_was_sized_does_not_overrun) {
   EXPECT_THROW(write(w, grows()), usage_error);
 }
 
-}  // namespace
+}  // namespace serialize_tests
 }  // namespace orrery

@@ -53,7 +53,7 @@ thread_local std::size_t allocated = 0;
 #endif
 
 namespace orrery {
-namespace {
+namespace serialize_hostile_tests {
 
 using wire::encode;
 using wire::message;
@@ -176,5 +176,5 @@ TEST(hostile, elements_that_are_large_here_and_small_in_the_message_come_one_by_
   EXPECT_LT(allocated, 20u * sizeof(large));
 }
 
-}  // namespace
+}  // namespace serialize_hostile_tests
 }  // namespace orrery

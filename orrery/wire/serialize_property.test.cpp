@@ -106,7 +106,7 @@ struct rc::Arbitrary<orrery::thing> {
 };
 
 namespace orrery {
-namespace {
+namespace serialize_property_tests {
 
 using wire::decode;
 using wire::encode;
@@ -165,5 +165,5 @@ RC_GTEST_PROP(property, any_bytes_are_read_or_refused, (const std::vector<char>&
   (void)is_refused<std::variant<thing, std::unique_ptr<thing>>>(m);
 }
 
-}  // namespace
+}  // namespace serialize_property_tests
 }  // namespace orrery

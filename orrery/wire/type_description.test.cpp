@@ -14,7 +14,7 @@
 
 #include <gtest/gtest.h>
 
-namespace {
+namespace type_description_tests {
 
 using orrery::wire::type_description;
 
@@ -132,7 +132,7 @@ TEST(type_description, has_what_a_serialize_names_in_its_order) {
 TEST(type_description, is_written_alike_by_all_compilers) {
   type_description s;
   s.describe<first_build::range>();
-  const std::string key = "N6orrery4wire10keyed_typeIN12_GLOBAL__N_111first_build5rangeEEE";
+  const std::string key = "N6orrery4wire10keyed_typeIN22type_description_tests11first_build5rangeEEE";
   EXPECT_EQ(s.text(),
             ":=" + key + "\n;" + key + ":16\nlow=N6orrery4wire10keyed_typeIdEE\nhigh=N6orrery4wire10keyed_typeIdEE\n;");
 }
@@ -166,4 +166,4 @@ struct deep {
 };
 TEST(type_description, of_a_class_that_holds_itself_ends) { EXPECT_LT(looks<deep>().size(), 10'000U); }
 
-}  // namespace
+}  // namespace type_description_tests

@@ -33,10 +33,14 @@ int length(const std::string&) { return 0; }
 
 namespace {
 
-using namespace type_key_test;
-
 struct hidden {};
 [[maybe_unused]] static int hidden_function(long) { return 0; }  // twice hidden, which GCC marks
+
+}  // namespace
+
+namespace type_key_tests {
+
+using namespace type_key_test;
 
 template <class T>
 std::string key() {
@@ -100,5 +104,5 @@ TEST(canonical_name, is_made_once) {
   EXPECT_EQ(canonical_name<plain>().data(), canonical_name<plain>().data());
 }
 
-}  // namespace
+}  // namespace type_key_tests
 }  // namespace orrery::wire

@@ -11,7 +11,7 @@
 #include <stdexcept>
 
 namespace orrery {
-namespace {
+namespace bases_tests {
 
 using testing::check;
 using testing::check_contains;
@@ -284,19 +284,15 @@ using sections = testing::in_each_way;
 INSTANTIATE_IN_FOUR_WAYS(sections);
 TEST_P(sections, are_made_by_their_members) { EXPECT_EQ(wrong_in("own_sections"), ""); }
 
-}  // namespace
-}  // namespace orrery
+const orrery::testing::scenarios_of_file of_this({{"bases", bases},
+                                                  {"hook", hook},
+                                                  {"hook_throws", hook_throws},
+                                                  {"hook_often", hook_often},
+                                                  {"moved", moved},
+                                                  {"destroyed_while_waiting", destroyed_while_waiting},
+                                                  {"balanced_while_waiting", balanced_while_waiting},
+                                                  {"own_sections", own_sections},
+                                                  {"promises", promises}});
 
-int main(int argc, char** argv) {
-  using namespace orrery;
-  return orrery::testing::run_tests_or_scenario(argc, argv,
-                                                {{"bases", bases},
-                                                 {"hook", hook},
-                                                 {"hook_throws", hook_throws},
-                                                 {"hook_often", hook_often},
-                                                 {"moved", moved},
-                                                 {"destroyed_while_waiting", destroyed_while_waiting},
-                                                 {"balanced_while_waiting", balanced_while_waiting},
-                                                 {"own_sections", own_sections},
-                                                 {"promises", promises}});
-}
+}  // namespace bases_tests
+}  // namespace orrery

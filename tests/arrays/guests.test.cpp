@@ -6,7 +6,7 @@
 
 #include <algorithm>
 
-namespace {
+namespace guests_tests {
 
 using namespace orrery;
 using namespace orrery::testing;
@@ -253,13 +253,10 @@ TEST(guests, use_arrays_that_were_made_before_they_came_from_two_nodes_of_two) {
   lend_to_guests({"--orrery-nodes=2", "--orrery-pes=2"});
 }
 
-}  // namespace
+const orrery::testing::scenarios_of_file of_this({{"host", host},
+                                                  {"guest", guest},
+                                                  {"lender", lender},
+                                                  {"borrower", borrower},
+                                                  {"borrower_that_is_killed", borrower_that_is_killed}});
 
-int main(int argc, char** argv) {
-  return run_tests_or_scenario(argc, argv,
-                               {{"host", host},
-                                {"guest", guest},
-                                {"lender", lender},
-                                {"borrower", borrower},
-                                {"borrower_that_is_killed", borrower_that_is_killed}});
-}
+}  // namespace guests_tests

@@ -7,7 +7,7 @@
 #include <stdexcept>
 
 namespace orrery {
-namespace {
+namespace priorities_tests {
 
 using testing::check;
 using testing::check_contains;
@@ -181,18 +181,14 @@ TEST_P(priorities, hold_for_calls_and_futures) { EXPECT_EQ(wrong_in("calls"), ""
 TEST_P(priorities, lose_no_message) { EXPECT_EQ(wrong_in("many"), ""); }
 TEST_P(priorities, end_with_the_program) { EXPECT_EQ(wrong_in("ends"), ""); }
 
-}  // namespace
-}  // namespace orrery
+const orrery::testing::scenarios_of_file of_this({{"mailboxes", mailboxes},
+                                                  {"waiting", waiting},
+                                                  {"afar", afar},
+                                                  {"moving", moving},
+                                                  {"early", come_early},
+                                                  {"calls", calls},
+                                                  {"many", many},
+                                                  {"ends", ends}});
 
-int main(int argc, char** argv) {
-  using namespace orrery;
-  return orrery::testing::run_tests_or_scenario(argc, argv,
-                                                {{"mailboxes", mailboxes},
-                                                 {"waiting", waiting},
-                                                 {"afar", afar},
-                                                 {"moving", moving},
-                                                 {"early", come_early},
-                                                 {"calls", calls},
-                                                 {"many", many},
-                                                 {"ends", ends}});
-}
+}  // namespace priorities_tests
+}  // namespace orrery

@@ -10,7 +10,7 @@
 #include <stdexcept>
 
 namespace orrery {
-namespace {
+namespace targets_tests {
 
 using testing::check;
 using testing::check_contains;
@@ -180,18 +180,14 @@ TEST_P(targets, that_are_gone_are_reported) {
   EXPECT_NE(said.find("Box::count"), std::string::npos) << said;
 }
 
-}  // namespace
-}  // namespace orrery
+const orrery::testing::scenarios_of_file of_this({{"processes", processes},
+                                                  {"elements", elements},
+                                                  {"elements_made_for_values", elements_made_for_values},
+                                                  {"groups", groups},
+                                                  {"functions", functions},
+                                                  {"futures", futures},
+                                                  {"reductions", reductions},
+                                                  {"errors", errors}});
 
-int main(int argc, char** argv) {
-  using namespace orrery;
-  return orrery::testing::run_tests_or_scenario(argc, argv,
-                                                {{"processes", processes},
-                                                 {"elements", elements},
-                                                 {"elements_made_for_values", elements_made_for_values},
-                                                 {"groups", groups},
-                                                 {"functions", functions},
-                                                 {"futures", futures},
-                                                 {"reductions", reductions},
-                                                 {"errors", errors}});
-}
+}  // namespace targets_tests
+}  // namespace orrery

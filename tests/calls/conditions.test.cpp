@@ -18,7 +18,7 @@
 #include <stdexcept>
 
 namespace orrery {
-namespace {
+namespace conditions_tests {
 
 using namespace std::chrono_literals;
 using testing::check;
@@ -393,35 +393,33 @@ void lost() {
 using conditions = testing::in_each_way;
 INSTANTIATE_IN_FOUR_WAYS(conditions);
 TEST_P(conditions, let_methods_wait_for_others_of_their_object) { EXPECT_EQ(wrong_in("methods"), ""); }
-TEST_P(conditions, have_limits_that_end_in_any_order) { EXPECT_EQ(wrong_in("limits"), ""); }
-TEST_P(conditions, of_functions_are_refused) { EXPECT_EQ(wrong_in("misuse"), ""); }
+TEST_P(conditions, have_limits_that_end_in_any_order) { EXPECT_EQ(wrong_in("limits_of_conditions"), ""); }
+TEST_P(conditions, of_functions_are_refused) { EXPECT_EQ(wrong_in("misuse_of_conditions"), ""); }
 TEST_P(conditions, make_latches) { EXPECT_EQ(wrong_in("latches"), ""); }
 TEST_P(conditions, make_semaphores) { EXPECT_EQ(wrong_in("semaphores"), ""); }
 TEST_P(conditions, make_channels) { EXPECT_EQ(wrong_in("channels"), ""); }
-TEST_P(conditions, let_elements_wait_for_the_borders_of_a_step) { EXPECT_EQ(wrong_in("elements"), ""); }
+TEST_P(conditions, let_elements_wait_for_the_borders_of_a_step) { EXPECT_EQ(wrong_in("elements_of_conditions"), ""); }
 TEST_P(conditions, give_each_method_its_values_of_an_inbox) { EXPECT_EQ(wrong_in("inboxes"), ""); }
-TEST_P(conditions, end_with_the_program) { EXPECT_EQ(wrong_in("ends"), ""); }
+TEST_P(conditions, end_with_the_program) { EXPECT_EQ(wrong_in("ends_of_conditions"), ""); }
 TEST_P(conditions, that_nobody_makes_true_are_in_the_report_of_a_dead_world) {
-  const std::string said = wrong_in("dead");
+  const std::string said = wrong_in("dead_of_conditions");
   EXPECT_NE(said.find("in orrery::latch::wait waits in wait_until"), std::string::npos) << said;
 }
-TEST(conditions_of_a_lost_node, end_with_node_lost) { EXPECT_EQ(testing::wrong_where_a_node_is_lost("lost"), ""); }
-
-}  // namespace
-}  // namespace orrery
-
-int main(int argc, char** argv) {
-  using namespace orrery;
-  return orrery::testing::run_tests_or_scenario(argc, argv,
-                                                {{"methods", methods},
-                                                 {"limits", limits},
-                                                 {"misuse", misuse},
-                                                 {"latches", latches},
-                                                 {"semaphores", semaphores},
-                                                 {"channels", channels},
-                                                 {"elements", elements},
-                                                 {"inboxes", inboxes},
-                                                 {"dead", dead},
-                                                 {"ends", ends},
-                                                 {"lost", lost}});
+TEST(conditions_of_a_lost_node, end_with_node_lost) {
+  EXPECT_EQ(testing::wrong_where_a_node_is_lost("lost_of_conditions"), "");
 }
+
+const orrery::testing::scenarios_of_file of_this({{"methods", methods},
+                                                  {"limits_of_conditions", limits},
+                                                  {"misuse_of_conditions", misuse},
+                                                  {"latches", latches},
+                                                  {"semaphores", semaphores},
+                                                  {"channels", channels},
+                                                  {"elements_of_conditions", elements},
+                                                  {"inboxes", inboxes},
+                                                  {"dead_of_conditions", dead},
+                                                  {"ends_of_conditions", ends},
+                                                  {"lost_of_conditions", lost}});
+
+}  // namespace conditions_tests
+}  // namespace orrery

@@ -9,7 +9,7 @@
 #include <stdexcept>
 
 namespace orrery {
-namespace {
+namespace end_of_main_tests {
 
 using testing::check;
 using testing::outcome_of;
@@ -179,7 +179,7 @@ TEST_P(end_of_main, does_not_hide_failures_of_what_follows_a_call) {
   expect_said("followed", "what follows a call (then, when_all, when_any) failed");
   expect_said("followed", "1 one-way message failed, so the exit code is 1");
 }
-TEST_P(end_of_main, lets_what_was_sent_be_executed) { expect_said("many", "all has come"); }
+TEST_P(end_of_main, lets_what_was_sent_be_executed) { expect_said("many_of_end_of_main", "all has come"); }
 TEST_P(end_of_main, lets_what_that_sends_be_executed) { expect_said("passed_on", "at the end of the way"); }
 TEST_P(end_of_main, says_what_was_not_executed) {
   expect_said("too_late", "3 one-way messages were not executed when the program ended: ");
@@ -188,27 +188,25 @@ TEST_P(end_of_main, says_which_calls_without_a_future_had_no_answer) {
   expect_said("dropped_too_late", "3 calls whose futures were dropped had no answer when the program ended: ");
 }
 TEST_P(end_of_main, ends_those_who_go_on_for_ever) { expect_said("for_ever", "good"); }
-TEST_P(end_of_main, is_reached_by_an_error_of_who_waits_for_itself_by_when_all) { EXPECT_EQ(wrong_in("circles"), ""); }
+TEST_P(end_of_main, is_reached_by_an_error_of_who_waits_for_itself_by_when_all) {
+  EXPECT_EQ(wrong_in("circles_of_end_of_main"), "");
+}
 TEST_P(end_of_main, is_reached_by_an_error_of_who_waits_for_itself_through_futures) {
   EXPECT_EQ(wrong_in("circles_through_futures"), "");
 }
 TEST_P(end_of_main, is_reached_without_an_error_where_waits_are_no_circle) { EXPECT_EQ(wrong_in("no_circles"), ""); }
 
-}  // namespace
-}  // namespace orrery
+const orrery::testing::scenarios_of_file of_this({{"dropped", dropped},
+                                                  {"posted", posted},
+                                                  {"followed", followed},
+                                                  {"many_of_end_of_main", many},
+                                                  {"passed_on", passed_on},
+                                                  {"too_late", too_late},
+                                                  {"for_ever", for_ever},
+                                                  {"dropped_too_late", dropped_too_late},
+                                                  {"circles_through_futures", circles_through_futures},
+                                                  {"no_circles", no_circles},
+                                                  {"circles_of_end_of_main", circles}});
 
-int main(int argc, char** argv) {
-  using namespace orrery;
-  return orrery::testing::run_tests_or_scenario(argc, argv,
-                                                {{"dropped", dropped},
-                                                 {"posted", posted},
-                                                 {"followed", followed},
-                                                 {"many", many},
-                                                 {"passed_on", passed_on},
-                                                 {"too_late", too_late},
-                                                 {"for_ever", for_ever},
-                                                 {"dropped_too_late", dropped_too_late},
-                                                 {"circles_through_futures", circles_through_futures},
-                                                 {"no_circles", no_circles},
-                                                 {"circles", circles}});
-}
+}  // namespace end_of_main_tests
+}  // namespace orrery

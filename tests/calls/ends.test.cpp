@@ -7,7 +7,7 @@
 #include <stdexcept>
 
 namespace orrery {
-namespace {
+namespace ends_tests {
 
 using namespace std::chrono_literals;
 using testing::check;
@@ -247,18 +247,14 @@ TEST_P(ends, are_told_to_watchers) { EXPECT_EQ(wrong_in("watchers"), ""); }
 TEST_P(ends, of_one_are_those_of_what_is_linked_with_it) { EXPECT_EQ(wrong_in("links"), ""); }
 TEST_P(ends, are_not_told_where_that_was_taken_back) { EXPECT_EQ(wrong_in("cancelled"), ""); }
 TEST_P(ends, of_the_program_are_told_to_nobody) { EXPECT_EQ(wrong_in("stays"), ""); }
-TEST(ends_of_a_lost_node, are_told) { EXPECT_EQ(testing::wrong_where_a_node_is_lost("lost"), ""); }
+TEST(ends_of_a_lost_node, are_told) { EXPECT_EQ(testing::wrong_where_a_node_is_lost("lost_of_ends"), ""); }
 
-}  // namespace
+const orrery::testing::scenarios_of_file of_this({{"futures", futures},
+                                                  {"watchers", watchers},
+                                                  {"links", links},
+                                                  {"cancelled", cancelled},
+                                                  {"lost_of_ends", lost},
+                                                  {"stays", stays}});
+
+}  // namespace ends_tests
 }  // namespace orrery
-
-int main(int argc, char** argv) {
-  using namespace orrery;
-  return orrery::testing::run_tests_or_scenario(argc, argv,
-                                                {{"futures", futures},
-                                                 {"watchers", watchers},
-                                                 {"links", links},
-                                                 {"cancelled", cancelled},
-                                                 {"lost", lost},
-                                                 {"stays", stays}});
-}

@@ -11,7 +11,7 @@
 #include <stdexcept>
 
 namespace orrery {
-namespace {
+namespace made_groups_tests {
 
 using testing::check;
 using testing::thrown;
@@ -210,15 +210,11 @@ TEST_P(made_groups, and_others_exchange_values) { EXPECT_EQ(wrong_in("exchanged"
 TEST_P(made_groups, and_others_give_values_to_one_member) { EXPECT_EQ(wrong_in("gathered"), ""); }
 TEST_P(made_groups, and_others_tell_all_members_of_different_roots) { EXPECT_EQ(wrong_in("of_different_roots"), ""); }
 
-}  // namespace
-}  // namespace orrery
+const orrery::testing::scenarios_of_file of_this({{"made", made},
+                                                  {"scattered", scattered},
+                                                  {"exchanged", exchanged},
+                                                  {"gathered", gathered},
+                                                  {"of_different_roots", of_different_roots}});
 
-int main(int argc, char** argv) {
-  using namespace orrery;
-  return orrery::testing::run_tests_or_scenario(argc, argv,
-                                                {{"made", made},
-                                                 {"scattered", scattered},
-                                                 {"exchanged", exchanged},
-                                                 {"gathered", gathered},
-                                                 {"of_different_roots", of_different_roots}});
-}
+}  // namespace made_groups_tests
+}  // namespace orrery

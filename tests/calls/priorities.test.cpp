@@ -9,7 +9,7 @@
 #include <stdexcept>
 
 namespace orrery {
-namespace {
+namespace priorities_tests {
 
 using namespace std::chrono_literals;
 using testing::check;
@@ -272,27 +272,23 @@ TEST_P(priorities, hold_in_mailboxes) { EXPECT_EQ(wrong_in("mailboxes"), ""); }
 TEST_P(priorities, hold_for_values_sent_to_functions) { EXPECT_EQ(wrong_in("functions"), ""); }
 TEST_P(priorities, hold_among_the_processes_of_a_pe) { EXPECT_EQ(wrong_in("pes"), ""); }
 TEST_P(priorities, hold_for_calls_and_futures) { EXPECT_EQ(wrong_in("calls"), ""); }
-TEST_P(priorities, hold_for_groups) { EXPECT_EQ(wrong_in("groups"), ""); }
+TEST_P(priorities, hold_for_groups) { EXPECT_EQ(wrong_in("groups_of_priorities"), ""); }
 TEST_P(priorities, of_groups_end_with_the_program) { EXPECT_EQ(wrong_in("groups_end"), ""); }
 TEST_P(priorities, let_objects_be_constructed_first) { EXPECT_EQ(wrong_in("peers"), ""); }
-TEST_P(priorities, let_circles_be_found) { EXPECT_EQ(wrong_in("circles"), ""); }
-TEST_P(priorities, lose_no_message) { EXPECT_EQ(wrong_in("many"), ""); }
-TEST_P(priorities, end_with_the_program) { EXPECT_EQ(wrong_in("ends"), ""); }
+TEST_P(priorities, let_circles_be_found) { EXPECT_EQ(wrong_in("circles_of_priorities"), ""); }
+TEST_P(priorities, lose_no_message) { EXPECT_EQ(wrong_in("many_of_priorities"), ""); }
+TEST_P(priorities, end_with_the_program) { EXPECT_EQ(wrong_in("ends_of_priorities"), ""); }
 
-}  // namespace
+const orrery::testing::scenarios_of_file of_this({{"mailboxes", mailboxes},
+                                                  {"functions", functions},
+                                                  {"pes", pes},
+                                                  {"calls", calls},
+                                                  {"peers", peers},
+                                                  {"groups_of_priorities", groups},
+                                                  {"groups_end", groups_end},
+                                                  {"circles_of_priorities", circles},
+                                                  {"many_of_priorities", many},
+                                                  {"ends_of_priorities", ends}});
+
+}  // namespace priorities_tests
 }  // namespace orrery
-
-int main(int argc, char** argv) {
-  using namespace orrery;
-  return orrery::testing::run_tests_or_scenario(argc, argv,
-                                                {{"mailboxes", mailboxes},
-                                                 {"functions", functions},
-                                                 {"pes", pes},
-                                                 {"calls", calls},
-                                                 {"peers", peers},
-                                                 {"groups", groups},
-                                                 {"groups_end", groups_end},
-                                                 {"circles", circles},
-                                                 {"many", many},
-                                                 {"ends", ends}});
-}

@@ -10,7 +10,7 @@
 #include <stdexcept>
 
 namespace orrery {
-namespace {
+namespace promises_tests {
 
 using testing::check;
 using testing::check_contains;
@@ -100,7 +100,7 @@ void exceptions() {
     desk->refuse();
     desk->lose();
     check(thrown<std::out_of_range>("refused", [&] { refused.get(); }) == "no more", "the text of an exception");
-    check_contains(thrown<broken_promise>("lost", [&] { lost.get(); }), "Desk::next made at");
+    check_contains(thrown<broken_promise>("lost_of_promises", [&] { lost.get(); }), "Desk::next made at");
     destroy(desk);
     check_contains(thrown<broken_promise>("destroyed", [&] { left.get(); }), "was the process that had it destroyed");
     thrown<broken_promise>("called", [&] { called.get(); });
@@ -419,45 +419,44 @@ TEST_P(promises, give_their_callers_the_value_when_it_is_there) { EXPECT_EQ(wron
 TEST_P(promises, give_their_callers_exceptions_and_are_broken) { EXPECT_EQ(wrong_in("exceptions"), ""); }
 TEST_P(promises, of_others_answer_for_a_process) { EXPECT_EQ(wrong_in("delegation"), ""); }
 TEST_P(promises, in_what_follows_are_unwrapped) { EXPECT_EQ(wrong_in("unwrapping"), ""); }
-TEST_P(promises, are_shared) { EXPECT_EQ(wrong_in("sharing"), ""); }
-TEST_P(promises, of_members_answer_a_broadcast) { EXPECT_EQ(wrong_in("groups"), ""); }
-TEST_P(promises, of_elements_answer_their_callers) { EXPECT_EQ(wrong_in("elements"), ""); }
-TEST_P(promises, that_are_used_wrongly_say_so) { EXPECT_EQ(wrong_in("misuse"), ""); }
+TEST_P(promises, are_shared) { EXPECT_EQ(wrong_in("sharing_of_promises"), ""); }
+TEST_P(promises, of_members_answer_a_broadcast) { EXPECT_EQ(wrong_in("groups_of_promises"), ""); }
+TEST_P(promises, of_elements_answer_their_callers) { EXPECT_EQ(wrong_in("elements_of_promises"), ""); }
+TEST_P(promises, that_are_used_wrongly_say_so) { EXPECT_EQ(wrong_in("misuse_of_promises"), ""); }
 TEST_P(promises, end_where_others_are_assigned) { EXPECT_EQ(wrong_in("assigned"), ""); }
-TEST_P(promises, end_with_the_program) { EXPECT_EQ(wrong_in("ends"), ""); }
+TEST_P(promises, end_with_the_program) { EXPECT_EQ(wrong_in("ends_of_promises"), ""); }
 TEST_P(promises, that_nobody_keeps_are_in_the_report_of_a_dead_world) {
   if (GetParam() == &testing::serialized) return;
-  const std::string said = wrong_in("dead");
+  const std::string said = wrong_in("dead_of_promises");
   EXPECT_NE(said.find("Desk::next made at "), std::string::npos) << said;
   EXPECT_NE(said.find("Desk::next at "), std::string::npos) << said;
 }
 
-TEST(promise, belongs_to_its_pe) { EXPECT_EQ(outcome_of({"--scenario=elsewhere", "--orrery-pes=2"}), "good"); }
+TEST(promise, belongs_to_its_pe) {
+  EXPECT_EQ(outcome_of({"--scenario=elsewhere_of_promises", "--orrery-pes=2"}), "good");
+}
 
 class promises_of_a_lost_node : public ::testing::TestWithParam<const char*> {};
-INSTANTIATE_TEST_SUITE_P(of, promises_of_a_lost_node, ::testing::Values("lost", "lost_delegate", "lost_element"),
+INSTANTIATE_TEST_SUITE_P(of, promises_of_a_lost_node,
+                         ::testing::Values("lost_of_promises", "lost_delegate", "lost_element"),
                          [](const auto& i) { return i.param; });
 TEST_P(promises_of_a_lost_node, end_with_node_lost) { EXPECT_EQ(testing::wrong_where_a_node_is_lost(GetParam()), ""); }
 
-}  // namespace
-}  // namespace orrery
+const orrery::testing::scenarios_of_file of_this({{"answered_later", answered_later},
+                                                  {"exceptions", exceptions},
+                                                  {"delegation", delegation},
+                                                  {"unwrapping", unwrapping},
+                                                  {"sharing_of_promises", sharing},
+                                                  {"groups_of_promises", groups},
+                                                  {"elements_of_promises", elements},
+                                                  {"misuse_of_promises", misuse},
+                                                  {"elsewhere_of_promises", elsewhere},
+                                                  {"assigned", assigned},
+                                                  {"ends_of_promises", ends},
+                                                  {"dead_of_promises", dead},
+                                                  {"lost_of_promises", lost},
+                                                  {"lost_delegate", lost_delegate},
+                                                  {"lost_element", lost_element}});
 
-int main(int argc, char** argv) {
-  using namespace orrery;
-  return orrery::testing::run_tests_or_scenario(argc, argv,
-                                                {{"answered_later", answered_later},
-                                                 {"exceptions", exceptions},
-                                                 {"delegation", delegation},
-                                                 {"unwrapping", unwrapping},
-                                                 {"sharing", sharing},
-                                                 {"groups", groups},
-                                                 {"elements", elements},
-                                                 {"misuse", misuse},
-                                                 {"elsewhere", elsewhere},
-                                                 {"assigned", assigned},
-                                                 {"ends", ends},
-                                                 {"dead", dead},
-                                                 {"lost", lost},
-                                                 {"lost_delegate", lost_delegate},
-                                                 {"lost_element", lost_element}});
-}
+}  // namespace promises_tests
+}  // namespace orrery

@@ -8,7 +8,7 @@
 #include <stdexcept>
 
 namespace orrery {
-namespace {
+namespace receive_any_tests {
 
 using namespace std::chrono_literals;
 using testing::check;
@@ -110,16 +110,15 @@ using receiving = testing::in_each_way;
 INSTANTIATE_IN_FOUR_WAYS(receiving);
 TEST_P(receiving, any_of_several_types_keeps_their_order) { EXPECT_EQ(wrong_in("orders"), ""); }
 TEST_P(receiving, with_guards_leaves_what_they_do_not_let_pass) { EXPECT_EQ(wrong_in("guards"), ""); }
-TEST_P(receiving, has_a_time_limit) { EXPECT_EQ(wrong_in("limits"), ""); }
+TEST_P(receiving, has_a_time_limit) { EXPECT_EQ(wrong_in("limits_of_receive_any"), ""); }
 TEST_P(receiving, takes_what_came_while_the_process_waited_for_quiescence) { EXPECT_EQ(wrong_in("large_values"), ""); }
-TEST_P(receiving, ends_with_the_process) { EXPECT_EQ(wrong_in("ends"), ""); }
+TEST_P(receiving, ends_with_the_process) { EXPECT_EQ(wrong_in("ends_of_receive_any"), ""); }
 
-}  // namespace
+const orrery::testing::scenarios_of_file of_this({{"orders", orders},
+                                                  {"guards", guards},
+                                                  {"limits_of_receive_any", limits},
+                                                  {"large_values", large_values},
+                                                  {"ends_of_receive_any", ends}});
+
+}  // namespace receive_any_tests
 }  // namespace orrery
-
-int main(int argc, char** argv) {
-  using namespace orrery;
-  return orrery::testing::run_tests_or_scenario(
-      argc, argv,
-      {{"orders", orders}, {"guards", guards}, {"limits", limits}, {"large_values", large_values}, {"ends", ends}});
-}

@@ -8,7 +8,7 @@
 #include <set>
 
 namespace orrery {
-namespace {
+namespace spread_tests {
 
 using testing::check;
 using testing::thrown;
@@ -118,8 +118,8 @@ TEST_P(spreading, gives_a_value_to_all) { EXPECT_EQ(wrong_in("values"), ""); }
 TEST_P(spreading, exchanges_values_of_all_members) { EXPECT_EQ(wrong_in("exchanges"), ""); }
 TEST(spreading_on_nodes, has_one_object_on_each) {
   for (const char* pes : {"--orrery-pes=1", "--orrery-pes=2"})
-    EXPECT_EQ(testing::outcome_of({"--scenario=sharing", "--orrery-nodes=2", pes}), "good");
-  EXPECT_EQ(testing::outcome_of({"--scenario=sharing", "--orrery-pes=3"}), "good");
+    EXPECT_EQ(testing::outcome_of({"--scenario=sharing_of_spread", "--orrery-nodes=2", pes}), "good");
+  EXPECT_EQ(testing::outcome_of({"--scenario=sharing_of_spread", "--orrery-pes=3"}), "good");
 }
 
 TEST(spreading_on_nodes, gives_the_value_to_nodes_that_join_later) {
@@ -132,12 +132,11 @@ TEST(spreading_on_nodes, gives_the_value_to_nodes_that_join_later) {
     }
 }
 
-}  // namespace
-}  // namespace orrery
+const orrery::testing::scenarios_of_file of_this({{"values", values},
+                                                  {"sharing_of_spread", sharing},
+                                                  {"exchanges", exchanges},
+                                                  {"lender", lender},
+                                                  {"borrower", borrower}});
 
-int main(int argc, char** argv) {
-  using namespace orrery;
-  return orrery::testing::run_tests_or_scenario(
-      argc, argv,
-      {{"values", values}, {"sharing", sharing}, {"exchanges", exchanges}, {"lender", lender}, {"borrower", borrower}});
-}
+}  // namespace spread_tests
+}  // namespace orrery

@@ -10,7 +10,7 @@
 #include <stdexcept>
 
 namespace orrery {
-namespace {
+namespace timers_tests {
 
 using namespace std::chrono_literals;
 using testing::check;
@@ -203,23 +203,19 @@ using timers = testing::in_each_way;
 INSTANTIATE_IN_FOUR_WAYS(timers);
 TEST_P(timers, post_later_unless_they_are_cancelled) { EXPECT_EQ(wrong_in("later"), ""); }
 TEST_P(timers, post_again_and_again_until_they_are_cancelled) { EXPECT_EQ(wrong_in("again"), ""); }
-TEST_P(timers, are_cancelled_from_other_pes) { EXPECT_EQ(wrong_in("elsewhere"), ""); }
-TEST_P(timers, post_to_elements_arrays_and_groups) { EXPECT_EQ(wrong_in("elements"), ""); }
-TEST_P(timers, end_with_the_program) { EXPECT_EQ(wrong_in("ends"), ""); }
+TEST_P(timers, are_cancelled_from_other_pes) { EXPECT_EQ(wrong_in("elsewhere_of_timers"), ""); }
+TEST_P(timers, post_to_elements_arrays_and_groups) { EXPECT_EQ(wrong_in("elements_of_timers"), ""); }
+TEST_P(timers, end_with_the_program) { EXPECT_EQ(wrong_in("ends_of_timers"), ""); }
 TEST_P(timers, are_not_needed_by_coroutines_that_wait_for_calls) { EXPECT_EQ(wrong_in("tasks"), ""); }
 TEST_P(timers, and_coroutines_that_await_many_others_need_no_more_stack) { EXPECT_EQ(wrong_in("long_tasks"), ""); }
 
-}  // namespace
-}  // namespace orrery
+const orrery::testing::scenarios_of_file of_this({{"later", later},
+                                                  {"again", again},
+                                                  {"elsewhere_of_timers", elsewhere},
+                                                  {"elements_of_timers", elements},
+                                                  {"ends_of_timers", ends},
+                                                  {"tasks", tasks},
+                                                  {"long_tasks", long_tasks}});
 
-int main(int argc, char** argv) {
-  using namespace orrery;
-  return orrery::testing::run_tests_or_scenario(argc, argv,
-                                                {{"later", later},
-                                                 {"again", again},
-                                                 {"elsewhere", elsewhere},
-                                                 {"elements", elements},
-                                                 {"ends", ends},
-                                                 {"tasks", tasks},
-                                                 {"long_tasks", long_tasks}});
-}
+}  // namespace timers_tests
+}  // namespace orrery

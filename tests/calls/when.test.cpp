@@ -9,7 +9,7 @@
 #include <stdexcept>
 
 namespace orrery {
-namespace {
+namespace when_tests {
 
 using testing::check;
 using testing::thrown;
@@ -118,11 +118,9 @@ TEST_P(when, elements_await_the_borders_of_a_step) { EXPECT_EQ(wrong_in("borders
 TEST_P(when, elements_migrate_with_what_has_come_early) { EXPECT_EQ(wrong_in("migration"), ""); }
 TEST_P(when, processes_await_messages_by_numbers_of_any_type) { EXPECT_EQ(wrong_in("processes"), ""); }
 
-}  // namespace
-}  // namespace orrery
+const orrery::testing::scenarios_of_file of_this({{"borders", borders},
+                                                  {"migration", migration},
+                                                  {"processes", processes}});
 
-int main(int argc, char** argv) {
-  using namespace orrery;
-  return orrery::testing::run_tests_or_scenario(
-      argc, argv, {{"borders", borders}, {"migration", migration}, {"processes", processes}});
-}
+}  // namespace when_tests
+}  // namespace orrery

@@ -8,7 +8,7 @@
 #include <sched.h>
 
 namespace orrery::faults {
-namespace {
+namespace crowd_tests {
 
 using namespace testing;
 
@@ -126,16 +126,11 @@ TEST(more_pes_than_cores, that_spin_all_work) {
   EXPECT_EQ(outcome_of({"--scenario=talk", "--orrery-nodes=3", "--orrery-pes=2", "--orrery-waiting=wait"}), "good");
 }
 
-}  // namespace
-}  // namespace orrery::faults
+const orrery::testing::scenarios_of_file of_this({{"pes", say_pes},
+                                                  {"nodes", say_nodes},
+                                                  {"inside", runs_inside},
+                                                  {"talk", all_talk_to_all},
+                                                  {"chain", a_chain_round_all}});
 
-int main(int argc, char** argv) {
-  using namespace orrery::faults;
-  using namespace orrery::testing;
-  return run_tests_or_scenario(argc, argv,
-                               {{"pes", say_pes},
-                                {"nodes", say_nodes},
-                                {"inside", runs_inside},
-                                {"talk", all_talk_to_all},
-                                {"chain", a_chain_round_all}});
-}
+}  // namespace crowd_tests
+}  // namespace orrery::faults

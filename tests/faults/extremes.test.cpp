@@ -10,7 +10,7 @@
 #include <vector>
 
 namespace orrery::faults {
-namespace {
+namespace extremes_tests {
 
 using namespace testing;
 
@@ -120,10 +120,7 @@ INSTANTIATE_TEST_SUITE_P(
                       settings{"--orrery-ring=16M", "--orrery-mailbox=2G", "--orrery-method-stack=16M"}),
     [](const auto& i) { return std::to_string(i.index); });
 
-}  // namespace
-}  // namespace orrery::faults
+const orrery::testing::scenarios_of_file of_this({{"traffic", traffic}});
 
-int main(int argc, char** argv) {
-  using namespace orrery::faults;
-  return orrery::testing::run_tests_or_scenario(argc, argv, {{"traffic", traffic}});
-}
+}  // namespace extremes_tests
+}  // namespace orrery::faults

@@ -9,7 +9,7 @@
 #include <span>
 
 namespace orrery::faults {
-namespace {
+namespace flood_tests {
 
 using namespace testing;
 
@@ -143,12 +143,8 @@ TEST(a_flood_from_all_nodes, of_large_messages_is_held_back_and_nothing_is_lost)
   EXPECT_EQ(outcome_with_small_queues("--scenario=large", "--orrery-nodes=4", "--orrery-pes=1"), "good");
 }
 
-}  // namespace
-}  // namespace orrery::faults
+const orrery::testing::scenarios_of_file of_this(
+    {{"small", small_messages}, {"large", large_ones}, {"drops", drops}, {"tried", tried_drops}});
 
-int main(int argc, char** argv) {
-  using namespace orrery::faults;
-  using namespace orrery::testing;
-  return run_tests_or_scenario(
-      argc, argv, {{"small", small_messages}, {"large", large_ones}, {"drops", drops}, {"tried", tried_drops}});
-}
+}  // namespace flood_tests
+}  // namespace orrery::faults

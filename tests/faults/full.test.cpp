@@ -19,7 +19,7 @@ class Pipe_reader {
   ORRERY_PROCESS_MEMBERS(Pipe_reader, read_byte)
 };
 
-namespace {
+namespace full_tests {
 
 using namespace testing;
 
@@ -223,7 +223,7 @@ TEST(stuck_method, is_named_when_it_waits_without_using_the_processor) {
   EXPECT_EQ(p.end(), "killed by signal 9");  // a line that does not come would have been waited for until an alarm
 }
 
-}  // namespace
-}  // namespace orrery::faults
+const orrery::testing::scenarios_of_file of_this(all);
 
-int main(int argc, char** argv) { return orrery::testing::run_tests_or_scenario(argc, argv, orrery::faults::all); }
+}  // namespace full_tests
+}  // namespace orrery::faults

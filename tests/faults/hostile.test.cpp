@@ -22,7 +22,7 @@
 #include <sys/stat.h>
 
 namespace orrery::faults {
-namespace {
+namespace hostile_tests {
 
 using namespace testing;
 
@@ -254,10 +254,7 @@ std::string name_of_region(const ::testing::TestParamInfo<std::uint64_t>& i) {
 }
 INSTANTIATE_TEST_SUITE_P(region, a_hostile_writer, ::testing::Values(0, 1, 2, 3), name_of_region);
 
-}  // namespace
-}  // namespace orrery::faults
+const orrery::testing::scenarios_of_file of_this({{"attacked", world_under_attack}});
 
-int main(int argc, char** argv) {
-  using namespace orrery::faults;
-  return orrery::testing::run_tests_or_scenario(argc, argv, {{"attacked", world_under_attack}});
-}
+}  // namespace hostile_tests
+}  // namespace orrery::faults

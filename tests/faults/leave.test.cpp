@@ -8,7 +8,7 @@
 #include <sched.h>
 
 namespace orrery::faults {
-namespace {
+namespace leave_tests {
 
 using namespace testing;
 
@@ -130,15 +130,11 @@ TEST_F(leave, at_once_loses_no_message_that_was_sent_before) {
   EXPECT_EQ(host.end(), "good");
 }
 
-}  // namespace
-}  // namespace orrery::faults
+const orrery::testing::scenarios_of_file of_this({{"host_of_two", host_of_two},
+                                                  {"first_leaver", first_leaver},
+                                                  {"second_comer", second_comer},
+                                                  {"busy_host", busy_host},
+                                                  {"hasty_guest", hasty_guest}});
 
-int main(int argc, char** argv) {
-  using namespace orrery::faults;
-  return orrery::testing::run_tests_or_scenario(argc, argv,
-                                                {{"host_of_two", host_of_two},
-                                                 {"first_leaver", first_leaver},
-                                                 {"second_comer", second_comer},
-                                                 {"busy_host", busy_host},
-                                                 {"hasty_guest", hasty_guest}});
-}
+}  // namespace leave_tests
+}  // namespace orrery::faults

@@ -10,7 +10,7 @@
 #include <memory>
 
 namespace orrery::faults {
-namespace {
+namespace reuse_tests {
 
 using namespace testing;
 
@@ -171,15 +171,11 @@ TEST_F(reuse, of_places_never_brings_a_message_to_who_came_later) {
   EXPECT_EQ(count_of(said, ": calls to it fail with node_lost"), joins / 6) << said;
 }
 
-}  // namespace
-}  // namespace orrery::faults
+const orrery::testing::scenarios_of_file of_this({{"host_of_many", host_of_many},
+                                                  {"guest_of_one", guest_of_one},
+                                                  {"guest_of_two", guest_of_two},
+                                                  {"guest_that_is_killed", guest_that_is_killed},
+                                                  {"last_guest", last_guest}});
 
-int main(int argc, char** argv) {
-  using namespace orrery::faults;
-  return orrery::testing::run_tests_or_scenario(argc, argv,
-                                                {{"host_of_many", host_of_many},
-                                                 {"guest_of_one", guest_of_one},
-                                                 {"guest_of_two", guest_of_two},
-                                                 {"guest_that_is_killed", guest_that_is_killed},
-                                                 {"last_guest", last_guest}});
-}
+}  // namespace reuse_tests
+}  // namespace orrery::faults

@@ -10,7 +10,7 @@
 #include <vector>
 
 namespace orrery::faults {
-namespace {
+namespace unsent_tests {
 
 using namespace testing;
 
@@ -66,10 +66,7 @@ TEST(a_call_that_waits_for_room, is_registered_nowhere_when_the_node_is_lost) {
   EXPECT_TRUE(said.ends_with("good")) << said;
 }
 
-}  // namespace
-}  // namespace orrery::faults
+const orrery::testing::scenarios_of_file of_this({{"full", rings_of_lost_nodes}});
 
-int main(int argc, char** argv) {
-  using namespace orrery::faults;
-  return orrery::testing::run_tests_or_scenario(argc, argv, {{"full", rings_of_lost_nodes}});
-}
+}  // namespace unsent_tests
+}  // namespace orrery::faults

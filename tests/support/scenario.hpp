@@ -233,4 +233,22 @@ inline int run_tests_or_scenario(int argc, char** argv, const scenarios& all, co
   return RUN_ALL_TESTS();
 }
 
+/// The scenarios of the files of a program, which have one main (main.cpp).
+inline scenarios& scenarios_of_all_files() {
+  static scenarios all;
+  return all;
+}
+
+/// In a file without a main: its scenarios. No two files of a program may have one of the same name.
+class scenarios_of_file {
+ public:
+  explicit scenarios_of_file(const scenarios& own) {
+    for (const auto& [name, scenario] : own)
+      if (!scenarios_of_all_files().emplace(name, scenario).second) {
+        fmt::print(stderr, "two files of this program have a scenario '{}': give one of them another name\n", name);
+        std::abort();
+      }
+  }
+};
+
 }  // namespace orrery::testing

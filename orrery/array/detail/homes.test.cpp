@@ -17,7 +17,7 @@
 #include <gtest/gtest.h>
 
 namespace orrery {
-namespace {
+namespace homes_tests {
 
 using testing::in_world;
 using testing::what_is_thrown;
@@ -265,5 +265,5 @@ TEST(homes, of_an_index_admit_one_element) {
   });
 }
 
-}  // namespace
+}  // namespace homes_tests
 }  // namespace orrery

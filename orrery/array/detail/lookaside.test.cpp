@@ -13,7 +13,7 @@
 #include <gtest/gtest.h>
 
 namespace orrery::detail {
-namespace {
+namespace lookaside_tests {
 
 struct fake_process {};
 template <class Index>
@@ -102,5 +102,5 @@ TEST(lookaside, is_no_larger_than_the_caches) {
   EXPECT_EQ(l.find((1 << 30) + 1), nullptr);
 }
 
-}  // namespace
+}  // namespace lookaside_tests
 }  // namespace orrery::detail

@@ -17,7 +17,7 @@
 #include <gtest/gtest.h>
 
 namespace orrery {
-namespace {
+namespace order_tests {
 
 using testing::in_world;
 using testing::what_is_thrown;
@@ -288,5 +288,5 @@ TEST(array_order, an_index_whose_end_is_not_remembered_can_be_used_again) {
     });
 }
 
-}  // namespace
+}  // namespace order_tests
 }  // namespace orrery

@@ -18,7 +18,7 @@
 #include <gtest/gtest.h>
 
 namespace orrery {
-namespace {
+namespace shared_hdf5_tests {
 
 namespace fs = std::filesystem;
 using storage::testing::error_text;
@@ -193,5 +193,5 @@ TEST_P(shared_in_hdf5, leaves_nothing_of_a_file_that_cannot_be_written) {
   });
 }
 
-}  // namespace
+}  // namespace shared_hdf5_tests
 }  // namespace orrery

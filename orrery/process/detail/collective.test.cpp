@@ -11,7 +11,7 @@
 #include <fmt/format.h>
 
 namespace orrery {
-namespace {
+namespace collective_tests {
 
 using testing::in_simulation;
 using testing::in_world;
@@ -109,5 +109,5 @@ TEST(collective, the_same_ones_in_the_same_order_never_fail) {
   });
 }
 
-}  // namespace
+}  // namespace collective_tests
 }  // namespace orrery

@@ -15,7 +15,7 @@
 #include <orrery/process/internal/test_world.hpp>
 
 namespace orrery {
-namespace {
+namespace kept_tests {
 
 using testing::in_world;
 
@@ -105,5 +105,5 @@ TEST(kept_span, takes_its_elements_along_when_it_leaves_the_message) {
   EXPECT_EQ(std::vector<int>(elsewhere.begin(), elsewhere.end()), std::vector<int>(10, 7));
 }
 
-}  // namespace
+}  // namespace kept_tests
 }  // namespace orrery

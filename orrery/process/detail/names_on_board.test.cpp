@@ -13,7 +13,7 @@
 #include <rapidcheck/gtest.h>
 
 namespace orrery::detail {
-namespace {
+namespace names_on_board_tests {
 
 struct engine {};
 struct other_engine {};
@@ -105,5 +105,5 @@ TEST(name_board, a_world_that_no_tool_finds_has_none) {
   EXPECT_FALSE(asked);
 }
 
-}  // namespace
+}  // namespace names_on_board_tests
 }  // namespace orrery::detail

@@ -18,7 +18,7 @@
 #include <vector>
 
 namespace orrery {
-namespace {
+namespace through_wire_tests {
 
 using testing::what_is_thrown;
 
@@ -177,5 +177,5 @@ TEST(through_wire_off, arguments_and_results_are_not_written) {
   scheduler::send_through_wire(before);
 }
 
-}  // namespace
+}  // namespace through_wire_tests
 }  // namespace orrery

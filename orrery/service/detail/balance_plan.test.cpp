@@ -6,7 +6,7 @@
 
 #include <gtest/gtest.h>
 
-namespace {
+namespace balance_plan_tests {
 
 using orrery::service::balance_order;
 using orrery::service::load_meter;
@@ -60,4 +60,4 @@ TEST(balance_plan, joins_small_neighbours_with_little_to_do) {
   EXPECT_EQ(plan({load(0, 100), load(0, 60, 10), load(1, 70, 20), load(1, 100)}), orders{}) << "they have much to do";
 }
 
-}  // namespace
+}  // namespace balance_plan_tests

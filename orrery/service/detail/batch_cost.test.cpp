@@ -5,7 +5,7 @@
 
 #include <gtest/gtest.h>
 
-namespace {
+namespace batch_cost_tests {
 
 using orrery::service::batch_cost;
 
@@ -41,4 +41,4 @@ TEST(batch_cost, follows_a_service_that_becomes_another_one) {
   EXPECT_NEAR(c.per_request(), 500, 5);
 }
 
-}  // namespace
+}  // namespace batch_cost_tests

@@ -10,7 +10,7 @@
 
 #include <gtest/gtest.h>
 
-namespace {
+namespace leaf_memory_tests {
 
 using orrery::service::leaf_memory;
 
@@ -69,4 +69,4 @@ TEST(leaf_memory, takes_back_what_another_thread_was_given) {
   for (void* const leaf : leaves) leaf_memory::give_back(leaf, 776);
 }
 
-}  // namespace
+}  // namespace leaf_memory_tests

@@ -9,7 +9,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-namespace {
+namespace walk_rules_tests {
 
 using orrery::consistency;
 using orrery::service::list_operation;
@@ -111,4 +111,4 @@ TEST(walk_rules, of_the_paper_uses_no_shortcut_behind_one_in_use) {
   EXPECT_EQ(to.take(), "5@9");
 }
 
-}  // namespace
+}  // namespace walk_rules_tests

@@ -8,7 +8,7 @@
 
 #include <gtest/gtest.h>
 
-namespace {
+namespace window_tuner_tests {
 
 using orrery::service::window_tuner;
 using time_type = window_tuner::time;
@@ -127,4 +127,4 @@ TEST(window_tuner, learns_nothing_from_a_client_that_does_not_wait) {
   EXPECT_EQ(c.tuner.window(), window_tuner::first);
 }
 
-}  // namespace
+}  // namespace window_tuner_tests

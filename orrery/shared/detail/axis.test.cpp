@@ -8,7 +8,7 @@
 #include <rapidcheck/gtest.h>
 
 namespace orrery::detail {
-namespace {
+namespace axis_tests {
 
 axis any_axis(std::uint64_t most) {
   const auto n = *rc::gen::inRange<std::uint64_t>(0, most);
@@ -79,5 +79,5 @@ TEST(axis, has_empty_parts_where_there_are_fewer_indices) {
   EXPECT_EQ(axis::in_blocks(0, 3).count(1), 0U);
 }
 
-}  // namespace
+}  // namespace axis_tests
 }  // namespace orrery::detail

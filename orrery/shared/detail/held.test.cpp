@@ -13,7 +13,7 @@
 #include <gtest/gtest.h>
 
 namespace orrery {
-namespace {
+namespace held_tests {
 
 using testing::what_is_thrown;
 using words = shared_vector<std::string>;
@@ -162,5 +162,5 @@ TEST_P(shared_held, they_are_a_range_for_algorithms) {
   });
 }
 
-}  // namespace
+}  // namespace held_tests
 }  // namespace orrery

@@ -13,7 +13,7 @@
 #include <gtest/gtest.h>
 
 namespace orrery::storage {
-namespace {
+namespace page_file_tests {
 
 using testing::error_text;
 using testing::program;
@@ -103,5 +103,5 @@ TEST(page_file, rounds_pages_up_to_whole_blocks) {
   });
 }
 
-}  // namespace
+}  // namespace page_file_tests
 }  // namespace orrery::storage

@@ -10,7 +10,7 @@
 #include <gtest/gtest.h>
 
 namespace orrery::storage::internal {
-namespace {
+namespace page_arena_tests {
 
 TEST(page_arena, gives_pieces_that_share_no_byte_and_are_aligned) {
   page_arena arena;
@@ -69,5 +69,5 @@ TEST(page_arena, is_used_by_several_threads) {
   EXPECT_EQ(arena.bytes(), 0U);
 }
 
-}  // namespace
+}  // namespace page_arena_tests
 }  // namespace orrery::storage::internal

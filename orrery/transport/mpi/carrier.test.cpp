@@ -16,7 +16,7 @@
 #include <gtest/gtest.h>
 
 namespace orrery::transport {
-namespace {
+namespace carrier_tests {
 
 using testing::scripted_engine;
 
@@ -554,5 +554,5 @@ TEST(a_carrier, survives_frames_with_random_bytes) {
   }
 }
 
-}  // namespace
+}  // namespace carrier_tests
 }  // namespace orrery::transport

@@ -18,7 +18,7 @@
 #include <malloc.h>
 
 namespace orrery::transport {
-namespace {
+namespace carrier_memory_tests {
 
 constexpr std::uint64_t mib = 1 << 20;
 constexpr std::uint64_t wanted = 128 << 10;
@@ -199,5 +199,5 @@ TEST(a_node_of_1024_machines, has_small_rings_again_when_it_was_busy) {
   }
 }
 
-}  // namespace
+}  // namespace carrier_memory_tests
 }  // namespace orrery::transport

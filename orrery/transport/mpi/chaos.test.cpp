@@ -8,7 +8,7 @@
 #include <thread>
 
 namespace orrery::transport {
-namespace {
+namespace chaos_tests {
 
 using testing::ms;
 using testing::patience;
@@ -213,5 +213,5 @@ TEST(carriers_of_machines, bring_no_record_twice_and_leave_no_gap_when_machines_
   EXPECT_GE(lost, 4) << "hardly anything went wrong";
 }
 
-}  // namespace
+}  // namespace chaos_tests
 }  // namespace orrery::transport

@@ -9,7 +9,7 @@
 #include <gtest/gtest.h>
 
 namespace orrery::transport {
-namespace {
+namespace clock_comparison_tests {
 
 TEST(a_comparison_of_clocks, takes_the_round_that_tells_most) {
   clock_comparison c;
@@ -42,5 +42,5 @@ TEST(a_comparison_of_clocks, is_never_further_from_the_truth_than_it_says) {
   }
 }
 
-}  // namespace
+}  // namespace clock_comparison_tests
 }  // namespace orrery::transport

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 namespace orrery::transport {
-namespace {
+namespace cluster_status_tests {
 
 using std::chrono::milliseconds;
 
@@ -114,5 +114,5 @@ TEST(status_server, that_does_not_answer_is_waited_for_as_long_as_the_tool_likes
   may_end = true;
 }
 
-}  // namespace
+}  // namespace cluster_status_tests
 }  // namespace orrery::transport

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 namespace orrery::transport {
-namespace {
+namespace debugger_tests {
 
 // In a child: 1 if it is debugged, 2 if nobody may be.
 int seen_by_child(bool debugged) {
@@ -30,5 +30,5 @@ TEST(a_debugger, is_seen_by_who_is_held) {
   EXPECT_EQ(seen_by_child(false), is_debugged() ? 1 : 0);
 }
 
-}  // namespace
+}  // namespace debugger_tests
 }  // namespace orrery::transport

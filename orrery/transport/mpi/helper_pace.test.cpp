@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 namespace orrery::transport {
-namespace {
+namespace helper_pace_tests {
 
 using cause = socket_watch::cause;
 
@@ -99,5 +99,5 @@ TEST(a_helper, does_not_look_less_often_while_the_library_has_parts_of_blocks) {
   EXPECT_GT(pace.next({}).ns, helper_pace::shortest);
 }
 
-}  // namespace
+}  // namespace helper_pace_tests
 }  // namespace orrery::transport

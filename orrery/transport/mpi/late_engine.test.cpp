@@ -8,7 +8,7 @@
 #include <gtest/gtest.h>
 
 namespace orrery::transport {
-namespace {
+namespace late_engine_tests {
 
 /// A frame that says which node has sent it, and of which size it is.
 std::vector<std::byte> frame_of(std::uint32_t node, std::uint32_t sections) {
@@ -66,5 +66,5 @@ TEST(a_late_engine, holds_parts_of_blocks_back_too) {
   EXPECT_EQ(bytes, 100);
 }
 
-}  // namespace
+}  // namespace late_engine_tests
 }  // namespace orrery::transport

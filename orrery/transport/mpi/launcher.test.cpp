@@ -7,7 +7,7 @@
 #include <gtest/gtest.h>
 
 namespace orrery::transport {
-namespace {
+namespace launcher_tests {
 
 environment_lookup in(std::map<std::string, std::string> variables) {
   return [variables = std::move(variables)](std::string_view name) -> std::optional<std::string> {
@@ -62,5 +62,5 @@ TEST(a_launcher, that_says_nonsense_says_no_number) {
   EXPECT_EQ(found_in({{"OMPI_COMM_WORLD_SIZE", "many"}})->ranks, 0);
 }
 
-}  // namespace
+}  // namespace launcher_tests
 }  // namespace orrery::transport

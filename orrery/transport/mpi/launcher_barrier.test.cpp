@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 namespace orrery::transport {
-namespace {
+namespace launcher_barrier_tests {
 
 /// Both ends of a connection to a launcher, which has answered already.
 struct connection {
@@ -46,5 +46,5 @@ TEST(a_barrier_at_the_launcher, is_none_if_the_launcher_says_something_else_or_i
   EXPECT_FALSE(wait_for_all_at_launcher(-1));
 }
 
-}  // namespace
+}  // namespace launcher_barrier_tests
 }  // namespace orrery::transport

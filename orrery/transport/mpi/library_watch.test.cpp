@@ -6,7 +6,7 @@
 #include <gtest/gtest.h>
 
 namespace orrery::transport {
-namespace {
+namespace library_watch_tests {
 
 using namespace std::chrono_literals;
 
@@ -55,5 +55,5 @@ TEST(a_library_watch, says_nothing_between_calls_and_of_calls_that_return) {
   EXPECT_EQ(said.line, "");
 }
 
-}  // namespace
+}  // namespace library_watch_tests
 }  // namespace orrery::transport

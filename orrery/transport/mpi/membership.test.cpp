@@ -4,7 +4,7 @@
 #include <orrery/transport/mpi/internal/test_cluster.hpp>
 
 namespace orrery::transport {
-namespace {
+namespace membership_tests {
 
 using testing::ms;
 using testing::patience;
@@ -186,5 +186,5 @@ TEST(machines_in_a_world, are_one_world_after_any_cuts_stops_and_suspicions) {
   }
 }
 
-}  // namespace
+}  // namespace membership_tests
 }  // namespace orrery::transport

@@ -15,7 +15,7 @@
 #include <sys/mman.h>
 
 namespace orrery::transport {
-namespace {
+namespace mirror_ring_tests {
 
 constexpr std::uint64_t capacity = 8192;
 
@@ -286,5 +286,5 @@ TEST(a_mirror, survives_frames_with_random_bytes) {
   }
 }
 
-}  // namespace
+}  // namespace mirror_ring_tests
 }  // namespace orrery::transport

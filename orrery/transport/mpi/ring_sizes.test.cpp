@@ -15,7 +15,7 @@
 #include <gtest/gtest.h>
 
 namespace orrery::transport {
-namespace {
+namespace ring_sizes_tests {
 
 constexpr std::uint64_t kib = 1024;
 constexpr std::uint64_t mib = 1024 * kib;
@@ -67,5 +67,5 @@ TEST(rings_to_other_machines, of_64_pes_that_talk_to_64_others_each_fit_into_a_g
   EXPECT_LE(*std::ranges::max_element(bytes) + frames + counters, 1024 * mib);
 }
 
-}  // namespace
+}  // namespace ring_sizes_tests
 }  // namespace orrery::transport

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 namespace orrery::transport {
-namespace {
+namespace socket_watch_tests {
 
 using cause = socket_watch::cause;
 
@@ -107,5 +107,5 @@ TEST(a_watch_of_sockets, naps_until_it_is_woken_and_not_for_what_comes) {
   EXPECT_EQ(w.sleep(for_ever), cause::socket);
 }
 
-}  // namespace
+}  // namespace socket_watch_tests
 }  // namespace orrery::transport

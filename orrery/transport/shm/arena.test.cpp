@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 
 namespace orrery::transport {
-namespace {
+namespace arena_tests {
 
 using testing::expect_error;
 using testing::link;
@@ -256,5 +256,5 @@ RC_GTEST_PROP(arena_property, blocks_never_overlap_and_the_limit_holds, ()) {
   RC_ASSERT(a.blocks.consistent());
 }
 
-}  // namespace
+}  // namespace arena_tests
 }  // namespace orrery::transport

@@ -10,7 +10,7 @@
 #include <vector>
 
 namespace orrery::transport {
-namespace {
+namespace board_tests {
 
 using testing::expect_error;
 using testing::take;
@@ -102,5 +102,5 @@ TEST_F(board_test, other_memory_is_no_board) {
   expect_error(board::read(small, "b"), transport_errc::damaged, {"no board"});
 }
 
-}  // namespace
+}  // namespace board_tests
 }  // namespace orrery::transport

@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 
 namespace orrery::transport {
-namespace {
+namespace launch_tests {
 
 using std::chrono::milliseconds;
 using testing::expect_error;
@@ -279,5 +279,5 @@ TEST_F(launch_test, knows_when_it_was_not_launched_and_refuses_nonsense) {
   EXPECT_FALSE(take(take_inherited_world())) << "it is asked once";
 }
 
-}  // namespace
+}  // namespace launch_tests
 }  // namespace orrery::transport

@@ -11,7 +11,7 @@
 #include <sys/wait.h>
 
 namespace orrery::transport {
-namespace {
+namespace monitor_tests {
 
 using testing::link;
 using testing::other;
@@ -340,5 +340,5 @@ TEST_F(monitor_test, takes_nobody_for_dead_when_descriptors_run_out) {
   EXPECT_TRUE(watcher.hear().starts_with("lost 2: "));
 }
 
-}  // namespace
+}  // namespace monitor_tests
 }  // namespace orrery::transport

@@ -6,7 +6,7 @@
 #include <sys/resource.h>
 
 namespace orrery::transport {
-namespace {
+namespace peer_tests {
 
 using testing::expect_error;
 using testing::link;
@@ -105,5 +105,5 @@ TEST_F(peer_test, does_not_take_a_lack_of_descriptors_for_an_end) {
   EXPECT_NE(child.hear().find("ulimit -n"), std::string::npos);
 }
 
-}  // namespace
+}  // namespace peer_tests
 }  // namespace orrery::transport

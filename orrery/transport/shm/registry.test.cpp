@@ -12,7 +12,7 @@
 #include <gtest/gtest.h>
 
 namespace orrery::transport {
-namespace {
+namespace registry_tests {
 
 constexpr std::string_view reading_key = "N6orrery4wire10keyed_typeI7readingEE";
 constexpr std::string_view long_key = "N6orrery4wire10keyed_typeIlEE";
@@ -200,5 +200,5 @@ TEST_F(registry_test, survives_whatever_others_write_into_it) {
   }
 }
 
-}  // namespace
+}  // namespace registry_tests
 }  // namespace orrery::transport

@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 
 namespace orrery::transport {
-namespace {
+namespace rendezvous_tests {
 
 using std::chrono::milliseconds;
 using testing::expect_error;
@@ -259,5 +259,5 @@ TEST_F(rendezvous_test, is_not_locked_by_a_child_that_was_forked_meanwhile) {
   (void)take(enter());
 }
 
-}  // namespace
+}  // namespace rendezvous_tests
 }  // namespace orrery::transport

@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 
 namespace orrery::transport {
-namespace {
+namespace segment_tests {
 
 using testing::expect_error;
 using testing::link;
@@ -199,5 +199,5 @@ TEST_F(segment_test, stays_clear_of_the_standard_files) {
   EXPECT_EQ(child.hear(), "1");
 }
 
-}  // namespace
+}  // namespace segment_tests
 }  // namespace orrery::transport

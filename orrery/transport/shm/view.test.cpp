@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 
 namespace orrery::transport {
-namespace {
+namespace view_tests {
 
 using testing::expect_error;
 using testing::link;
@@ -125,5 +125,5 @@ TEST_F(view_test, cannot_list_a_directory_that_is_not_there) {
   expect_error(list_worlds(directory.path() + "/none"), transport_errc::system, {"/none"});
 }
 
-}  // namespace
+}  // namespace view_tests
 }  // namespace orrery::transport

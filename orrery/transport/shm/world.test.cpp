@@ -19,7 +19,7 @@
 #include <sys/stat.h>
 
 namespace orrery::transport {
-namespace {
+namespace world_tests {
 
 using testing::expect_error;
 using testing::link;
@@ -745,5 +745,5 @@ TEST_F(world_test, lets_no_other_user_in) {
   expect_error(come(), transport_errc::foreign_owner, {"belongs to user 65534"});
 }
 
-}  // namespace
+}  // namespace world_tests
 }  // namespace orrery::transport

@@ -11,7 +11,7 @@
 #include <rapidcheck/gtest.h>
 
 namespace orrery::transport {
-namespace {
+namespace event_queue_tests {
 
 using key = std::pair<std::int64_t, std::uint64_t>;
 
@@ -58,5 +58,5 @@ RC_GTEST_PROP(time_queue, gives_the_earliest_and_shows_who_comes_after_it, (cons
   });
 }
 
-}  // namespace
+}  // namespace event_queue_tests
 }  // namespace orrery::transport

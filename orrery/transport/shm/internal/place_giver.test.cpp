@@ -13,7 +13,7 @@
 #include <thread>
 
 namespace orrery::transport {
-namespace {
+namespace place_giver_tests {
 
 using testing::expect_error;
 using testing::other;
@@ -305,5 +305,5 @@ TEST_F(reused_world, goes_on_after_many_programs_of_which_some_are_killed) {
   EXPECT_EQ(host->pe_at(1), number_of(1, 29));
 }
 
-}  // namespace
+}  // namespace place_giver_tests
 }  // namespace orrery::transport
