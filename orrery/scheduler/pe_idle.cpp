@@ -27,6 +27,8 @@ constexpr std::int64_t spins_between_machines = 8;
 // Most calls are answered before: a probe for each would cost both PEs as much as the call.
 constexpr std::int64_t chase_after_ns = 20'000;
 constexpr std::int64_t rest_after_ns = 5'000;  // without anything to do a PE says so, and spins on
+// A sleeper of another OS process may be missed (transport::fence_heavy).
+constexpr std::int64_t longest_sleep_beside_others_ns = 100'000'000;
 constexpr std::int64_t shutdown_nap_ns = 500'000;  // other PEs come to their end without saying so
 
 // The name of work for an idle PE in traces and reports; nobody sends it.
@@ -120,6 +122,10 @@ bool pe::spin(std::int64_t begin, std::int64_t due, bool nothing_due) {
 void pe::sleep(std::int64_t begin, std::int64_t due) {
   if (count_.queued_bytes != 0) flow_.excess().measure_if_due();
   publisher_.sleeping(count_, begin);
+  if (node_.shares_memory()) {
+    const std::int64_t latest = begin + longest_sleep_beside_others_ns;
+    due = due < 0 ? latest : std::min(due, latest);
+  }
   const std::uint32_t word = bell_.futex.load(std::memory_order_relaxed);
   bell_.sleeping.store(1, std::memory_order_relaxed);
   links_.ask_for_wakes(true);

@@ -24,13 +24,20 @@ void full_fence() noexcept {
 }  // namespace internal
 
 bool enable_asymmetric_fences() noexcept {
-  const long r = syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED, 0, 0);
-  internal::fences_asymmetric = r == 0;
-  return r == 0;
+  internal::fences_asymmetric = syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0) == 0 &&
+                                syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED, 0, 0) == 0;
+  return internal::fences_asymmetric;
 }
 
+// Problem: for the global barrier the kernel keeps a note for each core whether what runs there is
+// registered, and renews it where the core changes from one address space to another. A core that
+// idled while this process registered, and where this process had run last, changes to none: the
+// barrier leaves it out until another program has run there. The private barrier looks at what
+// runs, not at the note, so threads of this process are reached in any case. Another process may be
+// left out; so a PE that shares memory does not sleep for ever (pe::sleep).
 void fence_heavy() noexcept {
-  if (!internal::fences_asymmetric || syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL_EXPEDITED, 0, 0) != 0)
+  if (!internal::fences_asymmetric || syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0) != 0 ||
+      syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL_EXPEDITED, 0, 0) != 0)
     internal::full_fence();
 }
 

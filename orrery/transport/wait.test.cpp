@@ -15,6 +15,7 @@
 #include <vector>
 
 #include <gtest/gtest.h>
+#include <sched.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -270,6 +271,70 @@ TEST(wake_up_of_another_node, is_not_lost_between_two_os_processes) {
   int status = 0;
   EXPECT_EQ(waitpid(child, &status, 0), child);
   munmap(p, sizeof(stream));
+}
+
+// A new process does this for the test below. On a machine with nothing else to do some in 100,000
+// barriers miss a thread on a core that idled while its process registered, and had run it before.
+TEST(heavy_fence, DISABLED_in_a_new_process) {
+  const auto on_core = [](int core) {
+    cpu_set_t cores;
+    CPU_ZERO(&cores);
+    CPU_SET(core, &cores);
+    return sched_setaffinity(0, sizeof cores, &cores) == 0;
+  };
+  const auto wait_a_little = [](int turns) {  // less than a pause instruction
+    for (volatile int k = turns; k > 0;) k = k - 1;
+  };
+  if (!on_core(1)) return;  // it has one core
+  for (const auto end = now_ns() + 20'000'000; now_ns() < end;) cpu_relax();
+  ASSERT_TRUE(on_core(0));
+  for (const auto end = now_ns() + 5'000'000; now_ns() < end;) cpu_relax();
+  ASSERT_TRUE(enable_asymmetric_fences());
+  constexpr int rounds = 300'000;  // of which beside other work there is not the time for all
+  constexpr int over = -1;
+  struct alignas(64) word {
+    std::atomic<int> value{0};
+  };
+  word record, sleeping, begun, done;
+  int seen_by_sender = 0;
+  std::jthread sender([&] {
+    on_core(1);
+    for (int i = 1; i <= rounds; ++i) {
+      for (int now = 0; (now = begun.value) != i;)
+        if (now == over) return;
+      wait_a_little(i * 7 % 60);
+      record.value.store(i, std::memory_order_relaxed);
+      fence_light();
+      seen_by_sender = sleeping.value.load(std::memory_order_relaxed);
+      done.value = i;
+    }
+  });
+  int missed = 0;
+  const std::int64_t end = now_ns() + 2'000'000'000;
+  for (int i = 1; i <= rounds && now_ns() < end; ++i) {
+    begun.value = i;
+    wait_a_little(i * 13 % 60);
+    sleeping.value.store(i, std::memory_order_relaxed);
+    fence_heavy();
+    const int seen = record.value.load(std::memory_order_relaxed);
+    while (done.value != i);
+    if (seen != i && seen_by_sender != i) ++missed;
+  }
+  begun.value = over;
+  EXPECT_EQ(missed, 0);
+}
+
+TEST(heavy_fence, reaches_a_thread_where_its_process_ran_before_it_registered) {
+  const pid_t child = fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    execl("/proc/self/exe", "tests", "--gtest_brief=1", "--gtest_also_run_disabled_tests",
+          "--gtest_filter=heavy_fence.DISABLED_*", nullptr);
+    _exit(127);
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
 }
 
 }  // namespace wait_tests
