@@ -27,7 +27,7 @@ constexpr std::int64_t spins_between_machines = 8;
 // Most calls are answered before: a probe for each would cost both PEs as much as the call.
 constexpr std::int64_t chase_after_ns = 20'000;
 constexpr std::int64_t rest_after_ns = 5'000;  // without anything to do a PE says so, and spins on
-// A sleeper of another OS process may be missed (transport::fence_heavy).
+// A sender of another OS process may not see that this PE sleeps (transport::fence_heavy).
 constexpr std::int64_t longest_sleep_beside_others_ns = 100'000'000;
 constexpr std::int64_t shutdown_nap_ns = 500'000;  // other PEs come to their end without saying so
 
