@@ -2,6 +2,7 @@
 #include <orrery/process/on_end.hpp>
 
 #include <orrery/process/detail/local_waits.hpp>
+#include <orrery/process/runtime.hpp>
 
 namespace orrery::detail {
 
@@ -104,13 +105,19 @@ const promised_end* as_promised(const end_watch& w) noexcept {
   return w.end == &promised_end::tell ? static_cast<const promised_end*>(&w) : nullptr;
 }
 
+// A promise that is broken or kept answers from the queue of its PE. The caller's answer must not
+// overtake that: if the node were lost in between, an end would be told that was taken back.
+void let_answers_go() { yield(); }
+
 // On the PE of the process.
 bool take_back_here(address process, watch_key key) {
   pe& self = here_pe();
-  return local_waits::of(self).ends().take_back(process, [&](const end_watch& w) {
+  const bool had_it = local_waits::of(self).ends().take_back(process, [&](const end_watch& w) {
     const promised_end* const p = as_promised(w);
     return w.number == key.number && (p != nullptr ? p->key.set_on : self.id()) == key.set_on;
   });
+  let_answers_go();
+  return had_it;
 }
 
 // On the PE that has asked for the watch, from where nothing overtakes that.
@@ -130,6 +137,7 @@ void end_link_here(address process, address linked) {
   };
   while (local_waits::of(here_pe()).ends().take_back(process, is_link)) {
   }
+  let_answers_go();
 }
 
 }  // namespace

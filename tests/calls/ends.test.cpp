@@ -34,6 +34,7 @@ end_monitor Watcher::watch(remote<Thing> t) {
   return m;
 }
 bool cancels(end_monitor m) { return m.cancel(); }
+void unlinks(remote<Thing> a, remote<Thing> b) { unlink(a, b); }
 void Watcher::watch_function(remote<function> f) {
   on_end<&Watcher::told>(f, this_process<Watcher>());
   detail::await_arrival(f.address());
@@ -225,6 +226,44 @@ void lost() {
   unlink(linked, t);
 }
 
+void spins() {
+  const auto until = std::chrono::steady_clock::now() + 100ms;
+  while (std::chrono::steady_clock::now() < until) {
+  }
+}
+
+// What is taken back stays so if the node is lost then. Its PE has much to do before, and behind.
+void lost_when_taken_back() {
+  const auto t = spawn<Thing>(pe(world_pes() - world_pes() / world_nodes()));
+  const auto w = spawn<Watcher>(pe(0));
+  const auto taken_back = w->watch(t);
+  const auto kept = w->watch(t);
+  post_call<&spins>(pe(t.address().pe));
+  auto cancelled = start_call<&cancels>(pe(0), taken_back);
+  yield();
+  post_call<&spins>(pe(t.address().pe));
+  check(cancelled.get(), "a watch is taken back");
+  post_call<&testing::kill_own_node>(pe(world_pes() - 1));
+  check(end_of(t).get().cause == end_cause::node_lost, "a lost node");
+  until_told(w, 1);
+  check(!kept.cancel() && w->all().size() == 1, "one is told");
+}
+
+void lost_when_unlinked() {
+  const auto t = spawn<Thing>(pe(world_pes() - world_pes() / world_nodes()));
+  const auto linked = spawn<Thing>(pe(0));
+  link(t, linked);
+  post_call<&spins>(pe(t.address().pe));
+  auto unlinked = start_call<&unlinks>(pe(0), t, linked);
+  yield();
+  post_call<&spins>(pe(t.address().pe));
+  unlinked.get();
+  post_call<&testing::kill_own_node>(pe(world_pes() - 1));
+  check(end_of(t).get().cause == end_cause::node_lost, "a lost node");
+  for (int i = 0; i < 100; ++i) yield();
+  check(linked->touch() == 1, "not linked any more");
+}
+
 void stays() {  // until the program ends
   const auto t = spawn<Thing>(pe(world_pes() - 1));
   const auto w = spawn<Watcher>(pe(0));
@@ -248,12 +287,18 @@ TEST_P(ends, of_one_are_those_of_what_is_linked_with_it) { EXPECT_EQ(wrong_in("l
 TEST_P(ends, are_not_told_where_that_was_taken_back) { EXPECT_EQ(wrong_in("cancelled"), ""); }
 TEST_P(ends, of_the_program_are_told_to_nobody) { EXPECT_EQ(wrong_in("stays"), ""); }
 TEST(ends_of_a_lost_node, are_told) { EXPECT_EQ(testing::wrong_where_a_node_is_lost("lost_of_ends"), ""); }
+TEST(ends_of_a_lost_node, are_not_told_where_that_was_taken_back) {
+  EXPECT_EQ(testing::wrong_where_a_node_is_lost("lost_when_taken_back"), "");
+  EXPECT_EQ(testing::wrong_where_a_node_is_lost("lost_when_unlinked"), "");
+}
 
 const orrery::testing::scenarios_of_file of_this({{"futures", futures},
                                                   {"watchers", watchers},
                                                   {"links", links},
                                                   {"cancelled", cancelled},
                                                   {"lost_of_ends", lost},
+                                                  {"lost_when_taken_back", lost_when_taken_back},
+                                                  {"lost_when_unlinked", lost_when_unlinked},
                                                   {"stays", stays}});
 
 }  // namespace ends_tests
