@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <orrery/process/on_end.hpp>
 
+#include <orrery/process/detail/in_time.hpp>
 #include <orrery/process/detail/local_waits.hpp>
 #include <orrery/process/runtime.hpp>
 
@@ -165,11 +166,13 @@ namespace orrery {
 bool end_monitor::cancel() const {
   if (!process_) throw usage_error(errc::null_pointer, verbatim, "end_monitor: it was default-constructed");
   detail::here_pe().require_process();
-  try {
-    return call<&detail::take_back>(pe(set_on_), process_, detail::watch_key{set_on_, number_});
-  } catch (const node_lost&) {  // who has set it is gone, and tells nobody
-    return true;
-  }
+  return detail::in_time([this] {
+    try {
+      return call<&detail::take_back>(pe(set_on_), process_, detail::watch_key{set_on_, number_});
+    } catch (const node_lost&) {  // who has set it is gone, and tells nobody
+      return true;
+    }
+  });
 }
 
 }  // namespace orrery

@@ -22,9 +22,10 @@ class end_monitor {
   end_monitor(const address& process, std::uint32_t set_on, std::uint32_t number) noexcept
       : process_(process), set_on_(set_on), number_(number) {}
   /// Takes the watch back. True: nothing was posted, nor will be. False: the end has come before
-  /// and was told, or the watch was taken back already; on the PE that has set it, the end is in
-  /// the watcher's mailbox, or on its way there, when this returns. From any process; parks. Throws
-  /// usage_error for one that was default-constructed, stopped.
+  /// and was told, or the watch was taken back already, or the program has ended and this is called
+  /// in a destructor; on the PE that has set it, the end is in the watcher's mailbox, or on its way
+  /// there, when this returns. From any process; parks. Throws usage_error for one that was
+  /// default-constructed, stopped.
   bool cancel() const;
   [[nodiscard]] explicit operator bool() const noexcept { return static_cast<bool>(process_); }
   friend bool operator==(const end_monitor&, const end_monitor&) noexcept = default;

@@ -1,13 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <orrery/process/timed_post.hpp>
 
-#include <orrery/process/future.hpp>
+#include <orrery/process/detail/in_time.hpp>
 
 namespace orrery {
 
-void timed_post::cancel() const {
+bool timed_post::cancel() const {
   if (!sender_) throw usage_error(errc::null_pointer, verbatim, "timed_post: it was default-constructed");
-  detail::future_access<void>::disregard(start_destroy(sender_));  // it may have ended
+  return detail::in_time([this] {
+    try {
+      destroy(sender_);
+      return true;
+    } catch (const process_gone&) {
+      return false;
+    } catch (const node_lost&) {
+      return false;
+    }
+  });
 }
 
 namespace detail {

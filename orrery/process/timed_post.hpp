@@ -31,10 +31,11 @@ class timed_post {
  public:
   timed_post() = default;
   explicit timed_post(remote<function> f) noexcept : sender_(f) {}
-  /// Nothing is sent any more. Exact on the PE that made it; from elsewhere one may be sent
-  /// meanwhile. One that was sent the last time, or cancelled, stays so. Parks only while the way
-  /// there is full. Throws usage_error for one that was default-constructed, node_lost.
-  void cancel() const;
+  /// Nothing is sent any more when this returns. True: more would have been. False: it was sent the
+  /// last time, or cancelled before, its node is lost, or the program has ended and this is called
+  /// in a destructor. From any process; parks. Throws usage_error for one that was
+  /// default-constructed, stopped.
+  bool cancel() const;
   [[nodiscard]] explicit operator bool() const noexcept { return static_cast<bool>(sender_); }
   friend bool operator==(const timed_post&, const timed_post&) noexcept = default;
   template <class A>

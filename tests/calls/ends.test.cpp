@@ -264,7 +264,24 @@ void lost_when_unlinked() {
   check(linked->touch() == 1, "not linked any more");
 }
 
+/// Takes its watches back when it ends.
+struct Tidy {
+  Tidy(remote<Thing> t, remote<Watcher> w) : own(on_end<&Watcher::told>(t, w)), of_another(w->watch(t)) {}
+  ~Tidy() {
+    own.cancel();
+    of_another.cancel();
+  }
+  end_monitor own;
+  end_monitor of_another;
+};
+ORRERY_PROCESS(Tidy);
+
 void stays() {  // until the program ends
+  for (std::uint32_t p = 0; p < world_pes(); ++p) {
+    const auto other = spawn<Thing>(pe(world_pes() - 1 - p));
+    (void)spawn<Tidy>(pe(p), other, spawn<Watcher>(pe(0)));
+    destroy(spawn<Tidy>(pe(p), other, spawn<Watcher>(pe(0))));
+  }
   const auto t = spawn<Thing>(pe(world_pes() - 1));
   const auto w = spawn<Watcher>(pe(0));
   w->watch(t);

@@ -52,8 +52,7 @@ void later() {
     quiescence();
     check(b->text() == "a view", "the arguments are kept; the world waits for it");
     const auto never = post_after(1h, b)->ring(1000, "");
-    never.cancel();
-    never.cancel();
+    check(never.cancel() && !never.cancel(), "it is cancelled once");
     quiescence();
     check(b->count() == 1, "it was cancelled");
   }
@@ -64,24 +63,32 @@ void again() {
     const auto b = spawn<Bell>(pe(p));
     const auto beat = post_every(200us, b)->ring(1, "beat");
     while (b->count() < 3) sleep_for(100us);
-    beat.cancel();
+    check(beat.cancel(), "there would be more");
     const int seen = b->count();
     quiescence();
     check(seen >= 3 && b->count() - seen <= 1, "at most one was on its way");
+    const auto sent = post_after(1us, b)->ring(1, "sent");
+    while (b->text() != "sent") sleep_for(100us);
+    quiescence();
+    check(!sent.cancel() && !beat.cancel(), "they are over");
   }
   thrown<usage_error>("no time between", [] { (void)post_every(0ms, spawn<Bell>(here())); });
   thrown<usage_error>("no post", [] { timed_post().cancel(); });
 }
 
-void of_others(timed_post t) { t.cancel(); }
+bool of_others(timed_post t) { return t.cancel(); }
 
 void elsewhere() {
   for (std::uint32_t p = 0; p < world_pes(); ++p) {
     const auto b = spawn<Bell>(here());
     const auto t = post_after(1h, b)->ring(1, "");
-    call<&of_others>(pe(p), t);
-    quiescence();
-    check(b->count() == 0, "another PE has cancelled it");
+    check(call<&of_others>(pe(p), t) && !t.cancel(), "another PE has cancelled it");
+    const auto beat = post_every(50us, b)->ring(1, "");
+    while (b->count() == 0) sleep_for(50us);
+    check(call<&of_others>(pe(p), beat), "another PE has cancelled it");
+    const int seen = b->count();
+    sleep_for(1ms);
+    check(b->count() == seen, "nothing is sent any more");
   }
 }
 
@@ -99,8 +106,22 @@ void elements() {
   check(bells->count() == std::vector<int>(world_pes(), 5), "and groups");
 }
 
+/// Takes its timed posts back when it ends.
+struct Rings {
+  explicit Rings(remote<Bell> b) : own(post_every(100us, b)->ring(1, "")) {}
+  Rings(remote<Bell>, timed_post of_another) : own(of_another) {}
+  ~Rings() { own.cancel(); }
+  timed_post own;
+};
+ORRERY_PROCESS(Rings);
+
 void ends() {  // with the program
   const auto b = spawn<Bell>(pe(world_pes() - 1));
+  for (std::uint32_t p = 0; p < world_pes(); ++p) {
+    (void)spawn<Rings>(pe(p), b);
+    (void)spawn<Rings>(pe(p), b, post_every(100us, b)->ring(1, ""));
+    destroy(spawn<Rings>(pe(p), b));
+  }
   post_after(1h, b)->ring(1, "");
   post_every(100us, b)->ring(1, "");
 }

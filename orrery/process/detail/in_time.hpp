@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <orrery/process/detail/here_pe.hpp>
+#include <orrery/wire/error.hpp>
+
+namespace orrery::detail {
+
+/// What f() says: whether it took something back in time. False at the end of the program, when
+/// destructors run and nothing else does: then nothing is left to be taken back, and destructors
+/// can do it without a thought for that. Throws what f throws.
+template <class F>
+bool in_time(F&& f) {
+  try {
+    return f();
+  } catch (const stopped&) {
+    if (here_pe().shutdown().stage() != scheduler::shutdown_stage::destroying) throw;
+    return false;
+  }
+}
+
+}  // namespace orrery::detail
