@@ -14,9 +14,9 @@
 #include <vector>
 
 // Exchanges between the members of a group. Called in their methods by all members, each with
-// itself as `m`; each is a barrier, and throws as that does. Those that are made of all_reduce send
-// their values to all PEs of the group; reduce_to and gather_to to that of rank 0 and that of the
-// root; all_to_all to those that they are for.
+// itself, or with its communicator, as `m`; each is a barrier, and throws as that does. Those that
+// are made of all_reduce send their values to all PEs of the group; reduce_to and gather_to to that
+// of rank 0 and that of the root; all_to_all to those that they are for.
 namespace orrery {
 
 namespace detail {
@@ -156,12 +156,12 @@ struct of_one_root {
     return {a.root, op(std::move(a.value), std::move(b.value))};
   }
 };
-template <class T, class V, class Op>
-std::optional<V> reduce_to_root(const char* name, member<T>& m, std::size_t root, V value, Op op) {
-  const bool there = root < m.size();
+template <class M, class V, class Op>
+std::optional<V> reduce_to_root(const char* name, exchanging<M>& m, std::size_t root, V value, Op op) {
+  const bool there = root < participant(m).size();
   const at_root<of_one_root<Op>> at{{std::move(op)}, there ? root : 0};
   auto all = m.reduce_with(rooted<V>{root, std::move(value)}, at);
-  if (!there) throw_no_member(name, root, m.size());
+  if (!there) throw_no_member(name, root, participant(m).size());
   if (!all) return std::nullopt;
   return std::move(all->value);
 }
@@ -171,8 +171,8 @@ std::optional<V> reduce_to_root(const char* name, member<T>& m, std::size_t root
 /// The values of all members, by rank.
 ///
 ///     std::vector<int> all = all_gather(*this, mine);
-template <class T, class V>
-[[nodiscard]] std::vector<V> all_gather(member<T>& m, V value) {
+template <class M, class V>
+[[nodiscard]] std::vector<V> all_gather(detail::exchanging<M>& m, V value) {
   std::vector<V> mine;
   mine.push_back(std::move(value));
   return m.all_reduce(std::move(mine), detail::append{});
@@ -180,23 +180,24 @@ template <class T, class V>
 
 /// The value of the member of rank `root`; the others' are not looked at. Throws usage_error, at
 /// all members, if there is no such member, or if they name different ones; else as barrier.
-template <class T, class V>
-[[nodiscard]] V broadcast_from(member<T>& m, std::size_t root, V value) {
+template <class M, class V>
+[[nodiscard]] V broadcast_from(detail::exchanging<M>& m, std::size_t root, V value) {
   std::optional<V> mine;
-  if (m.rank() == root) mine.emplace(std::move(value));
+  if (detail::participant(m).rank() == root) mine.emplace(std::move(value));
   auto all =
       m.all_reduce(detail::rooted<std::optional<V>>{root, std::move(mine)}, detail::of_one_root<detail::first_given>{});
-  if (root >= m.size()) detail::throw_no_member("broadcast_from", root, m.size());
+  if (root >= detail::participant(m).size())
+    detail::throw_no_member("broadcast_from", root, detail::participant(m).size());
   return *std::move(all.value);
 }
 
 /// The values of the members up to this one combined, in the order of the ranks: rank 0 gets its
 /// own.
-template <class T, class V, class Op = std::plus<>>
-[[nodiscard]] V scan(member<T>& m, V value, Op op = {}) {
+template <class M, class V, class Op = std::plus<>>
+[[nodiscard]] V scan(detail::exchanging<M>& m, V value, Op op = {}) {
   std::vector<V> all = all_gather(m, std::move(value));
   V total = std::move(all[0]);
-  for (std::size_t i = 1; i <= m.rank(); ++i) total = op(std::move(total), std::move(all[i]));
+  for (std::size_t i = 1; i <= detail::participant(m).rank(); ++i) total = op(std::move(total), std::move(all[i]));
   return total;
 }
 
@@ -204,10 +205,10 @@ template <class T, class V, class Op = std::plus<>>
 /// 0 gets `init`.
 ///
 ///     std::size_t first = exclusive_scan(*this, mine.size(), 0uz);  // where mine begin among all
-template <class T, class V, class Op = std::plus<>>
-[[nodiscard]] V exclusive_scan(member<T>& m, V value, V init, Op op = {}) {
+template <class M, class V, class Op = std::plus<>>
+[[nodiscard]] V exclusive_scan(detail::exchanging<M>& m, V value, V init, Op op = {}) {
   std::vector<V> all = all_gather(m, std::move(value));
-  for (std::size_t i = 0; i < m.rank(); ++i) init = op(std::move(init), std::move(all[i]));
+  for (std::size_t i = 0; i < detail::participant(m).rank(); ++i) init = op(std::move(init), std::move(all[i]));
   return init;
 }
 
@@ -216,15 +217,15 @@ template <class T, class V, class Op = std::plus<>>
 /// them.
 ///
 ///     if (auto sum = reduce_to(*this, 0, mine)) print(*sum);
-template <class T, class V, class Op = std::plus<>>
-[[nodiscard]] std::optional<V> reduce_to(member<T>& m, std::size_t root, V value, Op op = {}) {
+template <class M, class V, class Op = std::plus<>>
+[[nodiscard]] std::optional<V> reduce_to(detail::exchanging<M>& m, std::size_t root, V value, Op op = {}) {
   return detail::reduce_to_root("reduce_to", m, root, std::move(value), std::move(op));
 }
 
 /// The values of all members, by rank, for the member of rank `root`; the others get an empty
 /// vector. Throws as reduce_to.
-template <class T, class V>
-[[nodiscard]] std::vector<V> gather_to(member<T>& m, std::size_t root, V value) {
+template <class M, class V>
+[[nodiscard]] std::vector<V> gather_to(detail::exchanging<M>& m, std::size_t root, V value) {
   std::vector<V> mine;
   mine.push_back(std::move(value));
   return detail::reduce_to_root("gather_to", m, root, std::move(mine), detail::append{}).value_or(std::vector<V>{});
@@ -233,8 +234,8 @@ template <class T, class V>
 /// Each member gives one value for each member, and gets those that are for it, by rank. A value
 /// travels once, to the PE of the member that it is for: each PE sends one message to each other.
 /// Throws usage_error, at all members, if one gives another number of values; else as barrier.
-template <class T, class V>
-[[nodiscard]] std::vector<V> all_to_all(member<T>& m, std::vector<V> values) {
+template <class M, class V>
+[[nodiscard]] std::vector<V> all_to_all(detail::exchanging<M>& m, std::vector<V> values) {
   return m.template meet_with<detail::all_to_all_exchange<V>>(std::move(values));
 }
 

@@ -28,17 +28,9 @@ member_base::~member_base() {
 
 void member_base::meet(const collective& what, arrival& a) {
   check();
-  if (meeting_)
-    throw usage_error(errc::bad_argument,
-                      fmt::format("{}: called while another method of this member waits in one", what.name));
   pe& self = here_pe();
   group_part* p = find_part(self, part_.slot, part_.generation);
   if (p == nullptr) throw process_gone(fmt::format("{}: the group", what.name));
-  struct guard {
-    bool& meeting;
-    explicit guard(bool& m) noexcept : meeting(m) { meeting = true; }
-    ~guard() { meeting = false; }
-  } const g(meeting_);
   a.index = index_;
   p->arrive(what, a);
 }

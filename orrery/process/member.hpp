@@ -90,11 +90,48 @@ class member_base {
   address part_;
   std::uint32_t rank_ = 0;
   std::uint32_t index_ = 0;  // among the members of this PE
-  bool meeting_ = false;
 };
 
 template <class V, class Op>
 struct all_reducer;
+
+/// The exchanges of values among the members of a group; M: a member, or a communicator.
+template <class M>
+class exchanging {
+ public:
+  /// Combines the values of all members in the order of the ranks and returns the result, the same
+  /// to all; a barrier with a value. `op` is associative; it need not be commutative. Throws as
+  /// barrier, and what op throws.
+  template <class V, class Op = std::plus<>>
+  [[nodiscard]] V all_reduce(V value, Op op = {}) {
+    return *reduce_with(std::move(value), op);
+  }
+  /// For functions that members call together: as all_reduce, but with at_root only that member
+  /// gets the result, and the others nothing.
+  template <class V, class Op>
+  [[nodiscard]] std::optional<V> reduce_with(V value, const Op& op) {
+    typename all_reducer<V, Op>::entry mine{{}, std::move(value), &op, std::nullopt, nullptr};
+    static_cast<M&>(*this).meet(all_reducer<V, Op>::what, mine);
+    if (mine.error != nullptr) std::rethrow_exception(mine.error);
+    return std::move(mine.out);
+  }
+
+  /// For functions that members call together: each gives a value, and gets the result that the
+  /// exchange makes of the values of all.
+  template <class Exchange, class V>
+  [[nodiscard]] typename Exchange::result meet_with(V value) {
+    typename Exchange::entry mine{{}, std::move(value), {}, nullptr};
+    static_cast<M&>(*this).meet(Exchange::what, mine);
+    if (mine.error != nullptr) std::rethrow_exception(mine.error);
+    return std::move(mine.out);
+  }
+};
+
+/// The member, or communicator, itself.
+template <class M>
+[[nodiscard]] M& participant(exchanging<M>& m) noexcept {
+  return static_cast<M&>(m);
+}
 
 }  // namespace detail
 
@@ -110,38 +147,12 @@ struct all_reducer;
 /// constructed, in the constructors too: a call to a peer that is not yet constructed waits until
 /// it is. A process that spawn made alone is in no group: then all functions throw usage_error.
 template <class T>
-class member : public detail::member_base {
+class member : public detail::member_base, public detail::exchanging<member<T>> {
  public:
   /// The group, as this PE knows it. Does not park.
   [[nodiscard]] const orrery::group<T>& this_group() const {
     check();
     return group_;
-  }
-  /// Combines the values of all members in the order of the ranks and returns the result, the same
-  /// to all; a barrier with a value. `op` is associative; it need not be commutative. Throws as
-  /// barrier, and what op throws.
-  template <class V, class Op = std::plus<>>
-  [[nodiscard]] V all_reduce(V value, Op op = {}) {
-    return *reduce_with(std::move(value), op);
-  }
-  /// For functions that members call together: as all_reduce, but with detail::at_root only that
-  /// member gets the result, and the others nothing.
-  template <class V, class Op>
-  [[nodiscard]] std::optional<V> reduce_with(V value, const Op& op) {
-    typename detail::all_reducer<V, Op>::entry mine{{}, std::move(value), &op, std::nullopt, nullptr};
-    meet(detail::all_reducer<V, Op>::what, mine);
-    if (mine.error != nullptr) std::rethrow_exception(mine.error);
-    return std::move(mine.out);
-  }
-
-  /// For functions that members call together: each gives a value, and gets the result that the
-  /// exchange makes of the values of all.
-  template <class Exchange, class V>
-  [[nodiscard]] typename Exchange::result meet_with(V value) {
-    typename Exchange::entry mine{{}, std::move(value), {}, nullptr};
-    meet(Exchange::what, mine);
-    if (mine.error != nullptr) std::rethrow_exception(mine.error);
-    return std::move(mine.out);
   }
 
  protected:
@@ -149,6 +160,7 @@ class member : public detail::member_base {
   ~member() = default;
 
  private:
+  friend class detail::exchanging<member<T>>;
   orrery::group<T> group_;
 };
 

@@ -9,7 +9,7 @@
 namespace orrery::scheduler {
 namespace {
 
-constexpr std::uint64_t turn_ns = 100'000;  // the least that the kernel takes
+constexpr std::uint64_t least_turn_ns = 100'000;  // the least that the kernel takes
 
 // As in <linux/sched/types.h>, whose sched_param clashes with that of <sched.h>.
 struct attributes {
@@ -37,7 +37,7 @@ std::uint64_t change_turn(std::uint64_t to) noexcept {
 
 }  // namespace
 
-short_turns::short_turns() noexcept : before_(change_turn(turn_ns)) {}
+short_turns::short_turns() noexcept : before_(change_turn(least_turn_ns)) {}
 
 short_turns::~short_turns() {
   if (before_ != 0) (void)change_turn(before_);

@@ -2,9 +2,10 @@
 #include <orrery/process/detail/group_part.hpp>
 
 #include <orrery/process/detail/broadcast_base.hpp>
+#include <orrery/process/detail/local_waits.hpp>
+#include <orrery/process/detail/tell_part.hpp>
 #include <orrery/scheduler/node.hpp>
 
-#include <array>
 #include <bit>
 
 #include <fmt/format.h>
@@ -37,6 +38,7 @@ void group_part::adopt(const group_handle& g) {
   for (std::uint32_t i = 0; i < d.parts.size(); ++i)
     if (d.parts[i].at == at_) index_ = i;
   if (index_ == d.parts.size()) throw bad_message(errc::message_corrupt, "a message for another group");
+  inside_.assign(members_.size(), 0);
   received_.assign(static_cast<std::size_t>(std::bit_width(d.parts.size() - 1)), 0);
   group_ = g;
 }
@@ -53,8 +55,12 @@ std::size_t group_part::index_of(const slot& s) const noexcept {
 // --- collectives ---------------------------------------------------------------------------------
 
 void group_part::arrive(const collective& what, arrival& a) {
-  self_.require_process();
-  if (self_.refusing()) self_.shutdown().refuse(what.name);
+  pe& self = self_;
+  self.require_process();
+  if (self.refusing()) self.shutdown().refuse(what.name);
+  if (inside_[a.index] != 0)
+    throw usage_error(errc::bad_argument,
+                      fmt::format("{}: called while another method of this member waits in one", what.name));
   if (broken_ != nullptr && completed_ >= broken_from_) std::rethrow_exception(broken_);
   if (const collective* other = order_.note(completed_, what); other != nullptr) [[unlikely]] {
     disagree(completed_, *other, what);
@@ -62,7 +68,9 @@ void group_part::arrive(const collective& what, arrival& a) {
   }
   what_ = &what;
   const void* const order = order_of(completed_);
-  self_.give_order(order);
+  const address own = at_;
+  inside_[a.index] = 1;
+  self.give_order(order);
   if (last_ != nullptr) {
     last_->next = &a;
   } else {
@@ -70,21 +78,21 @@ void group_part::arrive(const collective& what, arrival& a) {
   }
   last_ = &a;
   if (++arrived_ == members_.size()) {
-    self_.take_order(order);  // what it sends is of all
+    self.take_order(order);  // what it sends is of all
     try {
-      what.all_here(self_, *this);
+      what.all_here(self, *this);
     } catch (...) {  // a message could not be sent: nobody will get any further
-      broken(completed_, std::current_exception());
+      if (find_part(self, own.slot, own.generation) == this) broken(completed_, std::current_exception());
     }
   }
   while (!a.done) {
-    a.waiter = self_.running();
+    a.waiter = self.running();
     a.waiter->waits_in = what.name;
-    self_.park();
-    self_.running()->waits_in = nullptr;
+    self.park();
+    self.running()->waits_in = nullptr;
   }
-  self_.take_order(order);
-  if (a.failed) std::rethrow_exception(broken_);
+  self.take_order(order);
+  if (a.failed != nullptr) std::rethrow_exception(a.failed);
 }
 
 void group_part::release(bool failed) noexcept {
@@ -98,7 +106,8 @@ void group_part::release(bool failed) noexcept {
   ++completed_;
   while (a != nullptr) {
     arrival* next = a->next;  // it lies on the stack of one that may go on
-    a->failed = failed;
+    if (failed) a->failed = broken_;
+    inside_[a->index] = 0;
     a->done = true;
     if (a->waiter != nullptr) self_.ready(*a->waiter);
     a = next;
@@ -134,28 +143,23 @@ void part_broken(std::uint32_t index, std::uint32_t generation, std::uint64_t nu
   if (group_part* p = find_part(here_pe(), index, generation)) p->hear_of_end(number, rank);
 }
 
-// Never parks. To a fresh slot rather than to the part, which may be gone: then nobody needs the
-// message.
-template <auto F, class... A>
-void tell_part(pe& self, address part, const A&... args) noexcept {
-  const scheduler::handler& h = function_handler<F>::instance;
-  try {
-    scheduler::outbound& c = self.links().control_outbound_to(part.pe);
-    const auto room = [&] {
-      if constexpr (has_fixed_wire_size<A...>) {
-        return std::array<std::byte, wire_size<std::uint32_t, std::uint32_t, A...>()>{};
-      } else {
-        return std::vector<std::byte>(wire_size(part.slot, part.generation, args...));
-      }
-    };
-    auto payload = room();
-    orrery::writer w(payload);
-    orrery::write(w, part.slot, part.generation, args...);
-    self.links().send_control(c, wire::record_kind::message, wire::no_slot, 0, 0, payload.data(), payload.size(),
-                              c.remote ? h.index : reinterpret_cast<std::uint64_t>(&h));
-  } catch (const std::exception&) {  // its node is gone: the part hears of that in pes_lost
-  }
+void part_watches(std::uint32_t index, std::uint32_t generation) {
+  if (group_part* p = find_part(here_pe(), index, generation)) p->watch_members();
 }
+
+/// A member whose class does not tell of its end, as that of spawn_group does.
+struct member_watch final : end_watch {
+  address part;
+  std::uint32_t rank;
+
+  member_watch(const address& of, std::uint32_t r) noexcept : part(of), rank(r) {
+    end = [](pe& self, end_watch* w, const ending* e) noexcept {
+      const std::unique_ptr<member_watch> own(static_cast<member_watch*>(w));
+      if (e == nullptr) return;
+      if (group_part* p = find_part(self, own->part.slot, own->part.generation)) p->member_gone(own->rank);
+    };
+  }
+};
 
 }  // namespace
 
@@ -225,6 +229,23 @@ void group_part::hear_of_end(std::uint64_t number, std::uint32_t rank) noexcept 
   }
   for (std::size_t step = 1; step < d.parts.size(); step *= 2)
     tell_part<&part_broken>(self_, d.parts[(index_ + step) % d.parts.size()].at, number, rank);
+}
+
+void group_part::watch_members() {
+  if (std::exchange(watching_, true)) return;
+  for (std::size_t i = 0; i < members_.size(); ++i) {
+    slot* const s = find(i);
+    if (s == nullptr) {
+      member_gone(members_[i].rank);
+      continue;
+    }
+    auto w = std::make_unique<member_watch>(at_, members_[i].rank);
+    local_waits::of(self_).ends().add(*s, self_.address_of(*s), *w);
+    w.release();
+  }
+  const group_data& d = group_.data();
+  for (std::size_t step = 1; step < d.parts.size(); step *= 2)
+    tell_part<&part_watches>(self_, d.parts[(index_ + step) % d.parts.size()].at);
 }
 
 void group_part::pes_lost(pe& self) noexcept {

@@ -22,7 +22,7 @@ struct arrival {
   arrival* next = nullptr;
   std::uint32_t index = 0;  ///< among the members of its PE
   bool done = false;
-  bool failed = false;
+  std::exception_ptr failed;
 };
 
 /// The values that the parts have gathered of a reduction; at the first part.
@@ -78,7 +78,8 @@ class group_part final : public scheduler::wait_watcher {
 
   // --- members that wait for each other ----------------------------------------------------------
   /// Waits until all members of the group have arrived. Throws process_gone or node_lost if one
-  /// never will, stopped, usage_error at all members if they do not call the same.
+  /// never will, or the group was dismissed, stopped, usage_error at all members if they do not
+  /// call the same. The part may be gone when it returns.
   void arrive(const collective& what, arrival& a);
   /// The members of this PE that have arrived, in any order.
   [[nodiscard]] arrival* arrivals() const noexcept { return first_; }
@@ -108,6 +109,10 @@ class group_part final : public scheduler::wait_watcher {
   /// The same of a member of another part.
   void hear_of_end(std::uint64_t number, std::uint32_t rank) noexcept;
   void broken(std::uint64_t number, std::exception_ptr why) noexcept;
+  /// From now on the ends of all members are noticed, on all PEs: each part watches those of its
+  /// PE. (Members that spawn_group has made of a class with the base `member` tell it themselves.)
+  /// Throws std::bad_alloc.
+  void watch_members();
   [[nodiscard]] bool is_broken() const noexcept { return broken_ != nullptr; }
   void pes_lost(pe& self) noexcept override;
   void cancel_waits(pe& self) noexcept override;
@@ -136,6 +141,7 @@ class group_part final : public scheduler::wait_watcher {
 
   const collective* what_ = nullptr;  // that has begun
   collective_order order_;
+  std::vector<char> inside_;  // by member: it has arrived
   arrival* first_ = nullptr;
   arrival* last_ = nullptr;
   std::uint32_t arrived_ = 0;
@@ -143,6 +149,7 @@ class group_part final : public scheduler::wait_watcher {
   std::uint64_t barriers_ = 0;  // of these
   std::uint32_t round_ = 0;
   bool exchanging_ = false;  // all members of this PE are in the barrier
+  bool watching_ = false;
   std::vector<std::uint64_t> received_;  // messages of each round, of all barriers
   std::exception_ptr broken_;
   std::uint64_t broken_from_ = 0;

@@ -6,9 +6,9 @@
 
 namespace orrery::detail {
 
-/// What f() says: whether it took something back in time. False at the end of the program, when
-/// destructors run and nothing else does: then nothing is left to be taken back, and destructors
-/// can do it without a thought for that. Throws what f throws.
+/// Whether f() took something back in time. At the end of the program, when only destructors run,
+/// nothing is left to be taken back, and this is false: destructors need no thought for that.
+/// Throws what f throws.
 template <class F>
 bool in_time(F&& f) {
   try {
