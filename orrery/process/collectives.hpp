@@ -74,7 +74,7 @@ struct all_to_all_exchange {
       const address to = d.parts[i].at;
       if (i == from) continue;
       try {
-        post_call<&arrive>(orrery::pe(to.pe), to.slot, to.generation, from, number, std::move(out[i]));
+        tell_call<&arrive>(orrery::pe(to.pe), to.slot, to.generation, from, number, std::move(out[i]));
       } catch (const node_lost&) {  // members are told of that as of each loss
       }
     }

@@ -223,7 +223,7 @@ struct all_reducer {
       take(self, part, 0, std::move(mine));
     } else {
       const address root = part.group().data().parts[0].at;
-      post_call<&up>(orrery::pe(root.pe), root.slot, root.generation, part.index(), part.number(), std::move(mine));
+      tell_call<&up>(orrery::pe(root.pe), root.slot, root.generation, part.index(), part.number(), std::move(mine));
     }
   }
 
@@ -273,7 +273,7 @@ struct all_reducer {
       part_result<V> copy = of_part(i);  // PEs share no exception
       if (all.error != nullptr) copy.error = as_received(all.error, {"(group)", what.name, self.id()});
       try {
-        post_call<&down>(orrery::pe(to.pe), to.slot, to.generation, std::move(copy), root);
+        tell_call<&down>(orrery::pe(to.pe), to.slot, to.generation, std::move(copy), root);
       } catch (const node_lost&) {  // the others are to have their result
       }
     }

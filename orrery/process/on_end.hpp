@@ -197,7 +197,7 @@ end_monitor on_end(const remote<T>& p, const remote<W>& w) {
   detail::when_done(self, std::move(end), [to = w.address()](detail::pe&, detail::future_state<ending>& s) {
     s.taken = true;
     if (s.scheduler::sink::state == scheduler::sink::status::value && scheduler::reaches(detail::here_pe(), to.pe))
-      post_call<&watch::arrive>(orrery::pe(to.pe), to, s.value);
+      detail::tell_call<&watch::arrive>(orrery::pe(to.pe), to, s.value);
   });
   return monitor;
 }

@@ -205,6 +205,14 @@ struct function_operation {
 template <auto F>
 using function_handler = typename function_traits<F>::template with_parameters<typed_handler, function_operation<F>>;
 
+/// For what the runtime tells itself, one way: that it was lost with a node is no failed post.
+template <auto F>
+struct told_operation : function_operation<F> {
+  static constexpr bool nobody_misses = true;
+};
+template <auto F>
+using told_handler = typename function_traits<F>::template with_parameters<typed_handler, told_operation<F>>;
+
 // Converts the arguments to the parameters, so that wrong ones are errors at the caller's line.
 template <class Op, class... P>
 struct parameters_of {
@@ -262,4 +270,14 @@ void post_call(placement where, A&&... arguments) {
                                                                     std::forward<A>(arguments)...);
 }
 
+namespace detail {
+
+/// As post_call, of what nobody misses where the node of the receiver is lost.
+template <auto F, class... A>
+void tell_call(placement where, A&&... arguments) {
+  function_check<F>::require();
+  parameters<F>::template post<told_handler<F>>(pe_address(where.resolve()), std::forward<A>(arguments)...);
+}
+
+}  // namespace detail
 }  // namespace orrery

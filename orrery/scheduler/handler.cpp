@@ -48,7 +48,8 @@ class_info::class_info(std::string_view n, void (*d)(void*), std::span<const bas
 handler::handler(std::string_view class_name_, std::string_view method_, std::string_view signature_,
                  void (*run_)(pe&, slot&, delivery&), void (*relocate_)(void*, void*), void (*drop_)(void*),
                  std::uint32_t payload, bool views_, void (*describe_)(wire::type_description&),
-                 std::string_view object_, void (*through_wire_)(pe&, slot&, delivery&)) noexcept
+                 std::string_view object_, void (*through_wire_)(pe&, slot&, delivery&),
+                 decltype(&nobody_misses) lost_) noexcept
     : class_name(class_name_),
       method(method_),
       signature(signature_),
@@ -59,9 +60,15 @@ handler::handler(std::string_view class_name_, std::string_view method_, std::st
       views(views_),
       describe(describe_),
       object(object_),
+      lost(lost_),
       through_wire(through_wire_),
       next(registered) {
   registered = this;
+}
+
+bool nobody_misses(pe&, const handler&, std::span<const std::byte>, std::uint32_t,
+                   const unknown_message* unknown) noexcept {
+  return unknown == nullptr;
 }
 
 void freeze_handlers() {

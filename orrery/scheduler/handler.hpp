@@ -72,6 +72,13 @@ struct unknown_message {
   std::uint32_t slot;  ///< in its envelope
 };
 
+struct handler;
+
+/// A `handler::lost` for messages whose sender hears otherwise that the node is lost: nobody misses
+/// them. One that the receiver's program does not know is reported.
+[[nodiscard]] bool nobody_misses(pe&, const handler&, std::span<const std::byte>, std::uint32_t,
+                                 const unknown_message* unknown) noexcept;
+
 /// How a message is executed: one static object for each method and signature, remote function or
 /// message type. It registers itself before main; `freeze_handlers` then gives each a number. A
 /// node that joins a world takes numbers that hold in all of it instead.
@@ -79,7 +86,8 @@ struct handler {
   handler(std::string_view class_name, std::string_view method, std::string_view signature,
           void (*run)(pe&, slot&, delivery&), void (*relocate)(void*, void*), void (*drop)(void*),
           std::uint32_t payload, bool views, void (*describe)(wire::type_description&) = nullptr,
-          std::string_view object = {}, void (*through_wire)(pe&, slot&, delivery&) = nullptr) noexcept;
+          std::string_view object = {}, void (*through_wire)(pe&, slot&, delivery&) = nullptr,
+          decltype(&nobody_misses) lost = nullptr) noexcept;
   handler(const handler&) = delete;
   handler& operator=(const handler&) = delete;
 

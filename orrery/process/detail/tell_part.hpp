@@ -17,7 +17,7 @@ namespace orrery::detail {
 /// than to the part, which may be gone: then nobody needs the message.
 template <auto F, class... A>
 void tell_part(pe& self, address part, const A&... args) noexcept {
-  const scheduler::handler& h = function_handler<F>::instance;
+  const scheduler::handler& h = told_handler<F>::instance;
   try {
     scheduler::outbound& c = self.links().control_outbound_to(part.pe);
     const auto room = [&] {

@@ -75,6 +75,8 @@ struct typed_handler : argument_forms<P...> {
     }
   }
 
+  static constexpr auto nobody_misses = requires { Operation::nobody_misses; } ? &scheduler::nobody_misses : nullptr;
+
   /// As run, for scheduler::send_through_wire.
   [[gnu::cold]] static void run_through_wire(pe& self, slot& s, scheduler::delivery& d) {
     forms::template run_through_wire<typename Operation::result>(self, s, d, &run);
@@ -93,7 +95,8 @@ struct typed_handler : argument_forms<P...> {
                                                   views,
                                                   &describe,
                                                   object_of_exact<Operation>(),
-                                                  through_wire};
+                                                  through_wire,
+                                                  nobody_misses};
 
  private:
   // With arguments that lie there.
