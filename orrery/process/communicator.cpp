@@ -25,7 +25,7 @@ group_place::group_place(const group_handle& g) {
                       "one of its methods");
   part_ = d.on(own.pe)->at;
   const group_part* const p = find_part(self, part_.slot, part_.generation);
-  if (p == nullptr) throw process_gone("communicator: the group");
+  if (p == nullptr) throw process_gone(verbatim, "communicator: the group was dismissed or destroyed");
   index_ = static_cast<std::uint32_t>(p->index_of(*self.active()->process));
   process_ = own;
 }
@@ -38,14 +38,15 @@ void group_place::meet(const collective& what, arrival& a) {
                       fmt::format("{}: the communicator is that of the process at {}; each member makes one of its own",
                                   what.name, to_string(process_)));
   group_part* const p = find_part(self, part_.slot, part_.generation);
-  if (p == nullptr) throw process_gone(fmt::format("{}: the group", what.name));
+  if (p == nullptr) throw process_gone(verbatim, fmt::format("{}: the group was dismissed or destroyed", what.name));
   p->watch_members();
   a.index = index_;
   p->arrive(what, a);
 }
 
 void group_place::throw_nowhere() {
-  throw usage_error(errc::null_pointer, verbatim, "communicator: it was default-constructed, or made without a color");
+  throw usage_error(errc::null_pointer, verbatim,
+                    "communicator: it was default-constructed, made without a color, or dismissed");
 }
 
 void throw_not_made(std::size_t by) {

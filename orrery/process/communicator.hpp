@@ -150,11 +150,12 @@ template <class T>
 /// Ends the group of a communicator, not its members. Called by all members as a collective, as
 /// what they wait for in it must have come to all; afterwards `c` is in none. (`dismiss(group)`,
 /// called by anybody, ends a group at once: members that wait in it get process_gone.) Parks.
-/// Throws as barrier.
+/// Throws as barrier; then `c` is as before. The group is one that make_group, subgroup or split
+/// has made: that of spawn_group ends by destroy.
 template <class T>
 void dismiss(communicator<T>& c) {
-  communicator<T> own = std::exchange(c, {});
-  (void)own.all_reduce(0);  // the PE of rank 0 tells the others the result, and then that it ends
+  (void)c.all_reduce(0);  // the PE of rank 0 tells the others the result, and then that it ends
+  const communicator<T> own = std::exchange(c, {});
   if (own.rank() == 0) dismiss(own.this_group());
 }
 

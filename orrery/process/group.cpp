@@ -79,7 +79,7 @@ void end_part_here(std::uint32_t index, std::uint32_t generation) {
   group_part* const p = find_part(self, index, generation);
   if (p == nullptr) throw process_gone("a group that was dismissed or destroyed before");
   p->ending = true;
-  p->broken(p->number(), std::make_exception_ptr(process_gone("a group that was dismissed")));
+  p->broken(p->number(), std::make_exception_ptr(process_gone(verbatim, "the group was dismissed")));
   if (p->outstanding == nullptr) self.destroy(*self.find(index, generation));
 }
 

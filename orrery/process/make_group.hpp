@@ -63,7 +63,8 @@ ORRERY_SCATTERING(const noexcept);
 
 }  // namespace detail
 
-/// Makes a group of processes that live, ranked as they stand here. Calls to it cost one message
+/// Makes a group of processes that live (one that is gone is noticed by calls), ranked as they
+/// stand here. Calls to it cost one message
 /// for each PE, as those to any group. A process may be in several groups; what `member` says is of
 /// that in which it was spawned. The group costs a small process on each PE with members until it
 /// is dismissed; `destroy` ends its members, too. Parks. Throws usage_error for a null pointer,

@@ -23,9 +23,9 @@ class end_monitor {
       : process_(process), set_on_(set_on), number_(number) {}
   /// Takes the watch back. True: nothing was posted, nor will be. False: the end has come before
   /// and was told, or the watch was taken back already, or the program has ended and this is called
-  /// in a destructor; on the PE that has set it, the end is in the watcher's mailbox, or on its way
-  /// there, when this returns. From any process; parks. Throws usage_error for one that was
-  /// default-constructed, stopped.
+  /// in the destructor of a process; on the PE that has set it, the end is in the watcher's
+  /// mailbox, or on its way there, when this returns. From any process; parks. Throws usage_error
+  /// for one that was default-constructed, or outside of the runtime, stopped.
   bool cancel() const;
   [[nodiscard]] explicit operator bool() const noexcept { return static_cast<bool>(process_); }
   friend bool operator==(const end_monitor&, const end_monitor&) noexcept = default;
@@ -65,7 +65,7 @@ void end_link(const address& a, const address& b);
 /// Posts the end to a method of a process of the same PE, which has asked for that.
 template <class W, auto M, class P>
 struct posted_end final : end_watch {
-  using handler = typed_handler<method_operation<pointed_method<W, M>, void>, P>;
+  using handler = typed_handler<told<method_operation<pointed_method<W, M>, void>>, P>;
   std::uint32_t to_slot;
   std::uint32_t to_generation;
 

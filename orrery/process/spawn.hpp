@@ -207,11 +207,7 @@ using function_handler = typename function_traits<F>::template with_parameters<t
 
 /// For what the runtime tells itself, one way: that it was lost with a node is no failed post.
 template <auto F>
-struct told_operation : function_operation<F> {
-  static constexpr bool nobody_misses = true;
-};
-template <auto F>
-using told_handler = typename function_traits<F>::template with_parameters<typed_handler, told_operation<F>>;
+using told_handler = typename function_traits<F>::template with_parameters<typed_handler, told<function_operation<F>>>;
 
 // Converts the arguments to the parameters, so that wrong ones are errors at the caller's line.
 template <class Op, class... P>

@@ -33,8 +33,8 @@ class timed_post {
   explicit timed_post(remote<function> f) noexcept : sender_(f) {}
   /// Nothing is sent any more when this returns. True: more would have been. False: it was sent the
   /// last time, or cancelled before, its node is lost, or the program has ended and this is called
-  /// in a destructor. From any process; parks. Throws usage_error for one that was
-  /// default-constructed, stopped.
+  /// in the destructor of a process. From any process; parks. Throws usage_error for one that was
+  /// default-constructed, or outside of the runtime, stopped.
   bool cancel() const;
   [[nodiscard]] explicit operator bool() const noexcept { return static_cast<bool>(sender_); }
   friend bool operator==(const timed_post&, const timed_post&) noexcept = default;

@@ -35,7 +35,7 @@ void delivery::fail(std::exception_ptr why) noexcept {
   release();
   if (reply != 0) {
     reply_error(*self, reply, source_pe, remote, method, std::move(why));
-  } else {
+  } else if (method == nullptr || method->lost != &nobody_misses) {
     self->failures().report_post(method, std::move(why));
   }
 }

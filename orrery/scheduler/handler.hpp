@@ -74,8 +74,8 @@ struct unknown_message {
 
 struct handler;
 
-/// A `handler::lost` for messages whose sender hears otherwise that the node is lost: nobody misses
-/// them. One that the receiver's program does not know is reported.
+/// A `handler::lost` for messages that nobody misses where their process or its node is gone: they
+/// are no failed posts. One that the receiver's program does not know is reported.
 [[nodiscard]] bool nobody_misses(pe&, const handler&, std::span<const std::byte>, std::uint32_t,
                                  const unknown_message* unknown) noexcept;
 

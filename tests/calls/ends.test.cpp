@@ -24,10 +24,11 @@ struct Watcher {
   end_monitor watch(remote<Thing> t);
   void watch_function(remote<function> f);
   void told(const ending& e) { all_.push_back(e); }
+  void hold() { sleep_for(5ms); }
   std::vector<ending> all() const { return all_; }
   std::vector<ending> all_;
 };
-ORRERY_PROCESS(Watcher, watch, watch_function, told, all);
+ORRERY_PROCESS(Watcher, watch, watch_function, told, hold, all);
 end_monitor Watcher::watch(remote<Thing> t) {
   const end_monitor m = on_end<&Watcher::told>(t, this_process<Watcher>());
   detail::await_arrival(t.address());  // the request, before others end it
@@ -120,6 +121,13 @@ void watchers() {
       w->watch(u);
       destroy(w);  // nobody is told
       destroy(u);
+      const auto busy = spawn<Watcher>(pe(q));
+      const auto v = spawn<Thing>(pe(p));
+      busy->watch(v);
+      post(busy)->hold();
+      auto gone = start_destroy(busy);
+      destroy(v);  // it is told behind its end: that is no failed post
+      gone.get();
     }
   }
 }

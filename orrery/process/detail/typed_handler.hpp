@@ -25,6 +25,12 @@ template <class Operation>
   }
 }
 
+/// An operation of a message, one way, that nobody misses where its process or node is gone.
+template <class Operation>
+struct told : Operation {
+  static constexpr bool nobody_misses = true;
+};
+
 /// The handler of one operation with parameters P...: method, signature and forms.
 template <class Operation, class... P>
 struct typed_handler : argument_forms<P...> {
