@@ -108,7 +108,7 @@ void elements() {
 
 /// Takes its timed posts back when it ends.
 struct Rings {
-  explicit Rings(remote<Bell> b) : own(post_every(100us, b)->ring(1, "")) {}
+  explicit Rings(remote<Bell> b) : own(post_every(5ms, b)->ring(1, "")) {}
   Rings(remote<Bell>, timed_post of_another) : own(of_another) {}
   ~Rings() { own.cancel(); }
   timed_post own;
@@ -119,7 +119,7 @@ void ends() {  // with the program
   const auto b = spawn<Bell>(pe(world_pes() - 1));
   for (std::uint32_t p = 0; p < world_pes(); ++p) {
     (void)spawn<Rings>(pe(p), b);
-    (void)spawn<Rings>(pe(p), b, post_every(100us, b)->ring(1, ""));
+    (void)spawn<Rings>(pe(p), b, post_every(5ms, b)->ring(1, ""));
     destroy(spawn<Rings>(pe(p), b));
   }
   post_after(1h, b)->ring(1, "");

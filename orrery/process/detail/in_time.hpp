@@ -2,7 +2,6 @@
 #pragma once
 
 #include <orrery/process/detail/here_pe.hpp>
-#include <orrery/wire/error.hpp>
 
 namespace orrery::detail {
 
@@ -11,12 +10,7 @@ namespace orrery::detail {
 /// Throws what f throws.
 template <class F>
 bool in_time(F&& f) {
-  try {
-    return f();
-  } catch (const stopped&) {
-    if (here_pe().shutdown().stage() != scheduler::shutdown_stage::destroying) throw;
-    return false;
-  }
+  return here_pe().shutdown().stage() != scheduler::shutdown_stage::destroying && f();
 }
 
 }  // namespace orrery::detail
