@@ -215,11 +215,17 @@ void the_first_of_a_named_world() {
   check(second->get() == 2, "second");
   check(second.address().pe != orrery::this_pe(), "the second program is the first");
   publish("/answer", orrery::spawn<device>(orrery::here(), 3));
-  // It leaves, and its names with it.
-  try {
-    for (;;) (void)second->get();
-  } catch (const orrery::node_lost&) {
-  }
+  // It leaves, and its names with it; between the two its PEs destroy their processes.
+  const auto has_left = [&] {
+    try {
+      (void)second->get();
+    } catch (const orrery::process_gone&) {
+    } catch (const orrery::node_lost&) {
+      return true;
+    }
+    return false;
+  };
+  while (!has_left()) orrery::yield();
   thrown<orrery::name_not_found>("lookup of who left", [] { (void)orrery::lookup<device>("/second"); });
   check(wrong_lookups({0}) == 0, "own names");
 }
@@ -238,7 +244,8 @@ void let_the_last_guest_leave() {
       (void)orrery::lookup<device>("/guest/last")->get();
     } catch (const orrery::name_not_found&) {
       return;
-    } catch (const orrery::node_lost&) {  // it is leaving
+    } catch (const orrery::process_gone&) {  // it is leaving
+    } catch (const orrery::node_lost&) {
     }
 }
 
