@@ -3,6 +3,8 @@
 
 #include <orrery/process/detail/in_time.hpp>
 
+#include <algorithm>
+
 namespace orrery {
 
 bool timed_post::cancel() const {
@@ -33,6 +35,12 @@ void await_turn(std::int64_t deadline_ns) {
   do look_for_end();
   while (self.functions().await_message(s, deadline_ns));
   look_for_end();
+}
+
+std::int64_t next_turn(std::int64_t deadline_ns, time_limit period) noexcept {
+  const std::int64_t step = period.time().count();
+  const std::int64_t late = std::max<std::int64_t>(transport::now_ns() - deadline_ns, 0);
+  return deadline_ns + step + late / step * step;
 }
 
 void check_period(time_limit d) {

@@ -51,6 +51,8 @@ namespace detail {
 
 /// Parks the sender of a timed post. Throws stopped if it was cancelled, or the program ends.
 void await_turn(std::int64_t deadline_ns);
+/// The first turn after this one that is still to come.
+[[nodiscard]] std::int64_t next_turn(std::int64_t deadline_ns, time_limit period) noexcept;
 
 template <class Mode>
 struct timed_mode {
@@ -68,7 +70,7 @@ struct timed_mode {
       do {
         await_turn(next);
         std::apply([&](auto&... kept) { Mode::template invoke<M, R, P...>(to, given<P>(kept)...); }, all);
-        next += delay.time().count();
+        next = next_turn(next, delay);
       } while (again);
     }));
   }
@@ -107,8 +109,9 @@ template <class P>
 [[nodiscard]] auto post_after(time_limit delay, const P& p) {
   return detail::timed(p, delay, false);
 }
-/// The same again and again, each time so much later than the last time was to be. The arguments
-/// can be copied. Throws usage_error if the time is not positive.
+/// The same again and again, each time so much later than the last time was to be; times that pass
+/// while the PE is busy are left out. The arguments can be copied. Throws usage_error if the time
+/// is not positive.
 template <class P>
 [[nodiscard]] auto post_every(time_limit period, const P& p) {
   detail::check_period(period);

@@ -175,7 +175,11 @@ void pe::loop() {
         run_sink(*e.as_sink());
       }
     }
-    if (poll()) continue;
+    if (poll()) {  // each time, where something is always due
+      if (stopping() && shutdown_.wind_down(true)) [[unlikely]]
+        leave_loop();
+      continue;
+    }
     const bool worked = !when_idle_.empty() && run_idle_task();
     if (stopping()) [[unlikely]] {
       if (shutdown_.stage() == shutdown_stage::running) {
