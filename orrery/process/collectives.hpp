@@ -125,7 +125,7 @@ struct all_to_all_exchange {
   }
 
  public:
-  static constexpr collective what{"all_to_all", &all_here, type_name<V>(), "exchange"};
+  static constexpr collective what{"all_to_all", &all_here, type_name<V>()};
 };
 
 struct first_given {
@@ -146,25 +146,58 @@ struct rooted {
   }
 };
 /// Combines such values. If members do not name the same root, all of them get the exception.
-template <class Op>
+template <class Label, class Op>
 struct of_one_root {
   Op op;
 
   template <class V>
   rooted<V> operator()(rooted<V> a, rooted<V> b) const {
-    if (a.root != b.root) throw_other_root(a.root, b.root);
+    if (a.root != b.root) throw_other_root(Label::name, a.root, b.root);
     return {a.root, op(std::move(a.value), std::move(b.value))};
   }
 };
-template <class M, class V, class Op>
-std::optional<V> reduce_to_root(const char* name, exchanging<M>& m, std::size_t root, V value, Op op) {
+template <class Label, class M, class V, class Op>
+std::optional<V> reduce_to_root(exchanging<M>& m, std::size_t root, V value, Op op) {
   const bool there = root < participant(m).size();
-  const at_root<of_one_root<Op>> at{{std::move(op)}, there ? root : 0};
-  auto all = m.reduce_with(rooted<V>{root, std::move(value)}, at);
-  if (!there) throw_no_member(name, root, participant(m).size());
+  const at_root<of_one_root<Label, Op>> at{{std::move(op)}, there ? root : 0};
+  auto all = m.template reduce_as<Label>(rooted<V>{root, std::move(value)}, at);
+  if (!there) throw_no_member(Label::name, root, participant(m).size());
   if (!all) return std::nullopt;
   return std::move(all->value);
 }
+
+/// The values of all members, by rank, for functions that members call together.
+template <class Label, class M, class V>
+std::vector<V> gather_as(exchanging<M>& m, V value) {
+  std::vector<V> mine;
+  mine.push_back(std::move(value));
+  return *m.template reduce_as<Label>(std::move(mine), append{});
+}
+
+template <class V>
+struct all_gather_label : collective_label<V> {
+  static constexpr const char* name = "all_gather";
+};
+template <class V>
+struct broadcast_from_label : collective_label<V> {
+  static constexpr const char* name = "broadcast_from";
+};
+template <class V, class Op>
+struct scan_label : collective_label<V, Op> {
+  static constexpr const char* name = "scan";
+};
+template <class V, class Op>
+struct exclusive_scan_label : collective_label<V, Op> {
+  static constexpr const char* name = "exclusive_scan";
+};
+template <class V, class Op>
+struct reduce_to_label : collective_label<V, Op> {
+  static constexpr const char* name = "reduce_to";
+};
+template <class V>
+struct gather_to_label : collective_label<V> {
+  static constexpr const char* name = "gather_to";
+};
 
 }  // namespace detail
 
@@ -173,29 +206,27 @@ std::optional<V> reduce_to_root(const char* name, exchanging<M>& m, std::size_t 
 ///     std::vector<int> all = all_gather(*this, mine);
 template <class M, class V>
 [[nodiscard]] std::vector<V> all_gather(detail::exchanging<M>& m, V value) {
-  std::vector<V> mine;
-  mine.push_back(std::move(value));
-  return m.all_reduce(std::move(mine), detail::append{});
+  return detail::gather_as<detail::all_gather_label<V>>(m, std::move(value));
 }
 
 /// The value of the member of rank `root`; the others' are not looked at. Throws usage_error, at
 /// all members, if there is no such member, or if they name different ones; else as barrier.
 template <class M, class V>
 [[nodiscard]] V broadcast_from(detail::exchanging<M>& m, std::size_t root, V value) {
+  using label = detail::broadcast_from_label<V>;
   std::optional<V> mine;
   if (detail::participant(m).rank() == root) mine.emplace(std::move(value));
-  auto all =
-      m.all_reduce(detail::rooted<std::optional<V>>{root, std::move(mine)}, detail::of_one_root<detail::first_given>{});
-  if (root >= detail::participant(m).size())
-    detail::throw_no_member("broadcast_from", root, detail::participant(m).size());
-  return *std::move(all.value);
+  auto all = m.template reduce_as<label>(detail::rooted<std::optional<V>>{root, std::move(mine)},
+                                         detail::of_one_root<label, detail::first_given>{});
+  if (root >= detail::participant(m).size()) detail::throw_no_member(label::name, root, detail::participant(m).size());
+  return *std::move(all->value);
 }
 
 /// The values of the members up to this one combined, in the order of the ranks: rank 0 gets its
 /// own.
 template <class M, class V, class Op = std::plus<>>
 [[nodiscard]] V scan(detail::exchanging<M>& m, V value, Op op = {}) {
-  std::vector<V> all = all_gather(m, std::move(value));
+  std::vector<V> all = detail::gather_as<detail::scan_label<V, Op>>(m, std::move(value));
   V total = std::move(all[0]);
   for (std::size_t i = 1; i <= detail::participant(m).rank(); ++i) total = op(std::move(total), std::move(all[i]));
   return total;
@@ -207,7 +238,7 @@ template <class M, class V, class Op = std::plus<>>
 ///     std::size_t first = exclusive_scan(*this, mine.size(), 0uz);  // where mine begin among all
 template <class M, class V, class Op = std::plus<>>
 [[nodiscard]] V exclusive_scan(detail::exchanging<M>& m, V value, V init, Op op = {}) {
-  std::vector<V> all = all_gather(m, std::move(value));
+  std::vector<V> all = detail::gather_as<detail::exclusive_scan_label<V, Op>>(m, std::move(value));
   for (std::size_t i = 0; i < detail::participant(m).rank(); ++i) init = op(std::move(init), std::move(all[i]));
   return init;
 }
@@ -219,7 +250,7 @@ template <class M, class V, class Op = std::plus<>>
 ///     if (auto sum = reduce_to(*this, 0, mine)) print(*sum);
 template <class M, class V, class Op = std::plus<>>
 [[nodiscard]] std::optional<V> reduce_to(detail::exchanging<M>& m, std::size_t root, V value, Op op = {}) {
-  return detail::reduce_to_root("reduce_to", m, root, std::move(value), std::move(op));
+  return detail::reduce_to_root<detail::reduce_to_label<V, Op>>(m, root, std::move(value), std::move(op));
 }
 
 /// The values of all members, by rank, for the member of rank `root`; the others get an empty
@@ -228,7 +259,8 @@ template <class M, class V>
 [[nodiscard]] std::vector<V> gather_to(detail::exchanging<M>& m, std::size_t root, V value) {
   std::vector<V> mine;
   mine.push_back(std::move(value));
-  return detail::reduce_to_root("gather_to", m, root, std::move(mine), detail::append{}).value_or(std::vector<V>{});
+  return detail::reduce_to_root<detail::gather_to_label<V>>(m, root, std::move(mine), detail::append{})
+      .value_or(std::vector<V>{});
 }
 
 /// Each member gives one value for each member, and gets those that are for it, by rank. A value

@@ -106,9 +106,16 @@ class communicator : public detail::group_place, public detail::exchanging<commu
 
 namespace detail {
 
+struct split_label : collective_label<> {
+  static constexpr const char* name = "split";
+};
+struct dismiss_label : collective_label<> {
+  static constexpr const char* name = "dismiss";
+};
+
 template <class T, class M>
 communicator<T> split_group(M& m, std::optional<std::uint64_t> color) {
-  const std::vector<std::optional<std::uint64_t>> colors = all_gather(m, color);
+  const std::vector<std::optional<std::uint64_t>> colors = gather_as<split_label>(m, color);
   std::size_t first = 0;
   while (colors[first] != color) ++first;
   group<T> made;
@@ -120,7 +127,7 @@ communicator<T> split_group(M& m, std::optional<std::uint64_t> color) {
       error = std::current_exception();
     }
   }
-  const std::vector<group<T>> all = all_gather(m, std::move(made));
+  const std::vector<group<T>> all = gather_as<split_label>(m, std::move(made));
   if (error != nullptr) std::rethrow_exception(error);
   if (!color) return {};
   if (!all[first]) throw_not_made(first);
@@ -154,7 +161,8 @@ template <class T>
 /// has made: that of spawn_group ends by destroy.
 template <class T>
 void dismiss(communicator<T>& c) {
-  (void)c.all_reduce(0);  // the PE of rank 0 tells the others the result, and then that it ends
+  // the PE of rank 0 tells the others the result, and then that the group ends
+  (void)c.template reduce_as<detail::dismiss_label>(0, std::plus<>{});
   const communicator<T> own = std::exchange(c, {});
   if (own.rank() == 0) dismiss(own.this_group());
 }

@@ -30,7 +30,7 @@ void member_base::meet(const collective& what, arrival& a) {
   check();
   pe& self = here_pe();
   group_part* p = find_part(self, part_.slot, part_.generation);
-  if (p == nullptr) throw process_gone(fmt::format("{}: the group", what.name));
+  if (p == nullptr) throw process_gone(verbatim, fmt::format("{}: the group was dismissed or destroyed", what.name));
   a.index = index_;
   p->arrive(what, a);
 }

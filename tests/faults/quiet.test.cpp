@@ -303,6 +303,10 @@ void one_throws_before_the_barrier() {
   const auto g = spawn_group<meeting>(everywhere(), 2 * world_pes());
   g->meet_unless_last();
 }
+void one_of_its_pe_throws_before_the_barrier() {
+  const auto g = spawn_group<meeting>(everywhere(), world_pes());
+  g->meet_unless_last();
+}
 // Main waits for a method that waits for a method that waits in a barrier to which nobody else comes.
 void waits_for_who_never_comes() {
   const auto g = spawn_group<meeting>(everywhere(), world_pes() + 1);
@@ -403,9 +407,11 @@ TEST_P(dead, world_ends_with_an_error_that_says_what_main_waits_for) {
   EXPECT_NE(said.find("meeting::meet waits in barrier"), std::string::npos) << said;  // on whatever PE that is
 }
 TEST_P(dead, world_ends_with_an_error_that_says_who_failed_before_the_barrier_that_others_wait_in) {
-  const std::string said = outcome("late");
-  expect_dead(said, "waits in barrier");
-  EXPECT_NE(said.find("the last one is late"), std::string::npos) << said;
+  for (const char* scenario : {"late", "late_alone"}) {
+    const std::string said = outcome(scenario);
+    expect_dead(said, "waits in barrier");
+    EXPECT_NE(said.find("the last one is late"), std::string::npos) << said;
+  }
 }
 TEST_P(dead, world_ends_with_an_error_that_says_which_name_is_waited_for) {
   expect_dead(outcome("name"), "waits in await_name \"/never\"");
@@ -455,6 +461,7 @@ int main(int argc, char** argv) {
                                 {"task", waits_for_a_task},
                                 {"sleeps", sleeps_for_ever},
                                 {"late", one_throws_before_the_barrier},
+                                {"late_alone", one_of_its_pe_throws_before_the_barrier},
                                 {"dead_after_loss", nothing_is_left_after_a_loss},
                                 {"asleep", asleep_is_not_dead}});
 }

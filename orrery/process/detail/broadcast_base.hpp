@@ -54,6 +54,8 @@ struct broadcast_base {
   void fan_out(pe& self, std::uint32_t argument_bytes, bool constructs) noexcept;
   void fail(std::size_t index, std::exception_ptr why) noexcept;
   void one_done(pe& self) noexcept;
+  /// For a report, should members wait in a barrier for one that failed here.
+  void note_failure() noexcept;
   /// Takes the messages that have not been executed out of the mailboxes.
   void forget_messages(pe& self) noexcept;
   /// Takes over a delivery whose payload is read in place.

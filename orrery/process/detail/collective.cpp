@@ -15,6 +15,7 @@ std::string_view beginning(std::string_view text) { return text.substr(0, 100); 
 
 std::string collective::text() const {
   if (value.empty()) return name;
+  if (operation.empty()) return fmt::format("{} of {}", name, beginning(value));
   return fmt::format("{} of {} with {}", name, beginning(value), beginning(operation));
 }
 
@@ -25,12 +26,12 @@ std::string disagreement(const collective& one, const collective& other) {
       one.text(), other.text());
 }
 
-void throw_other_root(std::uint64_t one, std::uint64_t other) {
+void throw_other_root(const char* name, std::uint64_t one, std::uint64_t other) {
   throw usage_error(
       errc::bad_argument,
-      fmt::format("an exchange with one member: one member has named rank {} and another rank {}; all members "
-                  "must name the same",
-                  one, other));
+      fmt::format("{}: one member has named rank {} as the root and another rank {}; all members must name the "
+                  "same",
+                  name, one, other));
 }
 
 }  // namespace orrery::detail

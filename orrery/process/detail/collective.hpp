@@ -23,7 +23,7 @@ struct collective {
   std::string_view value = {};
   std::string_view operation = {};
 
-  /// For errors: "barrier", "all_reduce of int with std::plus<void>".
+  /// For errors: "barrier", "all_gather of int", "all_reduce of int with std::plus<void>".
   [[nodiscard]] std::string text() const;
 };
 
@@ -58,6 +58,6 @@ class collective_order {
 /// The error for members that called these at the same point.
 [[nodiscard]] std::string disagreement(const collective& one, const collective& other);
 /// Members do not name the same root.
-[[noreturn]] void throw_other_root(std::uint64_t one, std::uint64_t other);
+[[noreturn]] void throw_other_root(const char* name, std::uint64_t one, std::uint64_t other);
 
 }  // namespace orrery::detail

@@ -2,10 +2,12 @@
 #include <orrery/process/detail/collective.hpp>
 
 #include <orrery/orrery.hpp>
+#include <orrery/process/communicator.hpp>
 #include <orrery/process/internal/test_world.hpp>
 
 #include <functional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -25,6 +27,16 @@ struct Meeter : member<Meeter> {
     if (what == 'i') (void)all_reduce(1);
     if (what == 'd') (void)all_reduce(1.5);
     if (what == 'm') (void)all_reduce(1, std::multiplies<>{});
+    if (what == 'g') (void)all_gather(*this, 1);
+    if (what == 's') (void)scan(*this, 1);
+    if (what == 'S') (void)scan(*this, 1, std::multiplies<>{});
+    if (what == 'e') (void)exclusive_scan(*this, 1, 0);
+    if (what == 't') (void)gather_to(*this, 0, 1);
+    if (what == 'r') (void)reduce_to(*this, 0, 1);
+    if (what == 'f') (void)broadcast_from(*this, 0, 1);
+    if (what == 'F') (void)broadcast_from(*this, 1, 1);
+    if (what == 'a') (void)all_to_all(*this, std::vector<int>(size()));
+    if (what == 'p') (void)split(*this, 0);
   }
   // Calls the collectives of its rank; returns the text of the usage_error that ends them.
   std::string meet(const std::vector<std::string>& calls) {
@@ -91,6 +103,32 @@ TEST(collective, reductions_of_other_types_fail_at_all_members) {
     auto h = spawn_group<Meeter>(everywhere(), 6);
     expect_both_named(h->meet({"i", "m"}), "plus", "multiplies");
   });
+}
+
+TEST(collective, errors_name_what_the_program_calls) {
+  const std::vector<std::pair<char, std::string>> names{{'g', "all_gather of int"},
+                                                        {'s', "scan of int with std::plus<void>"},
+                                                        {'S', "scan of int with std::multiplies<void>"},
+                                                        {'e', "exclusive_scan of int with std::plus<void>"},
+                                                        {'t', "gather_to of int"},
+                                                        {'r', "reduce_to of int with std::plus<void>"},
+                                                        {'f', "broadcast_from of int"},
+                                                        {'a', "all_to_all of int"},
+                                                        {'p', "split"}};
+  const auto all = [&] {
+    for (std::size_t i = 0; i < names.size(); ++i) {
+      const auto& one = names[i];
+      const auto& other = names[(i + 1) % names.size()];
+      const auto g = spawn_group<Meeter>(everywhere(), 5);
+      expect_both_named(g->meet({std::string(1, one.first), std::string(1, other.first)}), one.second, other.second);
+      destroy(g);
+    }
+    const auto g = spawn_group<Meeter>(everywhere(), 4);
+    for (const std::string& heard : g->meet({"f", "F"}))
+      EXPECT_NE(heard.find("broadcast_from: one member has named rank"), std::string::npos) << heard;
+  };
+  in_world(3, all);
+  in_simulation("machines=3,jitter=20us,seed=1", all);
 }
 
 TEST(collective, later_ones_of_that_group_fail_too) {

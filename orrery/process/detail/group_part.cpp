@@ -262,21 +262,31 @@ void group_part::cancel_waits(pe&) noexcept {
   broken(completed_, make_error(errc::stopped, what_ != nullptr ? what_->name : ""));
 }
 
+namespace {
+
+std::string text_of(const std::exception_ptr& error) {
+  try {
+    std::rethrow_exception(error);
+  } catch (const std::exception& e) {
+    return e.what();
+  } catch (...) {
+    return "an exception";
+  }
+}
+
+}  // namespace
+
 std::string group_part::explain_waits() const {
   std::string text;
   for (const broadcast_base* b = outstanding; b != nullptr; b = b->next) {
     if (b->failed == group_data::none || b->left == 0) continue;
-    std::string why = "an exception";
-    try {
-      std::rethrow_exception(b->error);
-    } catch (const std::exception& e) {
-      why = e.what();
-    } catch (...) {
-    }
     text += fmt::format("  {} of {} members on this PE have not ended {}::{}, which failed at member {}: {}\n", b->left,
                         members_.size(), b->method->class_name, b->method->method,
-                        b->failed & ~group_data::after_another, why);
+                        b->failed & ~group_data::after_another, text_of(b->error));
   }
+  if (failed.method != nullptr && failed.before == completed_ && broken_ == nullptr)
+    text += fmt::format("  {}::{} failed at member {}, and no barrier of the group has ended since: {}\n",
+                        failed.method->class_name, failed.method->method, failed.rank, text_of(failed.error));
   return text;
 }
 

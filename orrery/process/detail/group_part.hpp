@@ -120,6 +120,13 @@ class group_part final : public scheduler::wait_watcher {
 
   // --- broadcasts --------------------------------------------------------------------------------
   broadcast_base* outstanding = nullptr;  ///< list of those that members have still to execute
+  /// The last one to end, if it failed at a member; in no collective since.
+  struct failure {
+    const scheduler::handler* method = nullptr;
+    std::uint32_t rank = 0;
+    std::exception_ptr error;
+    std::uint64_t before = 0;  ///< the number of the collective that was to come
+  } failed;
   bool ending = false;  ///< the part ends when there are none any more
 
  private:
