@@ -197,7 +197,8 @@ void shutdown::refuse_all(slot& s) {
   while (s.has_messages()) {
     delivery d;
     d.load(of_, *s.pop());
-    if (d.reply == 0 && d.method != nullptr && unexecuted_++ == 0) first_unexecuted_ = d.method;
+    const bool one_way = d.reply == 0 && d.method != nullptr && d.method->lost != &nobody_misses;
+    if (one_way && unexecuted_++ == 0) first_unexecuted_ = d.method;
     d.fail(refusal(d.method));
   }
 }

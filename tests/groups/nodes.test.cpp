@@ -220,6 +220,14 @@ void loss() {
   g[0]->add(1);
 }
 
+// The program ends while members meet.
+void end_inside() {
+  const auto g = spawn_group<Worker>(everywhere(), 6, "w");
+  const auto called = start(g)->meet(1'000'000'000);
+  const auto asked = start(g)->sums(1'000'000'000);
+  orrery::sleep_for(std::chrono::milliseconds(20));
+}
+
 // --- the tests -----------------------------------------------------------------------------------------------------
 
 struct shape {
@@ -230,10 +238,12 @@ struct shape {
 class group_across_nodes : public ::testing::TestWithParam<shape> {
  protected:
   // What a world of that shape says before it fails; nothing if it does not.
+  static std::string said_in(std::string_view scenario) {
+    return outcome_of({fmt::format("--scenario={}", scenario), fmt::format("--orrery-nodes={}", GetParam().nodes),
+                       fmt::format("--orrery-pes={}", GetParam().pes)});
+  }
   static std::string wrong_in(std::string_view scenario) {
-    const std::string said =
-        outcome_of({fmt::format("--scenario={}", scenario), fmt::format("--orrery-nodes={}", GetParam().nodes),
-                    fmt::format("--orrery-pes={}", GetParam().pes)});
+    const std::string said = said_in(scenario);
     return said.ends_with("good") ? "" : said;
   }
 };
@@ -248,6 +258,9 @@ TEST_P(group_across_nodes, a_group_can_be_sent) { EXPECT_EQ(wrong_in("values"), 
 TEST_P(group_across_nodes, messages_of_one_sender_keep_their_order) { EXPECT_EQ(wrong_in("order"), ""); }
 TEST_P(group_across_nodes, remote_data_is_read_and_written) { EXPECT_EQ(wrong_in("data"), ""); }
 TEST_P(group_across_nodes, a_lost_node_is_heard_of_by_those_who_wait) { EXPECT_EQ(wrong_in("loss"), ""); }
+TEST_P(group_across_nodes, nothing_is_said_of_members_that_meet_when_the_program_ends) {
+  EXPECT_EQ(said_in("end_inside"), "good");
+}
 
 }  // namespace
 
@@ -260,5 +273,6 @@ int main(int argc, char** argv) {
                                                  {"values", values},
                                                  {"order", order},
                                                  {"data", data},
-                                                 {"loss", loss}});
+                                                 {"loss", loss},
+                                                 {"end_inside", end_inside}});
 }

@@ -39,7 +39,11 @@ const scheduler::handler answer_instance{"group",
                                          [](void* to, void* from) { std::memcpy(to, from, sizeof(late_answer*)); },
                                          [](void* payload) { delete answer_in(payload); },
                                          sizeof(late_answer*),
-                                         false};
+                                         false,
+                                         nullptr,
+                                         {},
+                                         nullptr,
+                                         &scheduler::nobody_misses};
 
 }  // namespace
 
