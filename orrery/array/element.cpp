@@ -9,7 +9,7 @@ void throw_no_element() { throw usage_error(errc::bad_argument, "element: this o
 
 // Before all that is in the mailbox: the element moves when its method has returned.
 void post_leave(pe& self, slot& s, const scheduler::handler& h, std::uint32_t to) {
-  scheduler::message* m = self.allocate_message(sizeof(std::tuple<std::uint32_t>));
+  scheduler::message* m = self.messages().allocate(sizeof(std::tuple<std::uint32_t>));
   new (m->payload()) std::tuple<std::uint32_t>(to);
   m->source_pe = self.id();
   write_envelope(m->head, self.address_of(s), h, wire::payload_form::owned, nullptr, 0);

@@ -75,7 +75,7 @@ void begin_function(pe& self, slot& s, std::unique_ptr<function_body> body) {
     throw usage_error(
         errc::bad_argument,
         fmt::format("a stack of {} bytes: the largest that a function can have is 1 GiB", body->stack_bytes));
-  self.give_order(&s);  // it begins after what has made it
+  self.order().give(&s);  // it begins after what has made it
   s.set_object(self.functions().make(&function_entry, body.get(), body->stack_bytes));
   body.release();
   s.class_number = function_class.number;
@@ -101,7 +101,7 @@ slot& receiving_slot(pe& self) {
 void unlink(pe& self, slot& s, scheduler::message* before, scheduler::message* m) noexcept {
   s.charge -= m->charge();
   (void)s.unlink_after(before);
-  self.release_message(m);
+  self.messages().release(m);
   if (s.has_extra) [[unlikely]]
     self.flow().made_room_if_low(s);
 }

@@ -150,7 +150,7 @@ inline void require_same_pe(const scheduler::sink& k) {
   pe* const here = scheduler::current_pe;
   if (here == nullptr || here->id() != k.home) [[unlikely]]
     throw_other_pe(k);
-  if (k.state != scheduler::sink::status::waiting) here->take_result_order(const_cast<scheduler::sink&>(k));
+  if (k.state != scheduler::sink::status::waiting) here->order().take_result(k);
 }
 /// Throws usage_error if a method, or (`continued`) a coroutine, waits for the result already: it
 /// would never be woken.

@@ -12,11 +12,11 @@ bool send_to_mailbox(pe& self, address to, const scheduler::handler& h, schedule
     if (!full) fail_gone(h, to, sink, self);
     return !full;
   }
-  scheduler::message* m = self.allocate_message(arguments.owned_bytes());
+  scheduler::message* m = self.messages().allocate(arguments.owned_bytes());
   try {
     arguments.move(m->payload());
   } catch (...) {
-    self.release_message(m);
+    self.messages().release(m);
     throw;
   }
   m->source_pe = to.pe;

@@ -70,10 +70,10 @@ struct joined_futures final : gathered_parts {
     });
   }
   void one_ended(pe& at) {
-    at.give_order(this);  // what follows comes after all of them
+    at.order().give(this);  // what follows comes after all of them
     if (--left != 0) return;
-    at.take_order(this);
-    at.forget_order(this);
+    at.order().take(this);
+    at.order().forget(this);
     const std::unique_ptr<joined_futures> self(this);
     target->route = nullptr;
     // the first exception stands for all

@@ -152,7 +152,7 @@ inline void conditions::grant_behind(condition*& youngest, condition* before) no
   c.state = condition::status::granted;
   c.process->state = process_state::running;
   c.process->active = c.method;
-  of_.give_order(&c);
+  of_.order().give(&c);
   of_.ready(*c.waiter);
   // It goes on soon, on a stack that has cooled down: the frames on both sides of the condition.
   fetch_lines(c.waiter->context, 4);
@@ -246,8 +246,8 @@ bool conditions::wait(const predicate& p, std::int64_t deadline_ns) {
   }
   c.waiter->waits_in = before;
   if (c.state == condition::status::stopped) of_.shutdown().refuse("wait_until");
-  of_.take_order(&c);
-  of_.forget_order(&c);
+  of_.order().take(&c);
+  of_.order().forget(&c);
   if (c.error != nullptr) std::rethrow_exception(c.error);
   return c.held;
 }

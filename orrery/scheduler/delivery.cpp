@@ -13,7 +13,7 @@ namespace orrery::scheduler {
 
 void delivery::release_other() noexcept {
   if (heap != nullptr) {
-    self->release_message(heap);
+    self->messages().release(heap);
     heap = nullptr;
   } else if (from != nullptr) {
     if (from->ring.pop()) self->owner().wake(from->pe);
@@ -76,7 +76,7 @@ message* delivery::to_message(const wire::envelope& e, std::uint32_t bytes, cons
     size -= wire::ring_surcharge(padding, from->ring.capacity());
   }
   const std::size_t room = size - wire::granule;
-  message* m = self->allocate_message(room);
+  message* m = self->messages().allocate(room);
   m->source_pe = source_pe;
   m->head.size.store(size, std::memory_order_relaxed);
   m->head.kind = wire::level_of(wire::envelope::read_once(e.kind));
@@ -102,7 +102,7 @@ message* delivery::to_message(const wire::envelope& e, std::uint32_t bytes, cons
 // what lies there would keep others from being sent.
 message* delivery::copy_block(const wire::envelope& e) {
   const std::uint32_t size = wire::record_bytes(payload_bytes);
-  message* m = self->allocate_message(size - wire::granule);
+  message* m = self->messages().allocate(size - wire::granule);
   m->source_pe = source_pe;
   m->head.size.store(size, std::memory_order_relaxed);
   m->head.kind = wire::level_of(wire::envelope::read_once(e.kind));

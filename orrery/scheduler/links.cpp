@@ -22,7 +22,7 @@ links::links(pe& of, transport::doorbell& bell, std::uint32_t world_pes) noexcep
 outbound& links::open(std::uint32_t to) {
   if (outbound_.find(to) != nullptr) throw_not_sent(to);
   outbound& c = outbound_.put(to, of_.owner().connect(of_, to));
-  if (causality* const order = of_.order()) c.follow(*order);
+  if (causality* const order = of_.order().recorder()) c.follow(*order);
   return c;
 }
 

@@ -212,7 +212,7 @@ void pe::run_sink(sink& s) {
     return;
   }
   const passing_process process(*this, continuation);
-  take_result_order(s);
+  order().take_result(s);
   s.on_done(*this, s);  // s may end here
 }
 
@@ -396,7 +396,7 @@ void pe::fire(timer& t) {
 void pe::wait(sink& s) {
   if (s.state == sink::status::waiting) [[likely]]
     return wait_for(s);
-  take_result_order(s);
+  order().take_result(s);
 }
 
 void pe::wait_for(sink& s) {
@@ -413,7 +413,7 @@ void pe::wait_for(sink& s) {
   }
   current_->waiting_on = nullptr;
   if (nameless != nullptr) deadlocks_.end_nameless_wait(*nameless);
-  take_result_order(s);
+  order().take_result(s);
 }
 
 bool pe::wait_until(sink& s, std::int64_t deadline_ns) {
@@ -427,7 +427,7 @@ bool pe::wait_until(sink& s, std::int64_t deadline_ns) {
       return false;
     }
   }
-  take_result_order(s);
+  order().take_result(s);
   return true;
 }
 

@@ -150,11 +150,6 @@ class pe : public run_state {
   bool park_until(std::int64_t deadline_ns);
   /// Waits until the sink is done.
   void wait(sink& s);
-  /// The result of a sink that is done is used: what made it comes before.
-  void take_result_order(sink& s) noexcept {
-    if (watch_ != nullptr) [[unlikely]]
-      watch_result(s);
-  }
   /// The same until a deadline; false if it came first.
   bool wait_until(sink& s, std::int64_t deadline_ns);
   /// Runs the task, as a process of its own, when there is nothing else to run here; if what it
@@ -289,7 +284,7 @@ inline void run_state::complete(sink& s) {
 
 inline void delivery::release() noexcept {
   if (heap != nullptr && form != wire::payload_form::block) [[likely]] {
-    self->release_message(heap);
+    self->messages().release(heap);
     heap = nullptr;
     return;
   }

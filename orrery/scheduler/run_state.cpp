@@ -49,20 +49,6 @@ void run_state::watch_end(const activation& a) noexcept {
 void run_state::watch_complete(sink& s) noexcept {
   if (watch_->order != nullptr) watch_->order->give_anew(&s);
 }
-void run_state::watch_result(sink& s) noexcept {
-  if (watch_->order == nullptr) return;
-  watch_->order->take(&s);
-  watch_->order->forget(&s);
-}
-void run_state::give_order_watched(const void* key) {
-  if (watch_->order != nullptr) watch_->order->give(key);
-}
-void run_state::take_order_watched(const void* key) {
-  if (watch_->order != nullptr) watch_->order->take(key);
-}
-void run_state::forget_order_watched(const void* key) noexcept {
-  if (watch_->order != nullptr) watch_->order->forget(key);
-}
 
 slot& run_state::allocate_new_slot() {
   if (processes_.used() == jump_prefetcher::worthwhile) prefetcher_.activate(processes_.capacity());

@@ -4,6 +4,7 @@
 #include <orrery/scheduler/activation.hpp>
 #include <orrery/scheduler/counters.hpp>
 #include <orrery/scheduler/fiber.hpp>
+#include <orrery/scheduler/happens_before.hpp>
 #include <orrery/scheduler/jump_prefetcher.hpp>
 #include <orrery/scheduler/message.hpp>
 #include <orrery/scheduler/process_table.hpp>
@@ -18,15 +19,7 @@
 
 namespace orrery::scheduler {
 
-class causality;
-class trace_buffer;
 class urgent_queue;
-
-/// The observer of a PE's work. Owned by the PE's node.
-struct pe_watch {
-  trace_buffer* trace = nullptr;
-  causality* order = nullptr;
-};
 
 /// The members that a PE touches for every message: its processes and their mailboxes, what runs,
 /// and what is to run next.
@@ -77,8 +70,8 @@ class run_state {
   void end_object(slot& s) noexcept;
 
   // --- mailboxes ---------------------------------------------------------------------------------
-  [[nodiscard]] message* allocate_message(std::size_t payload) { return pool_.allocate(payload); }
-  void release_message(message* m) noexcept { pool_.release(m); }
+  /// The memory of messages.
+  [[nodiscard]] message_pool& messages() noexcept { return pool_; }
   /// Appends to the mailbox.
   void push(slot& s, message* m) { push(s, m, m->charge()); }
   /// The same, where the charge is known: to read what has just been written costs a wait for it.
@@ -163,22 +156,7 @@ class run_state {
   }
 
   // --- what happens before what ------------------------------------------------------------------
-  /// Null: nobody wants to know; see causality.
-  [[nodiscard]] causality* order() const noexcept { return watch_ != nullptr ? watch_->order : nullptr; }
-  /// A later take from `key` comes after what runs now; all who give there are taken together.
-  void give_order(const void* key) {
-    if (watch_ != nullptr) [[unlikely]]
-      give_order_watched(key);
-  }
-  void take_order(const void* key) {
-    if (watch_ != nullptr) [[unlikely]]
-      take_order_watched(key);
-  }
-  /// The order that was given there is not needed any more.
-  void forget_order(const void* key) noexcept {
-    if (watch_ != nullptr) [[unlikely]]
-      forget_order_watched(key);
-  }
+  [[nodiscard]] happens_before order() const noexcept { return happens_before(watch_); }
 
  protected:
   run_state(std::uint32_t pe, std::uint32_t most_processes, bool in_huge_pages)
@@ -192,7 +170,6 @@ class run_state {
   [[gnu::cold]] void watch_begin(const activation& a) noexcept;
   [[gnu::cold]] void watch_end(const activation& a) noexcept;
   [[gnu::cold]] void watch_complete(sink& s) noexcept;
-  [[gnu::cold]] void watch_result(sink& s) noexcept;
 
   process_table processes_;
   fiber* current_ = nullptr;
@@ -215,9 +192,6 @@ class run_state {
   void push_background(slot& s, message* m);
   [[gnu::cold]] void schedule_by_level(slot& s);
   [[gnu::cold]] void suspect(slot& s);
-  [[gnu::cold]] void give_order_watched(const void* key);
-  [[gnu::cold]] void take_order_watched(const void* key);
-  [[gnu::cold]] void forget_order_watched(const void* key) noexcept;
   slot& allocate_new_slot();
   [[nodiscard]] class pe& whole() noexcept;
 };

@@ -266,7 +266,7 @@ void shutdown::drop_leftovers() noexcept {
       delivery d;
       d.load(of_, *m);
       if (d.form == wire::payload_form::owned) d.method->drop(d.payload);
-      of_.release_message(m);
+      of_.messages().release(m);
       m = next;
     }
   }

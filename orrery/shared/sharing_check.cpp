@@ -27,7 +27,7 @@ namespace {
 // records of a PE; then they are looked for no more, but begun anew
 constexpr std::size_t most_open = 4096;
 
-scheduler::causality& order_of_this_pe() { return *here_pe().order(); }
+scheduler::causality& order_of_this_pe() { return *here_pe().order().recorder(); }
 
 sharing_recorder& recorder_of_this_pe() {
   auto& r = shared_directory::of_this_pe().recorder;
@@ -88,7 +88,7 @@ std::string place_text(const std::source_location& where, const char* what) {
   return fmt::format("{}:{} ({})", file, where.line(), what);
 }
 
-bool checks_sharing() noexcept { return here_pe().order() != nullptr; }
+bool checks_sharing() noexcept { return here_pe().order().recorder() != nullptr; }
 
 // --- the recorder --------------------------------------------------------------------------------
 
@@ -302,7 +302,7 @@ void watched_access::end() noexcept {
 
 void note_element(const shared_object& o, std::uint64_t row, std::uint64_t column, access_kind k,
                   std::source_location where) {
-  if (here_pe().active() == nullptr || here_pe().order() == nullptr) return;
+  if (here_pe().active() == nullptr || here_pe().order().recorder() == nullptr) return;
   recorder_of_this_pe().add(o, row * o.columns + column, k, where);
 }
 

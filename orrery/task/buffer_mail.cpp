@@ -117,7 +117,7 @@ sent send_within(pe& self, address to, owned_form& form, std::uint16_t pages, bo
     if (s == nullptr) return sent::gone;
   }
   const std::uint32_t record = wire::record_bytes(sizeof(large_mail));
-  message* const m = self.allocate_message(record - wire::granule);
+  message* const m = self.messages().allocate(record - wire::granule);
   m->source_pe = to.pe;
   m->head.size.store(record, std::memory_order_relaxed);
   detail::write_envelope(m->head, to, mail_handler, payload_form::owned, nullptr, pages);
@@ -241,7 +241,7 @@ message* with_buffers_apart(pe& self, message& m) {
     if (p.bytes != 0) std::memcpy(mail.buffers[i].memory.data(), d.payload + p.position, p.bytes);
   }
   const std::uint32_t record = wire::record_bytes(sizeof(large_mail));
-  message* const made = self.allocate_message(record - wire::granule);
+  message* const made = self.messages().allocate(record - wire::granule);
   made->source_pe = m.source_pe;
   made->head.size.store(record, std::memory_order_relaxed);
   detail::write_envelope(made->head, {}, mail_handler, payload_form::owned, nullptr, wire::pages_beside(all));

@@ -49,7 +49,7 @@ sent send_within(pe& self, address to, const mail_head& head, std::size_t bytes,
   }
   const std::size_t payload = sizeof head + bytes;
   const std::uint32_t record = wire::record_bytes(payload);
-  message* m = self.allocate_message(record - wire::granule);
+  message* m = self.messages().allocate(record - wire::granule);
   write_to(m->payload(), head, writer);
   m->source_pe = to.pe;
   m->head.size.store(record, std::memory_order_relaxed);
@@ -127,7 +127,7 @@ message* copy_of_block(pe& self, message& m) {
   scheduler::delivery d;
   d.load(self, m);
   const std::uint32_t record = wire::record_bytes(d.payload_bytes);
-  message* copy = self.allocate_message(record - wire::granule);
+  message* copy = self.messages().allocate(record - wire::granule);
   copy->source_pe = m.source_pe;
   copy->head.size.store(record, std::memory_order_relaxed);
   detail::write_envelope(copy->head, {}, mail_handler, payload_form::wire, nullptr, padding_of(d.payload_bytes));
@@ -173,7 +173,7 @@ message* find_mail(pe& self, slot& s, const std::uint64_t* tag, bool take) {
       if (made == nullptr) return false;  // another node's nonsense; nobody asks for it
       s.charge -= m->charge();
       (void)s.unlink_after(before);
-      self.release_message(m);
+      self.messages().release(m);
       found = made;  // in the place of the other, whether it is taken or not
       return true;
     }
@@ -198,7 +198,7 @@ message* take_delivered(pe& self, scheduler::delivery& d) {
   message* m = std::exchange(d.heap, nullptr);
   if (m == nullptr) {  // it lies in a ring, in another form than `wire`: the handler has `views`
     const std::uint32_t record = wire::record_bytes(std::max(sizeof(large_mail), sizeof(wire::block_ref)));
-    m = self.allocate_message(record - wire::granule);
+    m = self.messages().allocate(record - wire::granule);
     m->source_pe = d.source_pe;
     m->head.size.store(record, std::memory_order_relaxed);
     detail::write_envelope(m->head, {}, mail_handler, d.form, nullptr, 0);
@@ -221,13 +221,13 @@ message* take_delivered(pe& self, scheduler::delivery& d) {
     again.release();
     throw bad_message(errc::message_corrupt, "orrery_send");
   }
-  self.release_message(m);
+  self.messages().release(m);
   return made;
 }
 
 void release_mail(pe& self, message& m) noexcept {
   if (m.head.form == payload_form::owned) drop_large(m.payload());
-  self.release_message(&m);
+  self.messages().release(&m);
 }
 
 }  // namespace orrery::task_detail

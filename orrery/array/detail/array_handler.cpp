@@ -5,7 +5,7 @@
 
 namespace orrery::detail {
 
-void birth_handler::forget(array_core& part, cell_base&, scheduler::message* m) { part.self().release_message(m); }
+void birth_handler::forget(array_core& part, cell_base&, scheduler::message* m) { part.self().messages().release(m); }
 
 slot* refuse_route(pe&, scheduler::delivery& d, const wire::envelope&, std::uint32_t) noexcept {
   d.fail(std::make_exception_ptr(bad_message(errc::unknown_handler, "a message that does not leave its PE")));

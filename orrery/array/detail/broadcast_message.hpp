@@ -78,7 +78,7 @@ struct broadcast_message {
   // The element has ended: it need not hear of it.
   static void forward(array_core& core, cell_base&, scheduler::message* m) {
     broadcast_record* r = record_in(m->payload());
-    core.self().release_message(m);
+    core.self().messages().release(m);
     core.executed(r);
   }
   static void move_pointer(void* to, void* from) { std::memcpy(to, from, sizeof(void*)); }

@@ -132,7 +132,7 @@ std::vector<pending_broadcast> array_core::pack_broadcasts(scheduler::message*& 
     *at = m->next;
     broadcast_record* r = nullptr;
     std::memcpy(&r, m->payload(), sizeof r);
-    self_.release_message(m);
+    self_.messages().release(m);
     pending_broadcast b{r->method->index, {}};
     r->append_arguments(b.arguments);
     all.push_back(std::move(b));

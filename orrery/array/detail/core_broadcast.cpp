@@ -129,7 +129,7 @@ void array_core::deliver(broadcast_record& r) {
 }
 
 void array_core::post_to(cell_base& c, broadcast_record& r) {
-  scheduler::message* m = self_.allocate_message(sizeof(void*));
+  scheduler::message* m = self_.messages().allocate(sizeof(void*));
   broadcast_record* p = &r;
   std::memcpy(m->payload(), &p, sizeof p);
   m->source_pe = self_.id();

@@ -72,7 +72,7 @@ struct element_forms : argument_forms<P...> {
         by_index::make_routed(self, form, core.id(), h, static_cast<index_cell<Index>&>(c).index, m->head.padding);
     auto* p = reinterpret_cast<payload*>(out->payload());
     arguments::relocate(&p->args, m->payload());
-    self.release_message(m);
+    self.messages().release(m);
     dispatch(self, out);
   }
 };

@@ -61,7 +61,7 @@ struct index_messages {
   /// A message on its way without its arguments, which the caller makes.
   static scheduler::message* make_routed(pe& self, const message_form& form, std::uint32_t array, const route_head& h,
                                          const Index& i, std::uint16_t pages) {
-    scheduler::message* m = self.allocate_message(form.payload_bytes);
+    scheduler::message* m = self.messages().allocate(form.payload_bytes);
     m->source_pe = self.id();
     m->head.size.store(wire::record_bytes(form.payload_bytes), std::memory_order_relaxed);
     write_envelope(m->head, {self.id(), array, 0}, form.routed, wire::payload_form::owned, nullptr, pages);

@@ -72,7 +72,7 @@ bool index_sender<Index>::send_from_here(pe& self, index_part<Index>& part, cons
     arguments.move(m->payload());
   } catch (...) {
     messages::end_prefix(m->payload());
-    self.release_message(m);
+    self.messages().release(m);
     throw;
   }
   if (form.ordered) {

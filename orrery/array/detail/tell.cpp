@@ -76,7 +76,7 @@ slot* route_piece(pe& self, scheduler::delivery& d, const wire::envelope& e, std
     } else if (scheduler::slot* s = self.find(whole.slot, whole.generation)) {
       self.push(*s, m);
     } else {
-      self.release_message(m);
+      self.messages().release(m);
       fail_gone(*h, {self.id(), whole.slot, whole.generation}, nullptr, self);
     }
   } catch (...) {
@@ -138,7 +138,7 @@ void throw_too_large(const scheduler::handler& h, std::size_t bytes) {
 
 scheduler::message* wire_message(pe& self, const scheduler::handler& h, std::uint32_t slot, std::uint32_t generation,
                                  std::span<const std::byte> payload) {
-  scheduler::message* m = self.allocate_message(payload.size());
+  scheduler::message* m = self.messages().allocate(payload.size());
   m->source_pe = self.id();
   m->head.size.store(static_cast<std::uint32_t>(wire::granule + payload.size()), std::memory_order_relaxed);
   m->head.kind = wire::record_kind::message;
@@ -167,7 +167,7 @@ void dispatch(pe& self, scheduler::message* m) {
 void discard(pe& self, scheduler::message* m) noexcept {
   if (m->head.form == wire::payload_form::owned)
     reinterpret_cast<const scheduler::handler*>(m->head.handler)->drop(m->payload());
-  self.release_message(m);
+  self.messages().release(m);
 }
 
 void tell_process(pe& self, address to, const scheduler::handler& h, std::span<const std::byte> payload) {

@@ -69,7 +69,7 @@ struct argument_forms {
   template <class... A>
   static scheduler::message* make_message(pe& self, A&&... arguments) {
     const std::size_t more = behind(arguments...);
-    scheduler::message* m = self.allocate_message(more == 0 ? sizeof(owned) : aligned_payload(sizeof(owned)) + more);
+    scheduler::message* m = self.messages().allocate(more == 0 ? sizeof(owned) : aligned_payload(sizeof(owned)) + more);
     try {
       if constexpr (has_behind) {
         if (more != 0) {
@@ -80,7 +80,7 @@ struct argument_forms {
       }
       make_owned(m->payload(), std::forward<A>(arguments)...);
     } catch (...) {
-      self.release_message(m);
+      self.messages().release(m);
       throw;
     }
     return m;

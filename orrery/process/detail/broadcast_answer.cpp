@@ -49,7 +49,7 @@ const scheduler::handler answer_instance{"group",
 
 void answer_later(pe& self, std::unique_ptr<late_answer> l) noexcept {
   late_answer* p = l.release();
-  scheduler::message* m = self.allocate_message(sizeof p);
+  scheduler::message* m = self.messages().allocate(sizeof p);
   std::memcpy(m->payload(), &p, sizeof p);
   m->source_pe = self.id();
   slot& s = fresh_slot(self);

@@ -70,7 +70,7 @@ void broadcast_base::fan_out(pe& self, std::uint32_t argument_bytes, bool constr
     }
     scheduler::message* m = nullptr;
     try {
-      m = self.allocate_message(sizeof(message_payload));
+      m = self.messages().allocate(sizeof(message_payload));
     } catch (const std::bad_alloc&) {
       fail(i, std::current_exception());
       if (constructs) self.free_slot(*s);
@@ -116,10 +116,10 @@ void end_part(pe& self, slot& s) noexcept {
 }  // namespace
 
 void broadcast_base::one_done(pe& self) noexcept {
-  self.give_order(this);
+  self.order().give(this);
   if (--left != 0) return;
-  self.take_order(this);
-  self.forget_order(this);
+  self.order().take(this);
+  self.order().forget(this);
   (previous != nullptr ? previous->next : part->outstanding) = next;
   if (next != nullptr) next->previous = previous;
   const address at = part->at();
@@ -150,7 +150,7 @@ void broadcast_base::forget_messages(pe& self) noexcept {
       if (m->head.handler == reinterpret_cast<std::uint64_t>(member_method))
         std::memcpy(&payload, m->payload(), sizeof payload);
       if (payload.of != this) return false;
-      self.release_message(s->unlink_after(before));
+      self.messages().release(s->unlink_after(before));
       return true;
     };
     while (s->search(forget)) {

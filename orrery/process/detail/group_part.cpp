@@ -70,7 +70,7 @@ void group_part::arrive(const collective& what, arrival& a) {
   const void* const order = order_of(completed_);
   const address own = at_;
   inside_[a.index] = 1;
-  self.give_order(order);
+  self.order().give(order);
   if (last_ != nullptr) {
     last_->next = &a;
   } else {
@@ -78,7 +78,7 @@ void group_part::arrive(const collective& what, arrival& a) {
   }
   last_ = &a;
   if (++arrived_ == members_.size()) {
-    self.take_order(order);  // what it sends is of all
+    self.order().take(order);  // what it sends is of all
     try {
       what.all_here(self, *this);
     } catch (...) {  // a message could not be sent: nobody will get any further
@@ -91,14 +91,14 @@ void group_part::arrive(const collective& what, arrival& a) {
     self.park();
     self.running()->waits_in = nullptr;
   }
-  self.take_order(order);
+  self.order().take(order);
   if (a.failed != nullptr) std::rethrow_exception(a.failed);
 }
 
 void group_part::release(bool failed) noexcept {
-  self_.give_order(order_of(completed_));
+  self_.order().give(order_of(completed_));
   // Those of the one before have gone on: they are in this one.
-  self_.forget_order(order_of(completed_ - 1));
+  self_.order().forget(order_of(completed_ - 1));
   arrival* a = std::exchange(first_, nullptr);
   last_ = nullptr;
   arrived_ = 0;
@@ -171,7 +171,7 @@ const collective group_part::barrier{"barrier", [](pe&, group_part& p) {
                                      }};
 
 void group_part::signal(std::uint32_t round) {
-  self_.take_order(order_of(completed_));
+  self_.order().take(order_of(completed_));
   const auto& parts = group_.data().parts;
   const std::size_t to = (index_ + (std::size_t{1} << round)) % parts.size();
   tell_part<&part_barrier>(self_, parts[to].at, round, completed_);
@@ -188,7 +188,7 @@ void group_part::exchange() {
 
 void group_part::hear(std::uint64_t number, const collective& what) noexcept {
   if (number < completed_) return;
-  self_.give_order(order_of(number));
+  self_.order().give(order_of(number));
   if (const collective* other = order_.note(number, what)) disagree(number, *other, what);
 }
 

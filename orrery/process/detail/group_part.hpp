@@ -97,7 +97,7 @@ class group_part final : public scheduler::wait_watcher {
   static const collective barrier;
   /// The running method comes after all members that have arrived, or were heard of, in the present
   /// collective.
-  void follow_all() { self_.take_order(order_of(completed_)); }
+  void follow_all() { self_.order().take(order_of(completed_)); }
   /// The number of the collective that its members are in, or will call next.
   [[nodiscard]] std::uint64_t number() const noexcept { return completed_; }
   /// Another part is in `what`, as the collective with that number.
@@ -130,7 +130,7 @@ class group_part final : public scheduler::wait_watcher {
   bool ending = false;  ///< the part ends when there are none any more
 
  private:
-  /// The key of run_state::give_order for a collective. Some may be one ahead, and others still
+  /// The key of happens_before::give for a collective. Some may be one ahead, and others still
   /// leave the one before.
   [[nodiscard]] const void* order_of(std::uint64_t number) const noexcept {
     return reinterpret_cast<const char*>(this) + number % 4;

@@ -23,7 +23,7 @@ namespace {
 void drop_message(pe& self, scheduler::message* m) noexcept {
   if (m->head.form == wire::payload_form::owned)
     reinterpret_cast<const scheduler::handler*>(m->head.handler)->drop(m->payload());
-  self.release_message(m);
+  self.messages().release(m);
 }
 }  // namespace
 
@@ -64,7 +64,7 @@ void begin_call_with(pe& self, address to, scheduler::sink& k, const scheduler::
     slot* s = to.slot == wire::no_slot ? &fresh_slot(self) : self.find(to.slot, to.generation);
     if (s == nullptr) [[unlikely]]
       throw_gone(h, to);
-    scheduler::message* m = self.allocate_message(payload);
+    scheduler::message* m = self.messages().allocate(payload);
     std::memcpy(m->payload(), refs, payload);
     m->source_pe = to.pe;
     write_envelope(m->head, to, h, wire::payload_form::refs, &k, 0, arguments.level());

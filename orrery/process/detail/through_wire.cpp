@@ -15,7 +15,7 @@ void go_on_with(pe& self, scheduler::delivery& d, std::span<const std::byte> arg
     throw usage_error(errc::bad_argument,
                       fmt::format("{}: {} bytes of arguments: with --orrery-serialize {} are the most",
                                   call_name(*d.method), arguments.size(), wire::largest_payload));
-  scheduler::message* m = self.allocate_message(arguments.size());
+  scheduler::message* m = self.messages().allocate(arguments.size());
   if (!arguments.empty()) std::memcpy(m->payload(), arguments.data(), arguments.size());
   const std::uint32_t record = wire::record_bytes(arguments.size());
   m->source_pe = d.source_pe;

@@ -37,7 +37,7 @@ struct spot {
 [[gnu::noinline]] void watch(const shared_object& o, std::uint64_t row, std::uint64_t column, access_kind k,
                              std::source_location where) {
   const scheduler::pe& self = here_pe();
-  if (self.order() != nullptr) note_element(o, row, column, k, where);
+  if (self.order().recorder() != nullptr) note_element(o, row, column, k, where);
   if (self.settings().advise_for) {
     auto& census = shared_directory::of_this_pe().census;
     if (census == nullptr) census = std::make_unique<access_census>();
@@ -68,19 +68,20 @@ void note(const shared_id& id, std::uint64_t row, std::uint64_t column, access_k
 bool asks_owners(const shared_object& o) {
   // SYNC: acquire, with change_at_owner: after a read that has seen what was changed this sees the
   // mark.
-  return o.watched && here_pe().order() != nullptr && o.memory->head().changed.load(std::memory_order_acquire) != 0;
+  return o.watched && here_pe().order().recorder() != nullptr &&
+         o.memory->head().changed.load(std::memory_order_acquire) != 0;
 }
 /// Calls the owner for an access from which nobody learns what this process did before.
 template <auto F, class... A>
 auto ask_owner(placement owner, const A&... arguments) {
-  const scheduler::causality::request_only quiet(here_pe().order());
+  const scheduler::causality::request_only quiet(here_pe().order().recorder());
   return call<F>(owner, arguments...);
 }
 /// A change is made by the owner, although the element is memory here.
-bool asks_owner_to_change(const shared_object& o) { return o.watched && here_pe().order() != nullptr; }
+bool asks_owner_to_change(const shared_object& o) { return o.watched && here_pe().order().recorder() != nullptr; }
 /// At the owner, before a change.
 void mark_changed(const shared_object& o) {
-  if (here_pe().order() != nullptr) o.memory->head().changed.store(1);
+  if (here_pe().order().recorder() != nullptr) o.memory->head().changed.store(1);
 }
 
 /// The usual case, without a call: this PE used the object lately, all its elements are memory here
@@ -261,13 +262,13 @@ bool compare_exchange_element(const shared_id& id, std::uint64_t row, std::uint6
   const auto [done, old] = ask_owner<&compare_exchange_at_owner>(s.owner(), id, s.place.part, s.place.local,
                                                                  as_bytes(expected, s), as_bytes(desired, s));
   if (!done) take(old, expected);
-  if (scheduler::causality* const order = here_pe().order(); done && order != nullptr) order->tick();
+  if (scheduler::causality* const order = here_pe().order().recorder(); done && order != nullptr) order->tick();
   note(id, row, column, access_kind::update, where);
   return done;
 }
 
 void order_change(const void* element, bool gives) {
-  scheduler::causality* const order = here_pe().order();
+  scheduler::causality* const order = here_pe().order().recorder();
   if (order == nullptr || here_pe().active() == nullptr) return;
   // One clock stands for many elements, so that memory is bounded.
   static const char clocks[4096] = {};

@@ -235,7 +235,7 @@ void access_census::add(const shared_object& o, std::uint64_t row, std::uint64_t
                         std::source_location where) {
   counted_object& c = find(o);
   // else the checker wants to know, too, or the element is not to be found so easily
-  if (here_pe().order() == nullptr && o.in_order != nullptr) o.counts = &c;
+  if (here_pe().order().recorder() == nullptr && o.in_order != nullptr) o.counts = &c;
   if (k == access_kind::write) return count_write(c, o, row, column, where);
   if (k == access_kind::update) return count_change(c, o, row, column, where);
   count_read(c, o, row, column, where);
