@@ -277,9 +277,10 @@ int end_world(session& s, int result) {
       std::fputs(fmt::format("orrery: node {} {}\n", e.node, e.how).c_str(), stderr);
     }
     if (const auto left = s.launcher->running(); left != 0)
-      std::fputs(
-          fmt::format("orrery: {} nodes did not end within {} s and were killed\n", left, patience.count()).c_str(),
-          stderr);
+      std::fputs(fmt::format("orrery: {} node{} did not end within {} s and {} killed\n", left, left == 1 ? "" : "s",
+                             patience.count(), left == 1 ? "was" : "were")
+                     .c_str(),
+                 stderr);
   }
   return result;
 }

@@ -86,6 +86,12 @@ void stuck_watch::look_at(std::uint32_t i, std::int64_t now, bool was_stopped) {
   const std::int64_t cpu = cpu_time(w.clock);
   const std::uint64_t at = words[at_word].load(std::memory_order_relaxed);
   const bool asleep = words[asleep_word].load(std::memory_order_relaxed) != 0;
+  if (asleep || was_stopped || at != w.published_at || !p.stopping()) {
+    w.polled_ns = now;
+  } else if (!w.said_end && now - w.polled_ns >= limit_ns_ / 2) {
+    w.said_end = true;
+    say_end(p);
+  }
   if (asleep || was_stopped || at != w.published_at || cpu - w.cpu_ns > (now - w.since_ns) / idle_share || cpu < 0) {
     w.said = w.said && !asleep && at == w.published_at;
     w.published_at = at;
@@ -102,6 +108,16 @@ void stuck_watch::look_at(std::uint32_t i, std::int64_t now, bool was_stopped) {
       "for a lock that a parked method holds, for a thread, or for a file: let methods wait by means of Orrery only "
       "(--orrery-stuck sets the time)\n",
       p.id(), *method, static_cast<double>(limit_ns_) / 1e9);
+  std::fwrite(text.data(), 1, text.size(), stderr);
+}
+
+void stuck_watch::say_end(const pe& p) const {
+  const std::optional<std::string> method = method_of(p);
+  if (!method) return;
+  const std::string text = fmt::format(
+      "orrery: PE {}: the program ended {} s ago, but {} still runs there. It is waited for until it returns, or lets others run: "
+      "by a call to another PE, sleep_for, yield (--orrery-stuck sets twice the time)\n",
+      p.id(), static_cast<double>(limit_ns_ / 2) / 1e9, *method);
   std::fwrite(text.data(), 1, text.size(), stderr);
 }
 

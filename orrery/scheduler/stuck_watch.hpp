@@ -22,7 +22,7 @@ class pe;
 /// program that computes, or like nothing at all. So one thread for each node looks now and then
 /// when each PE has last published its counters, and how much processor time its thread has used.
 /// Where neither has changed for the limit, and the PE does not sleep, it reads which method runs.
-/// A method that computes stays unmentioned.
+/// A method that computes stays unmentioned, unless the program has ended and waits for it.
 ///
 /// Owned by node::run, and ends before the node's PEs. The PEs pay nothing: what is read of them,
 /// they write anyway. The words that a PE keeps for itself are copied by the kernel
@@ -46,9 +46,12 @@ class stuck_watch {
     std::int64_t cpu_ns = 0;
     std::int64_t since_ns = 0;  // nothing has changed
     bool said = false;
+    std::int64_t polled_ns = 0;  // when it last did, or the program still ran
+    bool said_end = false;
   };
   void loop();
   void look_at(std::uint32_t i, std::int64_t now, bool was_stopped);
+  void say_end(const pe& p) const;
   /// Nothing if no method runs.
   [[nodiscard]] static std::optional<std::string> method_of(const pe& p);
 

@@ -16,7 +16,10 @@ class Pipe_reader {
     char c = 0;
     if (::pipe(ends) == 0) (void)!::read(ends[0], &c, 1);
   }
-  ORRERY_PROCESS_MEMBERS(Pipe_reader, read_byte)
+  void compute() {
+    for (volatile bool more = true; more;) continue;
+  }
+  ORRERY_PROCESS_MEMBERS(Pipe_reader, read_byte, compute)
 };
 
 namespace full_tests {
@@ -146,6 +149,10 @@ void drop_a_failed_future() {
   f->nothing();
 }
 
+void compute_for_ever() {
+  post(spawn<Pipe_reader>(pe(1)))->compute();
+  sleep_for(std::chrono::milliseconds(5));
+}
 void wait_for_a_pipe() { spawn<Pipe_reader>(pe(1))->read_byte(); }
 
 const scenarios all{{"floods", floods},
@@ -153,7 +160,8 @@ const scenarios all{{"floods", floods},
                     {"fail_somewhere", fail_somewhere},
                     {"fail_at_the_end", fail_at_the_end},
                     {"drop_a_failed_future", drop_a_failed_future},
-                    {"wait_for_a_pipe", wait_for_a_pipe}};
+                    {"wait_for_a_pipe", wait_for_a_pipe},
+                    {"compute_for_ever", compute_for_ever}};
 
 std::string outcome(const std::string& scenario, std::vector<std::string> options) {
   options.insert(options.begin(), "--scenario=" + scenario);
@@ -221,6 +229,15 @@ TEST(stuck_method, is_named_when_it_waits_without_using_the_processor) {
       "means of Orrery only (--orrery-stuck sets the time)");
   ::kill(p.pid(), SIGKILL);
   EXPECT_EQ(p.end(), "killed by signal 9");  // a line that does not come would have been waited for until an alarm
+}
+
+TEST(stuck_method, is_named_when_the_program_has_ended_and_waits_for_it) {
+  program p({"--scenario=compute_for_ever", "--orrery-pes=2", "--orrery-stuck=200ms"});
+  p.hear(
+      "orrery: PE 1: the program ended 0.1 s ago, but orrery::faults::Pipe_reader::compute still runs there. It is waited for until "
+      "it returns, or lets others run: by a call to another PE, sleep_for, yield (--orrery-stuck sets twice the time)");
+  ::kill(p.pid(), SIGKILL);
+  EXPECT_EQ(p.end(), "killed by signal 9");
 }
 
 const orrery::testing::scenarios_of_file of_this(all);
