@@ -53,7 +53,10 @@ bool pe::turn() {
       const std::uint64_t before = count_.executed;
       if (!e.is_slot()) {
         by.charge_messages(*this, 1);
+        const bool levels = urgent_ != nullptr && urgent_->owns(*e.as_sink());
         run_sink(*e.as_sink());
+        // one of the messages was paid for before
+        if (levels && count_.executed > before + 1) by.charge_messages(*this, count_.executed - before - 1);
       } else if (slot& s = *e.as_slot(); s.is_function) {
         by.charge_messages(*this, 1);
         run_slot(s);

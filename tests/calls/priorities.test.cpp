@@ -266,6 +266,24 @@ void ends() {
   }
 }
 
+struct Restless;
+ORRERY_PROCESS(Restless, again);
+struct Restless {
+  void again(priority level) { post(this_process<Restless>(), level)->again(level); }
+};
+void never_rest() {  // on another PE than main, which would not have its turn
+  for (const priority level : {urgent, priority::normal, background})
+    post(spawn<Restless>(pe(world_pes() - 1)), level)->again(level);
+  sleep_for(std::chrono::milliseconds(1));
+}
+
+TEST(priorities_of_messages, that_follow_each_other_for_ever_let_the_program_end) {
+  for (const char* world : {"--orrery-pes=2", "--orrery-nodes=2", "--orrery-sim=machines=2,pes=1"}) {
+    const std::string said = testing::outcome_of({world, "--scenario=never_rest", "--orrery-quiet"});
+    EXPECT_TRUE(said.ends_with("good")) << said;  // after a line on those that were not executed
+  }
+}
+
 using priorities = testing::in_each_way;
 INSTANTIATE_IN_FOUR_WAYS(priorities);
 TEST_P(priorities, hold_in_mailboxes) { EXPECT_EQ(wrong_in("mailboxes"), ""); }
@@ -280,6 +298,7 @@ TEST_P(priorities, lose_no_message) { EXPECT_EQ(wrong_in("many_of_priorities"), 
 TEST_P(priorities, end_with_the_program) { EXPECT_EQ(wrong_in("ends_of_priorities"), ""); }
 
 const orrery::testing::scenarios_of_file of_this({{"mailboxes", mailboxes},
+                                                  {"never_rest", never_rest},
                                                   {"functions", functions},
                                                   {"pes", pes},
                                                   {"calls", calls},
