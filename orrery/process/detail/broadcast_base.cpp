@@ -128,7 +128,7 @@ void broadcast_base::one_done(pe& self) noexcept {
     if (s->has_extra) self.flow().made_room_if_low(*s);
   }
   if (ends_part) part->ending = true;
-  if (failed != group_data::none || part->failed.method != nullptr) [[unlikely]]
+  if (failed != group_data::none || part->last_failure.method != nullptr) [[unlikely]]
     note_failure();
   answer(self);
   if (const group_part* p = find_part(self, at.slot, at.generation);
@@ -137,8 +137,8 @@ void broadcast_base::one_done(pe& self) noexcept {
 }
 
 void broadcast_base::note_failure() noexcept {
-  part->failed = {};
-  if (failed != group_data::none && !births) part->failed = {method, failed, error, part->number()};
+  part->last_failure = {};
+  if (failed != group_data::none && !births) part->last_failure = {method, failed, error, part->number()};
 }
 
 void broadcast_base::forget_messages(pe& self) noexcept {

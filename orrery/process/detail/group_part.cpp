@@ -284,9 +284,10 @@ std::string group_part::explain_waits() const {
                         members_.size(), b->method->class_name, b->method->method,
                         b->failed & ~group_data::after_another, text_of(b->error));
   }
-  if (failed.method != nullptr && failed.before == completed_ && broken_ == nullptr)
+  if (last_failure.method != nullptr && last_failure.before == completed_ && broken_ == nullptr)
     text += fmt::format("  {}::{} failed at member {}, and no barrier of the group has ended since: {}\n",
-                        failed.method->class_name, failed.method->method, failed.rank, text_of(failed.error));
+                        last_failure.method->class_name, last_failure.method->method, last_failure.rank,
+                        text_of(last_failure.error));
   return text;
 }
 

@@ -126,7 +126,7 @@ class group_part final : public scheduler::wait_watcher {
     std::uint32_t rank = 0;
     std::exception_ptr error;
     std::uint64_t before = 0;  ///< the number of the collective that was to come
-  } failed;
+  } last_failure;
   bool ending = false;  ///< the part ends when there are none any more
 
  private:
