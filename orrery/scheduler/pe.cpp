@@ -175,9 +175,9 @@ void pe::loop() {
         run_sink(*e.as_sink());
       }
     }
-    if (poll()) {  // each time, where something is always due
-      if (stopping() && shutdown_.wind_down(true)) [[unlikely]]
-        leave_loop();
+    if (poll()) {  // each time, where something is always due; later stages cut that short
+      if (stopping() && shutdown_.stage() <= shutdown_stage::finishing) [[unlikely]]
+        (void)shutdown_.wind_down(true);
       continue;
     }
     const bool worked = !when_idle_.empty() && run_idle_task();
@@ -186,8 +186,9 @@ void pe::loop() {
         (void)shutdown_.wind_down(true);
         continue;  // what was sent before the program began to end is there: it is still executed
       }
-      if (shutdown_.wind_down(worked || waits_for_files())) leave_loop();
+      const bool ended = shutdown_.wind_down(worked || waits_for_files());
       if (!runnable_.empty()) continue;
+      if (ended) leave_loop();
     }
     if (!worked) idle();
   }

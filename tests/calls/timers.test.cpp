@@ -123,7 +123,7 @@ void elements() {
 
 /// Takes its timed posts back when it ends.
 struct Rings {
-  explicit Rings(remote<Bell> b) : own(post_every(100us, b)->ring(1, "")) {}
+  explicit Rings(remote<Bell> b) : own(post_every(5ms, b)->ring(1, "")) {}
   Rings(remote<Bell>, timed_post of_another) : own(of_another) {}
   ~Rings() { own.cancel(); }
   timed_post own;
@@ -134,17 +134,25 @@ void ends() {  // with the program
   const auto b = spawn<Bell>(pe(world_pes() - 1));
   for (std::uint32_t p = 0; p < world_pes(); ++p) {
     (void)spawn<Rings>(pe(p), b);
-    (void)spawn<Rings>(pe(p), b, post_every(100us, b)->ring(1, ""));
+    (void)spawn<Rings>(pe(p), b, post_every(5ms, b)->ring(1, ""));
     destroy(spawn<Rings>(pe(p), b));
-    spawn(pe(p), [] {
-      for (;;) {
-        compute(50us);  // in a simulation, where time stands still otherwise
-        sleep_for(0ns);  // something is always due
-      }
-    });
   }
   post_after(1h, b)->ring(1, "");
   post_every(100us, b)->ring(1, "");
+}
+
+// Something is always due on each PE.
+void never_rest() {
+  const auto b = spawn<Bell>(pe(world_pes() - 1));
+  for (std::uint32_t p = 0; p < world_pes(); ++p) {
+    for (int i = 0; i < 3; ++i) post_every(100us, b)->ring(1, "");
+    spawn(pe(p), [] {
+      for (;;) {
+        compute(50us);  // in a simulation, where time stands still otherwise
+        sleep_for(0ns);
+      }
+    });
+  }
 }
 
 // --- coroutines ------------------------------------------------------------------------------------------------------------
@@ -248,6 +256,14 @@ TEST_P(timers, post_again_and_again_until_they_are_cancelled) { EXPECT_EQ(wrong_
 TEST_P(timers, are_cancelled_from_other_pes) { EXPECT_EQ(wrong_in("elsewhere_of_timers"), ""); }
 TEST_P(timers, leave_out_what_passes_while_the_pe_is_busy) { EXPECT_EQ(wrong_in("busy_of_timers"), ""); }
 TEST_P(timers, post_to_elements_arrays_and_groups) { EXPECT_EQ(wrong_in("elements_of_timers"), ""); }
+TEST(timers_that_are_always_late, let_the_program_end) {
+  for (const auto* way : {&testing::threads, &testing::nodes_of_one, &testing::nodes_of_two, &testing::simulated})
+    for (std::vector<std::string> options : way->worlds) {
+      options.insert(options.end(), {"--scenario=timers_never_rest", "--orrery-quiet"});
+      const std::string said = testing::outcome_of(options);
+      EXPECT_TRUE(said.ends_with("good")) << said;  // after a line on what was sent and not executed
+    }
+}
 TEST_P(timers, end_with_the_program) { EXPECT_EQ(wrong_in("ends_of_timers"), ""); }
 TEST_P(timers, are_not_needed_by_coroutines_that_wait_for_calls) { EXPECT_EQ(wrong_in("tasks"), ""); }
 TEST_P(timers, and_coroutines_that_await_many_others_need_no_more_stack) { EXPECT_EQ(wrong_in("long_tasks"), ""); }
@@ -258,6 +274,7 @@ const orrery::testing::scenarios_of_file of_this({{"later", later},
                                                   {"busy_of_timers", busy},
                                                   {"elements_of_timers", elements},
                                                   {"ends_of_timers", ends},
+                                                  {"timers_never_rest", never_rest},
                                                   {"tasks", tasks},
                                                   {"long_tasks", long_tasks}});
 
