@@ -3,6 +3,7 @@
 
 #include <orrery/scheduler/node.hpp>
 #include <orrery/scheduler/pe.hpp>
+#include <orrery/scheduler/quiescence_detector.hpp>
 #include <orrery/scheduler/wait_report.hpp>
 
 #include <algorithm>
@@ -84,7 +85,9 @@ void backlog::relieve(std::int64_t now_ns) {
     const bool stood_still = x.held_charge == s->charge;
     x.held_charge = s->charge;
     x.held_since_ns = now_ns;
-    if (stood_still) raise(*s, of_.flow().mailbox_limit());
+    if (!stood_still) continue;
+    of_.quiescence().end_rest();  // it may send records now, which are to be counted
+    raise(*s, of_.flow().mailbox_limit());
   }
 }
 
