@@ -60,6 +60,7 @@ void backlog::raise(slot& s) {
 }
 
 void backlog::raise(slot& s, std::uint32_t growth) {
+  of_.quiescence().end_rest();  // what lets senders go are records, which others are to count
   if (of_.flow().is_full(s)) {
     of_.flow().make_extra(s).limit = s.charge + growth;
     ++of_.count().raised_limits;
@@ -85,9 +86,7 @@ void backlog::relieve(std::int64_t now_ns) {
     const bool stood_still = x.held_charge == s->charge;
     x.held_charge = s->charge;
     x.held_since_ns = now_ns;
-    if (!stood_still) continue;
-    of_.quiescence().end_rest();  // it may send records now, which are to be counted
-    raise(*s, of_.flow().mailbox_limit());
+    if (stood_still) raise(*s, of_.flow().mailbox_limit());
   }
 }
 

@@ -4,6 +4,7 @@
 #include <orrery/scheduler/node.hpp>
 #include <orrery/scheduler/pe.hpp>
 #include <orrery/scheduler/say.hpp>
+#include <orrery/scheduler/wait_report.hpp>
 
 #include <cstdio>
 #include <functional>
@@ -36,16 +37,6 @@ bool is_of_the_end(const std::exception_ptr& why) noexcept {
     return true;
   } catch (...) {
     return false;
-  }
-}
-
-std::string text_of(std::exception_ptr why) {
-  try {
-    std::rethrow_exception(std::move(why));
-  } catch (const std::exception& e) {
-    return e.what();
-  } catch (...) {
-    return "an exception that is not a std::exception";
   }
 }
 

@@ -151,8 +151,8 @@ std::int64_t quiescence_detector::look(std::int64_t now) {
   if (of_.has_runnable()) return now;
   if (!world || world->waits_for_time) return next_look_;
   if (holds) {
-    of_.flow().excess().raise_all();
     end_rest();  // what it has published says that it holds some
+    of_.flow().excess().raise_all();
   }
   if (world->someone_holds) return holds ? now : next_look_;
   if (someone_waits()) {

@@ -5,10 +5,22 @@
 
 #include <fmt/format.h>
 
+#include <utility>
+
 namespace orrery::scheduler {
 
 namespace {
 constexpr int most_lines = 20;
+}
+
+std::string text_of(std::exception_ptr why) {
+  try {
+    std::rethrow_exception(std::move(why));
+  } catch (const std::exception& e) {
+    return e.what();
+  } catch (...) {
+    return "an exception that is not a std::exception";
+  }
 }
 
 std::string describe(pe& on, const slot& s) {

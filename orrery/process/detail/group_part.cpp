@@ -5,6 +5,7 @@
 #include <orrery/process/detail/local_waits.hpp>
 #include <orrery/process/detail/tell_part.hpp>
 #include <orrery/scheduler/node.hpp>
+#include <orrery/scheduler/wait_report.hpp>
 
 #include <bit>
 
@@ -262,32 +263,18 @@ void group_part::cancel_waits(pe&) noexcept {
   broken(completed_, make_error(errc::stopped, what_ != nullptr ? what_->name : ""));
 }
 
-namespace {
-
-std::string text_of(const std::exception_ptr& error) {
-  try {
-    std::rethrow_exception(error);
-  } catch (const std::exception& e) {
-    return e.what();
-  } catch (...) {
-    return "an exception";
-  }
-}
-
-}  // namespace
-
 std::string group_part::explain_waits() const {
   std::string text;
   for (const broadcast_base* b = outstanding; b != nullptr; b = b->next) {
     if (b->failed == group_data::none || b->left == 0) continue;
     text += fmt::format("  {} of {} members on this PE have not ended {}::{}, which failed at member {}: {}\n", b->left,
                         members_.size(), b->method->class_name, b->method->method,
-                        b->failed & ~group_data::after_another, text_of(b->error));
+                        b->failed & ~group_data::after_another, scheduler::text_of(b->error));
   }
   if (last_failure.method != nullptr && last_failure.before == completed_ && broken_ == nullptr)
     text += fmt::format("  {}::{} failed at member {}, and no barrier of the group has ended since: {}\n",
                         last_failure.method->class_name, last_failure.method->method, last_failure.rank,
-                        text_of(last_failure.error));
+                        scheduler::text_of(last_failure.error));
   return text;
 }
 
