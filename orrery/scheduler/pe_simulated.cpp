@@ -9,7 +9,14 @@ namespace orrery::scheduler {
 
 namespace {
 constexpr int entries_per_poll = 64;  // of the run queue
+
+// The PE pays for its messages as they are executed; it does not for waits that end and functions
+// that begin.
+bool is_of_messages(run_queue::entry e, const urgent_queue* urgent) noexcept {
+  if (e.is_slot()) return !e.as_slot()->is_function;
+  return !e.is_fiber() && urgent != nullptr && urgent->owns(*e.as_sink());
 }
+}  // namespace
 
 void pe::carry(outbound& c, std::uint32_t bytes) noexcept { sim_->by->sent(*this, c, bytes); }
 
@@ -30,6 +37,7 @@ bool pe::poll_simulated() {
 bool pe::turn() {
   simulator& by = *sim_->by;
   for (;;) {
+    by.charge_executed(*this);
     const bool busy = poll_simulated();
     if (stopping() && shutdown_.wind_down(busy || waits_for_files() || !when_idle_.empty())) {
       sim_->over = true;
@@ -43,28 +51,22 @@ bool pe::turn() {
     for (int n = 0; n < entries_per_poll && !runnable_.empty(); ++n) {
       if (sim_->clock > by.horizon(*sim_)) return true;
       const run_queue::entry e = runnable_.pop();
+      if (!is_of_messages(e, urgent_.get())) by.charge_messages(*this, 1);
       if (e.is_fiber()) {
-        by.charge_messages(*this, 1);
         fiber& f = *e.as_fiber();
         f.queued = 0;
         resume(f);
         return false;
       }
-      const std::uint64_t before = count_.executed;
       if (!e.is_slot()) {
-        by.charge_messages(*this, 1);
-        const bool levels = urgent_ != nullptr && urgent_->owns(*e.as_sink());
         run_sink(*e.as_sink());
-        // one of the messages was paid for before
-        if (levels && count_.executed > before + 1) by.charge_messages(*this, count_.executed - before - 1);
       } else if (slot& s = *e.as_slot(); s.is_function) {
-        by.charge_messages(*this, 1);
         run_slot(s);
         return false;
       } else {
         run_slot(s);
-        by.charge_messages(*this, count_.executed - before);
       }
+      by.charge_executed(*this);
     }
   }
 }

@@ -136,7 +136,10 @@ void simulator::loop() {
       simulated_link& l = *std::exchange(arrived_, nullptr);
       received_ = &l;
       wire::envelope* e = l.in->ring.front();
-      running_->receive_record(*l.in, *e, l.in->ring.front_bytes());  // may come back much later
+      pe& p = *running_;
+      p.sim_->paid = p.count_.executed + 1;  // one is paid for by its arrival
+      p.receive_record(*l.in, *e, l.in->ring.front_bytes());  // may come back much later
+      p.sim_->paid = std::min(p.sim_->paid, p.count_.executed);
       continue;
     }
     if (pe& p = *running_; p.turn() && !stay(p)) give_back(p);
@@ -468,6 +471,13 @@ void simulator::spend(pe& p, std::int64_t ns) noexcept {
 
 void simulator::charge_messages(pe& p, std::uint64_t count) noexcept {
   spend(p, static_cast<std::int64_t>(count) * universe_.settings().message_ns);
+}
+
+// A method that parks leaves its loop in the middle of a turn, and another fiber goes on with it.
+// So what was paid for is noted at the PE, and not by the fiber.
+void simulator::charge_executed(pe& p) noexcept {
+  const std::uint64_t executed = p.count_.executed;
+  if (executed > p.sim_->paid) charge_messages(p, executed - std::exchange(p.sim_->paid, executed));
 }
 
 }  // namespace orrery::scheduler

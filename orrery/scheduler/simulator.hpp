@@ -41,6 +41,7 @@ struct alignas(64) simulated_pe {
   std::uint32_t node = 0;
   bool over = false;
   bool does_io = false;
+  std::uint64_t paid = 0;  ///< messages that were executed, and paid for
   std::uint64_t carried = 0;  ///< bytes that its next message or reply has beside its own
   static constexpr std::uint8_t remembered = 4;
   std::uint8_t sends = 0;  ///< counts the changes of sent_to
@@ -118,6 +119,8 @@ class simulator {
     return next == simulated_pe::never ? next : next + lookahead_;
   }
   void charge_messages(pe& p, std::uint64_t count) noexcept;
+  /// For those that the PE has executed since the last time.
+  void charge_executed(pe& p) noexcept;
 
  private:
   struct event {

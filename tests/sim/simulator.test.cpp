@@ -132,6 +132,32 @@ TEST(simulation, of_a_methods_work_takes_what_it_says_and_longer_on_a_slow_node)
   });
 }
 
+class Waiter {
+ public:
+  void hold(remote<Echo> far) { far->hold(); }
+  ORRERY_PROCESS_MEMBERS(Waiter, hold)
+};
+
+TEST(simulation, of_a_method_that_waits_takes_no_time_for_what_others_do_meanwhile) {
+  in_simulation("machines=2,message=1us", [] {
+    const auto far = spawn<Echo>(pe(1));
+    const auto near = spawn<Echo>(here());
+    const auto waiter = spawn<Waiter>(here());
+    const std::int64_t t = time_of([&] {
+      auto held = start(waiter)->hold(far);
+      yield();  // it waits now
+      EXPECT_GE(time_of([&] {
+                  for (int i = 0; i < 1000; ++i) post(near)->note(i);
+                  EXPECT_EQ(near->seen().size(), 1000U);
+                }),
+                1'000'000);
+      held.get();
+    });
+    EXPECT_GE(t, 1h / 1ns);
+    EXPECT_LE(t, (1h + 100us) / 1ns);
+  });
+}
+
 class Drive {
  public:
   static constexpr bool orrery_reentrant = true;

@@ -6,6 +6,7 @@
 #include <orrery/service/detail/key_interval.hpp>
 #include <orrery/service/detail/key_ownership.hpp>
 #include <orrery/service/detail/walk_gate.hpp>
+#include <orrery/service/detail/walk_manager.hpp>
 #include <orrery/service/detail/walk_rules.hpp>
 #include <orrery/service/detail/walk_site.hpp>
 #include <orrery/service/presence.hpp>
@@ -43,7 +44,7 @@ class typed_walk_gate final : public walk_gate, walk_sender<Key> {
 
   // All processes of the list up to the end of the interval stand still while it is collected.
   bytes scan(std::uint32_t limit, std::span<const std::byte> interval) override {
-    const bytes items = head_->collect(limit, interval, 0).items;
+    const bytes items = collect(limit, interval).items;
     const std::uint32_t n = count_items<Key, Value>(items);
     bytes answer;
     // no: there is nothing behind these
@@ -55,12 +56,12 @@ class typed_walk_gate final : public walk_gate, walk_sender<Key> {
   bytes snapshot(std::span<const std::byte> interval) override {
     bytes answer;
     pack(answer, list_answer::yes);
-    const bytes items = head_->collect(~std::uint64_t{0}, interval, 0).items;
+    const bytes items = collect(~std::uint64_t{0}, interval).items;
     answer.insert(answer.end(), items.begin(), items.end());
     return answer;
   }
   bytes pin(remote<presence> stream, std::span<const std::byte> interval) override {
-    walk_part all = head_->collect(~std::uint64_t{0}, interval, 0);
+    walk_part all = collect(~std::uint64_t{0}, interval);
     kept_.keep(stream.address(), std::move(all.items));
     when_gone(stream, [me = remote<range_process>(this_process<range_process>()), stream] { me->unpin(stream); });
     const auto keys = key_interval<Key>::unpack(interval);
@@ -102,6 +103,15 @@ class typed_walk_gate final : public walk_gate, walk_sender<Key> {
   }
   void ended(std::uint64_t n) override {
     or_begin_again([&] { rule_->ended(n); });
+  }
+  void tell_of_loss(const std::string& why) override { post(site_.manager)->list_lost(why); }
+  walk_part collect(std::uint64_t limit, std::span<const std::byte> interval) {
+    try {
+      return head_->collect(limit, interval, 0);
+    } catch (const node_lost& e) {
+      this->fail(e.what());
+      throw;
+    }
   }
   // A comparison of keys that throws leaves a rule that nobody knows the state of: all that is open
   // fails.

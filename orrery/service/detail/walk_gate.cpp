@@ -58,8 +58,10 @@ void walk_gate::answer(std::uint64_t request, std::uint64_t moment, std::uint64_
 }
 
 void walk_gate::fail(const std::string& why) {
+  if (over_) return;
   over_ = make_error(errc::node_lost, verbatim, why);
   fail_open(over_);
+  tell_of_loss(why);
 }
 
 void walk_gate::finish_requests() {
@@ -86,9 +88,15 @@ void reply(const walk_request& w, std::uint64_t version, std::span<const std::by
   if (w.gate) post(w.gate)->answer(w.number, w.moment, version, packed);
 }
 void reply_failed(const walk_request& w, const std::exception_ptr& why) {
-  bytes b;
-  pack_failure(b, why);
-  reply(w, 0, b);
+  try {
+    std::rethrow_exception(why);
+  } catch (const node_lost& e) {
+    if (w.gate) post(w.gate)->fail(e.what());
+  } catch (...) {
+    bytes b;
+    pack_failure(b, why);
+    reply(w, 0, b);
+  }
 }
 void reply_full(const walk_request& w) {
   reply_failed(w, make_error(errc::bad_argument, "the list is full: it has no free process left"));

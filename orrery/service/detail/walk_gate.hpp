@@ -35,7 +35,8 @@ class walk_gate : public range_process {
   /// A shortcut was stale: these requests were not executed.
   virtual void stale(std::uint64_t first, std::uint32_t count, std::span<const std::byte> requests) = 0;
 
-  /// The list is lost: all that is open and what comes fails with node_lost.
+  /// The list is lost, says its manager or who met the loss first: all that is open and what comes
+  /// fails with node_lost. So a session that has seen node_lost sees nothing else any more.
   void fail(const std::string& why);
   /// The list ends: returns when all that is open is answered; what comes fails with process_gone.
   /// Once. Parks.
@@ -48,6 +49,8 @@ class walk_gate : public range_process {
   virtual void accept(std::uint64_t first, std::uint32_t count, std::span<const std::byte> requests) = 0;
   /// The request was answered.
   virtual void ended(std::uint64_t request) = 0;
+  /// The manager of this PE is to know.
+  virtual void tell_of_loss(const std::string& why) = 0;
   [[nodiscard]] bool is_over() const noexcept { return over_ != nullptr; }
   /// All that is open fails.
   void fail_open(const std::exception_ptr& why);
@@ -73,7 +76,7 @@ ORRERY_PROCESS(walk_gate, answer, stale, fail, finish_requests);
 void reply(const walk_request& w, std::uint64_t version, std::span<const std::byte> packed);
 /// Replies that the list has no free process left.
 void reply_full(const walk_request& w);
-/// Replies that the request has failed; it may have been executed.
+/// Replies that the request has failed; it may have been executed. After a node_lost the list is.
 void reply_failed(const walk_request& w, const std::exception_ptr& why);
 
 }  // namespace orrery::service
