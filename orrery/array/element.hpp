@@ -2,6 +2,7 @@
 #pragma once
 
 #include <orrery/array/detail/element_message.hpp>
+#include <orrery/wire/unique_ptr.hpp>
 
 namespace orrery {
 
@@ -18,7 +19,7 @@ struct element_end;
 [[noreturn]] void throw_no_element();
 /// An element contributes to a section: to the agent at its home, without a message if that is
 /// here. Throws usage_error.
-void contribute_to(cell_base& c, std::uint64_t section, std::unique_ptr<accumulator> value,
+void contribute_to(cell_base& c, std::uint64_t section, wire::unique_ptr<accumulator> value,
                    const reduction_target& target);
 void post_leave(pe& self, slot& s, const scheduler::handler& h, std::uint32_t to);
 }  // namespace detail
@@ -54,7 +55,7 @@ class element {
   /// usage_error if it is no member. Does not park.
   template <class V, class Op>
   void contribute(const section<T, Index>& to, V&& value, Op, const detail::reduction_target& target) {
-    auto a = std::make_unique<detail::typed_accumulator<std::decay_t<V>, Op>>();
+    auto a = wire::make_unique<detail::typed_accumulator<std::decay_t<V>, Op>>();
     a->add(std::forward<V>(value));
     detail::contribute_to(cell(), to.id(), std::move(a), target);
   }

@@ -3,12 +3,12 @@
 
 #include <orrery/array/index.hpp>
 #include <orrery/process/function.hpp>
+#include <orrery/wire/counted_ptr.hpp>
 
 #include <array>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <span>
 #include <type_traits>
 #include <utility>
@@ -106,11 +106,11 @@ namespace detail {
 
 /// A function of the user with what it knows; shared by the PEs of a node, and never changed.
 template <class Index>
-struct placement_function {
+struct placement_function : wire::counted {
   virtual ~placement_function() = default;
   [[nodiscard]] virtual std::uint32_t operator()(const Index& i, std::uint32_t pes) const = 0;
   [[nodiscard]] virtual std::vector<std::byte> packed() const = 0;
-  using reader = std::shared_ptr<const placement_function> (*)(std::span<const std::byte>);
+  using reader = wire::counted_ptr<const placement_function> (*)(std::span<const std::byte>);
 };
 template <class Index, class F>
 struct typed_placement_function final : placement_function<Index> {
@@ -123,9 +123,9 @@ struct typed_placement_function final : placement_function<Index> {
     orrery::write(w, f);
     return b;
   }
-  static std::shared_ptr<const placement_function<Index>> read(std::span<const std::byte> from) {
+  static wire::counted_ptr<const placement_function<Index>> read(std::span<const std::byte> from) {
     orrery::reader r(from);
-    return std::make_shared<typed_placement_function>(orrery::read<F>(r));
+    return wire::counted_ptr<const placement_function<Index>>(new typed_placement_function(orrery::read<F>(r)));
   }
 };
 }  // namespace detail
@@ -193,7 +193,7 @@ class placement_map {
   template <class F>
     requires(!std::convertible_to<F, function> && !std::same_as<F, placement_map> && detail::placement_object<F, Index>)
   placement_map(F f)  // NOLINT(google-explicit-constructor)
-      : what_(kind::stateful), state_(std::make_shared<detail::typed_placement_function<Index, F>>(std::move(f))) {
+      : what_(kind::stateful), state_(new detail::typed_placement_function<Index, F>(std::move(f))) {
     reader_.f = &detail::typed_placement_function<Index, F>::read;
   }
   /// Anything else that can be called does not compile, and says why.
@@ -331,7 +331,7 @@ class placement_map {
   std::uint32_t pes_ = 0;
   detail::callable<function> f_;
   detail::callable<typename detail::placement_function<Index>::reader> reader_;
-  std::shared_ptr<const detail::placement_function<Index>> state_;
+  wire::counted_ptr<const detail::placement_function<Index>> state_;
 };
 
 }  // namespace orrery

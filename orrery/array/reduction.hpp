@@ -6,9 +6,9 @@
 #include <orrery/process/describe.hpp>
 #include <orrery/wire/type_description.hpp>
 #include <orrery/wire/type_key.hpp>
+#include <orrery/wire/unique_ptr.hpp>
 
 #include <iterator>
-#include <memory>
 #include <optional>
 #include <span>
 #include <string_view>
@@ -185,7 +185,7 @@ struct typed_accumulator final : accumulator {
   [[nodiscard]] std::uint32_t mark() const noexcept override { return type_mark<V>(); }
 };
 
-using accumulator_reader = std::unique_ptr<accumulator> (*)(std::span<const std::byte>);
+using accumulator_reader = wire::unique_ptr<accumulator> (*)(std::span<const std::byte>);
 /// Takes a partial result; `read` makes its value, or is null when there is none.
 slot* route_partial(pe& self, scheduler::delivery& d, const wire::envelope& e, std::uint32_t size,
                     accumulator_reader read) noexcept;
@@ -193,8 +193,8 @@ slot* route_partial(pe& self, scheduler::delivery& d, const wire::envelope& e, s
 template <class V, class Op>
 struct typed_reducer {
   static inline const char kind = 0;
-  static std::unique_ptr<accumulator> read(std::span<const std::byte> from) {
-    auto a = std::make_unique<typed_accumulator<V, Op>>();
+  static wire::unique_ptr<accumulator> read(std::span<const std::byte> from) {
+    auto a = wire::make_unique<typed_accumulator<V, Op>>();
     orrery::reader r(from);
     a->value.emplace(orrery::read<V>(r));
     return a;

@@ -5,11 +5,11 @@
 #include <orrery/process/describe.hpp>
 #include <orrery/process/wait_until.hpp>
 #include <orrery/wire/exception_class.hpp>
+#include <orrery/wire/unique_ptr.hpp>
 
 #include <cstddef>
 #include <deque>
 #include <limits>
-#include <memory>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -76,7 +76,7 @@ class channel {
       oldest_.emplace(std::move(value));
       return;
     }
-    if (others_ == nullptr) others_ = std::make_unique<std::deque<T>>();
+    if (others_ == nullptr) others_ = wire::make_unique<std::deque<T>>();
     others_->push_back(std::move(value));
   }
   T take() {
@@ -93,7 +93,7 @@ class channel {
   std::size_t capacity_;
   bool closed_ = false;
   std::optional<T> oldest_;  // here, so that a value that passes touches no other memory
-  std::unique_ptr<std::deque<T>> others_;  // made when there is a second one
+  wire::unique_ptr<std::deque<T>> others_;  // made when there is a second one
   ORRERY_PROCESS_MEMBERS(channel, send, try_send, receive, try_receive, close, size)
 };
 

@@ -2,13 +2,13 @@
 #pragma once
 
 #include <orrery/process/member.hpp>
+#include <orrery/wire/unique_ptr.hpp>
 
 #include <cstddef>
 #include <cstdint>
 #include <exception>
 #include <functional>
 #include <iterator>
-#include <memory>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -94,14 +94,14 @@ struct all_to_all_exchange {
     const group_data& d = part.group().data();
     auto& at = part.exchanges[number % 2];
     if (from >= d.parts.size() || number < part.number() || number > part.number() + 1) return;
-    if (at == nullptr) at = std::make_unique<gathered>(what, d.parts.size());
+    if (at == nullptr) at = wire::make_unique<gathered>(what, d.parts.size());
     if (at->what != &what) return;  // the members do not call the same, and have heard so
     auto& g = static_cast<gathered&>(*at);
     if (!g.from[from]) ++g.count;
     g.from[from].emplace(std::move(s));
     if (g.count < d.parts.size() || number != part.number() || part.current() != &what) return;
     part.follow_all();
-    const std::unique_ptr<reduction_base> all = std::move(at);
+    const wire::unique_ptr<reduction_base> all = std::move(at);
     finish(part, d, g);
   }
   static void finish(group_part& part, const group_data& d, gathered& g) {

@@ -2,11 +2,11 @@
 #pragma once
 
 #include <orrery/process/spawn.hpp>
+#include <orrery/wire/unique_ptr.hpp>
 
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <new>
 #include <span>
 #include <type_traits>
@@ -44,8 +44,8 @@ class block {
       "read and written in place (not bool: use unsigned char); make a process of a class of your own for all others");
 
  public:
-  explicit block(std::size_t size) : size_(checked(size)), elements_(std::make_unique<T[]>(size)) {}
-  block(std::size_t size, T value) : size_(checked(size)), elements_(std::make_unique_for_overwrite<T[]>(size)) {
+  explicit block(std::size_t size) : size_(checked(size)), elements_(wire::make_unique<T[]>(size)) {}
+  block(std::size_t size, T value) : size_(checked(size)), elements_(wire::make_unique_definit<T[]>(size)) {
     fill(value);
   }
 
@@ -120,7 +120,7 @@ class block {
   }
 
   std::size_t size_;
-  std::unique_ptr<T[]> elements_;
+  wire::unique_ptr<T[]> elements_;
 };
 
 namespace detail {

@@ -6,6 +6,7 @@
 #include <orrery/scheduler/stack_sizes.hpp>
 #include <orrery/scheduler/vocabulary.hpp>
 #include <orrery/wire/exception.hpp>
+#include <orrery/wire/unique_ptr.hpp>
 
 #include <fmt/format.h>
 
@@ -69,7 +70,7 @@ void note_failed_constructor(pe& self, const slot& s) noexcept {
   (void)note_end(self, s, end_cause::threw, std::current_exception());
 }
 
-void begin_function(pe& self, slot& s, std::unique_ptr<function_body> body) {
+void begin_function(pe& self, slot& s, wire::unique_ptr<function_body> body) {
   body->process = &s;
   if (body->stack_bytes > scheduler::stack_sizes::most)
     throw usage_error(

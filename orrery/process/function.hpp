@@ -3,6 +3,7 @@
 
 #include <orrery/process/placement.hpp>
 #include <orrery/process/spawn.hpp>
+#include <orrery/wire/unique_ptr.hpp>
 
 #include <concepts>
 #include <optional>
@@ -40,7 +41,7 @@ struct function_body {
   virtual ~function_body() = default;
 };
 /// Makes the slot a function process that runs the body when it is scheduled.
-void begin_function(pe& self, slot& s, std::unique_ptr<function_body> body);
+void begin_function(pe& self, slot& s, wire::unique_ptr<function_body> body);
 
 template <class F>
 remote<function> start_function(pe& self, F f) {
@@ -52,7 +53,7 @@ remote<function> start_function(pe& self, F f) {
     void run() override { f(); }
   };
   slot& s = self.allocate_slot();
-  begin_function(self, s, std::make_unique<body>(std::move(f)));
+  begin_function(self, s, wire::make_unique<body>(std::move(f)));
   return remote<function>(self.address_of(s));
 }
 
@@ -109,7 +110,7 @@ struct spawn_function_operation {
       void run() override { std::apply(f, std::move(arguments)); }
     };
     const address a = self.address_of(s);
-    begin_function(self, s, std::make_unique<body>(std::move(*f.f), std::move(arguments)...));
+    begin_function(self, s, wire::make_unique<body>(std::move(*f.f), std::move(arguments)...));
     return remote<function>(a);
   }
 };

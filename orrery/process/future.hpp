@@ -4,10 +4,10 @@
 #include <orrery/process/detail/result_sink.hpp>
 #include <orrery/process/detail/send.hpp>
 #include <orrery/process/time_limit.hpp>
+#include <orrery/wire/unique_ptr.hpp>
 
 #include <concepts>
 #include <coroutine>
-#include <memory>
 #include <type_traits>
 #include <utility>
 
@@ -283,7 +283,7 @@ struct future_access {
   struct drop {
     void operator()(state* s) const noexcept { s->drop(); }
   };
-  using owner = std::unique_ptr<state, drop>;
+  using owner = wire::unique_ptr<state, drop>;
 
   static owner make(pe& self, address to, const scheduler::handler& h) {
     owner s(new state);
@@ -366,7 +366,7 @@ void when_done(pe& self, future<T> from, F f) {
   };
   s->continuation_data = new hook{std::move(from), std::move(f)};
   s->continuation = [](pe& at, future_state_base& base) {
-    const std::unique_ptr<hook> h(static_cast<hook*>(base.continuation_data));
+    const wire::unique_ptr<hook> h(static_cast<hook*>(base.continuation_data));
     h->f(at, static_cast<future_state<T>&>(base));
   };
 }

@@ -98,7 +98,7 @@ group_handle group_of(std::vector<address> members) {
     for (auto& f : asked) parts.push_back(f.get());
     std::vector<address> at;
     for (const reserved& r : parts) at.push_back(r.part);
-    group_handle group(std::make_shared<const group_data>(std::move(members), at));
+    group_handle group(wire::counted_ptr(new const group_data(std::move(members), at)));
     tell_parts(group);
     return group;
   } catch (...) {  // a part whose answer was not awaited stays, an empty one
@@ -153,7 +153,7 @@ group_handle reserve_group(const std::vector<std::uint32_t>& pes) {
       }
       std::vector<address> at;
       for (const reserved& r : parts) at.push_back(r.part);
-      group = group_handle(std::make_shared<const group_data>(std::move(members), at));
+      group = group_handle(wire::counted_ptr(new const group_data(std::move(members), at)));
       tell_parts(group);
     });
   }

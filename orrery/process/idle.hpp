@@ -3,10 +3,10 @@
 
 #include <orrery/process/call.hpp>
 #include <orrery/scheduler/idle_queue.hpp>
+#include <orrery/wire/unique_ptr.hpp>
 
 #include <concepts>
 #include <cstddef>
-#include <memory>
 #include <span>
 #include <utility>
 
@@ -42,7 +42,7 @@ struct typed_idle_task final : scheduler::idle_task {
 /// messages find it. Parks only to throw stopped, when the program ends.
 template <std::invocable F>
 void when_idle(F f, std::span<const std::byte> memory = {}) {
-  auto t = std::make_unique<detail::typed_idle_task<F>>(std::move(f));
+  auto t = wire::make_unique<detail::typed_idle_task<F>>(std::move(f));
   t->memory = memory;
   detail::here_pe().run_when_idle(std::move(t));
 }

@@ -3,11 +3,11 @@
 
 #include <orrery/scheduler/io.hpp>
 #include <orrery/scheduler/pe.hpp>
+#include <orrery/wire/unique_ptr.hpp>
 
 #include <array>
 #include <cerrno>
 #include <limits>
-#include <memory>
 #include <system_error>
 
 #include <fcntl.h>
@@ -121,10 +121,10 @@ future<T> start(const io_request& wanted) {
   admit(self, wanted);
   auto state = detail::future_access<T>::make_local(self);
   if (!wanted.open_ended()) self.io().wait_for_room();
-  auto r = std::make_unique<started<T>>();
+  auto r = wire::make_unique<started<T>>();
   static_cast<io_request&>(*r) = wanted;
   r->on_done = [](pe& at, io_request& ended) {
-    const std::unique_ptr<started<T>> mine(static_cast<started<T>*>(&ended));
+    const wire::unique_ptr<started<T>> mine(static_cast<started<T>*>(&ended));
     detail::resolve<T>(at, mine->state.release(), [&] { return value_of<T>(ended); });
   };
   r->state = detail::future_access<T>::make_hold(state);

@@ -4,6 +4,7 @@
 #include <orrery/process/detail/in_time.hpp>
 #include <orrery/process/detail/local_waits.hpp>
 #include <orrery/process/runtime.hpp>
+#include <orrery/wire/unique_ptr.hpp>
 
 namespace orrery::detail {
 
@@ -19,7 +20,7 @@ struct promised_end final : end_watch {
   }
   // A promise that is dropped is broken, which nobody looks at where a watch can be taken back.
   static void tell(pe&, end_watch* w, const ending* e) noexcept {
-    const std::unique_ptr<promised_end> own(static_cast<promised_end*>(w));
+    const wire::unique_ptr<promised_end> own(static_cast<promised_end*>(w));
     if (e == nullptr) return;
     try {
       own->p.set_value(*e);
@@ -49,7 +50,7 @@ bool watch_end(pe& self, const address& process, end_watch& w) {
 watch_key new_watch(pe& self) { return {self.id(), local_waits::of(self).ends().new_number()}; }
 
 future<ending> await_end_here(address process, watch_key key) {
-  auto w = std::make_unique<promised_end>(key);
+  auto w = wire::make_unique<promised_end>(key);
   auto f = w->p.get_future();
   if (!watch_end(here_pe(), process, *w)) {
     w->p.set_value(ending{process, end_cause::gone, {}});

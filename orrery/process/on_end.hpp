@@ -7,9 +7,9 @@
 #include <orrery/process/promise.hpp>
 #include <orrery/process/spawn.hpp>
 #include <orrery/scheduler/reach.hpp>
+#include <orrery/wire/unique_ptr.hpp>
 
 #include <cstdint>
-#include <memory>
 #include <type_traits>
 #include <utility>
 
@@ -72,7 +72,7 @@ struct posted_end final : end_watch {
   posted_end(const address& to, std::uint32_t n) noexcept : to_slot(to.slot), to_generation(to.generation) {
     number = n;
     end = [](pe& self, end_watch* w, const ending* e) noexcept {
-      const std::unique_ptr<posted_end> own(static_cast<posted_end*>(w));
+      const wire::unique_ptr<posted_end> own(static_cast<posted_end*>(w));
       if (e != nullptr) post(self, {self.id(), own->to_slot, own->to_generation}, *e);
     };
   }
@@ -185,7 +185,7 @@ end_monitor on_end(const remote<T>& p, const remote<W>& w) {
   const detail::watch_key key = detail::new_watch(self);
   const end_monitor monitor(p.address(), key.set_on, key.number);
   if (p.address().pe == self.id() && w.address().pe == self.id()) {
-    auto one = std::make_unique<watch>(w.address(), key.number);
+    auto one = wire::make_unique<watch>(w.address(), key.number);
     if (detail::watch_end(self, p.address(), *one)) {
       one.release();
     } else {

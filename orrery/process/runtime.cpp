@@ -23,6 +23,7 @@
 #include <orrery/transport/shm/launch.hpp>
 #include <orrery/transport/shm/world.hpp>
 #include <orrery/transport/wait.hpp>
+#include <orrery/wire/unique_ptr.hpp>
 
 #include <algorithm>
 #include <array>
@@ -169,9 +170,9 @@ using transport::shm_world;
 
 // One run of the runtime: what has to be torn down in the reverse order.
 struct session {
-  std::unique_ptr<shm_world> world;
-  std::unique_ptr<transport::mpi_world> machines;  // instead of it, where MPI has started the nodes
-  std::unique_ptr<node_launcher> launcher;
+  wire::unique_ptr<shm_world> world;
+  wire::unique_ptr<transport::mpi_world> machines;  // in its place where MPI starts the nodes
+  wire::unique_ptr<node_launcher> launcher;
   bool launched = false;  // by another node, or a rank that is not the first: runs no main
 
   [[nodiscard]] transport::world* any() const noexcept {

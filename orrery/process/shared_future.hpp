@@ -3,8 +3,9 @@
 
 #include <orrery/process/future.hpp>
 #include <orrery/process/promise.hpp>
+#include <orrery/wire/counted_ptr.hpp>
+#include <orrery/wire/unique_ptr.hpp>
 
-#include <memory>
 #include <utility>
 #include <vector>
 
@@ -15,7 +16,7 @@ namespace detail {
 /// The result of a call that several wait for. Owned by the shared futures, and by the call that is
 /// on its way.
 template <class T>
-struct shared_state {
+struct shared_state : wire::counted {
   future<T> from;
   std::vector<promise<void>> waiting;  ///< one for each that has to be told
 
@@ -44,16 +45,16 @@ class [[nodiscard]] shared_future {
   /// Throws usage_error if the future has no call, or a coroutine or another method waits for it.
   explicit shared_future(future<T> from) {
     detail::future_access<T>::check(from);
-    auto state = std::make_shared<detail::shared_state<T>>();
+    wire::counted_ptr state(new detail::shared_state<T>);
     state->from = std::move(from);
     auto* s = detail::future_access<T>::get(state->from);
     s->taken = true;  // what it throws is for those that ask
     if (!state->from.ready()) {
       detail::require_nobody_waits(*s, s->continuation != nullptr);
-      s->continuation_data = new std::shared_ptr<detail::shared_state<T>>(state);
+      s->continuation_data = new wire::counted_ptr(state);
       s->continuation = [](detail::pe&, detail::future_state_base& base) {
-        const std::unique_ptr<std::shared_ptr<detail::shared_state<T>>> held(
-            static_cast<std::shared_ptr<detail::shared_state<T>>*>(base.continuation_data));
+        const wire::unique_ptr<wire::counted_ptr<detail::shared_state<T>>> held(
+            static_cast<wire::counted_ptr<detail::shared_state<T>>*>(base.continuation_data));
         (*held)->tell_all();
       };
     }
@@ -110,7 +111,7 @@ class [[nodiscard]] shared_future {
     return p.get_future();
   }
 
-  std::shared_ptr<detail::shared_state<T>> state_;
+  wire::counted_ptr<detail::shared_state<T>> state_;
 };
 
 }  // namespace orrery

@@ -5,7 +5,6 @@
 #include <orrery/process/placement.hpp>
 
 #include <concepts>
-#include <memory>
 #include <type_traits>
 #include <utility>
 

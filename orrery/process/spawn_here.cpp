@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <orrery/process/spawn_here.hpp>
+#include <orrery/wire/unique_ptr.hpp>
 
 #include <fmt/format.h>
 
@@ -8,7 +9,7 @@ namespace orrery::detail {
 // Where a body waits, on the stack of its caller, for the PE that takes it.
 struct body_place {
   using stays_as_it_is = void;
-  std::unique_ptr<function_body>* at = nullptr;
+  wire::unique_ptr<function_body>* at = nullptr;
   template <class A>
   void serialize(A&) {
     throw bad_message(errc::message_corrupt, "spawn_here: a function that stays in its node has come from another one");
@@ -27,7 +28,7 @@ struct begin_here_operation {
   }
 };
 
-remote<function> begin_here(placement where, std::unique_ptr<function_body> body) {
+remote<function> begin_here(placement where, wire::unique_ptr<function_body> body) {
   pe& self = here_pe();
   const std::uint32_t target = where.resolve();
   if (target == self.id()) {

@@ -2,9 +2,9 @@
 #pragma once
 
 #include <orrery/process/function.hpp>
+#include <orrery/wire/unique_ptr.hpp>
 
 #include <concepts>
-#include <memory>
 #include <tuple>
 #include <type_traits>
 #include <utility>
@@ -23,7 +23,7 @@ struct applied_body final : function_body {
 
 /// Starts the body on a PE of this node. Throws usage_error, std::bad_alloc; then the body is the
 /// caller's still.
-remote<function> begin_here(placement where, std::unique_ptr<function_body> body);
+remote<function> begin_here(placement where, wire::unique_ptr<function_body> body);
 
 }  // namespace detail
 
@@ -40,7 +40,7 @@ template <class F, class... A>
   requires std::invocable<std::decay_t<F>&, std::decay_t<A>...>
 remote<function> spawn_here(placement where, F&& f, A&&... arguments) {
   using body = detail::applied_body<std::decay_t<F>, std::decay_t<A>...>;
-  return detail::begin_here(where, std::make_unique<body>(std::forward<F>(f), std::forward<A>(arguments)...));
+  return detail::begin_here(where, wire::make_unique<body>(std::forward<F>(f), std::forward<A>(arguments)...));
 }
 /// The same on the caller's own PE.
 template <class F, class... A>

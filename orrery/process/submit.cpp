@@ -3,6 +3,7 @@
 
 #include <orrery/process/function.hpp>
 #include <orrery/scheduler/node.hpp>
+#include <orrery/wire/unique_ptr.hpp>
 
 #include <mutex>
 #include <unordered_set>
@@ -70,7 +71,7 @@ struct errand {
 };
 
 void start(void* argument) {
-  const std::unique_ptr<errand> e(static_cast<errand*>(argument));
+  const wire::unique_ptr<errand> e(static_cast<errand*>(argument));
   pe& self = *scheduler::current_pe;
   const std::shared_ptr<submission>& s = e->what;
   try {
@@ -96,7 +97,7 @@ void entrance::submit(std::shared_ptr<submission> s) {
   pe& at = n.local(n.first_pe() + (others != 0 ? 1 + n.turn() % others : 0));
   // Else functions that come fast enough would keep it from ending.
   if (at.stopping()) throw stopped("submit");
-  auto e = std::make_unique<errand>(s, &n);
+  auto e = wire::make_unique<errand>(s, &n);
   under_way_.insert(s);
   n.begin_outside();
   try {

@@ -4,9 +4,9 @@
 #include <orrery/process/detail/through_wire.hpp>
 #include <orrery/process/inbox.hpp>
 #include <orrery/wire/type_key.hpp>
+#include <orrery/wire/unique_ptr.hpp>
 
 #include <cstddef>
-#include <memory>
 #include <string>
 #include <tuple>
 #include <type_traits>
@@ -161,7 +161,7 @@ class arrivals {
     using typed = detail::typed_arrivals<Method>;
     for (const auto& [key, box] : boxes_)
       if (key.name == &typed::name) return static_cast<typed&>(*box).all;
-    auto made = std::make_unique<typed>();
+    auto made = wire::make_unique<typed>();
     if (!unread_.empty()) read(*made);
     auto& all = made->all;
     boxes_.emplace_back(method{&typed::name}, std::move(made));
@@ -180,7 +180,7 @@ class arrivals {
     });
   }
 
-  std::vector<std::pair<method, std::unique_ptr<detail::arrived_by_method>>> boxes_;
+  std::vector<std::pair<method, wire::unique_ptr<detail::arrived_by_method>>> boxes_;
   std::vector<message> unread_;  // that the object has brought along
 };
 

@@ -2,8 +2,8 @@
 #pragma once
 
 #include <orrery/process/future.hpp>
+#include <orrery/wire/unique_ptr.hpp>
 
-#include <memory>
 #include <tuple>
 #include <type_traits>
 #include <utility>
@@ -74,7 +74,7 @@ struct joined_futures final : gathered_parts {
     if (--left != 0) return;
     at.order().take(this);
     at.order().forget(this);
-    const std::unique_ptr<joined_futures> self(this);
+    const wire::unique_ptr<joined_futures> self(this);
     target->route = nullptr;
     // the first exception stands for all
     each_future(all, []<class T>(future<T>& f) { future_access<T>::get(f)->taken = true; });
@@ -130,7 +130,7 @@ future<any_of<T>> when_any(std::vector<future<T>> futures) {
     std::vector<future<T>> futures;
     detail::future_state<R>* target;
     static void finish(detail::pe& at, racing* race) {
-      const std::unique_ptr<racing> owned(race);
+      const wire::unique_ptr<racing> owned(race);
       std::size_t first = race->futures.size();
       for (std::size_t i = race->futures.size(); i-- > 0;) {
         if (race->futures[i].ready()) first = i;

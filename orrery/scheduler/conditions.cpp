@@ -4,6 +4,7 @@
 #include <orrery/scheduler/pe.hpp>
 #include <orrery/scheduler/prefetch.hpp>
 #include <orrery/scheduler/wait_report.hpp>
+#include <orrery/wire/unique_ptr.hpp>
 
 #include <fmt/format.h>
 
@@ -76,7 +77,7 @@ void conditions::link(condition& c) noexcept {
 
 void conditions::grow() {
   const std::size_t old = places_;
-  auto before = std::make_unique<condition*[]>(std::max(fewest, 2 * old));
+  auto before = wire::make_unique<condition*[]>(std::max(fewest, 2 * old));
   before.swap(by_slot_);
   places_ = std::max(fewest, 2 * old);
   for (std::size_t i = 0; i < old; ++i) {

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <orrery/wire/unique_ptr.hpp>
+
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <string>
 
 namespace orrery::scheduler {
@@ -75,7 +76,7 @@ class conditions {
   std::size_t to_look_at_ = 0;  // those that nobody tells, and those that were told
   // Chains of the conditions of some processes: circles, of which the youngest is known, whose next
   // is the oldest. As many as a power of two.
-  std::unique_ptr<condition*[]> by_slot_;
+  wire::unique_ptr<condition*[]> by_slot_;
   std::size_t places_ = 0;
   std::size_t count_ = 0;  // in the chains, and behind those
 };

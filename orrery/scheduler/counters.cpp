@@ -4,6 +4,7 @@
 #include <orrery/scheduler/simulator.hpp>
 #include <orrery/transport/wait.hpp>
 #include <orrery/transport/world.hpp>
+#include <orrery/wire/unique_ptr.hpp>
 
 #include <algorithm>
 
@@ -67,7 +68,7 @@ std::span<const counter_info> counter_table() noexcept { return table; }
 
 counter_publisher::counter_publisher(std::atomic<std::uint64_t>* words) : words_(words) {
   if (words_ != nullptr) return;
-  own_ = std::make_unique<std::atomic<std::uint64_t>[]>(published_words);
+  own_ = wire::make_unique<std::atomic<std::uint64_t>[]>(published_words);
   words_ = own_.get();
 }
 

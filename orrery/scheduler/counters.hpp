@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <orrery/wire/unique_ptr.hpp>
+
 #include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <span>
 #include <string_view>
 
@@ -111,7 +112,7 @@ class counter_publisher {
   bool asleep_ = false;
   std::int64_t due_ns_ = 0;
   std::atomic<std::uint64_t>* words_;
-  std::unique_ptr<std::atomic<std::uint64_t>[]> own_;
+  wire::unique_ptr<std::atomic<std::uint64_t>[]> own_;
 };
 
 /// The meaning of the words of a PE at the time `now_ns`. For tools, which load them in rising

@@ -5,6 +5,7 @@
 #include <orrery/scheduler/pe.hpp>
 #include <orrery/scheduler/say.hpp>
 #include <orrery/scheduler/wait_report.hpp>
+#include <orrery/wire/unique_ptr.hpp>
 
 #include <cstdio>
 #include <functional>
@@ -84,7 +85,7 @@ struct failure_log::kept_posts {
   std::vector<lost_message> lost;
 };
 
-failure_log::failure_log(pe& of) : of_(of), kept_(std::make_unique<kept_posts>()) {}
+failure_log::failure_log(pe& of) : of_(of), kept_(wire::make_unique<kept_posts>()) {}
 failure_log::~failure_log() = default;
 
 bool failure_log::is_quiet() const noexcept { return of_.stopping() || !of_.owner().world_runs(); }

@@ -2,10 +2,10 @@
 #pragma once
 
 #include <orrery/scheduler/handler.hpp>
+#include <orrery/wire/unique_ptr.hpp>
 
 #include <cstdint>
 #include <exception>
-#include <memory>
 #include <string_view>
 
 namespace orrery::scheduler {
@@ -56,7 +56,7 @@ class failure_log {
   void count_lost(std::uint32_t to, std::uint64_t count) noexcept;
 
   pe& of_;
-  const std::unique_ptr<kept_posts> kept_;
+  const wire::unique_ptr<kept_posts> kept_;
 };
 
 }  // namespace orrery::scheduler

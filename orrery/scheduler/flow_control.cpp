@@ -4,6 +4,7 @@
 #include <orrery/scheduler/deadlock_detector.hpp>
 #include <orrery/scheduler/node.hpp>
 #include <orrery/scheduler/pe.hpp>
+#include <orrery/wire/unique_ptr.hpp>
 
 #include <unordered_map>
 #include <utility>
@@ -28,7 +29,7 @@ flow_control::flow_control(pe& of, const pe_settings& settings)
     : ring_bytes_(settings.ring_bytes),
       of_(of),
       mailbox_limit_(settings.mailbox_bytes / charge_unit),
-      tables_(std::make_unique<tables>()),
+      tables_(wire::make_unique<tables>()),
       backlog_(of) {}
 
 flow_control::~flow_control() = default;

@@ -5,9 +5,9 @@
 #include <orrery/scheduler/slot.hpp>
 #include <orrery/wire/address.hpp>
 #include <orrery/wire/envelope.hpp>
+#include <orrery/wire/unique_ptr.hpp>
 
 #include <cstdint>
-#include <memory>
 
 namespace orrery::scheduler {
 
@@ -112,7 +112,7 @@ class flow_control {
   std::uint32_t mailbox_limit_;
   std::uint32_t stops_ = 0;  // that this PE has asked for
   std::uint64_t room_waits_ = 0;
-  const std::unique_ptr<tables> tables_;
+  const wire::unique_ptr<tables> tables_;
   backlog backlog_;
 };
 

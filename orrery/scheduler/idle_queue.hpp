@@ -2,10 +2,10 @@
 #pragma once
 
 #include <orrery/scheduler/slot.hpp>
+#include <orrery/wire/unique_ptr.hpp>
 
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <span>
 #include <utility>
 
@@ -21,7 +21,7 @@ struct idle_task {
   virtual ~idle_task();
   virtual void run() = 0;
 
-  std::unique_ptr<idle_task> next;
+  wire::unique_ptr<idle_task> next;
   const slot* by = nullptr;  ///< the process that gave it to the PE
   std::span<const std::byte> memory;  ///< what it will need; perhaps freed meanwhile
   /// Whose work it is, by the number that layer_state::begin_work gave.
@@ -46,20 +46,20 @@ class idle_queue {
   ~idle_queue() { clear(); }
 
   [[nodiscard]] bool empty() const noexcept { return first_ == nullptr; }
-  void push(std::unique_ptr<idle_task> t) noexcept {
+  void push(wire::unique_ptr<idle_task> t) noexcept {
     idle_task* const added = t.get();
     (last_ != nullptr ? last_->next : first_) = std::move(t);
     last_ = added;
     if (fetching_ == nullptr) fetching_ = added;
   }
   /// The oldest; there must be one.
-  [[nodiscard]] std::unique_ptr<idle_task> pop() noexcept {
+  [[nodiscard]] wire::unique_ptr<idle_task> pop() noexcept {
     if (fetching_ == first_.get()) {
       begin_to_fetch(first_->next.get());
     } else {
       --fetched_;
     }
-    std::unique_ptr<idle_task> t = std::move(first_);
+    wire::unique_ptr<idle_task> t = std::move(first_);
     first_ = std::move(t->next);
     if (first_ == nullptr) last_ = nullptr;
     return t;
@@ -81,7 +81,7 @@ class idle_queue {
     step_ = 0;
   }
 
-  std::unique_ptr<idle_task> first_;
+  wire::unique_ptr<idle_task> first_;
   idle_task* last_ = nullptr;
   const idle_task* fetching_ = nullptr;  // null: all have been
   std::size_t step_ = 0;  // of fetching_

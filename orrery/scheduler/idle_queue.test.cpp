@@ -2,10 +2,10 @@
 #include <orrery/scheduler/idle_queue.hpp>
 
 #include <orrery/transport/internal/test_seed.hpp>
+#include <orrery/wire/unique_ptr.hpp>
 
 #include <cstddef>
 #include <deque>
-#include <memory>
 #include <random>
 #include <string>
 #include <utility>
@@ -48,7 +48,7 @@ TEST(idle_queue, keeps_the_order_whatever_is_fetched_meanwhile) {
   for (int n = 0; n < 100'000; ++n) {
     switch (random() % 5) {
       case 0: {
-        auto t = std::make_unique<numbered>(n);
+        auto t = wire::make_unique<numbered>(n);
         if (random() % 2 == 0) t->by = &process;
         // Perhaps freed by now.
         t->memory = {reinterpret_cast<const std::byte*>(random() & ~std::uint64_t{63}), random() % 5000};
@@ -77,7 +77,7 @@ TEST(idle_queue, fetches_the_first_ones_and_then_rests) {
   idle_queue q;
   const std::vector<std::byte> memory(10'000);
   for (int n = 0; n < 5; ++n) {
-    auto t = std::make_unique<numbered>(n);
+    auto t = wire::make_unique<numbered>(n);
     t->memory = memory;
     q.push(std::move(t));
   }
@@ -102,7 +102,7 @@ TEST(idle_queue, fetches_the_first_ones_and_then_rests) {
 
 TEST(idle_queue, asks_for_a_bounded_part_of_large_memory) {
   idle_queue q;
-  auto t = std::make_unique<numbered>(0);
+  auto t = wire::make_unique<numbered>(0);
   const std::byte here{};  // nobody reads what is behind it
   t->memory = {&here, std::size_t{1} << 40};
   q.push(std::move(t));
@@ -115,7 +115,7 @@ TEST(idle_queue, ends_with_a_million_tasks_in_it) {
   int alive = 1'000'000;
   {
     idle_queue q;
-    for (int n = 0; n < 1'000'000; ++n) q.push(std::make_unique<numbered>(n, &alive));
+    for (int n = 0; n < 1'000'000; ++n) q.push(wire::make_unique<numbered>(n, &alive));
     EXPECT_EQ(alive, 1'000'000);
   }
   EXPECT_EQ(alive, 0);

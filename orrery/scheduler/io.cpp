@@ -6,6 +6,7 @@
 #include <orrery/scheduler/node.hpp>
 #include <orrery/scheduler/pe.hpp>
 #include <orrery/wire/error.hpp>
+#include <orrery/wire/unique_ptr.hpp>
 
 #include <cassert>
 #include <cerrno>
@@ -47,10 +48,10 @@ std::string_view to_string(io_call call) noexcept {
   return "?";
 }
 
-std::unique_ptr<io_engine> io_engine::make(pe& owner) {
+wire::unique_ptr<io_engine> io_engine::make(pe& owner) {
   const char* variable = std::getenv("ORRERY_IO");
   const std::string_view wish = variable != nullptr ? variable : "";
-  if (wish == "threads") return std::make_unique<io_pool_engine>(owner, owner.owner().io_helpers());
+  if (wish == "threads") return wire::make_unique<io_pool_engine>(owner, owner.owner().io_helpers());
   const bool forced = wish == "uring" || wish == "uring-basic";
   if (!forced && !wish.empty())
     throw usage_error(errc::bad_argument,
@@ -60,7 +61,7 @@ std::unique_ptr<io_engine> io_engine::make(pe& owner) {
   const std::string why = fmt::format("io_uring is not to be had here ({})", ring.error());
   if (forced) throw usage_error(errc::bad_argument, fmt::format("ORRERY_IO is '{}', but {}", wish, why));
   owner.owner().io_helpers().explain(why + ": files are read and written by helper threads");
-  return std::make_unique<io_pool_engine>(owner, owner.owner().io_helpers());
+  return wire::make_unique<io_pool_engine>(owner, owner.owner().io_helpers());
 }
 
 io_engine::~io_engine() { assert(outstanding_ == 0); }

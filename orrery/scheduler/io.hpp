@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <orrery/wire/unique_ptr.hpp>
+
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <string_view>
 
 namespace orrery::scheduler {
@@ -85,7 +86,7 @@ class io_engine {
   /// The back end that ORRERY_IO names ("threads", "uring", or "uring-basic", which does without
   /// what kernels before 6.7 lack), else the best there is. Throws usage_error if that cannot be
   /// had.
-  [[nodiscard]] static std::unique_ptr<io_engine> make(pe& owner);
+  [[nodiscard]] static wire::unique_ptr<io_engine> make(pe& owner);
 
   io_engine(const io_engine&) = delete;
   io_engine& operator=(const io_engine&) = delete;

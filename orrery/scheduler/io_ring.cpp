@@ -3,6 +3,7 @@
 
 #include <orrery/scheduler/node.hpp>
 #include <orrery/scheduler/pe.hpp>
+#include <orrery/wire/unique_ptr.hpp>
 
 #include <algorithm>
 #include <cassert>
@@ -41,12 +42,12 @@ unsigned clamp_length(std::uint64_t bytes) noexcept { return static_cast<unsigne
 
 }  // namespace
 
-std::expected<std::unique_ptr<io_engine>, std::string> io_ring_engine::make(pe& owner, bool basic) {
+std::expected<wire::unique_ptr<io_engine>, std::string> io_ring_engine::make(pe& owner, bool basic) {
   constexpr unsigned common = IORING_SETUP_CQSIZE | IORING_SETUP_CLAMP;
   constexpr unsigned since_5_19 =
       common | IORING_SETUP_SUBMIT_ALL | IORING_SETUP_COOP_TASKRUN | IORING_SETUP_TASKRUN_FLAG;
   constexpr unsigned since_6_1 = since_5_19 | IORING_SETUP_SINGLE_ISSUER | IORING_SETUP_DEFER_TASKRUN;
-  std::unique_ptr<io_ring_engine> e(new io_ring_engine(owner));
+  wire::unique_ptr<io_ring_engine> e(new io_ring_engine(owner));
   int error = -EINVAL;
   for (const unsigned flags : {since_6_1, since_5_19, common}) {
     if (basic && flags != common) continue;

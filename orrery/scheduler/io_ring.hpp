@@ -2,6 +2,7 @@
 #pragma once
 
 #include <orrery/scheduler/io.hpp>
+#include <orrery/wire/unique_ptr.hpp>
 
 #include <csignal>
 #include <expected>
@@ -33,7 +34,7 @@ class io_ring_engine final : public io_engine {
  public:
   /// `basic`: as on a kernel that has none of the newer features. The error says which call failed
   /// and why.
-  [[nodiscard]] static std::expected<std::unique_ptr<io_engine>, std::string> make(pe& owner, bool basic);
+  [[nodiscard]] static std::expected<wire::unique_ptr<io_engine>, std::string> make(pe& owner, bool basic);
   ~io_ring_engine() override;
 
   bool poll() override;

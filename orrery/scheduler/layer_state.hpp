@@ -3,10 +3,10 @@
 
 #include <orrery/scheduler/wait_watcher.hpp>
 #include <orrery/wire/address.hpp>
+#include <orrery/wire/unique_ptr.hpp>
 
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <string>
 
 namespace orrery::scheduler {
@@ -43,7 +43,7 @@ inline constexpr std::size_t upper_layers = 5;
 /// and their wait watchers. Owned by the PE, used on its thread.
 class layer_states {
  public:
-  [[nodiscard]] std::unique_ptr<layer_state>& of(upper_layer l) noexcept { return all_[static_cast<std::size_t>(l)]; }
+  [[nodiscard]] wire::unique_ptr<layer_state>& of(upper_layer l) noexcept { return all_[static_cast<std::size_t>(l)]; }
   /// Calls f for each that is there.
   template <class F>
   void for_each(F f) const {
@@ -61,7 +61,7 @@ class layer_states {
   [[nodiscard]] const watcher_list& watchers() const noexcept { return watchers_; }
 
  private:
-  std::unique_ptr<layer_state> all_[upper_layers];
+  wire::unique_ptr<layer_state> all_[upper_layers];
   watcher_list watchers_;
 };
 

@@ -6,6 +6,7 @@
 #include <orrery/scheduler/order_through_nodes.hpp>
 #include <orrery/scheduler/pe.hpp>
 #include <orrery/transport/world.hpp>
+#include <orrery/wire/unique_ptr.hpp>
 
 #include <algorithm>
 #include <cstring>
@@ -152,7 +153,7 @@ void links::cancel_waits() {
 
 // --- receiving -----------------------------------------------------------------------------------
 
-void links::add_inbound(std::unique_ptr<inbound> in) {
+void links::add_inbound(wire::unique_ptr<inbound> in) {
   {
     const std::lock_guard lock(arrivals_mutex_);
     arrivals_.push_back(std::move(in));

@@ -5,10 +5,10 @@
 #include <orrery/scheduler/outbound.hpp>
 #include <orrery/transport/wait.hpp>
 #include <orrery/wire/envelope.hpp>
+#include <orrery/wire/unique_ptr.hpp>
 
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <mutex>
 #include <utility>
 #include <vector>
@@ -63,7 +63,7 @@ class links {
   void cancel_waits();
 
   // --- receiving ---------------------------------------------------------------------------------
-  [[nodiscard]] std::vector<std::unique_ptr<inbound>>& all_inbound() noexcept { return inbound_; }
+  [[nodiscard]] std::vector<wire::unique_ptr<inbound>>& all_inbound() noexcept { return inbound_; }
   /// Something was announced: rings, nodes, errands.
   [[nodiscard]] bool has_news() const noexcept { return bell_.announce.load(std::memory_order_relaxed) != announced_; }
   /// Adopts what was announced: rings are received from, errands are done, what is for lost nodes
@@ -85,7 +85,7 @@ class links {
   /// (false) need not any more.
   void ask_for_wakes(bool yes) noexcept;
   /// Called by any thread: a ring into this PE was made.
-  void add_inbound(std::unique_ptr<inbound> in);
+  void add_inbound(wire::unique_ptr<inbound> in);
   /// Called by any thread: the PE will call f(argument) between methods; f must not wait or throw.
   /// Throws std::bad_alloc, stopped (the PE has ended).
   void run_errand(void (*f)(void*), void* argument);
@@ -123,11 +123,11 @@ class links {
   std::uint32_t announced_ = 0;
   outbound_table outbound_;
   std::vector<outbound*> busy_;
-  std::vector<std::unique_ptr<inbound>> inbound_;
+  std::vector<wire::unique_ptr<inbound>> inbound_;
   std::uint64_t gone_nodes_ = 0;
 
   std::mutex arrivals_mutex_;  // of what follows
-  std::vector<std::unique_ptr<inbound>> arrivals_;  // rings that other threads have made
+  std::vector<wire::unique_ptr<inbound>> arrivals_;  // rings that other threads have made
   std::vector<std::pair<void (*)(void*), void*>> errands_;
   bool errands_over_ = false;
 };

@@ -5,10 +5,10 @@
 #include <orrery/scheduler/node.hpp>
 #include <orrery/scheduler/pe.hpp>
 #include <orrery/scheduler/quiescence_detector.hpp>
+#include <orrery/wire/unique_ptr.hpp>
 
 #include <algorithm>
 #include <exception>
-#include <memory>
 #include <utility>
 
 namespace orrery::scheduler {
@@ -83,7 +83,7 @@ void links::refuse_peer(std::uint32_t peer) noexcept {
   try {
     outbound* known = outbound_.find(peer);
     if (known == nullptr) {
-      std::unique_ptr<outbound> made = of_.owner().connect_to_refused(of_, peer);
+      wire::unique_ptr<outbound> made = of_.owner().connect_to_refused(of_, peer);
       if (made == nullptr) return;
       known = &outbound_.put(peer, std::move(made));
     }

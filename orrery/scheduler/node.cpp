@@ -14,6 +14,7 @@
 #include <orrery/transport/shm/world.hpp>
 #include <orrery/transport/thread_limits.hpp>
 #include <orrery/transport/world.hpp>
+#include <orrery/wire/unique_ptr.hpp>
 
 #include <algorithm>
 #include <bit>
@@ -150,19 +151,19 @@ class node::observer final : public transport::membership_observer {
 };
 
 node::node(const node_settings& settings, transport::world* world)
-    : settings_(settings), world_(world), io_pool_(std::make_unique<io_pool>()) {
+    : settings_(settings), world_(world), io_pool_(wire::make_unique<io_pool>()) {
   const std::uint32_t cores = available_cores();
   const std::uint32_t n = world_ != nullptr ? world_->pe_count() : settings_.pes != 0 ? settings_.pes : cores;
   transport::enable_asymmetric_fences();
   if (world_ != nullptr) {
     first_pe_ = world_->first_pe();
     if (settings.pe.fibers == nullptr) {  // simulated nodes are one program
-      distrusted_ = std::make_unique<std::atomic<std::uint32_t>[]>(world_->node_capacity());
-      announced_ = std::make_unique<std::atomic<std::uint32_t>[]>(world_->node_capacity());
+      distrusted_ = wire::make_unique<std::atomic<std::uint32_t>[]>(world_->node_capacity());
+      announced_ = wire::make_unique<std::atomic<std::uint32_t>[]>(world_->node_capacity());
     }
   } else {
-    own_bells_ = std::make_unique<transport::doorbell[]>(n);
-    own_idleness_ = std::make_unique<idleness[]>(n);
+    own_bells_ = wire::make_unique<transport::doorbell[]>(n);
+    own_idleness_ = wire::make_unique<idleness[]>(n);
   }
   const auto [nodes_here, pes_here] = world_ != nullptr ? world_->crowd() : std::pair{1U, n};
   if (n > cores || pes_here > cores) settings_.pe.yield = true;
@@ -171,7 +172,7 @@ node::node(const node_settings& settings, transport::world* world)
   for (std::uint32_t i = 0; i < n; ++i) {
     transport::doorbell& bell = world_ != nullptr ? world_->bell(first_pe_ + i) : own_bells_[i];
     try {
-      pes_.push_back(std::make_unique<pe>(*this, first_pe_ + i, bell, settings_.pe));
+      pes_.push_back(wire::make_unique<pe>(*this, first_pe_ + i, bell, settings_.pe));
     } catch (const std::bad_alloc&) {
       throw_no_room(index(), i, n);
     }
@@ -306,7 +307,7 @@ void node::begin() {
   // no such memory.
   if (transport::shm_world* shared = world_->shared(); shared != nullptr)
     if (const auto own = shared->map(shared->node())) (void)madvise(own->data(), own->size(), MADV_DONTFORK);
-  observer_ = std::make_unique<observer>(*this);
+  observer_ = wire::make_unique<observer>(*this);
   auto watch = world_->watch(*observer_);
   if (!watch) throw_transport(watch.error());
   watch_ = std::move(*watch);

@@ -3,9 +3,9 @@
 
 #include <orrery/scheduler/pe.hpp>
 #include <orrery/transport/world.hpp>
+#include <orrery/wire/unique_ptr.hpp>
 
 #include <functional>
-#include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -135,9 +135,9 @@ class node {
   [[nodiscard]] bool is_dead() const noexcept { return dead_.load(std::memory_order_relaxed); }
 
   // For PEs.
-  std::unique_ptr<outbound> connect(pe& from, std::uint32_t to);
+  wire::unique_ptr<outbound> connect(pe& from, std::uint32_t to);
   /// Adds the rings that PEs of other nodes have made into `to`.
-  void adopt_remote(pe& to, std::vector<std::unique_ptr<inbound>>& rings);
+  void adopt_remote(pe& to, std::vector<wire::unique_ptr<inbound>>& rings);
   /// Frees the memory of a lost outbound ring of PE `from`, and the blocks that `from` had sent
   /// over it, once the receiver's node has ended; before, nothing happens. On the thread of `from`,
   /// which therefore is not writing there.
@@ -157,7 +157,7 @@ class node {
   void refused_by(std::uint32_t pe) noexcept;
   /// An outbound ring over which a PE of a node that is not trusted can still be told so; null if
   /// there is nobody to tell.
-  std::unique_ptr<outbound> connect_to_refused(pe& from, std::uint32_t to);
+  wire::unique_ptr<outbound> connect_to_refused(pe& from, std::uint32_t to);
   /// The PE's node lives, but is treated as lost.
   [[nodiscard]] bool is_refused(std::uint32_t pe) const noexcept;
 
@@ -179,10 +179,10 @@ class node {
  private:
   friend class simulator;
   class observer;
-  std::unique_ptr<outbound> connect_local(pe& from, std::uint32_t to);
-  std::unique_ptr<outbound> connect_remote(pe& from, std::uint32_t to);
-  std::unique_ptr<inbound> open_ring(std::uint32_t from, std::uint32_t to, std::uint64_t offset);
-  std::unique_ptr<inbound> map_ring(std::uint32_t from, std::uint32_t to, std::uint64_t offset);
+  wire::unique_ptr<outbound> connect_local(pe& from, std::uint32_t to);
+  wire::unique_ptr<outbound> connect_remote(pe& from, std::uint32_t to);
+  wire::unique_ptr<inbound> open_ring(std::uint32_t from, std::uint32_t to, std::uint64_t offset);
+  wire::unique_ptr<inbound> map_ring(std::uint32_t from, std::uint32_t to, std::uint64_t offset);
   /// The node of a PE whose memory is in use here, whatever the table of PEs says now.
   [[nodiscard]] std::uint32_t sender_node(std::uint32_t pe) noexcept;
   void tell_pes() noexcept;
@@ -200,10 +200,10 @@ class node {
   transport::world* world_;
   simulator* sim_ = nullptr;
   std::uint32_t first_pe_ = 0;
-  std::unique_ptr<transport::doorbell[]> own_bells_;  // when there is no world
-  std::unique_ptr<idleness[]> own_idleness_;
-  std::unique_ptr<io_pool> io_pool_;
-  std::vector<std::unique_ptr<pe>> pes_;
+  wire::unique_ptr<transport::doorbell[]> own_bells_;  // when there is no world
+  wire::unique_ptr<idleness[]> own_idleness_;
+  wire::unique_ptr<io_pool> io_pool_;
+  std::vector<wire::unique_ptr<pe>> pes_;
   std::atomic<bool> reentrant_{false};
   std::atomic<std::uint32_t> outside_{0};
   std::atomic<bool> stopping_{false};
@@ -228,11 +228,11 @@ class node {
   std::unordered_map<std::uint32_t, std::uint32_t> segment_use_;
   // By place: the last node there that sent nonsense, or whose loss was said on stderr; its number
   // + 1.
-  std::unique_ptr<std::atomic<std::uint32_t>[]> distrusted_;
-  std::unique_ptr<std::atomic<std::uint32_t>[]> announced_;
+  wire::unique_ptr<std::atomic<std::uint32_t>[]> distrusted_;
+  wire::unique_ptr<std::atomic<std::uint32_t>[]> announced_;
 
-  std::unique_ptr<observer> observer_;
-  std::unique_ptr<transport::membership_watch> watch_;
+  wire::unique_ptr<observer> observer_;
+  wire::unique_ptr<transport::membership_watch> watch_;
 };
 
 }  // namespace orrery::scheduler

@@ -4,6 +4,7 @@
 #include <orrery/scheduler/say.hpp>
 #include <orrery/scheduler/simulator.hpp>
 #include <orrery/transport/world.hpp>
+#include <orrery/wire/unique_ptr.hpp>
 
 #include <fmt/format.h>
 
@@ -73,7 +74,7 @@ bool node::is_refused(std::uint32_t pe) const noexcept {
   return world_ != nullptr && n != transport::no_node && world_->alive(n) && is_distrusted(n);
 }
 
-std::unique_ptr<outbound> node::connect_to_refused(pe& from, std::uint32_t to) {
+wire::unique_ptr<outbound> node::connect_to_refused(pe& from, std::uint32_t to) {
   return is_refused(to) ? connect_remote(from, to) : nullptr;
 }
 

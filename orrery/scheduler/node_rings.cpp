@@ -7,6 +7,7 @@
 #include <orrery/transport/ring_memory.hpp>
 #include <orrery/transport/shm/world.hpp>
 #include <orrery/transport/world.hpp>
+#include <orrery/wire/unique_ptr.hpp>
 
 #include <bit>
 #include <cstring>
@@ -32,7 +33,7 @@ void throw_transport(const transport::transport_error& e) {
 
 // --- rings ---------------------------------------------------------------------------------------
 
-std::unique_ptr<outbound> node::connect(pe& from, std::uint32_t to) {
+wire::unique_ptr<outbound> node::connect(pe& from, std::uint32_t to) {
   if (is_local(to) && sim_ == nullptr) return connect_local(from, to);
   if (!knows(to)) throw usage_error(errc::no_such_place, fmt::format("PE {} in a world of {} PEs", to, world_pes()));
   if (!reachable(to)) throw_not_sent(to);
@@ -40,7 +41,7 @@ std::unique_ptr<outbound> node::connect(pe& from, std::uint32_t to) {
   return connect_remote(from, to);
 }
 
-std::unique_ptr<outbound> node::connect_local(pe& from, std::uint32_t to) {
+wire::unique_ptr<outbound> node::connect_local(pe& from, std::uint32_t to) {
   const std::uint64_t capacity = settings_.pe.ring_bytes;
   const std::size_t bytes = transport::ring_header::bytes_for(capacity);
   void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -50,19 +51,19 @@ std::unique_ptr<outbound> node::connect_local(pe& from, std::uint32_t to) {
     local_rings_.emplace_back(memory, bytes);
   }
   transport::ring_header* header = transport::make_ring(memory, capacity, from.id(), to);
-  auto c = std::make_unique<outbound>();
+  auto c = wire::make_unique<outbound>();
   c->ring = transport::ring_producer(*header);
   c->bell = &local(to).bell();
   c->shared_bell = shares_memory();
   c->pe = to;
-  auto in = std::make_unique<inbound>();
+  auto in = wire::make_unique<inbound>();
   in->ring = transport::ring_consumer(*header, capacity);
   in->pe = from.id();
   local(to).links().add_inbound(std::move(in));
   return c;
 }
 
-std::unique_ptr<outbound> node::connect_remote(pe& from, std::uint32_t to) {
+wire::unique_ptr<outbound> node::connect_remote(pe& from, std::uint32_t to) {
   transport::carrier* const carrier = world_->carrier();
   const bool is_far =
       carrier != nullptr && world_->machine_of(world_->pe_node(to)) != world_->machine_of(world_->node());
@@ -79,7 +80,7 @@ std::unique_ptr<outbound> node::connect_remote(pe& from, std::uint32_t to) {
     std::memset(block->data, 0, bytes);
   }
   transport::ring_header* header = transport::make_ring(block->data, capacity, from.id(), to);
-  auto c = std::make_unique<outbound>();
+  auto c = wire::make_unique<outbound>();
   c->ring = transport::ring_producer(*header);
   c->bell = &world_->bell(to);
   c->shared_bell = true;
@@ -98,7 +99,7 @@ void node::give_back(outbound& c, std::uint32_t from) noexcept {
   free_blocks(from, c.pe);
 }
 
-void node::adopt_remote(pe& to, std::vector<std::unique_ptr<inbound>>& rings) {
+void node::adopt_remote(pe& to, std::vector<wire::unique_ptr<inbound>>& rings) {
   if (world_ == nullptr || sim_ != nullptr) return;
   const std::uint32_t limit = world_->pe_limit();
   for (std::uint32_t place = 0; place < limit; ++place) {
@@ -121,8 +122,8 @@ void node::adopt_remote(pe& to, std::vector<std::unique_ptr<inbound>>& rings) {
 namespace {
 // Nothing is read from it; but the PE learns whom it has to tell that its node is not trusted
 // (links::lose_gone).
-std::unique_ptr<inbound> refused_ring(std::uint32_t from) {
-  auto in = std::make_unique<inbound>();
+wire::unique_ptr<inbound> refused_ring(std::uint32_t from) {
+  auto in = wire::make_unique<inbound>();
   in->pe = from;
   in->remote = true;
   in->lost = true;
@@ -130,14 +131,14 @@ std::unique_ptr<inbound> refused_ring(std::uint32_t from) {
 }
 }  // namespace
 
-std::unique_ptr<inbound> node::open_ring(std::uint32_t from, std::uint32_t to, std::uint64_t offset) {
+wire::unique_ptr<inbound> node::open_ring(std::uint32_t from, std::uint32_t to, std::uint64_t offset) {
   hold(from);  // before it is mapped: the last user of a node that has ended unmaps it
   auto in = map_ring(from, to, offset);
   if (in == nullptr || in->lost) let_go(from);
   return in;
 }
 
-std::unique_ptr<inbound> node::map_ring(std::uint32_t from, std::uint32_t to, std::uint64_t offset) {
+wire::unique_ptr<inbound> node::map_ring(std::uint32_t from, std::uint32_t to, std::uint64_t offset) {
   const std::uint32_t n = sender_node(from);
   auto head = world_->map(n, offset, sizeof(transport::ring_header));
   if (!head) {
@@ -154,7 +155,7 @@ std::unique_ptr<inbound> node::map_ring(std::uint32_t from, std::uint32_t to, st
     peer_corrupt(from, "a ring with an impossible header");
     return refused_ring(from);
   }
-  auto in = std::make_unique<inbound>();
+  auto in = wire::make_unique<inbound>();
   in->ring = transport::ring_consumer(*header, capacity);
   in->pe = from;
   in->remote = true;

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <orrery/scheduler/outbound.hpp>
+#include <orrery/wire/unique_ptr.hpp>
 
 namespace orrery::scheduler {
 
-outbound& outbound_table::put(std::uint32_t pe, std::unique_ptr<outbound> c) {
+outbound& outbound_table::put(std::uint32_t pe, wire::unique_ptr<outbound> c) {
   if (is_dense(pe)) {
     if (pe >= dense_.size()) dense_.resize(pe + 1);
   } else if (2 * (all_.size() + 1) > sparse_.size()) {

@@ -3,10 +3,10 @@
 
 #include <orrery/transport/ring.hpp>
 #include <orrery/transport/wait.hpp>
+#include <orrery/wire/unique_ptr.hpp>
 
 #include <cstdint>
 #include <list>
-#include <memory>
 #include <utility>
 #include <vector>
 
@@ -76,7 +76,7 @@ class outbound_table {
     return sparse_.empty() ? nullptr : sparse_[place_of(pe)].to;
   }
   /// There must be none to this PE.
-  outbound& put(std::uint32_t pe, std::unique_ptr<outbound> c);
+  outbound& put(std::uint32_t pe, wire::unique_ptr<outbound> c);
   /// Ends all outbound rings for which that is true. Costs a look at every outbound ring.
   template <class Predicate>
   void erase_if(Predicate&& is_over) {
@@ -117,7 +117,7 @@ class outbound_table {
 
   std::vector<outbound*> dense_;
   std::vector<entry> sparse_;  // a power of two, at most half full
-  std::vector<std::unique_ptr<outbound>> all_;
+  std::vector<wire::unique_ptr<outbound>> all_;
   bool is_dense_;
 };
 

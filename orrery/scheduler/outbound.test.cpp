@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <orrery/scheduler/outbound.hpp>
+#include <orrery/wire/unique_ptr.hpp>
 
 #include <cstdint>
 #include <map>
-#include <memory>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -20,7 +20,7 @@ void against_a_map(std::uint32_t world_pes, const std::vector<std::uint16_t>& pe
     const auto known = model.find(pe);
     RC_ASSERT(table.find(pe) == (known != model.end() ? known->second : nullptr));
     if (known == model.end()) {
-      auto c = std::make_unique<outbound>();
+      auto c = wire::make_unique<outbound>();
       model.emplace(pe, c.get());
       table.put(pe, std::move(c));
     }
@@ -41,7 +41,7 @@ RC_GTEST_PROP(outbound_table, keeps_what_others_are_erased_beside, (const std::v
   for (const std::uint16_t drawn : pes) {
     const std::uint32_t pe = drawn % 8 + (drawn >> 8) % 4 * outbound_table::dense_limit;
     if (!model.contains(pe)) {
-      auto c = std::make_unique<outbound>();
+      auto c = wire::make_unique<outbound>();
       c->pe = pe;
       model.emplace(pe, c.get());
       table.put(pe, std::move(c));

@@ -3,6 +3,7 @@
 
 #include <orrery/scheduler/fork.hpp>
 #include <orrery/scheduler/pe.hpp>
+#include <orrery/wire/unique_ptr.hpp>
 
 #include <cerrno>
 #include <csignal>
@@ -67,7 +68,7 @@ void on_fault(int signal, siginfo_t* info, void* context) {
 overflow_report::overflow_report() {
   stack_t now{};
   if (sigaltstack(nullptr, &now) == 0 && (now.ss_flags & SS_DISABLE) != 0) {
-    stack_ = std::make_unique_for_overwrite<std::byte[]>(handler_stack);
+    stack_ = wire::make_unique_definit<std::byte[]>(handler_stack);
     stack_t own{};
     own.ss_sp = stack_.get();
     own.ss_size = handler_stack;

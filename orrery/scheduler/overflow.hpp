@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <orrery/wire/unique_ptr.hpp>
+
 #include <cstddef>
-#include <memory>
 
 namespace orrery::scheduler {
 
@@ -23,7 +24,7 @@ class overflow_report {
   ~overflow_report();
 
  private:
-  std::unique_ptr<std::byte[]> stack_;  ///< null if the thread had one already
+  wire::unique_ptr<std::byte[]> stack_;  ///< null if the thread had one already
 };
 
 }  // namespace orrery::scheduler

@@ -14,6 +14,7 @@
 #include <orrery/scheduler/unbegun.hpp>
 #include <orrery/scheduler/urgent_queue.hpp>
 #include <orrery/transport/world.hpp>
+#include <orrery/wire/unique_ptr.hpp>
 
 #include <algorithm>
 #include <bit>
@@ -88,7 +89,7 @@ pe::pe(node& owner, std::uint32_t id, transport::doorbell& bell, const pe_settin
                 settings.fibers == nullptr && !settings.small_pages),  // else each PE has 2 MiB
       flow_(*this, settings),
       publisher_(owner.world() != nullptr ? owner.world()->counters(id).data() : nullptr),
-      parts_(std::make_unique<pe_parts>(*this)),
+      parts_(wire::make_unique<pe_parts>(*this)),
       when_idle_(parts_->when_idle),
       links_(*this, bell, owner.world_pes()),
       timers_(parts_->timers),
@@ -100,10 +101,10 @@ pe::pe(node& owner, std::uint32_t id, transport::doorbell& bell, const pe_settin
       own_fibers_(
           settings.fibers != nullptr
               ? nullptr
-              : std::make_unique<fiber_pool>(settings.method_stack, settings.function_stack, &pe::loop_entry, this)) {
+              : wire::make_unique<fiber_pool>(settings.method_stack, settings.function_stack, &pe::loop_entry, this)) {
   fibers_ = settings.fibers != nullptr ? settings.fibers : own_fibers_.get();
   if (settings.follow_order) {
-    own_order_ = std::make_unique<causality>(*this);
+    own_order_ = wire::make_unique<causality>(*this);
     seen_by_.order = own_order_.get();
     watch_ = &seen_by_;
     pool_.watch(*own_order_);

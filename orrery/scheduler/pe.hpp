@@ -24,9 +24,9 @@
 #include <orrery/transport/wait.hpp>
 #include <orrery/wire/address.hpp>
 #include <orrery/wire/error.hpp>
+#include <orrery/wire/unique_ptr.hpp>
 
 #include <cstdint>
-#include <memory>
 #include <string>
 #include <utility>
 
@@ -154,7 +154,7 @@ class pe : public run_state {
   bool wait_until(sink& s, std::int64_t deadline_ns);
   /// Runs the task, as a process of its own, when there is nothing else to run here; if what it
   /// throws is not caught, it is reported like that of a post. Throws stopped.
-  void run_when_idle(std::unique_ptr<idle_task> t);
+  void run_when_idle(wire::unique_ptr<idle_task> t);
 
   // --- parts -------------------------------------------------------------------------------------
   [[nodiscard]] scheduler::links& links() noexcept { return links_; }
@@ -239,7 +239,7 @@ class pe : public run_state {
   layer_states layers_;
   // A reference here names each part that lies there: who includes this header reads none of their
   // headers.
-  const std::unique_ptr<pe_parts> parts_;
+  const wire::unique_ptr<pe_parts> parts_;
   idle_queue& when_idle_;
   fiber_pool* fibers_;
   std::uint32_t parked_methods_ = 0;  // loop fibers that methods are parked on
@@ -249,7 +249,7 @@ class pe : public run_state {
   scheduler::replies replies_{*this};
   timer_queue& timers_;
   io_engine* io_active_ = nullptr;  // while requests are outstanding
-  std::unique_ptr<io_engine> io_;
+  wire::unique_ptr<io_engine> io_;
   transport::carrier* carrier_ = nullptr;  // null in a world of one machine
   deadlock_detector& deadlocks_;
   scheduler::conditions conditions_{*this};
@@ -266,8 +266,8 @@ class pe : public run_state {
   transport::doorbell& bell_;
   pe_settings settings_;
   pe_watch seen_by_;
-  std::unique_ptr<causality> own_order_;
-  std::unique_ptr<fiber_pool> own_fibers_;  // outside of simulations
+  wire::unique_ptr<causality> own_order_;
+  wire::unique_ptr<fiber_pool> own_fibers_;  // outside of simulations
   fiber root_;
 };
 

@@ -8,11 +8,11 @@
 #include <orrery/scheduler/pe_parts.hpp>
 #include <orrery/scheduler/trace.hpp>
 #include <orrery/transport/carrier.hpp>
+#include <orrery/wire/unique_ptr.hpp>
 
 #include <algorithm>
 #include <exception>
 #include <limits>
-#include <memory>
 #include <utility>
 
 #include <sched.h>
@@ -44,7 +44,7 @@ const handler idle_work{
 
 }  // namespace
 
-void pe::run_when_idle(std::unique_ptr<idle_task> t) {
+void pe::run_when_idle(wire::unique_ptr<idle_task> t) {
   if (refusing_) shutdown_.refuse("when_idle");
   t->by = active_ != nullptr ? active_->process : nullptr;
   layers_.count_work(*t);
@@ -56,7 +56,7 @@ bool pe::run_idle_task() {
     when_idle_.clear();
     return false;
   }
-  const std::unique_ptr<idle_task> t = when_idle_.pop();
+  const wire::unique_ptr<idle_task> t = when_idle_.pop();
   const passing_process process(*this, idle_work);
   try {
     t->run();

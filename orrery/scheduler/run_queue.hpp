@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <orrery/wire/unique_ptr.hpp>
+
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 
 namespace orrery::scheduler {
 
@@ -123,13 +124,13 @@ class run_queue {
    private:
     [[gnu::noinline, gnu::cold]] void grow() {
       const std::size_t old = mask_ + 1;
-      auto more = std::make_unique<entry[]>(old * 2);
+      auto more = wire::make_unique<entry[]>(old * 2);
       for (std::size_t i = head_; i != tail_; ++i) more[i & (old * 2 - 1)] = items_[i & mask_];
       items_ = std::move(more);
       mask_ = old * 2 - 1;
     }
 
-    std::unique_ptr<entry[]> items_ = std::make_unique<entry[]>(16);
+    wire::unique_ptr<entry[]> items_ = wire::make_unique<entry[]>(16);
     std::size_t mask_ = 15;
     std::size_t head_ = 0;
     std::size_t tail_ = 0;

@@ -12,10 +12,10 @@
 #include <orrery/scheduler/sink.hpp>
 #include <orrery/scheduler/slot.hpp>
 #include <orrery/wire/address.hpp>
+#include <orrery/wire/unique_ptr.hpp>
 
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 
 namespace orrery::scheduler {
 
@@ -185,7 +185,7 @@ class run_state {
   struct end_urgent {
     void operator()(urgent_queue* q) const noexcept;
   };
-  std::unique_ptr<urgent_queue, end_urgent> urgent_;  // made with the first urgent message
+  wire::unique_ptr<urgent_queue, end_urgent> urgent_;  // made with the first urgent message
 
  private:
   void push_urgent(slot& s, message* m);

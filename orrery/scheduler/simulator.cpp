@@ -9,6 +9,7 @@
 #include <orrery/scheduler/quiescence_detector.hpp>
 #include <orrery/scheduler/terminate.hpp>
 #include <orrery/scheduler/wait_report.hpp>
+#include <orrery/wire/unique_ptr.hpp>
 
 #include <algorithm>
 #include <cstdio>
@@ -389,21 +390,21 @@ void* simulator::carve(std::size_t bytes) {
   return memory;
 }
 
-std::unique_ptr<outbound> simulator::connect(pe& from, std::uint32_t to) {
+wire::unique_ptr<outbound> simulator::connect(pe& from, std::uint32_t to) {
   pe& receiver = *pes_[to];
   const std::uint64_t capacity = pe_settings_.ring_bytes;
   void* const memory = carve(transport::ring_header::bytes_for(capacity));
   transport::ring_header* header = transport::make_ring(memory, capacity, from.id(), to);
-  auto c = std::make_unique<outbound>();
+  auto c = wire::make_unique<outbound>();
   c->ring = transport::ring_producer(*header);
   c->bell = &receiver.bell();
   c->pe = to;
   c->remote = !from.owner().is_local(to);
-  auto in = std::make_unique<inbound>();
+  auto in = wire::make_unique<inbound>();
   in->ring = transport::ring_consumer(*header, capacity);
   in->pe = from.id();
   in->remote = c->remote;
-  links_.push_back(std::make_unique<simulated_link>(simulated_link{c.get(), in.get(), from.id(), to, 0}));
+  links_.push_back(wire::make_unique<simulated_link>(simulated_link{c.get(), in.get(), from.id(), to, 0}));
   c->link = links_.back().get();
   if (in->remote) receiver.owner().hold(from.id());
   receiver.links().all_inbound().push_back(std::move(in));

@@ -6,12 +6,12 @@
 #include <orrery/transport/sim/event_queue.hpp>
 #include <orrery/transport/sim/network.hpp>
 #include <orrery/transport/sim/world.hpp>
+#include <orrery/wire/unique_ptr.hpp>
 
 #include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <limits>
-#include <memory>
 #include <vector>
 
 namespace orrery::scheduler {
@@ -104,7 +104,7 @@ class simulator {
   [[nodiscard]] sim_report report() const noexcept;
 
   // For nodes and PEs.
-  [[nodiscard]] std::unique_ptr<outbound> connect(pe& from, std::uint32_t to);
+  [[nodiscard]] wire::unique_ptr<outbound> connect(pe& from, std::uint32_t to);
   void sent(pe& from, outbound& c, std::uint32_t bytes);
   /// The PE has something to do now that is no message.
   void wake(pe& p);
@@ -167,7 +167,7 @@ class simulator {
   std::vector<node*> nodes_;
   std::vector<pe*> pes_;
   std::vector<simulated_pe> states_;
-  std::vector<std::unique_ptr<simulated_link>> links_;
+  std::vector<wire::unique_ptr<simulated_link>> links_;
   std::vector<fault> faults_;
   std::vector<std::uint8_t> lost_;  // nodes
   std::vector<pe*> with_io_;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <orrery/scheduler/stack_sizes.hpp>
+#include <orrery/wire/unique_ptr.hpp>
 
 #include <bit>
 #include <new>
@@ -9,8 +10,8 @@ namespace orrery::scheduler {
 stack stack_sizes::larger(std::size_t bytes) {
   if (bytes > most) throw std::bad_alloc{};
   const std::size_t size = std::bit_ceil(bytes);
-  std::unique_ptr<stack_pool>& pool = larger_[std::countr_zero(size)];
-  if (pool == nullptr) pool = std::make_unique<stack_pool>(size);
+  wire::unique_ptr<stack_pool>& pool = larger_[std::countr_zero(size)];
+  if (pool == nullptr) pool = wire::make_unique<stack_pool>(size);
   return pool->allocate();
 }
 

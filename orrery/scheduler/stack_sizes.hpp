@@ -2,10 +2,10 @@
 #pragma once
 
 #include <orrery/scheduler/stack.hpp>
+#include <orrery/wire/unique_ptr.hpp>
 
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 
 namespace orrery::scheduler {
 
@@ -48,7 +48,7 @@ class stack_sizes {
   [[gnu::noinline]] void release_larger(stack s) noexcept;
 
   stack_pool usual_;
-  std::unique_ptr<stack_pool> larger_[31];  // by the binary logarithm of the size, a power of two
+  wire::unique_ptr<stack_pool> larger_[31];  // by the binary logarithm of the size, a power of two
 };
 
 }  // namespace orrery::scheduler

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <orrery/scheduler/unbegun.hpp>
+#include <orrery/wire/unique_ptr.hpp>
 
 #include <cstdio>
 #include <cstdlib>
-#include <memory>
 #include <new>
 
 namespace orrery::scheduler {
@@ -25,7 +25,7 @@ stack stack_from(stack_sizes& stacks, std::size_t bytes) noexcept {
 }  // namespace
 
 fiber& begin_fiber(slot& s, stack_sizes& stacks) noexcept {
-  const std::unique_ptr<unbegun> begins(unbegun::in(s));
+  const wire::unique_ptr<unbegun> begins(unbegun::in(s));
   fiber* const f = make_fiber(stack_from(stacks, begins->stack_bytes), begins->entry, begins->argument);
   f->is_loop = 0;
   s.set_object(f);

@@ -4,6 +4,7 @@
 #include <orrery/scheduler/deadlock_detector.hpp>
 #include <orrery/scheduler/idle_queue.hpp>
 #include <orrery/scheduler/pe.hpp>
+#include <orrery/wire/unique_ptr.hpp>
 
 namespace orrery::scheduler {
 
@@ -111,7 +112,7 @@ void run_state::push_urgent(slot& s, message* m) {
 
 void run_state::push_background(slot& s, message* m) {
   pe& self = whole();
-  auto t = std::make_unique<background_message>(self, s, m);
+  auto t = wire::make_unique<background_message>(self, s, m);
   if (!refusing_) self.run_when_idle(std::move(t));
 }
 

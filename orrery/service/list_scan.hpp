@@ -4,11 +4,11 @@
 #include <orrery/process/future.hpp>
 #include <orrery/service/list_session.hpp>
 #include <orrery/service/presence.hpp>
+#include <orrery/wire/unique_ptr.hpp>
 
 #include <cstddef>
 #include <cstdint>
 #include <exception>
-#include <memory>
 #include <optional>
 #include <span>
 #include <utility>
@@ -154,7 +154,7 @@ class list_stream {
   };
 
   /// For list_session.
-  list_stream(std::unique_ptr<service::own_presence> present, std::vector<pinned_range> ranges, std::uint32_t part)
+  list_stream(wire::unique_ptr<service::own_presence> present, std::vector<pinned_range> ranges, std::uint32_t part)
       : present_(std::move(present)), ranges_(std::move(ranges)), part_(part == 0 ? 1 : part) {
     ask();
   }
@@ -182,7 +182,7 @@ class list_stream {
       asked_ = start(remote<service::range_process>(ranges_[now_].keys.owner))->read_pin(present_->get(), part_);
   }
 
-  std::unique_ptr<service::own_presence> present_;
+  wire::unique_ptr<service::own_presence> present_;
   std::vector<pinned_range> ranges_;
   std::size_t now_ = 0;
   std::uint32_t part_;
@@ -201,7 +201,7 @@ template <class Key, class Value>
 list_stream<Key, Value> list_session<Key, Value>::stream(const std::optional<Key>& from, const std::optional<Key>& to,
                                                          std::uint32_t part) {
   this->settle();
-  auto present = std::make_unique<service::own_presence>();
+  auto present = wire::make_unique<service::own_presence>();
   const service::bytes interval = service::key_interval<Key>{from, false, to}.packed();
   std::vector<typename list_stream<Key, Value>::pinned_range> ranges;
   this->ask_owner(

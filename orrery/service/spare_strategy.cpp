@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <orrery/service/spare_strategy.hpp>
+#include <orrery/wire/unique_ptr.hpp>
 
 #include <algorithm>
 
@@ -44,16 +45,16 @@ class by_load final : public spare_strategy {
 
 }  // namespace
 
-std::unique_ptr<spare_strategy> make_spare_strategy(spare_order o) {
+wire::unique_ptr<spare_strategy> make_spare_strategy(spare_order o) {
   switch (o) {
     case spare_order::ring:
-      return std::make_unique<in_turn>();
+      return wire::make_unique<in_turn>();
     case spare_order::even:
-      return std::make_unique<even>();
+      return wire::make_unique<even>();
     case spare_order::by_load:
-      return std::make_unique<by_load>();
+      return wire::make_unique<by_load>();
     default:
-      return std::make_unique<local_first>();
+      return wire::make_unique<local_first>();
   }
 }
 

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <orrery/wire/unique_ptr.hpp>
+
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <span>
 
 namespace orrery {
@@ -39,7 +40,7 @@ class spare_strategy {
   [[nodiscard]] virtual std::size_t choose(std::span<const spare_place> places, std::size_t self) = 0;
 };
 
-[[nodiscard]] std::unique_ptr<spare_strategy> make_spare_strategy(spare_order o);
+[[nodiscard]] wire::unique_ptr<spare_strategy> make_spare_strategy(spare_order o);
 
 }  // namespace service
 }  // namespace orrery

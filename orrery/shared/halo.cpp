@@ -6,6 +6,7 @@
 #include <orrery/shared/sharing_check.hpp>
 #include <orrery/shared/wrapped.hpp>
 #include <orrery/wire/error.hpp>
+#include <orrery/wire/unique_ptr.hpp>
 
 #include <algorithm>
 #include <cstring>
@@ -86,7 +87,7 @@ struct halo_scope::copies {
   }
 };
 
-halo_scope::halo_scope(const halo_request& r) : copies_(std::make_unique<copies>()) {
+halo_scope::halo_scope(const halo_request& r) : copies_(wire::make_unique<copies>()) {
   const std::shared_ptr<const shared_object> o = hold_object(r.id);
   require_owners(*o);
   const layout& l = o->how();
@@ -194,7 +195,7 @@ void halo_scope::close() {
   first_ = nullptr;
   copies_->watch.end();
   copies_->guard.end();
-  copies_ = std::make_unique<copies>();
+  copies_ = wire::make_unique<copies>();
 }
 
 }  // namespace orrery::detail

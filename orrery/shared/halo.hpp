@@ -5,6 +5,7 @@
 #include <orrery/shared/detail/team_share.hpp>
 #include <orrery/shared/matrix.hpp>
 #include <orrery/shared/wrapped.hpp>
+#include <orrery/wire/unique_ptr.hpp>
 
 #include <cassert>
 #include <cstddef>
@@ -59,7 +60,7 @@ class halo_scope {
   void begin_in_place(const std::shared_ptr<const shared_object>& o, const halo_request& r);
   void read(std::uint64_t row, std::uint64_t rows, std::uint64_t column, std::uint64_t columns, std::uint64_t to_row,
             std::uint64_t to_column);
-  std::unique_ptr<copies> copies_;
+  wire::unique_ptr<copies> copies_;
 };
 
 }  // namespace detail

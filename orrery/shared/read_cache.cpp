@@ -3,6 +3,7 @@
 #include <orrery/shared/detail/team_gather.hpp>
 #include <orrery/shared/read_cache.hpp>
 #include <orrery/wire/error.hpp>
+#include <orrery/wire/unique_ptr.hpp>
 
 #include <new>
 #include <string>
@@ -61,7 +62,7 @@ cache_scope::cache_scope(const cache_request& r)
     copy_.reset(memory_for_copy(*object_, r.rows * row_bytes));
     first_ = copy_.get();
     watch_.begin(object_, access_kind::read, r.where, "read_cache");
-    gather_ = std::make_unique<team_gather>();
+    gather_ = wire::make_unique<team_gather>();
     gather_->begin(*r.together, object_, all, copy_.get(), row_bytes);
     if (watch_)  // each member reads what it sends
       for (const part_region& w : gather_->own_pieces())
@@ -82,7 +83,7 @@ cache_scope::cache_scope(const cache_request& r)
   }
   copy_.reset(memory_for_copy(*object_, r.rows * row_bytes));
   first_ = copy_.get();
-  reader_ = std::make_unique<region_reader>();
+  reader_ = wire::make_unique<region_reader>();
   reader_->begin(object_, all, copy_.get(), row_bytes);
 }
 

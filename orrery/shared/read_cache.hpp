@@ -6,6 +6,7 @@
 #include <orrery/shared/matrix.hpp>
 #include <orrery/shared/sharing_check.hpp>
 #include <orrery/shared/vector.hpp>
+#include <orrery/wire/unique_ptr.hpp>
 
 #include <cassert>
 #include <cstddef>
@@ -71,9 +72,9 @@ class cache_scope {
   };
   std::shared_ptr<const shared_object> object_;
   scope_guard guard_;
-  std::unique_ptr<std::byte, free_copy> copy_;
-  std::unique_ptr<region_reader> reader_;
-  std::unique_ptr<team_gather> gather_;
+  wire::unique_ptr<std::byte, free_copy> copy_;
+  wire::unique_ptr<region_reader> reader_;
+  wire::unique_ptr<team_gather> gather_;
   watched_access watch_;
   bool is_view_ = false;
 };

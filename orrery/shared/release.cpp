@@ -10,6 +10,7 @@
 #include <orrery/shared/detail/transfer_limits.hpp>
 #include <orrery/shared/release.hpp>
 #include <orrery/shared/scope.hpp>
+#include <orrery/wire/unique_ptr.hpp>
 
 #include <cstring>
 #include <deque>
@@ -217,7 +218,7 @@ release_scope::~release_scope() {
 
 void release_scope::close() {
   if (buffers_ == nullptr) return;
-  const std::unique_ptr<buffers> last = std::move(buffers_);
+  const wire::unique_ptr<buffers> last = std::move(buffers_);
   last->finish();
   watch_.end();
   // some was lost meanwhile, and nobody knows what was written of it

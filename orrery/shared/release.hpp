@@ -9,12 +9,12 @@
 #include <orrery/shared/release_request.hpp>
 #include <orrery/shared/sharing_check.hpp>
 #include <orrery/shared/vector.hpp>
+#include <orrery/wire/unique_ptr.hpp>
 
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <functional>
-#include <memory>
 #include <source_location>
 #include <type_traits>
 
@@ -50,7 +50,7 @@ class release_scope {
 
  private:
   struct buffers;
-  std::unique_ptr<buffers> buffers_;
+  wire::unique_ptr<buffers> buffers_;
   scope_guard guard_;
   mutable watched_access watch_;
 };

@@ -9,6 +9,7 @@
 #include <orrery/shared/detail/shared_directory.hpp>
 #include <orrery/shared/detail/sharing_referee.hpp>
 #include <orrery/shared/sharing_check.hpp>
+#include <orrery/wire/unique_ptr.hpp>
 
 #include <algorithm>
 #include <bit>
@@ -31,7 +32,7 @@ scheduler::causality& order_of_this_pe() { return *here_pe().order().recorder();
 
 sharing_recorder& recorder_of_this_pe() {
   auto& r = shared_directory::of_this_pe().recorder;
-  if (r == nullptr) r = std::make_unique<sharing_recorder>();
+  if (r == nullptr) r = wire::make_unique<sharing_recorder>();
   return *r;
 }
 
@@ -55,7 +56,7 @@ judged_object judged(const shared_object& o) { return {o.about.id, o.about.label
 
 void judge_here(const judged_object& o, std::vector<access_record> records) {
   auto& referee = shared_directory::of_this_pe().referee;
-  if (referee == nullptr) referee = std::make_unique<sharing_referee>();
+  if (referee == nullptr) referee = wire::make_unique<sharing_referee>();
   referee->judge(o, std::move(records));
 }
 
@@ -235,7 +236,7 @@ watched_access::~watched_access() { end(); }
 void watched_access::begin(const std::shared_ptr<const shared_object>& o, access_kind k,
                            const std::source_location& where, const char* what) {
   if (!checks_sharing()) return;
-  state_ = std::make_unique<state>();
+  state_ = wire::make_unique<state>();
   state_->object = o;
   state_->where = where;
   state_->what = what;
@@ -279,7 +280,7 @@ void watched_access::remember(const std::byte* elements, const axis_walk& rows, 
 }
 
 void watched_access::end() noexcept {
-  const std::unique_ptr<state> s = std::move(state_);
+  const wire::unique_ptr<state> s = std::move(state_);
   if (s == nullptr || here_pe().active() == nullptr) return;
   try {
     if (s->record.view) order_of_this_pe().tick();

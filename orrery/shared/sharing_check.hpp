@@ -4,6 +4,7 @@
 #include <orrery/shared/detail/access_record.hpp>
 #include <orrery/shared/detail/axis.hpp>
 #include <orrery/shared/detail/sharing_referee.hpp>
+#include <orrery/wire/unique_ptr.hpp>
 
 #include <cstdint>
 #include <memory>
@@ -123,7 +124,7 @@ class watched_access {
 
  private:
   struct state;
-  std::unique_ptr<state> state_;
+  wire::unique_ptr<state> state_;
 };
 
 }  // namespace orrery::detail

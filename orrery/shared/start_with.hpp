@@ -2,8 +2,8 @@
 #pragma once
 
 #include <orrery/shared/scope.hpp>
+#include <orrery/wire/unique_ptr.hpp>
 
-#include <memory>
 #include <tuple>
 #include <type_traits>
 #include <utility>
@@ -36,16 +36,16 @@ class [[nodiscard]] scope_end {
  public:
   /// The scopes that are kept open.
   using scopes = detail::opened_scopes<std::index_sequence_for<H...>, H...>;
-  explicit scope_end(std::unique_ptr<scopes> s) noexcept : scopes_(std::move(s)) {}
+  explicit scope_end(wire::unique_ptr<scopes> s) noexcept : scopes_(std::move(s)) {}
   /// Returns when everybody can see what was written. Parks. Throws what close() of the handles
   /// throws. A second call does nothing.
   void wait() {
-    if (const std::unique_ptr<scopes> s = std::move(scopes_))
+    if (const wire::unique_ptr<scopes> s = std::move(scopes_))
       s->for_each([](auto& handle) { detail::close_after_sending(handle); });
   }
 
  private:
-  std::unique_ptr<scopes> scopes_;
+  wire::unique_ptr<scopes> scopes_;
 };
 
 namespace detail {
@@ -53,7 +53,7 @@ namespace detail {
 template <class X, std::size_t... I>
 auto start_run_with(X x, std::index_sequence<I...>) {
   using end = scope_end<typename std::remove_cvref_t<std::tuple_element_t<I, X>>::handle...>;
-  auto all = std::make_unique<typename end::scopes>(x);
+  auto all = wire::make_unique<typename end::scopes>(x);
   auto& f = std::get<sizeof...(I)>(x);
   static_assert(std::is_void_v<decltype(all->run(f))>,
                 "orrery: what start_with calls returns nothing, as its scopes go on; write the result to a variable");

@@ -6,6 +6,7 @@
 #include <orrery/shared/detail/scattered.hpp>
 #include <orrery/shared/sharing_check.hpp>
 #include <orrery/shared/transfer.hpp>
+#include <orrery/wire/unique_ptr.hpp>
 
 #include <utility>
 
@@ -25,10 +26,10 @@ transfer::transfer() noexcept = default;
 transfer::transfer(transfer&&) noexcept = default;
 transfer& transfer::operator=(transfer&&) noexcept = default;
 transfer::~transfer() = default;
-transfer::transfer(std::unique_ptr<work> w) noexcept : work_(std::move(w)) {}
+transfer::transfer(wire::unique_ptr<work> w) noexcept : work_(std::move(w)) {}
 
 void transfer::wait() {
-  if (const std::unique_ptr<work> w = std::move(work_)) w->finish();
+  if (const wire::unique_ptr<work> w = std::move(work_)) w->finish();
 }
 
 namespace detail {
@@ -70,7 +71,7 @@ void watch(watched_access& w, const std::shared_ptr<const shared_object>& o, acc
 
 transfer start_read(const rectangle& from, std::byte* to, std::uint64_t pitch, std::source_location where) {
   const std::shared_ptr<const shared_object> o = hold_object(from.id);
-  auto w = std::make_unique<work_of<region_reader>>();
+  auto w = wire::make_unique<work_of<region_reader>>();
   watch(w->reads, o, access_kind::read, from, where);
   w->mechanism.begin(o, region_of(from), to, pitch);
   return transfer(std::move(w));
@@ -78,14 +79,14 @@ transfer start_read(const rectangle& from, std::byte* to, std::uint64_t pitch, s
 
 transfer start_write(const std::byte* from, std::uint64_t pitch, const rectangle& to, std::source_location where) {
   const std::shared_ptr<const shared_object> o = hold_object(to.id);
-  auto w = std::make_unique<work_of<region_writer>>(write_site{"copy", where});
+  auto w = wire::make_unique<work_of<region_writer>>(write_site{"copy", where});
   watch(w->writes, o, access_kind::write, to, where);
   w->mechanism.begin(*o, region_of(to), from, pitch);
   return transfer(std::move(w));
 }
 
 transfer start_between(const rectangle& from, const rectangle& to, std::source_location where) {
-  auto w = std::make_unique<work_of<pushes>>();
+  auto w = wire::make_unique<work_of<pushes>>();
   if (checks_sharing()) {
     watch(w->reads, hold_object(from.id), access_kind::read, from, where);
     watch(w->writes, hold_object(to.id), access_kind::write, to, where);
@@ -96,7 +97,7 @@ transfer start_between(const rectangle& from, const rectangle& to, std::source_l
 
 transfer start_between(const shared_id& from, const index_source& of, const shared_id& to, const index_source& places,
                        std::source_location where) {
-  auto w = std::make_unique<work_of<pushes>>();
+  auto w = wire::make_unique<work_of<pushes>>();
   if (checks_sharing()) {
     watch(w->reads, hold_object(from), access_kind::read, of, where, "copy");
     watch(w->writes, hold_object(to), access_kind::write, places, where, "copy");
@@ -108,7 +109,7 @@ transfer start_between(const shared_id& from, const index_source& of, const shar
 
 transfer start_gather(const shared_id& from, const index_source& indices, std::byte* to, std::source_location where) {
   const std::shared_ptr<const shared_object> o = hold_object(from);
-  auto w = std::make_unique<work_of<gather_reader>>();
+  auto w = wire::make_unique<work_of<gather_reader>>();
   watch(w->reads, o, access_kind::read, indices, where, "gather");
   w->mechanism.begin(o, indices, to);
   return transfer(std::move(w));
@@ -117,7 +118,7 @@ transfer start_gather(const shared_id& from, const index_source& indices, std::b
 transfer start_scatter(const std::byte* from, const shared_id& to, const index_source& indices,
                        std::source_location where) {
   const std::shared_ptr<const shared_object> o = hold_object(to);
-  auto w = std::make_unique<work_of<scatter_writer>>(write_site{"scatter", where});
+  auto w = wire::make_unique<work_of<scatter_writer>>(write_site{"scatter", where});
   watch(w->writes, o, access_kind::write, indices, where, "scatter");
   w->mechanism.begin(o, indices, from);
   return transfer(std::move(w));

@@ -6,10 +6,10 @@
 #include <orrery/shared/matrix.hpp>
 #include <orrery/shared/vector.hpp>
 #include <orrery/wire/error.hpp>
+#include <orrery/wire/unique_ptr.hpp>
 
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <source_location>
 #include <span>
 #include <type_traits>
@@ -37,10 +37,10 @@ class [[nodiscard]] transfer {
   void wait();
 
   struct work;  // not for users
-  explicit transfer(std::unique_ptr<work> w) noexcept;
+  explicit transfer(wire::unique_ptr<work> w) noexcept;
 
  private:
-  std::unique_ptr<work> work_;
+  wire::unique_ptr<work> work_;
 };
 
 /// Every step-th element of a shared vector: `count` of them, from `first` on. See every().

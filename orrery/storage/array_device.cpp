@@ -3,6 +3,7 @@
 
 #include <orrery/process/function.hpp>
 #include <orrery/storage/internal/waiting.hpp>
+#include <orrery/wire/unique_ptr.hpp>
 
 #include <cstdio>
 #include <exception>
@@ -61,11 +62,11 @@ struct array_device::cache {
 array_device::array_device(std::string file, std::uint64_t pages, const index3& shape, element_type type,
                            device_options options, cache_options cache_with)
     : array_page_device(std::move(file), pages, shape, type, std::move(options)),
-      cache_(std::make_unique<cache>(cache_with)) {}
+      cache_(wire::make_unique<cache>(cache_with)) {}
 
 array_device::array_device(const remote<page_device>& existing, const index3& shape, element_type type,
                            cache_options cache_with)
-    : array_page_device(existing, shape, type), cache_(std::make_unique<cache>(cache_with)) {}
+    : array_page_device(existing, shape, type), cache_(wire::make_unique<cache>(cache_with)) {}
 
 array_device::~array_device() {
   for (auto& [index, e] : cache_->entries) {

@@ -2,9 +2,9 @@
 #pragma once
 
 #include <orrery/storage/array_page_device.hpp>
+#include <orrery/wire/unique_ptr.hpp>
 
 #include <cstdint>
-#include <memory>
 
 namespace orrery::storage {
 
@@ -62,7 +62,7 @@ class array_device : public array_page_device {
   void throw_error_of_the_past();
   void begin_write_back(std::uint64_t index);
 
-  std::unique_ptr<cache> cache_;
+  wire::unique_ptr<cache> cache_;
 };
 ORRERY_PROCESS(array_device, write_back, drop_cache);
 

@@ -6,6 +6,7 @@
 #include <orrery/storage/detail/page_sums.hpp>
 #include <orrery/storage/internal/hosts.hpp>
 #include <orrery/storage/internal/waiting.hpp>
+#include <orrery/wire/unique_ptr.hpp>
 
 #include <cerrno>
 #include <chrono>
@@ -75,7 +76,7 @@ struct page_device::page_lock::held {
 };
 
 page_device::page_lock::page_lock(page_device& d, std::uint64_t index, bool exclusive)
-    : held_(std::make_unique<held>()) {
+    : held_(wire::make_unique<held>()) {
   if (exclusive) held_->write.emplace(*d.state_);
   held_->hold.emplace(d.state_->locks, index, exclusive);
 }
@@ -85,7 +86,7 @@ page_device::page_device(std::string file, std::uint64_t pages, std::uint64_t pa
     : name_(internal::file_text(file)), pages_(pages), page_bytes_(page_bytes) {
   if (options.depth == 0 || options.depth > 256)
     throw std::invalid_argument(fmt::format("{}: a depth of {} transfers cannot be: 1 to 256", name_, options.depth));
-  state_ = std::make_unique<state>(options.depth);
+  state_ = wire::make_unique<state>(options.depth);
   state_->own_file = true;
   const bool create = options.mode == open_mode::create;
   const auto open_sums = [&] {
@@ -104,7 +105,7 @@ page_device::page_device(std::string file, std::uint64_t pages, std::uint64_t pa
 }
 
 page_device::page_device(const remote<page_device>& existing) : source_(existing) {
-  state_ = std::make_unique<state>(256);  // the existing device says how many at once
+  state_ = wire::make_unique<state>(256);  // the existing device says how many at once
   state_->geometry = existing->geometry();
   name_ = state_->geometry.file;
   pages_ = state_->geometry.pages;
@@ -112,7 +113,7 @@ page_device::page_device(const remote<page_device>& existing) : source_(existing
 }
 
 page_device::page_device(std::uint64_t pages, std::uint64_t page_bytes)
-    : name_("memory"), pages_(pages), page_bytes_(page_bytes), state_(std::make_unique<state>(256)) {
+    : name_("memory"), pages_(pages), page_bytes_(page_bytes), state_(wire::make_unique<state>(256)) {
   state_->geometry = {name_, pages_, page_bytes_, true, false, false};
 }
 

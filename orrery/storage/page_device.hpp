@@ -5,9 +5,9 @@
 #include <orrery/process/remote.hpp>
 #include <orrery/storage/detail/page_file.hpp>
 #include <orrery/storage/page.hpp>
+#include <orrery/wire/unique_ptr.hpp>
 
 #include <cstdint>
-#include <memory>
 #include <span>
 #include <string>
 
@@ -143,7 +143,7 @@ class page_device {
 
    private:
     struct held;
-    std::unique_ptr<held> held_;
+    wire::unique_ptr<held> held_;
   };
 
   /// Parks until the writes that came before have been stored.
@@ -176,7 +176,7 @@ class page_device {
   std::uint64_t pages_ = 0;
   std::uint64_t page_bytes_ = 0;
   remote<page_device> source_;
-  std::unique_ptr<state> state_;
+  wire::unique_ptr<state> state_;
 };
 ORRERY_PROCESS(page_device, write, read, read_into_cache, flush, close, geometry, statistics, damage_of);
 

@@ -3,6 +3,7 @@
 
 #include <orrery/process/call.hpp>
 #include <orrery/process/runtime.hpp>
+#include <orrery/wire/unique_ptr.hpp>
 
 #include <atomic>
 #include <chrono>
@@ -133,7 +134,7 @@ void sweeper::compute_shared(std::size_t sweep, page_block& unit) {
 }
 
 helped sweeper::help(std::size_t sweep, std::uint64_t unit) {
-  const std::unique_ptr<std::shared_ptr<shared_unit>> mine(reinterpret_cast<std::shared_ptr<shared_unit>*>(unit));
+  const wire::unique_ptr<std::shared_ptr<shared_unit>> mine(reinterpret_cast<std::shared_ptr<shared_unit>*>(unit));
   shared_unit& u = **mine;
   prepare(sweep);
   busy_ = 0;

@@ -8,10 +8,10 @@
 #include <orrery/task/internal/task_frame.hpp>
 #include <orrery/transport/world.hpp>
 #include <orrery/wire/error.hpp>
+#include <orrery/wire/unique_ptr.hpp>
 
 #include <cstdlib>
 #include <cstring>
-#include <memory>
 #include <new>
 
 #include <fmt/format.h>
@@ -45,7 +45,7 @@ void give_back(std::uint32_t reader, std::uint32_t source, std::uint64_t block) 
   if (e == nullptr) return;  // the block stays in use until this node ends
   at.links().run_errand(
       [](void* argument) {
-        const std::unique_ptr<errand> told(static_cast<errand*>(argument));
+        const wire::unique_ptr<errand> told(static_cast<errand*>(argument));
         told->at->links().release_block(told->source, told->block);
       },
       e);

@@ -13,6 +13,7 @@
 #include <orrery/scheduler/node.hpp>
 #include <orrery/task/internal/mail.hpp>
 #include <orrery/task/internal/state.hpp>
+#include <orrery/wire/unique_ptr.hpp>
 
 #include <algorithm>
 #include <cstring>
@@ -83,8 +84,7 @@ class owned_form {
              std::span<const orrery_buffer> buffers)
       : table_(table),
         buffers_(buffers),
-        mail_{head, std::make_unique_for_overwrite<std::byte[]>(bytes), bytes,
-              std::vector<mailed_buffer>(buffers.size())} {
+        mail_{head, wire::make_unique_definit<std::byte[]>(bytes), bytes, std::vector<mailed_buffer>(buffers.size())} {
     writer.write(mail_.bytes.get());
     if (!buffer_memory::is_checked()) return;
     for (std::size_t i = 0; i < buffers.size(); ++i)
@@ -227,7 +227,7 @@ message* with_buffers_apart(pe& self, message& m) {
   std::uint64_t bytes = 0;
   const auto places = places_in(d.payload, d.payload_bytes, head.buffers, bytes);
   if (!places) return nullptr;
-  large_mail mail{head, std::make_unique_for_overwrite<std::byte[]>(bytes), bytes,
+  large_mail mail{head, wire::make_unique_definit<std::byte[]>(bytes), bytes,
                   std::vector<mailed_buffer>(places->size())};
   const std::size_t structure = aligned(sizeof(mail_head) + sizeof(std::uint64_t) + places->size() * sizeof(place), 16);
   std::memcpy(mail.bytes.get(), d.payload + structure, bytes);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <orrery/process/function.hpp>
 #include <orrery/task/internal/mail.hpp>
+#include <orrery/wire/unique_ptr.hpp>
 
 #include <algorithm>
 #include <cstring>
@@ -70,7 +71,7 @@ sent send_to_other_pe(pe& self, scheduler::outbound& c, address to, const mail_h
     self.commit(c, record);
     return sent::yes;
   }
-  large_mail large{head, std::make_unique_for_overwrite<std::byte[]>(bytes), bytes, {}};
+  large_mail large{head, wire::make_unique_definit<std::byte[]>(bytes), bytes, {}};
   writer.write(large.bytes.get());
   const std::uint16_t pages = wire::pages_beside(bytes);
   const std::uint32_t record = wire::record_bytes(sizeof(large_mail)) + wire::ring_surcharge(pages, c.ring.capacity());

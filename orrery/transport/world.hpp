@@ -3,12 +3,12 @@
 
 #include <orrery/transport/error.hpp>
 #include <orrery/transport/wait.hpp>
+#include <orrery/wire/unique_ptr.hpp>
 
 #include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -165,7 +165,7 @@ class world {
   [[nodiscard]] virtual std::uint32_t epoch() const noexcept = 0;
   /// Others come and go as they like: the world has a name.
   [[nodiscard]] virtual bool is_open() const noexcept = 0;
-  [[nodiscard]] virtual result<std::unique_ptr<membership_watch>> watch(membership_observer& observer) = 0;
+  [[nodiscard]] virtual result<wire::unique_ptr<membership_watch>> watch(membership_observer& observer) = 0;
 
   // Memory.
   /// Fails with `no_space` if that much is not free now.

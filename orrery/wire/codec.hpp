@@ -301,9 +301,10 @@ struct codec<kind::pointer> {
       return;
     }
     using value = std::remove_const_t<typename T::element_type>;
-    auto owner = std::make_unique<value>();
+    auto* v = new value();
+    T owner(v);
     r.enter();
-    wire::load(r, *owner);
+    wire::load(r, *v);
     r.leave();
     x = std::move(owner);
   }

@@ -218,7 +218,7 @@ error::~error() = default;
 
 remote_error::remote_error(where at, std::string type, std::string text)
     : error(errc::remote, verbatim, remote_text(at, type, text)),
-      parts_(std::make_shared<const parts>(parts{std::move(at), std::move(type), std::move(text)})) {}
+      parts_(new const parts(std::move(at), std::move(type), std::move(text))) {}
 
 void throw_error(errc code, std::string_view about) {
   with_class_of(code, [&]<class Class>() -> bool { throw construct<Class>(code, about); });

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <orrery/wire/counted_ptr.hpp>
+
 #include <cstdint>
 #include <exception>
-#include <memory>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -218,13 +219,14 @@ class remote_error final : public error {
   [[nodiscard]] const std::string& text() const noexcept { return parts_->text; }
 
  private:
-  struct parts {
+  struct parts : wire::counted {
+    parts(where a, std::string t, std::string x) : at(std::move(a)), type(std::move(t)), text(std::move(x)) {}
     where at;
     std::string type;
     std::string text;
   };
 
-  std::shared_ptr<const parts> parts_;
+  wire::counted_ptr<const parts> parts_;
 };
 
 /// Throws the class that `code` belongs to. For the layers that carry codes in std::expected.

@@ -4,7 +4,6 @@
 #include <array>
 #include <cstddef>
 #include <limits>
-#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -256,14 +255,17 @@ template <class T>
 inline constexpr kind std_kind<std::optional<T>> = kind::optional;
 template <class... T>
 inline constexpr kind std_kind<std::variant<T...>> = kind::variant;
-template <class T, class D>
-inline constexpr kind std_kind<std::unique_ptr<T, D>> = kind::pointer;
-template <class T>
-inline constexpr kind std_kind<std::shared_ptr<T>> = kind::pointer;
 template <class T, std::size_t N>
 inline constexpr kind std_kind<std::span<T, N>> = kind::view;
 template <class C, class Traits>
 inline constexpr kind std_kind<std::basic_string_view<C, Traits>> = kind::view;
+
+// std::unique_ptr and std::shared_ptr, and others that have all that they have.
+template <class T>
+concept owner_like = requires(const T& p, typename T::element_type* e) {
+  { p.get() } -> std::same_as<decltype(e)>;
+  T(e);
+} && (requires { typename T::deleter_type; } || requires { typename T::weak_type; });
 
 template <class T>
 consteval kind find_container_kind() {
@@ -289,6 +291,8 @@ consteval kind find_class_kind() {
   // Then what the author of the class wrote, then what can be found out.
   if constexpr (std_kind<T> != kind::none)
     return std_kind<T>;
+  else if constexpr (owner_like<T>)
+    return kind::pointer;
   else if constexpr (has_member_serialize<T>)
     return kind::member_serialize;
   else if constexpr (has_free_serialize<T>)

@@ -89,15 +89,17 @@ struct parts_of<T> {
 };
 
 template <class T>
-inline constexpr bool points_to_array = false;
-template <class T>
-inline constexpr bool points_to_array<std::shared_ptr<T>> = std::is_array_v<T>;
-template <class T, class D>
-inline constexpr bool points_to_array<std::unique_ptr<T, D>> = std::is_array_v<T>;
+inline constexpr bool points_to_array = requires(const T& p) { p[0]; };
+// By its name: <memory>, which declares it, is expensive to read (unique_ptr.hpp).
+template <class D>
+consteval bool is_default_delete() {
+  return std::string_view(__PRETTY_FUNCTION__).find("D = std::default_delete<") != std::string_view::npos;
+}
 template <class T>
 inline constexpr bool owns_with_delete = true;
-template <class T, class D>
-inline constexpr bool owns_with_delete<std::unique_ptr<T, D>> = std::is_same_v<D, std::default_delete<T>>;
+template <class T>
+  requires requires { typename T::deleter_type; }
+inline constexpr bool owns_with_delete<T> = is_default_delete<typename T::deleter_type>();
 
 template <class T>
 inline constexpr bool is_good_view = true;  // a class that says so itself

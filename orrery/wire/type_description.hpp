@@ -3,9 +3,9 @@
 
 #include <orrery/wire/serialize.hpp>
 #include <orrery/wire/type_key.hpp>
+#include <orrery/wire/unique_ptr.hpp>
 
 #include <cstddef>
-#include <memory>
 #include <string>
 #include <string_view>
 #include <tuple>
@@ -134,7 +134,7 @@ class type_description : public sizer {
   template <class T>
   void describe_serialize() {
     try {
-      const auto value = std::make_unique<T>();  // not on the stack: it may be large
+      const auto value = wire::make_unique<T>();  // not on the stack: it may be large
       if constexpr (kind_of<T> == kind::member_serialize) {
         value->serialize(*this);
       } else {

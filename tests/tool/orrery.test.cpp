@@ -166,7 +166,7 @@ class orrery_tool : public ::testing::Test {
     return options;
   }
 
-  static std::unique_ptr<shm_world> make_world(const std::string& name, std::uint32_t pes) {
+  static orrery::wire::unique_ptr<shm_world> make_world(const std::string& name, std::uint32_t pes) {
     transport::world_config config;
     config.pe_count = pes;
     config.program = "tester";
@@ -440,7 +440,7 @@ class board_in_orrery_tool : public orrery_tool {
     write(w, names);
     ASSERT_TRUE(board.show(text));
   }
-  std::unique_ptr<shm_world> world = make_world("demo", 1);
+  orrery::wire::unique_ptr<shm_world> world = make_world("demo", 1);
   transport::board board = std::move(transport::board::create().value());
 };
 

@@ -2,10 +2,10 @@
 #pragma once
 
 #include <orrery/process/detail/send.hpp>
+#include <orrery/wire/unique_ptr.hpp>
 
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -41,7 +41,7 @@ struct array_handler : scheduler::handler {
   /// after it. Takes the message over.
   forward_function forward;
   /// For broadcasts on their way: makes the record of the arguments.
-  std::unique_ptr<broadcast_record> (*decode)(std::span<const std::byte> arguments) = nullptr;
+  wire::unique_ptr<broadcast_record> (*decode)(std::span<const std::byte> arguments) = nullptr;
   /// True for broadcasts in mailboxes.
   bool is_member = false;
   /// For messages whose order is kept.

@@ -4,9 +4,9 @@
 #include <orrery/array/detail/index_maker.hpp>
 #include <orrery/array/detail/send.hpp>
 #include <orrery/array/element.hpp>
+#include <orrery/wire/unique_ptr.hpp>
 
 #include <cstdint>
-#include <memory>
 #include <utility>
 
 namespace orrery::detail {
@@ -18,9 +18,9 @@ struct array_maker {
   using part_type = array_part<T, Index>;
   using maker = element_maker<Index>;
 
-  static std::unique_ptr<index_part<Index>> make_part(pe& self, array_core::description s,
-                                                      typename part_type::settings o) {
-    return std::make_unique<part_type>(self, std::move(s), std::move(o));
+  static wire::unique_ptr<index_part<Index>> make_part(pe& self, array_core::description s,
+                                                       typename part_type::settings o) {
+    return wire::make_unique<part_type>(self, std::move(s), std::move(o));
   }
   struct source final : element_source<Index> {
     std::tuple<A...> all;
@@ -31,7 +31,7 @@ struct array_maker {
     }
   };
   static typename maker::source with(const bytes& arguments) {
-    return std::make_unique<source>(orrery::reader(arguments));
+    return wire::make_unique<source>(orrery::reader(arguments));
   }
   static void describe(wire::type_description& types) {
     types.describe<Index>();

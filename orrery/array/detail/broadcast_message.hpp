@@ -3,9 +3,9 @@
 
 #include <orrery/array/detail/element_message.hpp>
 #include <orrery/array/detail/load_scope.hpp>
+#include <orrery/wire/unique_ptr.hpp>
 
 #include <cstring>
-#include <memory>
 #include <tuple>
 
 namespace orrery::detail {
@@ -25,9 +25,9 @@ struct broadcast_message {
     }
   };
 
-  static std::unique_ptr<broadcast_record> decode(std::span<const std::byte> from) {
+  static wire::unique_ptr<broadcast_record> decode(std::span<const std::byte> from) {
     orrery::reader r(from);
-    auto b = std::make_unique<record>(routed::forms::read_kept(r));
+    auto b = wire::make_unique<record>(routed::forms::read_kept(r));
     b->member = &member;
     b->method = &instance;
     return b;

@@ -3,10 +3,10 @@
 
 #include <orrery/array/detail/core.hpp>
 #include <orrery/array/index.hpp>
+#include <orrery/wire/unique_ptr.hpp>
 
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <new>
 #include <utility>
 #include <vector>
@@ -28,7 +28,7 @@ struct index_cell : cell_base {
   using traffic_list = std::vector<std::pair<Index, std::uint64_t>>;
   Index index{};
   /// Bytes to other elements, while that is measured.
-  std::unique_ptr<traffic, deleter_there<traffic>> sent;
+  wire::unique_ptr<traffic, deleter_there<traffic>> sent;
 
   void forget_load() noexcept {
     load_ns = 0;

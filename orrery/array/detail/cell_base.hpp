@@ -4,9 +4,9 @@
 #include <orrery/array/detail/order.hpp>
 #include <orrery/array/detail/section_membership.hpp>
 #include <orrery/process/detail/send.hpp>
+#include <orrery/wire/unique_ptr.hpp>
 
 #include <cstdint>
-#include <memory>
 #include <vector>
 
 namespace orrery::detail {
@@ -24,11 +24,11 @@ struct cell_base {
   std::uint32_t moves = 0;  ///< migrations so far
   bool ended = false;  ///< it was destroyed: only its destructor may still run
   std::uint64_t load_ns = 0;  ///< in its methods, while that is measured
-  std::unique_ptr<std::vector<membership>> sections;  ///< mostly null
-  std::unique_ptr<order_state> order;  ///< mostly null
+  wire::unique_ptr<std::vector<membership>> sections;  ///< mostly null
+  wire::unique_ptr<order_state> order;  ///< mostly null
 
   [[nodiscard]] order_state& order_of() {
-    if (order == nullptr) order = std::make_unique<order_state>();
+    if (order == nullptr) order = wire::make_unique<order_state>();
     return *order;
   }
 };

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <orrery/array/detail/checkpoint_file.hpp>
+#include <orrery/wire/unique_ptr.hpp>
 
 #include <algorithm>
 #include <cerrno>
@@ -55,7 +56,7 @@ class checksum {
   struct free_state {
     void operator()(XXH3_state_t* s) const noexcept { XXH3_freeState(s); }
   };
-  std::unique_ptr<XXH3_state_t, free_state> state_;
+  wire::unique_ptr<XXH3_state_t, free_state> state_;
 };
 
 [[noreturn]] void throw_damaged(const std::string& path, const std::string& how) {
@@ -75,7 +76,7 @@ struct checkpoint_writer::file {
   checksum sum;
 };
 
-checkpoint_writer::checkpoint_writer(const std::string& folder, std::string name) : file_(std::make_unique<file>()) {
+checkpoint_writer::checkpoint_writer(const std::string& folder, std::string name) : file_(wire::make_unique<file>()) {
   file_->path = folder + "/" + name;
   file_->part.file = std::move(name);
   file_->out = io::descriptor(io::open(file_->path, O_WRONLY | O_CREAT | O_TRUNC));

@@ -3,9 +3,9 @@
 
 #include <orrery/array/detail/directory.hpp>
 #include <orrery/process/io.hpp>
+#include <orrery/wire/unique_ptr.hpp>
 
 #include <cstdint>
-#include <memory>
 #include <string>
 #include <vector>
 
@@ -53,7 +53,7 @@ class checkpoint_writer {
  private:
   void flush();
   struct file;
-  std::unique_ptr<file> file_;
+  wire::unique_ptr<file> file_;
 };
 
 /// Goes through a file of states, some MiB of it in memory at a time. Used by one process.
@@ -70,7 +70,7 @@ class checkpoint_reader {
 
  private:
   struct file;
-  std::unique_ptr<file> file_;
+  wire::unique_ptr<file> file_;
 };
 
 /// Makes the folder, and keeps other checkpoints out of it as long as what this returns is open.

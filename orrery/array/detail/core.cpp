@@ -8,6 +8,7 @@
 #include <orrery/scheduler/prefetch.hpp>
 #include <orrery/transport/wait.hpp>
 #include <orrery/wire/exception.hpp>
+#include <orrery/wire/unique_ptr.hpp>
 
 #include <algorithm>
 #include <cassert>
@@ -28,7 +29,7 @@ const control_handler end_of_elements{"destructors of elements",
 }  // namespace
 
 array_core::array_core(pe& self, description s)
-    : self_(self), about_(std::move(s)), records_(std::make_unique<records>()) {
+    : self_(self), about_(std::move(s)), records_(wire::make_unique<records>()) {
   if (!about_.pes.contains(about_.root) || !about_.pes.contains(self.id()))
     throw bad_message(errc::message_corrupt, "the description of an array");
   if (self.id() != about_.root) parent_ = about_.parent_of(self.id());

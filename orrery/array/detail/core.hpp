@@ -6,9 +6,9 @@
 #include <orrery/array/detail/cell_base.hpp>
 #include <orrery/array/detail/directory.hpp>
 #include <orrery/array/detail/open_reduction.hpp>
+#include <orrery/wire/unique_ptr.hpp>
 
 #include <cstdint>
-#include <memory>
 #include <string>
 #include <vector>
 
@@ -126,15 +126,15 @@ class array_core {
     }
     const std::uint32_t n = c.reductions + 1;
     if (n <= done_) [[unlikely]] {
-      auto a = std::make_unique<typed_accumulator<std::decay_t<V>, Op>>();
+      auto a = wire::make_unique<typed_accumulator<std::decay_t<V>, Op>>();
       a->add(std::forward<V>(value));
       c.reductions = n;
       send_late(n, 1, 0, std::move(a), target);
       return;
     }
     open_reduction& r = open(n);
-    if (r.target == nullptr && target != nullptr) r.target = std::make_unique<reduction_target>(*target);
-    if (r.value == nullptr) r.value = std::make_unique<typed_accumulator<std::decay_t<V>, Op>>();
+    if (r.target == nullptr && target != nullptr) r.target = wire::make_unique<reduction_target>(*target);
+    if (r.value == nullptr) r.value = wire::make_unique<typed_accumulator<std::decay_t<V>, Op>>();
     if (r.value->kind() != &reducer::kind) [[unlikely]] {
       mixed(r);
     } else {
@@ -148,8 +148,8 @@ class array_core {
     ++r.contributions;
     if (++r.have == cells_.size()) complete_here();
   }
-  void receive_partial(const partial_result& p, std::unique_ptr<accumulator> value,
-                       std::unique_ptr<reduction_target> target, std::exception_ptr error);
+  void receive_partial(const partial_result& p, wire::unique_ptr<accumulator> value,
+                       wire::unique_ptr<reduction_target> target, std::exception_ptr error);
   void receive_start(std::uint32_t number);
   void receive_empty_pes(std::uint32_t child);
   [[nodiscard]] std::size_t open_reductions() const noexcept;
@@ -291,13 +291,13 @@ class array_core {
   void fail_lost_reductions() noexcept;
   void pass_on();
   void finish(open_reduction& r) noexcept;
-  void send_late(std::uint32_t number, std::uint64_t contributions, std::int64_t births, std::unique_ptr<accumulator> a,
-                 const reduction_target* target);
+  void send_late(std::uint32_t number, std::uint64_t contributions, std::int64_t births,
+                 wire::unique_ptr<accumulator> a, const reduction_target* target);
   [[nodiscard]] bool has_empty_pes() const noexcept;
   void tell_of_empty_pes();
 
   description about_;
-  const std::unique_ptr<records> records_;
+  const wire::unique_ptr<records> records_;
   std::uint32_t parent_ = 0;
   std::vector<child> children_;
   std::vector<cell_base*> cells_;

@@ -4,6 +4,7 @@
 #include <orrery/array/detail/section_core.hpp>
 #include <orrery/array/target.hpp>
 #include <orrery/wire/exception.hpp>
+#include <orrery/wire/unique_ptr.hpp>
 
 #include <algorithm>
 
@@ -50,9 +51,9 @@ slot* route_partial(pe& self, scheduler::delivery& d, const wire::envelope& e, s
     auto payload = wire_payload(d, e, size);
     orrery::reader r(payload);
     const auto p = orrery::read<partial_result>(r);
-    std::unique_ptr<reduction_target> target;
-    if (p.has_target) target = std::make_unique<reduction_target>(orrery::read<reduction_target>(r));
-    std::unique_ptr<accumulator> value;
+    wire::unique_ptr<reduction_target> target;
+    if (p.has_target) target = wire::make_unique<reduction_target>(orrery::read<reduction_target>(r));
+    wire::unique_ptr<accumulator> value;
     std::exception_ptr error;
     if (p.failed) {
       orrery::reader of_error(after_section(payload, r));
@@ -177,13 +178,13 @@ void send_partial(pe& self, std::uint32_t to, std::uint32_t array, partial_resul
 }
 
 void array_core::send_late(std::uint32_t number, std::uint64_t contributions, std::int64_t births,
-                           std::unique_ptr<accumulator> a, const reduction_target* target) {
+                           wire::unique_ptr<accumulator> a, const reduction_target* target) {
   const partial_result p{0, number, self_.id(), contributions, births, true, false, target != nullptr, false};
   send_partial(self_, about_.root, id(), p, a.get(), target);
 }
 
-void array_core::receive_partial(const partial_result& p, std::unique_ptr<accumulator> value,
-                                 std::unique_ptr<reduction_target> target, std::exception_ptr error) {
+void array_core::receive_partial(const partial_result& p, wire::unique_ptr<accumulator> value,
+                                 wire::unique_ptr<reduction_target> target, std::exception_ptr error) {
   open_reduction& r = open(p.number);
   r.contributions += p.contributions;
   r.births += p.births;
@@ -294,8 +295,8 @@ void array_core::pes_lost() noexcept {
 // At the root: when everybody has contributed who had to.
 void array_core::finish(open_reduction& r) noexcept {
   if (ends_ || static_cast<std::int64_t>(r.contributions) != r.births) return;
-  const std::unique_ptr<accumulator> value = std::move(r.value);
-  const std::unique_ptr<reduction_target> target = std::move(r.target);
+  const wire::unique_ptr<accumulator> value = std::move(r.value);
+  const wire::unique_ptr<reduction_target> target = std::move(r.target);
   const std::exception_ptr error = std::move(r.error);
   records_->open.erase(std::ranges::find(records_->open, r.number, &open_reduction::number));
   deliver_reduction(self_, value.get(), target.get(), error);

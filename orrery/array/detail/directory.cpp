@@ -6,6 +6,7 @@
 #include <orrery/scheduler/node.hpp>
 #include <orrery/scheduler/prefetch.hpp>
 #include <orrery/transport/world.hpp>
+#include <orrery/wire/unique_ptr.hpp>
 
 #include <algorithm>
 #include <deque>
@@ -27,7 +28,7 @@ constexpr std::uint32_t id_bits_of_pe = 14;  // arrays that one PE can have made
 }  // namespace
 
 struct array_directory::tables {
-  std::unordered_map<std::uint32_t, std::unique_ptr<array_core>> parts;
+  std::unordered_map<std::uint32_t, wire::unique_ptr<array_core>> parts;
   std::uint32_t ids = 0;
   // used again as late as can be: messages to those that have ended may be on their way
   std::deque<std::uint32_t> free_ids;
@@ -35,11 +36,11 @@ struct array_directory::tables {
   std::unordered_map<std::uint32_t, incomplete_message> incomplete;
   std::vector<find_cell> element_classes;  // by class number
   std::vector<std::pair<std::uint32_t, std::string>> gone;  // the latest that were destroyed
-  std::unique_ptr<outbox> own_streams;  // of processes that are no elements
+  wire::unique_ptr<outbox> own_streams;  // of processes that are no elements
   std::optional<std::uint32_t> maker;
 };
 
-array_directory::array_directory(pe& self) : self_(self), tables_(std::make_unique<tables>()), waits_(self) {
+array_directory::array_directory(pe& self) : self_(self), tables_(wire::make_unique<tables>()), waits_(self) {
   self.layers().watchers().add(*this);
 }
 
@@ -79,7 +80,7 @@ std::uint32_t array_directory::new_id() {
   return maker() << id_bits_of_pe | n;
 }
 
-void array_directory::add(std::uint32_t id, std::unique_ptr<array_core> part) {
+void array_directory::add(std::uint32_t id, wire::unique_ptr<array_core> part) {
   array_core* p = part.get();
   p->incarnation = ++tables_->added;
   tables_->parts[id] = std::move(part);
@@ -179,7 +180,7 @@ void array_directory::note_elements(std::uint32_t class_number, find_cell f) {
 }
 
 void array_directory::make(pe& self) {
-  self.layers().of(scheduler::upper_layer::array) = std::make_unique<array_directory>(self);
+  self.layers().of(scheduler::upper_layer::array) = wire::make_unique<array_directory>(self);
 }
 
 array_directory::incomplete_message& array_directory::incomplete_from(std::uint32_t pe) {
@@ -189,7 +190,7 @@ array_directory::incomplete_message& array_directory::incomplete_from(std::uint3
 outbox& array_directory::sender() {
   if (const scheduler::activation* a = self_.active(); a != nullptr)
     if (cell_base* c = cell_of(*a->process); c != nullptr) return c->order_of().out;
-  if (tables_->own_streams == nullptr) tables_->own_streams = std::make_unique<outbox>();
+  if (tables_->own_streams == nullptr) tables_->own_streams = wire::make_unique<outbox>();
   return *tables_->own_streams;
 }
 

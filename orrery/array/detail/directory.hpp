@@ -10,10 +10,10 @@
 #include <orrery/process/detail/result_sink.hpp>
 #include <orrery/process/detail/send.hpp>
 #include <orrery/process/future.hpp>
+#include <orrery/wire/unique_ptr.hpp>
 
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <span>
 #include <string>
 
@@ -52,7 +52,7 @@ class array_directory final : public scheduler::layer_state, public scheduler::w
   [[nodiscard]] std::uint32_t new_id();
   /// This PE in ids, which have room for 18 bits.
   [[nodiscard]] std::uint32_t maker();
-  void add(std::uint32_t id, std::unique_ptr<array_core> part);
+  void add(std::uint32_t id, wire::unique_ptr<array_core> part);
   void remove(std::uint32_t id) noexcept;
 
   // --- order (order.hpp) -------------------------------------------------------------------------
@@ -100,7 +100,7 @@ class array_directory final : public scheduler::layer_state, public scheduler::w
 
   cached cache_[cache_size];
   pe& self_;
-  const std::unique_ptr<tables> tables_;
+  const wire::unique_ptr<tables> tables_;
   array_waits waits_;
   std::uint64_t streams_ = 0;
 };

@@ -4,9 +4,9 @@
 #include <orrery/array/detail/index_part.hpp>
 #include <orrery/process/detail/finish.hpp>
 #include <orrery/process/function.hpp>
+#include <orrery/wire/unique_ptr.hpp>
 
 #include <cstdint>
-#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -27,9 +27,9 @@ struct element_source {
 /// messages by which an array is made on other PEs, too, which index_maker sends and executes.
 template <class Index>
 struct element_maker : scheduler::handler {
-  using new_part = std::unique_ptr<index_part<Index>> (*)(pe&, array_core::description,
-                                                          typename index_part<Index>::settings);
-  using source = std::unique_ptr<element_source<Index>>;
+  using new_part = wire::unique_ptr<index_part<Index>> (*)(pe&, array_core::description,
+                                                           typename index_part<Index>::settings);
+  using source = wire::unique_ptr<element_source<Index>>;
   using read_arguments = source (*)(const bytes& arguments);
 
   element_maker(std::string_view of, std::string_view key, void (*types)(wire::type_description&), new_part part,

@@ -5,7 +5,6 @@
 #include <orrery/array/detail/index_part.hpp>
 
 #include <cstring>
-#include <memory>
 #include <new>
 #include <type_traits>
 #include <utility>
@@ -56,7 +55,7 @@ struct index_messages {
     if (ordered) new (&p->tag) order_tag(tag);
   }
   static void end_prefix(std::byte* payload) noexcept {
-    std::destroy_at(&reinterpret_cast<routed_prefix<Index, false>*>(payload)->index);
+    reinterpret_cast<routed_prefix<Index, false>*>(payload)->index.~Index();
   }
   /// A message on its way without its arguments, which the caller makes.
   static scheduler::message* make_routed(pe& self, const message_form& form, std::uint32_t array, const route_head& h,

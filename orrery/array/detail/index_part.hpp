@@ -9,9 +9,9 @@
 #include <orrery/array/detail/routed_kind.hpp>
 #include <orrery/array/early.hpp>
 #include <orrery/array/placement_map.hpp>
+#include <orrery/wire/unique_ptr.hpp>
 
 #include <cstdint>
-#include <memory>
 #include <new>
 #include <type_traits>
 #include <utility>
@@ -83,8 +83,8 @@ struct remote_location {
   std::uint64_t last = 0;  ///< number of the last message that went this way
   std::uint64_t confirmed = 0;  ///< the highest number that was heard of
   std::uint64_t early = 0;  ///< bytes that wait for the element to be created
-  std::unique_ptr<inbox> in;  ///< (at the home, while there is no element) its streams
-  std::unique_ptr<held_creation> held;  ///< mostly null
+  wire::unique_ptr<inbox> in;  ///< (at the home, while there is no element) its streams
+  wire::unique_ptr<held_creation> held;  ///< mostly null
   scheduler::message* head = nullptr;
   scheduler::message* tail = nullptr;
 
@@ -377,9 +377,9 @@ class index_part : public array_core {
   [[nodiscard]] inbox* streams_of(const Index& i) const noexcept;
   void release_next(const Index& i, std::uint64_t stream);
   void end_stream(const Index& i, std::uint64_t stream);
-  void send_streams(const Index& i, std::uint32_t pe, std::unique_ptr<inbox> in);
+  void send_streams(const Index& i, std::uint32_t pe, wire::unique_ptr<inbox> in);
   [[nodiscard]] inbox& inbox_of(remote_location& a) {
-    if (a.in == nullptr) a.in = std::make_unique<inbox>();
+    if (a.in == nullptr) a.in = wire::make_unique<inbox>();
     return *a.in;
   }
   void dispatch_all(scheduler::message* m) {
@@ -413,7 +413,7 @@ class index_part : public array_core {
   const element_class_facts& elements_;
   settings settings_;
   homes homes_;
-  const std::unique_ptr<index_tables<Index>> tables_;
+  const wire::unique_ptr<index_tables<Index>> tables_;
   mutable lookaside<Index> lookaside_;
   std::uint64_t numbers_ = 0;
   std::uint32_t births_given_ = 0;
@@ -421,7 +421,7 @@ class index_part : public array_core {
   std::size_t sweep_at_ = 0;
   std::uint64_t early_bytes_ = 0;
   scheduler::message* early_ = nullptr;  // what place found waiting, oldest first
-  std::unique_ptr<inbox> taken_;  // what erase_remote_location found of streams
+  wire::unique_ptr<inbox> taken_;  // what erase_remote_location found of streams
   bool in_release_ = false;
 };
 

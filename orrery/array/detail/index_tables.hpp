@@ -3,12 +3,12 @@
 
 #include <orrery/array/detail/cell.hpp>
 #include <orrery/array/detail/home_queue.hpp>
+#include <orrery/wire/unique_ptr.hpp>
 
 #include <boost/unordered/unordered_flat_map.hpp>
 
 #include <cstdint>
 #include <deque>
-#include <memory>
 #include <utility>
 #include <vector>
 
@@ -48,7 +48,7 @@ template <class Index>
 struct index_tables {
   map_of_index<Index, whereabouts<Index>> places;
   map_of_index<Index, std::uint32_t> told;  ///< by the first homes of indices: where elements are
-  map_of_index<Index, std::unique_ptr<home_queue>> home_queues;
+  map_of_index<Index, wire::unique_ptr<home_queue>> home_queues;
   std::vector<std::pair<Index, scheduler::slot*>> endings;  ///< elements whose destructors run
   /// Streams whose next message may be here.
   std::vector<std::pair<Index, std::uint64_t>> releasing;

@@ -3,12 +3,12 @@
 
 #include <orrery/array/index.hpp>
 #include <orrery/scheduler/slot.hpp>
+#include <orrery/wire/unique_ptr.hpp>
 
 #include <bit>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <new>
 #include <type_traits>
 
@@ -82,7 +82,7 @@ class lookaside {
     shift_ = std::countl_zero(std::uint64_t{mask_});
   }
 
-  std::unique_ptr<entry[]> entries_;
+  wire::unique_ptr<entry[]> entries_;
   std::size_t mask_ = 0;
   int shift_ = 0;
 };

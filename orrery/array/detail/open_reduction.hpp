@@ -2,10 +2,10 @@
 #pragma once
 
 #include <orrery/array/reduction.hpp>
+#include <orrery/wire/unique_ptr.hpp>
 
 #include <cstdint>
 #include <exception>
-#include <memory>
 #include <string>
 
 // A reduction that is under way, its parts, and its end.
@@ -20,8 +20,8 @@ struct open_reduction {
   std::uint32_t children_left = 0;
   std::uint64_t contributions = 0;
   std::int64_t births = 0;  ///< created less destroyed
-  std::unique_ptr<accumulator> value;
-  std::unique_ptr<reduction_target> target;
+  wire::unique_ptr<accumulator> value;
+  wire::unique_ptr<reduction_target> target;
   std::exception_ptr error;
 };
 
@@ -48,7 +48,7 @@ struct partial_result {
 
 /// Adds a value, or an exception that came instead, to a reduction; a value of another kind makes
 /// it fail.
-void add_up(open_reduction& r, std::unique_ptr<accumulator> value, std::exception_ptr error);
+void add_up(open_reduction& r, wire::unique_ptr<accumulator> value, std::exception_ptr error);
 /// A reduction will never be over, as what it was over was destroyed: who waits for its result is
 /// told.
 void fail_unfinished(pe& self, const std::string& what, const reduction_target* target) noexcept;

@@ -2,6 +2,7 @@
 #include <orrery/array/detail/order.hpp>
 
 #include <orrery/array/detail/message_sections.hpp>
+#include <orrery/wire/unique_ptr.hpp>
 
 #include <boost/unordered/unordered_flat_map.hpp>
 
@@ -52,7 +53,7 @@ outbox::~outbox() = default;
 bool outbox::empty() const noexcept { return lines_ == nullptr || lines_->all.empty(); }
 
 outbox::line& outbox::to(pe& self, std::uint32_t array, const bytes& index, const array_handler& closer) {
-  if (lines_ == nullptr) lines_ = std::make_unique<table>();
+  if (lines_ == nullptr) lines_ = wire::make_unique<table>();
   line& l = lines_->all[key_of(array, index)];
   if (l.stream == 0) l = {array_directory::of(self).new_stream(), closer.index, 0};
   return l;
@@ -64,7 +65,7 @@ void outbox::forget(std::uint32_t array) {
 }
 
 void outbox::close(pe& self) noexcept try {
-  const std::unique_ptr<table> lines = std::exchange(lines_, nullptr);
+  const wire::unique_ptr<table> lines = std::exchange(lines_, nullptr);
   if (lines == nullptr) return;
   for (const auto& [key, l] : lines->all)
     if (const auto* const h = static_cast<const array_handler*>(scheduler::find_handler(l.closer));
@@ -86,7 +87,7 @@ void outbox::read(const bytes& all) {
   reader r(all);
   auto lines = orrery::read<std::vector<line_record>>(r);
   if (lines.empty()) return;
-  lines_ = std::make_unique<table>();
+  lines_ = wire::make_unique<table>();
   for (line_record& t : lines) lines_->all.insert_or_assign(std::move(t.key), t.to);
 }
 
@@ -105,7 +106,7 @@ struct inbox::table {
   boost::unordered_flat_map<std::uint64_t, stream> all;
 };
 
-inbox::inbox() : streams_(std::make_unique<table>()) {}
+inbox::inbox() : streams_(wire::make_unique<table>()) {}
 inbox::~inbox() = default;
 
 inbox::stream& inbox::at(std::uint64_t number) { return streams_->all[number]; }

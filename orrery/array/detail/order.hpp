@@ -2,9 +2,9 @@
 #pragma once
 
 #include <orrery/array/detail/directory.hpp>
+#include <orrery/wire/unique_ptr.hpp>
 
 #include <cstdint>
-#include <memory>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -71,7 +71,7 @@ class outbox {
   [[nodiscard]] bytes write() const;
   void read(const bytes& all);
 
-  std::unique_ptr<table> lines_;  // null: none
+  wire::unique_ptr<table> lines_;  // null: none
 };
 
 /// The messages of each stream that have come to one index.
@@ -122,7 +122,7 @@ class inbox {
   struct table;
   [[nodiscard]] stream& at(std::uint64_t number);
 
-  std::unique_ptr<table> streams_;
+  wire::unique_ptr<table> streams_;
 };
 
 /// Both halves, of one element.

@@ -3,9 +3,9 @@
 
 #include <orrery/array/detail/part_pursuit.hpp>
 #include <orrery/scheduler/reach.hpp>
+#include <orrery/wire/unique_ptr.hpp>
 
 #include <algorithm>
-#include <memory>
 #include <utility>
 
 // Messages that are there before their element: at its home (paper, "Message delivery": the state
@@ -82,7 +82,7 @@ bool index_part<Index>::creation_waits(const Index& i) const {
 template <class Index>
 void index_part<Index>::hold_creation(const Index& i, scheduler::message* m) {
   remote_location& a = *find_location(i);
-  a.held = std::make_unique<held_creation>(m);
+  a.held = wire::make_unique<held_creation>(m);
   // then its message serves as a probe
   const bool asking = a.asks && a.state == remote_location::what::waiting;
   a.state = remote_location::what::waiting;

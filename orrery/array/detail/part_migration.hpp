@@ -6,6 +6,7 @@
 #include <orrery/process/function.hpp>
 #include <orrery/process/spawn.hpp>
 #include <orrery/scheduler/reach.hpp>
+#include <orrery/wire/unique_ptr.hpp>
 
 #include <cstring>
 
@@ -129,7 +130,7 @@ slot* index_part<Index>::arrive_packed(scheduler::delivery& d, const wire::envel
   c->birth = l.birth;
   c->moves = l.moves;
   c->load_ns = l.load_ns;
-  if (!l.sections.empty()) c->sections = std::make_unique<std::vector<membership>>(std::move(l.sections));
+  if (!l.sections.empty()) c->sections = wire::make_unique<std::vector<membership>>(std::move(l.sections));
   if (!l.sent.empty()) c->sent.reset(new index_traffic<Index>(l.sent.begin(), l.sent.end()));
   if (!l.order.out.empty() || !l.order.in.empty()) {
     c->order_of().out = std::move(l.order.out);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <orrery/array/detail/part_route.hpp>
+#include <orrery/wire/unique_ptr.hpp>
 
 // Where messages whose order is kept wait for each other (order.hpp).
 namespace orrery::detail {
@@ -136,7 +137,7 @@ struct streams_message {
 };
 
 template <class Index>
-void index_part<Index>::send_streams(const Index& i, std::uint32_t pe, std::unique_ptr<inbox> in) {
+void index_part<Index>::send_streams(const Index& i, std::uint32_t pe, wire::unique_ptr<inbox> in) {
   if (in->empty()) return;
   tell(self_, pe, streams_message<Index>::instance, id(), 0, pack(0, route_head{0, 0, self_.id(), 0, 0}, i, in->all()));
 }

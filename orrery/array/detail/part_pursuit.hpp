@@ -4,9 +4,9 @@
 #include <orrery/array/detail/part_migration.hpp>
 #include <orrery/scheduler/deadlock_detector.hpp>
 #include <orrery/scheduler/reach.hpp>
+#include <orrery/wire/unique_ptr.hpp>
 
 #include <cstring>
-#include <memory>
 #include <utility>
 
 // Messages whose element keeps moving (home_queue.hpp).
@@ -125,7 +125,7 @@ void index_part<Index>::keep_at_home(scheduler::delivery& d, const wire::envelop
   std::memcpy(d.payload, &h, sizeof h);
   scheduler::message* m = d.detach(e, size);
   auto& queue = tables_->home_queues[at];
-  if (queue == nullptr) queue = std::make_unique<home_queue>();
+  if (queue == nullptr) queue = wire::make_unique<home_queue>();
   queue->add(m, tag, again);
   if (is_back) queue->came_back();
   send_kept(at);
@@ -169,7 +169,7 @@ template <class Index>
 void index_part<Index>::release_kept(const Index& i) {
   const auto it = tables_->home_queues.find(i);
   if (it == tables_->home_queues.end()) return;
-  const std::unique_ptr<home_queue> queue = std::move(it->second);
+  const wire::unique_ptr<home_queue> queue = std::move(it->second);
   tables_->home_queues.erase(it);
   while (scheduler::message* m = queue->take()) dispatch(self_, m);
 }

@@ -3,6 +3,7 @@
 
 #include <orrery/array/detail/index_part.hpp>
 #include <orrery/array/detail/index_tables.hpp>
+#include <orrery/wire/unique_ptr.hpp>
 
 #include <algorithm>
 #include <string>
@@ -16,7 +17,7 @@ index_part<Index>::index_part(pe& self, description s, settings o, const element
       elements_(elements),
       settings_(std::move(o)),
       homes_(about().pes.count(), settings_.homes),
-      tables_(std::make_unique<index_tables<Index>>()) {
+      tables_(wire::make_unique<index_tables<Index>>()) {
   element_class = &elements.process_class;
   array_directory::of(self).note_elements(elements.process_class.number, elements.cell_of);
   sweep_at_ = settings_.cached;

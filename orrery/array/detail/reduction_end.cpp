@@ -4,6 +4,7 @@
 #include <orrery/array/detail/guest.hpp>
 #include <orrery/array/detail/routed_kind.hpp>
 #include <orrery/array/target.hpp>
+#include <orrery/wire/unique_ptr.hpp>
 
 #include <cstring>
 #include <mutex>
@@ -87,7 +88,7 @@ void mixed(open_reduction& r) {
                                       r.number)));
 }
 
-void add_up(open_reduction& r, std::unique_ptr<accumulator> value, std::exception_ptr error) {
+void add_up(open_reduction& r, wire::unique_ptr<accumulator> value, std::exception_ptr error) {
   if (error != nullptr) r.error = std::move(error);
   if (value == nullptr) return;
   if (r.value == nullptr) {

@@ -4,6 +4,7 @@
 #include <orrery/array/array.hpp>
 #include <orrery/array/detail/activity.hpp>
 #include <orrery/array/detail/section_core.hpp>
+#include <orrery/wire/unique_ptr.hpp>
 
 #include <boost/unordered/unordered_flat_set.hpp>
 
@@ -144,7 +145,7 @@ struct join_operation {
   static constexpr std::string_view name() noexcept { return "(joins a section)"; }
   static void run(pe&, slot& s, void*, std::uint64_t id) {
     auto& c = cell<T, Index>::of(s.where_apart());
-    if (c.sections == nullptr) c.sections = std::make_unique<std::vector<membership>>();
+    if (c.sections == nullptr) c.sections = wire::make_unique<std::vector<membership>>();
     membership& m = c.sections->emplace_back();
     m.section = id;
     m.home = static_cast<index_part<Index>*>(c.part)->home_of(c.index);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <orrery/array/detail/activity.hpp>
 #include <orrery/array/detail/section_core.hpp>
+#include <orrery/wire/unique_ptr.hpp>
 
 #include <algorithm>
 
@@ -94,8 +95,8 @@ std::uint64_t section_core::expected(std::uint32_t number) const noexcept {
   return n;
 }
 
-void section_core::receive(const partial_result& p, std::unique_ptr<accumulator> value,
-                           std::unique_ptr<reduction_target> target, std::exception_ptr error) {
+void section_core::receive(const partial_result& p, wire::unique_ptr<accumulator> value,
+                           wire::unique_ptr<reduction_target> target, std::exception_ptr error) {
   if (p.number <= passed_) throw bad_message(errc::message_corrupt, "a contribution to a reduction that is over");
   open_reduction& r = open(p.number);
   if (r.target == nullptr) r.target = std::move(target);
@@ -237,7 +238,7 @@ membership& require_member(cell_base& c, std::uint64_t section) {
       fmt::format("{} contributes to a section of which it is no member, or which was destroyed", c.part->text_of(c)));
 }
 
-void contribute_to(cell_base& c, std::uint64_t section, std::unique_ptr<accumulator> value,
+void contribute_to(cell_base& c, std::uint64_t section, wire::unique_ptr<accumulator> value,
                    const reduction_target& target) {
   if (c.ended) {
     c.part->report_ended(c, "contributes to a section");
@@ -256,7 +257,7 @@ void contribute_to(cell_base& c, std::uint64_t section, std::unique_ptr<accumula
     return;
   }
   try {
-    here->receive(p, std::move(value), std::make_unique<reduction_target>(target), {});
+    here->receive(p, std::move(value), wire::make_unique<reduction_target>(target), {});
   } catch (...) {  // as if it had arrived
     self.failures().report("a contribution to a section", std::current_exception());
   }

@@ -2,10 +2,10 @@
 #pragma once
 
 #include <orrery/array/detail/core.hpp>
+#include <orrery/wire/unique_ptr.hpp>
 
 #include <cstdint>
 #include <deque>
-#include <memory>
 #include <utility>
 #include <vector>
 
@@ -46,7 +46,7 @@ class section_core {
 
   [[nodiscard]] const description& about() const noexcept { return about_; }
   /// A member contributes, or a child has all of its part (p.child).
-  void receive(const partial_result& p, std::unique_ptr<accumulator> value, std::unique_ptr<reduction_target> target,
+  void receive(const partial_result& p, wire::unique_ptr<accumulator> value, wire::unique_ptr<reduction_target> target,
                std::exception_ptr error);
   /// A member has ended that contributed so often; `index` says which.
   void left(std::uint32_t contributed, orrery::reader& index);

@@ -4,9 +4,9 @@
 #include <orrery/process/detail/kept.hpp>
 #include <orrery/process/detail/through_wire.hpp>
 #include <orrery/wire/type_description.hpp>
+#include <orrery/wire/unique_ptr.hpp>
 
 #include <cstring>
-#include <memory>
 #include <tuple>
 #include <utility>
 
@@ -26,7 +26,7 @@ template <class... P>
 struct argument_forms {
   using tuple = std::tuple<kept_t<P>...>;
   static constexpr bool boxed = sizeof(tuple) > 448 || alignof(tuple) > scheduler::payload_alignment;
-  using owned = std::conditional_t<boxed, std::unique_ptr<tuple>, tuple>;
+  using owned = std::conditional_t<boxed, wire::unique_ptr<tuple>, tuple>;
   static constexpr bool views = (orrery::is_view<std::remove_cvref_t<P>> || ...);
   static constexpr std::size_t refs_bytes = sizeof...(P) * sizeof(void*);
   /// Where each argument lies.
@@ -37,7 +37,7 @@ struct argument_forms {
   template <class... A>
   static void make_owned(void* at, A&&... arguments) {
     if constexpr (boxed) {
-      new (at) owned(std::make_unique<tuple>(std::forward<A>(arguments)...));
+      new (at) owned(wire::make_unique<tuple>(std::forward<A>(arguments)...));
     } else {
       new (at) owned(std::forward<A>(arguments)...);
     }

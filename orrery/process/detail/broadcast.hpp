@@ -4,9 +4,9 @@
 #include <orrery/process/detail/broadcast_results.hpp>
 #include <orrery/process/detail/later_answer.hpp>
 #include <orrery/process/future.hpp>
+#include <orrery/wire/unique_ptr.hpp>
 
 #include <cstring>
-#include <memory>
 #include <optional>
 #include <tuple>
 #include <type_traits>
@@ -157,7 +157,7 @@ struct broadcast_handler : typed_handler<Operation, P...> {
   }
   static broadcast_base* make_from(group_part& part, scheduler::delivery& d) {
     auto* b = new state(part, instance);
-    std::unique_ptr<broadcast_base> owner(b);
+    wire::unique_ptr<broadcast_base> owner(b);
     switch (d.form) {
       case wire::payload_form::refs:
         std::memcpy(b->refs, d.payload, base::refs_bytes);

@@ -2,6 +2,7 @@
 #include <orrery/process/detail/broadcast_answer.hpp>
 
 #include <orrery/process/detail/broadcast_base.hpp>
+#include <orrery/wire/unique_ptr.hpp>
 
 #include <cstring>
 #include <utility>
@@ -21,7 +22,7 @@ void run_answer(pe& self, slot&, scheduler::delivery& d) {
     d.fail(message_of_another_pe());
     return;
   }
-  const std::unique_ptr<late_answer> l(answer_in(d.payload));
+  const wire::unique_ptr<late_answer> l(answer_in(d.payload));
   d.form = wire::payload_form::refs;  // nothing is left there to drop
   d.release();
   try {
@@ -47,7 +48,7 @@ const scheduler::handler answer_instance{"group",
 
 }  // namespace
 
-void answer_later(pe& self, std::unique_ptr<late_answer> l) noexcept {
+void answer_later(pe& self, wire::unique_ptr<late_answer> l) noexcept {
   late_answer* p = l.release();
   scheduler::message* m = self.messages().allocate(sizeof p);
   std::memcpy(m->payload(), &p, sizeof p);

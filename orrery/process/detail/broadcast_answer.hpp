@@ -4,9 +4,9 @@
 #include <orrery/process/detail/group_part.hpp>
 #include <orrery/process/detail/later_answer.hpp>
 #include <orrery/process/detail/typed_handler.hpp>
+#include <orrery/wire/unique_ptr.hpp>
 
 #include <cstdint>
-#include <memory>
 
 namespace orrery::detail {
 
@@ -24,6 +24,6 @@ struct late_answer {
   /// May park. Throws what prevents it.
   virtual void send(pe& self) = 0;
 };
-void answer_later(pe& self, std::unique_ptr<late_answer> l) noexcept;
+void answer_later(pe& self, wire::unique_ptr<late_answer> l) noexcept;
 
 }  // namespace orrery::detail

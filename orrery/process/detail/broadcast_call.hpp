@@ -2,11 +2,11 @@
 #pragma once
 
 #include <orrery/process/detail/broadcast.hpp>
+#include <orrery/wire/unique_ptr.hpp>
 
 #include <cstddef>
 #include <cstdint>
 #include <exception>
-#include <memory>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -70,7 +70,7 @@ part_result<R> part_result_of(const group_data::part& p, F&& take) {
 template <class R>
 std::vector<part_result<R>> call_parts_for(const group_data& d, const part_call& c) {
   using sink = typed_sink<part_result<R>>;
-  const auto sinks = std::make_unique<sink[]>(d.parts.size());
+  const auto sinks = wire::make_unique<sink[]>(d.parts.size());
   call_each_part(
       d, c, [](void* all, std::size_t i) -> scheduler::sink& { return static_cast<sink*>(all)[i]; }, sinks.get());
   std::vector<part_result<R>> results;
@@ -109,7 +109,7 @@ void send_to_part(pe& self, address to, scheduler::sink* sink, const A&... argum
     fail_gone(Handler::instance, to, sink, self);
     return;
   }
-  std::unique_ptr<broadcast_base> owner;
+  wire::unique_ptr<broadcast_base> owner;
   if (scheduler::through_wire) [[unlikely]] {
     const void* const refs[] = {static_cast<const void*>(std::addressof(arguments))..., nullptr};
     owner.reset(Handler::make(*part, refs));
@@ -134,7 +134,7 @@ struct gathering {
 
   void one(pe& self) {
     if (--left != 0) return;
-    const std::unique_ptr<gathering> owned(this);
+    const wire::unique_ptr<gathering> owned(this);
     resolve<Out>(self, target, [&]() -> Out {
       const group_data& d = group.data();
       std::vector<part_result<R>> results;

@@ -4,11 +4,11 @@
 #include <orrery/process/detail/broadcast_answer.hpp>
 #include <orrery/process/detail/broadcast_base.hpp>
 #include <orrery/process/detail/part_result.hpp>
+#include <orrery/wire/unique_ptr.hpp>
 
 #include <cstddef>
 #include <cstdint>
 #include <exception>
-#include <memory>
 #include <new>
 #include <optional>
 #include <type_traits>
@@ -98,7 +98,7 @@ struct broadcast_results : broadcast_base {
       delete this;
       return;
     }
-    auto l = std::make_unique<late>(take_result());
+    auto l = wire::make_unique<late>(take_result());
     l->method = method;
     l->reply = reply;
     l->source_pe = source_pe;

@@ -3,11 +3,11 @@
 
 #include <orrery/process/detail/group_part.hpp>
 #include <orrery/process/detail/part_result.hpp>
+#include <orrery/wire/unique_ptr.hpp>
 
 #include <cstddef>
 #include <cstdint>
 #include <exception>
-#include <memory>
 #include <optional>
 #include <string_view>
 #include <type_traits>
@@ -106,7 +106,7 @@ struct all_reducer {
   static void take(pe& self, group_part& part, std::uint32_t from, part_result<V> r) {
     const group_data& d = part.group().data();
     if (from >= d.parts.size()) return;
-    if (part.reduction == nullptr) part.reduction = std::make_unique<gathered>(what, d.parts.size());
+    if (part.reduction == nullptr) part.reduction = wire::make_unique<gathered>(what, d.parts.size());
     // the members do not call the same, and have heard so
     if (part.reduction->what != &what) return;
     auto& g = static_cast<gathered&>(*part.reduction);

@@ -2,11 +2,11 @@
 #pragma once
 
 #include <orrery/process/spawn.hpp>
+#include <orrery/wire/counted_ptr.hpp>
 
 #include <compare>
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -17,7 +17,7 @@
 namespace orrery::detail {
 
 /// The members of a group. Does not change; everything that needs it holds on to it.
-struct group_data {
+struct group_data : wire::counted {
   static constexpr std::uint32_t none = 0xffff'ffff;
   /// Set in the rank of a member whose constructor failed because another one's had: the other
   /// one's exception is what spawn_group throws.
@@ -52,7 +52,7 @@ class group_handle;
 class group_handle {
  public:
   group_handle() noexcept = default;
-  explicit group_handle(std::shared_ptr<const group_data> d) noexcept : data_(std::move(d)) {}
+  explicit group_handle(wire::counted_ptr<const group_data> d) noexcept : data_(std::move(d)) {}
 
   [[nodiscard]] explicit operator bool() const noexcept { return data_ != nullptr; }
   [[nodiscard]] std::size_t size() const noexcept { return data_ != nullptr ? data_->members.size() : 0; }
@@ -88,7 +88,7 @@ class group_handle {
     } else {
       std::vector<address> members;
       a & members & parts;
-      data_ = std::make_shared<const group_data>(std::move(members), parts);
+      data_ = wire::counted_ptr(new const group_data(std::move(members), parts));
       rename_after_restart(a, *this);
     }
   }
@@ -96,7 +96,7 @@ class group_handle {
  private:
   [[noreturn]] static void throw_null();
 
-  std::shared_ptr<const group_data> data_;
+  wire::counted_ptr<const group_data> data_;
 };
 
 }  // namespace orrery::detail

@@ -6,6 +6,7 @@
 #include <orrery/process/detail/tell_part.hpp>
 #include <orrery/scheduler/node.hpp>
 #include <orrery/scheduler/wait_report.hpp>
+#include <orrery/wire/unique_ptr.hpp>
 
 #include <bit>
 
@@ -155,7 +156,7 @@ struct member_watch final : end_watch {
 
   member_watch(const address& of, std::uint32_t r) noexcept : part(of), rank(r) {
     end = [](pe& self, end_watch* w, const ending* e) noexcept {
-      const std::unique_ptr<member_watch> own(static_cast<member_watch*>(w));
+      const wire::unique_ptr<member_watch> own(static_cast<member_watch*>(w));
       if (e == nullptr) return;
       if (group_part* p = find_part(self, own->part.slot, own->part.generation)) p->member_gone(own->rank);
     };
@@ -240,7 +241,7 @@ void group_part::watch_members() {
       member_gone(members_[i].rank);
       continue;
     }
-    auto w = std::make_unique<member_watch>(at_, members_[i].rank);
+    auto w = wire::make_unique<member_watch>(at_, members_[i].rank);
     local_waits::of(self_).ends().add(*s, self_.address_of(*s), *w);
     w.release();
   }

@@ -3,11 +3,11 @@
 
 #include <orrery/process/detail/collective.hpp>
 #include <orrery/process/detail/group_data.hpp>
+#include <orrery/wire/unique_ptr.hpp>
 
 #include <cstddef>
 #include <cstdint>
 #include <exception>
-#include <memory>
 #include <string>
 #include <vector>
 
@@ -89,10 +89,10 @@ class group_part final : public scheduler::wait_watcher {
   }
   /// The collective is over: all who wait go on.
   void complete() noexcept { release(false); }
-  std::unique_ptr<reduction_base> reduction;
+  wire::unique_ptr<reduction_base> reduction;
   /// The values that other parts have sent for the members of this one, by the number of the
   /// collective: the present one, or the next.
-  std::unique_ptr<reduction_base> exchanges[2];
+  wire::unique_ptr<reduction_base> exchanges[2];
 
   static const collective barrier;
   /// The running method comes after all members that have arrived, or were heard of, in the present

@@ -4,9 +4,9 @@
 #include <orrery/process/detail/local_waits.hpp>
 #include <orrery/process/detail/through_wire.hpp>
 #include <orrery/process/future.hpp>
+#include <orrery/wire/unique_ptr.hpp>
 
 #include <cstdint>
-#include <memory>
 #include <string>
 #include <utility>
 
@@ -51,11 +51,11 @@ void give_later(pe& self, future<T> from, Give give, call_to_answer to = {}) {
     give(self, *s);
     return;
   }
-  auto h = std::make_unique<hook>(self, *s, to, std::move(give));
+  auto h = wire::make_unique<hook>(self, *s, to, std::move(give));
   h->from = std::move(from);
   s->continuation_data = h.release();
   s->continuation = [](pe& at, future_state_base& base) {
-    const std::unique_ptr<hook> own(static_cast<hook*>(base.continuation_data));
+    const wire::unique_ptr<hook> own(static_cast<hook*>(base.continuation_data));
     own->give(at, static_cast<future_state<T>&>(base));
   };
 }

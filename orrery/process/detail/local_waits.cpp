@@ -7,8 +7,7 @@
 #include <orrery/scheduler/node.hpp>
 #include <orrery/scheduler/pe.hpp>
 #include <orrery/scheduler/say.hpp>
-
-#include <memory>
+#include <orrery/wire/unique_ptr.hpp>
 
 #include <fmt/format.h>
 
@@ -19,7 +18,7 @@ constexpr int most_lines = 20;
 constexpr int most_looks = 10'000;  // for the sake of a probe, which may be late
 }  // namespace
 
-local_waits::local_waits(pe& of) : self_(of), spread_values_(std::make_unique<spread_map>()) {
+local_waits::local_waits(pe& of) : self_(of), spread_values_(wire::make_unique<spread_map>()) {
   of.layers().watchers().add(*this);
 }
 
@@ -41,7 +40,7 @@ void local_waits::say_dropped() const noexcept {
 }
 
 void local_waits::make(pe& self) {
-  self.layers().of(scheduler::upper_layer::process) = std::make_unique<local_waits>(self);
+  self.layers().of(scheduler::upper_layer::process) = wire::make_unique<local_waits>(self);
 }
 
 void local_waits::cancel_waits(pe& self) noexcept {

@@ -5,9 +5,9 @@
 #include <orrery/process/end_watches.hpp>
 #include <orrery/scheduler/layer_state.hpp>
 #include <orrery/scheduler/wait_watcher.hpp>
+#include <orrery/wire/unique_ptr.hpp>
 
 #include <cstdint>
-#include <memory>
 #include <string>
 
 namespace orrery::detail {
@@ -94,7 +94,7 @@ class local_waits final : public scheduler::layer_state, scheduler::wait_watcher
   pe& self_;
   local_wait list_;  // a circle
   end_watches ends_{self_};
-  const std::unique_ptr<spread_map> spread_values_;
+  const wire::unique_ptr<spread_map> spread_values_;
   std::uint64_t spreads_ = 0;  // that were made here
   std::uint64_t dropped_calls_ = 0;
   const scheduler::handler* first_dropped_ = nullptr;

@@ -6,7 +6,6 @@
 #include <orrery/process/detail/outgoing.hpp>
 #include <orrery/wire/serialize.hpp>
 
-#include <memory>
 #include <span>
 #include <type_traits>
 #include <utility>

@@ -10,6 +10,7 @@
 #include <orrery/process/io.hpp>
 #include <orrery/process/runtime.hpp>
 #include <orrery/process/spawn.hpp>
+#include <orrery/wire/unique_ptr.hpp>
 
 #include <algorithm>
 #include <array>
@@ -17,7 +18,6 @@
 #include <cstdlib>
 #include <filesystem>
 #include <functional>
-#include <memory>
 #include <string>
 #include <string_view>
 #include <system_error>
@@ -45,7 +45,7 @@ inline void go(placement where, std::function<void()> f) {
   (void)spawn(
       where,
       [](std::uintptr_t address) {
-        const std::unique_ptr<std::function<void()>> body(reinterpret_cast<std::function<void()>*>(address));
+        const wire::unique_ptr<std::function<void()>> body(reinterpret_cast<std::function<void()>*>(address));
         (*body)();
       },
       reinterpret_cast<std::uintptr_t>(new std::function<void()>(std::move(f))));
@@ -97,7 +97,7 @@ struct aligned {
     void operator()(void* p) const { std::free(p); }
   };
   std::size_t size;
-  std::unique_ptr<std::byte, free_it> memory;
+  wire::unique_ptr<std::byte, free_it> memory;
   explicit aligned(std::size_t n) : size(n), memory(static_cast<std::byte*>(std::aligned_alloc(4096, n))) {
     std::fill_n(memory.get(), n, std::byte{0});
   }

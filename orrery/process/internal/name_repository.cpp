@@ -3,6 +3,7 @@
 
 #include <orrery/process/call.hpp>
 #include <orrery/process/function.hpp>
+#include <orrery/wire/unique_ptr.hpp>
 
 #include <algorithm>
 #include <optional>
@@ -108,7 +109,7 @@ bool unpublish_here(std::string_view name, address process) {
 // --- the node's PEs ------------------------------------------------------------------------------
 
 void name_repository::prepare(pe& at) {
-  if (records_ == nullptr) records_ = std::make_unique<name_records>(at.owner(), cache_);
+  if (records_ == nullptr) records_ = wire::make_unique<name_records>(at.owner(), cache_);
   make_system_process<name_shard>(at, at, *records_);
 }
 

@@ -4,8 +4,8 @@
 #include <orrery/process/internal/name_records.hpp>
 #include <orrery/process/internal/name_shard.hpp>
 #include <orrery/scheduler/node.hpp>
+#include <orrery/wire/unique_ptr.hpp>
 
-#include <memory>
 #include <string>
 #include <string_view>
 
@@ -64,7 +64,7 @@ class name_repository final : public scheduler::process_layer {
 
  private:
   membership_cache* cache_;
-  std::unique_ptr<name_records> records_;
+  wire::unique_ptr<name_records> records_;
 };
 
 /// On the PE where the process lives. Parks. Throws name_taken, process_gone, usage_error, stopped.

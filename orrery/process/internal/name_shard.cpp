@@ -4,6 +4,7 @@
 #include <orrery/process/call.hpp>
 #include <orrery/process/spawn.hpp>
 #include <orrery/scheduler/node.hpp>
+#include <orrery/wire/unique_ptr.hpp>
 
 #include <algorithm>
 #include <utility>
@@ -166,7 +167,7 @@ bool name_shard::complete(membership_ptr now) {
     for (future<pulled>& f : *all)
       if (f.valid()) future_access<pulled>::disregard(std::move(f));
   };
-  const std::unique_ptr<std::vector<future<pulled>>, decltype(disregard)> untaken(&answers, disregard);
+  const wire::unique_ptr<std::vector<future<pulled>>, decltype(disregard)> untaken(&answers, disregard);
   for (std::size_t n = 0; n < nodes; ++n) {
     if (home_.owner().is_local(now->members[n].first_pe)) continue;
     request.kept = kept[n];

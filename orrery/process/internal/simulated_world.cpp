@@ -2,6 +2,7 @@
 #include <orrery/process/internal/name_repository.hpp>
 #include <orrery/process/internal/simulated_world.hpp>
 #include <orrery/transport/sim/world.hpp>
+#include <orrery/wire/unique_ptr.hpp>
 
 #include <vector>
 
@@ -28,16 +29,16 @@ struct simulated_node {
 
 struct simulated_world::members {
   membership_cache cache;
-  std::vector<std::unique_ptr<simulated_node>> of;
+  std::vector<wire::unique_ptr<simulated_node>> of;
 };
 
 simulated_world::simulated_world(const transport::sim_settings& what, const scheduler::node_settings& settings)
-    : simulator_(what, settings.pe), members_(std::make_unique<members>()) {
+    : simulator_(what, settings.pe), members_(wire::make_unique<members>()) {
   scheduler::node_settings simulated = settings;
   simulated.pe = simulator_.settings_of_pes();
   if (simulated.pe.advise_for) simulated.pe.advise_for = what.net;
   for (std::uint32_t i = 0; i < what.all_nodes(); ++i)
-    members_->of.push_back(std::make_unique<simulated_node>(simulator_, i, simulated, members_->cache));
+    members_->of.push_back(wire::make_unique<simulated_node>(simulator_, i, simulated, members_->cache));
 }
 simulated_world::~simulated_world() = default;
 

@@ -4,8 +4,7 @@
 #include <orrery/scheduler/node.hpp>
 #include <orrery/scheduler/simulator.hpp>
 #include <orrery/transport/sim/settings.hpp>
-
-#include <memory>
+#include <orrery/wire/unique_ptr.hpp>
 
 namespace orrery::detail {
 
@@ -25,7 +24,7 @@ class simulated_world {
  private:
   struct members;
   scheduler::simulator simulator_;
-  std::unique_ptr<members> members_;
+  wire::unique_ptr<members> members_;
 };
 
 }  // namespace orrery::detail

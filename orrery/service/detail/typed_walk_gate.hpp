@@ -10,11 +10,11 @@
 #include <orrery/service/detail/walk_rules.hpp>
 #include <orrery/service/detail/walk_site.hpp>
 #include <orrery/service/presence.hpp>
+#include <orrery/wire/unique_ptr.hpp>
 
 #include <algorithm>
 #include <cstdint>
 #include <deque>
-#include <memory>
 #include <optional>
 #include <span>
 #include <utility>
@@ -165,8 +165,8 @@ class typed_walk_gate final : public walk_gate, walk_sender<Key> {
   remote<walk_process> head_;
   walk_site<Key>& site_;
   consistency order_;
-  std::unique_ptr<walk_rule<Key>> rule_;
-  std::vector<std::unique_ptr<walk_rule<Key>>> old_rules_;
+  wire::unique_ptr<walk_rule<Key>> rule_;
+  std::vector<wire::unique_ptr<walk_rule<Key>>> old_rules_;
   std::deque<std::vector<request>> incoming_;
   bool adding_ = false;
   kept_snapshots<Key, Value> kept_;

@@ -4,10 +4,10 @@
 #include <orrery/service/detail/key_interval.hpp>
 #include <orrery/service/detail/list_messages.hpp>
 #include <orrery/service/detail/packing.hpp>
+#include <orrery/wire/unique_ptr.hpp>
 
 #include <algorithm>
 #include <cstddef>
-#include <memory>
 #include <span>
 #include <utility>
 #include <vector>
@@ -137,7 +137,7 @@ class walk_items {
   // All items lie in the vector, which has room for so many. It grows as vectors do.
   void reserve(std::size_t n) {
     if (!many_) {
-      many_ = std::make_unique<std::vector<item>>();
+      many_ = wire::make_unique<std::vector<item>>();
       many_->reserve(n);
       if (std::exchange(one_, false)) many_->emplace_back(std::exchange(key_, {}), std::exchange(value_, {}));
     } else if (n > many_->size() + 1) {
@@ -147,13 +147,13 @@ class walk_items {
   // A single item lies here.
   void settle() {
     if (many_->size() > 1) return;
-    const std::unique_ptr<std::vector<item>> last = std::move(many_);
+    const wire::unique_ptr<std::vector<item>> last = std::move(many_);
     if (!last->empty()) set_one(std::move(last->front().first), std::move(last->front().second));
   }
 
   // The value of a single item. In this order there are holes only behind the last one.
   Value value_{};
-  std::unique_ptr<std::vector<item>> many_;  // null: none, or one
+  wire::unique_ptr<std::vector<item>> many_;  // null: none, or one
   Key key_{};
   bool one_ = false;
 };

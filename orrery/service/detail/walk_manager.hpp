@@ -6,10 +6,10 @@
 #include <orrery/service/options.hpp>
 #include <orrery/service/presence.hpp>
 #include <orrery/service/spare_strategy.hpp>
+#include <orrery/wire/unique_ptr.hpp>
 
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <span>
 #include <string>
 #include <vector>
@@ -123,7 +123,7 @@ class walk_manager : public range_process {
 
   std::vector<remote<walk_manager>> managers_;
   std::uint32_t self_ = 0;
-  std::unique_ptr<spare_strategy> strategy_;
+  wire::unique_ptr<spare_strategy> strategy_;
   std::vector<spare_place> places_;
   remote<walk_process> head_;
   remote<walk_process> own_head_;  // that this manager made

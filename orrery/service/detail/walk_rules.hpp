@@ -3,11 +3,11 @@
 
 #include <orrery/service/detail/list_messages.hpp>
 #include <orrery/service/options.hpp>
+#include <orrery/wire/unique_ptr.hpp>
 
 #include <cstdint>
 #include <deque>
 #include <map>
-#include <memory>
 #include <optional>
 #include <span>
 #include <utility>
@@ -232,18 +232,18 @@ class walk_of_the_paper final : public walk_rule<Key> {
 };
 
 template <class Key>
-[[nodiscard]] std::unique_ptr<walk_rule<Key>> make_walk_rule(consistency order, walk_sender<Key>& to) {
+[[nodiscard]] wire::unique_ptr<walk_rule<Key>> make_walk_rule(consistency order, walk_sender<Key>& to) {
   switch (order) {
     case consistency::unordered:
-      return std::make_unique<unordered_walk<Key>>(to);
+      return wire::make_unique<unordered_walk<Key>>(to);
     case consistency::sequential:
-      return std::make_unique<sequential_walk<Key>>(to);
+      return wire::make_unique<sequential_walk<Key>>(to);
     case consistency::sequential_of_the_paper:
-      return std::make_unique<walk_of_the_paper<Key>>(to);
+      return wire::make_unique<walk_of_the_paper<Key>>(to);
     case consistency::total:
-      return std::make_unique<total_walk<Key>>(to);
+      return wire::make_unique<total_walk<Key>>(to);
     default:
-      return std::make_unique<per_key_walk<Key>>(to);
+      return wire::make_unique<per_key_walk<Key>>(to);
   }
 }
 

@@ -8,6 +8,7 @@
 #include <orrery/shared/detail/shared_directory.hpp>
 #include <orrery/shared/internal/element_memory.hpp>
 #include <orrery/shared/sharing_check.hpp>
+#include <orrery/wire/unique_ptr.hpp>
 
 #include <cstring>
 #include <span>
@@ -40,7 +41,7 @@ struct spot {
   if (self.order().recorder() != nullptr) note_element(o, row, column, k, where);
   if (self.settings().advise_for) {
     auto& census = shared_directory::of_this_pe().census;
-    if (census == nullptr) census = std::make_unique<access_census>();
+    if (census == nullptr) census = wire::make_unique<access_census>();
     census->add(o, row, column, k, where);
   }
 }

@@ -4,6 +4,7 @@
 #include <orrery/shared/detail/access_census.hpp>
 #include <orrery/shared/detail/object.hpp>
 #include <orrery/shared/detail/shared_directory.hpp>
+#include <orrery/wire/unique_ptr.hpp>
 
 #include <algorithm>
 #include <array>
@@ -136,7 +137,7 @@ access_census::~access_census() = default;
 counted_object& access_census::find(const shared_object& o) {
   auto& entry = objects_[o.about.id];
   if (entry == nullptr) {
-    entry = std::make_unique<counted_object>();
+    entry = wire::make_unique<counted_object>();
     counted_object& c = *entry;
     const layout& l = o.how();
     c.of.id = o.about.id;
@@ -310,7 +311,7 @@ bool counts_accesses() noexcept { return here_pe().settings().advise_for.has_val
 void enter_phase_of_team(std::uint64_t team, std::uint64_t collective) {
   if (!counts_accesses()) return;
   auto& census = shared_directory::of_this_pe().census;
-  if (census == nullptr) census = std::make_unique<access_census>();
+  if (census == nullptr) census = wire::make_unique<access_census>();
   census->enter_phase(team, collective);
 }
 

@@ -5,11 +5,11 @@
 #include <orrery/shared/detail/layout.hpp>
 #include <orrery/shared/detail/shared_id.hpp>
 #include <orrery/wire/containers.hpp>
+#include <orrery/wire/unique_ptr.hpp>
 
 #include <compare>
 #include <cstdint>
 #include <map>
-#include <memory>
 #include <source_location>
 #include <string>
 #include <unordered_map>
@@ -99,7 +99,7 @@ class access_census {
   counted_object& find(const shared_object& o);
   void next_phase();
 
-  std::unordered_map<shared_id, std::unique_ptr<counted_object>> objects_;
+  std::unordered_map<shared_id, wire::unique_ptr<counted_object>> objects_;
   std::uint32_t phase_ = 1;
   std::uint64_t team_ = 0;
   std::uint64_t collective_ = 0;

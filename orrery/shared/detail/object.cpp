@@ -5,6 +5,7 @@
 #include <orrery/shared/detail/object.hpp>
 #include <orrery/shared/detail/region.hpp>
 #include <orrery/shared/detail/shared_directory.hpp>
+#include <orrery/wire/unique_ptr.hpp>
 
 #include <algorithm>
 #include <optional>
@@ -110,7 +111,7 @@ std::uint64_t hand_over(const std::shared_ptr<shared_memory>& m) {
 }
 std::shared_ptr<shared_memory> take_over(std::uint64_t pointer) {
   if (pointer == 0) return nullptr;
-  const std::unique_ptr<std::shared_ptr<shared_memory>> p(reinterpret_cast<std::shared_ptr<shared_memory>*>(pointer));
+  const wire::unique_ptr<std::shared_ptr<shared_memory>> p(reinterpret_cast<std::shared_ptr<shared_memory>*>(pointer));
   return std::move(*p);
 }
 

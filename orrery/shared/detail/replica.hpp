@@ -4,6 +4,7 @@
 #include <orrery/process/future.hpp>
 #include <orrery/shared/detail/access.hpp>
 #include <orrery/shared/detail/object.hpp>
+#include <orrery/wire/unique_ptr.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -80,7 +81,7 @@ class replica {
 
   std::shared_ptr<const shared_object> object_;
   std::uint64_t number_;
-  std::unique_ptr<std::byte, free_memory> memory_;
+  wire::unique_ptr<std::byte, free_memory> memory_;
   std::vector<part_state> parts_;
   std::vector<replica_update> early_;  ///< came while the copy was fetched
   state state_ = state::empty;

@@ -7,6 +7,7 @@
 #include <orrery/shared/detail/object.hpp>
 #include <orrery/shared/detail/replica.hpp>
 #include <orrery/shared/detail/team_gather.hpp>
+#include <orrery/wire/unique_ptr.hpp>
 
 #include <array>
 #include <cstddef>
@@ -59,7 +60,7 @@ class shared_directory final : public scheduler::layer_state, scheduler::wait_wa
   [[nodiscard]] static shared_directory& of_this_pe() {
     auto& state = here_pe().layers().of(scheduler::upper_layer::shared);
     if (state == nullptr) [[unlikely]]
-      state = std::make_unique<shared_directory>();
+      state = wire::make_unique<shared_directory>();
     return static_cast<shared_directory&>(*state);
   }
 
@@ -88,9 +89,9 @@ class shared_directory final : public scheduler::layer_state, scheduler::wait_wa
   std::deque<ended> has_ended;  ///< of those that it made: the last
   replica_table replicas;
   gathered_pieces gathers;
-  std::unique_ptr<sharing_recorder> recorder;  ///< of what processes here access, if it is checked
-  std::unique_ptr<access_census> census;  ///< of the same, if it is counted
-  std::unique_ptr<sharing_referee> referee;  ///< of the objects that this PE has made
+  wire::unique_ptr<sharing_recorder> recorder;  ///< of what processes here access, if it is checked
+  wire::unique_ptr<access_census> census;  ///< of the same, if it is counted
+  wire::unique_ptr<sharing_referee> referee;  ///< of the objects that this PE has made
 
  private:
   // A writer of an element of a lost PE is to hear of the loss: accesses go by find() from now on.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <orrery/storage/internal/page_arena.hpp>
+#include <orrery/wire/unique_ptr.hpp>
 
 #include <cstdint>
 #include <iterator>
@@ -39,7 +40,7 @@ std::byte* page_arena::take(std::size_t bytes) {
   const std::lock_guard lock(mutex_);
   std::vector<block*>& room = with_room_[bytes];
   if (room.empty()) {
-    auto fresh = std::make_unique<block>(bytes);
+    auto fresh = wire::make_unique<block>(bytes);
     room.reserve(blocks_.size() + 1);  // so that neither this nor give_back need allocate
     room.push_back(blocks_.emplace(fresh->first, std::move(fresh)).first->second.get());
   }

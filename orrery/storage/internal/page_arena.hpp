@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <orrery/wire/unique_ptr.hpp>
+
 #include <cstddef>
 #include <map>
-#include <memory>
 #include <mutex>
 #include <vector>
 
@@ -47,7 +48,7 @@ class page_arena {
   };
 
   std::mutex mutex_;
-  std::map<std::byte*, std::unique_ptr<block>> blocks_;  // by their first byte
+  std::map<std::byte*, wire::unique_ptr<block>> blocks_;  // by their first byte
   std::map<std::size_t, std::vector<block*>> with_room_;  // by the size of their pieces
 };
 

@@ -7,6 +7,7 @@
 #include <orrery/storage/internal/data_set_header.hpp>
 #include <orrery/storage/internal/hosts.hpp>
 #include <orrery/storage/internal/own_files.hpp>
+#include <orrery/wire/unique_ptr.hpp>
 
 #include <algorithm>
 #include <exception>
@@ -25,7 +26,7 @@ set_files::set_files(const data_set_info& info) : info_(info) {
   const bool named = std::ranges::any_of(info.hosts, [](const std::string& h) { return !h.empty(); });
   const std::uint32_t own = named ? this_machine() : 0;
   const std::vector<std::string> names = named ? machine_names() : std::vector<std::string>{};
-  places_.push_back({.machine = own, .folders = {info.path}, .here = std::make_unique<file_agent>()});
+  places_.push_back({.machine = own, .folders = {info.path}, .here = wire::make_unique<file_agent>()});
   for (std::size_t i = 0; i < info.files.size(); ++i) {
     const std::string folder = std::filesystem::path(info.files[i]).parent_path().string();
     machines_.push_back(named ? machine_named(names, info.hosts[i], folder, info.path) : own);

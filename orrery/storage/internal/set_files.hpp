@@ -3,10 +3,10 @@
 
 #include <orrery/storage/data_set.hpp>
 #include <orrery/storage/internal/file_agent.hpp>
+#include <orrery/wire/unique_ptr.hpp>
 
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <string>
 #include <vector>
 
@@ -44,7 +44,7 @@ class set_files {
     std::uint32_t machine = 0;
     std::vector<std::string> files = {};
     std::vector<std::string> folders = {};
-    std::unique_ptr<file_agent> here = {};  // on the caller's machine
+    wire::unique_ptr<file_agent> here = {};  // on the caller's machine
     remote<file_agent> there = {};
   };
   template <class F>

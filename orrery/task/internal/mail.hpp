@@ -5,10 +5,10 @@
 #include <orrery/scheduler/message.hpp>
 #include <orrery/task/internal/buffer.hpp>
 #include <orrery/wire/address.hpp>
+#include <orrery/wire/unique_ptr.hpp>
 
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <span>
 #include <vector>
 
@@ -45,7 +45,7 @@ struct mailed_buffer {
 /// The owned form: between PEs of one node, and of what has buffers.
 struct large_mail {
   mail_head head;
-  std::unique_ptr<std::byte[]> bytes;
+  wire::unique_ptr<std::byte[]> bytes;
   std::size_t size;
   std::vector<mailed_buffer> buffers;
 };

@@ -3,11 +3,11 @@
 
 #include <orrery/task/task.h>
 #include <orrery/scheduler/activation.hpp>
+#include <orrery/wire/unique_ptr.hpp>
 
 #include <cerrno>
 #include <cstdint>
 #include <cstdlib>
-#include <memory>
 #include <string>
 #include <string_view>
 
@@ -40,7 +40,7 @@ class task_frame : public scheduler::activation {
   [[nodiscard]] static task_frame* of(scheduler::pe& self) noexcept;
 
   /// The message that the task has received last by the names of the thesis.
-  std::unique_ptr<void, freed> received;
+  wire::unique_ptr<void, freed> received;
   std::string error;  ///< of the last call that failed
   bool told_to_stop = false;
   bool has_buffers = false;  ///< or has had some

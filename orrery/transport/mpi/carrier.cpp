@@ -5,6 +5,7 @@
 
 #include <orrery/transport/shm/world.hpp>
 #include <orrery/transport/wait.hpp>
+#include <orrery/wire/unique_ptr.hpp>
 
 #include <algorithm>
 #include <utility>
@@ -35,8 +36,8 @@ mpi_carrier::mpi_carrier(engine& by, shm_world& local, const cluster_map& map, c
       fatal_(std::move(fatal)),
       time_(std::move(time)),
       memory_(memory ? std::move(memory) : [&local](std::uint64_t bytes) { return local.allocate_beyond(bytes); }),
-      idle_rings_(std::make_unique<std::atomic<bool>[]>(map.at(map.own()).pe_count)),
-      copies_(std::make_unique<counter_copy[]>(map.pes())),
+      idle_rings_(wire::make_unique<std::atomic<bool>[]>(map.at(map.own()).pe_count)),
+      copies_(wire::make_unique<counter_copy[]>(map.pes())),
       peers_(map.nodes()),
       slow_memory_(memory_, [&local](std::uint64_t offset) { local.release(offset); }) {
   const std::int64_t now = time_();
@@ -198,7 +199,7 @@ void mpi_carrier::end() noexcept {
 void mpi_carrier::add_ring(std::uint32_t from, std::uint32_t to, std::uint64_t offset, ring_header& header) {
   const std::scoped_lock lock{mutex_};
   peer& p = peers_[map_.node_of(to)];
-  p.rings.push_back(std::make_unique<outgoing_ring>(header, offset, from, to));
+  p.rings.push_back(wire::make_unique<outgoing_ring>(header, offset, from, to));
   activate(p);
   watch(p);
 }

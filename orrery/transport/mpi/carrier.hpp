@@ -12,6 +12,7 @@
 #include <orrery/transport/mpi/slow_memory.hpp>
 #include <orrery/transport/mpi/socket_watch.hpp>
 #include <orrery/transport/wait.hpp>
+#include <orrery/wire/unique_ptr.hpp>
 
 #include <algorithm>
 #include <atomic>
@@ -19,7 +20,6 @@
 #include <deque>
 #include <functional>
 #include <list>
-#include <memory>
 #include <mutex>
 #include <optional>
 #include <set>
@@ -197,8 +197,8 @@ class mpi_carrier final : public carrier, private outgoing_ring::user {
     bool suspected = false;  // the first node was told
     // it has sent what cannot be, and is not listened to until the first node has decided
     bool damaged = false;
-    std::vector<std::unique_ptr<outgoing_ring>> rings;
-    std::vector<std::unique_ptr<mirror_ring>> mirrors;
+    std::vector<wire::unique_ptr<outgoing_ring>> rings;
+    std::vector<wire::unique_ptr<mirror_ring>> mirrors;
     std::deque<control> controls;
     std::list<sent_frame> frames;  // on their way
     std::deque<waiting_piece> pieces;  // of blocks, that wait for those on their way
@@ -309,8 +309,8 @@ class mpi_carrier final : public carrier, private outgoing_ring::user {
   memory_source memory_;
   ring_sizes ring_sizes_;
   // by PE of this node: it has some that it may reclaim
-  std::unique_ptr<std::atomic<bool>[]> idle_rings_;
-  std::unique_ptr<counter_copy[]> copies_;  // by PE; those of this machine are not used
+  wire::unique_ptr<std::atomic<bool>[]> idle_rings_;
+  wire::unique_ptr<counter_copy[]> copies_;  // by PE; those of this machine are not used
 
   std::mutex mutex_;  // of what follows
   std::vector<peer> peers_;  // by node

@@ -4,10 +4,10 @@
 #include <orrery/transport/mpi/carrier.hpp>
 #include <orrery/transport/mpi/internal/test_engine.hpp>
 #include <orrery/transport/shm/world.hpp>
+#include <orrery/wire/unique_ptr.hpp>
 
 #include <functional>
 #include <future>
-#include <memory>
 #include <random>
 #include <string>
 #include <utility>
@@ -75,7 +75,7 @@ struct first_node {
   }
 };
 
-std::unique_ptr<shm_world> own_memory() {
+wire::unique_ptr<shm_world> own_memory() {
   world_config config;
   config.program = "test";
   auto made = shm_world::create(config);

@@ -5,9 +5,9 @@
 #include <orrery/transport/mpi/internal/test_engine.hpp>
 #include <orrery/transport/ring_memory.hpp>
 #include <orrery/transport/shm/world.hpp>
+#include <orrery/wire/unique_ptr.hpp>
 
 #include <cstdint>
-#include <memory>
 #include <random>
 #include <set>
 #include <span>
@@ -35,7 +35,7 @@ cluster_map map_of_world() {
   return {std::move(places), 0};
 }
 
-result<std::unique_ptr<shm_world>> world_of_one_node() {
+result<wire::unique_ptr<shm_world>> world_of_one_node() {
   world_config config;
   config.program = "test";
   config.pe_count = pes;

@@ -6,6 +6,7 @@
 #include <orrery/transport/ring_memory.hpp>
 #include <orrery/transport/shm/world.hpp>
 #include <orrery/transport/wait.hpp>
+#include <orrery/wire/unique_ptr.hpp>
 
 #include <algorithm>
 #include <bit>
@@ -120,7 +121,7 @@ mpi_carrier::fault mpi_carrier::receive_open(peer& from, const section& s) {
   }
   prepare_ring_memory(std::span(memory->data, bytes), memory->zeroed);
   ring_header* const header = make_ring(memory->data, s.word, s.from_pe, s.to_pe);
-  from.mirrors.push_back(std::make_unique<mirror_ring>(*header, memory->offset, s.from_pe, s.to_pe));
+  from.mirrors.push_back(wire::make_unique<mirror_ring>(*header, memory->offset, s.from_pe, s.to_pe));
   activate(from);
   {
     const std::scoped_lock lock{table_mutex_};

@@ -2,11 +2,11 @@
 #pragma once
 
 #include <orrery/wire/envelope.hpp>
+#include <orrery/wire/unique_ptr.hpp>
 
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <memory>
 #include <optional>
 #include <span>
 
@@ -78,7 +78,7 @@ class frame {
  public:
   static constexpr std::size_t capacity = 64 << 10;
 
-  frame() : memory_(std::make_unique_for_overwrite<std::byte[]>(capacity)) {}
+  frame() : memory_(wire::make_unique_definit<std::byte[]>(capacity)) {}
 
   void begin(std::uint32_t node) noexcept {
     const frame_head head{frame_head::magic_value, node, 0, 0};
@@ -112,7 +112,7 @@ class frame {
   [[nodiscard]] std::span<std::byte> memory() noexcept { return {memory_.get(), capacity}; }
 
  private:
-  std::unique_ptr<std::byte[]> memory_;
+  wire::unique_ptr<std::byte[]> memory_;
   std::size_t used_ = sizeof(frame_head);
 };
 

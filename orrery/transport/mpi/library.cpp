@@ -5,6 +5,7 @@
 #include <orrery/transport/mpi/launcher_barrier.hpp>
 #include <orrery/transport/mpi/plugin/interface.hpp>
 #include <orrery/transport/shm/internal/fail.hpp>
+#include <orrery/wire/unique_ptr.hpp>
 
 #include <cstdio>
 #include <filesystem>
@@ -93,14 +94,14 @@ result<const orrery_mpi_plugin*> load_plugin(void* library) {
 
 }  // namespace
 
-result<std::unique_ptr<mpi_library>> mpi_library::start(const mpi_launch& launch, const std::string& path,
-                                                        std::chrono::nanoseconds patience,
-                                                        std::chrono::nanoseconds startup) {
+result<wire::unique_ptr<mpi_library>> mpi_library::start(const mpi_launch& launch, const std::string& path,
+                                                         std::chrono::nanoseconds patience,
+                                                         std::chrono::nanoseconds startup) {
   auto library = load_library(launch, path);
   if (!library) return internal::pass(library);
   auto plugin = load_plugin(*library);
   if (!plugin) return internal::pass(plugin);
-  std::unique_ptr<mpi_library> made{new mpi_library(patience, startup)};
+  wire::unique_ptr<mpi_library> made{new mpi_library(patience, startup)};
   made->calls_ = *plugin;
   made->launcher_ = launch.pmi;
   int started = 0;

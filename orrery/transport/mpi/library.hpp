@@ -5,10 +5,10 @@
 #include <orrery/transport/mpi/engine.hpp>
 #include <orrery/transport/mpi/launcher.hpp>
 #include <orrery/transport/mpi/library_watch.hpp>
+#include <orrery/wire/unique_ptr.hpp>
 
 #include <chrono>
 #include <cstdint>
-#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -33,9 +33,9 @@ class mpi_library final : public engine {
   /// have come. Fails with a sentence if there is no such library or no plug-in for it, or if the
   /// program has started MPI for one thread only. `patience`, `startup`: a call that does not
   /// return for so long ends this OS process with a line; see library_watch.
-  [[nodiscard]] static result<std::unique_ptr<mpi_library>> start(const mpi_launch& launch, const std::string& path,
-                                                                  std::chrono::nanoseconds patience,
-                                                                  std::chrono::nanoseconds startup);
+  [[nodiscard]] static result<wire::unique_ptr<mpi_library>> start(const mpi_launch& launch, const std::string& path,
+                                                                   std::chrono::nanoseconds patience,
+                                                                   std::chrono::nanoseconds startup);
 
   [[nodiscard]] std::uint32_t rank() const noexcept { return rank_; }
   [[nodiscard]] std::uint32_t ranks() const noexcept { return ranks_; }

@@ -6,6 +6,7 @@
 
 #include <orrery/transport/shm/internal/fail.hpp>
 #include <orrery/transport/shm/peer.hpp>
+#include <orrery/wire/unique_ptr.hpp>
 
 #include <algorithm>
 #include <cstring>
@@ -164,10 +165,10 @@ std::vector<cluster_map::place> place(const std::vector<introduction>& all) {
 
 }  // namespace
 
-result<std::unique_ptr<mpi_world>> mpi_world::start(const mpi_launch& launch, const mpi_config& config) {
+result<wire::unique_ptr<mpi_world>> mpi_world::start(const mpi_launch& launch, const mpi_config& config) {
   auto library = mpi_library::start(launch, config.library, config.patience, config.startup);
   if (!library) return internal::pass(library);
-  std::unique_ptr<mpi_world> made{new mpi_world};
+  wire::unique_ptr<mpi_world> made{new mpi_world};
   made->library_ = std::move(*library);
   if (auto met = made->meet(config); !met) {
     made->library_->finish();
@@ -224,8 +225,8 @@ result<void> mpi_world::meet(const mpi_config& config) {
     if (auto compared = compare_clocks(hosts); !compared) return compared;
   }
   if (auto shared = share_memory(config, places, name_on_host(*all, places, node_)); !shared) return shared;
-  map_ = std::make_unique<cluster_map>(std::move(places), node_, config.piece);
-  members_ = std::make_unique<cluster_members>(map_->nodes(), node_);
+  map_ = wire::make_unique<cluster_map>(std::move(places), node_, config.piece);
+  members_ = wire::make_unique<cluster_members>(map_->nodes(), node_);
   return agree(begin(config));
 }
 

@@ -3,6 +3,7 @@
 
 #include <orrery/transport/mpi/internal/status_socket.hpp>
 #include <orrery/transport/shm/internal/fail.hpp>
+#include <orrery/wire/unique_ptr.hpp>
 
 #include <cerrno>
 #include <csignal>
@@ -22,7 +23,7 @@ constexpr std::chrono::milliseconds patience_with_tools{1000};
 
 }  // namespace
 
-result<std::unique_ptr<status_server>> status_server::start(std::uint64_t nonce, source ask) {
+result<wire::unique_ptr<status_server>> status_server::start(std::uint64_t nonce, source ask) {
   unique_fd socket{::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0)};
   const auto [address, length] = internal::status_address(nonce);
   constexpr int waiting_tools = 16;
@@ -30,7 +31,7 @@ result<std::unique_ptr<status_server>> status_server::start(std::uint64_t nonce,
       ::listen(socket.get(), waiting_tools) != 0)
     return internal::fail_os(errno, "no socket at which tools ask for the machines of this world can be made");
   try {
-    return std::unique_ptr<status_server>(new status_server(std::move(socket), std::move(ask)));
+    return wire::unique_ptr<status_server>(new status_server(std::move(socket), std::move(ask)));
   } catch (const std::system_error& e) {
     return internal::fail_os(e.code().value(),
                              "no thread that tells tools of the machines of this world can be started");

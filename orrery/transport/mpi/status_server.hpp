@@ -3,10 +3,10 @@
 
 #include <orrery/transport/mpi/cluster_status.hpp>
 #include <orrery/transport/shm/unique_fd.hpp>
+#include <orrery/wire/unique_ptr.hpp>
 
 #include <cstdint>
 #include <functional>
-#include <memory>
 #include <thread>
 
 namespace orrery::transport {
@@ -27,7 +27,7 @@ class status_server {
   /// Told whether the tool wants names.
   using source = std::function<cluster_status(bool names)>;
   /// `ask` is called by the server's thread. Fails if the system gives no socket.
-  [[nodiscard]] static result<std::unique_ptr<status_server>> start(std::uint64_t nonce, source ask);
+  [[nodiscard]] static result<wire::unique_ptr<status_server>> start(std::uint64_t nonce, source ask);
   status_server(const status_server&) = delete;
   /// Waits for the answer that is being made.
   ~status_server();

@@ -4,6 +4,7 @@
 
 #include <orrery/transport/mpi/debugger.hpp>
 #include <orrery/transport/mpi/exit.hpp>
+#include <orrery/wire/unique_ptr.hpp>
 
 #include <algorithm>
 #include <ctime>
@@ -67,18 +68,18 @@ mpi_world::~mpi_world() {
   stop_helping();
 }
 
-result<std::unique_ptr<membership_watch>> mpi_world::watch(membership_observer& observer) {
-  return std::make_unique<watcher>(*this, observer);
+result<wire::unique_ptr<membership_watch>> mpi_world::watch(membership_observer& observer) {
+  return wire::make_unique<watcher>(*this, observer);
 }
 
 result<void> mpi_world::begin(const mpi_config& config) {
   patience_ = config.patience;
   engine* by = library_.get();
   if (config.jitter.count() > 0) {
-    late_ = std::make_unique<late_engine>(*library_, config.jitter.count(), number_ + node_, real_now_ns);
+    late_ = wire::make_unique<late_engine>(*library_, config.jitter.count(), number_ + node_, real_now_ns);
     by = late_.get();
   }
-  carrier_ = std::make_unique<mpi_carrier>(*by, *local_, *map_, *members_, config.patience.count(), end_at_once);
+  carrier_ = wire::make_unique<mpi_carrier>(*by, *local_, *map_, *members_, config.patience.count(), end_at_once);
   carrier_->look_for_debugger(is_debugged);
   if (!carrier_->begin()) return std::unexpected(transport_error{transport_errc::system, 0, library_->error()});
   // A child of fork() must not answer in the name of its parent.
@@ -87,7 +88,7 @@ result<void> mpi_world::begin(const mpi_config& config) {
 }
 
 result<void> mpi_world::watch_machine() {
-  local_observer_ = std::make_unique<local_observer>(*this);
+  local_observer_ = wire::make_unique<local_observer>(*this);
   auto watched = local_->watch(*local_observer_);
   if (!watched) return std::unexpected(std::move(watched.error()));
   local_watch_ = std::move(*watched);

@@ -11,12 +11,12 @@
 #include <orrery/transport/mpi/socket_watch.hpp>
 #include <orrery/transport/mpi/status_server.hpp>
 #include <orrery/transport/shm/world.hpp>
+#include <orrery/wire/unique_ptr.hpp>
 
 #include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <functional>
-#include <memory>
 #include <mutex>
 #include <span>
 #include <string>
@@ -61,7 +61,7 @@ struct mpi_config {
 class mpi_world final : public transport::world {
  public:
   /// Blocks until all ranks have come. Fails on all of them if it fails on one.
-  [[nodiscard]] static result<std::unique_ptr<mpi_world>> start(const mpi_launch& launch, const mpi_config& config);
+  [[nodiscard]] static result<wire::unique_ptr<mpi_world>> start(const mpi_launch& launch, const mpi_config& config);
   ~mpi_world() override;
 
   [[nodiscard]] std::uint32_t node_limit() const noexcept override { return map_->nodes(); }
@@ -85,7 +85,7 @@ class mpi_world final : public transport::world {
   [[nodiscard]] world_state state() const noexcept override { return members_->world(); }
   [[nodiscard]] std::uint32_t epoch() const noexcept override { return members_->epoch(); }
   [[nodiscard]] bool is_open() const noexcept override { return false; }
-  [[nodiscard]] result<std::unique_ptr<membership_watch>> watch(membership_observer& observer) override;
+  [[nodiscard]] result<wire::unique_ptr<membership_watch>> watch(membership_observer& observer) override;
   [[nodiscard]] std::pair<std::uint32_t, std::uint32_t> crowd() const noexcept override { return crowd_; }
   [[nodiscard]] transport::carrier* carrier() noexcept override { return carrier_.get(); }
 
@@ -157,13 +157,13 @@ class mpi_world final : public transport::world {
   void stop_helping() noexcept;
   void say_who_stays(std::int64_t waited_ns) const noexcept;
 
-  std::unique_ptr<mpi_library> library_;
-  std::unique_ptr<late_engine> late_;  // for tests: before the library
-  std::unique_ptr<shm_world> local_;
+  wire::unique_ptr<mpi_library> library_;
+  wire::unique_ptr<late_engine> late_;  // for tests: before the library
+  wire::unique_ptr<shm_world> local_;
   std::vector<std::uint32_t> word_numbers_;  // if there are several programs
-  std::unique_ptr<cluster_map> map_;
-  std::unique_ptr<cluster_members> members_;
-  std::unique_ptr<mpi_carrier> carrier_;
+  wire::unique_ptr<cluster_map> map_;
+  wire::unique_ptr<cluster_members> members_;
+  wire::unique_ptr<mpi_carrier> carrier_;
   std::uint32_t machines_ = 1;
   std::vector<std::string> hosts_;  // by machine
   std::chrono::nanoseconds patience_{};
@@ -184,9 +184,9 @@ class mpi_world final : public transport::world {
 
   std::mutex observer_mutex_;
   membership_observer* observer_ = nullptr;
-  std::unique_ptr<local_observer> local_observer_;
-  std::unique_ptr<membership_watch> local_watch_;
-  std::unique_ptr<status_server> status_server_;
+  wire::unique_ptr<local_observer> local_observer_;
+  wire::unique_ptr<membership_watch> local_watch_;
+  wire::unique_ptr<status_server> status_server_;
   socket_watch sockets_;
   std::thread helper_;
   std::atomic<bool> helps_{false};

@@ -2,10 +2,10 @@
 #pragma once
 
 #include <orrery/transport/shm/segment.hpp>
+#include <orrery/wire/unique_ptr.hpp>
 
 #include <array>
 #include <cstdint>
-#include <memory>
 #include <mutex>
 #include <set>
 #include <vector>
@@ -123,7 +123,7 @@ class arena {
   std::uint64_t in_use_ = 0;
   std::uint64_t beyond_ = 0;  // bytes in use that the limit does not count
   std::uint64_t idle_bytes_ = 0;
-  std::unique_ptr<place[], free_delete> places_;  // one for each page, touched lazily
+  wire::unique_ptr<place[], free_delete> places_;  // one for each page, touched lazily
   std::array<std::vector<std::uint64_t>, orders> idle_;  // the hottest is the last
   std::array<std::set<std::uint64_t>, orders> vacant_;
 };

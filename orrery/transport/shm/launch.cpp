@@ -3,6 +3,7 @@
 #include <orrery/transport/shm/internal/fail.hpp>
 #include <orrery/transport/shm/launch.hpp>
 #include <orrery/transport/shm/world.hpp>
+#include <orrery/wire/unique_ptr.hpp>
 
 #include <algorithm>
 #include <charconv>
@@ -107,9 +108,9 @@ result<std::optional<inherited_world>> take_inherited_world() {
               join_variable, text);
 }
 
-result<std::unique_ptr<node_launcher>> node_launcher::start(shm_world& world, std::span<const std::string> arguments,
-                                                            milliseconds limit) {
-  std::unique_ptr<node_launcher> launcher{new node_launcher{world}};
+result<wire::unique_ptr<node_launcher>> node_launcher::start(shm_world& world, std::span<const std::string> arguments,
+                                                             milliseconds limit) {
+  wire::unique_ptr<node_launcher> launcher{new node_launcher{world}};
   if (auto launched = launcher->launch_all(arguments, limit); !launched) {
     // Else those that have started would tell of each other's end.
     if (world.node() == 0) world.end_world();

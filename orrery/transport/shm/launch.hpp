@@ -3,11 +3,11 @@
 
 #include <orrery/transport/error.hpp>
 #include <orrery/transport/shm/peer.hpp>
+#include <orrery/wire/unique_ptr.hpp>
 
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -56,7 +56,7 @@ class node_launcher {
   /// Starts nodes [world.node() + 1, world.node() + world.reserved_nodes()). `arguments`: all of
   /// them with argv[0]; empty: those of this OS process. If one cannot be started, or the last is
   /// not after `limit`, none is, and a world of which this is the first node has ended.
-  [[nodiscard]] static result<std::unique_ptr<node_launcher>> start(
+  [[nodiscard]] static result<wire::unique_ptr<node_launcher>> start(
       shm_world& world, std::span<const std::string> arguments = {},
       std::chrono::milliseconds limit = std::chrono::milliseconds::max());
   node_launcher(const node_launcher&) = delete;

@@ -4,6 +4,7 @@
 #include <orrery/transport/shm/monitor.hpp>
 #include <orrery/transport/shm/world.hpp>
 #include <orrery/transport/thread_limits.hpp>
+#include <orrery/wire/unique_ptr.hpp>
 
 #include <algorithm>
 #include <atomic>
@@ -219,18 +220,19 @@ void membership_monitor::impl::say_gone(std::uint32_t node, bool lost, std::stri
   }
 }
 
-membership_monitor::membership_monitor(std::unique_ptr<impl> state) noexcept : impl_(std::move(state)) {}
+membership_monitor::membership_monitor(wire::unique_ptr<impl> state) noexcept : impl_(std::move(state)) {}
 membership_monitor::~membership_monitor() = default;
 
-result<std::unique_ptr<membership_monitor>> membership_monitor::start(shm_world& world, membership_observer& observer) {
-  auto state = std::make_unique<impl>(world, observer);
+result<wire::unique_ptr<membership_monitor>> membership_monitor::start(shm_world& world,
+                                                                       membership_observer& observer) {
+  auto state = wire::make_unique<impl>(world, observer);
   try {
     state->start();
   } catch (const std::system_error& e) {
     return fail(transport_errc::no_space, e.code().value(),
                 "the thread that watches the other nodes cannot be started ({}); {}", e.what(), more_threads_advice());
   }
-  return std::unique_ptr<membership_monitor>{new membership_monitor{std::move(state)}};
+  return wire::unique_ptr<membership_monitor>{new membership_monitor{std::move(state)}};
 }
 
 }  // namespace orrery::transport

@@ -3,9 +3,9 @@
 
 #include <orrery/transport/error.hpp>
 #include <orrery/transport/world.hpp>
+#include <orrery/wire/unique_ptr.hpp>
 
 #include <cstdint>
-#include <memory>
 #include <string_view>
 
 namespace orrery::transport {
@@ -28,16 +28,16 @@ class shm_world;
 // no call to the observer comes after it. It must not be destroyed from such a call.
 class membership_monitor final : public membership_watch {
  public:
-  [[nodiscard]] static result<std::unique_ptr<membership_monitor>> start(shm_world& world,
-                                                                         membership_observer& observer);
+  [[nodiscard]] static result<wire::unique_ptr<membership_monitor>> start(shm_world& world,
+                                                                          membership_observer& observer);
   membership_monitor(const membership_monitor&) = delete;
   membership_monitor& operator=(const membership_monitor&) = delete;
   ~membership_monitor() override;
 
  private:
   class impl;
-  explicit membership_monitor(std::unique_ptr<impl> state) noexcept;
-  std::unique_ptr<impl> impl_;
+  explicit membership_monitor(wire::unique_ptr<impl> state) noexcept;
+  wire::unique_ptr<impl> impl_;
 };
 
 }  // namespace orrery::transport

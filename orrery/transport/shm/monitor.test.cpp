@@ -2,6 +2,7 @@
 #include <orrery/transport/shm/internal/test_support.hpp>
 #include <orrery/transport/shm/monitor.hpp>
 #include <orrery/transport/shm/world.hpp>
+#include <orrery/wire/unique_ptr.hpp>
 
 #include <condition_variable>
 #include <deque>
@@ -62,7 +63,7 @@ class monitor_test : public testing::shm_test {
             .memory_limit = 1 << 20,
             .rendezvous_dir = directory.path()};
   }
-  [[nodiscard]] std::unique_ptr<shm_world> come() const { return take(shm_world::create_or_join("w", config())); }
+  [[nodiscard]] wire::unique_ptr<shm_world> come() const { return take(shm_world::create_or_join("w", config())); }
   /// A node in another OS process: says its number, then does what it is told.
   [[nodiscard]] other node_elsewhere() const {
     return other{[this](link& l) {

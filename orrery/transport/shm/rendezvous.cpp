@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <orrery/transport/shm/internal/fail.hpp>
 #include <orrery/transport/shm/rendezvous.hpp>
+#include <orrery/wire/unique_ptr.hpp>
 
 #include <algorithm>
 #include <cstdlib>
@@ -133,15 +134,15 @@ rendezvous::rendezvous(std::string path, unique_fd fd) noexcept : path_(std::mov
 
 rendezvous::~rendezvous() { unlock(); }
 
-result<std::unique_ptr<rendezvous>> rendezvous::enter(std::string_view name, std::string_view directory,
-                                                      std::chrono::milliseconds patience) {
+result<wire::unique_ptr<rendezvous>> rendezvous::enter(std::string_view name, std::string_view directory,
+                                                       std::chrono::milliseconds patience) {
   if (auto good = check_world_name(name); !good) return internal::pass(good);
   const std::string path = fmt::format("{}/{}{}", rendezvous_directory(directory), rendezvous_prefix(), name);
   for (;;) {
     auto fd = open_or_make(path);
     if (!fd) return internal::pass(fd);
     if (auto good = check_file(fd->get(), path); !good) return internal::pass(good);
-    std::unique_ptr<rendezvous> door{new rendezvous{path, std::move(*fd)}};
+    wire::unique_ptr<rendezvous> door{new rendezvous{path, std::move(*fd)}};
     const bool locked = door->lock(patience);
     const int error = errno;
     if (locked && door->path_is_this()) return door;
@@ -159,7 +160,7 @@ result<std::unique_ptr<rendezvous>> rendezvous::enter(std::string_view name, std
   }
 }
 
-result<std::unique_ptr<rendezvous>> rendezvous::look(std::string_view name, std::string_view directory) {
+result<wire::unique_ptr<rendezvous>> rendezvous::look(std::string_view name, std::string_view directory) {
   if (auto good = check_world_name(name); !good) return internal::pass(good);
   std::string path = fmt::format("{}/{}{}", rendezvous_directory(directory), rendezvous_prefix(), name);
   unique_fd fd{retry([&] { return ::open(path.c_str(), O_RDONLY | open_flags); })};
@@ -169,7 +170,7 @@ result<std::unique_ptr<rendezvous>> rendezvous::look(std::string_view name, std:
   }
   if (!fd) return open_failed(path, errno);
   if (auto good = check_file(fd.get(), path); !good) return internal::pass(good);
-  return std::unique_ptr<rendezvous>{new rendezvous{std::move(path), std::move(fd)}};
+  return wire::unique_ptr<rendezvous>{new rendezvous{std::move(path), std::move(fd)}};
 }
 
 bool rendezvous::remove_file(std::string_view name, std::string_view directory, std::uint64_t nonce,

@@ -4,10 +4,10 @@
 #include <orrery/transport/error.hpp>
 #include <orrery/transport/shm/peer.hpp>
 #include <orrery/transport/shm/unique_fd.hpp>
+#include <orrery/wire/unique_ptr.hpp>
 
 #include <chrono>
 #include <cstdint>
-#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -44,10 +44,10 @@ class rendezvous {
  public:
   /// Opens and locks; makes the file if there is none. Waits at most `patience` for one that holds
   /// it.
-  [[nodiscard]] static result<std::unique_ptr<rendezvous>> enter(std::string_view name, std::string_view directory,
-                                                                 std::chrono::milliseconds patience);
+  [[nodiscard]] static result<wire::unique_ptr<rendezvous>> enter(std::string_view name, std::string_view directory,
+                                                                  std::chrono::milliseconds patience);
   /// The same for tools: read-only, not locked; `not_found` if there is none.
-  [[nodiscard]] static result<std::unique_ptr<rendezvous>> look(std::string_view name, std::string_view directory);
+  [[nodiscard]] static result<wire::unique_ptr<rendezvous>> look(std::string_view name, std::string_view directory);
   /// Removes the file of that name if it is that of the world `nonce`, or, with nonce 0, if nobody
   /// holds it and its creator is gone. False if it is not.
   static bool remove_file(std::string_view name, std::string_view directory, std::uint64_t nonce,

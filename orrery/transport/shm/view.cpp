@@ -4,6 +4,7 @@
 #include <orrery/transport/shm/internal/table.hpp>
 #include <orrery/transport/shm/rendezvous.hpp>
 #include <orrery/transport/shm/view.hpp>
+#include <orrery/wire/unique_ptr.hpp>
 
 #include <algorithm>
 #include <cassert>
@@ -16,7 +17,7 @@ namespace orrery::transport {
 using internal::fail;
 
 world_view::world_view(peer creator, segment world)
-    : creator_(std::move(creator)), world_(std::move(world)), table_(std::make_unique<world_table>(world_.data())) {}
+    : creator_(std::move(creator)), world_(std::move(world)), table_(wire::make_unique<world_table>(world_.data())) {}
 world_view::world_view(world_view&&) noexcept = default;
 world_view& world_view::operator=(world_view&&) noexcept = default;
 world_view::~world_view() = default;

@@ -5,10 +5,10 @@
 #include <orrery/transport/shm/peer.hpp>
 #include <orrery/transport/shm/segment.hpp>
 #include <orrery/transport/shm/world.hpp>
+#include <orrery/wire/unique_ptr.hpp>
 
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -56,7 +56,7 @@ class world_view {
   world_view(peer creator, segment world);
   peer creator_;
   segment world_;
-  std::unique_ptr<world_table> table_;
+  wire::unique_ptr<world_table> table_;
 };
 
 /// One line of `orrery ls`.

@@ -4,6 +4,7 @@
 #include <orrery/transport/shm/internal/table.hpp>
 #include <orrery/transport/shm/rendezvous.hpp>
 #include <orrery/transport/shm/world.hpp>
+#include <orrery/wire/unique_ptr.hpp>
 
 #include <algorithm>
 #include <new>
@@ -57,26 +58,26 @@ result<void> check(const world_config& config) {
 // Making and joining. Memory of nodes: world_memory.cpp; who is in it, and what is told of that:
 // world_members.cpp.
 
-result<std::unique_ptr<shm_world>> shm_world::create(const world_config& config) {
-  std::unique_ptr<shm_world> world{new shm_world};
+result<wire::unique_ptr<shm_world>> shm_world::create(const world_config& config) {
+  wire::unique_ptr<shm_world> world{new shm_world};
   if (auto made = world->make_world("", config); !made) return internal::pass(made);
   return world;
 }
 
-result<std::unique_ptr<shm_world>> shm_world::join_inherited(int fd, std::uint32_t node, const world_config& config) {
-  std::unique_ptr<shm_world> world{new shm_world};
+result<wire::unique_ptr<shm_world>> shm_world::join_inherited(int fd, std::uint32_t node, const world_config& config) {
+  wire::unique_ptr<shm_world> world{new shm_world};
   if (auto joined = world->join_reserved(unique_fd{fd}, node, config); !joined) return internal::pass(joined);
   return world;
 }
 
-result<std::unique_ptr<shm_world>> shm_world::create_or_join(std::string_view name, const world_config& config) {
+result<wire::unique_ptr<shm_world>> shm_world::create_or_join(std::string_view name, const world_config& config) {
   if (auto good = check(config); !good) return internal::pass(good);
   constexpr timespec pause{.tv_sec = 0, .tv_nsec = 2'000'000};
   const std::int64_t deadline = now_ns() + std::chrono::nanoseconds(config.patience).count();
   for (;;) {
     auto door = rendezvous::enter(name, config.rendezvous_dir, config.patience);
     if (!door) return internal::pass(door);
-    std::unique_ptr<shm_world> world{new shm_world};
+    wire::unique_ptr<shm_world> world{new shm_world};
     auto in = world->go_in(**door, name, config);
     if (!in && world->may_join_later_ && now_ns() < deadline) {
       (*door)->unlock();
@@ -228,7 +229,7 @@ result<void> shm_world::open_world(unique_fd world, std::string_view what, const
 }
 
 void shm_world::bind() {
-  table_ = std::make_unique<world_table>(world_.data());
+  table_ = wire::make_unique<world_table>(world_.data());
   epoch_ = &table_->head().epoch;
   bells_ = table_->bells();
   counters_ = table_->counters();
@@ -312,7 +313,7 @@ result<void> shm_world::make_own_memory(std::uint32_t node, const world_config& 
   own_ = std::move(*memory);
   if (auto backed = own_.back(0, layout::page); !backed) return backed;
   new (own_.data()) layout::node_header{layout::node_magic, layout::version, node, nonce_, bytes};
-  arena_ = std::make_unique<arena>(own_, limit, layout::page);
+  arena_ = wire::make_unique<arena>(own_, limit, layout::page);
   int ends[2];
   if (::pipe2(ends, O_CLOEXEC | O_NONBLOCK) != 0) {
     return fail_os(errno, "a pipe for news of the membership cannot be made");

@@ -9,12 +9,12 @@
 #include <orrery/transport/shm/segment.hpp>
 #include <orrery/transport/wait.hpp>
 #include <orrery/transport/world.hpp>
+#include <orrery/wire/unique_ptr.hpp>
 
 #include <atomic>
 #include <cassert>
 #include <chrono>
 #include <cstdint>
-#include <memory>
 #include <mutex>
 #include <optional>
 #include <span>
@@ -96,15 +96,15 @@ struct world_config {
 class shm_world final : public world {
  public:
   /// A world without a name: others come in only by being launched.
-  [[nodiscard]] static result<std::unique_ptr<shm_world>> create(const world_config& config);
+  [[nodiscard]] static result<wire::unique_ptr<shm_world>> create(const world_config& config);
   /// Joins the world whose segment is `fd`, under a number that was reserved; see launch.hpp. Takes
   /// `fd`.
-  [[nodiscard]] static result<std::unique_ptr<shm_world>> join_inherited(int fd, std::uint32_t node,
-                                                                         const world_config& config);
+  [[nodiscard]] static result<wire::unique_ptr<shm_world>> join_inherited(int fd, std::uint32_t node,
+                                                                          const world_config& config);
   /// Joins the running world of that name and of this user, or makes it; exactly one of those that
   /// race makes it.
-  [[nodiscard]] static result<std::unique_ptr<shm_world>> create_or_join(std::string_view name,
-                                                                         const world_config& config);
+  [[nodiscard]] static result<wire::unique_ptr<shm_world>> create_or_join(std::string_view name,
+                                                                          const world_config& config);
   shm_world(const shm_world&) = delete;
   ~shm_world() override;
 
@@ -145,7 +145,7 @@ class shm_world final : public world {
   }
   [[nodiscard]] bool is_open() const noexcept override { return !name_.empty(); }
   /// A membership_monitor.
-  [[nodiscard]] result<std::unique_ptr<membership_watch>> watch(membership_observer& observer) override;
+  [[nodiscard]] result<wire::unique_ptr<membership_watch>> watch(membership_observer& observer) override;
   /// Blocks the thread until epoch() != seen or until the deadline (CLOCK_MONOTONIC; -1: for ever).
   /// False: deadline.
   bool wait_epoch(std::uint32_t seen, std::int64_t deadline_ns) const noexcept;
@@ -233,10 +233,10 @@ class shm_world final : public world {
   void kick(std::uint32_t node) noexcept;
 
   segment world_;  // the world's; the fd is kept by the first node and by those it launched
-  std::unique_ptr<world_table> table_;
+  wire::unique_ptr<world_table> table_;
   segment own_;
-  std::unique_ptr<arena> arena_;
-  std::unique_ptr<rendezvous> door_;  // open file of a named world
+  wire::unique_ptr<arena> arena_;
+  wire::unique_ptr<rendezvous> door_;  // open file of a named world
   unique_fd kick_read_;
   unique_fd kick_write_;
 
@@ -260,9 +260,9 @@ class shm_world final : public world {
     std::atomic<std::uint32_t> node{no_node};
     std::atomic<const mapping*> memory{nullptr};
   };
-  std::unique_ptr<mapping_slot[]> mappings_;  // max_nodes of them
+  wire::unique_ptr<mapping_slot[]> mappings_;  // max_nodes of them
   // by node; under map_mutex_
-  std::unordered_map<std::uint32_t, std::unique_ptr<const mapping>> more_mappings_;
+  std::unordered_map<std::uint32_t, wire::unique_ptr<const mapping>> more_mappings_;
 };
 
 }  // namespace orrery::transport

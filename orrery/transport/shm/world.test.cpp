@@ -5,6 +5,7 @@
 #include <orrery/transport/shm/rendezvous.hpp>
 #include <orrery/transport/shm/view.hpp>
 #include <orrery/transport/shm/world.hpp>
+#include <orrery/wire/unique_ptr.hpp>
 
 #include <cstring>
 #include <fstream>
@@ -35,7 +36,7 @@ class world_test : public testing::shm_test {
             .memory_limit = 8 << 20,
             .rendezvous_dir = directory.path()};
   }
-  [[nodiscard]] result<std::unique_ptr<shm_world>> come(std::uint32_t pes = 2) const {
+  [[nodiscard]] result<wire::unique_ptr<shm_world>> come(std::uint32_t pes = 2) const {
     return shm_world::create_or_join("w", config(pes));
   }
   /// A node of world "w" in another OS process: says its number and stays until it is told to go.

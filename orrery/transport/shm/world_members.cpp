@@ -4,6 +4,7 @@
 #include <orrery/transport/shm/monitor.hpp>
 #include <orrery/transport/shm/rendezvous.hpp>
 #include <orrery/transport/shm/world.hpp>
+#include <orrery/wire/unique_ptr.hpp>
 
 #include <chrono>
 #include <climits>
@@ -83,7 +84,7 @@ result<world::memory_block> shm_world::allocate_beyond(std::uint64_t bytes) {
 
 void shm_world::release(std::uint64_t offset) noexcept { (void)arena_->release(offset); }
 
-result<std::unique_ptr<membership_watch>> shm_world::watch(membership_observer& observer) {
+result<wire::unique_ptr<membership_watch>> shm_world::watch(membership_observer& observer) {
   return membership_monitor::start(*this, observer);
 }
 

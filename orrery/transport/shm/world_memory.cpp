@@ -3,8 +3,8 @@
 #include <orrery/transport/shm/internal/table.hpp>
 #include <orrery/transport/shm/rendezvous.hpp>
 #include <orrery/transport/shm/world.hpp>
+#include <orrery/wire/unique_ptr.hpp>
 
-#include <memory>
 #include <utility>
 
 namespace orrery::transport {
@@ -17,7 +17,7 @@ struct shm_world::mapping {
   segment memory;
 };
 
-shm_world::shm_world() : mappings_(std::make_unique<mapping_slot[]>(max_nodes)) {}
+shm_world::shm_world() : mappings_(wire::make_unique<mapping_slot[]>(max_nodes)) {}
 
 shm_world::~shm_world() {
   leave();
@@ -73,7 +73,7 @@ result<const shm_world::mapping*> shm_world::map_peer(std::uint32_t node) {
       h.node != node || h.nonce != nonce_ || h.bytes != memory->size()) {
     return fail(transport_errc::damaged, 0, "{} is not what its entry says", what);
   }
-  auto made = std::make_unique<const mapping>(std::move(*memory));
+  auto made = wire::make_unique<const mapping>(std::move(*memory));
   mapping_slot& slot = mappings_[place_of(node)];
   if (slot.node.load(std::memory_order_relaxed) != no_node) return (more_mappings_[node] = std::move(made)).get();
   slot.memory.store(made.get(), std::memory_order_relaxed);

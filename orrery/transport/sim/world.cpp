@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <orrery/transport/sim/world.hpp>
+#include <orrery/wire/unique_ptr.hpp>
 
 #include <cassert>
 #include <new>
@@ -14,8 +15,8 @@ sim_universe::sim_universe(const sim_settings& settings)
     : settings_(settings),
       states_(settings.all_nodes(), node_state::alive),
       observers_(settings.all_nodes(), nullptr),
-      bells_(std::make_unique<doorbell[]>(settings.all_pes())),
-      counters_(std::make_unique<std::atomic<std::uint64_t>[]>(std::size_t{settings.all_pes()} * counters_per_pe)) {}
+      bells_(wire::make_unique<doorbell[]>(settings.all_pes())),
+      counters_(wire::make_unique<std::atomic<std::uint64_t>[]>(std::size_t{settings.all_pes()} * counters_per_pe)) {}
 
 void sim_universe::lose(std::uint32_t node, std::string_view how) {
   if (states_[node] != node_state::alive) return;
@@ -72,14 +73,14 @@ struct sim_universe::watcher final : membership_watch {
   std::uint32_t node;
 };
 
-result<std::unique_ptr<membership_watch>> sim_world::watch(membership_observer& observer) {
-  return std::make_unique<sim_universe::watcher>(universe_, node_, observer);
+result<wire::unique_ptr<membership_watch>> sim_world::watch(membership_observer& observer) {
+  return wire::make_unique<sim_universe::watcher>(universe_, node_, observer);
 }
 
 void sim_world::aligned_delete::operator()(std::byte* p) const noexcept { ::operator delete[](p, block_alignment); }
 
 result<world::memory_block> sim_world::allocate(std::uint64_t bytes) {
-  std::unique_ptr<std::byte, aligned_delete> memory(
+  wire::unique_ptr<std::byte, aligned_delete> memory(
       static_cast<std::byte*>(::operator new[](bytes, block_alignment, std::nothrow)));
   if (memory == nullptr)
     return std::unexpected(transport_error{transport_errc::no_space, 0, "the simulator has no memory left"});

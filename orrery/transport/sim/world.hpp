@@ -3,9 +3,9 @@
 
 #include <orrery/transport/sim/settings.hpp>
 #include <orrery/transport/world.hpp>
+#include <orrery/wire/unique_ptr.hpp>
 
 #include <functional>
-#include <memory>
 #include <string_view>
 #include <unordered_map>
 #include <vector>
@@ -40,8 +40,8 @@ class sim_universe {
   world_state state_ = world_state::running;
   std::uint32_t epoch_ = 1;
   std::uint64_t gone_ = 0;
-  std::unique_ptr<doorbell[]> bells_;
-  std::unique_ptr<std::atomic<std::uint64_t>[]> counters_;
+  wire::unique_ptr<doorbell[]> bells_;
+  wire::unique_ptr<std::atomic<std::uint64_t>[]> counters_;
 };
 
 /// One simulated node's view of its world. Rings are not published here: the simulator connects PEs
@@ -63,7 +63,7 @@ class sim_world final : public world {
   [[nodiscard]] world_state state() const noexcept override { return universe_.state_; }
   [[nodiscard]] std::uint32_t epoch() const noexcept override { return universe_.epoch_; }
   [[nodiscard]] bool is_open() const noexcept override { return false; }
-  [[nodiscard]] result<std::unique_ptr<membership_watch>> watch(membership_observer& observer) override;
+  [[nodiscard]] result<wire::unique_ptr<membership_watch>> watch(membership_observer& observer) override;
   [[nodiscard]] result<memory_block> allocate(std::uint64_t bytes) override;
   void release(std::uint64_t offset) noexcept override;
   [[nodiscard]] result<std::span<std::byte>> map(std::uint32_t node, std::uint64_t offset,
@@ -85,7 +85,7 @@ class sim_world final : public world {
   };
   sim_universe& universe_;
   // by offset
-  std::unordered_map<std::uint64_t, std::unique_ptr<std::byte, aligned_delete>> blocks_;
+  std::unordered_map<std::uint64_t, wire::unique_ptr<std::byte, aligned_delete>> blocks_;
 };
 
 }  // namespace orrery::transport

@@ -3,11 +3,11 @@
 
 #include <cstddef>
 #include <cstring>
-#include <memory>
 #include <new>
 #include <span>
 
 #include <orrery/wire/serialize.hpp>
+#include <orrery/wire/unique_ptr.hpp>
 
 namespace orrery::wire {
 
@@ -31,7 +31,7 @@ class message {
     void operator()(std::byte* p) const { ::operator delete(p, std::align_val_t{wire_alignment}); }
   };
 
-  std::unique_ptr<std::byte, release> bytes_;
+  wire::unique_ptr<std::byte, release> bytes_;
   std::size_t size_;
 };
 

@@ -6,11 +6,11 @@
 #include <orrery/transport/internal/test_seed.hpp>
 #include <orrery/transport/mpi/carrier.hpp>
 #include <orrery/transport/shm/world.hpp>
+#include <orrery/wire/unique_ptr.hpp>
 
 #include <algorithm>
 #include <deque>
 #include <map>
-#include <memory>
 #include <random>
 #include <string>
 #include <utility>
@@ -49,7 +49,7 @@ struct simulated_network {
   std::map<line_name, std::deque<message>> lines;
   std::map<pair, bool> cut;
   std::map<pair, std::int64_t> held_until;
-  std::vector<std::unique_ptr<simulated_machine>> machines;
+  std::vector<wire::unique_ptr<simulated_machine>> machines;
   std::mt19937_64 random;
   std::uint64_t below(std::uint64_t n) { return random() % n; }
   /// The next message of a line, if it has arrived.
@@ -69,7 +69,7 @@ class simulated_machine final : public engine {
     config.program = "test";
     config.places = 16;
     memory_ = std::move(*shm_world::create(config));
-    carrier_ = std::make_unique<mpi_carrier>(
+    carrier_ = wire::make_unique<mpi_carrier>(
         *this, *memory_, map_, members_, patience,
         [this](const std::string& line) {
           ended = true;
@@ -182,8 +182,8 @@ class simulated_machine final : public engine {
   std::uint32_t node_;
   cluster_map map_;
   cluster_members members_;
-  std::unique_ptr<shm_world> memory_;
-  std::unique_ptr<mpi_carrier> carrier_;
+  wire::unique_ptr<shm_world> memory_;
+  wire::unique_ptr<mpi_carrier> carrier_;
   std::deque<std::pair<request, std::span<std::byte>>> posted_;
   std::map<request, piece> pieces_;
   request requests_ = 0;
@@ -197,7 +197,7 @@ struct simulated_cluster {
     std::vector<cluster_map::place> places;
     for (std::uint32_t n = 0; n < nodes; ++n) places.push_back({n, n, 1, 0, 0});
     for (std::uint32_t n = 0; n < nodes; ++n)
-      net.machines.push_back(std::make_unique<simulated_machine>(net, places, n));
+      net.machines.push_back(wire::make_unique<simulated_machine>(net, places, n));
   }
   [[nodiscard]] simulated_machine& at(std::uint32_t n) { return *net.machines[n]; }
   [[nodiscard]] std::uint32_t nodes() const { return static_cast<std::uint32_t>(net.machines.size()); }

@@ -3,6 +3,7 @@
 #include <orrery/transport/shm/internal/test_support.hpp>
 #include <orrery/transport/shm/monitor.hpp>
 #include <orrery/transport/shm/world.hpp>
+#include <orrery/wire/unique_ptr.hpp>
 
 #include <atomic>
 #include <cstdlib>
@@ -236,7 +237,7 @@ class reused_world : public testing::shm_test {
             .rendezvous_dir = directory.path(),
             .patience = std::chrono::milliseconds{20'000}};
   }
-  [[nodiscard]] std::unique_ptr<shm_world> come() const { return take(shm_world::create_or_join("w", config())); }
+  [[nodiscard]] wire::unique_ptr<shm_world> come() const { return take(shm_world::create_or_join("w", config())); }
   testing::scratch_directory directory;
 };
 
