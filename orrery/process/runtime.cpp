@@ -27,6 +27,7 @@
 
 #include <algorithm>
 #include <array>
+#include <csignal>
 #include <cstdio>
 #include <filesystem>
 #include <functional>
@@ -270,20 +271,25 @@ session open_world(scheduler::node_settings& settings, const options& o, const a
   return s;
 }
 
+// Waits until the nodes that this one has started have ended. A node that did not end as it should
+// turns main's 0 into 1, as no process is left to be told; a node that somebody killed does not.
 int end_world(session& s, int result) {
   constexpr auto patience = std::chrono::seconds(10);
-  if (s.launcher) {
-    for (const auto& e : s.launcher->wait_for_exit(patience)) {
-      if (e.ok() || std::ranges::find(s.announced, e.node) != s.announced.end()) continue;
-      std::fputs(fmt::format("orrery: node {} {}\n", e.node, e.how).c_str(), stderr);
-    }
-    if (const auto left = s.launcher->running(); left != 0)
-      std::fputs(fmt::format("orrery: {} node{} did not end within {} s and {} killed\n", left, left == 1 ? "" : "s",
-                             patience.count(), left == 1 ? "was" : "were")
-                     .c_str(),
-                 stderr);
+  if (!s.launcher) return result;
+  bool failed = false;
+  for (const auto& e : s.launcher->wait_for_exit(patience)) {
+    if (e.ok() || std::ranges::find(s.announced, e.node) != s.announced.end()) continue;
+    std::fputs(fmt::format("orrery: node {} {}\n", e.node, e.how).c_str(), stderr);
+    failed |= !e.killed || e.value != SIGKILL;
   }
-  return result;
+  if (const auto left = s.launcher->running(); left != 0) {
+    std::fputs(fmt::format("orrery: {} node{} did not end within {} s and {} killed\n", left, left == 1 ? "" : "s",
+                           patience.count(), left == 1 ? "was" : "were")
+                   .c_str(),
+               stderr);
+    failed = true;
+  }
+  return result == 0 && failed ? 1 : result;
 }
 
 pe_counters count_of(const transport::world& world, std::uint32_t pe) {

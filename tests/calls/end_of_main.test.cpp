@@ -6,6 +6,7 @@
 
 #include <orrery/process/task.hpp>
 
+#include <cstdlib>
 #include <stdexcept>
 
 namespace orrery {
@@ -154,6 +155,25 @@ void circles() {
   thrown<deadlock_error>("among others", [&] { (void)last()->among_others(all); });
 }
 
+/// Its node does not end as it should.
+struct Bad {
+  void fail_at_exit() const {
+    std::atexit([] { std::_Exit(3); });
+  }
+  void spin() const {
+    fmt::print(stderr, "it spins\n");
+    for (const volatile int go_on = 1; go_on != 0;) {
+    }
+  }
+};
+ORRERY_PROCESS(Bad, fail_at_exit, spin);
+
+void bad_exit() { spawn<Bad>(pe(1))->fail_at_exit(); }
+void spins() {
+  const auto bad = spawn<Bad>(pe(1));
+  post(bad)->spin();
+}
+
 class end_of_main : public testing::in_each_way {
  protected:
   static void expect_said(std::string_view scenario, std::string_view text) {
@@ -196,7 +216,19 @@ TEST_P(end_of_main, is_reached_by_an_error_of_who_waits_for_itself_through_futur
 }
 TEST_P(end_of_main, is_reached_without_an_error_where_waits_are_no_circle) { EXPECT_EQ(wrong_in("no_circles"), ""); }
 
-const orrery::testing::scenarios_of_file of_this({{"dropped", dropped},
+TEST(end_of_nodes, makes_the_exit_code_1_where_one_fails) {
+  EXPECT_EQ(outcome_of({"--scenario=bad_exit", "--orrery-nodes=2", "--orrery-pes=1"}),
+            "orrery: node 1 exited with status 3\nexit status 1");
+}
+TEST(end_of_nodes, makes_the_exit_code_1_where_one_has_to_be_killed) {
+  const std::string said = outcome_of({"--scenario=spins", "--orrery-nodes=2", "--orrery-pes=1"});
+  EXPECT_NE(said.find("orrery: 1 node did not end within 10 s and was killed"), std::string::npos) << said;
+  EXPECT_TRUE(said.ends_with("exit status 1")) << said;
+}
+
+const orrery::testing::scenarios_of_file of_this({{"bad_exit", bad_exit},
+                                                  {"spins", spins},
+                                                  {"dropped", dropped},
                                                   {"posted", posted},
                                                   {"followed", followed},
                                                   {"many_of_end_of_main", many},
