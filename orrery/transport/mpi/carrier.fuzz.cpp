@@ -7,13 +7,13 @@
 //     fuzz_carrier --seeds=DIRECTORY      writes what a carrier sends, and ends
 #include <orrery/transport/mpi/carrier.hpp>
 #include <orrery/transport/shm/world.hpp>
+#include <orrery/wire/unique_ptr.hpp>
 
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <deque>
 #include <fstream>
-#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -79,7 +79,7 @@ struct receiver {
     memory = std::move(*shm_world::create(config));
     auto block = memory->allocate(ring_header::bytes_for(ring_bytes));
     std::memset(block->data, 0, ring_header::bytes_for(ring_bytes));
-    carrier = std::make_unique<mpi_carrier>(
+    carrier = wire::make_unique<mpi_carrier>(
         library, *memory, map, members, 1'000'000'000,
         [](const std::string& line) { check(line.find("is taken for lost by the first node") != std::string::npos); },
         [] { return 0; },
@@ -119,11 +119,11 @@ struct receiver {
     check(!reader->corrupt());
   }
 
-  std::unique_ptr<shm_world> memory;
+  wire::unique_ptr<shm_world> memory;
   fed_engine library;
   cluster_map map{{{0, 0, 1, 0, 0}, {1, 1, 1, 0, 0, 64 << 20, 65536}, {2, 2, 1, 0, 0}}, 2};
   cluster_members members{3, 2};
-  std::unique_ptr<mpi_carrier> carrier;
+  wire::unique_ptr<mpi_carrier> carrier;
   std::optional<ring_consumer> reader;
 };
 
