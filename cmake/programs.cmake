@@ -4,6 +4,7 @@ if(ORRERY_TOOL)
   file(GLOB tool CONFIGURE_DEPENDS tools/orrery/*.cpp)
   orrery_program(orrery_tool . ${tool})
   orrery_compile_together(orrery_tool)
+  target_compile_definitions(orrery_tool PRIVATE ORRERY_VERSION="${PROJECT_VERSION}")
   # the headers of terminals have macros for common words
   set_source_files_properties(tools/orrery/screen.cpp tools/orrery/known_terminal.cpp
                               PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <orrery/array/detail/send.hpp>
+#include <orrery/array/detail/send_to_element.hpp>
 #include <orrery/array/target.hpp>
 
 #include <compare>

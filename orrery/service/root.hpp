@@ -2,8 +2,8 @@
 #pragma once
 
 #include <orrery/process/future.hpp>
-#include <orrery/service/options.hpp>
 #include <orrery/service/range_process.hpp>
+#include <orrery/service/session_options.hpp>
 #include <orrery/wire/error.hpp>
 
 #include <cstdint>

@@ -3,8 +3,8 @@
 
 #include <orrery/process/future.hpp>
 #include <orrery/service/detail/window_tuner.hpp>
-#include <orrery/service/options.hpp>
 #include <orrery/service/range_process.hpp>
+#include <orrery/service/session_options.hpp>
 #include <orrery/wire/error.hpp>
 
 #include <chrono>

@@ -316,6 +316,11 @@ TEST_F(orrery_tool, top_on_a_terminal_that_cannot_be_drawn_on_prints_samples) {
   EXPECT_EQ(c.finish(), 0);
 }
 
+TEST_F(orrery_tool, says_its_version) {
+  const std::string said = run({"--version"}).text;
+  EXPECT_TRUE(said.starts_with("orrery 0.") && said.ends_with("\n")) << said;
+}
+
 TEST_F(orrery_tool, help_prints_the_options_of_the_runtime_and_its_counters) {
   EXPECT_EQ(run({"help", "options"}).text, options_help("PROGRAM"));
   const std::string text = run({"help", "counters"}).text;

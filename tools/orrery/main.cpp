@@ -137,6 +137,7 @@ int run(int argc, char** argv) {
   common c;
   app.add_option("--shm-dir", c.directory, "Where named worlds are found; default: $ORRERY_SHM_DIR, else /dev/shm")
       ->type_name("PATH");
+  app.set_version_flag("--version", "orrery " ORRERY_VERSION, "Print the version and exit");
   app.require_subcommand(0, 1);
   app.fallthrough();
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #include <orrery/array/detail/index_maker.hpp>
-#include <orrery/array/detail/send.hpp>
+#include <orrery/array/detail/send_to_element.hpp>
 #include <orrery/array/element.hpp>
 #include <orrery/wire/unique_ptr.hpp>
 

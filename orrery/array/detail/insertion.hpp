@@ -4,7 +4,7 @@
 #include <orrery/array/detail/activity.hpp>
 #include <orrery/array/detail/array_maker.hpp>
 #include <orrery/array/detail/guest.hpp>
-#include <orrery/array/detail/send.hpp>
+#include <orrery/array/detail/send_to_element.hpp>
 #include <orrery/array/target.hpp>
 #include <orrery/process/runtime.hpp>
 

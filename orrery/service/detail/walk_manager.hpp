@@ -3,8 +3,8 @@
 
 #include <orrery/service/detail/walk_gate.hpp>
 #include <orrery/service/detail/walk_site.hpp>
-#include <orrery/service/options.hpp>
 #include <orrery/service/presence.hpp>
+#include <orrery/service/session_options.hpp>
 #include <orrery/service/spare_strategy.hpp>
 #include <orrery/wire/unique_ptr.hpp>
 

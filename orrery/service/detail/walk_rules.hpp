@@ -2,7 +2,7 @@
 #pragma once
 
 #include <orrery/service/detail/list_messages.hpp>
-#include <orrery/service/options.hpp>
+#include <orrery/service/session_options.hpp>
 #include <orrery/wire/unique_ptr.hpp>
 
 #include <cstdint>

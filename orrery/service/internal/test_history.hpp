@@ -5,7 +5,7 @@
 // consistency allows it.
 
 #include <orrery/service/detail/list_messages.hpp>
-#include <orrery/service/options.hpp>
+#include <orrery/service/session_options.hpp>
 
 #include <cstdint>
 #include <map>
