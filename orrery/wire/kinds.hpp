@@ -260,12 +260,17 @@ inline constexpr kind std_kind<std::span<T, N>> = kind::view;
 template <class C, class Traits>
 inline constexpr kind std_kind<std::basic_string_view<C, Traits>> = kind::view;
 
-// std::unique_ptr and std::shared_ptr, and others that have all that they have.
+// By their names, as <memory> is expensive to read (unique_ptr.hpp). A class that is like them may
+// have a serialize() of its own, or be derived from one.
 template <class T>
-concept owner_like = requires(const T& p, typename T::element_type* e) {
-  { p.get() } -> std::same_as<decltype(e)>;
-  T(e);
-} && (requires { typename T::deleter_type; } || requires { typename T::weak_type; });
+consteval bool is_named_owner() {
+  const std::string_view name = __PRETTY_FUNCTION__;
+  return name.find("T = std::unique_ptr<") != std::string_view::npos ||
+         name.find("T = std::shared_ptr<") != std::string_view::npos;
+}
+template <class T>
+concept standard_owner =
+    (requires { typename T::deleter_type; } || requires { typename T::weak_type; }) && is_named_owner<T>();
 
 template <class T>
 consteval kind find_container_kind() {
@@ -291,7 +296,7 @@ consteval kind find_class_kind() {
   // Then what the author of the class wrote, then what can be found out.
   if constexpr (std_kind<T> != kind::none)
     return std_kind<T>;
-  else if constexpr (owner_like<T>)
+  else if constexpr (standard_owner<T>)
     return kind::pointer;
   else if constexpr (has_member_serialize<T>)
     return kind::member_serialize;

@@ -359,6 +359,31 @@ TEST(serializable, a_pointer_that_would_lose_something_is_not) {
   EXPECT_FALSE(serializable<std::weak_ptr<int>>);
 }
 
+// As the standard's owners to look at, and not to be taken for one.
+struct own_owner {
+  using element_type = int;
+  using weak_type = int;
+  own_owner() = default;
+  explicit own_owner(int* p) : at(p) {}
+  int* get() const { return at; }
+  template <class A>
+  void serialize(A&) {}
+  int* at = nullptr;
+};
+struct derived_owner : std::unique_ptr<int> {
+  template <class A>
+  void serialize(A&) {}
+};
+
+TEST(serializable, an_owner_of_somebodys_own_is_what_it_says) {
+  static_assert(wire::kind_of<std::unique_ptr<const int>> == wire::kind::pointer);
+  static_assert(wire::kind_of<std::shared_ptr<int>> == wire::kind::pointer);
+  static_assert(wire::kind_of<own_owner> == wire::kind::member_serialize);
+  static_assert(wire::kind_of<derived_owner> == wire::kind::member_serialize);
+  EXPECT_TRUE(serializable<own_owner>);
+  EXPECT_TRUE(serializable<derived_owner>);
+}
+
 struct my_view {
   static constexpr bool is_view = true;
   std::span<const double> values;

@@ -76,7 +76,8 @@ ORRERY_PROCESS(walk_gate, answer, stale, fail, finish_requests);
 void reply(const walk_request& w, std::uint64_t version, std::span<const std::byte> packed);
 /// Replies that the list has no free process left.
 void reply_full(const walk_request& w);
-/// Replies that the request has failed; it may have been executed. After a node_lost the list is.
+/// Replies that the request has failed; it may have been executed. With node_lost the list is lost,
+/// and all requests of the gate fail.
 void reply_failed(const walk_request& w, const std::exception_ptr& why);
 
 }  // namespace orrery::service
