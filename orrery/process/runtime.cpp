@@ -463,6 +463,7 @@ int run_checked(const args& all, const std::function<int(args)>& main, const rol
   detail::name_repository repository;
   settings.layer = &repository;
   session s = open_world(settings, o, all);
+  settings.ends_are_reported = s.machines == nullptr;
   if (s.launched) settings.launcher = s.machines != nullptr ? 0 : s.world->info(s.world->node()).launcher;
   bool dead = false;
   int result = run_node(s, settings, o, rest, main, with, dead);

@@ -126,7 +126,8 @@ class node::observer final : public transport::membership_observer {
     }
     node_.forget_memory_of(n);
     const bool known = std::ranges::find(gone_before_, n) == gone_before_.end();
-    if (known && !node_.stopping_.load(std::memory_order_relaxed) && (node_.sim_ == nullptr || node_.index() == 0)) {
+    const bool others_say = node_.stopping_.load(std::memory_order_relaxed) && node_.settings_.ends_are_reported;
+    if (known && !others_say && (node_.sim_ == nullptr || node_.index() == 0)) {
       if (node_.announced_ != nullptr)
         node_.announced_[n % node_.world_->node_capacity()].store(n + 1, std::memory_order_relaxed);
       // Once for each program: who has started other nodes says it for them, and knows more of the

@@ -44,6 +44,8 @@ struct node_settings {
   pe_settings pe;
   /// The node that started this one, which leaves the world, or is lost, with it.
   std::uint32_t launcher = transport::no_node;
+  /// The program that started the nodes says which ones fail while the world ends.
+  bool ends_are_reported = true;
   bool pin = true;  ///< bind each PE to a core, when there are enough for the whole world
   /// The limit of all its mailboxes together; 0: a share of the machine's memory.
   std::uint64_t queue_bytes = 0;

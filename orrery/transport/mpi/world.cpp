@@ -54,6 +54,7 @@ class mpi_world::watcher final : public membership_watch {
   }
   ~watcher() override {
     const std::scoped_lock lock{of_.observer_mutex_};
+    of_.members_->tell(*of_.observer_);  // the helper may not have told yet what a PE saw first
     of_.observer_ = nullptr;
   }
 
