@@ -79,7 +79,7 @@ void failing_operation() {
   }
 }
 
-TEST(array_failures, an_operation_that_throws_is_what_its_reduction_ends_with_and_the_next_goes_on) {
+TEST(array_failures, an_operation_that_throws_ends_its_reduction_and_no_other) {
   for (const std::uint32_t pes : {1U, 4U}) in_world(pes, failing_operation);
   in_simulation("machines=4", failing_operation);
 }
@@ -101,7 +101,7 @@ struct Thrower : element<Thrower> {
   int kept() { throw own_error("a method"); }
   void give(result_target t) { contribute(1, failing_op{}, t); }
 };
-TEST(array_failures, exceptions_of_the_programs_own_classes_come_as_remote_errors_from_every_pe) {
+TEST(array_failures, exceptions_of_own_classes_come_as_remote_errors_from_every_pe) {
   const auto body = [] {
     const auto a = create_array<Thrower>(range<std::int32_t>{16});
     const auto expect = [](const char* text, auto f) {
@@ -468,7 +468,7 @@ std::string said_at_the_end(Body body) {
   return ::testing::internal::GetCapturedStderr();
 }
 
-TEST(array_failures, a_world_that_is_dead_says_who_has_not_contributed_and_what_was_not_created) {
+TEST(array_failures, a_dead_world_says_who_has_not_contributed_and_what_was_not_created) {
   std::string said = said_at_the_end([] {
     const auto a = create_array<Giver>(range<std::int32_t>{6}, {.name = "givers"});
     auto [target, result] = expect_result<int>();

@@ -64,7 +64,7 @@ TEST(lost_homes, elements_can_be_destroyed_when_their_home_is_lost) {
 }
 // Elements come to a PE whose own have ended, while it waits for other PEs: the array must not go
 // before them.
-TEST(lost_homes, an_array_that_is_destroyed_while_its_elements_move_leaves_nothing_behind) {
+TEST(lost_homes, an_array_destroyed_while_its_elements_move_leaves_nothing_behind) {
   for (std::uint32_t seed = 1; seed <= 60; ++seed)
     in_simulation("machines=6,jitter=30us,seed=" + std::to_string(seed), [&] {
       const auto a = create_array<Left>(range<std::int32_t>{24}, {.branching = 1});

@@ -140,7 +140,7 @@ TEST(section, a_member_that_has_ended_is_not_waited_for) {
   });
 }
 
-TEST(section, a_contribution_counts_though_its_member_ends_before_the_others_contribute) {
+TEST(section, a_contribution_counts_though_its_member_ends_before_the_others) {
   in_world(3, [] {
     const auto a = create_array<Member>(range<std::int32_t>{9});
     const auto s = create_section(a, every_third(9));

@@ -159,7 +159,7 @@ TEST_P(call, reads_a_span_of_the_caller_in_place) {
   });
 }
 
-TEST_P(call, keeps_what_a_span_or_string_view_looks_at_until_a_started_method_has_run) {
+TEST_P(call, keeps_what_a_view_looks_at_until_a_started_method_has_run) {
   in_world([] {
     const auto d = spawn<Device>(where());
     {
@@ -218,7 +218,7 @@ TEST_P(call, ends_with_the_same_standard_exception_that_the_method_threw) {
   });
 }
 
-TEST_P(call, ends_with_an_exception_of_the_program_as_itself_if_it_has_a_line_wherever_the_process_is) {
+TEST_P(call, ends_with_an_exception_of_the_program_that_has_a_line) {
   in_world([] {
     const auto d = spawn<Device>(where());
     EXPECT_EQ(what_is_thrown<known_error>([&] { d->fail(5); }), "known");

@@ -147,7 +147,7 @@ TEST_P(future_of, a_call_that_ends_with_a_known_exception_is_no_failed_post) {
   EXPECT_EQ(counts[0].failed_posts, 0U);
 }
 
-TEST_P(future_of, a_call_to_a_process_that_is_destroyed_meanwhile_fails_with_process_gone) {
+TEST_P(future_of, a_call_to_a_process_destroyed_meanwhile_fails_with_process_gone) {
   in_world([] {
     const auto slow = spawn(where(), [] { (void)receive<int>(); });
     auto end = start_destroy(slow);
@@ -427,7 +427,7 @@ struct owned_task {
   std::shared_ptr<void> frame;
 };
 
-TEST_P(future_of, a_call_that_is_answered_late_leaves_alone_a_coroutine_that_was_destroyed_meanwhile) {
+TEST_P(future_of, a_call_that_is_answered_late_leaves_a_destroyed_coroutine_alone) {
   in_world([] {
     const auto o = spawn<Oracle>(where());
     int resumed = 0;

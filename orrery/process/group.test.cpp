@@ -268,7 +268,7 @@ struct Fragile : member<Fragile> {
 };
 ORRERY_PROCESS(Fragile, nothing);
 
-TEST(group, if_constructors_throw_the_others_are_destroyed_and_the_lowest_rank_is_heard) {
+TEST(group, all_are_destroyed_if_constructors_throw_and_the_lowest_rank_is_heard) {
   in_world(2, [] {
     for (std::size_t bad = 0; bad < 8; ++bad) {
       const std::string what =
@@ -462,7 +462,7 @@ TEST(broadcast, a_member_destroyed_before_its_turn_is_an_error) {
   });
 }
 
-TEST(broadcast, messages_of_one_process_arrive_in_order_whether_sent_to_the_member_or_to_the_group) {
+TEST(broadcast, messages_to_a_member_and_to_its_group_arrive_in_order) {
   in_world(3, [] {
     std::mt19937 random(3);
     for (int round = 0; round < 20; ++round) {

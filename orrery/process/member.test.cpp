@@ -223,7 +223,7 @@ TEST(barrier, those_who_wait_for_a_member_that_is_destroyed_hear_that_it_is_gone
   });
 }
 
-TEST(barrier, a_group_that_is_destroyed_finishes_the_barriers_that_were_called_before) {
+TEST(barrier, a_destroyed_group_finishes_the_barriers_that_were_called_before) {
   in_world(3, [] {
     for (int i = 0; i < 50; ++i) {
       auto g = spawn_group<Stepper>(everywhere(), 9);

@@ -127,7 +127,7 @@ TEST(options, a_flag_does_not_take_the_next_argument) {
   EXPECT_EQ(parse({"--orrery-quiet", "no"}).rest, (strings{"program", "no"}));
 }
 
-TEST(options, a_wrong_value_is_an_error_that_names_the_option_the_value_and_what_is_allowed) {
+TEST(options, a_wrong_value_is_an_error_that_says_what_is_allowed) {
   EXPECT_EQ(error_of({"--orrery-pes=many"}),
             "--orrery-pes=many: this value cannot be; allowed is a number from 1 to 4096, or auto");
   EXPECT_EQ(error_of({"--orrery-mailbox=12Q"}),

@@ -309,7 +309,7 @@ TEST_F(shutdown, is_no_failure_of_what_it_cuts_short_but_posts_are_counted) {
   EXPECT_EQ(counts[0].failed_posts + counts[1].failed_posts, 0U);
 }
 
-TEST_F(shutdown, destroys_the_latest_process_first_so_that_its_destructor_can_call_older_ones) {
+TEST_F(shutdown, destroys_the_latest_first_as_its_destructor_may_call_older_ones) {
   Client::noted = Client::failed = 0;
   std::vector<int> log;
   in_world(1, [&] {

@@ -170,7 +170,7 @@ TEST_P(spawning, fails_calls_to_a_process_whose_constructor_throws) {
   });
 }
 
-TEST_P(spawning, fails_calls_to_a_process_whose_constructor_throws_on_the_spawner_own_stack) {
+TEST_P(spawning, fails_calls_to_a_process_whose_constructor_throws_at_once) {
   in_world([] {
     const auto me = this_process<function>();
     spawn_here(where(), [me] {
@@ -335,7 +335,7 @@ class Crowd {
   bool open_ = false;
 };
 
-TEST_P(destroying, a_reentrant_process_waits_for_its_parked_methods_and_takes_nothing_more) {
+TEST_P(destroying, a_reentrant_process_waits_for_parked_methods_and_takes_nothing_more) {
   in_world([] {
     const auto c = spawn<Crowd>(where(), this_process<function>());
     for (int i = 0; i < 3; ++i) post(c)->wait();

@@ -124,7 +124,7 @@ TEST_F(trace, an_inline_call_lies_inside_of_its_caller) {
   expect_nested(slices);
 }
 
-TEST_F(trace, a_method_that_parks_has_a_slice_for_each_time_it_ran_and_a_row_for_the_whole) {
+TEST_F(trace, a_method_that_parks_has_a_slice_for_each_run_and_a_row_for_all) {
   tracer t(settings());
   trace_buffer& b = t.add_pe(1);
   b.begin(outer_, where_);

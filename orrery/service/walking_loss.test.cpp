@@ -70,7 +70,7 @@ TEST(walking_loss, of_a_node_fails_all_requests_with_node_lost) {
 }
 
 // Requests that nobody has answered when another process ends the list.
-TEST(walking_loss, of_the_whole_list_answers_what_it_has_taken_and_fails_the_rest_with_process_gone) {
+TEST(walking_loss, of_the_whole_list_fails_what_it_has_not_taken_with_process_gone) {
   for (const consistency order : levels)
     for (const std::uint32_t window : {1U, 16U, 64U}) {
       const std::string world = fmt::format("machines=2,jitter=10us,seed={}", window);

@@ -184,7 +184,7 @@ void expect_nothing_is_left(Begin begin) {
   with(read_view(v), [](auto& all) { EXPECT_EQ(all[6], 9); });
   destroy(v);
 }
-TEST_P(shared_scopes, a_process_that_is_destroyed_in_any_scope_that_writes_leaves_nothing_behind) {
+TEST_P(shared_scopes, a_process_that_is_destroyed_in_a_writing_scope_leaves_nothing_behind) {
   in_each([] {
     expect_nothing_is_left([](const auto& p, const auto& v) { return start(p)->own(v); });
     expect_nothing_is_left([](const auto& p, const auto& v) { return start(p)->update(v); });

@@ -197,7 +197,7 @@ TEST(array_device, does_not_copy_what_a_client_changes_after_its_write) {
     EXPECT_EQ(device->read(0), page_of(page_bytes, 1));
   });
 }
-TEST(array_device, throws_the_error_of_a_write_behind_at_the_next_flush_and_tries_again_at_the_one_after) {
+TEST(array_device, throws_the_error_of_a_write_behind_at_the_next_flush) {
   const scratch folder;
   program([&] {
     auto device = make(folder, 3, {.cache_pages = 2, .write_behind_pages = 2});

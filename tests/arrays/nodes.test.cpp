@@ -515,7 +515,7 @@ TEST_P(array_across_nodes, a_checkpoint_comes_back_on_another_number_of_nodes_an
   std::filesystem::remove_all(in);
 }
 TEST_P(array_across_nodes, nobody_waits_for_elements_of_a_node_that_was_killed) { EXPECT_EQ(run("loss"), 0); }
-TEST_F(array_across_three_nodes, nobody_waits_for_what_was_sent_on_to_a_node_that_only_another_treats_as_lost) {
+TEST_F(array_across_three_nodes, nobody_waits_for_what_was_sent_on_to_a_node_that_another_lost) {
   EXPECT_EQ(run("'loss not known'", {3, 1}, "none"), 0);
 }
 TEST_P(array_across_nodes, elements_are_found_as_long_as_a_home_is_left) { EXPECT_EQ(run("'loss of homes'"), 0); }

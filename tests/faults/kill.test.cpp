@@ -465,7 +465,7 @@ TEST(a_killed_node, fails_all_calls_to_it_and_the_others_go_on) {
       1)
       << said;
 }
-TEST(a_post, to_a_lost_node_is_counted_where_it_was_made_and_the_first_of_each_method_is_reported) {
+TEST(a_post, to_a_lost_node_is_counted_and_the_first_of_each_method_is_reported) {
   const std::string said = outcome_of({"--scenario=posts", "--orrery-nodes=2", "--orrery-pes=1"});
   EXPECT_TRUE(said.ends_with("good")) << said;
   EXPECT_EQ(count_of(said, "failed, and nobody waits for its result"), 2) << said;
@@ -542,7 +542,7 @@ TEST(a_program, that_has_joined_with_several_nodes_leaves_with_all_of_them) {
   EXPECT_EQ(outcome_of({"--scenario=second_waits", own_world(), worlds.option(), "--orrery-pes=1"}), "good");
   EXPECT_EQ(first.end(), "good");  // nobody was lost
 }
-TEST(a_program, that_has_joined_with_several_nodes_and_is_killed_takes_all_of_them_along) {
+TEST(a_program, that_joined_with_several_nodes_and_is_killed_takes_all_along) {
   const scratch_directory worlds;
   program first({"--scenario=ends", own_world(), worlds.option(), "--orrery-pes=1"});
   first.hear("up");

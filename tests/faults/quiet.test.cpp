@@ -406,7 +406,7 @@ TEST_P(dead, world_ends_with_an_error_that_says_what_main_waits_for) {
   expect_dead(said, "waits for");
   EXPECT_NE(said.find("meeting::meet waits in barrier"), std::string::npos) << said;  // on whatever PE that is
 }
-TEST_P(dead, world_ends_with_an_error_that_says_who_failed_before_the_barrier_that_others_wait_in) {
+TEST_P(dead, world_says_who_failed_before_the_barrier_that_others_wait_in) {
   for (const char* scenario : {"late", "late_alone"}) {
     const std::string said = outcome(scenario);
     expect_dead(said, "waits in barrier");

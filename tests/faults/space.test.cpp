@@ -104,7 +104,7 @@ TEST(no_memory, in_the_middle_is_an_error_of_the_call_that_needs_it) {
   EXPECT_EQ(outcome_of({"--scenario=ends", "--orrery-nodes=2", "--orrery-pes=1"}), "good");
 }
 
-TEST(no_descriptors, of_a_node_that_is_sent_something_are_the_loss_of_its_sender_and_said_by_both) {
+TEST(no_descriptors, of_a_receiving_node_are_the_loss_of_its_sender_and_said_by_both) {
   const std::string said = outcome_of({"--scenario=descriptors", "--orrery-nodes=3", "--orrery-pes=1"});
   EXPECT_NE(said.find("orrery: node 1 cannot read what node 2 sends"), std::string::npos) << said;
   EXPECT_NE(said.find("orrery: node 1 takes nothing more from this one, node 2"), std::string::npos) << said;

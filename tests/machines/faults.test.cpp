@@ -156,7 +156,7 @@ TEST_P(faults, are_none_if_a_debugger_stops_a_rank_for_long) {
   if (count_of(said, "nobody may be debugged here") != 0) GTEST_SKIP() << said;
   EXPECT_TRUE(said.ends_with("good")) << said;
 }
-TEST_P(faults, of_a_rank_that_never_starts_mpi_end_the_others_which_say_what_they_wait_for) {
+TEST_P(faults, of_a_rank_that_never_starts_mpi_end_the_others_which_say_why) {
   const std::string said = end_of({"-n", "1", self(), "--scenario=answers", "--orrery-startup-timeout=200ms", ":", "-n",
                                    "1", "/bin/sh", "-c", "exec sleep 100"});
   EXPECT_GE(count_of(said, "it waits for other ranks; look whether all hosts have started theirs"), 1) << said;

@@ -208,7 +208,7 @@ INSTANTIATE_TEST_SUITE_P(of, top_of_machines, ::testing::Values("openmpi", "mpic
 TEST_P(top_of_machines, shows_all_of_them_from_each) {
   EXPECT_EQ(wrong_in(outcome("looked at", {4, 2, 2}, {option()})), "");
 }
-TEST_P(top_of_machines, and_ls_show_worlds_without_a_name_and_what_is_published_on_all_machines) {
+TEST_P(top_of_machines, and_ls_show_nameless_worlds_and_what_all_machines_have_published) {
   EXPECT_EQ(wrong_in(outcome("listed", {4, 2, 2})), "");
 }
 TEST_P(top_of_machines, shows_nodes_that_compute) {

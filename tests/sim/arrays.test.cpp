@@ -100,7 +100,7 @@ std::int64_t collective_ns(std::uint32_t pes) {
   return ns;
 }
 
-TEST(simulated_arrays, reach_all_pes_and_come_back_in_a_time_that_grows_as_the_logarithm_of_their_number) {
+TEST(simulated_arrays, reach_all_pes_and_come_back_in_logarithmic_time) {
   const std::uint32_t most = testing::slowed_down ? 256 : 4096;
   std::vector<std::int64_t> steps;  // what four times as many PEs cost more
   std::int64_t last = collective_ns(4);

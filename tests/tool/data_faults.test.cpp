@@ -163,7 +163,7 @@ TEST(orrery_data_faults, says_that_a_device_is_full) {
 
 // --- ends in the middle -------------------------------------------------------------------------------------------
 
-TEST(orrery_data_faults, an_import_that_was_killed_leaves_a_data_set_that_is_unfinished_and_refused) {
+TEST(orrery_data_faults, an_import_that_was_killed_leaves_an_unfinished_data_set) {
   const scratch folder;
   make_sparse(folder / "in.raw", 64 << 20);
   const std::string x = folder / "x";

@@ -31,7 +31,7 @@ page_file open_full() {
 }
 
 // In an OS process of its own: other tests may have made it say so before.
-TEST(page_file_DeathTest, goes_through_the_page_cache_where_there_is_no_o_direct_and_says_so_once) {
+TEST(page_file_DeathTest, uses_the_page_cache_where_there_is_no_o_direct_and_says_so_once) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   const auto look = [] {
     ::testing::internal::CaptureStderr();

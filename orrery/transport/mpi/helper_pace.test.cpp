@@ -75,7 +75,7 @@ TEST(a_helper, is_awake_while_a_pe_is_or_something_is_on_its_way) {
   EXPECT_EQ(p.ns, helper_pace::nap);
 }
 
-TEST(a_helper, leaves_pes_that_drive_the_carrier_alone_and_looks_soon_when_they_do_no_more) {
+TEST(a_helper, leaves_pes_that_drive_the_carrier_alone_until_they_stop) {
   helper_pace pace(no_limit);
   (void)after_many(pace, {});
   const auto p = pace.next({.driven = true});

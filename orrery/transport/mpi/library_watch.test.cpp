@@ -36,7 +36,7 @@ TEST(a_library_watch, ends_the_node_when_a_call_does_not_return) {
   EXPECT_NE(line.find("this node ends"), std::string::npos) << line;
 }
 
-TEST(a_library_watch, says_that_the_start_takes_long_and_ends_the_rank_when_it_takes_for_ever) {
+TEST(a_library_watch, says_that_a_start_takes_long_and_ends_the_rank_in_the_end) {
   one_line warning;
   one_line last;
   library_watch watch(
