@@ -39,7 +39,9 @@ bool pe::turn() {
   for (;;) {
     by.charge_executed(*this);
     const bool busy = poll_simulated();
-    if (stopping() && shutdown_.wind_down(busy || waits_for_files() || !when_idle_.empty())) {
+    // Records that came in one frame are taken one by one.
+    const bool more = sim_->next_arrival() <= sim_->clock;
+    if (stopping() && shutdown_.wind_down(busy || more || waits_for_files() || !when_idle_.empty())) {
       sim_->over = true;
       return true;
     }

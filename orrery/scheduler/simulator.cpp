@@ -26,6 +26,7 @@ namespace orrery::scheduler {
 namespace {
 
 constexpr std::int64_t shutdown_nap_ns = 500'000;  // other PEs come to their end without saying so
+constexpr std::int64_t look_ns = 1'000;  // a PE that has nothing to do looks at the carrier so soon
 constexpr std::size_t mapping_bytes = std::size_t{1} << 30;
 
 bool carries(wire::record_kind kind) noexcept {
@@ -64,6 +65,7 @@ simulator::simulator(const transport::sim_settings& settings, const pe_settings&
     faults_.push_back({start_ns + l.at_ns, l.node, false});
     faults_.push_back({start_ns + l.at_ns + settings.detect_ns, l.node, true});
   }
+  if (settings.carriers) make_carriers();
 }
 
 simulator::~simulator() {
@@ -171,6 +173,11 @@ bool simulator::next() {
       happen(f);
       continue;
     }
+    if ((e.what & is_drive) != 0) {
+      const std::uint32_t node = e.what & ~is_drive;
+      if (time == far_[node].due) drive(node);
+      continue;
+    }
     simulated_pe& s = states_[e.what];
     if (time != s.due) continue;  // it became due earlier
     s.due = simulated_pe::never;
@@ -189,6 +196,7 @@ bool simulator::next() {
 // lost.
 bool simulator::take_arrival(simulated_pe& s) {
   const auto [time, order, link] = s.arrivals.take();
+  link->announced = false;
   if (link->in->lost || link->in->ring.front() == nullptr) return false;
   ++report_.events;
   const auto& cost = network_.between(states_[link->from].node, s.node);
@@ -228,6 +236,7 @@ void simulator::give_back(pe& p) {
   charge_real_time(p);
   latest_ = std::max(latest_, s.clock);
   running_ = nullptr;
+  if (!far_.empty()) drive_at(s.node, s.clock + look_ns);
   here_ = p.current_;
   transport::use_clock(&now_);
   if (s.over) {
@@ -308,6 +317,7 @@ bool simulator::when_nothing_is_due() {
 // takes long, so this is done only where all that is due is later than what is on its way can be.
 bool simulator::end_settling() {
   if (queue_.next().time <= now_ + lookahead_) return false;
+  if (std::ranges::any_of(far_, [](const far_node& n) { return n.due != simulated_pe::never; })) return false;
   for (const pe* p : pes_) {
     if (lost_[p->sim_->node] != 0 || p->sim_->over) continue;
     if (!p->runnable_.empty() || !p->when_idle_.empty() || p->io_active_ != nullptr || p->links_.has_busy() ||
@@ -361,14 +371,20 @@ void simulator::happen(const fault& f) {
   }
   if (!f.noticed) {
     lost_[f.node] = 1;
+    if (universe_.carriers) universe_.carriers->kill(f.node);
     for (std::uint32_t i = 0; i < nodes_[f.node]->pe_count(); ++i) {
       simulated_pe& s = states_[nodes_[f.node]->first_pe() + i];
       if (!std::exchange(s.over, true)) ++over_;
     }
     return;
   }
-  universe_.lose(f.node,
-                 fmt::format("was lost at {} ns of virtual time", f.at_ns - universe_.settings().detect_ns - start_ns));
+  const std::string how =
+      fmt::format("was lost at {} ns of virtual time", f.at_ns - universe_.settings().detect_ns - start_ns);
+  if (universe_.carriers) {
+    universe_.carriers->notice(f.node, how);
+  } else {
+    universe_.lose(f.node, how);
+  }
 }
 
 // --- messages ------------------------------------------------------------------------------------
@@ -392,6 +408,8 @@ void* simulator::carve(std::size_t bytes) {
 
 wire::unique_ptr<outbound> simulator::connect(pe& from, std::uint32_t to) {
   pe& receiver = *pes_[to];
+  if (!far_.empty() && universe_.carriers->map(from.owner().index()).is_far(receiver.owner().index()))
+    return connect_far(from, to);
   const std::uint64_t capacity = pe_settings_.ring_bytes;
   void* const memory = carve(transport::ring_header::bytes_for(capacity));
   transport::ring_header* header = transport::make_ring(memory, capacity, from.id(), to);
@@ -404,7 +422,7 @@ wire::unique_ptr<outbound> simulator::connect(pe& from, std::uint32_t to) {
   in->ring = transport::ring_consumer(*header, capacity);
   in->pe = from.id();
   in->remote = c->remote;
-  links_.push_back(wire::make_unique<simulated_link>(simulated_link{c.get(), in.get(), from.id(), to, 0}));
+  links_.push_back(wire::make_unique<simulated_link>(simulated_link{c.get(), in.get(), from.id(), to}));
   c->link = links_.back().get();
   if (in->remote) receiver.owner().hold(from.id());
   receiver.links().all_inbound().push_back(std::move(in));
@@ -425,26 +443,36 @@ void simulator::sent(pe& from, outbound& c, std::uint32_t bytes) {
   }
   if (s.carried != 0 && carries(e.kind)) payload += std::exchange(s.carried, 0);
   simulated_pe& to = states_[c.pe];
+  ++report_.messages;
+  report_.bytes += payload;
   const transport::link_cost& cost = network_.between(s.node, to.node);
+  if (&cost == &universe_.settings().net) {
+    ++report_.net_messages;
+    report_.net_bytes += payload;
+  }
   s.clock += network_.on(s.node, cost.overhead);
+  if (l.far) {  // what other PEs send in this time shares the frame
+    drive_at(s.node, s.clock);
+    return;
+  }
   l.last_ns = std::max(l.last_ns, network_.arrival(s.clock, s.node, to.node, payload));
   to.arrivals.add({l.last_ns, order_.next(), &l});
   if (l.last_ns < to.due) {
     to.due = l.last_ns;
     schedule(l.last_ns, {&l, c.pe});
   }
-  ++report_.messages;
-  report_.bytes += payload;
-  if (&cost == &universe_.settings().net) {
-    ++report_.net_messages;
-    report_.net_bytes += payload;
-  }
 }
 
 // After a record was taken out of a ring: its space is the sender's again. A ring that is empty
 // begins anew, so that it touches no more memory than it needs.
 void simulator::read(simulated_link& l) noexcept {
-  if (l.in->lost || l.out->lost) return;
+  if (l.in->lost) return;
+  if (l.far) {
+    (void)l.in->ring.release_space();
+    announce(l);
+    return;
+  }
+  if (l.out->lost) return;
   // Not while somebody waits for room: that there is some he sees by a position that has moved
   // (links::serve_busy).
   if (l.in->ring.read() == l.out->ring.written() && l.out->waiters == nullptr) {

@@ -25,7 +25,10 @@ struct simulated_link {
   std::uint32_t from;
   std::uint32_t to;
   /// When the latest record that was sent arrives: the next one comes no earlier.
-  std::int64_t last_ns;
+  std::int64_t last_ns = 0;
+  /// Both ends are rings of their own, and carriers lie between them.
+  bool far = false;
+  bool announced = false;  ///< if far: the arrival of the next record is known to its receiver
 };
 
 /// The simulator's state of a PE.
@@ -125,7 +128,8 @@ class simulator {
  private:
   struct event {
     simulated_link* link;  // of the record that arrives; null: something else
-    std::uint32_t what;  // the PE, or `is_fault` and the place in the list of faults
+    // the PE; the node and `is_drive`; `is_fault` and the place in the list of faults
+    std::uint32_t what;
   };
   struct fault {
     std::int64_t at_ns;
@@ -133,6 +137,7 @@ class simulator {
     bool noticed;  // the others learn of it
   };
   static constexpr std::uint32_t is_fault = 0x8000'0000;
+  static constexpr std::uint32_t is_drive = 0x4000'0000;  // of the carrier of that node
 
   static void loop_entry(fiber& self, void* simulator_pointer);
   void loop();
@@ -149,6 +154,12 @@ class simulator {
   void give_back(pe& p);
   void charge_real_time(pe& p) noexcept;
   void read(simulated_link& l) noexcept;
+  void make_carriers();
+  [[nodiscard]] wire::unique_ptr<outbound> connect_far(pe& from, std::uint32_t to);
+  void drive_at(std::uint32_t node, std::int64_t time);
+  void drive(std::uint32_t node);
+  void open(simulated_link& l);
+  void announce(simulated_link& l);
   void happen(const fault& f);
   bool when_nothing_is_due();
   bool end_settling();
@@ -168,6 +179,13 @@ class simulator {
   std::vector<pe*> pes_;
   std::vector<simulated_pe> states_;
   std::vector<wire::unique_ptr<simulated_link>> links_;
+  // by node, if there are carriers
+  struct far_node {
+    std::int64_t due = simulated_pe::never;  // it is driven then
+    std::vector<simulated_link*> from;
+    std::vector<simulated_link*> to;
+  };
+  std::vector<far_node> far_;
   std::vector<fault> faults_;
   std::vector<std::uint8_t> lost_;  // nodes
   std::vector<pe*> with_io_;

@@ -15,7 +15,7 @@ constexpr std::size_t worthwhile = 128;  // PEs: fewer stay in the cache by them
 // others.
 template <class F>
 void simulator::for_pe_ahead(std::size_t n, F f) const noexcept {
-  if (const event* e = queue_.ahead(n); e != nullptr && (e->what & is_fault) == 0)
+  if (const event* e = queue_.ahead(n); e != nullptr && (e->what & (is_fault | is_drive)) == 0)
     f(pes_[e->what], states_[e->what], *e);
 }
 

@@ -131,6 +131,11 @@ constexpr key keys[] = {
        s.measured = v == "measured";
        return s.measured || v == "given";
      }},
+    {"carriers", "on or off",
+     [](sim_settings& s, const std::string& v) {
+       s.carriers = v == "on";
+       return s.carriers || v == "off";
+     }},
     {"drive", "RATE:SEEK like 100M:13ms: bytes a second, and time for each transfer",
      [](sim_settings& s, const std::string& v) { return set_drive(s, v); }},
     {"lose", "NODE@TIME like 3@2ms", add_loss, true},

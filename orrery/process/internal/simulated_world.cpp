@@ -12,8 +12,8 @@ namespace {
 
 struct simulated_node {
   simulated_node(scheduler::simulator& s, std::uint32_t index, const scheduler::node_settings& settings,
-                 membership_cache& cache)
-      : world(s.universe(), index), names(&cache), node(with(settings, names), &world) {
+                 membership_cache* cache)
+      : world(s.universe(), index), names(cache), node(with(settings, names), &world) {
     s.add(node);
   }
   static scheduler::node_settings with(scheduler::node_settings s, name_repository& names) {
@@ -38,7 +38,9 @@ simulated_world::simulated_world(const transport::sim_settings& what, const sche
   simulated.pe = simulator_.settings_of_pes();
   if (simulated.pe.advise_for) simulated.pe.advise_for = what.net;
   for (std::uint32_t i = 0; i < what.all_nodes(); ++i)
-    members_->of.push_back(wire::make_unique<simulated_node>(simulator_, i, simulated, members_->cache));
+    // what nodes know of each other differs where carriers tell them
+    members_->of.push_back(
+        wire::make_unique<simulated_node>(simulator_, i, simulated, what.carriers ? nullptr : &members_->cache));
 }
 simulated_world::~simulated_world() = default;
 

@@ -29,9 +29,12 @@ void start_body(scheduler::pe& first, test_body body, End end) {
 
 }  // namespace
 
-statistics in_simulation(const transport::sim_settings& sim, const scheduler::node_settings& settings, test_body body,
+statistics in_simulation(const transport::sim_settings& what, const scheduler::node_settings& settings, test_body body,
                          scheduler::sim_report* report) {
   prepare_handlers();
+  transport::sim_settings sim = what;
+  if (std::getenv("ORRERY_TEST_CARRIERS") != nullptr)
+    sim.carriers = true;  // NOLINT(concurrency-mt-unsafe): nobody sets it
   statistics counts;
   detail::simulated_world world(sim, settings);
   world.simulator().run([&](scheduler::pe& first) {

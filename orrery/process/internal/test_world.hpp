@@ -60,7 +60,8 @@ class test_body {
   void (*call_)(void*);
 };
 
-/// Runs `body` as the main process of a simulated world.
+/// Runs `body` as the main process of a simulated world. With ORRERY_TEST_CARRIERS in the
+/// environment messages between its machines go through carriers, as with carriers=on in the list.
 statistics in_simulation(const transport::sim_settings& sim, const scheduler::node_settings& settings, test_body body,
                          scheduler::sim_report* report = nullptr);
 statistics in_simulation(std::string_view sim, test_body body, scheduler::sim_report* report = nullptr);

@@ -57,6 +57,9 @@ struct sim_settings {
   double drive_byte = 0;  ///< ns for each byte that a drive reads or writes; 0: drives take no time
   std::int64_t drive_seek_ns = 0;  ///< more, for each transfer
   std::int64_t detect_ns = 100'000;  ///< until others learn that a node is lost
+  /// Messages between machines go through carriers as under MPI: frames, mirrors of rings,
+  /// evictions (carriers.hpp).
+  bool carriers = false;
   std::vector<loss> losses;
   std::vector<slowness> slow;
 

@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <orrery/transport/sim/carriers.hpp>
+
+#include <algorithm>
+#include <cstdio>
+#include <stdexcept>
+
+#include <fmt/format.h>
+
+namespace orrery::transport {
+
+namespace {
+// Nobody is missed because of silence: a world in which nothing is to be done stands still.
+constexpr std::int64_t patience_ns = std::int64_t{1} << 60;
+constexpr std::int64_t retry_ns = 1'000;
+}  // namespace
+
+/// A node, its carrier, and the messages on their way to it.
+class sim_carriers::machine final : public engine {
+ public:
+  machine(sim_carriers& all, const std::vector<cluster_map::place>& places, std::uint32_t node)
+      : map(places, node), members(map.nodes(), node), all_(all), node_(node) {
+    world_config config;
+    config.program = "simulation";
+    config.pe_count = places[node].pe_count;
+    config.places = 2 * config.pe_count;
+    auto made = shm_world::create(config);
+    if (!made) throw std::runtime_error(fmt::format("no memory for simulated node {}: {}", node, made.error().message));
+    memory = std::move(*made);
+    carrier = wire::make_unique<mpi_carrier>(
+        *this, *memory, map, members, patience_ns, [this](const std::string& why) { end(why); },
+        [this] { return latest_ = std::max(latest_, all_.now_()); });
+    (void)carrier->begin();
+  }
+
+  bool send(std::uint32_t to, int tag, std::span<const std::byte> data, request& begun) override {
+    begun = 0;  // it is copied: the library needs the memory no longer
+    machine& there = *all_.machines_[to];
+    if (ended || there.ended) return true;
+    line& l = there.lines_[{node_, tag}];
+    l.last_ns = std::max(l.last_ns, all_.net_.arrival(all_.now_(), node_, to, data.size()));
+    l.messages.push_back({l.last_ns, {data.begin(), data.end()}});
+    all_.drive_at_(to, l.last_ns);
+    return true;
+  }
+  bool receive(std::uint32_t from, int tag, std::span<std::byte> into, request& begun) override {
+    begun = ++requests_;
+    posted_.push_back({begun, from, tag, into});
+    return true;
+  }
+  outcome test(request& begun, std::uint32_t& from, std::uint64_t& bytes) override {
+    if (begun == 0) return outcome::done;
+    const auto wanted = std::ranges::find(posted_, begun, &posted::number);
+    // Messages are matched in the order of the receives.
+    const bool is_next = std::none_of(posted_.begin(), wanted,
+                                      [&](const posted& p) { return p.from == wanted->from && p.tag == wanted->tag; });
+    if (!is_next) return outcome::pending;
+    line* const l = next_for(*wanted, from);
+    if (l == nullptr) return outcome::pending;
+    const std::vector<std::byte>& data = l->messages.front().bytes;
+    std::ranges::copy(data, wanted->into.begin());
+    bytes = data.size();
+    l->messages.pop_front();
+    posted_.erase(wanted);
+    return outcome::done;
+  }
+  void cancel(request& begun) override {
+    std::erase_if(posted_, [&](const posted& p) { return p.number == begun; });
+  }
+  [[nodiscard]] std::string error() const override { return "a simulated library has no errors"; }
+
+  /// When the next message arrives, if one is on its way. One that has arrived may wait for its
+  /// receive.
+  [[nodiscard]] std::optional<std::int64_t> next_ns() const {
+    std::optional<std::int64_t> next;
+    for (const auto& [name, l] : lines_)
+      for (const message& m : l.messages) {
+        if (m.due_ns <= all_.now_()) continue;
+        next = std::min(next.value_or(m.due_ns), m.due_ns);
+        break;
+      }
+    return next;
+  }
+
+  cluster_map map;
+  cluster_members members;
+  wire::unique_ptr<shm_world> memory;
+  wire::unique_ptr<mpi_carrier> carrier;
+  bool ended = false;
+
+ private:
+  struct message {
+    std::int64_t due_ns;
+    std::vector<std::byte> bytes;
+  };
+  struct line {  // of messages with one tag from one node
+    std::int64_t last_ns = 0;
+    std::deque<message> messages;
+  };
+  struct posted {
+    request number;
+    std::uint32_t from;
+    int tag;
+    std::span<std::byte> into;
+  };
+
+  // The line whose next message such a receive gets, and who has sent it.
+  line* next_for(const posted& p, std::uint32_t& from) {
+    line* earliest = nullptr;
+    for (auto& [name, l] : lines_) {
+      if (name.second != p.tag || (p.from != any_node && name.first != p.from)) continue;
+      if (l.messages.empty() || l.messages.front().due_ns > all_.now_()) continue;
+      if (earliest != nullptr && earliest->messages.front().due_ns <= l.messages.front().due_ns) continue;
+      earliest = &l;
+      from = name.first;
+    }
+    return earliest;
+  }
+
+  // The carrier says that this node must end.
+  void end(const std::string& why) {
+    if (members.state(0) == node_state::alive && node_ != 0) members.change(0, node_state::dead, why);
+    std::fputs(fmt::format("orrery: simulated node {}: {}\n", node_, why).c_str(), stderr);
+  }
+
+  sim_carriers& all_;
+  std::uint32_t node_;
+  std::int64_t latest_ = 0;
+  std::map<std::pair<std::uint32_t, int>, line> lines_;  // by sender and tag
+  std::deque<posted> posted_;
+  request requests_ = 0;
+};
+
+sim_carriers::sim_carriers(const sim_settings& settings, network& net, clock now, wanted drive_at)
+    : net_(net), now_(std::move(now)), drive_at_(std::move(drive_at)) {
+  std::vector<cluster_map::place> places;
+  for (std::uint32_t n = 0; n < settings.all_nodes(); ++n)
+    places.push_back({.machine = n / settings.nodes, .first_pe = n * settings.pes, .pe_count = settings.pes});
+  for (std::uint32_t n = 0; n < settings.all_nodes(); ++n)
+    machines_.push_back(wire::make_unique<machine>(*this, places, n));
+}
+sim_carriers::~sim_carriers() = default;
+
+mpi_carrier& sim_carriers::carrier(std::uint32_t node) noexcept { return *machines_[node]->carrier; }
+cluster_members& sim_carriers::members(std::uint32_t node) noexcept { return machines_[node]->members; }
+shm_world& sim_carriers::memory(std::uint32_t node) noexcept { return *machines_[node]->memory; }
+const cluster_map& sim_carriers::map(std::uint32_t node) const noexcept { return machines_[node]->map; }
+
+void sim_carriers::drive(std::uint32_t node) {
+  machine& m = *machines_[node];
+  if (m.ended) return;
+  while (m.carrier->tick()) {
+  }
+  if (const auto next = m.next_ns())
+    drive_at_(node, *next);
+  else if (!m.carrier->is_calm())  // it waits for memory
+    drive_at_(node, now_() + retry_ns);
+}
+
+void sim_carriers::kill(std::uint32_t node) noexcept { machines_[node]->ended = true; }
+
+void sim_carriers::notice(std::uint32_t node, std::string_view how) {
+  for (std::uint32_t n = 0; n < machines_.size(); ++n) {
+    if (n == node || machines_[n]->ended) continue;
+    machines_[n]->carrier->report_lost(node, how);
+    drive_at_(n, now_());
+  }
+}
+
+void sim_carriers::say_leaving(std::uint32_t node) noexcept {
+  machine& m = *machines_[node];
+  if (m.ended || !m.members.change(node, node_state::leaving)) return;
+  m.carrier->say(node_news::leaving);
+}
+
+}  // namespace orrery::transport
