@@ -147,6 +147,15 @@ TEST(array_loss, of_a_node_before_an_array_ends_leaves_no_question_without_an_an
   (void)::testing::internal::GetCapturedStderr();
 }
 
+// The same of a call that asks, behind which others wait. Nodes hear of the loss one after the other.
+TEST(array_loss, of_a_node_before_an_array_ends_leaves_no_call_without_an_answer) {
+  const testing::leaks_expected of_the_lost_node;
+  ::testing::internal::CaptureStderr();
+  testing::in_simulation("machines=4,carriers=on,jitter=3us,lose=3@638us,detect=20us,seed=2914704334",
+                         [] { random_calls(2914704334); });
+  (void)::testing::internal::GetCapturedStderr();
+}
+
 struct Voter;
 ORRERY_PROCESS(Voter, hop, vote, vote_in, hear, heard);
 struct Voter : element<Voter, std::uint32_t> {

@@ -78,6 +78,7 @@ struct index_messages {
   }
   template <bool Ordered>
   static slot* route(pe& self, scheduler::delivery& d, const wire::envelope& e, std::uint32_t size);
+  [[noreturn]] static void reject_ended(pe& self, std::uint32_t array, const route_head& h, const Index& i);
   // The head of a message in a mailbox: in both forms it comes first.
   static route_head head_of(const std::byte* payload) noexcept {
     route_head h;

@@ -329,6 +329,8 @@ class index_part : public array_core {
   void tell_location(const route_head& h, const Index& i, const cell_type* c);
   /// A probe, and what went before it, is lost.
   void tell_nowhere(const route_head& h, const Index& i);
+  /// The same where the array has ended, and not yet where the message came from.
+  static void tell_ended(pe& self, std::uint32_t array, const route_head& h, const Index& i);
   enum class found : std::uint32_t {
     here,
     not_yet,  ///< at its home, where messages wait for it to be created

@@ -21,7 +21,7 @@ slot* index_messages<Index>::route(pe& self, scheduler::delivery& d, const wire:
     if (d.form == wire::payload_form::owned) {
       const auto& p = *reinterpret_cast<const routed_prefix<Index, Ordered>*>(d.payload);
       h = p.head;
-      if (core == nullptr) throw_no_array(e.slot);
+      if (core == nullptr) reject_ended(self, e.slot, h, p.index);
       const order_tag tag = tag_in<Ordered>(p.tag);
       if (part->find_local(p.index) == nullptr) {
         const Index i = p.index;  // the payload moves
@@ -33,13 +33,19 @@ slot* index_messages<Index>::route(pe& self, scheduler::delivery& d, const wire:
     h = orrery::read<route_head>(r);
     const auto i = orrery::read<Index>(r);
     const order_tag tag = read_tag<Ordered>(r);
-    if (core == nullptr) throw_no_array(e.slot);
+    if (core == nullptr) reject_ended(self, e.slot, h, i);
     return part->route(*method.kind, d, e, size, h, i, tag);
   } catch (...) {
     const activity_end end(core);
     reject_routed(self, method, *method.kind, d, h, std::current_exception());
     return nullptr;
   }
+}
+
+template <class Index>
+void index_messages<Index>::reject_ended(pe& self, std::uint32_t array, const route_head& h, const Index& i) {
+  index_part<Index>::tell_ended(self, array, h, i);
+  throw_no_array(array);
 }
 
 template <class Index>

@@ -212,6 +212,13 @@ void index_part<Index>::tell_nowhere(const route_head& h, const Index& i) {
   }
 }
 
+// Messages may wait there for the answer, also where the array's end waits for them.
+template <class Index>
+void index_part<Index>::tell_ended(pe& self, std::uint32_t array, const route_head& h, const Index& i) {
+  if (h.number == 0 || h.origin == self.id()) return;
+  tell(self, h.origin, location_message<Index>::instance, array, 0, pack(0, location{h.number, found::not_at_all}, i));
+}
+
 // It is known now where messages go on. If those of others went another way before, that has to be
 // empty, too.
 template <class Index>
@@ -321,9 +328,7 @@ struct route_probe_message {
       array_core* core = array_directory::of(self).find(e.slot);
       if (core == nullptr) {  // the array has ended here, and not yet where this came from
         d.release();
-        if (h.origin != self.id())
-          tell(self, h.origin, location_message<Index>::instance, static_cast<std::uint32_t>(h.call), 0,
-               pack(0, typename index_part<Index>::location{h.number, index_part<Index>::found::not_at_all}, i));
+        index_part<Index>::tell_ended(self, static_cast<std::uint32_t>(h.call), h, i);
         return nullptr;
       }
       auto* part = static_cast<index_part<Index>*>(core);
