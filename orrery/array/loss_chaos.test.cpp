@@ -147,7 +147,7 @@ TEST(array_loss, of_a_node_before_an_array_ends_leaves_no_question_without_an_an
   (void)::testing::internal::GetCapturedStderr();
 }
 
-// The same of a call that asks, behind which others wait. Nodes hear of the loss one after the other.
+// The same of a call that asks, behind which others wait. Nodes hear of the loss one by one.
 TEST(array_loss, of_a_node_before_an_array_ends_leaves_no_call_without_an_answer) {
   const testing::leaks_expected of_the_lost_node;
   ::testing::internal::CaptureStderr();

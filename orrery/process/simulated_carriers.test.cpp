@@ -117,6 +117,21 @@ TEST(simulated_carriers, tell_each_node_of_a_lost_one_in_its_own_time) {
   }
 }
 
+TEST(simulated_carriers, end_the_world_when_the_first_node_is_lost) {
+  ::testing::internal::CaptureStderr();
+  const testing::leaks_expected of_the_lost_node;
+  in_simulation(with_carriers(testing::test_seed(), ",lose=0@50us"), [] {
+    const auto notes = spawn<Notes>(pe(1));
+    for (;;) (void)notes->all();
+  });
+  const std::string said = ::testing::internal::GetCapturedStderr();
+  for (int node = 1; node < 4; ++node) {
+    const std::string line = fmt::format(
+        "orrery: the first node of the world was lost at 50000 ns of virtual time: node {} ends too\n", node);
+    EXPECT_NE(said.find(line), std::string::npos) << said;
+  }
+}
+
 TEST(simulated_carriers, are_on_or_off) { EXPECT_THROW((void)parse_simulation("carriers=perhaps"), world_error); }
 
 }  // namespace

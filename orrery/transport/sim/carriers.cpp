@@ -117,9 +117,12 @@ class sim_carriers::machine final : public engine {
     return earliest;
   }
 
-  // The carrier says that this node must end.
+  // The carrier says that this node must end: the first one is gone, or carriers have a fault.
   void end(const std::string& why) {
-    if (members.state(0) == node_state::alive && node_ != 0) members.change(0, node_state::dead, why);
+    if (all_.machines_[0]->ended) {
+      members.change(0, node_state::dead, all_.loss_);
+      return;
+    }
     std::fputs(fmt::format("orrery: simulated node {}: {}\n", node_, why).c_str(), stderr);
   }
 
@@ -160,6 +163,7 @@ void sim_carriers::drive(std::uint32_t node) {
 void sim_carriers::kill(std::uint32_t node) noexcept { machines_[node]->ended = true; }
 
 void sim_carriers::notice(std::uint32_t node, std::string_view how) {
+  loss_ = how;
   for (std::uint32_t n = 0; n < machines_.size(); ++n) {
     if (n == node || machines_[n]->ended) continue;
     machines_[n]->carrier->report_lost(node, how);

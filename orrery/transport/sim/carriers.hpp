@@ -64,6 +64,7 @@ class sim_carriers {
   network& net_;
   clock now_;
   wanted drive_at_;
+  std::string loss_;  // the latest
   std::vector<wire::unique_ptr<machine>> machines_;  // by node
 };
 
