@@ -137,23 +137,21 @@ void random_calls(std::uint64_t seed) {
 
 TEST(array_loss, of_a_node_leaves_nobody_without_an_answer) { while_a_node_is_lost(random_calls); }
 
+// A schedule in which something waited for ever.
+void again(const std::string& world, std::uint64_t seed) {
+  const testing::leaks_expected of_the_lost_node;
+  ::testing::internal::CaptureStderr();
+  testing::in_simulation(world + ",seed=" + std::to_string(seed), [seed] { random_calls(seed); });
+  (void)::testing::internal::GetCapturedStderr();
+}
 // An element that is created on demand waits until a question has followed what went before it, to
 // a PE where the array has ended meanwhile.
 TEST(array_loss, of_a_node_before_an_array_ends_leaves_no_question_without_an_answer) {
-  const testing::leaks_expected of_the_lost_node;
-  ::testing::internal::CaptureStderr();
-  testing::in_simulation("machines=4,jitter=3us,lose=3@536us,detect=0us,seed=175258348",
-                         [] { random_calls(175258348); });
-  (void)::testing::internal::GetCapturedStderr();
+  again("machines=4,jitter=3us,lose=3@536us,detect=0us", 175258348);
 }
-
 // The same of a call that asks, behind which others wait. Nodes hear of the loss one by one.
 TEST(array_loss, of_a_node_before_an_array_ends_leaves_no_call_without_an_answer) {
-  const testing::leaks_expected of_the_lost_node;
-  ::testing::internal::CaptureStderr();
-  testing::in_simulation("machines=4,carriers=on,jitter=3us,lose=3@638us,detect=20us,seed=2914704334",
-                         [] { random_calls(2914704334); });
-  (void)::testing::internal::GetCapturedStderr();
+  again("machines=4,carriers=on,jitter=3us,lose=3@638us,detect=20us", 2914704334);
 }
 
 struct Voter;

@@ -2,7 +2,6 @@
 #include <orrery/scheduler/simulator.hpp>
 
 #include <orrery/scheduler/fiber_pool.hpp>
-#include <orrery/scheduler/io.hpp>
 #include <orrery/scheduler/node.hpp>
 #include <orrery/scheduler/overflow.hpp>
 #include <orrery/scheduler/pe_parts.hpp>
@@ -14,7 +13,6 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
-#include <ctime>
 #include <new>
 #include <utility>
 
@@ -196,7 +194,7 @@ bool simulator::next() {
 // lost.
 bool simulator::take_arrival(simulated_pe& s) {
   const auto [time, order, link] = s.arrivals.take();
-  link->announced = false;
+  if (link->far) link->announced = false;
   if (link->in->lost || link->in->ring.front() == nullptr) return false;
   ++report_.events;
   const auto& cost = network_.between(states_[link->from].node, s.node);
@@ -329,39 +327,6 @@ bool simulator::end_settling() {
   main.quiescence().end_settling();
   wake(main);
   return true;
-}
-
-// I/O is done by the kernel in its own time. While there is some, virtual time does not run ahead
-// of the real one: returns when some of it is done, or the next event is due in this sense, too.
-void simulator::await_io() {
-  while (!with_io_.empty()) {
-    const std::int64_t real = io_since_ + (transport::real_now_ns() - io_since_real_);
-    if (!queue_.empty() && queue_.next().time <= std::max(real, now_)) return;
-    if (real > now_) now_ = real;
-    if (look_at_io()) return;
-    const timespec moment{0, 10'000};
-    nanosleep(&moment, nullptr);
-  }
-}
-
-// True if some of it is done.
-bool simulator::look_at_io() {
-  bool any = false;
-  for (std::size_t i = 0; i < with_io_.size();) {
-    pe& p = *with_io_[i];
-    if (p.io_active_ == nullptr || p.sim_->over) {
-      p.sim_->does_io = false;
-      with_io_[i] = with_io_.back();
-      with_io_.pop_back();
-      continue;
-    }
-    if (p.io_active_->ready()) {
-      wake(p);
-      any = true;
-    }
-    ++i;
-  }
-  return any;
 }
 
 void simulator::happen(const fault& f) {

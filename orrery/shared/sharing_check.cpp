@@ -143,7 +143,7 @@ void sharing_recorder::deliver_later() {
   if (scheduled_ && open_.size() % most_open != 0) return;
   scheduled_ = true;
   // The function that delivers accesses nothing. If it were told of each look, each would be new.
-  const scheduler::causality::request_only quiet(here_pe().order().recorder());
+  const scheduler::causality::request_only quiet(&order_of_this_pe());
   try {
     post_call<&deliver_in_turn_here>(here());
   } catch (const error&) {  // the runtime ends: nobody will read what is found
