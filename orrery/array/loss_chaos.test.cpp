@@ -66,20 +66,45 @@ void expect_ends(std::vector<future<R>>& all) {
   for (auto& f : all) attempt([&] { (void)f.get(); }, false);
   all.clear();
 }
-template <class Body>
-void while_a_node_is_lost(Body body) {
+template <class World, class Body>
+void in_worlds(World world_of, Body body) {
   const testing::leaks_expected of_the_lost_nodes;
   const std::uint64_t runs = testing::number_from("ORRERY_TEST_RUNS", testing::slowed_down ? 20 : 600);
   const std::uint64_t first = testing::test_seed();
   ::testing::internal::CaptureStderr();  // lines on what was lost, of each
   for (std::uint64_t seed = first; seed < first + runs && !::testing::Test::HasFailure(); ++seed) {
     SCOPED_TRACE("ORRERY_TEST_SEED=" + std::to_string(seed));
-    const std::string world = "machines=4,jitter=3us,lose=3@" + std::to_string(100 + seed * 7 % 900) +
-                              "us,detect=" + std::to_string(seed % 4 * 10) + "us,seed=" + std::to_string(seed);
-    testing::in_simulation(world, [&] { body(seed); });
+    testing::in_simulation(world_of(seed) + ",seed=" + std::to_string(seed), [&] { body(seed); });
   }
   const std::string said = ::testing::internal::GetCapturedStderr();
   if (::testing::Test::HasFailure()) std::fputs(said.c_str(), stderr);
+}
+
+template <class Body>
+void while_a_node_is_lost(Body body) {
+  in_worlds(
+      [](std::uint64_t seed) {
+        return "machines=4,jitter=3us,lose=3@" + std::to_string(100 + seed * 7 % 900) +
+               "us,detect=" + std::to_string(seed % 4 * 10) + "us";
+      },
+      body);
+}
+// Up to four cuts in one direction, some of which are over before anybody is missed.
+template <class Body>
+void while_the_network_is_cut(Body body) {
+  in_worlds(
+      [](std::uint64_t seed) {
+        std::mt19937_64 random(seed);
+        std::string world = "machines=4,carriers=on,jitter=3us,silence=100us,detect=20us";
+        for (std::uint64_t n = 1 + random() % 4; n > 0; --n) {
+          const std::uint64_t from = random() % 4;
+          world += ",cut=" + std::to_string(from) + ":" + std::to_string((from + 1 + random() % 3) % 4) + "@" +
+                   std::to_string(random() % 900) + "us";
+          if (random() % 2 == 0) world += "+" + std::to_string(1 + random() % 250) + "us";
+        }
+        return world;
+      },
+      body);
 }
 
 void random_calls(std::uint64_t seed) {
@@ -136,6 +161,10 @@ void random_calls(std::uint64_t seed) {
 }
 
 TEST(array_loss, of_a_node_leaves_nobody_without_an_answer) { while_a_node_is_lost(random_calls); }
+
+TEST(array_loss, where_networks_are_cut_leaves_nobody_without_an_answer) {
+  while_the_network_is_cut([](std::uint64_t seed) { attempt([&] { random_calls(seed); }, false); });
+}
 
 // A schedule in which something waited for ever.
 void again(const std::string& world, std::uint64_t seed) {
@@ -258,6 +287,9 @@ void random_collectives(std::uint64_t seed) {
 }
 TEST(array_loss, of_a_node_ends_all_that_concerns_many_elements) {
   while_a_node_is_lost([](std::uint64_t seed) { attempt([&] { random_collectives(seed); }, false); });
+}
+TEST(array_loss, where_networks_are_cut_ends_all_that_concerns_many_elements) {
+  while_the_network_is_cut([](std::uint64_t seed) { attempt([&] { random_collectives(seed); }, false); });
 }
 // The array was destroyed, and the word of that to who waited for a reduction was lost with the
 // node.

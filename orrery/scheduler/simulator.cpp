@@ -55,9 +55,8 @@ simulator::simulator(const transport::sim_settings& settings, const pe_settings&
   universe_.on_end = [this] {
     const auto& u = universe_.settings();
     const double longest = std::max(u.net.latency, u.local.latency) + 1000;
-    faults_.push_back({std::max(now_, states_[0].clock) + static_cast<std::int64_t>(longest) + u.jitter_ns,
-                       transport::no_node, true});
-    schedule(faults_.back().at_ns, {nullptr, is_fault | static_cast<std::uint32_t>(faults_.size() - 1)});
+    add_fault({std::max(now_, states_[0].clock) + static_cast<std::int64_t>(longest) + u.jitter_ns, transport::no_node,
+               true});
   };
   for (const auto& l : settings.losses) {
     faults_.push_back({start_ns + l.at_ns, l.node, false});
@@ -327,6 +326,11 @@ bool simulator::end_settling() {
   main.quiescence().end_settling();
   wake(main);
   return true;
+}
+
+void simulator::add_fault(const fault& f) {
+  faults_.push_back(f);
+  schedule(f.at_ns, {nullptr, is_fault | static_cast<std::uint32_t>(faults_.size() - 1)});
 }
 
 void simulator::happen(const fault& f) {

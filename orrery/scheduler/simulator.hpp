@@ -155,11 +155,13 @@ class simulator {
   void charge_real_time(pe& p) noexcept;
   void read(simulated_link& l) noexcept;
   void make_carriers();
+  [[nodiscard]] std::int64_t time_of_carriers() const noexcept;
   [[nodiscard]] wire::unique_ptr<outbound> connect_far(pe& from, std::uint32_t to);
   void drive_at(std::uint32_t node, std::int64_t time);
   void drive(std::uint32_t node);
   void open(simulated_link& l);
   void announce(simulated_link& l);
+  void add_fault(const fault& f);
   void happen(const fault& f);
   bool when_nothing_is_due();
   bool end_settling();

@@ -12,9 +12,17 @@ namespace orrery::scheduler {
 void simulator::make_carriers() {
   far_.resize(universe_.settings().all_nodes());
   universe_.carriers = wire::make_unique<transport::sim_carriers>(
-      universe_.settings(), network_,
-      [this] { return running_ != nullptr ? std::max(now_, running_->sim_->clock) : now_; },
-      [this](std::uint32_t node, std::int64_t time) { drive_at(node, time); });
+      universe_.settings(), network_, [this] { return time_of_carriers(); },
+      [this](std::uint32_t node, std::int64_t time) { drive_at(node, time); },
+      [this](std::uint32_t node) {
+        const std::int64_t now = time_of_carriers();
+        add_fault({now, node, false});
+        add_fault({now + universe_.settings().detect_ns, node, true});
+      });
+}
+
+std::int64_t simulator::time_of_carriers() const noexcept {
+  return running_ != nullptr ? std::max(now_, running_->sim_->clock) : now_;
 }
 
 // The receiver has its end when the first frame has come.
@@ -66,7 +74,7 @@ void simulator::open(simulated_link& l) {
 void simulator::announce(simulated_link& l) {
   if (l.in == nullptr || l.in->lost || l.announced || l.in->ring.front() == nullptr) return;
   simulated_pe& to = states_[l.to];
-  const std::int64_t time = running_ != nullptr ? std::max(now_, running_->sim_->clock) : now_;
+  const std::int64_t time = time_of_carriers();
   l.announced = true;
   to.arrivals.add({time, order_.next(), &l});
   if (time < to.due) {

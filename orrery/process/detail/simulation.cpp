@@ -93,6 +93,31 @@ bool add_loss(sim_settings& s, const std::string& text) {
   return true;
 }
 
+bool add_cut(sim_settings& s, const std::string& text) {
+  const auto parts = split(text, '@');
+  if (parts.size() != 2) return false;
+  const auto nodes = split(parts[0], ':');
+  const auto times = split(parts[1], '+');
+  sim_settings::cut c{};
+  if (nodes.size() != 2 || times.size() > 2 || !set_time(c.at_ns, times[0])) return false;
+  const auto from = number<std::uint32_t>(nodes[0]);
+  const auto to = number<std::uint32_t>(nodes[1]);
+  if (!from || !to || *from == *to) return false;
+  c.from = *from;
+  c.to = *to;
+  if (std::int64_t lasts = 0; times.size() == 2) {
+    if (!set_time(lasts, times[1])) return false;
+    c.until_ns = c.at_ns + lasts;
+  }
+  s.cuts.push_back(c);
+  return true;
+}
+
+bool set_silence(sim_settings& s, const std::string& text) {
+  constexpr std::int64_t least = 10'000;  // there are looks at who is silent, ten in that time
+  return set_time(s.silence_ns, text) && s.silence_ns >= least;
+}
+
 bool add_slow(sim_settings& s, const std::string& text) {
   const auto parts = split(text, '*');
   if (parts.size() != 2) return false;
@@ -140,6 +165,9 @@ constexpr key keys[] = {
      [](sim_settings& s, const std::string& v) { return set_drive(s, v); }},
     {"lose", "NODE@TIME like 3@2ms", add_loss, true},
     {"detect", a_time, [](sim_settings& s, const std::string& v) { return set_time(s.detect_ns, v); }},
+    {"cut", "NODE:NODE@TIME or NODE:NODE@TIME+TIME like 1:3@2ms+1s: what the first sends to the second is held up",
+     add_cut, true},
+    {"silence", "a time of at least 10us", set_silence},
     {"slow", "NODE*FACTOR like 2*1.5", add_slow, true},
 };
 
@@ -156,6 +184,13 @@ void check(const sim_settings& s) {
   };
   for (const auto& l : s.losses) is_there(l.node, "lose");
   for (const auto& l : s.slow) is_there(l.node, "slow");
+  for (const auto& c : s.cuts) {
+    is_there(c.from, "cut");
+    is_there(c.to, "cut");
+    if (!s.carriers) fail("--orrery-sim: cut holds up what carriers send; give carriers=on too");
+    if (c.from / s.nodes == c.to / s.nodes)
+      fail(fmt::format("--orrery-sim: cut={}:{} names nodes of one machine; a cut is between two", c.from, c.to));
+  }
 }
 
 }  // namespace

@@ -26,8 +26,14 @@ namespace orrery {
 ///   seed                   of all randomness (1)
 ///   compute                `given`: methods take the time that they give to orrery::compute;
 ///                          `measured`: what they take here
+///   carriers               `on`: messages between machines go through the carriers of a cluster
+///                          (off)
 ///   lose                   `NODE@TIME`: that node is lost then. As often as wanted
 ///   detect                 time until the others learn of a loss (100us)
+///   cut                    `FROM:TO@TIME+LENGTH`, with carriers: what node FROM sends to node TO
+///                          is held up then, for so long, or without LENGTH for ever. As often as
+///                          wanted
+///   silence                with carriers and cuts: a node that is silent for so long is lost (5s)
 ///   slow                   NODE*FACTOR: a slow node. As often as wanted
 ///
 /// Throws world_error (world_bad_setting) that names the key, its value and what is allowed.

@@ -3,8 +3,10 @@
 #include <orrery/process/internal/test_world.hpp>
 #include <orrery/process/submit.hpp>
 
+#include <algorithm>
 #include <cstdlib>
 #include <exception>
+#include <utility>
 
 namespace orrery::testing {
 namespace {
@@ -27,14 +29,34 @@ void start_body(scheduler::pe& first, test_body body, End end) {
   });
 }
 
+// Each node that is to be lost is cut off instead: it and the first one do not hear each other, in
+// one direction or in both.
+void cut_off_in_place_of_losses(transport::sim_settings& sim) {
+  if (sim.losses.empty()) return;
+  const auto way = static_cast<std::int64_t>(sim.net.latency) + sim.jitter_ns;
+  sim.silence_ns = std::max<std::int64_t>(100'000, 20 * way);
+  std::uint64_t kind = sim.seed;
+  for (const transport::sim_settings::loss& l : std::exchange(sim.losses, {})) {
+    if (l.node == 0) {
+      sim.losses.push_back(l);
+      continue;
+    }
+    if (kind % 3 != 0) sim.cuts.push_back({0, l.node, l.at_ns});
+    if (kind % 3 != 1) sim.cuts.push_back({l.node, 0, l.at_ns});
+    ++kind;
+  }
+}
+
 }  // namespace
 
 statistics in_simulation(const transport::sim_settings& what, const scheduler::node_settings& settings, test_body body,
                          scheduler::sim_report* report) {
   prepare_handlers();
   transport::sim_settings sim = what;
-  if (std::getenv("ORRERY_TEST_CARRIERS") != nullptr)
-    sim.carriers = true;  // NOLINT(concurrency-mt-unsafe): nobody sets it
+  // NOLINTNEXTLINE(concurrency-mt-unsafe): nobody sets it
+  if (std::getenv("ORRERY_TEST_CARRIERS") != nullptr) sim.carriers = true;
+  // NOLINTNEXTLINE(concurrency-mt-unsafe): nobody sets it
+  if (sim.carriers && std::getenv("ORRERY_TEST_CUTS") != nullptr) cut_off_in_place_of_losses(sim);
   statistics counts;
   detail::simulated_world world(sim, settings);
   world.simulator().run([&](scheduler::pe& first) {

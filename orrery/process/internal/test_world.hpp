@@ -62,6 +62,7 @@ class test_body {
 
 /// Runs `body` as the main process of a simulated world. With ORRERY_TEST_CARRIERS in the
 /// environment messages between its machines go through carriers, as with carriers=on in the list.
+/// With ORRERY_TEST_CUTS nodes that the list loses are cut off instead, where there are carriers.
 statistics in_simulation(const transport::sim_settings& sim, const scheduler::node_settings& settings, test_body body,
                          scheduler::sim_report* report = nullptr);
 statistics in_simulation(std::string_view sim, test_body body, scheduler::sim_report* report = nullptr);

@@ -140,9 +140,9 @@ std::size_t mpi_carrier::active_nodes() noexcept {
 bool mpi_carrier::tick() noexcept {
   std::unique_lock lock{mutex_};
   const std::int64_t now = time_();
-  give_signs(now);
+  if (misses_silent_) give_signs(now);
   const bool any = work(true);
-  look_for_silent(now);
+  if (misses_silent_) look_for_silent(now);
   if (now - rings_looked_at_ns_ >= idle_ring_ns) look_for_idle_rings(now);
   last_tick_ns_ = now;
   unlock(lock);

@@ -104,6 +104,9 @@ class mpi_carrier final : public carrier, private outgoing_ring::user {
   /// How this node finds out whether a debugger holds it; it asks twice between two signs of life.
   /// It says so to those that watch it: they do not miss it, however long it is silent.
   void look_for_debugger(std::function<bool()> is_debugged) noexcept;
+  /// Whether this node sends signs of life and misses nodes that are silent, from now on. It does
+  /// from the start.
+  void miss_silent(bool on) noexcept;
   /// How many other nodes drive() looks at: those to which something may have to be sent.
   [[nodiscard]] std::size_t active_nodes() noexcept;
   /// All that was to be sent has been taken by the library.
@@ -340,6 +343,7 @@ class mpi_carrier final : public carrier, private outgoing_ring::user {
   bool debugged_ = false;  // as it has said
   std::int64_t debugger_looked_for_ns_;
   bool has_left_ = false;  // it has said so
+  bool misses_silent_ = true;
   std::int64_t last_tick_ns_ = 0;
   std::int64_t rings_looked_at_ns_ = 0;
 

@@ -39,6 +39,13 @@ void mpi_carrier::look_for_debugger(std::function<bool()> is_debugged) noexcept 
   is_debugged_ = std::move(is_debugged);
 }
 
+void mpi_carrier::miss_silent(bool on) noexcept {
+  const std::scoped_lock lock{mutex_};
+  misses_silent_ = on;
+  const std::int64_t now = time_();
+  for (peer& p : peers_) p.heard_ns = now;
+}
+
 // Nodes that watch this one hear at once that a debugger holds it: it may be stopped soon. Signs
 // say again whether one does, as others begin to watch it later.
 void mpi_carrier::give_signs(std::int64_t now) {
@@ -65,7 +72,8 @@ void mpi_carrier::look_for_silent(std::int64_t now) {
   for (peer& p : peers_) {
     const std::int64_t limit = map_.own() == 0 || p.node == 0 ? patience_ns_ : patience_ns_ + patience_ns_ / 2;
     if (!p.watched || p.closed || p.left || p.suspected || p.debugged || now - p.heard_ns < limit) continue;
-    suspect(p.node, fmt::format("was silent for {} ms", limit / 1'000'000), true);
+    const double ms = static_cast<double>(limit) / 1e6;
+    suspect(p.node, fmt::format("was silent for {} ms", ms), true);
   }
 }
 

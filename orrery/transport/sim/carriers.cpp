@@ -10,9 +10,11 @@
 namespace orrery::transport {
 
 namespace {
-// Nobody is missed because of silence: a world in which nothing is to be done stands still.
-constexpr std::int64_t patience_ns = std::int64_t{1} << 60;
 constexpr std::int64_t retry_ns = 1'000;
+constexpr std::int64_t never = sim_settings::cut::for_ever;
+constexpr int looks = 10;  // of each node, in the silence of a lost one
+// After so many times that silence, who was cut off is missed and the others know it.
+constexpr int longest_watch = 4;
 }  // namespace
 
 /// A node, its carrier, and the messages on their way to it.
@@ -28,8 +30,9 @@ class sim_carriers::machine final : public engine {
     if (!made) throw std::runtime_error(fmt::format("no memory for simulated node {}: {}", node, made.error().message));
     memory = std::move(*made);
     carrier = wire::make_unique<mpi_carrier>(
-        *this, *memory, map, members, patience_ns, [this](const std::string& why) { end(why); },
+        *this, *memory, map, members, all.settings_.silence_ns, [this](const std::string& why) { end(why); },
         [this] { return latest_ = std::max(latest_, all_.now_()); });
+    carrier->miss_silent(false);
     (void)carrier->begin();
   }
 
@@ -38,9 +41,13 @@ class sim_carriers::machine final : public engine {
     machine& there = *all_.machines_[to];
     if (ended || there.ended) return true;
     line& l = there.lines_[{node_, tag}];
-    l.last_ns = std::max(l.last_ns, all_.net_.arrival(all_.now_(), node_, to, data.size()));
+    const std::int64_t now = all_.now_();
+    const std::int64_t passes = all_.passes_at(node_, to);
+    if (passes != now) all_.watch_for_silent_nodes();
+    const std::int64_t due = passes == never ? never : all_.net_.arrival(passes, node_, to, data.size());
+    l.last_ns = std::max(l.last_ns, due);
     l.messages.push_back({l.last_ns, {data.begin(), data.end()}});
-    all_.drive_at_(to, l.last_ns);
+    if (l.last_ns != never) all_.drive_at_(to, l.last_ns);
     return true;
   }
   bool receive(std::uint32_t from, int tag, std::span<std::byte> into, request& begun) override {
@@ -76,6 +83,7 @@ class sim_carriers::machine final : public engine {
     for (const auto& [name, l] : lines_)
       for (const message& m : l.messages) {
         if (m.due_ns <= all_.now_()) continue;
+        if (m.due_ns == never) break;
         next = std::min(next.value_or(m.due_ns), m.due_ns);
         break;
       }
@@ -87,6 +95,7 @@ class sim_carriers::machine final : public engine {
   wire::unique_ptr<shm_world> memory;
   wire::unique_ptr<mpi_carrier> carrier;
   bool ended = false;
+  bool watches = false;  // for silent nodes
 
  private:
   struct message {
@@ -117,13 +126,17 @@ class sim_carriers::machine final : public engine {
     return earliest;
   }
 
-  // The carrier says that this node must end: the first one is gone, or carriers have a fault.
+  // The carrier says that this node must end: the first one is gone, this one is taken for lost, or
+  // carriers have a fault. It is under its lock.
   void end(const std::string& why) {
     if (all_.machines_[0]->ended) {
       members.change(0, node_state::dead, all_.loss_);
       return;
     }
+    if (ended) return;
+    ended = true;
     std::fputs(fmt::format("orrery: simulated node {}: {}\n", node_, why).c_str(), stderr);
+    all_.ends_(node_);
   }
 
   sim_carriers& all_;
@@ -134,13 +147,20 @@ class sim_carriers::machine final : public engine {
   request requests_ = 0;
 };
 
-sim_carriers::sim_carriers(const sim_settings& settings, network& net, clock now, wanted drive_at)
-    : net_(net), now_(std::move(now)), drive_at_(std::move(drive_at)) {
+sim_carriers::sim_carriers(const sim_settings& settings, network& net, clock now, wanted drive_at, ender ends)
+    : settings_(settings),
+      net_(net),
+      now_(std::move(now)),
+      drive_at_(std::move(drive_at)),
+      ends_(std::move(ends)),
+      begin_(now_()),
+      watched_until_(begin_) {
   std::vector<cluster_map::place> places;
   for (std::uint32_t n = 0; n < settings.all_nodes(); ++n)
     places.push_back({.machine = n / settings.nodes, .first_pe = n * settings.pes, .pe_count = settings.pes});
   for (std::uint32_t n = 0; n < settings.all_nodes(); ++n)
     machines_.push_back(wire::make_unique<machine>(*this, places, n));
+  if (const auto cut = next_cut()) drive_at_(0, *cut);
 }
 sim_carriers::~sim_carriers() = default;
 
@@ -149,15 +169,52 @@ cluster_members& sim_carriers::members(std::uint32_t node) noexcept { return mac
 shm_world& sim_carriers::memory(std::uint32_t node) noexcept { return *machines_[node]->memory; }
 const cluster_map& sim_carriers::map(std::uint32_t node) const noexcept { return machines_[node]->map; }
 
+std::int64_t sim_carriers::passes_at(std::uint32_t from, std::uint32_t to) const {
+  std::int64_t passes = now_();
+  for (bool held = true; held && passes != never;) {
+    held = false;
+    for (const sim_settings::cut& c : settings_.cuts) {
+      if (c.from != from || c.to != to || passes - begin_ < c.at_ns || passes - begin_ >= c.until_ns) continue;
+      if (c.until_ns == never) return never;
+      passes = begin_ + c.until_ns;
+      held = true;
+    }
+  }
+  return passes;
+}
+
+void sim_carriers::watch_for_silent_nodes() {
+  watched_until_ = now_() + longest_watch * settings_.silence_ns;
+  for (std::uint32_t n = 0; n < machines_.size(); ++n)
+    if (!machines_[n]->watches) drive_at_(n, now_());
+}
+
+// The first that is still to come.
+std::optional<std::int64_t> sim_carriers::next_cut() const {
+  std::optional<std::int64_t> next;
+  for (const sim_settings::cut& c : settings_.cuts)
+    if (begin_ + c.at_ns > now_()) next = std::min(next.value_or(never), begin_ + c.at_ns);
+  return next;
+}
+
 void sim_carriers::drive(std::uint32_t node) {
   machine& m = *machines_[node];
   if (m.ended) return;
-  while (m.carrier->tick()) {
+  if (node == 0 && std::ranges::any_of(settings_.cuts, [&](const auto& c) { return begin_ + c.at_ns == now_(); }))
+    watch_for_silent_nodes();
+  if (m.watches != (now_() < watched_until_)) m.carrier->miss_silent(m.watches = !m.watches);
+  while (m.carrier->tick() && !m.ended) {
   }
-  if (const auto next = m.next_ns())
-    drive_at_(node, *next);
-  else if (!m.carrier->is_calm())  // it waits for memory
-    drive_at_(node, now_() + retry_ns);
+  if (m.ended) return;
+  std::optional<std::int64_t> next = m.next_ns();
+  if (!next && !m.carrier->is_calm()) next = now_() + retry_ns;  // it waits for memory
+  if (m.watches) {
+    const std::int64_t look = now_() + settings_.silence_ns / looks;
+    next = std::min(next.value_or(look), look);
+  }
+  if (node == 0)
+    if (const auto cut = next_cut()) next = std::min(next.value_or(*cut), *cut);
+  if (next) drive_at_(node, *next);
 }
 
 void sim_carriers::kill(std::uint32_t node) noexcept { machines_[node]->ended = true; }
@@ -166,6 +223,10 @@ void sim_carriers::notice(std::uint32_t node, std::string_view how) {
   loss_ = how;
   for (std::uint32_t n = 0; n < machines_.size(); ++n) {
     if (n == node || machines_[n]->ended) continue;
+    if (passes_at(node, n) != now_()) {
+      watch_for_silent_nodes();
+      continue;
+    }
     machines_[n]->carrier->report_lost(node, how);
     drive_at_(n, now_());
   }

@@ -41,6 +41,16 @@ struct sim_settings {
     friend bool operator==(const slowness&, const slowness&) = default;
   };
 
+  /// The messages of one node to another are held up meanwhile.
+  struct cut {
+    static constexpr std::int64_t for_ever = INT64_MAX;
+    std::uint32_t from;
+    std::uint32_t to;
+    std::int64_t at_ns;
+    std::int64_t until_ns = for_ever;
+    friend bool operator==(const cut&, const cut&) = default;
+  };
+
   std::uint32_t machines = 1;
   std::uint32_t nodes = 1;  ///< of each machine
   std::uint32_t pes = 1;    ///< of each node
@@ -60,7 +70,10 @@ struct sim_settings {
   /// Messages between machines go through carriers as under MPI: frames, mirrors of rings,
   /// evictions (carriers.hpp).
   bool carriers = false;
+  /// With carriers and cuts: a node that is silent for so long is lost.
+  std::int64_t silence_ns = 5'000'000'000;
   std::vector<loss> losses;
+  std::vector<cut> cuts;  ///< with carriers, between machines
   std::vector<slowness> slow;
 
   [[nodiscard]] std::uint32_t all_nodes() const noexcept { return machines * nodes; }
