@@ -439,5 +439,26 @@ TEST(array, places_that_are_not_used_any_more_are_forgotten) {
   });
 }
 
+// The sender still knows where the last element of the index was.
+TEST(arrays, a_message_behind_a_creation_finds_an_index_that_was_used_before) {
+  for (std::uint32_t homes = 1; homes <= 2; ++homes)
+    for (int seed = 1; seed <= 60; ++seed)
+      testing::in_simulation("machines=3,jitter=5us,seed=" + std::to_string(seed), [homes] {
+        const auto a = create_array<Counter>(range<int>{0}, {.home = placement_map<int>::cyclic(3), .homes = homes});
+        for (int life = 0; life < 4; ++life) {
+          for (int i = 0; i < 6; ++i) a.post_insert(i);
+          for (int i = 0; i < 6; ++i) post(a[i])->add(1);
+          for (int i = 0; i < 6; ++i) EXPECT_EQ(a[i]->get(), 1);
+          for (int i = 0; i < 6; ++i) start_migrate(a[i], static_cast<std::uint32_t>(i + life) % 3).get();
+          for (int i = 0; i < 6; ++i) post(a[i])->add(1);
+          if (life % 2 == 0)
+            for (int i = 0; i < 6; ++i) EXPECT_EQ(a[i]->get(), 2);
+          quiescence();
+          for (int i = 0; i < 6; ++i) destroy(a[i]);
+          quiescence();
+        }
+      });
+}
+
 }  // namespace array_tests
 }  // namespace orrery

@@ -225,6 +225,22 @@ TEST_F(checkpoints, with_a_damaged_header_are_refused) {
   EXPECT_NE(refused_as_damaged().find("checkpoint.json"), std::string::npos);
 }
 
+TEST_F(checkpoints, whose_files_are_none_are_refused) {
+  save(2);
+  fs::resize_file(folder() + "/checkpoint.json", std::uint64_t{1} << 40);
+  EXPECT_NE(refused_as_damaged().find("more than a header can have"), std::string::npos);
+  fs::remove(folder() + "/checkpoint.json");
+  fs::create_directory(folder() + "/checkpoint.json");
+  EXPECT_NE(refused_as_damaged().find("a folder, pipe or device"), std::string::npos);
+}
+
+TEST_F(checkpoints, with_a_pipe_as_a_part_are_refused) {
+  save(2);
+  fs::remove(folder() + "/part-0");
+  ASSERT_EQ(::mkfifo((folder() + "/part-0").c_str(), 0600), 0);
+  EXPECT_NE(refused_as_damaged().find("a folder, pipe or device"), std::string::npos);
+}
+
 TEST_F(checkpoints, with_a_header_of_another_kind_or_version_are_refused) {
   save(1);
   const auto write_header = [&](std::string_view text) { std::ofstream(folder() + "/checkpoint.json") << text; };

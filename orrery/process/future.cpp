@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <exception>
 #include <limits>
 
@@ -86,9 +87,11 @@ void resume_coroutine(pe&, future_state_base& s) {
 }
 
 std::int64_t deadline_after(time_limit d) noexcept {
+  constexpr std::int64_t past = 1;  // no deadline is below 0
   std::int64_t at = 0;
-  return __builtin_add_overflow(transport::now_ns(), d.time().count(), &at) ? std::numeric_limits<std::int64_t>::max()
-                                                                            : at;
+  if (__builtin_add_overflow(transport::now_ns(), d.time().count(), &at))
+    return std::numeric_limits<std::int64_t>::max();
+  return std::max(at, past);
 }
 
 }  // namespace orrery::detail

@@ -55,10 +55,19 @@ void check_nothing_unknown(std::span<const std::string> rest) {
   }
 }
 
-void take_environment(started_with& s, const environment& lookup, std::span<const std::string> variables) {
+bool is_given(const option_info& info, std::span<const std::string> arguments) {
+  const std::string flag = info.flag();
+  const auto end = std::ranges::find(arguments, "--");
+  return std::any_of(arguments.begin(), end,
+                     [&](const std::string& a) { return a == flag || a.starts_with(flag + "="); });
+}
+
+void take_environment(started_with& s, const environment& lookup, std::span<const std::string> variables,
+                      std::span<const std::string> arguments) {
   for (const option_info& info : option_table()) {
     if (info.command_line_only) continue;
     const std::string variable = info.variable();
+    if (is_given(info, arguments)) continue;  // the command line wins, whatever the variable says
     if (const auto value = lookup(variable); value && !value->empty()) set_option(s.values, info, variable, *value);
   }
   for (const std::string& v : variables) {
@@ -103,7 +112,7 @@ void take_arguments(started_with& s, std::span<const std::string> arguments) {
 started_with parse_options(std::span<const std::string> arguments, const environment& environment,
                            std::span<const std::string> variables) {
   started_with s;
-  take_environment(s, environment, variables);
+  take_environment(s, environment, variables, arguments);
   if (arguments.empty()) return s;
   s.rest.push_back(arguments.front());
   take_arguments(s, arguments.subspan(1));

@@ -86,6 +86,8 @@ TEST(options, the_environment_sets_them_too_and_the_command_line_wins) {
   EXPECT_EQ(parse({}, env).values.nodes, 3u);
   EXPECT_EQ(parse({}, env).values.method_stack, 1U << 20);
   EXPECT_EQ(parse({"--orrery-nodes=2"}, env).values.nodes, 2u);
+  EXPECT_EQ(parse({"--orrery-nodes=2"}, {{"ORRERY_NODES", "wrong"}}).values.nodes, 2u);
+  EXPECT_EQ(error_of({"--", "--orrery-nodes=2"}, {{"ORRERY_NODES", "wrong"}}).substr(0, 18), "ORRERY_NODES=wrong");
 }
 
 TEST(options, an_empty_variable_is_as_good_as_none) { EXPECT_EQ(parse({}, {{"ORRERY_NODES", ""}}).values.nodes, 1u); }

@@ -17,6 +17,7 @@
 #include <orrery/scheduler/quiescence_detector.hpp>
 #include <orrery/scheduler/simulator.hpp>
 #include <orrery/scheduler/vocabulary.hpp>
+#include <orrery/scheduler/wait_report.hpp>
 
 #include <orrery/transport/mpi/launcher.hpp>
 #include <orrery/transport/mpi/world.hpp>
@@ -27,11 +28,14 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <csignal>
 #include <cstdio>
+#include <exception>
 #include <filesystem>
 #include <functional>
 #include <optional>
+#include <system_error>
 
 #include <fmt/format.h>
 
@@ -351,7 +355,10 @@ void start_main(scheduler::pe& first, const std::function<int()>& main, const st
       if (n.is_dead()) return;  // that has been said
       std::fputs(fmt::format("orrery: the main function ended with an exception: {}\n", e.what()).c_str(), stderr);
     } catch (...) {
-      std::fputs("orrery: the main function ended with an exception that is not a std::exception\n", stderr);
+      std::fputs(fmt::format("orrery: the main function ended with an exception: {}\n",
+                             scheduler::text_of(std::current_exception()))
+                     .c_str(),
+                 stderr);
     }
     // it must not leave in its parent's name
     if (scheduler::is_forked_child) scheduler::end_forked_child();
@@ -447,7 +454,8 @@ int run_checked(const args& all, const std::function<int(args)>& main, const rol
   const auto [o, rest, warnings] = parse_options(all);
   if (o.help) {
     std::fputs(options_help(all.empty() ? "program" : all[0]).c_str(), stdout);
-    return 0;
+    if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return 0;
+    throw std::system_error(errno, std::generic_category(), "the help cannot be printed");
   }
   if (!o.quiet)
     for (const std::string& w : warnings) std::fputs(fmt::format("orrery: {}\n", w).c_str(), stderr);
@@ -494,6 +502,7 @@ int detail::run(int argc, char** argv, main_function main) {
 
 int run(int argc, char** argv, const std::function<int(args)>& main, const roles& with) {
   if (scheduler::current_pe != nullptr) throw usage_error(errc::already_running, "run");
+  if (scheduler::is_forked_child) detail::throw_not_running();
   try {
     return run_checked(args(argv, argv + argc), main, with);
   } catch (const std::exception& e) {

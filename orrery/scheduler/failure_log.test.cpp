@@ -61,7 +61,7 @@ TEST_F(failure_log_test, says_which_post_failed_and_why) {
 
 TEST_F(failure_log_test, says_what_was_thrown_that_is_no_exception) {
   EXPECT_EQ(said([&] { log_.report("here", std::make_exception_ptr(7)); }),
-            "orrery: PE 0: here: an exception that is not a std::exception\n");
+            "orrery: PE 0: here: int was thrown, which is not a std::exception\n");
   EXPECT_EQ(said([&] { log_.report("all there is to say", nullptr); }), "orrery: PE 0: all there is to say\n");
 }
 

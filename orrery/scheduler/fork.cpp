@@ -18,6 +18,9 @@ void leave_parent() {
   // a child of another thread of the program may run a world of its own
   if (current_pe == nullptr) return;
   is_forked_child = true;
+  // Inline calls are to end on their slow path, which ends the child.
+  for (activation* a = current_pe->active(); a != nullptr && a->below != nullptr; a = a->below)
+    a->process->dying = true;
   current_pe = nullptr;
 }
 }  // namespace

@@ -2,6 +2,7 @@
 #include <orrery/scheduler/wait_report.hpp>
 
 #include <orrery/scheduler/pe.hpp>
+#include <orrery/wire/exception.hpp>
 
 #include <fmt/format.h>
 
@@ -15,11 +16,13 @@ constexpr int most_lines = 20;
 
 std::string text_of(std::exception_ptr why) {
   try {
-    std::rethrow_exception(std::move(why));
+    std::rethrow_exception(why);
   } catch (const std::exception& e) {
     return e.what();
   } catch (...) {
-    return "an exception that is not a std::exception";
+    const std::string type = encode_exception(why).type;
+    return type.empty() ? "an exception that is not a std::exception"
+                        : fmt::format("{} was thrown, which is not a std::exception", type);
   }
 }
 

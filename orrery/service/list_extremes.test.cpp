@@ -3,6 +3,8 @@
 #include <orrery/process/internal/test_world.hpp>
 #include <orrery/service/internal/test_extremes.hpp>
 
+#include <chrono>
+#include <cstdint>
 #include <cstdlib>
 #include <string>
 
@@ -193,6 +195,22 @@ TEST(large_lists, of_both_kinds_give_the_same_answers) {
     walking.end();
     ordered.end();
   });
+}
+
+void keep_a_stream(orrery::ordered_list<int, int> l) {
+  auto s = l.open();
+  const auto items = s.stream();
+  orrery::sleep_for(std::chrono::hours(1));
+}
+TEST(list_streams, on_the_stack_of_a_method_end_with_the_program) {
+  const auto body = [] {
+    const auto l = orrery::ordered_list<int, int>::make();
+    l.open().insert(1, 1);
+    for (std::uint32_t p = 0; p < orrery::world_pes(); ++p) post_call<&keep_a_stream>(orrery::pe(p), l);
+    orrery::sleep_for(std::chrono::milliseconds(1));
+  };
+  in_world(2, body);
+  in_simulation("machines=3,jitter=5us", body);
 }
 
 }  // namespace list_extremes_tests

@@ -6,9 +6,13 @@ namespace orrery::service {
 
 void presence::hold() {
   if (left_) return;
-  event left;
-  held_.push_back(&left);
-  left.wait();
+  struct entry {  // the wait may end with an exception, and leave() be called later
+    std::vector<event*>& all;
+    event left;
+    ~entry() { std::erase(all, &left); }
+  } mine{held_, {}};
+  held_.push_back(&mine.left);
+  mine.left.wait();
 }
 
 void presence::leave() {

@@ -35,7 +35,8 @@ class range_items : public chained_range {
     bytes found;
     std::uint32_t n = 0;
     auto p = b.begin_in(items_);
-    for (; !items_.is_end(p) && n < limit && b.ends_behind(items_.key(p)); p = items_.next(p), ++n) pack_item(found, p);
+    for (; !items_.is_end(p) && n < limit && b.ends_behind(items_.key(p)); p = items_.next(p), ++n)
+      if (!pack_whole(found, n == 0, [&] { pack_item(found, p); })) break;
     const bool all = items_.is_end(p) || !b.ends_behind(items_.key(p));
     const bool last = all && !reaches_behind(b.to);
     pack(answer, last ? list_answer::no : all ? list_answer::before : list_answer::yes);
@@ -65,9 +66,12 @@ class range_items : public chained_range {
     if (at == pins_.end()) throw usage_error(errc::bad_argument, "a stream was read behind its end");
     bytes part;
     pack(part, std::uint8_t{0});
+    bool first = true;
     const bool more = at->second.take(limit, [&](const Key& k, const Value& v) {
-      pack(part, k);
-      pack(part, v);
+      return pack_whole(part, std::exchange(first, false), [&] {
+        pack(part, k);
+        pack(part, v);
+      });
     });
     part[0] = static_cast<std::byte>(more ? 1 : 0);
     if (!more) pins_.erase(at);
@@ -111,6 +115,20 @@ class range_items : public chained_range {
   using interval_of = key_interval<Key>;
   using keys_type = owned_keys<Key>;
 
+  /// True: what() has appended an item. False: it threw, and `b` is as it was. Throws if that is
+  /// the first item.
+  template <class F>
+  static bool pack_whole(bytes& b, bool first, F what) {
+    const std::size_t before = b.size();
+    try {
+      what();
+      return true;
+    } catch (...) {
+      if (first) throw;
+      b.resize(before);
+      return false;
+    }
+  }
   /// Appends an item.
   void pack_item(bytes& b, const typename leaves::place& p) const {
     pack(b, items_.key(p));

@@ -103,9 +103,9 @@ TEST(sorted_leaves, keep_what_is_pinned) {
         ASSERT_TRUE(l.insert_in(l.find_leaf(k), std::uint32_t{k}, i % 2 == 0));
         m.emplace(k, i % 2 == 0);
       }
-      if (more && i % 50 == 0) more = pinned.take(3, [&](std::uint32_t k, bool v) { read.emplace(k, v); });
+      if (more && i % 50 == 0) more = pinned.take(3, [&](std::uint32_t k, bool v) { return read.emplace(k, v), true; });
     }
-    while (more) more = pinned.take(100, [&](std::uint32_t k, bool v) { read.emplace(k, v); });
+    while (more) more = pinned.take(100, [&](std::uint32_t k, bool v) { return read.emplace(k, v), true; });
     ASSERT_EQ(read, then);
     expect_same(l, m);
   }

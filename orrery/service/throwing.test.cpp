@@ -248,6 +248,38 @@ TEST(throwing_values, walks_give_what_is_before_one_that_cannot_be_read) {
   });
 }
 
+// The reader could read them; a range cannot write one of them.
+int unwritable_number = 666;
+struct reluctant {
+  int x = -1;  // a default one is written to learn its shape
+  template <class A>
+  void serialize(A& a) {
+    if (!std::is_same_v<A, orrery::reader> && x == unwritable_number) throw std::domain_error("cannot be written");
+    a & x;
+  }
+};
+TEST(throwing_values, walks_give_what_is_before_one_that_cannot_be_written) {
+  in_world(1, [] {
+    for (const std::uint32_t range_items : {8U, 1000U}) {
+      auto l = ordered_list<int, reluctant>::make({.range_items = range_items});
+      {
+        auto s = l.open();
+        for (int k = 0; k < 20; ++k) s.insert(k, {k});
+      }
+      for (const int bad : {0, 1, 7, 19})
+        for (const std::uint32_t part : {1U, 8U, 100U}) {
+          unwritable_number = bad;
+          auto s = l.open();
+          EXPECT_EQ(items_before_failure(s.scan({}, {}, part)), static_cast<std::size_t>(bad));
+          EXPECT_EQ(items_before_failure(s.stream({}, {}, part)), static_cast<std::size_t>(bad));
+          unwritable_number = 666;
+          EXPECT_EQ(s.snapshot().size(), 20U) << "the session is usable";
+        }
+      l.end();
+    }
+  });
+}
+
 using jobs = orrery::work_queue<brittle>;
 
 TEST(throwing_values, an_item_of_a_queue_that_cannot_be_read_costs_no_other) {

@@ -96,15 +96,15 @@ class walking_list : public service::handle<walking_list<Key, Value>> {
 
   /// Fills an empty list with items whose keys ascend, without walking: evenly, in blocks on the
   /// PEs in their order, or (`in_turn`) neighbours on PEs that follow each other. No request may be
-  /// outstanding. Parks. Throws usage_error if the keys do not ascend, or there is no room.
+  /// outstanding. Parks. Throws usage_error if the keys do not ascend, the list is
+  /// not empty, or there is no room.
   void fill(std::span<const item> items, bool in_turn = false) const {
     for (std::size_t i = 1; i < items.size(); ++i)
       if (!(items[i - 1].first < items[i].first))
         throw usage_error(errc::bad_argument, "walking_list::fill: the keys of the items do not ascend");
     const std::vector<remote<service::walk_manager>> all = managers();
-    const std::uint64_t processes = free_processes();
+    const std::uint64_t processes = room_for(items.size());
     if (items.empty()) return;
-    if (processes == 0) throw usage_error(errc::bad_argument, "walking_list::fill: the list has no free process");
     const std::size_t each = (items.size() - 1) / processes + 1;
     const std::size_t blocks = (items.size() - 1) / each + 1;
     service::walk_link behind;
@@ -165,6 +165,21 @@ class walking_list : public service::handle<walking_list<Key, Value>> {
   }
 
  private:
+  // The free processes of a list that is to be filled.
+  [[nodiscard]] std::uint64_t room_for(std::size_t items) const {
+    std::uint64_t free = 0;
+    std::uint64_t held = 0;
+    std::uint64_t room = 0;
+    bool grows = false;
+    for (const service::walk_report& r : statistics()) {
+      free += r.free;
+      held += r.items;
+      room += r.free * r.granularity;
+      grows |= r.tunes_granularity;
+    }
+    service::check_fill(items, held, grows && free != 0 ? items : room);
+    return free;
+  }
   static void check_parameters(std::uint32_t granularity, std::uint32_t forwards) {
     if (granularity == 0)
       throw usage_error(errc::bad_argument, "a walking list with processes of 0 items holds nothing: give G 1 or more");

@@ -252,6 +252,23 @@ TEST(walking_list, fills_itself_and_gives_what_it_has_at_one_moment) {
   });
 }
 
+TEST(walking_list, is_filled_only_if_it_is_empty_and_has_room) {
+  in_world(2, [] {
+    auto l = walking_list<int, int>::make({.processes = 2, .granularity = 2});
+    const auto fill = [&](int n) {
+      std::vector<std::pair<int, int>> items;
+      for (int i = 0; i < n; ++i) items.emplace_back(i, i);
+      l.fill(items);
+    };
+    EXPECT_THROW(fill(9), orrery::usage_error);
+    fill(8);
+    EXPECT_THROW(fill(1), orrery::usage_error) << "it is not empty";
+    fill(0);
+    EXPECT_EQ(l.open().size(), 8U);
+    l.end();
+  });
+}
+
 // How many processes of each of three PEs are in the list when a client on the first one has
 // inserted 12 keys.
 std::vector<std::uint64_t> used_of_each(orrery::spare_order o) {

@@ -155,6 +155,22 @@ TEST(work_queue, hears_only_the_session_that_has_an_item) {
   });
 }
 
+void wait_for_work(numbers q) {
+  auto s = q.open();
+  while (const auto w = s.take()) s.done(*w);
+}
+TEST(work_queue, lets_a_program_end_while_workers_wait) {
+  const auto body = [] {
+    for (std::uint32_t home = 0; home < orrery::world_pes(); ++home) {
+      const auto q = numbers::make(orrery::pe(home));
+      for (std::uint32_t p = 0; p < orrery::world_pes(); ++p) orrery::spawn(orrery::pe(p), wait_for_work, q);
+    }
+    orrery::sleep_for(std::chrono::milliseconds(1));
+  };
+  in_world(2, body);
+  for (const char* world : {"machines=3,jitter=5us", "machines=3,carriers=on,jitter=5us"}) in_simulation(world, body);
+}
+
 TEST(work_queue, ends_while_workers_wait) {
   in_world(2, [] {
     auto q = numbers::make();

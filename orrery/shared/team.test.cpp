@@ -101,6 +101,25 @@ TEST(team, two_thousand_members_of_one_pe_meet_in_barriers) {
   in_simulation("machines=2,jitter=3us,seed=5", all);
 }
 
+/// A member that has the cache writes to an element of another one; no cache may have that.
+bool sees_what_was_there(team_member& t, orrery::shared_vector<long> v) {
+  bool good = true;
+  with(read_cache(v, t), [&](auto& view) {
+    for (std::uint64_t k = 0; k < v.size(); ++k) good = good && view[k] == 7;
+  });
+  v[(t.rank() + 1) % t.size()] = 100;
+  return good;
+}
+TEST(team, a_cache_of_all_has_nothing_that_was_written_behind_it) {
+  for (const std::string_view world : {"machines=3", "nodes=3", "pes=3", "machines=2,nodes=2,carriers=on"})
+    for (int seed = 1; seed <= 20; ++seed)
+      in_simulation(std::string(world) + ",jitter=5us,seed=" + std::to_string(seed), [] {
+        const team all;
+        const orrery::shared_vector<long> v(all.size(), orrery::distribution::block(), 7L);
+        for (const bool good : spmd<&sees_what_was_there>(all, v)) EXPECT_TRUE(good);
+      });
+}
+
 /// The member of the lost machine never comes to the barrier; the others say how theirs ended.
 void wait_for_lost(team_member& t, orrery::shared_vector<int> ended) {
   if (t.rank() == 1) orrery::wait_until([] { return false; });

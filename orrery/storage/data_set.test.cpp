@@ -12,9 +12,11 @@
 #include <string>
 #include <vector>
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <xxhash.h>
 #include <nlohmann/json.hpp>
 
 namespace orrery::storage {
@@ -304,6 +306,9 @@ TEST(data_set, is_not_opened_with_a_header_that_somebody_has_changed) {
     replace_in_file(header, "\"finished\"", "\"unfinished\"");
     expect_refused();
     std::ofstream(header) << good;
+    replace_in_file(header, "\"checksum\"", "\"checksun\"");
+    expect_refused();
+    std::ofstream(header) << good;
     EXPECT_TRUE(data_set::read_info(path).intact);
     data_set::remove(path);
   });
@@ -328,7 +333,7 @@ TEST(data_set, names_no_files_but_those_that_a_data_set_makes) {
     EXPECT_TRUE(std::filesystem::exists(path + "/device-0.pages"));
   });
 }
-// A header as somebody could write it who means harm: its checksum is left out.
+// A header as somebody could write it who means harm.
 TEST(data_set, removes_no_file_elsewhere_that_it_has_not_made) {
   const scratch folder;
   data_set_description d = small();
@@ -341,6 +346,8 @@ TEST(data_set, removes_no_file_elsewhere_that_it_has_not_made) {
       nlohmann::json j = nlohmann::json::parse(std::ifstream(header));
       j["devices"][0]["file"] = name;
       j.erase("checksum");
+      const std::string text = j.dump();
+      j["checksum"] = fmt::format("{:016x}", XXH3_64bits(text.data(), text.size()));
       std::ofstream(header) << j;
     };
     lie(folder / "other/x-0.pages");

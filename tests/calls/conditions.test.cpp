@@ -159,6 +159,7 @@ void latches() {
     const auto l = spawn<latch>(pe(p), 7);
     for (int i = 0; i < 6; ++i) post_call<&arrive>(pe(static_cast<std::uint32_t>(i) % world_pes()), l, me);
     check(!receive_for<int>(1ms) && !l->is_open(), "one is missing");
+    check(!receive_for<int>(std::chrono::hours::min()), "a time long past is no time");
     l->count_down();
     for (int i = 0; i < 6; ++i) (void)receive<int>();
     l->wait();

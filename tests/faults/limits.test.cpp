@@ -42,7 +42,7 @@ struct fragile {
 ORRERY_PROCESS(fragile, break_at_end, break_here);
 
 struct parent;
-ORRERY_PROCESS(parent, fork_and_call, fork_and_return, answer);
+ORRERY_PROCESS(parent, fork_and_call, fork_and_return, fork_and_run, answer);
 struct parent {
   // What the child says on its way out.
   int fork_and_call(remote<parent> other) {
@@ -61,6 +61,16 @@ struct parent {
     int status = 0;
     ::waitpid(child, &status, 0);
     return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+  }
+  int fork_and_run() {
+    return status_of_child([] {
+      char* words[] = {nullptr};
+      try {
+        return run(0, words, [] { return 1; });
+      } catch (const usage_error&) {
+        return 42;
+      }
+    });
   }
   int answer() { return 7; }
 
@@ -98,7 +108,8 @@ void children_of_fork() {
     const auto b = spawn<parent>(pe((p + 1) % world_pes()));
     check(a->fork_and_call(b) == 42, "a child could call a process");
     check(a->fork_and_call(a) == 42, "a child could call its own process");
-    if (p != this_pe()) check(a->fork_and_return() == 1, "a child went on as a PE");
+    check(a->fork_and_return() == 1, "a child went on as a PE, or with what its caller does");
+    check(a->fork_and_run() == 42, "a child could run a world");
     check(b->answer() == 7 && a->answer() == 7, "a call afterwards");
   }
 }

@@ -310,8 +310,9 @@ TEST(an_exception, with_a_text_of_any_length_reaches_the_caller) {
 }
 TEST(an_exception, of_any_type_from_main_ends_the_program_with_one_line) {
   for (const char* nodes : {"--orrery-nodes=1", "--orrery-nodes=2"})
-    EXPECT_EQ(outcome_of({"--scenario=main", nodes, "--orrery-pes=1"}),
-              "orrery: the main function ended with an exception that is not a std::exception\nexit status 1");
+    EXPECT_EQ(
+        outcome_of({"--scenario=main", nodes, "--orrery-pes=1"}),
+        "orrery: the main function ended with an exception: int was thrown, which is not a std::exception\nexit status 1");
 }
 TEST(an_exception, of_any_type_reaches_a_caller_on_another_node) {
   const std::string said = outcome_of({"--scenario=exceptions", "--orrery-nodes=2", "--orrery-pes=2"});

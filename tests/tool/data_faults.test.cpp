@@ -159,6 +159,9 @@ TEST(orrery_data_faults, says_that_a_device_is_full) {
   expect_bad("export " + folder / "x /dev/full", "No space left on device");
   expect_bad(shell("ORRERY_PES=2 " + program_path() + " data read " + folder / "x > /dev/full"),
              "cannot print: No space left on device");
+  for (const char* command : {" data info ", " data verify "})
+    expect_bad(shell("ORRERY_PES=2 " + program_path() + command + folder / "x > /dev/full"),
+               "the output cannot be written: No space left on device");
 }
 
 // --- ends in the middle -------------------------------------------------------------------------------------------

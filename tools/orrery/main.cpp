@@ -7,9 +7,11 @@
 #include <orrery/process/options.hpp>
 #include <orrery/process/runtime.hpp>
 
+#include <cerrno>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <exception>
 #include <utility>
 #include <vector>
@@ -199,7 +201,10 @@ int main(int argc, char** argv) {
     // Another node of the world in which a command of `orrery data` runs (ORRERY_NODES).
     if (std::getenv("ORRERY_INTERNAL_JOIN") != nullptr)
       return orrery::run(argc, argv, [](const orrery::args&) { return 0; });
-    return orrery::tool::run(argc, argv);
+    const int code = orrery::tool::run(argc, argv);
+    if (code == 0 && (std::fflush(stdout) != 0 || std::ferror(stdout) != 0))
+      return orrery::tool::fail(fmt::format("the output cannot be written: {}", std::strerror(errno)));
+    return code;
   } catch (const std::exception& e) {
     return orrery::tool::fail(e.what());
   }

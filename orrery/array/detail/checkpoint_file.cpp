@@ -66,6 +66,14 @@ class checksum {
                   path, how));
 }
 
+std::uint64_t size_of_file(const std::string& path) {
+  std::error_code why;
+  const fs::file_status status = fs::status(path, why);
+  if (!fs::exists(status)) throw_damaged(path, "it is missing");
+  if (!fs::is_regular_file(status)) throw_damaged(path, "it is no file, but a folder, pipe or device");
+  return fs::file_size(path);
+}
+
 }  // namespace
 
 struct checkpoint_writer::file {
@@ -136,10 +144,11 @@ struct checkpoint_reader::file {
   }
 };
 
-checkpoint_reader::checkpoint_reader(const std::string& folder, const checkpoint_part& part)
-    : file_(new file{folder + "/" + part.file, io::descriptor(folder + "/" + part.file, O_RDONLY), part.bytes}) {
+checkpoint_reader::checkpoint_reader(const std::string& folder, const checkpoint_part& part) {
+  const std::string path = folder + "/" + part.file;
+  const std::uint64_t size = size_of_file(path);
+  file_.reset(new file{path, io::descriptor(path, O_RDONLY), part.bytes});
   file& f = *file_;
-  const std::uint64_t size = fs::file_size(f.path);
   if (size != f.bytes) throw_damaged(f.path, fmt::format("it has {} bytes instead of {}", size, f.bytes));
   checksum sum;
   while (f.read != f.bytes) {
@@ -227,8 +236,11 @@ checkpoint_header read_checkpoint_header(const std::string& folder, const std::v
                       fmt::format("{} holds no checkpoint, or one that was not finished: there is no {}; restore an "
                                   "earlier one",
                                   folder, path));
+  constexpr std::uint64_t most = 1 << 30;
+  const std::uint64_t size = size_of_file(path);
+  if (size > most) throw_damaged(path, fmt::format("it has {} bytes, more than a header can have", size));
   io::descriptor in(io::open(path, O_RDONLY));
-  std::string text(fs::file_size(path), '\0');
+  std::string text(size, '\0');
   text.resize(io::read_all(in.get(), std::as_writable_bytes(std::span(text)), 0));
   checkpoint_header h;
   std::vector<std::string> found;

@@ -179,10 +179,12 @@ class insertion {
   void ask(pe& self, std::uint32_t home, std::uint32_t where, caller from, const Index& i, A&&... arguments) const {
     check_spawnable<T, A...>();
     using message = create_message<T, Index, travels_t<A>...>;
-    part_of<T, Index>(self, id_).begins();
+    auto& part = part_of<T, Index>(self, id_);
+    part.begins();
     bytes b = pack(0, creation{from, where, 0, false}, i);
     pack_after(b, travels_t<A>(std::forward<A>(arguments))...);
     tell(self, home, message::instance, id_, 0, b);
+    part.follow_creation(i);
   }
 
   std::uint32_t id_;

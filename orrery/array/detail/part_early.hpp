@@ -83,6 +83,17 @@ template <class Index>
 void index_part<Index>::hold_creation(const Index& i, scheduler::message* m) {
   remote_location& a = *find_location(i);
   a.held = wire::make_unique<held_creation>(m);
+  // Messages of other PEs that have waited here, as those that will come: by their numbers.
+  for (scheduler::message* waiting = a.take_all(); waiting != nullptr;) {
+    scheduler::message* const one = std::exchange(waiting, waiting->next);
+    route_head h;
+    std::memcpy(&h, one->payload(), sizeof h);
+    if (h.number != 0 && h.origin != self_.id()) {
+      a.held->come.push_back({h.origin, h.number, one});
+    } else {
+      a.append(one);
+    }
+  }
   // then its message serves as a probe
   const bool asking = a.asks && a.state == remote_location::what::waiting;
   a.state = remote_location::what::waiting;

@@ -70,6 +70,30 @@ remote_location* index_part<Index>::way_to(const Index& i) {
   return &a;
 }
 
+// The creation goes to the home. Later messages of this PE must come behind it, and not by way of
+// the place where the last element of the index was.
+template <class Index>
+void index_part<Index>::follow_creation(const Index& i) {
+  const std::uint32_t home = home_of(i);
+  if (home == self_.id()) return;
+  const auto it = tables_->places.find(i);
+  if (it == tables_->places.end()) {
+    if (first_try(i) != home) make_location(i, home, false);
+    return;
+  }
+  if (!it->second.is_remote()) return;
+  remote_location& a = *it->second.there();
+  if (a.state != remote_location::what::at || (a.pe == home && !a.asks)) return;
+  if (a.unsettled()) {
+    a.state = remote_location::what::waiting;
+    send_route_probe(i, a);
+    return;
+  }
+  a.pe = home;
+  a.slot = wire::no_slot;
+  a.asks = a.expiring = false;
+}
+
 template <class Index>
 slot* index_part<Index>::route(const routed_kind& kind, scheduler::delivery& d, const wire::envelope& e,
                                std::uint32_t size, const route_head& h, const Index& i, order_tag tag) {

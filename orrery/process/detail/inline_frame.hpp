@@ -2,6 +2,7 @@
 #pragma once
 
 #include <orrery/process/detail/here_pe.hpp>
+#include <orrery/scheduler/fork.hpp>
 
 namespace orrery::detail {
 
@@ -31,6 +32,7 @@ class inline_frame {
  private:
   // The method has ended, and something is to follow.
   [[gnu::noinline]] static void leave(pe& self, slot& s) noexcept {
+    if (scheduler::is_forked_child) scheduler::end_forked_child();
     if (s.dying) {
       if (s.depth == 0) self.destroy(s);
     } else if (s.state == scheduler::process_state::running) {

@@ -90,7 +90,8 @@ class pinned_items {
   void add(const leaf_ptr<leaf>& l, std::size_t begin, std::size_t end) {
     if (begin < end) parts_.push_back({l, static_cast<std::uint8_t>(begin), static_cast<std::uint8_t>(end)});
   }
-  /// f(key, value) for the next `limit` items at most. False if none is left behind them.
+  /// f(key, value) for the next `limit` items at most, or until it returns false: then that item is
+  /// still to be taken. False if none is left behind them.
   template <class F>
   bool take(std::size_t limit, F f) {
     while (now_ < parts_.size()) {
@@ -103,7 +104,7 @@ class pinned_items {
         }
         if (limit == 0) return true;
         --limit;
-        f(k, p.items->values[p.begin]);
+        if (!f(k, p.items->values[p.begin])) return true;
       }
       p.items = {};
       ++now_;

@@ -67,9 +67,13 @@ void walk_gate::fail(const std::string& why) {
 void walk_gate::finish_requests() {
   closed_ = true;
   if (open_.empty()) return;
-  event none_open;
-  none_open_ = &none_open;
-  none_open.wait();
+  struct entry {  // the wait may end with an exception
+    event*& place;
+    event none_open;
+    ~entry() { place = nullptr; }
+  } mine{none_open_, {}};
+  none_open_ = &mine.none_open;
+  mine.none_open.wait();
 }
 
 void walk_gate::fail_open(const std::exception_ptr& why) {

@@ -9,6 +9,8 @@
 #include <algorithm>
 #include <utility>
 
+#include <fmt/format.h>
+
 namespace orrery::service {
 
 namespace {
@@ -26,6 +28,19 @@ namespace {
   m->end();
 }
 }  // namespace
+
+void check_fill(std::uint64_t items, std::uint64_t held, std::uint64_t room) {
+  if (items != 0 && held != 0)
+    throw usage_error(errc::bad_argument,
+                      fmt::format("walking_list::fill: the list is not empty, it has {} items: fill a new one, or "
+                                  "insert these",
+                                  held));
+  if (items > room)
+    throw usage_error(errc::bad_argument,
+                      fmt::format("walking_list::fill: there is room for {} items, not for {}: make the list with more "
+                                  "processes for each PE (P), or with more items for each process (G)",
+                                  room, items));
+}
 
 void walk_manager::join(const std::vector<remote<walk_manager>>& all, std::uint32_t self, spare_order o) {
   managers_ = all;
@@ -132,7 +147,8 @@ walk_report walk_manager::describe() {
                 .shortcuts = shortcuts(),
                 .granularity = s.granularity,
                 .forwards = s.forwards,
-                .pe = this_pe()};
+                .pe = this_pe(),
+                .tunes_granularity = s.tunes_granularity};
   const std::vector<remote<walk_gate>> gates = gates_;
   for (const auto& g : gates) {
     try {

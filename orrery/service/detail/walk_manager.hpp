@@ -38,7 +38,11 @@ struct walk_report {
   std::uint32_t forwards = 0;     ///< K now
   std::uint32_t window = 0;       ///< W of the session whose requests came last
   std::uint32_t pe = 0;
+  bool tunes_granularity = false;  ///< G is automatic
 };
+
+/// Throws usage_error unless an empty list with room for so many items is to be filled with them.
+void check_fill(std::uint64_t items, std::uint64_t held, std::uint64_t room);
 
 /// The free processes of one PE, and what its list processes share (sections 3.3 and 3.6 of the
 /// paper).

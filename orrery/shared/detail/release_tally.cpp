@@ -27,12 +27,12 @@ void release_tally::tell(const std::string& label) const noexcept {
   }
   if (!by_exception || writes_ == 0) return;
   try {
-    std::fputs(
-        fmt::format("orrery: an exception left the release scope at {}: {} of {} writes to {} have come to their "
-                    "owners ({})\n",
-                    line_of(where_), written_, writes_, where_to_, label)
-            .c_str(),
-        stderr);
+    // what the runtime writes by itself has no place in the program
+    const std::string scope = where_.line() == 0 ? "a copy of elements" : "the release scope at " + line_of(where_);
+    std::fputs(fmt::format("orrery: an exception left {}: {} of {} writes to {} have come to their owners ({})\n",
+                           scope, written_, writes_, where_to_, label)
+                   .c_str(),
+               stderr);
   } catch (...) {  // no memory: the exception that left goes on
   }
 }

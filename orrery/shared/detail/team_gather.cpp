@@ -64,6 +64,7 @@ void team_gather::begin(team_member& member, std::shared_ptr<const shared_object
   const layout& l = from_->how();
   const std::uint32_t p = from_->own_part;
   const std::vector<std::size_t> afar = members_afar();
+  if (!memory_is_shared_) copy_from_memory();
   for (std::uint32_t part = 0; part < l.parts(); ++part)
     if (from_->base[part] == nullptr) {
       const part_region w = part_of_region(l, part, r);
@@ -114,14 +115,18 @@ void team_gather::send(const part_region& w, const std::vector<std::size_t>& to)
   }
 }
 
-void team_gather::finish() {
-  member_->barrier();
+void team_gather::copy_from_memory() {
   const layout& l = from_->how();
   for (std::uint32_t p = 0; p < l.parts(); ++p) {
     const part_region w = part_of_region(l, p, region_);
     if (from_->base[p] == nullptr || w.rows == 0 || w.columns == 0) continue;
     place_piece(*from_, region_, w, first_of(*from_, w), part_pitch(*from_, p), to_, pitch_);
   }
+}
+
+void team_gather::finish() {
+  member_->barrier();
+  if (memory_is_shared_) copy_from_memory();
   await_others();
   if (memory_is_shared_) member_->barrier();  // who goes on may write what others still copy
 }

@@ -23,7 +23,8 @@ namespace orrery::detail {
 /// Problem: if each of n members asks all owners, n x n requests go before the elements do. But all
 /// members want the same. So each sends its share of the elements that its PE owns to the members
 /// of other domains, without being asked, and they answer nothing. Members of one domain copy each
-/// other's elements from memory when all have begun, and nobody goes on before all have done so.
+/// other's elements from memory when all have begun, and nobody goes on before all have done so. A
+/// member that is alone in its domain copies its own before it lets others go on.
 ///
 /// Owned by the scope of one member. All members of the team make one, in the same order. finish()
 /// returns when all have begun and all elements are there; it is a barrier, which is also how a
@@ -48,6 +49,9 @@ class team_gather {
   void send(const part_region& w, const std::vector<std::size_t>& to);
   /// The members of other domains; notes whether some share memory. The same answer at all members.
   [[nodiscard]] std::vector<std::size_t> members_afar();
+  /// The elements of this domain. Others may write them as soon as this member lets them go on: it
+  /// is called before the first barrier, or between the two.
+  void copy_from_memory();
   void await_others();
   team_member* member_ = nullptr;
   std::shared_ptr<const shared_object> from_;

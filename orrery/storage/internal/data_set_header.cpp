@@ -144,7 +144,7 @@ data_set_info from_json(const json& j, const std::string& folder, any_page_map& 
     const char* const end = digits.data() + digits.size();
     require(std::from_chars(digits.data(), end, info.id, 16).ptr == end, fmt::format("its \"id\" is '{}'", digits));
   }
-  info.intact = !j.contains("checksum") || j.at("checksum") == checksum_of(j);
+  info.intact = j.contains("checksum") && j.at("checksum") == checksum_of(j);
   read_devices(j, folder, info);
   const auto devices = static_cast<std::uint32_t>(info.files.size());
   info.map = j.at("map").at("kind").get<std::string>();

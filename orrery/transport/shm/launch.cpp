@@ -210,7 +210,10 @@ void node_launcher::reap(child& c) {
     c.exit->value = info.si_status;
     c.exit->how = internal::describe_exit(info);
   } else {
-    c.exit->how = "ended (how is not known: the program ignores SIGCHLD or has waited for it)";
+    // It ended well if it could say so.
+    const bool left = world_.state(c.node) == node_state::left;
+    c.exit->value = left ? 0 : -1;
+    c.exit->how = left ? "ended" : "ended (how is not known: the program ignores SIGCHLD or has waited for it)";
   }
   // If it did not leave, it is dead now, also where no monitor runs.
   world_.mark_dead(c.node);
