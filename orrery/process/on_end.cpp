@@ -89,6 +89,10 @@ future<ending> lost(address process, const node_lost& why) {
   return ended({process, end_cause::node_lost, why.what()});
 }
 
+void require_both(const address& process, const address& watcher) {
+  if (!process || !watcher) throw usage_error(errc::null_pointer, "on_end");
+}
+
 future<ending> await_end(address process, watch_key key) {
   pe& self = here_pe();
   self.require_process();

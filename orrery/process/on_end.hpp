@@ -122,6 +122,8 @@ struct end_method<M> {
 
 template <class A, class B>
 void end_with(remote<A> first, remote<B> then);
+/// Throws usage_error if one is null.
+void require_both(const address& process, const address& watcher);
 /// Returns when what was sent to that PE before has come, or it is lost.
 void await_arrival(const address& at);
 
@@ -176,12 +178,13 @@ template <class F, class... A>
 ///     ...
 ///     watch.cancel();
 ///
-/// Throws as end_of.
+/// Throws as end_of, and usage_error if `w` is null.
 template <auto M, class T, class W>
 end_monitor on_end(const remote<T>& p, const remote<W>& w) {
   using method = detail::end_method<M>;
   using watch = detail::posted_end<typename method::object, M, typename method::parameter>;
   detail::pe& self = detail::here_pe();
+  detail::require_both(p.address(), w.address());
   const detail::watch_key key = detail::new_watch(self);
   const end_monitor monitor(p.address(), key.set_on, key.number);
   if (p.address().pe == self.id() && w.address().pe == self.id()) {

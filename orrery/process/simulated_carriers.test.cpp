@@ -104,7 +104,7 @@ TEST(simulated_carriers, tell_each_node_of_a_lost_one_in_its_own_time) {
     SCOPED_TRACE(seed);
     const testing::leaks_expected of_the_lost_node;
     ::testing::internal::CaptureStderr();
-    in_simulation(with_carriers(seed, fmt::format(",lose=2@{}us,detect={}us", 20 + seed % 100, seed % 30)), [] {
+    in_simulation(with_carriers(seed, fmt::format(",lose=2@{}us,detect={}us", 70 + seed % 100, seed % 30)), [] {
       const auto other = spawn<Notes>(pe(1));
       const auto lost = spawn<Notes>(pe(2));
       EXPECT_THROW(for (;;)(void) lost->all(), node_lost);

@@ -206,6 +206,9 @@ void cancelled() {
   }
   thrown<usage_error>("no monitor", [] { (void)end_monitor().cancel(); });
   thrown<usage_error>("no link", [] { unlink(remote<Thing>(), remote<Thing>()); });
+  const auto watcher = spawn<Watcher>(here());
+  thrown<usage_error>("the end of nothing", [&] { on_end<&Watcher::told>(remote<Thing>(), watcher); });
+  thrown<usage_error>("nobody to tell", [] { on_end<&Watcher::told>(spawn<Thing>(here()), remote<Watcher>()); });
 }
 
 void lost() {

@@ -161,7 +161,7 @@ void array_part<T, Index>::construct(cell_type& c, A&&... args) {
     s.set_object(c.storage());
   } catch (...) {
     constructing_cell = nullptr;
-    this->undo_conceive(c);
+    this->undo_creation(c);
     throw;
   }
 }

@@ -221,7 +221,7 @@ class index_part : public array_core {
   /// Sends on what had waited for the element that was placed last.
   void flush_early() { dispatch_all(std::exchange(early_, nullptr)); }
   /// Undoes create_entry, where a constructor has thrown. The cell is gone then.
-  void undo_conceive(cell_type& c);
+  void undo_creation(cell_type& c);
   /// A message that asks for a new element; `instance`: its handler.
   static slot* route_creation(pe& self, scheduler::delivery& d, const wire::envelope& e, std::uint32_t size,
                               const array_handler& instance);

@@ -54,7 +54,7 @@ index_cell<Index>& index_part<Index>::create_entry(const Index& i, std::uint32_t
 }
 
 template <class Index>
-void index_part<Index>::undo_conceive(cell_type& c) {
+void index_part<Index>::undo_creation(cell_type& c) {
   c.process->apart = false;
   scheduler::message* mailbox = unregister(c);
   resends_failed_ = true;
