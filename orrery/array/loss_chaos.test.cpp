@@ -222,6 +222,7 @@ void random_collectives(std::uint64_t seed) {
     std::vector<std::uint32_t> members;
     for (std::uint32_t i = 0; i < elements; ++i)
       if (draw(2) == 0) members.push_back(i);
+    if (members.empty()) members.push_back(0);  // else no result ever comes
     sections.push_back(create_section(a, members, 1 + draw(3)));
   };
   const auto any_section = [&] { return sections[draw(sections.size())]; };
