@@ -56,7 +56,14 @@ namespace {
 using testing::in_simulation;
 using namespace std::chrono_literals;
 
-constexpr std::uint64_t schedules = 10;
+template <class Body>
+void in_schedules(Body body) {
+  const std::uint64_t first = testing::test_seed();
+  for (std::uint64_t seed = first; seed < first + 10; ++seed) {
+    SCOPED_TRACE(seed);
+    body(seed);
+  }
+}
 
 std::string with_cuts(std::uint64_t seed, std::string_view cuts) {
   return fmt::format("machines=4,carriers=on,jitter=5us,silence=1ms,seed={}{}", seed, cuts);
@@ -112,9 +119,7 @@ std::vector<std::uint32_t> survivors_of(std::uint64_t seed, std::string_view cut
 using nodes = std::vector<std::uint32_t>;
 
 TEST(simulated_cuts, that_are_short_lose_nobody_and_no_message) {
-  const std::uint64_t first = testing::test_seed();
-  for (std::uint64_t seed = first; seed < first + schedules; ++seed) {
-    SCOPED_TRACE(seed);
+  in_schedules([](std::uint64_t seed) {
     const std::string said = said_in(with_cuts(seed, ",cut=0:3@20us+600us,cut=3:0@300us+700us"), [] {
       const auto notes = spawn<Notes>(pe(3));
       for (int i = 0; i < 500; ++i) {
@@ -126,13 +131,11 @@ TEST(simulated_cuts, that_are_short_lose_nobody_and_no_message) {
       EXPECT_TRUE(std::ranges::is_sorted(all));
     });
     EXPECT_EQ(said, "");
-  }
+  });
 }
 
 TEST(simulated_cuts, of_a_node_from_all_end_it_and_its_callers_learn_it) {
-  const std::uint64_t first = testing::test_seed();
-  for (std::uint64_t seed = first; seed < first + schedules; ++seed) {
-    SCOPED_TRACE(seed);
+  in_schedules([](std::uint64_t seed) {
     std::string said;
     const std::string_view all_of_two =
         ",cut=2:0@100us,cut=2:1@100us,cut=2:3@100us,cut=0:2@100us,cut=1:2@100us,cut=3:2@100us";
@@ -141,30 +144,26 @@ TEST(simulated_cuts, of_a_node_from_all_end_it_and_its_callers_learn_it) {
     EXPECT_EQ(count(said, "orrery: simulated node 2: the first node of the world was silent for 1 ms: node 2 ends too"),
               1)
         << said;
-  }
+  });
 }
 
 // The node that does not hear the other one tells the first one, which decides. One world remains.
 TEST(simulated_cuts, between_two_nodes_lose_the_one_that_is_not_heard) {
-  const std::uint64_t first = testing::test_seed();
-  for (std::uint64_t seed = first; seed < first + schedules; ++seed) {
-    SCOPED_TRACE(seed);
+  in_schedules([](std::uint64_t seed) {
     std::string said;
     EXPECT_EQ(survivors_of(seed, ",cut=1:2@100us", said), (nodes{0, 2, 3})) << said;
     EXPECT_EQ(count(said, "simulated node 1: node 1 is taken for lost by the first node of the world"), 1) << said;
     EXPECT_EQ(survivors_of(seed, ",cut=2:1@100us", said), (nodes{0, 1, 3})) << said;
     EXPECT_EQ(count(said, "simulated node 2: node 2 is taken for lost by the first node of the world"), 1) << said;
-  }
+  });
 }
 
 TEST(simulated_cuts, between_a_node_and_the_first_one_lose_that_node) {
-  const std::uint64_t first = testing::test_seed();
-  for (std::uint64_t seed = first; seed < first + schedules; ++seed) {
-    SCOPED_TRACE(seed);
+  in_schedules([](std::uint64_t seed) {
     std::string said;
     EXPECT_EQ(survivors_of(seed, ",cut=0:1@100us", said), (nodes{0, 2, 3})) << said;
     EXPECT_EQ(survivors_of(seed, ",cut=2:0@100us", said), (nodes{0, 1, 3})) << said;
-  }
+  });
 }
 
 // A node of a killed program is missed although the word of its end does not come through.

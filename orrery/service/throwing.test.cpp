@@ -226,6 +226,21 @@ std::size_t items_before_failure(Walk walk) {
   }
 }
 
+// The item with the number `bad`, one in 20, cannot pass.
+template <class List, class Number, class More>
+void expect_walks_stop_at_each(List& l, Number& bad, More more) {
+  for (const int n : {0, 1, 7, 19})
+    for (const std::uint32_t part : {1U, 8U, 100U}) {
+      bad = n;
+      auto s = l.open();
+      EXPECT_EQ(items_before_failure(s.scan({}, {}, part)), static_cast<std::size_t>(n));
+      EXPECT_EQ(items_before_failure(s.stream({}, {}, part)), static_cast<std::size_t>(n));
+      more(s, n);
+      bad = 666;
+      EXPECT_EQ(s.snapshot().size(), 20U) << "the session is usable";
+    }
+}
+
 // The ranges have the value as it was made; who reads it cannot.
 TEST(throwing_values, walks_give_what_is_before_one_that_cannot_be_read) {
   in_world(1, [] {
@@ -234,17 +249,10 @@ TEST(throwing_values, walks_give_what_is_before_one_that_cannot_be_read) {
       auto s = l.open();
       for (int k = 0; k < 20; ++k) s.insert(k, {k});
     }
-    for (const int bad : {0, 1, 7, 19})
-      for (const std::uint32_t part : {1U, 8U, 100U}) {
-        unreadable_number = bad;
-        auto s = l.open();
-        EXPECT_EQ(items_before_failure(s.scan({}, {}, part)), static_cast<std::size_t>(bad));
-        EXPECT_EQ(items_before_failure(s.stream({}, {}, part)), static_cast<std::size_t>(bad));
-        EXPECT_THROW((void)s.snapshot(), std::domain_error);
-        EXPECT_THROW((void)s.find(bad), std::domain_error);
-        unreadable_number = 666;
-        EXPECT_EQ(s.snapshot().size(), 20U) << "the session is usable";
-      }
+    expect_walks_stop_at_each(l, unreadable_number, [](auto& s, int bad) {
+      EXPECT_THROW((void)s.snapshot(), std::domain_error);
+      EXPECT_THROW((void)s.find(bad), std::domain_error);
+    });
   });
 }
 
@@ -266,15 +274,7 @@ TEST(throwing_values, walks_give_what_is_before_one_that_cannot_be_written) {
         auto s = l.open();
         for (int k = 0; k < 20; ++k) s.insert(k, {k});
       }
-      for (const int bad : {0, 1, 7, 19})
-        for (const std::uint32_t part : {1U, 8U, 100U}) {
-          unwritable_number = bad;
-          auto s = l.open();
-          EXPECT_EQ(items_before_failure(s.scan({}, {}, part)), static_cast<std::size_t>(bad));
-          EXPECT_EQ(items_before_failure(s.stream({}, {}, part)), static_cast<std::size_t>(bad));
-          unwritable_number = 666;
-          EXPECT_EQ(s.snapshot().size(), 20U) << "the session is usable";
-        }
+      expect_walks_stop_at_each(l, unwritable_number, [](auto&, int) {});
       l.end();
     }
   });

@@ -96,8 +96,8 @@ class walking_list : public service::handle<walking_list<Key, Value>> {
 
   /// Fills an empty list with items whose keys ascend, without walking: evenly, in blocks on the
   /// PEs in their order, or (`in_turn`) neighbours on PEs that follow each other. No request may be
-  /// outstanding. Parks. Throws usage_error if the keys do not ascend, the list is
-  /// not empty, or there is no room.
+  /// outstanding. Parks. Throws usage_error if the keys do not ascend, the list is not empty, or
+  /// there is no room.
   void fill(std::span<const item> items, bool in_turn = false) const {
     for (std::size_t i = 1; i < items.size(); ++i)
       if (!(items[i - 1].first < items[i].first))

@@ -306,8 +306,8 @@ class index_part : public array_core {
   /// The element was last seen from here on a PE that is lost: the home is to be asked, as it may
   /// have left it.
   void forget_lost_place(const Index& i);
-  /// This PE has sent the creation of an element to the home.
-  void follow_creation(const Index& i);
+  /// This PE has sent the creation of an element to its first home.
+  void follow_creation(const Index& i, std::uint32_t home);
   /// Messages that wait on this PE until it is sure which way they have to go.
   [[nodiscard]] std::uint32_t waiting_at(const Index& i) const noexcept;
   [[nodiscard]] std::uint64_t next_number() noexcept { return ++numbers_; }

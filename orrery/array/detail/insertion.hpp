@@ -184,7 +184,7 @@ class insertion {
     bytes b = pack(0, creation{from, where, 0, false}, i);
     pack_after(b, travels_t<A>(std::forward<A>(arguments))...);
     tell(self, home, message::instance, id_, 0, b);
-    part.follow_creation(i);
+    part.follow_creation(i, home);
   }
 
   std::uint32_t id_;

@@ -94,6 +94,7 @@ void index_part<Index>::create_for_guest(const array_handler& h, std::span<const
     b.insert(b.end(), args.begin(), args.end());
     begins();
     tell(self_, home, h, id(), 0, b);
+    follow_creation(i, home);  // messages of that program come by way of this PE, too
   } catch (...) {
     answer_error(self_, c.from, &h, std::current_exception());
   }

@@ -73,9 +73,9 @@ remote_location* index_part<Index>::way_to(const Index& i) {
 // The creation goes to the home. Later messages of this PE must come behind it, and not by way of
 // the place where the last element of the index was.
 template <class Index>
-void index_part<Index>::follow_creation(const Index& i) {
-  const std::uint32_t home = home_of(i);
-  if (home == self_.id()) return;
+void index_part<Index>::follow_creation(const Index& i, std::uint32_t home) {
+  // most insertions: this PE knows of no place at all
+  if (home == self_.id() || (cached_ == 0 && homes_.count() == 1)) return;
   const auto it = tables_->places.find(i);
   if (it == tables_->places.end()) {
     if (first_try(i) != home) make_location(i, home, false);
