@@ -17,9 +17,10 @@ struct fiber_pool {
   fiber_pool(std::size_t method_stack, std::size_t function_stack, void (*loop_entry)(fiber&, void*), void* loop_owner)
       : loop(loop_entry), owner(loop_owner), method_stacks(method_stack), function_stacks(function_stack) {}
 
-  /// A loop fiber; a new one if none is idle. Throws std::bad_alloc.
-  [[nodiscard]] fiber& take_loop() {
-    if (idle == nullptr) return *make_fiber(method_stacks.allocate(), loop, owner);
+  /// A loop fiber; a new one if none is idle. Ends the program with a line where there is no memory
+  /// for its stack.
+  [[nodiscard]] fiber& take_loop() noexcept {
+    if (idle == nullptr) return new_loop();
     fiber& f = *idle;
     idle = f.next;
     --idle_count;
@@ -49,6 +50,7 @@ struct fiber_pool {
   stack_sizes function_stacks;
 
  private:
+  [[nodiscard]] fiber& new_loop() noexcept;
   void free_finished() {
     fiber* const f = std::exchange(finished, nullptr);
     const stack memory = f->memory;

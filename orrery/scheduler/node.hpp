@@ -2,6 +2,7 @@
 #pragma once
 
 #include <orrery/scheduler/pe.hpp>
+#include <orrery/scheduler/stage_counts.hpp>
 #include <orrery/transport/world.hpp>
 #include <orrery/wire/unique_ptr.hpp>
 
@@ -147,6 +148,8 @@ class node {
   /// An inbound ring or block of a PE of another node is not used any more.
   void let_go(std::uint32_t source_pe) noexcept;
   void wake(std::uint32_t pe) noexcept;
+  /// How far its PEs have come in shutting down.
+  [[nodiscard]] stage_counts& stages() noexcept { return stages_; }
   void announce(pe& to) noexcept;  ///< there is news for it: rings, nodes, errands
   void announce_elsewhere(std::uint32_t pe) noexcept;  ///< the same to a PE of another node
   void peer_corrupt(std::uint32_t pe, const char* what) noexcept;
@@ -211,6 +214,7 @@ class node {
   std::atomic<bool> stopping_{false};
   std::atomic<std::uint32_t> turn_{0};
   std::atomic<bool> dead_{false};
+  stage_counts stages_;
 
   std::mutex mutex_;  // of what follows
   std::vector<std::pair<void*, std::size_t>> local_rings_;

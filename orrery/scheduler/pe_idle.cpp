@@ -29,7 +29,12 @@ constexpr std::int64_t chase_after_ns = 20'000;
 constexpr std::int64_t rest_after_ns = 5'000;  // without anything to do a PE says so, and spins on
 // A sender of another OS process may not see that this PE sleeps (transport::fence_heavy).
 constexpr std::int64_t longest_sleep_beside_others_ns = 100'000'000;
-constexpr std::int64_t shutdown_nap_ns = 500'000;  // other PEs come to their end without saying so
+
+// PEs of other nodes come to their end without saying so. Many PEs look less often each, but often
+// enough to count as being in their loops (shutdown.cpp).
+std::int64_t shutdown_nap_ns(std::uint32_t pes) noexcept {
+  return std::clamp<std::int64_t>(std::int64_t{pes} * 30'000, 500'000, 40'000'000);
+}
 
 // The name of work for an idle PE in traces and reports; nobody sends it.
 const handler idle_work{
@@ -169,7 +174,7 @@ void pe::idle() {
   const bool waits_for_time = next_timer != timers_.end() && next_timer->first != no_deadline;
   const bool suspects = deadlocks_.has_suspects();
   const bool nothing_due = nothing_to_do && !waits_for_time && !suspects;
-  if (stopping()) due = begin + shutdown_nap_ns;
+  if (stopping()) due = begin + shutdown_nap_ns(node_.pe_count());
   if (flow_.excess().may_hold()) [[unlikely]] {
     flow_.excess().relieve(begin);
     due = std::min(due < 0 ? std::numeric_limits<std::int64_t>::max() : due, begin + backlog::relieve_after_ns);

@@ -82,15 +82,26 @@ std::exception_ptr shutdown::ending(std::string_view about) const {
           about, about.empty() ? "" : ": "));
 }
 
+void shutdown::set_stalled(std::int64_t since) noexcept {
+  const std::int64_t before = stalled_.exchange(since, std::memory_order_relaxed);
+  if (before == 0 && since != 0) of_.owner().stages().stall();
+  if (before != 0 && since == 0) of_.owner().stages().go_on();
+}
+
+// The last PE to come wakes the others.
 void shutdown::set_stage(shutdown_stage s) noexcept {
+  node& own = of_.owner();
   measure_ = std::numeric_limits<std::uint64_t>::max();
-  stalled_.store(0, std::memory_order_relaxed);
+  set_stalled(0);
   stage_.store(s, std::memory_order_release);  // SYNC: with everyone
-  for (std::uint32_t i = 0; i < of_.owner().pe_count(); ++i) of_.owner().wake(of_.owner().first_pe() + i);
+  if (own.stages().reach(s) < own.pe_count()) return;
+  for (std::uint32_t i = 0; i < own.pe_count(); ++i) own.wake(own.first_pe() + i);
 }
 
 // True if all PEs of the node have come that far, or are in the stage before and get no further.
 bool shutdown::everyone(shutdown_stage s, std::int64_t now) const noexcept {
+  if (of_.owner().stages().at(s) == of_.owner().pe_count()) return true;
+  if (of_.owner().stages().stalled() == 0) return false;
   for (std::uint32_t i = 0; i < of_.owner().pe_count(); ++i) {
     const shutdown& p = of_.owner().local(of_.owner().first_pe() + i).shutdown_;
     // SYNC: acquire, with set_stage
@@ -107,9 +118,9 @@ void shutdown::watch_progress(std::uint64_t measure, std::int64_t now) noexcept 
   if (measure < measure_) {
     measure_ = measure;
     deadline_ = now + patience_ns;
-    stalled_.store(0, std::memory_order_relaxed);
+    set_stalled(0);
   } else if (now >= deadline_) {
-    stalled_.store(now, std::memory_order_relaxed);
+    set_stalled(now);
   }
 }
 

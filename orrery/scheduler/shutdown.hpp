@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <orrery/scheduler/stage_counts.hpp>
+
 #include <atomic>
 #include <cstdint>
 #include <exception>
@@ -11,9 +13,6 @@ namespace orrery::scheduler {
 struct handler;
 class pe;
 struct slot;
-
-/// How far a PE has come in shutting down; shutdown.cpp says what each stage is.
-enum class shutdown_stage : std::uint8_t { running, finishing, cancelling, quiet, destroying, ended };
 
 /// The way of a PE to its end.
 ///
@@ -56,6 +55,7 @@ class shutdown {
 
  private:
   void set_stage(shutdown_stage s) noexcept;
+  void set_stalled(std::int64_t since) noexcept;
   void end_stages() noexcept;
   [[nodiscard]] bool everyone(shutdown_stage s, std::int64_t now) const noexcept;
   void watch_progress(std::uint64_t measure, std::int64_t now) noexcept;

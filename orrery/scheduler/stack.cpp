@@ -85,10 +85,15 @@ stack_pool::~stack_pool() {
 }
 
 void stack_pool::grow() {
-  const std::size_t count =
-      std::clamp(chunk_bytes / stride_, std::size_t{1}, std::size_t{chunks_.empty() ? 16U : 1024U});
-  const std::size_t bytes = count * stride_;
-  void* p = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  std::size_t bytes = 0;
+  void* p = MAP_FAILED;
+  // Fewer at a time where little address space is left.
+  for (std::size_t count =
+           std::clamp(chunk_bytes / stride_, std::size_t{1}, std::size_t{chunks_.empty() ? 16U : 1024U});
+       count != 0 && p == MAP_FAILED; count /= 4) {
+    bytes = count * stride_;
+    p = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  }
   if (p == MAP_FAILED) throw std::bad_alloc{};
   madvise(p, bytes, MADV_NOHUGEPAGE);  // else the first touch of a stack would cost 2 MiB
 #ifdef ORRERY_ASAN

@@ -5,13 +5,17 @@
 #include <cerrno>
 #include <cstdint>
 #include <cstring>
+#include <fstream>
+#include <new>
 #include <optional>
 #include <set>
 #include <vector>
 
 #include <gtest/gtest.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 namespace orrery::scheduler {
@@ -63,6 +67,28 @@ TEST(stack_pool, gives_stacks_of_at_least_the_size_that_was_asked_for) {
       std::memset(s.bottom, 0x5a, size_of(s));
     }
   }
+}
+
+// Stacks of 1 MiB, of which the pool would take 1,024 at a time.
+TEST(stack_pool, takes_fewer_at_a_time_where_little_address_space_is_left) {
+  const pid_t child = fork();
+  ASSERT_NE(child, -1);
+  if (child == 0) {
+    std::size_t pages = 0;
+    std::ifstream("/proc/self/statm") >> pages;
+    const rlimit most{pages * page + (40U << 20), RLIM_INFINITY};
+    if (pages == 0 || setrlimit(RLIMIT_AS, &most) != 0) _exit(2);
+    stack_pool pool(1U << 20);
+    try {
+      for (int i = 0; i < 32; ++i) *(pool.allocate().top - 1) = std::byte{1};
+    } catch (const std::bad_alloc&) {
+      _exit(1);
+    }
+    _exit(0);
+  }
+  int status = -1;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status;
 }
 
 TEST(stack_pool, gives_stacks_that_do_not_overlap) {

@@ -198,8 +198,13 @@ void data_set::make_devices_on_nodes(const std::vector<std::uint32_t>& sharing, 
 
 device_options data_set::options_of(std::size_t file, const data_set_options& options, open_mode mode,
                                     bool alone) const {
-  return {mode,  options.transfers, options.depth, info_.checksums ? internal::sums_of(info_.files[file]) : "",
-          alone, info_.id};
+  return {mode,
+          options.transfers,
+          options.depth,
+          info_.checksums ? internal::sums_of(info_.files[file]) : "",
+          alone,
+          info_.id,
+          static_cast<std::uint32_t>(file) + 1};
 }
 
 // Devices that are being made. If one cannot be, all are ended.

@@ -334,6 +334,24 @@ TEST(data_set, names_no_files_but_those_that_a_data_set_makes) {
   });
 }
 // A header as somebody could write it who means harm.
+TEST(data_set, whose_devices_were_exchanged_is_refused) {
+  const scratch folder;
+  data_set_description d = small();
+  d.folders = {folder / "one", folder / "other"};
+  program([&] {
+    make_finished(folder / "x", d);
+    for (const std::string end : {".pages", ".sums"}) {
+      const std::string first = folder / ("one/x-0" + end);
+      const std::string second = folder / ("other/x-1" + end);
+      std::filesystem::rename(first, folder / "aside");
+      std::filesystem::rename(second, first);
+      std::filesystem::rename(folder / "aside", second);
+    }
+    expect_in("belongs to device 1 of the data set, not to device 0",
+              error_text(EINVAL, [&] { (void)open(folder / "x"); }));
+  });
+}
+
 TEST(data_set, removes_no_file_elsewhere_that_it_has_not_made) {
   const scratch folder;
   data_set_description d = small();

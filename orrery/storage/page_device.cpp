@@ -91,8 +91,8 @@ page_device::page_device(std::string file, std::uint64_t pages, std::uint64_t pa
   const bool create = options.mode == open_mode::create;
   const auto open_sums = [&] {
     if (!options.sums.empty())
-      state_->sums =
-          page_sums(options.sums, pages, create, options.mode != open_mode::read_only, options.alone, options.owner);
+      state_->sums = page_sums(options.sums, pages, create, options.mode != open_mode::read_only, options.alone,
+                               options.owner, options.number);
   };
   if (create) open_sums();  // it shows whose the pages are, if the program is killed now
   try {

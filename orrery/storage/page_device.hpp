@@ -25,6 +25,7 @@ struct device_options {
   /// it that one call has returned before the other is made, if either of them writes.
   bool alone = true;
   std::uint64_t owner = 0;  ///< of the file of checksums: see page_sums
+  std::uint32_t number = 0;  ///< among the owner's devices, from 1: see page_sums
 };
 
 /// The properties of a device.

@@ -138,7 +138,7 @@ TEST(orrery_data_nifti, says_what_is_wrong_with_a_file) {
 v = np.random.default_rng(1).bytes(64 * 64 * 64 * 4)
 full = header((64, 64, 64), 16, 32) + v
 open('cut.nii', 'wb').write(full[:-1]); open('head.nii', 'wb').write(full[:300]); open('none.nii', 'wb').write(b'nonsense' * 100)
-z = gzip.compress(full, 1); open('cut.nii.gz', 'wb').write(z[:len(z) // 2]); open('flipped.nii.gz', 'wb').write(z[:1000] + b'!!!!!!!!' + z[1008:])
+z = gzip.compress(full, 1); open('cut.nii.gz', 'wb').write(z[:len(z) // 2]); open('crc.nii.gz', 'wb').write((s := gzip.compress(full[:400]))[:-6] + bytes([s[-6] ^ 1]) + s[-5:]); open('flipped.nii.gz', 'wb').write(z[:1000] + b'!!!!!!!!' + z[1008:])
 open('four.nii', 'wb').write(header((4, 4, 4, 2), 16, 32) + bytes(512)); open('rgb.nii', 'wb').write(header((4, 4, 4), 128, 24) + bytes(192))
 open('five.nii', 'wb').write(header((4, 4, 4, 1, 1), 16, 32) + bytes(256)); open('plane.nii', 'wb').write(header((4, 5), 16, 32) + bytes(80))
 )");
@@ -149,6 +149,7 @@ open('five.nii', 'wb').write(header((4, 4, 4, 1, 1), 16, 32) + bytes(256)); open
   expect_bad(import("head.nii"), "is not a file in NIfTI's format, or was cut off in its header");
   expect_bad(import("none.nii"), "is not a file in NIfTI's format");
   expect_bad(import("cut.nii.gz"), "ends before its volume does, or cannot be decompressed");
+  expect_bad(import("crc.nii.gz"), "crc.nii.gz cannot be decompressed: it was cut off or damaged");
   expect_bad(import("flipped.nii.gz"), "ends before its volume does, or cannot be decompressed");
   expect_bad(import("four.nii"), "it has 4 dimensions (4 x 4 x 4 x 2)");
   expect_bad(import("rgb.nii"), "RGB24");

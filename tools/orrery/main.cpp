@@ -90,7 +90,8 @@ data_commands add_data_commands(CLI::App& app, data_request& r) {
   file(out);
   dataset(out, "In an HDF5 file; default: /data");
   path(read);
-  read->add_option("--box", r.box, "As NumPy's slices: 0:64,5,: (negative: from the end); default: all")
+  read->add_option("--box", r.box,
+                   "A slice of each side, as NumPy's but not clipped: 0:64,5,: (negative: from the end); default: all")
       ->type_name("SLICES");
   read->add_option("--out", r.file, "Write to this file, in one of the formats of export, instead of printing")
       ->type_name("FILE");

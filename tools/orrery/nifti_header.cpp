@@ -47,8 +47,11 @@ std::optional<volume> read_volume(const std::string& file) {
   std::vector<std::byte> bytes(sizeof(nifti_2_header));
   znzFile f = znzopen(file.c_str(), "rb", nifti_is_gzfile(file.c_str()));
   if (f == nullptr) return {};
-  bytes.resize(znzread(bytes.data(), 1, bytes.size(), f));
+  const std::size_t got = znzread(bytes.data(), 1, bytes.size(), f);
   (void)Xznzclose(&f);
+  if (got > bytes.size())  // -1 of the library for compressed files
+    throw std::invalid_argument(fmt::format("{} cannot be decompressed: it was cut off or damaged", file));
+  bytes.resize(got);
   std::int32_t size = 0;
   if (bytes.size() < sizeof(nifti_1_header)) return {};
   std::memcpy(&size, bytes.data(), sizeof size);

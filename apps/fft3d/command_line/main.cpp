@@ -125,6 +125,8 @@ void add_options(CLI::App& app, settings& s) {
 void check_writable(const std::string& file) {
   if (file.empty() || file == "-") return;
   const std::string folder = std::filesystem::path(orrery::storage::detail::tidy_path(file)).parent_path().string();
+  if (std::filesystem::is_directory(file))
+    throw std::system_error(EISDIR, std::system_category(), "cannot write " + file);
   if (access(folder.c_str(), W_OK) != 0) throw std::system_error(errno, std::system_category(), "cannot write " + file);
 }
 
@@ -196,7 +198,11 @@ int work(settings& s) {
     say(s, fmt::format("{}: relative error {:.2g}, at most {:.0g}: {}", f.what, f.error, f.limit,
                        f.good() ? "good" : "WRONG"));
   const auto all = summary(s.what, p, o, found);
-  if (s.json == "-") fmt::print("{}\n", all.dump(1));
+  if (s.json == "-") {
+    std::fputs((all.dump(1) + '\n').c_str(), stdout);
+    if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0)
+      throw std::system_error(errno, std::system_category(), "cannot write the figures to stdout");
+  }
   if (!s.json.empty() && s.json != "-" && !(std::ofstream(s.json) << all.dump(1) << '\n'))
     throw std::runtime_error(fmt::format("cannot write {}", s.json));
   if (!s.report.empty()) write_report(s.report, all, o);

@@ -23,7 +23,8 @@ struct file_head {
   std::array<char, 8> magic{'o', 'r', 'r', 'e', 'r', 'y', 's', '1'};
   std::uint64_t pages = 0;
   std::uint64_t owner = 0;
-  std::array<std::uint64_t, 5> reserved{};
+  std::uint64_t number = 0;  // of the device, from 1; 0: it was not kept yet
+  std::array<std::uint64_t, 4> reserved{};
 };
 static_assert(sizeof(file_head) == 64);
 static_assert(sizeof(page_sums::record) == 16);
@@ -73,7 +74,8 @@ std::optional<std::uint64_t> page_sums::owner_of(const std::string& path) {
   return head.magic == file_head().magic ? std::optional(head.owner) : std::nullopt;
 }
 
-page_sums::page_sums(std::string path, std::uint64_t pages, bool create, bool writable, bool alone, std::uint64_t owner)
+page_sums::page_sums(std::string path, std::uint64_t pages, bool create, bool writable, bool alone, std::uint64_t owner,
+                     std::uint32_t number)
     : path_(std::move(path)), shown_(internal::file_text(path_)), kept_((create || writable) && alone) {
   const std::uint64_t bytes = offset_of(pages);
   if (create) {
@@ -82,6 +84,7 @@ page_sums::page_sums(std::string path, std::uint64_t pages, bool create, bool wr
       file_head head;
       head.pages = pages;
       head.owner = owner;
+      head.number = number;
       // The head first: killed before that, it leaves an empty file.
       io::write_all(file_.get(), std::as_bytes(std::span(&head, 1)), 0);
       if (::ftruncate(file_.get(), static_cast<off_t>(bytes)) != 0) detail::throw_errno(errno, "truncate");
@@ -104,6 +107,10 @@ page_sums::page_sums(std::string path, std::uint64_t pages, bool create, bool wr
                                     shown_, pages));
   if (owner != 0 && head.owner != 0 && head.owner != owner)
     detail::throw_errno(EINVAL, fmt::format("{} belongs to another data set: put its own file back", shown_));
+  if (number != 0 && head.number != 0 && head.number != number)
+    detail::throw_errno(EINVAL, fmt::format("{} belongs to device {} of the data set, not to device {}: put each "
+                                            "device's files back to their own names",
+                                            shown_, head.number - 1, number - 1));
   if (!kept_) return;
   records_.resize(pages);
   (void)io::read_all(file_.get(), std::as_writable_bytes(std::span(records_)), sizeof head);

@@ -46,10 +46,11 @@ class page_sums {
 
   page_sums() = default;
   /// Creates the file (`create`), or opens one for writing or reading. `owner`: a number of whoever
-  /// it belongs to, kept in it; 0: nobody's. Throws EINVAL if it is no such file, of another number
-  /// of pages or another owner.
+  /// it belongs to, kept in it; 0: nobody's. `number`: of its device among the owner's, from 1,
+  /// kept in it, too; 0: not known. Throws EINVAL if it is no such file, of another number of
+  /// pages, another owner or another device.
   page_sums(std::string path, std::uint64_t pages, bool create, bool writable, bool alone = true,
-            std::uint64_t owner = 0);
+            std::uint64_t owner = 0, std::uint32_t number = 0);
   /// The owner that a file of checksums names, 0 if it names none; nothing if it is no such file.
   /// May park.
   [[nodiscard]] static std::optional<std::uint64_t> owner_of(const std::string& path);

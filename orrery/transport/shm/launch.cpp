@@ -6,6 +6,8 @@
 #include <orrery/wire/unique_ptr.hpp>
 
 #include <algorithm>
+#include <array>
+#include <cerrno>
 #include <charconv>
 #include <csignal>
 #include <cstdio>
@@ -17,6 +19,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <spawn.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -68,6 +71,13 @@ std::vector<char*> pointers_to(std::vector<std::string>& strings) {
   return pointers;
 }
 
+// For ps and top, where a process that was started as /proc/self/exe would be "exe".
+void name_process() noexcept {
+  std::array<char, 16> name{};  // all that Linux takes
+  ::strncpy(name.data(), program_invocation_short_name, name.size() - 1);
+  (void)::prctl(PR_SET_NAME, name.data());
+}
+
 class spawn_actions {
  public:
   spawn_actions() noexcept { ok_ = ::posix_spawn_file_actions_init(&actions_) == 0; }
@@ -100,7 +110,10 @@ result<std::optional<inherited_world>> take_inherited_world() {
   const auto fd = std::from_chars(text.data(), end, found.fd);
   if (fd.ec == std::errc{} && fd.ptr != end && *fd.ptr == ':' && found.fd > STDERR_FILENO) {
     const auto node = std::from_chars(fd.ptr + 1, end, found.node);
-    if (node.ec == std::errc{} && node.ptr == end && found.node != no_node) return found;
+    if (node.ec == std::errc{} && node.ptr == end && found.node != no_node) {
+      name_process();
+      return found;
+    }
   }
   return fail(transport_errc::bad_argument, 0,
               "{}='{}' is not what a node gives to those that it launches; it is set by Orrery "

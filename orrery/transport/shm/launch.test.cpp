@@ -272,10 +272,14 @@ TEST_F(launch_test, knows_when_it_was_not_launched_and_refuses_nonsense) {
     EXPECT_EQ(std::getenv("ORRERY_INTERNAL_JOIN"), nullptr);
   }
   ::setenv("ORRERY_INTERNAL_JOIN", "17:3", 1);
+  ::prctl(PR_SET_NAME, "exe");  // as a launched process begins
   const auto good = take(take_inherited_world());
   ASSERT_TRUE(good);
   EXPECT_EQ(good->fd, 17);
   EXPECT_EQ(good->node, 3U);
+  std::array<char, 16> name{};
+  ::prctl(PR_GET_NAME, name.data());
+  EXPECT_EQ(std::string_view{name.data()}, std::string_view{program_invocation_short_name}.substr(0, 15)) << "for ps";
   EXPECT_FALSE(take(take_inherited_world())) << "it is asked once";
 }
 
