@@ -337,7 +337,7 @@ TEST(data_set, names_no_files_but_those_that_a_data_set_makes) {
 TEST(data_set, whose_devices_were_exchanged_is_refused) {
   const scratch folder;
   data_set_description d = small();
-  d.folders = {folder / "one", folder / "other"};
+  d.folders = {folder / "one", folder / "other", folder / "third"};  // with 9 pages each
   program([&] {
     make_finished(folder / "x", d);
     for (const std::string end : {".pages", ".sums"}) {

@@ -107,7 +107,7 @@ TEST(fft3d_command, refuses_what_makes_no_sense) {
         "forward x y --passes 7", "filter x y --low-pass 1 --gaussian 1", "forward x y --memory 1K",
         "forward nothing y", "filter x y --low-pass nan", "filter x y --low-pass -1", "filter x y --gaussian 0",
         "filter x y --band-pass 0.3 0.1", "forward x y --passes 0", "forward x y --report nowhere/r.html",
-        "forward x y --json nowhere/r.json"}) {
+        "forward x y --json nowhere/r.json", "forward x y --report .", "forward x y --json ."}) {
     EXPECT_NE(f.fft(words), 0) << words;
     EXPECT_NE(text_of(f / "err"), "") << words;
     EXPECT_FALSE(std::filesystem::exists(f / "y")) << words;
@@ -116,9 +116,10 @@ TEST(fft3d_command, refuses_what_makes_no_sense) {
 }
 TEST(fft3d_command, that_has_failed_after_the_work_finds_it_done) {
   const folder_with_set f;
+  std::filesystem::create_symlink(f / "nowhere/j", f / "broken");
   for (const std::string words : {"forward x y", "forward x --in-place"}) {
-    EXPECT_EQ(f.fft(words + " --passes 3 --json ."), 1);  // a folder
-    EXPECT_NE(text_of(f / "err").find("cannot write ."), std::string::npos) << text_of(f / "err");
+    EXPECT_EQ(f.fft(words + " --passes 3 --json broken"), 1);
+    EXPECT_NE(text_of(f / "err").find("cannot write broken"), std::string::npos) << text_of(f / "err");
     EXPECT_EQ(f.fft(words + " --passes 3 --json j"), 0) << text_of(f / "err");
     EXPECT_NE(text_of(f / "err").find("it had been done already"), std::string::npos) << text_of(f / "err");
     EXPECT_EQ(nlohmann::json::parse(text_of(f / "j"))["passes"].size(), 3U);

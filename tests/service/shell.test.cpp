@@ -176,7 +176,9 @@ TEST_F(shell_of_lists, says_what_is_lost_with_a_node_and_goes_on_with_the_rest) 
   program server({"--scenario=serve_and_lose_a_node", own_world(), "--orrery-nodes=3", "--orrery-pes=1"});
   server.hear("ready");
   EXPECT_EQ(load("/numbers", "50,5\n150,15\n250,25\n"), "3 inserted, 0 updated\n0");
-  EXPECT_EQ(list("/numbers insert -- -2 0"), "0");
+  // The node is killed now, perhaps before the client has left, which says so then.
+  const std::string said = list("/numbers insert -- -2 0");
+  EXPECT_TRUE(said == "0" || said.ends_with("fail with node_lost\n0")) << said;
   while (list("/numbers find -- -3") != "0\n0") {
   }
   EXPECT_EQ(list("/numbers find 50"), "5\n0");
