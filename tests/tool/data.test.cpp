@@ -101,6 +101,16 @@ TEST(orrery_data, creates_zeros) {
   EXPECT_NE(orrery_data("info " + folder / "x").text.find("5 x 6 x 7 elements of type float32 in pages of 4 x 4 x 4"),
             std::string::npos);
 }
+TEST(orrery_data, info_says_that_a_header_was_changed) {
+  const scratch folder;
+  expect_good("create " + folder / "x" + " --shape 5,6,7 --type float32 --pages 4,4,4");
+  std::string header = text_of(folder / "x/orrery.json");
+  const std::size_t at = header.find("float32");
+  ASSERT_NE(at, std::string::npos) << header;
+  write_text(folder / "x/orrery.json", header.replace(at, 7, "float64"));
+  EXPECT_NE(orrery_data("info " + folder / "x").text.find("its header was changed"), std::string::npos);
+  EXPECT_FALSE(nlohmann::json::parse(orrery_data("info --json " + folder / "x").text).value("intact", true));
+}
 TEST(orrery_data, names_damaged_pages) {
   const scratch folder;
   write_text(folder / "in.raw", bytes_of(512 * 8));

@@ -143,14 +143,16 @@ int data_info(const data_request& r) {
                   {"map", i.map},
                   {"checksums", i.checksums},
                   {"finished", i.finished},
+                  {"intact", i.intact},
                   {"attributes", attributes},
                   {"devices", devices}});
       return 0;
     }
-    fmt::print("{}: {} elements of type {} in pages of {}, {}{}\n", i.path, storage::to_string(i.shape),
+    fmt::print("{}: {} elements of type {} in pages of {}, {}{}{}\n", i.path, storage::to_string(i.shape),
                to_string(i.type), storage::to_string(i.page_shape),
                i.checksums ? "with checksums" : "without checksums",
-               i.finished ? "" : "; unfinished: its last writer is still at work, or was interrupted");
+               i.finished ? "" : "; unfinished: its last writer is still at work, or was interrupted",
+               i.intact ? "" : "; its header was changed: this may be untrue, restore it from a copy");
     for (std::size_t d = 0; d < i.files.size(); ++d)
       fmt::print("  device {}: {}, {} pages ({} map)\n", d, devices[d], i.pages[d], i.map);
     for (const auto& [key, value] : attributes.items()) fmt::print("  {}: {}\n", key, value.dump());
