@@ -4,8 +4,10 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <cstdint>
 #include <cstdlib>
+#include <limits>
 #include <optional>
 
 #include <fmt/format.h>
@@ -42,8 +44,10 @@ bool is_number(string_view type) {
 // The value of a number as it stands there, with or without a sign.
 std::optional<std::int64_t> number_in(const string& text) {
   char* end = nullptr;
+  errno = 0;
   const std::int64_t n = std::strtoll(text.c_str(), &end, 0);
-  if (end == text.c_str() || string_view(end).find_first_not_of("uUlL") != string_view::npos) return std::nullopt;
+  if (errno == ERANGE || end == text.c_str() || string_view(end).find_first_not_of("uUlL") != string_view::npos)
+    return std::nullopt;
   return n;
 }
 
@@ -155,6 +159,7 @@ string generator::checks_of(const task_definition& t) {
       }
     }
     all.push_back({&g, run, next});
+    if (next && *next == std::numeric_limits<std::int64_t>::max()) next.reset();  // the compiler refuses it
     if (next) ++*next;
   }
   return code;
