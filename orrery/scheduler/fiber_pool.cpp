@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <orrery/scheduler/fiber_pool.hpp>
 
-#include <cstdio>
-#include <cstdlib>
+#include <orrery/scheduler/no_stack.hpp>
+
 #include <new>
 
 namespace orrery::scheduler {
@@ -13,11 +13,7 @@ fiber& fiber_pool::new_loop() noexcept {
   try {
     return *make_fiber(method_stacks.allocate(), loop, owner);
   } catch (const std::bad_alloc&) {
-    std::fputs(
-        "orrery: there is no address space for the stack of another method: have fewer of them wait at a time, raise "
-        "the limits (ulimit -v, vm.max_map_count), or have smaller stacks (--orrery-method-stack)\n",
-        stderr);
-    std::abort();
+    end_without_stack("another method", "--orrery-method-stack");
   }
 }
 

@@ -4,6 +4,7 @@
 #include <orrery/scheduler/pe.hpp>
 #include <orrery/scheduler/pe_parts.hpp>
 #include <orrery/scheduler/simulator.hpp>
+#include <orrery/scheduler/urgent_queue.hpp>
 
 namespace orrery::scheduler {
 

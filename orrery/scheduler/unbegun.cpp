@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <orrery/scheduler/no_stack.hpp>
 #include <orrery/scheduler/unbegun.hpp>
 #include <orrery/wire/unique_ptr.hpp>
 
-#include <cstdio>
-#include <cstdlib>
 #include <new>
 
 namespace orrery::scheduler {
@@ -14,11 +13,7 @@ stack stack_from(stack_sizes& stacks, std::size_t bytes) noexcept {
   try {
     return stacks.allocate(bytes);
   } catch (const std::bad_alloc&) {
-    std::fputs(
-        "orrery: there is no address space for the stack of a process function: have fewer of them wait at a time, "
-        "or raise the limits (ulimit -v, vm.max_map_count)\n",
-        stderr);
-    std::abort();
+    end_without_stack("a process function", "--orrery-function-stack");
   }
 }
 

@@ -3,10 +3,14 @@
 // test starts this program again (--scenario=NAME and the runtime's options) and reads what it says.
 #include "../support/scenario.hpp"
 
+#include <chrono>
+#include <fstream>
 #include <stdexcept>
+#include <vector>
 
 #include <dlfcn.h>
 #include <pthread.h>
+#include <sys/resource.h>
 
 namespace {
 std::atomic<int> threads_left = 1'000'000;  // that can still be started
@@ -114,6 +118,28 @@ void children_of_fork() {
   }
 }
 
+struct patient {
+  static void wait() { sleep_for(std::chrono::seconds{10}); }
+};
+ORRERY_PROCESS(patient, wait);
+
+void leave_no_address_space() {
+  std::size_t pages = 0;
+  std::ifstream("/proc/self/statm") >> pages;
+  const rlimit most{pages * 4096 + (512U << 20), RLIM_INFINITY};
+  check(pages != 0 && ::setrlimit(RLIMIT_AS, &most) == 0, "the limit");
+}
+void methods_without_stacks() {
+  leave_no_address_space();
+  std::vector<future<void>> waits;
+  for (int i = 0; i < 200; ++i) waits.push_back(start(spawn<patient>(here()))->wait());
+  for (auto& w : waits) w.get();
+}
+void functions_without_stacks() {
+  leave_no_address_space();
+  for (int i = 0; i < 200; ++i) (void)spawn(here(), &patient::wait);
+}
+
 // --- the tests ---------------------------------------------------------------------------------------------------------
 
 const std::vector<std::string> threads{"--orrery-pes=2"};
@@ -138,6 +164,16 @@ TEST(limits, threads_that_cannot_be_started_are_named) {
   EXPECT_EQ(result, 1);
   EXPECT_NE(said.find(" of the 8 PEs of node 0 can be started"), std::string::npos) << said;
   EXPECT_NE(said.find("ulimit -u"), std::string::npos) << said;
+}
+
+TEST(limits, stacks_without_address_space_end_the_program_with_a_line) {
+  if (slowed_down) GTEST_SKIP() << "sanitizers take address space of their own";
+  for (const std::string kind : {"method", "function"}) {
+    const std::string said = said_by(kind + "s_without_stacks", {"--orrery-pes=1", "--orrery-" + kind + "-stack=16M"});
+    EXPECT_EQ(count_of(said, "orrery: there is no address space for the stack of"), 1) << said;
+    EXPECT_NE(said.find("ulimit -v"), std::string::npos) << said;
+    EXPECT_NE(said.find("--orrery-" + kind + "-stack"), std::string::npos) << said;
+  }
 }
 
 TEST(limits, a_destructor_that_throws_is_named_before_the_node_ends) {
@@ -177,6 +213,8 @@ int main(int argc, char** argv) {
   using namespace orrery::faults;
   return orrery::testing::run_tests_or_scenario(argc, argv,
                                                 {{"destructor", destructor_throws},
+                                                 {"methods_without_stacks", methods_without_stacks},
+                                                 {"functions_without_stacks", functions_without_stacks},
                                                  {"method", method_throws},
                                                  {"fork", children_of_fork},
                                                  {"main_fork", main_in_a_child_of_fork}});
