@@ -252,14 +252,25 @@ void data_set::flush() { array_.flush(); }
 void data_set::finish() {
   if (!writable_)
     throw_errno(EROFS, fmt::format("the data set {} was opened read-only: it cannot be finished", info_.path));
-  array_.flush();
-  mark(true);
+  take_writes(false);
+  try {
+    array_.flush();
+    mark(true);
+  } catch (...) {
+    take_writes(true);
+    throw;
+  }
 }
 
 void data_set::reopen() {
   if (!writable_)
     throw_errno(EROFS, fmt::format("the data set {} was opened read-only: open it with read_write", info_.path));
   if (info_.finished) mark(false);
+  take_writes(true);
+}
+
+void data_set::take_writes(bool taken) {
+  for (const auto& d : devices_) d->take_writes(taken);
 }
 
 std::vector<page_damage> data_set::verify() { return verify_part(domain::of_shape(array_.grid().pages())); }

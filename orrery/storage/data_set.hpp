@@ -125,10 +125,10 @@ class data_set {
   /// Everything that was written is on the drives when this returns. Throws errors of writes that
   /// nobody saw.
   void flush();
-  /// As flush, and the header says that the data set is finished. A writer that goes on calls
-  /// `reopen` first.
+  /// As flush, and the header says that the data set is finished. From then on writes are refused
+  /// (EROFS), whoever writes, until `reopen`.
   void finish();
-  /// Marks it unfinished again, before more is written.
+  /// Marks it unfinished again, and takes writes.
   void reopen();
   /// Reads every page and returns those that cannot be trusted, in the order of pages. (Of a data
   /// set without checksums: those that cannot be read.)
@@ -146,6 +146,7 @@ class data_set {
   void take(std::vector<future<remote<array_device>>>& started);
   void end_devices() noexcept;
   void mark(bool finished);
+  void take_writes(bool taken);
 
   data_set_info info_;
   any_page_map map_;

@@ -37,8 +37,9 @@ const data_set_options writing{.mode = open_mode::read_write};
 void expect_in(const std::string& part, const std::string& text) {
   EXPECT_NE(text.find(part), std::string::npos) << "'" << part << "' is not in: " << text;
 }
-remote<data_set> create(const std::string& path, const data_set_description& d = small()) {
-  return spawn<data_set>(pe(1), path, d, data_set_options{});
+remote<data_set> create(const std::string& path, const data_set_description& d = small(),
+                        const data_set_options& o = {}) {
+  return spawn<data_set>(pe(1), path, d, o);
 }
 remote<data_set> open(const std::string& path, const data_set_options& o = {}) {
   return spawn<data_set>(pe(1), path, o);
@@ -164,6 +165,25 @@ TEST(data_set, is_unfinished_until_it_is_finished) {
     set->reopen();
     EXPECT_FALSE(data_set::read_info(path).finished);
   });
+}
+TEST(data_set, that_is_finished_takes_writes_again_once_it_is_reopened) {
+  const scratch folder;
+  for (const std::uint32_t behind : {0U, 8U})
+    program([&] {
+      const std::string path = folder / fmt::format("x{}", behind);
+      auto set = create(path, small(), {.cache = {.write_behind_pages = behind}});
+      fill(set);
+      set->finish();
+      expect_in("reopen()", error_text(EROFS, [&] { fill(set); }));
+      set->flush();
+      EXPECT_EQ(all_of(set), elements<double>(count));
+      EXPECT_TRUE(data_set::read_info(path).finished);
+      set->reopen();
+      fill(set);
+      set->finish();
+      destroy(set);
+      EXPECT_EQ(all_of(open(path)), elements<double>(count));
+    });
 }
 TEST(data_set, names_every_page_that_cannot_be_trusted) {
   const scratch folder;

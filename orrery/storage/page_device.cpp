@@ -44,6 +44,7 @@ struct page_device::state {
   bool own_file = false;
   device_geometry geometry;  // if it has none
   bool closed = false;
+  bool finished = false;  // takes no writes
 };
 
 // While it lives the drive has one transfer more.
@@ -128,7 +129,12 @@ void page_device::check_open() const {
 }
 void page_device::check_writable() const {
   if (!geometry().writable) throw_errno(EROFS, fmt::format("{} was opened read-only: open it for writing", name_));
+  if (state_->finished)
+    throw_errno(EROFS, fmt::format("{} belongs to a data set that finish() has finished: call its reopen() before "
+                                   "more is written",
+                                   name_));
 }
+void page_device::take_writes(bool taken) { state_->finished = !taken; }
 
 void page_device::write(const page& p, std::uint64_t index) {
   check(index);

@@ -108,6 +108,9 @@ class page_device {
   /// Returns when all writes that came before are on the drive. Errors of earlier ones that nobody
   /// saw are thrown here.
   virtual void flush();
+  /// Whether pages may be written from now on; else `write` throws EROFS and says that the data set
+  /// is finished. Reads and `flush` go on. Does not park.
+  void take_writes(bool taken);
   /// Flushes and gives the file back. The device can then only be destroyed. Throws what flush
   /// throws, and is then still open.
   virtual void close();
@@ -151,7 +154,7 @@ class page_device {
   void await_writes();
   /// Throws std::out_of_range.
   void check(std::uint64_t index) const;
-  /// Throws EROFS.
+  /// Throws EROFS: it was opened read-only, or takes no writes now.
   void check_writable() const;
   /// Throws if the device is closed.
   void check_open() const;
@@ -179,6 +182,6 @@ class page_device {
   remote<page_device> source_;
   wire::unique_ptr<state> state_;
 };
-ORRERY_PROCESS(page_device, write, read, read_into_cache, flush, close, geometry, statistics, damage_of);
+ORRERY_PROCESS(page_device, write, read, read_into_cache, flush, take_writes, close, geometry, statistics, damage_of);
 
 }  // namespace orrery::storage

@@ -149,6 +149,18 @@ TEST(orrery_data, says_what_is_wrong) {
   expect_bad("import " + folder / "a.npy" + " " + folder / "x", "it has 4 dimensions");
 }
 
+TEST(orrery_data, imports_numpy_arrays_with_sides_of_one_behind_the_third) {
+  const scratch folder;
+  write_text(folder / "a.npy",
+             npy("{'descr': '<f8', 'fortran_order': False, 'shape': (2, 3, 4, 1, 1), }", bytes_of(24 * 8)));
+  expect_good("import " + folder / "a.npy" + " " + folder / "x");
+  expect_good("export " + folder / "x" + " " + folder / "b.npy");
+  EXPECT_EQ(text_of(folder / "b.npy"),
+            npy("{'descr': '<f8', 'fortran_order': False, 'shape': (2, 3, 4), }", bytes_of(24 * 8)));
+  write_text(folder / "a.npy", npy("{'descr': '<f8', 'fortran_order': False, 'shape': (), }", bytes_of(8)));
+  expect_bad("import " + folder / "a.npy" + " " + folder / "y", "a single number");
+}
+
 TEST(orrery_data, prints_a_part_of_an_array) {
   const scratch folder;
   std::vector<double> elements(3 * 4 * 5);

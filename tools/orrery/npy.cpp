@@ -3,6 +3,8 @@
 // little-endian), and a Python dictionary: {'descr': '<c16', 'fortran_order': False, 'shape': (3, 4, 5), }
 #include "npy.hpp"
 
+#include "array_file.hpp"
+
 #include <charconv>
 #include <cstring>
 #include <stdexcept>
@@ -81,11 +83,7 @@ npy_header parse_npy(std::span<const std::byte> begin) {
         type.substr(0, type.find(','))));
   h.type = found->type;
   h.fortran = value_of(dictionary, "fortran_order").starts_with("True");
-  const std::vector<std::int64_t> sides = tuple_of(value_of(dictionary, "shape"));
-  if (sides.size() > 3)
-    throw std::invalid_argument(
-        fmt::format("it has {} dimensions, and arrays here have 3: reshape it first", sides.size()));
-  for (std::size_t k = 0; k < sides.size(); ++k) h.shape[3 - sides.size() + k] = sides[k];
+  h.shape = three_sides(tuple_of(value_of(dictionary, "shape")));
   return h;
 }
 
