@@ -24,6 +24,13 @@ set_target_properties(orrery PROPERTIES POSITION_INDEPENDENT_CODE ON)
 if(CMAKE_CXX_COMPILER_ID STREQUAL GNU)
   target_compile_options(orrery PRIVATE -fno-semantic-interposition)
 endif()
+# A function with more on its stack than a guard has touches each page of it, so that it runs into
+# the guard of its process, not over it into the stack of another one: programs, too.
+include(CheckCXXCompilerFlag)
+check_cxx_compiler_flag("-Werror -fstack-clash-protection" orrery_has_stack_clash_protection)
+if(orrery_has_stack_clash_protection)
+  target_compile_options(orrery PUBLIC $<$<COMPILE_LANGUAGE:C,CXX>:-fstack-clash-protection>)
+endif()
 add_library(orrery::orrery ALIAS orrery)
 
 include(cmake/mpi_plugins.cmake)

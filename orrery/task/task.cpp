@@ -267,19 +267,35 @@ uint32_t orrery_this_node(void) { return orrery::scheduler::current_pe != nullpt
 uint32_t orrery_pes(void) { return orrery::scheduler::current_pe != nullptr ? orrery::world_pes() : 0; }
 uint32_t orrery_nodes(void) { return orrery::scheduler::current_pe != nullptr ? orrery::world_nodes() : 0; }
 
-void orrery_log(const char* format, ...) {
+namespace {
+// "task 3.1: ", and the text as printf makes it.
+std::string said_by_task(const char* format, va_list values) {
   char text[1024] = "";
-  if (format != nullptr) {
-    va_list values;
-    va_start(values, format);
-    (void)std::vsnprintf(text, sizeof text, format, values);
-    va_end(values);
-  }
-  std::string line;
-  if (const auto me = address_of(orrery_self()); me) line = fmt::format("task {}: ", to_string(me));
-  line += text;
+  if (format != nullptr) (void)std::vsnprintf(text, sizeof text, format, values);
+  const auto me = address_of(orrery_self());
+  return me ? fmt::format("task {}: {}", to_string(me), text) : std::string(text);
+}
+}  // namespace
+
+void orrery_log(const char* format, ...) {
+  va_list values;
+  va_start(values, format);
+  std::string line = said_by_task(format, values);
+  va_end(values);
   line += '\n';
   (void)std::fwrite(line.data(), 1, line.size(), stderr);
+}
+
+void orrery_log_failure(const char* format, ...) {
+  va_list values;
+  va_start(values, format);
+  const std::string line = said_by_task(format, values);
+  va_end(values);
+  if (orrery::scheduler::pe* const self = orrery::scheduler::current_pe; self != nullptr) {
+    self->failures().report(line, nullptr);
+  } else {
+    (void)std::fputs((line + '\n').c_str(), stderr);
+  }
 }
 
 orrery_status orrery_set_name(orrery_task task, const char* name) {

@@ -179,6 +179,13 @@ void orrery_log(const char* format, ...)
     __attribute__((format(printf, 1, 2)))
 #endif
     ;
+/* The same of something that has failed and that nobody waits for: it counts as a one-way message
+ * that failed, so that orrery_run returns 1. */
+void orrery_log_failure(const char* format, ...)
+#if defined(__GNUC__)
+    __attribute__((format(printf, 1, 2)))
+#endif
+    ;
 
 /* --- message types ---------------------------------------------------------------------------- */
 

@@ -59,4 +59,14 @@ void wrong_count(std::size_t length, std::uint64_t other, std::string_view array
                                 array, length, other));
 }
 
+char* text_of(const std::optional<std::string>& text, std::string_view member) {
+  if (!text) return nullptr;
+  if (const std::size_t at = text->find('\0'); at != std::string::npos)
+    throw usage_error(errc::bad_argument,
+                      fmt::format("tasks::send: the text '{}' has a byte 0 at {}, where it would end for C: count its "
+                                  "bytes in a member, and send an array",
+                                  member, at));
+  return const_cast<char*>(text->c_str());
+}
+
 }  // namespace orrery::tasks

@@ -186,10 +186,10 @@ void set_count(Count& count, std::size_t length, bool first, std::string_view ar
     wrong_count(length, static_cast<std::uint64_t>(count), array);
 }
 
-/// For generated code: a text and an array as C has them.
-[[nodiscard]] inline char* text_of(const std::optional<std::string>& text) noexcept {
-  return text ? const_cast<char*>(text->c_str()) : nullptr;
-}
+/// For generated code: a text as C has it, which ends at its first byte 0. Throws usage_error if
+/// there is one within it.
+[[nodiscard]] char* text_of(const std::optional<std::string>& text, std::string_view member);
+/// For generated code: an array as C has it.
 template <class C>
 [[nodiscard]] C* array_in(std::pmr::memory_resource& memory, std::size_t length) {
   return length == 0 ? nullptr : static_cast<C*>(memory.allocate(length * sizeof(C), alignof(C)));

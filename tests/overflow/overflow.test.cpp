@@ -36,6 +36,13 @@ constexpr int endless = 1'000'000'000;
   return recurse(depth - 1) + (frame[depth % 512] == static_cast<char>(depth) ? 1 : 0);
 }
 
+/// Takes more stack at once than a guard and all stacks beside it have.
+[[gnu::noinline]] int wide(int at) {
+  volatile char frame[1 << 20];
+  frame[at] = 1;
+  return frame[at];
+}
+
 class Deep {
  public:
   explicit Deep(int in_constructor = 0, int in_destructor = 0) : in_destructor_(in_destructor) {
@@ -43,6 +50,7 @@ class Deep {
   }
   ~Deep() { recurse(in_destructor_); }
   int dive(int depth) { return recurse(depth); }
+  int widen(int at) { return wide(at); }
   int dive_at(remote<Deep> other, int depth) { return other->dive(depth); }
   int dive_while_handling(int depth) {
     try {
@@ -57,7 +65,7 @@ class Deep {
     *nowhere = 1;
   }
   void signal_itself() { (void)std::raise(SIGSEGV); }
-  ORRERY_PROCESS_MEMBERS(Deep, dive, dive_at, dive_while_handling, crash, signal_itself)
+  ORRERY_PROCESS_MEMBERS(Deep, dive, widen, dive_at, dive_while_handling, crash, signal_itself)
 
  private:
   int in_destructor_;
@@ -66,6 +74,11 @@ class Deep {
 std::uint32_t last_pe() { return world_pes() - 1; }
 
 void in_method() { spawn<Deep>(pe(last_pe()))->dive(endless); }
+void in_method_with_a_large_array() { spawn<Deep>(pe(last_pe()))->widen(1); }
+void in_process_function_with_a_large_array() {
+  spawn(pe(last_pe()), wide, 1);
+  (void)orrery::receive<int>();
+}
 void in_method_called_by_a_method() {
   const auto first = spawn<Deep>(pe(last_pe()));
   first->dive_at(spawn<Deep>(pe(last_pe())), endless);
@@ -117,6 +130,8 @@ struct scenario {
 };
 const std::map<std::string_view, scenario> scenarios{
     {"in_method", {in_method}},
+    {"in_method_with_a_large_array", {in_method_with_a_large_array}},
+    {"in_process_function_with_a_large_array", {in_process_function_with_a_large_array}},
     {"in_method_called_by_a_method", {in_method_called_by_a_method}},
     {"in_catch_block", {in_catch_block}},
     {"in_constructor", {in_constructor}},
@@ -201,6 +216,10 @@ constexpr std::string_view function_option = "--orrery-function-stack";
 TEST_F(stack_overflow, in_a_method_names_it_and_its_pe) {
   expect_line("in_method", "overflow_test::Deep::dive", 0, function_option);  // inline, on the main function's stack
   expect_line("in_method", "overflow_test::Deep::dive", 1, method_option);
+}
+TEST_F(stack_overflow, of_an_array_that_reaches_beyond_the_guard_is_named_too) {
+  expect_line("in_method_with_a_large_array", "overflow_test::Deep::widen", 1, method_option);
+  expect_line("in_process_function_with_a_large_array", "process function", 1, function_option);
 }
 TEST_F(stack_overflow, in_a_method_that_was_called_inline_names_that_one) {
   expect_line("in_method_called_by_a_method", "overflow_test::Deep::dive", 1, method_option);

@@ -446,6 +446,95 @@ int main(void) {
   EXPECT_EQ(said(), "1 2 3 4 5 6 8 16\n");
 }
 
+// As variables have them: a length from the initial value, pointers to functions and arrays; a
+// large state without values is not in the program's file. A receive of one's own needs no handlers.
+TEST_F(orrery_cc, takes_all_kinds_of_state) {
+  write("state.c", R"(#include <orrery/task.h>
+#include <stdio.h>
+static int twice(int n) { return 2 * n; }
+message M { int value; };
+task Many {
+  tag GO(M);
+  char text[] = "a text", *const names[] = {"x", "y"};
+  int pairs[][2] = {{1, 2}, {3, 4}, {5, 6}};
+  int (*call)(int) = twice, (*rows)[2], (*calls[2])(int) = {[1] = twice};
+};
+static orrery_status (Many_receive)(Many this) {
+  orrery_message m;
+  const orrery_status status = orrery_receive(&m, ORRERY_FOREVER);
+  if (status != ORRERY_OK) return status;
+  printf("%s %zu %s %d %d %d %d\n", this->text, sizeof this->text, this->names[1], this->pairs[2][1],
+         this->call(M_open(&m)->value), this->rows == NULL, this->calls[1](7));
+  orrery_release(&m);
+  return status;
+}
+static void Many_start(Many this) {
+  if (Many_receive(this) != ORRERY_OK) puts("not received");
+}
+task Large { tag GO(); char room[64 << 20]; };
+static void Large_start(Large this) { printf("%d\n", this->room[1 << 20]); }
+static void Large_handle_GO(Large this) { (void)this; }
+int main(void) {
+  orrery_task t = Many_create();
+  int bad = Many_send_GO(t, &(struct M){4}) || orrery_join(t, ORRERY_FOREVER);
+  return bad || orrery_join(Large_create(), ORRERY_FOREVER);
+}
+)");
+  ASSERT_EQ(run("orrery-cc -std=gnu11 -Wall -Wextra state.c -c -o state.o && orrery-cc state.o -o state && "
+                "./state --orrery-pes=1 && test $(stat -c %s state.o) -lt 1000000"),
+            0)
+      << said();
+  EXPECT_EQ(said(), "a text 7 y 6 8 1 14\n0\n");
+}
+
+// A frame that is larger than the guard below a stack, and all stacks beside it.
+TEST_F(orrery_cc, ends_a_task_that_has_no_room_for_a_large_array) {
+  write("wide.c", R"(#include <orrery/task.h>
+static int wide(void) { volatile char frame[1 << 20]; frame[1] = 1; return frame[1]; }
+task Wide { tag GO(); };
+static void Wide_start(Wide this) { (void)this; wide(); }
+static void Wide_handle_GO(Wide this) { (void)this; }
+int main(void) { return orrery_join(Wide_create(), ORRERY_FOREVER); }
+)");
+  ASSERT_EQ(run("ulimit -c 0; orrery-cc wide.c -o wide"), 0) << said();
+  EXPECT_NE(run("ulimit -c 0; ./wide --orrery-pes=1"), 0);
+  EXPECT_NE(said().find("stack overflow in "), string::npos) << said();
+}
+
+// A message that no handler of the task takes is a failed one.
+TEST_F(orrery_cc, counts_messages_that_a_task_does_not_take) {
+  write("drop.c", R"(#include <orrery/task.h>
+message M { int value; };
+message Other { char *text; };
+task T { tag GO(M); };
+static void T_start(T this) { T_serve(this); }
+static void T_handle_GO(T this, M message) { (void)this; (void)message; orrery_exit(); }
+int main(int argc, char **argv) {
+  (void)argv;
+  orrery_task t = T_create();
+  if (argc > 1) Other_send(t, T_GO, &(struct Other){"x"}), Other_send(t, 77, &(struct Other){"x"});
+  return T_send_GO(t, &(struct M){1}) || orrery_join(t, ORRERY_FOREVER);
+}
+)");
+  ASSERT_EQ(run("orrery-cc drop.c -o drop && ./drop --orrery-pes=1"), 0) << said();
+  EXPECT_EQ(run("./drop 1 --orrery-pes=1"), 1) << said();
+  for (const string text : {"is no M", "a message with tag 77", "2 one-way messages failed"})
+    EXPECT_NE(said().find(text), string::npos) << text << "\n" << said();
+}
+
+TEST_F(orrery_cc, leaves_nothing_behind_when_it_is_interrupted) {
+  string source =
+      "#include <orrery/task.h>\ntask T { tag GO(); int z[1 << 22] = {1}; };\n"
+      "static void T_start(T this) { (void)this; }\nstatic void T_handle_GO(T this) { (void)this; }\n";
+  write("large.c", source);
+  // Its compiler may be anywhere; each time it is stopped a little later.
+  EXPECT_EQ(run("mkdir scratch && export TMPDIR=$PWD/scratch && for i in 1 2 3 4 5 6 7 8; do "
+                "orrery-cc -c large.c & p=$!; sleep 0.0$((i * 2)); kill -TERM $p; "
+                "wait $p; r=$?; [ $r = 143 ] || [ $r = 0 ] || exit 3; done; sleep 0.2; [ -z \"$(ls scratch)\" ]"),
+            0)
+      << said();
+}
+
 // `main` may call itself, and be called by others; its address may be taken.
 TEST_F(orrery_cc, takes_every_main) {
   const string rest = "message M { int value; };\nstatic int of(const struct M *m) { return m->value; }\n";
@@ -462,12 +551,16 @@ TEST_F(orrery_cc, takes_every_main) {
        "4 word\n"},
       {"int main(void) { struct { int main; } s = {4}; int main = s.main + of(&(struct M){.value = 1}); printf(\"%d\\n\", main); return 0; }",
        "5\n"},
+      {"int (main)(void) { puts(__func__); return 0; }", "main\n"},
   };
   for (const auto& [text, prints] : mains) {
     write("main.c", "#include <orrery/task.h>\n#include <stdio.h>\n" + rest + text + "\n");
     ASSERT_EQ(run("orrery-cc -std=gnu17 main.c -o main && ./main word --orrery-pes=1"), 0) << text << said();
     EXPECT_NE(said().find(prints), string::npos) << text << said();
   }
+  write("main.c", "#include <orrery/task.h>\n#include <stdio.h>\n" + rest + "main() { puts(\"old\"); return 0; }\n");
+  ASSERT_EQ(run("orrery-cc -std=gnu89 -w main.c -o main && ./main --orrery-pes=1"), 0) << said();
+  EXPECT_EQ(said(), "old\n");
   write("main.c",
         "#include <orrery/task.h>\nmessage M { int main; };\nint main(void) { struct M m = {0}; return m.main; }\n");
   EXPECT_EQ(run("orrery-cc -c main.c"), 0) << said();
@@ -631,7 +724,14 @@ TEST_F(orrery_cc, makes_a_header_for_cpp_or_says_what_cpp_cannot_have) {
                             "bad.h:2:49: error: the type of the elements of 'all' has no name, which C++ needs",
                             "bad.h:3:14: error: tag 'go' has no type, which C++ needs: write tag go(Message);\n"})
     EXPECT_NE(said().find(text), string::npos) << said();
-  for (const string name : {"3x", "a::", "::a", "a::3", "a b", "a-b", "class", "a::int"}) {
+  write("bad.h", "#include <orrery/task.h>\nmessage M { int M; _Atomic int n; };\ntask T { tag T(M); };\n");
+  EXPECT_EQ(run("orrery-cc --emit-cpp-header bad.h"), 1);
+  for (const string text : {"'M' has the name of its message", "'n' is _Atomic", "tag 'T' has the name of its task"})
+    EXPECT_NE(said().find(text), string::npos) << said();
+  write("bad.h", "#include <orrery/task.h>\n");
+  EXPECT_EQ(run("orrery-cc --emit-cpp-header bad.h"), 1);
+  EXPECT_NE(said().find("has no task and no message"), string::npos) << said();
+  for (const string name : {"", "3x", "a::", "::a", "a::3", "a b", "a-b", "class", "a::int"}) {
     EXPECT_EQ(run("orrery-cc --emit-cpp-header '--cpp-namespace=" + name + "' good.h"), 1);
     EXPECT_NE(said().find("error: '" + name + "' cannot name a namespace: "), string::npos) << said();
   }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <tools/orrery_cc/c_compiler.hpp>
 #include <tools/orrery_cc/failure.hpp>
+#include <tools/orrery_cc/interruption.hpp>
 
 #include <cerrno>
 #include <cstdio>
@@ -74,18 +75,23 @@ void c_compiler::give_stdin(const fs::path& file) {
 }
 
 int c_compiler::call(const words& arguments, const fs::path& errors) const {
+  check_interruption();
   words all = with(arguments);
   if (rewinds_stdin_) ::lseek(STDIN_FILENO, 0, SEEK_SET);
   pid_t child = 0;
+  posix_spawnattr_t group;  // of its own, so that an interruption reaches what it starts
+  ::posix_spawnattr_init(&group);
+  ::posix_spawnattr_setflags(&group, POSIX_SPAWN_SETPGROUP);
+  ::posix_spawnattr_setpgroup(&group, 0);
   posix_spawn_file_actions_t files;
   ::posix_spawn_file_actions_init(&files);
   if (!errors.empty())
     ::posix_spawn_file_actions_addopen(&files, STDERR_FILENO, errors.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
-  const int error = ::posix_spawnp(&child, all[0].c_str(), &files, nullptr, pointers_to(all).data(), environ);
+  const int error = ::posix_spawnp(&child, all[0].c_str(), &files, &group, pointers_to(all).data(), environ);
   ::posix_spawn_file_actions_destroy(&files);
+  ::posix_spawnattr_destroy(&group);
   if (error != 0) cannot_run(all[0], error);
-  int status = 0;
-  ::waitpid(child, &status, 0);
+  const int status = wait_for_group(child);
   return WIFEXITED(status) ? WEXITSTATUS(status) : 1;
 }
 

@@ -18,7 +18,8 @@ class c_compiler {
 
   /// From now on the compiler finds this file on its stdin, each time from the beginning. Throws failed.
   void give_stdin(const std::filesystem::path& file);
-  /// Runs it and returns its exit code. `errors`: the file for what it says on stderr; empty: there. Throws failed.
+  /// Runs it and returns its exit code. `errors`: the file for what it says on stderr; empty: there. Throws failed,
+  /// interrupted.
   [[nodiscard]] int call(const words& arguments, const std::filesystem::path& errors = {}) const;
   /// This program becomes the compiler. Throws failed if it cannot be run.
   [[noreturn]] void become(const words& arguments) const;

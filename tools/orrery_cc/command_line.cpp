@@ -47,7 +47,7 @@ bool take_own_option(command_line& c, const string& w, Next next) {
     c.until = stop::object;
   } else if (w == "-S") {
     c.until = stop::assembly;
-  } else if (w == "-E" || w == "-M" || w == "-MM") {
+  } else if (w == "-E" || w == "-M" || w == "-MM" || w == "-###") {
     c.until = stop::preprocessed;
   } else if (w == "-fsyntax-only") {
     c.until = stop::syntax;
@@ -85,6 +85,7 @@ command_line parse_command_line(const std::vector<string>& given) {
     }
     if (constexpr string_view option = "--cpp-namespace="; w.starts_with(option)) {
       c.cpp_namespace = w.substr(option.size());
+      c.says_cpp_namespace = true;
       continue;
     }
     c.all.push_back(w);

@@ -31,6 +31,7 @@ struct command_line {
   bool emit_c = false;
   bool emit_cpp_header = false;
   std::string cpp_namespace;  ///< --cpp-namespace=: of what that header declares
+  bool says_cpp_namespace = false;
   bool wants_dependencies = false;  ///< -MD or -MMD
   std::string dependency_flag;
   std::string dependency_file;  ///< -MF

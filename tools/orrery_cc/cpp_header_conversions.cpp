@@ -35,13 +35,14 @@ string cpp_header::writes(const message_definition& m) const {
                      counted.insert(each.count).second, m.name);
     switch (each.kind) {
       case member_kind::string:
-        text += format("  to.{0} = orrery::tasks::text_of(from.{0});\n", n);
+        text += format("  to.{0} = orrery::tasks::text_of(from.{0}, \"{1}.{0}\");\n", n, m.name);
         break;
       case member_kind::strings:
         text += format(
             "  to.{0} = orrery::tasks::array_in<char*>(memory, from.{0}.size());\n"
-            "  for (std::size_t i = 0; i < from.{0}.size(); ++i) to.{0}[i] = orrery::tasks::text_of(from.{0}[i]);\n",
-            n);
+            "  for (std::size_t i = 0; i < from.{0}.size(); ++i) to.{0}[i] = orrery::tasks::text_of(from.{0}[i], "
+            "\"{1}.{0}\");\n",
+            n, m.name);
         break;
       case member_kind::message:
         text += format(

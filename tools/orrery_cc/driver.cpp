@@ -25,9 +25,13 @@ using stop = command_line::stop;
 
 namespace {
 
+// A function with much on its stack touches each page of it, so that a task that has no room for it
+// runs into the guard, not over it.
+constexpr const char* touches_each_page = "-fstack-clash-protection";
+
 string read_file(const fs::path& path) {
   std::ifstream in(path, std::ios::binary);
-  if (!in) give_up(fmt::format("{} cannot be read", path.string()));
+  if (!in || fs::is_directory(path)) give_up(fmt::format("{} cannot be read", path.string()));
   return {std::istreambuf_iterator<char>(in), {}};
 }
 
@@ -72,6 +76,7 @@ void driver::refuse(const string& file, int code) {
 void driver::become_compiler() const {
   words all;
   if (fs::exists(compiler_.include() / "orrery" / "task.h")) all = {"-I", compiler_.include().string()};
+  if (asked_.until != stop::preprocessed && !asked_.sources().empty()) all.emplace_back(touches_each_page);
   all.insert(all.end(), asked_.all.begin(), asked_.all.end());
   work_.remove();
   compiler_.become(all);
@@ -144,7 +149,7 @@ int driver::emit_cpp_header() {
   const words files = asked_.sources();
   if (files.size() != 1)
     give_up("--emit-cpp-header takes one file: orrery-cc --emit-cpp-header weather.h -o weather.hpp");
-  if (!asked_.cpp_namespace.empty() && !is_namespace(asked_.cpp_namespace))
+  if (asked_.says_cpp_namespace && !is_namespace(asked_.cpp_namespace))
     give_up(fmt::format(
         "'{}' cannot name a namespace: --cpp-namespace= takes a name of C++, such as weather, or names as in "
         "weather::posts",
@@ -154,12 +159,16 @@ int driver::emit_cpp_header() {
       work_.write("includes.c", fmt::format("#include \"{}\"\n", fs::absolute(files[0]).string())).string();
   const auto [from, said] = preprocess(includes);
   std::fputs(said.c_str(), stderr);
-  return write_output(generate_cpp_header(from, parse(from), files[0], asked_.cpp_namespace));
+  const program found = parse(from);
+  if (found.is_plain_c())
+    give_up(fmt::format("{} has no task and no message; --emit-cpp-header has nothing to show", files[0]));
+  return write_output(generate_cpp_header(from, found, files[0], asked_.cpp_namespace));
 }
 
 bool driver::needs_runtime() const {
   if (!translated_.empty() || uses_runtime_) return true;
   for (const string& file : asked_.inputs()) {
+    if (!fs::is_regular_file(file)) continue;
     std::ifstream in(file, std::ios::binary);
     const string bytes{std::istreambuf_iterator<char>(in), {}};
     if (bytes.find("orrery_run") != string::npos || bytes.find("orrery_send") != string::npos ||
@@ -188,7 +197,7 @@ int driver::compile(bool links) {
   for (const auto& [file, c] : translated_) {
     const fs::path in = work_.write(fmt::format("{}.i", objects.size()), c);
     words call_with = options_for_translated();
-    for (const char* w : {"-fexceptions", "-x", "cpp-output"}) call_with.emplace_back(w);
+    for (const char* w : {"-fexceptions", touches_each_page, "-x", "cpp-output"}) call_with.emplace_back(w);
     call_with.push_back(in.string());
     if (asked_.until == stop::syntax) {
       call_with.emplace_back("-fsyntax-only");
@@ -213,6 +222,7 @@ void driver::compile_rest() {
     const string& file = w.text[0];
     if (translated_.contains(file) || refused_.contains(file)) continue;
     words call_with = asked_.options(true);
+    call_with.emplace_back(touches_each_page);
     call_with.emplace_back("-I");
     call_with.push_back(compiler_.include().string());
     // Where nothing is linked, since another source was refused, they are looked at only.

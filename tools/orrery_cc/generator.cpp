@@ -37,7 +37,7 @@ string generator::run() {
   }
   for (const task_definition& t : found_.tasks) translate(t);
   for (const function_definition& f : found_.functions)
-    if (f.name == "main") rename_main(f);
+    if (f.name == "main") wrap_main(f);
   if (!errors_.empty()) throw source_error(errors_);
   return out_.result() + at_end_;
 }
@@ -57,42 +57,30 @@ void generator::append_generated(std::size_t at, const string& what) {
   at_end_ += "\n" + rewriter::marker(from_.where(at), " 3") + what + "\n";
 }
 
-// It runs as the first task. In C its end without a return gives 0.
-void generator::rename_main(const function_definition& f) {
-  constexpr string_view name = "orrery_user_main_";
-  rename("main", name);
-  if (f.parameters_end != 0 && !f.is_static) {  // so that no warning asks for it
-    const string parameters = f.parameters.empty() ? "(void)" : string(from_.text_of(f.at + 4, f.parameters_end));
-    out_.insert_generated(f.begin, format("{}{}{};", from_.text_of(f.begin, f.at), name, parameters));
-  }
-  out_.insert(f.end, " return 0; ");
+// It runs as the first task. It stays `main` in the source; its symbol is another one, and the
+// symbol `main` is that of a function that starts the runtime.
+void generator::wrap_main(const function_definition& f) {
+  const bool has_prototype = f.parameters_end != 0 && f.parameters_begin != 0;
+  // Before its first use: some compilers give a function no symbol after that.
+  out_.insert_generated(
+      found_.main_begin,
+      format("{}main{} __asm__(\"orrery_user_main_\");", f.begin == f.at ? string("int ") : result_of(f),
+             has_prototype ? from_.text_of(f.parameters_begin, f.parameters_end) : "()"));
   constexpr std::array<string_view, 4> arguments{"", "argc", "argc, argv", "argc, argv, environ"};
   const std::size_t count = std::min(f.parameters.size(), arguments.size() - 1);
   append_generated(f.end, format("static int orrery_main_(int argc, char **argv) {{ {}(void)argc; (void)argv; "
-                                 "return {}({}); }} "
-                                 "int main(int argc, char **argv) {{ return orrery_run(argc, argv, orrery_main_); }}",
-                                 count == 3 ? "extern char **environ; " : "", name, arguments[count]));
+                                 "return main({}); }} "
+                                 "int orrery_main_entry_(int argc, char **argv) __asm__(\"main\"); "
+                                 "int orrery_main_entry_(int argc, char **argv) "
+                                 "{{ return orrery_run(argc, argv, orrery_main_); }}",
+                                 count == 3 ? "extern char **environ; " : "", arguments[count]));
 }
 
-// Wherever it stands, as it may be called, and its address taken; but not in messages and tasks, of whose members the generated code knows the names.
-void generator::rename(string_view name, string_view to) {
-  const auto in = [](const auto& all, std::size_t at) {
-    return std::ranges::any_of(all, [&](const auto& d) { return d.begin <= at && at < d.end; });
-  };
-  const auto has_member = [&](const std::vector<member>& all) {
-    return std::ranges::find(all, name, &member::name) != all.end();
-  };
-  const bool is_member =
-      std::ranges::any_of(found_.messages, [&](const message_definition& m) { return has_member(m.members); }) ||
-      std::ranges::any_of(found_.tasks, [&](const task_definition& t) { return has_member(t.state); });
-  string_view before;
-  for (const token& t : from_.tokens()) {
-    const string_view text = from_.text_of(t);
-    if (t.kind == token_kind::name && text == name && !in(found_.messages, t.begin) && !in(found_.tasks, t.begin) &&
-        !(is_member && (before == "." || before == "->" || before == ">")))
-      out_.replace(t.begin, t.end, string(to));
-    before = text;
-  }
+// What stands before a function's name, without the parenthesis that the name may stand in.
+string generator::result_of(const function_definition& f) const {
+  string text(from_.text_of(f.begin, f.at));
+  if (const std::size_t end = text.find_last_not_of(" \t\n"); end != string::npos && text[end] == '(') text.erase(end);
+  return text + ' ';
 }
 
 string generate(const source& from, const program& found, string_view file, string_view old_standard) {

@@ -20,6 +20,7 @@ using std::string_view;
 
 namespace {
 
+constexpr string_view most_bytes = "0xfffe0000ULL";
 constexpr std::array words_of_numbers{
     string_view("int"),      string_view("char"),       string_view("short"),    string_view("long"),
     string_view("unsigned"), string_view("signed"),     string_view("_Bool"),    string_view("bool"),
@@ -79,9 +80,8 @@ string generator::assertion(std::size_t at, const string& name, const string& co
 }
 
 string generator::checks_of(const message_definition& m) const {
-  constexpr string_view most = "0xfffe0000ULL";
   string code = assertion(
-      m.name_at, m.name + "_size_", format("sizeof(struct {}) <= {}", m.name, most),
+      m.name_at, m.name + "_size_", format("sizeof(struct {}) <= {}", m.name, most_bytes),
       format("the message {} has more than 4 GiB, which is the most: count elements in a member, or send a buffer",
              m.name));
   code += assertion(
@@ -89,7 +89,13 @@ string generator::checks_of(const message_definition& m) const {
       format("the message {} asks for an alignment of more than 16 bytes, which messages do not have: leave out "
              "_Alignas, or send a buffer, which lies at a multiple of 64",
              m.name));
-  for (const member& each : m.members) {
+  return code + checks_of(m, m.members);
+}
+
+string generator::checks_of(const message_definition& m, const std::vector<member>& members) const {
+  string code;
+  for (const member& each : members) {
+    code += checks_of(m, each.group);
     const string prefix = format("{}_{}", m.name, each.name);
     const string of_struct = format("((struct {} *)0)->", m.name);
     const bool pointed = each.kind == member_kind::array;
@@ -108,7 +114,7 @@ string generator::checks_of(const message_definition& m) const {
     if (!pointed) continue;
     code += assertion(
         each.at, prefix + "_size_",
-        format("sizeof({}) <= {} && _Alignof(__typeof__({})) <= 16", element, most, element),
+        format("sizeof({}) <= {} && _Alignof(__typeof__({})) <= 16", element, most_bytes, element),
         format("an element of {} has more than 4 GiB, or asks for an alignment of more than 16 bytes", each.name));
   }
   return code;
@@ -126,7 +132,11 @@ string generator::check_of_count(const message_definition& m, const member& arra
 }
 
 string generator::checks_of(const task_definition& t) {
-  string code = assertion(
+  string code =
+      assertion(t.name_at, t.name + "_size_", format("sizeof(struct {}) <= {}", t.name, most_bytes),
+                format("the state of task {} has more than 4 GiB, which is the most: allocate the memory in {}_start",
+                       t.name, t.name));
+  code += assertion(
       t.name_at, t.name + "_alignment_", format("_Alignof(struct {}) <= 16", t.name),
       format("the state of task {} asks for an alignment of more than 16 bytes, which it does not have: make such "
              "variables in its functions",

@@ -34,15 +34,16 @@ class generator {
   [[nodiscard]] std::pair<std::size_t, std::string_view> first_definition() const;
   // Lines for the end of the file, which stand where `at` does.
   void append_generated(std::size_t at, const std::string& what);
-  // It runs as the first task. In C its end without a return gives 0.
-  void rename_main(const function_definition& f);
-  void rename(std::string_view name, std::string_view to);
+  void wrap_main(const function_definition& f);
+  [[nodiscard]] std::string result_of(const function_definition& f) const;
 
   // --- assertions in the user's lines ---
   [[nodiscard]] std::string assertion(std::size_t at, const std::string& name, const std::string& condition,
                                       const std::string& text) const;
   // That the C compiler finds what the parser cannot see: pointers behind names of types, sizes, alignments; equal numbers of tags.
   [[nodiscard]] std::string checks_of(const message_definition& m) const;
+  // That of members, also of those in a structure or union without a name.
+  [[nodiscard]] std::string checks_of(const message_definition& m, const std::vector<member>& members) const;
   [[nodiscard]] std::string check_of_count(const message_definition& m, const member& array) const;
   std::string checks_of(const task_definition& t);
 
@@ -69,9 +70,10 @@ class generator {
   // What its tag carries, or its handler takes.
   [[nodiscard]] std::string message_of(const tag& g, const function_definition* handler) const;
   void translate(const task_definition& t);
+  void give_length(const member& each);
   // What every file has that includes the definition.
   std::string interface_of(const task_definition& t);
-  void require_functions(const task_definition& t, const function_definition* start);
+  void require_functions(const task_definition& t, const function_definition* start, bool own_receive);
   static std::string prototype(const function_definition& f, const std::string& parameters);
   std::string prototypes_of(const task_definition& t, const function_definition* start,
                             const function_definition* receive, bool bare) const;

@@ -59,6 +59,7 @@ void generator::translate(const task_definition& t) {
   if (!t.strategy.empty()) out_.blank(t.strategy_begin, t.strategy_end);
   if (!t.stack.empty()) out_.blank(t.stack_begin, t.stack_end);
   name_buffers(t.state);
+  for (const member& each : t.state) give_length(each);
   for (const member& each : t.state)
     if (each.initial_begin != 0) out_.blank(each.initial_begin, each.initial_at + each.initial.size());
   const function_definition* start = find(t, t.name + "_start", "start");
@@ -67,13 +68,26 @@ void generator::translate(const task_definition& t) {
   for (const tag& g : t.tags) here |= handler_of(t, g) != nullptr;
   string code = interface_of(t);
   if (here) {
-    require_functions(t, start);
+    require_functions(t, start, receive != nullptr);
     const bool bare = start != nullptr && start->name == "start";
     code += prototypes_of(t, start, receive, bare);
     append_generated(t.end, implementation_of(t, start, receive, bare));
   }
   code += checks_of(t);
   out_.insert_generated(t.end, code);
+}
+
+// `int z[] = {1, 2};` has the length of its initial value, as a variable has; a member of a
+// structure cannot.
+void generator::give_length(const member& each) {
+  if (each.count != "]" || each.initial.empty()) return;
+  const string_view declarator = from_.text_of(each.at + each.name.size(), each.declarator_end);
+  const std::size_t bracket = declarator.find('[');
+  const string stars(static_cast<std::size_t>(each.pointers), '*');
+  const string_view rest = declarator.substr(declarator.find(']') + 1);
+  const string value = each.initial.starts_with('{') ? each.initial : "{" + each.initial + "}";
+  out_.insert(each.at + each.name.size() + bracket + 1,
+              format("sizeof(({0}{1}[]{2}){3}) / sizeof({0}{1}{2})", each.type, stars, rest, value));
 }
 
 // What every file has that includes the definition.
@@ -124,14 +138,14 @@ string generator::interface_of(const task_definition& t) {
   return code;
 }
 
-void generator::require_functions(const task_definition& t, const function_definition* start) {
+void generator::require_functions(const task_definition& t, const function_definition* start, bool own_receive) {
   if (start == nullptr)
     error(t.name_at, t.name,
           format("task '{0}' has no function '{0}_start': write static void {0}_start({0} this) {{ ... }}", t.name));
   for (const tag& g : t.tags) {
     const function_definition* handler = handler_of(t, g);
     const string message = message_of(g, handler);
-    if (handler == nullptr) {
+    if (handler == nullptr && !own_receive) {  // the program's own calls what it likes
       error(g.at, g.name,
             format("tag '{1}' of task '{0}' has no handler: write static void {0}_handle_{1}({0} this{2}) {{ ... }}",
                    t.name, g.name,
@@ -162,7 +176,7 @@ string generator::prototypes_of(const task_definition& t, const function_definit
       code += prototype(*f, message.empty() ? t.name + " this" : format("{} this, {} message", t.name, message));
     }
   if (receive != nullptr) {
-    code += prototype(*receive, t.name + " this");
+    code += format("{}{}({} this); ", result_of(*receive), receive->name, t.name);
   } else {
     code += format(
         "static orrery_status {0}_receive_for({0} this, int64_t timeout_ns); static orrery_status {0}_receive({0} this); "
@@ -175,13 +189,16 @@ string generator::prototypes_of(const task_definition& t, const function_definit
 
 string generator::implementation_of(const task_definition& t, const function_definition* start,
                                     const function_definition* receive, bool bare) const {
-  string code = format("static const struct {} {}_initial_ = {{ .taskID = {{0, 0, 0}}", t.name, t.name);
+  string values;
   for (const member& each : t.state) {
     if (each.initial.empty()) continue;
     location at = from_.where(each.initial_at);
-    code += format(",\n{}.{} = {}", rewriter::marker(at, at.flags), each.name, each.initial);
+    values += format(",\n{}.{} = {}", rewriter::marker(at, at.flags), each.name, each.initial);
   }
-  code += "\n" + rewriter::marker(from_.where(t.end), " 3") + "}; ";
+  // Without values it is no constant, so that it takes no room in the program's file.
+  string code = values.empty() ? format("static struct {0} {0}_initial_; ", t.name)
+                               : format("static const struct {0} {0}_initial_ = {{ .taskID = {{0, 0, 0}}{1}\n{2}}}; ",
+                                        t.name, values, rewriter::marker(from_.where(t.end), " 3"));
   string stack;  // on its own line, as an error in the expression is the user's
   if (!t.stack.empty()) {
     const location at = from_.where(t.stack_at);
@@ -220,17 +237,17 @@ string generator::receive_loop_of(const task_definition& t, bool bare) const {
     } else if (with_functions(message) != nullptr) {
       code += format(
           "if (received.tag == (uint64_t){0}_{1}) {{ {2} opened = ({2})orrery_message_adopt(&{2}_class, &received); orrery_message_keep(opened); "
-          "if (opened) {3}(this, opened); else orrery_log(\"{0}: a message with tag {1} is no {2}\"); }} else ",
+          "if (opened) {3}(this, opened); else orrery_log_failure(\"{0}: a message with tag {1} is no {2}\"); }} else ",
           t.name, g.name, message, f->name);
     } else {
       code += format(
           "if (received.tag == (uint64_t){0}_{1}) {{ {2} opened = {2}_open(&received); if (opened) {3}(this, opened); "
-          "else orrery_log(\"{0}: %s\", orrery_error()); }} else ",
+          "else orrery_log_failure(\"{0}: %s\", orrery_error()); }} else ",
           t.name, g.name, message, f->name);
     }
   }
   code += format(
-      "orrery_log(\"{0}: a message with tag %llu, which the task does not have, is dropped\", "
+      "orrery_log_failure(\"{0}: a message with tag %llu, which the task does not have, is dropped\", "
       "(unsigned long long)received.tag); return ORRERY_OK; }} "
       "static orrery_status {0}_receive({0} this) {{ return {0}_receive_for(this, 9223372036854775807LL); }} "
       "static void {0}_serve({0} this) {{ while ({0}_receive(this) == ORRERY_OK) {{}} }} ",

@@ -3,7 +3,9 @@
 // translated, and compiled as preprocessed C.
 #include <tools/orrery_cc/driver.hpp>
 #include <tools/orrery_cc/failure.hpp>
+#include <tools/orrery_cc/interruption.hpp>
 
+#include <csignal>
 #include <cstdio>
 #include <exception>
 
@@ -11,11 +13,15 @@
 
 int main(int argc, char** argv) {
   using namespace orrery_cc;
+  take_interruptions();
   try {
     return driver(parse_command_line(driver::words(argv + 1, argv + argc))).run();
   } catch (const source_error& e) {
     std::fputs(e.what(), stderr);
     return 1;
+  } catch (const interrupted& by) {
+    std::signal(by.signal, SIG_DFL);
+    return std::raise(by.signal);
   } catch (const failed& f) {
     return f.code;
   } catch (const std::exception& e) {

@@ -34,7 +34,16 @@ bool parser::takes_parenthesis() const {
 }
 
 program parser::run() {
-  while (!at_end()) external_declaration();
+  while (!at_end()) {
+    const std::size_t first = at_;
+    const std::size_t defined = found_.messages.size() + found_.tasks.size();
+    external_declaration();
+    if (found_.main_begin == program::nowhere && defined == found_.messages.size() + found_.tasks.size() &&
+        std::any_of(tokens_.begin() + static_cast<std::ptrdiff_t>(first),
+                    tokens_.begin() + static_cast<std::ptrdiff_t>(at_),
+                    [&](const token& t) { return from_.text_of(t) == "main"; }))
+      found_.main_begin = tokens_[first].begin;
+  }
   return std::move(found_);
 }
 
@@ -60,9 +69,11 @@ void parser::external_declaration() {
     if (is("message")) return define_message();
     if (is("task")) return define_task();
   }
+  refuse_attributes_of_definition();
   const std::size_t first = at_;
   std::optional<std::size_t> name;  // of a function
   std::vector<std::string> parameters;
+  std::size_t parameters_begin = 0;
   std::size_t parameters_end = 0;
   bool declares_parameters = false;
   bool assigned = false;
@@ -73,8 +84,11 @@ void parser::external_declaration() {
       ++at_;
       skip_group();
     } else if (is("(")) {
-      const bool of_function = !name && at_ > first && tokens_[at_ - 1].kind == token_kind::name;
-      if (of_function) name = at_ - 1;
+      const bool in_parentheses = !name && is_name(1) && is(")", 2) && is("(", 3);  // int (main)(void)
+      if (in_parentheses) at_ += 3;
+      const bool of_function = in_parentheses || (!name && at_ > first && tokens_[at_ - 1].kind == token_kind::name);
+      if (of_function) name = at_ - (in_parentheses ? 2 : 1);
+      if (of_function) parameters_begin = peek().begin;
       const std::size_t begin = at_ + 1;
       skip_group();
       if (of_function) {
@@ -93,6 +107,7 @@ void parser::external_declaration() {
         f.name = from_.text_of(tokens_[*name]);
         f.begin = tokens_[first].begin;
         f.at = tokens_[*name].begin;
+        f.parameters_begin = parameters_begin;
         f.parameters_end = declares_parameters ? 0 : tokens_[parameters_end - 1].end;
         f.end = tokens_[at_ - 1].begin;
         for (std::size_t i = first; i < *name; ++i) f.is_static |= from_.text_of(tokens_[i]) == "static";
@@ -114,6 +129,21 @@ void parser::external_declaration() {
       ++at_;
     }
   }
+}
+
+// `message __attribute__((packed)) M { ... };`, which would else be nothing that is known.
+void parser::refuse_attributes_of_definition() {
+  if ((!is("message") && !is("task")) || peek(1).kind != token_kind::name || !is("(", 2)) return;
+  const std::size_t before = at_;
+  ++at_;
+  if (takes_parenthesis()) {
+    ++at_;
+    skip_group();
+    if (is_name() && is("{", 1))
+      fail(tokens_[before + 1], fmt::format("a {} has no attributes: leave them out, or give them to members of '{}'",
+                                            from_.text_of(tokens_[before]), text()));
+  }
+  at_ = before;
 }
 
 // `struct pair { int a, b; };` and `typedef unsigned char byte;`, but no variable and no function of such a type. It has ended with the token before this one.

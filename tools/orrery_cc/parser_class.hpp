@@ -43,6 +43,7 @@ class parser {
 
   // --- file scope ---
   void external_declaration();
+  void refuse_attributes_of_definition();
   [[nodiscard]] bool is_declaration_of_type(std::size_t first, bool of_function) const;
   // The types of what stands between those tokens, with commas between them.
   [[nodiscard]] std::vector<std::string> parameters_in(std::size_t begin, std::size_t end) const;
@@ -67,9 +68,12 @@ class parser {
   std::size_t specifiers();
   void skip_assertion();
   [[nodiscard]] bool is_group_of_members(std::size_t first, std::string_view what, std::string_view name) const;
+  [[nodiscard]] std::vector<member> members_of_group(std::size_t first, std::string_view what, std::string_view name);
   [[noreturn]] void fail_for_parentheses(std::string_view what, std::string_view name) const;
   void skip_width(member& m);
   void declarator(member& m, std::string_view what, std::string_view name);
+  [[nodiscard]] bool may_be_nested(std::string_view what) const;
+  void nested_declarator(member& m);
   // What stands in the brackets of an array.
   void lengths(member& m);
   void initial_value(member& m);

@@ -80,6 +80,11 @@ void parser::define_task() {
     }
   }
   for (const member& each : t.state)
+    if (each.count == "]" && each.initial.empty())
+      fail({token_kind::name, each.at, each.at + each.name.size()},
+           fmt::format("the array '{0}' of task '{1}' has no length: write one, or an initial value", each.name,
+                       t.name));
+  for (const member& each : t.state)
     if (each.name == "taskID")
       fail({token_kind::name, each.at, each.at + each.name.size()},
            fmt::format("'taskID' is the member of task '{}' that says which task it is: give yours another name",

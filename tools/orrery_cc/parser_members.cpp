@@ -65,13 +65,16 @@ void parser::declare_members(std::vector<member>& all, string_view what, string_
   const string_view last = at_ > first ? from_.text_of(tokens_[at_ - 1]) : string_view();
   const bool nameless_group =
       from_.text_of(tokens_[behind]) == ";" && last == "}" && is_group_of_members(first, what, name);
+  std::vector<member> group;
+  if (nameless_group && what == "message") group = members_of_group(first, what, name);
   if (nameless_group) at_ = behind;
   const bool nameless_width =
       is(":") && (at_ - first == 1 || std::ranges::find(words_of_types, last) != words_of_types.end());
   const bool type_alone =
       at_ - first == 1 || last == "}" || std::ranges::find(words_of_types, last) != words_of_types.end();
-  if (is("(") && at_ > first && (is("*", 1) || (type_alone && is_name(1)))) fail_for_parentheses(what, name);
-  if (!is("*") && !nameless_group && !nameless_width) {
+  const bool nested = is("(") && at_ > first && (is("*", 1) || (type_alone && is_name(1)));
+  if (nested && !may_be_nested(what)) fail_for_parentheses(what, name);
+  if (!is("*") && !nested && !nameless_group && !nameless_width) {
     // Of the names the last one is the first member's.
     if (at_ - first < 2 || tokens_[at_ - 1].kind != token_kind::name)
       fail(tokens_[first == at_ ? at_ : at_ - 1],
@@ -85,6 +88,7 @@ void parser::declare_members(std::vector<member>& all, string_view what, string_
     m.type = from_.text_of(type_begin, type_end);
     m.type_begin = type_begin;
     m.type_end = type_end;
+    m.group = group;
     m.names_buffer = m.type == "buffer" && !has_own_buffer_;
     m.at = m.declarator_begin = m.declarator_end = m.width_end = peek().begin;
     if (is(":")) {
@@ -124,6 +128,27 @@ bool parser::is_group_of_members(std::size_t first, string_view what, string_vie
   return of_members;
 }
 
+// They are members of the message to the C compiler, which is asked for their types; messages and
+// buffers cannot be among them, as nobody would look for them there.
+std::vector<member> parser::members_of_group(std::size_t first, string_view what, string_view name) {
+  const std::size_t end = at_;
+  at_ = first;
+  while (at_ < end && !is("{")) ++at_;
+  ++at_;
+  std::vector<member> all;
+  while (at_ + 1 < end) declare_members(all, what, name);
+  for (member& each : all) {
+    if (messages_.contains(each.type) || is_buffer(each.type) || each.kind == member_kind::function)
+      fail({token_kind::name, each.at, each.at + each.name.size()},
+           fmt::format("'{0}' stands in a structure or union without a name, where it would be sent as an address: "
+                       "make it a member of '{1}' itself",
+                       each.name, name));
+    each.kind = member_kind::plain;
+  }
+  at_ = end;
+  return all;
+}
+
 void parser::fail_for_parentheses(string_view what, string_view name) const {
   if (is_name(1)) fail(peek(1), fmt::format("'{0}' stands in parentheses: write {0} without them", text(1)));
   fail(peek(), fmt::format("{} '{}' has a pointer to a function or to an array here, which is good in one program only",
@@ -147,7 +172,10 @@ void parser::declarator(member& m, string_view what, string_view name) {
   m.declarator_begin = peek().begin;
   int stars = 0;
   for (; is("*") || is("const") || is("restrict") || is("volatile"); ++at_) stars += is("*") ? 1 : 0;
-  if (is("(")) fail_for_parentheses(what, name);
+  if (is("(")) {
+    if (!may_be_nested(what)) fail_for_parentheses(what, name);
+    return nested_declarator(m);
+  }
   if (!is_name()) fail(peek(), fmt::format("in the {} '{}' the name of a member is expected here", what, name));
   m.name = text();
   m.at = peek().begin;
@@ -170,6 +198,25 @@ void parser::declarator(member& m, string_view what, string_view name) {
   if (stars == 0 && m.dimensions != 0) m.kind = member_kind::array;
   if (stars > 1) m.kind = member_kind::messages;  // classify() refuses them in messages
   skip_width(m);
+  if (is("=")) initial_value(m);
+}
+
+// `(*f)(int)` and `(*f)[3]`: a task's state may have pointers to functions and arrays.
+bool parser::may_be_nested(string_view what) const { return what == "task" && is("*", 1); }
+
+void parser::nested_declarator(member& m) {
+  int depth = 0;
+  for (; is("(") || is("*") || is("const") || is("restrict") || is("volatile"); ++at_) depth += is("(") ? 1 : 0;
+  if (!is_name()) fail(peek(), "the name of a member is expected here");
+  m.name = text();
+  m.at = peek().begin;
+  m.pointers = 1;
+  for (++at_; !at_end() && !is(";") && !is("}"); ++at_) {
+    if (depth == 0 && (is(",") || is("="))) break;
+    if (is("(") || is("[")) ++depth;
+    if (is(")") || is("]")) --depth;
+  }
+  m.declarator_end = m.width_end = tokens_[at_ - 1].end;
   if (is("=")) initial_value(m);
 }
 

@@ -24,6 +24,7 @@ struct member {
   std::string nested_count;  ///< instead of it: a member of a member, `a.b`
   int dimensions = 0;  ///< of an array
   std::vector<std::string> lengths;  ///< the names between its brackets
+  std::vector<member> group;  ///< of a structure or union without a name in a message: its members
   bool has_width = false;  ///< it is a bit-field
   std::string initial;  ///< the initial value; empty: none
   std::size_t at = 0;  ///< of the name
@@ -80,6 +81,7 @@ struct function_definition {
   std::string name;
   std::size_t begin = 0;
   std::size_t at = 0;  ///< of the name
+  std::size_t parameters_begin = 0;  ///< of their parenthesis
   std::size_t parameters_end = 0;  ///< behind their parenthesis; 0 if their types stand behind it
   std::size_t end = 0;  ///< of the brace that ends it
   bool is_static = false;
@@ -97,6 +99,8 @@ struct program {
   std::vector<task_definition> tasks;
   std::vector<function_definition> functions;
   std::vector<type_declaration> types;
+  static constexpr std::size_t nowhere = ~std::size_t{0};
+  std::size_t main_begin = nowhere;  ///< of the first declaration in which `main` stands
   bool knows_runtime = false;  ///< <orrery/task.h> was included
   bool knows_thesis = false;  ///< <orrery/thesis.h> was
 
