@@ -2,11 +2,14 @@
 #include <orrery/process/names.hpp>
 
 #include <orrery/process/call.hpp>
+#include <orrery/process/detail/silent_pe.hpp>
 #include <orrery/process/internal/name_repository.hpp>
 #include <orrery/process/internal/name_shard.hpp>
 #include <orrery/process/spawn.hpp>
 
 #include <algorithm>
+#include <chrono>
+#include <limits>
 #include <optional>
 #include <utility>
 
@@ -54,11 +57,30 @@ pe& check(std::string_view what, std::string_view name) {
       fmt::format("{}<{}>(\"{}\"): {} is of class {}", what, wanted, name, to_string(a.process), a.class_name));
 }
 
-name_answer ask(pe& self, std::string_view what, std::string_view name, std::string_view cls) {
+// The time limit passed while the PE that keeps the name's entry did not answer.
+[[noreturn]] void throw_silent(const pe& self, std::string_view what, std::string_view name, std::uint32_t keeper) {
+  throw timeout_error(verbatim, fmt::format("{} \"{}\": the time limit passed: {} keeps the name's entry and {}", what,
+                                            name, pe_in_words(self.owner(), keeper), why_silent(self.owner(), keeper)));
+}
+
+constexpr std::int64_t no_deadline = std::numeric_limits<std::int64_t>::max();
+
+std::chrono::nanoseconds left_until(std::int64_t deadline) {
+  return std::chrono::nanoseconds(deadline - transport::now_ns());
+}
+
+name_answer ask(pe& self, std::string_view what, std::string_view name, std::string_view cls,
+                std::int64_t deadline = no_deadline) {
   shard_calls shards(self, what);
   for (;;) {
     name_answer a = shards.at(name, [&](auto shard, const world_membership& now) {
-      name_answer said = shard->find(name, cls, now.id);
+      const auto find_in_time = [&] {
+        auto asked = start(shard)->find(name, cls, now.id);
+        if (asked.wait_for(left_until(deadline))) return asked.get();
+        future_access<name_answer>::disregard(std::move(asked));
+        throw_silent(self, what, name, shard.address().pe);
+      };
+      name_answer said = deadline == no_deadline ? shard->find(name, cls, now.id) : find_in_time();
       return said.what != is::retry ? std::optional(std::move(said)) : std::nullopt;
     });
     // The shard may not have heard yet what this PE has.
@@ -69,7 +91,7 @@ name_answer ask(pe& self, std::string_view what, std::string_view name, std::str
 }
 
 // Published names that are nearly the same, as a clause of an error's text; best effort.
-std::string nearest_names_to(pe& self, std::string_view name) {
+std::string nearest_names_to(pe& self, std::string_view name, std::int64_t deadline) {
   suggestions best(name);
   try {
     const membership_ptr now = shard_here(self).members(true);
@@ -77,8 +99,13 @@ std::string nearest_names_to(pe& self, std::string_view name) {
     for (const member& m : now->members)
       for (std::uint32_t i = 0; i < m.pe_count; ++i)
         answers.push_back(start(system_process<name_shard>(m.first_pe + i))->nearest(name, now->id));
-    for (auto& answer : answers)
+    for (auto& answer : answers) {
+      if (deadline != no_deadline && !answer.wait_for(left_until(deadline))) {
+        future_access<nearest_names>::disregard(std::move(answer));
+        continue;
+      }
       for (const suggestion& s : answer.get().best) best.consider(s.name);
+    }
   } catch (const node_lost&) {  // so be it
   } catch (const process_gone&) {
   }
@@ -103,18 +130,27 @@ void publish(std::string_view name, const address& process) {
   }
 }
 
-address lookup(std::string_view name, std::string_view class_name) {
+namespace {
+
+address look_up(std::string_view name, std::string_view class_name, std::int64_t deadline) {
   pe& self = check("lookup", name);
-  const name_answer a = ask(self, "lookup", name, class_name);
+  const name_answer a = ask(self, "lookup", name, class_name, deadline);
   if (a.what == is::here) return a.process;
   if (a.what == is::other_class) throw_other_class("lookup", name, class_name, a);
-  throw name_not_found(fmt::format("lookup \"{}\"{}", name, nearest_names_to(self, name)));
+  throw name_not_found(fmt::format("lookup \"{}\"{}", name, nearest_names_to(self, name, deadline)));
+}
+
+}  // namespace
+
+address lookup(std::string_view name, std::string_view class_name) { return look_up(name, class_name, no_deadline); }
+address lookup(std::string_view name, std::string_view class_name, time_limit timeout) {
+  return look_up(name, class_name, deadline_after(timeout));
 }
 
 address await_name(std::string_view name, std::string_view class_name, time_limit timeout) {
   pe& self = check("await_name", name);
   const std::int64_t deadline = deadline_after(timeout);
-  const auto left = [deadline] { return std::chrono::nanoseconds(deadline - transport::now_ns()); };
+  const auto left = [deadline] { return left_until(deadline); };
   name_shard& here = shard_here(self);
   name_shard::waiter w;
   here.add(w);
@@ -140,7 +176,8 @@ address await_name(std::string_view name, std::string_view class_name, time_limi
     bool late = false;
     try {
       auto answer = start(shard)->subscribe(name, class_name, now->id, self.id(), w.ticket);
-      late = !answer.wait_for(left());
+      const bool silent = !answer.wait_for(left());
+      late = silent;
       if (!late) {
         const name_answer a = answer.get();
         if (a.what == is::here) return a.process;
@@ -155,6 +192,10 @@ address await_name(std::string_view name, std::string_view class_name, time_limi
       if (late)
         // If it is lost, nobody needs to hear of that.
         future_access<void>::disregard(start(shard)->unsubscribe(name, self.id(), w.ticket));
+      if (silent) {
+        future_access<name_answer>::disregard(std::move(answer));
+        throw_silent(self, "await_name", name, shard.address().pe);
+      }
     } catch (const node_lost&) {
       if (!shards.has_changed(*now)) throw;
     } catch (const process_gone&) {  // its node is leaving

@@ -48,6 +48,7 @@ struct published_name {
 namespace detail {
 void publish(std::string_view name, const address& process);
 [[nodiscard]] address lookup(std::string_view name, std::string_view class_name);
+[[nodiscard]] address lookup(std::string_view name, std::string_view class_name, time_limit timeout);
 [[nodiscard]] address await_name(std::string_view name, std::string_view class_name, time_limit timeout);
 }  // namespace detail
 
@@ -73,9 +74,17 @@ template <class T>
   return remote<T>(detail::lookup(name, detail::class_name_of<T>()));
 }
 
+/// The same, but waits for the PE that keeps the name's entry at most for `timeout`. Throws
+/// timeout_error, too, which says which PE that is, of which node and program.
+template <class T>
+[[nodiscard]] remote<T> lookup(std::string_view name, time_limit timeout) {
+  return remote<T>(detail::lookup(name, detail::class_name_of<T>(), timeout));
+}
+
 /// As lookup, but parks until the name is published, at most for `timeout`.
 ///
-/// Throws timeout_error, bad_remote_cast, usage_error, stopped.
+/// Throws timeout_error, which says so if the PE that keeps the name's entry has not answered,
+/// bad_remote_cast, usage_error, stopped.
 template <class T>
 [[nodiscard]] remote<T> await_name(std::string_view name, time_limit timeout) {
   return remote<T>(detail::await_name(name, detail::class_name_of<T>(), timeout));

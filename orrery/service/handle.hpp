@@ -43,14 +43,15 @@ class handle {
     return ask([](const auto& root) { return root->is_of(Service::kind, Service::types()); });
   }
   /// The work of the service's processes so far. Not at one moment. Parks. Throws as
-  /// has_these_types().
+  /// has_these_types(), and usage_error if the service has another kind or other types.
   [[nodiscard]] std::vector<range_report> statistics() const {
-    return ask([](const auto& root) { return root->reports(); });
+    return ask_checked([](const auto& root) { return root->reports(); });
   }
-  /// Ends the service with all that it holds. Requests that are on their way fail with
-  /// process_gone. Parks. Throws as has_these_types().
+  /// Ends the service with all that it holds. Requests on their way that reach their process before
+  /// the end does are executed; the others fail with process_gone. Parks. Throws as statistics(); a
+  /// service of another kind or other types goes on.
   void end() {
-    ask([](const auto& root) { root->end(); });
+    ask_checked([](const auto& root) { root->end(); });
     destroy(root_);
     root_ = {};
   }
@@ -76,8 +77,17 @@ class handle {
   decltype(auto) ask(F f) const {
     return ask_root(root_, Service::kind, std::move(f));
   }
+  /// The same, but throws usage_error first if the service has another kind or other types: a
+  /// handle that was looked up as something else does nothing to it.
+  template <class F>
+  decltype(auto) ask_checked(F f) const {
+    return ask([&](const auto& root) -> decltype(auto) {
+      root->check(Service::kind, Service::types());
+      return f(root);
+    });
+  }
   /// The number of items, as all processes say that are there. Not at one moment. Parks. Throws as
-  /// has_these_types().
+  /// statistics().
   [[nodiscard]] std::uint64_t count_items() const {
     std::uint64_t n = 0;
     for (const range_report& r : statistics()) n += r.items;

@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -88,6 +89,9 @@ class map_session : public service::reply_session<map_reply<Value>> {
   }
   map_reply<Value> run(operation o, const Key& k, const Value* v = nullptr) { return base::run(make(o, k, v)); }
 
+  [[nodiscard]] std::string_view loss() const noexcept override {
+    return "the keys that this hash map had there are lost with their values, and requests for other keys go on";
+  }
   route_number route_of(service::unpacker& u) const override {
     const auto o = u.take<operation>();
     const std::byte* const begin = u.position();
@@ -132,10 +136,11 @@ class hash_map : public service::handle<hash_map<Key, Value>> {
 
   hash_map() noexcept = default;
 
-  /// Makes an empty map with so many parts on each PE. Parks. Throws usage_error, node_lost,
-  /// stopped.
+  /// Makes an empty map with so many parts on each of these PEs; none: those of the program that
+  /// calls this (program_pes()). A program that leaves takes along what its PEs have. Parks. Throws
+  /// usage_error, node_lost, stopped.
   [[nodiscard]] static hash_map make(std::vector<std::uint32_t> pes = {}, std::uint32_t parts = 4) {
-    if (pes.empty()) pes = reachable_pes();
+    if (pes.empty()) pes = program_pes();
     if (parts == 0) throw usage_error(errc::bad_argument, "a hash map needs at least one part on each PE");
     hash_map map(spawn<service::service_root>(here(), kind, types(), pes));
     for (std::uint32_t i = 0; i < parts; ++i)

@@ -213,4 +213,20 @@ TEST(list_streams, on_the_stack_of_a_method_end_with_the_program) {
   in_simulation("machines=3,jitter=5us", body);
 }
 
+TEST(ordered_list, splits_until_no_range_has_more_items_than_its_limit) {
+  in_simulation("machines=2", [] {
+    auto l = orrery::ordered_list<int, int>::make({.range_items = 64, .balancing = false});
+    {
+      auto s = l.open({.window = 4096});
+      // In few batches, larger than two ranges.
+      for (int k = 0; k < 2000; ++k) s.start_insert(k, k);
+    }
+    orrery::sleep_for(std::chrono::milliseconds(2));
+    for (const auto& r : l.statistics()) EXPECT_LE(r.items, 64U);
+    EXPECT_TRUE(l.lost().empty());
+    EXPECT_EQ(l.open().snapshot().size(), 2000U);
+    l.end();
+  });
+}
+
 }  // namespace list_extremes_tests

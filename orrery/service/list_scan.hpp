@@ -11,6 +11,7 @@
 #include <exception>
 #include <optional>
 #include <span>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -96,10 +97,12 @@ class list_scan {
  private:
   void ask() {
     const service::bytes interval = service::key_interval<Key>{from_, above_, to_}.packed();
-    asked_ = start(session_.owner_at(from_))->scan(part_, std::span<const std::byte>(interval));
+    asked_ = service::or_say_lost(session_.loss(), [&] {
+      return start(session_.owner_at(from_))->scan(part_, std::span<const std::byte>(interval));
+    });
   }
   void take(std::vector<item>& items) {
-    const service::bytes answer = service::or_say_ended([&] { return asked_.get(); });
+    const service::bytes answer = service::or_say_lost(session_.loss(), [&] { return asked_.get(); });
     service::unpacker u(answer);
     const auto what = u.take<service::list_answer>();
     if (what == service::list_answer::moved) {
@@ -154,8 +157,9 @@ class list_stream {
   };
 
   /// For list_session.
-  list_stream(wire::unique_ptr<service::own_presence> present, std::vector<pinned_range> ranges, std::uint32_t part)
-      : present_(std::move(present)), ranges_(std::move(ranges)), part_(part == 0 ? 1 : part) {
+  list_stream(wire::unique_ptr<service::own_presence> present, std::vector<pinned_range> ranges, std::uint32_t part,
+              std::string_view loss)
+      : present_(std::move(present)), ranges_(std::move(ranges)), part_(part == 0 ? 1 : part), loss_(loss) {
     ask();
   }
 
@@ -170,7 +174,7 @@ class list_stream {
 
  private:
   void take(std::vector<item>& items) {
-    const service::bytes part = service::or_say_ended([&] { return asked_.get(); });
+    const service::bytes part = service::or_say_lost(loss_, [&] { return asked_.get(); });
     service::unpacker u(part);
     if (u.take<std::uint8_t>() == 0) ++now_;
     while (!u.empty())
@@ -179,13 +183,16 @@ class list_stream {
   }
   void ask() {
     if (now_ < ranges_.size())
-      asked_ = start(remote<service::range_process>(ranges_[now_].keys.owner))->read_pin(present_->get(), part_);
+      asked_ = service::or_say_lost(loss_, [&] {
+        return start(remote<service::range_process>(ranges_[now_].keys.owner))->read_pin(present_->get(), part_);
+      });
   }
 
   wire::unique_ptr<service::own_presence> present_;
   std::vector<pinned_range> ranges_;
   std::size_t now_ = 0;
   std::uint32_t part_;
+  std::string_view loss_;  // a text that lives for ever
   future<service::bytes> asked_;
   service::lasting_failure failure_;
 };
@@ -212,7 +219,7 @@ list_stream<Key, Value> list_session<Key, Value>::stream(const std::optional<Key
           ranges.push_back({std::move(keys), u.take<std::uint64_t>()});
         }
       });
-  return list_stream<Key, Value>(std::move(present), std::move(ranges), part);
+  return list_stream<Key, Value>(std::move(present), std::move(ranges), part, this->loss());
 }
 
 }  // namespace orrery

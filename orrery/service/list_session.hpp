@@ -274,8 +274,9 @@ class list_session : private service::list_router<Key, Value> {
         r.size = u.take<std::uint64_t>();
         break;
       case service::list_answer::failed:
-        r.error = decode_exception(u.take<wire_exception>(),
-                                   {"orrery::ordered_list", "a request", this->owner_of(from).address().pe});
+        r.error = service::with_loss(decode_exception(u.take<wire_exception>(), {"orrery::ordered_list", "a request",
+                                                                                 this->owner_of(from).address().pe}),
+                                     options().order == consistency::total ? base::keys_are_lost : this->loss());
         break;
       default:
         break;

@@ -20,7 +20,7 @@ namespace orrery {
 /// How an ordered list is made.
 template <class Key>
 struct list_options {
-  std::vector<std::uint32_t> pes = {};  ///< where its ranges live; empty: all PEs that are there
+  std::vector<std::uint32_t> pes = {};  ///< where its ranges live; empty: program_pes()
   /// A range with more items gives half of them to another range.
   std::uint32_t range_items = tuning::automatic;
   std::vector<Key> splits = {};  ///< keys at which ranges begin from the start
@@ -28,7 +28,7 @@ struct list_options {
   bool balancing = true;
 };
 
-/// An ordered map that is spread over the PEs of the world and used by any number of clients, of
+/// An ordered map that is spread over the PEs of a program and used by any number of clients, of
 /// any program in the world: a service.
 ///
 /// Problem: a map that one process owns is no faster than this process, and one that all share
@@ -60,9 +60,11 @@ class ordered_list : public service::handle<ordered_list<Key, Value>> {
 
   ordered_list() noexcept = default;
 
-  /// Makes an empty list. Parks. Throws usage_error, node_lost, stopped.
+  /// Makes an empty list, on the PEs of the program that calls this (program_pes()) unless the
+  /// options name others: what lies on PEs of a program that leaves goes with it. Parks. Throws
+  /// usage_error, node_lost, stopped.
   [[nodiscard]] static ordered_list make(list_options<Key> options = {}) {
-    if (options.pes.empty()) options.pes = reachable_pes();
+    if (options.pes.empty()) options.pes = program_pes();
     if (options.range_items < 2) throw usage_error(errc::bad_argument, "list_options::range_items must be 2 or more");
     std::vector<Key> splits = std::move(options.splits);
     std::ranges::sort(splits, [](const Key& a, const Key& b) { return a < b; });
@@ -94,25 +96,26 @@ class ordered_list : public service::handle<ordered_list<Key, Value>> {
   }
   /// Ranges with more items than this split from now on (`tuning::automatic`: the balancing finds
   /// it); those that have more split at once, while requests go on. Parks. Throws usage_error if it
-  /// is less than 2, process_gone, node_lost, stopped.
+  /// is less than 2, or the list has other types, process_gone, node_lost, stopped.
   void tune(std::uint32_t range_items) const {
     if (range_items < 2) throw usage_error(errc::bad_argument, "ordered_list::tune: a range must hold 2 items or more");
-    this->ask([&](const auto& root) { root->tune(range_items); });
+    this->ask_checked([&](const auto& root) { root->tune(range_items); });
   }
   /// Balances the ranges now, by what they have done since the last time: hot ones split, or move
   /// to where most of their clients are, or to a PE with less to do; neighbours with few items and
   /// little to do become one. This happens by itself if list_options::balancing says so. Requests
   /// go on meanwhile. Returns how many ranges were split, moved and joined. Parks. Throws
-  /// process_gone, node_lost, stopped.
+  /// usage_error if the list has other types, process_gone, node_lost, stopped.
   std::uint32_t balance() const {
-    return this->ask([](const auto& root) { return root->balance(); });
+    return this->ask_checked([](const auto& root) { return root->balance(); });
   }
   /// The number of items, without stopping any range: not at one moment. Lost ranges are not
   /// counted. Parks.
   [[nodiscard]] std::uint64_t estimated_size() const { return this->count_items(); }
   /// The keys whose ranges are lost with their nodes, as of the last split, join or move that was
   /// complete: requests for them fail with node_lost, all others go on. In the order of keys.
-  /// Parks. Throws process_gone, stopped; node_lost if the root of the list is lost.
+  /// Parks. Throws usage_error if the list has other types, process_gone, stopped; node_lost if the
+  /// root of the list is lost.
   [[nodiscard]] std::vector<key_bounds<Key>> lost() const {
     return service::lost_keys<Key>::find([this] { return this->open_directory(); });
   }

@@ -5,11 +5,14 @@
 #include <orrery/service/ordered_list.hpp>
 #include <orrery/service/walking_list.hpp>
 #include <orrery/service/work_queue.hpp>
+#include <orrery/wire/type_key.hpp>
 
 #include <chrono>
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -191,6 +194,67 @@ TEST(services, name_both_kinds_and_both_types) {
     const std::string kinds = text_of([&] { (void)as(static_cast<map*>(nullptr)).open(); });
     expect_part(kinds, "\"ordered list\"");
     expect_part(kinds, "\"hash map\"");
+  });
+}
+TEST(services, of_another_kind_or_type_are_neither_ended_nor_tuned) {
+  in_world(1, [] {
+    auto l = list::make();
+    auto s = l.open();
+    EXPECT_TRUE(s.insert(1, 1));
+    orrery::service::bytes handle;
+    orrery::service::pack(handle, l);
+    const auto as = [&]<class Service>(Service*) { return orrery::service::unpacker(handle).take<Service>(); };
+    auto other = as(static_cast<orrery::ordered_list<int, double>*>(nullptr));
+    const std::string types = "was opened with <int, double>";
+    expect_part(text_of([&] { other.end(); }), types);
+    expect_part(text_of([&] { other.tune(8); }), types);
+    expect_part(text_of([&] { (void)other.balance(); }), types);
+    expect_part(text_of([&] { (void)other.statistics(); }), types);
+    expect_part(text_of([&] { (void)other.estimated_size(); }), types);
+    auto kind = as(static_cast<map*>(nullptr));
+    expect_part(text_of([&] { kind.end(); }), "\"hash map\"");
+    expect_part(text_of([&] { (void)kind.size(); }), "\"hash map\"");
+    EXPECT_EQ(s.find(1), 1);
+    l.end();
+  });
+}
+
+struct record {
+  int a = 0;
+  int b = 0;
+};
+TEST(services, say_how_fields_differ_of_types_with_one_name) {
+  in_world(1, [] {
+    using records = orrery::ordered_list<int, record>;
+    const auto refusal = [](const std::string& types) {
+      const auto root = orrery::spawn<orrery::service::service_root>(orrery::here(), records::kind, types,
+                                                                     std::vector<std::uint32_t>{0});
+      orrery::service::bytes handle;
+      orrery::service::pack(handle, root);
+      const auto l = orrery::service::unpacker(handle).take<records>();
+      std::string text = text_of([&] { (void)l.open(); });
+      orrery::destroy(root);
+      return text;
+    };
+    std::string types = records::types();
+    const std::string is_int = '=' + orrery::wire::stable_key(orrery::wire::type_key<int>()) + '\n';
+    const auto lines = [&](std::string_view names) {
+      std::string all;
+      for (const char c : names) all += c + is_int;
+      return all;
+    };
+    const auto replace = [&](const std::string& what, const std::string& by) {
+      const auto at = types.find(what);
+      ASSERT_NE(at, std::string::npos) << types;
+      types.replace(at, what.size(), by);
+    };
+    replace(lines("ab"), lines("ba"));
+    expect_part(refusal(types), "record has other fields: {b: int, a: int}, and {a: int, b: int}");
+    replace(lines("ba"), lines("abc"));
+    expect_part(refusal(types), "{a: int, b: int, c: int}, and {a: int, b: int}");
+    const std::string without_shape = orrery::wire::stable_key(orrery::wire::type_key<record>()) + ":;";
+    for (const char* const nonsense : {"", ";", ":", "x", "x:;", "x:\n\n;;", "=", without_shape.c_str()})
+      expect_part(refusal(nonsense), "types");
   });
 }
 

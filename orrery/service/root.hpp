@@ -59,7 +59,10 @@ class service_root {
 
   service_root(std::string kind, std::string types, std::vector<std::uint32_t> pes);
 
-  /// Throws usage_error if the service is of another kind or for other types.
+  /// Throws usage_error if the service is of another kind or for other types. The error says how
+  /// types with the same name differ.
+  void check(const std::string& kind, const std::string& types) const;
+  /// The same, and who has the keys.
   opening open(const std::string& kind, const std::string& types) const;
   /// Whether it is of this kind, for these types.
   bool is_of(const std::string& kind, const std::string& types) const { return kind == kind_ && types == types_; }
@@ -121,8 +124,8 @@ class service_root {
   bool balances_now_ = false;
   bool ended_ = false;
 };
-ORRERY_PROCESS(service_root, open, is_of, place_on, next_place, add, replace, retire, tune, set_head, set_balancing,
-               note_work, balance, end, reports);
+ORRERY_PROCESS(service_root, check, open, is_of, place_on, next_place, add, replace, retire, tune, set_head,
+               set_balancing, note_work, balance, end, reports);
 
 /// The error for the holder of a handle when the service has ended, or the handle names none.
 [[nodiscard]] process_gone ended_for_a_handle(std::string_view kind);

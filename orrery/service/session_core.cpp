@@ -21,6 +21,21 @@ process_gone ended_for_a_session() {
           "the service that this session is of has ended: it holds nothing any more, and another one must be made"};
 }
 
+std::exception_ptr with_loss(std::exception_ptr why, std::string_view loss) {
+  try {
+    std::rethrow_exception(why);
+  } catch (const node_lost& e) {
+    constexpr std::string_view of_processes = "; spawn the process again on another node";
+    std::string_view text = e.what();
+    if (loss.empty() || text.contains(loss)) return why;
+    // The service has no such way.
+    if (text.ends_with(of_processes)) text.remove_suffix(of_processes.size());
+    return std::make_exception_ptr(node_lost(verbatim, fmt::format("{}; {}", text, loss)));
+  } catch (...) {
+    return why;
+  }
+}
+
 session_options checked(const session_options& o) {
   if (o.order > consistency::total)
     throw usage_error(errc::bad_argument,
@@ -165,7 +180,8 @@ void session_core::fail(flight& f, std::exception_ptr why) {
     std::rethrow_exception(why);
   } catch (const process_gone&) {
     why = std::make_exception_ptr(ended_for_a_session());
-  } catch (...) {  // it says what there is to say
+  } catch (...) {
+    why = with_loss(why, loss());
   }
   ++routes_[f.to].answered;
   for (std::size_t i = 0; i < f.numbers.size(); ++i) done();

@@ -13,6 +13,8 @@
 #include <deque>
 #include <exception>
 #include <span>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 namespace orrery::service {
@@ -32,6 +34,19 @@ decltype(auto) or_say_ended(F f) {
     return f();
   } catch (const process_gone&) {
     throw ended_for_a_session();
+  }
+}
+
+/// The error of a request, with what the loss of a node means to a service behind it if it is a
+/// node_lost that does not say so yet.
+[[nodiscard]] std::exception_ptr with_loss(std::exception_ptr why, std::string_view loss);
+/// The same as or_say_ended; a node_lost says what the loss means, too.
+template <class F>
+decltype(auto) or_say_lost(std::string_view loss, F f) {
+  try {
+    return or_say_ended(std::move(f));
+  } catch (const node_lost&) {
+    std::rethrow_exception(with_loss(std::current_exception(), loss));
   }
 }
 
@@ -122,6 +137,8 @@ class session_core {
   virtual void answered(route_number from, std::span<const number> numbers, std::span<const std::byte> answer) = 0;
   /// A batch failed as a whole. done() has been called for each.
   virtual void failed(std::span<const number> numbers, const std::exception_ptr& why) = 0;
+  /// For people: what the loss of a node means to who uses this service; empty: nothing but that.
+  [[nodiscard]] virtual std::string_view loss() const noexcept { return {}; }
 
   /// A process of the service gets a route. Throws std::bad_alloc.
   route_number add_route(remote<range_process> owner);

@@ -35,6 +35,9 @@ class walk_session : service::own_gate, public list_session<Key, Value> {
         list_session<Key, Value>(remote<service::range_process>(gate_), o) {}
 
  private:
+  [[nodiscard]] std::string_view loss() const noexcept override {
+    return "a walking list does not survive the loss of a node: make another one";
+  }
   // In front of what ends the answers each has its own (8 bytes).
   [[nodiscard]] std::uint64_t version_of(const service::served_at& first, std::size_t i, std::size_t count,
                                          std::span<const std::byte> answer) const override {

@@ -18,7 +18,7 @@ namespace orrery {
 
 /// How a walking list is made.
 struct walking_options {
-  std::vector<std::uint32_t> pes = {};  ///< where its processes live; empty: all PEs that are there
+  std::vector<std::uint32_t> pes = {};  ///< where its processes live; empty: program_pes()
   std::uint32_t processes = 1000;  ///< list processes of each PE (P)
   /// Items of a process (G); `tuning::automatic`: it grows as processes are used up.
   std::uint32_t granularity = 1;
@@ -66,11 +66,12 @@ class walking_list : public service::handle<walking_list<Key, Value>> {
 
   walking_list() noexcept = default;
 
-  /// Makes an empty list and its free processes, which are of the class Node. Parks. Throws
-  /// usage_error, node_lost, stopped.
+  /// Makes an empty list and its free processes, which are of the class Node, on the PEs of the
+  /// program that calls this unless the options name others. Parks. Throws usage_error, node_lost,
+  /// stopped.
   template <class Node = service::walk_node<Key, Value>>
   [[nodiscard]] static walking_list make(walking_options options = {}) {
-    if (options.pes.empty()) options.pes = reachable_pes();
+    if (options.pes.empty()) options.pes = program_pes();
     check_parameters(options.granularity, options.forwards);
     if (options.processes == 0)
       throw usage_error(errc::bad_argument, "a walking list without processes holds nothing: give P 1 or more");

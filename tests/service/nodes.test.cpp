@@ -3,6 +3,7 @@
 // (--scenario=NAME and the runtime's options), which says on stderr what is wrong and exits with 1, or exits with 0.
 #include "shell.hpp"
 
+#include <orrery/service/hash_map.hpp>
 #include <orrery/service/ordered_list.hpp>
 #include <orrery/service/work_queue.hpp>
 
@@ -101,6 +102,27 @@ void use_and_die() {
   auto s = list::lookup("/test/list").open({.window = 64});
   for (int i = 0; i < 10'000; ++i) s.start_insert_or_update(1000 + i % 200, "unfinished");
   orrery::testing::kill_own_node();
+}
+// Makes its list while another program is there, which fills it and leaves.
+void serve_late() {
+  const std::size_t own = orrery::reachable_pes().size();
+  fmt::print(stderr, "ready\n");
+  while (orrery::reachable_pes().size() == own) orrery::sleep_for(1ms);
+  auto l = list::make({.range_items = 20});
+  auto m = orrery::hash_map<int, int>::make();
+  l.publish("/test/list");
+  auto s = l.open();
+  while (!s.find(-1)) orrery::sleep_for(1ms);
+  while (orrery::reachable_pes().size() != own) orrery::sleep_for(1ms);
+  for (const auto& r : l.statistics()) check(r.pe < own, "no range is on a PE of the guest");
+  for (const auto& r : m.statistics()) check(r.pe < own, "no part is on a PE of the guest");
+  check(look_for_all(l, keys_of_each) == 0, "all is there that the program inserted which has left");
+  l.end();
+}
+void use_and_leave() {
+  auto l = list::await_name("/test/list", orrery::testing::patience);
+  check(fill(l, 0, 1) == keys_of_each, "the guest inserts");
+  check(l.open().insert(-1, ""), "the server is told");
 }
 void finish() {
   auto s = list::await_name("/test/list", orrery::testing::patience).open();
@@ -208,6 +230,8 @@ const orrery::testing::scenarios all = {{"all_pes_use_one_list", all_pes_use_one
                                         {"use", use},
                                         {"use_and_die", use_and_die},
                                         {"finish", finish},
+                                        {"serve_late", serve_late},
+                                        {"use_and_leave", use_and_leave},
                                         {"a_lost_node_loses_its_ranges", a_lost_node_loses_its_ranges},
                                         {"items_of_a_killed_worker_come_back", items_of_a_killed_worker_come_back},
                                         {"large_items_travel_in_little_memory", large_items_travel_in_little_memory},
@@ -236,6 +260,14 @@ TEST(services, are_found_by_name_from_other_programs) {
   EXPECT_EQ(outcome_of({"--scenario=use", own_world(), "--orrery-pes=1"}), "good");
   EXPECT_EQ(outcome_of({"--scenario=finish", own_world(), "--orrery-pes=1"}), "good");
   EXPECT_EQ(server.end(), "good");
+}
+TEST(services, that_are_made_while_a_guest_is_there_lose_nothing_when_it_leaves) {
+  for (const char* const nodes : {"--orrery-nodes=1", "--orrery-nodes=2"}) {
+    program server({"--scenario=serve_late", own_world(), "--orrery-pes=1", nodes});
+    server.hear("ready");
+    EXPECT_EQ(outcome_of({"--scenario=use_and_leave", own_world(), "--orrery-pes=2"}), "good");
+    EXPECT_EQ(server.end(), "good");
+  }
 }
 TEST(services, are_used_from_the_shell) {
   if (!std::filesystem::exists(shell_program())) GTEST_SKIP() << "the program orrery is not part of this build";

@@ -37,8 +37,10 @@ struct list_request {
   std::string name;  ///< under which the list is published
   std::string action;  ///< find, insert, erase, range, load, size, statistics
   std::vector<std::string> arguments;
+  double timeout = 10;  ///< seconds in which the list must be found, and answer
 };
-/// `orrery list`: joins the world and uses the list. The exit code is 1 if there is nothing to find, insert or erase.
+/// `orrery list`: joins the world and uses the list. The exit code is 1 if there was nothing to find, insert or erase, 2 if the
+/// arguments are wrong, 3 if it failed.
 int list(const common& c, const list_request& r);
 
 }  // namespace orrery::tool

@@ -4,11 +4,13 @@
 #include "commands.hpp"
 
 #include <orrery/orrery.hpp>
+#include <orrery/process/detail/silent_pe.hpp>
 #include <orrery/service/ordered_list.hpp>
 #include <orrery/service/walking_list.hpp>
 
 #include <cerrno>
 #include <charconv>
+#include <chrono>
 #include <cstdio>
 #include <cstring>
 #include <fstream>
@@ -40,12 +42,6 @@ T value_of(const std::string& text) {
       throw usage_error(errc::bad_argument, fmt::format("'{}' is no number of this list's type", shortened(text)));
     return n;
   }
-}
-
-const std::string& argument(const list_request& r, std::size_t i, const char* what) {
-  if (i >= r.arguments.size())
-    throw usage_error(errc::bad_argument, fmt::format("orrery list: '{}' needs {}", r.action, what));
-  return r.arguments[i];
 }
 
 // What cannot be meant, as a part of it would be lost: null if all is well. Other programs double a quote in quotes, and let texts
@@ -162,19 +158,19 @@ int print_statistics(const std::vector<service::walk_report>& all) {
 
 template <class Key, class Value>
 int act(list_session<Key, Value>& s, const list_request& r) {
-  const auto key = [&] { return value_of<Key>(argument(r, 0, "a key")); };
+  const auto key = [&] { return value_of<Key>(r.arguments[0]); };
   if (r.action == "find") {
     const auto v = s.find(key());
     if (v) fmt::print("{}\n", *v);
     return v ? 0 : 1;
   }
-  if (r.action == "insert") return s.insert(key(), value_of<Value>(argument(r, 1, "a value"))) ? 0 : 1;
+  if (r.action == "insert") return s.insert(key(), value_of<Value>(r.arguments[1])) ? 0 : 1;
   if (r.action == "erase") return s.erase(key()) ? 0 : 1;
   if (r.action == "size") {
     fmt::print("{}\n", s.size());
     return 0;
   }
-  if (r.action == "load") return load(s, argument(r, 0, "a file, or - for the standard input"));
+  if (r.action == "load") return load(s, r.arguments[0]);
   std::optional<Key> bounds[2];  // range [FROM [TO]]
   for (std::size_t i = 0; i < std::min<std::size_t>(r.arguments.size(), 2); ++i)
     bounds[i] = value_of<Key>(r.arguments[i]);
@@ -212,18 +208,43 @@ std::optional<int> with_keys(const list_request& r) {
   return act_on_either<Key, std::int64_t>(r);
 }
 
-// More arguments than the action has would be meant for something.
-void check_arguments(const list_request& r) {
+// What is wrong with the number of arguments; empty if nothing is. More than the action has would be meant for something.
+std::string wrong_arguments(const list_request& r) {
   const std::size_t most = r.action == "insert" || r.action == "range"      ? 2
                            : r.action == "size" || r.action == "statistics" ? 0
                                                                             : 1;
+  const std::size_t least = r.action == "range" ? 0 : most;
   if (r.arguments.size() > most)
-    throw usage_error(errc::bad_argument, fmt::format("orrery list: '{}' has {} argument{} at most, not {}", r.action,
-                                                      most, most == 1 ? "" : "s", r.arguments.size()));
+    return fmt::format("'{}' has {} argument{} at most, not {}", r.action, most, most == 1 ? "" : "s",
+                       r.arguments.size());
+  if (r.arguments.size() < least)
+    return fmt::format("'{}' needs {}", r.action,
+                       r.action == "load"     ? "a file, or - for the standard input"
+                       : !r.arguments.empty() ? "a value"
+                       : r.action == "insert" ? "a key and a value"
+                                              : "a key");
+  return {};
+}
+
+// Throws if no service with that name answers in time, as where a program is stopped.
+void reach(const list_request& r) {
+  const auto limit = std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::duration<double>(r.timeout));
+  const auto begin = now();
+  const auto root = lookup<service::service_root>(r.name, limit);
+  auto answer = start(root)->is_of("", "");
+  if (answer.wait_for(limit - (now() - begin))) {
+    (void)answer.get();
+    return;
+  }
+  detail::future_access<bool>::disregard(std::move(answer));
+  const scheduler::node& n = detail::here_pe().owner();
+  throw timeout_error(verbatim, fmt::format("{}: {} has the root of this service and {} (--timeout={})", r.name,
+                                            detail::pe_in_words(n, root.address().pe),
+                                            detail::why_silent(n, root.address().pe), r.timeout));
 }
 
 int use(const list_request& r) {
-  check_arguments(r);
+  reach(r);
   if (const auto code = with_keys<std::string>(r)) return *code;
   if (const auto code = with_keys<std::int32_t>(r)) return *code;
   if (const auto code = with_keys<std::int64_t>(r)) return *code;
@@ -234,21 +255,31 @@ int use(const list_request& r) {
 }  // namespace
 
 int list(const common& c, const list_request& r) {
+  constexpr int wrong = 2;
+  constexpr int failed = 3;  // 1 is: there was nothing to find, insert or erase
+  if (const std::string why = wrong_arguments(r); !why.empty()) {
+    (void)fail("orrery list: " + why);
+    return wrong;
+  }
   std::vector<std::string> options{"orrery", "--orrery-world=" + r.world, "--orrery-pes=1"};
   if (!c.directory.empty()) options.push_back("--orrery-shm-dir=" + c.directory);
   std::vector<char*> words;
   for (std::string& o : options) words.push_back(o.data());
   words.push_back(nullptr);
-  return run(static_cast<int>(options.size()), words.data(), [&](const args&) {
+  int code = failed;  // of a program that does not come to its main, too
+  const int ended = run(static_cast<int>(options.size()), words.data(), [&](const args&) {
     try {
-      const int code = use(r);
+      const int found = use(r);
       if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0)
-        return fail(fmt::format("the output cannot be written: {}", std::strerror(errno)));
-      return code;
-    } catch (const error& e) {
-      return fail(e.what());
+        (void)fail(fmt::format("the output cannot be written: {}", std::strerror(errno)));
+      else
+        code = found;
+    } catch (const std::exception& e) {
+      (void)fail(e.what());
     }
+    return code;
   });
+  return ended == code ? code : failed;
 }
 
 }  // namespace orrery::tool

@@ -130,7 +130,7 @@ int list_one(const common& c, const std::string& name, const std::string& prefix
   if (!w.machines.empty()) columns.insert(columns.begin(), "MACHINE");
   text_table table(columns);
   for (const node_sample& n : w.nodes) {
-    std::vector<std::string> start{std::to_string(n.info.node), std::string(to_string(n.info.state)),
+    std::vector<std::string> start{std::to_string(n.info.node), std::string(state_in_words(n)),
                                    std::to_string(n.info.id.pid), n.info.program};
     if (!w.machines.empty()) start.insert(start.begin(), printable(w.machines[n.machine], longest_host));
     const std::size_t of_node = start.size();

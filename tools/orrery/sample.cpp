@@ -2,6 +2,7 @@
 #include "sample.hpp"
 
 #include <orrery/process/detail/names_on_board.hpp>
+#include <orrery/process/detail/silent_pe.hpp>
 #include <orrery/transport/mpi/cluster_status.hpp>
 #include <orrery/transport/wait.hpp>
 #include <orrery/wire/error.hpp>
@@ -129,11 +130,16 @@ world_sample take_sample(const watched_world& world, bool names) {
     const std::uint32_t end = node.info.first_pe + node.info.pe_count;
     for (std::uint32_t pe = node.info.first_pe; node.here() && pe != end; ++pe)
       node.pes.push_back({pe, read_counters(view, pe)});
+    node.stopped = node.here() && orrery::detail::is_stopped(node.info.id);
     if (node.here()) add_names(w, view.read_board(n), n);
     w.nodes.push_back(std::move(node));
   }
   std::ranges::sort(w.names, {}, &name_sample::name);
   return w;
+}
+
+std::string_view state_in_words(const node_sample& n) noexcept {
+  return n.stopped && n.info.state == transport::node_state::alive ? "stopped" : transport::to_string(n.info.state);
 }
 
 bool is_over(const watched_world& world) {
@@ -174,7 +180,7 @@ nlohmann::ordered_json to_json(const world_sample& now, const world_sample* befo
   world["nodes"] = json::array();
   for (const node_sample& n : now.nodes) {
     json node{{"node", n.info.node},
-              {"state", to_string(n.info.state)},
+              {"state", state_in_words(n)},
               {"pid", n.info.id.pid},
               {"program", n.info.program},
               {"pes", json::array()}};

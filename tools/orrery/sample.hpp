@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <nlohmann/json.hpp>
@@ -26,10 +27,14 @@ struct node_sample {
   std::uint32_t machine = 0;
   std::vector<pe_sample> pes{};
 
+  bool stopped = false;  ///< its OS process is, by a signal or a debugger; known on this machine only
+
   [[nodiscard]] bool here() const noexcept {
     return info.state == transport::node_state::alive || info.state == transport::node_state::leaving;
   }
 };
+/// For people: "stopped" of a node that is alive and whose OS process does not run.
+[[nodiscard]] std::string_view state_in_words(const node_sample& n) noexcept;
 /// As many letters of a host's name are shown.
 inline constexpr std::size_t longest_host = 40;
 /// A name that is published.

@@ -244,12 +244,15 @@ class list_range final : public range_items<Key, Value> {
     remote<range_process> fresh;
     key_ownership<Key> behind;
     keys_type given;
+    std::uint64_t items = 0;
     try {
       const range_place place = to_pe ? root->place_on(*to_pe) : root->next_place();
       fresh = place.idle ? place.idle : remote<range_process>(spawn<list_range>(pe(place.pe), setup_));
       behind = keys_;
       given = behind.give(from, fresh.address());
-      chained_at(fresh)->begin(this->content_from(from, given), setup_.limit);
+      const range_content content = this->content_from(from, given);
+      items = content.count;
+      chained_at(fresh)->begin(content, setup_.limit);
     } catch (const node_lost&) {  // the root or that PE is lost: the range stays as it is
       return {};
     } catch (const process_gone&) {
@@ -273,6 +276,9 @@ class list_range final : public range_items<Key, Value> {
       pack(least, *from);
       root->add(std::move(least), fresh, given.version);
     });
+    // A large batch makes more than two ranges. Not before the root knows of the first one.
+    if (items > setup_.limit)
+      spawn_here([to = chained_at(fresh), limit = setup_.limit] { tell_unless_lost([&] { to->split(limit); }); });
     return fresh;
   }
   template <class F>

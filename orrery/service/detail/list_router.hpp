@@ -17,6 +17,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -136,7 +137,7 @@ class list_router : protected session_core {
   template <class Ask, class F>
   void ask_owner(const std::optional<Key>& from, Ask ask, F f) {
     for (;;) {
-      const bytes answer = or_say_ended([&] { return ask(owner_at(from)); });
+      const bytes answer = or_say_lost(loss(), [&] { return ask(owner_at(from)); });
       unpacker u(answer);
       const auto what = u.take<list_answer>();
       if (what != list_answer::moved) {
@@ -145,6 +146,17 @@ class list_router : protected session_core {
       }
       learn(u);
     }
+  }
+
+  static constexpr std::string_view keys_are_lost =
+      "the keys that this ordered list had there are lost with their values: its lost() names them, as does 'orrery list "
+      "WORLD NAME statistics', and requests for other keys go on";
+  [[nodiscard]] std::string_view loss() const noexcept override {
+    return options().order == consistency::total ? std::string_view(
+                                                       "the head of this ordered list was there, which "
+                                                       "requests of the level `total` need: open sessions "
+                                                       "of other levels, or make another list")
+                                                 : keys_are_lost;
   }
 
   /// Parks until nothing is outstanding.
