@@ -166,9 +166,12 @@ TEST_F(shell_of_lists, names_a_program_that_is_stopped) {
   server.hear("ready");
   ASSERT_EQ(::kill(server.pid(), SIGSTOP), 0);
   const std::string nodes = shell("ls", "");
-  // It goes on a second later: else the tool waits for 10 s until it leaves.
+  // It goes on when the tool has said so: else the tool waits for 10 s until it leaves.
+  const std::string file = (std::filesystem::temp_directory_path() / fmt::format("stopped-{}", server.pid())).string();
   const std::string said =
-      list(fmt::format("--timeout=0.2 /numbers size 2>&1 & tool=$!; sleep 1; kill -CONT {}; wait $tool", server.pid()));
+      list(fmt::format("--timeout=0.2 /numbers size >{0} 2>&1 & tool=$!; for i in $(seq 300); do [ -s {0} ] && break; "
+                       "sleep 0.1; done; kill -CONT {1}; wait $tool; code=$?; cat {0}; rm {0}; (exit $code)",
+                       file, server.pid()));
   EXPECT_NE(nodes.find(" stopped "), std::string::npos) << nodes;
   EXPECT_NE(said.find(fmt::format("pid {}", server.pid())), std::string::npos) << said;
   EXPECT_NE(said.find("is stopped"), std::string::npos) << said;
