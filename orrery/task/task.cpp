@@ -170,6 +170,14 @@ int run_main(const args& all, int (*main)(int, char**)) {
   }
 }
 
+// "task 3.1: ", and the text as printf makes it.
+std::string said_by_task(const char* format, va_list values) {
+  char text[1024] = "";
+  if (format != nullptr) (void)std::vsnprintf(text, sizeof text, format, values);
+  const auto me = address_of(orrery_self());
+  return me ? fmt::format("task {}: {}", to_string(me), text) : std::string(text);
+}
+
 }  // namespace
 }  // namespace orrery::task_detail
 
@@ -266,16 +274,6 @@ uint32_t orrery_this_pe(void) { return orrery::scheduler::current_pe != nullptr 
 uint32_t orrery_this_node(void) { return orrery::scheduler::current_pe != nullptr ? orrery::this_node() : 0; }
 uint32_t orrery_pes(void) { return orrery::scheduler::current_pe != nullptr ? orrery::world_pes() : 0; }
 uint32_t orrery_nodes(void) { return orrery::scheduler::current_pe != nullptr ? orrery::world_nodes() : 0; }
-
-namespace {
-// "task 3.1: ", and the text as printf makes it.
-std::string said_by_task(const char* format, va_list values) {
-  char text[1024] = "";
-  if (format != nullptr) (void)std::vsnprintf(text, sizeof text, format, values);
-  const auto me = address_of(orrery_self());
-  return me ? fmt::format("task {}: {}", to_string(me), text) : std::string(text);
-}
-}  // namespace
 
 void orrery_log(const char* format, ...) {
   va_list values;
