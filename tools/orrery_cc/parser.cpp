@@ -7,6 +7,8 @@
 #include <optional>
 #include <utility>
 
+#include <fmt/format.h>
+
 namespace orrery_cc {
 
 using std::string_view;
