@@ -31,10 +31,9 @@ class handle {
   [[nodiscard]] static Service await_name(std::string_view name, time_limit timeout) {
     return Service(orrery::await_name<service_root>(name, timeout));
   }
-  /// Gives the service a name. Parks. Throws as orrery::publish, and usage_error if the handle
-  /// names no service.
+  /// Gives the service a name. Parks. Throws as orrery::publish, and as statistics().
   void publish(std::string_view name) const {
-    ask_root(root_, Service::kind, [&](const auto& root) { orrery::publish(name, root); });
+    ask_checked([&](const auto& root) { orrery::publish(name, root); });
   }
 
   /// Whether the service was made as one of this kind with these types. Parks. Throws usage_error

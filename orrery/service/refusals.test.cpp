@@ -209,6 +209,7 @@ TEST(services, of_another_kind_or_type_are_neither_ended_nor_tuned) {
     expect_part(text_of([&] { other.end(); }), types);
     expect_part(text_of([&] { other.tune(8); }), types);
     expect_part(text_of([&] { (void)other.balance(); }), types);
+    expect_part(text_of([&] { other.publish("/another"); }), types);
     expect_part(text_of([&] { (void)other.statistics(); }), types);
     expect_part(text_of([&] { (void)other.estimated_size(); }), types);
     auto kind = as(static_cast<map*>(nullptr));
