@@ -325,8 +325,14 @@ idleness& node::idleness_of(std::uint32_t pe) noexcept {
 bool node::ends_when_dead() const noexcept { return index() == 0 && (world_ == nullptr || !world_->is_open()); }
 
 void node::stop() noexcept {
+  constexpr std::uint32_t few = 256;
   stopping_.store(true, std::memory_order_relaxed);
-  for (auto& p : pes_) p->stop();
+  // The last one comes first: a PE that has noticed, and wakes others, finds that they are to stop,
+  // too.
+  for (auto p = pes_.rbegin(); p != pes_.rend(); ++p) (*p)->shutdown_.request();
+  transport::fence_heavy();
+  // These wake the others (shutdown::wake_next).
+  for (std::uint32_t i = 0; i < std::min(pe_count(), few); ++i) wake(first_pe() + i);
 }
 
 // --- reports -------------------------------------------------------------------------------------

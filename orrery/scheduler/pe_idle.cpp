@@ -2,6 +2,7 @@
 // A PE that has nothing to run: the work that waited for that, then it spins, says that it rests,
 // sleeps.
 #include <orrery/scheduler/io.hpp>
+#include <orrery/scheduler/nap.hpp>
 #include <orrery/scheduler/node.hpp>
 #include <orrery/scheduler/passing_process.hpp>
 #include <orrery/scheduler/pe.hpp>
@@ -21,6 +22,7 @@ namespace orrery::scheduler {
 namespace {
 
 constexpr int yields_before_sleep = 20;      // when PEs share cores
+constexpr std::uint32_t few_pes = 256;       // of a node: to yield to all others takes long
 // a yield that took so long gave the core to somebody who computes
 constexpr std::int64_t turn_ns = 200'000;
 constexpr std::int64_t spins_between_machines = 8;
@@ -29,12 +31,6 @@ constexpr std::int64_t chase_after_ns = 20'000;
 constexpr std::int64_t rest_after_ns = 5'000;  // without anything to do a PE says so, and spins on
 // A sender of another OS process may not see that this PE sleeps (transport::fence_heavy).
 constexpr std::int64_t longest_sleep_beside_others_ns = 100'000'000;
-
-// PEs of other nodes come to their end without saying so. Many PEs look less often each, but often
-// enough to count as being in their loops (shutdown.cpp).
-std::int64_t shutdown_nap_ns(std::uint32_t pes) noexcept {
-  return std::clamp<std::int64_t>(std::int64_t{pes} * 30'000, 500'000, 40'000'000);
-}
 
 // The name of work for an idle PE in traces and reports; nobody sends it.
 const handler idle_work{
@@ -94,6 +90,7 @@ bool pe::at_rest(std::int64_t begin, std::int64_t now) {
 // True if something has come.
 bool pe::spin(std::int64_t begin, std::int64_t due, bool nothing_due) {
   if (settings_.yield) {
+    if (stopping() && node_.pe_count() > few_pes) return anything_inbound();
     // A thread that yields again and again beside one that computes waits for a whole turn each
     // time, and the kernel lets it run ever later. A thread that sleeps runs as soon as it is
     // woken.

@@ -22,6 +22,7 @@
 #include <orrery/scheduler/shutdown.hpp>
 
 #include <orrery/scheduler/io.hpp>
+#include <orrery/scheduler/nap.hpp>
 #include <orrery/scheduler/node.hpp>
 #include <orrery/scheduler/pe.hpp>
 #include <orrery/scheduler/pe_parts.hpp>
@@ -30,6 +31,7 @@
 #include <orrery/scheduler/wait_report.hpp>
 #include <orrery/transport/world.hpp>
 
+#include <algorithm>
 #include <cstdio>
 #include <limits>
 #include <string>
@@ -43,7 +45,10 @@ namespace {
 
 constexpr std::int64_t grace_ns = 200'000'000;
 constexpr std::int64_t patience_ns = 1'000'000'000;
-constexpr std::int64_t fresh_ns = 100'000'000;  // a PE that looked longer ago is inside a method
+// A PE that looked longer ago is inside a method.
+std::int64_t fresh_ns(std::uint32_t pes) noexcept {
+  return std::max<std::int64_t>(100'000'000, 3 * shutdown_nap_ns(pes));
+}
 
 // `waits`: lines that say who waits for what, if that is known.
 void say_abandoned(std::uint32_t pe, std::uint32_t count, std::string_view one, std::string_view many,
@@ -88,14 +93,23 @@ void shutdown::set_stalled(std::int64_t since) noexcept {
   if (before != 0 && since == 0) of_.owner().stages().go_on();
 }
 
-// The last PE to come wakes the others.
+// Where others wait for a stage, the last PE to come wakes the first.
 void shutdown::set_stage(shutdown_stage s) noexcept {
   node& own = of_.owner();
   measure_ = std::numeric_limits<std::uint64_t>::max();
   set_stalled(0);
   stage_.store(s, std::memory_order_release);  // SYNC: with everyone
-  if (own.stages().reach(s) < own.pe_count()) return;
-  for (std::uint32_t i = 0; i < own.pe_count(); ++i) own.wake(own.first_pe() + i);
+  const bool is_awaited = s == shutdown_stage::quiet || s == shutdown_stage::ended;
+  if (own.stages().reach(s) == own.pe_count() && is_awaited) own.wake(own.first_pe());
+}
+
+// Each PE that goes on to a stage, as it was asked to or as all are there, wakes two others. If one
+// woke them all, it would have to wait for its turn on a core after each.
+void shutdown::wake_next() const noexcept {
+  node& own = of_.owner();
+  const std::uint64_t first = of_.id() - own.first_pe();
+  for (const std::uint64_t next : {2 * first + 1, 2 * first + 2})
+    if (next < own.pe_count()) own.wake(own.first_pe() + static_cast<std::uint32_t>(next));
 }
 
 // True if all PEs of the node have come that far, or are in the stage before and get no further.
@@ -108,7 +122,7 @@ bool shutdown::everyone(shutdown_stage s, std::int64_t now) const noexcept {
     const shutdown_stage at = p.stage_.load(std::memory_order_acquire);
     if (at >= s) continue;
     const bool before = static_cast<int>(at) + 1 == static_cast<int>(s);
-    if (!before || now - p.stalled_.load(std::memory_order_relaxed) > fresh_ns) return false;
+    if (!before || now - p.stalled_.load(std::memory_order_relaxed) > fresh_ns(of_.owner().pe_count())) return false;
   }
   return true;
 }
@@ -130,6 +144,7 @@ bool shutdown::wind_down(bool busy) {
     const std::int64_t now = transport::now_ns();
     switch (stage_.load(std::memory_order_relaxed)) {
       case shutdown_stage::running:
+        wake_next();
         of_.quiescence().tell_waits();
         set_stage(shutdown_stage::finishing);
         deadline_ = now + grace_ns;
@@ -154,6 +169,7 @@ bool shutdown::wind_down(bool busy) {
         break;
       case shutdown_stage::quiet:
         if (!everyone(shutdown_stage::quiet, now)) return false;
+        wake_next();
         set_stage(shutdown_stage::destroying);
         destroy_all();
         break;
@@ -173,7 +189,9 @@ bool shutdown::wind_down(bool busy) {
           of_.io_active_->cancel_all();
           return false;
         }
-        return everyone(shutdown_stage::ended, now);
+        if (!everyone(shutdown_stage::ended, now)) return false;
+        wake_next();
+        return true;
     }
   }
 }

@@ -30,8 +30,9 @@ class shutdown {
   shutdown(const shutdown&) = delete;
   shutdown& operator=(const shutdown&) = delete;
 
-  void request() noexcept { requested_.store(true, std::memory_order_relaxed); }
-  [[nodiscard]] bool requested() const noexcept { return requested_.load(std::memory_order_relaxed); }
+  void request() noexcept { requested_.store(true, std::memory_order_release); }
+  // SYNC: acquire, with request() of this PE after those of later ones (node::stop)
+  [[nodiscard]] bool requested() const noexcept { return requested_.load(std::memory_order_acquire); }
   [[nodiscard]] shutdown_stage stage() const noexcept { return stage_.load(std::memory_order_relaxed); }
 
   /// Lets others run, and throws stopped.
@@ -55,6 +56,7 @@ class shutdown {
 
  private:
   void set_stage(shutdown_stage s) noexcept;
+  void wake_next() const noexcept;
   void set_stalled(std::int64_t since) noexcept;
   void end_stages() noexcept;
   [[nodiscard]] bool everyone(shutdown_stage s, std::int64_t now) const noexcept;

@@ -23,7 +23,7 @@ namespace orrery::scheduler {
 
 namespace {
 
-constexpr std::int64_t shutdown_nap_ns = 500'000;  // other PEs come to their end without saying so
+constexpr std::int64_t simulated_nap_ns = 500'000;  // other PEs come to their end without saying so
 constexpr std::int64_t look_ns = 1'000;  // a PE that has nothing to do looks at the carrier so soon
 constexpr std::size_t mapping_bytes = std::size_t{1} << 30;
 
@@ -266,7 +266,7 @@ std::int64_t simulator::own_due(const pe& p) const noexcept {
   if (!p.runnable_.empty() || !p.when_idle_.empty()) return s.clock;
   std::int64_t due = simulated_pe::never;
   if (!p.timers_.empty()) due = std::max(s.clock, p.timers_.begin()->first);
-  if (p.stopping()) due = std::min(due, s.clock + shutdown_nap_ns);
+  if (p.stopping()) due = std::min(due, s.clock + simulated_nap_ns);
   return due;
 }
 

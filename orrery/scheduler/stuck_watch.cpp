@@ -32,6 +32,12 @@ std::int64_t cpu_time(clockid_t clock) noexcept {
   return std::int64_t{t.tv_sec} * 1'000'000'000 + t.tv_nsec;
 }
 
+// A PE that waits for its turn on a core does nothing wrong.
+std::int64_t pes_per_core(const node& of) noexcept {
+  const std::uint32_t pes = of.world() != nullptr ? of.world()->crowd().second : of.pe_count();
+  return std::max<std::int64_t>(1, pes / std::max(1U, available_cores()));
+}
+
 // Copies what another thread may be writing or unmapping; false if it is not there.
 template <class T>
 bool copy_of(const T* from, T& to) noexcept {
@@ -42,7 +48,8 @@ bool copy_of(const T* from, T& to) noexcept {
 
 }  // namespace
 
-stuck_watch::stuck_watch(node& of, std::int64_t limit_ns) : node_(of), limit_ns_(limit_ns), pes_(of.pe_count()) {
+stuck_watch::stuck_watch(node& of, std::int64_t limit_ns)
+    : node_(of), limit_ns_(limit_ns * pes_per_core(of)), pes_(of.pe_count()) {
   if (limit_ns_ <= 0) return;
   try {
     thread_ = std::thread([this] { loop(); });

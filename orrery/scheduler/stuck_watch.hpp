@@ -29,7 +29,8 @@ class pe;
 /// (process_vm_readv), as they may be gone when they are read.
 class stuck_watch {
  public:
-  /// `limit_ns` 0: watches nothing, and makes no thread.
+  /// `limit_ns` 0: watches nothing, and makes no thread. Where several PEs share a core, the limit
+  /// is so many times as long.
   stuck_watch(node& of, std::int64_t limit_ns);
   stuck_watch(const stuck_watch&) = delete;
   stuck_watch& operator=(const stuck_watch&) = delete;
