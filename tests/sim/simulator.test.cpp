@@ -479,6 +479,11 @@ TEST(simulation_settings, that_cannot_be_are_refused_by_name) {
   EXPECT_NE(error("machines=4,lose=4@1ms").find("from 0 on"), std::string::npos);
   EXPECT_NE(error("slow=0*0").find("NODE*FACTOR"), std::string::npos);
   EXPECT_NE(error("machines=100000,nodes=100,pes=100").find("more than"), std::string::npos);
+  EXPECT_NE(error("machines=16777216,nodes=16777216,pes=65536").find("more than"), std::string::npos);
+  EXPECT_NE(error("carriers=on,silence=1000001s").find("to 1000000s"), std::string::npos);
+  EXPECT_NE(error("slow=0*1e7").find("from 1e-6 to 1e6"), std::string::npos);
+  EXPECT_NE(error("slow=0*nan").find("from 1e-6 to 1e6"), std::string::npos);
+  EXPECT_NE(error("pes=2,").find("ends with a comma"), std::string::npos);
   EXPECT_NE(error("").find("there is no"), std::string::npos);
   EXPECT_NE(error("pes=2,seed=1,pes=3").find("pes is given twice"), std::string::npos);
 }

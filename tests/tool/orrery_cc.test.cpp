@@ -737,6 +737,8 @@ TEST_F(orrery_cc, makes_a_header_for_cpp_or_says_what_cpp_cannot_have) {
   }
   ASSERT_EQ(run("cp good.h new.h && orrery-cc --emit-cpp-header new.h"), 0);
   EXPECT_NE(said().find("namespace new_ {"), string::npos) << said();
+  for (const string closed : {">/dev/full", ">&-"})
+    EXPECT_EQ(run("(orrery-cc --emit-cpp-header good.h " + closed + ")"), 1) << closed << said();
   EXPECT_EQ(run("orrery-cc --emit-cpp-header"), 1);
   EXPECT_NE(said().find("takes one file"), string::npos) << said();
 }

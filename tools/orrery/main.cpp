@@ -188,7 +188,7 @@ int run(int argc, char** argv) {
     return app.exit(e) == 0 ? 0 : 2;
   }
   settings.interval = std::chrono::milliseconds(static_cast<std::int64_t>(interval * 1000));
-  if (ls->parsed()) return name.empty() ? list_all(c) : list_one(c, name, prefix);
+  if (ls->parsed()) return ls->count("NAME") == 0 ? list_all(c) : list_one(c, name, prefix);
   if (top_command->parsed()) return top(c, name, settings);
   if (clean_command->parsed()) return clean(c);
   if (list_command->parsed()) return list(c, list_of);

@@ -9,7 +9,9 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <cstdio>
+#include <cstring>
 #include <fstream>
 #include <iterator>
 #include <utility>
@@ -129,7 +131,11 @@ void driver::add_dependencies(words& to, const string& file) const {
 }
 
 int driver::write_output(const string& text) const {
-  if (asked_.output.empty()) return std::fwrite(text.data(), 1, text.size(), stdout) == text.size() ? 0 : 1;
+  if (asked_.output.empty()) {
+    if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0)
+      give_up(fmt::format("the output cannot be written: {}", std::strerror(errno)));
+    return 0;
+  }
   std::ofstream out(asked_.output, std::ios::binary);
   if (!(out << text).flush()) give_up(fmt::format("{} cannot be written", asked_.output));
   return 0;

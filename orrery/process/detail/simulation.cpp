@@ -6,7 +6,6 @@
 #include <orrery/wire/error.hpp>
 
 #include <charconv>
-#include <cmath>
 #include <functional>
 #include <optional>
 #include <set>
@@ -24,6 +23,9 @@ using transport::link_cost;
 using transport::sim_settings;
 
 constexpr std::uint64_t most_pes = std::uint64_t{1} << 24;
+// Sums and products of such times are none that wrap.
+constexpr std::uint64_t longest_s = 1'000'000;
+constexpr double slowest = 1e6;
 
 std::vector<std::string> split(std::string_view text, char at) {
   std::vector<std::string> parts;
@@ -52,7 +54,7 @@ bool set_count(std::uint32_t& to, const std::string& text) {
 
 bool set_time(std::int64_t& to, const std::string& text) {
   const auto t = detail::to_time(text);
-  if (!t || *t > static_cast<std::uint64_t>(INT64_MAX / 4)) return false;
+  if (!t || *t > longest_s * 1'000'000'000) return false;
   to = static_cast<std::int64_t>(*t);
   return true;
 }
@@ -123,7 +125,7 @@ bool add_slow(sim_settings& s, const std::string& text) {
   if (parts.size() != 2) return false;
   const auto node = number<std::uint32_t>(parts[0]);
   const auto factor = number<double>(parts[1]);
-  if (!node || !factor || !(*factor > 0) || !std::isfinite(*factor)) return false;
+  if (!node || !factor || !(*factor >= 1 / slowest && *factor <= slowest)) return false;
   s.slow.push_back({*node, *factor});
   return true;
 }
@@ -135,7 +137,7 @@ struct key {
   bool repeats = false;
 };
 constexpr std::string_view a_count = "a number from 1 to 16777216";
-constexpr std::string_view a_time = "a time like 50us, 1ms or 0";
+constexpr std::string_view a_time = "a time like 50us, 1ms or 0, up to 1000000s";
 constexpr std::string_view a_link = "shm, 10g, 200g, or L:o:g:B like 900ns:150ns:10ns:25G";
 constexpr key keys[] = {
     {"machines", a_count, [](sim_settings& s, const std::string& v) { return set_count(s.machines, v); }},
@@ -167,14 +169,15 @@ constexpr key keys[] = {
     {"detect", a_time, [](sim_settings& s, const std::string& v) { return set_time(s.detect_ns, v); }},
     {"cut", "NODE:NODE@TIME or NODE:NODE@TIME+TIME like 1:3@2ms+1s: what the first sends to the second is held up",
      add_cut, true},
-    {"silence", "a time of at least 10us", set_silence},
-    {"slow", "NODE*FACTOR like 2*1.5", add_slow, true},
+    {"silence", "a time from 10us to 1000000s", set_silence},
+    {"slow", "NODE*FACTOR like 2*1.5, a factor from 1e-6 to 1e6", add_slow, true},
 };
 
 [[noreturn]] void fail(const std::string& text) { throw world_error(errc::world_bad_setting, verbatim, text); }
 
 void check(const sim_settings& s) {
-  if (std::uint64_t{s.machines} * s.nodes * s.pes > most_pes)
+  // each is not above most_pes; the three together may be above 64 bits
+  if (const std::uint64_t nodes = std::uint64_t{s.machines} * s.nodes; nodes > most_pes || nodes * s.pes > most_pes)
     fail(fmt::format("--orrery-sim: {} machines of {} nodes of {} PEs are more than {} PEs", s.machines, s.nodes, s.pes,
                      most_pes));
   const auto is_there = [&](std::uint32_t node, const char* what) {
@@ -204,6 +207,8 @@ transport::sim_settings parse_simulation(std::string_view text) {
     const key* found = nullptr;
     for (const key& k : keys)
       if (k.name == name) found = &k;
+    if (part.empty() && text.ends_with(','))
+      fail(fmt::format("--orrery-sim={}: the list ends with a comma, or has two together; leave it out", text));
     if (found == nullptr) {
       detail::suggestions meant(name);
       std::string all;

@@ -26,7 +26,8 @@ class network {
   }
   /// Time that a node's processor needs for what an ordinary one does in `ns`.
   [[nodiscard]] std::int64_t on(std::uint32_t node, double ns) const noexcept {
-    return static_cast<std::int64_t>(ns * slow_[node] + 0.5);
+    constexpr double longest = 1e18;  // so that some of them do not wrap
+    return static_cast<std::int64_t>(std::min(ns * slow_[node], longest) + 0.5);
   }
 
   /// When a message that a PE of node `from` hands over at `now_ns` arrives at a PE of node `to`.
