@@ -96,7 +96,7 @@ std::string nearest_names_to(pe& self, std::string_view name, std::int64_t deadl
   try {
     const membership_ptr now = shard_here(self).members(true);
     std::vector<future<nearest_names>> answers;
-    for (const member& m : now->members)
+    for (const member& m : now->keepers)
       for (std::uint32_t i = 0; i < m.pe_count; ++i)
         answers.push_back(start(system_process<name_shard>(m.first_pe + i))->nearest(name, now->id));
     for (auto& answer : answers) {
@@ -170,7 +170,7 @@ address await_name(std::string_view name, std::string_view class_name, time_limi
   shard_calls shards(self, "await_name");
   for (;;) {
     const membership_ptr now = shards.members();
-    const auto shard = system_process<name_shard>(owner_of(hash_of(name), now->members));
+    const auto shard = system_process<name_shard>(owner_of(hash_of(name), now->keepers));
     w.membership = now->id;
     w.woken = false;
     bool late = false;
@@ -236,7 +236,7 @@ std::vector<published_name> names(std::string_view prefix) {
     };
     try {
       std::vector<std::pair<remote<detail::name_shard>, future<detail::name_list>>> first;
-      for (const auto& m : now->members)
+      for (const auto& m : now->keepers)
         for (std::uint32_t i = 0; i < m.pe_count; ++i) {
           const auto shard = detail::system_process<detail::name_shard>(m.first_pe + i);
           first.emplace_back(shard, start(shard)->list(prefix, {}, now->id));

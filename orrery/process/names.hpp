@@ -16,12 +16,13 @@
 // remote pointer to begin with; and no single PE should have to know them all.
 //
 // So a process can be published under names. The repository that maps names to processes is spread
-// over all PEs of the world by a hash of the name: to look one up costs one call, from anywhere,
-// and none if the name is kept on the caller's own PE. A name stays for as long as its process: it
-// is cleared when the process is destroyed, and when its node leaves or is lost. When nodes come or
-// go the PEs divide the names anew, from what the nodes know of their own processes; a lookup may
-// then take a moment longer, but it neither misses a name that is published nor finds a process of
-// a node that is known to be gone.
+// by a hash of the name over all PEs of the program that made the world: to look one up costs one
+// call, from anywhere, and none if the name is kept on the caller's own PE. A name stays for as
+// long as its process: it is cleared when the process is destroyed, and when its node leaves or is
+// lost. Programs that join the world and leave it move no names. When a node of the program that
+// made it comes or goes, its PEs divide the names anew, from what the nodes know of their own
+// processes; a lookup may then take a moment longer, but it neither misses a name that is published
+// nor finds a process of a node that is known to be gone.
 //
 // A name is 1 to 255 bytes of UTF-8 without control characters. By convention it looks like a path,
 // and `names` lists what begins with some text.

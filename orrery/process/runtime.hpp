@@ -71,8 +71,8 @@ int run(int argc, char** argv, F&& main) {
 /// The PEs that can be reached now, in ascending order: all of them, but for those of nodes that
 /// have left a named world or were lost.
 [[nodiscard]] std::vector<std::uint32_t> reachable_pes();
-/// Those of them that run this program: its own nodes, without those of others which have joined
-/// the same named world.
+/// Those of them that run this program: its own nodes, without those of programs that have joined
+/// the same named world, and without ranks of the same MPI launch that run another program.
 [[nodiscard]] std::vector<std::uint32_t> program_pes();
 
 /// Parks the calling process for that long; its PE goes on. Throws stopped.

@@ -29,13 +29,13 @@ namespace {
 using detail::here_pe;
 using scheduler::pe;
 
-// In a named world `anywhere` is the program's own PEs: others do not have its functions, and are
-// not to suffer from its end.
+// Where there are other programs `anywhere` is the program's own PEs: others do not have its
+// functions, and are not to suffer from its end.
 placement placement_of(const orrery_place& p) {
   const placement place{static_cast<placement::kind>(p.kind), p.number};
   if (place.what != placement::kind::anywhere) return place;
   scheduler::node& n = here_pe().owner();
-  if (n.world() == nullptr || !n.world()->is_open()) return place;
+  if (n.world() == nullptr || !n.world()->has_other_programs()) return place;
   const std::vector<std::uint32_t> own = program_pes();
   return own.empty() ? here() : orrery::pe(own[n.turn() % own.size()]);
 }

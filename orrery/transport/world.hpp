@@ -142,8 +142,9 @@ class world {
   [[nodiscard]] virtual std::uint32_t pe_node(std::uint32_t pe) const noexcept = 0;
   /// Nodes that were there and have left or are dead. Never falls.
   [[nodiscard]] virtual std::uint64_t gone_nodes() const noexcept = 0;
-  /// The node that started the program which this one belongs to: the same for all nodes of one
-  /// launch. no_node if the node's place was given to another one.
+  /// The first node of the program that a node runs: of those that one node has started, that one;
+  /// of ranks, the first whose program has the same name and classes. no_node if the node's place
+  /// was given to another one.
   [[nodiscard]] virtual std::uint32_t launch_of(std::uint32_t /*node*/) const noexcept { return 0; }
   /// A PE of this node has let go of all that the nodes had that were counted by `gone`: their
   /// rings, and what it would have published for them. When all PEs have, the places of those nodes
@@ -165,6 +166,8 @@ class world {
   [[nodiscard]] virtual std::uint32_t epoch() const noexcept = 0;
   /// Others come and go as they like: the world has a name.
   [[nodiscard]] virtual bool is_open() const noexcept = 0;
+  /// Nodes may run other programs than this one: launch_of says which belong together.
+  [[nodiscard]] virtual bool has_other_programs() const noexcept { return is_open(); }
   [[nodiscard]] virtual result<wire::unique_ptr<membership_watch>> watch(membership_observer& observer) = 0;
 
   // Memory.

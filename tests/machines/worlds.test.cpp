@@ -4,6 +4,7 @@
 #include "launch.hpp"
 
 #include <orrery/array/array.hpp>
+#include <orrery/process/spread.hpp>
 
 #include <array>
 #include <cstdlib>
@@ -194,6 +195,13 @@ void others_programs() {
   check_contains(thrown<std::exception>("a class that the other program does not have",
                                         [] { spawn<server>(pe(last_pe()))->add(1); }),
                  "server");
+  // What is made on all PEs of a program is made on none of the other one, which lacks the classes.
+  check(program_pes() == std::vector<std::uint32_t>{0}, "PEs of another program are taken for own ones");
+  check(*spread(std::string("here")) == "here", "a value for all nodes of a program");
+  const auto a = create_array<cell>(range<int>{5}, {.name = "cells"}, {}, 2.0);
+  auto [done, total] = expect_result<double>();
+  post(a)->step(done);
+  check(total.get() == 10, "a reduction beside another program");
 }
 
 // By the names of their hosts; and what each says of itself.

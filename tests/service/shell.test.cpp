@@ -179,6 +179,23 @@ TEST_F(shell_of_lists, names_a_program_that_is_stopped) {
   end(server);
 }
 
+// It is stopped while it waits for more of its file.
+TEST_F(shell_of_lists, is_not_held_up_by_a_client_that_is_stopped) {
+  program server({"--scenario=serve", own_world(), "--orrery-pes=2"});
+  server.hear("ready");
+  const std::string pipe = fmt::format("{}/shell.{}.stopped", ::testing::TempDir(), ::getpid());
+  const std::string script = fmt::format(
+      "exec 2>/dev/null; mkfifo {0}; {1} list {2} /numbers load {0} & loader=$!; exec 3>{0}; "
+      "for i in $(seq 100); do {1} ls {2} | grep -q \" $loader \" && break; sleep 0.1; done; kill -STOP $loader; "
+      "{1} list {2} --timeout=300 /numbers insert 5 6 && {1} list {2} --timeout=300 /texts insert a b; code=$?; "
+      "{1} list {2} --timeout=300 /nothing size; test $? = 3 || code=9; "
+      "kill -CONT $loader; exec 3>&-; wait $loader || code=8; rm {0}; exit $code",
+      pipe, orrery::testing::shell_program().string(), own_world().substr(own_world().find('=') + 1));
+  EXPECT_EQ(WEXITSTATUS(std::system(script.c_str())), 0);
+  EXPECT_EQ(list("/numbers find 5"), "6\n0");
+  end(server);
+}
+
 // It is killed while it waits for more of its file.
 TEST_F(shell_of_lists, loses_nothing_of_others_when_it_is_killed) {
   program server({"--scenario=serve", own_world(), "--orrery-pes=1"});

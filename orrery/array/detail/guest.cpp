@@ -98,7 +98,7 @@ std::uint32_t launch_of(const scheduler::node& n, std::uint32_t pe) {
 bool is_guest_of(pe& self, std::uint32_t array) {
   if (array == 0) return false;
   const scheduler::node& n = self.owner();
-  if (n.world() == nullptr || !n.world()->is_open()) return false;
+  if (n.world() == nullptr || !n.world()->has_other_programs()) return false;
   return launch_of(n, maker_of(self, array)) != launch_of(n, self.id());
 }
 

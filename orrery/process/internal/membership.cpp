@@ -61,6 +61,7 @@ membership_ptr read_membership(const scheduler::node& self, membership_ptr befor
     auto m = std::make_shared<world_membership>();
     m->id = 1;
     m->members.push_back({self.first_pe(), self.pe_count()});
+    m->keepers = m->members;
     return m;
   }
   const std::uint32_t epoch = world->epoch();
@@ -77,12 +78,16 @@ membership_ptr read_membership(const scheduler::node& self, membership_ptr befor
   for (std::uint32_t place = 0; place < limit; ++place) {
     m->states.push_back(seen_at(*world, place));
     if ((m->states.back() & 3) != alive) continue;
-    const auto [first_pe, pe_count] = world->pes_of(static_cast<std::uint32_t>(m->states.back() >> 2));
+    const auto n = static_cast<std::uint32_t>(m->states.back() >> 2);
+    const auto [first_pe, pe_count] = world->pes_of(n);
     if (pe_count == 0) continue;  // its entry was overwritten: nobody can be reached there
     m->members.push_back({first_pe, pe_count});
+    if (world->launch_of(n) == 0) m->keepers.push_back({first_pe, pe_count});
   }
   while (!m->states.empty() && m->states.back() == 0) m->states.pop_back();
   std::ranges::sort(m->members, {}, &member::first_pe);
+  std::ranges::sort(m->keepers, {}, &member::first_pe);
+  if (m->keepers.empty()) m->keepers = m->members;
   m->id = XXH3_64bits(m->states.data(), m->states.size() * sizeof m->states[0]);
   m->self_alive = m->member_of(self.first_pe()) != m->members.size();
   return m;

@@ -35,6 +35,9 @@ struct world_membership {
   std::uint64_t id = 0;
   std::uint32_t epoch = 0;             ///< of the world, read before the states
   std::vector<member> members;         ///< alive, in the order of their PEs
+  /// Those of them that keep the names of the world: the nodes of the program that made it. So
+  /// programs that join it, stop and leave move no names. All, if none of those is left.
+  std::vector<member> keepers;
   std::vector<std::uint64_t> states;   ///< of the last node at each place, as far as one was alive
   bool self_alive = true;              ///< this node is one of them
 

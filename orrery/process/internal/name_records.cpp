@@ -53,7 +53,7 @@ void name_records::look(bool sure) {
   const bool moved = members_ == nullptr || now->id != members_->id;
   members_ = std::move(now);
   if (!moved) return;
-  for (auto& [name, r] : records_) r.owner = owner_of(r.hash, members_->members);
+  for (auto& [name, r] : records_) r.owner = owner_of(r.hash, members_->keepers);
 }
 
 membership_ptr name_records::members(bool sure) {
@@ -76,7 +76,7 @@ name_records::record name_records::claim(std::string_view name, const address& p
   const std::uint64_t hash = hash_of(name);
   auto& names = of_process_[process];
   names.emplace_back(name);
-  const record r{process, &cls, hash, owner_of(hash, members_->members), false};
+  const record r{process, &cls, hash, owner_of(hash, members_->keepers), false};
   records_.emplace(name, r);
   return r;
 }

@@ -30,6 +30,18 @@ void shard_calls::pause() {
   pause_ns_ = std::min(2 * pause_ns_, longest_ns);
 }
 
+void open_names(pe& self) {
+  const scheduler::node& n = self.owner();
+  if (n.world() == nullptr || n.index() != 0 || !n.world()->is_open()) return;
+  const membership_ptr now = shard_here(self).members(true);
+  for (const member& m : now->keepers)
+    for (std::uint32_t i = 0; i < m.pe_count; ++i) try {
+        const auto shard = system_process<name_shard>(m.first_pe + i);
+        future_access<name_answer>::disregard(start(shard)->find(std::string_view(), std::string_view(), now->id));
+      } catch (const node_lost&) {  // those that are left ask each other
+      }
+}
+
 // --- where the process lives ---------------------------------------------------------------------
 
 namespace {

@@ -23,7 +23,7 @@ class shard_calls {
     const std::uint64_t hash = hash_of(name);
     for (;;) {
       const membership_ptr now = members();
-      const std::uint32_t owner = owner_of(hash, now->members);
+      const std::uint32_t owner = owner_of(hash, now->keepers);
       try {
         if (auto answer = f(system_process<name_shard>(owner), *now)) return *answer;
       } catch (const node_lost&) {
@@ -67,6 +67,10 @@ class name_repository final : public scheduler::process_layer {
   wire::unique_ptr<name_records> records_;
 };
 
+/// Lets all shards make themselves complete, where programs can join the world and none has yet: so
+/// they need not ask those that do, which may be stopped. By a process of the world's first node.
+/// Does not wait for them.
+void open_names(pe& self);
 /// On the PE where the process lives. Parks. Throws name_taken, process_gone, usage_error, stopped.
 void publish_here(std::string_view name, address process);
 /// On the PE where the process lives. Parks. False if it did not have the name.

@@ -152,13 +152,19 @@ void name_shard::tell_subscribers(std::string_view name) {
 // Makes the shard complete for the membership. False if it has changed meanwhile: the request comes
 // again.
 bool name_shard::complete(membership_ptr now) {
+  subscribers_.clear();  // all who wait hear of the change and come again
+  if (settled_ && now->keepers == base_) {
+    std::erase_if(entries_, [&](const auto& e) { return now->member_of(e.second.process.pe) == now->members.size(); });
+    complete_ = now->id;
+    return true;
+  }
+  settled_ = false;
   pull request;
   request.membership = now->id;
   request.shard = home_.id();
   request.base = base_;
   const std::vector<digest> kept = keep_own(*now);
-  base_ = now->members;
-  subscribers_.clear();  // all who wait hear of the change and come again
+  base_ = now->keepers;
 
   const std::size_t nodes = now->members.size();
   std::vector<future<pulled>> answers(nodes);
@@ -188,6 +194,7 @@ bool name_shard::complete(membership_ptr now) {
     }
   }
   complete_ = now->id;
+  settled_ = true;
   return true;
 }
 
@@ -221,7 +228,7 @@ std::vector<digest> name_shard::keep_own(const world_membership& now) {
   for (auto it = entries_.begin(); it != entries_.end();) {
     entry& e = it->second;
     const std::size_t node = now.member_of(e.process.pe);
-    if (node == now.members.size() || owner_of(e.hash, now.members) != home_.id()) {
+    if (node == now.members.size() || owner_of(e.hash, now.keepers) != home_.id()) {
       it = entries_.erase(it);
     } else {
       kept[node].add(e.hash, e.process);

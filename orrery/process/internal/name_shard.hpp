@@ -58,11 +58,15 @@ struct nearest_names {
 // processes of nodes that are gone, and asks every node for the names of its processes that have
 // become its own. A world that does not use names pays nothing.
 //
+// Where only nodes came or went that keep no names, there is nothing to ask: each name was given by
+// the shard that has it now. So a program that has joined the world and is stopped holds up nobody.
+//
 // While it asks it is parked and requests wait in its mailbox; those it asks answer between two
 // methods of their PE, so that there is no cycle of waits.
 //
 // Used by its own PE only. Invariants: (1) in the membership `complete_`, it has every confirmed
-// name that it owns; (2) all entries are owned by it among `base_`.
+// name that it owns; (2) all entries are owned by it among `base_`; (3) if `settled_`, it was
+// complete once among these keepers, and has given all names since that it owns.
 class name_shard {
  public:
   static constexpr system_slot place = system_slot::names;
@@ -134,6 +138,7 @@ class name_shard {
   membership_ptr members_;
   std::uint64_t complete_ = 0;  // the id of the membership
   std::vector<member> base_;
+  bool settled_ = false;  // complete when `base_` was
   entries entries_;
   std::unordered_map<std::string, std::vector<subscriber>, name_hash, std::equal_to<>> subscribers_;
   std::map<std::string, class_chain, std::less<>> classes_;  // by the name of the class

@@ -8,6 +8,7 @@
 #include <orrery/wire/unique_ptr.hpp>
 
 #include <algorithm>
+#include <exception>
 #include <optional>
 #include <stdexcept>
 #include <utility>
@@ -286,8 +287,12 @@ shared_id make_shared_object(layout how, std::string label) {
   try {
     make_memories(m);
   } catch (...) {
-    drop_everywhere(id, m.keepers);
-    throw;
+    const std::exception_ptr failed = std::current_exception();
+    try {
+      drop_everywhere(id, m.keepers);
+    } catch (const error&) {  // what has failed before says more
+    }
+    std::rethrow_exception(failed);
   }
   shared_directory::of_this_pe().has_made[id] = std::move(m);
   return id;

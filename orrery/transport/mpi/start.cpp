@@ -218,7 +218,14 @@ result<void> mpi_world::meet(const mpi_config& config) {
   }
   number_ = (*all)[0].number;
   traced_ = config.traced;
-  for (const introduction& i : *all) programs_.push_back({i.program, i.pid});
+  for (const introduction& i : *all) {
+    const auto is_same = [&](const introduction& j) {
+      return j.vocabulary == i.vocabulary && std::string_view(j.program) == i.program;
+    };
+    const auto first = std::ranges::find_if(*all, is_same) - all->begin();
+    programs_.push_back({i.program, i.pid, static_cast<std::uint32_t>(first)});
+    other_programs_ = other_programs_ || first != 0;
+  }
   if (traced_ || !config.name.empty()) {
     std::vector<std::uint64_t> hosts;
     for (const introduction& i : *all) hosts.push_back(i.host);

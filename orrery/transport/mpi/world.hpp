@@ -85,6 +85,10 @@ class mpi_world final : public transport::world {
   [[nodiscard]] world_state state() const noexcept override { return members_->world(); }
   [[nodiscard]] std::uint32_t epoch() const noexcept override { return members_->epoch(); }
   [[nodiscard]] bool is_open() const noexcept override { return false; }
+  [[nodiscard]] bool has_other_programs() const noexcept override { return other_programs_; }
+  [[nodiscard]] std::uint32_t launch_of(std::uint32_t node) const noexcept override {
+    return node < programs_.size() ? programs_[node].first : no_node;
+  }
   [[nodiscard]] result<wire::unique_ptr<membership_watch>> watch(membership_observer& observer) override;
   [[nodiscard]] std::pair<std::uint32_t, std::uint32_t> crowd() const noexcept override { return crowd_; }
   [[nodiscard]] transport::carrier* carrier() noexcept override { return carrier_.get(); }
@@ -171,8 +175,10 @@ class mpi_world final : public transport::world {
   struct program_here {
     std::string name;
     std::int32_t pid;
+    std::uint32_t first;  // node that runs the same program
   };
   std::vector<program_here> programs_;  // of the nodes
+  bool other_programs_ = false;
   std::vector<std::int64_t> clock_offsets_;  // of the nodes; empty: nobody needs them
   bool traced_ = false;
   part_source part_;
