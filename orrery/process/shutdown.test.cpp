@@ -309,6 +309,18 @@ TEST_F(shutdown, is_no_failure_of_what_it_cuts_short_but_posts_are_counted) {
   EXPECT_EQ(counts[0].failed_posts + counts[1].failed_posts, 0U);
 }
 
+TEST_F(shutdown, comes_to_pes_that_others_wake) {
+  constexpr std::uint32_t pes = 300;  // who stops a node wakes the first 256
+  in_world(pes, [] {
+    const auto me = this_process<function>();
+    for (const std::uint32_t at : {0U, 255U, 256U, pes - 1}) {
+      post(spawn<Holder>(pe(at)))->sleep(me);
+      (void)receive<int>();
+    }
+    EXPECT_EQ(alive, 8);  // of four objects and four parked methods
+  });
+}
+
 TEST_F(shutdown, destroys_the_latest_first_as_its_destructor_may_call_older_ones) {
   Client::noted = Client::failed = 0;
   std::vector<int> log;

@@ -6,9 +6,9 @@
 
 namespace orrery::scheduler {
 
-/// How long a PE that waits for the others sleeps while its node, which has so many PEs, ends. The
-/// last PE to come to a stage wakes the others. But PEs of other nodes come without saying so, and
-/// a PE that never looks counts as one that is inside a method (shutdown.cpp).
+/// How long a PE that waits for the others sleeps while its node, which has so many PEs, ends. When
+/// all have come to a stage, they wake each other. But PEs of other nodes come without saying so,
+/// and a PE that never looks counts as one that is inside a method (shutdown.cpp).
 ///
 /// A look costs some 50 us of a core. So all PEs together take half a core, and of a thousand and
 /// more each PE takes ever less: else they would keep those from the cores that still work.
