@@ -310,7 +310,7 @@ TEST_F(shutdown, is_no_failure_of_what_it_cuts_short_but_posts_are_counted) {
 }
 
 TEST_F(shutdown, comes_to_pes_that_others_wake) {
-  constexpr std::uint32_t pes = 300;  // who stops a node wakes the first 256
+  constexpr std::uint32_t pes = 300;  // more than are woken by who stops the node
   in_world(pes, [] {
     const auto me = this_process<function>();
     for (const std::uint32_t at : {0U, 255U, 256U, pes - 1}) {

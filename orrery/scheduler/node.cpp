@@ -4,6 +4,7 @@
 
 #include <orrery/scheduler/fork.hpp>
 #include <orrery/scheduler/io_pool.hpp>
+#include <orrery/scheduler/nap.hpp>
 #include <orrery/scheduler/say.hpp>
 #include <orrery/scheduler/short_turns.hpp>
 #include <orrery/scheduler/simulator.hpp>
@@ -325,14 +326,12 @@ idleness& node::idleness_of(std::uint32_t pe) noexcept {
 bool node::ends_when_dead() const noexcept { return index() == 0 && (world_ == nullptr || !world_->is_open()); }
 
 void node::stop() noexcept {
-  constexpr std::uint32_t few = 256;
   stopping_.store(true, std::memory_order_relaxed);
   // The last one comes first: a PE that has noticed, and wakes others, finds that they are to stop,
   // too.
   for (auto p = pes_.rbegin(); p != pes_.rend(); ++p) (*p)->shutdown_.request();
   transport::fence_heavy();
-  // These wake the others (shutdown::wake_next).
-  for (std::uint32_t i = 0; i < std::min(pe_count(), few); ++i) wake(first_pe() + i);
+  for (std::uint32_t i = 0; i < std::min(pe_count(), woken_at_once); ++i) wake(first_pe() + i);
 }
 
 // --- reports -------------------------------------------------------------------------------------

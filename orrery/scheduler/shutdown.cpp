@@ -93,18 +93,18 @@ void shutdown::set_stalled(std::int64_t since) noexcept {
   if (before != 0 && since == 0) of_.owner().stages().go_on();
 }
 
-// Where others wait for a stage, the last PE to come wakes the first.
+// The last PE to come wakes the first ones, and they the others.
 void shutdown::set_stage(shutdown_stage s) noexcept {
   node& own = of_.owner();
   measure_ = std::numeric_limits<std::uint64_t>::max();
   set_stalled(0);
   stage_.store(s, std::memory_order_release);  // SYNC: with everyone
-  const bool is_awaited = s == shutdown_stage::quiet || s == shutdown_stage::ended;
-  if (own.stages().reach(s) == own.pe_count() && is_awaited) own.wake(own.first_pe());
+  if (own.stages().reach(s) < own.pe_count()) return;
+  for (std::uint32_t i = 0; i < std::min(own.pe_count(), woken_at_once); ++i) own.wake(own.first_pe() + i);
 }
 
-// Each PE that goes on to a stage, as it was asked to or as all are there, wakes two others. If one
-// woke them all, it would have to wait for its turn on a core after each.
+// Each PE that goes on to a stage, as it was asked to or as all are there, wakes two others: see
+// woken_at_once.
 void shutdown::wake_next() const noexcept {
   node& own = of_.owner();
   const std::uint64_t first = of_.id() - own.first_pe();
