@@ -123,7 +123,7 @@ constexpr option_info table[] = {
     {.name = "stuck",
      .value = &options::stuck,
      .meaning = "how long a method may wait without using the processor, and let nothing else run on its PE, before "
-                "stderr says so; 0 is for ever",
+                "stderr says so; longer where PEs share cores; 0 is for ever",
      .most = 24 * 3600 * second},
     {.name = "failed-exit",
      .value = &options::failed_exit,
