@@ -23,7 +23,8 @@ import time
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 OUT = ROOT / "build/bench"
 PEERS_OUT = OUT / "peers"
-BENCH_CORE = ROOT / "build/release/bench_core"
+BUILT = ROOT / "build" / os.environ.get("ORRERY_BENCH_PRESET", "release")  # the folder of the benchmarks
+BENCH_CORE = BUILT / "bench_core"
 BUDGET_S = 350  # no further round starts if it would end after this
 
 # What Orrery is to reach. A clause is an operator and a number, or a factor x the best of other metrics of this run.

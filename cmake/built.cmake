@@ -2,6 +2,8 @@
 # The library and the programs of another build tree, which another compiler may have made.
 pkg_check_modules(orrery_fftw REQUIRED IMPORTED_TARGET fftw3 fftw3f)
 find_package(PNG REQUIRED)
+find_package(GTest REQUIRED)  # benchmarks have the tests' precompiled header
+find_package(rapidcheck REQUIRED)
 include(${ORRERY_BUILT}/built.cmake)
 set_target_properties(orrery PROPERTIES IMPORTED_NO_SYSTEM ON)  # warnings in its headers count
 add_library(orrery::orrery ALIAS orrery)

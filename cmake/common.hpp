@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What most sources of the library include, precompiled for the sanitizers' builds (library.cmake says why). No source
-// leans on it.
+// What most sources of the library include, precompiled for GCC's release and the sanitizers' builds (library.cmake
+// says why). No source leans on it.
 #pragma once
 
 #include <orrery/orrery.hpp>

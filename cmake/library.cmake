@@ -45,8 +45,8 @@ if(orrery_hdf5_FOUND)
   add_library(orrery::hdf5 ALIAS orrery_hdf5)
 endif()
 
-# GCC's release compiles several sources of a folder as one, which takes less than half of the time. Sections let a
-# program have only what it uses. Clang without sanitizers (the preset quick) reads each source alone and finds what it
+# GCC's release compiles several sources of a folder as one, which takes less than half of the time, and takes what most
+# include from a precompiled header (a tenth). Sections let a program have only what it uses. Clang without sanitizers (the preset quick) reads each source alone and finds what it
 # forgets to include.
 if(CMAKE_CXX_COMPILER_ID STREQUAL GNU AND CMAKE_BUILD_TYPE STREQUAL Release AND ORRERY_SANITIZE STREQUAL off)
   foreach(source IN LISTS sources)
@@ -58,8 +58,9 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL GNU AND CMAKE_BUILD_TYPE STREQUAL Release AND 
     set_source_files_properties(${source} PROPERTIES UNITY_GROUP ${folder}_${batch})
   endforeach()
   set_target_properties(orrery PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
+  target_precompile_headers(orrery PRIVATE $<$<COMPILE_LANGUAGE:CXX>:${PROJECT_SOURCE_DIR}/cmake/common.hpp>)
   target_compile_options(orrery PRIVATE -ffunction-sections -fdata-sections
-                         $<$<COMPILE_LANGUAGE:CXX>:-Wno-subobject-linkage>)
+                         "$<$<COMPILE_LANGUAGE:CXX>:-Wno-subobject-linkage;-Wno-stringop-overread>")
   target_link_options(orrery PUBLIC -Wl,--gc-sections)
 endif()
 

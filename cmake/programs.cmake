@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# The tools, examples, applications and benchmarks.
+# The tools, examples and applications.
 if(ORRERY_TOOL)
   file(GLOB tool CONFIGURE_DEPENDS tools/orrery/*.cpp)
   orrery_program(orrery_tool . ${tool})
@@ -158,73 +158,6 @@ inline constexpr std::string_view chart_js = R"~~~~(@chart_js@)~~~~";
   target_link_libraries(mri_steps PUBLIC orrery::orrery PRIVATE nlohmann_json::nlohmann_json PNG::PNG)
   orrery_program(mri apps apps/mri/main.cpp)
   target_link_libraries(mri PRIVATE mri_steps)
-endif()
-
-if(ORRERY_BENCH)  # histories of services, for tools/judge_histories
-  orrery_program(record_histories tools tools/judge/record.cpp)
-  target_compile_options(record_histories PRIVATE $<$<CONFIG:Release>:-O1>)
-endif()
-
-if(ORRERY_BENCH)  # bench/core/*.cpp is bench_core; the peers build themselves
-  file(GLOB benches CONFIGURE_DEPENDS bench/*/*.cpp)
-  list(TRANSFORM benches REPLACE "/[^/]*$" "")
-  list(REMOVE_DUPLICATES benches)
-  foreach(bench IN LISTS benches)
-    cmake_path(GET bench FILENAME name)
-    file(GLOB bench_sources CONFIGURE_DEPENDS ${bench}/*.cpp)
-    if(name STREQUAL fft AND NOT TARGET fft3d)
-      continue()
-    endif()
-    if(name STREQUAL shared)  # the programs of its examples
-      list(APPEND bench_sources examples/shared/mm2/multiply.cpp examples/shared/diffusion/diffuse.cpp examples/shared/psrs/sort.cpp
-           examples/shared/tsp/search.cpp examples/shared/tsp/team_search.cpp)
-    endif()
-    orrery_program(bench_${name} . ${bench_sources})
-    if(name STREQUAL shared)
-      # loops of 24 bytes take twice as long where they lie over the border of a cache line
-      target_compile_options(bench_shared PRIVATE $<$<CONFIG:Release>:-O3> $<$<CXX_COMPILER_ID:GNU>:-falign-labels=32>)
-    endif()
-    if(name STREQUAL fft)
-      target_link_libraries(bench_fft PRIVATE fft3d fftw3_threads)
-    endif()
-    if(NOT ORRERY_BENCH_OPTIMIZED)
-      target_compile_options(bench_${name} PRIVATE -O0)
-      target_sources(bench_${name} PRIVATE bench/unoptimized.cpp)
-    endif()
-  endforeach()
-  if(TARGET bench_task AND TARGET orrery_cc)  # its driver translates the examples
-    add_dependencies(bench_task orrery_cc)
-  endif()
-  if(TARGET bench_machines)  # its driver transforms an array
-    foreach(used bench_fft fft3d_app orrery_tool)
-      if(TARGET ${used})
-        add_dependencies(bench_machines ${used})
-      endif()
-    endforeach()
-  endif()
-  if(TARGET bench_service)  # its peers; those that are not there are absent
-    find_package(absl QUIET)
-    find_package(TBB QUIET)
-    find_library(ORRERY_CDS cds)
-    find_library(ORRERY_HIREDIS hiredis)
-    if(TARGET absl::btree)
-      target_link_libraries(bench_service PRIVATE absl::btree)
-      target_compile_definitions(bench_service PRIVATE ORRERY_BENCH_ABSEIL)
-    endif()
-    if(TARGET TBB::tbb)
-      target_link_libraries(bench_service PRIVATE TBB::tbb)
-      target_compile_definitions(bench_service PRIVATE ORRERY_BENCH_TBB)
-    endif()
-    if(ORRERY_CDS)
-      target_link_libraries(bench_service PRIVATE ${ORRERY_CDS})
-      target_compile_definitions(bench_service PRIVATE ORRERY_BENCH_CDS)
-    endif()
-    if(ORRERY_HIREDIS)
-      target_link_libraries(bench_service PRIVATE ${ORRERY_HIREDIS})
-      target_compile_definitions(bench_service PRIVATE ORRERY_BENCH_HIREDIS)
-    endif()
-  endif()
-  set_source_files_properties(bench/arrays/jacobi.cpp PROPERTIES COMPILE_OPTIONS -O3)  # as its example: to be vectorized
 endif()
 
 # What ORRERY_BUILT of another build tree needs to know of this one.

@@ -4,6 +4,7 @@
 
 set(common_options $<$<CONFIG:Release>:-g0> -O0 -fpch-codegen -Wno-unused-command-line-argument
                    "SHELL:-Xclang -fno-pch-timestamp")
+set(common_options ${common_options} PARENT_SCOPE)  # benchmarks have it, too
 
 # orrery_test_header(NAME HEADER [LIBRARY...]): the precompiled header, as target NAME, and the code of it, NAME_code.
 function(orrery_test_header name header)
@@ -26,6 +27,7 @@ function(orrery_test_header name header)
 endfunction()
 
 set(of_tests orrery_test_support GTest::gtest rapidcheck rapidcheck_gtest)
+set(of_tests ${of_tests} PARENT_SCOPE)
 orrery_test_header(orrery_test_common support/common.hpp ${of_tests})
 if("service" MATCHES "${ORRERY_TEST_LABELS}")
   orrery_test_header(orrery_test_common_service support/common_service.hpp ${of_tests})

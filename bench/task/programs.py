@@ -109,6 +109,6 @@ def translation(smoke):
 
 def tasks(smoke, only=None):
     """The metrics of bench_task."""
-    said = core.output_of([core.ROOT / "build/release/bench_task", "--runs", 1, *(["--smoke"] * smoke),
+    said = core.output_of([core.BUILT / "bench_task", "--runs", 1, *(["--smoke"] * smoke),
                            *(["--only", ",".join(only)] if only else [])], 120)
     return json.loads(said)
