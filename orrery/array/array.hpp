@@ -5,6 +5,7 @@
 #include <orrery/array/detail/activity.hpp>
 #include <orrery/array/detail/array_maker.hpp>
 #include <orrery/array/detail/insertion.hpp>
+#include <orrery/array/detail/serve_elements.hpp>
 #include <orrery/array/element_ptr.hpp>
 #include <orrery/process/runtime.hpp>
 

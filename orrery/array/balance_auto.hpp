@@ -2,6 +2,7 @@
 #pragma once
 
 #include <orrery/array/balance.hpp>
+#include <orrery/array/detail/activity.hpp>
 #include <orrery/process/function.hpp>
 
 #include <algorithm>
@@ -43,6 +44,7 @@ class balance_manager {
 
   /// All elements are at the point.
   void all_here(std::uint64_t) {
+    const late_activity_end round(array_.id());  // it began with the result of the reduction
     typed_accumulator<balance_report, only_report> report;
     try {
       report.value = balance(array_, *strategy_);
@@ -197,8 +199,11 @@ template <auto Resume, class T, class Index, class Make>
 [[nodiscard]] result_target balance_at_sync(const array<T, Index>& a, Make make) {
   detail::require_strategy_maker<Make>();
   using manager = detail::balance_manager<T, Index, Make>;
+  (void)detail::index_part_of<Index>(detail::here_pe(), a.id());  // else this PE is a guest's
   const auto m = spawn<manager>(here(), a, detail::callable<Make>{make}, result_to<Resume>(a));
-  return result_to<&manager::all_here>(m);
+  result_target point = result_to<&manager::all_here>(m);
+  point.array = a.id();  // which does not rest until its elements have been told to go on
+  return point;
 }
 
 /// Balancing of one array every so often. A handle: stop() ends it.
@@ -246,6 +251,7 @@ template <class T, class Index, class Make>
                                                                std::chrono::nanoseconds interval, Make make) {
   detail::require_strategy_maker<Make>();
   using manager = detail::balance_manager<T, Index, Make>;
+  (void)detail::index_part_of<Index>(detail::here_pe(), a.id());  // else this PE is a guest's
   const auto m = spawn<manager>(here(), a, detail::callable<Make>{make}, result_target{});
   return {m, spawn(here(), &detail::balance_clock<manager>, m, std::int64_t{interval.count()})};
 }

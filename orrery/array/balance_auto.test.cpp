@@ -79,6 +79,22 @@ TEST(balance_at_sync, runs_when_all_have_come_and_lets_all_go_on) {
     });
 }
 
+TEST(balance_at_sync, is_work_of_the_array) {
+  in_world(3, [&] {
+    constexpr int n = 20;
+    constexpr int phases = 6;
+    auto a = create_array<Plot>(range<int>{n});
+    measure_load(a, true);
+    const auto point = balance_at_sync<&Plot::resume>(a, [] { return balance_rotate(); });
+    for (int round = 1; round <= 5; ++round) {
+      post(a)->begin(point, result_target{}, phases);
+      quiescence(a);  // after the last phase, not between two
+      for (int i = 0; i < n; ++i) EXPECT_EQ(a[i]->steps(), round * phases);
+    }
+    destroy(a);
+  });
+}
+
 TEST(balance_every, moves_elements_while_they_work_until_it_is_stopped) {
   in_world(2, [] {
     auto a = create_array<Plot>(range<int>{10});

@@ -107,7 +107,8 @@ struct reduction_target {
   caller call;  // kind::call
   address process;  // kind::process
   std::uint32_t handler = 0;  // the method's, in the table of handlers
-  std::uint32_t array = 0;  // kind::element, kind::all
+  // kind::element, kind::all; kind::process: an activity of it begins, which the method ends
+  std::uint32_t array = 0;
   bytes head;  // kind::element, kind::forward: the first section of the message
   std::uint32_t type = 0;  // type_mark() of what it takes; 0: anything that is written like it
   template <class A>

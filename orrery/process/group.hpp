@@ -3,6 +3,7 @@
 
 #include <orrery/process/detail/group_calls.hpp>
 #include <orrery/process/detail/group_iterator.hpp>
+#include <orrery/process/detail/serve_group.hpp>
 #include <orrery/process/member.hpp>
 #include <orrery/process/placements.hpp>
 

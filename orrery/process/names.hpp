@@ -55,8 +55,8 @@ void publish(std::string_view name, const address& process);
 
 /// Gives the process a name. When this returns, every lookup anywhere finds it. A process may have
 /// many names; to publish the same process under the same name again does nothing. Other programs
-/// of the world can call all methods that T's line lists, but of overloaded ones only what this
-/// program calls, too.
+/// of the world can call all methods that T's line lists, and those of the objects, groups and
+/// arrays that these methods give and take; of overloaded ones only what this program calls, too.
 ///
 /// May park. Throws name_taken if another living process has the name, process_gone, node_lost,
 /// usage_error (also for a null pointer), stopped.

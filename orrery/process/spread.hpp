@@ -152,6 +152,7 @@ class spread_handle {
 template <class T>
 [[nodiscard]] spread_handle<T> spread(T value) {
   detail::require_parameter<T>();
+  (void)&detail::function_handler<&detail::give_spread<T>>::instance;  // for programs that join
   detail::pe& self = detail::here_pe();
   const detail::spread_name name = detail::new_spread(self);
   std::vector<future<void>> sent;

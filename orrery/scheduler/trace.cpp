@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
+#include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <new>
@@ -46,6 +47,34 @@ std::string first_line(std::uint64_t world, std::uint32_t node) {
 }
 constexpr std::string_view last_line = R"(],"dropped":)";  // then the number and }
 constexpr std::string_view metadata = R"({"ph":"M")";
+
+/// While it is there, a file that grows over its limit (ulimit -f) is an error of that file, and
+/// does not kill the program.
+class file_limit_is_an_error {
+ public:
+  file_limit_is_an_error() noexcept {
+    ::sigemptyset(&signal_);
+    ::sigaddset(&signal_, SIGXFSZ);
+    ::sigset_t pending{};
+    ::sigpending(&pending);
+    was_pending_ = ::sigismember(&pending, SIGXFSZ) == 1;
+    ::pthread_sigmask(SIG_BLOCK, &signal_, &before_);
+  }
+  file_limit_is_an_error(const file_limit_is_an_error&) = delete;
+  file_limit_is_an_error& operator=(const file_limit_is_an_error&) = delete;
+  ~file_limit_is_an_error() {
+    constexpr ::timespec at_once{};
+    if (!was_pending_)
+      while (::sigtimedwait(&signal_, nullptr, &at_once) == SIGXFSZ) {
+      }
+    ::pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+  }
+
+ private:
+  ::sigset_t signal_{};
+  ::sigset_t before_{};
+  bool was_pending_ = false;
+};
 
 /// Not so is /dev/stdout, or a pipe: what may be written but not replaced or removed.
 bool is_file(const std::string& path) {
@@ -298,6 +327,7 @@ trace_buffer& tracer::add_pe(std::uint32_t pe) {
 }
 
 trace_summary tracer::finish() {
+  const file_limit_is_an_error limit;
   trace_summary s;
   s.path = path_;
   trace_writer writer(file_.get(), settings_);
@@ -313,7 +343,10 @@ trace_summary tracer::finish() {
   } else if (std::fclose(file_.release()) != 0 && error == 0) {
     error = errno;
   }
-  if (error != 0) s.problem = fmt::format("{}: {}", path_, error_text(error));
+  if (error != 0) {
+    s.problem = fmt::format("{}: {}", path_, error_text(error));
+    if (settings_.alone && is_file(path_)) ::unlink(path_.c_str());  // nobody can read half of it
+  }
   return s;
 }
 
@@ -352,6 +385,7 @@ bool append_part(std::ofstream& out, bool& first, const std::string& part, std::
 }  // namespace
 
 trace_summary merge_traces(const std::string& path, std::uint64_t world, std::uint32_t nodes) {
+  const file_limit_is_an_error limit;
   trace_summary s;
   s.path = path;
   const bool replace = is_file(path) || !std::filesystem::exists(path);
@@ -370,7 +404,12 @@ trace_summary merge_traces(const std::string& path, std::uint64_t world, std::ui
   out << '\n' << last_line << s.dropped << "}\n";
   out.close();
   if (!out || (replace && std::rename(unfinished.c_str(), path.c_str()) != 0)) {
-    s.problem = fmt::format("{}: {}; the parts of each node are kept", path, error_text(errno));
+    s.problem = fmt::format("{}: {}", path, error_text(errno));
+    if (replace && is_file(unfinished)) ::unlink(unfinished.c_str());
+    std::erase_if(
+        parts, [](const std::string& part) { return std::filesystem::is_empty(part) && ::unlink(part.c_str()) == 0; });
+    if (!parts.empty())
+      s.problem += fmt::format("; what the nodes have written of it is in {}", fmt::join(parts, ", "));
     return s;
   }
   for (const std::string& part : parts) ::unlink(part.c_str());

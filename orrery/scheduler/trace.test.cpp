@@ -13,7 +13,9 @@
 #include <utility>
 #include <vector>
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <unistd.h>
 #include <nlohmann/json.hpp>
 
@@ -390,6 +392,45 @@ TEST_F(trace, dropped_events_of_all_nodes_are_added_up) {
     (void)t.finish();
   }
   EXPECT_GE(merge_traces(path(), 7, 2).dropped, 180u);
+}
+
+TEST_F(trace, on_a_full_drive_leaves_what_can_be_read_and_says_where) {
+  const rlimit before = [] {
+    rlimit r{};
+    ::getrlimit(RLIMIT_FSIZE, &r);
+    return r;
+  }();
+  const auto limit = [&](rlim_t bytes) {
+    const rlimit r{bytes, before.rlim_max};
+    ::setrlimit(RLIMIT_FSIZE, &r);
+  };
+  for (std::uint32_t node = 0; node < 2; ++node) {
+    tracer t(settings_of_node(node));
+    trace_buffer& b = t.add_pe(node);
+    for (int i = 0; i < 1000; ++i) b.slept(i, i + 1);
+    (void)t.finish();
+  }
+  std::ofstream(path("out.json.2")).close();  // of a node that had no room
+  limit(fs::file_size(path("out.json.0")) + 100);
+  const trace_summary s = merge_traces(path(), 7, 3);
+  limit(before.rlim_cur);
+  EXPECT_TRUE(s.problem.ends_with(
+      fmt::format("; what the nodes have written of it is in {}, {}", path("out.json.0"), path("out.json.1"))))
+      << s.problem;
+  EXPECT_TRUE(fs::exists(path("out.json.0")));
+  for (const char* none : {"out.json", "out.json.merging", "out.json.2"}) EXPECT_FALSE(fs::exists(path(none))) << none;
+
+  trace_settings alone = settings_of_node(0);
+  alone.alone = true;
+  alone.path = path("alone.json");
+  tracer t(alone);
+  trace_buffer& b = t.add_pe(0);
+  for (int i = 0; i < 1000; ++i) b.slept(i, i + 1);
+  limit(1000);
+  const std::string problem = t.finish().problem;
+  limit(before.rlim_cur);
+  EXPECT_NE(problem, "");
+  EXPECT_FALSE(fs::exists(path("alone.json")));
 }
 
 TEST_F(trace, a_merged_trace_that_cannot_be_written_keeps_the_parts) {

@@ -218,8 +218,7 @@ class list_session : private service::list_router<Key, Value> {
     wanted_ = next_;
     try {
       (void)make(o, k, v, expected);
-      while (wanted_ != none && this->await_answers()) {
-      }
+      while (wanted_ != none) this->await_more_answers();
     } catch (...) {
       wanted_ = none;
       throw;

@@ -7,6 +7,7 @@
 #include <orrery/service/work_queue.hpp>
 #include <orrery/wire/type_key.hpp>
 
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <functional>
@@ -257,6 +258,49 @@ TEST(services, say_how_fields_differ_of_types_with_one_name) {
     for (const char* const nonsense : {"", ";", ":", "x", "x:;", "x:\n\n;;", "=", without_shape.c_str()})
       expect_part(refusal(nonsense), "types");
   });
+}
+
+std::atomic<int> sessions_that_work;
+std::atomic<int> ends_that_were_said;
+template <class Session>
+void expect_ends(Session s) {
+  (void)s.find(1);
+  ++sessions_that_work;
+  try {
+    for (;;) (void)s.find(1);
+  } catch (const orrery::stopped&) {  // the program ends
+  }
+  // whatever is asked then
+  for (int i = 0; i < 3; ++i) {
+    try {
+      (void)s.find(2);
+    } catch (const orrery::stopped&) {
+      ++ends_that_were_said;
+    }
+    try {
+      (void)s.insert(3, 3);
+    } catch (const orrery::stopped&) {
+      ++ends_that_were_said;
+    }
+  }
+  if constexpr (requires { s.snapshot(); }) {
+    try {
+      (void)s.snapshot();
+    } catch (const orrery::stopped&) {
+      ++ends_that_were_said;
+    }
+  }
+}
+TEST(sessions, of_a_program_that_ends_say_so_again_and_again) {
+  sessions_that_work = ends_that_were_said = 0;
+  in_world(2, [] {
+    auto l = list::make({.splits = {2}});
+    auto m = map::make();
+    (void)orrery::spawn_here(orrery::pe(1), [l] { expect_ends(l.open()); });
+    (void)orrery::spawn_here(orrery::pe(0), [m] { expect_ends(m.open()); });
+    while (sessions_that_work != 2) orrery::yield();
+  });
+  EXPECT_EQ(ends_that_were_said, 7 + 6);
 }
 
 TEST(services, balance_after_a_loss_says_nothing) {

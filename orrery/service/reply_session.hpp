@@ -88,7 +88,7 @@ class reply_session : protected session_core {
         found.check();
         return found;
       }
-      (void)await_answers();
+      await_more_answers();
     }
   }
   /// Takes one answer out of those to a batch, also if this throws. The batch was executed on this

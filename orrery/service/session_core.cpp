@@ -165,9 +165,7 @@ void session_core::send(route_number r, lane& l, batch_rule rule) {
         static_cast<std::uint32_t>(f.numbers.size()), rule, this_pe(), known, options_.window, options_.places};
     f.answer = start(routes_[r].owner)->serve(head, l.requests.all());
     l.requests.clear();
-  } catch (const stopped&) {
-    throw;
-  } catch (...) {  // the range is lost
+  } catch (...) {  // the range is lost, or the world ends
     l.requests.clear();
     fail(f, std::current_exception());
     return;
@@ -196,7 +194,7 @@ void session_core::flush_idle() {
 void session_core::make_room() {
   if (tunes_) tuner_.limited();
   flush();
-  while (outstanding_ > options_.window - burst_) (void)await_answers();
+  while (outstanding_ > options_.window - burst_) await_more_answers();
 }
 
 void session_core::send_gathered(ranges which) {
@@ -260,11 +258,18 @@ void session_core::send_next_in_sequence() {
 
 bool session_core::await_answers() {
   if (std::exchange(tuned_, false) && tunes_) take_window(tuner_.window());
+  const std::uint32_t before = outstanding_;
   send_gathered(ranges::idle);
-  if (flights_.empty()) return false;
+  if (flights_.empty()) return outstanding_ != before;  // what could not be sent has failed
   flights_.front().answer.wait();
   take_answers();
   return true;
+}
+
+void session_core::await_more_answers() {
+  if (await_answers()) return;
+  throw process_gone(verbatim,
+                     "a request of this session can neither be sent nor answered any more: open another session");
 }
 
 void session_core::end() noexcept {

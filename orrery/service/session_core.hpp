@@ -190,6 +190,8 @@ class session_core {
 
   /// As flush_idle(), and parks until some request is answered. False if none is outstanding.
   bool await_answers();
+  /// The same while some request is outstanding: throws process_gone if none can be answered.
+  void await_more_answers();
   /// For destructors: sends what is gathered, and parks until all is answered, or the world ends.
   void end() noexcept;
   /// Takes the answers that have come, if the oldest batch is answered, and sends what is hurried.

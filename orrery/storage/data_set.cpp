@@ -45,7 +45,7 @@ data_set_info info_for(const std::string& path, const data_set_description& d) {
     info.hosts.emplace_back();
   }
   for (std::size_t i = 0; i < d.folders.size(); ++i) {
-    const auto [host, folder] = internal::parse_folder(d.folders[i]);
+    const auto [host, folder] = internal::parse_given_folder(d.folders[i]);
     const bool own = host.empty() && folder == info.path;
     info.files.push_back(own ? fmt::format("{}/device-{}.pages", folder, i)
                              : fmt::format("{}/{}-{}.pages", folder, name, i));

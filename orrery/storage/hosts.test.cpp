@@ -95,6 +95,16 @@ TEST(data_set_hosts, a_machine_that_is_not_in_the_world_is_named_with_the_folder
   });
   EXPECT_TRUE(fs::is_empty(folder.path));
 }
+TEST(data_set_hosts, a_machine_needs_an_absolute_path) {
+  const scratch folder;
+  program([&] {
+    const std::string text = error_text(
+        EINVAL, [&] { (void)spawn<data_set>(here(), folder / "x", on({host() + ":d"}), data_set_options{}); });
+    EXPECT_TRUE(contains(text, "'" + host() + ":d': a HOST:PATH needs a path that begins with '/'")) << text;
+    destroy(spawn<data_set>(here(), folder / "x", on({folder / "a:b"}), data_set_options{}));
+  });
+  EXPECT_TRUE(fs::exists(folder / "a:b"));
+}
 TEST(data_set_hosts, a_set_that_was_made_on_more_machines_is_refused_on_fewer) {
   const scratch folder;
   on_machines(2, [&] {

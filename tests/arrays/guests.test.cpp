@@ -12,11 +12,14 @@ using namespace orrery;
 using namespace orrery::testing;
 
 struct Cell;
-ORRERY_PROCESS(Cell, give, add, total, wait_for_end, where);
+ORRERY_PROCESS(Cell, give, give_but_on, add, total, wait_for_end, where);
 struct Cell : element<Cell> {
   Cell() = default;
   explicit Cell(const result_target& t) { contribute(1, sum, t); }
   void give(const result_target& t) { contribute(1, sum, t); }
+  void give_but_on(std::uint32_t pe, const result_target& t) {
+    if (this_pe() != pe) contribute(1, sum, t);
+  }
   void add(int n) { all += n; }
   int total() const { return all; }
   std::uint32_t where() const { return this_pe(); }
@@ -207,6 +210,43 @@ void borrower_that_is_killed() {
   sleep_for(std::chrono::hours(1));
 }
 
+void die() { std::abort(); }
+// Its last PE dies while a guest waits for a reduction.
+void lender_that_loses_a_node() {
+  const auto a = create_array<Cell>(range<int>{elements}, {.name = "lent"});
+  const auto desk = spawn<Desk>(here(), a);
+  publish("/desk", desk);
+  fmt::print(stderr, "up\n");
+  while (desk->count() < 1) yield();
+  post_call<&die>(pe(program_pes().back()));
+  while (desk->count() < 2) yield();
+}
+void borrower_of_what_is_lost() {
+  const auto desk = lookup<Desk>("/desk");
+  const auto a = desk->lend();
+  auto first = expect_result<int>();
+  post(a)->give_but_on(2, first.target);
+  quiescence(a);
+  desk->came();
+  (void)thrown<node_lost>("a reduction that waits for what is lost", [&] { (void)first.result.get(); });
+  for (int i = 0; i < 2; ++i) {
+    auto next = expect_result<int>();
+    const auto begin = [&] {
+      post(a)->give(next.target);
+      (void)next.result.get();
+    };
+    check_contains(thrown<node_lost>("a reduction of what is lost", begin), "lent, of which a part was on PE 2");
+  }
+  desk->came();
+}
+TEST(guests, hear_that_an_array_has_lost_a_part) {
+  program first({"--scenario=lender_that_loses_a_node", own_world(), "--orrery-nodes=3", "--orrery-pes=1"});
+  first.hear("up");
+  const std::string said = outcome_of({"--scenario=borrower_of_what_is_lost", own_world(), "--orrery-pes=1"});
+  EXPECT_TRUE(said.ends_with("good")) << said;
+  (void)first.end();
+}
+
 void lend_to_guests(std::vector<std::string> options) {
   options.insert(options.end(), {"--scenario=lender", own_world()});
   program first(options);
@@ -257,6 +297,8 @@ const orrery::testing::scenarios_of_file of_this({{"host", host},
                                                   {"guest", guest},
                                                   {"lender", lender},
                                                   {"borrower", borrower},
+                                                  {"lender_that_loses_a_node", lender_that_loses_a_node},
+                                                  {"borrower_of_what_is_lost", borrower_of_what_is_lost},
                                                   {"borrower_that_is_killed", borrower_that_is_killed}});
 
 }  // namespace guests_tests

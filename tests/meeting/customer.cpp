@@ -55,6 +55,15 @@ void go_shopping(const orrery::remote<shop::counter>& counter) {
   const auto ear = orrery::spawn<shop::listener>(orrery::here());
   check(counter->tell(ear, "hello") == 5, "a call back");
 
+  const auto shelves = counter->shelves();
+  check(shelves[1]->put(3) == 3 && start(shelves[2])->put(4).get() == 4, "calls of elements");
+  post(shelves)->fill(10);
+  quiescence(shelves);
+  check(shelves[0]->put(1) == 11, "a broadcast");
+  check(counter->best()->put(5) == 5, "a call of an element that was handed over alone");
+  const auto clerks = counter->clerks();
+  check(clerks->greet("Ada") == std::vector{3, 3} && clerks[1]->greet("Bob") == 6, "calls of a group");
+
   const std::string part = "program 'test', which PE 0 runs, has no such method";
   using orrery::bad_message;
   check(has(error_of<bad_message>([&] { (void)counter->mark(std::string("x")); }), "counter::mark: " + part),

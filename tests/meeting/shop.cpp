@@ -18,7 +18,10 @@ int thrice(int n) { return 3 * n; }
 
 int main(int argc, char** argv) {
   return orrery::run(argc, argv, [](const orrery::args&) {
-    const auto counter = orrery::spawn<shop::counter>(orrery::here());
+    const auto clerks = orrery::spawn_group<shop::clerk>(orrery::here(), 2);
+    const auto other = orrery::create_array<shop::shelf>(orrery::range<long>{1});
+    const auto counter = orrery::spawn<shop::counter>(
+        orrery::here(), 0, orrery::create_array<shop::shelf>(orrery::range<int>{3}), other[0L], clerks);
     if (counter->mark(3) != 3) return 1;  // of the overloads this one only
     (void)orrery::spawn(orrery::here(), &thrice, 1);  // as customers try, with a function of theirs
     orrery::publish("/counter", counter);

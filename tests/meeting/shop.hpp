@@ -3,6 +3,7 @@
 
 // What two programs, shop.cpp and customer.cpp, use in common. Each has more.
 
+#include <orrery/array/array.hpp>
 #include <orrery/orrery.hpp>
 
 #include <stdexcept>
@@ -29,6 +30,21 @@ struct listener {
 };
 ORRERY_PROCESS(listener, hear);
 
+/// An element of the shop's array.
+struct shelf {
+  int put(int n) { return goods += n; }
+  void fill(int n) { goods = n; }
+  int goods = 0;
+};
+ORRERY_PROCESS(shelf, put, fill);
+
+/// A member of the shop's group.
+struct clerk {
+  int greet(const std::string& whom) { return greeted += static_cast<int>(whom.size()); }
+  int greeted = 0;
+};
+ORRERY_PROCESS(clerk, greet);
+
 struct counter {
 #ifdef OTHER_SIGNATURE
   int add(long n) { return total += static_cast<int>(n); }
@@ -43,11 +59,17 @@ struct counter {
   }
   void refuse(const std::string& why) { throw std::out_of_range(why); }
   int tell(orrery::remote<listener> who, const std::string& text) { return who->hear(text); }
+  orrery::array<shelf, int> shelves() const { return all_shelves; }
+  orrery::element_ptr<shelf, long> best() const { return best_shelf; }
+  orrery::group<clerk> clerks() const { return all_clerks; }
   int mark(int n) { return n; }
   int mark(const std::string& text) { return static_cast<int>(text.size()); }
 
   int total = 0;
+  orrery::array<shelf, int> all_shelves;
+  orrery::element_ptr<shelf, long> best_shelf;
+  orrery::group<clerk> all_clerks;
 };
-ORRERY_PROCESS(counter, add, quote, refuse, tell, mark);
+ORRERY_PROCESS(counter, add, quote, refuse, tell, mark, shelves, best, clerks);
 
 }  // namespace shop

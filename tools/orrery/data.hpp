@@ -24,7 +24,7 @@ struct data_request {
   std::string target;  ///< of a copy
   std::vector<std::int64_t> copy_pages = {};  ///< shape of its pages; empty: as they are
   std::string map;
-  std::uint64_t memory = std::uint64_t{256} << 20;
+  std::uint64_t memory = 0;  ///< 0: 256 MiB, or what the copy needs
 };
 
 // Each returns the exit code, and says on stderr why it is not 0. They run a world of their own, whose options are taken from the

@@ -27,7 +27,8 @@ copy_task task_for(const data_request& r) {
   }
   if (!r.copy_pages.empty()) t.page_shape = {r.copy_pages[0], r.copy_pages[1], r.copy_pages[2]};
   t.checksums = t.input.checksums;
-  t.memory = r.memory;
+  constexpr std::uint64_t usual = std::uint64_t{256} << 20;
+  t.memory = r.memory != 0 ? r.memory : usual;
   t.machines = world_machines();
   return t;
 }
@@ -36,11 +37,16 @@ copy_task task_for(const data_request& r) {
 
 int data_copy(const data_request& r) {
   return in_world([&] {
-    const copy_task task = task_for(r);
-    const auto plan = plan_copy(task, world_pes(), world_nodes());
+    copy_task task = task_for(r);
+    auto plan = plan_copy(task, world_pes(), world_nodes());
+    if (!plan && r.memory == 0) {
+      task.memory = plan.error();
+      plan = plan_copy(task, world_pes(), world_nodes());
+    }
     if (!plan)
-      throw std::invalid_argument(fmt::format("--memory {}M is too little for {}: at least {}M work", r.memory >> 20,
-                                              r.path, (plan.error() + (1 << 20) - 1) >> 20));
+      throw std::invalid_argument(
+          fmt::format("--memory {}M is too little for {}: at least {}M work, of all {} nodes together",
+                      task.memory >> 20, r.path, (plan.error() + (1 << 20) - 1) >> 20, world_nodes()));
     copy_job job(task, *plan);
     if (job.resumed()) fmt::print(stderr, "going on with the copy that was interrupted\n");
     job.begin();

@@ -102,7 +102,8 @@ data_commands add_data_commands(CLI::App& app, data_request& r) {
   copy->add_option("--type", r.type, "float32, float64, complex64 or complex128; default: as it is");
   copy->add_option("--map", r.map, "Which page lies on which device: circulant or blocked; default: as it is");
   add_folders(copy, r);
-  copy->add_option("--memory", r.memory, "How much it may use, of all nodes together; default: 256M")
+  copy->add_option("--memory", r.memory,
+                   "How much it may use, of all nodes together; default: 256M, or more if that is too little")
       ->transform(CLI::AsSizeValue(false));
   path(remove);
   return {{info, &data_info},  {verify, &data_verify}, {create, &data_create}, {import, &data_import},

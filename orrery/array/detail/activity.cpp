@@ -5,10 +5,17 @@
 
 namespace orrery::detail {
 
-counted_activity::~counted_activity() {
-  if (array_ == 0 || scheduler::current_pe == nullptr) return;
-  if (array_core* part = array_directory::of(*scheduler::current_pe).find(array_)) part->over();
+namespace {
+
+void end_one_of(std::uint32_t array) noexcept {
+  if (array == 0 || scheduler::current_pe == nullptr) return;
+  if (array_core* part = array_directory::of(*scheduler::current_pe).find(array)) part->over();
 }
+
+}  // namespace
+
+late_activity_end::~late_activity_end() { end_one_of(array_); }
+counted_activity::~counted_activity() { end_one_of(array_); }
 
 bool counted_activity::lost(pe&, const scheduler::handler&, std::span<const std::byte> payload, std::uint32_t,
                             const scheduler::unknown_message* unknown) noexcept try {

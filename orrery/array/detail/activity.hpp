@@ -23,6 +23,17 @@ class activity_end {
  private:
   array_core* part_;
 };
+/// The same of what may outlive the array.
+class late_activity_end {
+ public:
+  explicit late_activity_end(std::uint32_t array) noexcept : array_(array) {}
+  late_activity_end(const late_activity_end&) = delete;
+  late_activity_end& operator=(const late_activity_end&) = delete;
+  ~late_activity_end();
+
+ private:
+  std::uint32_t array_;
+};
 /// Counts for an array from where it is made to where it ends, wherever its message takes it; so it
 /// is an argument of that: whether it is executed, unreadable or fails, it ends once.
 class counted_activity {

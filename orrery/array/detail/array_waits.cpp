@@ -41,6 +41,18 @@ void array_waits::fail_guests() noexcept {
                             std::make_exception_ptr(node_lost(fmt::format(
                                 "a call to an element of array {}, which another program has made", a.array))));
                  });
+  for (asked& g : guests_) {
+    const std::uint32_t lost = lost_nodes_of(self_, g.array);
+    if (std::exchange(g.guest, lost) == lost) continue;
+    fail_of(0, std::make_exception_ptr(node_lost(
+                   fmt::format("a result that array {} was asked for, which another program has made", g.array))));
+  }
+}
+
+void array_waits::note_guest(std::uint32_t array) noexcept try {
+  if (std::ranges::find(guests_, array, &asked::array) == guests_.end())
+    guests_.push_back({array, lost_nodes_of(self_, array)});
+} catch (const std::bad_alloc&) {  // what waits for it is not told if a node is lost
 }
 
 void array_waits::fail_all(const std::exception_ptr& why) noexcept {

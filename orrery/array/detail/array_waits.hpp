@@ -27,6 +27,9 @@ class array_waits {
   [[nodiscard]] std::uint64_t expect(scheduler::sink& s, std::uint32_t array);
   /// The same for an array of another program, until a node of that program is gone.
   [[nodiscard]] std::uint64_t expect_as_guest(scheduler::sink& s, std::uint32_t array);
+  /// This PE has begun something with an array of another program whose result it may wait for:
+  /// what waits for no array in particular ends when a node of that program is gone.
+  void note_guest(std::uint32_t array) noexcept;
   /// The sink behind a call, which is registered no more; null if it is not known.
   [[nodiscard]] scheduler::sink* take(std::uint64_t call) noexcept { return calls_.take(call); }
 
@@ -63,6 +66,7 @@ class array_waits {
   pe& self_;
   scheduler::call_table<std::uint64_t, 32, asked> calls_;
   std::uint32_t ends_ = 0;  // of arrays
+  std::vector<asked> guests_;  // what note_guest() was told; `guest`: nodes that were gone
   std::vector<ended_array> ended_;  // with calls that were waiting then and still are
 };
 

@@ -3,6 +3,7 @@
 
 #include <orrery/array/detail/core.hpp>
 #include <orrery/array/detail/index_part.hpp>
+#include <orrery/process/call.hpp>
 #include <orrery/scheduler/node.hpp>
 #include <orrery/scheduler/unknown_handler.hpp>
 
@@ -95,6 +96,12 @@ std::uint32_t launch_of(const scheduler::node& n, std::uint32_t pe) {
 
 }  // namespace
 
+void require_whole_array(std::uint32_t array) {
+  array_core* const core = array_directory::of(here_pe()).find(array);
+  if (core == nullptr) throw_no_array(array);
+  core->require_whole("a broadcast");
+}
+
 bool is_guest_of(pe& self, std::uint32_t array) {
   if (array == 0) return false;
   const scheduler::node& n = self.owner();
@@ -137,7 +144,10 @@ void broadcast_to(pe& self, std::uint32_t array, const array_handler& method, st
     return;
   }
   (void)may_send_as_guest(self, array, true);
-  send_as_guest(self, array, guest_request::broadcast, method, arguments);
+  // A reduction that this begins would never end.
+  if (self.active() != nullptr) call<&require_whole_array>(orrery::pe(maker_of(self, array)), array);
+  array_directory::of(here_pe()).waits().note_guest(array);
+  send_as_guest(here_pe(), array, guest_request::broadcast, method, arguments);
 }
 
 std::uint32_t lost_nodes_of(pe& self, std::uint32_t array) {

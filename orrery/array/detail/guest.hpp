@@ -39,6 +39,8 @@ void send_as_guest(pe& self, std::uint32_t array, guest_request what, const arra
                    std::span<const std::byte> payload) noexcept;
 /// Sends a broadcast to all elements, as a guest or not. Parks as array_core::broadcast does.
 void broadcast_to(pe& self, std::uint32_t array, const array_handler& method, std::span<const std::byte> arguments);
+/// On the PE that made the array. Throws node_lost if a part of it is lost, process_gone.
+void require_whole_array(std::uint32_t array);
 /// Grows when a node of the array's program is leaving, and when it has ended: calls of guests that
 /// were made before end then.
 [[nodiscard]] std::uint32_t lost_nodes_of(pe& self, std::uint32_t array);

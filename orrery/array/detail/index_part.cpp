@@ -82,9 +82,11 @@ void throw_promised(const std::string& element, const std::string& promise) {
                                 element, promise));
 }
 void throw_no_pe(const std::string& element, std::uint32_t to, std::uint32_t pes) {
-  throw usage_error(errc::no_such_place,
-                    fmt::format("{} cannot be on PE {}: the array is on the {} PEs that were there when it was made",
-                                element, to, pes));
+  throw usage_error(
+      errc::no_such_place, verbatim,
+      fmt::format("{} cannot be on PE {}: the array is on the {} PEs of its program that were there when it "
+                  "was made, and on none of other programs or of lost nodes",
+                  element, to, pes));
 }
 
 }  // namespace orrery::detail

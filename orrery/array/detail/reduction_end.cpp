@@ -52,15 +52,25 @@ void deliver_result(pe& self, const reduction_target& t, std::span<const std::by
   if (known == nullptr) throw bad_message(errc::unknown_handler, "the target of a reduction");
   const scheduler::handler& h = *known;
   switch (t.what) {
-    case reduction_target::kind::process:
-      if (t.process.pe != self.id()) {
-        tell_process(self, t.process, h, value);
-      } else if (slot* s = self.find(t.process.slot, t.process.generation)) {
-        self.push(*s, wire_message(self, h, t.process.slot, t.process.generation, value));
-      } else {
-        fail_gone(h, t.process, nullptr, self);
+    case reduction_target::kind::process: {
+      array_core* const part = t.array != 0 ? array_directory::of(self).find(t.array) : nullptr;
+      if (t.array != 0 && part == nullptr) throw_no_array(t.array);
+      if (part != nullptr) part->begins();
+      try {
+        if (t.process.pe != self.id()) {
+          tell_process(self, t.process, h, value);
+        } else if (slot* s = self.find(t.process.slot, t.process.generation)) {
+          self.push(*s, wire_message(self, h, t.process.slot, t.process.generation, value));
+        } else {
+          fail_gone(h, t.process, nullptr, self);
+          if (part != nullptr) part->over();
+        }
+      } catch (...) {
+        if (part != nullptr) part->over();
+        throw;
       }
       break;
+    }
     case reduction_target::kind::element: {
       const bytes b = message_of(self, t, value);
       if (array_core* part = array_directory::of(self).find(t.array)) part->begins();

@@ -12,7 +12,8 @@
 //
 // Problem: the handler of a method comes about where it is called. A program that has a process and
 // never calls it would not understand who does. So a program has the handlers of all methods of the
-// classes that it publishes, and of those that such methods give and take remote pointers to.
+// classes that it publishes, and of those that such methods give and take remote pointers to (or
+// groups: serve_group.hpp, or arrays: array/detail/serve_elements.hpp).
 // Methods that are overloaded are not among them: nobody has said with which arguments.
 namespace orrery::detail {
 

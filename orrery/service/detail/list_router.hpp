@@ -161,7 +161,7 @@ class list_router : protected session_core {
 
   /// Parks until nothing is outstanding.
   void settle() {
-    while (outstanding() != 0) (void)await_answers();
+    while (outstanding() != 0) await_more_answers();
   }
 
  private:

@@ -19,16 +19,28 @@ bool is_host_letter(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' || c == '-' ||
          c == '_' || c == '#';
 }
+// It begins as HOST:PATH does.
+bool names_host(const std::string& text) {
+  const std::size_t colon = text.find(':');
+  return colon != std::string::npos && colon > 0 && std::ranges::all_of(text.substr(0, colon), is_host_letter);
+}
 const scheduler::node& this_world() { return orrery::detail::here_pe().owner(); }
 
 }  // namespace
 
 host_folder parse_folder(const std::string& text) {
   const std::size_t colon = text.find(':');
-  const bool named = colon != std::string::npos && colon > 0 && text.substr(colon + 1).starts_with('/') &&
-                     std::ranges::all_of(text.substr(0, colon), is_host_letter);
-  if (!named) return {"", detail::tidy_path(text)};
+  if (!names_host(text) || !text.substr(colon + 1).starts_with('/')) return {"", detail::tidy_path(text)};
   return {text.substr(0, colon), detail::tidy_path(text.substr(colon + 1))};
+}
+host_folder parse_given_folder(const std::string& text) {
+  host_folder parsed = parse_folder(text);
+  if (parsed.host.empty() && names_host(text))
+    detail::throw_errno(
+        EINVAL, fmt::format("the folder '{}': a HOST:PATH needs a path that begins with '/'; a folder here with a "
+                            "colon in its name is './{}'",
+                            text, text));
+  return parsed;
 }
 std::string folder_text(const std::string& host, const std::string& folder) {
   return host.empty() ? folder : host + ":" + folder;

@@ -19,6 +19,9 @@ struct host_folder {
 };
 /// The folder's path is made absolute and tidy. Any thread.
 [[nodiscard]] host_folder parse_folder(const std::string& text);
+/// The same of what a program or a user gives: HOST: with a path that is not absolute is an error
+/// (EINVAL), not a folder here with a colon in its name.
+[[nodiscard]] host_folder parse_given_folder(const std::string& text);
 /// The reverse.
 [[nodiscard]] std::string folder_text(const std::string& host, const std::string& folder);
 

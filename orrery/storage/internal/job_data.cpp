@@ -64,7 +64,7 @@ void require_room(const std::string& target, const std::vector<std::string>& fol
   const bool named = std::ranges::any_of(folders, [](const std::string& f) { return !parse_folder(f).host.empty(); });
   const auto names = named ? machine_names() : std::vector<std::string>{};
   for (const std::string& f : folders) {
-    const auto [host, folder] = parse_folder(f);
+    const auto [host, folder] = parse_given_folder(f);
     const auto agent = spawn<file_agent>(machine(machine_named(names, host, folder, target)), host);
     const auto available = agent->free_bytes(folder);
     destroy(agent);
