@@ -105,6 +105,7 @@ template <class T>
                                        const distribution& how, const T* value, const std::source_location& where) {
   require_shareable<T>();
   if constexpr (held_by_owner<T>) {
+    serve_held<T>();
     const shared_id id = make_shared(what, rows, columns, 1, without_halo(how), {}, where);
     if (value != nullptr) fill_held(id, *value, where);
     return id;

@@ -64,6 +64,12 @@ void go_shopping(const orrery::remote<shop::counter>& counter) {
   const auto clerks = counter->clerks();
   check(clerks->greet("Ada") == std::vector{3, 3} && clerks[1]->greet("Bob") == 6, "calls of a group");
 
+  const auto words = counter->words();
+  words[1] = "tea";
+  words[2] = words[1].exchange("milk");
+  words.fill(words[2]);
+  check(words[3] == "tea", "shared data of strings");
+
   const std::string part = "program 'test', which PE 0 runs, has no such method";
   using orrery::bad_message;
   check(has(error_of<bad_message>([&] { (void)counter->mark(std::string("x")); }), "counter::mark: " + part),

@@ -20,8 +20,9 @@ int main(int argc, char** argv) {
   return orrery::run(argc, argv, [](const orrery::args&) {
     const auto clerks = orrery::spawn_group<shop::clerk>(orrery::here(), 2);
     const auto other = orrery::create_array<shop::shelf>(orrery::range<long>{1});
-    const auto counter = orrery::spawn<shop::counter>(
-        orrery::here(), 0, orrery::create_array<shop::shelf>(orrery::range<int>{3}), other[0L], clerks);
+    const auto counter =
+        orrery::spawn<shop::counter>(orrery::here(), 0, orrery::create_array<shop::shelf>(orrery::range<int>{3}),
+                                     other[0L], clerks, orrery::shared_vector<std::string>(4));
     if (counter->mark(3) != 3) return 1;  // of the overloads this one only
     (void)orrery::spawn(orrery::here(), &thrice, 1);  // as customers try, with a function of theirs
     orrery::publish("/counter", counter);

@@ -5,6 +5,7 @@
 
 #include <orrery/array/array.hpp>
 #include <orrery/orrery.hpp>
+#include <orrery/shared/vector.hpp>
 
 #include <stdexcept>
 #include <string>
@@ -62,6 +63,7 @@ struct counter {
   orrery::array<shelf, int> shelves() const { return all_shelves; }
   orrery::element_ptr<shelf, long> best() const { return best_shelf; }
   orrery::group<clerk> clerks() const { return all_clerks; }
+  orrery::shared_vector<std::string> words() const { return all_words; }
   int mark(int n) { return n; }
   int mark(const std::string& text) { return static_cast<int>(text.size()); }
 
@@ -69,7 +71,8 @@ struct counter {
   orrery::array<shelf, int> all_shelves;
   orrery::element_ptr<shelf, long> best_shelf;
   orrery::group<clerk> all_clerks;
+  orrery::shared_vector<std::string> all_words;
 };
-ORRERY_PROCESS(counter, add, quote, refuse, tell, mark, shelves, best, clerks);
+ORRERY_PROCESS(counter, add, quote, refuse, tell, mark, shelves, best, clerks, words);
 
 }  // namespace shop

@@ -14,6 +14,7 @@
 #include <orrery/wire/error.hpp>
 
 #include <algorithm>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -183,6 +184,19 @@ void write_list_here(shared_id id, std::uint32_t part, const std::vector<std::ui
 template <class T>
 void fill_held_here(shared_id id, const T& value) {
   std::ranges::fill(held_elements<T>(*hold_object(id)), value);
+}
+
+/// Programs that join may ask for all of that, whatever this program does itself.
+template <class T>
+void serve_held() noexcept {
+  (void)&function_handler<&read_held_here<T>>::instance;
+  (void)&function_handler<&exchange_held_here<T>>::instance;
+  (void)&function_handler<&write_held_here<T>>::instance;
+  (void)&function_handler<&read_run_here<T>>::instance;
+  (void)&function_handler<&write_run_here<T>>::instance;
+  (void)&function_handler<&write_list_here<T>>::instance;
+  (void)&function_handler<&fill_held_here<T>>::instance;
+  if constexpr (std::equality_comparable<T>) (void)&function_handler<&compare_exchange_held_here<T>>::instance;
 }
 
 // --- anywhere ------------------------------------------------------------------------------------
