@@ -50,7 +50,9 @@ void array_waits::fail_guests() noexcept {
 }
 
 void array_waits::note_guest(std::uint32_t array) noexcept try {
-  if (std::ranges::find(guests_, array, &asked::array) == guests_.end())
+  // One array stands for all of its maker: the list is looked through at each broadcast.
+  const auto maker = [&](const asked& g) { return maker_of(self_, g.array); };
+  if (std::ranges::find(guests_, maker_of(self_, array), maker) == guests_.end())
     guests_.push_back({array, lost_nodes_of(self_, array)});
 } catch (const std::bad_alloc&) {  // what waits for it is not told if a node is lost
 }

@@ -21,20 +21,13 @@ struct serve_elements_mode {
   using target = element_name<T, Index>;
 };
 
-/// Never called: what names it has the handlers.
-template <class T, class Index>
-void serve_elements() {
-  if constexpr (described<T>) [[maybe_unused]]
-    const proxy_of<description_of<T>, serve_elements_mode<T, Index>> methods{};
-}
-
 template <class T, class Index>
 struct pointed_by<array<T, Index>> {
-  static void serve_all() { (void)&serve_elements<T, Index>; }
+  static void serve_all() { (void)&serve<T, serve_elements_mode<T, Index>>; }
 };
 template <class T, class Index>
 struct pointed_by<element_ptr<T, Index>> {
-  static void serve_all() { (void)&serve_elements<T, Index>; }
+  static void serve_all() { (void)&serve<T, serve_elements_mode<T, Index>>; }
 };
 
 template <class T, class Index, class M, class R, class... P>

@@ -23,10 +23,10 @@ struct serve_mode {
 };
 
 /// Never called: what names it has the handlers.
-template <class T>
+template <class T, class Mode = serve_mode>
 void serve() {
   if constexpr (described<T>) [[maybe_unused]]
-    const proxy_of<description_of<T>, serve_mode> methods{};
+    const proxy_of<description_of<T>, Mode> methods{};
 }
 
 // For remote pointers in V: the classes.

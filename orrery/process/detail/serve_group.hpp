@@ -19,18 +19,11 @@ struct serve_group_mode {
   using target = group_handle;
 };
 
-/// Never called: what names it has the handlers.
-template <class T>
-void serve_group() {
-  if constexpr (described<T>) [[maybe_unused]]
-    const proxy_of<description_of<T>, serve_group_mode> methods{};
-}
-
 template <class T>
 struct pointed_by<group<T>> {
   static void serve_all() {
     (void)&serve<T>;
-    (void)&serve_group<T>;
+    (void)&serve<T, serve_group_mode>;
   }
 };
 
