@@ -112,6 +112,9 @@ void job_folder::await_nodes() {
     sleep_for(poll_interval);
   }
   internal::announce_nodes(all.get(), static_cast<std::uint32_t>(internal::nodes_of_machine(this_machine()).size()));
+  // A request that is done may hold the file, and with it the lock, for some moments after the file
+  // is closed.
+  (void)::flock(all.get(), LOCK_UN);
 }
 
 void job_folder::join_nodes() {
