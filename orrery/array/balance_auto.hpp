@@ -9,6 +9,7 @@
 #include <bit>
 #include <chrono>
 #include <cmath>
+#include <concepts>
 #include <cstdint>
 #include <memory>
 #include <utility>
@@ -186,6 +187,10 @@ consteval void require_strategy_maker() {
       callable_travels<Make>,
       "orrery: balance_at_sync, balance_every: what makes the strategy must be a function, a lambda without captures, or "
       "an object with serialize()");
+  static_assert(
+      std::invocable<Make&>,
+      "orrery: balance_at_sync, balance_every: what makes the strategy is called without arguments; for a maker that "
+      "has some, as balance_rotate, give a lambda: [] { return orrery::balance_rotate(1); }");
 }
 
 }  // namespace detail

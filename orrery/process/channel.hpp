@@ -32,8 +32,9 @@ ORRERY_EXCEPTION(channel_closed);
 ///     std::string line = lines->receive();                        // waits while it is empty
 ///
 /// Who waits does so with a stack, on the channel's PE if it is on another one; those that wait are
-/// served in the order in which they came. A value that is on its way to a receiver whose node is
-/// lost is lost, too.
+/// served in the order in which they came. A receiver whose node is lost while it waits is passed
+/// over. A value that is on its way to it then is lost, too. A value whose sender waits is put in
+/// also if the sender's node is lost.
 template <class T>
 class channel {
  public:
@@ -56,6 +57,7 @@ class channel {
   /// process_gone, stopped.
   T receive() {
     wait_until([this] { return oldest_ || closed_; });
+    detail::require_caller();
     return take();
   }
   /// As receive, but empty where it would wait.

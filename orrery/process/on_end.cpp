@@ -6,6 +6,8 @@
 #include <orrery/process/runtime.hpp>
 #include <orrery/wire/unique_ptr.hpp>
 
+#include <fmt/format.h>
+
 namespace orrery::detail {
 
 namespace {
@@ -68,6 +70,11 @@ void await_arrival(const address& at) {
   }
 }
 
+ending lost_with_node(const address& process) {
+  return {process, end_cause::node_lost,
+          fmt::format("its node, with PE {}, has left the world or was lost", process.pe)};
+}
+
 // The loss of the node of what is awaited is its end.
 future<ending> or_loss(address process, future<ending> answer) {
   pe& self = here_pe();
@@ -77,17 +84,15 @@ future<ending> or_loss(address process, future<ending> answer) {
     resolve<ending>(at, n, [&]() -> ending {
       try {
         return s.take();
-      } catch (const node_lost& e) {
-        return {process, end_cause::node_lost, e.what()};
+      } catch (const node_lost&) {
+        return lost_with_node(process);
       }
     });
   });
   return future_access<ending>::wrap(std::move(next));
 }
 
-future<ending> lost(address process, const node_lost& why) {
-  return ended({process, end_cause::node_lost, why.what()});
-}
+future<ending> lost(address process) { return ended(lost_with_node(process)); }
 
 void require_both(const address& process, const address& watcher) {
   if (!process || !watcher) throw usage_error(errc::null_pointer, "on_end");
@@ -100,8 +105,8 @@ future<ending> await_end(address process, watch_key key) {
   if (process.pe == self.id()) return await_end_here(process, key);
   try {
     return or_loss(process, start_call<&await_end_here>(orrery::pe(process.pe), process, key));
-  } catch (const node_lost& e) {
-    return lost(process, e);
+  } catch (const node_lost&) {
+    return lost(process);
   }
 }
 

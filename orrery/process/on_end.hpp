@@ -58,7 +58,8 @@ struct watch_key {
 [[nodiscard]] watch_key new_watch(pe& self);
 void end_link(const address& a, const address& b);
 [[nodiscard]] future<ending> or_loss(address process, future<ending> answer);
-[[nodiscard]] future<ending> lost(address process, const node_lost& why);
+[[nodiscard]] ending lost_with_node(const address& process);
+[[nodiscard]] future<ending> lost(address process);
 /// Adds a watch of a process of this PE; false if it has ended.
 [[nodiscard]] bool watch_end(pe& self, const address& process, end_watch& w);
 
@@ -164,8 +165,8 @@ template <class F, class... A>
     return detail::or_loss(
         to, detail::start_message<handler, ending>(detail::here_pe(), to, detail::callable<Fn>{std::forward<F>(f)},
                                                    detail::travels_t<A>(std::forward<A>(arguments))...));
-  } catch (const node_lost& e) {
-    return detail::lost(to, e);
+  } catch (const node_lost&) {
+    return detail::lost(to);
   }
 }
 

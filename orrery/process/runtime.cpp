@@ -151,6 +151,14 @@ void start_main(scheduler::pe& first, const std::function<int()>& main, const st
   });
 }
 
+void say_role_failed(scheduler::pe& first, std::string_view why) {
+  if (scheduler::is_forked_child) scheduler::end_forked_child();
+  if (first.owner().is_dead()) return;  // that has been said
+  std::fputs(
+      fmt::format("orrery: the role of node {} ended with an exception: {}\n", first.owner().index(), why).c_str(),
+      stderr);
+}
+
 // The role that a node without a main runs by itself. The end of the world ends it, too.
 void start_role(scheduler::pe& first, const std::function<void()>& role) {
   detail::start_function(first, [&first, &role] {
@@ -158,12 +166,9 @@ void start_role(scheduler::pe& first, const std::function<void()>& role) {
       role();
     } catch (const stopped&) {
     } catch (const std::exception& e) {
-      if (scheduler::is_forked_child) scheduler::end_forked_child();
-      if (first.owner().is_dead()) return;  // that has been said
-      std::fputs(
-          fmt::format("orrery: the role of node {} ended with an exception: {}\n", first.owner().index(), e.what())
-              .c_str(),
-          stderr);
+      say_role_failed(first, e.what());
+    } catch (...) {
+      say_role_failed(first, scheduler::text_of(std::current_exception()));
     }
     if (scheduler::is_forked_child) scheduler::end_forked_child();
   });
@@ -285,7 +290,7 @@ int run(int argc, char** argv, const std::function<int(args)>& main, const roles
     return run_checked(args(argv, argv + argc), main, with);
   } catch (const std::exception& e) {
     std::fputs(fmt::format("orrery: {}\n", e.what()).c_str(), stderr);
-    transport::let_launcher_hear();
+    transport::let_launcher_end();
     return 1;
   }
 }

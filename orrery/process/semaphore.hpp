@@ -22,7 +22,7 @@ ORRERY_PROCESS(semaphore, acquire, try_acquire, release, available);
 ///
 /// Each that waits does so with a stack, on the semaphore's PE if it is on another one. Units that
 /// a process has acquired stay taken if the process ends, or its node is lost, without releasing
-/// them.
+/// them. A process whose node is lost while it waits gets none.
 class semaphore {
  public:
   explicit semaphore(std::size_t available) noexcept : available_(available) {}
@@ -30,6 +30,7 @@ class semaphore {
   /// before, stopped.
   void acquire() {
     wait_until([this] { return available_ != 0; });
+    detail::require_caller();
     --available_;
   }
   /// Takes one if there is one.

@@ -25,6 +25,10 @@ namespace detail {
 
 [[nodiscard]] std::int64_t deadline_after(time_limit d) noexcept;
 
+/// In a method that has waited, before it takes something for its caller. Throws node_lost if the
+/// caller's node has gone meanwhile: nobody would get it, and the next one that waits does.
+void require_caller();
+
 /// The bytes that tell two conditions of one kind apart.
 template <class F>
 inline constexpr std::size_t bytes_of_condition = std::is_trivially_copyable_v<F> ? sizeof(F) : 0;

@@ -109,7 +109,19 @@ void causality::end(const activation& a) {
   strands_.erase(at);
   if (s.number != 0) free_numbers_.push_back({s.number, s.clock.of(s.number)});
   if (a.serving == nullptr && a.below != nullptr) join(strands_[a.below], s.clock);
-  if (!s.clock.empty()) processes_[a.process] = {std::move(s.clock), a.process->generation};
+  if (s.clock.empty()) return;
+  process_clock& p = processes_[a.process];
+  // others of the process may have ended while this one was parked
+  if (p.generation == a.process->generation) s.clock.join(p.clock);
+  p = {std::move(s.clock), a.process->generation};
+}
+
+void causality::take_process() {
+  strand* const s = running();
+  if (s == nullptr) return;
+  const slot* const process = of_.active()->process;
+  if (const auto p = processes_.find(process); p != processes_.end() && p->second.generation == process->generation)
+    join(*s, p->second.clock);
 }
 
 // --- what goes from one to another ---------------------------------------------------------------

@@ -67,6 +67,9 @@ class causality {
   void give_anew(const void* key);
   void take(const void* key);
   void forget(const void* key) noexcept { kept_.erase(key); }
+  /// The running method goes on after it was parked, and comes after the methods of its process
+  /// that have ended meanwhile.
+  void take_process();
 
   /// The running method is going to send a record: puts an annex before it. False if there is no
   /// room.

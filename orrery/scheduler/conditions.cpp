@@ -249,6 +249,7 @@ bool conditions::wait(const predicate& p, std::int64_t deadline_ns) {
   if (c.state == condition::status::stopped) of_.shutdown().refuse("wait_until");
   of_.order().take(&c);
   of_.order().forget(&c);
+  of_.order().take_process();
   if (c.error != nullptr) std::rethrow_exception(c.error);
   return c.held;
 }

@@ -10,6 +10,9 @@ void happens_before::give_observed(const void* key) const {
 void happens_before::take_observed(const void* key) const {
   if (watch_->order != nullptr) watch_->order->take(key);
 }
+void happens_before::take_process_observed() const {
+  if (watch_->order != nullptr) watch_->order->take_process();
+}
 void happens_before::forget_observed(const void* key) const noexcept {
   if (watch_->order != nullptr) watch_->order->forget(key);
 }

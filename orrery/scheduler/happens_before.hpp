@@ -36,6 +36,11 @@ class happens_before {
     if (watch_ != nullptr) [[unlikely]]
       forget_observed(key);
   }
+  /// The running method was parked, and goes on.
+  void take_process() const {
+    if (watch_ != nullptr) [[unlikely]]
+      take_process_observed();
+  }
   /// The result of a sink that is done is used: what made it comes before.
   void take_result(const sink& s) const noexcept {
     if (watch_ != nullptr) [[unlikely]]
@@ -45,6 +50,7 @@ class happens_before {
  private:
   [[gnu::cold]] void give_observed(const void* key) const;
   [[gnu::cold]] void take_observed(const void* key) const;
+  [[gnu::cold]] void take_process_observed() const;
   [[gnu::cold]] void forget_observed(const void* key) const noexcept;
   [[gnu::cold]] void take_result_observed(const sink& s) const noexcept;
 

@@ -1,18 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <orrery/scheduler/pe.hpp>
 #include <orrery/scheduler/trace.hpp>
+#include <orrery/scheduler/trace_file.hpp>
 #include <orrery/transport/wait.hpp>
 
 #include <algorithm>
 #include <cerrno>
-#include <charconv>
-#include <csignal>
-#include <filesystem>
-#include <fstream>
 #include <new>
 #include <numeric>
 #include <ranges>
-#include <system_error>
 #include <tuple>
 #include <utility>
 
@@ -27,8 +23,6 @@ namespace {
 
 constexpr std::size_t events_per_chunk = 4096;
 
-std::string error_text(int os_error) { return std::generic_category().message(os_error); }
-
 std::string json_string(std::string_view text) {
   return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
@@ -37,49 +31,6 @@ std::string name_of(const handler* method, const class_info* cls) {
   if (method != nullptr) return fmt::format("{}::{}", method->class_name, method->method);
   if (cls == nullptr) return "?";
   return cls->destroy == nullptr ? std::string(cls->name) : fmt::format("{}::(destructor)", cls->name);
-}
-
-// A trace is one line for the world and the node, then one for each event, then one for the end: so
-// that merging is a matter of lines.
-std::string first_line(std::uint64_t world, std::uint32_t node) {
-  return fmt::format(R"({{"displayTimeUnit":"ns","otherData":{{"world":"{:016x}","node":{}}},"traceEvents":[)", world,
-                     node);
-}
-constexpr std::string_view last_line = R"(],"dropped":)";  // then the number and }
-constexpr std::string_view metadata = R"({"ph":"M")";
-
-/// While it is there, a file that grows over its limit (ulimit -f) is an error of that file, and
-/// does not kill the program.
-class file_limit_is_an_error {
- public:
-  file_limit_is_an_error() noexcept {
-    ::sigemptyset(&signal_);
-    ::sigaddset(&signal_, SIGXFSZ);
-    ::sigset_t pending{};
-    ::sigpending(&pending);
-    was_pending_ = ::sigismember(&pending, SIGXFSZ) == 1;
-    ::pthread_sigmask(SIG_BLOCK, &signal_, &before_);
-  }
-  file_limit_is_an_error(const file_limit_is_an_error&) = delete;
-  file_limit_is_an_error& operator=(const file_limit_is_an_error&) = delete;
-  ~file_limit_is_an_error() {
-    constexpr ::timespec at_once{};
-    if (!was_pending_)
-      while (::sigtimedwait(&signal_, nullptr, &at_once) == SIGXFSZ) {
-      }
-    ::pthread_sigmask(SIG_SETMASK, &before_, nullptr);
-  }
-
- private:
-  ::sigset_t signal_{};
-  ::sigset_t before_{};
-  bool was_pending_ = false;
-};
-
-/// Not so is /dev/stdout, or a pipe: what may be written but not replaced or removed.
-bool is_file(const std::string& path) {
-  std::error_code ignored;
-  return std::filesystem::is_regular_file(path, ignored);
 }
 
 }  // namespace
@@ -186,7 +137,7 @@ class trace_writer {
   trace_writer(std::FILE* file, const trace_settings& settings) noexcept : file_(file), settings_(settings) {}
 
   void head() {
-    fmt::format_to(to(), "{}\n", first_line(settings_.world, settings_.node));
+    fmt::format_to(to(), "{}\n", trace_first_line(settings_.world, settings_.node));
     meta("process_name", 0, fmt::format(R"("name":{})", json_string(node_name())));
     meta("process_sort_index", 0, fmt::format(R"("sort_index":{})", settings_.node));
   }
@@ -226,7 +177,7 @@ class trace_writer {
 
   /// 0 or the errno of what failed.
   [[nodiscard]] int finish(std::uint64_t dropped) {
-    fmt::format_to(to(), "\n{}{}}}\n", last_line, dropped);
+    fmt::format_to(to(), "\n{}{}}}\n", trace_last_line, dropped);
     flush();
     if (error_ == 0 && std::fflush(file_) != 0) error_ = errno;
     return error_;
@@ -310,16 +261,16 @@ tracer::tracer(trace_settings settings)
       path_(settings_.alone ? settings_.path : trace_part(settings_.path, settings_.node)),
       file_(settings_.is_carried ? std::tmpfile() : std::fopen(path_.c_str(), "we")) {
   if (file_ == nullptr) {
-    throw world_error(
-        errc::world_bad_setting, verbatim,
-        fmt::format("the trace {} cannot be written: {}; choose another path for "
-                    "--orrery-trace",
-                    settings_.is_carried ? "in a file of the folder for temporary ones" : path_, error_text(errno)));
+    throw world_error(errc::world_bad_setting, verbatim,
+                      fmt::format("the trace {} cannot be written: {}; choose another path for "
+                                  "--orrery-trace",
+                                  settings_.is_carried ? "in a file of the folder for temporary ones" : path_,
+                                  trace_error_text(errno)));
   }
 }
 
 tracer::~tracer() {
-  if (file_ != nullptr && !settings_.is_carried && is_file(path_)) ::unlink(path_.c_str());
+  if (file_ != nullptr && !settings_.is_carried && is_trace_file(path_)) ::unlink(path_.c_str());
 }
 
 trace_buffer& tracer::add_pe(std::uint32_t pe) {
@@ -344,75 +295,10 @@ trace_summary tracer::finish() {
     error = errno;
   }
   if (error != 0) {
-    s.problem = fmt::format("{}: {}", path_, error_text(error));
-    if (settings_.alone && is_file(path_)) ::unlink(path_.c_str());  // nobody can read half of it
+    s.problem = fmt::format("{}: {}", path_, trace_error_text(error));
+    // nobody can read half of it
+    if (settings_.alone && is_trace_file(path_)) ::unlink(path_.c_str());
   }
-  return s;
-}
-
-// --- merging -----------------------------------------------------------------------------------
-
-namespace {
-
-/// Copies the events of a node's file; false if there is none of that world.
-bool append_part(std::ofstream& out, bool& first, const std::string& part, std::uint64_t world, std::uint32_t node,
-                 trace_summary& s) {
-  std::ifstream in(part);
-  std::string line;
-  if (!std::getline(in, line) || line != first_line(world, node)) return false;
-  std::string held;  // the last line may have been cut off by the node's end
-  const auto put = [&](std::string_view text) {
-    if (text.ends_with(',')) text.remove_suffix(1);
-    out << (std::exchange(first, false) ? "\n" : ",\n") << text;
-    if (!text.starts_with(metadata)) ++s.events;
-  };
-  bool whole = false;
-  while (!whole && std::getline(in, line)) {
-    if (line.starts_with(last_line)) {
-      whole = true;
-      std::uint64_t dropped = 0;
-      std::from_chars(line.data() + last_line.size(), line.data() + line.size(), dropped);
-      s.dropped += dropped;
-    } else {
-      if (!held.empty()) put(held);
-      held = std::move(line);
-    }
-  }
-  if (whole ? !held.empty() : nlohmann::json::accept(held)) put(held);
-  return true;
-}
-
-}  // namespace
-
-trace_summary merge_traces(const std::string& path, std::uint64_t world, std::uint32_t nodes) {
-  const file_limit_is_an_error limit;
-  trace_summary s;
-  s.path = path;
-  const bool replace = is_file(path) || !std::filesystem::exists(path);
-  const std::string unfinished = replace ? path + ".merging" : path;
-  std::ofstream out(unfinished, std::ios::trunc);
-  out << R"({"displayTimeUnit":"ns","traceEvents":[)";
-  std::vector<std::string> parts;
-  bool first = true;
-  for (std::uint32_t n = 0; n < nodes; ++n) {
-    const std::string part = trace_part(path, n);
-    const bool there = append_part(out, first, part, world, n, s);
-    if (!there) s.missing.push_back(n);
-    // A node that has crashed leaves the empty file that it had opened.
-    if (there || (is_file(part) && std::filesystem::is_empty(part))) parts.push_back(part);
-  }
-  out << '\n' << last_line << s.dropped << "}\n";
-  out.close();
-  if (!out || (replace && std::rename(unfinished.c_str(), path.c_str()) != 0)) {
-    s.problem = fmt::format("{}: {}", path, error_text(errno));
-    if (replace && is_file(unfinished)) ::unlink(unfinished.c_str());
-    std::erase_if(
-        parts, [](const std::string& part) { return std::filesystem::is_empty(part) && ::unlink(part.c_str()) == 0; });
-    if (!parts.empty())
-      s.problem += fmt::format("; what the nodes have written of it is in {}", fmt::join(parts, ", "));
-    return s;
-  }
-  for (const std::string& part : parts) ::unlink(part.c_str());
   return s;
 }
 

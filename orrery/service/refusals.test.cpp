@@ -303,6 +303,37 @@ TEST(sessions, of_a_program_that_ends_say_so_again_and_again) {
   EXPECT_EQ(ends_that_were_said, 7 + 6);
 }
 
+orrery::work_queue<int> queue_here() { return orrery::work_queue<int>::make(orrery::here()); }
+
+TEST(services, say_what_the_loss_of_a_work_queue_means) {
+  const orrery::testing::leaks_expected of_the_lost_node;
+  in_simulation("machines=2,lose=1@1ms,detect=100us", [] {
+    const auto q = orrery::call<&queue_here>(orrery::pe(1));
+    auto s = q.open();
+    EXPECT_TRUE(s.put(0, 1));
+    orrery::sleep_for(std::chrono::milliseconds(2));
+    const auto text_of = [](auto f) -> std::string {
+      try {
+        f();
+        return "it answers";
+      } catch (const orrery::node_lost& e) {
+        return e.what();
+      }
+    };
+    for (const std::string& said : {text_of([&] { (void)s.put(0, 2); }), text_of([&] { (void)s.take(); }),
+                                    text_of([&] { (void)s.take_for(std::chrono::milliseconds(1)); })}) {
+      EXPECT_TRUE(said.contains("the queue and its items are lost with that node: make another one")) << said;
+      EXPECT_FALSE(said.contains("spawn the process again")) << said;
+    }
+    for (const std::string& said : {text_of([&] { (void)q.open(); }), text_of([&] { (void)q.counts(); })}) {
+      EXPECT_TRUE(
+          said.ends_with("before this was sent, so that nothing was done there; the work queue cannot be opened "
+                         "any more, as what knows its parts was there: make another one"))
+          << said;
+    }
+  });
+}
+
 TEST(services, balance_after_a_loss_says_nothing) {
   const orrery::testing::leaks_expected of_the_lost_node;
   testing::internal::CaptureStderr();

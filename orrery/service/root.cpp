@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <orrery/process/call.hpp>
 #include <orrery/process/remote_cast.hpp>
+#include <orrery/scheduler/node.hpp>
 #include <orrery/service/detail/balance_plan.hpp>
 #include <orrery/service/detail/type_layouts.hpp>
 #include <orrery/service/root.hpp>
+#include <orrery/service/session_core.hpp>
 #include <orrery/wire/error.hpp>
 
 #include <algorithm>
@@ -97,6 +99,13 @@ opening open_service(const remote<service_root>& root, const std::string& kind, 
 
 process_gone ended_for_a_handle(std::string_view kind) {
   return {verbatim, fmt::format("the {} has ended, and holds nothing any more: make another one", kind)};
+}
+
+std::exception_ptr lost_for_a_handle(const remote<service_root>& root, std::string_view kind, std::exception_ptr why) {
+  if (orrery::detail::here_pe().owner().reachable(root.address().pe)) return why;
+  return with_loss(
+      std::move(why),
+      fmt::format("the {} cannot be opened any more, as what knows its parts was there: make another one", kind));
 }
 
 usage_error names_no_service(std::string_view kind) {

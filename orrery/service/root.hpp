@@ -7,6 +7,7 @@
 #include <orrery/wire/error.hpp>
 
 #include <cstdint>
+#include <exception>
 #include <map>
 #include <string>
 #include <string_view>
@@ -130,6 +131,9 @@ ORRERY_PROCESS(service_root, check, open, is_of, place_on, next_place, add, repl
 /// The error for the holder of a handle when the service has ended, or the handle names none.
 [[nodiscard]] process_gone ended_for_a_handle(std::string_view kind);
 [[nodiscard]] usage_error names_no_service(std::string_view kind);
+/// `why`, a node_lost; if the node of the root is not there any more, that says what it means.
+[[nodiscard]] std::exception_ptr lost_for_a_handle(const remote<service_root>& root, std::string_view kind,
+                                                   std::exception_ptr why);
 
 /// f(root) for who holds a handle. Throws as f, and with a text that names the kind usage_error for
 /// a handle that names no service, and process_gone if the service has ended.
@@ -140,6 +144,8 @@ decltype(auto) ask_root(const remote<service_root>& root, std::string_view kind,
     return f(root);
   } catch (const process_gone&) {
     throw ended_for_a_handle(kind);
+  } catch (const node_lost&) {
+    std::rethrow_exception(lost_for_a_handle(root, kind, std::current_exception()));
   }
 }
 

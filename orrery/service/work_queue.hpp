@@ -14,6 +14,7 @@
 #include <iterator>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -60,7 +61,7 @@ class work_session : public service::reply_session<work_reply> {
  public:
   work_session(remote<service::work_process> queue, const session_options& o) : base(o), queue_(queue) {
     (void)add_route(queue);
-    number_ = service::or_say_ended([&] { return queue_->begin_worker(present_.get()); });
+    number_ = service::or_say_lost(items_are_lost, [&] { return queue_->begin_worker(present_.get()); });
   }
   /// Parks until all requests are answered.
   ~work_session() override { this->end(); }
@@ -108,7 +109,7 @@ class work_session : public service::reply_session<work_reply> {
   [[nodiscard]] std::optional<work<Item>> take_for(time_limit limit) {
     if (!taken_.empty()) return one(read_taken(1));
     flush();
-    keep(service::or_say_ended([&] {
+    keep(service::or_say_lost(items_are_lost, [&] {
       auto taken = start(queue_)->take(number_, 1, true);
       if (!taken.wait_for(limit)) queue_->cancel(number_);
       return taken.get();
@@ -122,9 +123,15 @@ class work_session : public service::reply_session<work_reply> {
   /// and its hands, with done() or give_back().
   [[nodiscard]] std::vector<work<Item>> unreadable() const { return unreadable_; }
 
+ protected:
+  [[nodiscard]] std::string_view loss() const noexcept override { return items_are_lost; }
+
  private:
   using request = service::work_request;
   using kind = request::kind;
+
+  static constexpr std::string_view items_are_lost =
+      "the queue and its items are lost with that node: make another one";
 
   std::uint64_t send(const request& r) {
     return make(0, [&](service::packer& to) { service::pack(to, r); });
@@ -132,7 +139,7 @@ class work_session : public service::reply_session<work_reply> {
   std::vector<work<Item>> take(std::uint32_t most, bool waits) {
     if (taken_.empty()) {
       flush();
-      keep(service::or_say_ended([&] { return queue_->take(number_, most, waits); }));
+      keep(service::or_say_lost(items_are_lost, [&] { return queue_->take(number_, most, waits); }));
     }
     return read_taken(most);
   }

@@ -381,12 +381,27 @@ void ends() {
   }
 }
 
+void acquire_of(remote<semaphore> s) { s->acquire(); }
+void receive_of(remote<channel<int>> c) { (void)c->receive(); }
+void nothing() {}
+
 void lost() {
+  const auto s = spawn<semaphore>(here(), 0);
+  const auto c = spawn<channel<int>>(here());
+  const placement last = node(world_nodes() - 1);
+  post_call<&acquire_of>(last, s);
+  post_call<&receive_of>(last, c);
+  call<&nothing>(last);  // both wait
+  auto acquired = start(s)->acquire();
   const auto l = spawn<latch>(node(world_nodes() - 1), 1);
   auto w = start(l)->wait();
   check(!l->is_open(), "it is there");
   post_call<&testing::kill_own_node>(node(world_nodes() - 1));
   thrown<node_lost>("a lost latch", [&] { w.get(); });
+  s->release(2);
+  c->send(1);
+  acquired.get();
+  check(s->available() == 1 && c->receive() == 1, "who is lost while it waits gets nothing");
 }
 
 // --- the tests ---------------------------------------------------------------------------------------------------------------

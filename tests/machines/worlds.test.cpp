@@ -458,7 +458,22 @@ TEST_P(over_mpi, ranks_that_run_no_main_may_run_a_role) {
   words.insert(words.end(), others.begin() + static_cast<std::ptrdiff_t>(launcher().options.size()), others.end());
   EXPECT_EQ(wrong_in(program(words, launcher().file).end()), "");
   const std::string said = outcome("roles", {2, 1, 1}, {"--orrery-role=cook"});
-  EXPECT_GE(count_of(said, "--orrery-role=cook: the roles of this program are count"), 1) << said;
+  EXPECT_GE(count_of(said, "--orrery-role=cook: the roles of this program are count, fail"), 1) << said;
+}
+TEST_P(over_mpi, a_rank_that_is_refused_ends_the_launch) {
+  std::vector<std::string> words = command(launcher(), {1, 1, 1}, "messages");
+  const auto others = command(launcher(), {2, 1, 1}, "messages", {"--orrery-role=cook"});
+  words.emplace_back(":");
+  words.insert(words.end(), others.begin() + static_cast<std::ptrdiff_t>(launcher().options.size()), others.end());
+  const std::string said = program(words, launcher().file).end();
+  EXPECT_GE(count_of(said, "--orrery-role=cook: the roles of this program are count, fail"), 1) << said;
+  EXPECT_EQ(count_of(said, "has not returned"), 0) << said;
+  EXPECT_TRUE(said.ends_with("exit status 1")) << said;
+}
+TEST_P(over_mpi, a_role_that_fails_is_one_line) {
+  const std::string said = outcome("messages", {2, 1, 1}, {"--orrery-role=fail"});
+  EXPECT_EQ(count_of(said, "orrery: the role of node 1 ended with an exception: int was thrown"), 1) << said;
+  EXPECT_TRUE(said.ends_with("good")) << said;
 }
 TEST_P(over_mpi, everybody_may_flood_one_process) {
   EXPECT_EQ(wrong_in(outcome("flooded", {4, 1, 1}, {"--orrery-mailbox=8K"})), "");
@@ -470,24 +485,25 @@ TEST_P(over_mpi, everybody_may_flood_one_process) {
 int main(int argc, char** argv) {
   using namespace orrery;
   orrery::testing::prepare_for_launchers();
-  return orrery::testing::run_tests_or_scenario(argc, argv,
-                                                {{"messages", messages},
-                                                 {"blocks", blocks},
-                                                 {"pieces", pieces},
-                                                 {"2 GiB - 1", huge<2 * gib - 1>},
-                                                 {"2 GiB", huge<2 * gib>},
-                                                 {"5 GiB", huge<5 * gib>},
-                                                 {"everything else", everything_else},
-                                                 {"hosts", hosts},
-                                                 {"four hosts", four_hosts},
-                                                 {"places", places},
-                                                 {"others", others_programs},
-                                                 {"cut off", cut_off},
-                                                 {"stopped", stopped_rank},
-                                                 {"flooded", flooded},
-                                                 {"cycle", cycle},
-                                                 {"dead", dead},
-                                                 {"roles", with_roles},
-                                                 {"loss", loss}},
-                                                {{"count", [](const args&) { count_role(); }}});
+  return orrery::testing::run_tests_or_scenario(
+      argc, argv,
+      {{"messages", messages},
+       {"blocks", blocks},
+       {"pieces", pieces},
+       {"2 GiB - 1", huge<2 * gib - 1>},
+       {"2 GiB", huge<2 * gib>},
+       {"5 GiB", huge<5 * gib>},
+       {"everything else", everything_else},
+       {"hosts", hosts},
+       {"four hosts", four_hosts},
+       {"places", places},
+       {"others", others_programs},
+       {"cut off", cut_off},
+       {"stopped", stopped_rank},
+       {"flooded", flooded},
+       {"cycle", cycle},
+       {"dead", dead},
+       {"roles", with_roles},
+       {"loss", loss}},
+      {{"count", [](const args&) { count_role(); }}, {"fail", [](const args&) { throw 7; }}});
 }

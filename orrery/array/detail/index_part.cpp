@@ -84,9 +84,9 @@ void throw_promised(const std::string& element, const std::string& promise) {
 void throw_no_pe(const std::string& element, std::uint32_t to, std::uint32_t pes) {
   throw usage_error(
       errc::no_such_place, verbatim,
-      fmt::format("{} cannot be on PE {}: the array is on the {} PEs of its program that were there when it "
-                  "was made, and on none of other programs or of lost nodes",
-                  element, to, pes));
+      fmt::format("{} cannot be on PE {}: the array is on the PE{} of its program that {} there when it was "
+                  "made ({}), and on none of other programs or of lost nodes",
+                  element, to, pes == 1 ? "" : "s", pes == 1 ? "was" : "were", pes));
 }
 
 }  // namespace orrery::detail

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <orrery/process/call.hpp>
+#include <orrery/process/channel.hpp>
 #include <orrery/process/function.hpp>
 #include <orrery/process/future.hpp>
 #include <orrery/process/group.hpp>
+#include <orrery/process/latch.hpp>
 #include <orrery/process/runtime.hpp>
+#include <orrery/process/semaphore.hpp>
 #include <orrery/process/spawn.hpp>
 #include <orrery/process/spawn_here.hpp>
 #include <orrery/process/when_all.hpp>
@@ -14,6 +17,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -316,6 +320,39 @@ void function_processes(longs v) {
   v[5] = 3;
 }
 
+void count_under(longs v, remote<semaphore> s) {
+  for (int i = 0; i < 5; ++i) {
+    s->acquire();
+    v[6] = v[6] + 1;
+    s->release();
+  }
+}
+void write_and_send(longs v, remote<channel<int>> to, remote<latch> all) {
+  for (int i = 0; i < 3; ++i) {
+    v[7] = i;
+    to->send(i);
+  }
+  all->wait();
+  (void)v[2].get();
+}
+
+// Processes whose methods wait until something holds.
+void gates(longs v) {
+  const auto s = spawn<semaphore>(pe(world_pes() - 1), 1);
+  std::vector<future<void>> done;
+  for (std::uint32_t p = 0; p < 4; ++p) done.push_back(start_call<&count_under>(pe(p % world_pes()), v, s));
+  for (auto& d : done) d.get();
+  const auto numbers = spawn<channel<int>>(pe(world_pes() / 2));
+  const auto all = spawn<latch>(pe(world_pes() - 1), 1);
+  done.clear();
+  done.push_back(start_call<&write_and_send>(pe(world_pes() - 1), v, numbers, all));
+  for (int i = 0; i < 3; ++i) (void)numbers->receive();
+  (void)v[7].get();
+  v[2] = 1;
+  all->count_down();
+  done[0].get();
+}
+
 }  // namespace
 
 std::vector<std::string> planted_mistakes_missed() {
@@ -376,6 +413,7 @@ std::vector<std::string> false_alarms() {
   calls_and_futures(v);
   processes_and_groups(v);
   function_processes(v);
+  gates(v);
   (void)read_cached(redistribute(v, distribution::cyclic()));
   std::vector<std::string> mistakes = sharing_mistakes();
   mistakes.erase(mistakes.begin(), mistakes.begin() + static_cast<std::ptrdiff_t>(known));

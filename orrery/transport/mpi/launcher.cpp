@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <orrery/transport/mpi/launcher.hpp>
 
+#include <orrery/transport/mpi/launcher_barrier.hpp>
+
 #include <charconv>
 #include <chrono>
 #include <cstdlib>
@@ -68,9 +70,12 @@ void forget_mpi_launch() noexcept {
     ::unsetenv(name);
 }
 
-void let_launcher_hear() noexcept {
+void let_launcher_end() noexcept {
   using namespace std::chrono_literals;
-  if (std::getenv("PMI_FD") != nullptr && std::getenv("MPI_LOCALNRANKS") != nullptr) std::this_thread::sleep_for(200ms);
+  const int launcher = hydra_of(own_environment);
+  if (launcher < 0) return;
+  std::this_thread::sleep_for(200ms);
+  end_all_at_launcher(launcher);
 }
 
 }  // namespace orrery::transport

@@ -45,6 +45,10 @@ void forget_mpi_launch() noexcept;
 /// ranks have said is lost. So this waits for 200 ms where the environment is that of hydra. A
 /// hundredth of all launches on a busy machine were affected without it, and none with half of that
 /// time.
-void let_launcher_hear() noexcept;
+///
+/// Hydra takes an OS process that ends before it has become a rank for one that is done, whatever
+/// its exit code. The other ranks would wait for it in MPI_Init. So hydra is asked to end them all,
+/// as MPI_Abort does.
+void let_launcher_end() noexcept;
 
 }  // namespace orrery::transport

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <string_view>
 
+#include <sys/socket.h>
 #include <unistd.h>
 
 namespace orrery::transport {
@@ -28,6 +29,11 @@ bool wait_for_all_at_launcher(int fd) noexcept {
     ++used;
   }
   return false;
+}
+
+void end_all_at_launcher(int fd) noexcept {
+  constexpr std::string_view request = "cmd=abort exitcode=1\n";
+  (void)::send(fd, request.data(), request.size(), MSG_NOSIGNAL);
 }
 
 }  // namespace orrery::transport

@@ -16,4 +16,8 @@ namespace orrery::transport {
 /// have called it. False if the launcher does not answer as that protocol has it.
 [[nodiscard]] bool wait_for_all_at_launcher(int fd) noexcept;
 
+/// Asks MPICH's launcher to end all ranks, with exit code 1. Same protocol, same `fd`; if
+/// it is no socket, nothing happens.
+void end_all_at_launcher(int fd) noexcept;
+
 }  // namespace orrery::transport

@@ -46,5 +46,18 @@ TEST(a_barrier_at_the_launcher, is_none_if_the_launcher_says_something_else_or_i
   EXPECT_FALSE(wait_for_all_at_launcher(-1));
 }
 
+TEST(a_launcher, is_asked_to_end_all_ranks_where_it_listens) {
+  const connection c("");
+  end_all_at_launcher(c.ends[0]);
+  EXPECT_EQ(connection::next(c.ends[1]), "cmd=abort exitcode=1\n");
+  end_all_at_launcher(-1);
+  std::array<int, 2> pipe{};
+  ASSERT_EQ(::pipe(pipe.data()), 0);
+  end_all_at_launcher(pipe[1]);
+  ::close(pipe[1]);
+  EXPECT_EQ(connection::next(pipe[0]), "");
+  ::close(pipe[0]);
+}
+
 }  // namespace launcher_barrier_tests
 }  // namespace orrery::transport
