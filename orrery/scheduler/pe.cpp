@@ -302,7 +302,7 @@ void pe::run_messages(slot& s) {
 void pe::execute(slot& s, delivery& d) {
   if (refusing_) [[unlikely]] {
     if (!s.has_object) free_slot(s);
-    shutdown_.refuse_message(d);
+    d.fail(shutdown_.refusal(d.method));
     return;
   }
   s.state = process_state::running;

@@ -153,7 +153,6 @@ bool shutdown::wind_down(bool busy) {
         if (busy && now < deadline_) return false;
         set_stage(shutdown_stage::cancelling);
         cancel_waits();
-        refuse_what_has_come();
         return false;
       case shutdown_stage::cancelling:
         if (of_.io_active_ != nullptr) {
@@ -223,30 +222,14 @@ std::exception_ptr shutdown::refusal(const handler* method) const {
   return ending(method == nullptr ? std::string{} : fmt::format("{}::{}", method->class_name, method->method));
 }
 
-void shutdown::refuse_message(delivery& d) {
-  const bool one_way = d.reply == 0 && d.method != nullptr && d.method->lost != &nobody_misses;
-  if (one_way && counts_arrivals_ && unexecuted_++ == 0) first_unexecuted_ = d.method;
-  d.fail(refusal(d.method));
-}
-
 void shutdown::refuse_all(slot& s) {
-  const bool before = std::exchange(counts_arrivals_, true);
   while (s.has_messages()) {
     delivery d;
     d.load(of_, *s.pop());
-    refuse_message(d);
+    const bool one_way = d.reply == 0 && d.method != nullptr && d.method->lost != &nobody_misses;
+    if (one_way && unexecuted_++ == 0) first_unexecuted_ = d.method;
+    d.fail(refusal(d.method));
   }
-  counts_arrivals_ = before;
-}
-
-// Messages that are in rings now were sent before their receivers were cut short. Later ones may be
-// of a process that is cut short itself.
-void shutdown::refuse_what_has_come() {
-  constexpr int many = 1000;  // who sends goes on for a while
-  counts_arrivals_ = true;
-  for (int i = 0; i < many && of_.poll(); ++i) {
-  }
-  counts_arrivals_ = false;
 }
 
 // A method may wait for a call to its own process, and for others that are as unable to be

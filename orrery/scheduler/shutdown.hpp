@@ -10,7 +10,6 @@
 
 namespace orrery::scheduler {
 
-struct delivery;
 struct handler;
 class pe;
 struct slot;
@@ -45,8 +44,6 @@ class shutdown {
   [[nodiscard]] std::exception_ptr refusal(const handler* method) const;
   /// Instead of executing what is in the mailbox: fails it.
   void refuse_mailbox(slot& s);
-  /// Instead of executing a message that has come: fails it.
-  void refuse_message(delivery& d);
   /// Says on stderr how many one-way messages were refused, if any were. (local_waits does so of
   /// calls whose future was dropped.)
   void say_unexecuted() const noexcept;
@@ -66,7 +63,6 @@ class shutdown {
   void watch_progress(std::uint64_t measure, std::int64_t now) noexcept;
   void cancel_waits();
   void refuse_all(slot& s);
-  void refuse_what_has_come();
   bool refuse_where_parked();
   void destroy_all();
   void drop_leftovers() noexcept;
@@ -78,7 +74,6 @@ class shutdown {
   std::atomic<std::int64_t> stalled_{0};
   std::int64_t deadline_ = 0;  // of the stage
   std::uint64_t measure_ = 0;  // of its progress
-  bool counts_arrivals_ = false;
   std::uint64_t unexecuted_ = 0;  // one-way messages
   const handler* first_unexecuted_ = nullptr;
 };
