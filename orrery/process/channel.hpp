@@ -56,8 +56,7 @@ class channel {
   /// The oldest value; waits while there is none. Throws channel_closed when there will be none,
   /// process_gone, stopped.
   T receive() {
-    wait_until([this] { return oldest_ || closed_; });
-    detail::require_caller();
+    detail::wait_for_caller([this] { return oldest_ || closed_; });
     return take();
   }
   /// As receive, but empty where it would wait.

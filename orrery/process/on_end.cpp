@@ -12,6 +12,11 @@ namespace orrery::detail {
 
 namespace {
 
+ending lost_with_node(const address& process) {
+  return {process, end_cause::node_lost,
+          fmt::format("its node, with PE {}, has left the world or was lost", process.pe)};
+}
+
 struct promised_end final : end_watch {
   promise<ending> p;
   watch_key key;
@@ -68,11 +73,6 @@ void await_arrival(const address& at) {
     call<&nothing>(orrery::pe(at.pe));
   } catch (const node_lost&) {
   }
-}
-
-ending lost_with_node(const address& process) {
-  return {process, end_cause::node_lost,
-          fmt::format("its node, with PE {}, has left the world or was lost", process.pe)};
 }
 
 // The loss of the node of what is awaited is its end.

@@ -58,7 +58,6 @@ struct watch_key {
 [[nodiscard]] watch_key new_watch(pe& self);
 void end_link(const address& a, const address& b);
 [[nodiscard]] future<ending> or_loss(address process, future<ending> answer);
-[[nodiscard]] ending lost_with_node(const address& process);
 [[nodiscard]] future<ending> lost(address process);
 /// Adds a watch of a process of this PE; false if it has ended.
 [[nodiscard]] bool watch_end(pe& self, const address& process, end_watch& w);

@@ -29,8 +29,7 @@ class semaphore {
   /// Takes one, waits for it if there is none. Throws process_gone if the semaphore is destroyed
   /// before, stopped.
   void acquire() {
-    wait_until([this] { return available_ != 0; });
-    detail::require_caller();
+    detail::wait_for_caller([this] { return available_ != 0; });
     --available_;
   }
   /// Takes one if there is one.

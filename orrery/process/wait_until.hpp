@@ -25,8 +25,7 @@ namespace detail {
 
 [[nodiscard]] std::int64_t deadline_after(time_limit d) noexcept;
 
-/// In a method that has waited, before it takes something for its caller. Throws node_lost if the
-/// caller's node has gone meanwhile: nobody would get it, and the next one that waits does.
+/// In a method that has waited. Throws node_lost if its caller's node has gone meanwhile.
 void require_caller();
 
 /// The bytes that tell two conditions of one kind apart.
@@ -66,6 +65,20 @@ void wait_until(F holds) {
   scheduler::pe& self = detail::pe_of_method();
   if (!holds()) (void)self.conditions().wait(detail::condition_of(holds));
 }
+
+namespace detail {
+
+/// As wait_until, in a method that takes something for its caller then. If the caller's node has
+/// gone meanwhile, nobody would get it: throws node_lost, so that the next one that waits does.
+template <std::predicate F>
+void wait_for_caller(F holds) {
+  scheduler::pe& self = pe_of_method();
+  if (holds()) return;
+  (void)self.conditions().wait(condition_of(holds));
+  require_caller();
+}
+
+}  // namespace detail
 
 /// As wait_until, but at most for `d`; false if it does not hold then.
 template <std::predicate F>
