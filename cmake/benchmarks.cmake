@@ -1,15 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# The benchmarks. GCC's release build makes those that measure. Clang's tests (ORRERY_BUILT) make them to see that Clang
-# takes them, and that they run: not optimized, with the tests' precompiled header, in a third of the time of GCC.
-function(orrery_runs_only name)
-  if(ORRERY_BUILT)
-    target_sources(${name} PRIVATE bench/unoptimized.cpp)
-    target_compile_options(${name} PRIVATE ${common_options})
-    target_precompile_headers(${name} REUSE_FROM orrery_test_common)
-    target_link_libraries(${name} PRIVATE orrery_test_common_code ${of_tests})
-  endif()
-endfunction()
-
+# The benchmarks. GCC's release build makes those that measure; Clang's tests (ORRERY_BUILT) make them to see that they run.
 if(ORRERY_BENCH)
   # histories of services, for tools/judge_histories
   orrery_program(record_histories tools tools/judge/record.cpp)
@@ -39,6 +29,9 @@ if(ORRERY_BENCH)
       target_link_libraries(bench_fft PRIVATE fft3d fftw3_threads)
     endif()
     orrery_runs_only(bench_${name})
+    if(ORRERY_BUILT)
+      target_sources(bench_${name} PRIVATE bench/unoptimized.cpp)
+    endif()
   endforeach()
   if(TARGET bench_task AND TARGET orrery_cc)  # its driver translates the examples
     add_dependencies(bench_task orrery_cc)
