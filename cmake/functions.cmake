@@ -60,7 +60,7 @@ endfunction()
 
 # A program of C sources with tasks, built into <build>/<folder>. <name>_libraries: what it links beside the runtime.
 set(sanitizer_of_c ${sanitizer_${ORRERY_SANITIZE}})
-list(FILTER sanitizer_of_c EXCLUDE REGEX "ignorelist|GLIBCXX")
+list(FILTER sanitizer_of_c EXCLUDE REGEX "ignorelist|GLIBCXX|^-g[01]")
 if(ORRERY_LLD)
   list(APPEND sanitizer_of_c -fuse-ld=lld -Wno-unused-command-line-argument)
 endif()

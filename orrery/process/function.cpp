@@ -3,15 +3,13 @@
 
 #include <orrery/process/detail/local_waits.hpp>
 #include <orrery/scheduler/node.hpp>
+#include <orrery/scheduler/program_code.hpp>
 #include <orrery/scheduler/stack_sizes.hpp>
 #include <orrery/scheduler/vocabulary.hpp>
 #include <orrery/wire/exception.hpp>
 #include <orrery/wire/unique_ptr.hpp>
 
 #include <fmt/format.h>
-
-extern "C" const char __executable_start;
-extern "C" const char etext;
 
 namespace orrery::detail {
 
@@ -128,12 +126,12 @@ void check_destroyed(pe& self, slot& s, scheduler::message* before, scheduler::m
 }
 
 std::uint64_t code_to_offset(const void* code) {
-  const auto* p = static_cast<const char*>(code);
-  if (p < &__executable_start || p >= &etext)
+  const scheduler::program_code& program = scheduler::code_of_program();
+  if (!program.contains(code))
     throw usage_error(errc::bad_argument,
                       "spawn: only a function of the program itself can be sent to another node as a "
                       "pointer, not one of a shared library");
-  return static_cast<std::uint64_t>(p - &__executable_start);
+  return static_cast<std::uint64_t>(static_cast<const char*>(code) - program.begin);
 }
 
 std::uint64_t own_build() noexcept { return scheduler::build_of_program(); }
@@ -144,9 +142,10 @@ const void* offset_to_code(std::uint64_t offset, std::uint64_t build) {
         errc::unknown_handler, verbatim,
         "spawn: a pointer to a function came from another build of the program, where code lies elsewhere; "
         "spawn it in a method or a remote function that both programs have");
-  if (offset == 0 || offset >= static_cast<std::uint64_t>(&etext - &__executable_start))
+  const scheduler::program_code& program = scheduler::code_of_program();
+  if (offset == 0 || offset >= program.size())
     throw bad_message(errc::message_corrupt, "a function outside of the program");
-  return &__executable_start + offset;
+  return program.begin + offset;
 }
 
 }  // namespace orrery::detail

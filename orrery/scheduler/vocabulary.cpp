@@ -2,6 +2,7 @@
 #include <orrery/scheduler/vocabulary.hpp>
 
 #include <orrery/scheduler/handler.hpp>
+#include <orrery/scheduler/program_code.hpp>
 #include <orrery/wire/type_description.hpp>
 
 #include <cstring>
@@ -10,9 +11,6 @@
 #include <elf.h>
 #include <link.h>
 #include <xxhash.h>
-
-extern "C" const char __executable_start;
-extern "C" const char etext;
 
 namespace orrery::scheduler {
 namespace {
@@ -58,7 +56,7 @@ std::uint64_t build_note() noexcept {
 std::uint64_t build_of_program() noexcept {
   static const std::uint64_t build = [] {
     const std::uint64_t note = build_note();
-    return note != 0 ? note : XXH3_64bits(&__executable_start, static_cast<std::size_t>(&etext - &__executable_start));
+    return note != 0 ? note : XXH3_64bits(code_of_program().begin, code_of_program().size());
   }();
   return build;
 }

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <orrery/process/detail/finish.hpp>
 #include <orrery/process/future.hpp>
 #include <orrery/process/spawn.hpp>
 #include <orrery/shared/detail/object.hpp>
@@ -83,11 +84,12 @@ void copy_elements(const shared_id& from, const shared_id& to, const std::source
   if (from_watch) from_watch.add(0, 0, a->rows * a->columns);
   if (to_watch) to_watch.add(0, 0, b->rows * b->columns);
   std::vector<future<void>> sent;
-  for (std::uint32_t p = 0; p < a->how().parts(); ++p)
-    if (a->how().elements_of(p) != 0)
-      sent.push_back(start_call<&push_own_elements>(orrery::pe(a->how().pes[p]), from, to,
-                                                    write_site{"redistribute", where}.text()));
-  for (auto& f : sent) f.get();
+  finish(sent, [&] {
+    for (std::uint32_t p = 0; p < a->how().parts(); ++p)
+      if (a->how().elements_of(p) != 0)
+        sent.push_back(start_call<&push_own_elements>(orrery::pe(a->how().pes[p]), from, to,
+                                                      write_site{"redistribute", where}.text()));
+  });
 }
 
 }  // namespace orrery::detail

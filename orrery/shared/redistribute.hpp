@@ -68,7 +68,7 @@ Shared replace_by(const Shared& before, Shared after, const std::source_location
     }
     throw;
   }
-  destroy(before);
+  destroy(before, where);
   return after;
 }
 

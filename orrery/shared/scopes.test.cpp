@@ -245,6 +245,35 @@ TEST_P(shared_scopes, a_write_of_what_is_viewed_names_both_places) {
   });
 }
 
+TEST_P(shared_scopes, what_a_view_refuses_is_not_done_later) {
+  in_each([] {
+    const shared_vector<long> v(100, distribution::cyclic());
+    const shared_vector<long> ones(100, distribution::block(), 1);
+    const shared_vector<long> spaced(300, distribution::cyclic(), 1);
+    const auto refused = [&](auto write) {
+      with(read_view(v.part(0, 1)), [&](auto&) { EXPECT_THROW(write(), usage_error); });
+      with(release(v), [](auto& all) {
+        for (std::uint64_t i = 0; i < 100; ++i) all[i] = 7;
+      });
+    };
+    const auto is_as_written = [&] {
+      quiescence();
+      std::vector<long> now(100);
+      copy(v, std::span(now));
+      EXPECT_EQ(std::ranges::count(now, 7), 100);
+    };
+    if (world_nodes() > 1) return;  // on other machines a view is a copy
+    refused([&] { v.fill(1); });
+    is_as_written();
+    refused([&] { copy(ones, v); });
+    is_as_written();
+    refused([&] { copy(every(spaced, 3, 0, 100), every(v, 1, 0, 100)); });
+    is_as_written();
+    refused([&] { start_copy(ones, v).wait(); });
+    is_as_written();
+  });
+}
+
 TEST_P(shared_scopes, a_view_of_what_is_written_names_both_places) {
   in_each([] {
     const shared_vector<int> v(6, distribution::on(here()));

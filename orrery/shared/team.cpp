@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <orrery/process/detail/finish.hpp>
 #include <orrery/process/future.hpp>
 #include <orrery/process/runtime.hpp>
 #include <orrery/process/spawn.hpp>
@@ -135,13 +136,14 @@ std::vector<bytes> team_member::exchange_bytes(std::vector<bytes> to_each, const
     ~cleaner() { detail::shared_directory::of_this_pe().gathers.given.erase(key); }
   } const at_the_end(mine);
   std::vector<future<void>> sent;
-  for (std::size_t i = 1; i < size(); ++i) {
-    const std::size_t to = (rank() + i) % size();
-    const address there = address_of(to);
-    sent.push_back(start_call<&take_given>(pe(there.pe), there, mine.second, static_cast<std::uint32_t>(rank()),
-                                           std::move(to_each[to])));
-  }
-  for (auto& f : sent) f.get();
+  detail::finish(sent, [&] {
+    for (std::size_t i = 1; i < size(); ++i) {
+      const std::size_t to = (rank() + i) % size();
+      const address there = address_of(to);
+      sent.push_back(start_call<&take_given>(pe(there.pe), there, mine.second, static_cast<std::uint32_t>(rank()),
+                                             std::move(to_each[to])));
+    }
+  });
   // a barrier: all have been sent, and so have arrived
   (void)reduce_bytes({}, &keep_given, nullptr, call);
   std::vector<bytes> from_each(size());

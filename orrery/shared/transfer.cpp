@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <orrery/process/detail/finish.hpp>
 #include <orrery/shared/detail/guard.hpp>
 #include <orrery/shared/detail/object.hpp>
 #include <orrery/shared/detail/push.hpp>
@@ -48,7 +49,7 @@ struct work_of : transfer::work {
 struct pushes {
   std::vector<future<void>> sent;
   void finish() {
-    for (auto& f : sent) f.get();
+    (void)detail::finish(sent, [] {});
   }
 };
 

@@ -27,7 +27,8 @@ class memory_device : public array_page_device {
 };
 ORRERY_PROCESS(memory_device);
 
-/// An array in such devices, one on each PE of the world. Its maker destroys its devices.
+/// An array in such devices, one on each PE of the world: each page that is read, also for a part
+/// of it, is taken away. Its maker destroys its devices.
 [[nodiscard]] array make_memory_array(const page_grid& grid, element_type type);
 
 }  // namespace orrery::storage

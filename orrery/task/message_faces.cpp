@@ -194,8 +194,10 @@ void* orrery_open(orrery_message* message, const orrery_message_type* type) {
     require(message, "orrery_open", "the message");
     require(type, "orrery_open", "the message type");
     if (message->type != type->id || message->data == nullptr)
-      return fail(ORRERY_WRONG_TYPE, fmt::format("orrery_open: the message with tag {} from task {} is no {}",
-                                                 message->tag, to_string(address_of(message->sender)), type->name));
+      return fail(
+          ORRERY_WRONG_TYPE,
+          fmt::format("orrery_open: the message with tag {} from task {} is no {}, or one of another definition",
+                      message->tag, to_string(address_of(message->sender)), type->name));
     open_message(*message, *type);
     opened = message->data;
     return ORRERY_OK;

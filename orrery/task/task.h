@@ -134,7 +134,9 @@ typedef struct orrery_ended {
  * ORRERY_NO_PLACE for a task on a PE that does not exist, ORRERY_USAGE, ORRERY_NO_MEMORY. */
 orrery_status orrery_watch(orrery_task task, uint64_t tag);
 /* Asks the task to end: after the messages that were sent before, its receive returns
- * ORRERY_STOPPED. Returns at once. */
+ * ORRERY_STOPPED, and so do peek and notify. It does not cut short a sleep, a join or a find: who
+ * may have to wait long there gives it a limit, and looks for messages in between. Returns at
+ * once. */
 orrery_status orrery_stop(orrery_task task);
 /* The task is asked to end, as by orrery_stop, when this OS process gets the signal (SIGINT for
  * Ctrl-C, SIGTERM) for the first time; the second time it does what it did before, mostly end
@@ -278,8 +280,9 @@ typedef enum orrery_sending { ORRERY_TRY, ORRERY_WAIT } orrery_sending;
 /* Sends a copy of the structure and of all that belongs to it; buffers are passed on, unless it
  * fails. Messages of one sender arrive in the order sent. With ORRERY_TRY it never parks for
  * room and may return ORRERY_FULL; with ORRERY_WAIT it parks until there is room. ORRERY_GONE if
- * the task is known to have ended; a message to a task that ends while it is on its way is
- * reported on stderr and counted: the first one at once, how many followed when the PE ends.
+ * the task was one of this PE and has ended; a message to a task that has ended on another PE, or
+ * ends while it is on its way, is reported on stderr and counted: the first one at once, how many
+ * followed when the PE ends.
  * ORRERY_NODE_LOST, ORRERY_USAGE, ORRERY_NO_MEMORY. */
 orrery_status orrery_send(orrery_task to, uint64_t tag, const orrery_message_type* type, const void* value,
                           orrery_sending how);
@@ -334,7 +337,8 @@ orrery_status orrery_set_name(orrery_task task, const char* name);
 /* Takes a name back. ORRERY_NAME_NOT_FOUND. */
 orrery_status orrery_remove_name(const char* name);
 /* The task with that name; waits until there is one, at most so long. May park.
- * ORRERY_NAME_NOT_FOUND (for ORRERY_NOW), ORRERY_TIMEOUT, ORRERY_USAGE if it is no task. */
+ * ORRERY_NAME_NOT_FOUND (for ORRERY_NOW), ORRERY_TIMEOUT, ORRERY_STOPPED, ORRERY_USAGE if it is
+ * no task. */
 orrery_status orrery_find(const char* name, orrery_task* task, int64_t timeout_ns);
 
 #ifdef __cplusplus

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <orrery/task/internal/words.hpp>
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 namespace orrery::task_detail {
@@ -30,7 +32,8 @@ std::string_view sentence_of_c(errc code) noexcept {
     case errc::not_in_process:
       return "only tasks may call it; the main function that orrery_run was given is one";
     case errc::not_running:
-      return "no world runs on this thread; call it in a task, or in the main function that orrery_run was given";
+      return "no world runs on this thread; call it in a task, or in the main function that orrery_run was given "
+             "(orrery-cc gives it main where the source defines a task or a message)";
     case errc::already_running:
       return "a world runs here already; orrery_run may be called again when it has returned";
     case errc::null_pointer:
@@ -58,8 +61,10 @@ std::string with_call(std::string_view about, std::string_view call) {
     const std::string_view rest = about.substr(below.size());
     if (rest.empty() || rest.front() == ' ' || rest.front() == ':') return fmt::format("{}{}", call, rest);
   }
-  // The name of a method of ours.
-  if (about.empty() || about.find("::") != std::string_view::npos) return std::string(call);
+  // The name of a method of ours, which users of C do not know.
+  const auto end = std::min(about.find(": "), about.size());
+  if (about.empty() || about.substr(0, end).find("::") != std::string_view::npos)
+    return fmt::format("{}{}", call, about.substr(end));
   return fmt::format("{}: {}", call, about);
 }
 

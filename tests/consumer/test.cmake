@@ -16,6 +16,7 @@ run(${CMAKE_COMMAND} -S ${here} -B ${work}/cmake -G Ninja -D CMAKE_CXX_COMPILER=
 run(${CMAKE_COMMAND} --build ${work}/cmake)
 run(${work}/cmake/consumer)
 run(${work}/cmake/consumer_precompiled)
+run(${work}/cmake/consumer_of_part --orrery-nodes=2)
 if(EXISTS ${work}/cmake/consumer_hdf5)
   run(${work}/cmake/consumer_hdf5)
 endif()

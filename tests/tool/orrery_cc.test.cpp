@@ -160,6 +160,17 @@ TEST_F(orrery_cc, builds_a_program_in_one_call_and_in_two) {
   EXPECT_TRUE(file("small.d").starts_with("small.o: small.c")) << file("small.d");
 }
 
+TEST_F(orrery_cc, makes_one_file_of_each_source_or_none) {
+  write("small.c", small);
+  write("plain.c", "int plain(void) { return 3; }\n");
+  for (const string option : {"-c", "-S"}) {
+    EXPECT_EQ(run("orrery-cc " + option + " small.c plain.c -o both"), 1);
+    EXPECT_NE(said().find("-o names one file"), string::npos) << said();
+  }
+  EXPECT_EQ(run("orrery-cc -### -c small.c -o shown.o && test ! -e shown.o"), 0) << said();
+  ASSERT_EQ(run("orrery-cc -c small.c plain.c && test -e small.o && test -e plain.o"), 0) << said();
+}
+
 TEST_F(orrery_cc, builds_tasks_of_several_files) {
   write("doubler.h", R"(#pragma once
 #include <orrery/task.h>

@@ -47,8 +47,10 @@ bool take_own_option(command_line& c, const string& w, Next next) {
     c.until = stop::object;
   } else if (w == "-S") {
     c.until = stop::assembly;
-  } else if (w == "-E" || w == "-M" || w == "-MM" || w == "-###") {
+  } else if (w == "-E" || w == "-M" || w == "-MM") {
     c.until = stop::preprocessed;
+  } else if (w == "-###") {
+    c.only_shows = true;
   } else if (w == "-fsyntax-only") {
     c.until = stop::syntax;
   } else if (w == "-o") {

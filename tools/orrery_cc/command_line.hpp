@@ -28,6 +28,7 @@ struct command_line {
   std::vector<word> words;  ///< without what follows
   stop until = stop::linked;
   std::string output;  ///< -o
+  bool only_shows = false;  ///< -###: what would be called
   bool emit_c = false;
   bool emit_cpp_header = false;
   std::string cpp_namespace;  ///< --cpp-namespace=: of what that header declares

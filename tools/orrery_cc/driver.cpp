@@ -40,6 +40,12 @@ string read_file(const fs::path& path) {
 }  // namespace
 
 int driver::run() {
+  if (asked_.only_shows) become_compiler();
+  const bool each_alone = asked_.until == stop::object || asked_.until == stop::assembly;
+  if (each_alone && !asked_.emit_c && !asked_.output.empty() && asked_.sources().size() > 1)
+    give_up(
+        "-o names one file, which cannot hold what -c or -S makes of several sources; leave -o out, or call once "
+        "for each source");
   if (asked_.reads_stdin()) keep_stdin();
   if (asked_.emit_cpp_header) return emit_cpp_header();
   if (asked_.emit_c) return emit();

@@ -36,6 +36,9 @@ struct argument_forms {
 
   template <class... A>
   static void make_owned(void* at, A&&... arguments) {
+    static_assert((std::is_constructible_v<kept_t<P>, A> && ...),
+                  "start and post keep each argument until the method runs, and this one cannot be copied: the method "
+                  "must take it by value (Box b, not const Box& b)");
     if constexpr (boxed) {
       new (at) owned(wire::make_unique<tuple>(std::forward<A>(arguments)...));
     } else {

@@ -14,9 +14,10 @@ namespace orrery::detail {
 
 /// Does some work, which lets others begin theirs, and waits for all of them, even if something
 /// fails: who gets the exception, the first one, then finds nobody at work. The results of the
-/// others are the result, in their order; of those that give nothing so many std::monostate.
-template <class R, class F>
-auto finish(std::vector<future<R>>& others, F work) {
+/// others are the result, in their order; of those that give nothing so many std::monostate. (Any
+/// sequence of the standard library.)
+template <template <class...> class Sequence, class R, class... A, class F>
+auto finish(Sequence<future<R>, A...>& others, F work) {
   std::vector<std::conditional_t<std::is_void_v<R>, std::monostate, R>> results;
   std::exception_ptr failed;
   try {

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <orrery/process/detail/finish.hpp>
 #include <orrery/process/spawn.hpp>
 #include <orrery/shared/detail/access.hpp>
 #include <orrery/shared/detail/object.hpp>
@@ -130,9 +131,13 @@ std::vector<future<void>> push_stride(const shared_id& from_id, const stride& s,
   require_owners(*to);
   const axis& rows = from->how().rows;
   const std::string writer = site.text();
-  for (std::uint32_t p = 0; p < from->how().parts(); ++p)
-    if (rows.below(p, last + 1) != rows.below(p, s.first))
-      sent.push_back(start_call<&push_own_stride>(orrery::pe(from->how().pes[p]), from_id, s, to_id, places, writer));
+  try {
+    for (std::uint32_t p = 0; p < from->how().parts(); ++p)
+      if (rows.below(p, last + 1) != rows.below(p, s.first))
+        sent.push_back(start_call<&push_own_stride>(orrery::pe(from->how().pes[p]), from_id, s, to_id, places, writer));
+  } catch (...) {  // what was sent is over when the caller hears of it
+    (void)finish(sent, [] { throw; });
+  }
   return sent;
 }
 
@@ -144,14 +149,20 @@ std::vector<future<void>> push_region(const shared_id& from_id, const region& r,
   require_inside(*to, {t.row, r.rows, t.column, r.columns});
   require_owners(*from);
   require_owners(*to);
+  scope_guard::require_not_viewed(*to, {t.row, r.rows, t.column, r.columns}, site);
   std::vector<future<void>> sent;
   const layout& l = from->how();
-  for (std::uint32_t p = 0; p < l.parts(); ++p) {
+  const auto send = [&](std::uint32_t p) {
     const auto has = [](const axis& a, std::uint32_t part, std::uint64_t first, std::uint64_t n) {
       return a.below(part, first + n) != a.below(part, first);
     };
     if (has(l.rows, l.row_part(p), r.row, r.rows) && has(l.columns, l.column_part(p), r.column, r.columns))
       sent.push_back(start_call<&push_own_region>(orrery::pe(l.pes[p]), from_id, r, t, site.text()));
+  };
+  try {
+    for (std::uint32_t p = 0; p < l.parts(); ++p) send(p);
+  } catch (...) {
+    (void)finish(sent, [] { throw; });
   }
   return sent;
 }

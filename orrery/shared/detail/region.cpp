@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <orrery/process/detail/finish.hpp>
 #include <orrery/process/spawn.hpp>
 #include <orrery/shared/detail/region.hpp>
 #include <orrery/shared/detail/shared_directory.hpp>
@@ -255,6 +256,14 @@ void place_piece(const shared_object& o, const region& r, const part_region& wha
 }
 
 void region_writer::begin(const shared_object& o, const region& r, const std::byte* from, std::uint64_t pitch) {
+  try {
+    send(o, r, from, pitch);
+  } catch (...) {  // what was sent is over when the caller hears of it
+    (void)detail::finish(sent_, [] { throw; });
+  }
+}
+
+void region_writer::send(const shared_object& o, const region& r, const std::byte* from, std::uint64_t pitch) {
   require_inside(o, r);
   scope_guard::require_not_viewed(o, {r.row, r.rows, r.column, r.columns}, site_);
   for_each_piece(o, r, [&](const part_region& w) {
@@ -282,11 +291,7 @@ void region_writer::begin(const shared_object& o, const region& r, const std::by
 }
 
 void region_writer::finish() {
-  while (!sent_.empty()) {
-    future<void> oldest = std::move(sent_.front());
-    sent_.pop_front();
-    oldest.get();
-  }
+  (void)detail::finish(sent_, [] {});
 }
 
 void write_region(const shared_object& o, const region& r, const std::byte* from, std::uint64_t pitch,
@@ -298,11 +303,13 @@ void write_region(const shared_object& o, const region& r, const std::byte* from
 
 void fill_object(const shared_id& id, std::span<const std::byte> value, const write_site& site) {
   const std::shared_ptr<const shared_object> o = hold_object(id);
+  scope_guard::require_not_viewed(*o, {0, o->rows, 0, o->columns}, site);
   std::vector<future<void>> filled;
   const std::string writer = site.text();
-  for (std::uint32_t p = 0; p < o->how().parts(); ++p)
-    filled.push_back(start_call<&fill_at_owner>(orrery::pe(o->how().pes[p]), id, p, value, writer));
-  for (auto& f : filled) f.get();
+  finish(filled, [&] {
+    for (std::uint32_t p = 0; p < o->how().parts(); ++p)
+      filled.push_back(start_call<&fill_at_owner>(orrery::pe(o->how().pes[p]), id, p, value, writer));
+  });
 }
 
 }  // namespace orrery::detail

@@ -112,6 +112,8 @@ class region_writer {
   void finish();
 
  private:
+  void send(const shared_object& to, const region& r, const std::byte* from, std::uint64_t pitch);
+
   write_site site_;
   std::deque<future<void>> sent_;
 };

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <orrery/process/detail/finish.hpp>
 #include <orrery/process/spawn.hpp>
 #include <orrery/shared/detail/access.hpp>
 #include <orrery/shared/detail/object.hpp>
@@ -138,6 +139,14 @@ void gather_reader::finish() {
 void scatter_writer::begin(std::shared_ptr<const shared_object> to, const index_source& indices,
                            const std::byte* values) {
   to_ = std::move(to);
+  try {
+    send(indices, values);
+  } catch (...) {  // what was sent is over when the caller hears of it
+    (void)detail::finish(sent_, [] { throw; });
+  }
+}
+
+void scatter_writer::send(const index_source& indices, const std::byte* values) {
   if (scope_guard::is_viewed(*to_)) [[unlikely]]
     for (std::uint64_t i = 0; i < indices.count; ++i)
       scope_guard::require_not_viewed(*to_, {indices[i].row, 1, indices[i].column, 1}, site_);
@@ -158,11 +167,7 @@ void scatter_writer::begin(std::shared_ptr<const shared_object> to, const index_
 }
 
 void scatter_writer::finish() {
-  while (!sent_.empty()) {
-    future<void> oldest = std::move(sent_.front());
-    sent_.pop_front();
-    oldest.get();
-  }
+  (void)detail::finish(sent_, [] {});
 }
 
 }  // namespace orrery::detail

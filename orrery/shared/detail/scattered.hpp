@@ -87,6 +87,8 @@ class scatter_writer {
   void finish();
 
  private:
+  void send(const index_source& indices, const std::byte* values);
+
   write_site site_;
   std::shared_ptr<const shared_object> to_;
   std::deque<future<void>> sent_;
