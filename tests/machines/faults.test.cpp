@@ -122,7 +122,7 @@ TEST_P(faults, of_a_rank_that_ends_before_mpi_starts_end_the_others) {
   // Open MPI's launcher may see the end of the other rank before, and end the job.
   if (count_of(said, "exiting improperly") != 0) return;
   EXPECT_EQ(count_of(said, "as if a rank were not started, or had ended: this one ends"), 1) << said;
-  EXPECT_TRUE(said.ends_with("exit status 1")) << said;
+  EXPECT_TRUE(ended_with_1(launcher(), said)) << said;
 }
 TEST_P(faults, of_the_library_of_another_launcher_are_said) {
   const std::string other = GetParam() == "mpich" ? "libmpi.so.40" : "libmpich.so.12";
@@ -133,7 +133,7 @@ TEST_P(faults, of_the_library_of_another_launcher_are_said) {
   if (scheduler::slowed_down && GetParam() == "openmpi") return;
   EXPECT_GE(count_of(said, "it is not the library of this launcher; name the right one with --orrery-mpi=PATH"), 1)
       << said;
-  EXPECT_TRUE(said.ends_with("exit status 1")) << said;
+  EXPECT_TRUE(ended_with_1(launcher(), said)) << said;
 }
 TEST_P(faults, of_a_killed_rank_end_the_job_where_the_launcher_says_so) {
   const std::string said = outcome("killed", {2, 1, 1});
@@ -161,7 +161,7 @@ TEST_P(faults, of_a_rank_that_never_starts_mpi_end_the_others_which_say_why) {
                                    "1", "/bin/sh", "-c", "exec sleep 100"});
   EXPECT_GE(count_of(said, "it waits for other ranks; look whether all hosts have started theirs"), 1) << said;
   EXPECT_EQ(count_of(said, "as if a rank were not started, or had ended: this one ends"), 1) << said;
-  EXPECT_TRUE(said.ends_with("exit status 1")) << said;
+  EXPECT_TRUE(ended_with_1(launcher(), said)) << said;
 }
 // Open MPI 5 where ./run bench machines has installed it, or as ORRERY_OPENMPI5 names its folder.
 TEST(faults_under_ulfm, of_a_killed_rank_are_reported_by_the_library) {

@@ -81,6 +81,12 @@ struct on_hosts {
   std::optional<std::string> missing;  ///< why there can be no such test
 };
 
+/// True if the launch ended with 1. A rank that ends with an error asks MPICH's launcher to end all of
+/// them, as MPI_Abort does. That gives its 1, and now and then the 9 of one that it has killed.
+inline bool ended_with_1(const mpi_launcher& l, std::string_view said) {
+  return said.ends_with("exit status 1") || (l.name == std::string_view("mpich") && said.ends_with("exit status 9"));
+}
+
 /// For main, before anything else: launchers refuse to run as root in a container, unless they are told; MPI libraries free
 /// little of what they have when they end; and Open MPI 4 takes ranks for failed that have ended while its launcher was late
 /// (docs/lab/mpi.md).
