@@ -142,10 +142,18 @@ void read_mostly_and_default(team_member& t, longs v) {
   }
 }
 
+void write_and_count(longs v, remote<latch> written) {
+  v[0] = 3;
+  written->count_down();
+}
+/// Waits for the write before the vector ends, but reads before it waits.
 void one_way_and_read(team_member& t, longs v) {
   if (t.rank() != 0) return;
-  post_call<&write_default>(pe(world_pes() - 1), v, 0);
+  const auto written = spawn<latch>(here(), 1);
+  post_call<&write_and_count>(pe(world_pes() - 1), v, written);
   (void)read_cached(v);
+  written->wait();
+  destroy(written);
 }
 
 /// One forgets to take the lock.
